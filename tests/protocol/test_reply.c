@@ -370,15 +370,3 @@ TEST(a_buffer_that_breaks_inside_an_array_stays_broken) {
     assert_true(size <= 200);
     buffer_deinit(&writer.out);
 }
-
-TEST(random_integers_print_as_the_c_library_does) {
-    struct random random = random_begin(__func__);
-    for (int i = 0; i < 100000; i++) {
-        int64_t value = (int64_t)random_next(&random) >> random_below(&random, 64);
-        char expected[40];
-        int size = snprintf(expected, sizeof expected, ":%" PRId64 "\r\n", value);
-        struct writer writer;
-        reply_integer(writer_begin(&writer, 2), value);
-        assert_wrote(&writer, (struct bytes){expected, (size_t)size});
-    }
-}

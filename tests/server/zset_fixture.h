@@ -10,6 +10,7 @@
 #include <inttypes.h>
 
 #include "codec/memory.h"
+#include "codec/timestamp.h"
 #include "server/clients/session.h"
 #include "tests/support/harness.h"
 #include "tests/support/shadow.h"
@@ -138,6 +139,24 @@ static inline void zset_expect_at(struct harness *harness, const char *command,
     }
 }
 
+/* The reply begins with this. */
+static inline void zset_expect_begin(struct harness *harness, const char *command,
+                                     const char *begin) {
+    const char *answered = zset_run(harness, "%s", command);
+    if (strncmp(answered, begin, strlen(begin)) != 0) {
+        fail_msg("%s: %s does not begin with %s", command, answered, begin);
+    }
+}
+
+/* This is in the reply. */
+static inline void zset_expect_part(struct harness *harness, const char *command,
+                                    const char *part) {
+    const char *answered = zset_run(harness, "%s", command);
+    if (strstr(answered, part) == NULL) {
+        fail_msg("%s: %s is not in %s", command, part, answered);
+    }
+}
+
 /* Each row's command and its reply. */
 #define zset_expect_each(harness, rows)                                                            \
     zset_expect_rows((harness), (rows), COUNT_OF(rows), __FILE__, __LINE__)
@@ -147,6 +166,13 @@ static inline void zset_expect_rows(struct harness *harness, const char *const (
     for (size_t i = 0; i < count; i++) {
         zset_expect_at(harness, rows[i][0], rows[i][1], file, line_number);
     }
+}
+
+/* Unix microseconds of an ISO 8601 time. */
+static inline int64_t zset_us(const char *text) {
+    int64_t time_us = 0;
+    assert_true(timestamp_parse(bytes_from_text(text), &time_us));
+    return time_us;
 }
 
 static inline void zset_use_resp3(struct harness *harness) {

@@ -333,6 +333,16 @@ void harness_expect_prefix_at(struct harness *harness, struct session *session, 
     }
 }
 
+void harness_expect_part_at(struct harness *harness, struct session *session, const char *line,
+                            const char *part, const char *file, int line_number) {
+    const char *reply = harness_run(harness, session, line);
+    if (strstr(reply, part) == NULL) {
+        print_error("%s:%d: %s\n--- expected, to have in it\n%s\n--- answered\n%s\n", file,
+                    line_number, line, part, reply);
+        _fail(file, line_number);
+    }
+}
+
 int64_t harness_run_integer(struct harness *harness, struct session *session, const char *line) {
     const char *reply = harness_run(harness, session, line);
     int64_t value = 0;

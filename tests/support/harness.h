@@ -91,6 +91,11 @@ void harness_expect_at(struct harness *harness, struct session *session, const c
     harness_expect_prefix_at((harness), (session), (line), (prefix), __FILE__, __LINE__)
 void harness_expect_prefix_at(struct harness *harness, struct session *session, const char *line,
                               const char *prefix, const char *file, int line_number);
+/* Run a line; this must be in the reply. */
+#define harness_expect_part(harness, session, line, part)                                          \
+    harness_expect_part_at((harness), (session), (line), (part), __FILE__, __LINE__)
+void harness_expect_part_at(struct harness *harness, struct session *session, const char *line,
+                            const char *part, const char *file, int line_number);
 /* Each row's line and its reply: static const char *const rows[][2]. */
 #define harness_expect_each(harness, session, rows)                                                \
     harness_expect_rows((harness), (session), (rows), COUNT_OF(rows), __FILE__, __LINE__)

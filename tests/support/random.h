@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 struct random {
@@ -32,6 +33,23 @@ static inline uint64_t random_next(struct random *random) {
 /* 0 .. limit - 1; limit is at least 1. */
 static inline uint64_t random_below(struct random *random, uint64_t limit) {
     return random_next(random) % limit;
+}
+
+/* A line with each $<n> replaced by a number below n: "ZADD k $50 m$12". */
+static inline void random_line(struct random *random, const char *pattern, char *out, size_t size) {
+    size_t used = 0;
+    while (*pattern != '\0') {
+        size_t plain = strcspn(pattern, "$");
+        used += (size_t)snprintf(out + used, size - used, "%.*s", (int)plain, pattern);
+        pattern += plain;
+        if (*pattern == '$') {
+            char *end;
+            uint64_t limit = strtoull(pattern + 1, &end, 10);
+            used += (size_t)snprintf(out + used, size - used, "%u",
+                                     (unsigned)random_below(random, limit));
+            pattern = end;
+        }
+    }
 }
 
 #endif

@@ -28,8 +28,7 @@ static void check(const struct harness *h) {
     }
 }
 
-TEST(the_largest_is_found_whatever_grows_shrinks_comes_and_goes) {
-    struct harness *h = harness_create(NULL);
+SERVER_TEST(the_largest_is_found_whatever_grows_shrinks_comes_and_goes) {
     struct session *sessions[CLIENTS] = {NULL};
     struct random random = random_begin("test_client_memory");
     for (int step = 0; step < 20000; step++) {
@@ -46,20 +45,17 @@ TEST(the_largest_is_found_whatever_grows_shrinks_comes_and_goes) {
         }
         check(h);
     }
-    harness_destroy(h);
 }
 
 static void expect_limit(struct harness *h, const char *setting, uint64_t limit) {
     struct session *session = h->server.sessions.first;
     harness_expect(h, session, formatted("CONFIG SET %s", setting), "+OK\r\n");
     assert_int_equal(server_client_memory_limit(&h->server), limit);
-    assert_non_null(strstr(harness_run(h, session, "INFO memory"),
-                           formatted("\r\nmaxmemory_clients:%llu\r\n", (unsigned long long)limit)));
+    harness_expect_part(h, session, "INFO memory",
+                        formatted("\r\nmaxmemory_clients:%llu\r\n", (unsigned long long)limit));
 }
 
-TEST(a_percentage_is_one_of_maxmemory_or_else_of_the_machines_memory) {
-    struct harness *h = harness_create("maxmemory 400mb\n");
-    (void)harness_connect(h);
+HARNESS_TEST(a_percentage_is_one_of_maxmemory_or_else_of_the_machines_memory, "maxmemory 400mb\n") {
     assert_int_equal(server_client_memory_limit(&h->server), 100 << 20);
     expect_limit(h, "maxmemory-clients 10%", 40 << 20);
     expect_limit(h, "maxmemory 100mb", 10 << 20);
@@ -69,5 +65,4 @@ TEST(a_percentage_is_one_of_maxmemory_or_else_of_the_machines_memory) {
     expect_limit(h, "maxmemory-clients 1", 128 << 10);
     expect_limit(h, "maxmemory-clients 0", 0);
     expect_limit(h, "maxmemory-clients 0%", 0);
-    harness_destroy(h);
 }

@@ -2,7 +2,7 @@
  * is always what there is, no more often than every 100 ms, and nothing is missed. */
 #include "server/clients/follow.h"
 #include "server/clients/session.h"
-#include "tests/support/harness.h"
+#include "tests/server/clients/listener.h"
 #include "tests/support/random.h"
 
 #define SETTINGS "notify-board-events yes\n"
@@ -53,26 +53,7 @@ static const char *received(struct session *session) {
     return text;
 }
 
-static struct harness *begin(const char *channels, struct session **s, struct session **listener) {
-    struct harness *h = harness_create(SETTINGS);
-    *s = harness_connect(h);
-    *listener = harness_connect(h);
-    harness_run_format(h, *listener, "SUBSCRIBE %s", channels);
-    return h;
-}
-
-/* A test with a server, a client of it and one that listens. */
-#define FOLLOW_TEST(name, settings)                                                                \
-    static void name##_in(struct harness *h, struct session *s, struct session *listener);         \
-    TEST(name) {                                                                                   \
-        struct session *s, *listener;                                                              \
-        struct harness *h = begin(settings, &s, &listener);                                        \
-        name##_in(h, s, listener);                                                                 \
-        harness_destroy(h);                                                                        \
-    }                                                                                              \
-    static void name##_in(__attribute__((unused)) struct harness *h,                               \
-                          __attribute__((unused)) struct session *s,                               \
-                          __attribute__((unused)) struct session *listener)
+#define FOLLOW_TEST(name, channels) LISTENER_TEST(name, SETTINGS, channels)
 
 /* ---- sentences ---- */
 
@@ -102,11 +83,8 @@ FOLLOW_TEST(messages_reach_only_those_who_may_read_the_board,
     assert_string_equal(received(listener), "__toplist@0__:1:a [[\"m\",\"2\"]]\n");
 }
 
-TEST(the_first_n_are_told_when_they_change_and_only_then) {
-    struct session *s;
-    struct session *listener;
-    struct harness *h =
-        begin("__top@0__:2:k __toplist@0__:2:k __topmembers@0__:2:k", &s, &listener);
+FOLLOW_TEST(the_first_n_are_told_when_they_change_and_only_then,
+            "__top@0__:2:k __toplist@0__:2:k __topmembers@0__:2:k") {
     harness_run(h, s, "ZADD k 10 a 20 b 30 c");
     step(h);
     assert_string_equal(received(listener), "__top@0__:2:k changed\n"
@@ -129,7 +107,6 @@ TEST(the_first_n_are_told_when_they_change_and_only_then) {
     step(h);
     assert_string_equal(received(listener), "__top@0__:2:k changed\n"
                                             "__toplist@0__:2:k [[\"c\",\"30\"],[\"a\",\"26\"]]\n");
-    harness_destroy(h);
 }
 
 FOLLOW_TEST(changes_within_100_ms_are_told_together, "__toplist@0__:1:k") {
@@ -275,7 +252,7 @@ FOLLOW_TEST(one_client_follows_no_more_than_so_many, "x") {
 
 /* ---- beside the twin ---- */
 
-enum { N = 5, MEMBERS = 12 };
+enum { N = 5 };
 
 struct twin {
     struct harness *h;
@@ -319,62 +296,32 @@ static int64_t ask_number(struct twin *twin, const char *line) {
 }
 
 static void change(struct twin *twin) {
+    static const char *const changes[] = {
+        "ZREM k m$12",
+        "ZREMRANGEBYRANK k $6 $8",
+        "DEL k",
+        "RENAME k j",
+        "RENAME j k",
+        "ZUNIONSTORE k 2 j k",
+        "FLUSHDB",
+        "ZPOPMAX k",
+        "COPY j k REPLACE",
+        "PEXPIRE k $50",
+        "LB.ALTER k CAP 2",
+        "LB.ALTER k CAP 6",
+        "LB.CREATE k CAP 7 PERIOD HOUR",
+        "ZREMRANGEBYSCORE k $50 +inf",
+        "HSET k f v",
+        "MOVE k 1",
+        "ZADD j $50 m$12",
+    };
     struct random *random = &twin->random;
+    bool is_other = random_below(random, 3) > 0;
     char line[128];
-    unsigned a = (unsigned)random_below(random, MEMBERS), b = (unsigned)random_below(random, 50);
-    unsigned c = (unsigned)random_below(random, 6);
-    switch (random_below(random, 24)) {
-    case 0:
-        snprintf(line, sizeof line, "ZREM k m%u", a);
-        break;
-    case 1:
-        snprintf(line, sizeof line, "ZREMRANGEBYRANK k %u %u", c, c + b % 3);
-        break;
-    case 2:
-        snprintf(line, sizeof line, "DEL k");
-        break;
-    case 3:
-        snprintf(line, sizeof line, "RENAME k j");
-        break;
-    case 4:
-        snprintf(line, sizeof line, "RENAME j k");
-        break;
-    case 5:
-        snprintf(line, sizeof line, "ZUNIONSTORE k 2 j k");
-        break;
-    case 6:
-        snprintf(line, sizeof line, "FLUSHDB");
-        break;
-    case 7:
-        snprintf(line, sizeof line, "ZPOPMAX k");
-        break;
-    case 8:
-        snprintf(line, sizeof line, "COPY j k REPLACE");
-        break;
-    case 9:
-        snprintf(line, sizeof line, "PEXPIRE k %u", b);
-        break;
-    case 10:
-        snprintf(line, sizeof line, "LB.ALTER k CAP %u", c + 2);
-        break;
-    case 11:
-        snprintf(line, sizeof line, "LB.CREATE k CAP 7 PERIOD HOUR");
-        break;
-    case 12:
-        snprintf(line, sizeof line, "ZREMRANGEBYSCORE k %u +inf", b);
-        break;
-    case 13:
-        snprintf(line, sizeof line, "HSET k f v");
-        break;
-    case 14:
-        snprintf(line, sizeof line, "MOVE k 1");
-        break;
-    case 15:
-        snprintf(line, sizeof line, "ZADD j %u m%u", b, a);
-        break;
-    default:
-        snprintf(line, sizeof line, "ZADD k %u m%u %u m%u", b, a, (b * 7) % 50, (a + c) % MEMBERS);
-    }
+    random_line(random,
+                is_other ? changes[random_below(random, COUNT_OF(changes))]
+                         : "ZADD k $50 m$12 $50 m$12",
+                line, sizeof line);
     twin->is_by_others = strncmp(line, "ZADD k", 6) == 0 && strstr(line, "m0") == NULL;
     harness_run(twin->h, twin->writer, line);
 }
@@ -500,8 +447,9 @@ static void random_round(struct twin *twin) {
 TEST(whatever_changes_a_board_what_was_told_is_what_there_is) {
     int rounds = getenv("LEADERBOARD_TEST_SHORT") != NULL ? 400 : 4000;
     struct twin twin = {.random = random_begin("follow"), .told = "[]", .rank = -1, .score = -1};
-    twin.h = begin("__top@0__:5:k __toplist@0__:5:k __topmembers@0__:5:k __overtaken@0__:1:k:m0",
-                   &twin.writer, &twin.listener);
+    twin.h = listener_begin(
+        SETTINGS, "__top@0__:5:k __toplist@0__:5:k __topmembers@0__:5:k __overtaken@0__:1:k:m0",
+        &twin.writer, &twin.listener);
     twin.asker = harness_connect(twin.h);
     for (int i = 0; i < rounds; i++) {
         random_round(&twin);
@@ -517,9 +465,7 @@ FOLLOW_TEST(without_memory_nobody_is_subscribed_and_nothing_is_lost, "x") {
     harness_run(h, listener, "RESET");
     bool is_done = false;
     for (uint64_t nth = 1; !is_done; nth++) {
-        memory_fail_at(nth);
-        const char *reply = harness_run(h, listener, line);
-        memory_fail_at(0);
+        const char *reply = harness_run_failing(h, listener, line, nth);
         is_done = reply[0] == '*';
         check(h);
         if (!is_done) {

@@ -1,27 +1,8 @@
 /* Events of keys as messages: what only we have, what needs a clock, and who pays for it. */
-#include "tests/support/harness.h"
+#include "tests/server/clients/listener.h"
 
-static struct harness *begin(const char *settings, struct session **s, struct session **listener) {
-    struct harness *h = harness_create(settings);
-    *s = harness_connect(h);
-    *listener = harness_connect(h);
-    harness_run(h, *listener, "SUBSCRIBE __keyspace@0__:k __keyspace@3__:k");
-    return h;
-}
-
-/* A test with a server, a client of it and one that listens. */
-#define NOTIFY_TEST(name, settings)                                                                \
-    static void name##_in(struct harness *h, struct session *s, struct session *listener);         \
-    TEST(name) {                                                                                   \
-        struct session *s, *listener;                                                              \
-        struct harness *h = begin(settings, &s, &listener);                                        \
-        name##_in(h, s, listener);                                                                 \
-        harness_destroy(h);                                                                        \
-    }                                                                                              \
-    static void name##_in(__attribute__((unused)) struct harness *h,                               \
-                          __attribute__((unused)) struct session *s,                               \
-                          __attribute__((unused)) struct session *listener)
-
+#define CHANNELS                    "__keyspace@0__:k __keyspace@3__:k"
+#define NOTIFY_TEST(name, settings) LISTENER_TEST(name, settings, CHANNELS)
 #define EVENT(name, size)                                                                          \
     "*3\r\n$7\r\nmessage\r\n$16\r\n__keyspace@0__:k\r\n$" #size "\r\n" name "\r\n"
 #define EVENTS "notify-keyspace-events KEAn\n"
@@ -89,11 +70,8 @@ NOTIFY_TEST(keys_of_any_size_have_events, "notify-keyspace-events KEAmn\n") {
 }
 
 /* The archive's name comes with it, however it is found out that the period is over. */
-TEST(a_board_that_rolls_over_is_told_with_its_archive) {
-    struct session *s;
-    struct session *listener;
-    struct harness *h =
-        begin("board daily default PERIOD DAY ARCHIVE 3\nnotify-board-events yes\n", &s, &listener);
+NOTIFY_TEST(a_board_that_rolls_over_is_told_with_its_archive,
+            "board daily default PERIOD DAY ARCHIVE 3\nnotify-board-events yes\n") {
     harness_run(h, listener, "RESET");
     harness_run(h, listener, "PSUBSCRIBE __board@*");
     harness_run(h, s, "ZADD daily 1 a");
@@ -112,5 +90,4 @@ TEST(a_board_that_rolls_over_is_told_with_its_archive) {
     h->wall_us += INT64_C(86400) * 1000000;
     harness_expect(h, s, "ZCARD empty", ":0\r\n");
     assert_non_null(strstr(harness_output(listener), "\r\n__board@0__:empty\r\n$6\r\nrolled\r\n"));
-    harness_destroy(h);
 }

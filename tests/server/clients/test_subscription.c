@@ -221,12 +221,7 @@ TEST(many_subscriptions_of_one_client_are_freed_in_steps) {
 
 /* ---- by bytes in and bytes out ---- */
 
-TEST(each_allocation_of_a_subscribe_fails_in_turn) {
-    const struct bytes args[] = {BYTES("SUBSCRIBE"), BYTES("b"), BYTES("c"), BYTES("a"),
-                                 BYTES("b")};
-    const struct request request = {.count = 5, .args = args};
-    struct harness *h = harness_create(NULL);
-    struct session *s = harness_connect(h);
+SERVER_TEST(each_allocation_of_a_subscribe_fails_in_turn) {
     struct session *other = harness_connect(h);
     harness_run(h, other, "SUBSCRIBE c");
     for (uint32_t held = 0; held < 2; held++) {
@@ -236,17 +231,10 @@ TEST(each_allocation_of_a_subscribe_fails_in_turn) {
             if (held == 1) {
                 harness_run(h, s, "SUBSCRIBE a");
             }
-            struct reply reply;
-            buffer_clear(&h->reply);
-            assert_non_null(buffer_reserve(&h->reply, 1024));
-            reply_init(&reply, &h->reply, 2);
-            memory_fail_at(nth);
-            harness_execute(&h->server, s, &request, &reply);
-            memory_fail_at(0);
-            h->reply.at[h->reply.size] = '\0';
-            is_done = h->reply.at[0] == '*';
+            const char *reply = harness_run_failing(h, s, "SUBSCRIBE b c a b", nth);
+            is_done = reply[0] == '*';
             if (!is_done) {
-                assert_string_equal(h->reply.at, "-OOM out of memory\r\n");
+                assert_string_equal(reply, "-OOM out of memory\r\n");
             }
             assert_int_equal(s->subscriptions.counts[SUBSCRIPTION_CHANNEL], is_done ? 3 : held);
             assert_int_equal(
@@ -257,7 +245,6 @@ TEST(each_allocation_of_a_subscribe_fails_in_turn) {
         }
     }
     assert_int_equal(other->subscriptions.counts[SUBSCRIPTION_CHANNEL], 1);
-    harness_destroy(h);
 }
 
 SERVER_TEST(a_client_gets_a_message_once_for_the_channel_and_once_for_each_pattern) {
@@ -286,10 +273,10 @@ SERVER_TEST(subscribers_are_shown_and_counted) {
     assert_non_null(strstr(list, " flags=P db=0 sub=2 psub=1 ssub=3 "));
     assert_null(strstr(list, " flags=N "));
     assert_null(strstr(harness_run(h, other, "CLIENT LIST TYPE normal"), " flags=P "));
-    const char *info = harness_run(h, other, "INFO");
-    assert_non_null(strstr(info, "\r\npubsub_clients:1\r\n"));
-    assert_non_null(strstr(info, "\r\npubsub_channels:2\r\npubsub_patterns:1\r\n"
-                                 "pubsubshard_channels:3\r\n"));
+    harness_expect_part(h, other, "INFO", "\r\npubsub_clients:1\r\n");
+    harness_expect_part(h, other, "INFO",
+                        "\r\npubsub_channels:2\r\npubsub_patterns:1\r\n"
+                        "pubsubshard_channels:3\r\n");
     harness_expect(h, other, "CLIENT KILL TYPE pubsub", ":1\r\n");
     assert_true(s->is_killed);
     harness_expect(h, other, "PUBLISH a x", ":1\r\n");

@@ -1,24 +1,27 @@
-/* ZSCAN and HSCAN, sentence by sentence: each of a board and of a hash. */
+/* ZSCAN, HSCAN and SCAN, sentence by sentence: each of a board, of a hash, or of keys. */
 #include "tests/server/zset_fixture.h"
 
 static const char syntax[] = "-ERR syntax error";
 static const char no_integer[] = "-ERR value is not an integer or out of range";
 
-/* What is walked over: its entries are item:<n> with the value 3 n. */
+/* What is walked over: its entries are item:<n> with the value 3 n, if they have any. */
 struct scanned {
-    const char *command;
-    const char *add;    /* with the number and the value */
-    const char *remove; /* with the number */
-    int small;          /* so many come in one step, in the order of adding */
-    bool has_value_first;
+    const char *command, *key; /* SCAN k, or SCAN alone */
+    const char *remove;        /* before the name */
+    int small;                 /* so many come in one step */
+    bool has_values;
 };
 
-static const struct scanned board = {"ZSCAN", "ZADD", "ZREM", 128, true};
-static const struct scanned hash = {"HSCAN", "HSET", "HDEL", 200, false};
+static const struct scanned board = {"ZSCAN", "k", "ZREM k", 128, true};
+static const struct scanned hash = {"HSCAN", "k", "HDEL k", 200, true};
+static const struct scanned keys = {"SCAN", "", "DEL", 0, false};
 
 static void add(struct harness *h, const struct scanned *of, const char *name, const char *value) {
-    zset_run(h, "%s k %s %s", of->add, of->has_value_first ? value : name,
-             of->has_value_first ? name : value);
+    if (of == &board) {
+        zset_run(h, "ZADD k %s %s", value, name);
+    } else {
+        zset_run(h, of == &hash ? "HSET k %s %s" : "HSET %s f %s", name, value);
+    }
 }
 
 static void add_items(struct harness *h, const struct scanned *of, int count) {
@@ -27,27 +30,28 @@ static void add_items(struct harness *h, const struct scanned *of, int count) {
     }
 }
 
-/* Count the items of a reply "[cursor [item:1 3 item:2 6]]"; the next cursor. */
-static uint64_t tally(const char *answered, int *counts, int limit) {
-    char *at;
-    uint64_t cursor = strtoull(answered + 1, &at, 10);
-    assert_int_equal(*at++, ' ');
-    assert_int_equal(*at++, '[');
-    while (*at != ']') {
-        assert_memory_equal(at, "item:", 5);
-        long item = strtol(at + 5, &at, 10);
-        long value = strtol(at, &at, 10);
-        assert_in_range(item, 0, limit - 1);
-        assert_int_equal(value, item * 3);
-        counts[item]++;
-        at += *at == ' ';
-    }
-    return cursor;
-}
-
+/* One step: the items of a reply "[cursor [item:1 3 item:2 6]]" are counted, others passed over; the
+ * next cursor. */
 static uint64_t scan(struct harness *h, const struct scanned *of, uint64_t cursor,
                      const char *options, int *counts, int limit) {
-    return tally(zset_run(h, "%s k %" PRIu64 "%s", of->command, cursor, options), counts, limit);
+    char *at;
+    const char *answered =
+        zset_run(h, "%s %s %" PRIu64 "%s", of->command, of->key, cursor, options);
+    uint64_t next = strtoull(answered + 1, &at, 10);
+    assert_memory_equal(at, " [", 2);
+    at += 2;
+    while (*at != ']') {
+        bool is_item = strncmp(at, "item:", 5) == 0;
+        long item = strtol(strchr(at, ':') + 1, &at, 10);
+        long value = of->has_values ? strtol(at, &at, 10) : item * 3;
+        if (is_item) {
+            assert_in_range(item, 0, limit - 1);
+            assert_int_equal(value, item * 3);
+            counts[item]++;
+        }
+        at += *at == ' ';
+    }
+    return next;
 }
 
 #define EXPECT(line, expected) zset_expect(h, formatted("%s %s", of->command, line), expected)
@@ -61,6 +65,15 @@ static uint64_t scan(struct harness *h, const struct scanned *of, uint64_t curso
         name(h, &hash);                                                                            \
     }                                                                                              \
     static void name(struct harness *h, const struct scanned *of)
+#define WALK_TEST(name)                                                                            \
+    static void name##_of_each(struct harness *h, const struct scanned *of);                       \
+    SCAN_TEST(name) {                                                                              \
+        name##_of_each(h, of);                                                                     \
+    }                                                                                              \
+    ZSET_TEST(name##_of_keys) {                                                                    \
+        name##_of_each(h, &keys);                                                                  \
+    }                                                                                              \
+    static void name##_of_each(struct harness *h, const struct scanned *of)
 
 SCAN_TEST(what_is_small_comes_at_once_whatever_count_says) {
     int seen[200] = {0};
@@ -70,7 +83,7 @@ SCAN_TEST(what_is_small_comes_at_once_whatever_count_says) {
     EXPECT("none 0", "[0 []]");
     zset_use_resp3(h);
     EXPECT("k 0", "[0 [a 1 b 2]]");
-    zset_run(h, "DEL k");
+    zset_run(h, "FLUSHALL");
     add_items(h, of, of->small);
     assert_int_equal(scan(h, of, 0, " COUNT 1", seen, of->small), 0);
     for (int i = 0; i < of->small; i++) {
@@ -99,7 +112,7 @@ ZSET_TEST(a_small_board_comes_in_order) {
     assert_false(strncmp(zset_run(h, "ZSCAN k 0 COUNT 1"), "[0 ", 3) == 0);
 }
 
-SCAN_TEST(everything_comes_at_least_once) {
+WALK_TEST(everything_comes_at_least_once) {
     enum { ITEMS = 3000 };
     static const char *const options[] = {
         "",
@@ -125,19 +138,19 @@ SCAN_TEST(everything_comes_at_least_once) {
 }
 
 /* The odd ones leave while the scan goes on, others come, or both: the table shrinks and grows. */
-SCAN_TEST(what_stays_comes_while_others_change) {
+WALK_TEST(what_stays_comes_while_others_change) {
     enum { ITEMS = 2000 };
     for (int growth = -1; growth <= 1; growth++) {
         int seen[ITEMS] = {0};
         uint64_t cursor = 0;
         int changes = 0;
-        zset_run(h, "DEL k");
+        zset_run(h, "FLUSHALL");
         add_items(h, of, ITEMS);
         do {
-            cursor = scan(h, of, cursor, " MATCH item:*", seen, ITEMS);
+            cursor = scan(h, of, cursor, " MATCH item:* COUNT 7", seen, ITEMS);
             for (int i = 0; i < 20; i++, changes++) {
                 if (growth <= 0 && changes < ITEMS / 2) {
-                    zset_run(h, "%s k item:%d", of->remove, changes * 2 + 1);
+                    zset_run(h, "%s item:%d", of->remove, changes * 2 + 1);
                 }
                 if (growth >= 0) {
                     add(h, of, formatted("other:%d", changes), "7");
@@ -151,16 +164,16 @@ SCAN_TEST(what_stays_comes_while_others_change) {
 }
 
 /* What begins small and grows: the scan is over before or finds what stays. */
-SCAN_TEST(a_scan_goes_on_when_much_becomes_little) {
+WALK_TEST(a_scan_goes_on_when_much_becomes_little) {
     int seen[100] = {0};
     add_items(h, of, 100);
-    assert_int_equal(scan(h, of, 0, "", seen, 100), 0);
+    assert_true(scan(h, of, 0, "", seen, 100) == 0 || of == &keys);
     for (int i = 0; i < 2000; i++) {
         add(h, of, formatted("other:%d", i), "7");
     }
-    uint64_t cursor = strtoull(zset_run(h, "%s k 0", of->command) + 1, NULL, 10);
+    uint64_t cursor = strtoull(zset_run(h, "%s %s 0", of->command, of->key) + 1, NULL, 10);
     assert_true(cursor > 0);
-    zset_run(h, "DEL k");
+    zset_run(h, "FLUSHALL");
     add_items(h, of, 2);
     /* From any cursor on, what is left ends. */
     for (int steps = 0; cursor != 0; steps++) {
@@ -170,7 +183,7 @@ SCAN_TEST(a_scan_goes_on_when_much_becomes_little) {
 }
 
 /* COUNT is a hint: the work of a step is bounded, and the steps together miss nothing. */
-SCAN_TEST(a_step_is_bounded_whatever_count_is_asked_for) {
+WALK_TEST(a_step_is_bounded_whatever_count_is_asked_for) {
     enum { ITEMS = 20000, STEP_MAX = 5000 };
     static int seen[ITEMS];
     uint64_t cursor = 0;

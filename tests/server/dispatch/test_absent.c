@@ -27,10 +27,8 @@ TEST(names_are_whole_words_in_any_case) {
     assert_null(absent_title(BYTES("ZADD")));
 }
 
-TEST(no_command_of_this_server_is_among_them) {
-    struct harness *h = harness_create("");
+SERVER_TEST(no_command_of_this_server_is_among_them) {
     for (uint32_t i = 0; i < command_count(); i++) {
         assert_null(absent_title(bytes_from_text(command_full_name(i))));
     }
-    harness_destroy(h);
 }

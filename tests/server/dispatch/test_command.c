@@ -87,26 +87,47 @@ SERVER_TEST(a_subcommands_full_name_has_a_bar) {
 
 /* ---- every entry is whole ---- */
 
+static void check_arguments(const struct argument *arguments) {
+    for (; arguments->name != NULL; arguments++) {
+        bool is_group = arguments->type == ARGUMENT_ONEOF || arguments->type == ARGUMENT_BLOCK;
+        assert_int_equal(arguments->children != NULL, is_group);
+        assert_true(arguments->type != ARGUMENT_PURE_TOKEN || arguments->token != NULL);
+        if (is_group) {
+            check_arguments(arguments->children);
+        }
+    }
+}
+
 static void check_entry(const struct command *command) {
-    assert_non_null(command->summary);
+    static const char *const groups[] = {"generic",    "sorted-set", "hash",   "leaderboard",
+                                         "connection", "server",     "pubsub", "transactions"};
+    bool is_in_group = false;
+    for (size_t i = 0; i < COUNT_OF(groups); i++) {
+        is_in_group |= strcmp(command->group, groups[i]) == 0;
+    }
+    assert_true(is_in_group);
+    assert_true(command->summary[0] >= 'A' && command->summary[0] <= 'Z');
+    assert_int_not_equal(command->summary[strlen(command->summary) - 1], '.');
     assert_non_null(command->complexity);
-    assert_non_null(command->since);
-    assert_non_null(command->group);
+    assert_string_equal(command->since, "1.0.0");
     assert_true(command->arity != 0);
     assert_true(command->run != NULL || command->subcommands != NULL);
-    size_t size = strlen(command->summary);
-    assert_true(size > 0 && command->summary[size - 1] != '.');
     if (command->first_key > 0) {
-        assert_true(command->key_step > 0 || (command->flags & COMMAND_MOVABLE_KEYS) != 0);
+        assert_true(command->key_step > 0 && command->last_key != 0);
         assert_true(command->arity <= 0 || command->first_key < command->arity);
+        assert_non_null(command->arguments);
     }
     if (command->member_arg > 0) {
         assert_true(command->first_key > 0 && command->first_key < command->member_arg);
+    }
+    if (command->arguments != NULL) {
+        check_arguments(command->arguments);
     }
 }
 
 SERVER_TEST(every_entry_says_all_that_documentation_needs) {
     for (uint32_t i = 0; i < command_count(); i++) {
+        print_message("%s\n", command_full_name(i));
         check_entry(command_by_index(i));
     }
 }

@@ -1,38 +1,26 @@
-/* rename-command: which names are found afterwards, the errors, and chains of them. */
+/* rename-command: which names are found afterwards, the errors, and chains of them. With the next
+ * harness all names are back. */
 #include "server/commands/table.h"
 #include "tests/support/harness.h"
 #include "tests/support/random.h"
-
-static int begin(void **state) {
-    *state = harness_create(NULL);
-    return 0;
-}
-
-static int end(void **state) {
-    harness_destroy(*state);
-    execute_init(command_table); /* all names are back */
-    return 0;
-}
 
 static const char *give_name(const char *name, const char *new_name) {
     return command_set_name(bytes_from_text(name), bytes_from_text(new_name));
 }
 
-TEST_WITH(a_renamed_command_runs_by_its_new_name_alone, begin, end) {
-    struct session *s = harness_connect(*state);
+SERVER_TEST(a_renamed_command_runs_by_its_new_name_alone) {
     assert_null(give_name("zadd", "Put"));
-    harness_expect(*state, s, "PUT b 1 m", ":1\r\n");
-    harness_expect_prefix(*state, s, "ZADD b 1 m", "-ERR unknown command 'ZADD'");
-    harness_expect(*state, s, "put b 1", "-ERR wrong number of arguments for 'zadd' command\r\n");
-    harness_expect(*state, s, "COMMAND GETKEYS put b 1 m", "*1\r\n$1\r\nb\r\n");
+    harness_expect(h, s, "PUT b 1 m", ":1\r\n");
+    harness_expect_prefix(h, s, "ZADD b 1 m", "-ERR unknown command 'ZADD'");
+    harness_expect(h, s, "put b 1", "-ERR wrong number of arguments for 'zadd' command\r\n");
+    harness_expect(h, s, "COMMAND GETKEYS put b 1 m", "*1\r\n$1\r\nb\r\n");
 }
 
-TEST_WITH(a_name_may_be_longer_than_any_commands, begin, end) {
-    struct session *s = harness_connect(*state);
+SERVER_TEST(a_name_may_be_longer_than_any_commands) {
     assert_null(give_name("CONFIG", "b840fc02d524045429941cc15f59e41cb7be6c52"));
-    harness_expect(*state, s, "B840fc02d524045429941cc15f59e41cb7be6c52 GET port",
+    harness_expect(h, s, "B840fc02d524045429941cc15f59e41cb7be6c52 GET port",
                    "*2\r\n$4\r\nport\r\n$4\r\n6379\r\n");
-    harness_expect_prefix(*state, s, "CONFIG GET port", "-ERR unknown command 'CONFIG'");
+    harness_expect_prefix(h, s, "CONFIG GET port", "-ERR unknown command 'CONFIG'");
     char name[SETTING_RENAME_SIZE_MAX + 2];
     memset(name, 'x', sizeof name - 1);
     name[sizeof name - 1] = '\0';
@@ -41,18 +29,17 @@ TEST_WITH(a_name_may_be_longer_than_any_commands, begin, end) {
     assert_null(give_name("ZADD", name));
 }
 
-TEST_WITH(with_an_empty_name_nobody_runs_it, begin, end) {
-    struct session *s = harness_connect(*state);
-    int64_t count = harness_run_integer(*state, s, "COMMAND COUNT");
+SERVER_TEST(with_an_empty_name_nobody_runs_it) {
+    int64_t count = harness_run_integer(h, s, "COMMAND COUNT");
     assert_null(give_name("CONFIG", ""));
-    harness_expect_prefix(*state, s, "CONFIG GET port", "-ERR unknown command 'CONFIG'");
-    assert_int_equal(harness_run_integer(*state, s, "COMMAND COUNT"), count - 1);
-    harness_expect(*state, s, "COMMAND LIST FILTERBY PATTERN config*", "*0\r\n");
-    harness_expect(*state, s, "COMMAND INFO config", "*1\r\n$-1\r\n");
-    harness_expect(*state, s, "COMMAND DOCS config|get", "*0\r\n");
+    harness_expect_prefix(h, s, "CONFIG GET port", "-ERR unknown command 'CONFIG'");
+    assert_int_equal(harness_run_integer(h, s, "COMMAND COUNT"), count - 1);
+    harness_expect(h, s, "COMMAND LIST FILTERBY PATTERN config*", "*0\r\n");
+    harness_expect(h, s, "COMMAND INFO config", "*1\r\n$-1\r\n");
+    harness_expect(h, s, "COMMAND DOCS config|get", "*0\r\n");
 }
 
-TEST_WITH(the_errors_are_those_of_redis, begin, end) {
+SERVER_TEST(the_errors_are_those_of_redis) {
     assert_string_equal(give_name("NOTHING", "x"), "No such command in rename-command");
     assert_string_equal(give_name("", "x"), "No such command in rename-command");
     assert_string_equal(give_name("config|get", "x"), "No such command in rename-command");
@@ -64,18 +51,17 @@ TEST_WITH(the_errors_are_those_of_redis, begin, end) {
     assert_string_equal(give_name("ZSCORE", "ZADD"), "Target command name already exists");
 }
 
-TEST_WITH(names_may_be_passed_on, begin, end) {
-    struct session *s = harness_connect(*state);
+SERVER_TEST(names_may_be_passed_on) {
     assert_null(give_name("ZADD", "a"));
     assert_null(give_name("A", "b"));
     assert_null(give_name("ZREM", "ZADD"));
     assert_null(give_name("b", "ZREM"));
-    harness_expect(*state, s, "ZREM b 1 m", ":1\r\n");
-    harness_expect(*state, s, "ZADD b m", ":1\r\n");
-    harness_expect_prefix(*state, s, "b x", "-ERR unknown command 'b'");
+    harness_expect(h, s, "ZREM b 1 m", ":1\r\n");
+    harness_expect(h, s, "ZADD b m", ":1\r\n");
+    harness_expect_prefix(h, s, "b x", "-ERR unknown command 'b'");
 }
 
-TEST_WITH(orders_of_players_find_their_command_by_its_own_name, begin, end) {
+SERVER_TEST(orders_of_players_find_their_command_by_its_own_name) {
     assert_null(give_name("LB.FORGET", "erase"));
     const struct command *forget = command_find(BYTES("erase"));
     assert_non_null(forget);
@@ -90,7 +76,7 @@ TEST_WITH(orders_of_players_find_their_command_by_its_own_name, begin, end) {
 }
 
 /* The twin: the new name of each command, in the order of the table. */
-TEST_WITH(random_names_are_found_as_in_a_list, begin, end) {
+SERVER_TEST(random_names_are_found_as_in_a_list) {
     enum { COMMANDS = 200, NAME_SIZE = 24, RENAMED = 60 };
     static char names[COMMANDS][NAME_SIZE];
     struct random random = random_begin(__func__);

@@ -69,13 +69,6 @@ CONFIG_TEST(old_names_of_settings_are_answered_as_they_were_asked) {
            "parameter\r\n");
 }
 
-CONFIG_TEST(get_answers_what_redis_benchmark_asks_at_its_start) {
-    EXPECT("CONFIG GET save", "*2\r\n$4\r\nsave\r\n$23\r\n3600 1 300 100 60 10000\r\n");
-    EXPECT("CONFIG GET appendonly", "*2\r\n$10\r\nappendonly\r\n$2\r\nno\r\n");
-    EXPECT("CONFIG GET databases", "*2\r\n$9\r\ndatabases\r\n$2\r\n16\r\n");
-    EXPECT("CONFIG GET maxmemory-policy", "*2\r\n$16\r\nmaxmemory-policy\r\n$10\r\nnoeviction\r\n");
-}
-
 CONFIG_TEST(get_answers_repeated_settings_as_one_text_of_lines) {
     EXPECT("CONFIG GET layout",
            "*2\r\n$6\r\nlayout\r\n$44\r\nlaps FIELD t 32 ASC\nmoney FIELD b 40 SCALE 2\r\n");
@@ -93,21 +86,6 @@ CONFIG_TEST(set_changes_several_settings) {
            "10\r\n1073741824\r\n");
     EXPECT("CONFIG SET requirepass \"\" save \"\" appendonly no", "+OK\r\n");
     assert_null(h->server.settings.requirepass);
-}
-
-CONFIG_TEST(set_is_all_or_nothing) {
-    EXPECT("CONFIG SET timeout 30 maxclients 0",
-           "-ERR CONFIG SET failed (possibly related to argument 'maxclients') - argument must be "
-           "between 1 and 4294967295 inclusive\r\n");
-    EXPECT("CONFIG SET timeout 30 foo 0",
-           "-ERR Unknown option or number of arguments for CONFIG SET - 'foo'\r\n");
-    EXPECT("CONFIG SET timeout 30 timeout 40",
-           "-ERR CONFIG SET failed (possibly related to argument 'timeout') - duplicate "
-           "parameter\r\n");
-    EXPECT("CONFIG SET timeout 30 port 1",
-           "-ERR CONFIG SET failed (possibly related to argument 'port') - can't set immutable "
-           "config\r\n");
-    assert_int_equal(h->server.settings.timeout_s, 0);
 }
 
 CONFIG_TEST(set_takes_what_durability_may_be_changed_to) {

@@ -30,63 +30,49 @@ static enum persistence_status answer(char *error) {
     return fake.status;
 }
 
-struct persistence *persistence_open(const struct settings *settings, char *error) {
-    (void)settings;
-    (void)error;
+#define UNUSED __attribute__((unused))
+
+struct persistence *persistence_open(UNUSED const struct settings *settings, UNUSED char *error) {
     return &fake;
 }
 
-bool persistence_start(struct persistence *persistence, const struct persistence_host *host,
-                       uv_loop_t *loop, void (*changed)(void *context), void *context,
-                       char *error) {
-    (void)persistence;
-    (void)host;
-    (void)loop;
-    (void)changed;
-    (void)context;
-    (void)error;
+bool persistence_start(UNUSED struct persistence *persistence,
+                       UNUSED const struct persistence_host *host, UNUSED uv_loop_t *loop,
+                       UNUSED void (*changed)(void *context), UNUSED void *context,
+                       UNUSED char *error) {
     return true;
 }
 
-void persistence_stop(struct persistence *persistence) {
-    (void)persistence;
+void persistence_stop(UNUSED struct persistence *persistence) {
 }
 
-void persistence_destroy(struct persistence *persistence) {
-    (void)persistence;
+void persistence_destroy(UNUSED struct persistence *persistence) {
 }
 
-bool persistence_end_tick(struct persistence *persistence) {
-    (void)persistence;
+bool persistence_end_tick(UNUSED struct persistence *persistence) {
     return false;
 }
 
-bool persistence_step(struct persistence *persistence) {
-    (void)persistence;
+bool persistence_step(UNUSED struct persistence *persistence) {
     return false;
 }
 
-void persistence_second(struct persistence *persistence) {
-    (void)persistence;
+void persistence_second(UNUSED struct persistence *persistence) {
 }
 
-uint64_t persistence_last_group(const struct persistence *persistence) {
-    (void)persistence;
+uint64_t persistence_last_group(UNUSED const struct persistence *persistence) {
     return 1;
 }
 
-uint64_t persistence_safe_group(const struct persistence *persistence) {
-    (void)persistence;
+uint64_t persistence_safe_group(UNUSED const struct persistence *persistence) {
     return 1;
 }
 
-uint64_t persistence_complete_group(const struct persistence *persistence) {
-    (void)persistence;
+uint64_t persistence_complete_group(UNUSED const struct persistence *persistence) {
     return 1;
 }
 
-bool persistence_holds_readers(const struct persistence *persistence) {
-    (void)persistence;
+bool persistence_holds_readers(UNUSED const struct persistence *persistence) {
     return false;
 }
 
@@ -107,9 +93,8 @@ enum persistence_status persistence_prepare_end(struct persistence *persistence,
     return answer(error);
 }
 
-const char *persistence_prepare_settings(struct persistence *persistence,
+const char *persistence_prepare_settings(UNUSED struct persistence *persistence,
                                          const struct settings *wanted, char *reason) {
-    (void)persistence;
     if (!wanted->appendonly) {
         return NULL;
     }
@@ -117,12 +102,10 @@ const char *persistence_prepare_settings(struct persistence *persistence,
     return "appendonly";
 }
 
-void persistence_commit_settings(struct persistence *persistence) {
-    (void)persistence;
+void persistence_commit_settings(UNUSED struct persistence *persistence) {
 }
 
-void persistence_abandon_settings(struct persistence *persistence) {
-    (void)persistence;
+void persistence_abandon_settings(UNUSED struct persistence *persistence) {
 }
 
 void persistence_describe(const struct persistence *persistence, struct persistence_info *info) {
@@ -157,8 +140,7 @@ bool persistence_stream_waits(const struct persistence *persistence) {
     return persistence->is_waiting;
 }
 
-const struct snapshot_footer *persistence_streamed(const struct persistence *persistence) {
-    (void)persistence;
+const struct snapshot_footer *persistence_streamed(UNUSED const struct persistence *persistence) {
     static const struct snapshot_footer footer = {
         .sequence = 7, .time_us = INT64_C(1767225600000000), .board_count = 2, .member_count = 3};
     return &footer;

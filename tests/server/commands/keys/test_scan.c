@@ -1,4 +1,5 @@
-/* KEYS SCAN RANDOMKEY, by bytes in and bytes out. */
+/* KEYS SCAN RANDOMKEY, by bytes in and bytes out. What a walk finds: ../test_scan_values.c;
+ * patterns beside Redis: tests/integration/differential.c. */
 #include "tests/support/harness.h"
 
 enum { KEYS = 3000 };
@@ -9,39 +10,7 @@ static void make_keys(struct harness *h, struct session *s, int first, int end) 
     }
 }
 
-/* One step of a scan: the keys ("key:7") that it names are counted; returns the next cursor. */
-static uint64_t scan_step(struct harness *h, struct session *s, uint64_t cursor,
-                          const char *options, unsigned *seen) {
-    const char *reply =
-        harness_run_format(h, s, "SCAN %llu %s", (unsigned long long)cursor, options);
-    assert_int_equal(strncmp(reply, "*2\r\n$", 5), 0);
-    const char *at = strchr(reply + 5, '\n') + 1;
-    uint64_t next = strtoull(at, NULL, 10);
-    for (at = strstr(at, "key:"); at != NULL; at = strstr(at + 1, "key:")) {
-        int number = atoi(at + 4);
-        assert_in_range(number, 0, KEYS - 1);
-        seen[number]++;
-    }
-    return next;
-}
-
 /* ---- KEYS ---- */
-
-SERVER_TEST(keys_lists_what_matches_a_pattern) {
-    harness_expect(h, s, "KEYS *", "*0\r\n");
-    harness_run(h, s, "ZADD day:1 1 m");
-    harness_run(h, s, "ZADD day:2 1 m");
-    harness_run(h, s, "ZADD week:1 1 m");
-    harness_expect(h, s, "KEYS w*", "*1\r\n$6\r\nweek:1\r\n");
-    harness_expect(h, s, "KEYS day:[13]", "*1\r\n$5\r\nday:1\r\n");
-    harness_expect(h, s, "KEYS day:[^1]", "*1\r\n$5\r\nday:2\r\n");
-    harness_expect(h, s, "KEYS ?eek:1", "*1\r\n$6\r\nweek:1\r\n");
-    harness_expect(h, s, "KEYS DAY:1", "*0\r\n");
-    harness_expect_prefix(h, s, "KEYS *", "*3\r\n");
-    harness_expect_prefix(h, s, "KEYS day:?", "*2\r\n");
-    harness_run(h, s, "SELECT 1");
-    harness_expect(h, s, "KEYS *", "*0\r\n");
-}
 
 SERVER_TEST(expired_keys_are_not_listed) {
     harness_run(h, s, "ZADD a 1 m");
@@ -57,127 +26,41 @@ SERVER_TEST(expired_keys_are_not_listed) {
 
 /* ---- SCAN ---- */
 
-SERVER_TEST(scan_visits_every_key_that_stays) {
-    unsigned seen[KEYS] = {0};
-    make_keys(h, s, 0, 1000);
-    uint64_t cursor = 0;
-    int next_new = 1000;
-    int next_gone = 0;
-    int steps = 0;
-    do {
-        cursor = scan_step(h, s, cursor, "COUNT 7", seen);
-        /* The table grows under the scan, and loses keys. */
-        if (next_new + 20 <= KEYS) {
-            make_keys(h, s, next_new, next_new + 20);
-            next_new += 20;
-        }
-        if (next_gone < 500) {
-            harness_run_format(h, s, "DEL key:%d", next_gone++);
-        }
-        assert_true(++steps < 10 * KEYS);
-    } while (cursor != 0);
-    for (int i = 500; i < 1000; i++) {
-        assert_true(seen[i] >= 1);
-    }
-}
+#define ALL     "*2\r\n$1\r\n0\r\n"
+#define SYNTAX  "-ERR syntax error\r\n"
+#define INTEGER "-ERR value is not an integer or out of range\r\n"
+#define CURSOR  "-ERR invalid cursor\r\n"
 
-SERVER_TEST(scan_alone_visits_every_key_once_in_steps_of_about_count) {
-    unsigned seen[KEYS] = {0};
-    make_keys(h, s, 0, KEYS);
-    uint64_t cursor = 0;
-    int steps = 0;
-    do {
-        cursor = scan_step(h, s, cursor, "COUNT 100", seen);
-        steps++;
-    } while (cursor != 0);
-    for (int i = 0; i < KEYS; i++) {
-        assert_int_equal(seen[i], 1);
-    }
-    assert_in_range(steps, KEYS / 400, KEYS / 25);
-}
-
-/* COUNT is a hint: what a step does is bounded. */
-SERVER_TEST(a_step_is_bounded_whatever_count_is_asked_for) {
-    enum { MANY = 12000 };
-    for (int i = 0; i < MANY; i++) {
-        harness_run_format(h, s, "ZADD many:%d 1 m", i);
-    }
-    uint64_t cursor = 0;
-    int names = 0;
-    int steps = 0;
-    do {
-        const char *at =
-            harness_run_format(h, s, "SCAN %llu COUNT 1000000", (unsigned long long)cursor);
-        at = strchr(at + 5, '\n') + 1;
-        cursor = strtoull(at, NULL, 10);
-        for (at = strstr(at, "many:"); at != NULL; at = strstr(at + 1, "many:")) {
-            names++;
-        }
-        steps++;
-    } while (cursor != 0);
-    assert_int_equal(names, MANY);
-    assert_in_range(steps, 3, MANY / 500);
-}
-
-SERVER_TEST(scan_filters_by_pattern_and_type) {
-    unsigned seen[KEYS] = {0};
+/* What each reply begins with. */
+SERVER_TEST(scan_filters_by_pattern_and_type_and_refuses_other_words) {
+    static const char *const rows[][2] = {
+        {"SCAN 0 COUNT 1000", ALL "*50\r\n"},
+        {"SCAN 0 COUNT 1000 MATCH key:1? TYPE zset", ALL "*10\r\n"},
+        {"SCAN 0 COUNT 1000 TYPE string", ALL "*0\r\n"},
+        {"SCAN 0 COUNT 1000 TYPE nonsense", ALL "*0\r\n"},
+        {"SCAN 0 COUNT 1000 TYPE ZSET MATCH key:49", ALL "*1\r\n$6\r\nkey:49\r\n"},
+        {"SCAN 0 COUNT 9223372036854775807", ALL "*50\r\n"},
+        {"SCAN +0 COUNT 4611686018427387903", ALL "*50\r\n"},
+        {"SCAN 00 COUNT 100", ALL "*50\r\n"},
+        {"SCAN 18446744073709551615", ALL "*0\r\n"},
+        {"SCAN x COUNT 0", CURSOR},
+        {"SCAN -1", CURSOR},
+        {"SCAN 1x", CURSOR},
+        {"SCAN \"\"", CURSOR},
+        {"SCAN 18446744073709551616", CURSOR},
+        {"SCAN 0 COUNT", SYNTAX},
+        {"SCAN 0 MATCH", SYNTAX},
+        {"SCAN 0 TYPE", SYNTAX},
+        {"SCAN 0 FOO bar", SYNTAX},
+        {"SCAN 0 COUNT 0", SYNTAX},
+        {"SCAN 0 COUNT -9223372036854775808", SYNTAX},
+        {"SCAN 0 COUNT x", INTEGER},
+        {"SCAN 0 COUNT 9223372036854775808", INTEGER},
+    };
     make_keys(h, s, 0, 50);
-    uint64_t cursor = 0;
-    do {
-        cursor = scan_step(h, s, cursor, "MATCH key:1? TYPE zset", seen);
-    } while (cursor != 0);
-    for (int i = 0; i < 50; i++) {
-        assert_int_equal(seen[i], i / 10 == 1);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        harness_expect_prefix(h, s, rows[i][0], rows[i][1]);
     }
-    harness_expect(h, s, "SCAN 0 COUNT 1000 TYPE string", "*2\r\n$1\r\n0\r\n*0\r\n");
-    harness_expect(h, s, "SCAN 0 COUNT 1000 TYPE nonsense", "*2\r\n$1\r\n0\r\n*0\r\n");
-    harness_expect(h, s, "SCAN 0 COUNT 1000 TYPE ZSET MATCH key:49",
-                   "*2\r\n$1\r\n0\r\n*1\r\n$6\r\nkey:49\r\n");
-}
-
-SERVER_TEST(scan_of_nothing_is_over_at_once) {
-    harness_expect(h, s, "SCAN 0", "*2\r\n$1\r\n0\r\n*0\r\n");
-}
-
-SERVER_TEST(a_cursor_is_an_unsigned_number) {
-    const char *invalid = "-ERR invalid cursor\r\n";
-    static const char *const bad[] = {"x",
-                                      "-1",
-                                      "1x",
-                                      "\"\"",
-                                      "\" 0\"",
-                                      "18446744073709551616",
-                                      "99999999999999999999",
-                                      "+",
-                                      "-9223372036854775808"};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        assert_string_equal(harness_run_format(h, s, "SCAN %s", bad[i]), invalid);
-    }
-    assert_string_equal(harness_run(h, s, "SCAN x COUNT 0"), invalid);
-    static const char *const good[] = {
-        "0", "00", "+0", "9223372036854775807", "4611686018427387903", "18446744073709551615"};
-    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
-        assert_string_equal(harness_run_format(h, s, "SCAN %s", good[i]),
-                            "*2\r\n$1\r\n0\r\n*0\r\n");
-    }
-}
-
-SERVER_TEST(scan_refuses_bad_options) {
-    harness_run(h, s, "ZADD a 1 m");
-    const char *syntax = "-ERR syntax error\r\n";
-    const char *integer = "-ERR value is not an integer or out of range\r\n";
-    const char *all = "*2\r\n$1\r\n0\r\n*1\r\n$1\r\na\r\n";
-    harness_expect(h, s, "SCAN 0 COUNT", syntax);
-    harness_expect(h, s, "SCAN 0 MATCH", syntax);
-    harness_expect(h, s, "SCAN 0 TYPE", syntax);
-    harness_expect(h, s, "SCAN 0 FOO bar", syntax);
-    harness_expect(h, s, "SCAN 0 COUNT 0", syntax);
-    harness_expect(h, s, "SCAN 0 COUNT -1", syntax);
-    harness_expect(h, s, "SCAN 0 COUNT -9223372036854775808", syntax);
-    harness_expect(h, s, "SCAN 0 COUNT x", integer);
-    harness_expect(h, s, "SCAN 0 COUNT 9223372036854775808", integer);
-    harness_expect(h, s, "SCAN 0 COUNT 9223372036854775807", all);
-    harness_expect(h, s, "SCAN 0 COUNT 4611686018427387903", all);
 }
 
 SERVER_TEST(a_silent_client_is_answered_nothing) {

@@ -1,4 +1,4 @@
-/* LB.ADD, sentence by sentence. */
+/* LB.ADD, sentence by sentence. Random ones, on boards of every layout: test_lb_model.c. */
 #include "tests/server/failing_memory.h"
 
 #define START_MS (HARNESS_START_US / 1000)
@@ -12,65 +12,77 @@ static const char times[] =
 static const char packed_alone[] = "-ERR PACKED must be the only option";
 static const char no_integer[] = "-ERR value is not an integer or out of range";
 
-/* Every record of a board of up to four members, best first. */
-static void expect_board(struct harness *h, const char *key, const char *names,
-                         const char *expected) {
-    char line[128];
-    snprintf(line, sizeof(line), "LB.GET %s %zu %s SORT", key, (strlen(names) + 1) / 2, names);
-    zset_expect(h, line, expected);
-}
-
 /* ---- values ---- */
 
-ZSET_TEST(members_are_added_and_changed_and_counted) {
-    zset_expect(h, "LB.ADD k 1 a 2 b", ":2");
-    zset_expect(h, "LB.ADD k 3 a 2 b 4 c", ":2");
-    zset_expect(h, "lb.add k SET 3 a 2 b 4 c", ":0");
-    zset_expect(h, "ZRANGE k 0 -1 WITHSCORES", "[b 2 a 3 c 4]");
+ZSET_TEST(values_are_set_kept_added_or_the_best) {
+    static const char *const rows[][2] = {
+        {"LB.ADD three:k 10 1 -5 a 20 0 1023 b", ":2"},
+        {"lb.add three:k SET 10 1 -5 a 20 0 1023 b", ":0"},
+        {"LB.GET three:k 2 a b SORT",
+         "[[b :0 :1767225600000 :20 :0 :1023] [a :1 :1767225600000 :10 :1 :-5]]"},
+        /* A star keeps a field, and is 0 for a new member. */
+        {"LB.ADD three:k * 0 * a", ":1"},
+        {"LB.ADD three:k * * * a", ":0"},
+        {"LB.ADD three:k * 1 * c", ":1"},
+        {"LB.GET three:k 2 a c",
+         "[[a :1 :1767225600000 :10 :0 :-5] [c :2 :1767225600000 :0 :1 :0]]"},
+        /* INCR adds, and an equals sign sets. */
+        {"LB.ADD three:k INCR 5 * -3 c", ":1"},
+        {"LB.ADD three:k INCR -1 =0 =9 c", ":1"},
+        {"LB.ADD three:k INCR 0 0 =9 c", ":0"},
+        {"LB.GET three:k 1 c", "[[c :2 :1767225600000 :4 :0 :9]]"},
+        {"LB.ADD three:k =1 =1 =1 c", ":1"},
+        {"LB.ADD money:k INCR 0.1 a 0.2 a", ":2"},
+        {"LB.GET money:k 1 a", "[[a :0 :1767225600000 0.3]]"},
+        /* As one after another: there and back is fine. */
+        {"LB.ADD three:k INCR * * 1023 d * * -1 d * * 1 d", ":3"},
+        /* BEST replaces only what is strictly better, and compares tuples, never single fields. */
+        {"LB.ADD mixed:k 1.5 100 0 7 a", ":1"},
+        {"LB.ADD mixed:k BEST 1.4 0 1 -99 a", ":0"},
+        {"LB.ADD mixed:k BEST 1.5 101 1 -99 a", ":0"},
+        {"LB.ADD mixed:k BEST 1.5 100 0 7 a", ":0"},
+        {"LB.ADD mixed:k BEST 1.5 100 0 6 a", ":1"},
+        {"LB.ADD mixed:k BEST 1.6 1023 * * a", ":1"},
+        {"LB.GET mixed:k 1 a", "[[a :0 :1767225600000 1.6 :1023 :0 :6]]"},
+        /* One member named again goes on from there. */
+        {"LB.ADD k 1 a 2 a 2 a 3 a", ":3"},
+        {"LB.ADD k INCR 1 a 1 b 1 a 1 b", ":4"},
+        {"LB.ADD k BEST 9 a 8 a 10 a", ":2"},
+        {"LB.ADD k NX 5 a 6 c 7 c", ":1"},
+        {"LB.ADD k XX 8 a 9 d", ":1"},
+        {"ZRANGE k 0 -1 WITHSCORES", "[b 2 c 6 a 8]"},
+        /* Without a time there is the order of arrival: b leaves its rank and returns to it. */
+        {"LB.ADD bare:k 5 b 5 c", ":2"},
+        {"LB.ADD bare:k 6 b 5 b", ":2"},
+        {"ZREVRANGE bare:k 0 -1", "[c b]"},
+        {"LB.ADD bare:k TOUCH 5 c", ":1"},
+        {"LB.ADD bare:k KEEPTIME 5 c", ":0"},
+        {"ZREVRANGE bare:k 0 -1", "[b c]"},
+    };
+    zset_expect_each(h, rows);
 }
+
+#define TAKES_3 "-ERR syntax error, this board takes 3 values before each member: score flag level"
+#define TAKES_1 "-ERR syntax error, this board takes 1 value before each member: score"
 
 ZSET_TEST(a_member_takes_a_value_for_every_field) {
-    zset_expect(h, "LB.ADD three:k 10 1 -5 a 20 0 1023 b", ":2");
-    expect_board(h, "three:k", "a b",
-                 "[[b :0 :1767225600000 :20 :0 :1023] [a :1 :1767225600000 :10 :1 :-5]]");
-    zset_expect_unchanged(h, "three:k", "LB.ADD three:k 10 1 a",
-                          "-ERR syntax error, this board takes 3 values before each member: score "
-                          "flag level");
-    zset_expect_unchanged(h, "three:k", "LB.ADD three:k 10 1 2 a 4 c",
-                          "-ERR syntax error, this board takes 3 values before each member: score "
-                          "flag level");
-    zset_expect_unchanged(h, "k", "LB.ADD k 10 a 5",
-                          "-ERR syntax error, this board takes 1 value before each member: score");
-    zset_expect_unchanged(h, "k", "LB.ADD k SET INCR", operators);
-    zset_expect_unchanged(h, "k", "LB.ADD k SET WITHRANK",
-                          "-ERR syntax error, this board takes 1 value before each member: score");
-}
-
-ZSET_TEST(a_star_keeps_a_field_and_is_zero_for_a_new_member) {
-    zset_expect(h, "LB.ADD three:k * 1 * a", ":1");
-    zset_expect(h, "LB.GET three:k 1 a", "[[a :0 :1767225600000 :0 :1 :0]]");
-    zset_expect(h, "LB.ADD three:k 7 * -2 a", ":1");
-    zset_expect(h, "LB.ADD three:k * 0 * a", ":1");
-    zset_expect(h, "LB.GET three:k 1 a", "[[a :0 :1767225600000 :7 :0 :-2]]");
-    zset_expect_unchanged(h, "three:k", "LB.ADD three:k * * * a", ":0");
-    zset_expect(h, "LB.ADD three:k INCR * * 5 a", ":1");
-    zset_expect(h, "LB.GET three:k 1 a", "[[a :0 :1767225600000 :7 :0 :3]]");
-    zset_expect(h, "LB.ADD laps:k * a", ":1");
-    zset_expect(h, "LB.GET laps:k 1 a", "[[a :0 :1767225600000 :0]]");
-    zset_expect(h, "LB.ADD three:k * * * z", ":1");
-    zset_expect(h, "LB.GET three:k 1 z", "[[z :1 :1767225600000 :0 :0 :0]]");
-}
-
-ZSET_TEST(incr_adds_and_an_equals_sign_sets) {
-    zset_expect(h, "LB.ADD three:k INCR 5 1 -3 a", ":1");
-    zset_expect(h, "LB.ADD three:k INCR 5 * -3 a", ":1");
-    zset_expect(h, "LB.GET three:k 1 a", "[[a :0 :1767225600000 :10 :1 :-6]]");
-    zset_expect(h, "LB.ADD three:k INCR -1 =0 =9 a", ":1");
-    zset_expect(h, "LB.GET three:k 1 a", "[[a :0 :1767225600000 :9 :0 :9]]");
-    zset_expect_unchanged(h, "three:k", "LB.ADD three:k INCR 0 0 =9 a", ":0");
-    zset_expect(h, "LB.ADD three:k =1 =1 =1 a", ":1");
-    zset_expect(h, "LB.ADD money:k INCR 0.1 a 0.2 a", ":2");
-    zset_expect(h, "LB.GET money:k 1 a", "[[a :0 :1767225600000 0.3]]");
+    static const char *const rows[][2] = {
+        {"LB.ADD three:k 10 1 a", TAKES_3},
+        {"LB.ADD three:k 10 1 2 a 4 c", TAKES_3},
+        {"LB.ADD k 10 a 5", TAKES_1},
+        {"LB.ADD k SET INCR", operators},
+        {"LB.ADD k SET WITHRANK", TAKES_1},
+        /* What is not there is not made, nor what is there changed. */
+        {"LB.ADD none XX 8 a 9 c", ":0"},
+        {"LB.ADD none XX INCR 1 a", ":0"},
+        /* Skipped values must be valid, but their sums need not fit. */
+        {"LB.ADD k XX 1.5 c", "-ERR value 1.5 has too many decimals: field 'score' keeps 0 (more "
+                              "by SCALE in the layout)"},
+        {"LB.ADD k XX INCR x c", "-ERR value is not a valid float: field 'score'"},
+        {"LB.ADD k XX INCR 18446744073709551615 c", ":0"},
+    };
+    zset_expect_each(h, rows);
+    assert_int_equal(registry_count(h->server.registry, 0), 0);
 }
 
 ZSET_TEST(an_increment_past_the_field_is_an_error_and_changes_nothing) {
@@ -84,58 +96,6 @@ ZSET_TEST(an_increment_past_the_field_is_an_error_and_changes_nothing) {
     zset_expect_unchanged(h, "none", "LB.ADD none INCR 4294967296 c",
                           "-ERR value 0 + 4294967296 is out of range: field 'score' takes "
                           "-4294967296..4294967295");
-    /* As one after another: there and back is fine. */
-    zset_expect(h, "LB.ADD three:k INCR * * 1023 c * * -1 c * * 1 c", ":3");
-}
-
-ZSET_TEST(best_replaces_only_what_is_strictly_better) {
-    zset_expect(h, "LB.ADD k BEST 10 a", ":1");
-    zset_pass_seconds(h, 5);
-    zset_expect_unchanged(h, "k", "LB.ADD k BEST 9 a 10 a", ":0");
-    zset_expect(h, "LB.ADD k BEST 11 a", ":1");
-    assert_int_equal(zset_time_ms(h, "k", "a"), START_MS + 5000);
-    zset_expect(h, "LB.ADD laps:k BEST 10 a", ":1");
-    zset_expect_unchanged(h, "laps:k", "LB.ADD laps:k BEST 11 a 10 a", ":0");
-    zset_expect(h, "LB.ADD laps:k BEST 9 a", ":1");
-}
-
-ZSET_TEST(best_compares_tuples_and_never_single_fields) {
-    zset_expect(h, "LB.ADD mixed:k 1.5 100 0 7 a", ":1");
-    zset_expect_unchanged(h, "mixed:k", "LB.ADD mixed:k BEST 1.4 0 1 -99 a", ":0");
-    zset_expect_unchanged(h, "mixed:k", "LB.ADD mixed:k BEST 1.5 101 1 -99 a", ":0");
-    zset_expect_unchanged(h, "mixed:k", "LB.ADD mixed:k BEST 1.5 100 0 8 a", ":0");
-    zset_expect(h, "LB.ADD mixed:k BEST 1.5 100 0 6 a", ":1");
-    zset_expect(h, "LB.ADD mixed:k BEST =1.5 99 * 200 a", ":1");
-    zset_expect(h, "LB.GET mixed:k 1 a", "[[a :0 :1767225600000 1.5 :99 :0 :200]]");
-    zset_expect(h, "LB.ADD mixed:k BEST 1.6 1023 * * a", ":1");
-    zset_expect(h, "LB.GET mixed:k 1 a", "[[a :0 :1767225600000 1.6 :1023 :0 :200]]");
-}
-
-ZSET_TEST(nx_adds_and_xx_changes) {
-    zset_expect(h, "LB.ADD k 1 a", ":1");
-    zset_expect(h, "LB.ADD k NX 5 a 6 b 7 b", ":1");
-    zset_expect(h, "LB.ADD k XX 8 a 9 c", ":1");
-    zset_expect(h, "ZRANGE k 0 -1 WITHSCORES", "[b 6 a 8]");
-    zset_expect_unchanged(h, "none", "LB.ADD none XX 8 a 9 c", ":0");
-    zset_expect_unchanged(h, "none", "LB.ADD none XX INCR 1 a", ":0");
-    /* Skipped values must be valid, but their sums need not fit. */
-    zset_expect_unchanged(h, "k", "LB.ADD k XX 1.5 c",
-                          "-ERR value 1.5 has too many decimals: field 'score' keeps 0 (more by "
-                          "SCALE in the layout)");
-    zset_expect_unchanged(h, "k", "LB.ADD k XX INCR x c",
-                          "-ERR value is not a valid float: field 'score'");
-    zset_expect_unchanged(h, "k", "LB.ADD k XX INCR 18446744073709551615 c", ":0");
-}
-
-ZSET_TEST(one_member_named_again_goes_on_from_there) {
-    zset_expect(h, "LB.ADD k 1 a 2 a 2 a 3 a", ":3");
-    zset_expect(h, "LB.ADD k INCR 1 a 1 b 1 a 1 b", ":4");
-    zset_expect(h, "LB.ADD k BEST 9 a 8 a 10 a", ":2");
-    zset_expect(h, "ZRANGE k 0 -1 WITHSCORES", "[b 2 a 10]");
-    /* b leaves its rank and returns to it, after c. */
-    zset_expect(h, "LB.ADD bare:k 5 b 5 c", ":2");
-    zset_expect(h, "LB.ADD bare:k 6 b 5 b", ":2");
-    zset_expect(h, "ZREVRANGE bare:k 0 -1", "[c b]");
 }
 
 ZSET_TEST(values_outside_their_field_name_field_value_and_range) {
@@ -171,23 +131,29 @@ ZSET_TEST(values_outside_their_field_name_field_value_and_range) {
 ZSET_TEST(options_stand_in_any_order_and_case) {
     zset_expect(h, "LB.ADD k withrank best nx keeptime 5 a", "[[[a :0 :1767225600000 :5] nil]]");
     zset_expect(h, "LB.ADD k At 1767225599000 xX iNcR 5 a", ":1");
-    expect_board(h, "k", "a", "[[a :0 :1767225599000 :10]]");
+    zset_expect(h, "LB.GET k 1 a", "[[a :0 :1767225599000 :10]]");
     zset_expect(h, "LB.ADD k NX NX INCR INCR 5 NX", ":1");
 }
 
 ZSET_TEST(options_that_contradict_are_refused) {
-    zset_expect_unchanged(h, "k", "LB.ADD k NX XX 1 a", nx_xx);
-    zset_expect_unchanged(h, "k", "LB.ADD k INCR BEST 1 a", operators);
-    zset_expect_unchanged(h, "k", "LB.ADD k SET INCR 1 a", operators);
-    zset_expect_unchanged(h, "k", "LB.ADD k BEST SET 1 a", operators);
-    zset_expect_unchanged(h, "k", "LB.ADD k AT 5 TOUCH 1 a", times);
-    zset_expect_unchanged(h, "k", "LB.ADD k TOUCH KEEPTIME 1 a", times);
-    zset_expect_unchanged(h, "k", "LB.ADD k KEEPTIME AT 5 1 a", times);
-    zset_expect_unchanged(h, "k", "LB.ADD k NX PACKED 1 a", packed_alone);
-    zset_expect_unchanged(h, "k", "LB.ADD k WITHRANK PACKED 1 a", packed_alone);
-    zset_expect_unchanged(h, "k", "LB.ADD k AT x 1 a", no_integer);
-    zset_expect_unchanged(h, "k", "LB.ADD k AT 1.5 1 a", no_integer);
-    zset_expect_unchanged(h, "k", "LB.ADD k NX AT", syntax);
+    static const char *const rows[][2] = {
+        {"LB.ADD k NX XX 1 a", nx_xx},
+        {"LB.ADD k INCR BEST 1 a", operators},
+        {"LB.ADD k SET INCR 1 a", operators},
+        {"LB.ADD k BEST SET 1 a", operators},
+        {"LB.ADD k AT 5 TOUCH 1 a", times},
+        {"LB.ADD k TOUCH KEEPTIME 1 a", times},
+        {"LB.ADD k KEEPTIME AT 5 1 a", times},
+        {"LB.ADD k NX PACKED 1 a", packed_alone},
+        {"LB.ADD k WITHRANK PACKED 1 a", packed_alone},
+        {"LB.ADD k AT x 1 a", no_integer},
+        {"LB.ADD k AT 1.5 1 a", no_integer},
+        {"LB.ADD k NX AT", syntax},
+        {"LB.ADD bare:k AT 1571819021259 9 a", "-ERR AT is not allowed: this layout has no TIME"},
+        {"LB.ADD k x a", "-ERR value is not a valid float: field 'score'"},
+        {"LB.ADD k 1 a 2 \"\"", "-ERR member is 0 bytes long: 1..65536 are allowed"},
+    };
+    zset_expect_each(h, rows);
     assert_int_equal(registry_count(h->server.registry, 0), 0);
 }
 
@@ -217,115 +183,78 @@ TEST(sixty_four_fields_are_a_members_own) {
 
 /* ---- times ---- */
 
-ZSET_TEST(the_time_is_that_of_the_last_change_of_any_field) {
-    zset_expect(h, "LB.ADD paid:k 5 0 a", ":1");
-    zset_pass_seconds(h, 10);
-    zset_expect_unchanged(h, "paid:k", "LB.ADD paid:k 5 0 a", ":0");
-    zset_expect_unchanged(h, "paid:k", "LB.ADD paid:k INCR 0 0 a", ":0");
-    zset_expect(h, "LB.ADD paid:k * 1 a", ":1");
-    assert_int_equal(zset_time_ms(h, "paid:k", "a"), START_MS + 10000);
+/* What is there so many seconds later. */
+ZSET_TEST(times_are_those_of_the_last_change_or_given_or_kept) {
+    static const struct {
+        int seconds;
+        const char *line, *reply;
+    } rows[] = {
+        {0, "LB.ADD paid:k 5 0 a 5 0 b", ":2"},
+        {10, "LB.ADD paid:k 5 0 a", ":0"},
+        {0, "LB.ADD paid:k INCR 0 0 a", ":0"},
+        {0, "LB.ADD paid:k * 1 a", ":1"},
+        {0, "LB.GET paid:k 2 a b", "[[a :0 :1767225610000 :5 :1] [b :1 :1767225600000 :5 :0]]"},
+        /* AT, also where no field changes; a time in the future is accepted. */
+        {0, "LB.ADD paid:k AT 1571819021259 5 1 a 6 0 b", ":2"},
+        {0, "LB.ADD paid:k AT 1571810001259 * * a", ":1"},
+        {0, "LB.ADD paid:k AT 1571810001999 5 1 a", ":0"},
+        {0, "LB.ADD paid:k BEST AT 1571810000000 5 0 a", ":0"},
+        {0, "LB.ADD paid:k INCR AT 1800000000000 1 * b", ":1"},
+        {0, "LB.GET paid:k 2 a b", "[[a :1 :1571810001000 :5 :1] [b :0 :1800000000000 :7 :0]]"},
+        /* KEEPTIME; a new member has none to keep. */
+        {0, "LB.ADD paid:k KEEPTIME INCR 3 =0 a", ":1"},
+        {0, "LB.ADD paid:k KEEPTIME 8 0 a", ":0"},
+        {0, "LB.ADD paid:k KEEPTIME 9 0 c", ":1"},
+        {0, "LB.GET paid:k 2 a c", "[[a :1 :1571810001000 :8 :0] [c :0 :1767225610000 :9 :0]]"},
+        /* TOUCH stamps also what does not change, and lets who is touched arrive anew. */
+        {0, "LB.ADD k 5 a 5 b", ":2"},
+        {0, "LB.ADD k TOUCH 5 a", ":1"},
+        {0, "ZREVRANGE k 0 -1", "[b a]"},
+        {3, "LB.ADD k TOUCH * b", ":1"},
+        {0, "ZREVRANGE k 0 -1", "[a b]"},
+        {3, "LB.ADD k BEST TOUCH 4 a", ":1"},
+        {0, "LB.ADD k NX TOUCH 9 a", ":0"},
+        {0, "LB.ADD k XX TOUCH 9 c", ":0"},
+        {0, "LB.GET k 2 a b", "[[a :1 :1767225616000 :5] [b :0 :1767225613000 :5]]"},
+        /* On a board with the latest first it is touched to the front. */
+        {0, "LB.ADD latest:k 5 a 5 b", ":2"},
+        {0, "LB.ADD latest:k TOUCH * a", ":1"},
+        {0, "ZREVRANGE latest:k 0 -1", "[a b]"},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        zset_pass_seconds(h, rows[i].seconds);
+        zset_expect(h, rows[i].line, rows[i].reply);
+    }
 }
 
-ZSET_TEST(at_gives_the_time_also_where_no_field_changes) {
-    zset_expect(h, "LB.ADD paid:k AT 1571819021259 5 0 a 6 0 b", ":2");
-    assert_int_equal(zset_time_ms(h, "paid:k", "a"), 1571819021000);
-    zset_expect(h, "LB.ADD paid:k AT 1571810001259 * * a", ":1");
-    assert_int_equal(zset_time_ms(h, "paid:k", "a"), 1571810001000);
-    zset_expect_unchanged(h, "paid:k", "LB.ADD paid:k AT 1571810001999 5 0 a", ":0");
-    zset_expect_unchanged(h, "paid:k", "LB.ADD paid:k BEST AT 1571810000000 5 0 a", ":0");
-    zset_expect(h, "LB.ADD paid:k INCR AT 1571810005000 1 * a", ":1");
-    expect_board(h, "paid:k", "a b", "[[a :0 :1571810005000 :6 :0] [b :1 :1571819021000 :6 :0]]");
-    /* A time in the future is accepted. */
-    zset_expect(h, "LB.ADD paid:k AT 1800000000000 6 0 b", ":1");
-    assert_int_equal(zset_time_ms(h, "paid:k", "b"), 1800000000000);
-    zset_expect(h, "LB.ADD paid:k 7 0 c", ":1");
-    assert_int_equal(zset_time_ms(h, "paid:k", "c"), START_MS);
-}
+#define PAID_TIMES                                                                                 \
+    " is out of range: this layout's TIME takes 2011-12-27T21:11:29Z..2028-12-31T16:00:00.999999Z"
+#define OVER_TIMES                                                                                 \
+    "-ERR time 2026-01-01T00:00:00Z is out of range: this layout's TIME takes "                    \
+    "2020-01-01T00:00:00Z..2020-01-01T00:17:03.999999Z"
 
 ZSET_TEST(a_time_outside_the_window_names_it) {
-    static const char *const lines[][2] = {
-        {"LB.ADD paid:k AT 1325020288999 1 0 a",
-         "-ERR time 2011-12-27T21:11:28.999Z is out of range: this layout's TIME takes "
-         "2011-12-27T21:11:29Z..2028-12-31T16:00:00.999999Z"},
-        {"LB.ADD paid:k AT 1861891201000 1 0 a",
-         "-ERR time 2028-12-31T16:00:01Z is out of range: this layout's TIME takes "
-         "2011-12-27T21:11:29Z..2028-12-31T16:00:00.999999Z"},
-        {"LB.ADD paid:k XX AT -1 1 0 none",
-         "-ERR time 1969-12-31T23:59:59.999Z is out of range: this layout's TIME takes "
-         "2011-12-27T21:11:29Z..2028-12-31T16:00:00.999999Z"},
+    static const char *const rows[][2] = {
+        {"LB.ADD paid:k AT 1325020288999 1 0 a", "-ERR time 2011-12-27T21:11:28.999Z" PAID_TIMES},
+        {"LB.ADD paid:k AT 1861891201000 1 0 a", "-ERR time 2028-12-31T16:00:01Z" PAID_TIMES},
+        {"LB.ADD paid:k XX AT -1 1 0 none", "-ERR time 1969-12-31T23:59:59.999Z" PAID_TIMES},
         {"LB.ADD k AT 9223372036854775 1 a",
          "-ERR time 9223372036854775 is out of range: this layout's TIME takes "
          "2020-01-01T00:00:00Z..2088-01-19T03:14:07.999999Z"},
         {"LB.ADD k AT 9223372036854776 1 a", no_integer},
         {"LB.ADD k AT 9223372036854775807 1 a", no_integer},
         {"LB.ADD k AT -9223372036854775808 1 a", no_integer},
-        {"LB.ADD over:k 1 a",
-         "-ERR time 2026-01-01T00:00:00Z is out of range: this layout's TIME takes "
-         "2020-01-01T00:00:00Z..2020-01-01T00:17:03.999999Z"},
+        {"LB.ADD over:k 1 a", OVER_TIMES},
     };
-    zset_expect_each_unchanged(h, "k", lines);
+    zset_expect_each_unchanged(h, "k", rows);
     assert_int_equal(registry_count(h->server.registry, 0), 0);
     zset_expect(h, "LB.ADD paid:k AT 1325020289000 1 0 a", ":1");
     zset_expect(h, "LB.ADD paid:k AT 1861891200999 1 0 b", ":1");
+    /* A late time stops the whole command: b is new, and has no time to keep. */
     zset_expect(h, "LB.ADD over:k AT 1577836801000 1 a", ":1");
-}
-
-ZSET_TEST(a_late_time_stops_the_whole_command) {
-    zset_expect(h, "LB.ADD over:k AT 1577836801000 1 a", ":1");
-    /* The change of a keeps its time, the new member has none to keep. */
-    zset_expect_unchanged(
-        h, "over:k", "LB.ADD over:k KEEPTIME 2 a 1 b",
-        "-ERR time 2026-01-01T00:00:00Z is out of range: this layout's TIME takes "
-        "2020-01-01T00:00:00Z..2020-01-01T00:17:03.999999Z");
+    zset_expect_unchanged(h, "over:k", "LB.ADD over:k KEEPTIME 2 a 1 b", OVER_TIMES);
     zset_expect_unchanged(h, "over:k", "LB.ADD over:k 1 a", ":0");
     zset_expect(h, "LB.ADD over:k KEEPTIME 2 a", ":1");
-}
-
-ZSET_TEST(touch_stamps_also_what_does_not_change) {
-    zset_expect(h, "LB.ADD k 5 a 5 b", ":2");
-    zset_expect(h, "LB.ADD k TOUCH 5 a", ":1");
-    zset_expect(h, "ZREVRANGE k 0 -1", "[b a]");
-    zset_pass_seconds(h, 3);
-    zset_expect(h, "LB.ADD k TOUCH * b", ":1");
-    assert_int_equal(zset_time_ms(h, "k", "b"), START_MS + 3000);
-    zset_expect(h, "ZREVRANGE k 0 -1", "[a b]");
-    zset_pass_seconds(h, 3);
-    zset_expect(h, "LB.ADD k BEST TOUCH 4 a", ":1");
-    expect_board(h, "k", "a b", "[[b :0 :1767225603000 :5] [a :1 :1767225606000 :5]]");
-    zset_expect_unchanged(h, "k", "LB.ADD k NX TOUCH 9 a", ":0");
-    zset_expect_unchanged(h, "k", "LB.ADD k XX TOUCH 9 c", ":0");
-}
-
-ZSET_TEST(keeptime_changes_fields_and_not_the_time) {
-    zset_expect(h, "LB.ADD paid:k AT 1571819021259 5 0 a", ":1");
-    zset_expect(h, "LB.ADD paid:k KEEPTIME INCR 3 =1 a", ":1");
-    expect_board(h, "paid:k", "a", "[[a :0 :1571819021000 :8 :1]]");
-    zset_expect_unchanged(h, "paid:k", "LB.ADD paid:k KEEPTIME 8 1 a", ":0");
-    zset_expect(h, "LB.ADD paid:k KEEPTIME 8 1 b", ":1");
-    assert_int_equal(zset_time_ms(h, "paid:k", "b"), START_MS);
-}
-
-ZSET_TEST(without_a_time_there_is_the_order_of_arrival) {
-    zset_expect(h, "LB.ADD bare:k 5 a 5 b 5 c", ":3");
-    zset_expect(h, "LB.ADD bare:k 5 a", ":0");
-    zset_expect(h, "ZREVRANGE bare:k 0 -1", "[a b c]");
-    zset_expect(h, "LB.ADD bare:k TOUCH 5 a", ":1");
-    zset_expect(h, "ZREVRANGE bare:k 0 -1", "[b c a]");
-    zset_expect(h, "LB.ADD bare:k KEEPTIME 6 b", ":1");
-    zset_expect(h, "LB.ADD bare:k KEEPTIME 5 b", ":1");
-    zset_expect(h, "ZREVRANGE bare:k 0 -1", "[c a b]");
-    zset_expect_unchanged(h, "bare:k", "LB.ADD bare:k AT 1571819021259 9 a",
-                          "-ERR AT is not allowed: this layout has no TIME");
-    zset_expect_unchanged(h, "bare:none", "LB.ADD bare:none AT 1571819021259 9 a",
-                          "-ERR AT is not allowed: this layout has no TIME");
-    zset_expect(h, "LB.GET bare:k 1 a", "[[a :1 nil :5]]");
-}
-
-ZSET_TEST(the_latest_first_is_touched_to_the_front) {
-    zset_expect(h, "LB.ADD latest:k 5 a 5 b", ":2");
-    zset_expect(h, "ZREVRANGE latest:k 0 -1", "[b a]");
-    zset_expect(h, "LB.ADD latest:k TOUCH * a", ":1");
-    zset_expect(h, "ZREVRANGE latest:k 0 -1", "[a b]");
 }
 
 ZSET_TEST(all_members_of_one_command_carry_one_time) {
@@ -447,13 +376,6 @@ ZSET_TEST(withrank_answers_the_record_and_the_rank_before) {
 }
 
 /* ---- keys, members, many ---- */
-
-ZSET_TEST(an_error_leaves_no_key_behind) {
-    zset_expect(h, "LB.ADD k x a", "-ERR value is not a valid float: field 'score'");
-    zset_expect(h, "LB.ADD k 1 a 2 \"\"", "-ERR member is 0 bytes long: 1..65536 are allowed");
-    zset_expect(h, "LB.ADD \"\" 1 a", "-ERR key is 0 bytes long: 1..65536 are allowed");
-    assert_int_equal(registry_count(h->server.registry, 0), 0);
-}
 
 ZSET_TEST(many_members_are_one_change) {
     enum { PAIRS = 500 };

@@ -1,27 +1,6 @@
 /* LB.ALTER, what refuses writes, and LIMIT, sentence by sentence. */
-#include "codec/timestamp.h"
 #include "tests/server/zset_fixture.h"
 #include "tests/support/shadow.h"
-
-static int64_t us(const char *text) {
-    int64_t time_us = 0;
-    assert_true(timestamp_parse(bytes_from_text(text), &time_us));
-    return time_us;
-}
-
-static void expect_begin(struct harness *h, const char *line, const char *begin) {
-    const char *answered = zset_run(h, "%s", line);
-    if (strncmp(answered, begin, strlen(begin)) != 0) {
-        fail_msg("%s: expected %s answered %s", line, begin, answered);
-    }
-}
-
-static void expect_part(struct harness *h, const char *line, const char *part) {
-    const char *answered = zset_run(h, "%s", line);
-    if (strstr(answered, part) == NULL) {
-        fail_msg("%s: %s is not in %s", line, part, answered);
-    }
-}
 
 static const char frozen[] = "-FROZEN board takes no writes: LB.ALTER with THAW ends that";
 
@@ -82,7 +61,7 @@ ZSET_TEST(a_frozen_board_refuses_every_write_and_reads_as_ever) {
     make_boards(h);
     zset_expect(h, "LB.ALTER k FREEZE", "+OK");
     expect_refused(h, frozen);
-    expect_part(h, "LB.INFO k", " frozen :1 opens nil closes nil archives []]");
+    zset_expect_part(h, "LB.INFO k", " frozen :1 opens nil closes nil archives []]");
     zset_expect(h, "LB.ALTER k THAW", "+OK");
     zset_expect(h, "ZREM k a", ":1");
     zset_expect(h, "ZADD k 1 a", ":1");
@@ -90,12 +69,12 @@ ZSET_TEST(a_frozen_board_refuses_every_write_and_reads_as_ever) {
 
 ZSET_TEST(a_board_takes_writes_from_when_it_opens_until_it_closes) {
     make_boards(h);
-    h->wall_us = us("2026-11-16T12:00:00Z");
+    h->wall_us = zset_us("2026-11-16T12:00:00Z");
     zset_expect(h, "LB.ALTER k OPENS 2026-11-17T00:00:00+01:00 CLOSES 1795000000000", "+OK");
-    expect_part(h, "LB.INFO k",
-                " frozen :0 opens :1794870000000 closes :1795000000000 archives []]");
+    zset_expect_part(h, "LB.INFO k",
+                     " frozen :0 opens :1794870000000 closes :1795000000000 archives []]");
     expect_refused(h, "-CLOSED board opens at 2026-11-16T23:00:00Z");
-    h->wall_us = us("2026-11-16T23:00:00Z") - 1;
+    h->wall_us = zset_us("2026-11-16T23:00:00Z") - 1;
     zset_expect(h, "ZREM k a", "-CLOSED board opens at 2026-11-16T23:00:00Z");
     h->wall_us += 1;
     zset_expect(h, "ZADD k 5 a", ":0");
@@ -107,7 +86,7 @@ ZSET_TEST(a_board_takes_writes_from_when_it_opens_until_it_closes) {
     zset_expect(h, "LB.ALTER k CLOSES NONE", "+OK");
     zset_expect(h, "ZINCRBY k 0 a", "1");
     zset_expect(h, "LB.ALTER k OPENS NONE", "+OK");
-    expect_part(h, "LB.INFO k", " frozen :0 opens nil closes nil archives []]");
+    zset_expect_part(h, "LB.INFO k", " frozen :0 opens nil closes nil archives []]");
 }
 
 ZSET_TEST(keys_are_the_operators_also_of_a_frozen_board) {
@@ -130,7 +109,7 @@ ZSET_TEST(a_transaction_that_meets_a_frozen_board_goes_on_behind_it) {
     zset_expect(h, "MULTI", "+OK");
     zset_expect(h, "ZADD k 5 a", "+QUEUED");
     zset_expect(h, "ZADD j 5 a", "+QUEUED");
-    expect_part(h, "EXEC", ":0");
+    zset_expect_part(h, "EXEC", ":0");
     zset_expect(h, "ZSCORE k a", "1");
     zset_expect(h, "ZSCORE j a", "5");
 }
@@ -162,7 +141,7 @@ ZSET_TEST(a_board_with_a_limit_refuses_newcomers_when_it_is_full) {
     zset_expect(h, "ZADD room XX 9 d 8 e", ":0");
     zset_expect(h, "ZADD room 7 a 8 b", ":0");
     zset_expect(h, "ZRANGE room 0 -1 WITHSCORES", "[c 5 a 7 b 8]");
-    expect_part(h, "LB.INFO room", "cap nil keep last created :1 period nil limit :3 ");
+    zset_expect_part(h, "LB.INFO room", "cap nil keep last created :1 period nil limit :3 ");
     zset_expect(h, "ZADD j 1 a 2 b 3 c 4 d", ":4");
     zset_expect(h, "ZUNIONSTORE room 1 j", full);
     zset_expect(h, "ZRANGESTORE room j 0 -1", full);
@@ -188,11 +167,11 @@ ZSET_TEST(a_smaller_cap_cuts_the_worst) {
     zset_expect(h, "ZADD k 1 a 1 d", ":1");
     zset_expect(h, "ZREVRANGE k 0 -1 WITHSCORES", "[d 4 c 3 a 1]");
     zset_expect(h, "LB.ALTER k LIMIT 3", "+OK");
-    expect_part(h, "LB.INFO k", "cap nil keep best created :0 period nil limit :3 ");
+    zset_expect_part(h, "LB.INFO k", "cap nil keep best created :0 period nil limit :3 ");
     zset_expect(h, "LB.ALTER k CAP 2", "+OK");
-    expect_part(h, "LB.INFO k", "cap :2 keep best created :0 period nil limit nil ");
+    zset_expect_part(h, "LB.INFO k", "cap :2 keep best created :0 period nil limit nil ");
     zset_expect(h, "LB.ALTER k CAP NONE KEEP LAST", "+OK");
-    expect_part(h, "LB.INFO k", "cap nil keep last created :0 period nil limit nil ");
+    zset_expect_part(h, "LB.INFO k", "cap nil keep last created :0 period nil limit nil ");
     zset_expect(h, "ZREM k d c", ":2");
     zset_expect(h, "EXISTS k", ":0");
 }
@@ -223,26 +202,26 @@ ZSET_TEST(a_million_members_are_cut_in_steps) {
 }
 
 ZSET_TEST(a_period_comes_and_goes) {
-    h->wall_us = us("2026-11-16T12:00:00Z");
+    h->wall_us = zset_us("2026-11-16T12:00:00Z");
     zset_expect(h, "LB.CREATE k FIELD a 20", "+OK");
     zset_expect(h, "ZADD k 1 ann", ":1");
     zset_expect(h, "EXPIRE k 10000000", ":1");
     zset_expect(h, "LB.ALTER k PERIOD DAY TZ +08:00 ARCHIVE 3", "+OK");
     shadow_end(h->shadow); /* archives expire by the clock of the host, which goes on */
     zset_expect(h, "TTL k", ":10000000");
-    h->wall_us = us("2026-11-17T00:00:00+08:00");
+    h->wall_us = zset_us("2026-11-17T00:00:00+08:00");
     zset_expect(h, "ZCARD k", ":0");
     zset_expect(h, "ZRANGE k@2026-11-16 0 -1", "[ann]");
     zset_expect(h, "ZADD k 2 bob", ":1");
     zset_expect(h, "LB.ALTER k EVERY 2 FROM 2026-11-16", "+OK");
-    h->wall_us = us("2026-11-18T00:00:00+08:00");
+    h->wall_us = zset_us("2026-11-18T00:00:00+08:00");
     zset_expect(h, "ZCARD k", ":0");
     zset_expect(h, "ZRANGE k@2026-11-16 0 -1", "[ann]");
     zset_expect(h, "ZRANGE k@2026-11-16.2 0 -1", "[bob]");
     zset_expect(h, "ZADD k 3 cid", ":1");
     zset_expect(h, "LB.ALTER k PERIOD NONE", "+OK");
-    expect_part(h, "LB.INFO k", " period nil ");
-    h->wall_us = us("2026-12-18T00:00:00+08:00");
+    zset_expect_part(h, "LB.INFO k", " period nil ");
+    h->wall_us = zset_us("2026-12-18T00:00:00+08:00");
     zset_expect(h, "ZRANGE k 0 -1", "[cid]");
     /* As often as one likes, also empty. */
     zset_expect(h, "ZREM k cid", ":1");
@@ -253,7 +232,7 @@ ZSET_TEST(a_period_comes_and_goes) {
 }
 
 ZSET_TEST(the_times_of_members_stay_until_the_period_ends) {
-    h->wall_us = us("2026-11-16T12:00:00Z");
+    h->wall_us = zset_us("2026-11-16T12:00:00Z");
     zset_expect(h, "LB.CREATE k FIELD a 20 TIME 31 S", "+OK");
     zset_expect(h, "LB.ADD k 1 ann", ":1");
     zset_expect(h, "LB.ALTER k PERIOD DAY", "+OK");
@@ -261,8 +240,8 @@ ZSET_TEST(the_times_of_members_stay_until_the_period_ends) {
     h->wall_us += INT64_C(86400000000);
     zset_expect(h, "LB.ADD k 1 bob", ":1");
     zset_expect(h, "LB.GET k 1 bob", "[[bob :0 :1794916800000 :1]]");
-    expect_part(h, "LB.INFO k", "START 2026-11-17T00:00:00Z");
-    expect_part(h, "LB.INFO k@2026-11-16", "FIELD a 20 TIME 31 S bits");
+    zset_expect_part(h, "LB.INFO k", "START 2026-11-17T00:00:00Z");
+    zset_expect_part(h, "LB.INFO k@2026-11-16", "FIELD a 20 TIME 31 S bits");
     zset_expect(h, "LB.GET k@2026-11-16 1 ann", "[[ann :0 :1794830400000 :1]]");
     /* Times that would not last. */
     zset_expect(h, "LB.CREATE s FIELD a 20 TIME 17 S START 2026-11-17T00:00:00Z", "+OK");
@@ -271,14 +250,15 @@ ZSET_TEST(the_times_of_members_stay_until_the_period_ends) {
     zset_expect(h, "LB.ALTER s PERIOD NONE", "+OK");
     zset_expect(h, "LB.CREATE t FIELD a 20 TIME 17 S START 2026-11-16T06:00:00Z", "+OK");
     zset_expect(h, "LB.ADD t 1 ann", ":1");
-    expect_begin(h, "LB.ALTER t PERIOD DAY", "-ERR PERIOD is not possible: the board's TIME ends");
+    zset_expect_begin(h, "LB.ALTER t PERIOD DAY",
+                      "-ERR PERIOD is not possible: the board's TIME ends");
     zset_expect(h, "ZREM t ann", ":1");
     zset_expect(h, "LB.ALTER t PERIOD DAY", "+OK");
-    expect_part(h, "LB.INFO t", "START 2026-11-17T00:00:00Z");
+    zset_expect_part(h, "LB.INFO t", "START 2026-11-17T00:00:00Z");
 }
 
 ZSET_TEST(archives_are_frozen_unless_the_board_says_otherwise) {
-    h->wall_us = us("2026-11-16T12:00:00Z");
+    h->wall_us = zset_us("2026-11-16T12:00:00Z");
     zset_expect(h, "LB.CREATE k FIELD a 20 PERIOD DAY", "+OK");
     zset_expect(h, "LB.CREATE w FIELD a 20 PERIOD DAY ARCHIVED WRITABLE", "+OK");
     zset_expect(h, "ZADD k 1 ann", ":1");
@@ -290,7 +270,7 @@ ZSET_TEST(archives_are_frozen_unless_the_board_says_otherwise) {
     zset_expect(h, "LB.ALTER k ARCHIVED WRITABLE", "+OK");
     h->wall_us += INT64_C(86400000000);
     zset_expect(h, "ZADD k@2026-11-17 2 ann", ":0");
-    expect_part(h, "LB.INFO k", "from nil archived writable] ");
+    zset_expect_part(h, "LB.INFO k", "from nil archived writable] ");
     /* By hand: of a board with a PERIOD. */
     zset_expect(h, "ZADD j 1 ann", ":1");
     zset_expect(h, "LB.ROLL j old", ":1");
@@ -338,7 +318,7 @@ ZSET_TEST(without_memory_nothing_is_altered) {
         const char *answered = harness_run_failing(h, s, "LB.ALTER k PERIOD DAY CAP 3", nth);
         is_done = strcmp(answered, "+OK\r\n") == 0;
         assert_true(is_done || strncmp(answered, "-OOM", 4) == 0);
-        expect_part(h, "LB.INFO k", is_done ? "cap :3 " : "cap nil ");
+        zset_expect_part(h, "LB.INFO k", is_done ? "cap :3 " : "cap nil ");
         zset_expect(h, "ZSCORE k a", "1");
         const char *reason;
         assert_true(registry_validate(h->server.registry, &reason));
@@ -352,7 +332,7 @@ ZSET_TEST(results_are_stored_in_the_layout_that_lb_create_gave) {
     zset_expect(h, "ZADD j 5 a 7 b 6 c", ":3");
     zset_expect(h, "ZUNIONSTORE k 1 j", ":2");
     zset_expect(h, "LB.RANGE k 0 -1", "[[b :0 nil 7 :0] [c :1 nil 6 :0]]");
-    expect_part(h, "LB.INFO k", "cap :2 keep best created :1");
+    zset_expect_part(h, "LB.INFO k", "cap :2 keep best created :1");
     zset_expect(h, "ZRANGESTORE k j 0 0", ":1");
     zset_expect(h, "LB.RANGE k 0 -1", "[[a :0 nil 5 :0]]");
     /* Onto itself, fields and all. */
@@ -361,14 +341,14 @@ ZSET_TEST(results_are_stored_in_the_layout_that_lb_create_gave) {
     zset_expect(h, "LB.GET k 1 z", "[[z :0 nil 9.25 :3]]");
     /* What does not fit changes nothing. */
     zset_expect(h, "ZADD j 1e9 big", ":1");
-    expect_begin(h, "ZUNIONSTORE k 1 j", "-ERR member 'big': ");
-    expect_begin(h, "ZRANGESTORE k j 0 -1", "-ERR member 'big': ");
+    zset_expect_begin(h, "ZUNIONSTORE k 1 j", "-ERR member 'big': ");
+    zset_expect_begin(h, "ZRANGESTORE k j 0 -1", "-ERR member 'big': ");
     zset_expect(h, "LB.GET k 1 z", "[[z :0 nil 9.25 :3]]");
     /* Nothing leaves it empty. */
     zset_expect(h, "ZINTERSTORE k 2 j none", ":0");
     zset_expect(h, "EXISTS k", ":1");
     zset_expect(h, "ZCARD k", ":0");
-    expect_part(h, "LB.INFO k", "FIELD points 20 SCALE 2 FIELD laps 8 ASC");
+    zset_expect_part(h, "LB.INFO k", "FIELD points 20 SCALE 2 FIELD laps 8 ASC");
     zset_expect(h, "ZRANGESTORE k none 0 -1", ":0");
     zset_expect(h, "EXISTS k", ":1");
     /* One made by a write is as the settings say, as ever. */
@@ -378,13 +358,13 @@ ZSET_TEST(results_are_stored_in_the_layout_that_lb_create_gave) {
 }
 
 ZSET_TEST(results_are_stored_in_the_period_of_a_board) {
-    h->wall_us = us("2026-11-16T12:00:00Z");
+    h->wall_us = zset_us("2026-11-16T12:00:00Z");
     zset_expect(h, "LB.CREATE k FIELD a 20 TIME 30 MS PERIOD DAY", "+OK");
     zset_expect(h, "ZADD j 5 a", ":1");
     zset_expect(h, "ZUNIONSTORE k 1 j", ":1");
     h->wall_us += INT64_C(86400000000);
     zset_expect(h, "ZCARD k", ":0");
     zset_expect(h, "ZCARD k@2026-11-16", ":1");
-    expect_begin(h, "ZUNIONSTORE k 1 j", "-ERR member 'a': time ");
+    zset_expect_begin(h, "ZUNIONSTORE k 1 j", "-ERR member 'a': time ");
     zset_expect(h, "ZUNIONSTORE k@2026-11-16 1 j", frozen);
 }

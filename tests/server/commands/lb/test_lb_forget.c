@@ -137,37 +137,12 @@ ZSET_TEST(a_client_that_leaves_does_not_end_it) {
 
 enum { NAMES = 60, ROUNDS = 60 };
 
-/* A command that spreads and moves boards, and puts no member on one where it was on none. */
-static void any_command(struct random *random, int number, char *line, size_t size) {
-    unsigned a = (unsigned)random_below(random, NAMES), b = (unsigned)random_below(random, NAMES);
-    switch (random_below(random, 9)) {
-    case 0:
-    case 1:
-        snprintf(line, size, "RENAME b:%u b:%u", a, b);
-        break;
-    case 2:
-        snprintf(line, size, "RENAME c:%u b:%u", a, b);
-        break;
-    case 3:
-        snprintf(line, size, "COPY b:%u b:%u REPLACE", a, b);
-        break;
-    case 4:
-        snprintf(line, size, "COPY c:%u c:%u REPLACE", a, b);
-        break;
-    case 5:
-        snprintf(line, size, "ZUNIONSTORE b:%u 2 b:%u c:%u", a, b, a);
-        break;
-    case 6:
-        snprintf(line, size, "ZRANGESTORE b:%u b:%u 0 -1", a, b);
-        break;
-    case 7:
-        snprintf(line, size, "LB.ROLL b:%u b:%u", a, b);
-        break;
-    default:
-        snprintf(line, size, "ZADD b:%u %d other%u", a, number, b);
-        break;
-    }
-}
+/* Commands that spread and move boards, and put no member on one where it was on none. */
+static const char *const moves[] = {
+    "RENAME b:$60 b:$60",           "RENAME b:$60 b:$60",       "RENAME c:$60 b:$60",
+    "COPY b:$60 b:$60 REPLACE",     "COPY c:$60 c:$60 REPLACE", "ZUNIONSTORE b:$60 2 b:$60 c:$60",
+    "ZRANGESTORE b:$60 b:$60 0 -1", "LB.ROLL b:$60 b:$60",      "ZADD b:$60 $4096 other$60",
+};
 
 static void fill(struct harness *h) {
     for (int i = 0; i < NAMES; i++) {
@@ -204,7 +179,8 @@ static void forget_between(struct random *random, struct harness *h, struct hist
             assert_in_range(history->count, 1, 4096);
             line[0] = '\0';
             if (random_below(random, 100) != 0) {
-                any_command(random, history->count, line, sizeof history->lines[0]);
+                random_line(random, moves[random_below(random, COUNT_OF(moves))], line,
+                            sizeof history->lines[0]);
             }
             run_line(h, line);
         }

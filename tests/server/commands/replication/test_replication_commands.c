@@ -1,5 +1,6 @@
 /* REPLICAOF SLAVEOF ROLE REPLCONF WAIT FAILOVER, INFO replication, and what is refused on a replica. No
- * other server is there: replicas are sessions that the tests put into the list. */
+ * other server is there: replicas are sessions that the tests put into the list. What Redis refuses in
+ * the same words: tests/integration/roles.c. */
 #include "server/dispatch/waiting.h"
 #include "server/durability/file_format.h"
 #include "server/replication/failover.h"
@@ -72,8 +73,6 @@ REPLICATION_TEST(what_is_no_server_is_refused_and_changes_nothing) {
     static const char *const lines[][2] = {
         {"REPLICAOF 127.0.0.1 0", "-ERR Invalid master port\r\n"},
         {"REPLICAOF 127.0.0.1 65536", "-ERR Invalid master port\r\n"},
-        {"REPLICAOF 127.0.0.1 x", "-ERR Invalid master port\r\n"},
-        {"REPLICAOF no two", "-ERR Invalid master port\r\n"},
         {"REPLICAOF \"\" 7001",
          "-ERR Invalid master host: an address or a host's name is wanted\r\n"},
         {"REPLICAOF \"a\\r\\nb\" 7001",
@@ -164,7 +163,7 @@ REPLICATION_TEST(info_of_a_replica_has_the_fields_of_redis_in_its_order) {
         "master_link_down_since_seconds:3\r\nslave_priority:100\r\nslave_read_only:1\r\n"
         "replica_announced:1\r\nconnected_slaves:0\r\nmaster_failover_state:no-failover\r\n"
         "master_replid:";
-    assert_non_null(strstr(harness_run(h, s, "INFO replication"), down));
+    harness_expect_part(h, s, "INFO replication", down);
     r->link = REPLICATION_LINK_SYNC;
     r->copy_size = 400;
     r->copy_read_size = 100;
@@ -176,7 +175,7 @@ REPLICATION_TEST(info_of_a_replica_has_the_fields_of_redis_in_its_order) {
         "300\r\n"
         "master_sync_perc:25.00\r\nmaster_sync_last_io_seconds_ago:2\r\n"
         "master_link_down_since_seconds:3\r\nslave_priority:0\r\n";
-    assert_non_null(strstr(harness_run(h, s, "INFO replication"), copying));
+    harness_expect_part(h, s, "INFO replication", copying);
     r->link = REPLICATION_LINK_CONNECTED;
     r->is_priority_zero = false;
     r->heard_at_ms = h->server.clock.monotonic_ms - 1000;
@@ -187,7 +186,7 @@ REPLICATION_TEST(info_of_a_replica_has_the_fields_of_redis_in_its_order) {
         "master_link_status:up\r\nmaster_link_state:connected\r\nmaster_last_io_seconds_ago:1\r\n"
         "master_sync_in_progress:0\r\nslave_read_repl_offset:13\r\nslave_repl_offset:12\r\n"
         "slave_priority:7\r\nslave_read_only:1\r\nreplica_announced:0\r\n";
-    assert_non_null(strstr(harness_run(h, s, "INFO replication"), up));
+    harness_expect_part(h, s, "INFO replication", up);
     harness_expect(h, s, "ROLE",
                    "*5\r\n$5\r\nslave\r\n$9\r\n127.0.0.1\r\n:7001\r\n$9\r\nconnected\r\n:12\r\n");
 }
@@ -234,9 +233,6 @@ REPLICATION_TEST(replconf_takes_what_replicas_of_redis_and_of_this_server_say) {
 REPLICATION_TEST(replconf_refuses_what_it_cannot_use_and_keeps_what_it_had) {
     harness_expect(h, s, "REPLCONF listening-port 7001 ip-address 10.0.0.1", "+OK\r\n");
     static const char *const lines[][2] = {
-        {"REPLCONF a", "-ERR syntax error\r\n"},
-        {"REPLCONF a b", "-ERR Unrecognized REPLCONF option: a\r\n"},
-        {"REPLCONF listening-port x", "-ERR value is not an integer or out of range\r\n"},
         {"REPLCONF listening-port 65536",
          "-ERR value is out of range, value must between 0 and 65535\r\n"},
         {"REPLCONF listening-port 7002 ip-address \"1\\r\\nrole:slave\"",
@@ -309,19 +305,7 @@ REPLICATION_TEST(a_replica_reads_and_does_not_write) {
     struct session *u = harness_connect(h);
     u->protocol = 3;
     harness_expect_prefix(h, u, "HELLO 3", "%7\r\n");
-    assert_non_null(strstr(harness_run(h, u, "HELLO 3"), "$4\r\nrole\r\n$7\r\nreplica\r\n"));
-}
-
-REPLICATION_TEST(a_transaction_begun_on_a_master_is_not_run_on_a_replica) {
-    struct session *t = harness_connect(h);
-    harness_expect(h, t, "MULTI", "+OK\r\n");
-    harness_expect(h, t, "ZADD a 1 b", "+QUEUED\r\n");
-    harness_expect(h, s, "REPLICAOF 127.0.0.1 7001", "+OK\r\n");
-    harness_expect(
-        h, t, "EXEC",
-        "-EXECABORT Transaction discarded because of: READONLY You can't write against a "
-        "read only replica.\r\n");
-    harness_expect(h, t, "ZCARD a", ":0\r\n");
+    harness_expect_part(h, u, "HELLO 3", "$4\r\nrole\r\n$7\r\nreplica\r\n");
 }
 
 REPLICATION_TEST(without_its_master_a_replica_refuses_reads_if_it_is_told_to) {
@@ -376,11 +360,7 @@ REPLICATION_TEST(writes_want_as_many_replicas_as_the_setting_says) {
 /* ---- WAIT ---- */
 
 REPLICATION_TEST(wait_answers_at_once_where_it_need_not_or_cannot_wait) {
-    harness_expect(h, s, "WAIT 0 0", ":0\r\n");
     harness_expect(h, s, "WAIT -1 0", ":0\r\n");
-    harness_expect(h, s, "WAIT a 0", "-ERR value is not an integer or out of range\r\n");
-    harness_expect(h, s, "WAIT 1 a", "-ERR timeout is not an integer or out of range\r\n");
-    harness_expect(h, s, "WAIT 1 -1", "-ERR timeout is negative\r\n");
     harness_expect(h, s, "WAIT 1 9223372036854775807", "-ERR timeout is out of range\r\n");
     struct session *replica = connect_replica(h, 7001, REPLICA_ONLINE);
     harness_expect(h, s, "WAIT 1 0", ":1\r\n"); /* it has written nothing */
@@ -426,13 +406,6 @@ REPLICATION_TEST(a_master_serves_as_one_while_its_answers_leave) {
 
 REPLICATION_TEST(failover_is_refused_in_the_words_of_redis) {
     static const char *const lines[][2] = {
-        {"FAILOVER ABORT", "-ERR No failover in progress.\r\n"},
-        {"FAILOVER", "-ERR FAILOVER requires connected replicas.\r\n"},
-        {"FAILOVER x", "-ERR syntax error\r\n"},
-        {"FAILOVER TO a", "-ERR syntax error\r\n"},
-        {"FAILOVER TO a x", "-ERR value is not an integer or out of range\r\n"},
-        {"FAILOVER TIMEOUT 0", "-ERR FAILOVER timeout must be greater than 0\r\n"},
-        {"FAILOVER TIMEOUT x", "-ERR value is not an integer or out of range\r\n"},
         {"FAILOVER FORCE FORCE", "-ERR syntax error\r\n"},
         {"FAILOVER ABORT TIMEOUT 1", "-ERR syntax error\r\n"},
     };
@@ -618,10 +591,10 @@ REPLICATION_TEST(replicas_are_clients_of_a_type_of_their_own) {
     assert_non_null(strstr(reply, "id=2 "));
     assert_non_null(strstr(reply, " flags=S "));
     assert_null(strstr(reply, "id=3 "));
-    assert_non_null(strstr(harness_run(h, s, "CLIENT LIST TYPE SLAVE"), "id=2 "));
+    harness_expect_part(h, s, "CLIENT LIST TYPE SLAVE", "id=2 ");
     assert_null(strstr(harness_run(h, s, "CLIENT LIST TYPE normal"), "id=2 "));
     harness_expect(h, s, "CLIENT LIST TYPE master", "$0\r\n\r\n");
-    assert_non_null(strstr(harness_run(h, s, "INFO clients"), "\r\nconnected_clients:2\r\n"));
+    harness_expect_part(h, s, "INFO clients", "\r\nconnected_clients:2\r\n");
     harness_expect(h, s, "CLIENT KILL TYPE master", ":0\r\n");
     harness_expect(h, s, "CLIENT KILL TYPE normal", ":1\r\n");
     assert_true(other->is_killed && !replica->is_killed);
