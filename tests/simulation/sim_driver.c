@@ -426,12 +426,16 @@ static void sim_driver_draw(void) {
 }
 
 /* For the whole schedule one machine is far away. */
-static void sim_driver_make_slow(void) {
-    int far = (int)sim_random_below(&driver.random, (uint64_t)driver.options.server_count);
-    int64_t rate = sim_random_between(&driver.random, 16, 64) * 1000;
+static void sim_driver_set_far(int far, int64_t rate) {
     for (int i = 0; i < driver.options.server_count; i++) {
         sim_network_set_rate(i, far, rate);
         sim_network_set_rate(far, i, rate);
+    }
+}
+
+void sim_driver_bring_near(void) {
+    for (int i = 0; i < driver.options.server_count; i++) {
+        sim_driver_set_far(i, 0);
     }
 }
 
@@ -439,8 +443,10 @@ void sim_driver_start(const struct sim_driver_options *options) {
     driver.options = *options;
     driver.random = sim_random_of(options->seed, 8);
     driver.has_chain = options->kinds.may_have_chain && sim_random_chance(&driver.random, 50);
-    if (options->kinds.has_sentinel && sim_random_chance(&driver.random, 20)) {
-        sim_driver_make_slow();
+    if (options->may_be_far && options->kinds.has_sentinel &&
+        sim_random_chance(&driver.random, 20)) {
+        sim_driver_set_far((int)sim_random_below(&driver.random, (uint64_t)options->server_count),
+                           sim_random_between(&driver.random, 16, 64) * 1000);
     }
     sim_driver_draw();
     for (int i = 0; i < driver.fault_count; i++) {

@@ -25,10 +25,13 @@ struct sim_driver_options {
     int64_t until;     /* all faults have ended by then */
     uint64_t left_out; /* bit i: without fault i */
     struct sim_driver_kinds kinds;
+    bool may_be_far; /* a machine from the others */
 };
 
 /* The arguments of the servers are set. */
 void sim_driver_start(const struct sim_driver_options *options);
+/* No machine is far away any more. */
+void sim_driver_bring_near(void);
 /* The number of faults drawn, and what they are, a line each. */
 int sim_driver_fault_count(void);
 const char *sim_driver_fault(int index);

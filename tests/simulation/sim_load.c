@@ -525,7 +525,7 @@ static void sim_load_judge_equality(struct sim_client *line, int master) {
                 if (sim_load_hash(sim_load_fetch(line, server, request)) == wanted) {
                     break;
                 }
-                if (attempt == 50) {
+                if (attempt == 150) {
                     sim_fail("unequal: servers %d and %d differ in %s at rest", master, server,
                              boards[b]);
                 }

@@ -145,7 +145,8 @@ static void sim_main_begin(const struct mode *mode, uint64_t seed, uint64_t left
     static const char *const replica[] = {"--replicaof", "10.0.0.1 6379", NULL};
     struct sim_random choice = sim_random_of(seed, 2);
     random = sim_random_of(seed, 1);
-    sim_images_choose((int)sim_random_below(&choice, (uint64_t)sim_images_count()));
+    int image = (int)sim_random_below(&choice, (uint64_t)sim_images_count());
+    sim_images_choose(image);
     sim_network_init(&random);
     for (int i = 0; i < mode->server_count; i++) {
         struct sim_machine *machine = sim_machine_get(i);
@@ -167,6 +168,7 @@ static void sim_main_begin(const struct mode *mode, uint64_t seed, uint64_t left
         .until = FAULTS_UNTIL,
         .left_out = left_out,
         .kinds = mode->kinds,
+        .may_be_far = image == 0,
     });
 }
 
@@ -201,10 +203,11 @@ static void sim_main_run_schedule(const struct mode *mode, uint64_t seed, uint64
     sim_run_until(FAULTS_UNTIL);
     sim_main_wait(sim_main_is_served, SERVICE_NS, "not every client is answered");
     sim_load_end();
+    sim_driver_bring_near();
     sim_main_wait(sim_load_is_over, 20 * SIM_S, "a client waits still");
     sim_run_until(sim_now() + 3 * SIM_S);
     sim_load_judge(sim_driver_master());
-    sim_main_wait(sim_load_is_judged, 60 * SIM_S, "the servers cannot be judged");
+    sim_main_wait(sim_load_is_judged, 120 * SIM_S, "the servers cannot be judged");
     sim_main_end("");
 }
 
