@@ -443,8 +443,7 @@ void sim_driver_start(const struct sim_driver_options *options) {
     driver.options = *options;
     driver.random = sim_random_of(options->seed, 8);
     driver.has_chain = options->kinds.may_have_chain && sim_random_chance(&driver.random, 50);
-    if (options->may_be_far && options->kinds.has_sentinel &&
-        sim_random_chance(&driver.random, 20)) {
+    if (options->kinds.has_sentinel && sim_random_chance(&driver.random, 20)) {
         sim_driver_set_far((int)sim_random_below(&driver.random, (uint64_t)options->server_count),
                            sim_random_between(&driver.random, 16, 64) * 1000);
     }

@@ -25,7 +25,6 @@ struct sim_driver_options {
     int64_t until;     /* all faults have ended by then */
     uint64_t left_out; /* bit i: without fault i */
     struct sim_driver_kinds kinds;
-    bool may_be_far; /* a machine from the others */
 };
 
 /* The arguments of the servers are set. */

@@ -145,8 +145,7 @@ static void sim_main_begin(const struct mode *mode, uint64_t seed, uint64_t left
     static const char *const replica[] = {"--replicaof", "10.0.0.1 6379", NULL};
     struct sim_random choice = sim_random_of(seed, 2);
     random = sim_random_of(seed, 1);
-    int image = (int)sim_random_below(&choice, (uint64_t)sim_images_count());
-    sim_images_choose(image);
+    sim_images_choose((int)sim_random_below(&choice, (uint64_t)sim_images_count()));
     sim_network_init(&random);
     for (int i = 0; i < mode->server_count; i++) {
         struct sim_machine *machine = sim_machine_get(i);
@@ -168,7 +167,6 @@ static void sim_main_begin(const struct mode *mode, uint64_t seed, uint64_t left
         .until = FAULTS_UNTIL,
         .left_out = left_out,
         .kinds = mode->kinds,
-        .may_be_far = image == 0,
     });
 }
 
