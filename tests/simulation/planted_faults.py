@@ -64,7 +64,7 @@ FAULTS = [
             '        journal_complete_group(journal, 0, true);',
             'if (journal->is_growing && journal->filling.size - journal->group_at >= GROUP_LONG) {\n'
             '        journal_complete_group(journal, 0, false);\n        journal->ended_size = journal->filling.size;')]),
-    Fault('effect-not-in-snapshot', 'always', False, 'what changes while a snapshot is taken is not in it',
+    Fault('effect-not-in-snapshot', 'always', True, 'what changes while a snapshot is taken is not in it',
           [(PERSISTENCE, '        snapshot_add_effect(&persistence->snapshot, effect);\n', '')]),
 
     # ---- votes and terms ----
@@ -74,7 +74,8 @@ FAULTS = [
           [('server/replication/vote_file.c', 'disk_write_all(fd, text, size) && disk_sync(fd);',
             'disk_write_all(fd, text, size);')]),
     Fault('votes-go-back', 'sync', False, 'a node votes for an older term than it has voted for',
-          [(NODE, 'if (term_compare(term, &quorum->wanted.voted) > 0) {',
+          [(MASTER, 'if (term_compare(&said->voted, &sync->term) > 0) {', 'if (false) {'),
+           (NODE, 'if (term_compare(term, &quorum->wanted.voted) > 0) {',
             'if (term_compare(term, &quorum->wanted.voted) != 0) {'),
            (ELECTION, 'return (!has_lost_durability || group == 0) && term_compare(term, voted) >= 0 &&',
             'return (!has_lost_durability || group == 0) &&')]),
@@ -96,10 +97,6 @@ FAULTS = [
             'election_safe_group(UINT64_MAX, acks, count, replicas - 1, sync->mark_group)')]),
     Fault('acknowledged-before-synced', 'fsync', False, 'a replica acknowledges what is not on its disk',
           [(NODE, 'return kept < group ? kept : group;', '(void)kept;\n    return group;')]),
-    Fault('acknowledges-older-terms', 'sync', False, 'who has voted for a term acknowledges to an older one',
-          [(NODE, '    if (!election_may_ack(&quorum->master_term, &quorum->wanted.voted,\n'
-            '                          sync_of(quorum)->has_lost_durability) ||\n'
-            '        !quorum_has_voted(quorum, &quorum->master_term)) {\n        return false;\n    }\n', '')]),
     Fault('answers-before-commit', 'sync', False, 'answers leave when the own disk has the write',
           [('server/dispatch/commit_wait.c',
             'return sync_safe_group(&server->replication.sync, persistence_safe_group(server->persistence),\n'

@@ -34,13 +34,14 @@ enum fault_kind {
     FAULT_TWO_MASTERS,
     FAULT_POINT_BACK,
     FAULT_BRIEF_MASTER,
+    FAULT_WRONG_CHOICE,
     FAULT_KINDS
 };
 static const char *const fault_names[FAULT_KINDS] = {
-    "kill",      "restart",     "power",      "stop",        "sleep",
-    "cut",       "cut-one-way", "slow-link",  "reset",       "clock",
-    "disk-full", "disk-slow",   "disk-error", "save",        "rewrite",
-    "failover",  "two-masters", "point-back", "brief-master"};
+    "kill",      "restart",     "power",      "stop",         "sleep",
+    "cut",       "cut-one-way", "slow-link",  "reset",        "clock",
+    "disk-full", "disk-slow",   "disk-error", "save",         "rewrite",
+    "failover",  "two-masters", "point-back", "brief-master", "wrong-choice"};
 
 struct fault {
     int64_t at, lasts;
@@ -69,6 +70,7 @@ static struct {
     struct sim_random random;
     int64_t busy_until; /* a mistake is being made: Sentinel waits */
     bool has_chain;     /* one replica follows another one */
+    int far;            /* a machine; -1: none */
 } driver;
 
 /* ---- commands of an operator or a Sentinel, each on a connection of its own ---- */
@@ -301,6 +303,14 @@ static void sim_driver_err(const struct fault *fault) {
     driver.master = fault->one;
 }
 
+/* A replica is master for a moment. */
+static void sim_driver_interrupt(int server, int64_t until) {
+    if (server != driver.master) {
+        sim_driver_promote(sim_now(), server);
+        sim_driver_point(until, server, driver.master);
+    }
+}
+
 static void sim_driver_begin_fault(void *context, uint64_t number) {
     const struct fault *fault = context;
     struct sim_machine *machine = sim_machine_get(fault->one);
@@ -363,10 +373,13 @@ static void sim_driver_begin_fault(void *context, uint64_t number) {
         sim_driver_err(fault);
         break;
     case FAULT_BRIEF_MASTER:
-        if (fault->one != driver.master) {
-            sim_driver_promote(sim_now(), fault->one);
-            sim_driver_point(sim_now() + fault->size * SIM_MS / 8, fault->one, driver.master);
-        }
+        sim_driver_interrupt(driver.has_chain ? driver.master == 0 : fault->one,
+                             sim_now() + fault->size * SIM_MS / 8);
+        break;
+    case FAULT_WRONG_CHOICE: /* as if it had the most */
+        driver.master = driver.far >= 0 ? driver.far : fault->one;
+        driver.busy_until = sim_now() + SIM_S;
+        sim_driver_promote(sim_now(), driver.master);
         break;
     case FAULT_KINDS:
         break;
@@ -442,6 +455,7 @@ void sim_driver_bring_near(void) {
 void sim_driver_start(const struct sim_driver_options *options) {
     driver.options = *options;
     driver.random = sim_random_of(options->seed, 8);
+    driver.far = -1;
     driver.has_chain = options->kinds.may_have_chain && sim_random_chance(&driver.random, 50);
     if (options->kinds.has_sentinel && sim_random_chance(&driver.random, 20)) {
         sim_driver_set_far((int)sim_random_below(&driver.random, (uint64_t)options->server_count),
