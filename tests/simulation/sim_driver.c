@@ -77,6 +77,7 @@ static struct {
 
 struct order {
     int server;
+    int64_t until; /* it is given again and again */
     char text[96];
 };
 static struct order orders[4096];
@@ -85,19 +86,23 @@ static int order_count;
 static void sim_driver_run_order(void *context) {
     const struct order *order = context;
     struct sim_client line = {.machine = driver.options.machine, .server = -1};
-    if (sim_client_connect(&line, order->server, ASK_NS)) {
+    bool is_answered = sim_client_connect(&line, order->server, ASK_NS);
+    while (is_answered) {
         const struct sim_reply *reply = sim_client_ask(&line, 3 * SIM_S, "%s", order->text);
         sim_trace("server %d is told: %s: %.*s", order->server, order->text,
                   reply != NULL ? (int)reply->size : 0, reply != NULL ? reply->at : "");
+        is_answered = reply != NULL && sim_now() < order->until;
     }
     sim_client_close(&line);
 }
 
-static void sim_driver_tell(int64_t at, int server, const char *text) {
+static struct order *sim_driver_tell(int64_t at, int server, const char *text) {
     struct order *order = &orders[order_count++ % 4096];
     order->server = server;
+    order->until = at;
     snprintf(order->text, sizeof order->text, "%s", text);
     (void)sim_fiber_create(sim_driver_run_order, order, NULL, NULL, at);
+    return order;
 }
 
 static void sim_driver_promote(int64_t at, int server) {
@@ -357,9 +362,7 @@ static void sim_driver_begin_fault(void *context, uint64_t number) {
             sim_now() + fault->lasts / 4;
         break;
     case FAULT_SAVE:
-        for (int64_t at = 0; at < fault->lasts; at += 10 * fault->size * SIM_MS / 4) {
-            sim_driver_tell(sim_now() + at, fault->one, "SAVE");
-        }
+        sim_driver_tell(sim_now(), fault->one, "SAVE")->until = sim_now() + fault->lasts / 4;
         break;
     case FAULT_REWRITE:
         sim_driver_tell(sim_now(), fault->one, "BGREWRITEAOF");

@@ -281,6 +281,9 @@ static void sim_model_show_state(const struct quorum *quorum) {
     char now[512];
     const struct sync *sync = sync_of(quorum);
     int index = sim_model_machine()->index;
+    if (!model.shows_steps) {
+        return;
+    }
     snprintf(
         now, sizeof now, "%d %d %016llx %s %s %s %d", index, (int)sync->state,
         (unsigned long long)quorum->saved.node, quorum->wanted.voted.text, quorum->saved.voted.text,
@@ -339,11 +342,14 @@ void sim_model_begin(void) {
 void __wrap_quorum_begin_tick(struct quorum *quorum);
 void __wrap_quorum_begin_tick(struct quorum *quorum) {
     void (*real)(struct quorum *) = (void (*)(struct quorum *))sim_model_real(STEP_begin_tick);
-    struct quorum before = *quorum;
-    bool was_open = sync_of(quorum)->state == SYNC_OPEN;
+    static struct quorum before;
+    bool may_open = sync_of(quorum)->state != SYNC_OPEN;
     sim_model_show_state(quorum);
+    if (may_open) {
+        before = *quorum;
+    }
     real(quorum);
-    if (!was_open && sync_of(quorum)->state == SYNC_OPEN) {
+    if (may_open && sync_of(quorum)->state == SYNC_OPEN) {
         sim_model_show_opening(&before, quorum);
     }
     sim_model_show_state(quorum);
