@@ -308,6 +308,14 @@ static void sim_driver_err(const struct fault *fault) {
     driver.master = fault->one;
 }
 
+static void sim_driver_crash(void *context, uint64_t number) {
+    struct sim_machine *machine = context;
+    (void)number;
+    sim_load_note_power_cut();
+    sim_machine_cut_power(machine);
+    sim_machine_power_on(machine);
+}
+
 /* A replica is master for a moment. */
 static void sim_driver_interrupt(int server, int64_t until) {
     if (server != driver.master) {
@@ -357,9 +365,12 @@ static void sim_driver_begin_fault(void *context, uint64_t number) {
         machine->disk.slow_until = sim_now() + fault->lasts;
         machine->disk.slow_ns = fault->size * SIM_MS;
         break;
-    case FAULT_DISK_ERROR: /* of writes, or of syncs, which then lose what was to be synced */
+    case FAULT_DISK_ERROR: /* of writes, or of syncs */
         *(fault->size % 2 ? &machine->disk.sync_fails_until : &machine->disk.write_fails_until) =
             sim_now() + fault->lasts / 4;
+        if (fault->size % 3 == 0) { /* and takes its machine with it */
+            sim_at(sim_now() + fault->lasts / 8, sim_driver_crash, machine, 0);
+        }
         break;
     case FAULT_SAVE:
         sim_driver_tell(sim_now(), fault->one, "SAVE")->until = sim_now() + fault->lasts / 4;

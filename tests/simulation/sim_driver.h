@@ -14,6 +14,7 @@ struct sim_driver_kinds {
     bool has_sentinel; /* it acts, and makes mistakes */
     int power_cuts;    /* so many at most */
     bool has_disk_faults;
+    bool loses_pages;    /* a sync that fails does */
     bool may_have_chain; /* a replica of a replica */
     bool is_planned;     /* only FAILOVER, and what makes servers slow */
 };
