@@ -22,6 +22,7 @@ enum fault_kind {
     FAULT_SLEEP,
     FAULT_CUT,
     FAULT_CUT_ONE_WAY,
+    FAULT_ISOLATE,
     FAULT_SLOW_LINK,
     FAULT_RESET,
     FAULT_CLOCK,
@@ -38,10 +39,10 @@ enum fault_kind {
     FAULT_KINDS
 };
 static const char *const fault_names[FAULT_KINDS] = {
-    "kill",      "restart",     "power",      "stop",         "sleep",
-    "cut",       "cut-one-way", "slow-link",  "reset",        "clock",
-    "disk-full", "disk-slow",   "disk-error", "save",         "rewrite",
-    "failover",  "two-masters", "point-back", "brief-master", "wrong-choice"};
+    "kill",        "restart",      "power",       "stop",    "sleep",    "cut",
+    "cut-one-way", "isolate",      "slow-link",   "reset",   "clock",    "disk-full",
+    "disk-slow",   "disk-error",   "save",        "rewrite", "failover", "two-masters",
+    "point-back",  "brief-master", "wrong-choice"};
 
 struct fault {
     int64_t at, lasts;
@@ -261,7 +262,19 @@ static void sim_driver_supervise(void *context) {
 
 /* ---- faults ---- */
 
+/* From all but the clients. */
+static void sim_driver_isolate(int server, bool is_cut) {
+    for (int i = 0; i <= driver.options.machine; i++) {
+        sim_network_cut(server, i, is_cut);
+        sim_network_cut(i, server, is_cut);
+    }
+}
+
 static void sim_driver_cut(const struct fault *fault, bool is_cut) {
+    if (fault->kind == FAULT_ISOLATE) {
+        sim_driver_isolate(fault->one, is_cut);
+        return;
+    }
     sim_network_cut(fault->one, fault->other, is_cut);
     if (fault->kind == FAULT_CUT) {
         sim_network_cut(fault->other, fault->one, is_cut);
@@ -278,6 +291,7 @@ static void sim_driver_end_fault(void *context, uint64_t number) {
         break;
     case FAULT_CUT:
     case FAULT_CUT_ONE_WAY:
+    case FAULT_ISOLATE:
         sim_driver_cut(fault, false);
         break;
     case FAULT_SLOW_LINK:
@@ -346,6 +360,7 @@ static void sim_driver_begin_fault(void *context, uint64_t number) {
         break;
     case FAULT_CUT:
     case FAULT_CUT_ONE_WAY:
+    case FAULT_ISOLATE:
         sim_driver_cut(fault, true);
         break;
     case FAULT_SLOW_LINK:
@@ -399,7 +414,8 @@ static void sim_driver_begin_fault(void *context, uint64_t number) {
         break;
     }
     if (fault->kind == FAULT_POWER || fault->kind == FAULT_CUT ||
-        fault->kind == FAULT_CUT_ONE_WAY || fault->kind == FAULT_SLOW_LINK) {
+        fault->kind == FAULT_CUT_ONE_WAY || fault->kind == FAULT_ISOLATE ||
+        fault->kind == FAULT_SLOW_LINK) {
         sim_at(sim_now() + fault->lasts, sim_driver_end_fault, context, 0);
     }
 }
