@@ -213,17 +213,21 @@ static void sim_driver_decide(void) {
     sim_driver_gather();
 }
 
-/* An operator who has given FAILOVER: whoever has become master is it. */
+/* An operator who has given FAILOVER: whoever has become master is it, and nobody is pointed anywhere
+ * before that is so. */
 static void sim_driver_go_along(void) {
-    if (driver.seen[driver.master].is_master) {
-        sim_driver_gather();
-        return;
-    }
+    int masters = 0, last = 0;
     for (int i = 0; i < driver.options.server_count; i++) {
         if (driver.seen[i].is_master && sim_driver_is_up(i)) {
-            driver.master = i;
-            driver.busy_until = sim_now() + 500 * SIM_MS;
+            masters++;
+            last = i;
         }
+    }
+    if (masters == 1 && last == driver.master) {
+        sim_driver_gather();
+    } else if (masters == 1) {
+        driver.master = last;
+        driver.busy_until = sim_now() + 500 * SIM_MS;
     }
 }
 
