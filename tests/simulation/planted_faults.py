@@ -21,14 +21,16 @@ FAULTS = [
           [(ELECTION, 'return group >= mark_group ? group : 0;', 'return group;')]),
     Fault('closed-master-serves', 'sync', False, 'a closed master serves who waits for a key',
           [('server/dispatch/waiting.c',
-            '    struct bytes name;\n    if (!server_may_change(server)) {\n        return;\n    }\n    while ((session',
+            '    struct bytes name;\n    if (!server_may_change(server)) {\n'
+            '        return;\n    }\n    while ((session',
             '    struct bytes name;\n    while ((session'),
            ('server/replication/replication.c', '    wait_begin_epoch(&server->waits);\n', '')]),
     Fault('save-in-a-long-group', 'sync', True, 'SAVE writes a base with a part of a group',
           [(PERSISTENCE, 'return is_closed && !(is_saved && persistence->is_walk_held);', 'return true;'),
            (PERSISTENCE, '    CHECK(!persistence->is_walk_held);\n', ''),
            ('server/replication/replicator.c', '!is_saved || master_link_finish_group(&replicator->link)', 'true')]),
-    Fault('copy-of-the-same-number', 'async', False, "a full copy of the same number is not passed on to a replica's replicas",
+    Fault('copy-of-the-same-number', 'async', False,
+          "a full copy of the same number is not passed on to a replica's replicas",
           [('server/replication/replicator.c', '    uint64_t copies = server->replication.copies;\n',
             '    uint64_t copies = server->replication.copies;\n'
             '    uint64_t group = persistence_last_group(server->persistence);\n'),
