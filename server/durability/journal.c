@@ -206,6 +206,7 @@ static void journal_run_write(void *context) {
     struct journal_file *file = &journal->file;
     bool is_whole = true;
     bool was_linked = journal_is_linked(journal);
+    uint64_t synced_size = file->kept_size; /* with appendfsync always */
     *result = (struct journal_result){.status = JOURNAL_RESULT_OK};
     if (!journal_file_append(file, journal->writing.at, journal->writing.size,
                              journal->writing_ended, &is_whole)) {
@@ -224,6 +225,9 @@ static void journal_run_write(void *context) {
         uint64_t begin_us = clock_monotonic_us();
         if (!disk_sync_contents(file->fd)) {
             journal_fail_job(journal, JOURNAL_RESULT_LOST, "cannot sync");
+            /* The system takes what it could not write for written: a restart would read it, and go on behind
+             * it, until the machine fails. */
+            (void)!disk_truncate(file->fd, synced_size);
         }
         result->sync_us = clock_monotonic_us() - begin_us;
     }

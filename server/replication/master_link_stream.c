@@ -184,20 +184,19 @@ static bool master_link_stream_take_message(struct master_link *link,
     return master_link_stream_refuse(link, "an unknown message");
 }
 
-/* Does no group lie before parsed_size, so that what was taken can be dropped? */
+/* Drop what was taken, once that is all that is whole; linked groups that have come in part stay. Reading stops
+ * at INPUT_FULL only while something whole is there (master_link_may_read). */
 static void master_link_stream_drop_taken(struct master_link *link) {
     struct buffer *input = &link->input;
-    if (apply_is_going(&link->apply)) {
+    if (apply_is_going(&link->apply) || link->taken_size != link->whole_size) {
         return;
     }
-    if (link->taken_size == link->whole_size && link->whole_size == link->parsed_size) {
-        buffer_drop_front(input, link->parsed_size);
-        link->taken_size = 0;
-        link->whole_size = 0;
-        link->parsed_size = 0;
-        if (input->size == 0 && input->capacity > INPUT_KEPT) {
-            buffer_deinit(input);
-        }
+    buffer_drop_front(input, link->whole_size);
+    link->parsed_size -= link->whole_size;
+    link->taken_size = 0;
+    link->whole_size = 0;
+    if (input->size == 0 && input->capacity > INPUT_KEPT) {
+        buffer_deinit(input);
     }
 }
 

@@ -306,7 +306,7 @@ int sim_disk_end_sync(struct sim_disk *disk, struct sim_sync *sync) {
             memcpy(node->durable.at + sync->from, sync->bytes, sync->size);
         }
     }
-    if (sync->number == node->sync_count) { /* the pages of a sync that fails are lost */
+    if (sync->number == node->sync_count && (result == 0 || disk->loses_pages)) {
         node->dirty = node->dirty_since_sync;
     }
     free(sync->bytes);

@@ -53,7 +53,8 @@ struct sim_disk {
     /* Faults in force. */
     int64_t full_until;        /* writes that need room fail with ENOSPC */
     int64_t write_fails_until; /* EIO for writes */
-    int64_t sync_fails_until;  /* syncs lose their pages and return EIO */
+    int64_t sync_fails_until;  /* EIO for syncs */
+    bool loses_pages;          /* of a sync that fails: they count as written, as on Linux */
     int64_t slow_until;        /* syncs take slow_ns */
     int64_t slow_ns;
 };

@@ -22,6 +22,7 @@ enum fault_kind {
     FAULT_SLEEP,
     FAULT_CUT,
     FAULT_CUT_ONE_WAY,
+    FAULT_ISOLATE,
     FAULT_SLOW_LINK,
     FAULT_RESET,
     FAULT_CLOCK,
@@ -34,13 +35,14 @@ enum fault_kind {
     FAULT_TWO_MASTERS,
     FAULT_POINT_BACK,
     FAULT_BRIEF_MASTER,
+    FAULT_WRONG_CHOICE,
     FAULT_KINDS
 };
 static const char *const fault_names[FAULT_KINDS] = {
-    "kill",      "restart",     "power",      "stop",        "sleep",
-    "cut",       "cut-one-way", "slow-link",  "reset",       "clock",
-    "disk-full", "disk-slow",   "disk-error", "save",        "rewrite",
-    "failover",  "two-masters", "point-back", "brief-master"};
+    "kill",        "restart",      "power",       "stop",    "sleep",    "cut",
+    "cut-one-way", "isolate",      "slow-link",   "reset",   "clock",    "disk-full",
+    "disk-slow",   "disk-error",   "save",        "rewrite", "failover", "two-masters",
+    "point-back",  "brief-master", "wrong-choice"};
 
 struct fault {
     int64_t at, lasts;
@@ -69,12 +71,14 @@ static struct {
     struct sim_random random;
     int64_t busy_until; /* a mistake is being made: Sentinel waits */
     bool has_chain;     /* one replica follows another one */
+    int far;            /* a machine; -1: none */
 } driver;
 
 /* ---- commands of an operator or a Sentinel, each on a connection of its own ---- */
 
 struct order {
     int server;
+    int64_t until; /* it is given again and again */
     char text[96];
 };
 static struct order orders[4096];
@@ -83,19 +87,23 @@ static int order_count;
 static void sim_driver_run_order(void *context) {
     const struct order *order = context;
     struct sim_client line = {.machine = driver.options.machine, .server = -1};
-    if (sim_client_connect(&line, order->server, ASK_NS)) {
+    bool is_answered = sim_client_connect(&line, order->server, ASK_NS);
+    while (is_answered) {
         const struct sim_reply *reply = sim_client_ask(&line, 3 * SIM_S, "%s", order->text);
         sim_trace("server %d is told: %s: %.*s", order->server, order->text,
                   reply != NULL ? (int)reply->size : 0, reply != NULL ? reply->at : "");
+        is_answered = reply != NULL && sim_now() < order->until;
     }
     sim_client_close(&line);
 }
 
-static void sim_driver_tell(int64_t at, int server, const char *text) {
+static struct order *sim_driver_tell(int64_t at, int server, const char *text) {
     struct order *order = &orders[order_count++ % 4096];
     order->server = server;
+    order->until = at;
     snprintf(order->text, sizeof order->text, "%s", text);
     (void)sim_fiber_create(sim_driver_run_order, order, NULL, NULL, at);
+    return order;
 }
 
 static void sim_driver_promote(int64_t at, int server) {
@@ -205,17 +213,21 @@ static void sim_driver_decide(void) {
     sim_driver_gather();
 }
 
-/* An operator who has given FAILOVER: whoever has become master is it. */
+/* An operator who has given FAILOVER: whoever has become master is it, and nobody is pointed anywhere
+ * before that is so. */
 static void sim_driver_go_along(void) {
-    if (driver.seen[driver.master].is_master) {
-        sim_driver_gather();
-        return;
-    }
+    int masters = 0, last = 0;
     for (int i = 0; i < driver.options.server_count; i++) {
         if (driver.seen[i].is_master && sim_driver_is_up(i)) {
-            driver.master = i;
-            driver.busy_until = sim_now() + 500 * SIM_MS;
+            masters++;
+            last = i;
         }
+    }
+    if (masters == 1 && last == driver.master) {
+        sim_driver_gather();
+    } else if (masters == 1) {
+        driver.master = last;
+        driver.busy_until = sim_now() + 500 * SIM_MS;
     }
 }
 
@@ -254,7 +266,19 @@ static void sim_driver_supervise(void *context) {
 
 /* ---- faults ---- */
 
+/* From all but the clients. */
+static void sim_driver_isolate(int server, bool is_cut) {
+    for (int i = 0; i <= driver.options.machine; i++) {
+        sim_network_cut(server, i, is_cut);
+        sim_network_cut(i, server, is_cut);
+    }
+}
+
 static void sim_driver_cut(const struct fault *fault, bool is_cut) {
+    if (fault->kind == FAULT_ISOLATE) {
+        sim_driver_isolate(fault->one, is_cut);
+        return;
+    }
     sim_network_cut(fault->one, fault->other, is_cut);
     if (fault->kind == FAULT_CUT) {
         sim_network_cut(fault->other, fault->one, is_cut);
@@ -271,6 +295,7 @@ static void sim_driver_end_fault(void *context, uint64_t number) {
         break;
     case FAULT_CUT:
     case FAULT_CUT_ONE_WAY:
+    case FAULT_ISOLATE:
         sim_driver_cut(fault, false);
         break;
     case FAULT_SLOW_LINK:
@@ -301,6 +326,22 @@ static void sim_driver_err(const struct fault *fault) {
     driver.master = fault->one;
 }
 
+static void sim_driver_crash(void *context, uint64_t number) {
+    struct sim_machine *machine = context;
+    (void)number;
+    sim_load_note_power_cut();
+    sim_machine_cut_power(machine);
+    sim_machine_power_on(machine);
+}
+
+/* A replica is master for a moment. */
+static void sim_driver_interrupt(int server, int64_t until) {
+    if (server != driver.master) {
+        sim_driver_promote(sim_now(), server);
+        sim_driver_point(until, server, driver.master);
+    }
+}
+
 static void sim_driver_begin_fault(void *context, uint64_t number) {
     const struct fault *fault = context;
     struct sim_machine *machine = sim_machine_get(fault->one);
@@ -323,6 +364,7 @@ static void sim_driver_begin_fault(void *context, uint64_t number) {
         break;
     case FAULT_CUT:
     case FAULT_CUT_ONE_WAY:
+    case FAULT_ISOLATE:
         sim_driver_cut(fault, true);
         break;
     case FAULT_SLOW_LINK:
@@ -342,14 +384,15 @@ static void sim_driver_begin_fault(void *context, uint64_t number) {
         machine->disk.slow_until = sim_now() + fault->lasts;
         machine->disk.slow_ns = fault->size * SIM_MS;
         break;
-    case FAULT_DISK_ERROR: /* of writes, or of syncs, which then lose what was to be synced */
+    case FAULT_DISK_ERROR: /* of writes, or of syncs */
         *(fault->size % 2 ? &machine->disk.sync_fails_until : &machine->disk.write_fails_until) =
             sim_now() + fault->lasts / 4;
+        if (fault->size % 3 == 0) { /* and takes its machine with it */
+            sim_at(sim_now() + fault->lasts / 8, sim_driver_crash, machine, 0);
+        }
         break;
     case FAULT_SAVE:
-        for (int64_t at = 0; at < fault->lasts; at += 10 * fault->size * SIM_MS / 4) {
-            sim_driver_tell(sim_now() + at, fault->one, "SAVE");
-        }
+        sim_driver_tell(sim_now(), fault->one, "SAVE")->until = sim_now() + fault->lasts / 4;
         break;
     case FAULT_REWRITE:
         sim_driver_tell(sim_now(), fault->one, "BGREWRITEAOF");
@@ -363,16 +406,20 @@ static void sim_driver_begin_fault(void *context, uint64_t number) {
         sim_driver_err(fault);
         break;
     case FAULT_BRIEF_MASTER:
-        if (fault->one != driver.master) {
-            sim_driver_promote(sim_now(), fault->one);
-            sim_driver_point(sim_now() + fault->size * SIM_MS / 8, fault->one, driver.master);
-        }
+        sim_driver_interrupt(driver.has_chain ? driver.master == 0 : fault->one,
+                             sim_now() + fault->size * SIM_MS / 8);
+        break;
+    case FAULT_WRONG_CHOICE: /* as if it had the most */
+        driver.master = driver.far >= 0 ? driver.far : fault->one;
+        driver.busy_until = sim_now() + SIM_S;
+        sim_driver_promote(sim_now(), driver.master);
         break;
     case FAULT_KINDS:
         break;
     }
     if (fault->kind == FAULT_POWER || fault->kind == FAULT_CUT ||
-        fault->kind == FAULT_CUT_ONE_WAY || fault->kind == FAULT_SLOW_LINK) {
+        fault->kind == FAULT_CUT_ONE_WAY || fault->kind == FAULT_ISOLATE ||
+        fault->kind == FAULT_SLOW_LINK) {
         sim_at(sim_now() + fault->lasts, sim_driver_end_fault, context, 0);
     }
 }
@@ -426,21 +473,27 @@ static void sim_driver_draw(void) {
 }
 
 /* For the whole schedule one machine is far away. */
-static void sim_driver_make_slow(void) {
-    int far = (int)sim_random_below(&driver.random, (uint64_t)driver.options.server_count);
-    int64_t rate = sim_random_between(&driver.random, 16, 64) * 1000;
+static void sim_driver_set_far(int far, int64_t rate) {
     for (int i = 0; i < driver.options.server_count; i++) {
         sim_network_set_rate(i, far, rate);
         sim_network_set_rate(far, i, rate);
     }
 }
 
+void sim_driver_bring_near(void) {
+    for (int i = 0; i < driver.options.server_count; i++) {
+        sim_driver_set_far(i, 0);
+    }
+}
+
 void sim_driver_start(const struct sim_driver_options *options) {
     driver.options = *options;
     driver.random = sim_random_of(options->seed, 8);
+    driver.far = -1;
     driver.has_chain = options->kinds.may_have_chain && sim_random_chance(&driver.random, 50);
     if (options->kinds.has_sentinel && sim_random_chance(&driver.random, 20)) {
-        sim_driver_make_slow();
+        sim_driver_set_far((int)sim_random_below(&driver.random, (uint64_t)options->server_count),
+                           sim_random_between(&driver.random, 16, 64) * 1000);
     }
     sim_driver_draw();
     for (int i = 0; i < driver.fault_count; i++) {

@@ -14,6 +14,7 @@ struct sim_driver_kinds {
     bool has_sentinel; /* it acts, and makes mistakes */
     int power_cuts;    /* so many at most */
     bool has_disk_faults;
+    bool loses_pages;    /* a sync that fails does */
     bool may_have_chain; /* a replica of a replica */
     bool is_planned;     /* only FAILOVER, and what makes servers slow */
 };
@@ -29,6 +30,8 @@ struct sim_driver_options {
 
 /* The arguments of the servers are set. */
 void sim_driver_start(const struct sim_driver_options *options);
+/* No machine is far away any more. */
+void sim_driver_bring_near(void);
 /* The number of faults drawn, and what they are, a line each. */
 int sim_driver_fault_count(void);
 const char *sim_driver_fault(int index);

@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 struct event {
     int64_t at;
     uint64_t sequence;
@@ -21,7 +24,7 @@ static struct {
     uint64_t run_count;
     bool is_stopped, is_shown;
     uint64_t hash;
-} events = {.hash = 14695981039346656037U};
+} events;
 
 void (*sim_on_fail)(const char *reason);
 
@@ -94,18 +97,15 @@ bool sim_is_stopped(void) {
 
 /* ---- the trace ---- */
 
-/* FNV-1a. */
 void sim_trace_bytes(const void *bytes, uint64_t size) {
-    const unsigned char *at = bytes;
-    for (uint64_t i = 0; i < size; i++) {
-        events.hash = (events.hash ^ at[i]) * 1099511628211U;
-    }
+    events.hash = XXH3_64bits_withSeed(bytes, size, events.hash);
 }
 
 void sim_trace(const char *format, ...) {
     char line[1024];
     va_list arguments;
-    int size = snprintf(line, sizeof line, "%12.6f ", (double)events.now / 1e9);
+    int size = snprintf(line, sizeof line, "%5lld.%06d ", (long long)(events.now / SIM_S),
+                        (int)(events.now % SIM_S / SIM_US));
     va_start(arguments, format);
     size += vsnprintf(line + size, sizeof line - (size_t)size, format, arguments);
     va_end(arguments);

@@ -334,7 +334,7 @@ static void sim_load_run(void *context) {
 void sim_load_start(const struct sim_load_options *options) {
     struct sim_random random = sim_random_of(options->seed, 999);
     load.options = *options;
-    load.pace = INT64_C(1) << sim_random_below(&random, 6);
+    load.pace = INT64_C(1) << sim_random_below(&random, 7);
     for (int i = 0; i < options->client_count; i++) {
         struct client *client = &load.clients[i];
         client->number = i;
@@ -525,7 +525,7 @@ static void sim_load_judge_equality(struct sim_client *line, int master) {
                 if (sim_load_hash(sim_load_fetch(line, server, request)) == wanted) {
                     break;
                 }
-                if (attempt == 50) {
+                if (attempt == 150) {
                     sim_fail("unequal: servers %d and %d differ in %s at rest", master, server,
                              boards[b]);
                 }

@@ -58,10 +58,18 @@ static struct row {
 /* ---- the product's own functions ---- */
 
 typedef void function(void);
-enum step { STEP_set_tap, STEP_acknowledge, STEP_begin, STEP_begin_tick, STEP_end_tick, STEPS };
+enum step {
+    STEP_set_tap,
+    STEP_acknowledge,
+    STEP_begin,
+    STEP_begin_tick,
+    STEP_end_tick,
+    STEP_safe_group,
+    STEPS
+};
 static const char *const step_names[STEPS] = {"persistence_set_tap", "quorum_acknowledge",
-                                              "quorum_begin", "quorum_begin_tick",
-                                              "quorum_end_tick"};
+                                              "quorum_begin",        "quorum_begin_tick",
+                                              "quorum_end_tick",     "sync_safe_group"};
 
 static struct sim_machine *sim_model_machine(void) {
     return sim_process_current()->machine;
@@ -228,6 +236,13 @@ static void sim_model_take_copy(int index, uint64_t last_group) {
     node->acked_group = node->acked_group < last_group ? node->acked_group : last_group;
 }
 
+/* Would an answer leave now that shows no more than what is safe? */
+static bool sim_model_may_answer(const struct sync *sync) {
+    uint64_t (*real)(const struct sync *, uint64_t, int64_t) =
+        (uint64_t(*)(const struct sync *, uint64_t, int64_t))sim_model_real(STEP_safe_group);
+    return real(sync, UINT64_MAX, sim_machine_boottime(sim_model_machine()) / SIM_MS) > 0;
+}
+
 static void sim_model_look(struct quorum *quorum) {
     int index = sim_model_machine()->index;
     struct node *node = &model.nodes[index];
@@ -259,8 +274,7 @@ static void sim_model_look(struct quorum *quorum) {
         sim_model_check_safe(index, quorum);
     }
     if (sync->has_lease && model.newest_safe != 0 &&
-        sim_model_is_after(model.newest_safe, node->term) &&
-        sim_machine_boottime(sim_model_machine()) / SIM_MS < sync->lease_end_ms) {
+        sim_model_is_after(model.newest_safe, node->term) && sim_model_may_answer(sync)) {
         sim_fail("fresh: server %d answers readers in %s, and more is safe in %s", index,
                  sync->term.text, sim_model_text(model.newest_safe));
     }
@@ -281,6 +295,9 @@ static void sim_model_show_state(const struct quorum *quorum) {
     char now[512];
     const struct sync *sync = sync_of(quorum);
     int index = sim_model_machine()->index;
+    if (!model.shows_steps) {
+        return;
+    }
     snprintf(
         now, sizeof now, "%d %d %016llx %s %s %s %d", index, (int)sync->state,
         (unsigned long long)quorum->saved.node, quorum->wanted.voted.text, quorum->saved.voted.text,
@@ -339,11 +356,14 @@ void sim_model_begin(void) {
 void __wrap_quorum_begin_tick(struct quorum *quorum);
 void __wrap_quorum_begin_tick(struct quorum *quorum) {
     void (*real)(struct quorum *) = (void (*)(struct quorum *))sim_model_real(STEP_begin_tick);
-    struct quorum before = *quorum;
-    bool was_open = sync_of(quorum)->state == SYNC_OPEN;
+    static struct quorum before;
+    bool may_open = sync_of(quorum)->state != SYNC_OPEN;
     sim_model_show_state(quorum);
+    if (may_open) {
+        before = *quorum;
+    }
     real(quorum);
-    if (!was_open && sync_of(quorum)->state == SYNC_OPEN) {
+    if (may_open && sync_of(quorum)->state == SYNC_OPEN) {
         sim_model_show_opening(&before, quorum);
     }
     sim_model_show_state(quorum);
