@@ -530,7 +530,7 @@ MODULE_PARTS := $(filter-out $(MODULE_REPLACED) server/commands/table.c,$(MODULE
         server/commands/scanning.c server/commands/writing.c server/commands/keys/restore.c server/dispatch/% server/settings/% \
         server/system/% server/clients/% server/rdb/% server/durability/effect_bytes.c \
         server/durability/effect_blob.c server/acl/%.c \
-        $(addprefix server/replication/,replication.c failover.c sync.c term.c) server/loop/lookahead.c,$(SERVER_SOURCES)) \
+        $(addprefix server/replication/,replication.c failover.c term.c) server/loop/lookahead.c,$(SERVER_SOURCES)) \
     $(PROTOCOL_SOURCES) $(KEYSPACE_SOURCES) $(ENGINE_SOURCES))
 $(B)/module/%.o: %.c
 	@mkdir -p $(@D)
