@@ -111,6 +111,59 @@ REGISTRY_TEST(the_walk_goes_on_in_a_board_that_is_renamed) {
     registry_walk_end(registry);
 }
 
+/* A walk has passed m0, m1 and m2 of m0 to m6, whose keys are 7 to 1, when the board changes. */
+TEST(what_comes_next_is_behind_what_was_passed_whatever_changes_in_the_board) {
+    static char long_name[1000];
+    static const struct {
+        const char *sentence, *board, *member;
+        uint64_t key; /* 0: the member is taken */
+        uint32_t rank, count;
+        bool has_no_memory;
+        const char *next;
+    } rows[] = {
+        {"taken before it", "p", "m1", .next = "m3"},
+        {"its last is taken", "p", "m2", .next = "m3"},
+        {"taken behind it", "p", "m3", .next = "m4"},
+        {"cut before it", "p", .rank = 0, .count = 2, .next = "m3"},
+        {"cut across it", "p", .rank = 1, .count = 4, .next = "m5"},
+        {"cut behind it", "p", .rank = 3, .count = 1, .next = "m4"},
+        {"put before it", "p", "x", .key = 6, .next = "m3"},
+        {"put behind it", "p", "x", .key = 4, .next = "m3"},
+        {"put behind its equal", "p", "x", .key = 5, .next = "x"},
+        {"put before its equal", "l", "x", .key = 5, .next = "m3"},
+        {"moved to before it", "p", "m5", .key = 9, .next = "m3"},
+        {"moved to behind it", "p", "m0", .key = 4, .next = "m3"},
+        {"moved before it", "p", "m2", .key = 9, .next = "m3"},
+        {"not put", "p", long_name, .key = 9, .has_no_memory = true, .next = "m3"},
+    };
+    memset(long_name, 'x', sizeof long_name - 1);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        test_row("%s", rows[i].sentence);
+        struct registry *registry = create_registry();
+        struct registry_walk_piece piece;
+        struct board_entry entries[3];
+        struct registry_key *key = write_key(registry, rows[i].board, 7);
+        registry_walk_begin(registry);
+        assert_true(registry_walk_next(registry, entries, 3, &piece));
+        if (rows[i].member == NULL) {
+            registry_remove_range(registry, key, rows[i].rank, rows[i].count);
+        } else if (rows[i].key == 0) {
+            struct board_member member;
+            board_look_up(&key->board, bytes_from_text(rows[i].member), NULL, &member);
+            registry_take_member(registry, key, &member);
+        } else {
+            memory_fail_at(rows[i].has_no_memory ? 1 : 0);
+            assert_int_equal(key_put(registry, key, bytes_from_text(rows[i].member), rows[i].key),
+                             !rows[i].has_no_memory);
+            memory_fail_at(0);
+        }
+        assert_true(registry_walk_next(registry, entries, 1, &piece));
+        assert_true(bytes_equal(entries[0].member, bytes_from_text(rows[i].next)));
+        registry_walk_end(registry);
+        registry_destroy(registry);
+    }
+}
+
 REGISTRY_TEST(a_copy_is_ahead_unless_the_board_is_done) {
     struct registry_walk_piece piece;
     struct board_entry entry;
