@@ -1,6 +1,10 @@
 /* A walk over all keys while they change, sentence by sentence. That its entries and the effects on keys
  * it has passed make the same registry is what tests/server/durability/test_snapshot.c is about. */
 #include "skiplist/keyspace/registry_walk.h"
+
+#include <stdlib.h>
+
+#include "skiplist/keyspace/registry_hash.h"
 #include "tests/support/keyspace.h"
 #include "tests/support/registry_workload.h"
 
@@ -162,6 +166,41 @@ TEST(what_comes_next_is_behind_what_was_passed_whatever_changes_in_the_board) {
         registry_walk_end(registry);
         registry_destroy(registry);
     }
+}
+
+REGISTRY_TEST(a_hash_that_loses_what_was_passed_is_walked_to_its_end) {
+    enum { FIELDS = 200 };
+    static char value[2000];
+    struct hash_pair pairs[FIELDS];
+    struct registry_walk_piece piece;
+    bool is_new, is_seen[FIELDS] = {false};
+    uint32_t added;
+    struct registry_key *key = registry_find_or_create_hash(registry, 0, BYTES("h"), 0, &is_new);
+    for (int i = 0; i < FIELDS; i++) {
+        const struct bytes pair[] = {bytes_from_text(formatted("%03d", i)), {value, sizeof value}};
+        assert_int_equal(registry_put_fields(registry, key, pair, 1, &added), HASH_OK);
+    }
+    registry_walk_begin(registry);
+    uint32_t seen_count = 0;
+    /* The first piece is bounded by its bytes, the others are by their count. */
+    while (registry_walk_next(registry, pairs, seen_count == 0 ? FIELDS : 5, &piece)) {
+        int passed[FIELDS];
+        for (uint32_t i = 0; i < piece.count; i++) {
+            char field[4] = "";
+            memcpy(field, pairs[i].field.at, sizeof field - 1);
+            passed[i] = (int)strtol(field, NULL, 10);
+            assert_false(is_seen[passed[i]]);
+            is_seen[passed[i]] = true;
+        }
+        for (uint32_t i = 0; i < piece.count && !piece.is_last; i++) {
+            assert_true(registry_remove_field(registry, key,
+                                              bytes_from_text(formatted("%03d", passed[i]))));
+        }
+        seen_count += piece.count;
+        assert_true(piece.count < FIELDS);
+    }
+    assert_int_equal(seen_count, FIELDS);
+    registry_walk_end(registry);
 }
 
 REGISTRY_TEST(a_copy_is_ahead_unless_the_board_is_done) {
