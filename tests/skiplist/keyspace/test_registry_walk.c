@@ -1,6 +1,10 @@
 /* A walk over all keys while they change, sentence by sentence. That its entries and the effects on keys
  * it has passed make the same registry is what tests/server/durability/test_snapshot.c is about. */
 #include "skiplist/keyspace/registry_walk.h"
+
+#include <stdlib.h>
+
+#include "skiplist/keyspace/registry_hash.h"
 #include "tests/support/keyspace.h"
 #include "tests/support/registry_workload.h"
 
@@ -108,6 +112,94 @@ REGISTRY_TEST(the_walk_goes_on_in_a_board_that_is_renamed) {
     assert_false(piece.is_first);
     assert_true(piece.is_last);
     assert_true(bytes_equal(entry.member, BYTES("m1")));
+    registry_walk_end(registry);
+}
+
+/* A walk has passed m0, m1 and m2 of m0 to m6, whose keys are 7 to 1, when the board changes. */
+TEST(what_comes_next_is_behind_what_was_passed_whatever_changes_in_the_board) {
+    static char long_name[1000];
+    static const struct {
+        const char *sentence, *board, *member;
+        uint64_t key; /* 0: the member is taken */
+        uint32_t rank, count;
+        bool has_no_memory;
+        const char *next;
+    } rows[] = {
+        {"taken before it", "p", "m1", .next = "m3"},
+        {"its last is taken", "p", "m2", .next = "m3"},
+        {"taken behind it", "p", "m3", .next = "m4"},
+        {"cut before it", "p", .rank = 0, .count = 2, .next = "m3"},
+        {"cut across it", "p", .rank = 1, .count = 4, .next = "m5"},
+        {"cut behind it", "p", .rank = 3, .count = 1, .next = "m4"},
+        {"put before it", "p", "x", .key = 6, .next = "m3"},
+        {"put behind it", "p", "x", .key = 4, .next = "m3"},
+        {"put behind its equal", "p", "x", .key = 5, .next = "x"},
+        {"put before its equal", "l", "x", .key = 5, .next = "m3"},
+        {"moved to before it", "p", "m5", .key = 9, .next = "m3"},
+        {"moved to behind it", "p", "m0", .key = 4, .next = "m3"},
+        {"moved before it", "p", "m2", .key = 9, .next = "m3"},
+        {"not put", "p", long_name, .key = 9, .has_no_memory = true, .next = "m3"},
+    };
+    memset(long_name, 'x', sizeof long_name - 1);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        test_row("%s", rows[i].sentence);
+        struct registry *registry = create_registry();
+        struct registry_walk_piece piece;
+        struct board_entry entries[3];
+        struct registry_key *key = write_key(registry, rows[i].board, 7);
+        registry_walk_begin(registry);
+        assert_true(registry_walk_next(registry, entries, 3, &piece));
+        if (rows[i].member == NULL) {
+            registry_remove_range(registry, key, rows[i].rank, rows[i].count);
+        } else if (rows[i].key == 0) {
+            struct board_member member;
+            board_look_up(&key->board, bytes_from_text(rows[i].member), NULL, &member);
+            registry_take_member(registry, key, &member);
+        } else {
+            memory_fail_at(rows[i].has_no_memory ? 1 : 0);
+            assert_int_equal(key_put(registry, key, bytes_from_text(rows[i].member), rows[i].key),
+                             !rows[i].has_no_memory);
+            memory_fail_at(0);
+        }
+        assert_true(registry_walk_next(registry, entries, 1, &piece));
+        assert_true(bytes_equal(entries[0].member, bytes_from_text(rows[i].next)));
+        registry_walk_end(registry);
+        registry_destroy(registry);
+    }
+}
+
+REGISTRY_TEST(a_hash_that_loses_what_was_passed_is_walked_to_its_end) {
+    enum { FIELDS = 200 };
+    static char value[2000];
+    struct hash_pair pairs[FIELDS];
+    struct registry_walk_piece piece;
+    bool is_new, is_seen[FIELDS] = {false};
+    uint32_t added;
+    struct registry_key *key = registry_find_or_create_hash(registry, 0, BYTES("h"), 0, &is_new);
+    for (int i = 0; i < FIELDS; i++) {
+        const struct bytes pair[] = {bytes_from_text(formatted("%03d", i)), {value, sizeof value}};
+        assert_int_equal(registry_put_fields(registry, key, pair, 1, &added), HASH_OK);
+    }
+    registry_walk_begin(registry);
+    uint32_t seen_count = 0;
+    /* The first piece is bounded by its bytes, the others are by their count. */
+    while (registry_walk_next(registry, pairs, seen_count == 0 ? FIELDS : 5, &piece)) {
+        int passed[FIELDS];
+        for (uint32_t i = 0; i < piece.count; i++) {
+            char field[4] = "";
+            memcpy(field, pairs[i].field.at, sizeof field - 1);
+            passed[i] = (int)strtol(field, NULL, 10);
+            assert_false(is_seen[passed[i]]);
+            is_seen[passed[i]] = true;
+        }
+        for (uint32_t i = 0; i < piece.count && !piece.is_last; i++) {
+            assert_true(registry_remove_field(registry, key,
+                                              bytes_from_text(formatted("%03d", passed[i]))));
+        }
+        seen_count += piece.count;
+        assert_true(piece.count < FIELDS);
+    }
+    assert_int_equal(seen_count, FIELDS);
     registry_walk_end(registry);
 }
 
