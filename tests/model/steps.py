@@ -100,6 +100,7 @@ class Run:
             empty += forgot == '1' and group == '0'
             if forgot == '0':
                 positions.append((position, int(group)))
+        demand(len(set(votes[1::6])) == len(votes) // 6, 'a vote that counts twice')
         demand(state.saved == term and state.voted == term, 'it has not voted for its own term')
         demand(term not in self.opened, 'this term was opened before')
         demand(decisions.may_open(own, positions, nodes, replicas, state.forgot, 0, held)

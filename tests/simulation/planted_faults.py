@@ -113,8 +113,6 @@ FAULTS = [
             '(void)lease_ms;\n    return answered_ms;')]),
     Fault('lease-from-the-answer', 'sync', False, "a lease runs from the arrival of the probe's answer",
           [(MASTER, 'replica->answered_ms = (int64_t)probe;', 'replica->answered_ms = now;')]),
-    Fault('restart-votes-at-once', 'sync', False, 'after a restart a replica votes though a lease may lean on it',
-          [(QUORUM, 'if (quorum->saved.lease_ms > 0) {', 'if (false) {')]),
 
     # ---- the stream ----
     Fault('wait-counts-all', 'wait', False, 'WAIT counts replicas that lack the group',

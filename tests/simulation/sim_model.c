@@ -155,9 +155,22 @@ static const char *sim_model_text(uint32_t term) {
     return model.terms[term].text;
 }
 
-static void sim_model_check_opening(int index, const struct sync *sync) {
+static void sim_model_check_votes(int index, const struct quorum *quorum) {
+    const struct settings *settings = settings_of(quorum);
+    int count = 0;
+    for (int i = 0; i < SIM_SERVERS_MAX; i++) {
+        count += strcmp(model.nodes[i].voted.text, sync_of(quorum)->term.text) >= 0;
+    }
+    if (count < settings->replication_nodes - settings->sync_replicas) {
+        sim_fail("votes: server %d opens with %d votes", index, count);
+    }
+}
+
+static void sim_model_check_opening(int index, const struct quorum *quorum) {
     struct node *node = &model.nodes[index];
+    const struct sync *sync = sync_of(quorum);
     uint32_t term = sim_model_term(&sync->term);
+    sim_model_check_votes(index, quorum);
     if (model.opened_by[term] >= 0) {
         sim_fail("masters: servers %d and %d open in one term", model.opened_by[term], index);
     }
@@ -264,7 +277,7 @@ static void sim_model_look(struct quorum *quorum) {
     }
     if (is_open && (node->state != SYNC_OPEN || model.opened_by[node->term] != index)) {
         node->safe_group = 0;
-        sim_model_check_opening(index, sync);
+        sim_model_check_opening(index, quorum);
     }
     node->state = sync->state;
     if (!is_open) {

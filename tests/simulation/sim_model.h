@@ -1,7 +1,8 @@
 /* The invariants of tests/model/protocol.py, looked at in each tick of each simulated server with
  * sync-replicas: the functions that steps.txt lists are the product's, and are called by way of here.
  *
- *     votes      what a node has voted for never goes back, whatever happens to it
+ *     votes      what a node has voted for never goes back, whatever happens to it; and who opens has
+ *                enough votes
  *     masters    at most one server opens in a term
  *     log        a group of a term is the same on all
  *     mark       nothing is safe in a term before its start mark is
