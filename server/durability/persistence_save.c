@@ -226,12 +226,15 @@ enum persistence_status persistence_prepare_end(struct persistence *persistence,
     bool is_asked = ending == PERSISTENCE_END_SAVE ||
                     (ending == PERSISTENCE_END_AS_SET && !persistence_is_on(persistence) &&
                      is_changed && persistence->settings->save_point_count > 0);
-    if (is_asked) {
-        if (persistence_is_saving(persistence) &&
-            persistence_save_close_tick_group(persistence, true)) {
-            persistence_save_finish_snapshot(
-                persistence); /* it may have begun before the last change */
-        }
+    /* The journal that replies wait for has no file before its base is on disk. */
+    bool lacks_base = persistence_holds_answers(persistence) && !persistence_is_on(persistence);
+    if ((is_asked || lacks_base) && persistence_is_saving(persistence) &&
+        persistence_save_close_tick_group(persistence, true)) {
+        persistence_save_finish_snapshot(
+            persistence); /* it may have begun before the last change */
+        lacks_base = !persistence_is_on(persistence);
+    }
+    if (is_asked || lacks_base) {
         enum persistence_status status = persistence_save(persistence, error);
         if (status != PERSISTENCE_OK) {
             return status;

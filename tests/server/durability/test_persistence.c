@@ -148,6 +148,35 @@ TEST(with_and_without_a_journal_it_goes_on_as_it_was) {
     run_servers(__func__, plans_any, 5, is_short_run() ? 8 : 15, false);
 }
 
+static void exchange_and_end(const void *settings) {
+    struct durable_server durable;
+    char error[PERSISTENCE_ERROR_MAX];
+    history_begin_run(&durable, settings);
+    history_tick(&durable, 20);
+    CHECK(history_settle(&durable));
+    struct registry *keys = registry_create_beside(durable.server->registry);
+    CHECK(keys != NULL);
+    CHECK(persistence_exchange_keys(durable.persistence, keys));
+    CHECK(persistence_prepare_end(durable.persistence, PERSISTENCE_END_AS_SET, error) ==
+          PERSISTENCE_OK);
+    history_end_run(&durable);
+    registry_destroy(keys);
+}
+
+/* As of a Redis that is followed. Its base is not on disk yet, and there are no save points. */
+TEST(a_server_that_ends_right_behind_an_exchange_of_keys_has_the_new_ones) {
+    static const char *const settings[] = {
+        "appendonly yes\nappendfsync everysec\nsave \"\"\n",
+        "appendonly yes\nappendfsync always\nsave \"\"\n",
+    };
+    for (size_t i = 0; i < COUNT_OF(settings); i++) {
+        test_row("%s", settings[i]);
+        history_begin(random_begin(__func__));
+        history_assert_ended(history_run_process(exchange_and_end, settings[i]));
+        history_assert_ended(history_run_process(look_and_end, &plans_journal[0]));
+    }
+}
+
 TEST(a_server_that_was_killed_has_all_that_was_safe) {
     run_servers(__func__, plans_journal, 4, is_short_run() ? 10 : 40, true);
 }
