@@ -10,6 +10,7 @@ NODE = 'server/replication/quorum_node.c'
 ELECTION = 'server/replication/election.c'
 JOURNAL = 'server/durability/journal.c'
 PERSISTENCE = 'server/durability/persistence.c'
+SAVE = 'server/durability/persistence_save.c'
 
 FAULTS = [
     # ---- what was mended once, put back ----
@@ -26,8 +27,8 @@ FAULTS = [
             '    struct bytes name;\n    while ((session'),
            ('server/replication/replication.c', '    wait_begin_epoch(&server->waits);\n', '')]),
     Fault('save-in-a-long-group', 'sync', True, 'SAVE writes a base with a part of a group',
-          [(PERSISTENCE, 'return is_closed && !(is_saved && persistence->is_walk_held);', 'return true;'),
-           (PERSISTENCE, '    CHECK(!persistence->is_walk_held);\n', ''),
+          [(SAVE, 'return is_closed && !(is_saved && persistence->state->is_walk_held);', 'return true;'),
+           (SAVE, '    CHECK(!persistence->state->is_walk_held);\n', ''),
            ('server/replication/replicator.c', '!is_saved || master_link_finish_group(&replicator->link)', 'true')]),
     Fault('copy-of-the-same-number', 'async', False,
           "a full copy of the same number is not passed on to a replica's replicas",
@@ -73,7 +74,7 @@ FAULTS = [
     Fault('vote-not-saved', 'sync', False, 'what was voted for is not written',
           [(NODE, '!vote_save(quorum->directory, &quorum->saving)', 'false')]),
     Fault('vote-not-synced', 'fsync', False, 'the file of votes is renamed before it is on disk',
-          [('server/replication/vote_file.c', 'disk_write_all(fd, text, size) && disk_sync(fd);',
+          [('server/durability/store.c', 'disk_write_all(fd, text, size) && disk_sync(fd);',
             'disk_write_all(fd, text, size);')]),
     Fault('votes-go-back', 'sync', False, 'a node votes for an older term than it has voted for',
           [(MASTER, 'if (term_compare(&said->voted, &sync->term) > 0) {', 'if (false) {'),
@@ -105,7 +106,7 @@ FAULTS = [
             '                           clock_read_ms(&server->clock));',
             'return persistence_safe_group(server->persistence);')]),
     Fault('lease-not-looked-at', 'sync', False, 'a master answers readers without a lease',
-          [('server/replication/sync.c',
+          [('server/replication/replication.c',
             'return sync->state == SYNC_OPEN && sync->has_lease && now_ms >= sync->lease_end_ms;',
             '(void)now_ms;\n    return sync == NULL;')]),
     Fault('lease-not-held', 'sync', False, 'replicas vote though a lease leans on them',

@@ -263,6 +263,18 @@ FIXTURE_TEST(a_sync_that_fails_loses_it_until_it_is_ended) {
     assert_int_equal(journal->group, 2); /* it counts on */
 }
 
+/* It may be on disk or not; a restart could not tell. */
+FIXTURE_TEST(a_group_whose_sync_failed_is_taken_out_of_the_file) {
+    assert_true(put(fixture, 10));
+    end_tick(fixture, SETTING_APPENDFSYNC_ALWAYS);
+    assert_true(journal_flush(&fixture->journal, true));
+    fails_sync = true;
+    assert_true(put(fixture, 10));
+    end_tick(fixture, SETTING_APPENDFSYNC_ALWAYS);
+    assert_false(journal_flush(&fixture->journal, true));
+    expect_on_disk(fixture, 1);
+}
+
 FIXTURE_TEST(effects_that_are_too_long_for_a_full_disk_lose_it) {
     is_full = true;
     bool is_taken = true;
