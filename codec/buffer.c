@@ -117,16 +117,3 @@ void buffer_append(struct buffer *buffer, const void *at, size_t size) {
 void buffer_put(void *buffer, const char *at, size_t size) {
     buffer_append(buffer, at, size);
 }
-
-void buffer_append_head(struct buffer *buffer, char kind, uint64_t number) {
-    char text[BYTES_INTEGER_TEXT_MAX + 3] = {kind};
-    size_t size = 1 + bytes_print_u64(text + 1, number);
-    memcpy(text + size, "\r\n", 2);
-    buffer_append(buffer, text, size + 2);
-}
-
-void buffer_append_word(struct buffer *buffer, struct bytes word) {
-    buffer_append_head(buffer, '$', word.size);
-    buffer_append(buffer, word.at, word.size);
-    buffer_append(buffer, "\r\n", 2);
-}

@@ -53,9 +53,6 @@ static inline void buffer_append_text(struct buffer *buffer, const char *text) {
 static inline struct bytes buffer_bytes(const struct buffer *buffer) {
     return (struct bytes){.at = buffer->at, .size = buffer->size};
 }
-/* In RESP: the head of an array, or of so many bytes ("*3\r\n", "$5\r\n"); a word of a request. */
-void buffer_append_head(struct buffer *buffer, char kind, uint64_t number);
-void buffer_append_word(struct buffer *buffer, struct bytes word);
 /* As buffer_append, for those who know it only as their output (codec/json.h). */
 void buffer_put(void *buffer, const char *at, size_t size);
 

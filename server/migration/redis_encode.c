@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "protocol/request.h"
 #include "server/rdb/rdb_state.h"
 #include "server/replication/wire.h"
 #include "server/system/clock.h"
@@ -35,9 +36,9 @@ void redis_encode_deinit(struct redis_encode *encode) {
 /* ---- words ---- */
 
 static void redis_encode_put_words(struct buffer *out, const struct bytes *words, uint32_t count) {
-    buffer_append_head(out, '*', count);
+    request_append_head(out, count);
     for (uint32_t i = 0; i < count; i++) {
-        buffer_append_word(out, words[i]);
+        request_append_argument(out, words[i]);
     }
 }
 

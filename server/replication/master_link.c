@@ -3,6 +3,7 @@
  * Invariant: taken_size <= whole_size <= parsed_size <= input.size; the group that apply is at begins at
  * taken_size, and then the input does not move. */
 #include "server/replication/master_link.h"
+#include "protocol/request.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "protocol/request.h"
 #include "server/network/tls_context.h"
 #include "server/replication/failover.h"
 #include "server/replication/master_link_parts.h"
@@ -275,15 +277,10 @@ bool master_link_send(struct master_link *link) {
 
 /* One command of so many texts. */
 void master_link_say(struct master_link *link, const char *const *texts, unsigned count) {
-    char number[32];
     struct buffer *output = &link->output;
-    int size = snprintf(number, sizeof number, "*%u\r\n", count);
-    buffer_append(output, number, (size_t)size);
+    request_append_head(output, count);
     for (unsigned i = 0; i < count; i++) {
-        size = snprintf(number, sizeof number, "$%zu\r\n", strlen(texts[i]));
-        buffer_append(output, number, (size_t)size);
-        buffer_append(output, texts[i], strlen(texts[i]));
-        buffer_append(output, "\r\n", 2);
+        request_append_argument(output, bytes_from_text(texts[i]));
     }
     if (output->is_broken) {
         master_link_fail(link, "out of memory");

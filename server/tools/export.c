@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "protocol/request.h"
 #include "server/tools/rules_text.h"
 #include "server/tools/tools.h"
 #include "skiplist/keyspace/effect_listener.h"
@@ -132,9 +133,9 @@ static void export_begin_key(struct exporting *exporting, const struct registry_
 
 static void export_put_command(struct buffer *out, const char *name, struct bytes key,
                                uint32_t count) {
-    buffer_append_head(out, '*', count);
-    buffer_append_word(out, bytes_from_text(name));
-    buffer_append_word(out, key);
+    request_append_head(out, count);
+    request_append_argument(out, bytes_from_text(name));
+    request_append_argument(out, key);
 }
 
 /* ZADD or HSET of the members that were gathered. */
@@ -162,8 +163,8 @@ static void export_note_inexact(struct exporting *exporting, const struct regist
 
 static void export_put_pair(struct exporting *exporting, const struct registry_key *key,
                             struct bytes first, struct bytes second) {
-    buffer_append_word(&exporting->members, first);
-    buffer_append_word(&exporting->members, second);
+    request_append_argument(&exporting->members, first);
+    request_append_argument(&exporting->members, second);
     if (++exporting->member_count == TOGETHER_MAX) {
         export_end_command(exporting, key);
     }
@@ -204,7 +205,7 @@ static void export_end_redis_key(struct exporting *exporting, const struct regis
     export_end_command(exporting, key);
     if (expire_at_ms != REGISTRY_NO_EXPIRY) {
         export_put_command(&exporting->text, "PEXPIREAT", registry_name(key), 3);
-        buffer_append_word(&exporting->text, export_print_integer(time, expire_at_ms));
+        request_append_argument(&exporting->text, export_print_integer(time, expire_at_ms));
     }
 }
 
