@@ -582,19 +582,19 @@ endef
 # the sources that see such a size are compiled anew.
 SIMULATED_TINY  := $(B)/simulated/tiny.so
 TINY_HEADERS    := $(shell grep -l SERVER_TINY server/*/*.h)
-TINY_SOURCES    := server/main.c server/commands/ban.c server/commands/keys/restore.c server/commands/lb/board_task.c \
+SIMULATED_TINY_SOURCES := server/main.c server/commands/ban.c server/commands/keys/restore.c server/commands/lb/board_task.c \
     $(filter server/durability/% server/replication/% server/migration/% server/rdb/% server/tools/%,$(SERVER_SOURCES))
-TINY_KEPT       := $(filter-out $(patsubst %.c,$(B)/simulated/%.o,$(TINY_SOURCES)),$(SIMULATED_OBJECTS))
+TINY_KEPT       := $(filter-out $(patsubst %.c,$(B)/simulated/%.o,$(SIMULATED_TINY_SOURCES)),$(SIMULATED_OBJECTS))
 $(B)/simulated/tiny/%.o: FLAGS += -DSERVER_TINY
 $(B)/simulated/tiny/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC    $@"
 	@$(CC) $(FLAGS) $(CFLAGS) -fPIC $(CPPFLAGS) -MMD -MP -c $< -o $@
 
-$(SIMULATED_TINY): $(patsubst %.c,$(B)/simulated/tiny/%.o,$(TINY_SOURCES)) $(TINY_KEPT) $(WEB_TABLE) \
+$(SIMULATED_TINY): $(patsubst %.c,$(B)/simulated/tiny/%.o,$(SIMULATED_TINY_SOURCES)) $(TINY_KEPT) $(WEB_TABLE) \
     tests/simulation/calls.txt tests/simulation/steps.txt
 	@! grep -lF $(addprefix -e ,$(TINY_HEADERS)) $(TINY_KEPT:.o=.d) || \
-	    { echo "these see a size of SERVER_TINY: add them to TINY_SOURCES" >&2; exit 1; }
+	    { echo "these see a size of SERVER_TINY: add them to SIMULATED_TINY_SOURCES" >&2; exit 1; }
 	$(LINK_SIMULATED)
 
 $(SIMULATION): $(call object,$(SIMULATION_SOURCES)) | $(SIMULATED) $(SIMULATED_TINY)
