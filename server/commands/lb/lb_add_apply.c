@@ -289,6 +289,7 @@ static bool lb_add_apply_put_group(struct many *many, uint32_t begin, unsigned c
     const struct lb_add *add = many->add;
     struct lookup ahead[LOOKUP_GROUP];
     uint64_t keys[LOOKUP_GROUP];
+    CHECK(count > 0 && count <= LOOKUP_GROUP);
     for (unsigned i = 0; i < count; i++) {
         keys[i] = many->steps[begin + i].key;
     }
