@@ -98,7 +98,7 @@ static void monitoring_write_readiness(const void *view, const char *accept,
     } else if (readiness->keys == REPLICATION_KEYS_PROMOTING) {
         monitoring_reply_text(reply, 503, "applying what was received\n");
     } else if (readiness->keys == REPLICATION_KEYS_CLOSED) {
-        monitoring_reply_text(reply, 503, "closed: waiting for promises\n");
+        monitoring_reply_text(reply, 503, "closed: waiting for votes\n");
     } else if (readiness->is_closed) {
         monitoring_reply_text(reply, 503, "closed: too few replicas\n");
     } else if (readiness->is_outdated) {

@@ -73,7 +73,7 @@ struct quorum {
 MUST_CHECK struct quorum *quorum_create(struct server *server, uv_loop_t *loop, char *error);
 /* The loop turns once more before quorum_destroy. */
 void quorum_stop(struct quorum *quorum);
-/* Persistence has stopped, and everything is on disk: the next start has forgotten nothing. */
+/* Persistence has stopped, and everything is on disk: the next start has lost nothing. */
 void quorum_end_cleanly(struct quorum *quorum, uint64_t last_group);
 void quorum_destroy(struct quorum *quorum);
 
@@ -116,7 +116,7 @@ MUST_CHECK enum quorum_advice quorum_take_answer(struct quorum *quorum, struct b
 /* The id that the answer to LB.SYNC names. false: it is of an older term than what was voted for. */
 MUST_CHECK bool quorum_may_take(const struct quorum *quorum, struct bytes id);
 void quorum_take_ping(struct quorum *quorum, const struct wire_probe *probe);
-/* Its keys are not those of the master's history: as if it had forgotten, until it is filled. */
+/* Its keys are not those of the master's history: as if it had lost durability, until it is filled. */
 void quorum_doubt(struct quorum *quorum);
 /* May groups be acknowledged for the quorum? Then up to *kept. *probe: to be echoed. Call it when the
  * acknowledgement is made. */

@@ -98,9 +98,8 @@ void quorum_register(struct quorum *quorum, struct replica *replica,
         return;
     }
     if (!quorum_may_ever_open(quorum)) {
-        reply_error(reply,
-                    "NOMASTERLINK this server may have forgotten what it has acknowledged, and "
-                    "will not open");
+        reply_error(reply, "NOMASTERLINK this server may have lost what it has acknowledged, and "
+                           "will not open");
         return;
     }
     if (term_compare(&said->voted, &sync->term) > 0) {
@@ -127,9 +126,9 @@ const char *quorum_find_sync_refusal(const struct quorum *quorum, bool is_pullin
     if (is_pulling) {
         return sync->state == SYNC_REPLICA && quorum_has_voted(quorum, term)
                    ? NULL
-                   : "NOMASTERLINK that term is not promised here";
+                   : "NOMASTERLINK this server has not voted for that term";
     }
-    return sync_is_closed(sync) ? "NOMASTERLINK this server is not open yet: it waits for promises"
+    return sync_is_closed(sync) ? "NOMASTERLINK this server is not open yet: it waits for votes"
                                 : NULL;
 }
 

@@ -102,7 +102,7 @@ void quorum_set_lost_durability(struct quorum *quorum, bool has_lost_durability)
     replication_of(quorum)->is_priority_zero = has_lost_durability;
     quorum->wanted.left = is_durable ? VOTE_LEFT_DURABLE : VOTE_LEFT_CRASHED;
     quorum->wanted.group = 0;
-    /* Who has forgotten has, whatever happens, until it is filled. */
+    /* Lost durability lasts, whatever happens, until the server is filled. */
     memcpy(quorum->wanted.boot, has_lost_durability ? no_boot : quorum->boot, sizeof no_boot);
 }
 
@@ -136,7 +136,7 @@ static enum quorum_advice quorum_node_take_open(struct quorum *quorum, const str
                                                 char *reason) {
     if (!election_may_take(term, &quorum->wanted.voted)) {
         snprintf(reason, REPLICATION_ERROR_MAX,
-                 "the master is of an older term than this server has promised: %s", term->text);
+                 "the master is of an older term than this server has voted for: %s", term->text);
         return QUORUM_REFUSES;
     }
     quorum_vote(quorum, term);
@@ -171,7 +171,7 @@ enum quorum_advice quorum_take_answer(struct quorum *quorum, struct bytes answer
             return QUORUM_GO_ON; /* it has never taken part: the settings are being changed */
         }
         snprintf(reason, REPLICATION_ERROR_MAX,
-                 "the master has sync-replicas 0, and this server has promised terms: the setting "
+                 "the master has sync-replicas 0, and this server has voted for terms: the setting "
                  "must be the same on all");
         return QUORUM_REFUSES;
     }

@@ -75,7 +75,7 @@ uint64_t quorum_random_number(void);
 
 /* ---- quorum_master.c ---- */
 
-/* What those that have forgotten nothing have; how many others have nothing at all. */
+/* What those that have not lost durability have; how many others have nothing at all. */
 uint32_t quorum_count_votes(const struct quorum *quorum,
                             struct term_position positions[ELECTION_NODES_MAX],
                             const struct quorum_peer **best, uint32_t *empty_count);

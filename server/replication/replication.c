@@ -145,7 +145,7 @@ void replication_open(struct server *server) {
     replication->is_promoting = false;
     if (replication->sync.state != SYNC_OFF) {
         log_write(LOG_NOTICE,
-                  "role: master, and closed until enough servers have promised its term "
+                  "role: master, and closed until enough servers have voted for its term "
                   "group=%llu",
                   (unsigned long long)replication->group);
         return; /* its id begins when it opens */

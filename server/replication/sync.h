@@ -54,15 +54,14 @@ int64_t sync_held_ms(const struct sync *sync, int64_t now_ms);
 
 /* What a closed master answers to commands that need the boards. */
 #define SYNC_CLOSED_ERROR                                                                          \
-    "LOADING this server is to be master, and is closed until enough servers have promised to "    \
-    "follow no older one (sync-replicas)"
+    "LOADING this server is to be master, and is closed until enough servers have voted for its "  \
+    "term (sync-replicas)"
 #define SYNC_LOST_ERROR                                                                            \
-    "LOADING this server is to be master, but may have forgotten writes that it acknowledged: "    \
-    "make "                                                                                        \
-    "it a replica of one that has not (sync-replicas)"
+    "LOADING this server is to be master, but may have lost writes that it acknowledged: make it " \
+    "a replica of one that has not (sync-replicas)"
 /* And to PING: Sentinel takes LOADING for alive, and is to fail it over. */
 #define SYNC_PING_ERROR                                                                            \
-    "ERR this server may have forgotten writes that it acknowledged, and will not open as master " \
+    "ERR this server may have lost writes that it acknowledged, and will not open as master "      \
     "(sync-replicas)"
 
 /* What a node that follows says of itself: REPLCONF PRESENT. */

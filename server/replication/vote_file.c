@@ -126,7 +126,7 @@ enum vote_status vote_load(const char *directory, struct vote *vote, char *error
     if (!vote_parse((struct bytes){.at = text, .size = size}, vote)) {
         return vote_file_fail(
             error, VOTE_DAMAGED, directory,
-            "is damaged. Without it, it is not known what this server has promised: put a "
+            "is damaged. Without it, it is not known which term this server has voted for: put a "
             "server with an empty directory in its place");
     }
     return VOTE_OK;

@@ -153,7 +153,7 @@ static bool setting_check_sync_replicas(const struct settings *settings, char *e
                             (long long)settings->sync_replicas + 1);
     }
     if (!settings->appendonly) {
-        return setting_fail(error, "sync-replicas needs appendonly yes: what a server has promised "
+        return setting_fail(error, "sync-replicas needs appendonly yes: what a server has voted "
                                    "and acknowledged must be on its disk");
     }
     if (settings->sync_replicas_fsync && settings->appendfsync != SETTING_APPENDFSYNC_ALWAYS) {

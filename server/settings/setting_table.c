@@ -561,8 +561,8 @@ const struct setting setting_table[] = {
     {"replication-nodes", &replication, SETTING_FIXED,
      INTEGER(replication_nodes, 0, SETTING_NODES_MAX, ""), "0", NULL,
      "With sync-replicas: how many servers there are, the master included. A promoted server opens "
-     "when all but sync-replicas of them, itself included, have promised to follow no older "
-     "master. The same on every server."},
+     "when all but sync-replicas of them, itself included, have voted for its term. The same on "
+     "every server."},
     {"sync-replicas-fsync", &replication, SETTING_FIXED, BOOLEAN(sync_replicas_fsync), "no", NULL,
      "yes: a replica has a change when it is on its disk, which needs appendfsync always. A server "
      "whose machine comes back from a crash then still counts. no: when it is written to its "

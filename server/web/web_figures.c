@@ -376,9 +376,9 @@ static void web_figures_put_sync(struct json *json, const struct figures_replica
     json_text(json, "state", bytes_from_text(sync_state_name(figures->sync.state)));
     json_integer(json, "replicas_wanted", (int64_t)figures->sync.wanted);
     json_integer(json, "replicas_counted", (int64_t)figures->sync.counted);
-    json_boolean(json, "may_have_forgotten", figures->sync.has_lost_durability);
-    json_integer(json, "promises", (int64_t)figures->sync.votes);
-    json_integer(json, "promises_needed", (int64_t)figures->sync.votes_needed);
+    json_boolean(json, "lost_durability", figures->sync.has_lost_durability);
+    json_integer(json, "votes", (int64_t)figures->sync.votes);
+    json_integer(json, "votes_needed", (int64_t)figures->sync.votes_needed);
     json_integer(json, "unacknowledged_groups", (int64_t)figures->sync.unsafe);
     json_integer(json, "held_ms", figures->sync.held_ms);
     json_close(json, '}');

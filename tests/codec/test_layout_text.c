@@ -114,8 +114,7 @@ TEST(words_parse_as_the_text_they_were_cut_from) {
     };
     struct layout layout;
     char error[LAYOUT_ERROR_MAX];
-    assert_int_equal(layout_parse_words(words, COUNT_OF(words), &layout, error),
-                     LAYOUT_OK);
+    assert_int_equal(layout_parse_words(words, COUNT_OF(words), &layout, error), LAYOUT_OK);
     struct layout from_text = parse("FIELD points 30 TIME 34 MS END 2023-03-05T23:59:59.000+08:00");
     assert_true(layout_equal(&layout, &from_text));
 }

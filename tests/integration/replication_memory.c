@@ -217,7 +217,7 @@ static void begin(struct world *world, const char *fsync) {
              world->port, fsync, world->other.port);
     loop_begin_kept(&world->inside, settings);
     loop_replicate(&world->inside);
-    loop_turn(&world->inside); /* without its promises it would not start */
+    loop_turn(&world->inside); /* without its vote file it would not start */
 }
 
 /* How many allocations there were. */
@@ -225,8 +225,7 @@ static uint64_t play(struct world *world, uint64_t nth) {
     uint64_t requests_before = memory_requests();
     insist(world, &world->to_other, "REPLICAOF NO ONE\r\n", "+OK");
     memory_fail_at(nth);
-    add_many(world, &world->to_other,
-             "all"); /* needs this one's promise, and its acknowledgement */
+    add_many(world, &world->to_other, "all"); /* needs this one's vote, and its acknowledgement */
     insist(world, &world->to_other, "CLIENT KILL TYPE replica\r\n", ":");
     insist(world, &world->to_other, "ZADD all 7 seven\r\n", ":");
     expect_equal(world);

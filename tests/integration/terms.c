@@ -97,7 +97,7 @@ IN_FIXTURE(nobody_is_served_out_of_what_a_closed_master_pulls) {
 
 /* ---- a hand-over that is given up ---- */
 
-/* Its replicas have never lost their links: they are to promise its new term all the same. */
+/* Its replicas have never lost their links: they are to vote for its new term all the same. */
 IN_FIXTURE(a_master_opens_again_when_its_failover_is_given_up) {
     begin_three(nothing_further, nothing_further);
     process_signal(&SECOND->server, SIGSTOP);
@@ -106,7 +106,7 @@ IN_FIXTURE(a_master_opens_again_when_its_failover_is_given_up) {
     WAIT_UNTIL(strstr(wire_ask(&MASTER->wire, "INFO replication"), ":failover-in-progress") !=
                NULL);
     wire_check(&MASTER->wire, "FAILOVER ABORT", "OK");
-    wait_open(MASTER); /* the third promises */
+    wait_open(MASTER); /* the third votes */
     process_signal(&SECOND->server, SIGCONT);
     wire_check(&MASTER->wire, "ZADD first 2 m", ":0");
     node_wait_up(SECOND);

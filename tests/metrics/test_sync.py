@@ -38,21 +38,21 @@ class Sync(unittest.TestCase):
     def test_without_it_the_state_is_off(self):
         server, = self.start(Server())
         self.is_in_state(server, "off")
-        self.shows(server, replicas=0, counted_replicas=0, held_seconds=0, promises_needed=0,
-                   may_have_forgotten=0)
+        self.shows(server, replicas=0, counted_replicas=0, held_seconds=0, votes_needed=0,
+                   lost_durability=0)
 
     def test_a_master_opens_and_loses_its_replicas(self):
         master, = self.start(Server(*SYNC, wait=False))
         self.is_in_state(master, "closed")
-        self.shows(master, replicas=1, counted_replicas=0, promises=0, promises_needed=1,
-                   may_have_forgotten=1, held_seconds=0)
+        self.shows(master, replicas=1, counted_replicas=0, votes=0, votes_needed=1,
+                   lost_durability=1, held_seconds=0)
         first, second = self.start(follower(master), follower(master))
         self.is_in_state(master, "open")
         self.is_in_state(first, "replica")
-        self.shows(master, counted_replicas=2, promises=0, promises_needed=0, may_have_forgotten=0)
+        self.shows(master, counted_replicas=2, votes=0, votes_needed=0, lost_durability=0)
         self.assertEqual(master.client().zadd("arena", {"ann": 1}), 1)
         self.shows(master, unsafe_groups=0, held_seconds=0)
-        self.shows(first, may_have_forgotten=0, counted_replicas=0)
+        self.shows(first, lost_durability=0, counted_replicas=0)
         for server in (first, second):
             server.stop()
             self.servers.remove(server)

@@ -124,7 +124,7 @@ static void sim_driver_read_info(struct seen *seen, const struct sim_reply *repl
     const char *offset = strstr(text, "slave_repl_offset:");
     const char *host = strstr(text, "master_host:10.0.0.");
     seen->is_master = strstr(text, "role:master") != NULL;
-    seen->has_lost_durability = strstr(text, "sync_may_have_forgotten:1") != NULL;
+    seen->has_lost_durability = strstr(text, "sync_lost_durability:1") != NULL;
     seen->master = -1;
     seen->offset = 0;
     if (offset != NULL) {

@@ -881,7 +881,7 @@ class Promises(Following):
         self.assertEqual((sync["state"], sync["replicas_counted"]), ("closed", 0), sync)
         replica = WebServer(*wanted, "--replicaof", "127.0.0.1", str(master.port))
         sync = self.follow(api, lambda it: it["sync"]["state"] == "open" and it["sync"]["replicas_counted"] == 1)["sync"]
-        self.assertEqual((sync["replicas_wanted"], sync["promises_needed"]), (1, 0))
+        self.assertEqual((sync["replicas_wanted"], sync["votes_needed"]), (1, 0))
         master.run("ZADD", "arena", "1", "ann")
         self.follow(api, lambda it: it["sync"]["unacknowledged_groups"] == 0 and it["sync"]["held_ms"] == 0)
         self.assertEqual(Api(replica).get("/server")["replication"]["sync"]["state"], "replica")

@@ -376,11 +376,11 @@ static void info_print_sync(struct info *info, const struct sync *sync) {
     }
     info_put(info, "sync_state:%s", sync_state_name(sync->state));
     info_put(info, "sync_node:%016llx", (unsigned long long)sync->node);
-    info_put(info, "sync_promised:%s", sync->voted.text);
-    info_put_u64(info, "sync_may_have_forgotten", sync->has_lost_durability);
+    info_put(info, "sync_voted:%s", sync->voted.text);
+    info_put_u64(info, "sync_lost_durability", sync->has_lost_durability);
     if (sync_is_closed(sync)) {
-        info_put_u64(info, "sync_promises", sync->vote_count);
-        info_put_u64(info, "sync_promises_needed", sync->votes_needed);
+        info_put_u64(info, "sync_votes", sync->vote_count);
+        info_put_u64(info, "sync_votes_needed", sync->votes_needed);
     } else if (sync->state == SYNC_OPEN) {
         info_put_u64(info, "sync_safe_offset", sync->safe_group);
         info_put_u64(info, "sync_counted_replicas", sync->counted);

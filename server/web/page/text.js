@@ -170,10 +170,10 @@ const english = {
     replicaBehind: "Behind",
     replicaHeard: "Heard from",
     ago: (text) => `${text} ago`,
-    syncStates: ({ state, promises, promises_needed: needed, unacknowledged_groups: groups }) => ({
-        replica: "follows by promise", open: groups === 0 ? "all writes are acknowledged"
+    syncStates: ({ state, votes, votes_needed: needed, unacknowledged_groups: groups }) => ({
+        replica: "follows, and votes", open: groups === 0 ? "all writes are acknowledged"
             : `${count(groups)} groups wait for replicas` }[state]
-        ?? `closed: ${count(promises)} of ${count(needed)} promises`),
+        ?? `closed: ${count(votes)} of ${count(needed)} votes`),
     uptime: "Up for",
     version: "Version",
     newest: (text) => `now ${text}`,
@@ -371,9 +371,9 @@ const chinese = {
     replicaBehind: "落后",
     replicaHeard: "最近应答",
     ago: (text) => `${text}前`,
-    syncStates: ({ state, promises, promises_needed: needed, unacknowledged_groups: groups }) => ({
-        replica: "按承诺跟随", open: groups === 0 ? "写入均已确认" : `${count(groups)} 组等待副本确认` }[state]
-        ?? `未开放：${count(promises)}/${count(needed)} 个承诺`),
+    syncStates: ({ state, votes, votes_needed: needed, unacknowledged_groups: groups }) => ({
+        replica: "跟随并投票", open: groups === 0 ? "写入均已确认" : `${count(groups)} 组等待副本确认` }[state]
+        ?? `未开放：${count(votes)}/${count(needed)} 票`),
     uptime: "已运行",
     version: "版本",
     newest: (text) => `当前 ${text}`,

@@ -24,7 +24,7 @@ TEST(a_position_is_compared_by_term_before_group) {
     assert_int_equal(term_position_compare(&new_long, &new_long), 0);
 }
 
-TEST(any_quorum_of_promises_meets_any_of_acknowledgements) {
+TEST(any_quorum_of_votes_meets_any_of_acknowledgements) {
     for (uint32_t nodes = 2; nodes <= ELECTION_NODES_MAX; nodes++) {
         for (uint32_t replicas = 0; replicas < nodes; replicas++) {
             uint32_t needed = election_votes_needed(nodes, replicas);
@@ -33,7 +33,7 @@ TEST(any_quorum_of_promises_meets_any_of_acknowledgements) {
     }
 }
 
-TEST(a_promise_is_upwards_remembered_and_not_held) {
+TEST(a_vote_is_upwards_remembered_and_not_held) {
     struct term two = term_of(2, 0), three = term_of(3, 0);
     assert_true(election_may_vote(&three, &two, false, 5, 10, 10));
     assert_true(election_may_vote(&two, &two, false, 5, 10, 10));
@@ -43,7 +43,7 @@ TEST(a_promise_is_upwards_remembered_and_not_held) {
     assert_true(election_may_vote(&three, &two, true, 0, 10, 10));
 }
 
-TEST(only_the_promised_term_is_acknowledged) {
+TEST(only_the_term_voted_for_is_acknowledged) {
     struct term two = term_of(2, 0), three = term_of(3, 0);
     assert_true(election_may_take(&three, &two));
     assert_false(election_may_take(&two, &three));
@@ -70,7 +70,7 @@ TEST(a_group_is_safe_on_disk_and_at_so_many_others) {
     assert_int_equal(election_safe_group(7, acks, 3, 0, 8), 0);
 }
 
-TEST(it_opens_with_promises_enough_and_the_longest_history) {
+TEST(it_opens_with_votes_enough_and_the_longest_history) {
     struct term_position own = at(2, 5), voted[] = {at(2, 5), at(1, 9)}, longer = at(2, 6);
     assert_false(election_may_open(&own, NULL, 0, 3, 1, false, 0, 0));
     assert_true(election_may_open(&own, voted, 1, 3, 1, false, 0, 0));

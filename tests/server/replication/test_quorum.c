@@ -66,7 +66,7 @@ IN_FIXTURE(without_memory_there_is_none_and_nothing_is_left) {
 }
 
 /* What it says before it may save is what is on disk, and a start saves. */
-IN_FIXTURE(it_keeps_its_number_and_its_promises_over_a_start) {
+IN_FIXTURE(it_keeps_its_number_and_its_votes_over_a_start) {
     char error[DISK_ERROR_MAX];
     struct sync_registration first, second;
     struct sync *sync = &looped.server->replication.sync;
@@ -142,7 +142,7 @@ static struct quorum *begin_following(void) {
 }
 
 /* The clock of the server goes on while the machine is suspended. */
-IN_FIXTURE(who_has_answered_a_probe_promises_when_its_clock_says_that_the_lease_is_over) {
+IN_FIXTURE(who_has_answered_a_probe_votes_when_its_clock_says_that_the_lease_is_over) {
     enum { LEASE_MS = 1000 };
     char reason[REPLICATION_ERROR_MAX];
     write_group();
@@ -166,7 +166,7 @@ IN_FIXTURE(who_has_answered_a_probe_promises_when_its_clock_says_that_the_lease_
 }
 
 /* What is in memory alone it forgets again when its process ends. */
-IN_FIXTURE(who_may_have_forgotten_is_filled_by_what_its_journal_has) {
+IN_FIXTURE(who_has_lost_durability_is_filled_by_what_its_journal_has) {
     struct replication *replication = &looped.server->replication;
     write_group();
     struct quorum *quorum = begin_following();

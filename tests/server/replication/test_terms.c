@@ -56,7 +56,7 @@ static int connect_replica(void) {
 }
 
 /* The closed server's own vote is on disk. */
-static void wait_for_own_promise(void) {
+static void wait_for_own_vote(void) {
     struct loop_wait wait = {0};
     while (term_compare(&sync_state()->voted, &sync_state()->term) != 0) {
         assert_true(loop_turn_and_wait(&f, &wait));
@@ -64,7 +64,7 @@ static void wait_for_own_promise(void) {
 }
 
 /* Nodes that have nothing, as all: they begin together. */
-static void promise_as(unsigned node) {
+static void vote_as(unsigned node) {
     int replica = connect_replica();
     present_as(replica, node, NOTHING, NOTHING, 0, true);
     loop_expect_prefix(&f, replica, "+PREPARE ");
@@ -112,9 +112,9 @@ static int begin(const char *settings, unsigned nodes) {
     loop_begin_kept(&f, text);
     loop_replicate(&f);
     wait_for_state(SYNC_CLOSED);
-    wait_for_own_promise();
+    wait_for_own_vote();
     for (unsigned node = 1; node < nodes; node++) {
-        promise_as(node);
+        vote_as(node);
     }
     wait_for_state(SYNC_OPEN);
     return 0;
@@ -312,7 +312,7 @@ static int begin_pull(struct term *greater) {
     assert_true(term_next(&sync_state()->term, 1, 1, greater));
     present_as(other, 1, greater->text, greater->text, 100, false);
     loop_expect_prefix(&f, other, "+PREPARE ");
-    wait_for_own_promise();
+    wait_for_own_vote();
     present_as(other, 1, sync_state()->term.text, greater->text, 100, false);
     wait_for_state(SYNC_PULLING);
     int fd = answer_pull(listener, greater);

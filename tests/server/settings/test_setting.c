@@ -878,7 +878,7 @@ FIXTURE_TEST(sync_replicas_needs_nodes_and_a_journal) {
                         "sync-replicas 2 needs replication-nodes 3 or more: how many servers there "
                         "are, the master included");
     assert_loads(fixture, "replication-nodes 3");
-    assert_not_finished(fixture, "sync-replicas needs appendonly yes: what a server has promised "
+    assert_not_finished(fixture, "sync-replicas needs appendonly yes: what a server has voted "
                                  "and acknowledged must be on its disk");
     assert_loads(fixture, "appendonly yes\nsync-replicas-fsync yes");
     assert_not_finished(fixture, "sync-replicas-fsync yes needs appendfsync always");
@@ -887,7 +887,7 @@ FIXTURE_TEST(sync_replicas_needs_nodes_and_a_journal) {
     assert_false(settings_set(&fixture->settings, off, 1, NULL, NULL, fixture->error));
     assert_string_equal(fixture->error,
                         "CONFIG SET failed (possibly related to argument 'appendonly') - "
-                        "sync-replicas needs appendonly yes: what a server has promised and "
+                        "sync-replicas needs appendonly yes: what a server has voted and "
                         "acknowledged must be on its disk");
     assert_false(settings_set(&fixture->settings, everysec, 1, NULL, NULL, fixture->error));
     assert_string_equal(fixture->error,
