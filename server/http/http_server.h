@@ -12,9 +12,9 @@
  *      |  \---> DELAYED ---> READY         a refusal that waits
  *      \-----> STREAMS ---> (end)
  *
- * What anybody may take, authenticated or not: connections_max connections, each with HTTP_CONNECTION_SIZE bytes and a time
- * limit for the request, the reply, and between two of them; where there are many, those who say nothing
- * are closed. */
+ * What anybody may take, authenticated or not: connections_max connections, each with HTTP_CONNECTION_SIZE
+ * bytes and a time limit for the request, the reply, and between two of them. Where there are many, silent
+ * ones are closed. */
 #ifndef SERVER_HTTP_SERVER_H
 #define SERVER_HTTP_SERVER_H
 

@@ -17,7 +17,7 @@ enum connection_hold {
     CONNECTION_HELD_BY_WAIT,   /* it waits for a key */
     CONNECTION_HELD_BY_JOB,    /* its command runs in steps (clients/job.h) */
     CONNECTION_HELD_BY_END,    /* SHUTDOWN: the server retires */
-    CONNECTION_HELD_BY_GUARD,  /* its password is looked at later (clients/auth_guard.h) */
+    CONNECTION_HELD_BY_GUARD,  /* its password is looked at later (server/acl/auth_guard.h) */
 };
 
 /* Output that must wait until the changes it shows may be seen (dispatch/commit_wait.h). In output order:

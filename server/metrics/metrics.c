@@ -106,19 +106,18 @@ static void metrics_put_value(struct page *page, bool is_negative, uint64_t valu
                 (unsigned long long)rest);
 }
 
-enum { LABELS_MAX = 256 };
+enum { LABELS_MAX = 768 }; /* a replica's host has up to 255 bytes */
 
 /* The labels of the sample without their braces: "thread=\"0\",call=\"read\"". */
 static void metrics_print_labels(const struct family *sample, const char *value,
                                  char labels[LABELS_MAX]) {
     const char *more = sample->label != NULL ? sample->label : "";
     const char *name = label_of[sample->per];
-    if (name == NULL) {
-        snprintf(labels, LABELS_MAX, "%s", more);
-    } else {
-        snprintf(labels, LABELS_MAX, "%s=\"%s\"%s%s", name, value, more[0] != '\0' ? "," : "",
-                 more);
-    }
+    const char *comma = name != NULL && more[0] != '\0' ? "," : "";
+    int size = name == NULL
+                   ? snprintf(labels, LABELS_MAX, "%s", more)
+                   : snprintf(labels, LABELS_MAX, "%s=\"%s\"%s%s", name, value, comma, more);
+    CHECK(size >= 0 && size < LABELS_MAX);
 }
 
 enum { BUCKET_STEP = 2, BUCKETS_SHOWN = 24 }; /* 1 us, 4 us, 16 us ... 4.2 s */

@@ -1,5 +1,5 @@
 /* Keys of another host, which has a keyspace of its own: a key is in the registry only while a
- * command runs, and otherwise belongs to the host (server/module/host_stage.h).
+ * command runs, and otherwise belongs to the host (server/module/working_set.h).
  *
  *     host's value --> key --registry_admit--> in a database --registry_dismiss--> key
  *

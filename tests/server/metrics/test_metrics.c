@@ -120,6 +120,18 @@ FIXTURE_TEST(the_two_formats_differ_as_their_specifications_say) {
     assert_null(strstr(text, "# EOF"));
 }
 
+FIXTURE_TEST(the_longest_name_of_a_replica_is_a_whole_label) {
+    char name[253 + 1];
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    struct session *replica = harness_connect(f->harness);
+    harness_run(f->harness, replica, "REPLCONF listening-port 65535");
+    harness_run(f->harness, replica, formatted("REPLCONF ip-address %s", name));
+    replication_add_replica(&f->harness->server, replica->replica, REPLICA_ONLINE);
+    expect_line(print(f, METRICS_OPENMETRICS),
+                formatted("leaderboard_replica_online{replica=\"%s:65535\"} 1", name));
+}
+
 FIXTURE_TEST(replication_is_seen_from_both_ends) {
     struct replication *replication = &f->harness->server.replication;
     struct session *replica = harness_connect(f->harness);
