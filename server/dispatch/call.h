@@ -115,8 +115,8 @@ bool call_refuse_time(const struct call *call, const struct layout *layout, int6
 /* The name by which the client runs this container, in upper case; room for SETTING_RENAME_SIZE_MAX
  * and a terminator. */
 void call_print_name(const struct request *request, char *out);
-/* The HELP of a container: the syntax and the summary of each of its subcommands, between Redis's
- * first and last lines. */
+/* The HELP of a container: Redis's first line, then the syntax and the summary of each of its
+ * subcommands, HELP among them. */
 extern const struct command call_help_command;
 void call_help(struct call *call);
 #define CALL_HELP(help_flags)                                                                      \

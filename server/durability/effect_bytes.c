@@ -524,7 +524,7 @@ static void effect_bytes_encode_other(struct effect_encoder *encoder, enum other
         buffer_reserve(encoder->out, 3 * VARINT_MAX + 16 + text_size + EFFECT_RULES_SIZE_MAX);
     if (at != NULL) {
         struct coder coder = {.to = effect_bytes_put_other(at, other)};
-        (void)effect_bytes_code_operands(&coder, encoder, &copy, operands);
+        CHECK(effect_bytes_code_operands(&coder, encoder, &copy, operands));
         effect_bytes_commit(encoder, coder.to);
     }
 }

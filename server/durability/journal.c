@@ -206,7 +206,6 @@ static void journal_run_write(void *context) {
     struct journal_file *file = &journal->file;
     bool is_whole = true;
     bool was_linked = journal_is_linked(journal);
-    uint64_t synced_size = file->kept_size; /* with appendfsync always */
     *result = (struct journal_result){.status = JOURNAL_RESULT_OK};
     if (!journal_file_append(file, journal->writing.at, journal->writing.size,
                              journal->writing_ended, &is_whole)) {
@@ -220,17 +219,21 @@ static void journal_run_write(void *context) {
                              : "cannot write");
         return;
     }
-    /* Nobody waits for a sync of incomplete linked groups. */
-    if (journal->policy == SETTING_APPENDFSYNC_ALWAYS && !journal_ends_linked(journal)) {
-        uint64_t begin_us = clock_monotonic_us();
-        if (!disk_sync_contents(file->fd)) {
-            journal_fail_job(journal, JOURNAL_RESULT_LOST, "cannot sync");
-            /* The system takes what it could not write for written: a restart would read it, and go on behind
-             * it, until the machine fails. */
-            (void)!disk_truncate(file->fd, synced_size);
-        }
-        result->sync_us = clock_monotonic_us() - begin_us;
+    if (journal->policy != SETTING_APPENDFSYNC_ALWAYS) {
+        file->answered_size = file->kept_size;
+        return;
     }
+    if (journal_ends_linked(journal)) {
+        return; /* nobody waits for a sync of incomplete linked groups */
+    }
+    uint64_t begin_us = clock_monotonic_us();
+    if (disk_sync_contents(file->fd)) {
+        file->answered_size = file->kept_size;
+    } else {
+        journal_fail_job(journal, JOURNAL_RESULT_LOST, "cannot sync");
+        journal_file_cut_unanswered(file);
+    }
+    result->sync_us = clock_monotonic_us() - begin_us;
 }
 
 static void journal_run_seal_and_write(void *context) {
@@ -445,9 +448,17 @@ static void journal_on_written(void *context) {
 
 static void journal_on_synced(void *context) {
     struct journal *journal = context;
+    /* Then the writer waits for this sync: the file is not its own. */
+    bool is_always = journal->policy == SETTING_APPENDFSYNC_ALWAYS && !journal->writer.is_busy;
     if (journal->sync_result.error != 0) {
+        if (is_always) {
+            journal_file_cut_unanswered(&journal->file);
+        }
         journal_lose(journal, JOURNAL_LOSS_OF_DISK, "cannot sync", journal->sync_result.error);
     } else {
+        if (is_always) {
+            journal->file.answered_size = journal->file.kept_size;
+        }
         journal_note_sync_time(journal, journal->sync_result.sync_us);
         if (journal->synced_group < journal->syncing_group) {
             journal->synced_group = journal->syncing_group;

@@ -33,7 +33,11 @@ enum {
 bool journal_file_create(struct journal_file *file, int directory, const char *name,
                          uint64_t first_sequence) {
     *file = (struct journal_file){
-        .id = disk_random_id(), .size = JOURNAL_FILE_HEAD, .kept_size = JOURNAL_FILE_HEAD};
+        .id = disk_random_id(),
+        .size = JOURNAL_FILE_HEAD,
+        .kept_size = JOURNAL_FILE_HEAD,
+        .answered_size = JOURNAL_FILE_HEAD,
+    };
     file->fd = disk_open(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, 0640);
     if (file->fd < 0) {
         return false;
@@ -56,7 +60,7 @@ bool journal_file_create(struct journal_file *file, int directory, const char *n
 bool journal_file_continue(struct journal_file *file, int directory, const char *name, uint64_t id,
                            uint64_t size) {
     CHECK(size >= JOURNAL_FILE_HEAD);
-    *file = (struct journal_file){.id = id, .size = size, .kept_size = size};
+    *file = (struct journal_file){.id = id, .size = size, .kept_size = size, .answered_size = size};
     file->fd = disk_open(directory, name, O_WRONLY | O_APPEND, 0);
     if (file->fd < 0) {
         return false;
@@ -116,6 +120,12 @@ bool journal_file_append(struct journal_file *file, const char *groups, size_t s
     file->size = file->kept_size;
     errno = error;
     return false;
+}
+
+void journal_file_cut_unanswered(const struct journal_file *file) {
+    int error = errno;
+    (void)!disk_truncate(file->fd, file->answered_size);
+    errno = error;
 }
 
 void journal_file_close(struct journal_file *file) {

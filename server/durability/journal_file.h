@@ -46,6 +46,8 @@ struct journal_file {
     uint64_t id;
     uint64_t size;      /* up to the end of the last group written */
     uint64_t kept_size; /* up to the end of the last one not linked to the next */
+    /* As far as replies may show: it is written or, with appendfsync always, synced. The writer sets it. */
+    uint64_t answered_size;
 };
 
 /* Create the file and sync it, but not its directory: store_set does that. false: errno says why,
@@ -83,6 +85,10 @@ void journal_group_read_head(const char *group, uint64_t id, struct journal_grou
  * any more. */
 MUST_CHECK bool journal_file_append(struct journal_file *file, const char *groups, size_t size,
                                     size_t kept, bool *is_whole);
+/* After a sync that failed, with appendfsync always: cut off what nobody was answered for. The system takes
+ * what it could not write for written: a restart would read it and go on behind it, until the machine
+ * fails. Nothing may be appended any more. */
+void journal_file_cut_unanswered(const struct journal_file *file);
 void journal_file_close(struct journal_file *file);
 
 /* ---- reading ---- */

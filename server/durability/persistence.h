@@ -212,6 +212,7 @@ enum persistence_ending {
     PERSISTENCE_END_SAVE,   /* always a snapshot */
     PERSISTENCE_END_NOSAVE, /* the journal is synced, no snapshot */
 };
+/* In each case a journal whose base is not on disk yet gets it: it has no file before. */
 MUST_CHECK enum persistence_status persistence_prepare_end(struct persistence *persistence,
                                                            enum persistence_ending ending,
                                                            char *error);

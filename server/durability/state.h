@@ -1,5 +1,5 @@
 /* State of persistence that other modules may read: the only header of this folder that everyone
- * may include. Replication sets the last two. */
+ * may include. */
 #ifndef SERVER_STATE_H
 #define SERVER_STATE_H
 

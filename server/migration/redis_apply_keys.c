@@ -1,4 +1,5 @@
 /* Commands on whole keys: what removes, overwrites, renames and expires them. */
+#include "server/clients/notify.h"
 #include "server/migration/redis_apply_parts.h"
 #include "server/rdb/rdb_crc.h"
 #include "skiplist/keyspace/registry_embedded.h"
@@ -246,9 +247,17 @@ static bool redis_apply_keys_load(struct redis_apply *apply, struct bytes name,
     load->now_us = apply->now_us;
     rdb_load_begin_value(load, payload->version, redis_apply_database(apply), name);
     enum rdb_load_status status = rdb_load_feed(load, payload->value);
-    return status == RDB_LOAD_MORE
-               ? redis_apply_fail_key(apply, name, "the value of the source's RESTORE ends early")
-               : redis_apply_take_load(apply, status == RDB_LOAD_DONE);
+    rdb_load_end_value(load);
+    if (status == RDB_LOAD_MORE) {
+        return redis_apply_fail_key(apply, name, "the value of the source's RESTORE ends early");
+    }
+    if (!redis_apply_take_load(apply, status == RDB_LOAD_DONE)) {
+        return false;
+    }
+    if (redis_apply_find(apply, name) != NULL) { /* not one of another type */
+        notify(apply->server, SETTING_EVENT_GENERIC, "restore", redis_apply_database(apply), name);
+    }
+    return true;
 }
 
 static bool redis_apply_keys_read_expiry(struct redis_apply *apply, const struct request *request,

@@ -48,7 +48,7 @@ uint64_t rdb_crc(uint64_t crc, const char *at, size_t size) {
 }
 
 bool rdb_payload_open(struct bytes bytes, struct rdb_payload *payload) {
-    if (bytes.size <= RDB_FOOTER_SIZE) {
+    if (bytes.size < RDB_FOOTER_SIZE) {
         return false;
     }
     size_t size = bytes.size - RDB_FOOTER_SIZE;

@@ -284,8 +284,16 @@ static bool rdb_load_take_state(struct rdb_load *load) {
                              (unsigned long long)load->reader.offset, why);
     }
     load->latest_us = time_us > load->latest_us ? time_us : load->latest_us;
-    return rdb_state_apply(load->registry, load->decoder, chunk) == EFFECT_OK ||
-           rdb_load_fail_memory(load);
+    switch (rdb_state_apply(load->registry, load->decoder, chunk)) {
+    case EFFECT_OK:
+        return true;
+    case EFFECT_OUT_OF_MEMORY:
+        return rdb_load_fail_memory(load);
+    case EFFECT_IMPOSSIBLE:
+        break;
+    }
+    return rdb_load_fail(load, "the bans before offset %llu do not fit those before them",
+                         (unsigned long long)load->reader.offset);
 }
 
 /* Bans that are over go; no other key is due. */
@@ -381,4 +389,9 @@ void rdb_load_begin_value(struct rdb_load *load, unsigned version, uint32_t data
     rdb_reader_init_value(&load->reader, version);
     load->database = database;
     load->name = name;
+}
+
+void rdb_load_end_value(struct rdb_load *load) {
+    rdb_reader_deinit(&load->reader);
+    rdb_reader_init(&load->reader);
 }

@@ -79,6 +79,8 @@ MUST_CHECK enum rdb_load_status rdb_load_step(struct rdb_load *load);
  * borrowed until its end. */
 void rdb_load_begin_value(struct rdb_load *load, unsigned version, uint32_t database,
                           struct bytes name);
+/* Free what was fed. */
+void rdb_load_end_value(struct rdb_load *load);
 /* A sorted set of these members; the name is borrowed until its end. One without members is no key. false: error. */
 MUST_CHECK bool rdb_load_begin_board(struct rdb_load *load, uint32_t database, struct bytes name);
 MUST_CHECK bool rdb_load_put_score(struct rdb_load *load, struct bytes member, double score);

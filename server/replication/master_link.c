@@ -12,7 +12,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "protocol/request.h"
 #include "server/network/tls_context.h"
 #include "server/replication/failover.h"
 #include "server/replication/master_link_parts.h"

@@ -476,7 +476,18 @@ void registry_set_rules(struct registry *registry, struct registry_key *key,
     rules_release(&registry->rules, before);
 }
 
+enum { DISCARDED_AT_ONCE_MAX = 1024 }; /* members */
+
 void registry_discard_board(struct registry *registry, struct board *board) {
+    struct registry_new_name name = {.first = BYTES("discarded")};
+    struct registry_key *key = board_count(board) > DISCARDED_AT_ONCE_MAX
+                                   ? registry_create_key(0, name, REGISTRY_BOARD, false)
+                                   : NULL;
+    if (key != NULL) {
+        board_move_to(board, &key->board);
+        registry_free_later(registry, key);
+        return;
+    }
     board_deinit(board);
     rules_release(&registry->rules, rules_of(board_layout(board)));
 }

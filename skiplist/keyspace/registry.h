@@ -162,7 +162,7 @@ MUST_CHECK struct registry_key *registry_alter(struct registry *registry, struct
  * Fill it, then pass it to registry_put_board or registry_discard_board. false: no memory. */
 MUST_CHECK bool registry_create_board(struct registry *registry, struct bytes name, int64_t now_ms,
                                       struct board *board);
-/* Free such a board. */
+/* Free such a board; a large one in steps (registry_free_step), if there is memory for that. */
 void registry_discard_board(struct registry *registry, struct board *board);
 /* Put such a board, which is within its cap, under its name, without an expiry; an existing key is
  * removed. The registry takes ownership of the board. Error: REGISTRY_OUT_OF_MEMORY, nothing

@@ -59,7 +59,7 @@ FAULTS = [
     Fault('directory-not-synced', 'always', False, 'the names of new files are not synced',
           [('server/system/disk.c', 'return disk_sync(fd) || errno == EINVAL || errno == EBADF;', 'return fd >= 0;')]),
     Fault('failed-sync-is-ignored', 'always', False, 'a sync that fails counts as done',
-          [(JOURNAL, '        if (!disk_sync_contents(file->fd)) {', '        if (!disk_sync_contents(file->fd) && false) {')]),
+          [(JOURNAL, '    if (disk_sync_contents(file->fd)) {', '    if (disk_sync_contents(file->fd) || true) {')]),
     Fault('full-disk-is-taken-for-written', 'always', False, 'a write that found no room counts as written',
           [(JOURNAL, '    } else if (result->status == JOURNAL_RESULT_FULL) {\n        journal_stall(journal);\n', '')]),
     Fault('long-group-not-linked', 'always', True, 'a transaction is torn over two groups',

@@ -275,6 +275,24 @@ FIXTURE_TEST(a_group_whose_sync_failed_is_taken_out_of_the_file) {
     expect_on_disk(fixture, 1);
 }
 
+/* A batch that ends linked is not synced: the groups before the link are not answered for. */
+FIXTURE_TEST(so_are_those_before_it_that_waited_for_the_same_sync) {
+    struct journal *journal = &fixture->journal;
+    for (int i = 0; i < 2; i++) { /* the second one waits while the first one is written */
+        assert_true(put(fixture, 10));
+        journal_end_group(journal, 1, SETTING_APPENDFSYNC_ALWAYS);
+    }
+    while (journal->written_group < 1) { /* until a part of this command is handed over */
+        assert_true(put(fixture, LONG_NAME));
+    }
+    worker_wait(&journal->writer);
+    assert_true(journal->file.kept_size > journal->file.answered_size);
+    fails_sync = true;
+    end_tick(fixture, SETTING_APPENDFSYNC_ALWAYS);
+    assert_false(journal_flush(journal, true));
+    expect_on_disk(fixture, 1);
+}
+
 FIXTURE_TEST(effects_that_are_too_long_for_a_full_disk_lose_it) {
     is_full = true;
     bool is_taken = true;

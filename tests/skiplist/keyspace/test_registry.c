@@ -121,6 +121,18 @@ REGISTRY_TEST(removed_boards_are_freed_in_bounded_steps) {
     assert_false(registry_free_step(registry, 100));
 }
 
+REGISTRY_TEST(a_large_board_that_is_discarded_is_freed_in_steps) {
+    struct board board;
+    assert_true(registry_create_board(registry, BYTES("large"), 0, &board));
+    assert_true(board_fill(&board, 1, 5000));
+    registry_discard_board(registry, &board);
+    assert_int_equal(registry_totals(registry)->unfreed, 1);
+    assert_true(registry_free_step(registry, 1000));
+    while (registry_free_step(registry, 1000)) {}
+    assert_int_equal(registry_totals(registry)->freed, 1);
+    assert_int_equal(registry_count(registry, 0), 0);
+}
+
 REGISTRY_TEST(flushing_touches_no_key) {
     enum { KEYS = 5000 };
     for (int i = 0; i < KEYS; i++) {
