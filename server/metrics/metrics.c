@@ -569,7 +569,7 @@ static void metrics_begin_family(struct page *page, const struct family *family)
 }
 
 void metrics_print(const struct figures *figures, enum metrics_format format, struct buffer *out) {
-    struct page page = {.figures = figures, .format = format, .out = out};
+    struct page page = {.figures = figures, .format = format, .out = out, .family = families};
     metrics_take_scrape(figures, &page.scrape);
     for (const struct family *row = families; row < families + FAMILIES; row++) {
         if (row->name != NULL) {

@@ -197,7 +197,7 @@ static void rdb_reader_take_text_score(struct rdb_reader *reader) {
     const unsigned char *told = rdb_reader_get(reader, 1);
     size_t size = told != NULL && *told < NAN_SIZE ? *told : 0;
     struct bytes text = {.at = (const char *)rdb_reader_get(reader, size), .size = size};
-    if (!rdb_reader_is_fine(reader)) {
+    if (told == NULL || !rdb_reader_is_fine(reader)) {
         return;
     }
     if (*told > NAN_SIZE) {

@@ -184,8 +184,9 @@ static void master_link_greet_say_ping(struct master_link *link) {
 }
 
 static void master_link_greet_take_ping(struct master_link *link, struct bytes answer) {
+    static const char of_lost_durability[] = "-" SYNC_PING_ERROR;
     static const char *const fine[] = {"+", "-NOAUTH", "-NOPERM", "-ERR operation not permitted",
-                                       "-" SYNC_PING_ERROR};
+                                       of_lost_durability};
     for (size_t i = 0; i < sizeof fine / sizeof fine[0]; i++) {
         if (master_link_greet_begins_with(answer, fine[i])) {
             master_link_greet_say_next(link);

@@ -260,7 +260,7 @@ static void cluster_run(struct call *call) {
 
 #define CLUSTER_ENTRY(word)                                                                        \
     {                                                                                              \
-        .name = word,                                                                              \
+        .name = (word),                                                                            \
         .summary = "Replies an error: for cluster replicas, and this server has no cluster mode",  \
         .flags = COMMAND_FAST | COMMAND_LOADING, .run = cluster_run                                \
     }

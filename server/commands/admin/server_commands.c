@@ -67,7 +67,7 @@ static void flush_run(struct call *call) {
 
 #define FLUSH_ENTRY(word, what, counted, of, is_all)                                               \
     {                                                                                              \
-        .name = word, .syntax = "flush-type=[ASYNC | SYNC]",                                       \
+        .name = (word), .syntax = "flush-type=[ASYNC | SYNC]",                                     \
         .summary = "Removes every key of " what,                                                   \
         .complexity = "O(n) in the keys; the boards' memory is freed in steps afterwards",         \
         .flags = COMMAND_WRITE, .audit = AUDIT_FLUSH,                                              \

@@ -202,7 +202,7 @@ static const struct command_cost publish_cost =
 
 #define PUBLISH_ENTRY(word, channel, who, of, kind)                                                \
     {                                                                                              \
-        .name = word, .syntax = channel " message", .summary = "Send a message to " who,           \
+        .name = (word), .syntax = channel " message", .summary = "Send a message to " who,         \
         .complexity = "O(n" of, .flags = COMMAND_PUBSUB | COMMAND_LOADING | COMMAND_FAST,          \
         .channels = COMMAND_CHANNELS_PUBLISH, .cost = &publish_cost,                               \
         .variant = VARIANT(kind, NULL), .run = publish_run                                         \

@@ -110,9 +110,9 @@ static void zremrangebyscore_run(struct call *call) {
 
 #define SPAN_ENTRY(word, arguments, what, handler)                                                 \
     {                                                                                              \
-        .name = word, .syntax = arguments, .summary = "Remove the members " what,                  \
+        .name = (word), .syntax = (arguments), .summary = "Remove the members " what,              \
         .complexity = "O(log n); the members' memory is freed in steps afterwards",                \
-        .flags = COMMAND_WRITE, .key_access = "RW delete", .run = handler                          \
+        .flags = COMMAND_WRITE, .key_access = "RW delete", .run = (handler)                        \
     }
 
 const struct command command_zremrangebyrank = SPAN_ENTRY(
