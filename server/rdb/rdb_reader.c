@@ -330,7 +330,10 @@ static enum rdb_event rdb_reader_at_module(struct rdb_reader *reader) {
 static enum rdb_event rdb_reader_at_chunk(struct rdb_reader *reader) {
     bool is_over = rdb_board_is_whole(reader->board);
     rdb_reader_expect_part(reader, is_over ? MODULE_END : MODULE_TEXT);
-    struct bytes chunk = is_over ? (struct bytes){.at = NULL} : rdb_reader_take_string(reader);
+    struct bytes chunk = {.at = NULL};
+    if (!is_over) {
+        chunk = rdb_reader_take_string(reader);
+    }
     if (!rdb_reader_is_fine(reader)) {
         return RDB_MORE;
     }
