@@ -11,8 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/commands.h"
 #include "tests/support/directory.h"
 #include "tests/support/process.h"
+#include "tests/support/registry_workload.h"
 #include "tests/support/wire.h"
 
 enum {
@@ -199,6 +201,63 @@ IN_FIXTURE(the_process_may_be_killed_at_any_time) {
         }
         end(SIGKILL);
     }
+}
+
+/* Random commands on one of three databases, and what those have not: a long value, and a flush of what
+ * an earlier round has written. */
+static void write_round(int round) {
+    enum { VALUE_SIZE = 300000 };
+    static char value[VALUE_SIZE + 1];
+    memset(value, 'a' + round, VALUE_SIZE);
+    wire_check(&wire, formatted("SELECT %d", 5 + round % 2), "OK");
+    wire_check(&wire, "FLUSHDB", "OK");
+    wire_check(&wire, formatted("HSET long first 1 field %s last 2", value), ":3");
+    wire_check(&wire, formatted("SELECT %d", round % 3), "OK");
+    commands_write(&wire, is_short_run() ? 300 : 2000);
+}
+
+/* All that the server holds, as of the group that is returned. */
+static int64_t take_copy(struct registry **copy) {
+    for (int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS;;) {
+        int64_t group = wire_info(&wire, "master_repl_offset");
+        *copy = commands_copy(&server, formatted("%s/copy", directory));
+        if (wire_info(&wire, "master_repl_offset") == group) {
+            return group;
+        }
+        registry_destroy(*copy); /* a key has expired meanwhile */
+        assert_true(process_now_ms() < give_up_at);
+    }
+}
+
+/* Also in ranks, times, options and expiries. */
+IN_FIXTURE(all_kinds_of_commands_are_there_whole_after_a_kill) {
+    static const char *const fsyncs[] = {"always", "everysec", "no"};
+    enum { ROUNDS = 12 };
+    int compared = 0;
+    commands_begin("persistence");
+    for (int round = 0; round < ROUNDS; round++) {
+        const char *const words[] = {"--appendonly", "yes", "--appendfsync", fsyncs[round % 3],
+                                     NULL};
+        struct registry *wanted, *found;
+        start(words);
+        if (round == 0) {
+            commands_make_kinds(&wire);
+        }
+        write_round(round);
+        int64_t group = take_copy(&wanted);
+        end(SIGKILL);
+        start(words);
+        int64_t found_group = take_copy(&found);
+        assert_true(found_group >= group);
+        if (found_group == group) { /* no key has expired meanwhile */
+            workload_assert_equal(wanted, found);
+            compared++;
+        }
+        registry_destroy(wanted);
+        registry_destroy(found);
+        end(SIGKILL);
+    }
+    assert_true(compared >= ROUNDS / 2);
 }
 
 IN_FIXTURE(what_was_saved_is_loaded_with_either_setting_of_appendonly) {

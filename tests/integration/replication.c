@@ -10,13 +10,13 @@
 #include <unistd.h>
 
 #include "server/durability/file_format.h"
-#include "server/durability/loading.h"
+#include "server/durability/store.h"
 #include "server/system/clock.h"
 #include "tests/support/board_pair.h"
+#include "tests/support/commands.h"
 #include "tests/support/nodes.h"
 #include "tests/support/registry_workload.h"
 #include "tests/support/tls_peer.h"
-#include "tests/support/twin_requests.h"
 
 enum {
     WAIT_LIMIT_MS = 60000,
@@ -29,13 +29,7 @@ enum {
     WORDS_MAX = 24,
 };
 
-static struct random numbers;
-static struct twin_requests requests;
 static char scratch[DIRECTORY_PATH_MAX];
-
-static uint64_t below(uint64_t limit) {
-    return random_below(&numbers, limit);
-}
 
 static const char *const with_journal[] = {"--appendonly", "yes", NULL};
 static const char *const with_always[] = {"--appendonly", "yes", "--appendfsync", "always", NULL};
@@ -43,8 +37,7 @@ static const char *const without_journal[] = {"--appendonly", "no", NULL};
 
 static int set_up(void **state) {
     directory_make(scratch);
-    numbers = random_begin("replication");
-    requests = (struct twin_requests){.random = &numbers};
+    commands_begin("replication");
     return nodes_set_up(state);
 }
 
@@ -59,52 +52,8 @@ static int tear_down(void **state) {
 
 /* ---- what a node holds ---- */
 
-static void save_copy(struct node *node, const char *path) {
-    (void)unlink(path);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        execl(node->server.program, node->server.program, "--backup", node->server.socket_path,
-              path, NULL);
-        _exit(127);
-    }
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
-}
-
-static void ignore(void *context) {
-    (void)context;
-}
-
-static struct registry *read_copy(const char *path) {
-    uv_loop_t loop;
-    struct store store;
-    char error[DISK_ERROR_MAX];
-    assert_int_equal(uv_loop_init(&loop), 0);
-    assert_int_equal(store_open_base(&store, path, error), STORE_OK);
-    struct loading *loading = memory_allocate_zeroed(sizeof *loading);
-    assert_non_null(loading);
-    loading->registry = workload_create_registry(1);
-    loading->store = &store;
-    loading->changed = ignore;
-    assert_true(loading_init(loading, &loop));
-    if (!loading_run(loading)) {
-        fail_msg("%s", loading->error);
-    }
-    struct registry *registry = loading->registry;
-    loading_deinit(loading);
-    uv_run(&loop, UV_RUN_DEFAULT);
-    assert_int_equal(uv_loop_close(&loop), 0);
-    memory_free(loading);
-    store_close(&store);
-    return registry;
-}
-
 static struct registry *copy_of(struct node *node, const char *name) {
-    const char *path = formatted("%s/%s", scratch, name);
-    save_copy(node, path);
-    return read_copy(path);
+    return commands_copy(&node->server, formatted("%s/%s", scratch, name));
 }
 
 /* Nobody writes meanwhile. But keys expire when their time has come: then what was copied of the two is not
@@ -137,145 +86,6 @@ static int commands_count(void) {
     return is_short_run() ? COMMANDS_SHORT : COMMANDS;
 }
 
-/* Of the commands that only this server has, and on boards, members and hashes of their own. */
-enum { NATIVE_BOARDS = 6, NATIVE_MEMBERS = 30, NATIVE_VALUES = 200 };
-
-static int some_board(void) {
-    return (int)below(NATIVE_BOARDS);
-}
-
-static int some_member(void) {
-    return (int)below(NATIVE_MEMBERS);
-}
-
-static const char *one_of(const char *const *texts, size_t count) {
-    return texts[below(count)];
-}
-#define ONE_OF(...)                                                                                \
-    one_of((const char *const[]){__VA_ARGS__},                                                     \
-           sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
-
-static void add_of_boards(struct text *text) {
-    int board = some_board();
-    switch (below(8)) {
-    case 0:
-        text_command(text, "LB.CREATE n%d %s", board,
-                     ONE_OF("CAP 9", "KEEP BEST", "FIELD a 20 SCALE 2 FIELD b 10 TIME 31 S",
-                            "FIELD a 20 TIME 40 MS LATEST",
-                            "FIELD a 20 TIME 40 MS PERIOD HOUR ARCHIVE 2"));
-        break;
-    case 1:
-        text_command(text, "LB.ALTER n%d %s", board,
-                     ONE_OF("CAP 5", "CAP NONE", "KEEP BEST", "KEEP LAST", "LIMIT 500", "FREEZE",
-                            "PERIOD NONE", "PERIOD DAY", "OPENS 1700000000000"));
-        break;
-    case 2:
-        text_command(text, "LB.ALTER n%d THAW", board);
-        break;
-    case 3:
-        text_command(text, "LB.ROLL n%d old%d EX 1000", board, some_board());
-        break;
-    case 4:
-        text_command(text, "LB.ADD n%d PACKED %d p%d", board, (int)below(NATIVE_VALUES) * 1000003,
-                     some_member());
-        break;
-    case 5:
-        text_command(text, "COPY n%d n%d DB %d REPLACE", board, some_board(), (int)below(3));
-        break;
-    case 6:
-        text_command(text, "RENAME n%d n%d", board, some_board());
-        break;
-    default:
-        text_command(text, "PEXPIRE n%d 100000", board);
-    }
-}
-
-static void add_of_members(struct text *text) {
-    int member = some_member();
-    int value = (int)below(NATIVE_VALUES);
-    switch (below(8)) {
-    case 0:
-        text_command(text, "LB.BAN p%d%s", member, ONE_OF("", " EX 1000", " MATCH n1"));
-        break;
-    case 1:
-        text_command(text, "LB.UNBAN p%d", member);
-        break;
-    case 2:
-        text_command(text, "LB.FORGET p%d DATA d:*", member);
-        break;
-    case 3:
-        text_command(text, "LB.MOVE p%d p%d MATCH n* %s", member, some_member(),
-                     ONE_OF("SUM", "BEST"));
-        break;
-    case 4:
-        text_command(text, "LB.SUBMIT 2 n%d n%d %s %d p%d", some_board(), some_board(),
-                     ONE_OF("SET", "INCR", "BEST"), value, member);
-        break;
-    case 5:
-        text_command(text, "HSET d:p%d name x%d f%d %d", member, value, (int)below(9), value);
-        break;
-    case 6:
-        text_command(text, "HDEL d:p%d f%d name", member, (int)below(9));
-        break;
-    default:
-        text_command(text, "LB.ADD n%d %s %d%s p%d", some_board(),
-                     ONE_OF("SET", "INCR", "BEST", "SET TOUCH", "SET KEEPTIME"), value,
-                     ONE_OF("", " 7"), member);
-    }
-}
-
-/* Random commands of all kinds, also in transactions; what they answer does not matter. */
-static void write_some(struct node *master, int count) {
-    struct text text = {0};
-    int asked = 0;
-    for (int i = 0; i < count; i++) {
-        int64_t now_us = (int64_t)time(NULL) * 1000000;
-        size_t sizes[TWIN_REQUESTS_ARGS_MAX];
-        const char *words[TWIN_REQUESTS_ARGS_MAX];
-        bool is_multi = below(50) == 0;
-        if (below(3) == 0) {
-            add_of_boards(&text);
-            add_of_members(&text);
-            asked += 2;
-        }
-        twin_requests_make(&requests, now_us);
-        for (uint32_t k = 0; k < requests.arg_count; k++) {
-            words[k] = requests.args[k].at;
-            sizes[k] = requests.args[k].size;
-        }
-        if (is_multi) {
-            text_command(&text, "MULTI");
-            text_command(&text, "ZADD multi%d %d m%d", (int)below(3), (int)below(9),
-                         (int)below(99));
-        }
-        text_command_words(&text, words, sizes, requests.arg_count);
-        if (is_multi) {
-            text_command(&text, "HSET hash%d f%d %d", (int)below(5), (int)below(40), (int)below(9));
-            text_command(&text, "EXEC");
-            asked += 4;
-        }
-        asked++;
-    }
-    wire_send(&master->wire, text.at, text.size);
-    for (int i = 0; i < asked; i++) {
-        (void)wire_reply(&master->wire);
-    }
-    text_free(&text);
-}
-
-static void make_kinds(struct node *master) {
-    wire_check(&master->wire, "LB.CREATE capped FIELD a 33 TIME 31 S CAP 20 KEEP BEST", "OK");
-    wire_check(&master->wire, "LB.CREATE late FIELD a 20 TIME 44 MS LATEST", "OK");
-    wire_check(&master->wire, "LB.CREATE hourly FIELD a 20 TIME 44 MS PERIOD HOUR ARCHIVE 3", "OK");
-    for (int i = 0; i < 200; i++) {
-        wire_check_prefix(&master->wire, "ZADD capped 1 a 2 b 3 c", ":");
-        (void)wire_ask(&master->wire, i % 2 == 0 ? "ZINCRBY capped 7 a" : "ZADD late 5 x 5 y");
-    }
-    wire_check_prefix(&master->wire, "ZADD hourly 1 one 1 two", ":");
-    wire_check(&master->wire, "PEXPIRE late 10000000", ":1");
-    wire_check_prefix(&master->wire, "LB.BAN cheater EX 1000", ":");
-}
-
 static int large(void) {
     return is_short_run() ? LARGE_SHORT : LARGE;
 }
@@ -285,15 +95,15 @@ static int large(void) {
 IN_FIXTURE(a_replica_gets_a_full_copy_and_all_that_follows) {
     node_start(MASTER, with_journal);
     node_start(REPLICA, with_journal);
-    make_kinds(MASTER);
-    write_some(MASTER, commands_count());
+    commands_make_kinds(&MASTER->wire);
+    commands_write(&MASTER->wire, commands_count());
     wire_check_prefix(&REPLICA->wire, "ZADD own 1 lost", ":");
     node_follow(REPLICA, MASTER);
     node_wait_up(REPLICA);
     wire_check(&REPLICA->wire, "EXISTS own", ":0");
     check_equal(REPLICA, MASTER);
     for (int i = 0; i < 5; i++) {
-        write_some(MASTER, commands_count() / 5);
+        commands_write(&MASTER->wire, commands_count() / 5);
         check_equal(REPLICA, MASTER);
     }
     assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
@@ -302,13 +112,13 @@ IN_FIXTURE(a_replica_gets_a_full_copy_and_all_that_follows) {
 IN_FIXTURE(without_a_journal_groups_are_numbered_too) {
     node_start(MASTER, without_journal);
     node_start(REPLICA, without_journal);
-    make_kinds(MASTER);
+    commands_make_kinds(&MASTER->wire);
     node_follow(REPLICA, MASTER);
     node_wait_up(REPLICA);
-    write_some(MASTER, commands_count());
+    commands_write(&MASTER->wire, commands_count());
     check_equal(REPLICA, MASTER);
     wire_check(&REPLICA->wire, "CLIENT KILL TYPE master", ":1");
-    write_some(MASTER, commands_count());
+    commands_write(&MASTER->wire, commands_count());
     check_equal(REPLICA, MASTER);
     assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
     assert_int_equal(wire_info(&MASTER->wire, "sync_partial_ok"), 1);
@@ -318,12 +128,12 @@ IN_FIXTURE(boards_change_while_the_copy_is_sent_and_loaded) {
     node_start(MASTER, with_journal);
     node_start(REPLICA, with_journal);
     node_start(THIRD, without_journal);
-    make_kinds(MASTER);
+    commands_make_kinds(&MASTER->wire);
     node_fill(MASTER, "big", large());
     node_follow(REPLICA, MASTER);
     node_follow(THIRD, MASTER);
     for (int i = 0; i < 200; i++) {
-        write_some(MASTER, 20);
+        commands_write(&MASTER->wire, 20);
         wire_check_prefix(&MASTER->wire, "ZADD big XX 5 m5 6 m60 7 m700", ":");
         wire_check_prefix(&MASTER->wire, "ZREMRANGEBYRANK big 10 12", ":");
     }
@@ -339,9 +149,9 @@ IN_FIXTURE(a_link_that_breaks_goes_on_where_it_was) {
     node_follow(REPLICA, MASTER);
     node_wait_up(REPLICA);
     for (int i = 0; i < 10; i++) {
-        write_some(MASTER, 100);
+        commands_write(&MASTER->wire, 100);
         wire_check(&MASTER->wire, "CLIENT KILL TYPE replica", ":1");
-        write_some(MASTER, 100);
+        commands_write(&MASTER->wire, 100);
         node_wait_synced(REPLICA, MASTER);
     }
     check_equal(REPLICA, MASTER);
@@ -349,22 +159,25 @@ IN_FIXTURE(a_link_that_breaks_goes_on_where_it_was) {
     assert_true(wire_info(&MASTER->wire, "sync_partial_ok") >= 10);
 }
 
+/* With a journal, before and after, it needs no copy. */
 IN_FIXTURE(a_replica_that_was_killed_goes_on_where_its_files_end) {
+    enum { WITH_JOURNAL = 4 };
+    static const char *const appendonly[] = {"yes", "yes", "yes", "yes", "no", "no", "yes"};
     node_start(MASTER, with_journal);
     node_start(REPLICA, with_journal);
     node_follow(REPLICA, MASTER);
-    write_some(MASTER, commands_count());
+    commands_write(&MASTER->wire, commands_count());
     node_wait_synced(REPLICA, MASTER);
-    for (int i = 0; i < 4; i++) {
+    for (size_t i = 0; i < COUNT_OF(appendonly); i++) {
         const char *address = formatted("127.0.0.1 %u", MASTER->port);
-        const char *const words[] = {"--appendonly", "yes", "--replicaof", address, NULL};
-        node_end(REPLICA, i % 2 == 0 ? SIGKILL : SIGTERM);
-        write_some(MASTER, 200);
+        const char *const words[] = {"--appendonly", appendonly[i], "--replicaof", address, NULL};
+        node_end(REPLICA, i % 2 == 0 || i >= WITH_JOURNAL ? SIGKILL : SIGTERM);
+        commands_write(&MASTER->wire, 200);
         node_start(REPLICA, words);
-        write_some(MASTER, 200);
+        commands_write(&MASTER->wire, 200);
         check_equal(REPLICA, MASTER);
+        assert_true(i >= WITH_JOURNAL || wire_info(&MASTER->wire, "sync_full") == 1);
     }
-    assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
 }
 
 /* ---- saving while changes are applied ---- */
@@ -378,7 +191,7 @@ static struct registry *read_base(const struct node *node) {
     close(fd);
     snprintf(path, sizeof path, "%s/appendonlydir/%s", node->directory,
              store_name(STORE_BASE, state.base_number).text);
-    return read_copy(path);
+    return commands_read_copy(path);
 }
 
 struct long_boards {
@@ -519,13 +332,13 @@ IN_FIXTURE(a_master_that_was_killed_comes_back_with_another_id) {
     node_start(REPLICA, with_journal);
     node_follow(REPLICA, MASTER);
     for (int i = 0; i < 4; i++) {
-        write_some(MASTER, 300);
+        commands_write(&MASTER->wire, 300);
         node_wait_synced(REPLICA, MASTER);
         snprintf(id, sizeof id, "%s", node_master_id(MASTER));
         node_end(MASTER, i % 2 == 0 ? SIGKILL : SIGTERM);
         node_start(MASTER, with_always);
         assert_string_not_equal(id, node_master_id(MASTER));
-        write_some(MASTER, 300);
+        commands_write(&MASTER->wire, 300);
         check_equal(REPLICA, MASTER);
         assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 0);
     }
@@ -535,17 +348,17 @@ IN_FIXTURE(replicas_of_replicas_get_the_same) {
     node_start(MASTER, with_journal);
     node_start(REPLICA, without_journal);
     node_start(THIRD, with_journal);
-    make_kinds(MASTER);
-    write_some(MASTER, commands_count());
+    commands_make_kinds(&MASTER->wire);
+    commands_write(&MASTER->wire, commands_count());
     node_follow(REPLICA, MASTER);
     node_wait_up(REPLICA);
     node_follow(THIRD, REPLICA);
     node_wait_up(THIRD);
-    write_some(MASTER, commands_count());
+    commands_write(&MASTER->wire, commands_count());
     check_equal(REPLICA, MASTER);
     check_equal(THIRD, MASTER);
     wire_check(&REPLICA->wire, "CLIENT KILL TYPE master", ":1");
-    write_some(MASTER, 200);
+    commands_write(&MASTER->wire, 200);
     node_wait_synced(REPLICA, MASTER);
     check_equal(THIRD, MASTER);
 }
@@ -593,18 +406,18 @@ IN_FIXTURE(a_promoted_replica_keeps_everything_and_its_siblings_go_on) {
     node_start(THIRD, with_journal);
     node_follow(REPLICA, MASTER);
     node_follow(THIRD, MASTER);
-    write_some(MASTER, commands_count());
+    commands_write(&MASTER->wire, commands_count());
     node_wait_synced(REPLICA, MASTER);
     node_wait_synced(THIRD, MASTER);
     node_end(MASTER, SIGKILL);
     wire_check(&REPLICA->wire, "REPLICAOF NO ONE", "OK");
-    write_some(REPLICA, 300);
+    commands_write(&REPLICA->wire, 300);
     node_follow(THIRD, REPLICA);
     check_equal(THIRD, REPLICA);
     assert_int_equal(wire_info(&REPLICA->wire, "sync_full"), 0);
     node_start(MASTER, with_journal);
     node_follow(MASTER, REPLICA);
-    write_some(REPLICA, 300);
+    commands_write(&REPLICA->wire, 300);
     check_equal(MASTER, REPLICA);
     assert_int_equal(wire_info(&REPLICA->wire, "sync_full"), 0);
 }
@@ -613,7 +426,7 @@ IN_FIXTURE(a_failover_that_was_planned_copies_nothing) {
     node_start(MASTER, with_journal);
     node_start(REPLICA, with_journal);
     node_follow(REPLICA, MASTER);
-    write_some(MASTER, 300);
+    commands_write(&MASTER->wire, 300);
     node_wait_synced(REPLICA, MASTER);
     for (int i = 0; i < 4; i++) {
         struct node *from = i % 2 == 0 ? MASTER : REPLICA;
@@ -621,7 +434,7 @@ IN_FIXTURE(a_failover_that_was_planned_copies_nothing) {
         wire_check(&from->wire, formatted("FAILOVER TO 127.0.0.1 %u TIMEOUT 20000", to->port),
                    "OK");
         node_wait_up(from);
-        write_some(to, 100);
+        commands_write(&to->wire, 100);
         check_equal(from, to);
     }
     assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
@@ -632,7 +445,7 @@ IN_FIXTURE(what_only_the_old_master_had_is_gone_when_it_follows) {
     node_start(MASTER, with_journal);
     node_start(REPLICA, with_journal);
     node_follow(REPLICA, MASTER);
-    write_some(MASTER, 300);
+    commands_write(&MASTER->wire, 300);
     node_wait_synced(REPLICA, MASTER);
     wire_check(&REPLICA->wire, "REPLICAOF NO ONE", "OK");
     wire_check(&MASTER->wire, "ZADD split 1 old", ":1");
@@ -740,7 +553,7 @@ IN_FIXTURE(a_certificate_must_name_the_master_s_host) {
     tls_files_make(&files);
     tls_files_sign(&files, "client", "client", -1);
     start_encrypted(&files, "client");
-    make_kinds(MASTER);
+    commands_make_kinds(&MASTER->wire);
     wire_check(&REPLICA->wire, "ZADD mine 1 ann", ":1");
     follow_host("127.0.0.1");
     wait_for_link_error(mismatch);
@@ -758,13 +571,13 @@ IN_FIXTURE(a_link_may_be_encrypted) {
     start_encrypted(&files, "server");
     follow_host("localhost");
     node_wait_up(REPLICA);
-    make_kinds(MASTER);
+    commands_make_kinds(&MASTER->wire);
     node_fill(MASTER, "big", LARGE_SHORT);
     node_follow(REPLICA, MASTER);
-    write_some(MASTER, 300);
+    commands_write(&MASTER->wire, 300);
     check_equal(REPLICA, MASTER);
     wire_check(&REPLICA->wire, "CLIENT KILL TYPE master", ":1");
-    write_some(MASTER, 300);
+    commands_write(&MASTER->wire, 300);
     check_equal(REPLICA, MASTER);
     assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
     tls_files_remove(&files);
@@ -868,18 +681,18 @@ IN_FIXTURE(behind_the_backlog_is_the_journal) {
     char address[32];
     node_start(MASTER, with_short_backlog);
     node_start(REPLICA, with_journal);
-    make_kinds(MASTER);
+    commands_make_kinds(&MASTER->wire);
     node_follow(REPLICA, MASTER);
     node_wait_synced(REPLICA, MASTER);
     snprintf(address, sizeof address, "127.0.0.1 %u", MASTER->port);
     const char *const words[] = {"--appendonly", "yes", "--replicaof", address, NULL};
     node_end(REPLICA, SIGKILL);
     for (int i = 0; i < 20; i++) {
-        write_some(MASTER, 100);
+        commands_write(&MASTER->wire, 100);
         node_fill(MASTER, "long", 5000);
     }
     node_start(REPLICA, words);
-    write_some(MASTER, 200);
+    commands_write(&MASTER->wire, 200);
     check_equal(REPLICA, MASTER);
     process_signal(&REPLICA->server, SIGSTOP);
     for (int i = 0; i < 12; i++) {
@@ -905,7 +718,7 @@ IN_FIXTURE(behind_the_journal_is_a_full_copy) {
     wire_wait_info(&MASTER->wire, "aof_rewrite_in_progress", 0);
     node_fill(MASTER, "more", LARGE_SHORT);
     node_start(REPLICA, words);
-    write_some(MASTER, 200);
+    commands_write(&MASTER->wire, 200);
     check_equal(REPLICA, MASTER);
     assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 2);
     assert_int_equal(wire_info(&MASTER->wire, "sync_partial_err"), 1);
@@ -920,13 +733,13 @@ IN_FIXTURE(versions_that_differ_by_one_follow_each_other) {
     node_start(MASTER, with_short_backlog);
     node_start(REPLICA, with_journal);
     node_start(THIRD, with_journal);
-    make_kinds(MASTER);
-    write_some(MASTER, commands_count());
+    commands_make_kinds(&MASTER->wire);
+    commands_write(&MASTER->wire, commands_count());
     node_follow(REPLICA, MASTER); /* a full copy of 4, then groups */
     node_wait_up(REPLICA);
     node_follow(THIRD, REPLICA); /* a full copy of 5 */
     node_wait_up(THIRD);
-    write_some(MASTER, commands_count());
+    commands_write(&MASTER->wire, commands_count());
     node_wait_synced(REPLICA, MASTER);
     check_equal(THIRD, MASTER);
     /* Behind the backlog: of the journal that 4 has written, and that 5 has. */
@@ -942,7 +755,7 @@ IN_FIXTURE(versions_that_differ_by_one_follow_each_other) {
     wire_check(&MASTER->wire, formatted("FAILOVER TO 127.0.0.1 %u TIMEOUT 20000", REPLICA->port),
                "OK");
     node_wait_up(MASTER);
-    write_some(REPLICA, 300);
+    commands_write(&REPLICA->wire, 300);
     node_wait_synced(MASTER, REPLICA);
     node_wait_synced(THIRD, REPLICA);
     check_equal(THIRD, MASTER);
@@ -953,7 +766,7 @@ IN_FIXTURE(versions_that_differ_by_one_follow_each_other) {
         node->format = FILE_FORMAT + 1;
         node_end(node, SIGTERM);
         node_start(node, words);
-        write_some(REPLICA, 300);
+        commands_write(&REPLICA->wire, 300);
         node_wait_synced(node, REPLICA);
     }
     assert_int_equal(wire_info(&REPLICA->wire, "sync_full"), full);

@@ -13,9 +13,9 @@
 #include "tests/support/nodes.h"
 #include "tests/support/random.h"
 
-/* Their groups are more than a tick may hand to the disk. */
+/* Of names of 32 bytes: their groups are more than the 4 MiB that a tick may hand to the disk. */
 static int large(void) {
-    return is_short_run() ? 150000 : 600000;
+    return is_short_run() ? 150000 : 300000;
 }
 
 static const char *const with_journal[] = {"--appendonly", "yes", NULL};
@@ -38,6 +38,29 @@ static void copy_directory(const char *from, const char *to) {
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
+}
+
+/* Members whose names do not compress. */
+static void fill_with_noise(struct node *node, const char *board, int members) {
+    enum { MEMBERS = 1000, NAME = 32 };
+    struct random numbers = random_begin("takeover");
+    struct text text = {0};
+    for (int first = 0; first < members; first += MEMBERS) {
+        text_format(&text, "*%d\r\n$4\r\nZADD\r\n$%zu\r\n%s\r\n", 2 + 2 * MEMBERS, strlen(board),
+                    board);
+        for (int k = 0; k < MEMBERS; k++) {
+            text_format(&text, "$3\r\n%d\r\n$%d\r\n", 100 + k % 900, NAME);
+            for (int part = 0; part < NAME / 16; part++) {
+                text_format(&text, "%016llx", (unsigned long long)random_next(&numbers));
+            }
+            text_add(&text, "\r\n", 2);
+        }
+    }
+    wire_send(&node->wire, text.at, text.size);
+    for (int first = 0; first < members; first += MEMBERS) {
+        assert_int_equal(wire_reply(&node->wire)[0], ':');
+    }
+    text_free(&text);
 }
 
 /* ---- changes of the same turn ---- */
@@ -104,10 +127,13 @@ WITH_NODES(a_master_that_has_changed_nothing_since_its_start_hands_over) {
 /* A command that changes large() members is applied on the replica in many steps: returns in the middle of them. */
 static void begin_long_change(void) {
     begin_pair();
-    node_fill(MASTER, "all", large());
+    fill_with_noise(MASTER, "all", large());
     node_wait_synced(REPLICA, MASTER);
     wire_send_text(&MASTER->wire, "ZUNIONSTORE sum 1 all\r\n");
-    while (wire_ask_integer(&REPLICA->wire, "ZCARD sum") == 0) {}
+    int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
+    while (wire_ask_integer(&REPLICA->wire, "ZCARD sum") == 0) {
+        assert_true(process_now_ms() < give_up_at);
+    }
 }
 
 /* All of it, in memory and on disk. */
@@ -143,7 +169,7 @@ WITH_NODES(a_link_that_is_made_anew_in_the_middle_of_a_group_goes_on_behind_it) 
 WITH_NODES(a_change_that_is_too_long_to_be_held_comes_as_a_copy) {
     const char *const words[] = {"--appendonly", "yes", "--client-query-buffer-limit", "1mb", NULL};
     node_start(MASTER, with_journal);
-    node_fill(MASTER, "all", large());
+    fill_with_noise(MASTER, "all", large());
     node_start(REPLICA, words);
     node_follow(REPLICA, MASTER);
     node_wait_synced(REPLICA, MASTER);
@@ -307,27 +333,7 @@ WITH_NODES(a_damaged_copy_is_said_to_be_the_masters_and_is_asked_for_again) {
 
 /* ---- replicas that do not read ---- */
 
-/* Names that do not compress: more than what sockets hold. */
-static void fill_with_noise(struct node *node) {
-    enum { COMMANDS = 300, MEMBERS = 1000, NAME = 32 };
-    struct random numbers = random_begin("takeover");
-    struct text text = {0};
-    for (int i = 0; i < COMMANDS; i++) {
-        text_format(&text, "*%d\r\n$4\r\nZADD\r\n$5\r\nnoise\r\n", 2 + 2 * MEMBERS);
-        for (int k = 0; k < MEMBERS; k++) {
-            text_format(&text, "$1\r\n1\r\n$%d\r\n", NAME);
-            for (int part = 0; part < NAME / 16; part++) {
-                text_format(&text, "%016llx", (unsigned long long)random_next(&numbers));
-            }
-            text_add(&text, "\r\n", 2);
-        }
-    }
-    wire_send(&node->wire, text.at, text.size);
-    for (int i = 0; i < COMMANDS; i++) {
-        assert_int_equal(wire_reply(&node->wire)[0], ':');
-    }
-    text_free(&text);
-}
+enum { NOISE = 300000 }; /* members: more than what sockets hold */
 
 /* It goes on acknowledging, and would hold up everybody's copies and snapshots. */
 WITH_NODES(a_replica_that_takes_nothing_of_its_copy_is_closed) {
@@ -336,7 +342,7 @@ WITH_NODES(a_replica_that_takes_nothing_of_its_copy_is_closed) {
     int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
     node_start(MASTER, words);
     node_start(REPLICA, with_journal);
-    fill_with_noise(MASTER);
+    fill_with_noise(MASTER, "noise", NOISE);
     struct wire stuck = wire_open(process_connect_tcp(&MASTER->server));
     assert_int_equal(setsockopt(stuck.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
     wire_push(&stuck, "LB.SYNC ? 0\r\n", sizeof "LB.SYNC ? 0\r\n" - 1, 50);
@@ -362,13 +368,13 @@ static ssize_t take(struct wire *wire, size_t size) {
 
 /* It takes a little again and again: so it is not stuck, but the other one that shares its copy waits for it. */
 WITH_NODES(a_replica_that_takes_its_copy_slowly_does_not_hold_up_another_for_long) {
-    enum { SLOWLY = 2048, EVERY_MS = 20, QUICKLY = 1 << 20, COPY = 300 * 1000 * 16 };
+    enum { SLOWLY = 2048, EVERY_MS = 20, QUICKLY = 1 << 20, COPY = NOISE * 16 };
     const char *const words[] = {"--appendonly", "yes", "--repl-timeout", "10", NULL};
     const int small = 4096;
     uint64_t taken = 0;
     bool is_closed = false;
     node_start(MASTER, words);
-    fill_with_noise(MASTER);
+    fill_with_noise(MASTER, "noise", NOISE);
     struct wire slow = wire_open(process_connect_tcp(&MASTER->server));
     struct wire quick = wire_open(process_connect_tcp(&MASTER->server));
     assert_int_equal(setsockopt(slow.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);

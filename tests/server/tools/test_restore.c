@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,21 +26,32 @@ static const char *target(void) {
     return path;
 }
 
-static void run_server(const void *context) {
-    const char *settings = context;
-    struct durable_server durable;
+static void run_ticks(struct durable_server *durable, const char *settings) {
     quick_disk_begin();
     log_set_level(LOG_WARNING);
-    history_begin_run(&durable, settings);
+    history_begin_run(durable, settings);
     uint32_t ticks = 20 + history_below(is_short_run() ? 60 : 300);
     for (uint32_t i = 0; i < ticks; i++) {
-        history_tick(&durable, history_below(6));
-        history_turn(&durable);
+        history_tick(durable, history_below(6));
+        history_turn(durable);
         if (history_below(25) == 0) {
-            (void)history_save(&durable);
+            (void)history_save(durable);
         }
     }
+}
+
+static void run_server(const void *context) {
+    struct durable_server durable;
+    run_ticks(&durable, context);
     history_end_run(&durable);
+}
+
+/* All is written, and nothing is closed. */
+static void run_and_be_killed(const void *context) {
+    struct durable_server durable;
+    run_ticks(&durable, context);
+    CHECK(history_settle(&durable));
+    raise(SIGKILL);
 }
 
 /* As it was at this time: the last tick that is not after it. */
@@ -82,7 +94,12 @@ TEST(a_restore_gives_what_was_there_at_that_moment) {
     clock_calibrate();
     history_begin(random_begin(__func__));
     for (int run = 0; run < 3 || (history->save_sum == 0 && run < RUNS_MAX); run++) {
-        history_assert_ended(history_run_process(run_server, KEEPING));
+        if (run % 2 == 1) {
+            history_assert_ended(history_run_process(run_server, KEEPING));
+        } else if (!history_was_killed(history_run_process(run_and_be_killed, KEEPING))) {
+            history_show_printed();
+            fail();
+        }
     }
     assert_true(history->save_sum > 0);
     uint32_t rounds = is_short_run() ? 40 : 300;

@@ -326,6 +326,7 @@ static void step_range(struct twin_model *twin) {
 /* Two limits, in either order, and what is inside. */
 struct limits {
     char texts[2][32];
+    int lower;         /* the text of the lower one */
     int64_t low, high; /* inclusive */
 };
 
@@ -333,6 +334,7 @@ static void pick_limits(struct twin_model *twin, struct limits *limits) {
     int scale = twin->layout.fields[0].scale;
     int64_t values[2] = {twin_pick_value(twin, 0) - 1, twin_pick_value(twin, 0) + 1};
     int low = values[0] <= values[1] ? 0 : 1;
+    limits->lower = low;
     limits->low = values[low];
     limits->high = values[1 - low];
     for (int i = 0; i < 2; i++) {
@@ -346,6 +348,31 @@ static void pick_limits(struct twin_model *twin, struct limits *limits) {
         int64_t *limit = i == low ? &limits->low : &limits->high;
         int64_t inward = i == low ? 1 : -1;
         *limit = is_open ? (i == low ? INT64_MIN : INT64_MAX) : *limit + (is_out ? inward : 0);
+    }
+}
+
+/* Counts, ranks and removals by the score, on boards where other fields rank members, too. */
+static void step_by_score(struct twin_model *twin) {
+    struct limits limits;
+    pick_limits(twin, &limits);
+    const char *low = limits.texts[limits.lower], *high = limits.texts[1 - limits.lower];
+    switch (random_below(&twin->random, 10)) {
+    case 0:
+        twin_model_run(twin, formatted("ZREMRANGEBYSCORE %s %s %s", twin->name, low, high));
+        break;
+    case 1:
+        twin_model_run(twin, formatted("ZPOP%s %s %d", twin_flip(twin, 2) ? "MIN" : "MAX",
+                                       twin->name, (int)random_below(&twin->random, 5)));
+        break;
+    case 2:
+    case 3:
+    case 4:
+        twin_model_run(twin, formatted("ZCOUNT %s %s %s", twin->name, low, high));
+        break;
+    default:
+        twin_model_run(twin,
+                       formatted("Z%sRANK %s m%d%s", twin_flip(twin, 2) ? "REV" : "", twin->name,
+                                 twin_pick_member(twin), twin_flip(twin, 2) ? " WITHSCORE" : ""));
     }
 }
 
@@ -461,13 +488,14 @@ static const struct {
     void (*step)(struct twin_model *);
     int weight;
 } steps[] = {
-    {step_add, 8},    {step_add_packed, 1}, {step_zadd, 3},  {step_increment, 2},
-    {step_zrem, 1},   {step_get, 2},        {step_range, 2}, {step_range_by_score, 2},
-    {step_around, 2}, {step_quantile, 1},   {step_hist, 1},  {step_clock, 2},
+    {step_add, 8},      {step_add_packed, 1}, {step_zadd, 3},  {step_increment, 2},
+    {step_zrem, 1},     {step_get, 2},        {step_range, 2}, {step_range_by_score, 2},
+    {step_around, 2},   {step_quantile, 1},   {step_hist, 1},  {step_clock, 2},
+    {step_by_score, 2},
 };
 
 static void run_step(struct twin_model *twin) {
-    int left = (int)random_below(&twin->random, 27); /* the sum of the weights */
+    int left = (int)random_below(&twin->random, 29); /* the sum of the weights */
     size_t i = 0;
     for (; left >= steps[i].weight; i++) {
         left -= steps[i].weight;

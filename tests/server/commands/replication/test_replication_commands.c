@@ -308,6 +308,18 @@ REPLICATION_TEST(a_replica_reads_and_does_not_write) {
     harness_expect_part(h, u, "HELLO 3", "$4\r\nrole\r\n$7\r\nreplica\r\n");
 }
 
+REPLICATION_TEST(a_transaction_begun_on_a_master_is_not_run_on_a_replica) {
+    struct session *t = harness_connect(h);
+    harness_expect(h, t, "MULTI", "+OK\r\n");
+    harness_expect(h, t, "ZADD a 1 b", "+QUEUED\r\n");
+    harness_expect(h, s, "REPLICAOF 127.0.0.1 7001", "+OK\r\n");
+    harness_expect(
+        h, t, "EXEC",
+        "-EXECABORT Transaction discarded because of: READONLY You can't write against a "
+        "read only replica.\r\n");
+    harness_expect(h, t, "ZCARD a", ":0\r\n");
+}
+
 REPLICATION_TEST(without_its_master_a_replica_refuses_reads_if_it_is_told_to) {
     harness_expect(h, s, "REPLICAOF 127.0.0.1 7001", "+OK\r\n");
     harness_expect(h, s, "CONFIG SET replica-serve-stale-data no", "+OK\r\n");
