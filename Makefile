@@ -193,7 +193,7 @@ test-long: ## the same in their long forms, then make torture (an hour or more)
 	@.ci/install-packages test
 	@$(PARALLEL) tests-build
 	@$(PARALLEL) tiny-build B=$(B)/tiny TINY=1
-	@TEST_LIMIT=$(or $(TEST_LIMIT),3600) $(RUN) $(INTEGRATION) $(filter-out tests/torture/run,$(SCRIPTS)) $(TINY_UNITS) $(UNITS)
+	@LEADERBOARD_DISK_ROUNDS=1 TEST_LIMIT=$(or $(TEST_LIMIT),3600) $(RUN) $(INTEGRATION) $(filter-out tests/torture/run,$(SCRIPTS)) $(TINY_UNITS) $(UNITS)
 	@$(MAKE) --no-print-directory torture
 
 torture: ## kills, power cuts, failovers, at length (TORTURE_ARGS); tests/torture/
