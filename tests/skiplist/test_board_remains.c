@@ -317,6 +317,34 @@ PAIR_TEST(a_step_towards_less_memory_frees_little) {
     }
 }
 
+/* Members come and go while the ids are compacted and the index shrinks. */
+TEST(a_board_changes_while_its_memory_comes_back) {
+    struct random random = random_begin(__func__);
+    char text[PAIR_MEMBER_MAX];
+    for (int round = 0; round < 12; round++) {
+        struct board_pair pair;
+        pair_init(&pair, round % 2 == 0, random_next(&random));
+        pair_fill(&pair, &random, NUMBERS / 2 + (uint32_t)random_below(&random, NUMBERS / 2),
+                  UINT64_MAX);
+        uint32_t count = board_count(pair.board);
+        pair_remove_range(&pair, count / 20, count - count / 10);
+        for (int i = 0; i < 60; i++) {
+            (void)board_free_step(pair.board, (uint32_t)random_below(&random, 100));
+            struct bytes member = member_of((uint32_t)random_below(&random, NUMBERS), text);
+            if (random_below(&random, 3) == 0) {
+                pair_remove(&pair, member);
+            } else {
+                pair_put(&pair, member, random_next(&random));
+            }
+            pair_compare(&pair);
+            pair_compare_member(&pair, member);
+        }
+        (void)free_all(pair.board, 50);
+        pair_compare(&pair);
+        pair_deinit(&pair);
+    }
+}
+
 TEST(a_board_with_remains_is_destroyed_whole) {
     uint64_t live_before = memory_live_count();
     for (uint32_t work = 1; work < NUMBERS; work = work * 3 + 1) {

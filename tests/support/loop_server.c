@@ -72,6 +72,7 @@ void loop_start_kept(struct loop_server *looped, const char *settings) {
     assert_true(persistence_start(looped->persistence, &host, &looped->loop, release_answers,
                                   &looped->tick, error));
     while (looped->server->durability.is_loading) {
+        assert_null(persistence_fatal_error(looped->persistence));
         (void)persistence_step(looped->persistence);
         loop_turn(looped);
     }

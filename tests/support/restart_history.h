@@ -37,6 +37,9 @@ struct history {
     uint64_t tick_sum, save_sum, found_before_end;
     uint64_t switch_sum;  /* the test's: settings that it has changed */
     uint64_t refused_sum; /* times that writers were seen refused */
+    /* The test's: a state that the next process must come to, and whether that takes a change. */
+    uint64_t digest;
+    bool has_changed;
     struct history_state states[HISTORY_STATES_MAX];
 };
 extern struct history *history;
@@ -64,7 +67,8 @@ void history_assert_ended(int status);
 
 /* ---- runs of a server, in such a process ---- */
 
-/* Start a server: what it has loaded is what may be found. */
+/* Start a server: what it has loaded is what may be found. Now and then days have gone by since the
+ * last one. */
 void history_begin_run(struct durable_server *durable, const char *settings);
 /* The same of one that has been started, and that has loaded. */
 void history_adopt_run(struct durable_server *durable);

@@ -12,6 +12,7 @@
 
 #include "server/system/log.h"
 #include "tests/support/directory.h"
+#include "tests/support/failing_disk.h"
 #include "tests/support/loop_server.h"
 #include "tests/support/random.h"
 
@@ -991,4 +992,125 @@ FAILING_SYNC_TEST(the_end_behind_it_saves_what_there_is) {
     loop_expect_end(f, ann);
     start_again(f, EVERYSEC);
     assert_int_equal(member_count(f, loop_connect(f), "k"), 1);
+}
+
+/* ---- every call in turn ---- */
+
+enum { WRITES = 12, WRITES_MAX = 200 };
+
+enum told { TOLD_NOTHING, TOLD_DONE, TOLD_REFUSED };
+
+/* A client that adds one member after another, and what it was told of each. */
+struct writer {
+    struct loop_server *fixture;
+    int client;
+    int count;
+    enum told told[WRITES_MAX];
+};
+
+static const char *fatal_error(const struct loop_server *fixture) {
+    return persistence_fatal_error(fixture->persistence);
+}
+
+/* Seconds pass meanwhile: so what waits for room is tried again. "": the server has stopped. */
+static const char *ask_over_seconds(struct loop_server *fixture, int client, const char *request) {
+    enum { TURNS_PER_SECOND = 50 };
+    static char reply[256];
+    ssize_t size = -1;
+    loop_send(client, request);
+    for (struct loop_wait wait = {0}; size <= 0 && fatal_error(fixture) == NULL;) {
+        assert_true(loop_turn_and_wait(fixture, &wait));
+        if (wait.turns % TURNS_PER_SECOND == 0) {
+            loop_second(fixture);
+        }
+        size = read(client, reply, sizeof reply - 1);
+    }
+    reply[size > 0 ? size : 0] = '\0';
+    return reply;
+}
+
+static enum told write_one(struct writer *writer) {
+    assert_true(writer->count < WRITES_MAX);
+    const char *request = formatted("ZADD k 7 m%d\r\n", writer->count);
+    const char *reply = ask_over_seconds(writer->fixture, writer->client, request);
+    enum told told = strcmp(reply, ":1\r\n") == 0                 ? TOLD_DONE
+                     : strncmp(reply, "-MISCONF Errors", 15) == 0 ? TOLD_REFUSED
+                                                                  : TOLD_NOTHING;
+    assert_true(told != TOLD_NOTHING || (reply[0] == '\0' && fatal_error(writer->fixture) != NULL));
+    writer->told[writer->count++] = told;
+    return told;
+}
+
+/* What was confirmed is there, and what was refused has changed nothing. */
+static void check_told(const struct writer *writer) {
+    for (int i = 0; i < writer->count; i++) {
+        if (writer->told[i] != TOLD_NOTHING) {
+            loop_ask(writer->fixture, writer->client, formatted("ZSCORE k m%d\r\n", i),
+                     writer->told[i] == TOLD_DONE ? "$1\r\n7\r\n" : "$-1\r\n");
+        }
+    }
+}
+
+struct failing_runs {
+    uint32_t runs, with_refusals, stopped;
+};
+
+/* false: there are fewer calls. */
+static bool write_while_one_call_fails(const char *settings, enum failure failure, uint64_t nth,
+                                       struct failing_runs *runs) {
+    struct loop_server *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    quick_disk_begin();
+    loop_begin_kept(f, settings);
+    struct writer writer = {.fixture = f, .client = loop_connect(f)};
+    assert_int_equal(write_one(&writer), TOLD_DONE);
+    failing_disk_begin(failure, nth);
+    bool is_refused = false;
+    for (int i = 0; i < WRITES && fatal_error(f) == NULL; i++) {
+        is_refused |= write_one(&writer) == TOLD_REFUSED;
+        if (i == WRITES / 3) { /* those behind it are in the journal alone */
+            (void)ask_over_seconds(f, writer.client, "SAVE\r\n");
+            loop_second(f);
+        }
+    }
+    bool is_reached = failing_disk_hit() != FAILING_NOTHING;
+    failing_disk_heal();
+    while (fatal_error(f) == NULL && write_one(&writer) == TOLD_REFUSED) {
+        loop_second(f);
+        loop_turn_some(f);
+    }
+    if (fatal_error(f) == NULL) {
+        check_told(&writer);
+    } else {
+        assert_non_null(strstr(settings, "always"));
+        assert_non_null(strstr(fatal_error(f), "no write can be confirmed"));
+    }
+    runs->runs++;
+    runs->with_refusals += is_refused;
+    runs->stopped += fatal_error(f) != NULL;
+    loop_stop(f);
+    loop_start_kept(f, settings);
+    writer.client = loop_connect(f);
+    check_told(&writer);
+    loop_end(f);
+    free(f);
+    failing_disk_end();
+    disk = &disk_system;
+    return is_reached;
+}
+
+TEST(whichever_disk_call_fails_replies_and_boards_agree) {
+    static const char *const settings[] = {ALWAYS, EVERYSEC};
+    static const enum failure failures[] = {FAILURE_EIO, FAILURE_FULL};
+    struct failing_runs runs = {0};
+    for (size_t i = 0; i < COUNT_OF(settings) * COUNT_OF(failures); i++) {
+        bool is_reached = true;
+        for (uint64_t nth = 1; is_reached; nth++) {
+            test_row("%sfailure %d of call %d", settings[i % 2], (int)failures[i / 2], (int)nth);
+            is_reached = write_while_one_call_fails(settings[i % 2], failures[i / 2], nth, &runs);
+        }
+    }
+    printf("%u runs, %u with writes refused, %u times the server stopped\n", runs.runs,
+           runs.with_refusals, runs.stopped);
+    assert_true(runs.with_refusals > 0 && runs.stopped > 0);
 }

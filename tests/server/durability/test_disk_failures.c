@@ -1,6 +1,8 @@
-/* Makes every disk call fail, once or until the disk recovers, while boards change, snapshots are
+/* Makes disk calls fail, once or until the disk recovers, while boards change, snapshots are
  * written, the journal begins, rotates and ends, and while a server starts: no acknowledged write
  * is lost, nothing is invented, and once the disk works everything is as before.
+ *
+ * A sample of the calls; make test-long takes each in turn:
  *
  *     LEADERBOARD_DISK_ROUNDS=10    each call in turn, the whole run ten times */
 #include "tests/support/test.h"

@@ -148,6 +148,59 @@ TEST(with_and_without_a_journal_it_goes_on_as_it_was) {
     run_servers(__func__, plans_any, 5, is_short_run() ? 8 : 15, false);
 }
 
+static void expire_and_roll(const struct durable_server *durable, int64_t now_ms) {
+    (void)registry_roll_due(durable->server->registry, now_ms, UINT32_MAX);
+    (void)registry_expire_due(durable->server->registry, now_ms, UINT32_MAX);
+}
+
+/* What three days change is not given to the disk any more. */
+static void live_three_days_and_be_killed(const void *context) {
+    enum { HOUR_MS = 3600000, HOURS = 72 };
+    struct durable_server durable;
+    quick_disk_begin();
+    history_begin_run(&durable, context);
+    for (int i = 0; i < 100; i++) {
+        history_tick(&durable, 3);
+    }
+    CHECK(history_settle(&durable));
+    uint64_t before = workload_digest(durable.server->registry);
+    for (int i = 0; i < HOURS; i++) {
+        history->workload.now_ms += HOUR_MS;
+        expire_and_roll(&durable, history->workload.now_ms);
+    }
+    history->digest = workload_digest(durable.server->registry);
+    history->has_changed = history->digest != before;
+    raise(SIGKILL);
+}
+
+static void start_and_be_the_same(const void *context) {
+    struct durable_server durable;
+    quick_disk_begin();
+    int64_t now_ms = history->workload.now_ms;
+    history_begin_run(&durable, context);
+    expire_and_roll(&durable, now_ms);
+    CHECK(workload_digest(durable.server->registry) == history->digest);
+    history_end_run(&durable);
+}
+
+TEST(keys_expire_and_periods_end_while_it_is_down_as_if_it_had_run) {
+    static const char settings[] = "appendonly yes\nappendfsync always\n";
+    struct random random = random_begin(__func__);
+    uint32_t rounds_with_changes = 0;
+    for (int round = 0; round < (is_short_run() ? 10 : 50); round++) {
+        history_begin((struct random){.state = random_next(&random)});
+        int status = history_run_process(live_three_days_and_be_killed, settings);
+        if (!history_was_killed(status)) {
+            history_show_printed();
+            fail_msg("it ended with status %x", (unsigned)status);
+        }
+        history_assert_ended(history_run_process(start_and_be_the_same, settings));
+        rounds_with_changes += history->has_changed;
+    }
+    printf("%u rounds with changes\n", rounds_with_changes);
+    assert_true(rounds_with_changes > 0);
+}
+
 static void exchange_and_end(const void *settings) {
     struct durable_server durable;
     char error[PERSISTENCE_ERROR_MAX];

@@ -106,6 +106,14 @@ FIXTURE_TEST(of_several_lines_the_old_ones_go) {
     assert_rewrites(fixture, "requirepass new\n# and\nport 7\n");
 }
 
+FIXTURE_TEST(boards_and_layouts_that_were_taken_away_leave_no_line) {
+    begin(fixture, "# boards\nboard a* x\nboard b* default\nlayout x FIELD s 3\n# end\n");
+    change(fixture, "board", "");
+    change(fixture, "layout", "");
+    assert_rewrites(fixture, "# boards\n# end\n");
+    assert_reloads_equal(fixture);
+}
+
 FIXTURE_TEST(renamed_commands_stay_as_they_are) {
     begin(fixture, "rename-command FLUSHALL \"\"\n# and\nrename-command  CONFIG \"a b\"\n");
     change(fixture, "timeout", "30");

@@ -133,6 +133,24 @@ TOLD_TEST(a_large_hash_is_freed_in_steps_and_found_no_more) {
     assert_true(steps >= FIELDS / WORK);
 }
 
+TOLD_TEST(a_step_frees_about_as_much_as_it_may_of_many_small_hashes) {
+    enum { KEYS = 200, FIELDS = 30, WORK = 20 };
+    bool is_new;
+    for (uint32_t i = 0; i < KEYS; i++) {
+        put_many(registry, find_or_create(registry, formatted("h%u", i), &is_new), FIELDS);
+    }
+    assert_int_equal(registry_flush(registry, 0), KEYS);
+    uint64_t live_count = memory_live_count();
+    uint32_t steps = 0;
+    while (registry_free_step(registry, WORK)) {
+        assert_true(live_count - memory_live_count() <= 2 * WORK);
+        live_count = memory_live_count();
+        steps++;
+    }
+    assert_true(steps >= KEYS / WORK);
+    assert_int_equal(registry_totals(registry)->freed, KEYS);
+}
+
 TOLD_TEST(a_piece_of_a_walk_has_a_limited_number_of_bytes) {
     enum { FIELDS = 20, VALUE_SIZE = 30000, ENTRIES_MAX = 512 };
     struct hash_pair pairs[ENTRIES_MAX];

@@ -1,5 +1,5 @@
 /* Boards with a PERIOD, sentence by sentence. Random ones: the naive twin of a registry in
- * tests/skiplist/keyspace/test_registry_roll.c. */
+ * tests/skiplist/keyspace/test_registry_twin.c. */
 #include "tests/server/zset_fixture.h"
 
 #define DAY_US INT64_C(86400000000)

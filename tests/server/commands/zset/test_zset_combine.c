@@ -46,6 +46,10 @@ ZSET_TEST(weights_are_exact_decimals) {
     zset_expect(h, "ZUNION 1 k WEIGHTS 0.1 WITHSCORES", "[a 0.1 b 0.3]");
     zset_expect(h, "ZUNION 1 k WEIGHTS -2.50 WITHSCORES", "[b -7.5 a -2.5]");
     zset_expect(h, "ZUNION 1 k WEIGHTS 1e3 WITHSCORES", "[a 1000 b 3000]");
+    zset_expect(h, "ZUNION 1 k WEIGHTS +1 WITHSCORES", "[a 1 b 3]");
+    zset_expect(h, "ZUNION 1 k WEIGHTS 01 WITHSCORES", "[a 1 b 3]");
+    zset_expect(h, "ZUNION 1 k WEIGHTS 1.0 WITHSCORES", "[a 1 b 3]");
+    zset_expect(h, "ZUNION 1 k WEIGHTS -0 WITHSCORES", "[a 0 b 0]");
     zset_expect(h, "ZUNION 1 k WEIGHTS 1e-18 WITHSCORES",
                 "[a 0.000000000000000001 b 0.000000000000000003]");
     zset_expect(h, "ZUNION 2 k money:k WITHSCORES", "[b -4.01 a 1.25]");

@@ -84,6 +84,23 @@ ZSET_TEST(indexes_and_limits_of_any_size_are_cut_to_the_board) {
     zset_expect_each(h, rows);
 }
 
+ZSET_TEST(what_is_no_integer_is_no_index) {
+    static const char *const lines[][2] = {
+        {"ZRANGE k ", " 1"},
+        {"ZREVRANGE none 0 ", ""},
+        {"ZRANGEBYSCORE k 0 1 LIMIT ", " 1"},
+        {"ZRANGE k 0 1 BYSCORE LIMIT 0 ", ""},
+    };
+    static const char *const texts[] = {
+        "\"\"", "+1", "01", "-0", "\" 1\"", "1.0", "1e3", "inf", "9223372036854775808"};
+    zset_run(h, "ZADD k 0 a");
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        for (size_t j = 0; j < COUNT_OF(lines); j++) {
+            zset_expect(h, formatted("%s%s%s", lines[j][0], texts[i], lines[j][1]), no_integer);
+        }
+    }
+}
+
 ZSET_TEST(withscores_is_flat_in_resp2_and_pairs_in_resp3) {
     zset_run(h, "ZADD money:k 1.5 a -2 b");
     static const char *const lines[] = {

@@ -3,6 +3,7 @@
 #include "codec/memory.h"
 #include "server/dispatch/waiting.h"
 #include "tests/support/harness.h"
+#include "tests/support/random.h"
 
 static void assert_valid(const struct harness *h) {
     const char *reason = "";
@@ -123,6 +124,45 @@ SERVER_TEST(keys_with_names_that_no_board_has_are_waited_for) {
     assert_int_equal(s->wait.keys.counts[SUBSCRIPTION_KEY], 1);
     assert_false(give_up(h, 1000, 10));
     assert_string_equal(harness_output(s), "*-1\r\n");
+}
+
+/* Clients come, are served, give up and go; which member each gets is compared with Redis. */
+SERVER_TEST(after_every_step_of_many_clients_the_waits_hold_together) {
+    enum { CLIENTS = 12, STEPS = 5000 };
+    struct random random = random_begin(__func__);
+    struct session *clients[CLIENTS];
+    bool is_waiting[CLIENTS] = {false};
+    for (int i = 0; i < CLIENTS; i++) {
+        clients[i] = harness_connect(h);
+    }
+    for (int step = 0; step < STEPS; step++) {
+        uint64_t one = random_below(&random, CLIENTS);
+        unsigned key = (unsigned)random_below(&random, 5);
+        uint64_t kind = random_below(&random, 8);
+        if (kind == 0) {
+            harness_disconnect(h, clients[one]);
+            clients[one] = harness_connect(h);
+            is_waiting[one] = false;
+        } else if (kind == 1) {
+            (void)give_up(h, (int64_t)random_below(&random, 2000000), 3);
+        } else if (kind < 4) {
+            harness_run(h, s, formatted("ZADD %u 1 a 2 b", key));
+            harness_run(h, s, formatted("DEL %u", key));
+        } else if (!is_waiting[one]) {
+            harness_expect(h, clients[one],
+                           formatted("BZPOPMIN %u %u %u none %d", key, key, (key + 2) % 5,
+                                     (int)random_below(&random, 4)),
+                           "");
+            is_waiting[one] = true;
+        }
+        uint32_t count = 0;
+        for (int i = 0; i < CLIENTS; i++) {
+            is_waiting[i] = is_waiting[i] && harness_output(clients[i])[0] == '\0';
+            count += is_waiting[i];
+        }
+        assert_int_equal(h->server.waits.client_count, count);
+        assert_valid(h);
+    }
 }
 
 SERVER_TEST(each_allocation_of_a_wait_fails_in_turn) {
