@@ -347,8 +347,10 @@ check: ## everything CI asks of the code, beside make test
 	@$(MAKE) --no-print-directory module-fuzz
 	@echo "check: all clean"
 
-nightly: ## the tests and the fuzzers at length, the checks, both sanitizers with both compilers, versions-check (hours)
+nightly: ## tests, fuzzers and simulator at length, the checks, both sanitizers with both compilers, versions-check (hours)
 	@$(MAKE) --no-print-directory test-long
+	@$(MAKE) --no-print-directory simulation SIMULATION_ARGS="--seconds 7200"
+	@tests/simulation/planted
 	@$(MAKE) --no-print-directory check FUZZ_SECONDS=1800 FUZZ_SEED=0
 	@$(MAKE) --no-print-directory sanitize CC=gcc B=$(B)/gcc-sanitize
 	@$(MAKE) --no-print-directory sanitize CC=clang B=$(B)/clang-sanitize
