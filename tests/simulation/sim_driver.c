@@ -360,6 +360,7 @@ static void sim_driver_begin_fault(void *context, uint64_t number) {
         break;
     case FAULT_STOP:
     case FAULT_SLEEP:
+        sim_load_note_freeze(fault->lasts);
         sim_machine_freeze(machine, fault->lasts, fault->kind == FAULT_SLEEP);
         break;
     case FAULT_CUT:

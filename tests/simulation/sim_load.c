@@ -18,7 +18,7 @@
 #include "tests/simulation/sim_process.h"
 #include "tests/simulation/sim_random.h"
 
-enum { CLIENTS_MAX = 16, MEMBERS_MAX = 1 << 15, POWER_CUTS_MAX = 64 };
+enum { CLIENTS_MAX = 16, MEMBERS_MAX = 1 << 15, POWER_CUTS_MAX = 64, FREEZES_MAX = 16 };
 
 static const int64_t PATIENCE_NS = 1500 * SIM_MS;
 /* everysec: a second, and a slow sync. */
@@ -54,8 +54,15 @@ static struct {
     bool is_ending, is_judged;
     int64_t pace; /* of this schedule: pauses are so many times as long */
     uint64_t answered, in_doubt, pops_in_doubt;
-    int64_t power_cuts[POWER_CUTS_MAX];
+    /* What was answered from `from` on may be gone. */
+    struct power_cut {
+        int64_t from, at;
+    } power_cuts[POWER_CUTS_MAX];
     size_t power_cut_count;
+    struct freeze {
+        int64_t at, until;
+    } freezes[FREEZES_MAX];
+    size_t freeze_count;
 } load;
 
 /* ---- asking ---- */
@@ -374,8 +381,21 @@ uint64_t sim_load_in_doubt(void) {
     return load.in_doubt;
 }
 
+void sim_load_note_freeze(int64_t lasts) {
+    load.freezes[load.freeze_count++ % FREEZES_MAX] =
+        (struct freeze){.at = sim_now(), .until = sim_now() + lasts};
+}
+
+/* A server that stands still syncs nothing: that time does not count. */
 void sim_load_note_power_cut(void) {
-    load.power_cuts[load.power_cut_count++ % POWER_CUTS_MAX] = sim_now();
+    int64_t now = sim_now(), from = now - LATE_NS;
+    for (size_t i = load.freeze_count; i-- > 0 && load.freeze_count - i <= FREEZES_MAX;) {
+        const struct freeze *freeze = &load.freezes[i % FREEZES_MAX];
+        int64_t until = freeze->until < now ? freeze->until : now;
+        from -= until >= from ? until - freeze->at : 0;
+    }
+    load.power_cuts[load.power_cut_count++ % POWER_CUTS_MAX] =
+        (struct power_cut){.from = from, .at = now};
 }
 
 /* ---- the end ---- */
@@ -388,8 +408,8 @@ static bool sim_load_must_be_there(const struct member *member) {
         return member->is_waited;
     }
     for (size_t i = 0; load.options.promise == SIM_KEPT_LATE && i < load.power_cut_count; i++) {
-        if (member->answered_at <= load.power_cuts[i] &&
-            member->answered_at >= load.power_cuts[i] - LATE_NS) {
+        const struct power_cut *cut = &load.power_cuts[i % POWER_CUTS_MAX];
+        if (member->answered_at <= cut->at && member->answered_at >= cut->from) {
             return false;
         }
     }

@@ -44,6 +44,7 @@ bool sim_load_is_judged(void);
 uint64_t sim_load_answered(void);
 uint64_t sim_load_in_doubt(void);
 /* A machine has lost its power: for SIM_KEPT_LATE. */
+void sim_load_note_freeze(int64_t lasts);
 void sim_load_note_power_cut(void);
 
 #endif
