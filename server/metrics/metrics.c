@@ -183,7 +183,7 @@ static void metrics_put_sample(struct page *page, const void *object, const char
     const char *at = (const char *)object + sample->offset;
     char labels[LABELS_MAX];
     bool is_negative;
-    uint64_t value;
+    uint64_t value = 0;
     metrics_print_labels(sample, name, labels);
     if (sample->type == FIELD_DURATIONS) {
         metrics_put_histogram(page, labels, (const struct durations *)(const void *)at);
