@@ -182,7 +182,7 @@ static void metrics_put_sample(struct page *page, const void *object, const char
     const struct family *sample = page->sample;
     const char *at = (const char *)object + sample->offset;
     char labels[LABELS_MAX];
-    bool is_negative;
+    bool is_negative = false;
     uint64_t value = 0;
     metrics_print_labels(sample, name, labels);
     if (sample->type == FIELD_DURATIONS) {

@@ -50,7 +50,7 @@ static void redis_stream_change(struct redis_stream *stream, enum redis_stream_s
 /* Note why it is to stop. Always false. */
 static bool redis_stream_stop(struct redis_stream *stream, const char *error) {
     if (stream->error[0] == '\0') {
-        snprintf(stream->error, sizeof stream->error, "%s", error);
+        snprintf(stream->error, sizeof stream->error, "%.*s", (int)sizeof stream->error - 1, error);
     }
     return false;
 }
