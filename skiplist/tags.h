@@ -1,0 +1,89 @@
+/* The tags of a board's members, and reading inside a group of members with the same values.
+ *
+ *     rank             0    1    2    3    4    5             board_layout(board)->tags: country, class
+ *     country/class   DE/1 FR/2 DE/2 --/1 DE/1 US/2
+ *     WHERE country DE: ranks 0, 2, 4 are 0, 1, 2 inside the group
+ *
+ * What tags there are is in the layout; which values the members have, here. A board on which no member
+ * has ever had a value holds nothing for tags. Values move with their members (board_put, board_copy,
+ * board_move_to) and go with them. Ranks are those of the board, 0-based, best first.
+ *
+ * Errors are the status; the board is then unchanged. */
+#ifndef SKIPLIST_TAGS_H
+#define SKIPLIST_TAGS_H
+
+#include "codec/tag_set.h"
+#include "skiplist/board.h"
+
+enum tags_status {
+    TAGS_OK = 0,
+    TAGS_SAME, /* it was so before */
+    TAGS_OUT_OF_MEMORY,
+    TAGS_FULL, /* no room for another value: *full is the tag's index */
+};
+
+/* Set the values in the mask of a member that has been looked up and is on the board. */
+MUST_CHECK enum tags_status board_tag(struct board *board, const struct board_member *member,
+                                      const struct tag_values *values, unsigned *full);
+/* The same for the member at a rank; also while a board is being loaded (board_append). */
+MUST_CHECK enum tags_status board_tag_at(struct board *board, uint32_t rank,
+                                         const struct tag_values *values, unsigned *full);
+/* Would board_tag of any number of members find room for these values, whatever memory there is? */
+MUST_CHECK bool board_tag_fits(const struct board *board, const struct tag_values *values,
+                               unsigned *full);
+/* Estimated bytes that board_tag of count members may allocate; for memory_reserve_begin. */
+size_t board_tags_growth_size(const struct board *board, uint32_t count);
+
+/* All values of a member: mask has the bits of those that are not empty. Borrowed until the next change
+ * of the board. */
+void board_tags_of(const struct board *board, const struct board_member *member,
+                   struct tag_values *values);
+void board_tags_at(const struct board *board, uint32_t rank, struct tag_values *values);
+/* Has any member a value? */
+bool board_has_values(const struct board *board);
+/* Different values of a tag now. */
+uint32_t board_count_values(const struct board *board, unsigned tag);
+
+/* Use a layout that differs only in its tags: tags of the same name keep their values, also with other
+ * bits, those that are not in it lose them. In time independent of the number of members.
+ * Error: TAGS_FULL, a tag has more different values than the new bits allow. */
+MUST_CHECK enum tags_status board_alter_tags(struct board *board, const struct layout *layout,
+                                             unsigned *full);
+
+/* ---- groups ---- */
+
+/* One WHERE (or WHERENOT). Several of the same tag are "or", of different tags "and"; what is excluded
+ * never matches. An empty value: members that have none. */
+struct tag_choice {
+    uint8_t tag;
+    bool is_excluded;
+    struct bytes value;
+};
+
+struct tag_filter;
+/* For this board, until its next change; choices are not needed afterwards. NULL: no memory. */
+MUST_CHECK struct tag_filter *tag_filter_create(const struct board *board,
+                                                const struct tag_choice *choices, uint32_t count);
+void tag_filter_destroy(struct tag_filter *filter); /* may be NULL */
+
+/* Is the member at this rank in the group? */
+bool board_group_has(const struct board *board, const struct tag_filter *filter, uint32_t rank);
+/* Members of the group among the first `ranks` ranks: the rank inside the group of whoever is there. */
+uint32_t board_group_count(const struct board *board, const struct tag_filter *filter, uint32_t ranks);
+/* The rank of the group's nth member, 0: the best. false: it has fewer. */
+MUST_CHECK bool board_group_find(const struct board *board, const struct tag_filter *filter,
+                                 uint32_t nth, uint32_t *rank);
+/* The first of the group at rank `from` or behind it; the last at `from` or before it. */
+MUST_CHECK bool board_group_next(const struct board *board, const struct tag_filter *filter,
+                                 uint32_t from, uint32_t *rank);
+MUST_CHECK bool board_group_previous(const struct board *board, const struct tag_filter *filter,
+                                     uint32_t from, uint32_t *rank);
+
+/* Count the group's members (filter NULL: all) from rank `from` to `to` - 1 by their values of the tags in
+ * by_mask: visit is called once for each combination of values, in no particular order, with those of
+ * by_mask; empty ones are members without a value. false: no memory. */
+typedef void tags_visit(void *context, const struct tag_values *values, uint32_t count);
+MUST_CHECK bool board_tally(const struct board *board, const struct tag_filter *filter, uint32_t from,
+                            uint32_t to, unsigned by_mask, tags_visit *visit, void *context);
+
+#endif
