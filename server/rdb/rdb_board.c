@@ -120,9 +120,8 @@ static void rdb_board_end_chunk(struct writing *writing, size_t size_min) {
 }
 
 static void rdb_board_write_entries(struct writing *writing, const struct board *board) {
-    struct board_cursor cursor;
-    board_seek(board, 0, &cursor);
-    while (effect_encode_next_piece(&writing->encoder, &cursor)) {
+    uint32_t rank = 0;
+    while (effect_encode_next_piece(&writing->encoder, board, &rank)) {
         rdb_board_end_chunk(writing, CHUNK_SIZE);
     }
     rdb_board_end_chunk(writing, 0);

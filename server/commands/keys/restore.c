@@ -49,9 +49,8 @@ static bool restore_dump_board(struct buffer *out, const struct registry_key *ke
     }
     effect_encode_begin(encoder, out);
     effect_encode_open(encoder, key, REGISTRY_NO_EXPIRY);
-    struct board_cursor cursor;
-    board_seek(&key->board, 0, &cursor);
-    while (effect_encode_next_piece(encoder, &cursor)) {
+    uint32_t rank = 0;
+    while (effect_encode_next_piece(encoder, &key->board, &rank)) {
         continue;
     }
     effect_encode_close(encoder);
