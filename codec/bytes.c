@@ -18,6 +18,25 @@ bool bytes_equal_ignoring_case(struct bytes a, struct bytes b) {
     return true;
 }
 
+static bool bytes_is_letter(char byte) {
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+}
+
+bool bytes_are_name(struct bytes text, size_t size_max) {
+    bool has_letter = false;
+    if (text.size > size_max) {
+        return false;
+    }
+    for (size_t i = 0; i < text.size; i++) {
+        char byte = text.at[i];
+        has_letter |= bytes_is_letter(byte);
+        if (!bytes_is_letter(byte) && !(byte >= '0' && byte <= '9') && byte != '_' && byte != '-') {
+            return false;
+        }
+    }
+    return has_letter;
+}
+
 static const uint64_t powers_of_ten[20] = {
     1ULL,
     10ULL,

@@ -108,6 +108,10 @@ static inline bool bytes_is(struct bytes a, const char *word) {
             bytes_equal_ignoring_case(a, (struct bytes){.at = word, .size = size}));
 }
 
+/* Is it a name: 1 to size_max letters, digits, '_' and '-'? It needs a letter, so that it cannot be
+ * mistaken for a number. */
+bool bytes_are_name(struct bytes text, size_t size_max);
+
 /* Lower-case an ASCII letter; every other byte is returned unchanged. */
 static inline char bytes_lower(char byte) {
     return byte >= 'A' && byte <= 'Z' ? (char)(byte | 0x20) : byte;

@@ -22,6 +22,7 @@
 
 #define FIELD_FORM "FIELD name bits [ASC|DESC] [SIGNED] [SCALE d]"
 #define TIME_FORM  "TIME bits US|MS|S|M|H|D [START t | END t] [LATEST]"
+#define TAG_FORM   "TAG name bits"
 
 enum {
     KEY_BITS = 64,
@@ -89,25 +90,9 @@ static bool layout_has_words(const struct parser *parser, size_t count) {
     return parser->word_count - parser->next >= count;
 }
 
-static bool layout_is_letter(char byte) {
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
-}
-
-/* A name needs a letter, so that it cannot be mistaken for a number. */
 static bool layout_is_field_name(struct bytes name) {
-    if (name.size == 0 || name.size > LAYOUT_NAME_MAX) {
-        return false;
-    }
-    bool has_letter = false;
-    for (size_t i = 0; i < name.size; i++) {
-        char byte = name.at[i];
-        has_letter |= layout_is_letter(byte);
-        if (!layout_is_letter(byte) && !(byte >= '0' && byte <= '9') && byte != '_' &&
-            byte != '-') {
-            return false;
-        }
-    }
-    return has_letter && !bytes_is(name, "FIELD") && !bytes_is(name, "TIME");
+    return bytes_are_name(name, LAYOUT_NAME_MAX) && !bytes_is(name, "FIELD") &&
+           !bytes_is(name, "TIME");
 }
 
 static bool layout_is_name_taken(const struct layout *layout, unsigned field_count,
@@ -194,6 +179,9 @@ static bool layout_parse_field(struct parser *parser) {
     struct layout *layout = &parser->layout;
     if (layout->time.bits > 0) {
         return layout_reject(parser->error, "TIME must be last, but a FIELD follows it");
+    }
+    if (layout->tags.count > 0) {
+        return layout_reject(parser->error, "TAG must be last, but a FIELD follows it");
     }
     if (!layout_has_words(parser, 2)) {
         return layout_reject(parser->error, "FIELD needs a name and a width: " FIELD_FORM);
@@ -297,6 +285,9 @@ static bool layout_parse_time(struct parser *parser) {
     if (time->bits > 0) {
         return layout_reject(parser->error, "TIME may be given only once");
     }
+    if (layout->tags.count > 0) {
+        return layout_reject(parser->error, "TAG must be last, but TIME follows it");
+    }
     if (layout->field_count == 0) {
         return layout_reject(parser->error, "TIME must be last, but no FIELD precedes it");
     }
@@ -315,13 +306,30 @@ static bool layout_parse_time(struct parser *parser) {
     return layout_parse_time_options(parser, time);
 }
 
+static bool layout_parse_tag(struct parser *parser) {
+    if (parser->layout.field_count == 0) {
+        return layout_reject(parser->error, "TAG must be last, but no FIELD precedes it");
+    }
+    if (!layout_has_words(parser, 2)) {
+        return layout_reject(parser->error, "TAG needs a name and a width: " TAG_FORM);
+    }
+    struct bytes name = parser->words[parser->next++];
+    struct bytes bits = parser->words[parser->next++];
+    return tag_set_add(&parser->layout.tags, name, bits, parser->error);
+}
+
 static bool layout_reject_word(struct parser *parser) {
     struct bytes_shown word = bytes_show(parser->words[parser->next]);
     const struct layout *layout = &parser->layout;
-    if (layout->time.bits > 0) {
-        return layout_reject(parser->error, "unexpected word '%s': " TIME_FORM, word.text);
+    if (layout->tags.count > 0) {
+        return layout_reject(parser->error, "unexpected word '%s': " TAG_FORM, word.text);
     }
-    return layout_reject(parser->error, "unexpected word '%s': " FIELD_FORM ", then " TIME_FORM,
+    if (layout->time.bits > 0) {
+        return layout_reject(parser->error, "unexpected word '%s': " TIME_FORM ", then " TAG_FORM,
+                             word.text);
+    }
+    return layout_reject(parser->error,
+                         "unexpected word '%s': " FIELD_FORM ", then " TIME_FORM ", then " TAG_FORM,
                          word.text);
 }
 
@@ -349,6 +357,8 @@ enum layout_status layout_parse_words(const struct bytes *words, size_t word_cou
             is_fine = layout_parse_field(&parser);
         } else if (layout_take_word(&parser, "TIME")) {
             is_fine = layout_parse_time(&parser);
+        } else if (layout_take_word(&parser, "TAG")) {
+            is_fine = layout_parse_tag(&parser);
         } else {
             is_fine = layout_reject_word(&parser);
         }
@@ -370,8 +380,8 @@ size_t layout_count_words(const struct bytes *words, size_t word_count) {
         const char *word;
         size_t size; /* including what always follows it */
     } parts[] = {
-        {"FIELD", 3}, {"TIME", 3}, {"SCALE", 2},  {"START", 2},  {"END", 2},
-        {"ASC", 1},   {"DESC", 1}, {"SIGNED", 1}, {"LATEST", 1},
+        {"FIELD", 3}, {"TIME", 3}, {"TAG", 3},  {"SCALE", 2},  {"START", 2},
+        {"END", 2},   {"ASC", 1},  {"DESC", 1}, {"SIGNED", 1}, {"LATEST", 1},
     };
     size_t count = 0;
     for (size_t size = 1; size > 0 && count < word_count; count += size) {
@@ -445,6 +455,10 @@ size_t layout_print(const struct layout *layout, char *out) {
     if (layout->time.bits > 0) {
         at = layout_put_time(at, &layout->time);
     }
+    for (unsigned i = 0; i < layout->tags.count; i++) {
+        const struct tag *tag = &layout->tags.tags[i];
+        at += sprintf(at, " TAG %s %u", tag->name, (unsigned)tag->bits);
+    }
     *at = '\0';
     return (size_t)(at - out);
 }
@@ -458,7 +472,7 @@ static bool layout_is_field_equal(const struct layout_field *a, const struct lay
            a->is_signed == b->is_signed && a->is_ascending == b->is_ascending;
 }
 
-bool layout_equal(const struct layout *a, const struct layout *b) {
+bool layout_keys_equal(const struct layout *a, const struct layout *b) {
     if (a->field_count != b->field_count) {
         return false;
     }
@@ -470,6 +484,10 @@ bool layout_equal(const struct layout *a, const struct layout *b) {
     return a->time.bits == b->time.bits && a->time.unit == b->time.unit &&
            a->time.start_us == b->time.start_us && a->time.is_latest == b->time.is_latest &&
            a->time.is_given_by_end == b->time.is_given_by_end;
+}
+
+bool layout_equal(const struct layout *a, const struct layout *b) {
+    return layout_keys_equal(a, b) && tag_set_equal(&a->tags, &b->tags);
 }
 
 /* ---- Validation ---- */
@@ -542,6 +560,9 @@ bool layout_validate(const struct layout *layout, const char **reason) {
     }
     if (fault == NULL && (shift > KEY_BITS || layout->bits_total != shift)) {
         fault = "the sum of the widths is wrong";
+    }
+    if (fault == NULL) {
+        fault = tag_set_fault(&layout->tags);
     }
     return check_passed(fault, reason);
 }

@@ -1,12 +1,15 @@
 /* A layout describes how a 64-bit key is divided into fields, most significant first:
  *
  *     FIELD name bits [ASC|DESC] [SIGNED] [SCALE d]        one or more; the first is the lead field
- *     TIME bits US|MS|S|M|H|D [START t | END t] [LATEST]   at most one, last
+ *     TIME bits US|MS|S|M|H|D [START t | END t] [LATEST]   at most one, last of the key
+ *     TAG name bits                                        up to 8: codec/tag_set.h
  *
  *      63                     31 30                  0
  *     +------------------------+---------------------+
  *     | score, 33 bits, SIGNED | reversed time, 31 S |     "default"
  *     +------------------------+---------------------+
+ *
+ * Tags are no part of the key, and follow all that is.
  *
  * A larger packed key ranks better. Keys use the low bits_total bits; the higher bits are zero.
  *
@@ -21,6 +24,7 @@
 #define CODEC_LAYOUT_H
 
 #include "codec/decimal.h"
+#include "codec/tag_set.h"
 
 enum {
     LAYOUT_FIELDS_MAX = 64, /* every field has at least one bit */
@@ -62,6 +66,7 @@ struct layout {
     uint8_t field_count;
     uint8_t bits_total;
     struct layout_time time;
+    struct tag_set tags;
     struct layout_field fields[LAYOUT_FIELDS_MAX];
 };
 
@@ -75,14 +80,14 @@ enum layout_status {
 /* Parse the words "FIELD score 33 SIGNED TIME 31 S". Keywords are case-insensitive; names keep
  * their case. Options may appear in any order, each once. A name consists of letters, digits, '_'
  * and '-', contains at least one letter, and is neither FIELD nor TIME. Names of two fields must
- * differ in more than case. On LAYOUT_BAD_TEXT *layout is left unchanged and error
+ * differ in more than case; of tags, see tag_set_add. On LAYOUT_BAD_TEXT *layout is left unchanged and error
  * (LAYOUT_ERROR_MAX bytes) says what is wrong, where, and what is allowed, in one line without CR
  * or LF. */
 MUST_CHECK enum layout_status layout_parse_words(const struct bytes *words, size_t word_count,
                                                  struct layout *layout, char *error);
 
-/* Number of leading words that belong to a layout, valid or not: FIELD, TIME and their arguments as
- * above. Other words may follow. */
+/* Number of leading words that belong to a layout, valid or not: FIELD, TIME, TAG and their arguments
+ * as above. Other words may follow. */
 size_t layout_count_words(const struct bytes *words, size_t word_count);
 
 /* Canonical text, whose words layout_parse_words reads back to an equal layout. out has room for
@@ -92,9 +97,11 @@ size_t layout_print(const struct layout *layout, char *out);
 /* "US", "MS", "S", "M", "H" or "D". */
 const char *layout_unit_name(enum layout_unit unit);
 
+/* Are they equal but for their tags: does every key mean the same in both? */
+bool layout_keys_equal(const struct layout *a, const struct layout *b);
 bool layout_equal(const struct layout *a, const struct layout *b);
 
-/* Check the structure: bits, shifts, masks, names, a START or END that can be printed. *reason: the
+/* Check the structure: bits, shifts, masks, names, tags, a START or END that can be printed. *reason: the
  * first violation, NULL if none. */
 MUST_CHECK bool layout_validate(const struct layout *layout, const char **reason);
 

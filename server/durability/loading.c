@@ -199,6 +199,7 @@ static enum loading_status loading_change_open(struct loading *loading,
     case EFFECT_COPY:
     case EFFECT_FLUSH:
     case EFFECT_FILL:
+    case EFFECT_TAGS:
         break;
     }
     return loading_fail_meaning(loading, "a change cannot happen to a board that is being read");

@@ -73,6 +73,7 @@ void unwritten_add_effect(struct unwritten *unwritten, const struct effect *effe
     case EFFECT_TAKE:
     case EFFECT_CUT:
     case EFFECT_RULES:
+    case EFFECT_TAGS:
         break;
     case EFFECT_RENAME:
     case EFFECT_COPY:

@@ -203,6 +203,7 @@ static void redis_encode_effect(struct redis_encode *encode, const struct effect
     case EFFECT_CUT:
     case EFFECT_CREATE:
     case EFFECT_RULES:
+    case EFFECT_TAGS:
         if (is_of_board) {
             redis_encode_add_to_board(encode, effect);
             return;

@@ -123,6 +123,7 @@ static bool rdb_state_follows(struct checking *checking, const struct effect *ef
     case EFFECT_COPY:
     case EFFECT_RULES:
     case EFFECT_FILL:
+    case EFFECT_TAGS:
         break;
     }
     return false;

@@ -80,7 +80,28 @@ static enum effect_status effect_put_member(struct registry *registry, struct re
     return EFFECT_OUT_OF_MEMORY;
 }
 
-/* PUT and TAKE. key: NULL if there is none. ahead: as for board_look_up. */
+static enum effect_status effect_tag_member(struct registry *registry, struct registry_key *key,
+                                            const struct effect *effect,
+                                            const struct board_member *member) {
+    const struct tag_set *tags = &board_layout(&key->board)->tags;
+    struct tag_values values;
+    unsigned full;
+    if (!member->is_there || !tag_values_unpack(effect->value, tags->count, &values)) {
+        return EFFECT_IMPOSSIBLE;
+    }
+    switch (registry_tag(registry, key, member, &values, &full)) {
+    case TAGS_OK:
+    case TAGS_SAME:
+        return EFFECT_OK;
+    case TAGS_FULL:
+        return EFFECT_IMPOSSIBLE;
+    case TAGS_OUT_OF_MEMORY:
+        break;
+    }
+    return EFFECT_OUT_OF_MEMORY;
+}
+
+/* PUT, TAKE and TAGS. key: NULL if there is none. ahead: as for board_look_up. */
 static enum effect_status effect_apply_member(struct registry *registry, struct registry_key *key,
                                               const struct effect *effect,
                                               const struct lookup *ahead) {
@@ -91,6 +112,9 @@ static enum effect_status effect_apply_member(struct registry *registry, struct 
     board_look_up(&key->board, effect->member, ahead, &member);
     if (effect->kind == EFFECT_PUT) {
         return effect_put_member(registry, key, effect, &member);
+    }
+    if (effect->kind == EFFECT_TAGS) {
+        return effect_tag_member(registry, key, effect, &member);
     }
     if (!member.is_there) {
         return EFFECT_IMPOSSIBLE;
@@ -112,7 +136,8 @@ struct flight {
 };
 
 static bool effect_is_of_member(const struct effect *effect) {
-    return (effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE) &&
+    return (effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE ||
+            effect->kind == EFFECT_TAGS) &&
            effect->database < REGISTRY_DATABASES && effect_is_name(effect->name) &&
            effect_is_member(effect->member);
 }
@@ -354,9 +379,10 @@ static enum effect_status effect_apply_rules(struct registry *registry, struct r
         return EFFECT_IMPOSSIBLE;
     }
     bool is_fit = board_count(&key->board) > 0
-                      ? layout_equal(board_layout(&key->board), &effect->rules->layout)
-                      : effect_are_akin(key, effect->rules);
-    if (!is_fit ||
+                      ? layout_keys_equal(board_layout(&key->board), &effect->rules->layout)
+                      : rules_keys_are_akin(registry_rules(key), effect->rules);
+    unsigned full;
+    if (!is_fit || !registry_tags_fit(key, &effect->rules->layout, &full) ||
         (effect->rules->period.unit != PERIOD_NONE && key->name_size > REGISTRY_KEY_MAX)) {
         return EFFECT_IMPOSSIBLE;
     }
@@ -440,6 +466,7 @@ static enum effect_status effect_apply_to_key(struct registry *registry, struct 
     case EFFECT_PUT:
     case EFFECT_TAKE:
     case EFFECT_CUT:
+    case EFFECT_TAGS:
         return effect_apply_to_value(registry, key, effect);
     case EFFECT_REMOVE:
         registry_remove(registry, key);

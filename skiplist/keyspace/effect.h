@@ -20,12 +20,13 @@
  *     EXPIRE   a key's expiry was set or removed
  *     RULES    the rules of a board changed; START only if it is empty
  *     FILL     a key was created together with all its members
+ *     TAGS     a member's tags have these values; those it does not name are as before
  *
  * A key that is replaced at a destination is reported as REMOVE first. A board created by a write
  * is reported (CREATE) just before its first member, and not at all if it is taken back. A FILL
  * carries only its key, because it may be long. A listener that records it writes CREATE, EXPIRE if
- * it has an expiry, and every member as a PUT, in rank order (LATEST: in reverse), with
- * effect_fill_next. */
+ * it has an expiry, and every member as a PUT, in rank order (LATEST: in reverse), followed by its
+ * TAGS if it has values, with effect_fill_next. */
 #ifndef SKIPLIST_EFFECT_H
 #define SKIPLIST_EFFECT_H
 
@@ -43,22 +44,23 @@ enum effect_kind {
     EFFECT_EXPIRE,
     EFFECT_RULES,
     EFFECT_FILL,
+    EFFECT_TAGS,
 };
 
 /* All pointers in it are borrowed for the call. */
 struct effect {
     enum effect_kind kind;
     /* The key's kind (skiplist/keyspace/key_kind.h); NULL: a board. Applying CREATE, PUT, TAKE and
-     * CUT looks at it, all others fit keys of any kind. */
+     * CUT looks at it (TAGS: boards only), all others fit keys of any kind. */
     const struct key_kind *key_kind;
     uint32_t database;
     uint32_t to_database; /* RENAME, COPY */
     uint32_t rank, count; /* CUT */
     struct bytes name;    /* the key's name; RENAME, COPY: the old name */
     struct bytes to_name; /* RENAME, COPY */
-    struct bytes member;  /* PUT, TAKE */
+    struct bytes member;  /* PUT, TAKE, TAGS */
     uint64_t member_key;  /* PUT, of a board */
-    struct bytes value;   /* PUT, of another kind */
+    struct bytes value;   /* PUT, of another kind; TAGS: as tag_values_pack writes them */
     int64_t expire_at_ms; /* EXPIRE, RENAME, COPY, FILL; or REGISTRY_NO_EXPIRY */
     /* CREATE, RULES, RENAME, COPY, FILL: the board's rules now; NULL: no board. */
     const struct rules *rules;
@@ -81,7 +83,7 @@ enum effect_status {
  * effect after the applied ones has then changed nothing. */
 MUST_CHECK enum effect_status effect_apply(struct registry *registry, const struct effect *effects,
                                            uint32_t count, uint32_t *applied);
-/* Private to the registry: apply PUT, TAKE or CUT to a board. */
+/* Private to the registry: apply PUT, TAKE, TAGS or CUT to a board. */
 enum effect_status effect_apply_to_board(struct registry *registry, struct registry_key *key,
                                          const struct effect *effect);
 

@@ -28,6 +28,9 @@ struct effect_fill {
     bool is_reverse;
     uint32_t left; /* members */
     struct board_cursor cursor;
+    bool has_values, has_tags_left; /* of the board; of the member, which is this one */
+    struct bytes member;
+    char values[TAG_VALUES_PACKED_MAX];
     const void *at; /* of other kinds: the next member */
 };
 /* false: no effects left. */

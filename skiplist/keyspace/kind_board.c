@@ -103,6 +103,21 @@ void registry_take_member(struct registry *registry, struct registry_key *key,
     }
 }
 
+enum tags_status registry_tag(struct registry *registry, struct registry_key *key,
+                              const struct board_member *member, const struct tag_values *values,
+                              unsigned *full) {
+    enum tags_status status = board_tag(&key->board, member, values, full);
+    if (status == TAGS_OK && registry->listeners != NULL) {
+        char packed[TAG_VALUES_PACKED_MAX];
+        size_t size = tag_values_pack(values, packed);
+        registry_emit(registry, key,
+                      (struct effect){.kind = EFFECT_TAGS,
+                                      .member = member->name,
+                                      .value = {.at = packed, .size = size}});
+    }
+    return status;
+}
+
 void registry_remove_range(struct registry *registry, struct registry_key *key, uint32_t rank,
                            uint32_t count) {
     if (count > 0) {
@@ -174,21 +189,44 @@ static uint32_t kind_board_walk(const struct registry_key *key, struct key_curso
     return count;
 }
 
+/* The TAGS of the member that was filled in last; false: it has no values. */
+static bool kind_board_fill_tags(struct effect_fill *fill, struct effect *effect) {
+    const struct board *board = &effect->key->board;
+    uint32_t rank = fill->is_reverse ? fill->left : board_count(board) - fill->left - 1;
+    struct tag_values values;
+    fill->has_tags_left = false;
+    board_tags_at(board, rank, &values);
+    if (values.mask == 0) {
+        return false;
+    }
+    effect->kind = EFFECT_TAGS;
+    effect->member = fill->member;
+    effect->value =
+        (struct bytes){.at = fill->values, .size = tag_values_pack(&values, fill->values)};
+    return true;
+}
+
 /* In rank order, so that equals arrive in their order; LATEST: in reverse. */
 static bool kind_board_fill(struct effect_fill *fill, struct effect *effect) {
     const struct board *board = &effect->key->board;
     struct board_entry entry;
     if (!fill->has_begun) {
         fill->has_begun = true;
+        fill->has_values = board_has_values(board);
         fill->left = board_count(board);
         fill->is_reverse = board_is_latest(board);
         board_seek(board, fill->is_reverse && fill->left > 0 ? fill->left - 1 : 0, &fill->cursor);
+    }
+    if (fill->has_tags_left && kind_board_fill_tags(fill, effect)) {
+        return true;
     }
     if (fill->left == 0 || !board_cursor_read(&fill->cursor, &entry)) {
         return false;
     }
     effect->member = entry.member;
     effect->member_key = entry.key;
+    fill->member = entry.member;
+    fill->has_tags_left = fill->has_values;
     fill->left--;
     if (fill->is_reverse) {
         board_cursor_previous(&fill->cursor);

@@ -19,6 +19,7 @@
 #define SKIPLIST_REGISTRY_H
 
 #include "skiplist/keyspace/registry_types.h"
+#include "skiplist/tags.h"
 
 enum registry_status {
     REGISTRY_OK = 0,
@@ -128,7 +129,12 @@ MUST_CHECK enum board_status registry_put_member(struct registry *registry,
                                                  uint64_t packed_key);
 void registry_take_member(struct registry *registry, struct registry_key *key,
                           const struct board_member *member);
-/* Call after a command has put or removed all its members, to notify the listener. The functions
+/* Set values of a member that has been looked up and is on the key's board, as board_tag does, and
+ * report them if that changed one. */
+MUST_CHECK enum tags_status registry_tag(struct registry *registry, struct registry_key *key,
+                                         const struct board_member *member,
+                                         const struct tag_values *values, unsigned *full);
+/* Call after a command has put, tagged or removed all its members, to notify the listener. The functions
  * below notify it themselves. */
 void registry_tell_members(struct registry *registry, const struct registry_key *key);
 
@@ -152,11 +158,16 @@ MUST_CHECK enum registry_status registry_copy(struct registry *registry,
                                               const struct registry_key *key, uint32_t to_database,
                                               struct bytes to_name, int64_t now_ms);
 
-/* Give a board other rules, whose layout is the same except for START; that may differ only if the
- * board is empty. Members beyond a CAP stay. The key may get another address, which is returned.
+/* Give a board other rules, whose layout is the same except for START and tags. START may differ only
+ * if the board is empty; of tags, see board_alter_tags and registry_tags_fit. Members beyond a CAP stay. The key may get another address, which is returned.
  * NULL: no memory, nothing changed. */
 MUST_CHECK struct registry_key *registry_alter(struct registry *registry, struct registry_key *key,
                                                const struct rules *rules);
+
+/* Have the values that members have now room in the tags of this layout? Otherwise *full is the index of
+ * a tag of it that has too few bits. */
+MUST_CHECK bool registry_tags_fit(const struct registry_key *key, const struct layout *layout,
+                                  unsigned *full);
 
 /* Create an empty board, outside the keyspace, with the rules that rules_for returns for this name.
  * Fill it, then pass it to registry_put_board or registry_discard_board. false: no memory. */

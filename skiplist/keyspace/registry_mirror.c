@@ -18,10 +18,47 @@ static void registry_mirror_fail(struct registry_mirror *mirror,
 
 /* ---- boards ---- */
 
+/* Set the values that the member has in the original, or those of an effect. */
+static void registry_mirror_tag_member(struct registry_mirror *mirror, struct bytes member,
+                                       const struct tag_values *values) {
+    struct board *board = &mirror->copy->board;
+    struct board_member found;
+    unsigned full;
+    board_look_up(board, member, NULL, &found);
+    if (!found.is_there) {
+        return;
+    }
+    switch (board_tag(board, &found, values, &full)) {
+    case TAGS_OK:
+    case TAGS_SAME:
+        return;
+    case TAGS_FULL:
+        registry_mirror_fail(mirror, REGISTRY_MIRROR_LOST);
+        return;
+    case TAGS_OUT_OF_MEMORY:
+        registry_mirror_fail(mirror, REGISTRY_MIRROR_OUT_OF_MEMORY);
+    }
+}
+
+static void registry_mirror_copy_tags(struct registry_mirror *mirror, struct bytes member) {
+    const struct board *board = &mirror->key->board;
+    struct board_member found;
+    struct tag_values values;
+    if (!board_has_values(board)) {
+        return;
+    }
+    board_look_up(board, member, NULL, &found);
+    board_tags_of(board, &found, &values);
+    if (values.mask != 0) {
+        registry_mirror_tag_member(mirror, member, &values);
+    }
+}
+
 static void registry_mirror_put_member(struct registry_mirror *mirror, struct bytes member,
                                        uint64_t key) {
     if (board_put(&mirror->copy->board, member, key) == BOARD_OK) {
         mirror->copied_count = board_count(&mirror->copy->board);
+        registry_mirror_copy_tags(mirror, member);
     } else {
         registry_mirror_fail(mirror, REGISTRY_MIRROR_OUT_OF_MEMORY);
     }
@@ -137,6 +174,11 @@ static void registry_mirror_follow_entry(struct registry_mirror *mirror,
         registry_mirror_move_member(mirror, effect->member, effect->member_key);
     } else if (effect->kind == EFFECT_TAKE) {
         registry_mirror_take_member(mirror, effect->member);
+    } else if (effect->kind == EFFECT_TAGS) {
+        struct tag_values values;
+        bool is_packed = tag_values_unpack(effect->value, TAGS_MAX, &values);
+        CHECK(is_packed);
+        registry_mirror_tag_member(mirror, effect->member, &values);
     } else {
         registry_mirror_cut(mirror, effect->rank, effect->count);
     }
@@ -151,6 +193,7 @@ static void registry_mirror_receive(void *context, const struct effect *effect) 
     case EFFECT_PUT:
     case EFFECT_TAKE:
     case EFFECT_CUT:
+    case EFFECT_TAGS:
         if (effect->key == mirror->key) {
             registry_mirror_follow_entry(mirror, effect);
         }

@@ -97,6 +97,36 @@ enum registry_status registry_copy(struct registry *registry, const struct regis
 
 /* ---- other rules ---- */
 
+bool registry_tags_fit(const struct registry_key *key, const struct layout *layout,
+                       unsigned *full) {
+    const struct tag_set *before = &board_layout(&key->board)->tags;
+    for (unsigned i = 0; i < layout->tags.count; i++) {
+        const struct tag *tag = &layout->tags.tags[i];
+        int index = tag_set_find(before, bytes_from_text(tag->name));
+        if (index >= 0 && board_count_values(&key->board, (unsigned)index) > tag_values_max(tag)) {
+            *full = i;
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Give the board rules that are held. false: no memory. */
+static bool registry_rename_set_rules(struct registry *registry, struct registry_key *key,
+                                      const struct rules *rules) {
+    const struct rules *before = registry_rules(key);
+    unsigned full;
+    if (tag_set_equal(&before->layout.tags, &rules->layout.tags)) {
+        registry_set_rules(registry, key, rules);
+        return true;
+    }
+    if (board_alter_tags(&key->board, &rules->layout, &full) != TAGS_OK) {
+        return false;
+    }
+    rules_release(&registry->rules, before);
+    return true;
+}
+
 /* Move the board to a key of the same name with a tail, or without one. NULL: no memory. */
 static struct registry_key *registry_rename_replace_key(struct registry *registry,
                                                         struct registry_key *key,
@@ -105,14 +135,14 @@ static struct registry_key *registry_rename_replace_key(struct registry *registr
     struct registry_key *successor = registry_reserve_key(
         registry, key->database, (struct registry_new_name){.first = registry_name(key)},
         REGISTRY_BOARD, expire_at_ms != REGISTRY_NO_EXPIRY, !key->is_periodic);
-    if (successor == NULL) {
+    if (successor == NULL || !registry_rename_set_rules(registry, key, rules)) {
+        memory_free(successor);
         return NULL;
     }
     enum registry_walk_state state = registry_walk_state(registry, key);
     successor->is_lasting = key->is_lasting;
     successor->is_unreported = key->is_unreported;
     registry_move_value(registry, key, successor);
-    registry_set_rules(registry, successor, rules);
     registry_take(registry, key);
     registry_put_reserved(registry, successor, state, expire_at_ms, INT64_MIN);
     memory_free(key);
@@ -131,11 +161,13 @@ struct registry_key *registry_alter(struct registry *registry, struct registry_k
             rules_release(&registry->rules, held);
             return NULL;
         }
-    } else {
-        registry_set_rules(registry, key, held);
+    } else if (registry_rename_set_rules(registry, key, held)) {
         if (key->is_periodic) {
             registry_await_roll(registry, key);
         }
+    } else {
+        rules_release(&registry->rules, held);
+        return NULL;
     }
     registry_emit_key(registry, EFFECT_RULES, key);
     registry_tell(registry, key->database, registry_name(key));

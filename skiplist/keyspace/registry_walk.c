@@ -92,7 +92,8 @@ bool registry_walk_next(struct registry *registry, void *entries, uint32_t entri
     if (walk->open == NULL && !registry_walk_open_next(registry)) {
         return false;
     }
-    *piece = (struct registry_walk_piece){.key = walk->open, .is_first = !walk->has_begun};
+    *piece = (struct registry_walk_piece){
+        .key = walk->open, .rank = walk->cursor.rank, .is_first = !walk->has_begun};
     piece->count = registry->kinds[piece->key->kind]->walk(piece->key, &walk->cursor, entries,
                                                            entries_max, &piece->is_last);
     walk->has_begun = true;

@@ -30,12 +30,16 @@ bool rules_equal(const struct rules *a, const struct rules *b) {
            layout_equal(&a->layout, &b->layout);
 }
 
-bool rules_are_akin(const struct rules *a, const struct rules *b) {
+bool rules_keys_are_akin(const struct rules *a, const struct rules *b) {
     struct rules akin;
     rules_copy(a, &akin);
     akin.layout.time.start_us = b->layout.time.start_us;
     akin.layout.time.is_given_by_end = b->layout.time.is_given_by_end;
-    return layout_equal(&akin.layout, &b->layout);
+    return layout_keys_equal(&akin.layout, &b->layout);
+}
+
+bool rules_are_akin(const struct rules *a, const struct rules *b) {
+    return rules_keys_are_akin(a, b) && tag_set_equal(&a->layout.tags, &b->layout.tags);
 }
 
 /* ---- periods ---- */
@@ -94,6 +98,14 @@ static uint64_t rules_hash_field(const struct layout_field *field, uint64_t seed
     return XXH3_64bits_withSeed(words, sizeof(words), seed);
 }
 
+static uint64_t rules_hash_tags(const struct tag_set *set, uint64_t seed) {
+    for (unsigned i = 0; i < set->count; i++) {
+        const struct tag *tag = &set->tags[i];
+        seed = XXH3_64bits_withSeed(tag->name, strlen(tag->name), seed + tag->bits);
+    }
+    return seed;
+}
+
 /* Hash of everything rules_equal compares. */
 static uint64_t rules_hash(const struct rules *rules, uint64_t seed) {
     const struct layout *layout = &rules->layout;
@@ -104,7 +116,7 @@ static uint64_t rules_hash(const struct rules *rules, uint64_t seed) {
         fields_hash = rules_hash_field(&layout->fields[i], fields_hash);
     }
     const uint64_t words[] = {
-        fields_hash,
+        rules_hash_tags(&layout->tags, fields_hash),
         (uint64_t)rules->cap << 32 | (uint64_t)rules->keeps_best << 1 | (uint64_t)rules->is_created,
         (uint64_t)rules->archives_max << 32 | (uint64_t)(uint16_t)period->zone_minutes << 16 |
             (uint64_t)period->every,

@@ -56,8 +56,9 @@ static inline const struct rules *rules_of(const struct layout *layout) {
 void rules_copy(const struct rules *rules, struct rules *copy);
 /* Do two boards with these rules behave identically? */
 bool rules_equal(const struct rules *a, const struct rules *b);
-/* Are the layouts equal except for START? */
+/* Are the layouts equal except for START, and except for START and tags? */
 bool rules_are_akin(const struct rules *a, const struct rules *b);
+bool rules_keys_are_akin(const struct rules *a, const struct rules *b);
 
 /* Move rules with a PERIOD to the period that contains this time, and START with it. */
 void rules_begin_period(struct rules *rules, int64_t now_ms);

@@ -165,19 +165,26 @@ struct refusal {
 
 #define FIELD_FORM "FIELD name bits [ASC|DESC] [SIGNED] [SCALE d]"
 #define TIME_FORM  "TIME bits US|MS|S|M|H|D [START t | END t] [LATEST]"
+#define TAG_FORM   "TAG name bits"
 #define NAME_RULE                                                                                  \
     "' is not allowed: 1..32 letters, digits, '_' and '-', with a letter among them, and not "     \
     "FIELD or TIME"
+#define TAG_NAME_RULE                                                                              \
+    "' is not allowed: 1..32 letters, digits, '_' and '-', with a letter among them, and not "     \
+    "FIELD, TIME or TAG"
 #define TIME_FORMS "ISO 8601 with an offset, or unix milliseconds"
 
 static const struct refusal refusals[] = {
     REFUSAL("", "a layout needs at least one FIELD: " FIELD_FORM),
     REFUSAL("  \t", "a layout needs at least one FIELD: " FIELD_FORM),
-    REFUSAL("score 33", "unexpected word 'score': " FIELD_FORM ", then " TIME_FORM),
-    REFUSAL("FIELD a 3 BIG", "unexpected word 'BIG': " FIELD_FORM ", then " TIME_FORM),
-    REFUSAL("FIELD a 3 LATEST", "unexpected word 'LATEST': " FIELD_FORM ", then " TIME_FORM),
-    REFUSAL("FIELD a 3 TIME 3 S FAST", "unexpected word 'FAST': " TIME_FORM),
-    REFUSAL("FIELD a 3 TIME 3 S ASC", "unexpected word 'ASC': " TIME_FORM),
+    REFUSAL("score 33",
+            "unexpected word 'score': " FIELD_FORM ", then " TIME_FORM ", then " TAG_FORM),
+    REFUSAL("FIELD a 3 BIG",
+            "unexpected word 'BIG': " FIELD_FORM ", then " TIME_FORM ", then " TAG_FORM),
+    REFUSAL("FIELD a 3 LATEST",
+            "unexpected word 'LATEST': " FIELD_FORM ", then " TIME_FORM ", then " TAG_FORM),
+    REFUSAL("FIELD a 3 TIME 3 S FAST", "unexpected word 'FAST': " TIME_FORM ", then " TAG_FORM),
+    REFUSAL("FIELD a 3 TIME 3 S ASC", "unexpected word 'ASC': " TIME_FORM ", then " TAG_FORM),
     REFUSAL("FIELD", "FIELD needs a name and a width: " FIELD_FORM),
     REFUSAL("FIELD a", "FIELD needs a name and a width: " FIELD_FORM),
     REFUSAL("FIELD 33 3", "field name '33" NAME_RULE),
@@ -232,6 +239,29 @@ static const struct refusal refusals[] = {
     REFUSAL("FIELD a 1 TIME 60 MS END 0",
             "TIME: END '0' is too early: START, 2^60 - 1 MS before it, does not fit 64 bits of "
             "microseconds; use fewer bits or a smaller unit"),
+    REFUSAL("FIELD a 3 TAG", "TAG needs a name and a width: " TAG_FORM),
+    REFUSAL("FIELD a 3 TAG b", "TAG needs a name and a width: " TAG_FORM),
+    REFUSAL("TAG b 3 FIELD a 3", "TAG must be last, but no FIELD precedes it"),
+    REFUSAL("FIELD a 3 TAG b 3 FIELD c 3", "TAG must be last, but a FIELD follows it"),
+    REFUSAL("FIELD a 3 TAG b 3 TIME 3 S", "TAG must be last, but TIME follows it"),
+    REFUSAL("FIELD a 3 TIME 3 S TAG b 3 LATEST", "unexpected word 'LATEST': " TAG_FORM),
+    REFUSAL("FIELD a 3 TAG 33 3", "tag name '33" TAG_NAME_RULE),
+    REFUSAL("FIELD a 3 TAG b.c 3", "tag name 'b.c" TAG_NAME_RULE),
+    REFUSAL("FIELD a 3 TAG time 3", "tag name 'time" TAG_NAME_RULE),
+    REFUSAL("FIELD a 3 TAG tag 3", "tag name 'tag" TAG_NAME_RULE),
+    REFUSAL("FIELD a 3 TAG Field 3", "tag name 'Field" TAG_NAME_RULE),
+    REFUSAL("FIELD a 3 TAG b23456789012345678901234567890123 3",
+            "tag name 'b23456789012345678901234567890123" TAG_NAME_RULE),
+    REFUSAL("FIELD a 3 TAG b 3 TAG B 3", "duplicate tag name 'B'"),
+    REFUSAL("FIELD a 3 TAG b 0", "tag 'b': '0' bits is out of range: 1..32 are allowed"),
+    REFUSAL("FIELD a 3 TAG b 33", "tag 'b': '33' bits is out of range: 1..32 are allowed"),
+    REFUSAL("FIELD a 3 TAG b x", "tag 'b': 'x' bits is out of range: 1..32 are allowed"),
+    REFUSAL("FIELD a 3 TAG b 20 TAG c 13",
+            "tag 'c': 13 bits are too many: 12 of the 32 of all tags are left"),
+    REFUSAL("FIELD a 3 TAG b 32 TAG c 1",
+            "tag 'c': 1 bits are too many: 0 of the 32 of all tags are left"),
+    REFUSAL("FIELD a 3 TAG b 1 TAG c 1 TAG d 1 TAG e 1 TAG f 1 TAG g 1 TAG h 1 TAG i 1 TAG j 1",
+            "tag 'j': there are too many: 8 are allowed"),
     REFUSAL("FIELD a 3\0", "field 'a': '3?' bits is out of range: 1..64 are allowed"),
 };
 
@@ -260,7 +290,37 @@ TEST(more_words_than_any_layout_has_are_refused) {
     assert_string_equal(error, "a layout has at most 512 words");
     bytes.size -= 2;
     assert_int_equal(layout_parse(bytes, &layout, error), LAYOUT_BAD_TEXT);
-    assert_string_equal(error, "unexpected word 'a': " FIELD_FORM ", then " TIME_FORM);
+    assert_string_equal(error,
+                        "unexpected word 'a': " FIELD_FORM ", then " TIME_FORM ", then " TAG_FORM);
+}
+
+TEST(tags_stand_behind_what_the_key_consists_of) {
+    struct layout layout = parse("FIELD tag 3 TIME 3 S tag Country 8 TAG tag-2 24");
+    assert_int_equal(layout.bits_total, 6);
+    assert_int_equal(layout.tags.count, 2);
+    assert_string_equal(layout.tags.tags[0].name, "Country");
+    assert_int_equal(layout.tags.tags[0].bits, 8);
+    assert_string_equal(layout.tags.tags[1].name, "tag-2");
+    assert_int_equal(layout.tags.tags[1].bits, 24);
+    assert_canonical("field tag 3 time 3 s tag tag-2 24 tag b 8",
+                     "FIELD tag 3 TIME 3 S TAG tag-2 24 TAG b 8");
+    assert_canonical("FIELD a 3 TAG a 32", "FIELD a 3 TAG a 32");
+}
+
+TEST(layouts_that_differ_in_tags_have_equal_keys) {
+    struct layout bare = parse("FIELD a 3 TIME 3 S");
+    struct layout tagged = parse("FIELD a 3 TIME 3 S TAG b 3");
+    struct layout other = parse("FIELD a 4 TIME 3 S TAG b 3");
+    assert_true(layout_keys_equal(&bare, &tagged));
+    assert_false(layout_equal(&bare, &tagged));
+    assert_false(layout_keys_equal(&other, &tagged));
+}
+
+TEST(words_of_tags_belong_to_the_layout) {
+    const struct bytes words[] = {BYTES("FIELD"), BYTES("a"), BYTES("3"),   BYTES("tag"),
+                                  BYTES("b"),     BYTES("3"), BYTES("CAP"), BYTES("5")};
+    assert_int_equal(layout_count_words(words, 8), 6);
+    assert_int_equal(layout_count_words(words, 5), 5);
 }
 
 TEST(layouts_are_equal_when_their_texts_are) {
@@ -280,6 +340,12 @@ TEST(layouts_are_equal_when_their_texts_are) {
         "FIELD a 3 TIME 3 S START 0",
         "FIELD a 3 TIME 3 S END 0",
         "FIELD a 3 TIME 3 S END 7000",
+        "FIELD a 3 TAG b 3",
+        "FIELD a 3 TAG B 3",
+        "FIELD a 3 TAG b 4",
+        "FIELD a 3 TAG b 3 TAG c 3",
+        "FIELD a 3 TAG c 3 TAG b 3",
+        "FIELD a 3 TIME 3 S TAG b 3",
     };
     size_t count = COUNT_OF(texts);
     for (size_t a = 0; a < count; a++) {
@@ -295,6 +361,34 @@ static void assert_fault(const struct layout *layout, const char *expected) {
     const char *reason = NULL;
     assert_false(layout_validate(layout, &reason));
     assert_string_equal(reason, expected);
+}
+
+TEST(tags_that_do_not_hold_together_are_found) {
+    struct layout layout = parse("FIELD a 3 TAG b 3 TAG c 3");
+    struct layout wrong = layout;
+    wrong.tags.count = 9;
+    assert_fault(&wrong, "there are more than 8 tags");
+    wrong = layout;
+    wrong.tags.tags[1].name[0] = '.';
+    assert_fault(&wrong, "a tag's name is not allowed");
+    wrong = layout;
+    memset(wrong.tags.tags[1].name, 'x', sizeof wrong.tags.tags[1].name);
+    assert_fault(&wrong, "a tag's name is not allowed");
+    wrong = layout;
+    wrong.tags.tags[1].name[0] = 'B';
+    assert_fault(&wrong, "two tags have one name");
+    wrong = layout;
+    wrong.tags.tags[1].bits = 0;
+    assert_fault(&wrong, "a tag's width is not 1..32");
+    wrong = layout;
+    wrong.tags.tags[1].bits = 33;
+    assert_fault(&wrong, "a tag's width is not 1..32");
+    wrong = layout;
+    wrong.tags.tags[1].bits = 30;
+    assert_fault(&wrong, "all tags together have more than 32 bits");
+    wrong = layout;
+    wrong.tags.count = 1;
+    assert_fault(&wrong, "a tag that is not there has a name or bits");
 }
 
 TEST(a_field_that_does_not_hold_together_is_found) {
