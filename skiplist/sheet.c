@@ -130,6 +130,22 @@ static bool sheet_enlarge(struct tags *tags, struct sheet **place, uint32_t capa
     return true;
 }
 
+/* Give back room that is not needed, if there is memory for that. */
+static void sheet_trim(struct tags *tags, struct sheet **place) {
+    struct sheet *old = *place;
+    if (old->capacity <= old->count + old->count / 8 + 4 * ROOM_MIN) {
+        return;
+    }
+    struct sheet *sheet = sheet_create(tags, old->count, old->count + ROOM_MIN, old->width);
+    if (sheet != NULL) {
+        sheet_copy_codes(sheet, 0, old, 0, old->count);
+        sheet->counts = old->counts;
+        old->counts = NULL;
+        sheet_destroy(tags, old);
+        *place = sheet;
+    }
+}
+
 /* Clear what has been cleared since. */
 static void sheet_refresh(const struct tags *tags, struct sheet *sheet) {
     uint32_t cleared = 0;
@@ -300,8 +316,8 @@ bool sheet_reserve_split(struct skiplist *list, struct index_block *full, struct
     if (sheet != NULL && sheet->width > width) {
         width = sheet->width;
     }
-    /* At most three quarters go to either side, and what is inserted. */
-    spare->sheet = sheet_create(list->tags, 0, sheet_count_below(full) * 3 / 4 + 1 + count, width);
+    /* All but one child may go there: sheet_split gives back what is too much. */
+    spare->sheet = sheet_create(list->tags, 0, sheet_count_below(full) + count, width);
     return spare->sheet != NULL;
 }
 
@@ -325,13 +341,8 @@ void sheet_split(struct skiplist *list, struct index_block *left, struct index_b
     from->count = (uint16_t)left_count;
     sheet_destroy_counts(tags, from->counts);
     from->counts = NULL;
-    /* Half of its room is needed no more. */
-    struct sheet *smaller = sheet_create(tags, left_count, left_count + ROOM_MIN, from->width);
-    if (smaller != NULL) {
-        sheet_copy_codes(smaller, 0, from, 0, left_count);
-        sheet_destroy(tags, from);
-        left->sheet = smaller;
-    }
+    sheet_trim(tags, &left->sheet);
+    sheet_trim(tags, &right->sheet);
 }
 
 bool sheet_merge(struct skiplist *list, struct index_block *left, struct index_block *right) {
