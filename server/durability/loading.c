@@ -249,6 +249,7 @@ static enum loading_status loading_change_rules(struct loading *loading,
     struct loading_board *open = &loading->open;
     const struct tag_set *tags = &open->rules.layout.tags;
     struct rules same;
+    open->tags = rules->layout.tags;
     open->changes_tags |= !tag_set_equal(tags, &rules->layout.tags);
     if (open->changes_tags) {
         const struct effect effect = {.kind = EFFECT_RULES,
@@ -372,6 +373,7 @@ static enum loading_status loading_open_board(struct loading *loading) {
     loading_name_open(open, effect->database, effect->name);
     open->expire_at_ms = effect->expire_at_ms;
     rules_copy(effect->rules, &open->rules);
+    open->tags = open->rules.layout.tags;
     return loading_begin_open(loading) ? LOADING_MORE : loading_fail_memory(loading);
 }
 
@@ -493,6 +495,7 @@ static enum loading_status loading_reopen_board(struct loading *loading) {
         return loading_fail_meaning(loading, "no board is there to begin anew");
     }
     loading_drop_open(loading);
+    loading->open.rules.layout.tags = loading->open.tags;
     return loading_begin_open(loading) ? LOADING_MORE : loading_fail_memory(loading);
 }
 

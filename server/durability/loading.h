@@ -44,10 +44,11 @@ struct loading_board {
     struct rules rules;
     struct board board;
     struct board_indexing indexing;
-    struct board touched;        /* members with an effect since the board was opened */
-    struct buffer kept;          /* those effects */
-    bool keeps_values;           /* among them */
-    bool changes_tags;           /* among them are the rules that it is to have */
+    struct board touched; /* members with an effect since the board was opened */
+    struct buffer kept;   /* those effects */
+    bool keeps_values;    /* among them */
+    bool changes_tags;    /* among them are the rules that it is to have, with these tags: */
+    struct tag_set tags;
     struct board seen[TAGS_MAX]; /* different values of each tag so far, as members */
     uint64_t last_key;           /* of the last appended member */
     struct effect_encoder encoder;
