@@ -155,7 +155,7 @@ static void check_story(void) {
                "created :1 period [unit YEAR tz Asia/Tokyo start :-7200000 end :31556988000000 "
                "archive nil every :1000 "
                "on nil at :7 from 1970-01-01 archived frozen] limit nil frozen :0 opens nil closes "
-               ":978307200000 archives []]]]");
+               ":978307200000 archives [] tags []]]]");
     wire_check(&wire, "MULTI", "OK");
     wire_check(&wire, "ZADD laps 90 d 500 c", "QUEUED");
     wire_check(&wire, "ZRANGE laps 0 -1 WITHSCORES", "QUEUED");

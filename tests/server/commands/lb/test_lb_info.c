@@ -10,9 +10,10 @@ static void expect_info(struct harness *h, const char *key, const char *begin, c
     snprintf(
         expected, sizeof(expected), "%s memory :%lld %s %s", begin, memory, end,
         begin[0] == '{'
-            ? "cap _ keep last created #f period _ limit _ frozen #f opens _ closes _ archives []}"
+            ? "cap _ keep last created #f period _ limit _ frozen #f opens _ closes _ archives [] "
+              "tags []}"
             : "cap nil keep last created :0 period nil limit nil frozen :0 opens nil closes nil "
-              "archives []]");
+              "archives [] tags []]");
     zset_expect(h, line, expected);
 }
 
@@ -84,7 +85,7 @@ ZSET_TEST(a_board_tells_its_options) {
     zset_expect_part(h, "LB.INFO k", " count :0 ");
     zset_expect_part(h, "LB.INFO k",
                      " cap :4294967295 keep best created #t period _ limit _ frozen #f "
-                     "opens _ closes _ archives []}");
+                     "opens _ closes _ archives [] tags []}");
 }
 
 ZSET_TEST(a_missing_key_is_an_error) {
