@@ -16,6 +16,7 @@
 #include "skiplist/board_parts.h"
 #include "skiplist/lookup.h"
 #include "skiplist/nodes.h"
+#include "skiplist/sheet.h"
 
 enum {
     /* Smaller ranges are removed leaf by leaf at once, which takes less time than a cut. */
@@ -117,8 +118,7 @@ static void board_leave_chain(struct board *board) {
     large->link = NULL;
 }
 
-/* Make a large board of at most one leaf small. */
-static void board_make_small(struct board *board) {
+void board_make_small(struct board *board) {
     struct large_board *large = board->large;
     board_leave_chain(board);
     map_deinit(&large->map);
@@ -146,6 +146,9 @@ bool board_deinit_step(struct board *board, uint32_t work_max) {
         return false;
     }
     if (board->is_large) {
+        if (board->large->list.tags != NULL && !tags_free_step(&board->large->list, work_max)) {
+            return false;
+        }
         memory_free(board->large);
     }
     board_init(board, board->layout, board->hash_seed);
@@ -195,8 +198,17 @@ static bool board_copy_large(const struct board *board, struct board *copy) {
     }
     copy->is_large = true;
     skiplist_init(&copy->large->list, board_is_latest(board));
+    if (board->large->list.tags != NULL) {
+        copy->large->list.tags = tags_copy(board->large->list.tags);
+        if (copy->large->list.tags == NULL) {
+            return false;
+        }
+    }
     if (!skiplist_copy(&board->large->list, &copy->large->list)) {
         return false;
+    }
+    if (copy->large->list.tags != NULL && board_has_remains(board)) {
+        sheet_recount(&copy->large->list);
     }
     /* The copy has no remains, so they must not be in its map either. */
     return board_has_remains(board) ? board_fill_map(copy)
@@ -245,6 +257,9 @@ size_t board_memory_size(const struct board *board) {
     size_t size = board_list(board, &own)->memory_size;
     if (board->is_large) {
         size += memory_size(board->large) + map_memory_size(&board->large->map);
+        if (board->large->list.tags != NULL) {
+            size += tags_memory_size(&board->large->list);
+        }
     }
     return size;
 }
@@ -480,8 +495,7 @@ static struct skiplist_place board_target_of(const struct board_member *member) 
     return (struct skiplist_place){.leaf = member->target, .index = member->place};
 }
 
-/* Make a small board large, with the same leaf. false: no memory; the board is unchanged. */
-static bool board_make_itself_large(struct board *board) {
+bool board_make_itself_large(struct board *board) {
     uint32_t id = 0;
     if (!board_make_large(board)) {
         return false;
@@ -577,6 +591,9 @@ static enum board_status board_move(struct board *board, const struct found *fou
     struct skiplist_place to = board_place_near(list, found, board_target_of(member), key);
     if (to.leaf == from.leaf) {
         block_shift(nodes_leaf(list, from.leaf), from.index, to.index, key);
+        if (list->tags != NULL) {
+            sheet_shift(list, from.leaf, from.index, to.index);
+        }
         return BOARD_OK;
     }
     /* Insert the new entry first, directly from the old one, which an insertion into another leaf
@@ -585,10 +602,17 @@ static enum board_status board_move(struct board *board, const struct found *fou
     struct block_entry entry = block_get(found->block, from.index, found->offset);
     entry.key = key;
     struct skiplist_plan plan;
-    if (!board_reserve(board, list, to, entry.len, 0, &plan)) {
+    if (list->tags != NULL) {
+        list->tags->code = sheet_code(list, from);
+    }
+    bool is_reserved = board_reserve(board, list, to, entry.len, 0, &plan);
+    uint32_t id = is_reserved ? skiplist_insert(list, &plan, &entry, board_owner(board)) : 0;
+    if (list->tags != NULL) {
+        list->tags->code = 0;
+    }
+    if (!is_reserved) {
         return BOARD_OUT_OF_MEMORY;
     }
-    uint32_t id = skiplist_insert(list, &plan, &entry, board_owner(board));
     map_replace(&board->large->map, member->hash, from.leaf, id);
     skiplist_remove_moved(list, from, found->offset, board_owner(board));
     return BOARD_OK;
@@ -622,7 +646,7 @@ static bool board_settle_step(struct board *board) {
     struct skiplist *list = &board->large->list;
     struct map *map = &board->large->map;
     bool is_needed = list->first != list->last || list->count > BLOCK_ENTRIES_MAX / 2;
-    if (!is_needed && !skiplist_has_detached(list) && map_is_small(map)) {
+    if (!is_needed && !skiplist_has_detached(list) && map_is_small(map) && list->tags == NULL) {
         board_make_small(board);
         return false;
     }
@@ -785,5 +809,6 @@ bool board_validate(const struct board *board, const char **reason) {
         wrong = board_check_leaf(board, id);
     }
     return check_passed(wrong, reason) &&
-           (!board->is_large || map_validate(&board->large->map, reason));
+           (!board->is_large ||
+            (map_validate(&board->large->map, reason) && sheet_validate(list, reason)));
 }

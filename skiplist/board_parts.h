@@ -58,6 +58,10 @@ static inline bool board_leaf_is_alive(const struct board *board, uint32_t id) {
 /* Convert a small board to a large one with the same leaf and an empty map. false: no memory; the
  * board is unchanged. */
 MUST_CHECK bool board_make_large(struct board *board);
+/* The same with its map filled. */
+MUST_CHECK bool board_make_itself_large(struct board *board);
+/* Make a large board of at most one leaf, without tags, small. */
+void board_make_small(struct board *board);
 /* Index all members of a large board whose map is empty. false: no memory. */
 MUST_CHECK bool board_fill_map(struct board *board);
 /* Index the members of one leaf, for which the map has room. Sets *id to the next leaf; returns the

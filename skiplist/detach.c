@@ -16,6 +16,7 @@
 #include "skiplist/nodes.h"
 #include "skiplist/prefetch.h"
 #include "skiplist/removal.h"
+#include "skiplist/sheet.h"
 #include "skiplist/skiplist.h"
 
 /* ---- cutting ---- */
@@ -38,6 +39,9 @@ static void detach_children(struct skiplist *list, uint32_t id, uint32_t from, u
     }
     for (uint32_t i = from; i < to; i++) {
         detach_add_detached(list, index_children(index)[i]);
+    }
+    if (list->tags != NULL) {
+        sheet_detach(list, id, from, to);
     }
     index_remove(index, from, to - from);
     nodes_renumber(list, id, from);
@@ -98,6 +102,9 @@ void skiplist_detach(struct skiplist *list, uint32_t rank, uint32_t count) {
     do {
         nodes_unlink(list, run.first, run.last);
         if (run.first == list->root) {
+            if (list->tags != NULL && skiplist_node(list, list->root)->level == 0) {
+                sheet_free_leaf(list);
+            }
             detach_add_detached(list, list->root);
             list->root = list->first = list->last = SKIPLIST_NONE;
             list->count = 0;
@@ -110,6 +117,9 @@ void skiplist_cut(struct skiplist *list, struct skiplist_place place, uint32_t c
     struct block *block = nodes_leaf(list, place.leaf);
     CHECK(count < block->count);
     nodes_free_long(list, block, place.index, count);
+    if (list->tags != NULL) {
+        sheet_remove(list, place, count);
+    }
     block_remove(block, place.index, count);
     nodes_add_to_spans(list, place.leaf, 0U - count);
 }
@@ -176,6 +186,9 @@ static void detach_take_apart(struct skiplist *list) {
     }
     if (index->count == 0) {
         list->detached = index->links.next;
+        if (list->tags != NULL) {
+            sheet_free(list, index);
+        }
         nodes_destroy(list, index);
         nodes_give_back(list, id);
     }

@@ -33,6 +33,9 @@ enum {
     INDEX_FENCES = INDEX_FANOUT / INDEX_STRIDE - 1,
 };
 
+struct sheet;
+struct tag_counts;
+
 struct index_block {
     struct block_links links; /* used by skiplist.c */
     uint16_t count;
@@ -40,6 +43,11 @@ struct index_block {
     uint16_t spans_size;
     bool is_lowest; /* level 1 */
     uint64_t fences[INDEX_FENCES];
+    /* Used by skiplist/sheet.c, of lists with tags; NULL: none. */
+    union {
+        struct sheet *sheet;       /* level 1 */
+        struct tag_counts *counts; /* above */
+    };
 };
 
 _Static_assert((int)BLOCK_ENTRIES_MAX <= (int)UINT8_MAX, "a leaf's count fits a byte");

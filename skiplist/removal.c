@@ -3,6 +3,7 @@
 #include "skiplist/removal.h"
 
 #include "skiplist/nodes.h"
+#include "skiplist/sheet.h"
 #include "skiplist/skiplist.h"
 
 void removal_shrink_root(struct skiplist *list) {
@@ -12,6 +13,9 @@ void removal_shrink_root(struct skiplist *list) {
             return;
         }
         uint32_t child = index_children(index)[0];
+        if (list->tags != NULL) {
+            sheet_sink(list, index);
+        }
         nodes_give_back(list, list->root);
         nodes_destroy(list, index);
         list->root = child;
@@ -37,6 +41,9 @@ void removal_merge_index(struct skiplist *list, uint32_t id) {
     if (count > INDEX_FANOUT * 3 / 4 || count > left->capacity) {
         return;
     }
+    if (list->tags != NULL && !sheet_merge(list, left, right)) {
+        return;
+    }
     uint32_t left_count = left->count;
     index_move(left, right, 0);
     index_set_key(left, left_count, index_keys(parent)[left_at + 1]);
@@ -49,6 +56,13 @@ void removal_merge_index(struct skiplist *list, uint32_t id) {
 static void removal_remove_child(struct skiplist *list, uint32_t id) {
     struct skiplist_node node = *skiplist_node(list, id);
     nodes_unlink(list, id, id);
+    if (list->tags != NULL) {
+        if (node.level > 0) {
+            sheet_free(list, node.block);
+        } else if (node.parent == SKIPLIST_NONE) {
+            sheet_free_leaf(list);
+        }
+    }
     nodes_destroy(list, node.block);
     if (node.parent == SKIPLIST_NONE) {
         nodes_give_back(list, id);
@@ -175,6 +189,9 @@ void skiplist_remove(struct skiplist *list, struct skiplist_place place, uint32_
                      struct skiplist_owner owner) {
     struct block *block = nodes_leaf(list, place.leaf);
     nodes_free_long(list, block, place.index, count);
+    if (list->tags != NULL) {
+        sheet_remove(list, place, count);
+    }
     block_remove(block, place.index, count);
     removal_finish(list, block, place.leaf, count, owner);
 }
@@ -184,6 +201,9 @@ void skiplist_remove_moved(struct skiplist *list, struct skiplist_place place, u
     struct block *block = nodes_leaf(list, place.leaf);
     if (block_len(block, place.index) == BLOCK_LEN_LONG) {
         list->memory_size -= block_long_memory_size(block_heap(block) + offset);
+    }
+    if (list->tags != NULL) {
+        sheet_remove(list, place, 1);
     }
     block_remove_one(block, place.index, offset);
     removal_finish(list, block, place.leaf, 1, owner);

@@ -9,6 +9,7 @@
 #include "codec/memory.h"
 #include "skiplist/nodes.h"
 #include "skiplist/prefetch.h"
+#include "skiplist/sheet.h"
 
 enum plan_change {
     PLAN_FITS,   /* the leaf has room */
@@ -88,6 +89,8 @@ bool skiplist_deinit_step(struct skiplist *list, uint32_t work_max) {
             const struct block *block = node->block;
             work += block->count;
             nodes_free_long(list, block, 0, block->count);
+        } else if (list->tags != NULL) {
+            sheet_forget(list, node->block);
         }
         nodes_destroy(list, node->block);
         /* Ten million entries have a hundred segments, so these are freed one by one too. */
@@ -100,7 +103,9 @@ bool skiplist_deinit_step(struct skiplist *list, uint32_t work_max) {
     }
     nodes_free(list);
     CHECK(list->memory_size == 0);
+    struct tags *tags = list->tags;
     skiplist_init(list, list->is_latest);
+    list->tags = tags;
     return true;
 }
 
@@ -149,7 +154,11 @@ static bool skiplist_copy_index(struct skiplist *to, struct skiplist_node *node,
     }
     index_copy(index, from);
     node->block = index;
-    return true;
+    if (to->tags == NULL) {
+        index->sheet = NULL;
+        return true;
+    }
+    return sheet_copy(to, index, from);
 }
 
 bool skiplist_copy(const struct skiplist *list, struct skiplist *to) {
@@ -171,6 +180,10 @@ bool skiplist_copy(const struct skiplist *list, struct skiplist *to) {
             skiplist_deinit(to);
             return false;
         }
+    }
+    if (to->tags != NULL && !sheet_copy_leaf(to, list)) {
+        skiplist_deinit(to);
+        return false;
     }
     to->root = list->root;
     to->first = list->first;
@@ -323,7 +336,8 @@ static bool skiplist_plan_leaf(struct skiplist *list, struct skiplist_plan *plan
 }
 
 /* Allocate spare index blocks for every full ancestor, up to the first one with room. */
-static bool skiplist_plan_indexes(struct skiplist *list, struct skiplist_plan *plan) {
+static bool skiplist_plan_indexes(struct skiplist *list, struct skiplist_plan *plan,
+                                  uint32_t count) {
     uint32_t id = skiplist_node(list, plan->place.leaf)->parent;
     for (; id != SKIPLIST_NONE; id = skiplist_node(list, id)->parent) {
         const struct index_block *index = nodes_index(list, id);
@@ -341,6 +355,9 @@ static bool skiplist_plan_indexes(struct skiplist *list, struct skiplist_plan *p
         plan->indexes[plan->index_count++] = spare;
         if (grows) {
             return true;
+        }
+        if (list->tags != NULL && !sheet_reserve_split(list, nodes_index(list, id), spare, count)) {
+            return false;
         }
     }
     plan->indexes[plan->index_count] =
@@ -371,12 +388,13 @@ static enum plan_change skiplist_plan_change_for(const struct skiplist *list,
 
 /* Reserve what a planned leaf needs above it. false: no memory, or none for the leaf itself;
  * nothing is reserved. */
-static bool skiplist_reserve_above(struct skiplist *list, struct skiplist_plan *plan,
-                                   bool has_leaf) {
+static bool skiplist_reserve_above(struct skiplist *list, struct skiplist_plan *plan, bool has_leaf,
+                                   uint32_t count) {
     bool grows = plan->change == PLAN_GROW;
-    bool has_all = has_leaf &&
-                   (grows || plan->change == PLAN_FIRST || skiplist_plan_indexes(list, plan)) &&
-                   (grows || nodes_reserve(list, 1U + plan->index_count));
+    bool has_all =
+        has_leaf &&
+        (grows || plan->change == PLAN_FIRST || skiplist_plan_indexes(list, plan, count)) &&
+        (grows || nodes_reserve(list, 1U + plan->index_count));
     if (!has_all) {
         skiplist_unreserve(list, plan);
     }
@@ -392,10 +410,13 @@ bool skiplist_reserve(struct skiplist *list, struct skiplist_place place, uint8_
     plan->index_used = 0;
     plan->new_block = NULL;
     plan->left_block = NULL;
+    if (list->tags != NULL && !sheet_reserve(list, place.leaf, 1)) {
+        return false;
+    }
     if (change == PLAN_FITS) {
         return true;
     }
-    return skiplist_reserve_above(list, plan, skiplist_plan_leaf(list, plan, len));
+    return skiplist_reserve_above(list, plan, skiplist_plan_leaf(list, plan, len), 1);
 }
 
 uint32_t skiplist_id_end(const struct skiplist *list, const struct skiplist_plan *plan) {
@@ -413,6 +434,9 @@ void skiplist_unreserve(struct skiplist *list, struct skiplist_plan *plan) {
     plan->left_block = NULL;
     for (uint32_t i = 0; i < plan->index_count; i++) {
         if (plan->indexes[i] != NULL) {
+            if (list->tags != NULL) {
+                sheet_forget(list, plan->indexes[i]);
+            }
             nodes_destroy(list, plan->indexes[i]);
         }
     }
@@ -453,6 +477,9 @@ static void skiplist_add_root(struct skiplist *list, struct skiplist_plan *plan)
     index->links = (struct block_links){.next = SKIPLIST_NONE, .previous = SKIPLIST_NONE};
     list->root = nodes_take(list, index, skiplist_node(list, old_root)->level + 1);
     skiplist_put_child(list, list->root, 0, UINT64_MAX, list->count, old_root);
+    if (list->tags != NULL) {
+        sheet_rise(list, index);
+    }
 }
 
 static void skiplist_grow_index(struct skiplist *list, uint32_t id, struct skiplist_plan *plan) {
@@ -460,6 +487,7 @@ static void skiplist_grow_index(struct skiplist *list, uint32_t id, struct skipl
     struct index_block *index = skiplist_take_spare(plan);
     index->links = old->links;
     index_move(index, old, 0);
+    index->sheet = old->sheet;
     skiplist_node(list, id)->block = index;
     nodes_destroy(list, old);
 }
@@ -493,6 +521,9 @@ static void skiplist_split_index(struct skiplist *list, uint32_t *id, uint32_t *
     uint32_t right_span =
         index_span_sum(left, left->count) - index_span_sum(left, at) + (goes_right ? span : 0);
     skiplist_links_insert(list, right_id, *id, false);
+    if (list->tags != NULL) {
+        sheet_split(list, left, right, index_span_sum(left, at) + (goes_right ? 0 : span));
+    }
     index_move(right, left, at);
     nodes_renumber(list, right_id, 0);
     skiplist_add_child(list, *id, right_id, is_at_end ? key : index_keys(right)[0], right_span,
@@ -616,6 +647,9 @@ uint32_t skiplist_insert(struct skiplist *list, struct skiplist_plan *plan,
     if (entry->len == BLOCK_LEN_LONG) {
         list->memory_size += block_long_memory_size(entry->at);
     }
+    if (list->tags != NULL) {
+        sheet_insert(list, place, 1);
+    }
     nodes_add_to_spans(list, place.leaf, 1);
     return place.leaf;
 }
@@ -628,7 +662,9 @@ static bool skiplist_reserve_append(struct skiplist *list, const struct block_en
         heap += block_heap_size(entries[i].len);
     }
     plan->new_block = nodes_adopt_leaf(list, block_create(count, heap));
-    return skiplist_reserve_above(list, plan, plan->new_block != NULL);
+    bool has_leaf = plan->new_block != NULL &&
+                    (list->tags == NULL || sheet_reserve(list, plan->place.leaf, count));
+    return skiplist_reserve_above(list, plan, has_leaf, count);
 }
 
 /* A new last leaf takes no entries from others. */
@@ -660,6 +696,9 @@ bool skiplist_append(struct skiplist *list, const struct block_entry *entries, u
         if (entries[i].len == BLOCK_LEN_LONG) {
             list->memory_size += block_long_memory_size(entries[i].at);
         }
+    }
+    if (list->tags != NULL) {
+        sheet_insert(list, (struct skiplist_place){.leaf = id}, count);
     }
     nodes_add_to_spans(list, id, count);
     return true;

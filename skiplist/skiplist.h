@@ -47,7 +47,8 @@ void skiplist_init_leaf(struct skiplist *list, bool is_latest, struct block *lea
 struct block *skiplist_take_leaf(struct skiplist *list);
 /* The leaf of a list made by skiplist_init_leaf that has not gained another one; NULL: empty. */
 struct block *skiplist_only_leaf(const struct skiplist *list);
-/* Free everything, including long members; the list is then in the state after skiplist_init. */
+/* Free everything but the struct tags, including long members; the list is then in the state after
+ * skiplist_init. */
 void skiplist_deinit(struct skiplist *list);
 /* The same in steps of about work_max entries; true when done. In between the list may not be used
  * otherwise. */

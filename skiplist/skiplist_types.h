@@ -28,6 +28,8 @@ struct skiplist_node {
     };
 };
 
+struct tags;
+
 struct skiplist {
     /* The nodes, in segments of SKIPLIST_SEGMENT_NODES: a single array would have to be copied to
      * grow. A small list has one segment, which grows; the node of a list of one block is inside
@@ -46,6 +48,7 @@ struct skiplist {
     size_t memory_size;
     uint32_t detached; /* first of the detached subtrees; SKIPLIST_NONE: none */
     bool is_latest;    /* a new entry is placed before equal keys, not behind */
+    struct tags *tags; /* skiplist/sheet.h; NULL: no entry has ever had a value */
 };
 
 /* A position between entries, or the entry behind it. */

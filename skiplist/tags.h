@@ -69,7 +69,8 @@ void tag_filter_destroy(struct tag_filter *filter); /* may be NULL */
 /* Is the member at this rank in the group? */
 bool board_group_has(const struct board *board, const struct tag_filter *filter, uint32_t rank);
 /* Members of the group among the first `ranks` ranks: the rank inside the group of whoever is there. */
-uint32_t board_group_count(const struct board *board, const struct tag_filter *filter, uint32_t ranks);
+uint32_t board_group_count(const struct board *board, const struct tag_filter *filter,
+                           uint32_t ranks);
 /* The rank of the group's nth member, 0: the best. false: it has fewer. */
 MUST_CHECK bool board_group_find(const struct board *board, const struct tag_filter *filter,
                                  uint32_t nth, uint32_t *rank);
@@ -83,7 +84,8 @@ MUST_CHECK bool board_group_previous(const struct board *board, const struct tag
  * by_mask: visit is called once for each combination of values, in no particular order, with those of
  * by_mask; empty ones are members without a value. false: no memory. */
 typedef void tags_visit(void *context, const struct tag_values *values, uint32_t count);
-MUST_CHECK bool board_tally(const struct board *board, const struct tag_filter *filter, uint32_t from,
-                            uint32_t to, unsigned by_mask, tags_visit *visit, void *context);
+MUST_CHECK bool board_tally(const struct board *board, const struct tag_filter *filter,
+                            uint32_t from, uint32_t to, unsigned by_mask, tags_visit *visit,
+                            void *context);
 
 #endif

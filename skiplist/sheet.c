@@ -1,0 +1,587 @@
+/* See the header. */
+#include "skiplist/sheet.h"
+
+#include "codec/memory.h"
+#include "skiplist/skiplist.h"
+
+enum { ROOM_MIN = 8 };
+
+/* ---- values ---- */
+
+uint32_t tag_slot_extract(const struct tag_slot *slot, uint32_t code) {
+    if (slot->shift != SLOT_IS_SCATTERED) {
+        return (code & slot->mask) >> slot->shift;
+    }
+    uint32_t value = 0;
+    for (uint32_t i = 0; i < slot->bits; i++) {
+        value |= (code >> slot->positions[i] & 1) << i;
+    }
+    return value;
+}
+
+uint32_t tag_slot_deposit(const struct tag_slot *slot, uint32_t value) {
+    if (slot->shift != SLOT_IS_SCATTERED) {
+        return value << slot->shift & slot->mask;
+    }
+    uint32_t code = 0;
+    for (uint32_t i = 0; i < slot->bits; i++) {
+        code |= (value >> i & 1) << slot->positions[i];
+    }
+    return code;
+}
+
+static void sheet_use(const struct tags *tags, uint32_t code) {
+    for (uint32_t i = 0; code != 0 && i < tags->count; i++) {
+        uint32_t value = tag_slot_extract(tags->slots[i], code);
+        if (value != 0) {
+            tag_dictionary_use(&tags->slots[i]->values, value);
+        }
+    }
+}
+
+static void sheet_release(const struct tags *tags, uint32_t code) {
+    for (uint32_t i = 0; code != 0 && i < tags->count; i++) {
+        uint32_t value = tag_slot_extract(tags->slots[i], code);
+        if (value != 0) {
+            tag_dictionary_release(&tags->slots[i]->values, value);
+        }
+    }
+}
+
+/* ---- one sheet ---- */
+
+static void sheet_put(struct sheet *sheet, uint32_t index, uint32_t code) {
+    void *codes = sheet + 1;
+    if (sheet->width == 1) {
+        ((uint8_t *)codes)[index] = (uint8_t)code;
+    } else if (sheet->width == 2) {
+        ((uint16_t *)codes)[index] = (uint16_t)code;
+    } else {
+        ((uint32_t *)codes)[index] = code;
+    }
+}
+
+static char *sheet_at(struct sheet *sheet, uint32_t index) {
+    return (char *)(sheet + 1) + (size_t)index * sheet->width;
+}
+
+static uint8_t sheet_width_for(uint32_t code) {
+    return code <= UINT8_MAX ? 1 : code <= UINT16_MAX ? 2 : 4;
+}
+
+/* `count` entries without values. NULL: no memory. */
+static struct sheet *sheet_create(struct tags *tags, uint32_t count, uint32_t capacity,
+                                  uint8_t width) {
+    struct sheet *sheet = memory_allocate_zeroed(sizeof *sheet + (size_t)capacity * width);
+    if (sheet != NULL) {
+        size_t room = (memory_size(sheet) - sizeof *sheet) / width;
+        sheet->generation = tags->generation;
+        sheet->count = (uint16_t)count;
+        sheet->capacity = (uint16_t)(room < UINT16_MAX ? room : UINT16_MAX);
+        sheet->width = width;
+        tags->memory_size += memory_size(sheet);
+    }
+    return sheet;
+}
+
+static void sheet_destroy_counts(struct tags *tags, struct tag_counts *counts) {
+    (void)tags;
+    CHECK(counts == NULL);
+}
+
+static void sheet_destroy(struct tags *tags, struct sheet *sheet) {
+    if (sheet != NULL) {
+        sheet_destroy_counts(tags, sheet->counts);
+        tags->memory_size -= memory_size(sheet);
+        memory_free(sheet);
+    }
+}
+
+static void sheet_copy_codes(struct sheet *to, uint32_t at, const struct sheet *from,
+                             uint32_t from_at, uint32_t count) {
+    if (to->width == from->width) {
+        memcpy(sheet_at(to, at), (const char *)(from + 1) + (size_t)from_at * from->width,
+               (size_t)count * from->width);
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        sheet_put(to, at + i, sheet_get(from, from_at + i));
+    }
+}
+
+/* Room for at least this many codes of this width. false: no memory. */
+static bool sheet_enlarge(struct tags *tags, struct sheet **place, uint32_t capacity,
+                          uint8_t width) {
+    struct sheet *old = *place;
+    uint8_t wide = old->width > width ? old->width : width;
+    if (capacity <= old->capacity && wide == old->width) {
+        return true;
+    }
+    struct sheet *sheet = sheet_create(tags, old->count, capacity + capacity / 16 + ROOM_MIN, wide);
+    if (sheet == NULL) {
+        return false;
+    }
+    sheet->generation = old->generation;
+    sheet->counts = old->counts;
+    old->counts = NULL;
+    sheet_copy_codes(sheet, 0, old, 0, old->count);
+    sheet_destroy(tags, old);
+    *place = sheet;
+    return true;
+}
+
+/* Clear what has been cleared since. */
+static void sheet_refresh(const struct tags *tags, struct sheet *sheet) {
+    uint32_t cleared = 0;
+    if (sheet == NULL || sheet->generation == tags->generation) {
+        return;
+    }
+    for (uint32_t i = 0; i < TAGS_BITS_MAX; i++) {
+        cleared |= (uint32_t)(tags->cleared[i] > sheet->generation) << i;
+    }
+    for (uint32_t i = 0; i < sheet->count; i++) {
+        sheet_put(sheet, i, sheet_get(sheet, i) & ~cleared);
+    }
+    sheet->generation = tags->generation;
+}
+
+/* ---- where sheets are ---- */
+
+/* The sheet of a leaf's entries, and the place of the first of them in it. */
+static struct sheet **sheet_find(const struct skiplist *list, uint32_t leaf, uint32_t *first) {
+    *first = 0;
+    if (leaf == SKIPLIST_NONE) {
+        return &list->tags->leaf_sheet;
+    }
+    const struct skiplist_node *node = skiplist_node(list, leaf);
+    if (node->parent == SKIPLIST_NONE) {
+        sheet_refresh(list->tags, list->tags->leaf_sheet);
+        return &list->tags->leaf_sheet;
+    }
+    struct index_block *index = nodes_index(list, node->parent);
+    *first = index_narrow_sum(index, node->position);
+    sheet_refresh(list->tags, index->sheet);
+    return &index->sheet;
+}
+
+static uint32_t sheet_count_below(struct index_block *index) {
+    return index_narrow_sum(index, index->count);
+}
+
+const struct sheet *sheet_of(const struct skiplist *list, struct index_block *index) {
+    sheet_refresh(list->tags, index->sheet);
+    return index->sheet;
+}
+
+const struct sheet *sheet_of_leaf(const struct skiplist *list) {
+    sheet_refresh(list->tags, list->tags->leaf_sheet);
+    return list->tags->leaf_sheet;
+}
+
+uint32_t sheet_code(const struct skiplist *list, struct skiplist_place place) {
+    uint32_t first;
+    struct sheet *const *sheet = sheet_find(list, place.leaf, &first);
+    return *sheet != NULL ? sheet_get(*sheet, first + place.index) : 0;
+}
+
+/* Entries below the index block above a leaf, or in the only leaf. */
+static uint32_t sheet_count_beside(const struct skiplist *list, uint32_t leaf) {
+    if (leaf == SKIPLIST_NONE) {
+        return 0;
+    }
+    uint32_t parent = skiplist_node(list, leaf)->parent;
+    return parent == SKIPLIST_NONE ? nodes_leaf(list, leaf)->count
+                                   : sheet_count_below(nodes_index(list, parent));
+}
+
+/* ---- changes of entries ---- */
+
+static bool sheet_reserve_code(struct skiplist *list, uint32_t leaf, uint32_t count,
+                               uint32_t code) {
+    struct tags *tags = list->tags;
+    uint32_t first;
+    struct sheet **sheet = sheet_find(list, leaf, &first);
+    if (*sheet != NULL) {
+        return sheet_enlarge(tags, sheet, (*sheet)->count + count, sheet_width_for(code));
+    }
+    if (code == 0) {
+        return true;
+    }
+    uint32_t here = sheet_count_beside(list, leaf);
+    *sheet = sheet_create(tags, here, here + count, sheet_width_for(code));
+    return *sheet != NULL;
+}
+
+bool sheet_reserve(struct skiplist *list, uint32_t leaf, uint32_t count) {
+    return sheet_reserve_code(list, leaf, count, list->tags->code);
+}
+
+bool sheet_set(struct skiplist *list, struct skiplist_place place, uint32_t code) {
+    uint32_t first;
+    if (!sheet_reserve_code(list, place.leaf, 0, code)) {
+        return false;
+    }
+    struct sheet **sheet = sheet_find(list, place.leaf, &first);
+    if (*sheet != NULL) {
+        uint32_t before = sheet_get(*sheet, first + place.index);
+        sheet_use(list->tags, code);
+        sheet_put(*sheet, first + place.index, code);
+        sheet_release(list->tags, before);
+    }
+    return true;
+}
+
+void sheet_insert(struct skiplist *list, struct skiplist_place place, uint32_t count) {
+    uint32_t first, code = list->tags->code;
+    struct sheet *sheet = *sheet_find(list, place.leaf, &first);
+    if (sheet == NULL) {
+        CHECK(code == 0);
+        return;
+    }
+    uint32_t at = first + place.index;
+    CHECK(sheet->count + count <= sheet->capacity);
+    CHECK(at <= sheet->count);
+    memmove(sheet_at(sheet, at + count), sheet_at(sheet, at),
+            (size_t)(sheet->count - at) * sheet->width);
+    sheet->count = (uint16_t)(sheet->count + count);
+    for (uint32_t i = 0; i < count; i++) {
+        sheet_put(sheet, at + i, code);
+        sheet_use(list->tags, code);
+    }
+}
+
+/* Remove codes of a sheet, and release their values. */
+static void sheet_take_out(struct skiplist *list, struct sheet *sheet, uint32_t at,
+                           uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        sheet_release(list->tags, sheet_get(sheet, at + i));
+    }
+    memmove(sheet_at(sheet, at), sheet_at(sheet, at + count),
+            (size_t)(sheet->count - at - count) * sheet->width);
+    sheet->count = (uint16_t)(sheet->count - count);
+}
+
+void sheet_remove(struct skiplist *list, struct skiplist_place place, uint32_t count) {
+    uint32_t first;
+    struct sheet *sheet = *sheet_find(list, place.leaf, &first);
+    if (sheet != NULL) {
+        sheet_take_out(list, sheet, first + place.index, count);
+    }
+}
+
+void sheet_shift(struct skiplist *list, uint32_t leaf, uint32_t from, uint32_t to) {
+    uint32_t first;
+    struct sheet *sheet = *sheet_find(list, leaf, &first);
+    if (sheet == NULL) {
+        return;
+    }
+    uint32_t code = sheet_get(sheet, first + from);
+    if (to > from) {
+        to--; /* it leaves its own place */
+        memmove(sheet_at(sheet, first + from), sheet_at(sheet, first + from + 1),
+                (size_t)(to - from) * sheet->width);
+    } else {
+        memmove(sheet_at(sheet, first + to + 1), sheet_at(sheet, first + to),
+                (size_t)(from - to) * sheet->width);
+    }
+    sheet_put(sheet, first + to, code);
+}
+
+/* ---- changes of index blocks ---- */
+
+bool sheet_reserve_split(struct skiplist *list, struct index_block *full, struct index_block *spare,
+                         uint32_t count) {
+    const struct sheet *sheet = full->sheet;
+    uint32_t code = list->tags->code;
+    uint8_t width = sheet_width_for(code);
+    if (!full->is_lowest || (sheet == NULL && code == 0)) {
+        return true;
+    }
+    if (sheet != NULL && sheet->width > width) {
+        width = sheet->width;
+    }
+    /* At most three quarters go to either side, and what is inserted. */
+    spare->sheet = sheet_create(list->tags, 0, sheet_count_below(full) * 3 / 4 + 1 + count, width);
+    return spare->sheet != NULL;
+}
+
+void sheet_split(struct skiplist *list, struct index_block *left, struct index_block *right,
+                 uint32_t left_count) {
+    struct tags *tags = list->tags;
+    if (!left->is_lowest) {
+        sheet_destroy_counts(tags, left->counts);
+        left->counts = NULL;
+        return;
+    }
+    if (left->sheet == NULL) {
+        return;
+    }
+    struct sheet *from = left->sheet;
+    sheet_refresh(tags, from);
+    uint32_t count = from->count - left_count;
+    CHECK(count <= right->sheet->capacity);
+    sheet_copy_codes(right->sheet, 0, from, left_count, count);
+    right->sheet->count = (uint16_t)count;
+    from->count = (uint16_t)left_count;
+    sheet_destroy_counts(tags, from->counts);
+    from->counts = NULL;
+    /* Half of its room is needed no more. */
+    struct sheet *smaller = sheet_create(tags, left_count, left_count + ROOM_MIN, from->width);
+    if (smaller != NULL) {
+        sheet_copy_codes(smaller, 0, from, 0, left_count);
+        sheet_destroy(tags, from);
+        left->sheet = smaller;
+    }
+}
+
+bool sheet_merge(struct skiplist *list, struct index_block *left, struct index_block *right) {
+    struct tags *tags = list->tags;
+    if (!left->is_lowest) {
+        sheet_destroy_counts(tags, left->counts);
+        sheet_destroy_counts(tags, right->counts);
+        left->counts = right->counts = NULL;
+        return true;
+    }
+    if (left->sheet == NULL && right->sheet == NULL) {
+        return true;
+    }
+    sheet_refresh(tags, left->sheet);
+    sheet_refresh(tags, right->sheet);
+    uint32_t left_count = sheet_count_below(left), right_count = sheet_count_below(right);
+    uint8_t width = right->sheet != NULL ? right->sheet->width : 1;
+    if (left->sheet == NULL) {
+        left->sheet = sheet_create(tags, left_count, left_count + right_count, width);
+    }
+    if (left->sheet == NULL ||
+        !sheet_enlarge(tags, &left->sheet, left_count + right_count, width)) {
+        return false;
+    }
+    struct sheet *sheet = left->sheet;
+    if (right->sheet != NULL) {
+        sheet_copy_codes(sheet, left_count, right->sheet, 0, right_count);
+    } else {
+        memset(sheet_at(sheet, left_count), 0, (size_t)right_count * sheet->width);
+    }
+    sheet->count = (uint16_t)(left_count + right_count);
+    sheet_destroy_counts(tags, sheet->counts);
+    sheet->counts = NULL;
+    sheet_destroy(tags, right->sheet);
+    right->sheet = NULL;
+    return true;
+}
+
+void sheet_rise(struct skiplist *list, struct index_block *root) {
+    if (root->is_lowest) {
+        root->sheet = list->tags->leaf_sheet;
+        list->tags->leaf_sheet = NULL;
+    }
+}
+
+void sheet_sink(struct skiplist *list, struct index_block *root) {
+    if (root->is_lowest) {
+        list->tags->leaf_sheet = root->sheet;
+        root->sheet = NULL;
+    } else {
+        sheet_free(list, root);
+    }
+}
+
+void sheet_detach(struct skiplist *list, uint32_t id, uint32_t from, uint32_t to) {
+    struct index_block *index = nodes_index(list, id);
+    sheet_drop_counts(list, id);
+    if (!index->is_lowest || index->sheet == NULL) {
+        return;
+    }
+    sheet_refresh(list->tags, index->sheet);
+    uint32_t first = index_narrow_sum(index, from);
+    sheet_take_out(list, index->sheet, first, index_narrow_sum(index, to) - first);
+}
+
+void sheet_free_leaf(struct skiplist *list) {
+    struct sheet *sheet = list->tags->leaf_sheet;
+    if (sheet != NULL) {
+        sheet_refresh(list->tags, sheet);
+        sheet_take_out(list, sheet, 0, sheet->count);
+        sheet_destroy(list->tags, sheet);
+        list->tags->leaf_sheet = NULL;
+    }
+}
+
+void sheet_free(struct skiplist *list, struct index_block *index) {
+    if (index->is_lowest && index->sheet != NULL) {
+        sheet_refresh(list->tags, index->sheet);
+        sheet_take_out(list, index->sheet, 0, index->sheet->count);
+    }
+    sheet_forget(list, index);
+}
+
+void sheet_forget(struct skiplist *list, struct index_block *index) {
+    if (index->is_lowest) {
+        sheet_destroy(list->tags, index->sheet);
+        index->sheet = NULL;
+    } else {
+        sheet_destroy_counts(list->tags, index->counts);
+        index->counts = NULL;
+    }
+}
+
+static bool sheet_copy_one(struct tags *tags, struct sheet **to, const struct sheet *from) {
+    if (from == NULL) {
+        return true;
+    }
+    *to = sheet_create(tags, from->count, from->count + ROOM_MIN, from->width);
+    if (*to == NULL) {
+        return false;
+    }
+    sheet_copy_codes(*to, 0, from, 0, from->count);
+    (*to)->generation = from->generation;
+    return true;
+}
+
+bool sheet_copy(struct skiplist *to, struct index_block *index, const struct index_block *from) {
+    if (!index->is_lowest) {
+        index->counts = NULL;
+        return true;
+    }
+    index->sheet = NULL;
+    return from->sheet == NULL || sheet_copy_one(to->tags, &index->sheet, from->sheet);
+}
+
+bool sheet_copy_leaf(struct skiplist *to, const struct skiplist *from) {
+    return sheet_copy_one(to->tags, &to->tags->leaf_sheet, from->tags->leaf_sheet);
+}
+
+/* ---- counts ---- */
+
+void sheet_drop_counts(struct skiplist *list, uint32_t id) {
+    for (; id != SKIPLIST_NONE; id = skiplist_node(list, id)->parent) {
+        struct index_block *index = nodes_index(list, id);
+        struct tag_counts **counts =
+            index->is_lowest ? index->sheet != NULL ? &index->sheet->counts : NULL : &index->counts;
+        if (counts != NULL) {
+            sheet_destroy_counts(list->tags, *counts);
+            *counts = NULL;
+        }
+    }
+}
+
+/* ---- recounting ---- */
+
+static void sheet_use_all(const struct tags *tags, const struct sheet *sheet) {
+    for (uint32_t i = 0; sheet != NULL && i < sheet->count; i++) {
+        sheet_use(tags, sheet_get(sheet, i));
+    }
+}
+
+void sheet_recount(struct skiplist *list) {
+    const struct tags *tags = list->tags;
+    for (uint32_t i = 0; i < tags->count; i++) {
+        tag_dictionary_begin_recount(&tags->slots[i]->values);
+    }
+    sheet_use_all(tags, sheet_of_leaf(list));
+    for (uint32_t id = 0; id < list->node_end; id++) {
+        const struct skiplist_node *node = skiplist_node(list, id);
+        if (node->block != NULL && node->level == 1) {
+            sheet_use_all(tags, sheet_of(list, node->block));
+        }
+    }
+    for (uint32_t i = 0; i < tags->count; i++) {
+        tag_dictionary_end_recount(&tags->slots[i]->values);
+    }
+}
+
+/* ---- checking ---- */
+
+struct sheet_check {
+    const struct skiplist *list;
+    uint32_t *uses[TAGS_MAX]; /* by code of a value */
+    size_t memory_size;
+    const char *wrong;
+};
+
+static void sheet_check_one(struct sheet_check *check, const struct sheet *sheet, uint32_t count) {
+    const struct tags *tags = check->list->tags;
+    uint32_t known = 0;
+    if (sheet == NULL) {
+        return;
+    }
+    check->memory_size += memory_size(sheet);
+    if (sheet->count != count || sheet->count > sheet->capacity) {
+        check->wrong = "tags: a sheet has not as many codes as there are entries";
+        return;
+    }
+    for (uint32_t i = 0; i < tags->count; i++) {
+        known |= tags->slots[i]->mask;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t code = sheet_get(sheet, i);
+        if ((code & ~known) != 0) {
+            check->wrong = "tags: a code has bits of no tag";
+        }
+        for (uint32_t t = 0; t < tags->count; t++) {
+            uint32_t value = tag_slot_extract(tags->slots[t], code);
+            if (value >= tags->slots[t]->values.end) {
+                check->wrong = "tags: a code has a value that is not there";
+            } else if (value != 0) {
+                check->uses[t][value]++;
+            }
+        }
+    }
+}
+
+static void sheet_check_block(struct sheet_check *check, uint32_t id) {
+    const struct skiplist_node *node = skiplist_node(check->list, id);
+    if (node->block == NULL || node->level == 0 || check->wrong != NULL) {
+        return;
+    }
+    struct index_block *index = node->block;
+    if (index->is_lowest) {
+        const struct sheet *sheet = sheet_of(check->list, index);
+        bool is_alive = skiplist_is_alive(check->list, id);
+        sheet_check_one(check, sheet,
+                        is_alive || sheet == NULL ? sheet_count_below(index) : sheet->count);
+    }
+}
+
+static void sheet_check_uses(struct sheet_check *check) {
+    const struct tags *tags = check->list->tags;
+    for (uint32_t t = 0; t < tags->count; t++) {
+        const struct tag_dictionary *values = &tags->slots[t]->values;
+        for (uint32_t code = 1; code < values->end && check->wrong == NULL; code++) {
+            bool is_free = (values->at[code] & 1) != 0;
+            uint32_t uses = is_free ? 0 : tag_dictionary_at(values, code)->use_count;
+            if (uses != check->uses[t][code]) {
+                check->wrong = "tags: the members that have a value are not counted right";
+            }
+        }
+    }
+}
+
+bool sheet_validate(const struct skiplist *list, const char **reason) {
+    struct sheet_check check = {.list = list};
+    const struct tags *tags = list->tags;
+    if (tags == NULL) {
+        return true;
+    }
+    bool has_leaf = list->root != SKIPLIST_NONE && skiplist_node(list, list->root)->level == 0;
+    for (uint32_t t = 0; t < tags->count; t++) {
+        if (!tag_dictionary_validate(&tags->slots[t]->values, reason)) {
+            return false;
+        }
+        check.uses[t] = memory_allocate_zeroed(tags->slots[t]->values.end * sizeof *check.uses[t]);
+        CHECK(check.uses[t] != NULL);
+    }
+    sheet_check_one(&check, sheet_of_leaf(list),
+                    has_leaf ? nodes_leaf(list, list->root)->count : 0);
+    for (uint32_t id = 0; id < list->node_end; id++) {
+        sheet_check_block(&check, id);
+    }
+    sheet_check_uses(&check);
+    if (check.wrong == NULL && check.memory_size != tags->memory_size) {
+        check.wrong = "tags: memory is not counted right";
+    }
+    for (uint32_t t = 0; t < tags->count; t++) {
+        memory_free(check.uses[t]);
+    }
+    return check_passed(check.wrong, reason);
+}

@@ -1,0 +1,138 @@
+/* Sheets: the tags of a list's entries, beside the list.
+ *
+ *     level 2   [ counts  counts ]              each index block knows how many entries below it have which values
+ *                   |
+ *     level 1   [ 40   24   33 ] -- sheet       the codes of the 97 entries below this block, in rank order
+ *                |    |    |
+ *     level 0   leaf leaf leaf                  leaves know nothing of tags
+ *
+ * A code holds the values of one entry: the bits of each tag (struct tag_slot) are its value's code in the
+ * tag's dictionary, or 0. A lowest index block without a sheet has only entries without values. A list of one
+ * leaf has its sheet in struct tags. Sheets are the truth; counts (skiplist/tag_counts.h) follow from them and
+ * may be missing.
+ *
+ * skiplist.c, removal.c and detach.c call this where entries or index blocks come, go or move, and only for
+ * lists with tags. */
+#ifndef SKIPLIST_SHEET_H
+#define SKIPLIST_SHEET_H
+
+#include "codec/tag_set.h"
+#include "skiplist/nodes.h"
+#include "skiplist/tag_counts.h"
+#include "skiplist/tag_dictionary.h"
+
+struct sheet {
+    struct tag_counts *counts; /* NULL: not known */
+    uint32_t generation;       /* of struct tags when bits were last cleared here */
+    uint16_t count;            /* entries */
+    uint16_t capacity;
+    uint8_t width; /* bytes of a code: 1, 2 or 4 */
+};
+
+/* The bits of a tag in codes, and its values. */
+struct tag_slot {
+    uint32_t mask;
+    uint8_t bits;
+    uint8_t
+        shift; /* of the lowest; SLOT_IS_SCATTERED: its bits are not side by side, or not in order */
+    uint8_t positions[TAGS_BITS_MAX]; /* of its bits, the least significant first */
+    struct tag_dictionary values;
+};
+enum { SLOT_IS_SCATTERED = 255 };
+
+/* What a list with tags has beside it. */
+struct tags {
+    struct sheet *leaf_sheet;        /* of a list that is one leaf */
+    uint32_t code;                   /* of what is being inserted; 0 between two insertions */
+    uint32_t generation;             /* one more each time when bits are cleared */
+    uint32_t cleared[TAGS_BITS_MAX]; /* the generation in which a bit was cleared last */
+    uint32_t count;
+    struct tag_slot *slots[TAGS_MAX]; /* in the order of the layout's tags */
+    struct tag_counts_plan low, high; /* what is counted on level 1, and above */
+    uint64_t hash_seed;
+    size_t memory_size; /* of sheets and counts */
+};
+
+/* What a board does with a list's tags: skiplist/tags.c. */
+/* Free the tags of a list whose blocks are gone, about work_max values at a time; true when done. */
+MUST_CHECK bool tags_free_step(struct skiplist *list, uint32_t work_max);
+/* NULL: no memory. */
+MUST_CHECK struct tags *tags_copy(const struct tags *tags);
+size_t tags_memory_size(const struct skiplist *list);
+/* The values of the tags in the mask that a code holds. */
+void tags_read(const struct tags *tags, uint32_t code, unsigned mask, struct tag_values *values);
+/* Choose what is counted, after a change of slots. */
+void tags_plan_counts(struct tags *tags);
+
+/* The part of a code that is one tag's: the code of its value. */
+uint32_t tag_slot_extract(const struct tag_slot *slot, uint32_t code);
+uint32_t tag_slot_deposit(const struct tag_slot *slot, uint32_t value);
+
+static inline const void *sheet_codes(const struct sheet *sheet) {
+    return sheet + 1;
+}
+
+static inline uint32_t sheet_get(const struct sheet *sheet, uint32_t index) {
+    const void *codes = sheet_codes(sheet);
+    return sheet->width == 1   ? ((const uint8_t *)codes)[index]
+           : sheet->width == 2 ? ((const uint16_t *)codes)[index]
+                               : ((const uint32_t *)codes)[index];
+}
+
+/* The sheet of a lowest index block, with all cleared bits cleared; NULL: it has none. */
+const struct sheet *sheet_of(const struct skiplist *list, struct index_block *index);
+/* The same of a list that is one leaf. */
+const struct sheet *sheet_of_leaf(const struct skiplist *list);
+/* The code of an entry. */
+uint32_t sheet_code(const struct skiplist *list, struct skiplist_place place);
+/* Set the code of an entry. false: no memory, nothing changed. Uses and releases values. */
+MUST_CHECK bool sheet_set(struct skiplist *list, struct skiplist_place place, uint32_t code);
+
+/* Make room for count more entries with tags->code at a leaf (SKIPLIST_NONE: the list is empty). false: no
+ * memory. */
+MUST_CHECK bool sheet_reserve(struct skiplist *list, uint32_t leaf, uint32_t count);
+/* For skiplist_plan: give the spare that a lowest index block is going to be split into a sheet, if it needs one.
+ * false: no memory. */
+MUST_CHECK bool sheet_reserve_split(struct skiplist *list, struct index_block *full,
+                                    struct index_block *spare, uint32_t count);
+/* count entries with tags->code have come to a leaf, here; there is room. */
+void sheet_insert(struct skiplist *list, struct skiplist_place place, uint32_t count);
+/* count entries of a leaf are about to be removed. */
+void sheet_remove(struct skiplist *list, struct skiplist_place place, uint32_t count);
+/* An entry has moved within its leaf, as block_shift has it. */
+void sheet_shift(struct skiplist *list, uint32_t leaf, uint32_t from, uint32_t to);
+
+/* An index block has been split: left_count of the entries stay. */
+void sheet_split(struct skiplist *list, struct index_block *left, struct index_block *right,
+                 uint32_t left_count);
+/* The right one is about to become a part of the left one. false: no memory, nothing changed. */
+MUST_CHECK bool sheet_merge(struct skiplist *list, struct index_block *left,
+                            struct index_block *right);
+/* The only leaf gets an index block above it, and the other way round. */
+void sheet_rise(struct skiplist *list, struct index_block *root);
+void sheet_sink(struct skiplist *list, struct index_block *root);
+/* The children from .. to - 1 of an index block are about to be detached. */
+void sheet_detach(struct skiplist *list, uint32_t id, uint32_t from, uint32_t to);
+/* Free what an index block has; values of a sheet's entries are released. */
+void sheet_free(struct skiplist *list, struct index_block *index);
+/* The same for the sheet of a list of one leaf. */
+void sheet_free_leaf(struct skiplist *list);
+/* The same without releasing values: all are about to go. */
+void sheet_forget(struct skiplist *list, struct index_block *index);
+/* Copies for an index block of a copied list. false: no memory. */
+MUST_CHECK bool sheet_copy(struct skiplist *to, struct index_block *index,
+                           const struct index_block *from);
+MUST_CHECK bool sheet_copy_leaf(struct skiplist *to, const struct skiplist *from);
+
+/* Count what is below an index block anew where it is not known. NULL: no memory. */
+const struct tag_counts *sheet_counts(const struct skiplist *list, uint32_t id);
+/* Forget the counts of an index block and of all above it. */
+void sheet_drop_counts(struct skiplist *list, uint32_t id);
+
+/* Count anew which values are used: after a copy that left entries out. */
+void sheet_recount(struct skiplist *list);
+
+/* Check sheets, counts and values against each other. reason: the first violated invariant. */
+MUST_CHECK bool sheet_validate(const struct skiplist *list, const char **reason);
+
+#endif

@@ -1,0 +1,535 @@
+/* Reading inside a group: see skiplist/tags.h.
+ *
+ * A rank inside a group is a sum, as a rank is: the matching codes in the sheet before the place, and on each
+ * level above, what is counted below the blocks to the left. */
+#include "codec/memory.h"
+#include "skiplist/board_parts.h"
+#include "skiplist/sheet.h"
+#include "skiplist/tags.h"
+
+/* ---- filters ---- */
+
+/* The values of one tag that match. */
+struct filter_test {
+    unsigned tag;
+    const struct tag_slot *slot;
+    bool is_excluding; /* all but these values match */
+    uint32_t count;
+    uint32_t *values; /* codes of values, ascending; 0: none */
+};
+
+struct tag_filter {
+    /* All tests together, where each tag has one value: a code matches if (code & mask) == equal. */
+    bool is_simple;
+    bool is_nobody; /* no code matches */
+    uint32_t mask, equal;
+    unsigned tag_mask;
+    uint32_t count;
+    struct filter_test tests[TAGS_MAX];
+};
+
+static int tag_group_compare(const void *a, const void *b) {
+    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+    return left < right ? -1 : left > right;
+}
+
+static bool tag_group_has_value(const uint32_t *values, uint32_t count, uint32_t value) {
+    uint32_t low = 0;
+    while (count > 0) {
+        uint32_t half = count / 2;
+        bool is_behind = values[low + half] < value;
+        low = is_behind ? low + half + 1 : low;
+        count = is_behind ? count - half - 1 : half;
+    }
+    return values[low] == value;
+}
+
+static bool tag_group_passes(const struct filter_test *test, uint32_t code) {
+    uint32_t value = tag_slot_extract(test->slot, code);
+    bool is_in = test->count > 0 && value <= test->values[test->count - 1] &&
+                 tag_group_has_value(test->values, test->count, value);
+    return is_in != test->is_excluding;
+}
+
+static bool tag_group_matches(const struct tag_filter *filter, uint32_t code) {
+    if (filter->is_simple) {
+        return (code & filter->mask) == filter->equal;
+    }
+    if (filter->is_nobody) {
+        return false;
+    }
+    for (uint32_t i = 0; i < filter->count; i++) {
+        if (!tag_group_passes(&filter->tests[i], code)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static const struct tags *tag_group_tags(const struct board *board) {
+    return board->is_large ? board->large->list.tags : NULL;
+}
+
+/* Collect the codes of the values chosen (or excluded) of one tag. false: a value chosen is nowhere. */
+static uint32_t tag_group_collect(const struct tag_slot *slot, const struct tag_choice *choices,
+                                  uint32_t count, unsigned tag, bool is_excluded,
+                                  uint32_t *values) {
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (choices[i].tag != tag || choices[i].is_excluded != is_excluded) {
+            continue;
+        }
+        uint32_t value =
+            choices[i].value.size > 0 ? tag_dictionary_find(&slot->values, choices[i].value) : 0;
+        if (value != 0 || choices[i].value.size == 0) {
+            values[found++] = value;
+        }
+    }
+    qsort(values, found, sizeof *values, tag_group_compare);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < found; i++) {
+        if (kept == 0 || values[kept - 1] != values[i]) {
+            values[kept++] = values[i];
+        }
+    }
+    return kept;
+}
+
+static uint32_t tag_group_subtract(uint32_t *values, uint32_t count, const uint32_t *others,
+                                   uint32_t other_count) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        bool is_out = other_count > 0 && values[i] <= others[other_count - 1] &&
+                      tag_group_has_value(others, other_count, values[i]);
+        if (!is_out) {
+            values[kept++] = values[i];
+        }
+    }
+    return kept;
+}
+
+/* The test for one tag; false: no memory. */
+static bool tag_group_add_test(struct tag_filter *filter, const struct tag_slot *slot, unsigned tag,
+                               const struct tag_choice *choices, uint32_t count) {
+    uint32_t wanted = 0, unwanted = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        wanted += choices[i].tag == tag && !choices[i].is_excluded;
+        unwanted += choices[i].tag == tag && choices[i].is_excluded;
+    }
+    if (wanted + unwanted == 0) {
+        return true;
+    }
+    struct filter_test *test = &filter->tests[filter->count];
+    *test = (struct filter_test){.tag = tag, .slot = slot, .is_excluding = wanted == 0};
+    test->values = memory_allocate((wanted + unwanted) * sizeof *test->values);
+    if (test->values == NULL) {
+        return false;
+    }
+    filter->count++;
+    filter->tag_mask |= 1U << tag;
+    uint32_t *others = test->values + wanted;
+    wanted = tag_group_collect(slot, choices, count, tag, false, test->values);
+    unwanted = tag_group_collect(slot, choices, count, tag, true, others);
+    if (test->is_excluding) {
+        test->count = unwanted;
+        return true;
+    }
+    test->count = tag_group_subtract(test->values, wanted, others, unwanted);
+    filter->is_nobody = filter->is_nobody || test->count == 0;
+    return true;
+}
+
+static void tag_group_simplify(struct tag_filter *filter) {
+    filter->is_simple = !filter->is_nobody;
+    for (uint32_t i = 0; i < filter->count; i++) {
+        const struct filter_test *test = &filter->tests[i];
+        filter->is_simple = filter->is_simple && !test->is_excluding && test->count == 1;
+        if (filter->is_simple) {
+            filter->mask |= test->slot->mask;
+            filter->equal |= tag_slot_deposit(test->slot, test->values[0]);
+        }
+    }
+}
+
+/* On a board without values only the empty value matches. */
+static void tag_group_init_valueless(struct tag_filter *filter, const struct tag_choice *choices,
+                                     uint32_t count) {
+    for (unsigned tag = 0; tag < TAGS_MAX; tag++) {
+        bool is_wanted = false, has_wish = false;
+        for (uint32_t i = 0; i < count; i++) {
+            if (choices[i].tag != tag) {
+                continue;
+            }
+            bool is_empty = choices[i].value.size == 0;
+            filter->is_nobody = filter->is_nobody || (choices[i].is_excluded && is_empty);
+            has_wish = has_wish || !choices[i].is_excluded;
+            is_wanted = is_wanted || (!choices[i].is_excluded && is_empty);
+        }
+        filter->is_nobody = filter->is_nobody || (has_wish && !is_wanted);
+    }
+    filter->is_simple = !filter->is_nobody;
+}
+
+struct tag_filter *tag_filter_create(const struct board *board, const struct tag_choice *choices,
+                                     uint32_t count) {
+    const struct tags *tags = tag_group_tags(board);
+    struct tag_filter *filter = memory_allocate_zeroed(sizeof *filter);
+    if (filter == NULL) {
+        return NULL;
+    }
+    if (tags == NULL) {
+        tag_group_init_valueless(filter, choices, count);
+        return filter;
+    }
+    for (unsigned tag = 0; tag < tags->count; tag++) {
+        if (!tag_group_add_test(filter, tags->slots[tag], tag, choices, count)) {
+            tag_filter_destroy(filter);
+            return NULL;
+        }
+    }
+    tag_group_simplify(filter);
+    return filter;
+}
+
+void tag_filter_destroy(struct tag_filter *filter) {
+    if (filter == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < filter->count; i++) {
+        memory_free(filter->tests[i].values);
+    }
+    memory_free(filter);
+}
+
+/* ---- in one sheet ---- */
+
+typedef uint8_t codes8 __attribute__((vector_size(16)));
+typedef uint16_t codes16 __attribute__((vector_size(16)));
+typedef uint32_t codes32 __attribute__((vector_size(16)));
+
+/* Codes among `count` that match a simple filter; 16 bytes at a time. */
+#define COUNT_SIMPLE(name, type, vector, lanes, rounds)                                            \
+    static uint32_t name(const type *codes, uint32_t count, uint32_t mask, uint32_t equal) {       \
+        vector masks = (vector){0} + (type)mask, equals = (vector){0} + (type)equal;               \
+        uint32_t sum = 0, i = 0;                                                                   \
+        while (i + (lanes) <= count) {                                                             \
+            vector matches = {0};                                                                  \
+            for (uint32_t r = 0; r < (rounds) && i + (lanes) <= count; r++, i += (lanes)) {        \
+                vector at;                                                                         \
+                memcpy(&at, codes + i, sizeof at);                                                 \
+                matches -= (vector)((at & masks) == equals);                                       \
+            }                                                                                      \
+            for (uint32_t lane = 0; lane < (lanes); lane++) {                                      \
+                sum += matches[lane];                                                              \
+            }                                                                                      \
+        }                                                                                          \
+        for (; i < count; i++) {                                                                   \
+            sum += (codes[i] & mask) == equal;                                                     \
+        }                                                                                          \
+        return sum;                                                                                \
+    }
+COUNT_SIMPLE(tag_group_count8, uint8_t, codes8, 16, 255)
+COUNT_SIMPLE(tag_group_count16, uint16_t, codes16, 8, 4096)
+COUNT_SIMPLE(tag_group_count32, uint32_t, codes32, 4, 4096)
+
+/* Matching entries among `count` from `from` on. */
+static uint32_t tag_group_count_in(const struct sheet *sheet, const struct tag_filter *filter,
+                                   uint32_t from, uint32_t count) {
+    if (filter->is_nobody) {
+        return 0;
+    }
+    if (sheet == NULL) {
+        return tag_group_matches(filter, 0) ? count : 0;
+    }
+    const char *codes = (const char *)sheet_codes(sheet) + (size_t)from * sheet->width;
+    if (filter->is_simple) {
+        /* No code of this sheet has the bits beyond its width. */
+        uint32_t width_mask = sheet->width == 4 ? UINT32_MAX : (1U << 8 * sheet->width) - 1;
+        if ((filter->equal & ~width_mask) != 0) {
+            return 0;
+        }
+        return sheet->width == 1
+                   ? tag_group_count8((const void *)codes, count, filter->mask, filter->equal)
+               : sheet->width == 2
+                   ? tag_group_count16((const void *)codes, count, filter->mask, filter->equal)
+                   : tag_group_count32((const void *)codes, count, filter->mask, filter->equal);
+    }
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        sum += tag_group_matches(filter, sheet_get(sheet, from + i));
+    }
+    return sum;
+}
+
+enum { FIND_PIECE = 64 };
+
+/* The nth matching entry of a sheet, which has so many, from `from` on. */
+static uint32_t tag_group_find_in(const struct sheet *sheet, const struct tag_filter *filter,
+                                  uint32_t from, uint32_t count, uint32_t nth) {
+    uint32_t at = from, end = from + count;
+    if (sheet == NULL) {
+        return from + nth;
+    }
+    while (at + FIND_PIECE < end) {
+        uint32_t here = tag_group_count_in(sheet, filter, at, FIND_PIECE);
+        if (nth < here) {
+            break;
+        }
+        nth -= here;
+        at += FIND_PIECE;
+    }
+    for (;; at++) {
+        CHECK(at < end);
+        if (tag_group_matches(filter, sheet_get(sheet, at)) && nth-- == 0) {
+            return at;
+        }
+    }
+}
+
+/* ---- in the list ---- */
+
+/* Matching entries below an index block of a level of at least 1, which has `span` entries. */
+static uint32_t tag_group_count_below(const struct skiplist *list, uint32_t id, uint32_t span,
+                                      const struct tag_filter *filter) {
+    struct index_block *index = nodes_index(list, id);
+    uint32_t sum = 0;
+    if (index->is_lowest) {
+        return tag_group_count_in(sheet_of(list, index), filter, 0, span);
+    }
+    for (uint32_t i = 0; i < index->count; i++) {
+        sum += tag_group_count_below(list, index_children(index)[i], index_span(index, i), filter);
+    }
+    return sum;
+}
+
+/* The sheet above a leaf, the place of the leaf's first entry in it, and how many entries it is for. */
+static const struct sheet *tag_group_sheet(const struct skiplist *list, uint32_t leaf,
+                                           uint32_t *first, uint32_t *count) {
+    const struct skiplist_node *node = skiplist_node(list, leaf);
+    if (node->parent == SKIPLIST_NONE) {
+        *first = 0;
+        *count = nodes_leaf(list, leaf)->count;
+        return sheet_of_leaf(list);
+    }
+    struct index_block *index = nodes_index(list, node->parent);
+    *first = index_narrow_sum(index, node->position);
+    *count = index_narrow_sum(index, index->count);
+    return sheet_of(list, index);
+}
+
+uint32_t board_group_count(const struct board *board, const struct tag_filter *filter,
+                           uint32_t ranks) {
+    const struct tags *tags = tag_group_tags(board);
+    CHECK(ranks <= board_count(board));
+    if (filter->is_nobody || ranks == 0) {
+        return 0;
+    }
+    if (tags == NULL) {
+        return ranks;
+    }
+    const struct skiplist *list = &board->large->list;
+    struct skiplist_place last = skiplist_at(list, ranks - 1);
+    uint32_t first, count;
+    const struct sheet *sheet = tag_group_sheet(list, last.leaf, &first, &count);
+    uint32_t sum = tag_group_count_in(sheet, filter, 0, first + last.index + 1);
+    uint32_t id = skiplist_node(list, last.leaf)->parent;
+    for (; id != SKIPLIST_NONE; id = skiplist_node(list, id)->parent) {
+        const struct skiplist_node *node = skiplist_node(list, id);
+        if (node->parent == SKIPLIST_NONE) {
+            break;
+        }
+        struct index_block *index = nodes_index(list, node->parent);
+        for (uint32_t i = 0; i < node->position; i++) {
+            sum +=
+                tag_group_count_below(list, index_children(index)[i], index_span(index, i), filter);
+        }
+    }
+    return sum;
+}
+
+bool board_group_find(const struct board *board, const struct tag_filter *filter, uint32_t nth,
+                      uint32_t *rank) {
+    const struct tags *tags = tag_group_tags(board);
+    if (filter->is_nobody || nth >= board_count(board)) {
+        return false;
+    }
+    *rank = nth;
+    if (tags == NULL) {
+        return true;
+    }
+    const struct skiplist *list = &board->large->list;
+    uint32_t id = list->root, first = 0, span = list->count;
+    uint32_t level = skiplist_node(list, id)->level;
+    if (nth >= (level == 0 ? tag_group_count_in(sheet_of_leaf(list), filter, 0, span)
+                           : tag_group_count_below(list, id, span, filter))) {
+        return false;
+    }
+    for (; level > 1; level--) {
+        struct index_block *index = nodes_index(list, id);
+        uint32_t i = 0, here;
+        for (; span = index_span(index, i),
+               nth >= (here = tag_group_count_below(list, index_children(index)[i], span, filter));
+             i++) {
+            nth -= here;
+            first += span;
+        }
+        id = index_children(index)[i];
+    }
+    const struct sheet *sheet =
+        level == 0 ? sheet_of_leaf(list) : sheet_of(list, nodes_index(list, id));
+    *rank = first + tag_group_find_in(sheet, filter, 0, span, nth);
+    return true;
+}
+
+bool board_group_has(const struct board *board, const struct tag_filter *filter, uint32_t rank) {
+    const struct tags *tags = tag_group_tags(board);
+    if (tags == NULL || filter->is_nobody) {
+        return !filter->is_nobody;
+    }
+    const struct skiplist *list = &board->large->list;
+    return tag_group_matches(filter, sheet_code(list, skiplist_at(list, rank)));
+}
+
+bool board_group_next(const struct board *board, const struct tag_filter *filter, uint32_t from,
+                      uint32_t *rank) {
+    if (from >= board_count(board) || filter->is_nobody) {
+        return false;
+    }
+    if (tag_group_tags(board) == NULL) {
+        *rank = from;
+        return true;
+    }
+    const struct skiplist *list = &board->large->list;
+    struct skiplist_place place = skiplist_at(list, from);
+    uint32_t first, count;
+    const struct sheet *sheet = tag_group_sheet(list, place.leaf, &first, &count);
+    for (uint32_t at = first + place.index; at < count; at++) {
+        if (tag_group_matches(filter, sheet != NULL ? sheet_get(sheet, at) : 0)) {
+            *rank = from + (at - first - place.index);
+            return true;
+        }
+    }
+    uint32_t behind = from + (count - first - place.index);
+    return behind < list->count &&
+           board_group_find(board, filter, board_group_count(board, filter, behind), rank);
+}
+
+bool board_group_previous(const struct board *board, const struct tag_filter *filter, uint32_t from,
+                          uint32_t *rank) {
+    if (board_count(board) == 0) {
+        return false;
+    }
+    if (from >= board_count(board)) {
+        from = board_count(board) - 1;
+    }
+    uint32_t before = board_group_count(board, filter, from + 1);
+    return before > 0 && board_group_find(board, filter, before - 1, rank);
+}
+
+/* ---- tallies ---- */
+
+struct tally_entry {
+    uint32_t code; /* of the tags counted by */
+    uint32_t count;
+};
+
+/* An open hash table of codes. */
+struct tally {
+    struct tally_entry *entries;
+    uint32_t capacity, count; /* capacity: a power of two */
+};
+
+static struct tally_entry *tag_group_tally_at(const struct tally *tally, uint32_t code) {
+    uint32_t at = code * UINT32_C(2654435761) & (tally->capacity - 1);
+    while (tally->entries[at].count != 0 && tally->entries[at].code != code) {
+        at = (at + 1) & (tally->capacity - 1);
+    }
+    return &tally->entries[at];
+}
+
+static bool tag_group_tally_grow(struct tally *tally) {
+    struct tally larger = {.capacity = tally->capacity > 0 ? 2 * tally->capacity : 64};
+    larger.entries = memory_allocate_zeroed(larger.capacity * sizeof *larger.entries);
+    if (larger.entries == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < tally->capacity; i++) {
+        if (tally->entries[i].count != 0) {
+            *tag_group_tally_at(&larger, tally->entries[i].code) = tally->entries[i];
+        }
+    }
+    larger.count = tally->count;
+    memory_free(tally->entries);
+    *tally = larger;
+    return true;
+}
+
+static bool tag_group_tally_add(struct tally *tally, uint32_t code, uint32_t count) {
+    if (count > 0 && tally->count >= tally->capacity / 2 && !tag_group_tally_grow(tally)) {
+        return false;
+    }
+    if (count > 0) {
+        struct tally_entry *entry = tag_group_tally_at(tally, code);
+        tally->count += entry->count == 0;
+        entry->code = code;
+        entry->count += count;
+    }
+    return true;
+}
+
+/* Add the entries from .. to - 1 of a board. */
+static bool tag_group_tally_range(const struct skiplist *list, const struct tag_filter *filter,
+                                  uint32_t from, uint32_t to, uint32_t code_mask,
+                                  struct tally *tally) {
+    while (from < to) {
+        struct skiplist_place place = skiplist_at(list, from);
+        uint32_t first, count;
+        const struct sheet *sheet = tag_group_sheet(list, place.leaf, &first, &count);
+        uint32_t at = first + place.index;
+        uint32_t here = count - at < to - from ? count - at : to - from;
+        if (sheet == NULL) {
+            bool has_all = filter == NULL || tag_group_matches(filter, 0);
+            if (has_all && !tag_group_tally_add(tally, 0, here)) {
+                return false;
+            }
+        }
+        for (uint32_t i = 0; i < here && sheet != NULL; i++) {
+            uint32_t code = sheet_get(sheet, at + i);
+            if ((filter == NULL || tag_group_matches(filter, code)) &&
+                !tag_group_tally_add(tally, code & code_mask, 1)) {
+                return false;
+            }
+        }
+        from += here;
+    }
+    return true;
+}
+
+bool board_tally(const struct board *board, const struct tag_filter *filter, uint32_t from,
+                 uint32_t to, unsigned by_mask, tags_visit *visit, void *context) {
+    const struct tags *tags = tag_group_tags(board);
+    struct tag_values values = {.mask = 0};
+    struct tally tally = {.entries = NULL};
+    uint32_t code_mask = 0;
+    CHECK(from <= to);
+    CHECK(to <= board_count(board));
+    if (from == to || (filter != NULL && filter->is_nobody)) {
+        return true;
+    }
+    if (tags == NULL) {
+        visit(context, &values, to - from);
+        return true;
+    }
+    for (unsigned i = 0; i < tags->count; i++) {
+        code_mask |= (by_mask >> i & 1) != 0 ? tags->slots[i]->mask : 0;
+    }
+    bool is_done = tag_group_tally_range(&board->large->list, filter, from, to, code_mask, &tally);
+    for (uint32_t i = 0; is_done && i < tally.capacity; i++) {
+        if (tally.entries[i].count > 0) {
+            tags_read(tags, tally.entries[i].code, by_mask, &values);
+            visit(context, &values, tally.entries[i].count);
+        }
+    }
+    memory_free(tally.entries);
+    return is_done;
+}

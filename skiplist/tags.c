@@ -1,0 +1,438 @@
+/* Values of members: setting, reading, and other tags for the whole board. Groups: skiplist/tag_group.c. */
+#include "skiplist/tags.h"
+
+#include "codec/memory.h"
+#include "skiplist/board_parts.h"
+#include "skiplist/sheet.h"
+
+bool board_has_values(const struct board *board) {
+    if (!board->is_large || board->large->list.tags == NULL) {
+        return false;
+    }
+    const struct tags *tags = board->large->list.tags;
+    for (uint32_t i = 0; i < tags->count; i++) {
+        if (tags->slots[i]->values.count > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+uint32_t board_count_values(const struct board *board, unsigned tag) {
+    return board->is_large && board->large->list.tags != NULL
+               ? board->large->list.tags->slots[tag]->values.count
+               : 0;
+}
+
+/* ---- which bits are whose ---- */
+
+/* The slot's bits are those at positions[0 .. bits - 1]. */
+static void tags_settle_bits(struct tag_slot *slot) {
+    bool is_in_order = true;
+    slot->mask = 0;
+    for (unsigned i = 0; i < slot->bits; i++) {
+        slot->mask |= UINT32_C(1) << slot->positions[i];
+        is_in_order = is_in_order && slot->positions[i] == slot->positions[0] + i;
+    }
+    slot->shift = is_in_order ? slot->positions[0] : SLOT_IS_SCATTERED;
+}
+
+/* Is there room for so many bits side by side, from this one on? */
+static bool tags_is_free(uint32_t used, unsigned shift, unsigned bits) {
+    uint64_t run = ((UINT64_C(1) << bits) - 1) << shift;
+    return shift + bits <= TAGS_BITS_MAX && (used & run) == 0;
+}
+
+/* Give the slot bits that nobody uses, until it has `bits`: side by side where that is possible. */
+static void tags_add_bits(struct tag_slot *slot, unsigned bits, uint32_t *used) {
+    unsigned more = bits - slot->bits;
+    unsigned shift = slot->bits > 0 ? slot->positions[slot->bits - 1] + 1U : 0;
+    unsigned last = slot->bits > 0 ? shift : TAGS_BITS_MAX;
+    while (shift <= last && !tags_is_free(*used, shift, more)) {
+        shift++;
+    }
+    bool is_together = shift <= last;
+    for (unsigned at = is_together ? shift : 0; slot->bits < bits; at++) {
+        if ((*used >> at & 1) == 0) {
+            slot->positions[slot->bits++] = (uint8_t)at;
+            *used |= UINT32_C(1) << at;
+        }
+    }
+    tags_settle_bits(slot);
+}
+
+static struct tag_slot *tags_create_slot(const struct tags *tags) {
+    struct tag_slot *slot = memory_allocate_zeroed(sizeof *slot);
+    if (slot != NULL) {
+        tag_dictionary_init(&slot->values, tags->hash_seed);
+    }
+    return slot;
+}
+
+/* ---- the whole ---- */
+
+static struct tags *tags_create(uint64_t hash_seed) {
+    struct tags *tags = memory_allocate_zeroed(sizeof *tags);
+    if (tags != NULL) {
+        tags->hash_seed = hash_seed;
+    }
+    return tags;
+}
+
+bool tags_free_step(struct skiplist *list, uint32_t work_max) {
+    struct tags *tags = list->tags;
+    for (; tags->count > 0; tags->count--) {
+        struct tag_slot *slot = tags->slots[tags->count - 1];
+        if (!tag_dictionary_deinit_step(&slot->values, work_max)) {
+            return false;
+        }
+        memory_free(slot);
+    }
+    if (tags->leaf_sheet != NULL) {
+        sheet_free_leaf(list);
+    }
+    memory_free(tags);
+    list->tags = NULL;
+    return true;
+}
+
+static void tags_destroy(struct tags *tags) {
+    struct skiplist own = {.tags = tags};
+    while (!tags_free_step(&own, UINT32_MAX)) {
+        continue;
+    }
+}
+
+struct tags *tags_copy(const struct tags *tags) {
+    struct tags *copy = tags_create(tags->hash_seed);
+    if (copy == NULL) {
+        return NULL;
+    }
+    copy->generation = tags->generation;
+    memcpy(copy->cleared, tags->cleared, sizeof copy->cleared);
+    copy->low = tags->low;
+    copy->high = tags->high;
+    for (; copy->count < tags->count; copy->count++) {
+        const struct tag_slot *from = tags->slots[copy->count];
+        struct tag_slot *slot = tags_create_slot(copy);
+        if (slot == NULL) {
+            tags_destroy(copy);
+            return NULL;
+        }
+        memcpy(slot->positions, from->positions, sizeof slot->positions);
+        slot->bits = from->bits;
+        tags_settle_bits(slot);
+        copy->slots[copy->count] = slot;
+        if (!tag_dictionary_copy(&from->values, &slot->values)) {
+            copy->count++;
+            tags_destroy(copy);
+            return NULL;
+        }
+    }
+    return copy;
+}
+
+size_t tags_memory_size(const struct skiplist *list) {
+    const struct tags *tags = list->tags;
+    size_t size = memory_size(tags) + tags->memory_size;
+    for (uint32_t i = 0; i < tags->count; i++) {
+        size += memory_size(tags->slots[i]) + tag_dictionary_memory_size(&tags->slots[i]->values);
+    }
+    return size;
+}
+
+/* The board's tags as the layout has them, nobody has a value yet. NULL: no memory. */
+static struct tags *tags_begin(const struct board *board) {
+    const struct tag_set *set = &board_layout(board)->tags;
+    struct tags *tags = tags_create(board->hash_seed);
+    uint32_t used = 0;
+    while (tags != NULL && tags->count < set->count) {
+        struct tag_slot *slot = tags_create_slot(tags);
+        if (slot == NULL) {
+            tags_destroy(tags);
+            return NULL;
+        }
+        tags_add_bits(slot, set->tags[tags->count].bits, &used);
+        tags->slots[tags->count++] = slot;
+    }
+    if (tags != NULL) {
+        tags_plan_counts(tags);
+    }
+    return tags;
+}
+
+/* ---- values of a member ---- */
+
+static uint64_t tags_values_max(unsigned bits) {
+    uint64_t max = (UINT64_C(1) << bits) - 1;
+    return max < TAG_CODE_END - 2 ? max : TAG_CODE_END - 2;
+}
+
+static const struct tags *tags_of(const struct board *board) {
+    return board->is_large ? board->large->list.tags : NULL;
+}
+
+bool board_tag_fits(const struct board *board, const struct tag_values *values, unsigned *full) {
+    const struct tags *tags = tags_of(board);
+    const struct tag_set *set = &board_layout(board)->tags;
+    for (unsigned i = 0; i < set->count; i++) {
+        if ((values->mask >> i & 1) == 0 || values->at[i].size == 0 || tags == NULL) {
+            continue;
+        }
+        const struct tag_dictionary *dictionary = &tags->slots[i]->values;
+        if (dictionary->count >= tags_values_max(set->tags[i].bits) &&
+            tag_dictionary_find(dictionary, values->at[i]) == 0) {
+            *full = i;
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Values that nobody has, of those in the mask, go. */
+static void tags_drop_unused(struct tags *tags, const uint32_t *codes, unsigned mask) {
+    for (unsigned i = 0; i < tags->count; i++) {
+        if ((mask >> i & 1) != 0 && codes[i] != 0) {
+            tag_dictionary_drop(&tags->slots[i]->values, codes[i]);
+        }
+    }
+}
+
+/* The codes of the values, which are added where they are missing. */
+static enum tags_status tags_take_values(struct tags *tags, const struct tag_values *values,
+                                         uint32_t *codes, unsigned *full) {
+    for (unsigned i = 0; i < tags->count; i++) {
+        codes[i] = 0;
+        if ((values->mask >> i & 1) == 0 || values->at[i].size == 0) {
+            continue;
+        }
+        struct tag_dictionary *dictionary = &tags->slots[i]->values;
+        bool is_full = dictionary->count >= tags_values_max(tags->slots[i]->bits) &&
+                       tag_dictionary_find(dictionary, values->at[i]) == 0;
+        codes[i] = is_full ? 0 : tag_dictionary_take(dictionary, values->at[i]);
+        if (codes[i] == 0) {
+            tags_drop_unused(tags, codes, (1U << i) - 1);
+            *full = i;
+            return is_full ? TAGS_FULL : TAGS_OUT_OF_MEMORY;
+        }
+    }
+    return TAGS_OK;
+}
+
+static bool tags_has_any(const struct tag_values *values) {
+    for (unsigned i = 0; i < TAGS_MAX; i++) {
+        if ((values->mask >> i & 1) != 0 && values->at[i].size > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Make the board one that has values. false: no memory, nothing changed. */
+static bool tags_make(struct board *board) {
+    bool was_large = board->is_large;
+    if (board->is_large && board->large->list.tags != NULL) {
+        return true;
+    }
+    if (!was_large && !board_make_itself_large(board)) {
+        return false;
+    }
+    board->large->list.tags = tags_begin(board);
+    if (board->large->list.tags == NULL && !was_large) {
+        board_make_small(board);
+    }
+    return board->is_large && board->large->list.tags != NULL;
+}
+
+static enum tags_status tags_put(struct board *board, struct skiplist_place place,
+                                 const struct tag_values *values, unsigned *full) {
+    struct skiplist *list = &board->large->list;
+    struct tags *tags = list->tags;
+    uint32_t codes[TAGS_MAX], before = sheet_code(list, place), code = before;
+    enum tags_status status = tags_take_values(tags, values, codes, full);
+    if (status != TAGS_OK) {
+        return status;
+    }
+    for (unsigned i = 0; i < tags->count; i++) {
+        if ((values->mask >> i & 1) != 0) {
+            code = (code & ~tags->slots[i]->mask) | tag_slot_deposit(tags->slots[i], codes[i]);
+        }
+    }
+    if (code == before) {
+        status = TAGS_SAME;
+    } else if (!sheet_set(list, place, code)) {
+        tags_drop_unused(tags, codes, values->mask);
+        status = TAGS_OUT_OF_MEMORY;
+    }
+    return status;
+}
+
+static enum tags_status tags_put_at(struct board *board, struct skiplist_place place,
+                                    const struct tag_values *values, unsigned *full) {
+    if (tags_of(board) == NULL) {
+        if (!tags_has_any(values)) {
+            return TAGS_SAME;
+        }
+        if (!tags_make(board)) {
+            return TAGS_OUT_OF_MEMORY;
+        }
+    }
+    return tags_put(board, place, values, full);
+}
+
+enum tags_status board_tag(struct board *board, const struct board_member *member,
+                           const struct tag_values *values, unsigned *full) {
+    struct skiplist_place place = {.leaf = member->leaf, .index = member->index};
+    return tags_put_at(board, place, values, full);
+}
+
+static struct skiplist_place tags_place_at(const struct board *board, uint32_t rank) {
+    struct skiplist own;
+    return skiplist_at(board_list(board, &own), rank);
+}
+
+enum tags_status board_tag_at(struct board *board, uint32_t rank, const struct tag_values *values,
+                              unsigned *full) {
+    return tags_put_at(board, tags_place_at(board, rank), values, full);
+}
+
+size_t board_tags_growth_size(const struct board *board, uint32_t count) {
+    enum { ENTRIES = INDEX_FANOUT * BLOCK_ENTRIES_MAX, VALUE = 2 * TAG_VALUE_MAX, MAP = 64 << 10 };
+    /* At worst each of them is in another sheet. */
+    uint32_t sheets = board_count(board) / (ENTRIES / 8) + 2;
+    size_t each = sizeof(struct sheet) + sizeof(uint32_t) * ENTRIES;
+    return sizeof(struct tags) + sizeof(struct large_board) +
+           TAGS_MAX * (sizeof(struct tag_slot) + VALUE + MAP) +
+           (count < sheets ? count : sheets) * each;
+}
+
+void tags_read(const struct tags *tags, uint32_t code, unsigned mask, struct tag_values *values) {
+    values->mask = 0;
+    for (unsigned i = 0; i < tags->count; i++) {
+        uint32_t value = (mask >> i & 1) != 0 ? tag_slot_extract(tags->slots[i], code) : 0;
+        values->at[i] = tag_dictionary_value(&tags->slots[i]->values, value);
+        values->mask |= (unsigned)(value != 0) << i;
+    }
+}
+
+static void tags_read_at(const struct board *board, struct skiplist_place place,
+                         struct tag_values *values) {
+    const struct tags *tags = tags_of(board);
+    *values = (struct tag_values){.mask = 0};
+    if (tags != NULL) {
+        tags_read(tags, sheet_code(&board->large->list, place), UINT32_MAX, values);
+    }
+}
+
+void board_tags_of(const struct board *board, const struct board_member *member,
+                   struct tag_values *values) {
+    struct skiplist_place place = {.leaf = member->leaf, .index = member->index};
+    tags_read_at(board, place, values);
+}
+
+void board_tags_at(const struct board *board, uint32_t rank, struct tag_values *values) {
+    tags_read_at(board, tags_place_at(board, rank), values);
+}
+
+/* ---- other tags ---- */
+
+/* Which old tag each new one was; TAGS_MAX: none. */
+static void tags_match(const struct tag_set *before, const struct tag_set *after, unsigned *old) {
+    for (unsigned i = 0; i < after->count; i++) {
+        const char *name = after->tags[i].name;
+        int found = tag_set_find(before, (struct bytes){name, strlen(name)});
+        old[i] = found >= 0 ? (unsigned)found : TAGS_MAX;
+    }
+}
+
+/* Can the tag have so few bits? Its values' codes must fit as well. */
+static bool tags_may_have_bits(const struct tag_slot *slot, unsigned bits) {
+    return bits >= slot->bits || tag_dictionary_highest(&slot->values) <= tags_values_max(bits);
+}
+
+static void tags_clear(struct tags *tags, uint32_t bits) {
+    if (bits == 0) {
+        return;
+    }
+    tags->generation++;
+    for (unsigned i = 0; i < TAGS_BITS_MAX; i++) {
+        if ((bits >> i & 1) != 0) {
+            tags->cleared[i] = tags->generation;
+        }
+    }
+}
+
+/* Slots for tags that are new. false: no memory. */
+static bool tags_add_slots(const struct tags *tags, const struct tag_set *after,
+                           const unsigned *old, struct tag_slot **slots) {
+    for (unsigned i = 0; i < after->count; i++) {
+        slots[i] = old[i] < TAGS_MAX ? tags->slots[old[i]] : tags_create_slot(tags);
+        if (slots[i] == NULL) {
+            while (i-- > 0) {
+                if (old[i] == TAGS_MAX) {
+                    memory_free(slots[i]);
+                }
+            }
+            return false;
+        }
+    }
+    return true;
+}
+
+enum tags_status board_alter_tags(struct board *board, const struct layout *layout,
+                                  unsigned *full) {
+    struct tags *tags = board->is_large ? board->large->list.tags : NULL;
+    const struct tag_set *before = &board_layout(board)->tags, *after = &layout->tags;
+    unsigned old[TAGS_MAX];
+    struct tag_slot *slots[TAGS_MAX];
+    if (tags == NULL) {
+        board->layout = layout;
+        return TAGS_OK;
+    }
+    tags_match(before, after, old);
+    for (unsigned i = 0; i < after->count; i++) {
+        if (old[i] < TAGS_MAX && !tags_may_have_bits(tags->slots[old[i]], after->tags[i].bits)) {
+            *full = i;
+            return TAGS_FULL;
+        }
+    }
+    if (!tags_add_slots(tags, after, old, slots)) {
+        return TAGS_OUT_OF_MEMORY;
+    }
+    uint32_t bits_before = 0, used = 0;
+    bool is_kept[TAGS_MAX] = {false};
+    for (unsigned i = 0; i < tags->count; i++) {
+        bits_before |= tags->slots[i]->mask;
+    }
+    for (unsigned i = 0; i < after->count; i++) {
+        if (old[i] < TAGS_MAX) {
+            is_kept[old[i]] = true;
+            if (slots[i]->bits > after->tags[i].bits) {
+                slots[i]->bits = after->tags[i].bits;
+                tags_settle_bits(slots[i]);
+            }
+            used |= slots[i]->mask;
+        }
+    }
+    /* What was a removed tag's, or was cut off, is 0 in all codes before it is given away. */
+    tags_clear(tags, bits_before & ~used);
+    for (unsigned i = 0; i < after->count; i++) {
+        tags_add_bits(slots[i], after->tags[i].bits, &used);
+    }
+    for (unsigned i = 0; i < tags->count; i++) {
+        if (!is_kept[i]) {
+            tag_dictionary_deinit(&tags->slots[i]->values);
+            memory_free(tags->slots[i]);
+        }
+    }
+    tags->count = after->count;
+    memcpy(tags->slots, slots, after->count * sizeof(struct tag_slot *));
+    tags_plan_counts(tags);
+    board->layout = layout;
+    return TAGS_OK;
+}
+
+void tags_plan_counts(struct tags *tags) {
+    tags->low.number++;
+    tags->high.number++;
+}
