@@ -30,7 +30,7 @@ MUST_CHECK bool lb_parse_decimal(const struct call *call, const struct layout_fi
 
 /* The members with a score between the limits at args[index] and behind it, in either order. If board is
  * NULL, only the texts are checked, and the span is empty. false: the error was replied. */
-MUST_CHECK bool lb_span_of_scores(const struct call *call, const struct board *board, uint32_t index,
-                                  struct zset_span *span);
+MUST_CHECK bool lb_span_of_scores(const struct call *call, const struct board *board,
+                                  uint32_t index, struct zset_span *span);
 
 #endif

@@ -31,10 +31,10 @@ struct lb_add {
     enum lb_add_operation operation;
     enum lb_add_time time;
     int64_t at_us;
-    uint32_t tag_count;              /* TAG, so often */
-    const struct tag_values *tags;   /* of TAG, once the board is known; NULL: none */
-    uint32_t first;       /* index of the first member's first value */
-    uint32_t value_count; /* number of values before each member */
+    uint32_t tag_count;            /* TAG, so often */
+    const struct tag_values *tags; /* of TAG, once the board is known; NULL: none */
+    uint32_t first;                /* index of the first member's first value */
+    uint32_t value_count;          /* number of values before each member */
     uint32_t member_count;
 };
 

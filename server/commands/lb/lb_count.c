@@ -236,8 +236,9 @@ const struct command command_lb_count = {
     .name = "LB.COUNT",
     .syntax = "key range=[start stop [BYSCORE]] [BY name]... " LB_FILTER_SYNTAX,
     .options = lb_count_options,
-    .summary = "How many members a board has, or a range of it, by rank or by score, in all or by the "
-               "values of one tag or two (BY), the most frequent first",
+    .summary =
+        "How many members a board has, or a range of it, by rank or by score, in all or by the "
+        "values of one tag or two (BY), the most frequent first",
     .complexity = "O(log n), n being the members of the board; with BY O(m log m) for m different "
                   "values",
     .flags = COMMAND_READ,

@@ -19,10 +19,8 @@ static bool lb_filter_read(const struct call *call, uint32_t index, struct lb_fi
         return false;
     }
     if (is_choice) {
-        filter->choices[filter->choice_count++] =
-            (struct tag_choice){.tag = (uint8_t)tag,
-                                .is_excluded = is_excluded,
-                                .value = call_arg(call, index + 2)};
+        filter->choices[filter->choice_count++] = (struct tag_choice){
+            .tag = (uint8_t)tag, .is_excluded = is_excluded, .value = call_arg(call, index + 2)};
     } else {
         filter->within_mask |= 1U << tag;
     }

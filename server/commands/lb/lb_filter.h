@@ -29,8 +29,8 @@ enum {
 };
 
 /* All share a struct option_uses of this name. */
-#define LB_FILTER_SYNTAX   "match=[WHERE name value]... exclude=[WHERENOT name value]..."
-#define LB_FILTER_WITHIN   "within=[WITHIN name]..."
+#define LB_FILTER_SYNTAX "match=[WHERE name value]... exclude=[WHERENOT name value]..."
+#define LB_FILTER_WITHIN "within=[WITHIN name]..."
 #define LB_FILTER_OPTIONS(type, name)                                                              \
     {"WHERE", OPTION_EACH_PAIR, offsetof(type, name), NULL}, {                                     \
         "WHERENOT", OPTION_EACH_PAIR, offsetof(type, name), NULL                                   \
@@ -90,9 +90,9 @@ static inline uint32_t lb_filter_at(const struct lb_filter *filter, uint32_t nth
 /* The rank of the next or the previous one, which is there. */
 static inline uint32_t lb_filter_step(const struct lb_filter *filter, uint32_t rank,
                                       bool is_best_first) {
-    bool is_there =
-        is_best_first ? board_group_next(filter->board, filter->group, rank + 1, &rank)
-                      : board_group_previous(filter->board, filter->group, rank - 1, &rank);
+    bool is_there = is_best_first
+                        ? board_group_next(filter->board, filter->group, rank + 1, &rank)
+                        : board_group_previous(filter->board, filter->group, rank - 1, &rank);
     CHECK(is_there);
     return rank;
 }

@@ -125,8 +125,8 @@ static uint64_t lb_range_count_inside(const struct cost_view *view, const struct
         return span.count;
     }
     uint64_t size = cost_size(view, 1);
-    uint64_t most = (uint64_t)stop + 1 < 0 - (uint64_t)start ? (uint64_t)stop + 1
-                                                             : 0 - (uint64_t)start;
+    uint64_t most =
+        (uint64_t)stop + 1 < 0 - (uint64_t)start ? (uint64_t)stop + 1 : 0 - (uint64_t)start;
     return most < size ? most : size;
 }
 
@@ -140,7 +140,8 @@ static uint64_t lb_range_count_span(const struct cost_view *view) {
         return 0;
     }
     bool is_slow = range.shape.is_competition && range.is_reverse;
-    uint64_t count = range.filter.count > 0 ? lb_range_count_inside(view, &range, span) : span.count;
+    uint64_t count =
+        range.filter.count > 0 ? lb_range_count_inside(view, &range, span) : span.count;
     return lb_data_work(&range.shape.data, count * (is_slow ? COMPETITION_UNITS : 1)) +
            lb_filter_work(&range.filter, LB_FILTER_STEPS, count);
 }

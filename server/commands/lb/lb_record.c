@@ -39,8 +39,8 @@ void lb_begin_records(const struct call *call, const struct board *board, struct
                       struct lb_writer *writer) {
     const struct layout *layout = board_layout(board);
     bool has_data = lb_data_is_asked(&shape.data);
-    uint32_t element_count = 3U + layout->field_count + shape.with_percent + shape.with_key +
-                             shape.with_tags + has_data;
+    uint32_t element_count =
+        3U + layout->field_count + shape.with_percent + shape.with_key + shape.with_tags + has_data;
     *writer = (struct lb_writer){
         .call = call,
         .reply = call->reply,

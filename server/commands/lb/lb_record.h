@@ -49,7 +49,7 @@ struct lb_writer {
     uint64_t limit;  /* integers below it take the fast path */
     uint32_t element_count;
     bool is_grouped; /* TAGS or DATA: records are written in groups */
-    size_t room; /* reserved for everything but the member's bytes */
+    size_t room;     /* reserved for everything but the member's bytes */
     /* If the whole TIME window is whole milliseconds from 1970 on: time = start_ms + u *
      * unit_ms. */
     bool is_time_plain;

@@ -168,11 +168,10 @@ static bool lb_submit_plan(struct submit *submit, uint32_t index) {
 static bool lb_submit_reserve(const struct submit *submit) {
     size_t size = 0;
     for (uint32_t i = 0; i < submit->board_count; i++) {
-        size += board_growth_size(submit->writings[i].board, 1) +
-                lb_add_name(submit->call->request, &submit->add, 0).size +
-                (submit->add.tag_count > 0
-                     ? board_tags_growth_size(submit->writings[i].board, 1)
-                     : 0);
+        size +=
+            board_growth_size(submit->writings[i].board, 1) +
+            lb_add_name(submit->call->request, &submit->add, 0).size +
+            (submit->add.tag_count > 0 ? board_tags_growth_size(submit->writings[i].board, 1) : 0);
     }
     return memory_reserve_begin(size) || call_out_of_memory(submit->call);
 }

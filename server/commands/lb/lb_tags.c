@@ -24,11 +24,10 @@ bool lb_tags_find(const struct call *call, const struct tag_set *tags, struct by
         return true;
     }
     lb_tags_print_names(tags, names);
-    return tags->count == 0
-               ? call_refuse_format(call, "ERR no tag '%s': this board has no tags",
-                                    bytes_show(name).text)
-               : call_refuse_format(call, "ERR no tag '%s': this board has %s",
-                                    bytes_show(name).text, names);
+    return tags->count == 0 ? call_refuse_format(call, "ERR no tag '%s': this board has no tags",
+                                                 bytes_show(name).text)
+                            : call_refuse_format(call, "ERR no tag '%s': this board has %s",
+                                                 bytes_show(name).text, names);
 }
 
 bool lb_tags_read(const struct call *call, const struct tag_set *tags, struct bytes name,
