@@ -30,7 +30,7 @@ enum {
 
 /* All share a struct option_uses of this name. */
 #define LB_FILTER_SYNTAX "match=[WHERE name value]... exclude=[WHERENOT name value]..."
-#define LB_FILTER_WITHIN "within=[WITHIN name]..."
+#define LB_FILTER_WITHIN "[WITHIN name]..."
 #define LB_FILTER_OPTIONS(type, name)                                                              \
     {"WHERE", OPTION_EACH_PAIR, offsetof(type, name), NULL}, {                                     \
         "WHERENOT", OPTION_EACH_PAIR, offsetof(type, name), NULL                                   \

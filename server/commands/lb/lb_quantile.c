@@ -88,7 +88,9 @@ static bool lb_quantile_read_arguments(const struct call *call, struct quantiles
         return call_refuse_format(call, "ERR LB.QUANTILE takes at most %d quantiles",
                                   (int)QUANTILES_MAX);
     }
-    return quantiles->count > 0 ? options_read(call, end, quantiles) : call_syntax_error(call);
+    return quantiles->count > 0 ? options_read(call, end, quantiles) &&
+                                      lb_data_check(call, &quantiles->shape.data)
+                                : call_syntax_error(call);
 }
 
 static uint64_t lb_quantile_count_records(const struct cost_view *view) {

@@ -110,7 +110,7 @@ const struct command command_lb_tag = {
     .name = "LB.TAG",
     .syntax = "key member tag=(name value)... [IF (name value)...]",
     .summary = "Set tags of a member, if (IF) others have these values; 1 if that changed one",
-    .complexity = "O(log n), n being the members of the board",
+    .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .key_access = "RW access update",
     .member_arg = ARG_MEMBER,
