@@ -19,7 +19,9 @@ enum tags_status {
     TAGS_OK = 0,
     TAGS_SAME, /* it was so before */
     TAGS_OUT_OF_MEMORY,
-    TAGS_FULL, /* no room for another value: *full is the tag's index */
+    /* No room for another value: *full is the tag's index. Values of removed members count until their
+     * remains are freed (board_free_step). */
+    TAGS_FULL,
 };
 
 /* Set the values in the mask of a member that has been looked up and is on the board. */

@@ -1,0 +1,473 @@
+/* Tags of members against a naive twin: the values of each member in an array, groups found by looking at every
+ * member in rank order. */
+#include "skiplist/tags.h"
+#include "tests/support/board_pair.h"
+
+enum { TAGS_MEMBERS = 4000, TAGS_VALUES = 64 };
+
+/* What the twin knows: value numbers, 0: none. */
+struct tags_twin {
+    struct board_pair *pair;
+    uint8_t values[TAGS_MEMBERS][TAGS_MAX];
+    struct layout layouts[2];
+};
+
+static struct bytes value_of(unsigned number, char *text) {
+    int size = snprintf(text, TAG_VALUE_MAX, number % 3 == 0 ? "%u" : "value-%u", number);
+    return number == 0 ? (struct bytes){.size = 0} : (struct bytes){text, (size_t)size};
+}
+
+static void add_tag(struct layout *layout, const char *name, unsigned bits) {
+    char error[TAG_ERROR_MAX], text[8];
+    int size = snprintf(text, sizeof text, "%u", bits);
+    assert_true(tag_set_add(&layout->tags, (struct bytes){name, strlen(name)},
+                            (struct bytes){text, (size_t)size}, error));
+}
+
+static const struct tag_set *tags_now(const struct tags_twin *twin) {
+    return &board_layout(twin->pair->board)->tags;
+}
+
+static void twin_begin(struct tags_twin *twin, struct board_pair *pair) {
+    memset(twin, 0, sizeof *twin);
+    twin->pair = pair;
+    add_tag(&pair->layout, "country", 5);
+    add_tag(&pair->layout, "class", 2);
+    add_tag(&pair->layout, "clan", 6);
+}
+
+static uint32_t number_of(struct bytes member) {
+    uint32_t number = 0;
+    for (size_t i = 5; i < member.size; i++) {
+        number = number * 10 + (uint32_t)(member.at[i] - '0');
+    }
+    return number;
+}
+
+static unsigned count_values(const struct tags_twin *twin, unsigned tag) {
+    bool is_used[TAGS_VALUES + 1] = {false};
+    unsigned count = 0;
+    struct board_cursor cursor;
+    struct board_entry entry;
+    for (board_seek(twin->pair->board, 0, &cursor); board_cursor_read(&cursor, &entry);
+         board_cursor_next(&cursor)) {
+        unsigned value = twin->values[number_of(entry.member)][tag];
+        count += value != 0 && !is_used[value];
+        is_used[value] = true;
+    }
+    return count;
+}
+
+static void twin_tag(struct tags_twin *twin, struct random *random, uint32_t number, bool by_rank) {
+    char text[PAIR_MEMBER_MAX], value_text[TAGS_MAX][TAG_VALUE_MAX];
+    struct board_member member;
+    struct tag_values values = {.mask = 0};
+    unsigned full = TAGS_MAX, numbers[TAGS_MAX];
+    const struct tag_set *set = tags_now(twin);
+    bool is_same = true;
+    board_look_up(twin->pair->board, user_of(number, text), NULL, &member);
+    if (!member.is_there) {
+        return;
+    }
+    for (unsigned i = 0; i < set->count; i++) {
+        unsigned max = 1U << set->tags[i].bits;
+        numbers[i] = (unsigned)random_below(random, max < TAGS_VALUES ? max : TAGS_VALUES);
+        if (random_below(random, 2) == 0) {
+            values.mask |= 1U << i;
+            values.at[i] = value_of(numbers[i], value_text[i]);
+            is_same = is_same && numbers[i] == twin->values[number][i];
+        }
+    }
+    bool fits = board_tag_fits(twin->pair->board, &values, &full);
+    enum tags_status status =
+        by_rank ? board_tag_at(twin->pair->board, board_rank_of(twin->pair->board, &member),
+                               &values, &full)
+                : board_tag(twin->pair->board, &member, &values, &full);
+    assert_int_equal(status == TAGS_FULL, !fits);
+    if (status == TAGS_FULL) {
+        /* Values of what has been removed and is not freed yet count, too. */
+        assert_true(board_has_remains(twin->pair->board) ||
+                    count_values(twin, full) == (1U << set->tags[full].bits) - 1);
+        return;
+    }
+    assert_int_equal(status, is_same ? TAGS_SAME : TAGS_OK);
+    for (unsigned i = 0; i < set->count; i++) {
+        if ((values.mask >> i & 1) != 0) {
+            twin->values[number][i] = (uint8_t)numbers[i];
+        }
+    }
+}
+
+static void twin_remove(struct tags_twin *twin, uint32_t number) {
+    char text[PAIR_MEMBER_MAX];
+    pair_remove(twin->pair, user_of(number, text));
+    memset(twin->values[number], 0, sizeof twin->values[number]);
+}
+
+static void twin_remove_range(struct tags_twin *twin, uint32_t rank, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t number = number_of(board_at(twin->pair->board, rank + i).member);
+        memset(twin->values[number], 0, sizeof twin->values[number]);
+    }
+    pair_remove_range(twin->pair, rank, count);
+}
+
+/* Other tags: one goes, or comes, or has other bits. */
+static void twin_alter(struct tags_twin *twin, struct random *random) {
+    struct board *board = twin->pair->board;
+    struct layout *layout = &twin->layouts[board_layout(board) == &twin->layouts[0]];
+    char error[TAG_ERROR_MAX], bits[8];
+    unsigned full, count = tags_now(twin)->count;
+    *layout = *board_layout(board);
+    unsigned at = (unsigned)random_below(random, TAGS_MAX);
+    int size = snprintf(bits, sizeof bits, "%u", (unsigned)random_below(random, 6) + 1);
+    struct bytes width = {bits, (size_t)size};
+    bool is_removal = at < count && random_below(random, 2) == 0;
+    if (is_removal) {
+        tag_set_remove(&layout->tags, at);
+    } else if (at < count) {
+        if (!tag_set_resize(&layout->tags, at, width, error)) {
+            return;
+        }
+    } else {
+        static unsigned names;
+        char name[16];
+        int name_size = snprintf(name, sizeof name, "tag-%u", names++);
+        if (!tag_set_add(&layout->tags, (struct bytes){name, (size_t)name_size}, width, error)) {
+            return;
+        }
+    }
+    if (board_alter_tags(board, layout, &full) != TAGS_OK) {
+        assert_int_equal(full, at);
+        return;
+    }
+    for (uint32_t i = 0; i < TAGS_MEMBERS && is_removal; i++) {
+        memmove(twin->values[i] + at, twin->values[i] + at + 1, TAGS_MAX - at - 1);
+        twin->values[i][TAGS_MAX - 1] = 0;
+    }
+}
+
+/* ---- comparing ---- */
+
+static void compare_values(const struct tags_twin *twin, uint32_t rank) {
+    char text[PAIR_MEMBER_MAX], value_text[TAG_VALUE_MAX];
+    struct tag_values values;
+    struct board_member member;
+    const struct board *board = twin->pair->board;
+    uint32_t number = number_of(board_at(board, rank).member);
+    for (int way = 0; way < 2; way++) {
+        if (way == 0) {
+            board_tags_at(board, rank, &values);
+        } else {
+            board_look_up(board, user_of(number, text), NULL, &member);
+            board_tags_of(board, &member, &values);
+        }
+        for (unsigned i = 0; i < tags_now(twin)->count; i++) {
+            struct bytes wanted = value_of(twin->values[number][i], value_text);
+            assert_int_equal(values.mask >> i & 1, wanted.size > 0);
+            assert_true(wanted.size == 0 || bytes_equal(values.at[i], wanted));
+        }
+    }
+}
+
+enum { CHOICES = 12 };
+
+struct group {
+    struct tag_choice choices[CHOICES];
+    unsigned numbers[CHOICES];
+    char texts[CHOICES][TAG_VALUE_MAX];
+    uint32_t count;
+};
+
+static void group_draw(struct group *group, const struct tag_set *set, struct random *random) {
+    group->count = 0;
+    if (set->count == 0) {
+        return;
+    }
+    uint32_t wanted = (uint32_t)random_below(random, random_below(random, 3) == 0 ? CHOICES : 4);
+    for (; group->count < wanted; group->count++) {
+        struct tag_choice *choice = &group->choices[group->count];
+        unsigned number = (unsigned)random_below(random, random_below(random, 2) == 0 ? 4 : 40);
+        choice->tag = (uint8_t)random_below(random, set->count);
+        choice->is_excluded = random_below(random, 4) == 0;
+        choice->value = value_of(number, group->texts[group->count]);
+        group->numbers[group->count] = number;
+    }
+}
+
+static bool group_has(const struct group *group, const uint8_t *values) {
+    for (unsigned tag = 0; tag < TAGS_MAX; tag++) {
+        bool is_asked = false, is_in = false;
+        for (uint32_t i = 0; i < group->count; i++) {
+            if (group->choices[i].tag != tag) {
+                continue;
+            }
+            bool is_same = values[tag] == group->numbers[i];
+            if (group->choices[i].is_excluded && is_same) {
+                return false;
+            }
+            is_asked = is_asked || !group->choices[i].is_excluded;
+            is_in = is_in || (!group->choices[i].is_excluded && is_same);
+        }
+        if (is_asked && !is_in) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void compare_group(const struct tags_twin *twin, struct random *random) {
+    static uint32_t ranks[TAGS_MEMBERS];
+    struct group group;
+    const struct board *board = twin->pair->board;
+    uint32_t count = 0, rank, all = board_count(board), checks = 20;
+    struct board_cursor cursor;
+    struct board_entry entry;
+    group_draw(&group, tags_now(twin), random);
+    struct tag_filter *filter = tag_filter_create(board, group.choices, group.count);
+    assert_non_null(filter);
+    uint32_t at = 0;
+    for (board_seek(board, 0, &cursor); board_cursor_read(&cursor, &entry);
+         board_cursor_next(&cursor), at++) {
+        bool is_in = group_has(&group, twin->values[number_of(entry.member)]);
+        if (is_in) {
+            ranks[count++] = at;
+        }
+        if (random_below(random, 64) == 0) {
+            assert_int_equal(board_group_has(board, filter, at), is_in);
+            assert_int_equal(board_group_count(board, filter, at + 1), count);
+        }
+    }
+    assert_int_equal(board_group_count(board, filter, all), count);
+    assert_false(board_group_find(board, filter, count, &rank));
+    for (uint32_t i = 0; i < checks && count > 0; i++) {
+        uint32_t nth = (uint32_t)random_below(random, count);
+        assert_true(board_group_find(board, filter, nth, &rank));
+        assert_int_equal(rank, ranks[nth]);
+        uint32_t from = nth > 0 ? ranks[nth - 1] + 1 : 0;
+        from += (uint32_t)random_below(random, ranks[nth] - from + 1);
+        assert_true(board_group_next(board, filter, from, &rank));
+        assert_int_equal(rank, ranks[nth]);
+        uint32_t end = nth + 1 < count ? ranks[nth + 1] : all;
+        from = ranks[nth] + (uint32_t)random_below(random, end - ranks[nth]);
+        assert_true(board_group_previous(board, filter, from, &rank));
+        assert_int_equal(rank, ranks[nth]);
+    }
+    uint32_t behind = count > 0 ? ranks[count - 1] + 1 : 0;
+    assert_false(board_group_next(board, filter, behind, &rank));
+    if (count > 0 && ranks[0] > 0) {
+        assert_false(board_group_previous(board, filter, ranks[0] - 1, &rank));
+    }
+    tag_filter_destroy(filter);
+}
+
+struct tally_twin {
+    const struct tags_twin *twin;
+    const struct group *group;
+    uint32_t from, to, sum, kinds;
+    unsigned by_mask;
+};
+
+static void visit_tally(void *context, const struct tag_values *values, uint32_t count) {
+    struct tally_twin *tally = context;
+    uint32_t found = 0;
+    char text[TAG_VALUE_MAX];
+    for (uint32_t rank = tally->from; rank < tally->to; rank++) {
+        uint32_t number = number_of(board_at(tally->twin->pair->board, rank).member);
+        bool is_same = group_has(tally->group, tally->twin->values[number]);
+        for (unsigned i = 0; i < tags_now(tally->twin)->count && is_same; i++) {
+            struct bytes wanted = value_of(tally->twin->values[number][i], text);
+            is_same = (tally->by_mask >> i & 1) == 0 ||
+                      (wanted.size == 0 && values->at[i].size == 0) ||
+                      (wanted.size > 0 && bytes_equal(values->at[i], wanted));
+        }
+        found += is_same;
+    }
+    assert_int_equal(found, count);
+    tally->sum += count;
+    tally->kinds++;
+}
+
+static void compare_tally(const struct tags_twin *twin, struct random *random) {
+    struct group group;
+    const struct board *board = twin->pair->board;
+    uint32_t all = board_count(board);
+    group_draw(&group, tags_now(twin), random);
+    struct tally_twin tally = {.twin = twin, .group = &group};
+    tally.from = (uint32_t)random_below(random, all + 1);
+    tally.to = tally.from + (uint32_t)random_below(random, all - tally.from + 1);
+    tally.by_mask = (unsigned)random_below(random, 8);
+    struct tag_filter *filter = tag_filter_create(board, group.choices, group.count);
+    assert_true(
+        board_tally(board, filter, tally.from, tally.to, tally.by_mask, visit_tally, &tally));
+    assert_int_equal(tally.sum, board_group_count(board, filter, tally.to) -
+                                    board_group_count(board, filter, tally.from));
+    tag_filter_destroy(filter);
+}
+
+static void twin_compare(const struct tags_twin *twin, struct random *random) {
+    const struct board *board = twin->pair->board;
+    pair_compare(twin->pair);
+    for (int i = 0; i < 50 && board_count(board) > 0; i++) {
+        compare_values(twin, (uint32_t)random_below(random, board_count(board)));
+    }
+    for (unsigned i = 0; i < tags_now(twin)->count; i++) {
+        if (!board_has_remains(board)) {
+            assert_int_equal(board_count_values(board, i), count_values(twin, i));
+        }
+    }
+    for (int i = 0; i < 4; i++) {
+        compare_group(twin, random);
+    }
+}
+
+static void twin_copy_board(struct tags_twin *twin) {
+    struct board copy, before;
+    assert_true(board_copy(twin->pair->board, &copy));
+    board_move_to(twin->pair->board, &before);
+    board_move_to(&copy, twin->pair->board);
+    board_deinit(&before);
+}
+
+static void twin_step(struct tags_twin *twin, struct random *random, uint32_t members,
+                      bool is_growing) {
+    char text[PAIR_MEMBER_MAX];
+    uint32_t number = (uint32_t)random_below(random, members);
+    uint64_t dice = random_below(random, 1000);
+    uint32_t all = board_count(twin->pair->board);
+    if (dice < (is_growing ? 500U : 250U)) {
+        pair_put(twin->pair, user_of(number, text), random_below(random, 500));
+    } else if (dice < 800) {
+        twin_tag(twin, random, number, dice % 2 == 0);
+    } else if (dice < 990) {
+        if (!is_growing || dice < 850) {
+            twin_remove(twin, number);
+        }
+    } else if (dice < 993 && all > 0) {
+        uint32_t rank = (uint32_t)random_below(random, all);
+        uint32_t count = (uint32_t)random_below(random, all - rank) / (is_growing ? 8 : 1) + 1;
+        twin_remove_range(twin, rank, count);
+    } else if (dice < 996) {
+        twin_alter(twin, random);
+    } else if (dice < 998) {
+        twin_copy_board(twin);
+    } else {
+        while (!board_free_step(twin->pair->board, 100)) {
+            continue;
+        }
+    }
+}
+
+static void twin_run(struct board_pair *pair, struct random *random, uint32_t members, int steps,
+                     int compare_every) {
+    static struct tags_twin twin;
+    twin_begin(&twin, pair);
+    for (int i = 0; i < steps; i++) {
+        twin_step(&twin, random, members, i / 2000 % 3 != 2);
+        if (i % compare_every == 0) {
+            twin_compare(&twin, random);
+        }
+        if (i % (10 * compare_every) == 0) {
+            compare_tally(&twin, random);
+        }
+    }
+    twin_compare(&twin, random);
+}
+
+PAIR_TEST(a_few_members_have_the_values_they_were_given) {
+    twin_run(pair, random, 40, 6000, 20);
+}
+
+PAIR_TEST(many_members_have_the_values_they_were_given) {
+    twin_run(pair, random, TAGS_MEMBERS, 40000, 1000);
+}
+
+PAIR_TEST(a_tag_takes_as_many_values_as_its_bits_allow) {
+    char text[PAIR_MEMBER_MAX], value_text[TAG_VALUE_MAX];
+    unsigned full = TAGS_MAX;
+    struct board_member member;
+    pair->layout.tags = (struct tag_set){.count = 0};
+    add_tag(&pair->layout, "clan", 6);
+    for (uint32_t i = 0; i <= 64; i++) {
+        pair_put(pair, user_of(i, text), i);
+    }
+    for (uint32_t i = 0; i <= 64; i++) {
+        struct tag_values values = {.mask = 1, .at = {value_of(i + 1, value_text)}};
+        board_look_up(pair->board, user_of(i, text), NULL, &member);
+        assert_int_equal(board_tag_fits(pair->board, &values, &full), i < 63);
+        assert_int_equal(board_tag(pair->board, &member, &values, &full),
+                         i < 63 ? TAGS_OK : TAGS_FULL);
+    }
+    assert_int_equal(full, 0);
+    /* A value that nobody has any more makes room. */
+    struct tag_values none = {.mask = 1};
+    board_look_up(pair->board, user_of(0, text), NULL, &member);
+    assert_int_equal(board_tag(pair->board, &member, &none, &full), TAGS_OK);
+    struct tag_values values = {.mask = 1, .at = {value_of(64, value_text)}};
+    board_look_up(pair->board, user_of(64, text), NULL, &member);
+    assert_int_equal(board_tag(pair->board, &member, &values, &full), TAGS_OK);
+    assert_int_equal(board_count_values(pair->board, 0), 63);
+    assert_board_valid(pair->board);
+}
+
+PAIR_TEST(a_million_values_one_after_another_leave_nothing_behind) {
+    char text[PAIR_MEMBER_MAX], value_text[TAG_VALUE_MAX];
+    struct board_member member;
+    unsigned full;
+    size_t before = 0;
+    pair->layout.tags = (struct tag_set){.count = 0};
+    add_tag(&pair->layout, "clan", 20);
+    pair_put(pair, user_of(1, text), 1);
+    board_look_up(pair->board, user_of(1, text), NULL, &member);
+    for (unsigned i = 1; i < 1000000; i++) {
+        struct tag_values values = {.mask = 1, .at = {value_of(i, value_text)}};
+        assert_int_equal(board_tag(pair->board, &member, &values, &full), TAGS_OK);
+        if (i == 1000) {
+            before = board_memory_size(pair->board);
+            board_look_up(pair->board, user_of(1, text), NULL, &member);
+        }
+    }
+    assert_in_range(board_memory_size(pair->board), 0, before + 64);
+}
+
+/* Each allocation of a step fails once: nothing changes then, and the step goes through in the end. */
+PAIR_TEST(without_memory_nothing_changes) {
+    static struct tags_twin twin;
+    char text[PAIR_MEMBER_MAX], value_text[TAG_VALUE_MAX];
+    twin_begin(&twin, pair);
+    for (uint32_t i = 0; i < 600; i++) {
+        uint32_t number = (uint32_t)random_below(random, 300);
+        struct bytes name = user_of(number, text);
+        uint64_t key = random_below(random, 100);
+        for (uint64_t nth = 1;; nth++) {
+            memory_fail_at(nth);
+            enum board_status status = board_put(pair->board, name, key);
+            memory_fail_at(0);
+            if (status == BOARD_OK) {
+                twin_board_put(&pair->twin, name, key);
+                break;
+            }
+            if (i % 16 == 0) {
+                pair_compare(pair);
+            }
+        }
+        unsigned value = (unsigned)random_below(random, 20) + 1;
+        for (uint64_t nth = 1;; nth++) {
+            struct tag_values values = {.mask = 1, .at = {value_of(value, value_text)}};
+            struct board_member member;
+            unsigned full;
+            board_look_up(pair->board, name, NULL, &member);
+            memory_fail_at(nth);
+            enum tags_status status = board_tag(pair->board, &member, &values, &full);
+            memory_fail_at(0);
+            if (status != TAGS_OUT_OF_MEMORY) {
+                twin.values[number][0] = (uint8_t)value;
+                break;
+            }
+            if (i % 16 == 0) {
+                pair_compare(pair);
+            }
+        }
+    }
+    twin_compare(&twin, random);
+}
