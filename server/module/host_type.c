@@ -63,9 +63,11 @@ static bool host_type_open_board(struct type_loading *loading) {
 static bool host_type_take_entries(struct type_loading *loading) {
     uint32_t count;
     const struct board_entry *entries = rdb_board_entries(loading->read, &count);
+    const struct bytes *values = rdb_board_values(loading->read);
     for (uint32_t i = 0; i < count; i++) {
         if (rdb_value_put_key(&loading->members, entries[i].member, entries[i].key) !=
-            RDB_VALUE_OK) {
+                RDB_VALUE_OK ||
+            (values != NULL && rdb_value_put_tags(&loading->members, values[i]) != RDB_VALUE_OK)) {
             return host_type_refuse(loading, "out of memory");
         }
     }
@@ -140,7 +142,9 @@ static bool host_type_load_members(struct type_loading *loading) {
         }
     } while (!rdb_board_is_whole(loading->read));
     return rdb_value_end_board(&loading->members, &loading->board, 0) == RDB_VALUE_OK ||
-           host_type_refuse(loading, "a member is there twice, or there is no memory");
+           host_type_refuse(
+               loading,
+               "a member is there twice, a tag has too many values, or there is no memory");
 }
 
 static struct host_value *host_type_take_board(struct type_loading *loading) {

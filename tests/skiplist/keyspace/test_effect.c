@@ -21,7 +21,7 @@ struct twin {
     struct workload workload;
     struct effect_listener listener;
     struct registry *copy;
-    uint64_t told[EFFECT_FILL + 1];
+    uint64_t told[EFFECT_TAGS + 1];
     bool is_queueing;
     struct queue queue;
     uint64_t failures; /* of applying, for lack of memory */
@@ -74,7 +74,8 @@ static void on_effect(void *context, const struct effect *effect) {
     /* The failure was meant for the other registry. */
     memory_fail_at(0);
     twin->told[effect->kind]++;
-    if (twin->is_queueing && (effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE)) {
+    if (twin->is_queueing && (effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE ||
+                              effect->kind == EFFECT_TAGS)) {
         add_to_queue(twin, effect);
         return;
     }
@@ -103,7 +104,7 @@ static void run_twins(const char *test_name, uint32_t members_max, int steps, in
             workload_assert_equal(twin.workload.registry, twin.copy);
         }
     }
-    for (int i = 0; i <= EFFECT_FILL; i++) {
+    for (int i = 0; i <= EFFECT_TAGS; i++) {
         assert_true(twin.told[i] > 0);
     }
     assert_true(twin.workload.failures > 0);
