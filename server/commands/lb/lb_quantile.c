@@ -88,9 +88,9 @@ static bool lb_quantile_read_arguments(const struct call *call, struct quantiles
         return call_refuse_format(call, "ERR LB.QUANTILE takes at most %d quantiles",
                                   (int)QUANTILES_MAX);
     }
-    return quantiles->count > 0 ? options_read(call, end, quantiles) &&
-                                      lb_data_check(call, &quantiles->shape.data)
-                                : call_syntax_error(call);
+    return quantiles->count > 0
+               ? options_read(call, end, quantiles) && lb_data_check(call, &quantiles->shape.data)
+               : call_syntax_error(call);
 }
 
 static uint64_t lb_quantile_count_records(const struct cost_view *view) {
@@ -213,8 +213,9 @@ static bool lb_quantile_check_edges(const struct call *call, const struct edges 
     return true;
 }
 
-/* Members with a score of edge or more. */
-static uint32_t lb_quantile_count_at_or_above(const struct board *board, struct decimal edge) {
+/* Members with a score of edge or more. filter: NULL without WHERE. */
+static uint32_t lb_quantile_count_at_or_above(const struct board *board,
+                                              const struct lb_filter *filter, struct decimal edge) {
     const struct layout *layout = board_layout(board);
     const struct decimal_bound lower = {.kind = DECIMAL_BOUND_VALUE, .value = edge};
     const struct decimal_bound upper = {.kind = DECIMAL_BOUND_HIGHEST};
@@ -223,7 +224,10 @@ static uint32_t lb_quantile_count_at_or_above(const struct board *board, struct 
     if (!layout_key_range(layout, lower, upper, &lowest_key, &highest_key)) {
         return 0;
     }
-    return board_count_from(board, lowest_key) - board_count_above(board, highest_key);
+    uint32_t end = board_count_from(board, lowest_key);
+    uint32_t first = board_count_above(board, highest_key);
+    return filter != NULL ? lb_filter_rank(filter, end) - lb_filter_rank(filter, first)
+                          : end - first;
 }
 
 /* board may be NULL, and so may filter: without WHERE. */
@@ -236,8 +240,7 @@ static void lb_quantile_reply_edges(const struct call *call, const struct edges 
         struct decimal edge = {.magnitude = 0};
         bool is_parsed = lb_parse_decimal(call, lead, call_arg(call, i), &edge);
         CHECK(is_parsed);
-        uint32_t above = board != NULL ? lb_quantile_count_at_or_above(board, edge) : 0;
-        above = filter != NULL ? lb_filter_rank(filter, above) : above;
+        uint32_t above = board != NULL ? lb_quantile_count_at_or_above(board, filter, edge) : 0;
         reply_integer(call->reply, left - above);
         left = above;
     }
