@@ -85,8 +85,10 @@ static struct sheet *sheet_create(struct tags *tags, uint32_t count, uint32_t ca
 }
 
 static void sheet_destroy_counts(struct tags *tags, struct tag_counts *counts) {
-    (void)tags;
-    CHECK(counts == NULL);
+    if (counts != NULL) {
+        tags->memory_size -= tag_counts_memory_size(counts);
+        tag_counts_destroy(counts);
+    }
 }
 
 static void sheet_destroy(struct tags *tags, struct sheet *sheet) {
@@ -210,6 +212,113 @@ static uint32_t sheet_count_beside(const struct skiplist *list, uint32_t leaf) {
                                    : sheet_count_below(nodes_index(list, parent));
 }
 
+/* ---- counts ---- */
+
+/* Where the counts of an index block are; NULL: it has no sheet, and so none. */
+static struct tag_counts **sheet_counts_at(struct index_block *index) {
+    if (!index->is_lowest) {
+        return &index->counts;
+    }
+    return index->sheet != NULL ? &index->sheet->counts : NULL;
+}
+
+static const struct tag_counts_plan *sheet_plan(const struct tags *tags,
+                                                const struct index_block *index) {
+    return index->is_lowest ? &tags->low : &tags->high;
+}
+
+/* The known counts of an index block; those of another plan are forgotten. NULL: none. */
+static struct tag_counts *sheet_known(struct tags *tags, struct index_block *index) {
+    struct tag_counts **counts = sheet_counts_at(index);
+    if (counts != NULL && *counts != NULL && (*counts)->number != sheet_plan(tags, index)->number) {
+        sheet_destroy_counts(tags, *counts);
+        *counts = NULL;
+    }
+    return counts != NULL ? *counts : NULL;
+}
+
+/* Add to one block's counts, which are forgotten if there is no memory for more. */
+static void sheet_count(struct tags *tags, struct index_block *index, uint32_t code,
+                        uint32_t more) {
+    struct tag_counts *counts = sheet_known(tags, index);
+    if (counts == NULL) {
+        return;
+    }
+    uint32_t capacity = counts->sparse_capacity;
+    size_t before = capacity > 0 ? memory_size(counts->sparse) : 0;
+    bool is_done = tag_counts_add(tags, sheet_plan(tags, index), counts, code, more);
+    if (counts->sparse_capacity != capacity) {
+        tags->memory_size += memory_size(counts->sparse) - before;
+    }
+    if (!is_done) {
+        sheet_destroy_counts(tags, counts);
+        *sheet_counts_at(index) = NULL;
+    }
+}
+
+/* The same for all blocks above a leaf. */
+static void sheet_count_above(const struct skiplist *list, uint32_t leaf, uint32_t code,
+                              uint32_t more) {
+    uint32_t id = skiplist_node(list, leaf)->parent;
+    for (; id != SKIPLIST_NONE; id = skiplist_node(list, id)->parent) {
+        sheet_count(list->tags, nodes_index(list, id), code, more);
+    }
+}
+
+void sheet_drop_counts(struct skiplist *list, uint32_t id) {
+    for (; id != SKIPLIST_NONE; id = skiplist_node(list, id)->parent) {
+        struct tag_counts **counts = sheet_counts_at(nodes_index(list, id));
+        if (counts != NULL) {
+            sheet_destroy_counts(list->tags, *counts);
+            *counts = NULL;
+        }
+    }
+}
+
+/* Add what is below a block to counts. false: no memory. */
+static bool sheet_count_below_to(const struct skiplist *list, uint32_t id, uint32_t span,
+                                 const struct tag_counts_plan *plan, struct tag_counts *counts) {
+    const struct tags *tags = list->tags;
+    struct index_block *index = nodes_index(list, id);
+    bool is_done = true;
+    if (!index->is_lowest) {
+        for (uint32_t i = 0; i < index->count && is_done; i++) {
+            is_done = sheet_count_below_to(list, index_children(index)[i], index_span(index, i),
+                                           plan, counts);
+        }
+        return is_done;
+    }
+    const struct sheet *sheet = sheet_of(list, index);
+    if (sheet == NULL) {
+        return tag_counts_add(tags, plan, counts, 0, span);
+    }
+    for (uint32_t i = 0; i < sheet->count && is_done; i++) {
+        is_done = tag_counts_add(tags, plan, counts, sheet_get(sheet, i), 1);
+    }
+    return is_done;
+}
+
+const struct tag_counts *sheet_counts(const struct skiplist *list, uint32_t id, uint32_t span,
+                                      uint32_t *work_left) {
+    struct tags *tags = list->tags;
+    struct index_block *index = nodes_index(list, id);
+    struct tag_counts *counts = sheet_known(tags, index);
+    if (counts != NULL || sheet_counts_at(index) == NULL || span > *work_left) {
+        return counts;
+    }
+    *work_left -= span;
+    counts = tag_counts_create(sheet_plan(tags, index));
+    if (counts != NULL && !sheet_count_below_to(list, id, span, sheet_plan(tags, index), counts)) {
+        tag_counts_destroy(counts);
+        counts = NULL;
+    }
+    if (counts != NULL) {
+        tags->memory_size += tag_counts_memory_size(counts);
+        *sheet_counts_at(index) = counts;
+    }
+    return counts;
+}
+
 /* ---- changes of entries ---- */
 
 static bool sheet_reserve_code(struct skiplist *list, uint32_t leaf, uint32_t count,
@@ -242,6 +351,8 @@ bool sheet_set(struct skiplist *list, struct skiplist_place place, uint32_t code
         uint32_t before = sheet_get(*sheet, first + place.index);
         sheet_use(list->tags, code);
         sheet_put(*sheet, first + place.index, code);
+        sheet_count_above(list, place.leaf, before, 0U - 1);
+        sheet_count_above(list, place.leaf, code, 1);
         sheet_release(list->tags, before);
     }
     return true;
@@ -250,6 +361,7 @@ bool sheet_set(struct skiplist *list, struct skiplist_place place, uint32_t code
 void sheet_insert(struct skiplist *list, struct skiplist_place place, uint32_t count) {
     uint32_t first, code = list->tags->code;
     struct sheet *sheet = *sheet_find(list, place.leaf, &first);
+    sheet_count_above(list, place.leaf, code, count);
     if (sheet == NULL) {
         CHECK(code == 0);
         return;
@@ -280,9 +392,14 @@ static void sheet_take_out(struct skiplist *list, struct sheet *sheet, uint32_t 
 void sheet_remove(struct skiplist *list, struct skiplist_place place, uint32_t count) {
     uint32_t first;
     struct sheet *sheet = *sheet_find(list, place.leaf, &first);
-    if (sheet != NULL) {
-        sheet_take_out(list, sheet, first + place.index, count);
+    if (sheet == NULL) {
+        sheet_count_above(list, place.leaf, 0, 0U - count);
+        return;
     }
+    for (uint32_t i = 0; i < count; i++) {
+        sheet_count_above(list, place.leaf, sheet_get(sheet, first + place.index + i), 0U - 1);
+    }
+    sheet_take_out(list, sheet, first + place.index, count);
 }
 
 void sheet_shift(struct skiplist *list, uint32_t leaf, uint32_t from, uint32_t to) {
@@ -390,6 +507,10 @@ void sheet_rise(struct skiplist *list, struct index_block *root) {
 
 void sheet_sink(struct skiplist *list, struct index_block *root) {
     if (root->is_lowest) {
+        if (root->sheet != NULL) { /* of a leaf nothing is counted */
+            sheet_destroy_counts(list->tags, root->sheet->counts);
+            root->sheet->counts = NULL;
+        }
         list->tags->leaf_sheet = root->sheet;
         root->sheet = NULL;
     } else {
@@ -462,20 +583,6 @@ bool sheet_copy_leaf(struct skiplist *to, const struct skiplist *from) {
     return sheet_copy_one(to->tags, &to->tags->leaf_sheet, from->tags->leaf_sheet);
 }
 
-/* ---- counts ---- */
-
-void sheet_drop_counts(struct skiplist *list, uint32_t id) {
-    for (; id != SKIPLIST_NONE; id = skiplist_node(list, id)->parent) {
-        struct index_block *index = nodes_index(list, id);
-        struct tag_counts **counts =
-            index->is_lowest ? index->sheet != NULL ? &index->sheet->counts : NULL : &index->counts;
-        if (counts != NULL) {
-            sheet_destroy_counts(list->tags, *counts);
-            *counts = NULL;
-        }
-    }
-}
-
 /* ---- recounting ---- */
 
 static void sheet_use_all(const struct tags *tags, const struct sheet *sheet) {
@@ -540,12 +647,46 @@ static void sheet_check_one(struct sheet_check *check, const struct sheet *sheet
     }
 }
 
+static bool sheet_has_equal_counts(const struct tag_counts_plan *plan, const struct tag_counts *a,
+                                   const struct tag_counts *b) {
+    size_t width = plan->is_narrow ? sizeof(uint16_t) : sizeof(uint32_t);
+    return memcmp(a->dense, b->dense, plan->size * width) == 0 &&
+           a->sparse_count == b->sparse_count &&
+           (a->sparse_count == 0 ||
+            memcmp(a->sparse, b->sparse, a->sparse_count * sizeof *a->sparse) == 0);
+}
+
+/* Count anew, and compare. */
+static void sheet_check_counts(struct sheet_check *check, uint32_t id) {
+    const struct skiplist *list = check->list;
+    struct index_block *index = nodes_index(list, id);
+    struct tag_counts *const *counts = sheet_counts_at(index);
+    if (counts == NULL || *counts == NULL) {
+        return;
+    }
+    check->memory_size += tag_counts_memory_size(*counts);
+    const struct tag_counts_plan *plan = sheet_plan(list->tags, index);
+    if ((*counts)->number != plan->number || !skiplist_is_alive(list, id)) {
+        return;
+    }
+    struct tag_counts *anew = tag_counts_create(plan);
+    CHECK(anew != NULL);
+    uint32_t span = index_span_sum(index, index->count);
+    bool is_done = sheet_count_below_to(list, id, span, plan, anew);
+    CHECK(is_done);
+    if (!sheet_has_equal_counts(plan, *counts, anew)) {
+        check->wrong = "tags: entries with some values are not counted right";
+    }
+    tag_counts_destroy(anew);
+}
+
 static void sheet_check_block(struct sheet_check *check, uint32_t id) {
     const struct skiplist_node *node = skiplist_node(check->list, id);
     if (node->block == NULL || node->level == 0 || check->wrong != NULL) {
         return;
     }
     struct index_block *index = node->block;
+    sheet_check_counts(check, id);
     if (index->is_lowest) {
         const struct sheet *sheet = sheet_of(check->list, index);
         bool is_alive = skiplist_is_alive(check->list, id);

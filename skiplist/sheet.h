@@ -124,8 +124,10 @@ MUST_CHECK bool sheet_copy(struct skiplist *to, struct index_block *index,
                            const struct index_block *from);
 MUST_CHECK bool sheet_copy_leaf(struct skiplist *to, const struct skiplist *from);
 
-/* Count what is below an index block anew where it is not known. NULL: no memory. */
-const struct tag_counts *sheet_counts(const struct skiplist *list, uint32_t id);
+/* What is counted of an index block with `span` entries (level 1: by tags->low, above: by tags->high). Where it is
+ * not known it is counted, which takes `span` of *work_left. NULL: more than is left, no memory, or no sheet. */
+const struct tag_counts *sheet_counts(const struct skiplist *list, uint32_t id, uint32_t span,
+                                      uint32_t *work_left);
 /* Forget the counts of an index block and of all above it. */
 void sheet_drop_counts(struct skiplist *list, uint32_t id);
 

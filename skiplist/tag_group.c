@@ -7,6 +7,13 @@
 #include "skiplist/sheet.h"
 #include "skiplist/tags.h"
 
+enum {
+    READER_RANGES = 8,
+    READER_RANGES_MAX = 4096, /* more are not faster than the sheets */
+    /* Entries that one call may count anew for those that come after it: a fraction of a millisecond. */
+    GROUP_WORK = 16 << 10,
+};
+
 /* ---- filters ---- */
 
 /* The values of one tag that match. */
@@ -18,6 +25,20 @@ struct filter_test {
     uint32_t *values; /* codes of values, ascending; 0: none */
 };
 
+/* Numbers side by side in a combination. */
+struct group_range {
+    uint32_t first, count;
+};
+
+/* How a group is read from counts: the numbers of a combination that has all of some tests' tags. Of sparse
+ * counts own[0] has the values between which the group is. */
+struct group_reader {
+    const struct tag_combination *combination; /* NULL: there is none */
+    uint32_t range_count;
+    struct group_range *ranges; /* own, or on the heap */
+    struct group_range own[READER_RANGES];
+};
+
 struct tag_filter {
     /* All tests together, where each tag has one value: a code matches if (code & mask) == equal. */
     bool is_simple;
@@ -26,6 +47,8 @@ struct tag_filter {
     unsigned tag_mask;
     uint32_t count;
     struct filter_test tests[TAGS_MAX];
+    /* The whole group; and on level 1, where it is not counted, each test by itself: 0 is enough to know. */
+    struct group_reader low, high, singles[TAGS_MAX];
 };
 
 static int tag_group_compare(const void *a, const void *b) {
@@ -44,11 +67,14 @@ static bool tag_group_has_value(const uint32_t *values, uint32_t count, uint32_t
     return values[low] == value;
 }
 
-static bool tag_group_passes(const struct filter_test *test, uint32_t code) {
-    uint32_t value = tag_slot_extract(test->slot, code);
+static bool tag_group_passes_value(const struct filter_test *test, uint32_t value) {
     bool is_in = test->count > 0 && value <= test->values[test->count - 1] &&
                  tag_group_has_value(test->values, test->count, value);
     return is_in != test->is_excluding;
+}
+
+static bool tag_group_passes(const struct filter_test *test, uint32_t code) {
+    return tag_group_passes_value(test, tag_slot_extract(test->slot, code));
 }
 
 static bool tag_group_matches(const struct tag_filter *filter, uint32_t code) {
@@ -151,6 +177,167 @@ static void tag_group_simplify(struct tag_filter *filter) {
     }
 }
 
+/* ---- reading counts ---- */
+
+static const struct filter_test *tag_group_test_of(const struct tag_filter *filter, unsigned tag) {
+    for (uint32_t i = 0; i < filter->count; i++) {
+        if (filter->tests[i].tag == tag) {
+            return &filter->tests[i];
+        }
+    }
+    return NULL;
+}
+
+static bool tag_group_add_range(struct group_reader *reader, uint32_t first, uint32_t count) {
+    if (reader->range_count > 0) {
+        struct group_range *last = &reader->ranges[reader->range_count - 1];
+        if (last->first + last->count == first) {
+            last->count += count;
+            return true;
+        }
+    }
+    if (reader->range_count == READER_RANGES && reader->ranges == reader->own) {
+        reader->ranges = memory_allocate(READER_RANGES_MAX * sizeof *reader->ranges);
+        if (reader->ranges == NULL) {
+            reader->ranges = reader->own;
+            return false;
+        }
+        memcpy(reader->ranges, reader->own, sizeof reader->own);
+    }
+    if (reader->range_count == READER_RANGES_MAX) {
+        return false;
+    }
+    reader->ranges[reader->range_count++] = (struct group_range){first, count};
+    return true;
+}
+
+/* Add the numbers that match, from the tag at this position of the combination on: prefix has the values
+ * before it, tag_mask what is still asked for. false: too many ranges, or no memory. */
+static bool tag_group_find_ranges(const struct tag_filter *filter, unsigned tag_mask,
+                                  struct group_reader *reader, uint32_t position, uint32_t prefix) {
+    const struct tag_combination *combination = reader->combination;
+    uint32_t behind =
+        position > 0 ? combination->shifts[combination->tags[position - 1]] : combination->bits;
+    if (tag_mask == 0) {
+        return tag_group_add_range(reader, prefix << behind, UINT32_C(1) << behind);
+    }
+    unsigned tag = combination->tags[position];
+    const struct filter_test *test =
+        (tag_mask >> tag & 1) != 0 ? tag_group_test_of(filter, tag) : NULL;
+    uint32_t bits = behind - combination->shifts[tag];
+    bool is_done = true;
+    tag_mask &= ~(1U << tag);
+    if (test != NULL && !test->is_excluding) {
+        for (uint32_t i = 0; i < test->count && is_done; i++) {
+            is_done = tag_group_find_ranges(filter, tag_mask, reader, position + 1,
+                                            prefix << bits | test->values[i]);
+        }
+        return is_done;
+    }
+    for (uint32_t value = 0; value >> bits == 0 && is_done; value++) {
+        if (test == NULL || tag_group_passes_value(test, value)) {
+            is_done = tag_group_find_ranges(filter, tag_mask, reader, position + 1,
+                                            prefix << bits | value);
+        }
+    }
+    return is_done;
+}
+
+static void tag_group_deinit_reader(struct group_reader *reader) {
+    if (reader->ranges != reader->own) {
+        memory_free(reader->ranges);
+    }
+    reader->ranges = reader->own;
+    reader->combination = NULL;
+}
+
+/* In sparse counts the group is between two places, if their first tag is asked for. */
+static void tag_group_bound_sparse(const struct tag_filter *filter, struct group_reader *reader) {
+    const struct tag_combination *combination = reader->combination;
+    unsigned tag = combination->tags[0];
+    const struct filter_test *test = tag_group_test_of(filter, tag);
+    reader->own[0] = (struct group_range){0, UINT32_MAX};
+    if (test != NULL && !test->is_excluding) {
+        uint32_t shift = combination->shifts[tag];
+        uint32_t first = test->values[0] << shift;
+        uint32_t last =
+            (test->values[test->count - 1] << shift) + (uint32_t)((UINT64_C(1) << shift) - 1);
+        reader->own[0] = (struct group_range){first, last - first};
+    }
+}
+
+/* Choose the smallest combination that has these tags. */
+static void tag_group_init_reader(const struct tag_filter *filter, unsigned tag_mask,
+                                  const struct tag_counts_plan *plan, struct group_reader *reader) {
+    for (uint32_t i = 0; i < plan->count; i++) {
+        const struct tag_combination *at = &plan->at[i];
+        if ((at->tag_mask & tag_mask) == tag_mask &&
+            (reader->combination == NULL || at->bits < reader->combination->bits)) {
+            reader->combination = at;
+        }
+    }
+    if (reader->combination == NULL) {
+        return;
+    }
+    if (reader->combination->is_sparse) {
+        tag_group_bound_sparse(filter, reader);
+    } else if (!tag_group_find_ranges(filter, tag_mask, reader, 0, 0)) {
+        tag_group_deinit_reader(reader);
+    }
+}
+
+static void tag_group_init_readers(struct tag_filter *filter, const struct tags *tags) {
+    tag_group_init_reader(filter, filter->tag_mask, &tags->high, &filter->high);
+    tag_group_init_reader(filter, filter->tag_mask, &tags->low, &filter->low);
+    for (uint32_t i = 0; i < filter->count && filter->low.combination == NULL; i++) {
+        tag_group_init_reader(filter, 1U << filter->tests[i].tag, &tags->low, &filter->singles[i]);
+    }
+}
+
+static bool tag_group_passes_values(const struct tag_filter *filter,
+                                    const struct tag_combination *combination, uint32_t values) {
+    for (uint32_t i = 0; i < filter->count; i++) {
+        const struct filter_test *test = &filter->tests[i];
+        uint32_t mask = UINT32_MAX >> (TAGS_BITS_MAX - test->slot->bits);
+        if (!tag_group_passes_value(test, values >> combination->shifts[test->tag] & mask)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static uint32_t tag_group_sum_sparse(const struct tag_filter *filter,
+                                     const struct group_reader *reader,
+                                     const struct tag_counts *counts) {
+    const struct group_range *bounds = &reader->own[0];
+    uint32_t sum = 0;
+    for (uint32_t at = tag_counts_find(counts, bounds->first);
+         at < counts->sparse_count && counts->sparse[at].values - bounds->first <= bounds->count;
+         at++) {
+        if (tag_group_passes_values(filter, reader->combination, counts->sparse[at].values)) {
+            sum += counts->sparse[at].count;
+        }
+    }
+    return sum;
+}
+
+static uint32_t tag_group_sum(const struct tag_filter *filter, const struct group_reader *reader,
+                              const struct tag_counts_plan *plan, const struct tag_counts *counts) {
+    uint32_t sum = 0;
+    if (reader->combination->is_sparse) {
+        return tag_group_sum_sparse(filter, reader, counts);
+    }
+    for (uint32_t r = 0; r < reader->range_count; r++) {
+        uint32_t first = reader->combination->offset + reader->ranges[r].first;
+        for (uint32_t i = 0; i < reader->ranges[r].count; i++) {
+            sum += tag_counts_dense(plan, counts, first + i);
+        }
+    }
+    return sum;
+}
+
+/* ---- the life of a filter ---- */
+
 /* On a board without values only the empty value matches. */
 static void tag_group_init_valueless(struct tag_filter *filter, const struct tag_choice *choices,
                                      uint32_t count) {
@@ -177,6 +364,11 @@ struct tag_filter *tag_filter_create(const struct board *board, const struct tag
     if (filter == NULL) {
         return NULL;
     }
+    filter->low.ranges = filter->low.own;
+    filter->high.ranges = filter->high.own;
+    for (unsigned i = 0; i < TAGS_MAX; i++) {
+        filter->singles[i].ranges = filter->singles[i].own;
+    }
     if (tags == NULL) {
         tag_group_init_valueless(filter, choices, count);
         return filter;
@@ -188,6 +380,9 @@ struct tag_filter *tag_filter_create(const struct board *board, const struct tag
         }
     }
     tag_group_simplify(filter);
+    if (!filter->is_nobody) {
+        tag_group_init_readers(filter, tags);
+    }
     return filter;
 }
 
@@ -197,7 +392,10 @@ void tag_filter_destroy(struct tag_filter *filter) {
     }
     for (uint32_t i = 0; i < filter->count; i++) {
         memory_free(filter->tests[i].values);
+        tag_group_deinit_reader(&filter->singles[i]);
     }
+    tag_group_deinit_reader(&filter->high);
+    tag_group_deinit_reader(&filter->low);
     memory_free(filter);
 }
 
@@ -288,16 +486,46 @@ static uint32_t tag_group_find_in(const struct sheet *sheet, const struct tag_fi
 
 /* ---- in the list ---- */
 
+/* Do the counts of level 1 tell how many match? */
+static bool tag_group_is_known(const struct skiplist *list, const struct tag_filter *filter,
+                               const struct tag_counts *counts, uint32_t *sum) {
+    const struct tag_counts_plan *plan = &list->tags->low;
+    if (filter->low.combination != NULL) {
+        *sum = tag_group_sum(filter, &filter->low, plan, counts);
+        return true;
+    }
+    *sum = 0;
+    for (uint32_t i = 0; i < filter->count; i++) {
+        const struct group_reader *reader = &filter->singles[i];
+        if (reader->combination != NULL && tag_group_sum(filter, reader, plan, counts) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Matching entries below an index block of a level of at least 1, which has `span` entries. */
 static uint32_t tag_group_count_below(const struct skiplist *list, uint32_t id, uint32_t span,
-                                      const struct tag_filter *filter) {
+                                      const struct tag_filter *filter, uint32_t *work_left) {
     struct index_block *index = nodes_index(list, id);
+    const struct tag_counts *counts;
     uint32_t sum = 0;
+    if (filter->is_nobody) {
+        return 0;
+    }
     if (index->is_lowest) {
-        return tag_group_count_in(sheet_of(list, index), filter, 0, span);
+        counts = sheet_counts(list, id, span, work_left);
+        return counts != NULL && tag_group_is_known(list, filter, counts, &sum)
+                   ? sum
+                   : tag_group_count_in(sheet_of(list, index), filter, 0, span);
+    }
+    counts = filter->high.combination != NULL ? sheet_counts(list, id, span, work_left) : NULL;
+    if (counts != NULL) {
+        return tag_group_sum(filter, &filter->high, &list->tags->high, counts);
     }
     for (uint32_t i = 0; i < index->count; i++) {
-        sum += tag_group_count_below(list, index_children(index)[i], index_span(index, i), filter);
+        sum += tag_group_count_below(list, index_children(index)[i], index_span(index, i), filter,
+                                     work_left);
     }
     return sum;
 }
@@ -329,7 +557,7 @@ uint32_t board_group_count(const struct board *board, const struct tag_filter *f
     }
     const struct skiplist *list = &board->large->list;
     struct skiplist_place last = skiplist_at(list, ranks - 1);
-    uint32_t first, count;
+    uint32_t first, count, work_left = GROUP_WORK;
     const struct sheet *sheet = tag_group_sheet(list, last.leaf, &first, &count);
     uint32_t sum = tag_group_count_in(sheet, filter, 0, first + last.index + 1);
     uint32_t id = skiplist_node(list, last.leaf)->parent;
@@ -340,8 +568,8 @@ uint32_t board_group_count(const struct board *board, const struct tag_filter *f
         }
         struct index_block *index = nodes_index(list, node->parent);
         for (uint32_t i = 0; i < node->position; i++) {
-            sum +=
-                tag_group_count_below(list, index_children(index)[i], index_span(index, i), filter);
+            sum += tag_group_count_below(list, index_children(index)[i], index_span(index, i),
+                                         filter, &work_left);
         }
     }
     return sum;
@@ -358,17 +586,18 @@ bool board_group_find(const struct board *board, const struct tag_filter *filter
         return true;
     }
     const struct skiplist *list = &board->large->list;
-    uint32_t id = list->root, first = 0, span = list->count;
+    uint32_t id = list->root, first = 0, span = list->count, work_left = GROUP_WORK;
     uint32_t level = skiplist_node(list, id)->level;
     if (nth >= (level == 0 ? tag_group_count_in(sheet_of_leaf(list), filter, 0, span)
-                           : tag_group_count_below(list, id, span, filter))) {
+                           : tag_group_count_below(list, id, span, filter, &work_left))) {
         return false;
     }
     for (; level > 1; level--) {
         struct index_block *index = nodes_index(list, id);
         uint32_t i = 0, here;
         for (; span = index_span(index, i),
-               nth >= (here = tag_group_count_below(list, index_children(index)[i], span, filter));
+               nth >= (here = tag_group_count_below(list, index_children(index)[i], span, filter,
+                                                    &work_left));
              i++) {
             nth -= here;
             first += span;

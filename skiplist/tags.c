@@ -433,6 +433,7 @@ enum tags_status board_alter_tags(struct board *board, const struct layout *layo
 }
 
 void tags_plan_counts(struct tags *tags) {
-    tags->low.number++;
-    tags->high.number++;
+    const struct tag_slot *const *slots = (const struct tag_slot *const *)tags->slots;
+    tag_counts_plan(&tags->low, slots, tags->count, true);
+    tag_counts_plan(&tags->high, slots, tags->count, false);
 }
