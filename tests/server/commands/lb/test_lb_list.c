@@ -30,6 +30,14 @@ ZSET_TEST(a_board_is_listed_with_its_options_and_archives) {
     zset_expect_part(h, "LB.LIST match k count 100 cursor 0", "{name k layout FIELD a 20 ");
 }
 
+ZSET_TEST(a_board_is_listed_with_its_tags) {
+    zset_expect(h, "LB.CREATE k FIELD a 8 TAG country 8", "+OK");
+    zset_expect(h, "LB.ADD k TAG country DE 3 ann", ":1");
+    zset_expect_part(h, "LB.LIST", "[0 [[name k layout FIELD a 8 TAG country 8 count :1 ");
+    zset_expect_part(h, "LB.LIST",
+                     " archives [] tags [[name country bits :8 values :1 values-max :255]]]]]");
+}
+
 /* Every board once, whatever COUNT says. */
 ZSET_TEST(a_walk_over_many_boards_finds_each) {
     enum { BOARDS = 300 };

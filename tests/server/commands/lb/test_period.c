@@ -199,7 +199,7 @@ PERIOD_TEST(info_tells_the_period_and_the_times_move_with_it) {
         h, "LB.INFO week:a",
         "start :1795363200000 end :1795968000000 archive :2 every :1 on MON at :0 from nil "
         "archived frozen] limit nil frozen :0 opens nil closes nil archives "
-        "[week:a@2026-11-16]]");
+        "[week:a@2026-11-16] tags []]");
     zset_expect_part(h, "LB.INFO week:a@2026-11-16", "START 2026-11-15T16:00:00Z bits");
     zset_expect_part(h, "LB.INFO week:a@2026-11-16",
                      "cap nil keep last created :0 period nil "
