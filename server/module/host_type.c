@@ -274,13 +274,20 @@ static void host_type_digest(struct host_digest *digest, void *context) {
     const struct board *board = &value->key->board;
     struct board_cursor cursor;
     struct board_entry entry;
+    struct tag_values values;
+    uint32_t rank = 0;
     char layout[LAYOUT_TEXT_MAX];
+    char packed[TAG_VALUES_PACKED_MAX];
     size_t size = layout_print(board_layout(board), layout);
     host_DigestAddStringBuffer(digest, layout, size);
     for (board_seek(board, 0, &cursor); board_cursor_read(&cursor, &entry);
          board_cursor_next(&cursor)) {
         host_DigestAddStringBuffer(digest, entry.member.at, entry.member.size);
         host_DigestAddLongLong(digest, (long long)entry.key);
+        board_tags_at(board, rank++, &values);
+        if (values.mask != 0) {
+            host_DigestAddStringBuffer(digest, packed, tag_values_pack(&values, packed));
+        }
     }
     host_DigestEndSequence(digest);
 }
