@@ -205,6 +205,7 @@ static void run_in_child(uint32_t members) {
     double move = time_task(&plain, run_move, OPERATIONS * 8);
     board_deinit(&untagged);
     fill(&board, members, true);
+    double more = ((double)board_memory_size(&board) - (double)size) / members;
     struct task task = {.board = &board, .members = members};
     printf("%9" PRIu32 " members\n", members);
     double before = time_task(&task, run_move, OPERATIONS * 8);
@@ -233,8 +234,7 @@ static void run_in_child(uint32_t members) {
     printf("    a random move                      %9.0f ns, without tags %.0f: %.2f times; before "
            "any was asked %.2f\n",
            after, move, after / move, before / move);
-    printf("    bytes a member more                %9.1f\n",
-           ((double)board_memory_size(&board) - (double)size) / members);
+    printf("    bytes a member more                %9.1f\n", more);
     board_deinit(&board);
 }
 

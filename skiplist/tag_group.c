@@ -777,40 +777,160 @@ static bool tag_group_tally_add(struct tally *tally, uint32_t code, uint32_t cou
     return true;
 }
 
-/* Add the entries from .. to - 1 of a board. */
-static bool tag_group_tally_range(const struct skiplist *list, const struct tag_filter *filter,
-                                  uint32_t from, uint32_t to, uint32_t code_mask,
-                                  struct tally *tally) {
-    while (from < to) {
-        struct skiplist_place place = skiplist_at(list, from);
-        uint32_t first, count;
-        const struct sheet *sheet = tag_group_sheet(list, place.leaf, &first, &count);
-        uint32_t at = first + place.index;
-        uint32_t here = count - at < to - from ? count - at : to - from;
-        if (sheet == NULL) {
-            bool has_all = filter == NULL || tag_group_matches(filter, 0);
-            if (has_all && !tag_group_tally_add(tally, 0, here)) {
-                return false;
-            }
+/* What a tally is made from. */
+struct tally_task {
+    const struct skiplist *list;
+    const struct tag_filter *filter;    /* NULL: all */
+    const struct tag_combination *rows; /* that have all tags in question; NULL: none */
+    unsigned by_mask;
+    uint32_t code_mask; /* of the tags counted by */
+    uint32_t work_left;
+    struct tally tally;
+};
+
+static bool tag_group_tally_values(struct tally_task *task,
+                                   const struct tag_combination *combination, uint32_t values,
+                                   uint32_t count) {
+    const struct tags *tags = task->list->tags;
+    uint32_t code = 0;
+    if (count == 0 ||
+        (task->filter != NULL && !tag_group_passes_values(task->filter, combination, values))) {
+        return true;
+    }
+    for (unsigned i = 0; i < tags->count; i++) {
+        if ((task->by_mask >> i & 1) != 0) {
+            uint32_t mask = UINT32_MAX >> (TAGS_BITS_MAX - tags->slots[i]->bits);
+            code |= tag_slot_deposit(tags->slots[i], values >> combination->shifts[i] & mask);
         }
-        for (uint32_t i = 0; i < here && sheet != NULL; i++) {
-            uint32_t code = sheet_get(sheet, at + i);
-            if ((filter == NULL || tag_group_matches(filter, code)) &&
-                !tag_group_tally_add(tally, code & code_mask, 1)) {
-                return false;
-            }
+    }
+    return tag_group_tally_add(&task->tally, code, count);
+}
+
+/* Entries of a sheet, or of a block without one. */
+static bool tag_group_tally_sheet(struct tally_task *task, const struct sheet *sheet, uint32_t from,
+                                  uint32_t to) {
+    const struct tag_filter *filter = task->filter;
+    if (sheet == NULL) {
+        bool has_all = filter == NULL || tag_group_matches(filter, 0);
+        return tag_group_tally_add(&task->tally, 0, has_all ? to - from : 0);
+    }
+    for (uint32_t i = from; i < to; i++) {
+        uint32_t code = sheet_get(sheet, i);
+        if ((filter == NULL || tag_group_matches(filter, code)) &&
+            !tag_group_tally_add(&task->tally, code & task->code_mask, 1)) {
+            return false;
         }
-        from += here;
     }
     return true;
+}
+
+static bool tag_group_tally_block(struct tally_task *task, uint32_t id, uint32_t from, uint32_t to);
+
+/* Children from .. to - 1 from the rows of their parent. *is_done: the rows have what is asked for. false: no memory. */
+static bool tag_group_tally_rows(struct tally_task *task, uint32_t id, uint32_t from, uint32_t to,
+                                 bool *is_done) {
+    const struct skiplist *list = task->list;
+    const struct tag_counts_plan *plan = &list->tags->plan;
+    struct tag_counts *counts =
+        task->rows != NULL ? sheet_counts(list, id, &task->work_left) : NULL;
+    *is_done = counts != NULL;
+    for (uint32_t i = from; i < to && *is_done; i++) {
+        *is_done = sheet_knows_child(list, id, counts, i, &task->work_left);
+    }
+    for (uint32_t value = 0; *is_done && value >> task->rows->bits == 0; value++) {
+        uint32_t sum = 0;
+        for (uint32_t i = from; i < to; i++) {
+            sum += tag_counts_at(plan, counts, task->rows->first_row + value, i);
+        }
+        if (!tag_group_tally_values(task, task->rows, value, sum)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* All of a block above level 1 from the numbers of all tags. The same. */
+static bool tag_group_tally_all(struct tally_task *task, uint32_t id, bool *is_done) {
+    const struct tag_counts_plan *plan = &task->list->tags->plan;
+    const struct tag_counts *counts = sheet_counts(task->list, id, &task->work_left);
+    *is_done = counts != NULL;
+    if (counts == NULL) {
+        return true;
+    }
+    for (uint32_t i = 0; i < counts->sparse_count; i++) {
+        if (!tag_group_tally_values(task, &plan->all, counts->sparse[i].values,
+                                    counts->sparse[i].count)) {
+            return false;
+        }
+    }
+    for (uint32_t value = 0; !plan->is_sparse && value >> plan->all.bits == 0; value++) {
+        if (!tag_group_tally_values(task, &plan->all, value, counts->dense[value])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whole children of a block above level 1. */
+static bool tag_group_tally_children(struct tally_task *task, uint32_t id, uint32_t from,
+                                     uint32_t to) {
+    struct index_block *index = nodes_index(task->list, id);
+    bool is_done = false;
+    if (from < to && !tag_group_tally_rows(task, id, from, to, &is_done)) {
+        return false;
+    }
+    for (uint32_t i = from; i < to && !is_done; i++) {
+        uint32_t child = index_children(index)[i];
+        bool has_all = false;
+        if (skiplist_node(task->list, child)->level > 1 &&
+            !tag_group_tally_all(task, child, &has_all)) {
+            return false;
+        }
+        if (!has_all && !tag_group_tally_block(task, child, 0, index_span(index, i))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Entries from .. to - 1 of those below an index block. */
+static bool tag_group_tally_block(struct tally_task *task, uint32_t id, uint32_t from,
+                                  uint32_t to) {
+    struct index_block *index = nodes_index(task->list, id);
+    if (index->is_lowest) {
+        return tag_group_tally_sheet(task, sheet_of(task->list, index), from, to);
+    }
+    uint32_t first = 0, whole_from = 0, whole_to = 0;
+    for (uint32_t i = 0; i < index->count; i++) {
+        uint32_t span = index_span(index, i), end = first + span;
+        if (from <= first && end <= to) {
+            whole_from = whole_from == whole_to ? i : whole_from;
+            whole_to = i + 1;
+        } else if (from < end && first < to) {
+            uint32_t begin = from > first ? from - first : 0;
+            if (!tag_group_tally_block(task, index_children(index)[i], begin,
+                                       to < end ? to - first : span)) {
+                return false;
+            }
+        }
+        first = end;
+    }
+    return tag_group_tally_children(task, id, whole_from, whole_to);
+}
+
+static bool tag_group_tally_run(struct tally_task *task, uint32_t from, uint32_t to) {
+    const struct skiplist *list = task->list;
+    if (skiplist_node(list, list->root)->level == 0) {
+        return tag_group_tally_sheet(task, sheet_of_leaf(list), from, to);
+    }
+    return tag_group_tally_block(task, list->root, from, to);
 }
 
 bool board_tally(const struct board *board, const struct tag_filter *filter, uint32_t from,
                  uint32_t to, unsigned by_mask, tags_visit *visit, void *context) {
     const struct tags *tags = tag_group_tags(board);
     struct tag_values values = {.mask = 0};
-    struct tally tally = {.entries = NULL};
-    uint32_t code_mask = 0;
+    struct tally_task task = {.filter = filter, .by_mask = by_mask, .work_left = GROUP_WORK};
     CHECK(from <= to);
     CHECK(to <= board_count(board));
     if (from == to || (filter != NULL && filter->is_nobody)) {
@@ -820,16 +940,19 @@ bool board_tally(const struct board *board, const struct tag_filter *filter, uin
         visit(context, &values, to - from);
         return true;
     }
+    task.list = &board->large->list;
+    task.rows = tag_group_choose(&tags->plan, by_mask | (filter != NULL ? filter->tag_mask : 0));
     for (unsigned i = 0; i < tags->count; i++) {
-        code_mask |= (by_mask >> i & 1) != 0 ? tags->slots[i]->mask : 0;
+        task.code_mask |= (by_mask >> i & 1) != 0 ? tags->slots[i]->mask : 0;
     }
-    bool is_done = tag_group_tally_range(&board->large->list, filter, from, to, code_mask, &tally);
-    for (uint32_t i = 0; is_done && i < tally.capacity; i++) {
-        if (tally.entries[i].count > 0) {
-            tags_read(tags, tally.entries[i].code, by_mask, &values);
-            visit(context, &values, tally.entries[i].count);
+    bool is_done = tag_group_tally_run(&task, from, to);
+    for (uint32_t i = 0; is_done && i < task.tally.capacity; i++) {
+        const struct tally_entry *entry = &task.tally.entries[i];
+        if (entry->count > 0) {
+            tags_read(tags, entry->code, by_mask, &values);
+            visit(context, &values, entry->count);
         }
     }
-    memory_free(tally.entries);
+    memory_free(task.tally.entries);
     return is_done;
 }
