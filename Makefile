@@ -180,7 +180,7 @@ module: ## compile build/leaderboard.so, boards for Redis 7.0 or later and Valke
 
 module-test: ## the tests of the module alone, in their short forms
 	@.ci/install-packages test
-	@$(PARALLEL) $(SERVER) $(SERVER)-format-5 $(MODULE) $(MODULE_TEST) $(SHADOWED) redis-server $(firstword $(NODE_MODULES))
+	@$(PARALLEL) $(SERVER) $(SERVER)-format-6 $(MODULE) $(MODULE_TEST) $(SHADOWED) redis-server $(firstword $(NODE_MODULES))
 	@$(RUN_SHORT) tests/module/run
 	@$(SHADOW) $(RUN_SHORT) $(SHADOWED)
 
@@ -219,7 +219,7 @@ hosts: ## Redis, Redict and Valkey in the versions that Debian has, unpacked int
 
 versions-check: ## following Redis, the module and Sentinel with each of these versions (an hour or two; VERSIONS_ARGS)
 	@.ci/install-packages test
-	@$(PARALLEL) $(SERVER) $(SERVER)-format-5 $(MODULE) $(MODULE_TEST) $(SHADOWED) redis-server redis-sentinel haproxy $(NODE_MODULES)
+	@$(PARALLEL) $(SERVER) $(SERVER)-format-6 $(MODULE) $(MODULE_TEST) $(SHADOWED) redis-server redis-sentinel haproxy $(NODE_MODULES)
 	@$(MAKE) --no-print-directory hosts
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/versions/run --hosts $(B)/hosts $(VERSIONS_ARGS) $(SHADOWED)
 
@@ -523,9 +523,9 @@ $(SERVER)-format-$(1): $(patsubst %.c,$(B)/format-$(1)/%.o,$(FORMAT_SOURCES)) $(
 	@echo "  LINK  $$@"
 	@$(CC) $(LINK) $(LDFLAGS) $$^ $(LIBRARIES) $(MALLOC_LIBRARY) -o $$@
 endef
-$(eval $(call format_server,5))
 $(eval $(call format_server,6))
-FORMAT_SERVERS := $(SERVER)-format-5 $(SERVER)-format-6
+$(eval $(call format_server,7))
+FORMAT_SERVERS := $(SERVER)-format-6 $(SERVER)-format-7
 $(B)/tests/integration/replication: | $(FORMAT_SERVERS)
 
 # One object for Redis 7.0 or later and Valkey; nothing of the event loop, of files or of TLS is in it.

@@ -88,7 +88,16 @@ enum board_status board_append(struct board *board, const struct board_entry *en
     return BOARD_OK;
 }
 
+/* A value (board_tag_at) has made the board large, and its members known, while it had one leaf: all are
+ * indexed in the end. */
+static void board_append_forget_index(struct board *board) {
+    if (board->is_large && map_count(&board->large->map) > 0) {
+        map_deinit(&board->large->map);
+    }
+}
+
 enum board_status board_append_end(struct board *board) {
+    board_append_forget_index(board);
     return !board->is_large || board_fill_map(board) ? BOARD_OK : BOARD_OUT_OF_MEMORY;
 }
 
@@ -107,6 +116,7 @@ enum board_status board_append_end_step(struct board *board, struct board_indexi
     *is_done = !board->is_large;
     for (uint32_t work = 0; !*is_done && work < work_max && status == BOARD_OK;) {
         if (!progress->has_begun) {
+            board_append_forget_index(board);
             work += board_append_prepare_map(board->large, &status, &progress->has_begun);
             progress->next_leaf = board->large->list.first;
         } else {

@@ -21,12 +21,13 @@
     ENTRY("hash", hmget) ENTRY("hash", hmset) ENTRY("hash", hrandfield) ENTRY("hash", hscan)       \
     ENTRY("hash", hset) ENTRY("hash", hsetnx) ENTRY("hash", hstrlen) ENTRY("hash", hvals)          \
     ENTRY("leaderboard", lb_add) ENTRY("leaderboard", lb_alter) ENTRY("leaderboard", lb_around)    \
-    ENTRY("leaderboard", lb_ban) ENTRY("leaderboard", lb_bans) ENTRY("leaderboard", lb_create)     \
+    ENTRY("leaderboard", lb_ban) ENTRY("leaderboard", lb_bans) ENTRY("leaderboard", lb_count)      \
+    ENTRY("leaderboard", lb_create)                                                                \
     ENTRY("leaderboard", lb_forget) ENTRY("leaderboard", lb_get) ENTRY("leaderboard", lb_hist)     \
     ENTRY("leaderboard", lb_info) ENTRY("leaderboard", lb_list) ENTRY("leaderboard", lb_move)      \
     ENTRY("leaderboard", lb_quantile) ENTRY("leaderboard", lb_range)                               \
-    ENTRY("leaderboard", lb_roll) ENTRY("leaderboard", lb_submit) ENTRY("leaderboard", lb_unban)   \
-    ENTRY("leaderboard", lb_where)                                                                 \
+    ENTRY("leaderboard", lb_roll) ENTRY("leaderboard", lb_submit) ENTRY("leaderboard", lb_tag)     \
+    ENTRY("leaderboard", lb_tags) ENTRY("leaderboard", lb_unban) ENTRY("leaderboard", lb_where)    \
     ENTRY("pubsub", psubscribe) ENTRY("pubsub", publish) ENTRY("pubsub", pubsub)                   \
     ENTRY("pubsub", punsubscribe) ENTRY("pubsub", spublish) ENTRY("pubsub", ssubscribe)            \
     ENTRY("pubsub", subscribe) ENTRY("pubsub", sunsubscribe) ENTRY("pubsub", unsubscribe)          \

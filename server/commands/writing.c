@@ -83,8 +83,9 @@ void writing_refuse_full(const struct call *call, const struct rules *rules) {
 }
 
 bool writing_reserve(const struct board *board, const struct bytes *names, uint32_t stride,
-                     uint32_t count) {
-    size_t size = board_growth_size(board, count);
+                     uint32_t count, bool with_tags) {
+    size_t size =
+        board_growth_size(board, count) + (with_tags ? board_tags_growth_size(board, count) : 0);
     for (size_t i = 0; i < count; i++) {
         size += names[i * stride].size;
     }
@@ -116,6 +117,15 @@ enum writing_status writing_put(struct writing *writing, const struct board_memb
     }
     call_out_of_memory(writing->call);
     return WRITING_FAILED;
+}
+
+void writing_tag(struct writing *writing, const struct board_member *member,
+                 const struct tag_values *values) {
+    unsigned full;
+    enum tags_status status =
+        registry_tag(writing->call->registry, writing->key, member, values, &full);
+    CHECK(status == TAGS_OK || status == TAGS_SAME);
+    writing->is_changed = writing->is_changed || status == TAGS_OK;
 }
 
 void writing_notify(const struct writing *writing, const char *event) {

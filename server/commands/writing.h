@@ -4,6 +4,7 @@
  *     if (!writing_begin(call, name, &writing)) return;              finds or creates the board
  *     for (...) writing_put(&writing, &member, key, is_increment);   KEEP BEST
  *     writing_settle(&writing);                                      CAP: drop those below the cap
+ *     for (...) writing_tag(&writing, &member, &values);             tags of those that are left
  *     reply
  *     writing_end(&writing);
  *
@@ -25,7 +26,7 @@ struct writing {
     bool is_only;    /* set by the caller if only one member is written: writing_put then decides at
                         once whether it stays */
     bool is_new;     /* the board was created by writing_begin */
-    bool is_changed; /* at least one member was put */
+    bool is_changed; /* at least one member was put, or got other tags */
     bool has_bans;   /* some member is banned (ban.h) */
     bool has_lost;   /* CAP: writing_settle removed members, new or old */
 };
@@ -67,13 +68,18 @@ static inline bool writing_takes(const struct writing *writing, const struct boa
 }
 
 /* Reserve memory for count members, every stride-th of names, so that none fails after another was
- * put; memory_reserve_end follows. false: out of memory. */
+ * put; memory_reserve_end follows. with_tags: also for board_tag of each. false: out of memory. */
 MUST_CHECK bool writing_reserve(const struct board *board, const struct bytes *names,
-                                uint32_t stride, uint32_t count);
+                                uint32_t stride, uint32_t count, bool with_tags);
 /* Put a member that was looked up. */
 MUST_CHECK enum writing_status writing_put(struct writing *writing,
                                            const struct board_member *member, uint64_t key,
                                            bool is_increment);
+
+/* Set tags of a member that was looked up and is on the board, once it is known that there is room
+ * (board_tag_fits) and memory. */
+void writing_tag(struct writing *writing, const struct board_member *member,
+                 const struct tag_values *values);
 
 /* Remove the members ranked below the board's cap. Ranks are then final. */
 void writing_cut(struct writing *writing);

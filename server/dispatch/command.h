@@ -85,12 +85,19 @@ enum option_kind {
     OPTION_TEXT_ONCE,    /* the same, where a second one would say something else: an error */
     OPTION_TEXTS,        /* two, in neighbouring struct bytes */
     OPTION_COUNTED,      /* a number and so many values, a struct option_values */
+    OPTION_EACH,         /* one value, any number of times, a struct option_uses */
+    OPTION_EACH_PAIR,    /* two values, any number of times, a struct option_uses */
     OPTION_READ,         /* one value, read by the function alone */
     OPTION_READ_PER_KEY, /* as many values as "numkeys", which has been read */
 };
 struct option_values {
     const struct bytes *at; /* of the request; NULL: not given */
     uint32_t count;         /* at least 1 */
+};
+/* Where an option stands, or several that share this: the values are not stored. */
+struct option_uses {
+    uint32_t first; /* index of the first one's word; options_next leads to the others */
+    uint32_t count; /* 0: not given */
 };
 /* Called after the values were stored; index is that of the first value. false: the error was
  * replied. */

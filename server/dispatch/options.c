@@ -2,7 +2,8 @@
 #include "server/dispatch/options.h"
 
 static uint32_t options_value_count(enum option_kind kind) {
-    bool is_pair = kind == OPTION_INTEGERS || kind == OPTION_TEXTS || kind == OPTION_COUNTED;
+    bool is_pair = kind == OPTION_INTEGERS || kind == OPTION_TEXTS || kind == OPTION_COUNTED ||
+                   kind == OPTION_EACH_PAIR;
     return kind == OPTION_FLAG ? 0 : is_pair ? 2 : 1;
 }
 
@@ -35,6 +36,11 @@ static bool options_read_counted(const struct call *call, const struct option_ro
     *values =
         (struct option_values){.at = &call->request->args[index + 1], .count = (uint32_t)count};
     return true;
+}
+
+static void options_note_use(struct option_uses *uses, uint32_t index) {
+    uses->first = uses->count == 0 ? index : uses->first;
+    uses->count++;
 }
 
 /* false: the error was replied. */
@@ -70,6 +76,10 @@ static bool options_read_option(const struct call *call, const struct option_row
             return false;
         }
         break;
+    case OPTION_EACH:
+    case OPTION_EACH_PAIR:
+        options_note_use(value, index - 1);
+        break;
     case OPTION_READ:
     case OPTION_READ_PER_KEY:
         break;
@@ -103,6 +113,24 @@ bool options_read(const struct call *call, uint32_t index, void *target) {
            (index == call->request->count || call_syntax_error(call));
 }
 
+bool options_has_word(const struct call *call, uint32_t index) {
+    return options_find_row(call->command->options, call_arg(call, index)) != NULL;
+}
+
+uint32_t options_next(const struct call *call, uint32_t index) {
+    const struct option_row *row = options_find_row(call->command->options, call_arg(call, index));
+    CHECK(row != NULL);
+    if (row->kind == OPTION_COUNTED) {
+        int64_t count = 0;
+        bool is_read = bytes_parse_i64(call_arg(call, index + 1), &count);
+        CHECK(is_read && count > 0 && count <= UINT32_MAX);
+        return index + 2 + (uint32_t)count;
+    }
+    return index + 1 +
+           (row->kind == OPTION_READ_PER_KEY ? options_key_count(call)
+                                             : options_value_count(row->kind));
+}
+
 /* ---- agreement with the syntax ---- */
 
 /* Do the values after the token have the types that the row reads? */
@@ -110,6 +138,10 @@ static bool options_has_values(const struct argument *argument, const struct opt
     bool is_block = argument->type == ARGUMENT_BLOCK;
     const struct argument *value = is_block ? argument->children : argument;
     bool is_integer = row->kind == OPTION_INTEGER || row->kind == OPTION_INTEGERS;
+    bool is_each = row->kind == OPTION_EACH || row->kind == OPTION_EACH_PAIR;
+    if (is_each && (argument->flags & ARGUMENT_MULTIPLE) == 0) {
+        return false;
+    }
     if (row->kind == OPTION_COUNTED && (!is_block || value[0].type != ARGUMENT_INTEGER ||
                                         (value[1].flags & ARGUMENT_MULTIPLE) == 0)) {
         return false;

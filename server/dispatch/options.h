@@ -7,7 +7,7 @@
  *
  * execute_init checks that the table has the options of the syntax with as many values of the same
  * types, so neither can have one that the other lacks. Options may come in any order and more than
- * once: the last one counts, except of OPTION_TEXT_ONCE. */
+ * once: the last one counts, except of OPTION_TEXT_ONCE; of OPTION_EACH and OPTION_EACH_PAIR all count. */
 #ifndef SERVER_OPTIONS_H
 #define SERVER_OPTIONS_H
 
@@ -20,6 +20,11 @@
 MUST_CHECK bool options_read(const struct call *call, uint32_t index, void *target);
 /* The same, up to the first argument that is not an option or lacks its values: *index. */
 MUST_CHECK bool options_read_to(const struct call *call, uint32_t *index, void *target);
+
+/* Is the argument the word of an option? */
+bool options_has_word(const struct call *call, uint32_t index);
+/* The index behind the option whose word is at index, once options_read has read it. */
+uint32_t options_next(const struct call *call, uint32_t index);
 
 /* For execute_init. */
 void options_check(const struct command *command);

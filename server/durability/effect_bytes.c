@@ -28,6 +28,9 @@ enum other_record {
     OTHER_HASH_TAKE,
     OTHER_HASH_RENAME,
     OTHER_HASH_COPY,
+    /* Of boards with tags. */
+    OTHER_TAGS,
+    OTHER_TAGGED_PIECE,
     OTHER_COUNT,
 };
 /* What follows a record of kind 3, in this order. */
@@ -63,6 +66,8 @@ static const struct {
     [OTHER_HASH_TAKE] = {EFFECT_RECORD_EFFECT, EFFECT_TAKE, HAS_FIELD},
     [OTHER_HASH_RENAME] = {EFFECT_RECORD_EFFECT, EFFECT_RENAME, HAS_DESTINATION | HAS_TIME},
     [OTHER_HASH_COPY] = {EFFECT_RECORD_EFFECT, EFFECT_COPY, HAS_DESTINATION | HAS_TIME},
+    [OTHER_TAGS] = {EFFECT_RECORD_EFFECT, EFFECT_TAGS, 0},
+    [OTHER_TAGGED_PIECE] = {EFFECT_RECORD_ENTRIES, EFFECT_FILL, 0},
 };
 enum {
     VARINT_MAX = 10,
@@ -71,6 +76,8 @@ enum {
     SLOT_DEFINED = 0x80,
     PERIOD_FURTHER = 0x80,
     OPTIONS_FURTHER = 0x80,
+    OPTIONS_TAGS = 8, /* only with OPTIONS_FURTHER: version 4 refuses both together */
+    OPTIONS_KNOWN = OPTIONS_FURTHER | OPTIONS_TAGS | 7,
 };
 
 /* ---- writing parts ---- */
@@ -107,6 +114,7 @@ static char *effect_bytes_put_key(struct effect_encoder *encoder, char *at, uint
 void effect_encode_begin(struct effect_encoder *encoder, struct buffer *out) {
     encoder->out = out;
     encoder->name_size = 0;
+    encoder->member_size = 0;
     encoder->last_key = 0;
     encoder->slots_used = 0;
     encoder->slot_next = 0;
@@ -129,6 +137,7 @@ static void effect_bytes_encode_board_anew(struct effect_encoder *encoder, uint3
     at = effect_bytes_put(at, name.at, name.size);
     encoder->name_size = (uint32_t)name.size;
     encoder->database = database;
+    encoder->member_size = 0;
     effect_bytes_commit(encoder, at);
 }
 
@@ -154,6 +163,8 @@ static inline void effect_bytes_encode_member(struct effect_encoder *encoder, en
     at = effect_bytes_put_varint(at, (uint64_t)member.size << 2 | kind);
     if (kind == KIND_PUT) {
         at = effect_bytes_put_key(encoder, at, effect->member_key);
+        encoder->member_at = (size_t)(at - encoder->out->at);
+        encoder->member_size = (uint32_t)member.size;
     }
     effect_bytes_commit(encoder, effect_bytes_put(at, member.at, member.size));
 }
@@ -289,25 +300,45 @@ static bool effect_bytes_code_database(struct coder *coder, uint32_t *database) 
     return is_good;
 }
 
+static bool effect_bytes_code_tags(struct coder *coder, struct tag_set *tags) {
+    if (!effect_bytes_code_byte(coder, &tags->count, TAGS_MAX)) {
+        return false;
+    }
+    for (unsigned i = 0; i < tags->count; i++) {
+        struct tag *tag = &tags->tags[i];
+        uint8_t size = (uint8_t)strlen(tag->name);
+        if (!effect_bytes_code_byte(coder, &tag->bits, TAGS_BITS_MAX) ||
+            !effect_bytes_code_byte(coder, &size, TAG_NAME_MAX) ||
+            !effect_bytes_code(coder, tag->name, size)) {
+            return false;
+        }
+    }
+    return tags->count > 0;
+}
+
 /* The first byte, and with OPTIONS_FURTHER what boards before 1.1 did not have. */
 static bool effect_bytes_code_options(struct coder *coder, struct rules *rules) {
-    bool has_further = rules->limit > 0 || rules->guards != 0 || rules->archives_are_writable;
+    bool has_tags = rules->layout.tags.count > 0;
+    bool has_further =
+        rules->limit > 0 || rules->guards != 0 || rules->archives_are_writable || has_tags;
     uint8_t flags =
         (uint8_t)((rules->keeps_best ? 1 : 0) | (rules->is_created ? 2 : 0) |
-                  (rules->archives_are_writable ? 4 : 0) | (has_further ? OPTIONS_FURTHER : 0));
-    if (!effect_bytes_code_byte(coder, &flags, OPTIONS_FURTHER | 7)) {
+                  (rules->archives_are_writable ? 4 : 0) | (has_further ? OPTIONS_FURTHER : 0) |
+                  (has_tags ? OPTIONS_TAGS : 0));
+    if (!effect_bytes_code_byte(coder, &flags, OPTIONS_KNOWN) || (flags & ~OPTIONS_KNOWN) != 0) {
         return false;
     }
     rules->keeps_best = (flags & 1) != 0;
     rules->is_created = (flags & 2) != 0;
     rules->archives_are_writable = (flags & 4) != 0;
     if ((flags & OPTIONS_FURTHER) == 0) {
-        return true;
+        return (flags & OPTIONS_TAGS) == 0;
     }
     return effect_bytes_code_u32(coder, &rules->limit) &&
            effect_bytes_code_byte(coder, &rules->guards, UINT8_MAX) &&
            effect_bytes_code(coder, &rules->opens_ms, sizeof rules->opens_ms) &&
-           effect_bytes_code(coder, &rules->closes_ms, sizeof rules->closes_ms);
+           effect_bytes_code(coder, &rules->closes_ms, sizeof rules->closes_ms) &&
+           ((flags & OPTIONS_TAGS) == 0 || effect_bytes_code_tags(coder, &rules->layout.tags));
 }
 
 static bool effect_bytes_code_zone(struct coder *coder, const struct zone **zone) {
@@ -529,6 +560,27 @@ static void effect_bytes_encode_other(struct effect_encoder *encoder, enum other
     }
 }
 
+/* The member of the last PUT or TAGS, which is usually the same, is not repeated. */
+static void effect_bytes_encode_tags(struct effect_encoder *encoder, const struct effect *effect) {
+    const char *last = encoder->out->at + encoder->member_at;
+    struct bytes member = effect->member;
+    bool is_last = encoder->member_size > 0 &&
+                   bytes_equal((struct bytes){.at = last, .size = encoder->member_size}, member);
+    char *at =
+        buffer_reserve(encoder->out, 2 * VARINT_MAX + member.size + TAG_VALUES_PACKED_MAX);
+    if (at == NULL) {
+        return;
+    }
+    at = effect_bytes_put_other(at, OTHER_TAGS);
+    at = effect_bytes_put_varint(at, is_last ? 0 : member.size);
+    if (!is_last) {
+        encoder->member_at = (size_t)(at - encoder->out->at);
+        encoder->member_size = (uint32_t)member.size;
+        at = effect_bytes_put(at, member.at, member.size);
+    }
+    effect_bytes_commit(encoder, effect_bytes_put(at, effect->value.at, effect->value.size));
+}
+
 /* The record of this kind of effect among those from begin on; end: there is none. */
 static unsigned effect_bytes_find_other(enum effect_kind kind, unsigned begin, unsigned end) {
     unsigned other = begin;
@@ -541,9 +593,9 @@ static unsigned effect_bytes_find_other(enum effect_kind kind, unsigned begin, u
 /* What is not special to hashes is the same for all keys. */
 static enum other_record effect_bytes_other_of(const struct effect *effect, bool is_of_hash) {
     unsigned other = is_of_hash
-                         ? effect_bytes_find_other(effect->kind, OTHER_HASH_CREATE, OTHER_COUNT)
-                         : OTHER_COUNT;
-    if (other == OTHER_COUNT) {
+                         ? effect_bytes_find_other(effect->kind, OTHER_HASH_CREATE, OTHER_TAGS)
+                         : OTHER_TAGS;
+    if (other == OTHER_TAGS) {
         other = effect_bytes_find_other(effect->kind, 0, OTHER_OPEN);
         CHECK(other < OTHER_OPEN);
     }
@@ -559,6 +611,8 @@ void effect_encode(struct effect_encoder *encoder, const struct effect *effect) 
         effect_bytes_encode_member(encoder, KIND_PUT, effect);
     } else if (effect->kind == EFFECT_TAKE && !is_of_hash) {
         effect_bytes_encode_member(encoder, KIND_TAKE, effect);
+    } else if (effect->kind == EFFECT_TAGS) {
+        effect_bytes_encode_tags(encoder, effect);
     } else {
         effect_bytes_encode_other(encoder, effect_bytes_other_of(effect, is_of_hash), effect);
     }
@@ -571,36 +625,60 @@ void effect_encode_open(struct effect_encoder *encoder, const struct registry_ke
     effect_bytes_encode_other(encoder, OTHER_OPEN, &effect);
 }
 
-void effect_encode_piece(struct effect_encoder *encoder, const struct board_entry *entries,
-                         uint32_t count) {
+/* board: whose tags the members have, from this rank on; NULL: none. */
+static void effect_bytes_encode_piece(struct effect_encoder *encoder,
+                                      const struct board_entry *entries, uint32_t count,
+                                      const struct board *board, uint32_t rank) {
+    size_t values_room = board != NULL ? TAG_VALUES_PACKED_MAX : 0;
+    struct tag_values values;
     char *at = buffer_reserve(encoder->out, 2 * VARINT_MAX);
     if (at == NULL) {
         return;
     }
-    at = effect_bytes_put_other(at, OTHER_PIECE);
+    at = effect_bytes_put_other(at, board != NULL ? OTHER_TAGGED_PIECE : OTHER_PIECE);
     effect_bytes_commit(encoder, effect_bytes_put_varint(at, count));
     for (uint32_t i = 0; i < count; i++) {
-        at = buffer_reserve(encoder->out, VARINT_MAX + KEY_ROOM + entries[i].member.size);
+        struct bytes member = entries[i].member;
+        at = buffer_reserve(encoder->out, VARINT_MAX + KEY_ROOM + member.size + values_room);
         if (at == NULL) {
             return;
         }
-        at = effect_bytes_put_varint(at, entries[i].member.size);
+        at = effect_bytes_put_varint(at, member.size);
         at = effect_bytes_put_key(encoder, at, entries[i].key);
-        effect_bytes_commit(encoder,
-                            effect_bytes_put(at, entries[i].member.at, entries[i].member.size));
+        at = effect_bytes_put(at, member.at, member.size);
+        if (board != NULL) {
+            board_tags_at(board, rank + i, &values);
+            at += tag_values_pack(&values, at);
+        }
+        effect_bytes_commit(encoder, at);
     }
 }
 
-bool effect_encode_next_piece(struct effect_encoder *encoder, struct board_cursor *cursor) {
+void effect_encode_piece(struct effect_encoder *encoder, const struct board_entry *entries,
+                         uint32_t count) {
+    effect_bytes_encode_piece(encoder, entries, count, NULL, 0);
+}
+
+void effect_encode_piece_of(struct effect_encoder *encoder, const struct board *board,
+                            uint32_t rank, const struct board_entry *entries, uint32_t count) {
+    effect_bytes_encode_piece(encoder, entries, count, board_has_values(board) ? board : NULL,
+                              rank);
+}
+
+bool effect_encode_next_piece(struct effect_encoder *encoder, const struct board *board,
+                              uint32_t *rank) {
     struct board_entry entries[EFFECT_PIECE_ENTRIES];
+    struct board_cursor cursor;
     uint32_t count = 0;
-    while (count < EFFECT_PIECE_ENTRIES && board_cursor_read(cursor, &entries[count])) {
+    board_seek(board, *rank, &cursor);
+    while (count < EFFECT_PIECE_ENTRIES && board_cursor_read(&cursor, &entries[count])) {
         count++;
-        board_cursor_next(cursor);
+        board_cursor_next(&cursor);
     }
     if (count > 0) {
-        effect_encode_piece(encoder, entries, count);
+        effect_encode_piece_of(encoder, board, *rank, entries, count);
     }
+    *rank += count;
     return count > 0;
 }
 
@@ -621,12 +699,37 @@ void effect_decode_begin(struct effect_decoder *decoder, struct bytes chunk) {
     decoder->at = chunk.at;
     decoder->end = chunk.at + chunk.size;
     decoder->name = (struct bytes){.at = NULL};
+    decoder->member = (struct bytes){.at = NULL};
     decoder->database = 0;
     decoder->last_key = 0;
     decoder->piece_left = 0;
     decoder->entry_count = 0;
+    decoder->has_values = false;
     decoder->missing_zone = NULL;
     memset(decoder->has_slot, 0, sizeof decoder->has_slot);
+}
+
+/* Values, which take part in a chunk as they are packed. */
+static bool effect_bytes_take_values(struct effect_decoder *decoder, struct bytes *packed) {
+    struct bytes left = {.at = decoder->at, .size = (size_t)(decoder->end - decoder->at)};
+    struct tag_values values;
+    if (!tag_values_take(&left, TAGS_MAX, &values)) {
+        return false;
+    }
+    *packed = (struct bytes){.at = decoder->at, .size = (size_t)(left.at - decoder->at)};
+    decoder->at = left.at;
+    return true;
+}
+
+static bool effect_bytes_decode_tags(struct effect_decoder *decoder) {
+    uint64_t size;
+    if (!effect_bytes_take_varint(decoder, &size) ||
+        (size > 0 && !effect_bytes_take_text(decoder, size, BOARD_MEMBER_MAX, &decoder->member)) ||
+        decoder->member.size == 0) {
+        return false;
+    }
+    decoder->effect.member = decoder->member;
+    return effect_bytes_take_values(decoder, &decoder->effect.value);
 }
 
 static enum effect_record effect_bytes_decode_entries(struct effect_decoder *decoder) {
@@ -637,7 +740,9 @@ static enum effect_record effect_bytes_decode_entries(struct effect_decoder *dec
         uint64_t size;
         if (!effect_bytes_take_varint(decoder, &size) ||
             !effect_bytes_take_key(decoder, &entry->key) ||
-            !effect_bytes_take_text(decoder, size, BOARD_MEMBER_MAX, &entry->member)) {
+            !effect_bytes_take_text(decoder, size, BOARD_MEMBER_MAX, &entry->member) ||
+            (decoder->has_values &&
+             !effect_bytes_take_values(decoder, &decoder->entry_values[i]))) {
             return EFFECT_RECORD_BAD;
         }
     }
@@ -649,8 +754,9 @@ static enum effect_record effect_bytes_decode_entries(struct effect_decoder *dec
 static enum effect_record effect_bytes_decode_other(struct effect_decoder *decoder,
                                                     uint64_t other) {
     struct coder coder = {.from = decoder};
-    bool is_of_hash = other >= OTHER_HASH_CREATE;
-    bool needs_key = other != OTHER_FLUSH && (other < OTHER_PIECE || is_of_hash);
+    bool is_of_hash = other >= OTHER_HASH_CREATE && other < OTHER_TAGS;
+    bool needs_key =
+        other != OTHER_FLUSH && (other < OTHER_PIECE || is_of_hash || other == OTHER_TAGS);
     decoder->effect.rules = NULL;
     if (other >= OTHER_COUNT || (needs_key && decoder->name.size == 0) ||
         !effect_bytes_code_operands(&coder, NULL, &decoder->effect, others[other].operands)) {
@@ -661,9 +767,13 @@ static enum effect_record effect_bytes_decode_other(struct effect_decoder *decod
     if (other == OTHER_FLUSH) {
         decoder->effect.name = (struct bytes){.at = NULL};
     }
-    if (other != OTHER_PIECE) {
+    if (other == OTHER_TAGS && !effect_bytes_decode_tags(decoder)) {
+        return EFFECT_RECORD_BAD;
+    }
+    if (other != OTHER_PIECE && other != OTHER_TAGGED_PIECE) {
         return others[other].record;
     }
+    decoder->has_values = other == OTHER_TAGGED_PIECE;
     return effect_bytes_take_varint(decoder, &decoder->piece_left) && decoder->piece_left > 0
                ? effect_bytes_decode_entries(decoder)
                : EFFECT_RECORD_BAD;
@@ -675,6 +785,7 @@ static bool effect_bytes_decode_board(struct effect_decoder *decoder, uint64_t n
         return false;
     }
     decoder->database = database;
+    decoder->member = (struct bytes){.at = NULL};
     return effect_bytes_take_text(decoder, name_size, REGISTRY_NAME_MAX, &decoder->name);
 }
 
@@ -705,5 +816,6 @@ enum effect_record effect_decode(struct effect_decoder *decoder) {
                    (!is_put || effect_bytes_take_key(decoder, &effect->member_key)) &&
                    effect_bytes_take_text(decoder, head >> 2, BOARD_MEMBER_MAX, &effect->member);
     effect->kind = is_put ? EFFECT_PUT : EFFECT_TAKE;
+    decoder->member = is_put ? effect->member : decoder->member;
     return is_good ? EFFECT_RECORD_EFFECT : EFFECT_RECORD_BAD;
 }

@@ -17,6 +17,9 @@
  *     of keys with hashes, from version 3 on (server/durability/file_format.h):
  *       12 CREATE  kind (1 byte)         13 PUT    varint size, varint size, field, value
  *       14 TAKE    varint size, field    15 RENAME, 16 COPY  database, varint size, name, time
+ *     of boards with tags, from version 5 on:
+ *       17 TAGS    varint size, member, values; size 0: the member of the last PUT or TAGS
+ *       18 PIECE   varint count, count * (varint size, key, member, values): in snapshots
  *
  *     A key of kind 2 may be in a database of the server's own (REGISTRY_SYSTEM): orders and bans are
  *     hashes there.
@@ -29,8 +32,9 @@
  *             in few bits.
  *     rules   slot (1 byte); with 0x80 set, the slot's new content follows. In it, the unit of a
  *             PERIOD has 0x80 set if EVERY, ON, AT, FROM or a named zone follow, and the first byte
- *             if LIMIT, FREEZE, OPENS and CLOSES do. When it is read, the end of a period in a named
+ *             if LIMIT, FREEZE, OPENS and CLOSES do, and 8, too, if tags follow those. When it is read, the end of a period in a named
  *             zone is that of today's tzdata
+ *     values  of a member's tags, as tag_values_pack writes them (codec/tag_set.h)
  *     time    8 bytes, unix milliseconds; REGISTRY_NO_EXPIRY: none
  *
  * All integers are little endian. A put of a 20-byte member takes 25 to 29 bytes.
@@ -45,7 +49,8 @@
 
 enum {
     EFFECT_RULES_SLOTS = 16,
-    EFFECT_RULES_SIZE_MAX = 96 + ZONE_NAME_MAX + LAYOUT_FIELDS_MAX * (LAYOUT_NAME_MAX + 8),
+    EFFECT_RULES_SIZE_MAX = 97 + ZONE_NAME_MAX + LAYOUT_FIELDS_MAX * (LAYOUT_NAME_MAX + 8) +
+                            TAGS_MAX * (TAG_NAME_MAX + 2),
 };
 
 /* ---- writing ---- */
@@ -53,7 +58,9 @@ enum {
 struct effect_encoder {
     struct buffer *out; /* borrowed; if it cannot grow, its is_broken is set */
     size_t name_at;     /* offset in out of the current key's name */
+    size_t member_at;   /* the same of the last PUT or TAGS on that board */
     uint32_t name_size; /* 0: none yet */
+    uint32_t member_size;
     uint32_t database;
     uint64_t last_key;
     uint32_t slots_used;
@@ -74,10 +81,14 @@ void effect_encode_open(struct effect_encoder *encoder, const struct registry_ke
                         int64_t expire_at_ms);
 void effect_encode_piece(struct effect_encoder *encoder, const struct board_entry *entries,
                          uint32_t count);
-/* The next entries of a board, EFFECT_PIECE_ENTRIES at most, as one piece; the cursor moves on.
- * false: none are left. */
+/* The same with the values of their tags: the entries of a board from this rank on. */
+void effect_encode_piece_of(struct effect_encoder *encoder, const struct board *board,
+                            uint32_t rank, const struct board_entry *entries, uint32_t count);
+/* The next entries of a board from *rank on, EFFECT_PIECE_ENTRIES at most, as one piece, with their
+ * values; *rank moves on. false: none are left. */
 enum { EFFECT_PIECE_ENTRIES = 512 };
-bool effect_encode_next_piece(struct effect_encoder *encoder, struct board_cursor *cursor);
+bool effect_encode_next_piece(struct effect_encoder *encoder, const struct board *board,
+                              uint32_t *rank);
 void effect_encode_close(struct effect_encoder *encoder);
 void effect_encode_reopen(struct effect_encoder *encoder);
 
@@ -103,6 +114,7 @@ enum { EFFECT_ENTRIES_MAX = 512 };
 struct effect_decoder {
     const char *begin, *at, *end; /* the chunk; borrowed */
     struct bytes name;
+    struct bytes member; /* of the last PUT or TAGS on that board; size 0: none */
     uint32_t database;
     uint64_t last_key;
     uint64_t piece_left;
@@ -110,6 +122,8 @@ struct effect_decoder {
     struct effect effect; /* pointers in it are valid until the next record; names and members as
                            * long as the chunk */
     struct board_entry entries[EFFECT_ENTRIES_MAX];
+    bool has_values; /* the piece has them: */
+    struct bytes entry_values[EFFECT_ENTRIES_MAX]; /* packed, of any tags */
     const struct zone *missing_zone; /* that a PERIOD in this chunk needs; NULL: none */
     bool has_slot[EFFECT_RULES_SLOTS];
     struct rules slots[EFFECT_RULES_SLOTS];

@@ -71,8 +71,19 @@ static enum loading_status loading_fail_meaning(struct loading *loading, const c
 
 /* ---- effects ---- */
 
+static bool loading_is_member_missing(const struct loading *loading, const struct effect *effect) {
+    const struct registry_key *key =
+        registry_peek(loading->registry, effect->database, effect->name, INT64_MIN);
+    uint64_t ignored;
+    return key == NULL || key->kind != REGISTRY_BOARD ||
+           !board_find(&key->board, effect->member, &ignored);
+}
+
 /* A member, or a field of a hash, that was removed before the walk reached it is in no piece. */
 static bool loading_may_be_missing(const struct loading *loading, const struct effect *effect) {
+    if (effect->kind == EFFECT_TAGS) {
+        return loading->applies_kept && loading_is_member_missing(loading, effect);
+    }
     return effect->kind == EFFECT_TAKE &&
            (loading->applies_kept ||
             (loading->phase == LOADING_BASE && effect->key_kind == &key_kind_hash));
@@ -110,11 +121,18 @@ static bool loading_is_open_board(const struct loading *loading, uint32_t databa
            bytes_equal((struct bytes){.at = open->name, .size = open->name_size}, name);
 }
 
+static void loading_forget_kept(struct loading_board *open) {
+    board_deinit(&open->touched);
+    buffer_deinit(&open->kept);
+    for (unsigned i = 0; i < TAGS_MAX; i++) {
+        board_deinit(&open->seen[i]);
+    }
+}
+
 static void loading_drop_open(struct loading *loading) {
     struct loading_board *open = &loading->open;
     registry_discard_board(loading->registry, &open->board);
-    board_deinit(&open->touched);
-    buffer_deinit(&open->kept);
+    loading_forget_kept(open);
     open->is_open = false;
     open->is_ending = false;
 }
@@ -136,6 +154,78 @@ static enum loading_status loading_keep_effect(struct loading *loading,
     return LOADING_MORE;
 }
 
+/* Note the values that a member of the open board has at some time. false: no memory. */
+static bool loading_see_values(struct loading_board *open, const struct tag_values *values) {
+    const struct tag_set *tags = &open->rules.layout.tags;
+    for (unsigned i = 0; i < tags->count && !open->keeps_values; i++) {
+        if ((values->mask >> i & 1) == 0 || values->at[i].size == 0) {
+            continue;
+        }
+        if (board_put(&open->seen[i], values->at[i], 0) != BOARD_OK) {
+            return false;
+        }
+        open->keeps_values |= board_count(&open->seen[i]) > tag_values_max(&tags->tags[i]);
+    }
+    return true;
+}
+
+/* Keep values, of the tags that the stream has now: those of a member that is not there in the end go with it. */
+static enum loading_status loading_keep_values(struct loading *loading,
+                                               const struct effect *effect) {
+    struct loading_board *open = &loading->open;
+    struct tag_values values;
+    if (!tag_values_unpack(effect->value, TAGS_MAX, &values)) {
+        return loading_fail_meaning(loading, "values of tags are damaged");
+    }
+    effect_encode(&open->encoder, effect);
+    return loading_see_values(open, &values) && !open->kept.is_broken
+               ? LOADING_MORE
+               : loading_fail_memory(loading);
+}
+
+/* Values of the entries that were appended last. */
+static enum loading_status loading_tag_entries(struct loading *loading,
+                                               const struct board_entry *entries,
+                                               const struct bytes *packed, uint32_t count) {
+    struct loading_board *open = &loading->open;
+    struct tag_values values;
+    uint32_t first = board_count(&open->board) - count;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct effect effect = {.kind = EFFECT_TAGS,
+                                      .database = open->database,
+                                      .name = {.at = open->name, .size = open->name_size},
+                                      .member = entries[i].member,
+                                      .value = packed[i]};
+        unsigned full;
+        if (packed[i].size <= 1) {
+            continue; /* it has none */
+        }
+        if (!open->keeps_values &&
+            !tag_values_unpack(packed[i], open->rules.layout.tags.count, &values)) {
+            return loading_fail_meaning(loading, "a member has values of unknown tags");
+        }
+        if (!open->keeps_values && !loading_see_values(open, &values)) {
+            return loading_fail_memory(loading);
+        }
+        if (open->keeps_values) {
+            if (loading_keep_values(loading, &effect) != LOADING_MORE) {
+                return LOADING_FAILED;
+            }
+            continue;
+        }
+        switch (board_tag_at(&open->board, first + i, &values, &full)) {
+        case TAGS_OK:
+        case TAGS_SAME:
+            break;
+        case TAGS_FULL:
+            return loading_fail_meaning(loading, "a tag has too many values");
+        case TAGS_OUT_OF_MEMORY:
+            return loading_fail_memory(loading);
+        }
+    }
+    return LOADING_MORE;
+}
+
 /* Give the open board these rules, whose layout packs keys the same way: swap layouts with a board
  * created for that. */
 static enum loading_status loading_behave_like(struct loading *loading, const struct rules *rules) {
@@ -152,25 +242,47 @@ static enum loading_status loading_behave_like(struct loading *loading, const st
     return LOADING_MORE;
 }
 
+/* Other rules of the open board. Its tags stay what they are until all its values are set: what they are to
+ * be then is kept. */
+static enum loading_status loading_change_rules(struct loading *loading,
+                                                const struct rules *rules) {
+    struct loading_board *open = &loading->open;
+    const struct tag_set *tags = &open->rules.layout.tags;
+    struct rules same;
+    open->tags = rules->layout.tags;
+    open->changes_tags |= !tag_set_equal(tags, &rules->layout.tags);
+    if (open->changes_tags) {
+        const struct effect effect = {.kind = EFFECT_RULES,
+                                      .database = open->database,
+                                      .name = {.at = open->name, .size = open->name_size},
+                                      .rules = rules};
+        open->keeps_values = true;
+        effect_encode(&open->encoder, &effect);
+    }
+    rules_copy(rules, &same);
+    same.layout.tags = *tags;
+    return open->kept.is_broken ? loading_fail_memory(loading)
+                                : loading_behave_like(loading, &same);
+}
+
 static enum loading_status loading_rename_open(struct loading *loading,
                                                const struct effect *effect) {
     struct loading_board *open = &loading->open;
-    if (!rules_are_akin(&open->rules, effect->rules) ||
+    if (!rules_keys_are_akin(&open->rules, effect->rules) ||
         !registry_may_put(loading->registry, effect->to_database, effect->to_name, effect->rules)) {
         return loading_fail_meaning(loading, "a board that is being read cannot be renamed so");
     }
     open->expire_at_ms = effect->expire_at_ms;
     loading_name_open(open, effect->to_database, effect->to_name);
-    return loading_behave_like(loading, effect->rules);
+    return loading_change_rules(loading, effect->rules);
 }
 
 static enum loading_status loading_change_open_rules(struct loading *loading,
                                                      const struct effect *effect) {
-    const struct rules *rules = &loading->open.rules;
-    if (!rules_are_akin(rules, effect->rules)) {
+    if (!rules_keys_are_akin(&loading->open.rules, effect->rules)) {
         return loading_fail_meaning(loading, "a board that is being read cannot behave so");
     }
-    return loading_behave_like(loading, effect->rules);
+    return loading_change_rules(loading, effect->rules);
 }
 
 /* Handle an effect on the open board. */
@@ -184,6 +296,8 @@ static enum loading_status loading_change_open(struct loading *loading,
     case EFFECT_PUT:
     case EFFECT_TAKE:
         return loading_keep_effect(loading, effect);
+    case EFFECT_TAGS:
+        return loading_keep_values(loading, effect);
     case EFFECT_EXPIRE:
         open->expire_at_ms = effect->expire_at_ms;
         return LOADING_MORE;
@@ -199,7 +313,6 @@ static enum loading_status loading_change_open(struct loading *loading,
     case EFFECT_COPY:
     case EFFECT_FLUSH:
     case EFFECT_FILL:
-    case EFFECT_TAGS:
         break;
     }
     return loading_fail_meaning(loading, "a change cannot happen to a board that is being read");
@@ -235,6 +348,11 @@ static bool loading_begin_open(struct loading *loading) {
         return false;
     }
     board_init(&open->touched, &plain.layout, 1);
+    for (unsigned i = 0; i < TAGS_MAX; i++) {
+        board_init(&open->seen[i], &plain.layout, 1);
+    }
+    open->keeps_values = false;
+    open->changes_tags = false;
     buffer_init(&open->kept, 0);
     effect_encode_begin(&open->encoder, &open->kept);
     open->indexing = (struct board_indexing){.has_begun = false};
@@ -255,17 +373,20 @@ static enum loading_status loading_open_board(struct loading *loading) {
     loading_name_open(open, effect->database, effect->name);
     open->expire_at_ms = effect->expire_at_ms;
     rules_copy(effect->rules, &open->rules);
+    open->tags = open->rules.layout.tags;
     return loading_begin_open(loading) ? LOADING_MORE : loading_fail_memory(loading);
 }
 
 /* Remove the entries whose members have changed since; returns how many remain. */
 static uint32_t loading_leave_out_touched(const struct loading_board *open,
-                                          struct board_entry *entries, uint32_t count) {
+                                          struct board_entry *entries, struct bytes *values,
+                                          uint32_t count) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; i++) {
         struct board_member member;
         board_look_up(&open->touched, entries[i].member, NULL, &member);
         if (!member.is_there) {
+            values[kept] = values[i];
             entries[kept++] = entries[i];
         }
     }
@@ -294,7 +415,7 @@ static enum loading_status loading_append_entries(struct loading *loading) {
     }
     loading->base_members += count;
     if (board_count(&open->touched) > 0) {
-        count = loading_leave_out_touched(open, entries, count);
+        count = loading_leave_out_touched(open, entries, loading->decoder.entry_values, count);
     }
     if (count == 0) {
         return LOADING_MORE;
@@ -311,7 +432,9 @@ static enum loading_status loading_append_entries(struct loading *loading) {
     }
     open->last_key = entries[count - 1].key;
     loading->member_count += count;
-    return LOADING_MORE;
+    return loading->decoder.has_values
+               ? loading_tag_entries(loading, entries, loading->decoder.entry_values, count)
+               : LOADING_MORE;
 }
 
 /* Apply the kept effects, now that the board is in the registry. */
@@ -326,6 +449,12 @@ static enum loading_status loading_apply_kept(struct loading *loading) {
         struct effect effect = decoder->effect;
         effect.database = open->database;
         effect.name = (struct bytes){.at = open->name, .size = open->name_size};
+        struct rules rules;
+        if (effect.kind == EFFECT_RULES) {
+            rules_copy(effect.rules, &rules);
+            rules.layout.time = open->rules.layout.time; /* the board may have emptied since */
+            effect.rules = &rules;
+        }
         enum loading_status status = loading_add_to_batch(loading, &effect);
         if (status != LOADING_MORE) {
             return status;
@@ -347,8 +476,7 @@ static enum loading_status loading_close_board(struct loading *loading) {
     loading->applies_kept = true;
     enum loading_status status = loading_apply_kept(loading);
     loading->applies_kept = false;
-    board_deinit(&open->touched);
-    buffer_deinit(&open->kept);
+    loading_forget_kept(open);
     return status;
 }
 
@@ -367,6 +495,7 @@ static enum loading_status loading_reopen_board(struct loading *loading) {
         return loading_fail_meaning(loading, "no board is there to begin anew");
     }
     loading_drop_open(loading);
+    loading->open.rules.layout.tags = loading->open.tags;
     return loading_begin_open(loading) ? LOADING_MORE : loading_fail_memory(loading);
 }
 

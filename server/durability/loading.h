@@ -8,6 +8,10 @@
  * effect. At the end of the board the kept effects are applied: then it is as it was at that point
  * of the stream.
  *
+ * Values of tags come with the pieces. Those of pieces from different times may be more different ones than
+ * a tag takes, though never so many were there at one time: from there on, and from a change of the tags
+ * on, values are kept, too, and set in the order in which they came.
+ *
  * Any damage stops loading, except for a torn tail of the last journal, which the caller may cut:
  * journal.torn. */
 #ifndef SERVER_LOADING_H
@@ -42,7 +46,11 @@ struct loading_board {
     struct board_indexing indexing;
     struct board touched; /* members with an effect since the board was opened */
     struct buffer kept;   /* those effects */
-    uint64_t last_key;    /* of the last appended member */
+    bool keeps_values;    /* among them */
+    bool changes_tags;    /* among them are the rules that it is to have, with these tags: */
+    struct tag_set tags;
+    struct board seen[TAGS_MAX]; /* different values of each tag so far, as members */
+    uint64_t last_key;           /* of the last appended member */
     struct effect_encoder encoder;
 };
 

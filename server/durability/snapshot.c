@@ -343,6 +343,27 @@ static void snapshot_add_cut(struct snapshot *snapshot, const struct effect *eff
     }
 }
 
+/* A member that has moved behind the walk is in no piece, and one that is put in front of it in none that
+ * the loader takes: so all its values follow the PUT. */
+static void snapshot_add_put(struct snapshot *snapshot, const struct effect *effect) {
+    char packed[TAG_VALUES_PACKED_MAX];
+    const struct board *board = &effect->key->board;
+    struct effect tags = *effect;
+    struct board_member member;
+    struct tag_values values;
+    snapshot_write_effect(snapshot, effect);
+    if (!board_has_values(board)) {
+        return;
+    }
+    board_look_up(board, effect->member, NULL, &member);
+    board_tags_of(board, &member, &values);
+    if (values.mask != 0) {
+        tags.kind = EFFECT_TAGS;
+        tags.value = (struct bytes){.at = packed, .size = tag_values_pack(&values, packed)};
+        snapshot_write_effect(snapshot, &tags);
+    }
+}
+
 void snapshot_add_effect(struct snapshot *snapshot, const struct effect *effect) {
     enum registry_walk_state state = effect->key == NULL
                                          ? REGISTRY_WALK_DONE
@@ -352,6 +373,9 @@ void snapshot_add_effect(struct snapshot *snapshot, const struct effect *effect)
     }
     if (effect->kind == EFFECT_CUT && state == REGISTRY_WALK_OPEN) {
         snapshot_add_cut(snapshot, effect);
+    } else if (effect->kind == EFFECT_PUT && state == REGISTRY_WALK_OPEN &&
+               effect->key->kind == REGISTRY_BOARD) {
+        snapshot_add_put(snapshot, effect);
     } else {
         snapshot_write_effect(snapshot, effect);
     }
@@ -380,7 +404,8 @@ static void snapshot_write_board_piece(struct snapshot *snapshot,
     }
     for (uint32_t done = 0; done < piece->count;) {
         uint32_t count = snapshot_count_together(entries + done, piece->count - done);
-        effect_encode_piece(encoder, entries + done, count);
+        effect_encode_piece_of(encoder, &piece->key->board, piece->rank + done, entries + done,
+                               count);
         snapshot_check_chunk(snapshot);
         done += count;
     }

@@ -1,6 +1,6 @@
 /* Snapshot files: a byte stream in compressed blocks, ended by a footer with totals.
  *
- *     file     "LBSNAP04"  u64 id  u64 created, unix milliseconds  u64 checksum of these
+ *     file     "LBSNAP05"  u64 id  u64 created, unix milliseconds  u64 checksum of these
  *              block ...
  *              end: a block of raw size 0 whose stored bytes are the footer; nothing follows it
  *     block    u64 checksum of all that follows, seeded with the file's id plus the block's number

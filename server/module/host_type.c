@@ -63,9 +63,11 @@ static bool host_type_open_board(struct type_loading *loading) {
 static bool host_type_take_entries(struct type_loading *loading) {
     uint32_t count;
     const struct board_entry *entries = rdb_board_entries(loading->read, &count);
+    const struct bytes *values = rdb_board_values(loading->read);
     for (uint32_t i = 0; i < count; i++) {
         if (rdb_value_put_key(&loading->members, entries[i].member, entries[i].key) !=
-            RDB_VALUE_OK) {
+                RDB_VALUE_OK ||
+            (values != NULL && rdb_value_put_tags(&loading->members, values[i]) != RDB_VALUE_OK)) {
             return host_type_refuse(loading, "out of memory");
         }
     }
@@ -140,7 +142,9 @@ static bool host_type_load_members(struct type_loading *loading) {
         }
     } while (!rdb_board_is_whole(loading->read));
     return rdb_value_end_board(&loading->members, &loading->board, 0) == RDB_VALUE_OK ||
-           host_type_refuse(loading, "a member is there twice, or there is no memory");
+           host_type_refuse(
+               loading,
+               "a member is there twice, a tag has too many values, or there is no memory");
 }
 
 static struct host_value *host_type_take_board(struct type_loading *loading) {
@@ -270,13 +274,20 @@ static void host_type_digest(struct host_digest *digest, void *context) {
     const struct board *board = &value->key->board;
     struct board_cursor cursor;
     struct board_entry entry;
+    struct tag_values values;
+    uint32_t rank = 0;
     char layout[LAYOUT_TEXT_MAX];
+    char packed[TAG_VALUES_PACKED_MAX];
     size_t size = layout_print(board_layout(board), layout);
     host_DigestAddStringBuffer(digest, layout, size);
     for (board_seek(board, 0, &cursor); board_cursor_read(&cursor, &entry);
          board_cursor_next(&cursor)) {
         host_DigestAddStringBuffer(digest, entry.member.at, entry.member.size);
         host_DigestAddLongLong(digest, (long long)entry.key);
+        board_tags_at(board, rank++, &values);
+        if (values.mask != 0) {
+            host_DigestAddStringBuffer(digest, packed, tag_values_pack(&values, packed));
+        }
     }
     host_DigestEndSequence(digest);
 }

@@ -26,6 +26,7 @@
     X("leaderboard", lb_around)                                                                    \
     X("leaderboard", lb_ban)                                                                       \
     X("leaderboard", lb_bans)                                                                      \
+    X("leaderboard", lb_count)                                                                     \
     X("leaderboard", lb_create)                                                                    \
     X("leaderboard", lb_forget)                                                                    \
     X("leaderboard", lb_get)                                                                       \
@@ -37,6 +38,8 @@
     X("leaderboard", lb_range)                                                                     \
     X("leaderboard", lb_roll)                                                                      \
     X("leaderboard", lb_submit)                                                                    \
+    X("leaderboard", lb_tag)                                                                       \
+    X("leaderboard", lb_tags)                                                                      \
     X("leaderboard", lb_unban)                                                                     \
     X("leaderboard", lb_where)                                                                     \
     X("sorted-set", bzmpop)                                                                        \

@@ -40,13 +40,19 @@ void rdb_board_take(struct rdb_board *board, struct bytes chunk) {
     effect_decode_begin(&board->decoder, chunk);
 }
 
+static bool rdb_board_are_values_fit(const struct rdb_board *board, uint32_t index) {
+    struct tag_values values;
+    return !board->decoder.has_values || tag_values_unpack(board->decoder.entry_values[index],
+                                                           board->rules.layout.tags.count, &values);
+}
+
 static bool rdb_board_are_fit(struct rdb_board *board) {
     for (uint32_t i = 0; i < board->decoder.entry_count; i++) {
         const struct board_entry *entry = &board->decoder.entries[i];
         bool is_first = board->read_count == 0 && i == 0;
         if (entry->member.size == 0 || entry->member.size > BOARD_MEMBER_MAX ||
             !layout_has_room(&board->rules.layout, entry->key) ||
-            (!is_first && entry->key > board->last_key)) {
+            !rdb_board_are_values_fit(board, i) || (!is_first && entry->key > board->last_key)) {
             return false;
         }
         board->last_key = entry->key;
@@ -120,9 +126,8 @@ static void rdb_board_end_chunk(struct writing *writing, size_t size_min) {
 }
 
 static void rdb_board_write_entries(struct writing *writing, const struct board *board) {
-    struct board_cursor cursor;
-    board_seek(board, 0, &cursor);
-    while (effect_encode_next_piece(&writing->encoder, &cursor)) {
+    uint32_t rank = 0;
+    while (effect_encode_next_piece(&writing->encoder, board, &rank)) {
         rdb_board_end_chunk(writing, CHUNK_SIZE);
     }
     rdb_board_end_chunk(writing, 0);

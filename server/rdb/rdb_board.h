@@ -60,6 +60,10 @@ static inline const struct board_entry *rdb_board_entries(const struct rdb_board
     *count = board->decoder.entry_count;
     return board->decoder.entries;
 }
+/* Of the same entries: the values of their tags, as tag_values_pack writes them; NULL: none has any. */
+static inline const struct bytes *rdb_board_values(const struct rdb_board *board) {
+    return board->decoder.has_values ? board->decoder.entry_values : NULL;
+}
 static inline bool rdb_board_is_whole(const struct rdb_board *board) {
     return board->has_rules && board->read_count == board->member_count;
 }

@@ -77,6 +77,9 @@ static bool rdb_load_check(struct rdb_load *load, enum rdb_value_status status, 
         return rdb_load_fail_memory(load);
     case RDB_VALUE_REFUSED:
         return rdb_load_fail_key(load, "%s", why);
+    case RDB_VALUE_TAGS_FULL:
+        return rdb_load_fail_key(load, "member '%s': one of its tags has too many different values",
+                                 bytes_show(load->value.culprit).text);
     case RDB_VALUE_DAMAGED:
         break;
     }
@@ -143,10 +146,14 @@ bool rdb_load_put_score(struct rdb_load *load, struct bytes member, double score
 static bool rdb_load_take_entries(struct rdb_load *load) {
     uint32_t count;
     const struct board_entry *entries = rdb_board_entries(load->reader.board, &count);
+    const struct bytes *values = rdb_board_values(load->reader.board);
     bool is_fine = true;
     for (uint32_t i = 0; i < count && is_fine; i++) {
         is_fine = rdb_load_check(
             load, rdb_value_put_key(&load->value, entries[i].member, entries[i].key), NULL);
+        if (is_fine && values != NULL) {
+            is_fine = rdb_load_check(load, rdb_value_put_tags(&load->value, values[i]), NULL);
+        }
     }
     load->member_count += count;
     return is_fine;

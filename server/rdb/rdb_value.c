@@ -10,6 +10,7 @@
 
 #include "codec/memory.h"
 #include "codec/sort.h"
+#include "skiplist/tags.h"
 
 enum {
     CHUNK_SIZE = 256 * 1024,
@@ -57,6 +58,7 @@ void rdb_value_deinit(struct rdb_value *value) {
     rdb_value_free_slots(value);
     rdb_value_free_hash(value);
     memory_free(value->entries);
+    memory_free(value->tags);
     memory_free(value->fields);
 }
 
@@ -76,6 +78,8 @@ static void rdb_value_clear_chunks(struct rdb_value *value) {
 static void rdb_value_clear(struct rdb_value *value) {
     rdb_value_clear_chunks(value);
     rdb_value_free_slots(value);
+    memory_free(value->tags);
+    value->tags = NULL;
     value->count = 0;
     value->field_count = 0;
     rdb_value_free_hash(value);
@@ -117,6 +121,14 @@ static bool rdb_value_reserve_entry(struct rdb_value *value) {
         return false;
     }
     value->entries = entries;
+    if (value->tags != NULL) {
+        struct bytes *tags = memory_resize(value->tags, (size_t)capacity * sizeof *tags);
+        if (tags == NULL) {
+            return false;
+        }
+        memset(tags + value->capacity, 0, (size_t)(capacity - value->capacity) * sizeof *tags);
+        value->tags = tags;
+    }
     value->capacity = (uint32_t)capacity;
     return true;
 }
@@ -322,6 +334,27 @@ enum rdb_value_status rdb_value_put_key(struct rdb_value *value, struct bytes me
     return rdb_value_put(value, member, key);
 }
 
+enum rdb_value_status rdb_value_put_tags(struct rdb_value *value, struct bytes packed) {
+    struct tag_values values;
+    CHECK(value->count > 0);
+    value->culprit = value->entries[value->count - 1].member;
+    if (!tag_values_unpack(packed, value->layout->tags.count, &values)) {
+        return RDB_VALUE_DAMAGED;
+    }
+    if (values.mask == 0) {
+        return RDB_VALUE_OK;
+    }
+    if (value->tags == NULL) {
+        value->tags = memory_allocate_zeroed((size_t)value->capacity * sizeof *value->tags);
+    }
+    struct bytes kept = rdb_value_keep(value, packed);
+    if (value->tags == NULL || kept.at == NULL) {
+        return RDB_VALUE_OUT_OF_MEMORY;
+    }
+    value->tags[value->count - 1] = kept;
+    return RDB_VALUE_OK;
+}
+
 /* ---- order ---- */
 
 static int rdb_value_compare_descending(const void *a, const void *b) {
@@ -411,6 +444,31 @@ static bool rdb_value_are_new(struct rdb_value *value, uint32_t begin, uint32_t 
     return true;
 }
 
+/* Of entries that the board has. */
+static enum rdb_value_status rdb_value_tag(struct rdb_value *value, uint32_t begin, uint32_t end) {
+    struct board *board = value->fill.board;
+    struct tag_values values;
+    unsigned full;
+    for (uint32_t i = begin; i < end; i++) {
+        if (value->tags[i].size == 0) {
+            continue;
+        }
+        bool is_packed = tag_values_unpack(value->tags[i], TAGS_MAX, &values);
+        CHECK(is_packed);
+        switch (board_tag_at(board, i, &values, &full)) {
+        case TAGS_OK:
+        case TAGS_SAME:
+            break;
+        case TAGS_FULL:
+            value->culprit = value->entries[i].member;
+            return RDB_VALUE_TAGS_FULL;
+        case TAGS_OUT_OF_MEMORY:
+            return RDB_VALUE_OUT_OF_MEMORY;
+        }
+    }
+    return RDB_VALUE_OK;
+}
+
 static enum rdb_value_status rdb_value_fill_portion(struct rdb_value *value) {
     struct rdb_fill *fill = &value->fill;
     uint32_t end = value->count - fill->at < PORTION ? value->count : fill->at + PORTION;
@@ -425,8 +483,12 @@ static enum rdb_value_status rdb_value_fill_portion(struct rdb_value *value) {
     if (fill->at < kept_end) {
         status = board_append(fill->board, value->entries + fill->at, kept_end - fill->at);
     }
+    uint32_t begin = fill->at;
     fill->at = end;
-    return status == BOARD_OK ? RDB_VALUE_OK : RDB_VALUE_OUT_OF_MEMORY;
+    if (status != BOARD_OK) {
+        return RDB_VALUE_OUT_OF_MEMORY;
+    }
+    return value->tags != NULL ? rdb_value_tag(value, begin, kept_end) : RDB_VALUE_OK;
 }
 
 enum rdb_value_status rdb_value_fill_some(struct rdb_value *value, bool *is_done) {

@@ -25,6 +25,7 @@ enum rdb_value_status {
     /* A member is there twice, or its name is impossible: value->culprit. Of a hash: a field is there twice, there are too
      * many, or one is too long; culprit.at is NULL. */
     RDB_VALUE_DAMAGED,
+    RDB_VALUE_TAGS_FULL, /* a tag has more different values than its bits allow; of value->culprit */
 };
 
 /* A board while it is filled. */
@@ -42,6 +43,7 @@ struct rdb_value {
     uint64_t base;               /* the key of score 0, now */
     struct board_entry *entries; /* members are in the chunks */
     uint32_t count, capacity;
+    struct bytes *tags; /* of the entries, packed, in the chunks; NULL: none has any yet */
     bool is_in_order, is_in_reverse; /* as the board wants it */
     struct bytes culprit;
     struct rdb_fill fill;
@@ -72,6 +74,9 @@ MUST_CHECK enum rdb_value_status rdb_value_put_score(struct rdb_value *value, st
 /* With a packed key of the layout, and in the board's order. */
 MUST_CHECK enum rdb_value_status rdb_value_put_key(struct rdb_value *value, struct bytes member,
                                                    uint64_t key);
+/* Values of the member that was put last with its key, as tag_values_pack writes them, of the layout's tags.
+ * DAMAGED: they are not. */
+MUST_CHECK enum rdb_value_status rdb_value_put_tags(struct rdb_value *value, struct bytes packed);
 /* Fill an empty board of this layout with the best kept_max members (0: all). An error leaves a board
  * that may only be discarded. */
 MUST_CHECK enum rdb_value_status rdb_value_end_board(struct rdb_value *value, struct board *board,

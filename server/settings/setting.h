@@ -49,9 +49,10 @@ struct setting_layout {
 struct setting_rule {
     char *pattern;
     char *layout_name;
-    char *origin;              /* "leaderboard.conf:12: board", "option --board": for errors */
-    char *options;             /* as given, words separated by one blank; NULL: none */
-    struct rules *own;         /* the rules with the options; NULL without options */
+    char *origin;        /* "leaderboard.conf:12: board", "option --board": for errors */
+    char *options;       /* as given, words separated by one blank; NULL: none */
+    struct rules *own;   /* the rules with the options; NULL without options */
+    struct tag_set tags; /* those of the options: more than the layout has, or with other bits */
     const struct rules *rules; /* own or the layout's; set by settings_finish */
 };
 
@@ -288,14 +289,14 @@ const struct layout *settings_find_layout(const struct settings *settings, struc
 void settings_explain_layout(const struct settings *settings, struct bytes name, char *reason);
 
 /* Options of a board beside its layout, on `board` lines and in LB.CREATE: words of any case,
- * options in any order, each at most once. */
+ * options in any order, each at most once, TAG once for each tag. */
 #define SETTING_PERIODS "HOUR|DAY|WEEK|MONTH|YEAR"
 #define SETTING_OPTIONS                                                                            \
     "[CAP n | LIMIT n] [KEEP LAST|BEST] [FREEZE] [OPENS t] [CLOSES t] [PERIOD " SETTING_PERIODS    \
     " [EVERY n] [ON weekday] [AT hour] [FROM date] [TZ +08:00|Europe/Berlin] [ARCHIVE n] "         \
-    "[ARCHIVED FROZEN|WRITABLE]]"
+    "[ARCHIVED FROZEN|WRITABLE]] [TAG name bits ...]"
 /* Parse options into *rules, which may be those of a living board; the other fields stay. CAP,
- * LIMIT, OPENS, CLOSES and PERIOD take NONE too, and there is THAW. A period is not begun. On
+ * LIMIT, OPENS, CLOSES, PERIOD and a TAG that is there take NONE too, and there is THAW. A period is not begun. On
  * false *rules is unchanged, and reason
  * (SETTING_ERROR_MAX) says which option is wrong, what was given and what is allowed. */
 MUST_CHECK bool settings_parse_options(const struct bytes *words, size_t word_count,

@@ -224,8 +224,13 @@ static bool setting_board_init_rule(struct setting_rule *rule, const struct sett
         (option_count > 0 && (rule->own == NULL || rule->options == NULL))) {
         return setting_fail(in->reason, "out of memory");
     }
-    return option_count == 0 ||
-           settings_parse_options(options, option_count, rule->own, in->reason);
+    if (option_count > 0) {
+        if (!settings_parse_options(options, option_count, rule->own, in->reason)) {
+            return false;
+        }
+        rule->tags = rule->own->layout.tags;
+    }
+    return true;
 }
 
 bool setting_board_assign_rule(const struct setting_input *in) {
@@ -308,6 +313,7 @@ bool setting_board_repeat_rules(struct settings *draft, char *reason) {
             .options =
                 rule->options != NULL ? setting_value_copy(bytes_from_text(rule->options)) : NULL,
             .own = rule->own != NULL ? memory_allocate(sizeof *rule->own) : NULL,
+            .tags = rule->tags,
         };
         if (copy->pattern == NULL || copy->layout_name == NULL || copy->origin == NULL ||
             (rule->options != NULL && copy->options == NULL) ||
@@ -370,6 +376,22 @@ bool setting_board_assign_default(const struct setting_input *in) {
     return true;
 }
 
+/* Give the layout the tags of a rule's options. */
+static bool setting_board_add_tags(struct layout *layout, const struct tag_set *tags,
+                                   char *reason) {
+    for (unsigned i = 0; i < tags->count; i++) {
+        char text[BYTES_INTEGER_TEXT_MAX];
+        struct bytes bits = {.at = text, .size = bytes_print_u64(text, tags->tags[i].bits)};
+        struct bytes name = bytes_from_text(tags->tags[i].name);
+        int index = tag_set_find(&layout->tags, name);
+        if (!(index >= 0 ? tag_set_resize(&layout->tags, (unsigned)index, bits, reason)
+                         : tag_set_add(&layout->tags, name, bits, reason))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool setting_board_resolve_rule(const struct settings *settings, struct setting_rule *rule,
                                        char *reason) {
     struct bytes name = bytes_from_text(rule->layout_name);
@@ -380,6 +402,9 @@ static bool setting_board_resolve_rule(const struct settings *settings, struct s
     }
     if (rule->own != NULL) {
         rule->own->layout = found->rules.layout;
+        if (!setting_board_add_tags(&rule->own->layout, &rule->tags, reason)) {
+            return false;
+        }
     }
     rule->rules = rule->own != NULL ? rule->own : &found->rules;
     return settings_check_rules(rule->rules, reason);

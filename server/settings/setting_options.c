@@ -1,6 +1,7 @@
 /* Words <-> the options of a board beside its layout.
  *
  *     CAP 100 KEEP BEST         ->   .cap = 100, .keeps_best = true
+ *     TAG country 8             ->   .layout.tags: another one, or other bits
  *     PERIOD WEEK TZ +08:00     ->   .period = {PERIOD_WEEK, .zone_minutes = 480} */
 #include "server/settings/setting_private.h"
 
@@ -143,6 +144,57 @@ _Static_assert(RULES_CAP_MAX == 4294967295 && PERIOD_COUNT_MAX == 1000000 &&
                    PERIOD_EVERY_MAX == 1000,
                "options name them");
 
+/* What was parsed so far. */
+struct parsing {
+    struct rules *rules;
+    bool has[OPTION_COUNT];
+    struct tag_set given; /* tags that were named, each with one bit */
+    char *reason;
+};
+
+static bool setting_options_fail_tag(const struct tag_set *tags, struct bytes name, char *reason) {
+    size_t size = (size_t)snprintf(reason, SETTING_ERROR_MAX, "no tag '%s': the board has ",
+                                   bytes_show(name).text);
+    if (tags->count == 0) {
+        snprintf(reason + size, SETTING_ERROR_MAX - size, "no tags");
+    }
+    for (unsigned i = 0; i < tags->count && size < SETTING_ERROR_MAX; i++) {
+        size += (size_t)snprintf(reason + size, SETTING_ERROR_MAX - size, "%s%s", i > 0 ? ", " : "",
+                                 tags->tags[i].name);
+    }
+    return false;
+}
+
+/* TAG name bits|NONE. A tag that is there gets other bits. */
+static bool setting_options_parse_tag(struct parsing *parsing, const struct bytes *words,
+                                      size_t word_count) {
+    struct tag_set *tags = &parsing->rules->layout.tags;
+    char ignored[TAG_ERROR_MAX];
+    if (word_count < 3) {
+        return setting_fail(parsing->reason, "TAG needs a name and a width: TAG name bits");
+    }
+    struct bytes name = words[1];
+    struct bytes bits = words[2];
+    int index = tag_set_find(tags, name);
+    bool is_none = bytes_is(bits, "NONE");
+    if (tag_set_find(&parsing->given, name) >= 0) {
+        return setting_fail(parsing->reason, "TAG %s may be given only once",
+                            bytes_show(name).text);
+    }
+    if (is_none && index < 0) {
+        return setting_options_fail_tag(tags, name, parsing->reason);
+    }
+    if (is_none) {
+        tag_set_remove(tags, (unsigned)index);
+    } else if (!(index >= 0 ? tag_set_resize(tags, (unsigned)index, bits, parsing->reason)
+                            : tag_set_add(tags, name, bits, parsing->reason))) {
+        return false;
+    }
+    /* More of them than a set has cannot be given without naming one again. */
+    return tag_set_add(&parsing->given, name, BYTES("1"), ignored) ||
+           setting_fail(parsing->reason, "more than %d tags are named", (int)TAGS_MAX);
+}
+
 static bool setting_options_fail_unknown(struct bytes word, char *reason) {
     if (bytes_is(word, "FIELD") || bytes_is(word, "TIME") || bytes_is(word, "LAYOUT")) {
         return setting_fail(reason, "'%s' is misplaced: give one layout, before the options",
@@ -152,10 +204,16 @@ static bool setting_options_fail_unknown(struct bytes word, char *reason) {
                         bytes_show(word).text);
 }
 
-/* Parse words[0], the option's name, and its value: *size words. has: the options parsed so far. */
-static bool setting_options_parse_option(const struct bytes *words, size_t word_count, bool *has,
-                                         struct rules *rules, size_t *size, char *reason) {
+/* Parse words[0], the option's name, and its value: *size words. */
+static bool setting_options_parse_option(struct parsing *parsing, const struct bytes *words,
+                                         size_t word_count, size_t *size) {
+    struct rules *rules = parsing->rules;
+    char *reason = parsing->reason;
     size_t i = 0;
+    *size = 3;
+    if (bytes_is(words[0], "TAG")) {
+        return setting_options_parse_tag(parsing, words, word_count);
+    }
     while (i < OPTION_COUNT && !bytes_is(words[0], options[i].name)) {
         i++;
     }
@@ -163,10 +221,10 @@ static bool setting_options_parse_option(const struct bytes *words, size_t word_
         return setting_options_fail_unknown(words[0], reason);
     }
     const struct option *option = &options[i];
-    if (has[i]) {
+    if (parsing->has[i]) {
         return setting_fail(reason, "%s may be given only once", option->name);
     }
-    has[i] = true;
+    parsing->has[i] = true;
     *size = option->wanted != NULL ? 2 : 1;
     if (option->wanted == NULL) {
         return setting_options_parse_value(i, words[0], rules);
@@ -246,15 +304,15 @@ static bool setting_options_finish(const bool *has, const struct rules *before, 
 bool settings_parse_options(const struct bytes *words, size_t word_count, struct rules *rules,
                             char *reason) {
     struct rules parsed;
-    bool has[OPTION_COUNT] = {false};
+    struct parsing parsing = {.rules = &parsed, .reason = reason};
     rules_copy(rules, &parsed);
     size_t size = 0;
     for (size_t i = 0; i < word_count; i += size) {
-        if (!setting_options_parse_option(words + i, word_count - i, has, &parsed, &size, reason)) {
+        if (!setting_options_parse_option(&parsing, words + i, word_count - i, &size)) {
             return false;
         }
     }
-    if (!setting_options_finish(has, rules, &parsed, reason)) {
+    if (!setting_options_finish(parsing.has, rules, &parsed, reason)) {
         return false;
     }
     rules_copy(&parsed, rules);

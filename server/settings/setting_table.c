@@ -576,10 +576,11 @@ const struct setting setting_table[] = {
      "no failover. 0: no lease; then such a master may answer readers with what it has."},
     {"layout", &boards, SETTING_REPEATS,
      WORDS(LAYOUT, "NAME FIELD name bits [ASC|DESC] [SIGNED] [SCALE d] [FIELD ...] [TIME bits "
-                   "US|MS|S|M|H|D [START t|END t] [LATEST]]"),
+                   "US|MS|S|M|H|D [START t|END t] [LATEST]] [TAG name bits ...]"),
      NULL, "laps FIELD lap_ms 32 ASC TIME 32 S",
      "Define a layout. A layout divides a member's 64 bits between its score and the time at which "
-     "it reached it; docs/layouts.md explains the words and helps to choose widths. Up to 255 "
+     "it reached it; docs/layouts.md explains the words and helps to choose widths. TAG gives the "
+     "members properties beside that, such as a country: docs/tags.md. Up to 255 "
      "lines, each with a new name. CONFIG SET layout takes all lines at once, as CONFIG GET "
      "replies them, separated by line ends; boards keep the layout that they have.\n"
      "One layout, default, is built in, for whole scores from -4294967296 to 4294967295 and times "
@@ -615,6 +616,7 @@ const struct setting setting_table[] = {
      "that name), and START of the board's times moves to the next period. ARCHIVE n keeps an "
      "archive for n periods; without it archives are kept forever. They are frozen, unless "
      "ARCHIVED is WRITABLE.\n"
+     "TAG name bits adds a tag to those of the layout, or gives one of them other bits.\n"
      "    board top:*  default CAP 1000\n"
      "    board race:* laps    CAP 100 KEEP BEST\n"
      "    board week:* default PERIOD WEEK TZ +08:00 ARCHIVE 8\n"

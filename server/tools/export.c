@@ -24,7 +24,7 @@ struct exporting {
     enum record_format format;
     bool is_redis;
     FILE *out;
-    struct buffer text;
+    struct buffer text, tags;
     bool is_failed;
     struct record record;
     char database[BYTES_INTEGER_TEXT_MAX], expires[BYTES_INTEGER_TEXT_MAX];
@@ -33,7 +33,7 @@ struct exporting {
     uint32_t selected; /* UINT32_MAX: none yet */
     struct buffer members;
     uint32_t member_count;
-    uint64_t inexact_count, tie_count, other_fields_count, system_count;
+    uint64_t inexact_count, tie_count, other_fields_count, tagged_count, system_count;
 };
 
 static void export_flush(struct exporting *exporting, size_t size_max) {
@@ -74,8 +74,47 @@ static struct bytes export_print_integer(char *out, int64_t value) {
     return (struct bytes){.at = out, .size = bytes_print_i64(out, value)};
 }
 
+/* A value as a word. */
+static void export_put_word(struct buffer *out, struct bytes value) {
+    static const char digits[] = "0123456789abcdef";
+    bool is_plain = true;
+    for (size_t i = 0; i < value.size && is_plain; i++) {
+        unsigned char byte = (unsigned char)value.at[i];
+        is_plain = byte > ' ' && byte != 0x7f && byte != '"' && byte != '\'' && byte != '\\';
+    }
+    if (is_plain) {
+        buffer_append(out, value.at, value.size);
+        return;
+    }
+    buffer_append(out, "\"", 1);
+    for (size_t i = 0; i < value.size; i++) {
+        unsigned char byte = (unsigned char)value.at[i];
+        const char escape[] = {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+        bool is_shown = byte >= ' ' && byte != 0x7f && byte != '"' && byte != '\\';
+        buffer_append(out, is_shown ? &value.at[i] : escape, is_shown ? 1 : sizeof escape);
+    }
+    buffer_append(out, "\"", 1);
+}
+
+/* "country DE class mage" */
+static void export_put_tags(struct buffer *out, const struct tag_set *tags, struct bytes packed) {
+    struct tag_values values;
+    bool is_packed = tag_values_unpack(packed, tags->count, &values);
+    CHECK(is_packed);
+    for (unsigned i = 0; i < tags->count; i++) {
+        if ((values.mask >> i & 1) != 0) {
+            const char *name = tags->tags[i].name;
+            buffer_append(out, " ", out->size > 0);
+            buffer_append(out, name, strlen(name));
+            buffer_append(out, " ", 1);
+            export_put_word(out, values.at[i]);
+        }
+    }
+}
+
+/* packed: values of its tags; empty: none. */
 static void export_print_member(struct exporting *exporting, const struct effect *effect,
-                                const struct layout *layout) {
+                                struct bytes packed, const struct layout *layout) {
     struct record *record = &exporting->record;
     char score[SCORE_TEXT_MAX];
     char time[BYTES_INTEGER_TEXT_MAX];
@@ -97,6 +136,12 @@ static void export_print_member(struct exporting *exporting, const struct effect
             record->at[RECORD_TIME] = BYTES("");
         }
     }
+    buffer_clear(&exporting->tags);
+    if (packed.size > 0) {
+        export_put_tags(&exporting->tags, &layout->tags, packed);
+        exporting->is_failed |= exporting->tags.is_broken;
+    }
+    record->at[RECORD_VALUE] = buffer_bytes(&exporting->tags);
     export_print_record(exporting);
 }
 
@@ -218,6 +263,7 @@ static void export_print_losses(const struct exporting *exporting) {
         {exporting->tie_count,
          "members have the score of the one before: Redis orders them by name"},
         {exporting->other_fields_count, "boards have several fields: Redis gets the first"},
+        {exporting->tagged_count, "members have tags, which Redis has not"},
         {exporting->system_count, "keys of the server's own (bans) are left out"},
     };
     for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
@@ -230,11 +276,34 @@ static void export_print_losses(const struct exporting *exporting) {
 
 /* ---- both ---- */
 
+/* Of a board, as lines: a PUT, and TAGS if there are, are one. */
+static void export_board_members(struct exporting *exporting, const struct registry_key *key,
+                                 struct effect_fill *fill) {
+    const struct layout *layout = board_layout(&key->board);
+    struct effect effect;
+    struct effect member = {.kind = EFFECT_FILL};
+    while (!exporting->is_failed && effect_fill_next(fill, &effect)) {
+        bool is_tags = effect.kind == EFFECT_TAGS;
+        if (member.kind == EFFECT_PUT) {
+            export_print_member(exporting, &member, is_tags ? effect.value : BYTES(""), layout);
+        }
+        member = effect;
+    }
+    if (member.kind == EFFECT_PUT) {
+        export_print_member(exporting, &member, BYTES(""), layout);
+    }
+}
+
 static void export_members(struct exporting *exporting, const struct registry_key *key,
                            struct effect_fill *fill) {
     struct effect effect;
     uint64_t score_before = UINT64_MAX;
+    if (!exporting->is_redis && key->kind == REGISTRY_BOARD) {
+        export_board_members(exporting, key, fill);
+        return;
+    }
     while (!exporting->is_failed && effect_fill_next(fill, &effect)) {
+        exporting->tagged_count += effect.kind == EFFECT_TAGS;
         if (effect.kind != EFFECT_PUT) {
             continue;
         }
@@ -242,10 +311,8 @@ static void export_members(struct exporting *exporting, const struct registry_ke
             export_put_pair(exporting, key, effect.member, effect.value);
         } else if (exporting->is_redis) {
             export_put_member(exporting, key, &effect, &score_before);
-        } else if (key->kind == REGISTRY_HASH) {
-            export_print_hash_field(exporting, &effect);
         } else {
-            export_print_member(exporting, &effect, board_layout(&key->board));
+            export_print_hash_field(exporting, &effect);
         }
     }
 }
@@ -282,6 +349,7 @@ static void export_key(void *context, const struct registry_key *key) {
 static bool export_all(struct exporting *exporting) {
     buffer_init(&exporting->text, 0);
     buffer_init(&exporting->members, 0);
+    buffer_init(&exporting->tags, 0);
     if (!exporting->is_redis) {
         (void)!record_print_head(&exporting->text, exporting->format);
     }
@@ -291,6 +359,7 @@ static bool export_all(struct exporting *exporting) {
     export_flush(exporting, 0);
     buffer_deinit(&exporting->text);
     buffer_deinit(&exporting->members);
+    buffer_deinit(&exporting->tags);
     return !exporting->is_failed;
 }
 

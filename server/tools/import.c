@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "codec/words.h"
 #include "server/tools/rules_text.h"
 #include "server/tools/tools.h"
 #include "skiplist/keyspace/key_kind.h"
@@ -33,6 +34,7 @@ static const char *import_apply(struct importing *importing, struct effect *effe
         break;
     }
     return effect->kind == EFFECT_CREATE ? "this key is there already, or its name is too long"
+           : effect->kind == EFFECT_TAGS ? "a tag has more different values than its bits allow"
                                          : "this does not fit the key";
 }
 
@@ -139,6 +141,50 @@ static const char *import_pack(struct importing *importing, uint64_t *key) {
     return NULL;
 }
 
+/* The values of a member's tags: names and values in turn. */
+static const char *import_take_tags(struct importing *importing, char *text,
+                                    struct tag_values *values) {
+    const struct tag_set *tags = &importing->rules.layout.tags;
+    struct bytes left = importing->record.at[RECORD_VALUE];
+    struct bytes name;
+    struct bytes value;
+    enum words_status status;
+    while ((status = words_take(&left, &text, &name)) == WORDS_TAKEN) {
+        int index = tag_set_find(tags, name);
+        if (index < 0 || (values->mask >> index & 1) != 0) {
+            return "the board has no such tag, or it is named twice";
+        }
+        if (words_take(&left, &text, &value) != WORDS_TAKEN || value.size == 0 ||
+            value.size > TAG_VALUE_MAX) {
+            return "a tag has no value, or one of more than 64 bytes";
+        }
+        values->mask |= 1U << index;
+        values->at[index] = value;
+    }
+    return status == WORDS_END ? NULL : "the quotes of a tag's value are wrong";
+}
+
+static const char *import_put_tags(struct importing *importing) {
+    char packed[TAG_VALUES_PACKED_MAX];
+    struct tag_values values = {.mask = 0};
+    size_t size = importing->record.at[RECORD_VALUE].size;
+    struct effect effect = {.kind = EFFECT_TAGS, .member = importing->record.at[RECORD_MEMBER]};
+    if (size == 0) {
+        return NULL;
+    }
+    char *text = memory_allocate(size);
+    if (text == NULL) {
+        return "out of memory";
+    }
+    const char *wrong = import_take_tags(importing, text, &values);
+    if (wrong == NULL) {
+        effect.value = (struct bytes){.at = packed, .size = tag_values_pack(&values, packed)};
+        wrong = import_apply(importing, &effect);
+    }
+    memory_free(text);
+    return wrong;
+}
+
 static const char *import_put_member(struct importing *importing) {
     struct effect effect = {.kind = EFFECT_PUT, .member = importing->record.at[RECORD_MEMBER]};
     if (!import_is_of_key(importing, false)) {
@@ -148,7 +194,10 @@ static const char *import_put_member(struct importing *importing) {
         return "the member's name is empty or too long";
     }
     const char *wrong = import_pack(importing, &effect.member_key);
-    return wrong == NULL ? import_apply(importing, &effect) : wrong;
+    if (wrong == NULL) {
+        wrong = import_apply(importing, &effect);
+    }
+    return wrong == NULL ? import_put_tags(importing) : wrong;
 }
 
 static const char *import_put_field(struct importing *importing) {

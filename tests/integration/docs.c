@@ -21,6 +21,7 @@ static const char readme[] = "README.md", layouts[] = "docs/layouts.md",
                   moving[] = "docs/moving-from-redis.md", guides[] = "docs/guides.md",
                   push[] = "docs/push.md", users[] = "docs/users.md", players[] = "docs/players.md",
                   exact_numbers[] = "docs/exact-numbers.md", retries[] = "docs/retries.md",
+                  tags[] = "docs/tags.md",
                   unlike_redis[] = "docs/differences-from-redis.md";
 
 /* ---- reading the pages ---- */
@@ -342,7 +343,9 @@ static void replay(const char *name, bool is_flat, unsigned commands_wanted,
         /* The refusal of a season that is over depends on the day. */
         if (strncmp(page.line, "> ", 2) == 0 && !strstr(page.line, "week48")) {
             cut_remark(page.line);
-            plain(wire_ask(&wire, page.line + 2), is_flat, reply);
+            wire_send_text(&wire, page.line + 2); /* as it is: the server reads its quotes */
+            wire_send_text(&wire, "\r\n");
+            plain(wire_reply(&wire), is_flat, reply);
             is_due = true;
             commands++;
         } else {
@@ -374,6 +377,10 @@ TEST(the_transcripts_of_the_hashes_page_are_replayed) {
 
 TEST(the_transcripts_of_the_players_page_are_replayed) {
     replay(players, false, 18, 18);
+}
+
+TEST(the_transcripts_of_the_page_on_tags_are_replayed) {
+    replay(tags, false, 27, 27);
 }
 
 TEST(the_transcripts_of_the_page_on_exact_numbers_are_replayed) {

@@ -131,6 +131,11 @@ static void write_story(void) {
     wire_check(&wire, "LB.CREATE lodge LIMIT 1 FREEZE", "OK");
     wire_check(&wire, "LB.ALTER lodge THAW", "OK");
     wire_check(&wire, "ZADD lodge 5 a", ":1");
+    wire_check(&wire, "LB.CREATE ranks FIELD s 20 TAG country 8 TAG claimed 1", "OK");
+    wire_check(&wire, "LB.ADD ranks TAG country DE 3 ann 2 bob", ":2");
+    wire_check(&wire, "LB.TAG ranks bob country FR claimed 1", ":1");
+    wire_check(&wire, "LB.ALTER ranks TAG clan 10 TAG claimed NONE", "OK");
+    wire_check(&wire, "LB.TAG ranks bob clan wolves", ":1");
     wire_check(&wire, "SELECT 9", "OK");
     wire_check(&wire, "ZADD far 7 away", ":1");
     wire_check(&wire, "EXPIREAT far 4102444800", ":1");
@@ -155,7 +160,9 @@ static void check_story(void) {
                "created :1 period [unit YEAR tz Asia/Tokyo start :-7200000 end :31556988000000 "
                "archive nil every :1000 "
                "on nil at :7 from 1970-01-01 archived frozen] limit nil frozen :0 opens nil closes "
-               ":978307200000 archives []]]]");
+               ":978307200000 archives [] tags []]]]");
+    wire_check(&wire, "LB.TAGS ranks ann bob", "[[country DE] [country FR clan wolves]]");
+    wire_check(&wire, "ZREVRANGE ranks 0 -1", "[ann bob]");
     wire_check(&wire, "MULTI", "OK");
     wire_check(&wire, "ZADD laps 90 d 500 c", "QUEUED");
     wire_check(&wire, "ZRANGE laps 0 -1 WITHSCORES", "QUEUED");

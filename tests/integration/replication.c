@@ -726,7 +726,7 @@ IN_FIXTURE(behind_the_journal_is_a_full_copy) {
 
 /* ---- versions ---- */
 
-/* What a server of version 5 has, a replica of version 4 that follows it has, too; so it is compared. */
+/* What a server of version 6 has, a replica of version 5 that follows it has, too; so it is compared. */
 IN_FIXTURE(versions_that_differ_by_one_follow_each_other) {
     char address[32];
     REPLICA->format = FILE_FORMAT + 1;
@@ -735,14 +735,14 @@ IN_FIXTURE(versions_that_differ_by_one_follow_each_other) {
     node_start(THIRD, with_journal);
     commands_make_kinds(&MASTER->wire);
     commands_write(&MASTER->wire, commands_count());
-    node_follow(REPLICA, MASTER); /* a full copy of 4, then groups */
+    node_follow(REPLICA, MASTER); /* a full copy of 5, then groups */
     node_wait_up(REPLICA);
-    node_follow(THIRD, REPLICA); /* a full copy of 5 */
+    node_follow(THIRD, REPLICA); /* a full copy of 6 */
     node_wait_up(THIRD);
     commands_write(&MASTER->wire, commands_count());
     node_wait_synced(REPLICA, MASTER);
     check_equal(THIRD, MASTER);
-    /* Behind the backlog: of the journal that 4 has written, and that 5 has. */
+    /* Behind the backlog: of the journal that 5 has written, and that 6 has. */
     snprintf(address, sizeof address, "127.0.0.1 %u", MASTER->port);
     const char *const words[] = {"--appendonly", "yes", "--replicaof", address, NULL};
     node_end(REPLICA, SIGKILL);
@@ -785,12 +785,12 @@ IN_FIXTURE(versions_that_differ_by_more_say_so_and_both_keep_what_they_have) {
     wire_check(&THIRD->wire, "ZADD board 1 six", ":1");
     node_follow(MASTER, THIRD);
     wait_error(MASTER,
-               "the master refuses: -ERR the replica's format is 4, this server's 6: they may "
+               "the master refuses: -ERR the replica's format is 5, this server's 7: they may "
                "differ by one, from 4 on. Upgrade the older one, or both in steps");
     wire_check(&MASTER->wire, "ZRANGE board 0 -1", "[four]");
     wire_check(&MASTER->wire, "REPLICAOF NO ONE", "OK");
     node_follow(THIRD, MASTER);
-    wait_error(THIRD, "the replica's format is 6, this server's 4: they may differ by one");
+    wait_error(THIRD, "the replica's format is 7, this server's 5: they may differ by one");
     wire_check(&THIRD->wire, "ZRANGE board 0 -1", "[six]");
     wire_check(&MASTER->wire, "ZADD board 2 more", ":1");
 }

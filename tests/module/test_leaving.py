@@ -332,7 +332,7 @@ class Leaving(Pair, unittest.TestCase):
         self.assertEqual(self.client_of(5).zcard("daily:long"), 1000)
 
     def test_a_module_of_an_earlier_version_takes_nothing_and_the_server_goes_on(self):
-        self.start_server(*SETTINGS, program=PROGRAM.with_name(PROGRAM.name + "-format-5"))
+        self.start_server(*SETTINGS, program=PROGRAM.with_name(PROGRAM.name + "-format-6"))
         self.fill(self.ours, 1000)
         self.start_host("--repl-diskless-load", "disabled")
         self.old.execute_command("REPLICAOF", "127.0.0.1", self.server.port)

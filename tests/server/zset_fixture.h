@@ -12,6 +12,7 @@
 #include "codec/memory.h"
 #include "codec/timestamp.h"
 #include "server/clients/session.h"
+#include "skiplist/tags.h"
 #include "tests/support/harness.h"
 #include "tests/support/shadow.h"
 
@@ -187,7 +188,19 @@ static inline struct board *zset_board(struct harness *harness, const char *key)
     return found != NULL ? &found->board : NULL;
 }
 
-/* Every member with its packed key, best first; NULL: no such board. To be freed. */
+/* " DE - mage" */
+static inline void zset_dump_tags(const struct board *board, uint32_t rank,
+                                  struct zset_line *dump) {
+    struct tag_values values;
+    board_tags_at(board, rank, &values);
+    for (unsigned tag = 0; values.mask != 0 && tag < board_layout(board)->tags.count; tag++) {
+        bool is_there = (values.mask >> tag & 1) != 0;
+        zset_line_add(dump, " ", 1);
+        zset_line_add(dump, is_there ? values.at[tag].at : "-", is_there ? values.at[tag].size : 1);
+    }
+}
+
+/* Every member with its packed key and tags, best first; NULL: no such board. To be freed. */
 static inline char *zset_dump(struct harness *harness, const char *key) {
     const struct board *board = zset_board(harness, key);
     if (board == NULL) {
@@ -200,6 +213,7 @@ static inline char *zset_dump(struct harness *harness, const char *key) {
     }
     struct zset_line dump = {0};
     zset_line_add(&dump, "", 0);
+    uint32_t rank = 0;
     struct board_cursor cursor;
     struct board_entry entry;
     for (board_seek(board, 0, &cursor); board_cursor_read(&cursor, &entry);
@@ -208,6 +222,7 @@ static inline char *zset_dump(struct harness *harness, const char *key) {
         int size = snprintf(number, sizeof(number), "%016" PRIx64 " ", entry.key);
         zset_line_add(&dump, number, (size_t)size);
         zset_line_add(&dump, entry.member.at, entry.member.size);
+        zset_dump_tags(board, rank++, &dump);
         zset_line_add(&dump, "\n", 1);
     }
     return dump.text;

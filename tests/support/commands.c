@@ -43,12 +43,13 @@ static const char *one_of(const char *const *texts, size_t count) {
 
 static void add_of_boards(struct text *text) {
     int board = some_board();
-    switch (below(8)) {
+    switch (below(9)) {
     case 0:
-        text_command(text, "LB.CREATE n%d %s", board,
+        text_command(text, "LB.CREATE n%d %s%s", board,
                      ONE_OF("CAP 9", "KEEP BEST", "FIELD a 20 SCALE 2 FIELD b 10 TIME 31 S",
                             "FIELD a 20 TIME 40 MS LATEST",
-                            "FIELD a 20 TIME 40 MS PERIOD HOUR ARCHIVE 2"));
+                            "FIELD a 20 TIME 40 MS PERIOD HOUR ARCHIVE 2"),
+                     ONE_OF("", " TAG clan 3", " TAG clan 9 TAG class 1"));
         break;
     case 1:
         text_command(text, "LB.ALTER n%d %s", board,
@@ -71,6 +72,10 @@ static void add_of_boards(struct text *text) {
     case 6:
         text_command(text, "RENAME n%d n%d", board, some_board());
         break;
+    case 7:
+        text_command(text, "LB.ALTER n%d TAG %s", board,
+                     ONE_OF("clan 3", "class 2", "clan 9 TAG class 4", "x 4 CAP 50", "clan NONE"));
+        break;
     default:
         text_command(text, "PEXPIRE n%d 100000", board);
     }
@@ -79,7 +84,7 @@ static void add_of_boards(struct text *text) {
 static void add_of_members(struct text *text) {
     int member = some_member();
     int value = (int)below(NATIVE_VALUES);
-    switch (below(8)) {
+    switch (below(11)) {
     case 0:
         text_command(text, "LB.BAN p%d%s", member, ONE_OF("", " EX 1000", " MATCH n1"));
         break;
@@ -102,6 +107,16 @@ static void add_of_members(struct text *text) {
         break;
     case 6:
         text_command(text, "HDEL d:p%d f%d name", member, (int)below(9));
+        break;
+    case 7:
+    case 8:
+        text_command(text, "LB.TAG n%d p%d %s %s", some_board(), member,
+                     ONE_OF("clan", "class", "x"), ONE_OF("a", "b", "c", "d", "e", "f", "g", "h"));
+        break;
+    case 9:
+        text_command(text, "LB.ADD n%d TAG clan %s %d%s p%d", some_board(),
+                     ONE_OF("a", "wolves", "ravens", "0123456789012345678901234567890123456789"),
+                     value, ONE_OF("", " 7"), member);
         break;
     default:
         text_command(

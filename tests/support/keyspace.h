@@ -166,7 +166,7 @@ static inline void told_add(struct told *told, const char *before, struct bytes 
 
 static inline void told_receive(void *context, const struct effect *effect) {
     static const char *const words[] = {"put",    "take", "cut",    "create", "remove", "flush",
-                                        "rename", "copy", "expire", "rules",  "fill"};
+                                        "rename", "copy", "expire", "rules",  "fill",   "tags"};
     struct told *told = context;
     const struct bytes parts[] = {effect->name, effect->to_name, effect->member, effect->value};
     told_add(told, words[effect->kind], BYTES(""));

@@ -34,10 +34,13 @@ static const struct rules *rules_for(void *context, struct bytes key) {
 }
 
 static void make_kinds(void) {
-    static const char *const layouts[KINDS] = {
-        "FIELD a 30 TIME 30 S",       "FIELD a 20 TIME 30 MS LATEST", "FIELD a 64 SIGNED",
-        "FIELD a 33 TIME 31 S",       "FIELD a 30 TIME 27 MS",        "FIELD a 30",
-        "FIELD a 30 TIME 22 S LATEST"};
+    static const char *const layouts[KINDS] = {"FIELD a 30 TIME 30 S TAG country 3 TAG class 2",
+                                               "FIELD a 20 TIME 30 MS LATEST TAG clan 2",
+                                               "FIELD a 64 SIGNED",
+                                               "FIELD a 33 TIME 31 S TAG class 1",
+                                               "FIELD a 30 TIME 27 MS TAG clan 9",
+                                               "FIELD a 30",
+                                               "FIELD a 30 TIME 22 S LATEST"};
     char error[LAYOUT_ERROR_MAX];
     memset(kinds, 0, sizeof kinds);
     for (int i = 0; i < KINDS; i++) {
@@ -134,6 +137,30 @@ static struct bytes pick_member(struct workload *workload, char *text) {
     return (struct bytes){text, (size_t)size};
 }
 
+/* Values for some tags of a board: few different ones, so that there are too many now and then. */
+static void pick_values(struct workload *workload, const struct board *board,
+                        struct tag_values *values) {
+    static const char *const some[] = {
+        "",
+        "a",
+        "b",
+        "c",
+        "d",
+        "e",
+        "f",
+        "g",
+        "hh",
+        "i",
+        "j",
+        "k",
+        "0123456789012345678901234567890123456789012345678901234567890123"};
+    const struct tag_set *tags = &board_layout(board)->tags;
+    *values = (struct tag_values){.mask = below(workload, UINT64_C(1) << tags->count)};
+    for (unsigned i = 0; i < tags->count; i++) {
+        values->at[i] = bytes_from_text(some[below(workload, sizeof some / sizeof *some)]);
+    }
+}
+
 /* ---- commands ---- */
 
 /* A board goes with its last member. */
@@ -208,6 +235,26 @@ static void take_members(struct workload *workload) {
         registry_take_member(workload->registry, key, &member);
     }
     remove_if_empty(workload, key);
+}
+
+static void tag_members(struct workload *workload) {
+    struct registry_key *key = pick_kind(workload, REGISTRY_BOARD);
+    char text[512];
+    if (key == NULL || board_count(&key->board) == 0) {
+        return;
+    }
+    for (uint32_t left = below(workload, 8); left > 0; left--) {
+        struct bytes name = board_at(&key->board, below(workload, board_count(&key->board))).member;
+        struct board_member member;
+        struct tag_values values;
+        unsigned full;
+        memcpy(text, name.at, name.size);
+        board_look_up(&key->board, (struct bytes){text, name.size}, NULL, &member);
+        pick_values(workload, &key->board, &values);
+        workload->failures +=
+            registry_tag(workload->registry, key, &member, &values, &full) == TAGS_OUT_OF_MEMORY;
+    }
+    registry_tell_members(workload->registry, key);
 }
 
 static void cut(struct workload *workload) {
@@ -303,6 +350,12 @@ static void put_board(struct workload *workload) {
         is_filled =
             board_put(&board, pick_member(workload, text), below(workload, KEYS)) == BOARD_OK;
     }
+    for (uint32_t i = 0; is_filled && i < board_count(&board); i += 1 + below(workload, 4)) {
+        struct tag_values values;
+        unsigned full;
+        pick_values(workload, &board, &values);
+        is_filled = board_tag_at(&board, i, &values, &full) != TAGS_OUT_OF_MEMORY;
+    }
     if (!is_filled || board_count(&board) == 0 ||
         registry_put_board(workload->registry, database, name, &board, workload->now_ms) !=
             REGISTRY_OK) {
@@ -393,6 +446,29 @@ static void pick_period(struct workload *workload, struct rules *rules) {
     }
 }
 
+/* A tag more, one less, or other bits. */
+static void pick_tags(struct workload *workload, const struct registry_key *key,
+                      struct rules *rules) {
+    static const char *const names[] = {"country", "class", "clan", "x"};
+    struct tag_set *tags = &rules->layout.tags;
+    struct bytes name = bytes_from_text(names[below(workload, 4)]);
+    char bits[2] = {(char)('1' + below(workload, 6)), '\0'};
+    char error[TAG_ERROR_MAX];
+    int index = tag_set_find(tags, name);
+    unsigned full;
+    bool is_done = true;
+    if (index >= 0 && below(workload, 2) == 0) {
+        tag_set_remove(tags, (unsigned)index);
+    } else if (index >= 0) {
+        is_done = tag_set_resize(tags, (unsigned)index, bytes_from_text(bits), error);
+    } else {
+        is_done = tag_set_add(tags, name, bytes_from_text(bits), error);
+    }
+    if (!is_done || !registry_tags_fit(key, &rules->layout, &full)) {
+        *tags = registry_rules(key)->layout.tags;
+    }
+}
+
 static void alter(struct workload *workload) {
     struct registry_key *key = pick_kind(workload, REGISTRY_BOARD);
     if (key == NULL || key->name_size > REGISTRY_KEY_MAX) {
@@ -406,6 +482,9 @@ static void alter(struct workload *workload) {
     }
     if (rules.period.unit != PERIOD_NONE && board_count(&key->board) == 0) {
         rules_begin_period(&rules, workload->now_ms);
+    }
+    if (below(workload, 2) == 0) {
+        pick_tags(workload, key, &rules);
     }
     key = registry_alter(workload->registry, key, &rules);
     workload->failures += key == NULL;
@@ -438,10 +517,10 @@ void workload_step(struct workload *workload) {
         {5, put_board},      {4, create_board},  {5, remove_key},
         {8, rename_or_copy}, {5, set_expiry},    {4, roll_by_hand},
         {3, wait_some},      {10, write_hash},   {6, take_fields},
-        {4, alter},
+        {4, alter},          {12, tag_members},
     };
-    uint32_t turn = below(workload, 108);
-    if (turn == 107 && below(workload, 4) == 0) {
+    uint32_t turn = below(workload, 120);
+    if (turn == 119 && below(workload, 4) == 0) {
         uint32_t database = below(workload, REGISTRY_DATABASES + 3);
         registry_flush(workload->registry,
                        database < REGISTRY_DATABASES ? database : REGISTRY_DATABASES);
@@ -464,6 +543,17 @@ struct comparison {
     const struct registry *b;
 };
 
+static void compare_values(const struct board *a, const struct board *b, uint32_t rank) {
+    struct tag_values values_a;
+    struct tag_values values_b;
+    board_tags_at(a, rank, &values_a);
+    board_tags_at(b, rank, &values_b);
+    assert_int_equal(values_a.mask, values_b.mask);
+    for (unsigned i = 0; i < TAGS_MAX; i++) {
+        assert_true((values_a.mask >> i & 1) == 0 || bytes_equal(values_a.at[i], values_b.at[i]));
+    }
+}
+
 static void compare_boards(const struct board *a, const struct board *b) {
     struct board_cursor at_a;
     struct board_cursor at_b;
@@ -472,8 +562,9 @@ static void compare_boards(const struct board *a, const struct board *b) {
     assert_int_equal(board_count(a), board_count(b));
     board_seek(a, 0, &at_a);
     board_seek(b, 0, &at_b);
-    while (board_cursor_read(&at_a, &entry_a)) {
+    for (uint32_t rank = 0; board_cursor_read(&at_a, &entry_a); rank++) {
         assert_true(board_cursor_read(&at_b, &entry_b));
+        compare_values(a, b, rank);
         assert_int_equal(entry_a.key, entry_b.key);
         assert_true(bytes_equal(entry_a.member, entry_b.member));
         board_cursor_next(&at_a);
@@ -571,11 +662,16 @@ struct digest {
 static void digest_board(uint64_t *hash, const struct registry_key *key) {
     struct board_cursor cursor;
     struct board_entry entry;
+    uint32_t rank = 0;
     digest_rules(hash, registry_rules(key));
     for (board_seek(&key->board, 0, &cursor); board_cursor_read(&cursor, &entry);
          board_cursor_next(&cursor)) {
+        char packed[TAG_VALUES_PACKED_MAX];
+        struct tag_values values;
+        board_tags_at(&key->board, rank++, &values);
         digest_number(hash, (int64_t)entry.key);
         digest_text(hash, entry.member);
+        digest_text(hash, (struct bytes){packed, tag_values_pack(&values, packed)});
     }
 }
 

@@ -49,9 +49,8 @@ static bool restore_dump_board(struct buffer *out, const struct registry_key *ke
     }
     effect_encode_begin(encoder, out);
     effect_encode_open(encoder, key, REGISTRY_NO_EXPIRY);
-    struct board_cursor cursor;
-    board_seek(&key->board, 0, &cursor);
-    while (effect_encode_next_piece(encoder, &cursor)) {
+    uint32_t rank = 0;
+    while (effect_encode_next_piece(encoder, &key->board, &rank)) {
         continue;
     }
     effect_encode_close(encoder);
@@ -160,6 +159,7 @@ static bool restore_check_value(const struct restoring *restoring, enum rdb_valu
         return call_out_of_memory(restoring->call);
     case RDB_VALUE_REFUSED:
         return call_refuse_format(restoring->call, "ERR %s", why);
+    case RDB_VALUE_TAGS_FULL:
     case RDB_VALUE_DAMAGED:
         break;
     }
@@ -267,16 +267,23 @@ static bool restore_open_board(struct restoring *restoring, const struct rules *
     return true;
 }
 
+/* values: NULL, or those of the entries' tags. */
 static bool restore_take_entries(struct restoring *restoring, const struct board_entry *entries,
-                                 uint32_t count) {
+                                 const struct bytes *values, uint32_t count) {
     if (!restoring->has_board) {
         return restore_refuse_payload(restoring);
     }
     for (uint32_t i = 0; i < count; i++) {
         const struct board_entry *entry = &entries[i];
-        if (!restore_is_banned(restoring, entry->member) &&
-            !restore_check_value(
-                restoring, rdb_value_put_key(&restoring->value, entry->member, entry->key), NULL)) {
+        if (restore_is_banned(restoring, entry->member)) {
+            continue;
+        }
+        enum rdb_value_status status =
+            rdb_value_put_key(&restoring->value, entry->member, entry->key);
+        if (status == RDB_VALUE_OK && values != NULL) {
+            status = rdb_value_put_tags(&restoring->value, values[i]);
+        }
+        if (!restore_check_value(restoring, status, NULL)) {
             return false;
         }
     }
@@ -365,7 +372,7 @@ static bool restore_read_value(struct restoring *restoring, struct rdb_reader *r
         case RDB_ENTRIES: {
             uint32_t count;
             const struct board_entry *entries = rdb_board_entries(reader->board, &count);
-            if (!restore_take_entries(restoring, entries, count)) {
+            if (!restore_take_entries(restoring, entries, rdb_board_values(reader->board), count)) {
                 return false;
             }
             break;
@@ -420,7 +427,9 @@ static bool restore_read_board(struct restoring *restoring, struct effect_decode
             }
             break;
         case EFFECT_RECORD_ENTRIES:
-            if (!restore_take_entries(restoring, decoder->entries, decoder->entry_count)) {
+            if (!restore_take_entries(restoring, decoder->entries,
+                                      decoder->has_values ? decoder->entry_values : NULL,
+                                      decoder->entry_count)) {
                 return false;
             }
             break;

@@ -54,3 +54,14 @@ bool lb_parse_value(const struct call *call, const struct layout_field *field, s
     return layout_field_ordinal(field, value, ordinal) == LAYOUT_OK ||
            lb_refuse_value(call, field, text, DECIMAL_OUT_OF_RANGE);
 }
+
+bool lb_span_of_scores(const struct call *call, const struct board *board, uint32_t index,
+                       struct zset_span *span) {
+    struct bytes start = call_arg(call, index);
+    struct bytes stop = call_arg(call, index + 1);
+    if (!zset_span_of_scores(call, board, start, stop, span)) {
+        return false;
+    }
+    /* Unless both limits are equal, one of the two orders yields an empty span. */
+    return span->count > 0 || zset_span_of_scores(call, board, stop, start, span);
+}

@@ -28,4 +28,9 @@ MUST_CHECK bool lb_parse_value(const struct call *call, const struct layout_fiel
 MUST_CHECK bool lb_parse_decimal(const struct call *call, const struct layout_field *field,
                                  struct bytes text, struct decimal *value);
 
+/* The members with a score between the limits at args[index] and behind it, in either order. If board is
+ * NULL, only the texts are checked, and the span is empty. false: the error was replied. */
+MUST_CHECK bool lb_span_of_scores(const struct call *call, const struct board *board,
+                                  uint32_t index, struct zset_span *span);
+
 #endif

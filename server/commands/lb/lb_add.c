@@ -1,8 +1,10 @@
 /* LB.ADD: writes of whole tuples, of single fields, of times, and of keys packed by clients.
  *
- *     LB.ADD board BEST AT 1571819021259 WITHRANK 200 1 zoe 100 * kim
+ *     LB.ADD board BEST AT 1571819021259 TAG country DE WITHRANK 200 1 zoe 100 * kim
  *       options -> the board, and from it the number of values per member -> lb_add_apply.c */
 #include "server/commands/lb/lb_add_apply.h"
+
+enum { FIRST_OPTION = 2 };
 
 /* ---- parsing ---- */
 
@@ -36,6 +38,16 @@ static const char *lb_add_read_at(const struct request *request, struct lb_add *
     return lb_add_set_time(add, LB_ADD_TIME_GIVEN);
 }
 
+/* TAG and its two values, which are read when the board is known. */
+static const char *lb_add_skip_tag(const struct request *request, struct lb_add *add) {
+    if (request->count - add->first < 2) {
+        return "ERR syntax error";
+    }
+    add->first += 2;
+    add->tag_count++;
+    return NULL;
+}
+
 /* Parse the option at add->first and advance past it. is_option: whether it is one. Returns the
  * error. */
 static const char *lb_add_read_option(const struct request *request, struct lb_add *add,
@@ -63,6 +75,8 @@ static const char *lb_add_read_option(const struct request *request, struct lb_a
         return lb_add_set_time(add, LB_ADD_TIME_KEPT);
     } else if (bytes_is(word, "AT")) {
         return lb_add_read_at(request, add);
+    } else if (bytes_is(word, "TAG")) {
+        return lb_add_skip_tag(request, add);
     } else if (bytes_is(word, "PACKED")) {
         return "ERR PACKED must be the only option";
     } else {
@@ -91,9 +105,27 @@ const char *lb_add_read_options(const struct request *request, struct lb_add *ad
                : NULL;
 }
 
+bool lb_add_read_tags(const struct call *call, const struct lb_add *add, uint32_t index,
+                      const struct board *board, struct tag_values *values) {
+    struct lb_add again = {.first = index};
+    values->mask = 0;
+    while (again.first < add->first) {
+        bool is_option;
+        uint32_t at = again.first;
+        const char *error = lb_add_read_option(call->request, &again, &is_option);
+        CHECK(error == NULL && is_option);
+        if (call_arg_is(call, at, "TAG") &&
+            !lb_tags_read(call, &board_layout(board)->tags, call_arg(call, at + 1),
+                          call_arg(call, at + 2), values)) {
+            return false;
+        }
+    }
+    return lb_tags_check_room(call, board, values);
+}
+
 static const char *lb_add_read_own_options(const struct request *request, struct lb_add *add) {
-    bool is_packed = bytes_is(request->args[2], "PACKED");
-    add->first = is_packed ? 3 : 2;
+    bool is_packed = bytes_is(request->args[FIRST_OPTION], "PACKED");
+    add->first = is_packed ? FIRST_OPTION + 1 : FIRST_OPTION;
     add->operation = is_packed ? LB_ADD_PACKED : LB_ADD_UNSAID;
     return is_packed ? NULL : lb_add_read_options(request, add);
 }
@@ -174,14 +206,27 @@ static bool lb_add_new_key(const struct layout *layout, const struct request *re
            LAYOUT_OK;
 }
 
+static void lb_add_run_with_tags(const struct call *call, struct writing *writing,
+                                 struct lb_add *add) {
+    struct tag_values values;
+    if (lb_add_read_tags(call, add, FIRST_OPTION, writing->board, &values)) {
+        add->tags = &values;
+        lb_add_apply(call, writing, add);
+    }
+}
+
 static void lb_add_run_on_board(const struct call *call, struct writing *writing,
                                 struct lb_add *add) {
     const struct layout *layout = board_layout(writing->board);
     if (!lb_add_find_members(call->request, layout, add)) {
         lb_add_refuse_count(call, layout, add);
     } else if (lb_add_check_at(call, layout, add)) {
-        writing->is_only = add->member_count == 1;
-        lb_add_apply(call, writing, add);
+        if (add->tag_count > 0) {
+            lb_add_run_with_tags(call, writing, add);
+        } else {
+            writing->is_only = add->member_count == 1;
+            lb_add_apply(call, writing, add);
+        }
     }
 }
 
@@ -203,11 +248,12 @@ static void lb_add_run(struct call *call) {
 const struct command command_lb_add = {
     .name = "LB.ADD",
     .syntax = "key condition=[NX | XX] operator=[SET | INCR | BEST] time=[AT "
-              "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [WITHRANK] [STRINGS] "
+              "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG name value]... [WITHRANK] "
+              "[STRINGS] "
               "members=<fields_member=(field... member)... | PACKED "
               "packed_member=(packed-key:integer member)...>",
-    .summary = "Write fields and times of members, all of them or nothing; count those added or "
-               "changed",
+    .summary = "Write fields, times and tags of members, all of them or nothing; count those added "
+               "or changed",
     .complexity = "O(log n) for each member named, n being the members of the board",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .key_access = "RW access update",

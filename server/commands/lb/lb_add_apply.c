@@ -5,7 +5,7 @@
  * The command is all or nothing. The result of a member can depend on its current state (an
  * increment may leave its field's range), so all results are computed before the first change: one
  * step per member. If a member is named twice, its second step continues from the first. A single
- * member needs no undo and is put as soon as its step is known. */
+ * member without tags needs no undo and is put as soon as its step is known. */
 #include "server/commands/lb/lb_add_apply.h"
 
 #include "server/commands/lb/lb_record.h"
@@ -309,6 +309,23 @@ static bool lb_add_apply_put_group(struct many *many, uint32_t begin, unsigned c
     return true;
 }
 
+/* Those that NX leaves alone keep their tags; those that XX or CAP keeps off the board have none. */
+static bool lb_add_apply_tag_group(struct many *many, uint32_t begin, unsigned count) {
+    const struct lb_add *add = many->add;
+    struct lookup ahead[LOOKUP_GROUP];
+    lookup_members(many->board, &lb_add_values(many->call->request, add, begin)[add->value_count],
+                   add->value_count + 1, count, ahead);
+    for (uint32_t i = begin; i < begin + count; i++) {
+        struct board_member member;
+        board_look_up(many->board, lb_add_name(many->call->request, add, i), &ahead[i - begin],
+                      &member);
+        if (member.is_there && !(add->is_new_only && many->steps[i].was_there)) {
+            writing_tag(many->writing, &member, add->tags);
+        }
+    }
+    return true;
+}
+
 typedef bool many_group(struct many *many, uint32_t begin, unsigned count);
 
 static bool lb_add_apply_for_each_group(struct many *many, many_group *run_group) {
@@ -342,11 +359,15 @@ static void lb_add_apply_plan_and_put(struct many *many) {
     }
     const struct lb_add *add = many->add;
     if (!writing_reserve(many->board, &lb_add_values(many->call->request, add, 0)[add->value_count],
-                         add->value_count + 1, add->member_count)) {
+                         add->value_count + 1, add->member_count, add->tags != NULL)) {
         call_out_of_memory(many->call);
         return;
     }
     bool is_put = lb_add_apply_for_each_group(many, lb_add_apply_put_group);
+    if (is_put && add->tags != NULL) {
+        writing_settle(many->writing);
+        (void)lb_add_apply_for_each_group(many, lb_add_apply_tag_group);
+    }
     memory_reserve_end();
     if (is_put) {
         writing_settle(many->writing);
@@ -385,7 +406,7 @@ static void lb_add_apply_add_many(const struct call *call, struct writing *writi
 }
 
 void lb_add_apply(const struct call *call, struct writing *writing, const struct lb_add *add) {
-    if (add->member_count == 1) {
+    if (add->member_count == 1 && add->tags == NULL) {
         lb_add_apply_add_one(call, writing, add);
     } else {
         lb_add_apply_add_many(call, writing, add);

@@ -4,6 +4,7 @@
 #define SERVER_COMMAND_LB_ADD_APPLY_H
 
 #include "server/commands/lb/lb.h"
+#include "server/commands/lb/lb_tags.h"
 #include "server/commands/writing.h"
 
 enum lb_add_operation {
@@ -30,8 +31,10 @@ struct lb_add {
     enum lb_add_operation operation;
     enum lb_add_time time;
     int64_t at_us;
-    uint32_t first;       /* index of the first member's first value */
-    uint32_t value_count; /* number of values before each member */
+    uint32_t tag_count;            /* TAG, so often */
+    const struct tag_values *tags; /* of TAG, once the board is known; NULL: none */
+    uint32_t first;                /* index of the first member's first value */
+    uint32_t value_count;          /* number of values before each member */
     uint32_t member_count;
 };
 
@@ -49,6 +52,10 @@ static inline struct bytes lb_add_name(const struct request *request, const stru
 /* Read the options at add->first, which moves past them. PACKED is none of them here. Returns the
  * error; NULL: none. */
 const char *lb_add_read_options(const struct request *request, struct lb_add *add);
+/* Read the TAG among the options, which begin at index and were read before, as those of a board. false: the
+ * error was replied. */
+MUST_CHECK bool lb_add_read_tags(const struct call *call, const struct lb_add *add, uint32_t index,
+                                 const struct board *board, struct tag_values *values);
 /* AT must fit the layout, even if no member is written. false: the error was replied. */
 MUST_CHECK bool lb_add_check_at(const struct call *call, const struct layout *layout,
                                 const struct lb_add *add);

@@ -93,7 +93,8 @@ const struct command command_lb_create = {
     .syntax =
         "key layout=[LAYOUT name | fields=((FIELD name bits:integer order=[ASC | DESC] [SIGNED] "
         "[SCALE scale:integer])... [TIME bits:integer unit=<US | MS | S | M | H | D> window=[START "
-        "start | END end] [LATEST]])] size=[CAP cap:integer | LIMIT limit:integer] [KEEP <LAST | "
+        "start | END end] [LATEST]])] tags=[TAG name bits:integer]... size=[CAP cap:integer | "
+        "LIMIT limit:integer] [KEEP <LAST | "
         "BEST>] [FREEZE] [OPENS time] [CLOSES time] [PERIOD unit=<HOUR | DAY | WEEK | MONTH | "
         "YEAR> [EVERY units:integer] [ON weekday] [AT hour:integer] [FROM date] [TZ zone] [ARCHIVE "
         "periods:integer] [ARCHIVED <FROZEN | WRITABLE>]]",
@@ -105,10 +106,10 @@ const struct command command_lb_create = {
 
 /* LB.ALTER: changes the options of a living board.
  *
- *     LB.ALTER votes CAP 1000 CLOSES 2026-12-01T00:00:00Z
+ *     LB.ALTER votes CAP 1000 CLOSES 2026-12-01T00:00:00Z TAG clan 10
  *       the board's rules -> options -> its new rules -> members beyond CAP are cut
  *
- * The layout stays. A board that gets a PERIOD is in the present one at once; the START of its times
+ * The layout stays, but for its tags. A board that gets a PERIOD is in the present one at once; the START of its times
  * moves now if it is empty, otherwise with the next period. */
 /* Do the times of a board with members, which stay where they are, last until its period ends? */
 static bool lb_create_check_window(const struct call *call, const struct rules *rules) {
@@ -142,13 +143,29 @@ static bool lb_create_alter_read_rules(const struct call *call, const struct reg
     return lb_create_check_window(call, rules);
 }
 
+/* Have the values that there are room in the tags? */
+static bool lb_create_check_tags(const struct call *call, const struct registry_key *key,
+                                 const struct rules *rules) {
+    unsigned full = 0;
+    if (registry_tags_fit(key, &rules->layout, &full)) {
+        return true;
+    }
+    const struct tag *tag = &rules->layout.tags.tags[full];
+    int index = tag_set_find(&board_layout(&key->board)->tags, bytes_from_text(tag->name));
+    return call_refuse_format(
+        call, "ERR TAG %s: %u bits are too few: they allow %u values, and the members have %u",
+        tag->name, (unsigned)tag->bits, (unsigned)tag_values_max(tag),
+        (unsigned)board_count_values(&key->board, (unsigned)index));
+}
+
 static void lb_alter_run(struct call *call) {
     struct rules rules;
     struct registry_key *key;
     if (!call_need_board(call, call_arg(call, 1), &key)) {
         return;
     }
-    if (!lb_create_alter_read_rules(call, key, &rules)) {
+    if (!lb_create_alter_read_rules(call, key, &rules) ||
+        !lb_create_check_tags(call, key, &rules)) {
         return;
     }
     if (rules_equal(&rules, registry_rules(key))) {
@@ -170,7 +187,8 @@ static void lb_alter_run(struct call *call) {
 const struct command command_lb_alter = {
     .name = "LB.ALTER",
     .arity = -3,
-    .syntax = "key size=[CAP cap | LIMIT limit] [KEEP <LAST | BEST>] state=[FREEZE | THAW] [OPENS "
+    .syntax = "key tags=[TAG name bits]... size=[CAP cap | LIMIT limit] [KEEP <LAST | BEST>] "
+              "state=[FREEZE | THAW] [OPENS "
               "time] [CLOSES time] [PERIOD unit=<HOUR | DAY | WEEK | MONTH | YEAR | NONE>] [EVERY "
               "units:integer] [ON weekday] [AT hour:integer] [FROM date] [TZ zone] [ARCHIVE "
               "periods] [ARCHIVED <FROZEN | WRITABLE>]",

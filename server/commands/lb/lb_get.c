@@ -3,8 +3,8 @@
  *     LB.GET board 3 zoe ann kim SORT PCT
  *       members and options -> groups of members, looked up together -> records
  *
- * Without SORT each group is written as soon as it is looked up; with SORT all members are looked
- * up first. */
+ * Without SORT each group is written as soon as it is looked up; with SORT, or inside a group of members with
+ * the same tags, all members are looked up first. */
 #include <stdlib.h>
 
 #include "server/commands/lb/lb.h"
@@ -19,6 +19,7 @@ struct get {
     uint32_t member_count;
     bool is_sorted; /* SORT */
     struct lb_shape shape;
+    struct option_uses filter; /* WHERE, WHERENOT and WITHIN */
 };
 
 /* The result for the member at args[FIRST_MEMBER + index]. */
@@ -27,6 +28,7 @@ struct place {
     uint32_t rank;
     uint32_t shown_rank;
     uint32_t index;
+    uint32_t filter_count; /* members of its group; 0: there is none */
 };
 
 /* ---- parsing ---- */
@@ -51,6 +53,9 @@ static const struct option_row lb_get_options[] = {
     {"PCT", OPTION_FLAG, offsetof(struct get, shape.with_percent), NULL},
     {"WITHKEY", OPTION_FLAG, offsetof(struct get, shape.with_key), NULL},
     {"STRINGS", OPTION_FLAG, offsetof(struct get, shape.with_strings), NULL},
+    {"TAGS", OPTION_FLAG, offsetof(struct get, shape.with_tags), NULL},
+    LB_FILTER_OPTIONS(struct get, filter),
+    LB_FILTER_WITHIN_OPTION(struct get, filter),
     LB_DATA_OPTIONS(struct get, shape.data),
     {0},
 };
@@ -113,7 +118,7 @@ static void lb_get_write_places(const struct call *call, struct lb_writer *write
             reply_null_array(call->reply);
         } else {
             lb_group_add(writer, &group, call_arg(call, FIRST_MEMBER + places[i].index),
-                         places[i].key, places[i].shown_rank);
+                         places[i].key, places[i].rank, places[i].shown_rank);
         }
     }
     lb_group_write(writer, &group);
@@ -138,22 +143,87 @@ static int lb_get_compare_places(const void *left, const void *right) {
     return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
-static void lb_get_reply_sorted(const struct call *call, const struct get *get,
-                                const struct board *board, struct lb_writer *writer) {
+/* All members' places, to be freed. NULL: no memory. */
+static struct place *lb_get_find_all(const struct call *call, const struct get *get,
+                                     const struct board *board) {
     struct place *places = memory_allocate(get->member_count * sizeof(places[0]));
-    if (places == NULL) {
-        call_out_of_memory(call);
-        return;
-    }
-    for (uint32_t begin = 0; begin < get->member_count;) {
+    for (uint32_t begin = 0; places != NULL && begin < get->member_count;) {
         unsigned count = lookup_group_size(get->member_count, begin);
         lb_get_find_group(call, get, board, begin, count, &places[begin]);
         begin += count;
+    }
+    return places;
+}
+
+static void lb_get_reply_sorted(const struct call *call, const struct get *get,
+                                const struct board *board, struct lb_writer *writer) {
+    struct place *places = lb_get_find_all(call, get, board);
+    if (places == NULL) {
+        call_out_of_memory(call);
+        return;
     }
     qsort(places, get->member_count, sizeof(places[0]), lb_get_compare_places);
     reply_array(call->reply, get->member_count);
     lb_get_write_places(call, writer, places, get->member_count);
     memory_free(places);
+}
+
+/* ---- inside a group ---- */
+
+/* Change ranks to those inside. false: no memory. */
+static bool lb_get_filter_places(const struct get *get, struct lb_filter *filter,
+                                 struct place *places) {
+    for (uint32_t i = 0; i < get->member_count; i++) {
+        bool is_in;
+        if (places[i].rank == NOWHERE) {
+            continue;
+        }
+        if (!lb_filter_select(filter, places[i].rank, &is_in)) {
+            return false;
+        }
+        places[i].shown_rank = is_in ? lb_filter_rank(filter, places[i].shown_rank) : 0;
+        places[i].filter_count = is_in ? filter->count : 0;
+        places[i].rank = is_in ? places[i].rank : NOWHERE;
+    }
+    return true;
+}
+
+/* The percentage is of a member's own group. */
+static void lb_get_write_filtered(const struct call *call, const struct get *get,
+                                  struct lb_writer *writer, const struct place *places) {
+    uint32_t begin = 0;
+    reply_array(call->reply, get->member_count);
+    while (begin < get->member_count) {
+        uint32_t count = 1;
+        while (begin + count < get->member_count &&
+               places[begin + count].filter_count == places[begin].filter_count) {
+            count++;
+        }
+        writer->filter_count = places[begin].filter_count;
+        lb_get_write_places(call, writer, &places[begin], count);
+        begin += count;
+    }
+}
+
+static void lb_get_reply_filtered(const struct call *call, const struct get *get,
+                                  const struct board *board) {
+    struct lb_filter filter;
+    struct lb_writer writer;
+    if (!lb_filter_begin(call, board, &get->filter, &filter)) {
+        return;
+    }
+    struct place *places = lb_get_find_all(call, get, board);
+    if (places == NULL || !lb_get_filter_places(get, &filter, places)) {
+        call_out_of_memory(call);
+    } else {
+        if (get->is_sorted) {
+            qsort(places, get->member_count, sizeof(places[0]), lb_get_compare_places);
+        }
+        lb_begin_records(call, board, get->shape, &writer);
+        lb_get_write_filtered(call, get, &writer, places);
+    }
+    memory_free(places);
+    lb_filter_end(&filter);
 }
 
 static bool lb_get_read_arguments(const struct call *call, struct get *get) {
@@ -164,8 +234,11 @@ static bool lb_get_read_arguments(const struct call *call, struct get *get) {
 
 static uint64_t lb_get_count_members(const struct cost_view *view) {
     struct get get = {.is_sorted = false};
-    return lb_get_read_arguments(view->call, &get) ? lb_data_work(&get.shape.data, get.member_count)
-                                                   : 0;
+    if (!lb_get_read_arguments(view->call, &get)) {
+        return 0;
+    }
+    return lb_data_work(&get.shape.data, get.member_count) +
+           lb_filter_work(&get.filter, LB_FILTER_RANKS, get.member_count);
 }
 
 static void lb_get_run(struct call *call) {
@@ -182,6 +255,10 @@ static void lb_get_run(struct call *call) {
         lb_reply_nils(call, get.member_count);
         return;
     }
+    if (get.filter.count > 0) {
+        lb_get_reply_filtered(call, &get, board);
+        return;
+    }
     lb_begin_records(call, board, get.shape, &writer);
     if (get.is_sorted) {
         lb_get_reply_sorted(call, &get, board, &writer);
@@ -192,7 +269,8 @@ static void lb_get_run(struct call *call) {
 
 const struct command command_lb_get = {
     .name = "LB.GET",
-    .syntax = "key n:integer member... [COMP] [SORT] [PCT] [WITHKEY] [STRINGS] " LB_DATA_SYNTAX,
+    .syntax = "key n:integer member... [COMP] [SORT] [PCT] [WITHKEY] [STRINGS] " LB_FILTER_SYNTAX
+              " " LB_FILTER_WITHIN " [TAGS] " LB_DATA_SYNTAX,
     .options = lb_get_options,
     .summary = "Rank, reach time and fields of many members at once, in the order asked for or by "
                "rank",

@@ -1,4 +1,4 @@
-/* LB.INFO: a board's layout, the ranges of its fields and times, its options, and its memory.
+/* LB.INFO: a board's layout, the ranges of its fields and times, its options, memory, archives and tags.
  * LB.LIST: all boards, in steps. */
 #include "server/acl/acl_check.h"
 #include "server/commands/keyspace.h"
@@ -148,6 +148,21 @@ static void lb_info_put_archives(const struct call *call, const struct registry_
     reply_array_end(call->reply, mark, count);
 }
 
+/* Another entry: "tags", with the numbers of values that members have, and may have. */
+static void lb_info_put_tags(const struct call *call, const struct registry_key *key) {
+    const struct tag_set *tags = &board_layout(&key->board)->tags;
+    reply_bulk_text(call->reply, "tags");
+    reply_array(call->reply, tags->count);
+    for (unsigned i = 0; i < tags->count; i++) {
+        const struct tag *tag = &tags->tags[i];
+        reply_map(call->reply, 4);
+        reply_named_text(call->reply, "name", tag->name);
+        reply_named_integer(call->reply, "bits", tag->bits);
+        reply_named_integer(call->reply, "values", board_count_values(&key->board, i));
+        reply_named_integer(call->reply, "values-max", tag_values_max(tag));
+    }
+}
+
 /* ---- the command ---- */
 
 static void lb_info_run(struct call *call) {
@@ -158,7 +173,7 @@ static void lb_info_run(struct call *call) {
     const struct layout *layout = board_layout(&key->board);
     char text[LAYOUT_TEXT_MAX];
     layout_print(layout, text);
-    reply_map(call->reply, 7 + LB_OPTIONS);
+    reply_map(call->reply, 8 + LB_OPTIONS);
     reply_named_text(call->reply, "layout", text);
     reply_named_integer(call->reply, "bits", layout->bits_total);
     reply_named_integer(call->reply, "count", board_count(&key->board));
@@ -172,13 +187,14 @@ static void lb_info_run(struct call *call) {
     lb_info_put_time(call, layout);
     lb_info_put_options(call, registry_rules(key));
     lb_info_put_archives(call, key);
+    lb_info_put_tags(call, key);
 }
 
 const struct command command_lb_info = {
     .name = "LB.INFO",
     .syntax = "key",
     .summary = "A board's layout and options, the ranges of its fields and times, its members, its "
-               "memory and its archives",
+               "memory, its archives and its tags",
     .flags = COMMAND_READ | COMMAND_FAST,
     .run = lb_info_run,
 };
@@ -212,13 +228,14 @@ static void lb_info_visit(void *context, const struct registry_key *key) {
         return;
     }
     layout_print(board_layout(&key->board), text);
-    reply_map(call->reply, 4 + LB_OPTIONS);
+    reply_map(call->reply, 5 + LB_OPTIONS);
     reply_bulk_text(call->reply, "name");
     reply_bulk(call->reply, registry_name(key));
     reply_named_text(call->reply, "layout", text);
     reply_named_integer(call->reply, "count", board_count(&key->board));
     lb_info_put_options(call, registry_rules(key));
     lb_info_put_archives(call, key);
+    lb_info_put_tags(call, key);
     list->scanning.found_count++;
 }
 
@@ -243,8 +260,8 @@ const struct command command_lb_list = {
     .name = "LB.LIST",
     .syntax = "[MATCH pattern] [CURSOR cursor:integer] [COUNT count:integer]",
     .options = list_options,
-    .summary = "Walk over the boards of the database in steps, each with its layout, options and "
-               "archives",
+    .summary = "Walk over the boards of the database in steps, each with its layout, options, "
+               "archives and tags",
     .complexity = "O(COUNT) for each call, of which it takes 50 at the most; O(n) for the whole "
                   "walk over n keys",
     .flags = COMMAND_READ,

@@ -4,9 +4,11 @@
  *     daily   700    500    to:    700          1200     from is off the board
  *     weekly  300    -             300          300
  *
- * Each board changes as a whole. Where the sum does not fit, both stay as they were. */
+ * Each board changes as a whole. Where the sum does not fit, both stay as they were. The other member keeps
+ * its tags, and gets values of those of which it has none. */
 #include "server/commands/ban.h"
 #include "server/commands/lb/board_task.h"
+#include "server/commands/lb/lb_tags.h"
 
 /* The sum of all fields, and the later of the two times, when it was reached. false: it does not
  * fit. */
@@ -43,24 +45,67 @@ static bool lb_move_merge(const struct board_task *task, const struct board *boa
     return true;
 }
 
+/* Values that outlive their member. */
+struct moved_tags {
+    struct tag_values values;
+    char bytes[TAGS_MAX * TAG_VALUE_MAX];
+};
+
+/* The values that the other member is to get. */
+static void lb_move_keep_tags(const struct board *board, const struct board_member *from,
+                              const struct board_member *to, struct moved_tags *kept) {
+    struct tag_values own = {.mask = 0};
+    char *out = kept->bytes;
+    board_tags_of(board, from, &kept->values);
+    if (to->is_there) {
+        board_tags_of(board, to, &own);
+    }
+    kept->values.mask &= ~own.mask;
+    for (unsigned tag = 0; tag < TAGS_MAX; tag++) {
+        struct bytes *value = &kept->values.at[tag];
+        if ((kept->values.mask >> tag & 1) != 0) {
+            memcpy(out, value->at, value->size);
+            value->at = out;
+            out += value->size;
+        }
+    }
+}
+
+/* Memory is reserved, and there is room: at most these values have just lost it. */
+static void lb_move_tag(struct registry *registry, struct registry_key *key, struct bytes name,
+                        const struct moved_tags *kept) {
+    struct board_member to;
+    unsigned full;
+    board_look_up(&key->board, name, NULL, &to);
+    enum tags_status status = registry_tag(registry, key, &to, &kept->values, &full);
+    CHECK(status == TAGS_OK || status == TAGS_SAME);
+}
+
 static void lb_move_act(struct server *server, struct board_task *task, struct registry_key *key) {
     struct registry *registry = server->registry;
     struct board *board = &key->board;
     struct board_member from;
     struct board_member to;
+    struct moved_tags kept;
     uint64_t packed_key;
     board_look_up(board, task->member, NULL, &from);
+    board_look_up(board, task->to, NULL, &to);
     if (ban_holds(registry, key->database, registry_name(key), task->to, server->clock.now_ms) ||
         !lb_move_merge(task, board, from.key, &packed_key) ||
-        !memory_reserve_begin(board_growth_size(board, 1) + task->to.size)) {
+        !memory_reserve_begin(board_growth_size(board, 1) + board_tags_growth_size(board, 1) +
+                              task->to.size)) {
         task->left_count++;
         return;
     }
+    lb_move_keep_tags(board, &from, &to, &kept);
     registry_take_member(registry, key, &from);
     board_look_up(board, task->to, NULL, &to);
     if (!to.is_there || to.key != packed_key) {
         enum board_status status = registry_put_member(registry, key, &to, packed_key);
         CHECK(status == BOARD_OK);
+    }
+    if (kept.values.mask != 0) {
+        lb_move_tag(registry, key, task->to, &kept);
     }
     memory_reserve_end();
     notify(server, SETTING_EVENT_ZSET, "zrem", key->database, registry_name(key));

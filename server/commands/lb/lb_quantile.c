@@ -42,28 +42,35 @@ static uint32_t lb_quantile_rank_from_worst(uint64_t q, uint32_t count) {
     return (uint32_t)(high / Q_UNIT + rest / one + (rest % one != 0));
 }
 
-static void lb_quantile_write(const struct board *board, uint64_t q, struct lb_writer *writer,
-                              struct lb_group *group) {
-    uint32_t count = board_count(board);
+/* filter: of the group whose quantile it is; NULL: the board's. */
+static void lb_quantile_write(const struct board *board, const struct lb_filter *filter, uint64_t q,
+                              struct lb_writer *writer, struct lb_group *group) {
+    uint32_t count = filter != NULL ? filter->count : board_count(board);
     uint32_t from_worst = lb_quantile_rank_from_worst(q, count);
-    uint32_t rank = count - (from_worst > 0 ? from_worst : 1);
+    uint32_t shown_rank = count - (from_worst > 0 ? from_worst : 1);
+    uint32_t rank = filter != NULL ? lb_filter_at(filter, shown_rank) : shown_rank;
     struct board_entry entry = board_at(board, rank);
-    lb_group_add(writer, group, entry.member, entry.key, rank);
+    lb_group_add(writer, group, entry.member, entry.key, rank, shown_rank);
 }
 
 struct quantiles {
     uint32_t count;
     struct lb_shape shape;
+    struct option_uses filter; /* WHERE and WHERENOT */
 };
 
 static const struct option_row lb_quantile_options[] = {
     {"STRINGS", OPTION_FLAG, offsetof(struct quantiles, shape.with_strings), NULL},
+    {"TAGS", OPTION_FLAG, offsetof(struct quantiles, shape.with_tags), NULL},
+    LB_FILTER_OPTIONS(struct quantiles, filter),
     LB_DATA_OPTIONS(struct quantiles, shape.data),
     {0},
 };
 
-static bool lb_quantile_is_option(const struct call *call, uint32_t index) {
-    return call_arg_is(call, index, "DATA") || call_arg_is(call, index, "STRINGS");
+/* Hardly a number begins with a letter. */
+static inline bool lb_quantile_is_option(const struct call *call, uint32_t index) {
+    struct bytes word = call_arg(call, index);
+    return word.size > 0 && word.at[0] >= 'A' && options_has_word(call, index);
 }
 
 /* Quantiles end where an option begins. */
@@ -81,20 +88,52 @@ static bool lb_quantile_read_arguments(const struct call *call, struct quantiles
         return call_refuse_format(call, "ERR LB.QUANTILE takes at most %d quantiles",
                                   (int)QUANTILES_MAX);
     }
-    return quantiles->count > 0 ? options_read(call, end, quantiles) : call_syntax_error(call);
+    return quantiles->count > 0
+               ? options_read(call, end, quantiles) && lb_data_check(call, &quantiles->shape.data)
+               : call_syntax_error(call);
 }
 
 static uint64_t lb_quantile_count_records(const struct cost_view *view) {
     struct quantiles quantiles = {.count = 0};
-    return lb_quantile_read_arguments(view->call, &quantiles)
-               ? lb_data_work(&quantiles.shape.data, quantiles.count)
-               : 0;
+    if (!lb_quantile_read_arguments(view->call, &quantiles)) {
+        return 0;
+    }
+    return lb_data_work(&quantiles.shape.data, quantiles.count) +
+           lb_filter_work(&quantiles.filter, LB_FILTER_STEPS, quantiles.count);
+}
+
+/* filter: NULL without WHERE. */
+static void lb_quantile_reply(const struct call *call, const struct quantiles *quantiles,
+                              const struct board *board, const struct lb_filter *filter) {
+    struct lb_writer writer;
+    struct lb_group group;
+    if ((filter != NULL ? filter->count : board_count(board)) == 0) {
+        lb_reply_nils(call, quantiles->count);
+        return;
+    }
+    lb_begin_records(call, board, quantiles->shape, &writer);
+    group.count = 0;
+    reply_array(call->reply, quantiles->count);
+    for (uint32_t i = 0; i < quantiles->count && !reply_is_lost(call->reply); i++) {
+        uint64_t q = 0;
+        bool is_parsed = lb_quantile_parse_q(call, call_arg(call, FIRST_Q + i), &q);
+        CHECK(is_parsed);
+        lb_quantile_write(board, filter, q, &writer, &group);
+    }
+    lb_group_write(&writer, &group);
+}
+
+static void lb_quantile_reply_inside(const struct call *call, const struct quantiles *quantiles,
+                                     const struct board *board) {
+    struct lb_filter filter;
+    if (lb_filter_begin(call, board, &quantiles->filter, &filter)) {
+        lb_quantile_reply(call, quantiles, board, &filter);
+        lb_filter_end(&filter);
+    }
 }
 
 static void lb_quantile_run(struct call *call) {
     struct quantiles quantiles = {.count = 0};
-    struct lb_writer writer;
-    struct lb_group group;
     if (!lb_quantile_read_arguments(call, &quantiles)) {
         return;
     }
@@ -102,25 +141,18 @@ static void lb_quantile_run(struct call *call) {
     if (!call_find_board(call, call_arg(call, 1), &board)) {
         return;
     }
-    if (board == NULL || board_count(board) == 0) {
+    if (board == NULL) {
         lb_reply_nils(call, quantiles.count);
-        return;
+    } else if (quantiles.filter.count > 0) {
+        lb_quantile_reply_inside(call, &quantiles, board);
+    } else {
+        lb_quantile_reply(call, &quantiles, board, NULL);
     }
-    lb_begin_records(call, board, quantiles.shape, &writer);
-    group.count = 0;
-    reply_array(call->reply, quantiles.count);
-    for (uint32_t i = 0; i < quantiles.count && !reply_is_lost(call->reply); i++) {
-        uint64_t q = 0;
-        bool is_parsed = lb_quantile_parse_q(call, call_arg(call, FIRST_Q + i), &q);
-        CHECK(is_parsed);
-        lb_quantile_write(board, q, &writer, &group);
-    }
-    lb_group_write(&writer, &group);
 }
 
 const struct command command_lb_quantile = {
     .name = "LB.QUANTILE",
-    .syntax = "key q:double... [STRINGS] " LB_DATA_SYNTAX,
+    .syntax = "key q:double... [STRINGS] " LB_FILTER_SYNTAX " [TAGS] " LB_DATA_SYNTAX,
     .options = lb_quantile_options,
     .summary = "The members at given quantiles, from the worst (0) to the best (1)",
     .complexity = "O(log n) for each quantile, n being the members of the board",
@@ -140,14 +172,35 @@ const struct command command_lb_quantile = {
  * A count is the difference of two ranks: no member is visited. */
 enum { FIRST_EDGE = 2, EDGES_MAX = 10000 };
 
-/* Edges are scores with the field's decimals, in ascending order. They may lie outside the field's
- * range. */
-static bool lb_quantile_check_edges(const struct call *call, const struct layout_field *lead) {
-    struct decimal last = {.magnitude = 0};
-    if (call->request->count - FIRST_EDGE > EDGES_MAX) {
+struct edges {
+    uint32_t end;              /* index behind the last one */
+    struct option_uses filter; /* WHERE and WHERENOT */
+};
+
+static const struct option_row lb_hist_options[] = {
+    LB_FILTER_OPTIONS(struct edges, filter),
+    {0},
+};
+
+/* Edges end where an option begins. */
+static bool lb_quantile_find_edges(const struct call *call, struct edges *edges) {
+    edges->end = FIRST_EDGE;
+    while (edges->end < call->request->count && !lb_quantile_is_option(call, edges->end)) {
+        edges->end++;
+    }
+    if (edges->end - FIRST_EDGE > EDGES_MAX) {
         return call_refuse_format(call, "ERR LB.HIST takes at most %d edges", (int)EDGES_MAX);
     }
-    for (uint32_t i = FIRST_EDGE; i < call->request->count; i++) {
+    return edges->end > FIRST_EDGE ? options_read(call, edges->end, edges)
+                                   : call_syntax_error(call);
+}
+
+/* They are scores with the field's decimals, in ascending order. They may lie outside the field's
+ * range. */
+static bool lb_quantile_check_edges(const struct call *call, const struct edges *edges,
+                                    const struct layout_field *lead) {
+    struct decimal last = {.magnitude = 0};
+    for (uint32_t i = FIRST_EDGE; i < edges->end; i++) {
         struct decimal edge;
         if (!lb_parse_decimal(call, lead, call_arg(call, i), &edge)) {
             return false;
@@ -160,8 +213,9 @@ static bool lb_quantile_check_edges(const struct call *call, const struct layout
     return true;
 }
 
-/* Members with a score of edge or more. */
-static uint32_t lb_quantile_count_at_or_above(const struct board *board, struct decimal edge) {
+/* Members with a score of edge or more. filter: NULL without WHERE. */
+static uint32_t lb_quantile_count_at_or_above(const struct board *board,
+                                              const struct lb_filter *filter, struct decimal edge) {
     const struct layout *layout = board_layout(board);
     const struct decimal_bound lower = {.kind = DECIMAL_BOUND_VALUE, .value = edge};
     const struct decimal_bound upper = {.kind = DECIMAL_BOUND_HIGHEST};
@@ -170,39 +224,67 @@ static uint32_t lb_quantile_count_at_or_above(const struct board *board, struct 
     if (!layout_key_range(layout, lower, upper, &lowest_key, &highest_key)) {
         return 0;
     }
-    return board_count_from(board, lowest_key) - board_count_above(board, highest_key);
+    uint32_t end = board_count_from(board, lowest_key);
+    uint32_t first = board_count_above(board, highest_key);
+    return filter != NULL ? lb_filter_rank(filter, end) - lb_filter_rank(filter, first)
+                          : end - first;
 }
 
-static void lb_hist_run(struct call *call) {
-    const struct board *board;
-    if (!call_find_board(call, call_arg(call, 1), &board)) {
-        return;
-    }
-    const struct layout_field *lead = &lb_layout(call, board, call_arg(call, 1))->fields[0];
-    if (!lb_quantile_check_edges(call, lead)) {
-        return;
-    }
-    uint32_t left = board != NULL ? board_count(board) : 0;
-    reply_array(call->reply, call->request->count - FIRST_EDGE + 1);
-    for (uint32_t i = FIRST_EDGE; i < call->request->count && !reply_is_lost(call->reply); i++) {
+/* board may be NULL, and so may filter: without WHERE. */
+static void lb_quantile_reply_edges(const struct call *call, const struct edges *edges,
+                                    const struct layout_field *lead, const struct board *board,
+                                    const struct lb_filter *filter) {
+    uint32_t left = filter != NULL ? filter->count : board != NULL ? board_count(board) : 0;
+    reply_array(call->reply, edges->end - FIRST_EDGE + 1);
+    for (uint32_t i = FIRST_EDGE; i < edges->end && !reply_is_lost(call->reply); i++) {
         struct decimal edge = {.magnitude = 0};
         bool is_parsed = lb_parse_decimal(call, lead, call_arg(call, i), &edge);
         CHECK(is_parsed);
-        uint32_t above = board != NULL ? lb_quantile_count_at_or_above(board, edge) : 0;
+        uint32_t above = board != NULL ? lb_quantile_count_at_or_above(board, filter, edge) : 0;
         reply_integer(call->reply, left - above);
         left = above;
     }
     reply_integer(call->reply, left);
 }
 
+static void lb_hist_run(struct call *call) {
+    struct edges edges = {.end = 0};
+    struct lb_filter filter;
+    const struct board *board;
+    if (!lb_quantile_find_edges(call, &edges) ||
+        !call_find_board(call, call_arg(call, 1), &board)) {
+        return;
+    }
+    const struct layout_field *lead = &lb_layout(call, board, call_arg(call, 1))->fields[0];
+    if (!lb_quantile_check_edges(call, &edges, lead)) {
+        return;
+    }
+    if (edges.filter.count == 0 || board == NULL) {
+        lb_quantile_reply_edges(call, &edges, lead, board, NULL);
+    } else if (lb_filter_begin(call, board, &edges.filter, &filter)) {
+        lb_quantile_reply_edges(call, &edges, lead, board, &filter);
+        lb_filter_end(&filter);
+    }
+}
+
+static uint64_t lb_quantile_count_edges(const struct cost_view *view) {
+    struct edges edges = {.end = 0};
+    if (!lb_quantile_find_edges(view->call, &edges)) {
+        return 0;
+    }
+    return edges.end - FIRST_EDGE +
+           lb_filter_work(&edges.filter, LB_FILTER_STEPS, edges.end - FIRST_EDGE);
+}
+
 const struct command command_lb_hist = {
     .name = "LB.HIST",
-    .syntax = "key edge:double...",
+    .syntax = "key edge:double... " LB_FILTER_SYNTAX,
+    .options = lb_hist_options,
     .summary = "How many members have a score below, between and above the given edges, of which "
                "there are 10,000 at most",
     .complexity = "O(log n) for each edge, n being the members of the board",
     .flags = COMMAND_READ | COMMAND_FAST,
-    .cost = COST(COMMAND_BY_ARGUMENTS, cost_count_members, 650, 0, "edge",
+    .cost = COST(COMMAND_BY_ARGUMENTS, lb_quantile_count_edges, 650, 0, "edge",
                  "several commands of a thousand each"),
     .run = lb_hist_run,
 };

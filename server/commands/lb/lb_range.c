@@ -18,6 +18,7 @@ struct range {
     int64_t offset;   /* LIMIT offset count */
     int64_t count;    /* negative: no limit */
     struct lb_shape shape;
+    struct option_uses filter; /* WHERE and WHERENOT */
 };
 
 static const struct option_row lb_range_options[] = {
@@ -27,6 +28,8 @@ static const struct option_row lb_range_options[] = {
     {"COMP", OPTION_FLAG, offsetof(struct range, shape.is_competition), NULL},
     {"WITHKEY", OPTION_FLAG, offsetof(struct range, shape.with_key), NULL},
     {"STRINGS", OPTION_FLAG, offsetof(struct range, shape.with_strings), NULL},
+    {"TAGS", OPTION_FLAG, offsetof(struct range, shape.with_tags), NULL},
+    LB_FILTER_OPTIONS(struct range, filter),
     LB_DATA_OPTIONS(struct range, shape.data),
     {0},
 };
@@ -43,17 +46,6 @@ static bool lb_range_read_options(const struct call *call, struct range *range) 
     return true;
 }
 
-static bool lb_range_find_by_score(const struct call *call, const struct board *board,
-                                   struct zset_span *span) {
-    struct bytes start = call_arg(call, 2);
-    struct bytes stop = call_arg(call, 3);
-    if (!zset_span_of_scores(call, board, start, stop, span)) {
-        return false;
-    }
-    /* Unless both limits are equal, one of the two orders yields an empty span. */
-    return span->count > 0 || zset_span_of_scores(call, board, stop, start, span);
-}
-
 /* The requested ranks. If board is NULL, only the arguments are checked. growth: number of members
  * to assume in addition to the board's. */
 static bool lb_range_find_span(const struct call *call, const struct range *range,
@@ -62,12 +54,48 @@ static bool lb_range_find_span(const struct call *call, const struct range *rang
     if (!range->is_by_score) {
         return zset_span_of_places(call, board, growth, is_best_first, 2, span);
     }
-    if (!lb_range_find_by_score(call, board, span)) {
+    if (!lb_span_of_scores(call, board, 2, span)) {
         return false;
     }
     span->count = cost_sum(span->count, growth);
     *span = zset_part_of_limit(*span, is_best_first, range->offset, range->count);
     return true;
+}
+
+/* The same inside a group: span is of ranks inside it. */
+static bool lb_range_find_inside(const struct call *call, const struct range *range,
+                                 const struct lb_filter *filter, struct zset_span *span) {
+    bool is_best_first = !range->is_reverse;
+    int64_t start;
+    int64_t stop;
+    if (range->is_by_score) {
+        if (!lb_span_of_scores(call, filter->board, 2, span)) {
+            return false;
+        }
+        *span = lb_filter_span(filter, *span);
+        *span = zset_part_of_limit(*span, is_best_first, range->offset, range->count);
+        return true;
+    }
+    if (!call_parse_integer(call, call_arg(call, 2), &start) ||
+        !call_parse_integer(call, call_arg(call, 3), &stop)) {
+        return false;
+    }
+    *span = zset_part_of_indexes((struct zset_span){.count = filter->count}, is_best_first, start,
+                                 stop);
+    return true;
+}
+
+static void lb_range_reply_inside(const struct call *call, const struct range *range,
+                                  const struct board *board) {
+    struct lb_filter filter;
+    struct zset_span span;
+    if (!lb_filter_begin(call, board, &range->filter, &filter)) {
+        return;
+    }
+    if (lb_range_find_inside(call, range, &filter, &span)) {
+        lb_reply_filter_span(call, &filter, span, !range->is_reverse, range->shape);
+    }
+    lb_filter_end(&filter);
 }
 
 static void lb_range_run(struct call *call) {
@@ -77,10 +105,29 @@ static void lb_range_run(struct call *call) {
         return;
     }
     const struct board *board;
-    if (call_find_board(call, call_arg(call, 1), &board) &&
-        lb_range_find_span(call, &range, board, 0, &span)) {
+    if (!call_find_board(call, call_arg(call, 1), &board)) {
+        return;
+    }
+    if (range.filter.count > 0 && board != NULL) {
+        lb_range_reply_inside(call, &range, board);
+    } else if (lb_range_find_span(call, &range, board, 0, &span)) {
         lb_reply_span(call, board, span, !range.is_reverse, range.shape);
     }
+}
+
+/* By rank, at most: the place of an index that counts from the end depends on the size of the group. */
+static uint64_t lb_range_count_inside(const struct cost_view *view, const struct range *range,
+                                      struct zset_span span) {
+    int64_t start;
+    int64_t stop;
+    if (range->is_by_score || !bytes_parse_i64(call_arg(view->call, 2), &start) ||
+        !bytes_parse_i64(call_arg(view->call, 3), &stop) || start >= 0 || stop < 0) {
+        return span.count;
+    }
+    uint64_t size = cost_size(view, 1);
+    uint64_t most =
+        (uint64_t)stop + 1 < 0 - (uint64_t)start ? (uint64_t)stop + 1 : 0 - (uint64_t)start;
+    return most < size ? most : size;
 }
 
 /* With COMP and REV each record may take a descent from the root. */
@@ -93,14 +140,16 @@ static uint64_t lb_range_count_span(const struct cost_view *view) {
         return 0;
     }
     bool is_slow = range.shape.is_competition && range.is_reverse;
-    return lb_data_work(&range.shape.data,
-                        (uint64_t)span.count * (is_slow ? COMPETITION_UNITS : 1));
+    uint64_t count =
+        range.filter.count > 0 ? lb_range_count_inside(view, &range, span) : span.count;
+    return lb_data_work(&range.shape.data, count * (is_slow ? COMPETITION_UNITS : 1)) +
+           lb_filter_work(&range.filter, LB_FILTER_STEPS, count);
 }
 
 const struct command command_lb_range = {
     .name = "LB.RANGE",
     .syntax = "key start stop [BYSCORE] [REV] offset_count=[LIMIT offset:integer count:integer] "
-              "[COMP] [WITHKEY] [STRINGS] " LB_DATA_SYNTAX,
+              "[COMP] [WITHKEY] [STRINGS] " LB_FILTER_SYNTAX " [TAGS] " LB_DATA_SYNTAX,
     .options = lb_range_options,
     .summary = "Records by rank or by score, best first or (REV) worst first",
     .complexity = "O(log n + m) for m of the board's n members, also with a LIMIT far inside; with "
@@ -126,11 +175,15 @@ struct around {
     bool is_score; /* SCORE; else MEMBER */
     int64_t count;
     struct lb_shape shape;
+    struct option_uses filter; /* WHERE, WHERENOT and WITHIN */
 };
 
 static const struct option_row lb_around_options[] = {
     {"COMP", OPTION_FLAG, offsetof(struct around, shape.is_competition), NULL},
     {"STRINGS", OPTION_FLAG, offsetof(struct around, shape.with_strings), NULL},
+    {"TAGS", OPTION_FLAG, offsetof(struct around, shape.with_tags), NULL},
+    LB_FILTER_OPTIONS(struct around, filter),
+    LB_FILTER_WITHIN_OPTION(struct around, filter),
     LB_DATA_OPTIONS(struct around, shape.data),
     {0},
 };
@@ -166,13 +219,35 @@ static bool lb_range_find_score(const struct call *call, const struct board *boa
     return true;
 }
 
-static struct zset_span lb_range_window(const struct board *board, uint32_t rank, int64_t count) {
-    int64_t board_size = board_count(board);
-    int64_t size = count < board_size ? count : board_size;
+/* member_count: of the board, or of the group. */
+static struct zset_span lb_range_window(uint32_t member_count, uint32_t rank, int64_t count) {
+    int64_t size = count < member_count ? count : member_count;
     int64_t first = (int64_t)rank - size / 2;
-    first = first > board_size - size ? board_size - size : first;
+    first = first > member_count - size ? member_count - size : first;
     first = first < 0 ? 0 : first;
     return (struct zset_span){.rank = (uint32_t)first, .count = (uint32_t)size};
+}
+
+/* rank: where the window is on the board; is_there: is there a member asked about, or a score? */
+static void lb_range_reply_window_inside(const struct call *call, const struct around *around,
+                                         const struct board *board, uint32_t rank, bool is_there) {
+    struct lb_filter filter;
+    struct zset_span span = {.count = 0};
+    bool is_in = is_there;
+    if (!lb_filter_begin(call, board, &around->filter, &filter)) {
+        return;
+    }
+    if (around->is_score && lb_filter_is_within(&filter)) {
+        reply_error(call->reply, "ERR WITHIN needs MEMBER: a score has no tags");
+    } else if (is_there && !around->is_score && !lb_filter_select(&filter, rank, &is_in)) {
+        call_out_of_memory(call);
+    } else {
+        if (is_in) {
+            span = lb_range_window(filter.count, lb_filter_rank(&filter, rank), around->count);
+        }
+        lb_reply_filter_span(call, &filter, span, true, around->shape);
+    }
+    lb_filter_end(&filter);
 }
 
 static void lb_around_run(struct call *call) {
@@ -195,9 +270,13 @@ static void lb_around_run(struct call *call) {
         is_there = zset_look_up(call, board, call_arg(call, ARG_WHERE), &member);
         rank = is_there ? board_rank_of(board, &member) : 0;
     }
+    if (around.filter.count > 0 && board != NULL) {
+        lb_range_reply_window_inside(call, &around, board, rank, is_there);
+        return;
+    }
     struct zset_span span = {.count = 0};
     if (is_there) {
-        span = lb_range_window(board, rank, around.count);
+        span = lb_range_window(board_count(board), rank, around.count);
     }
     lb_reply_span(call, board, span, true, around.shape);
 }
@@ -208,13 +287,15 @@ static uint64_t lb_range_count_window(const struct cost_view *view) {
     if (!lb_range_read_arguments(view->call, &around)) {
         return 0;
     }
-    return lb_data_work(&around.shape.data, (uint64_t)(around.count < size ? around.count : size));
+    uint64_t count = (uint64_t)(around.count < size ? around.count : size);
+    return lb_data_work(&around.shape.data, count) +
+           lb_filter_work(&around.filter, LB_FILTER_STEPS, count);
 }
 
 const struct command command_lb_around = {
     .name = "LB.AROUND",
     .syntax = "key where=<MEMBER member | SCORE score:double> count:integer [COMP] "
-              "[STRINGS] " LB_DATA_SYNTAX,
+              "[STRINGS] " LB_FILTER_SYNTAX " " LB_FILTER_WITHIN " [TAGS] " LB_DATA_SYNTAX,
     .options = lb_around_options,
     .summary = "A window of records around a member, or around the place of a score",
     .complexity = "O(log n + m) for m of the board's n members",

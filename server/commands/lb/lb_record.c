@@ -6,6 +6,7 @@
 
 #include "protocol/put.h"
 #include "server/commands/lb/lb.h"
+#include "server/commands/lb/lb_tags.h"
 #include "skiplist/run.h"
 
 /* Decimals of PCT: 100 / 10^8 is less than one member of the largest board. */
@@ -37,8 +38,9 @@ static void lb_record_prepare_time(struct lb_writer *writer) {
 void lb_begin_records(const struct call *call, const struct board *board, struct lb_shape shape,
                       struct lb_writer *writer) {
     const struct layout *layout = board_layout(board);
-    uint32_t element_count = 3U + layout->field_count + shape.with_percent + shape.with_key +
-                             lb_data_is_asked(&shape.data);
+    bool has_data = lb_data_is_asked(&shape.data);
+    uint32_t element_count =
+        3U + layout->field_count + shape.with_percent + shape.with_key + shape.with_tags + has_data;
     *writer = (struct lb_writer){
         .call = call,
         .reply = call->reply,
@@ -47,6 +49,7 @@ void lb_begin_records(const struct call *call, const struct board *board, struct
         .shape = shape,
         .numbers = shape.with_strings ? REPLY_STRINGS : call->reply->numbers,
         .element_count = element_count,
+        .is_grouped = has_data || shape.with_tags,
         .room = (element_count + 1) * (size_t)PUT_NUMBER_ROOM,
     };
     writer->limit = lb_record_plain_limit(writer->numbers);
@@ -138,12 +141,19 @@ void lb_write_record_as(const struct lb_writer *writer, struct bytes member, uin
                                   layout_ordinal(writer->layout, key, i), writer->limit, numbers);
     }
     if (writer->shape.with_percent) {
-        out = lb_record_put_percent(out, board_count(writer->board), shown_rank, numbers == 3);
+        uint32_t count =
+            writer->filter_count > 0 ? writer->filter_count : board_count(writer->board);
+        out = lb_record_put_percent(out, count, shown_rank, numbers == 3);
     }
     if (writer->shape.with_key) {
         out = lb_record_put_key(out, writer->layout, key);
     }
     buffer_commit(buffer, (size_t)(out - begin));
+}
+
+static uint32_t lb_record_count_above(const struct lb_writer *writer, uint64_t key) {
+    uint32_t count = board_count_above(writer->board, lb_best_key(writer->layout, key));
+    return writer->filter != NULL ? lb_filter_rank(writer->filter, count) : count;
 }
 
 /* The rank of the first member with these fields. Records are usually written in rank order, and
@@ -152,9 +162,7 @@ static uint32_t lb_record_shared_rank(struct lb_writer *writer, uint64_t key, ui
     uint64_t fields = layout_without_time(writer->layout, key);
     bool is_behind_last = writer->has_last && rank == writer->last_rank + 1;
     if (!writer->has_last || fields != writer->last_fields) {
-        uint64_t best_key = lb_best_key(writer->layout, key);
-        writer->last_shared_rank =
-            is_behind_last ? rank : board_count_above(writer->board, best_key);
+        writer->last_shared_rank = is_behind_last ? rank : lb_record_count_above(writer, key);
     }
     writer->has_last = true;
     writer->last_fields = fields;
@@ -170,31 +178,44 @@ void lb_write_record(struct lb_writer *writer, struct bytes member, uint64_t key
     lb_write_record_as(writer, member, key, lb_record_shown_rank(writer, key, rank));
 }
 
+static void lb_record_write_tags(const struct lb_writer *writer, uint32_t rank) {
+    struct tag_values values;
+    board_tags_at(writer->board, rank, &values);
+    lb_tags_reply(writer->reply, &writer->layout->tags, &values);
+}
+
 void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
     const struct hash *hashes[LB_DATA_GROUP];
     const struct lb_data *data = &writer->shape.data;
+    bool has_data = lb_data_is_asked(data);
     if (group->count == 0) {
         return;
     }
-    if (!lb_data_find(writer->call, data, group->members, group->count, hashes)) {
+    if (has_data && !lb_data_find(writer->call, data, group->members, group->count, hashes)) {
         writer->reply->out->is_broken = true; /* as where there is no memory for the reply */
         return;
     }
     for (unsigned i = 0; i < group->count; i++) {
         lb_write_record_as(writer, group->members[i], group->keys[i], group->shown_ranks[i]);
-        lb_data_reply(writer->reply, data, hashes[i]);
+        if (writer->shape.with_tags) {
+            lb_record_write_tags(writer, group->ranks[i]);
+        }
+        if (has_data) {
+            lb_data_reply(writer->reply, data, hashes[i]);
+        }
     }
     group->count = 0;
 }
 
 void lb_group_add(struct lb_writer *writer, struct lb_group *group, struct bytes member,
-                  uint64_t key, uint32_t shown_rank) {
-    if (!lb_data_is_asked(&writer->shape.data)) {
+                  uint64_t key, uint32_t rank, uint32_t shown_rank) {
+    if (!writer->is_grouped) {
         lb_write_record_as(writer, member, key, shown_rank);
         return;
     }
     group->members[group->count] = member;
     group->keys[group->count] = key;
+    group->ranks[group->count] = rank;
     group->shown_ranks[group->count] = shown_rank;
     if (++group->count == LB_DATA_GROUP) {
         lb_group_write(writer, group);
@@ -208,7 +229,7 @@ void lb_reply_nils(const struct call *call, uint32_t count) {
     }
 }
 
-/* group: NULL without DATA. */
+/* group: NULL without TAGS and DATA. */
 __attribute__((always_inline)) static inline void lb_record_write_span(struct lb_writer *writer,
                                                                        struct zset_span span,
                                                                        bool is_best_first,
@@ -224,7 +245,8 @@ __attribute__((always_inline)) static inline void lb_record_write_span(struct lb
         uint64_t key;
         for (struct bytes member; board_run_read(&run, &key, &member);) {
             if (group != NULL) {
-                lb_group_add(writer, group, member, key, lb_record_shown_rank(writer, key, rank));
+                lb_group_add(writer, group, member, key, rank,
+                             lb_record_shown_rank(writer, key, rank));
             } else {
                 lb_write_record(writer, member, key, rank);
             }
@@ -234,7 +256,7 @@ __attribute__((always_inline)) static inline void lb_record_write_span(struct lb
 }
 
 /* Apart, so that a group takes no room on the stack of those that need none. */
-__attribute__((noinline)) static void lb_record_write_span_with_data(struct lb_writer *writer,
+__attribute__((noinline)) static void lb_record_write_span_in_groups(struct lb_writer *writer,
                                                                      struct zset_span span,
                                                                      bool is_best_first) {
     struct lb_group group;
@@ -251,11 +273,56 @@ void lb_reply_span(const struct call *call, const struct board *board, struct zs
         return;
     }
     lb_begin_records(call, board, shape, &writer);
-    if (lb_data_is_asked(&shape.data)) {
-        lb_record_write_span_with_data(&writer, span, is_best_first);
+    if (writer.is_grouped) {
+        lb_record_write_span_in_groups(&writer, span, is_best_first);
     } else {
         lb_record_write_span(&writer, span, is_best_first, NULL);
     }
+}
+
+/* ---- inside a group ---- */
+
+/* The entries are read many at a time: they lie apart. rank: of the first, then of the last one. */
+static void lb_record_write_filtered(struct lb_writer *writer, struct lb_group *group,
+                                     unsigned count, uint32_t inside_rank, bool is_best_first,
+                                     uint32_t *rank) {
+    uint32_t ranks[BOARD_AT_MAX];
+    struct board_entry entries[BOARD_AT_MAX];
+    for (unsigned i = 0; i < count; i++) {
+        *rank = i > 0 ? lb_filter_step(writer->filter, *rank, is_best_first) : *rank;
+        ranks[i] = *rank;
+    }
+    board_at_many(writer->board, ranks, count, entries);
+    for (unsigned i = 0; i < count; i++) {
+        lb_group_add(writer, group, entries[i].member, entries[i].key, ranks[i],
+                     lb_record_shown_rank(writer, entries[i].key, inside_rank));
+        inside_rank = is_best_first ? inside_rank + 1 : inside_rank - 1;
+    }
+}
+
+void lb_reply_filter_span(const struct call *call, const struct lb_filter *filter,
+                          struct zset_span span, bool is_best_first, struct lb_shape shape) {
+    struct lb_writer writer;
+    struct lb_group group;
+    reply_array(call->reply, span.count);
+    if (span.count == 0) {
+        return;
+    }
+    group.count = 0;
+    lb_begin_records(call, filter->board, shape, &writer);
+    writer.filter = filter;
+    writer.filter_count = filter->count;
+    uint32_t rank = lb_filter_at(filter, zset_part(span, is_best_first, 0, 1).rank);
+    for (uint32_t done = 0; done < span.count && !reply_is_lost(call->reply);) {
+        uint32_t left = span.count - done;
+        unsigned count = left < BOARD_AT_MAX ? left : BOARD_AT_MAX;
+        rank = done > 0 ? lb_filter_step(filter, rank, is_best_first) : rank;
+        lb_record_write_filtered(&writer, &group, count,
+                                 zset_part(span, is_best_first, done, 1).rank, is_best_first,
+                                 &rank);
+        done += count;
+    }
+    lb_group_write(&writer, &group);
 }
 
 void lb_reply_value(const struct call *call, const struct layout_field *field, uint64_t ordinal) {

@@ -3,7 +3,7 @@
  * A record describes one member:
  *
  *     [member, rank, time | nil, field 1, field 2, ...]
- *                                            PCT, WITHKEY, DATA append: [..., pct, key, data]
+ *                                      PCT, WITHKEY, TAGS, DATA append: [..., pct, key, tags, data]
  *
  *     rank     0-based, best first, on every board; with COMP the rank of the first member with
  *              the same fields, whatever their times
@@ -13,7 +13,8 @@
  *     pct      100 * (count - rank) / count, truncated to eight decimals, so that no two ranks
  *              of a board have the same: a decimal string (RESP3: a double)
  *     key      the packed key as a decimal string: layout_key_print
- *     data     of the member's hash: server/commands/lb/lb_data.h
+ *     tags     lb_tags.h
+ *     data     of the member's hash: lb_data.h
  *
  * With STRINGS, or after CLIENT NUMBERS STRINGS, every field and percentage is a string, in both
  * versions of the protocol. Ranks and times stay integers: a time above 2^53 is a string, but the
@@ -24,6 +25,7 @@
 #define SERVER_COMMAND_LB_RECORD_H
 
 #include "server/commands/lb/lb_data.h"
+#include "server/commands/lb/lb_filter.h"
 #include "server/commands/zset/zset.h"
 
 /* Which parts a record has. */
@@ -32,6 +34,7 @@ struct lb_shape {
     bool with_percent;   /* PCT */
     bool with_key;       /* WITHKEY */
     bool with_strings;   /* STRINGS */
+    bool with_tags;      /* TAGS */
     struct lb_data data; /* DATA */
 };
 
@@ -45,7 +48,8 @@ struct lb_writer {
     uint8_t numbers; /* as in struct reply; REPLY_STRINGS with STRINGS */
     uint64_t limit;  /* integers below it take the fast path */
     uint32_t element_count;
-    size_t room; /* reserved for everything but the member's bytes */
+    bool is_grouped; /* TAGS or DATA: records are written in groups */
+    size_t room;     /* reserved for everything but the member's bytes */
     /* If the whole TIME window is whole milliseconds from 1970 on: time = start_ms + u *
      * unit_ms. */
     bool is_time_plain;
@@ -57,27 +61,31 @@ struct lb_writer {
     uint64_t last_fields;
     uint32_t last_rank;
     uint32_t last_shared_rank;
+    /* Inside a group (lb_filter.h), set by the caller: ranks are those inside, and PCT is of its count. */
+    const struct lb_filter *filter; /* for COMP; or NULL */
+    uint32_t filter_count;          /* 0: that of the board */
 };
 
 void lb_begin_records(const struct call *call, const struct board *board, struct lb_shape shape,
                       struct lb_writer *writer);
-/* The record of the member with this rank and key; without DATA. */
+/* The record of the member with this rank and key; without TAGS and DATA. */
 void lb_write_record(struct lb_writer *writer, struct bytes member, uint64_t key, uint32_t rank);
 /* The same if the rank to show is already known. */
 void lb_write_record_as(const struct lb_writer *writer, struct bytes member, uint64_t key,
                         uint32_t shown_rank);
 
-/* Records with DATA are written in groups, whose hashes are looked up together; those without are
+/* Records with TAGS or DATA are written in groups, whose hashes are looked up together; those without are
  * written at once. */
 struct lb_group {
     struct bytes members[LB_DATA_GROUP]; /* of the board */
     uint64_t keys[LB_DATA_GROUP];
+    uint32_t ranks[LB_DATA_GROUP]; /* on the board */
     uint32_t shown_ranks[LB_DATA_GROUP];
     unsigned count; /* 0 at first: set by the caller, the rest need not be */
 };
 /* Add a record to the group, and write the group when it is full. The order stays. */
 void lb_group_add(struct lb_writer *writer, struct lb_group *group, struct bytes member,
-                  uint64_t key, uint32_t shown_rank);
+                  uint64_t key, uint32_t rank, uint32_t shown_rank);
 /* Write what is left in the group. */
 void lb_group_write(const struct lb_writer *writer, struct lb_group *group);
 /* An array with the records of count missing members. */
@@ -85,6 +93,9 @@ void lb_reply_nils(const struct call *call, uint32_t count);
 /* An array with the record of every member of span, best first or in reverse. */
 void lb_reply_span(const struct call *call, const struct board *board, struct zset_span span,
                    bool is_best_first, struct lb_shape shape);
+/* The same inside a group: span is of ranks inside it. */
+void lb_reply_filter_span(const struct call *call, const struct lb_filter *filter,
+                          struct zset_span span, bool is_best_first, struct lb_shape shape);
 
 /* A field's value, as shown in records. */
 void lb_reply_value(const struct call *call, const struct layout_field *field, uint64_t ordinal);

@@ -1,6 +1,6 @@
 /* LB.SUBMIT: one result on several boards at once, on all of them or on none.
  *
- *     LB.SUBMIT 3 daily weekly alltime BEST 900 zoe
+ *     LB.SUBMIT 3 daily weekly alltime BEST TAG country DE 900 zoe
  *       find or create the boards -> plan the result on each -> reserve memory -> put -> records
  *
  * Until the last board is planned nothing has changed, except that new boards are there; an error
@@ -122,6 +122,14 @@ static bool lb_submit_check_values(const struct submit *submit, uint32_t index) 
 
 /* ---- planning, and putting ---- */
 
+/* The tags of the result, as those of this board. false: the error was replied. */
+static bool lb_submit_read_tags(const struct submit *submit, uint32_t index,
+                                struct tag_values *values) {
+    return submit->add.tag_count == 0 ||
+           lb_add_read_tags(submit->call, &submit->add, FIRST_KEY + submit->board_count,
+                            submit->writings[index].board, values);
+}
+
 static void lb_submit_look_up(const struct submit *submit, uint32_t index,
                               struct board_member *member) {
     board_look_up(submit->writings[index].board,
@@ -151,17 +159,33 @@ static bool lb_submit_plan(struct submit *submit, uint32_t index) {
         writing_refuse_full(call, writing->rules);
         return lb_submit_refuse_for(submit, index, size_before);
     }
-    return true;
+    struct tag_values values;
+    return lb_submit_read_tags(submit, index, &values) ||
+           lb_submit_refuse_for(submit, index, size_before);
 }
 
 /* Reserve memory for all boards, so that none fails after another was written. */
 static bool lb_submit_reserve(const struct submit *submit) {
     size_t size = 0;
     for (uint32_t i = 0; i < submit->board_count; i++) {
-        size += board_growth_size(submit->writings[i].board, 1) +
-                lb_add_name(submit->call->request, &submit->add, 0).size;
+        size +=
+            board_growth_size(submit->writings[i].board, 1) +
+            lb_add_name(submit->call->request, &submit->add, 0).size +
+            (submit->add.tag_count > 0 ? board_tags_growth_size(submit->writings[i].board, 1) : 0);
     }
     return memory_reserve_begin(size) || call_out_of_memory(submit->call);
+}
+
+/* As LB.ADD does: lb_add_apply_tag_group. */
+static void lb_submit_tag(struct submit *submit, uint32_t index) {
+    struct tag_values values;
+    struct board_member member;
+    bool is_read = lb_submit_read_tags(submit, index, &values);
+    CHECK(is_read);
+    lb_submit_look_up(submit, index, &member);
+    if (member.is_there && !(submit->add.is_new_only && submit->steps[index].was_there)) {
+        writing_tag(&submit->writings[index], &member, &values);
+    }
 }
 
 static void lb_submit_put(struct submit *submit, uint32_t index) {
@@ -175,6 +199,9 @@ static void lb_submit_put(struct submit *submit, uint32_t index) {
         submit->steps[index].is_written = status == WRITING_PUT;
     }
     writing_settle(writing);
+    if (submit->add.tag_count > 0) {
+        lb_submit_tag(submit, index);
+    }
 }
 
 static void lb_submit_to_all(struct submit *submit) {
@@ -217,7 +244,8 @@ static void lb_submit_run(struct call *call) {
 const struct command command_lb_submit = {
     .name = "LB.SUBMIT",
     .syntax = "numkeys:integer key... condition=[NX | XX] operator=[SET | INCR | BEST] time=[AT "
-              "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [STRINGS] field... member",
+              "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG name value]... [STRINGS] "
+              "field... member",
     .summary = "Write one result on several boards, on all of them or none; its record, its "
                "previous rank and whether it counts, on each",
     .complexity = "O(m log n) for m boards of n members",

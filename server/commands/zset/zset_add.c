@@ -282,8 +282,8 @@ static bool zset_add_apply_pairs(const struct call *call, struct writing *writin
         writing_refuse_full(call, writing->rules);
         return false;
     }
-    if (!writing_reserve(writing->board, zset_add_pair_members(call, zadd, 0), 2,
-                         zadd->pair_count)) {
+    if (!writing_reserve(writing->board, zset_add_pair_members(call, zadd, 0), 2, zadd->pair_count,
+                         false)) {
         return call_out_of_memory(call);
     }
     bool is_applied = zset_add_apply_many(call, writing, zadd);

@@ -275,7 +275,7 @@ void zset_store_span(const struct call *call, struct bytes destination, const st
     if (!zset_store_begin(call, destination, kept, span.count, &filling)) {
         return;
     }
-    if (layout_equal(board_layout(&filling.board), board_layout(board))) {
+    if (layout_keys_equal(board_layout(&filling.board), board_layout(board))) {
         zset_store_as_they_are(call, destination, &filling, board, span);
     } else {
         zset_store_converted(call, destination, &filling, board, span);

@@ -55,6 +55,10 @@ static void assert_reads_effect(const struct effect *expected) {
             assert_text(effect->value, expected->value);
         }
         break;
+    case EFFECT_TAGS:
+        assert_text(effect->member, expected->member);
+        assert_text(effect->value, expected->value);
+        break;
     case EFFECT_TAKE:
         assert_text(effect->member, expected->member);
         break;
@@ -106,14 +110,17 @@ static void parse_rules(const char *layout, struct rules *rules) {
     assert_int_equal(layout_parse(bytes_from_text(layout), &rules->layout, error), LAYOUT_OK);
 }
 
-enum { EACH_KIND = 24 };
+enum { EACH_KIND = 30 };
 
 /* One effect of each kind, with the smallest and largest values of a record. */
 static void make_each_kind(struct effect *effects) {
     static char long_value[1000];
     static struct rules plain;
     static struct rules full;
+    static struct rules tagged;
     parse_rules("FIELD a 30 TIME 30 S", &plain);
+    parse_rules("FIELD a 30 TIME 30 S TAG country 8 TAG abcdefghijklmnopqrstuvwxyz012345 24",
+                &tagged);
     parse_rules("FIELD lead 5 ASC SIGNED SCALE 3 FIELD second 7 TIME 52 US END "
                 "2099-01-01T00:00:00Z LATEST",
                 &full);
@@ -185,6 +192,12 @@ static void make_each_kind(struct effect *effects) {
          .to_name = name,
          .expire_at_ms = REGISTRY_NO_EXPIRY},
         {.kind = EFFECT_REMOVE, .name = archive},
+        {.kind = EFFECT_RULES, .name = name, .rules = &tagged},
+        {.kind = EFFECT_TAGS, .name = name, .member = BYTES("bob"), .value = BYTES("\1\2DE")},
+        {.kind = EFFECT_PUT, .name = name, .member = BYTES("bob"), .member_key = 8},
+        {.kind = EFFECT_TAGS, .name = name, .member = BYTES("bob"), .value = BYTES("\1\0")},
+        {.kind = EFFECT_TAGS, .name = name, .member = BYTES("bo"), .value = BYTES("\3\1x\2yy")},
+        {.kind = EFFECT_TAGS, .name = archive, .member = BYTES("bo"), .value = BYTES("\0")},
     };
     memcpy(effects, each, sizeof each);
 }
@@ -295,6 +308,8 @@ static void make_random_rules(struct random *random, struct rules *rules) {
         "FIELD wins 10 FIELD goals 12 SIGNED FIELD lost 9 ASC TIME 20 M",
         "FIELD a 30 TIME 20 D START 2000-01-01T00:00:00Z",
         "FIELD a 30 TIME 20 H",
+        "FIELD a 30 TIME 20 H TAG country 8",
+        "FIELD a 64 TAG a 1 TAG b 2 TAG c 3 TAG d 4 TAG e 5 TAG f 6 TAG g 7 TAG h 4",
     };
     parse_rules(layouts[random_below(random, COUNT_OF(layouts))], rules);
     rules->cap = (uint32_t)(random_next(random) >> (32 + random_below(random, 32)));
@@ -390,7 +405,7 @@ TEST(more_rules_than_slots_are_all_kept) {
     assert_round_trip(effects, EFFECTS);
 }
 
-/* The widest layout there is: 64 fields, whose names are as long as they may be. */
+/* The widest layout there is: 64 fields and 8 tags, whose names are as long as they may be. */
 TEST(the_longest_rules_fit) {
     static char text[LAYOUT_TEXT_MAX];
     struct rules rules;
@@ -399,6 +414,10 @@ TEST(the_longest_rules_fit) {
         size += snprintf(text + size, sizeof text - (size_t)size,
                          "%sFIELD abcdefghijklmnopqrstuvwxyz0123%02d 1 ASC SCALE 17",
                          i > 0 ? " " : "", i);
+    }
+    for (int i = 0; i < TAGS_MAX; i++) {
+        size += snprintf(text + size, sizeof text - (size_t)size,
+                         " TAG abcdefghijklmnopqrstuvwxyz0123%02d 4", i);
     }
     parse_rules(text, &rules);
     rules.period.unit = PERIOD_DAY;
@@ -476,6 +495,41 @@ TEST(boards_of_a_snapshot_are_read_in_pieces) {
     registry_destroy(registry);
 }
 
+TEST(pieces_have_the_values_of_their_members) {
+    enum { MEMBERS = 1300 };
+    struct registry *registry = workload_create_registry(1);
+    struct registry_key *key = key_create(registry, 3, "p", MEMBERS, 0);
+    struct buffer chunk;
+    struct tag_values values;
+    uint32_t rank = 0;
+    begin_chunk(&chunk);
+    assert_true(effect_encode_next_piece(&encoder, &key->board, &rank));
+    for (uint32_t i = 0; i < MEMBERS; i += 3) {
+        unsigned full;
+        values = (struct tag_values){.mask = 1 + i % 3, .at = {BYTES_INIT("DE"), BYTES_INIT("x")}};
+        assert_int_equal(board_tag_at(&key->board, i, &values, &full), TAGS_OK);
+    }
+    while (effect_encode_next_piece(&encoder, &key->board, &rank)) {}
+    begin_reading(&chunk);
+    assert_int_equal(rank, MEMBERS);
+    for (rank = 0; rank < MEMBERS; rank += decoder.entry_count) {
+        assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_ENTRIES);
+        assert_int_equal(decoder.has_values, rank >= EFFECT_PIECE_ENTRIES);
+        for (uint32_t i = 0; i < decoder.entry_count; i++) {
+            char packed[TAG_VALUES_PACKED_MAX];
+            board_tags_at(&key->board, rank + i, &values);
+            assert_text(decoder.entries[i].member, board_at(&key->board, rank + i).member);
+            if (decoder.has_values) {
+                assert_text(decoder.entry_values[i],
+                            (struct bytes){packed, tag_values_pack(&values, packed)});
+            }
+        }
+    }
+    assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_END);
+    buffer_deinit(&chunk);
+    registry_destroy(registry);
+}
+
 /* ---- arbitrary bytes ---- */
 
 static void assert_within(struct bytes text, struct bytes chunk, size_t size_max) {
@@ -498,9 +552,15 @@ static void assert_good_rules(const struct rules *rules) {
     assert_true(rules->period.unit < PERIOD_UNITS);
 }
 
+static void assert_good_values(struct bytes packed, struct bytes chunk) {
+    struct tag_values values;
+    assert_within(packed, chunk, TAG_VALUES_PACKED_MAX);
+    assert_true(tag_values_unpack(packed, TAGS_MAX, &values));
+}
+
 /* The effect could have been written. */
 static void assert_good_effect(const struct effect *effect, struct bytes chunk) {
-    assert_true(effect->kind < EFFECT_FILL);
+    assert_true(effect->kind < EFFECT_FILL || effect->kind == EFFECT_TAGS);
     assert_true(effect->database < REGISTRY_ALL_DATABASES);
     if (effect->kind != EFFECT_FLUSH) {
         assert_within(effect->name, chunk, REGISTRY_NAME_MAX);
@@ -510,8 +570,12 @@ static void assert_good_effect(const struct effect *effect, struct bytes chunk) 
     if (!is_of_board && (effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE)) {
         assert_hash_text(effect->member, chunk);
         assert_hash_text(effect->value, chunk);
-    } else if (effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE) {
+    } else if (effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE ||
+               effect->kind == EFFECT_TAGS) {
         assert_within(effect->member, chunk, BOARD_MEMBER_MAX);
+    }
+    if (effect->kind == EFFECT_TAGS) {
+        assert_good_values(effect->value, chunk);
     }
     if (effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY) {
         assert_within(effect->to_name, chunk, REGISTRY_NAME_MAX);
@@ -539,6 +603,9 @@ static void assert_good_record(enum effect_record record, struct bytes chunk) {
         assert_in_range(decoder.entry_count, 1, EFFECT_ENTRIES_MAX);
         for (uint32_t i = 0; i < decoder.entry_count; i++) {
             assert_within(decoder.entries[i].member, chunk, BOARD_MEMBER_MAX);
+            if (decoder.has_values) {
+                assert_good_values(decoder.entry_values[i], chunk);
+            }
         }
         break;
     case EFFECT_RECORD_CLOSE:
@@ -576,8 +643,12 @@ static void make_small_chunk(struct buffer *chunk) {
     struct effect effects[EACH_KIND];
     struct registry *registry = workload_create_registry(1);
     const struct registry_key *key = key_create(registry, 3, "daily", 1, 0);
+    struct registry_key *tagged = key_create(registry, 3, "p", 2, 0);
     const struct board_entry entries[] = {{.key = 900, .member = BYTES("zoe")},
                                           {.key = 700, .member = BYTES("ann")}};
+    const struct tag_values values = {.mask = 2, .at = {{NULL, 0}, BYTES_INIT("mage")}};
+    unsigned full;
+    assert_int_equal(board_tag_at(&tagged->board, 1, &values, &full), TAGS_OK);
     make_each_kind(effects);
     begin_chunk(chunk);
     for (int i = 0; i < EACH_KIND; i++) {
@@ -587,11 +658,12 @@ static void make_small_chunk(struct buffer *chunk) {
     effect_encode_piece(&encoder, entries, 2);
     effect_encode_reopen(&encoder);
     effect_encode_piece(&encoder, entries, 1);
+    effect_encode_piece_of(&encoder, &tagged->board, 0, entries, 2);
     effect_encode_close(&encoder);
     assert_false(chunk->is_broken);
     registry_destroy(registry);
 }
-enum { SMALL_CHUNK_RECORDS = EACH_KIND + 5 };
+enum { SMALL_CHUNK_RECORDS = EACH_KIND + 6 };
 
 TEST(a_chunk_cut_anywhere_is_read_up_to_there) {
     struct buffer chunk;
@@ -672,6 +744,11 @@ TEST(lengths_that_lie_are_seen) {
         {"\x02\x00", 2},                                       /* BOARD without a name */
         {"\x03\x00", 2},                                       /* rules of an empty slot */
         {"\x03\x90", 2},                                       /* of slot 16 */
+        {"\x47\x00\x00", 3},                                   /* TAGS of no member */
+        {"\x47\x02x", 3},                                      /* TAGS of a longer one */
+        {"\x47\x01x\x01\x02y", 6},                             /* with a longer value */
+        {"\x4b\x01\x01\x00x\x01", 6},                          /* PIECE without a value */
+        {"\x03\x80\x08\x00\x00\x00\x01\x00\x01\x01s", 11},     /* rules with tags, but no options */
     };
     for (size_t i = 0; i < COUNT_OF(records); i++) {
         char chunk[32] = "\x06\x00k";

@@ -65,7 +65,21 @@ static const struct registry_key *key_like(struct base *base, const char *name) 
     return key != NULL ? key : key_create_like(base->source, name, workload_rules(name[0]), 0, 0);
 }
 
+/* Of q: those of p with other tags, clan and country. */
+static void make_rules_of_q(struct base *base) {
+    struct rules rules;
+    char error[TAG_ERROR_MAX];
+    rules_copy(workload_rules('p'), &rules);
+    rules.layout.tags = (struct tag_set){.count = 0};
+    assert_true(tag_set_add(&rules.layout.tags, BYTES("clan"), BYTES("5"), error));
+    assert_true(tag_set_add(&rules.layout.tags, BYTES("country"), BYTES("3"), error));
+    key_create_like(base->source, "q", &rules, 0, 0);
+}
+
 static const struct rules *rules_like(struct base *base, const char *name) {
+    if (strcmp(name, "q") == 0 && key_find(base->source, 0, name, 0) == NULL) {
+        make_rules_of_q(base);
+    }
     return registry_rules(key_like(base, name));
 }
 
@@ -87,10 +101,11 @@ static const struct {
     {"rules", EFFECT_RULES, false},       {"take", EFFECT_TAKE, false},
     {"hash-create", EFFECT_CREATE, true}, {"hash-put", EFFECT_PUT, true},
     {"hash-take", EFFECT_TAKE, true},     {"hash-rename", EFFECT_RENAME, true},
+    {"tags", EFFECT_TAGS, false},         {"put", EFFECT_PUT, false},
 };
 
 /* An effect by its words: of a board "rename NAME TO RULES-LIKE", "take NAME MEMBER", of a hash
- * "hash-put NAME FIELD VALUE", "hash-rename NAME TO". */
+ * "hash-put NAME FIELD VALUE", "hash-rename NAME TO". "tags NAME MEMBER [VALUE]" sets the first tag. */
 static void put_effect(struct base *base, char (*words)[64]) {
     struct effect effect = {.name = bytes_from_text(words[1]), .expire_at_ms = NEVER};
     struct bytes second = bytes_from_text(words[2]);
@@ -99,7 +114,12 @@ static void put_effect(struct base *base, char (*words)[64]) {
         assert_true(++i < COUNT_OF(effect_words));
     }
     effect.kind = effect_words[i].kind;
+    char packed[TAG_VALUES_PACKED_MAX];
+    const struct tag_values values = {.mask = 1, .at = {bytes_from_text(words[3])}};
     effect.to_name = effect.member = second;
+    if (effect.kind == EFFECT_TAGS) {
+        effect.value = (struct bytes){packed, tag_values_pack(&values, packed)};
+    }
     if (effect_words[i].is_of_hash) {
         effect.key_kind = &key_kind_hash;
         effect.value = bytes_from_text(words[3]);
@@ -123,6 +143,21 @@ static void put_members(struct base *base, char (*words)[64]) {
     base->footer.member_count += count;
 }
 
+/* A member in a piece, its key, and the value of its first tag. */
+static void put_tagged(struct base *base, char (*words)[64]) {
+    const struct tag_values values = {.mask = 1, .at = {bytes_from_text(words[3])}};
+    const struct board_entry entry = {.key = strtoull(words[2], NULL, 10),
+                                      .member = bytes_from_text(words[1])};
+    struct board board;
+    unsigned full;
+    board_init(&board, &workload_rules('p')->layout, 1);
+    assert_int_equal(board_put(&board, entry.member, entry.key), BOARD_OK);
+    assert_int_equal(board_tag_at(&board, 0, &values, &full), TAGS_OK);
+    effect_encode_piece_of(&base->encoder, &board, 0, &entry, 1);
+    base->footer.member_count++;
+    board_deinit(&board);
+}
+
 static void put_line(struct base *base, const char *line) {
     char words[5][64] = {""};
     sscanf(line, "%63[^ ;] %63[^ ;] %63[^ ;] %63[^ ;] %63[^ ;]", words[0], words[1], words[2],
@@ -132,6 +167,8 @@ static void put_line(struct base *base, const char *line) {
         base->footer.board_count++;
     } else if (strcmp(words[0], "members") == 0) {
         put_members(base, words);
+    } else if (strcmp(words[0], "tagged") == 0) {
+        put_tagged(base, words);
     } else if (strcmp(words[0], "close") == 0) {
         effect_encode_close(&base->encoder);
     } else if (strcmp(words[0], "reopen") == 0) {
@@ -148,7 +185,7 @@ static void put_line(struct base *base, const char *line) {
     }
 }
 
-/* "open NAME; members NAME KEY NAME KEY; close; reopen; block; sequence N; count BOARDS MEMBERS", and
+/* "open NAME; members NAME KEY NAME KEY; tagged NAME KEY VALUE; close; reopen; block; sequence N; count BOARDS MEMBERS", and
  * effects: what a faulty server writes. The last two are said too many or few at the end. */
 static void put(struct base *base, const char *script) {
     for (const char *line = script; line != NULL; line = strchr(line, ';')) {
@@ -290,6 +327,12 @@ TEST(what_no_server_writes_is_refused_with_its_block) {
         {"a board that is read does not take the changes of a hash",
          "open pa; hash-put pa tier gold", OF_HASH},
         {"nor is it renamed as a hash is", "open pa; hash-rename pa pb", OF_HASH},
+        {"members have values of the board's tags", "open ta; tagged ann 9 x; close",
+         "a member has values of unknown tags"},
+        {"what is set later, too", "open ta; members ann 9; block; tags ta ann x; close", NOT_FIT},
+        {"a member that is tagged is there", "open pa; close; block; tags pa ann x", NOT_FIT},
+        {"no tag has more values than it takes", "open ca; tagged ann 9 x; tagged bob 8 y; close",
+         NOT_FIT},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         void *base;
@@ -403,6 +446,78 @@ FIXTURE_TEST(what_changed_while_it_was_written_is_counted_as_written) {
     assert_loaded(base);
     const struct registry_key *key = registry_find(base->registry, 0, BYTES("pd"), 0);
     assert_int_equal(board_count(&key->board), 1);
+}
+
+/* ---- tags ---- */
+
+/* The name of a board's first tag, and the values of its members, best first: "clan: ann x. bob .y". */
+static void assert_values(struct base *base, const char *name, const char *expected) {
+    const struct registry_key *key = registry_find(base->registry, 0, bytes_from_text(name), 0);
+    char text[256];
+    assert_non_null(key);
+    snprintf(text, sizeof text, "%s:", board_layout(&key->board)->tags.tags[0].name);
+    for (uint32_t rank = 0; rank < board_count(&key->board); rank++) {
+        struct tag_values values;
+        struct bytes member = board_at(&key->board, rank).member;
+        size_t size = strlen(text);
+        board_tags_at(&key->board, rank, &values);
+        snprintf(text + size, sizeof text - size, " %.*s %.*s.%.*s", (int)member.size, member.at,
+                 (int)values.at[0].size, values.at[0].size > 0 ? values.at[0].at : "",
+                 (int)values.at[1].size, values.at[1].size > 0 ? values.at[1].at : "");
+    }
+    assert_string_equal(text, expected);
+}
+
+TEST(members_have_the_values_that_they_had_in_the_end) {
+    static const struct {
+        const char *sentence, *script, *expected;
+    } rows[] = {
+        {"a value comes with its member", "open pa; tagged ann 9 x; members bob 8; close",
+         "country: ann x. bob ."},
+        {"one that is set while the board is written follows",
+         "open pa; tagged ann 9 x; members bob 8; tags pa ann y; tags pa bob x; close",
+         "country: ann y. bob x."},
+        {"also on a board that is renamed",
+         "open pb; tagged ann 9 x; rename pb pa pa; tags pa ann y; tagged bob 8 z; close",
+         "country: ann y. bob z."},
+        {"and by itself when the board is there", "open pa; members ann 9; close; tags pa ann y",
+         "country: ann y."},
+        {"a member that goes before its piece comes has no values",
+         "open pa; tags pa bob x; take pa bob; tags pa ann y; tagged ann 9 y; close",
+         "country: ann y."},
+        {"one that moves has those that follow it",
+         "open pa; tagged ann 9 x; put pa ann; tags pa ann x; put pa bob; tags pa bob z; close",
+         "country: ann x. bob z."},
+        {"one that comes again has none",
+         "open pa; tagged ann 9 x; take pa ann; put pa ann; tagged bob 8 y; close",
+         "country: bob y. ann ."},
+        {"a value that made room for another one is not in its way",
+         "open ca; tagged ann 9 x; tags ca ann; tagged bob 8 y; close", "class: ann . bob y."},
+        {"nor where it came and went in between",
+         "open ca; members ann 9; tags ca ann x; tags ca ann; tagged bob 8 y; close",
+         "class: ann . bob y."},
+        {"nor where it went with its member",
+         "open ca; tagged ann 9 x; take ca ann; tagged bob 8 y; close", "class: bob y."},
+        {"tags that change in between are those in the end",
+         "open pa; tagged ann 9 x; rules pa q; tags pa ann z; tagged bob 8 y; close",
+         "clan: ann z.x bob y."},
+        {"also when the board is renamed then",
+         "open pb; tagged ann 9 x; rules pb q; rename pb pa q; tagged bob 8 y; close",
+         "clan: ann .x bob y."},
+        {"a board that begins anew has the new ones",
+         "open pa; tagged ann 9 x; rules pa q; reopen; tagged ann 9 x; count 0 0; close",
+         "clan: ann x."},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        void *fixture;
+        test_row("%s", rows[i].sentence);
+        set_up(&fixture);
+        put(fixture, rows[i].script);
+        assert_loaded(fixture);
+        assert_values(fixture, ((const char *)rows[i].script)[5] == 'c' ? "ca" : "pa",
+                      rows[i].expected);
+        tear_down(&fixture);
+    }
 }
 
 /* ---- hashes ---- */

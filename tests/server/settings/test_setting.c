@@ -799,11 +799,42 @@ FIXTURE_TEST(a_default_that_is_nowhere_is_refused_with_its_line) {
     assert_not_finished(fixture, "option --board: there is no layout 'weekly'");
 }
 
+static void assert_layout(struct fixture *fixture, const char *key, const char *expected) {
+    char text[LAYOUT_TEXT_MAX];
+    (void)layout_print(layout_for(fixture, key), text);
+    assert_string_equal(text, expected);
+}
+
+FIXTURE_TEST(a_rule_has_the_tags_of_its_layout_and_of_its_options) {
+    assert_loads(fixture, "board plain:* tagged\n"
+                          "board more:* tagged CAP 5 TAG clan 10 TAG COUNTRY 9\n"
+                          "board own:* default tag clan 10\n"
+                          "layout tagged FIELD t 32 TAG country 8 TAG class 4\n");
+    for (int i = 0; i < 2; i++) {
+        assert_finishes(fixture);
+        assert_layout(fixture, "plain:1", "FIELD t 32 TAG country 8 TAG class 4");
+        assert_layout(fixture, "more:1", "FIELD t 32 TAG country 9 TAG class 4 TAG clan 10");
+        assert_layout(fixture, "own:1", "FIELD score 33 SIGNED TIME 31 S TAG clan 10");
+        assert_layout(fixture, "other", "FIELD score 33 SIGNED TIME 31 S");
+    }
+    assert_string_equal(line_of(&fixture->settings, "board", 1),
+                        "more:* tagged CAP 5 TAG clan 10 TAG COUNTRY 9");
+    assert_string_equal(line_of(&fixture->settings, "layout", 0),
+                        "tagged FIELD t 32 TAG country 8 TAG class 4");
+}
+
+FIXTURE_TEST(tags_of_a_rule_must_fit_those_of_its_layout) {
+    assert_loads(fixture, "layout tagged FIELD t 32 TAG country 8 TAG class 4\n"
+                          "board a tagged TAG clan 21\n");
+    assert_not_finished(fixture, "leaderboard.conf:2: board: tag 'clan': 21 bits are too many: 20 "
+                                 "of the 32 of all tags are left");
+}
+
 FIXTURE_TEST(bad_layouts_and_rules_are_refused) {
     static const char *const samples[][2] = {
         {"layout", AT "layout: wrong number of arguments, the form is: layout NAME FIELD name bits "
                       "[ASC|DESC] [SIGNED] [SCALE d] [FIELD ...] [TIME bits US|MS|S|M|H|D [START "
-                      "t|END t] [LATEST]]"},
+                      "t|END t] [LATEST]] [TAG name bits ...]"},
         {"layout a/b FIELD s 1", AT "layout: 'a/b' cannot be a layout's name: 1 to 64 letters, "
                                     "digits, '_' and '-' are allowed"},
         {"layout default FIELD s 1",
@@ -825,6 +856,11 @@ FIXTURE_TEST(bad_layouts_and_rules_are_refused) {
          AT "board: ARCHIVE 'some' is not a valid number of periods: 0..1000000"},
         {"board a b FIELD s 3",
          AT "board: 'FIELD' is misplaced: give one layout, before the options"},
+        {"board a b TAG x", AT "board: TAG needs a name and a width: TAG name bits"},
+        {"board a b TAG x NONE", AT "board: no tag 'x': the board has no tags"},
+        {"board a b TAG x 1 CAP 1 TAG X 2", AT "board: TAG X may be given only once"},
+        {"layout a FIELD s 1 TAG x 33",
+         AT "layout: tag 'x': '33' bits is out of range: 1..32 are allowed"},
         {"board '' default", AT "board: a pattern of 1 to 1024 bytes is needed"},
         {"board x a/b", AT "board: 'a/b' is not a layout name"},
         {"default-layout a/b", AT "default-layout: 'a/b' is not a layout name"},

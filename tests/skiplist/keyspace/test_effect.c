@@ -2,6 +2,7 @@
  * are refused. */
 #include "skiplist/keyspace/key_kind.h"
 #include "tests/support/keyspace.h"
+#include "tests/support/layout_text.h"
 #include "tests/support/registry_workload.h"
 
 /* ---- a twin that follows by effects ---- */
@@ -21,7 +22,7 @@ struct twin {
     struct workload workload;
     struct effect_listener listener;
     struct registry *copy;
-    uint64_t told[EFFECT_FILL + 1];
+    uint64_t told[EFFECT_TAGS + 1];
     bool is_queueing;
     struct queue queue;
     uint64_t failures; /* of applying, for lack of memory */
@@ -74,7 +75,8 @@ static void on_effect(void *context, const struct effect *effect) {
     /* The failure was meant for the other registry. */
     memory_fail_at(0);
     twin->told[effect->kind]++;
-    if (twin->is_queueing && (effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE)) {
+    if (twin->is_queueing && (effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE ||
+                              effect->kind == EFFECT_TAGS)) {
         add_to_queue(twin, effect);
         return;
     }
@@ -103,7 +105,7 @@ static void run_twins(const char *test_name, uint32_t members_max, int steps, in
             workload_assert_equal(twin.workload.registry, twin.copy);
         }
     }
-    for (int i = 0; i <= EFFECT_FILL; i++) {
+    for (int i = 0; i <= EFFECT_TAGS; i++) {
         assert_true(twin.told[i] > 0);
     }
     assert_true(twin.workload.failures > 0);
@@ -205,13 +207,176 @@ TOLD_TEST(a_created_boards_roll_tells_the_next_one) {
     expect_told(told, "remove k; ");
 }
 
-/* ---- invalid effects ---- */
+/* ---- tags ---- */
 
 static void assert_impossible(struct registry *registry, struct effect effect) {
     uint32_t applied = 7;
     assert_int_equal(effect_apply(registry, &effect, 1, &applied), EFFECT_IMPOSSIBLE);
     assert_int_equal(applied, 0);
 }
+
+static struct rules tagged_rules(const char *layout) {
+    struct rules rules = {.is_created = true};
+    char error[LAYOUT_ERROR_MAX];
+    assert_int_equal(layout_parse(bytes_from_text(layout), &rules.layout, error), LAYOUT_OK);
+    return rules;
+}
+
+#define TAGGED "FIELD a 30 TIME 30 S TAG country 2 TAG class 1"
+
+/* country, class: NULL: not named. */
+static enum tags_status tag(struct registry *registry, struct registry_key *key, const char *member,
+                            const char *country, const char *class) {
+    struct tag_values values = {.mask = 0};
+    struct board_member found;
+    unsigned full;
+    if (country != NULL) {
+        values.mask |= 1;
+        values.at[0] = bytes_from_text(country);
+    }
+    if (class != NULL) {
+        values.mask |= 2;
+        values.at[1] = bytes_from_text(class);
+    }
+    board_look_up(&key->board, bytes_from_text(member), NULL, &found);
+    assert_true(found.is_there);
+    return registry_tag(registry, key, &found, &values, &full);
+}
+
+TOLD_TEST(values_are_told_as_they_were_set_unless_they_were_so_before) {
+    struct rules rules = tagged_rules(TAGGED);
+    struct registry_key *key = key_create_like(registry, "k", &rules, 1, 0);
+    expect_told(told, "create k; put k m0; ");
+    assert_int_equal(tag(registry, key, "m0", "DE", NULL), TAGS_OK);
+    expect_told(told, "tags k m0=\x01\x02"
+                      "DE; ");
+    assert_int_equal(tag(registry, key, "m0", "DE", NULL), TAGS_SAME);
+    expect_told(told, "");
+    assert_int_equal(tag(registry, key, "m0", "DE", "mage"), TAGS_OK);
+    expect_told(told, "tags k m0=\x03\x02"
+                      "DE\x04mage; ");
+    assert_true(key_put(registry, key, BYTES("m1"), 1));
+    told->text[0] = '\0';
+    assert_int_equal(tag(registry, key, "m1", "FR", "rogue"), TAGS_FULL);
+    expect_told(told, "");
+}
+
+/* The members' text of a FILL. */
+static void on_fill(void *context, const struct effect *effect) {
+    struct told *parts = context;
+    struct effect_fill fill = {.whole = *effect};
+    struct effect part;
+    while (effect->kind == EFFECT_FILL && effect_fill_next(&fill, &part)) {
+        told_receive(parts, &part);
+    }
+}
+
+static void assert_fills_as(const char *layout, const char *expected) {
+    struct registry *registry = create_registry();
+    struct told parts = {.text = ""};
+    struct effect_listener listener = {.receive = on_fill, .context = &parts};
+    struct rules rules = tagged_rules(layout);
+    struct board board;
+    const struct tag_values values = {.mask = 3, .at = {BYTES_INIT("DE"), BYTES_INIT("x")}};
+    unsigned full;
+    assert_true(registry_create_board_like(registry, &rules, &board));
+    assert_true(board_fill(&board, 0, 3));
+    assert_int_equal(board_tag_at(&board, 0, &values, &full), TAGS_OK);
+    assert_int_equal(board_tag_at(&board, 2, &values, &full), TAGS_OK);
+    effect_listener_add(registry, &listener);
+    assert_int_equal(registry_put_board(registry, 0, BYTES("k"), &board, 0), REGISTRY_OK);
+    assert_string_equal(parts.text, expected);
+    registry_destroy(registry);
+}
+
+#define VALUES                                                                                     \
+    "\x03\x02"                                                                                     \
+    "DE\x01x; "
+
+TEST(a_fill_has_the_values_of_its_members) {
+    assert_fills_as(TAGGED, "create k; put k m0; tags k m0=" VALUES
+                            "put k m1; put k m2; tags k m2=" VALUES);
+    assert_fills_as("FIELD a 30 TIME 30 S LATEST TAG country 2 TAG class 1",
+                    "create k; put k m2; tags k m2=" VALUES
+                    "put k m1; put k m0; tags k m0=" VALUES);
+}
+
+REGISTRY_TEST_OF(values_that_do_not_fit_are_refused, create_registry) {
+    struct rules rules = tagged_rules(TAGGED);
+    struct registry_key *key = key_create_like(registry, "k", &rules, 2, 0);
+    key_create_like(registry, "p", workload_rules('t'), 1, 0);
+    assert_int_equal(tag(registry, key, "m0", NULL, "mage"), TAGS_OK);
+    const struct bytes name = BYTES("k"), member = BYTES("m1");
+    const struct effect refused[] = {
+        {.kind = EFFECT_TAGS, .name = BYTES("no"), .member = member, .value = BYTES("\1\1a")},
+        {.kind = EFFECT_TAGS, .name = BYTES("p"), .member = BYTES("m0"), .value = BYTES("\1\1a")},
+        {.kind = EFFECT_TAGS, .name = name, .member = BYTES("m2"), .value = BYTES("\1\1a")},
+        {.kind = EFFECT_TAGS, .name = name, .member = member, .value = BYTES("")},
+        {.kind = EFFECT_TAGS, .name = name, .member = member, .value = BYTES("\1\2a")},
+        {.kind = EFFECT_TAGS, .name = name, .member = member, .value = BYTES("\4\1a")},
+        {.kind = EFFECT_TAGS, .name = name, .member = member, .value = BYTES("\2\1a")}, /* full */
+        {.kind = EFFECT_TAGS,
+         .key_kind = &key_kind_hash,
+         .name = name,
+         .member = member,
+         .value = BYTES("\1\1a")},
+    };
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
+        test_row("%zu", i);
+        assert_impossible(registry, refused[i]);
+    }
+    struct tag_values values;
+    board_tags_at(&key->board, 1, &values);
+    assert_int_equal(values.mask, 0);
+}
+
+static void assert_value(const struct registry_key *key, uint32_t rank, unsigned index,
+                         const char *expected) {
+    struct tag_values values;
+    board_tags_at(&key->board, rank, &values);
+    assert_int_equal(values.mask >> index & 1, expected[0] != '\0');
+    assert_true(expected[0] == '\0' || bytes_equal(values.at[index], bytes_from_text(expected)));
+}
+
+REGISTRY_TEST_OF(other_tags_are_rules_that_change, create_registry) {
+    static const char *const values[] = {"a", "b", "c"};
+    struct rules rules = tagged_rules(TAGGED);
+    struct rules other = tagged_rules("FIELD a 30 TIME 30 S TAG clan 9 TAG country 1");
+    struct rules larger = tagged_rules("FIELD a 30 TIME 30 S TAG clan 9 TAG country 3");
+    struct registry_key *key = key_create_like(registry, "k", &rules, 3, 0);
+    unsigned full = 7;
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(tag(registry, key, formatted("m%u", i), values[i], "x"), TAGS_OK);
+    }
+    assert_false(registry_tags_fit(key, &other.layout, &full));
+    assert_int_equal(full, 1);
+    assert_impossible(registry,
+                      (struct effect){.kind = EFFECT_RULES, .name = BYTES("k"), .rules = &other});
+    assert_true(registry_tags_fit(key, &larger.layout, &full));
+    registry_apply(registry,
+                   (struct effect){.kind = EFFECT_RULES, .name = BYTES("k"), .rules = &larger});
+    assert_true(rules_equal(registry_rules(key), &larger));
+    for (unsigned i = 0; i < 3; i++) {
+        assert_value(key, i, 0, "");
+        assert_value(key, i, 1, values[i]);
+    }
+    /* The value that is left has any of the places that there were. */
+    for (unsigned i = 0; i < 2; i++) {
+        struct tag_values none = {.mask = 2};
+        struct board_member member;
+        board_look_up(&key->board, bytes_from_text(formatted("m%u", i)), NULL, &member);
+        assert_int_equal(registry_tag(registry, key, &member, &none, &full), TAGS_OK);
+    }
+    assert_true(registry_tags_fit(key, &other.layout, &full));
+    registry_apply(registry,
+                   (struct effect){.kind = EFFECT_RULES, .name = BYTES("k"), .rules = &other});
+    assert_true(rules_equal(registry_rules(key), &other));
+    assert_value(key, 0, 1, "");
+    assert_value(key, 2, 1, "c");
+    assert_registry_valid(registry);
+}
+
+/* ---- invalid effects ---- */
 
 TEST(what_does_not_fit_is_refused_and_changes_nothing) {
     struct registry *registry = workload_create_registry(1);

@@ -188,6 +188,42 @@ RESTORE_TEST(a_board_comes_back_to_the_last_bit) {
     free(info);
 }
 
+/* What a Redis with the module replies to DUMP of a board like this one. */
+static struct bytes make_module_dump(struct harness *h, const char *name) {
+    const struct registry_key *key =
+        registry_peek(h->server.registry, 0, bytes_from_text(name), harness_now_us(h) / 1000);
+    struct buffer out = begin();
+    assert_non_null(key);
+    make_byte(&out, 7);
+    make_value(&out, key, (uint64_t)harness_now_us(h), 2);
+    return finish(&out, 10);
+}
+
+RESTORE_TEST(tags_come_back) {
+    harness_run(h, s, "LB.CREATE a FIELD p 20 TIME 34 MS TAG country 8 TAG class 2");
+    for (int i = 0; i < 1500; i++) {
+        harness_run_format(h, s, "LB.ADD a TAG country c%d TAG class \"%s\" %d m%d", i % 200,
+                           i % 5 == 0 ? "" : "mage", i * 7 % 31, i);
+    }
+    harness_run(h, s, "LB.BAN m3");
+    harness_run(h, s, "LB.UNBAN m3");
+    struct bytes payloads[] = {dump(h, s, "a"), make_module_dump(h, "a")};
+    char *before = strdup(harness_run(h, s, "LB.RANGE a 0 -1 WITHKEY TAGS"));
+    for (int i = 0; i < 2; i++) {
+        harness_run(h, s, "DEL a");
+        expect_restore(h, s, "a", "0", payloads[i], "", "+OK\r\n");
+        harness_expect(h, s, "LB.RANGE a 0 -1 WITHKEY TAGS", before);
+        struct bytes again = dump(h, s, "a");
+        assert_true(bytes_equal(again, payloads[0]));
+        drop(again);
+    }
+    harness_run(h, s, "LB.CREATE other FIELD p 20 TIME 34 MS");
+    expect_restore(h, s, "other", "0", payloads[0], "REPLACE",
+                   "-ERR payload is of a board with another layout");
+    drop(payloads[0]);
+    free(before);
+}
+
 RESTORE_TEST(hashes_come_back) {
     for (int i = 0; i < 3000; i++) {
         harness_run_format(h, s, "HSET h field%d value%d", i, i * i);
@@ -258,6 +294,12 @@ RESTORE_TEST(damaged_payloads_change_nothing) {
     payload = dump(h, s, "d");
     damage(h, s, payload);
     drop(payload);
+    harness_run(h, s, "LB.CREATE t FIELD p 20 TAG country 1 TAG class 3");
+    harness_run(h, s, "LB.ADD t TAG country DE 3 ann 2 bob");
+    harness_run(h, s, "LB.TAG t ann class mage");
+    payload = dump(h, s, "t");
+    damage(h, s, payload);
+    drop(payload);
 }
 
 /* Without any memory but the handler's own. */
@@ -272,17 +314,6 @@ static const char *execute(struct harness *h, struct session *s, struct bytes pa
     harness_execute(&h->server, s, &request, &reply);
     h->reply.at[h->reply.size] = '\0';
     return h->reply.at;
-}
-
-/* What a Redis with the module replies to DUMP of a board like this one. */
-static struct bytes make_module_dump(struct harness *h, const char *name) {
-    const struct registry_key *key =
-        registry_peek(h->server.registry, 0, bytes_from_text(name), harness_now_us(h) / 1000);
-    struct buffer out = begin();
-    assert_non_null(key);
-    make_byte(&out, 7);
-    make_value(&out, key, (uint64_t)harness_now_us(h), 2);
-    return finish(&out, 10);
 }
 
 RESTORE_TEST(a_board_of_the_module_comes_back_as_it_was) {
@@ -338,7 +369,8 @@ RESTORE_TEST(every_allocation_may_fail) {
     struct bytes payload = make_zset();
     harness_run(h, s, "HSET h a 1 b 2");
     struct bytes payloads[] = {payload, dump(h, s, "h"), {.at = NULL}, {.at = NULL}};
-    harness_run(h, s, "ZADD old 1 ann");
+    harness_run(h, s, "LB.CREATE old FIELD score 33 TAG country 8");
+    harness_run(h, s, "LB.ADD old TAG country DE 1 ann 2 bob");
     payloads[2] = dump(h, s, "old");
     payloads[3] = make_module_dump(h, "old");
     for (int i = 0; i < 4; i++) {

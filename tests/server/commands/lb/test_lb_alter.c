@@ -61,7 +61,7 @@ ZSET_TEST(a_frozen_board_refuses_every_write_and_reads_as_ever) {
     make_boards(h);
     zset_expect(h, "LB.ALTER k FREEZE", "+OK");
     expect_refused(h, frozen);
-    zset_expect_part(h, "LB.INFO k", " frozen :1 opens nil closes nil archives []]");
+    zset_expect_part(h, "LB.INFO k", " frozen :1 opens nil closes nil archives [] tags []]");
     zset_expect(h, "LB.ALTER k THAW", "+OK");
     zset_expect(h, "ZREM k a", ":1");
     zset_expect(h, "ZADD k 1 a", ":1");
@@ -72,7 +72,7 @@ ZSET_TEST(a_board_takes_writes_from_when_it_opens_until_it_closes) {
     h->wall_us = zset_us("2026-11-16T12:00:00Z");
     zset_expect(h, "LB.ALTER k OPENS 2026-11-17T00:00:00+01:00 CLOSES 1795000000000", "+OK");
     zset_expect_part(h, "LB.INFO k",
-                     " frozen :0 opens :1794870000000 closes :1795000000000 archives []]");
+                     " frozen :0 opens :1794870000000 closes :1795000000000 archives [] tags []]");
     expect_refused(h, "-CLOSED board opens at 2026-11-16T23:00:00Z");
     h->wall_us = zset_us("2026-11-16T23:00:00Z") - 1;
     zset_expect(h, "ZREM k a", "-CLOSED board opens at 2026-11-16T23:00:00Z");
@@ -86,7 +86,7 @@ ZSET_TEST(a_board_takes_writes_from_when_it_opens_until_it_closes) {
     zset_expect(h, "LB.ALTER k CLOSES NONE", "+OK");
     zset_expect(h, "ZINCRBY k 0 a", "1");
     zset_expect(h, "LB.ALTER k OPENS NONE", "+OK");
-    zset_expect_part(h, "LB.INFO k", " frozen :0 opens nil closes nil archives []]");
+    zset_expect_part(h, "LB.INFO k", " frozen :0 opens nil closes nil archives [] tags []]");
 }
 
 ZSET_TEST(keys_are_the_operators_also_of_a_frozen_board) {
@@ -367,4 +367,91 @@ ZSET_TEST(results_are_stored_in_the_period_of_a_board) {
     zset_expect(h, "ZCARD k@2026-11-16", ":1");
     zset_expect_begin(h, "ZUNIONSTORE k 1 j", "-ERR member 'a': time ");
     zset_expect(h, "ZUNIONSTORE k@2026-11-16 1 j", frozen);
+}
+
+/* ---- tags ---- */
+
+#define LAYOUT_OF_K "[layout FIELD score 33 TIME 31 S"
+
+ZSET_TEST(a_living_board_gets_tags_and_loses_them) {
+    zset_expect(h, "LB.CREATE k FIELD score 33 TIME 31 S TAG country 2", "+OK");
+    zset_expect(h, "LB.ADD k TAG country DE 3 ann 2 bob", ":2");
+    zset_expect(h, "LB.ALTER k TAG clan 10 CAP 5", "+OK");
+    zset_expect_part(h, "LB.INFO k", LAYOUT_OF_K " TAG country 2 TAG clan 10 bits ");
+    zset_expect(h, "LB.TAG k bob clan wolves", ":1");
+    zset_expect(h, "LB.TAGS k ann bob", "[[country DE] [country DE clan wolves]]");
+    zset_expect(h, "LB.ALTER k tag COUNTRY none", "+OK");
+    zset_expect_part(h, "LB.INFO k", LAYOUT_OF_K " TAG clan 10 bits ");
+    zset_expect(h, "LB.TAGS k ann bob", "[[] [clan wolves]]");
+    zset_expect(h, "LB.ALTER k TAG country 3 TAG clan 9", "+OK");
+    zset_expect_part(h, "LB.INFO k", LAYOUT_OF_K " TAG clan 9 TAG country 3 bits ");
+    zset_expect(h, "LB.TAGS k ann bob", "[[] [clan wolves]]");
+    zset_expect(h, "LB.ALTER k FREEZE", "+OK");
+    zset_expect(h, "LB.ALTER k TAG class 3", "+OK");
+    zset_expect(h, "LB.TAG k ann class mage", ":1");
+    zset_expect(h, "LB.ALTER k TAG clan NONE TAG country NONE TAG class NONE", "+OK");
+    zset_expect_part(h, "LB.INFO k", LAYOUT_OF_K " bits ");
+    zset_expect_part(h, "LB.INFO k", " tags []]");
+    zset_expect(h, "ZREVRANGE k 0 -1", "[ann bob]");
+}
+
+ZSET_TEST(tags_that_cannot_be_are_refused_and_nothing_changes) {
+    static const char *const rows[][2] = {
+        {"LB.ALTER k TAG clan", "-ERR TAG needs a name and a width: TAG name bits"},
+        {"LB.ALTER k TAG clan 1024",
+         "-ERR tag 'clan': '1024' bits is out of range: 1..32 are allowed"},
+        {"LB.ALTER k TAG clan 30",
+         "-ERR tag 'clan': 30 bits are too many: 29 of the 32 of all tags are left"},
+        {"LB.ALTER k TAG clan NONE", "-ERR no tag 'clan': the board has country, class"},
+        {"LB.ALTER k TAG country 3 TAG Country 4", "-ERR TAG Country may be given only once"},
+        {"LB.ALTER k CAP 1 TAG country 1",
+         "-ERR TAG country: 1 bits are too few: they allow 1 values, and the members have 2"},
+        {"LB.TAG k ann class y", "-ERR no room for value 'y' of tag 'class': its 1 bits allow 1 "
+                                 "different values at a time"},
+        {"ZCARD k", ":2"},
+        {"LB.TAGS k ann bob", "[[country DE class x] [country FR]]"},
+        {"LB.ALTER none TAG clan 3", "-ERR no such key"},
+    };
+    zset_expect(h, "LB.CREATE k FIELD score 33 TAG country 2 TAG class 1", "+OK");
+    zset_expect(h, "LB.ADD k TAG country DE TAG class x 3 ann", ":1");
+    zset_expect(h, "LB.ADD k TAG country FR 2 bob", ":1");
+    zset_expect_each(h, rows);
+    zset_expect_part(h, "LB.INFO k", "[layout FIELD score 33 TAG country 2 TAG class 1 bits ");
+}
+
+/* Whatever values the board had before. */
+ZSET_TEST(a_tag_gets_fewer_bits_when_its_values_have_room_in_them) {
+    zset_expect(h, "LB.CREATE k FIELD score 33 TAG country 4 TAG class 2", "+OK");
+    for (int i = 0; i < 15; i++) {
+        zset_expect(h, formatted("LB.ADD k TAG country c%d TAG class x %d m%d", i, i, i), ":1");
+    }
+    zset_expect(h, "ZREMRANGEBYRANK k 0 11", ":12");
+    zset_expect(
+        h, "LB.ALTER k TAG country 1",
+        "-ERR TAG country: 1 bits are too few: they allow 1 values, and the members have 3");
+    zset_expect(h, "LB.ALTER k TAG country 2", "+OK");
+    zset_expect(h, "LB.TAGS k m12 m13 m14",
+                "[[country c12 class x] [country c13 class x] [country c14 class x]]");
+    zset_expect_part(h, "LB.TAG k m12 country new", ": its 2 bits allow 3 different values");
+    zset_expect(h, "ZSCORE k m13", "13");
+}
+
+ZSET_TEST(tags_move_with_the_board) {
+    h->wall_us = zset_us("2026-11-16T12:00:00Z");
+    zset_expect(h, "LB.CREATE k FIELD score 33 TIME 30 S TAG country 8 PERIOD DAY", "+OK");
+    zset_expect(h, "LB.ADD k TAG country DE 3 ann", ":1");
+    zset_expect(h, "COPY k copy", ":1");
+    zset_expect(h, "RENAME copy name", "+OK");
+    zset_expect(h, "LB.TAGS name ann", "[[country DE]]");
+    h->wall_us += INT64_C(86400000000);
+    zset_expect(h, "LB.TAGS k ann", "[nil*]");
+    zset_expect(h, "LB.TAGS k@2026-11-16 ann", "[[country DE]]");
+    zset_expect(h, "LB.TAG k@2026-11-16 ann country FR", ":1");
+    zset_expect(h, "LB.ADD k TAG country US 3 bob", ":1");
+    zset_expect(h, "LB.ROLL k by-hand", ":1");
+    zset_expect(h, "LB.TAGS by-hand bob", "[[country US]]");
+    zset_expect(h, "LB.TAG k bob country CH", ":0");
+    zset_expect_part(h, "LB.INFO k", " TAG country 8 bits ");
+    zset_expect(h, "ZUNIONSTORE stored 1 by-hand", ":1");
+    zset_expect_part(h, "LB.INFO stored", " tags []]");
 }

@@ -206,7 +206,7 @@ static void expect_options(struct harness *h, const char *key, const char *optio
     const char *info = zset_run(h, "LB.INFO %s", key);
     assert_non_null(strstr(info, " cap "));
     const char *end =
-        strstr(info, " period nil limit nil frozen :0 opens nil closes nil archives []]");
+        strstr(info, " period nil limit nil frozen :0 opens nil closes nil archives [] tags []]");
     assert_non_null(end);
     size_t size = (size_t)(end - strstr(info, " cap ")) - 1;
     assert_int_equal(size, strlen(options));
@@ -230,6 +230,21 @@ HARNESS_TEST(what_is_not_said_is_as_the_settings_say, "layout laps FIELD ms 32 A
     expect_options(h, "other", "cap nil keep last created :0");
 }
 
+ZSET_TEST(tags_stand_behind_a_layout_or_among_the_options) {
+    static const char *const rows[][2] = {
+        {"LB.CREATE a FIELD p 20 TAG country 8 TAG class 4 CAP 5", "+OK"},
+        {"LB.CREATE b FIELD p 20 TAG country 8 CAP 5 TAG class 4 TAG country 9", "+OK"},
+        {"LB.CREATE c LAYOUT bare TAG country 8", "+OK"},
+        {"LB.CREATE d TAG country 8 KEEP BEST", "+OK"},
+    };
+    zset_expect_each(h, rows);
+    zset_expect_part(h, "LB.INFO a", "[layout FIELD p 20 TAG country 8 TAG class 4 bits :20 ");
+    zset_expect_part(h, "LB.INFO b", "[layout FIELD p 20 TAG country 9 TAG class 4 bits :20 ");
+    zset_expect_part(h, "LB.INFO c", "[layout FIELD score 32 SIGNED TAG country 8 bits :32 ");
+    zset_expect_part(h, "LB.INFO d",
+                     "[layout FIELD score 33 SIGNED TIME 31 S TAG country 8 bits :64 ");
+}
+
 ZSET_TEST(what_is_wrong_is_named_and_makes_no_board) {
     static const char *const samples[][2] = {
         {"LB.CREATE \"\"", "-ERR key is 0 bytes long: 1..65536 are allowed"},
@@ -248,6 +263,22 @@ ZSET_TEST(what_is_wrong_is_named_and_makes_no_board) {
          "-ERR 'FIELD' is misplaced: give one layout, before the options"},
         {"LB.CREATE k CAP 3 LAYOUT laps",
          "-ERR 'LAYOUT' is misplaced: give one layout, before the options"},
+        {"LB.CREATE k TAG", "-ERR TAG needs a name and a width: TAG name bits"},
+        {"LB.CREATE k TAG x", "-ERR TAG needs a name and a width: TAG name bits"},
+        {"LB.CREATE k FIELD a 3 TAG", "-ERR TAG needs a name and a width: TAG name bits"},
+        {"LB.CREATE k FIELD a 3 TAG x 0",
+         "-ERR tag 'x': '0' bits is out of range: 1..32 are allowed"},
+        {"LB.CREATE k CAP 3 TAG x y", "-ERR tag 'x': 'y' bits is out of range: 1..32 are allowed"},
+        {"LB.CREATE k TAG tag 3",
+         "-ERR tag name 'tag' is not allowed: 1..32 letters, digits, '_' and '-', with a letter "
+         "among them, and not FIELD, TIME or TAG"},
+        {"LB.CREATE k TAG x 3 TAG x 3", "-ERR TAG x may be given only once"},
+        {"LB.CREATE k FIELD a 3 TAG x 3 TAG x 3", "-ERR duplicate tag name 'x'"},
+        {"LB.CREATE k TAG x 30 TAG y 3",
+         "-ERR tag 'y': 3 bits are too many: 2 of the 32 of all tags are left"},
+        {"LB.CREATE k TAG x NONE", "-ERR no tag 'x': the board has no tags"},
+        {"LB.CREATE k FIELD a 3 TAG x 3 CAP 2 TAG y NONE", "-ERR no tag 'y': the board has x"},
+        {"LB.CREATE k FIELD a 3 TAG x 3 TIME 3 S", "-ERR TAG must be last, but TIME follows it"},
         {"LB.CREATE k CAP", "-ERR CAP needs a number of members: 1..4294967295"},
         {"LB.CREATE k CAP 0", "-ERR CAP '0' is not a valid number of members: 1..4294967295"},
         {"LB.CREATE k CAP 4294967296",

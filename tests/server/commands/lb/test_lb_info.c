@@ -10,9 +10,10 @@ static void expect_info(struct harness *h, const char *key, const char *begin, c
     snprintf(
         expected, sizeof(expected), "%s memory :%lld %s %s", begin, memory, end,
         begin[0] == '{'
-            ? "cap _ keep last created #f period _ limit _ frozen #f opens _ closes _ archives []}"
+            ? "cap _ keep last created #f period _ limit _ frozen #f opens _ closes _ archives [] "
+              "tags []}"
             : "cap nil keep last created :0 period nil limit nil frozen :0 opens nil closes nil "
-              "archives []]");
+              "archives [] tags []]");
     zset_expect(h, line, expected);
 }
 
@@ -84,9 +85,26 @@ ZSET_TEST(a_board_tells_its_options) {
     zset_expect_part(h, "LB.INFO k", " count :0 ");
     zset_expect_part(h, "LB.INFO k",
                      " cap :4294967295 keep best created #t period _ limit _ frozen #f "
-                     "opens _ closes _ archives []}");
+                     "opens _ closes _ archives [] tags []}");
 }
 
 ZSET_TEST(a_missing_key_is_an_error) {
     zset_expect(h, "LB.INFO none", "-ERR no such key");
+}
+
+ZSET_TEST(a_board_tells_its_tags_and_how_many_values_they_have) {
+    zset_expect(h, "LB.CREATE k FIELD a 8 TAG country 8 TAG class 2", "+OK");
+    zset_expect_part(h, "LB.INFO k",
+                     " archives [] tags [[name country bits :8 values :0 values-max :255] [name "
+                     "class bits :2 values :0 values-max :3]]]");
+    zset_expect(h, "LB.ADD k TAG country DE TAG class mage 3 ann 2 bob", ":2");
+    zset_expect(h, "LB.TAG k bob country FR", ":1");
+    zset_expect_part(h, "LB.INFO k",
+                     " tags [[name country bits :8 values :2 values-max :255] [name class bits "
+                     ":2 values :1 values-max :3]]]");
+    zset_expect(h, "ZREM k bob", ":1");
+    zset_use_resp3(h);
+    zset_expect_part(h, "LB.INFO k",
+                     " tags [{name country bits :8 values :1 values-max :255} {name class bits :2 "
+                     "values :1 values-max :3}]}");
 }

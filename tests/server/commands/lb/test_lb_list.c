@@ -22,12 +22,20 @@ ZSET_TEST(a_board_is_listed_with_its_options_and_archives) {
                 "[0 [[name k layout FIELD a 20 count :1 cap nil keep last created :1 period [unit "
                 "DAY tz +00:00 start :1795219200000 end :1795305600000 archive :3 every :1 on nil "
                 "at :0 from nil archived frozen] limit :5 frozen :0 opens nil closes nil archives "
-                "[k@2026-11-20 k@2026-11-18]]]]");
+                "[k@2026-11-20 k@2026-11-18] tags []]]]");
     zset_expect(h, "LB.LIST MATCH k@*-20",
                 "[0 [[name k@2026-11-20 layout FIELD a 20 count :1 cap nil keep last created :0 "
-                "period nil limit :5 frozen :1 opens nil closes nil archives []]]]");
+                "period nil limit :5 frozen :1 opens nil closes nil archives [] tags []]]]");
     zset_use_resp3(h);
     zset_expect_part(h, "LB.LIST match k count 100 cursor 0", "{name k layout FIELD a 20 ");
+}
+
+ZSET_TEST(a_board_is_listed_with_its_tags) {
+    zset_expect(h, "LB.CREATE k FIELD a 8 TAG country 8", "+OK");
+    zset_expect(h, "LB.ADD k TAG country DE 3 ann", ":1");
+    zset_expect_part(h, "LB.LIST", "[0 [[name k layout FIELD a 8 TAG country 8 count :1 ");
+    zset_expect_part(h, "LB.LIST",
+                     " archives [] tags [[name country bits :8 values :1 values-max :255]]]]]");
 }
 
 /* Every board once, whatever COUNT says. */

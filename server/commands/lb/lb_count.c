@@ -1,0 +1,248 @@
+/* LB.COUNT: the number of members of a range, in all or by their tags.
+ *
+ *     LB.COUNT race 0 999 BY country WHERE class mage
+ *       a range of the board -> those of it that match -> counted by value, most first
+ *
+ *     [[DE, 120], [FR, 87], [nil, 3]]        nil: without a value
+ *
+ * The range is of the board, also with WHERE: how many of the first thousand play this class. */
+#include <stdlib.h>
+
+#include "server/commands/lb/lb.h"
+#include "server/commands/lb/lb_filter.h"
+#include "server/commands/lb/lb_tags.h"
+
+enum { ARG_START = 2, BY_MAX = 2 };
+
+struct count {
+    bool has_range;
+    bool is_by_score;          /* BYSCORE */
+    struct option_uses by;     /* BY */
+    struct option_uses filter; /* WHERE and WHERENOT */
+};
+
+/* ---- arguments ---- */
+
+static const struct option_row lb_count_options[] = {
+    {"BYSCORE", OPTION_FLAG, offsetof(struct count, is_by_score), NULL},
+    {"BY", OPTION_EACH, offsetof(struct count, by), NULL},
+    LB_FILTER_OPTIONS(struct count, filter),
+    {0},
+};
+
+static bool lb_count_read_arguments(const struct call *call, struct count *count) {
+    count->has_range = call->request->count > ARG_START && !options_has_word(call, ARG_START);
+    if (count->has_range && call->request->count < ARG_START + 2) {
+        return call_syntax_error(call);
+    }
+    if (!options_read(call, count->has_range ? ARG_START + 2 : ARG_START, count)) {
+        return false;
+    }
+    if (count->is_by_score && !count->has_range) {
+        return call_syntax_error(call);
+    }
+    return count->by.count <= BY_MAX ||
+           call_refuse_format(call, "ERR LB.COUNT takes at most %d BY", (int)BY_MAX);
+}
+
+/* If board is NULL, only the texts are checked. growth: number of members to assume in addition. false: the
+ * error was replied. */
+static bool lb_count_find_span(const struct call *call, const struct count *count,
+                               const struct board *board, uint32_t growth, struct zset_span *span) {
+    *span = board != NULL ? zset_whole(board) : (struct zset_span){.count = 0};
+    if (count->has_range && !count->is_by_score) {
+        return zset_span_of_places(call, board, growth, true, ARG_START, span);
+    }
+    if (count->has_range && !lb_span_of_scores(call, board, ARG_START, span)) {
+        return false;
+    }
+    span->count = cost_sum(span->count, growth);
+    return true;
+}
+
+/* ---- counting by tags ---- */
+
+struct tally_row {
+    struct bytes values[BY_MAX]; /* of the board; empty: none */
+    uint32_t count;
+};
+
+struct tally_rows {
+    unsigned by[BY_MAX]; /* tags */
+    uint32_t by_count;
+    struct tally_row *rows;
+    uint32_t count, capacity;
+    bool is_lost; /* no memory for a row */
+};
+
+/* false: the error was replied. */
+static bool lb_count_read_by(const struct call *call, const struct count *count,
+                             const struct tag_set *tags, struct tally_rows *rows) {
+    uint32_t index = count->by.first;
+    for (; rows->by_count < count->by.count; index = options_next(call, index)) {
+        if (!call_arg_is(call, index, "BY")) {
+            continue;
+        }
+        if (!lb_tags_find(call, tags, call_arg(call, index + 1), &rows->by[rows->by_count])) {
+            return false;
+        }
+        rows->by_count++;
+    }
+    return rows->by_count < 2 || rows->by[0] != rows->by[1] ||
+           call_refuse_format(call, "ERR BY '%s' is given twice", tags->tags[rows->by[0]].name);
+}
+
+static bool lb_count_has_room(struct tally_rows *rows) {
+    if (rows->count < rows->capacity) {
+        return true;
+    }
+    uint32_t capacity = rows->capacity > 0 ? 2 * rows->capacity : 64;
+    struct tally_row *grown = memory_resize(rows->rows, capacity * sizeof rows->rows[0]);
+    if (grown != NULL) {
+        rows->rows = grown;
+        rows->capacity = capacity;
+    }
+    return grown != NULL;
+}
+
+static void lb_count_add_row(void *context, const struct tag_values *values, uint32_t count) {
+    struct tally_rows *rows = context;
+    rows->is_lost = rows->is_lost || !lb_count_has_room(rows);
+    if (rows->is_lost) {
+        return;
+    }
+    struct tally_row *row = &rows->rows[rows->count++];
+    *row = (struct tally_row){.count = count};
+    for (uint32_t i = 0; i < rows->by_count; i++) {
+        row->values[i] = lb_tags_value(values, rows->by[i]);
+    }
+}
+
+/* Most first; ties by the bytes of the values. */
+static int lb_count_compare_rows(const void *left, const void *right) {
+    const struct tally_row *a = left;
+    const struct tally_row *b = right;
+    if (a->count != b->count) {
+        return a->count > b->count ? -1 : 1;
+    }
+    int order = 0;
+    for (uint32_t i = 0; i < BY_MAX && order == 0; i++) {
+        order = bytes_compare(a->values[i], b->values[i]);
+    }
+    return order;
+}
+
+static void lb_count_reply_rows(const struct call *call, const struct tally_rows *rows) {
+    reply_array(call->reply, rows->count);
+    for (uint32_t i = 0; i < rows->count && !reply_is_lost(call->reply); i++) {
+        reply_array(call->reply, rows->by_count + 1);
+        for (uint32_t j = 0; j < rows->by_count; j++) {
+            if (rows->rows[i].values[j].size > 0) {
+                reply_bulk(call->reply, rows->rows[i].values[j]);
+            } else {
+                reply_null(call->reply);
+            }
+        }
+        reply_integer(call->reply, rows->rows[i].count);
+    }
+}
+
+/* filter: NULL without WHERE. */
+static void lb_count_reply_tally(const struct call *call, const struct count *count,
+                                 const struct board *board, const struct lb_filter *filter,
+                                 struct zset_span span) {
+    struct tally_rows rows = {.count = 0};
+    unsigned by_mask = 0;
+    if (!lb_count_read_by(call, count, &board_layout(board)->tags, &rows)) {
+        return;
+    }
+    for (uint32_t i = 0; i < rows.by_count; i++) {
+        by_mask |= 1U << rows.by[i];
+    }
+    const struct tag_filter *group = filter != NULL ? filter->group : NULL;
+    if (!board_tally(board, group, span.rank, span.rank + span.count, by_mask, lb_count_add_row,
+                     &rows) ||
+        rows.is_lost) {
+        call_out_of_memory(call);
+    } else {
+        if (rows.count > 1) {
+            qsort(rows.rows, rows.count, sizeof rows.rows[0], lb_count_compare_rows);
+        }
+        lb_count_reply_rows(call, &rows);
+    }
+    memory_free(rows.rows);
+}
+
+/* ---- the command ---- */
+
+static void lb_count_reply(const struct call *call, const struct count *count,
+                           const struct board *board, const struct lb_filter *filter,
+                           struct zset_span span) {
+    if (count->by.count > 0) {
+        lb_count_reply_tally(call, count, board, filter, span);
+    } else {
+        reply_integer(call->reply,
+                      filter != NULL ? lb_filter_span(filter, span).count : span.count);
+    }
+}
+
+static void lb_count_reply_none(const struct call *call, const struct count *count) {
+    if (count->by.count > 0) {
+        reply_array(call->reply, 0);
+    } else {
+        reply_integer(call->reply, 0);
+    }
+}
+
+static void lb_count_run(struct call *call) {
+    struct count count = {.is_by_score = false};
+    struct zset_span span;
+    struct lb_filter filter;
+    const struct board *board;
+    if (!lb_count_read_arguments(call, &count) ||
+        !call_find_board(call, call_arg(call, 1), &board) ||
+        !lb_count_find_span(call, &count, board, 0, &span)) {
+        return;
+    }
+    if (board == NULL) {
+        lb_count_reply_none(call, &count);
+    } else if (count.filter.count == 0) {
+        lb_count_reply(call, &count, board, NULL, span);
+    } else if (lb_filter_begin(call, board, &count.filter, &filter)) {
+        lb_count_reply(call, &count, board, &filter, span);
+        lb_filter_end(&filter);
+    }
+}
+
+/* With BY: at most so many different values, whatever the range. */
+static uint64_t lb_count_count_rows(const struct cost_view *view) {
+    struct count count = {.is_by_score = false};
+    struct tally_rows rows = {.count = 0};
+    struct zset_span span;
+    const struct board *board = cost_board(view, 1);
+    if (!lb_count_read_arguments(view->call, &count) || count.by.count == 0 || board == NULL ||
+        !lb_count_read_by(view->call, &count, &board_layout(board)->tags, &rows) ||
+        !lb_count_find_span(view->call, &count, board, cost_growth(view, 1), &span)) {
+        return 1;
+    }
+    uint64_t combinations = 1;
+    for (uint32_t i = 0; i < rows.by_count; i++) {
+        combinations *= (uint64_t)board_count_values(board, rows.by[i]) + 1;
+    }
+    return combinations < span.count ? combinations : span.count;
+}
+
+const struct command command_lb_count = {
+    .name = "LB.COUNT",
+    .syntax = "key range=[start stop [BYSCORE]] [BY name]... " LB_FILTER_SYNTAX,
+    .options = lb_count_options,
+    .summary =
+        "How many members a board has, or a range of it, by rank or by score, in all or by the "
+        "values of one tag or two (BY), the most frequent first",
+    .complexity = "O(log n), n being the members of the board; with BY O(m log m) for m different "
+                  "values",
+    .flags = COMMAND_READ,
+    .cost = COST(COMMAND_BY_MEMORY, lb_count_count_rows, 300, 0, "value, or pair of values",
+                 "one tag at a time, or `WHERE` of one value"),
+    .run = lb_count_run,
+};

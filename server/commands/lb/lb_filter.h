@@ -1,0 +1,100 @@
+/* WHERE name value, WHERENOT name value, WITHIN name: reading inside a group of a board's members.
+ *
+ *     rank             0    1    2    3    4          LB.GET board 1 kim WHERE country DE
+ *     country         DE   FR   DE    -   DE           [kim, 2, ...]
+ *     member          zoe  ann  bob  eve  kim
+ *     rank inside      0         1         2
+ *
+ * WHERE of the same tag are "or", of different tags "and"; WHERENOT excludes. An empty value stands for the
+ * members without one; one that no member has, for nobody. The reply is that of a board that holds
+ * only the members of the group: ranks, COMP, PCT, windows and quantiles are those inside. Other members have
+ * no record. Where there is no board, no tag is unknown.
+ *
+ * With WITHIN the group is that of the member asked about: those with its own value, or like it without
+ * one, who also match WHERE and WHERENOT. Each member has a group of its own then. */
+#ifndef SERVER_COMMAND_LB_FILTER_H
+#define SERVER_COMMAND_LB_FILTER_H
+
+#include "server/commands/zset/zset.h"
+#include "server/dispatch/options.h"
+#include "skiplist/tags.h"
+
+enum {
+    LB_FILTER_USES_MAX = 1024, /* of WHERE, WHERENOT and WITHIN together */
+    LB_FILTER_FEW = 24,        /* choices that need no heap memory */
+    /* For the cost of a command: a rank inside a group takes as long as so many members of LB.GET, the way
+     * to the group's next member as so many records of LB.RANGE. */
+    LB_FILTER_RANKS = 16,
+    LB_FILTER_STEPS = 8,
+};
+
+/* All share a struct option_uses of this name. */
+#define LB_FILTER_SYNTAX "match=[WHERE name value]... exclude=[WHERENOT name value]..."
+#define LB_FILTER_WITHIN "[WITHIN name]..."
+#define LB_FILTER_OPTIONS(type, name)                                                              \
+    {"WHERE", OPTION_EACH_PAIR, offsetof(type, name), NULL}, {                                     \
+        "WHERENOT", OPTION_EACH_PAIR, offsetof(type, name), NULL                                   \
+    }
+#define LB_FILTER_WITHIN_OPTION(type, name)                                                        \
+    { "WITHIN", OPTION_EACH, offsetof(type, name), NULL }
+
+/* The work of count ranks or steps, beside that of a command without a group. */
+static inline uint64_t lb_filter_work(const struct option_uses *uses, uint64_t unit,
+                                      uint64_t count) {
+    return uses->count > 0 ? unit * count : 0;
+}
+
+/* The group of one command, until its board's next change. All is private but group and count. */
+struct lb_filter {
+    const struct board *board;
+    struct tag_filter *group; /* NULL with WITHIN, before lb_filter_select */
+    uint32_t count;           /* its members */
+    uint32_t choice_count;    /* of WHERE and WHERENOT: the first ones */
+    unsigned within_mask;     /* tags of WITHIN */
+    struct tag_values within; /* whose group it is now */
+    struct tag_choice *choices;
+    struct tag_choice few[LB_FILTER_FEW];
+};
+
+/* lb_filter_end follows. false: the error was replied, and nothing needs to be ended. */
+MUST_CHECK bool lb_filter_begin(const struct call *call, const struct board *board,
+                                const struct option_uses *uses, struct lb_filter *filter);
+void lb_filter_end(struct lb_filter *filter);
+
+/* Is the member at this rank in the group? With WITHIN the group is its own from now on, if so. false: no
+ * memory. */
+MUST_CHECK bool lb_filter_select(struct lb_filter *filter, uint32_t rank, bool *is_in);
+/* Has it a WITHIN? */
+static inline bool lb_filter_is_within(const struct lb_filter *filter) {
+    return filter->within_mask != 0;
+}
+
+/* The place among the group's members of who is at this rank, or would be. */
+static inline uint32_t lb_filter_rank(const struct lb_filter *filter, uint32_t rank) {
+    return board_group_count(filter->board, filter->group, rank);
+}
+/* The ranks inside of those of its members that are in a span of the board. */
+static inline struct zset_span lb_filter_span(const struct lb_filter *filter,
+                                              struct zset_span span) {
+    uint32_t first = lb_filter_rank(filter, span.rank);
+    return (struct zset_span){.rank = first,
+                              .count = lb_filter_rank(filter, span.rank + span.count) - first};
+}
+/* The rank of the group's nth member, which is there. */
+static inline uint32_t lb_filter_at(const struct lb_filter *filter, uint32_t nth) {
+    uint32_t rank = 0;
+    bool is_there = board_group_find(filter->board, filter->group, nth, &rank);
+    CHECK(is_there);
+    return rank;
+}
+/* The rank of the next or the previous one, which is there. */
+static inline uint32_t lb_filter_step(const struct lb_filter *filter, uint32_t rank,
+                                      bool is_best_first) {
+    bool is_there = is_best_first
+                        ? board_group_next(filter->board, filter->group, rank + 1, &rank)
+                        : board_group_previous(filter->board, filter->group, rank - 1, &rank);
+    CHECK(is_there);
+    return rank;
+}
+
+#endif

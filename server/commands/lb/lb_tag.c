@@ -1,0 +1,162 @@
+/* LB.TAG: sets tags of one member, if others hold. LB.TAGS: reads them.
+ *
+ *     LB.TAG race@2026-11-16 ann claimed 1 IF claimed ""
+ *
+ * Tags change no result, so they are also written on boards that are frozen or closed. */
+#include "server/commands/lb/lb_tags.h"
+#include "server/commands/zset/zset.h"
+#include "skiplist/lookup.h"
+
+enum { ARG_MEMBER = 2, FIRST_NAME, FIRST_OF_MANY = 2 };
+
+/* The index of IF, behind which are names and values as before it; or of the end. false: the error was replied. */
+static bool lb_tag_find_if(const struct call *call, uint32_t *index) {
+    uint32_t count = call->request->count;
+    uint32_t at = FIRST_NAME + 2;
+    while (at < count && !call_arg_is(call, at, "IF")) {
+        at += 2;
+    }
+    *index = at;
+    bool is_paired = at == count || (at < count && count - at >= 3 && (count - at) % 2 == 1);
+    return is_paired || call_syntax_error(call);
+}
+
+static bool lb_tag_read_values(const struct call *call, const struct tag_set *tags, uint32_t end,
+                               struct tag_values *values) {
+    values->mask = 0;
+    for (uint32_t i = FIRST_NAME; i < end; i += 2) {
+        if (!lb_tags_read(call, tags, call_arg(call, i), call_arg(call, i + 1), values)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The names behind IF must be known even if no member is asked. false: the error was replied. */
+static bool lb_tag_check_if(const struct call *call, const struct tag_set *tags, uint32_t index) {
+    for (uint32_t i = index + 1; i < call->request->count; i += 2) {
+        unsigned tag;
+        if (!lb_tags_find(call, tags, call_arg(call, i), &tag)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool lb_tag_holds(const struct call *call, const struct tag_set *tags, uint32_t index,
+                         const struct tag_values *current) {
+    for (uint32_t i = index + 1; i < call->request->count; i += 2) {
+        int tag = tag_set_find(tags, call_arg(call, i));
+        if (!bytes_equal(lb_tags_value(current, (unsigned)tag), call_arg(call, i + 1))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Set the values, and reply. */
+static void lb_tag_set(const struct call *call, struct registry_key *key,
+                       const struct board_member *member, const struct tag_values *values) {
+    unsigned full = 0;
+    switch (registry_tag(call->registry, key, member, values, &full)) {
+    case TAGS_OK:
+        registry_tell_members(call->registry, key);
+        call_notify_command(call, SETTING_EVENT_ZSET, registry_name(key));
+        reply_integer(call->reply, 1);
+        break;
+    case TAGS_SAME:
+        reply_integer(call->reply, 0);
+        break;
+    case TAGS_OUT_OF_MEMORY:
+        call_out_of_memory(call);
+        break;
+    case TAGS_FULL:
+        lb_tags_refuse_full(call, &key->board, values, full);
+        break;
+    }
+}
+
+static void lb_tag_run(struct call *call) {
+    struct registry_key *key;
+    struct board_member member;
+    struct tag_values values;
+    struct tag_values current;
+    uint32_t end;
+    if (!lb_tag_find_if(call, &end) ||
+        !call_find_kind(call, call_arg(call, 1), REGISTRY_BOARD, &key)) {
+        return;
+    }
+    if (key == NULL) {
+        reply_integer(call->reply, 0);
+        return;
+    }
+    const struct tag_set *tags = &board_layout(&key->board)->tags;
+    if (!lb_tag_read_values(call, tags, end, &values) || !lb_tag_check_if(call, tags, end)) {
+        return;
+    }
+    if (!zset_look_up(call, &key->board, call_arg(call, ARG_MEMBER), &member)) {
+        reply_integer(call->reply, 0);
+        return;
+    }
+    board_tags_of(&key->board, &member, &current);
+    if (lb_tag_holds(call, tags, end, &current)) {
+        lb_tag_set(call, key, &member, &values);
+    } else {
+        reply_integer(call->reply, 0);
+    }
+}
+
+const struct command command_lb_tag = {
+    .name = "LB.TAG",
+    .syntax = "key member tag=(name value)... [IF (name value)...]",
+    .summary = "Set tags of a member, if (IF) others have these values; 1 if that changed one",
+    .complexity = "O(log n) in the members of the board",
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
+    .key_access = "RW access update",
+    .member_arg = ARG_MEMBER,
+    .run = lb_tag_run,
+};
+
+/* ---- reading ---- */
+
+static void lb_tag_reply_one(const struct call *call, const struct board *board, struct bytes name,
+                             const struct lookup *ahead) {
+    struct board_member member;
+    struct tag_values values;
+    if (!zset_look_up_ahead(board, name, ahead, &member)) {
+        reply_null_array(call->reply);
+        return;
+    }
+    board_tags_of(board, &member, &values);
+    lb_tags_reply(call->reply, &board_layout(board)->tags, &values);
+}
+
+static void lb_tags_run(struct call *call) {
+    uint32_t count = call->request->count - FIRST_OF_MANY;
+    const struct bytes *names = &call->request->args[FIRST_OF_MANY];
+    struct lookup ahead[LOOKUP_GROUP];
+    const struct board *board;
+    if (!call_find_board(call, call_arg(call, 1), &board)) {
+        return;
+    }
+    reply_array(call->reply, count);
+    for (uint32_t i = 0; i < count && !reply_is_lost(call->reply); i++) {
+        if (board != NULL && count > 1 && i % LOOKUP_GROUP == 0) {
+            lookup_members(board, &names[i], 1, lookup_group_size(count, i), ahead);
+        }
+        lb_tag_reply_one(call, board, names[i], count > 1 ? &ahead[i % LOOKUP_GROUP] : call->ahead);
+    }
+}
+
+const struct command command_lb_tags = {
+    .name = "LB.TAGS",
+    .syntax = "key member...",
+    .summary = "The tags of many members",
+    .complexity = "O(m log n) for m of the board's n members",
+    .flags = COMMAND_READ | COMMAND_FAST,
+    .member_arg = FIRST_OF_MANY,
+    .member_step = 1,
+    .cost = COST(COMMAND_BY_ARGUMENTS, cost_count_members, 300, 0, "requested member",
+                 "several commands of a thousand each"),
+    .run = lb_tags_run,
+};

@@ -1,0 +1,79 @@
+/* Names and values of tags. See lb_tags.h. */
+#include "server/commands/lb/lb_tags.h"
+
+#include <stdio.h>
+
+enum { NAMES_SIZE_MAX = TAGS_MAX * (TAG_NAME_MAX + 2) + 1 };
+
+/* "country, class" */
+static void lb_tags_print_names(const struct tag_set *tags, char *out) {
+    size_t size = 0;
+    *out = '\0';
+    for (unsigned i = 0; i < tags->count; i++) {
+        size += (size_t)snprintf(out + size, NAMES_SIZE_MAX - size, "%s%s", i > 0 ? ", " : "",
+                                 tags->tags[i].name);
+    }
+}
+
+bool lb_tags_find(const struct call *call, const struct tag_set *tags, struct bytes name,
+                  unsigned *tag) {
+    char names[NAMES_SIZE_MAX];
+    int index = tag_set_find(tags, name);
+    if (index >= 0) {
+        *tag = (unsigned)index;
+        return true;
+    }
+    lb_tags_print_names(tags, names);
+    return tags->count == 0 ? call_refuse_format(call, "ERR no tag '%s': this board has no tags",
+                                                 bytes_show(name).text)
+                            : call_refuse_format(call, "ERR no tag '%s': this board has %s",
+                                                 bytes_show(name).text, names);
+}
+
+bool lb_tags_read(const struct call *call, const struct tag_set *tags, struct bytes name,
+                  struct bytes value, struct tag_values *values) {
+    unsigned tag;
+    if (!lb_tags_find(call, tags, name, &tag)) {
+        return false;
+    }
+    if (value.size > TAG_VALUE_MAX) {
+        return call_refuse_format(
+            call, "ERR value '%s' of tag '%s' is %zu bytes long: at most %d are allowed",
+            bytes_show(value).text, tags->tags[tag].name, value.size, (int)TAG_VALUE_MAX);
+    }
+    values->mask |= 1U << tag;
+    values->at[tag] = value;
+    return true;
+}
+
+bool lb_tags_refuse_full(const struct call *call, const struct board *board,
+                         const struct tag_values *values, unsigned tag) {
+    const struct tag *full = &board_layout(board)->tags.tags[tag];
+    return call_refuse_format(call,
+                              "ERR no room for value '%s' of tag '%s': its %u bits allow %u "
+                              "different values at a time",
+                              bytes_show(values->at[tag]).text, full->name, (unsigned)full->bits,
+                              (unsigned)tag_values_max(full));
+}
+
+bool lb_tags_check_room(const struct call *call, const struct board *board,
+                        const struct tag_values *values) {
+    unsigned full = 0;
+    return board_tag_fits(board, values, &full) || lb_tags_refuse_full(call, board, values, full);
+}
+
+void lb_tags_reply(struct reply *reply, const struct tag_set *tags,
+                   const struct tag_values *values) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < tags->count; i++) {
+        count += lb_tags_value(values, i).size > 0;
+    }
+    reply_map(reply, count);
+    for (unsigned i = 0; i < tags->count; i++) {
+        struct bytes value = lb_tags_value(values, i);
+        if (value.size > 0) {
+            reply_bulk_text(reply, tags->tags[i].name);
+            reply_bulk(reply, value);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+/* Tags in requests and replies of the native commands: names and values as clients write them
+ * (codec/tag_set.h), and the element that TAGS appends to a record.
+ *
+ *     {country DE class mage}     a map (RESP2: name, value, name, value ...) of those tags of which the
+ *                                 member has a value, in the order of the layout */
+#ifndef SERVER_COMMAND_LB_TAGS_H
+#define SERVER_COMMAND_LB_TAGS_H
+
+#include "server/dispatch/call.h"
+#include "skiplist/tags.h"
+
+/* The index of the tag with this name. false: the error was replied; it says which tags there are. */
+MUST_CHECK bool lb_tags_find(const struct call *call, const struct tag_set *tags, struct bytes name,
+                             unsigned *tag);
+/* Put a tag's value, which is to be written, into *values, in place of an earlier one of the same
+ * tag. false: the error was replied. */
+MUST_CHECK bool lb_tags_read(const struct call *call, const struct tag_set *tags, struct bytes name,
+                             struct bytes value, struct tag_values *values);
+/* Will there be room for these values on the board, whatever member gets them? false: the error was
+ * replied. */
+MUST_CHECK bool lb_tags_check_room(const struct call *call, const struct board *board,
+                                   const struct tag_values *values);
+/* Reply that there is no room for another value of a tag; return false. */
+bool lb_tags_refuse_full(const struct call *call, const struct board *board,
+                         const struct tag_values *values, unsigned tag);
+
+/* A tag's value; empty: none. */
+static inline struct bytes lb_tags_value(const struct tag_values *values, unsigned tag) {
+    return (values->mask >> tag & 1) != 0 ? values->at[tag] : (struct bytes){.size = 0};
+}
+
+void lb_tags_reply(struct reply *reply, const struct tag_set *tags,
+                   const struct tag_values *values);
+
+#endif
