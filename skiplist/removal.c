@@ -41,7 +41,7 @@ void removal_merge_index(struct skiplist *list, uint32_t id) {
     if (count > INDEX_FANOUT * 3 / 4 || count > left->capacity) {
         return;
     }
-    if (list->tags != NULL && !sheet_merge(list, left, right)) {
+    if (list->tags != NULL && !sheet_merge(list, left_id, right_id)) {
         return;
     }
     uint32_t left_count = left->count;
@@ -72,6 +72,9 @@ static void removal_remove_child(struct skiplist *list, uint32_t id) {
     struct index_block *index = nodes_index(list, node.parent);
     uint32_t position = node.position;
     nodes_give_back(list, id);
+    if (list->tags != NULL) {
+        sheet_remove_children(list, node.parent, position, 1);
+    }
     index_remove(index, position, 1);
     nodes_renumber(list, node.parent, position);
     if (index->count == 0) {

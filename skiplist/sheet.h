@@ -22,11 +22,11 @@
 #include "skiplist/tag_dictionary.h"
 
 struct sheet {
-    struct tag_counts *counts; /* NULL: not known */
-    uint32_t generation;       /* of struct tags when bits were last cleared here */
-    uint16_t count;            /* entries */
+    uint32_t generation; /* of struct tags when bits were last cleared here */
+    uint16_t count;      /* entries */
     uint16_t capacity;
     uint8_t width; /* bytes of a code: 1, 2 or 4 */
+    uint8_t unused[7];
 };
 
 /* The bits of a tag in codes, and its values. */
@@ -48,7 +48,7 @@ struct tags {
     uint32_t cleared[TAGS_BITS_MAX]; /* the generation in which a bit was cleared last */
     uint32_t count;
     struct tag_slot *slots[TAGS_MAX]; /* in the order of the layout's tags */
-    struct tag_counts_plan low, high; /* what is counted on level 1, and above */
+    struct tag_counts_plan plan;      /* what is counted */
     uint64_t hash_seed;
     size_t memory_size; /* of sheets and counts */
 };
@@ -102,12 +102,19 @@ void sheet_remove(struct skiplist *list, struct skiplist_place place, uint32_t c
 /* An entry has moved within its leaf, as block_shift has it. */
 void sheet_shift(struct skiplist *list, uint32_t leaf, uint32_t from, uint32_t to);
 
-/* An index block has been split: left_count of the entries stay. */
+/* A lowest index block is being split: left_count of the entries stay. */
 void sheet_split(struct skiplist *list, struct index_block *left, struct index_block *right,
                  uint32_t left_count);
+/* An index block above is being split: `at` children stay. The one for whose sake it is done, which is in neither
+ * yet, goes right, or left. */
+void sheet_split_counts(struct skiplist *list, uint32_t left, struct index_block *right,
+                        uint32_t at, bool goes_right);
+/* A child has come to an index block; it has taken entries from its left neighbour. */
+void sheet_put_child(struct skiplist *list, uint32_t id, uint32_t position);
+/* Children have gone, with what was below them. */
+void sheet_remove_children(struct skiplist *list, uint32_t id, uint32_t position, uint32_t count);
 /* The right one is about to become a part of the left one. false: no memory, nothing changed. */
-MUST_CHECK bool sheet_merge(struct skiplist *list, struct index_block *left,
-                            struct index_block *right);
+MUST_CHECK bool sheet_merge(struct skiplist *list, uint32_t left, uint32_t right);
 /* The only leaf gets an index block above it, and the other way round. */
 void sheet_rise(struct skiplist *list, struct index_block *root);
 void sheet_sink(struct skiplist *list, struct index_block *root);
@@ -124,10 +131,12 @@ MUST_CHECK bool sheet_copy(struct skiplist *to, struct index_block *index,
                            const struct index_block *from);
 MUST_CHECK bool sheet_copy_leaf(struct skiplist *to, const struct skiplist *from);
 
-/* What is counted of an index block with `span` entries (level 1: by tags->low, above: by tags->high). Where it is
- * not known it is counted, which takes `span` of *work_left. NULL: more than is left, no memory, or no sheet. */
-const struct tag_counts *sheet_counts(const struct skiplist *list, uint32_t id, uint32_t span,
-                                      uint32_t *work_left);
+/* What is counted of an index block above level 1. Where it is not known it is counted, which takes from *work_left,
+ * in entries. NULL: more than is left, or no memory. */
+struct tag_counts *sheet_counts(const struct skiplist *list, uint32_t id, uint32_t *work_left);
+/* Are its numbers of this child known? The same. */
+MUST_CHECK bool sheet_knows_child(const struct skiplist *list, uint32_t id,
+                                  struct tag_counts *counts, uint32_t child, uint32_t *work_left);
 /* Forget the counts of an index block and of all above it. */
 void sheet_drop_counts(struct skiplist *list, uint32_t id);
 

@@ -449,6 +449,9 @@ static void skiplist_put_child(struct skiplist *list, uint32_t id, uint32_t posi
                                uint32_t span, uint32_t child) {
     index_insert(nodes_index(list, id), position, key, span, child);
     nodes_renumber(list, id, position);
+    if (list->tags != NULL) {
+        sheet_put_child(list, id, position);
+    }
 }
 
 /* Link a new block of any level behind (or before) another one. */
@@ -522,7 +525,11 @@ static void skiplist_split_index(struct skiplist *list, uint32_t *id, uint32_t *
         index_span_sum(left, left->count) - index_span_sum(left, at) + (goes_right ? span : 0);
     skiplist_links_insert(list, right_id, *id, false);
     if (list->tags != NULL) {
-        sheet_split(list, left, right, index_span_sum(left, at) + (goes_right ? 0 : span));
+        if (left->is_lowest) {
+            sheet_split(list, left, right, index_span_sum(left, at) + (goes_right ? 0 : span));
+        } else {
+            sheet_split_counts(list, *id, right, at, goes_right);
+        }
     }
     index_move(right, left, at);
     nodes_renumber(list, right_id, 0);

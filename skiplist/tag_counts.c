@@ -8,24 +8,32 @@ enum { SPARSE_FIRST = 16 };
 
 /* ---- the plan ---- */
 
-static void tag_counts_choose(struct tag_counts_plan *plan, const struct tag_slot *const *slots,
-                              const uint8_t *tags, uint32_t count, bool is_sparse) {
-    struct tag_combination *combination = &plan->at[plan->count];
-    *combination = (struct tag_combination){.count = (uint8_t)count, .is_sparse = is_sparse};
+/* A combination of these tags, most significant first. */
+static struct tag_combination tag_counts_combine(const struct tag_slot *const *slots,
+                                                 const uint8_t *tags, uint32_t count) {
+    struct tag_combination combination = {.count = (uint8_t)count};
     for (uint32_t i = count; i-- > 0;) {
-        combination->tags[i] = tags[i];
-        combination->tag_mask |= 1U << tags[i];
-        combination->shifts[tags[i]] = combination->bits;
-        combination->bits = (uint8_t)(combination->bits + slots[tags[i]]->bits);
+        combination.tags[i] = tags[i];
+        combination.tag_mask |= 1U << tags[i];
+        combination.shifts[tags[i]] = combination.bits;
+        combination.bits = (uint8_t)(combination.bits + slots[tags[i]]->bits);
     }
-    for (uint32_t i = 0; i < plan->count; i++) {
-        if (plan->at[i].tag_mask == combination->tag_mask) {
+    return combination;
+}
+
+/* Give it rows, if it is not too large. */
+static void tag_counts_choose(struct tag_counts_plan *plan, struct tag_combination combination) {
+    if (combination.bits > TAG_ROW_BITS) {
+        return;
+    }
+    for (uint32_t i = 0; i < plan->combination_count; i++) {
+        if (plan->combinations[i].tag_mask == combination.tag_mask) {
             return;
         }
     }
-    combination->offset = plan->size;
-    plan->size += is_sparse ? 0 : UINT32_C(1) << combination->bits;
-    plan->count++;
+    combination.first_row = plan->row_count;
+    plan->row_count += UINT32_C(1) << combination.bits;
+    plan->combinations[plan->combination_count++] = combination;
 }
 
 /* Tags in the order of their bits, the most first. */
@@ -40,27 +48,18 @@ static void tag_counts_sort(const struct tag_slot *const *slots, uint32_t count,
 }
 
 void tag_counts_plan(struct tag_counts_plan *plan, const struct tag_slot *const *slots,
-                     uint32_t count, bool is_narrow) {
-    uint32_t bits_max = is_narrow ? TAG_DENSE_BITS_LOW : TAG_DENSE_BITS_HIGH, bits = 0;
+                     uint32_t count) {
     uint8_t tags[TAGS_MAX];
-    *plan = (struct tag_counts_plan){.number = plan->number + 1, .is_narrow = is_narrow};
+    *plan = (struct tag_counts_plan){.number = plan->number + 1};
     tag_counts_sort(slots, count, tags);
     for (uint32_t i = 0; i < count; i++) {
-        if (slots[tags[i]]->bits <= bits_max) {
-            tag_counts_choose(plan, slots, &tags[i], 1, false);
-        }
+        tag_counts_choose(plan, tag_counts_combine(slots, &tags[i], 1));
     }
-    for (uint32_t i = count; i-- > 0 && bits + slots[tags[i]]->bits <= bits_max;) {
-        bits += slots[tags[i]]->bits;
-        tag_counts_choose(plan, slots, &tags[i], count - i, false);
+    for (uint32_t i = count; i-- > 0;) {
+        tag_counts_choose(plan, tag_counts_combine(slots, &tags[i], count - i));
     }
-    if (!is_narrow && count > 0) {
-        bits = 0;
-        for (uint32_t i = 0; i < count; i++) {
-            bits += slots[i]->bits;
-        }
-        tag_counts_choose(plan, slots, tags, count, bits > TAG_DENSE_BITS_ALL);
-    }
+    plan->all = tag_counts_combine(slots, tags, count);
+    plan->is_sparse = plan->all.bits > TAG_DENSE_BITS;
 }
 
 uint32_t tag_counts_values(const struct tags *tags, const struct tag_combination *combination,
@@ -75,13 +74,45 @@ uint32_t tag_counts_values(const struct tags *tags, const struct tag_combination
 
 /* ---- counts ---- */
 
-struct tag_counts *tag_counts_create(const struct tag_counts_plan *plan) {
-    size_t width = plan->is_narrow ? sizeof(uint16_t) : sizeof(uint32_t);
-    struct tag_counts *counts = memory_allocate_zeroed(sizeof *counts + plan->size * width);
+static uint32_t tag_counts_dense_count(const struct tag_counts_plan *plan) {
+    return plan->is_sparse ? 0 : UINT32_C(1) << plan->all.bits;
+}
+
+static size_t tag_counts_size(const struct tag_counts_plan *plan, bool is_narrow) {
+    size_t width = is_narrow ? sizeof(uint16_t) : sizeof(uint32_t);
+    return sizeof(struct tag_counts) + tag_counts_dense_count(plan) * sizeof(uint32_t) +
+           plan->row_count * INDEX_FANOUT * width;
+}
+
+struct tag_counts *tag_counts_create(const struct tag_counts_plan *plan, bool is_narrow) {
+    struct tag_counts *counts = memory_allocate_zeroed(tag_counts_size(plan, is_narrow));
     if (counts != NULL) {
         counts->number = plan->number;
+        counts->is_narrow = is_narrow;
+        counts->unknown = UINT64_MAX;
     }
     return counts;
+}
+
+struct tag_counts *tag_counts_copy(const struct tag_counts_plan *plan,
+                                   const struct tag_counts *counts) {
+    size_t size = tag_counts_size(plan, counts->is_narrow);
+    struct tag_counts *copy = memory_allocate(size);
+    if (copy == NULL) {
+        return NULL;
+    }
+    memcpy(copy, counts, size);
+    copy->sparse = NULL;
+    copy->sparse_capacity = counts->sparse_count;
+    if (counts->sparse_count > 0) {
+        copy->sparse = memory_allocate(counts->sparse_count * sizeof *copy->sparse);
+        if (copy->sparse == NULL) {
+            memory_free(copy);
+            return NULL;
+        }
+        memcpy(copy->sparse, counts->sparse, counts->sparse_count * sizeof *copy->sparse);
+    }
+    return copy;
 }
 
 void tag_counts_destroy(struct tag_counts *counts) {
@@ -95,6 +126,8 @@ size_t tag_counts_memory_size(const struct tag_counts *counts) {
     return memory_size(counts) + (counts->sparse != NULL ? memory_size(counts->sparse) : 0);
 }
 
+/* ---- numbers of all tags ---- */
+
 uint32_t tag_counts_find(const struct tag_counts *counts, uint32_t values) {
     uint32_t low = 0;
     for (uint32_t count = counts->sparse_count; count > 0;) {
@@ -106,11 +139,25 @@ uint32_t tag_counts_find(const struct tag_counts *counts, uint32_t values) {
     return low;
 }
 
+static bool tag_counts_make_room(struct tag_counts *counts) {
+    if (counts->sparse_count < counts->sparse_capacity) {
+        return true;
+    }
+    uint32_t capacity = counts->sparse_capacity + counts->sparse_capacity / 4 + SPARSE_FIRST;
+    struct tag_count *sparse = memory_resize(counts->sparse, capacity * sizeof *sparse);
+    if (sparse == NULL) {
+        return false;
+    }
+    counts->sparse = sparse;
+    counts->sparse_capacity = capacity;
+    return true;
+}
+
 static bool tag_counts_add_sparse(struct tag_counts *counts, uint32_t values, uint32_t more) {
     uint32_t at = tag_counts_find(counts, values);
-    struct tag_count *count = &counts->sparse[at];
-    size_t behind = (counts->sparse_count - at) * sizeof *count;
-    if (at < counts->sparse_count && count->values == values) {
+    size_t behind = (counts->sparse_count - at) * sizeof *counts->sparse;
+    if (at < counts->sparse_count && counts->sparse[at].values == values) {
+        struct tag_count *count = &counts->sparse[at];
         count->count += more;
         if (count->count == 0) {
             memmove(count, count + 1, behind - sizeof *count);
@@ -118,37 +165,138 @@ static bool tag_counts_add_sparse(struct tag_counts *counts, uint32_t values, ui
         }
         return true;
     }
-    if (counts->sparse_count == counts->sparse_capacity) {
-        uint32_t capacity = counts->sparse_capacity + counts->sparse_capacity / 4 + SPARSE_FIRST;
-        struct tag_count *sparse = memory_resize(counts->sparse, capacity * sizeof *sparse);
-        if (sparse == NULL) {
-            return false;
-        }
-        counts->sparse = sparse;
-        counts->sparse_capacity = capacity;
-        count = &sparse[at];
+    if (more == 0) {
+        return true;
     }
-    memmove(count + 1, count, behind);
-    *count = (struct tag_count){.values = values, .count = more};
+    if (!tag_counts_make_room(counts)) {
+        return false;
+    }
+    memmove(&counts->sparse[at + 1], &counts->sparse[at], behind);
+    counts->sparse[at] = (struct tag_count){.values = values, .count = more};
     counts->sparse_count++;
     return true;
 }
 
-bool tag_counts_add(const struct tags *tags, const struct tag_counts_plan *plan,
-                    struct tag_counts *counts, uint32_t code, uint32_t more) {
-    for (uint32_t i = 0; i < plan->count; i++) {
-        const struct tag_combination *combination = &plan->at[i];
-        uint32_t values = tag_counts_values(tags, combination, code);
-        if (combination->is_sparse) {
-            if (!tag_counts_add_sparse(counts, values, more)) {
+bool tag_counts_add_values(const struct tag_counts_plan *plan, struct tag_counts *counts,
+                           uint32_t values, uint32_t more) {
+    if (plan->is_sparse) {
+        return tag_counts_add_sparse(counts, values, more);
+    }
+    counts->dense[values] += more;
+    return true;
+}
+
+/* Both are sorted: from the end, so that what is there already moves once. */
+static bool tag_counts_merge(struct tag_counts *counts, const struct tag_counts *other) {
+    uint32_t capacity = counts->sparse_count + other->sparse_count;
+    struct tag_count *merged = memory_allocate((capacity + 1) * sizeof *merged);
+    uint32_t a = 0, b = 0, count = 0;
+    if (merged == NULL) {
+        return false;
+    }
+    while (a < counts->sparse_count || b < other->sparse_count) {
+        bool takes_a =
+            b == other->sparse_count ||
+            (a < counts->sparse_count && counts->sparse[a].values <= other->sparse[b].values);
+        bool takes_b =
+            a == counts->sparse_count ||
+            (b < other->sparse_count && other->sparse[b].values <= counts->sparse[a].values);
+        merged[count] = takes_a ? counts->sparse[a] : other->sparse[b];
+        merged[count].count += takes_a && takes_b ? other->sparse[b].count : 0;
+        a += takes_a;
+        b += takes_b;
+        count++;
+    }
+    memory_free(counts->sparse);
+    counts->sparse = merged;
+    counts->sparse_count = count;
+    counts->sparse_capacity = capacity + 1;
+    return true;
+}
+
+bool tag_counts_add_all(const struct tag_counts_plan *plan, struct tag_counts *counts,
+                        const struct tag_counts *other, bool is_less) {
+    if (plan->is_sparse && !is_less) {
+        return tag_counts_merge(counts, other);
+    }
+    if (plan->is_sparse) {
+        for (uint32_t i = 0; i < other->sparse_count; i++) {
+            if (!tag_counts_add_sparse(counts, other->sparse[i].values,
+                                       0U - other->sparse[i].count)) {
                 return false;
             }
-        } else if (plan->is_narrow) {
-            uint16_t *dense = (uint16_t *)(void *)counts->dense + combination->offset;
-            dense[values] = (uint16_t)(dense[values] + more);
-        } else {
-            counts->dense[combination->offset + values] += more;
         }
+        return true;
+    }
+    uint32_t count = tag_counts_dense_count(plan);
+    for (uint32_t i = 0; i < count; i++) {
+        counts->dense[i] += is_less ? 0U - other->dense[i] : other->dense[i];
     }
     return true;
+}
+
+/* ---- rows ---- */
+
+void tag_counts_add_to_rows(const struct tags *tags, struct tag_counts *counts, uint32_t child,
+                            uint32_t code, uint32_t more) {
+    const struct tag_counts_plan *plan = &tags->plan;
+    for (uint32_t i = 0; i < plan->combination_count; i++) {
+        const struct tag_combination *combination = &plan->combinations[i];
+        uint32_t row = combination->first_row + tag_counts_values(tags, combination, code);
+        tag_counts_raise(plan, counts, row, child, more);
+    }
+}
+
+static uint64_t tag_counts_below(uint32_t child) {
+    return child < 64 ? (UINT64_C(1) << child) - 1 : UINT64_MAX;
+}
+
+static size_t tag_counts_width(const struct tag_counts *counts) {
+    return counts->is_narrow ? sizeof(uint16_t) : sizeof(uint32_t);
+}
+
+void tag_counts_insert_child(const struct tag_counts_plan *plan, struct tag_counts *counts,
+                             uint32_t child) {
+    size_t width = tag_counts_width(counts);
+    uint64_t before = counts->unknown & tag_counts_below(child);
+    for (uint32_t row = 0; row < plan->row_count; row++) {
+        char *at = (char *)tag_counts_row(plan, counts, row) + child * width;
+        memmove(at + width, at, (INDEX_FANOUT - 1 - child) * width);
+    }
+    counts->unknown = before | UINT64_C(1) << child |
+                      (child < 63 ? (counts->unknown & ~tag_counts_below(child)) << 1 : 0);
+}
+
+void tag_counts_remove_children(const struct tag_counts_plan *plan, struct tag_counts *counts,
+                                uint32_t child, uint32_t count) {
+    size_t width = tag_counts_width(counts);
+    uint64_t before = counts->unknown & tag_counts_below(child);
+    for (uint32_t row = 0; row < plan->row_count; row++) {
+        char *at = (char *)tag_counts_row(plan, counts, row) + child * width;
+        memmove(at, at + count * width, (INDEX_FANOUT - child - count) * width);
+    }
+    uint64_t after = counts->unknown & ~tag_counts_below(child + count);
+    counts->unknown =
+        before | (count < 64 ? after >> count : 0) | ~tag_counts_below(INDEX_FANOUT - count);
+}
+
+void tag_counts_copy_children(const struct tag_counts_plan *plan, struct tag_counts *to,
+                              uint32_t to_at, struct tag_counts *from, uint32_t from_at,
+                              uint32_t count) {
+    size_t width = tag_counts_width(to);
+    for (uint32_t row = 0; row < plan->row_count && count > 0; row++) {
+        memcpy((char *)tag_counts_row(plan, to, row) + to_at * width,
+               (char *)tag_counts_row(plan, from, row) + from_at * width, count * width);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t bit = from->unknown >> (from_at + i) & 1;
+        to->unknown = (to->unknown & ~(UINT64_C(1) << (to_at + i))) | bit << (to_at + i);
+    }
+}
+
+void tag_counts_clear_child(const struct tag_counts_plan *plan, struct tag_counts *counts,
+                            uint32_t child) {
+    for (uint32_t row = 0; row < plan->row_count; row++) {
+        tag_counts_raise(plan, counts, row, child, 0U - tag_counts_at(plan, counts, row, child));
+    }
 }

@@ -1,29 +1,29 @@
-/* How many entries below an index block have which values.
+/* How many entries below an index block have which values: of each index block above level 1.
  *
- *     country, class, platform: 8, 4 and 3 bits        counted are, of each index block
- *         country                    256 numbers
- *         class, platform            128 numbers       (and class, and platform)
- *         country, class, platform   32,768 numbers, or where that is too many: those that are not 0, sorted
+ *     country, class, platform: 8, 4 and 3 bits
+ *     country                    256 rows          a row: a number for each child of the index block
+ *     class, platform            128 rows          (and class, and platform)
+ *     country, class, platform   32,768 numbers for all children together, or where that is too many: those that
+ *                                are not 0, sorted
  *
- * A plan says which combinations of tags are counted. A group is looked up in the smallest that has all of its
- * tags; where there is none, the codes of the sheets are read. Values in a combination are side by side, the
- * tag with the most bits first. */
+ * A plan says which combinations of tags have rows. A rank inside a group is the sum of a row up to a child; where
+ * no row has all tags of the group, children are asked for the numbers of all tags, and on level 1 the codes of the
+ * sheets are read. Values in a combination are side by side, the tag with the most bits first. */
 #ifndef SKIPLIST_TAG_COUNTS_H
 #define SKIPLIST_TAG_COUNTS_H
 
 #include "codec/check.h"
 #include "codec/tag_set.h"
+#include "skiplist/index.h"
 
 enum {
     TAG_COMBINATIONS_MAX = 2 * TAGS_MAX,
 #ifdef SKIPLIST_TINY
-    TAG_DENSE_BITS_LOW = 3,
-    TAG_DENSE_BITS_HIGH = 4,
-    TAG_DENSE_BITS_ALL = 5,
+    TAG_ROW_BITS = 3,
+    TAG_DENSE_BITS = 5,
 #else
-    TAG_DENSE_BITS_LOW = 8,   /* a combination of more bits is not counted on level 1 */
-    TAG_DENSE_BITS_HIGH = 12, /* nor above, but for that of all tags, which is sparse then */
-    TAG_DENSE_BITS_ALL = 15,
+    TAG_ROW_BITS = 8,    /* a combination of more bits has no rows */
+    TAG_DENSE_BITS = 15, /* if all tags together have more, their numbers are sorted */
 #endif
 };
 
@@ -34,21 +34,20 @@ struct tag_combination {
     unsigned tag_mask;
     uint8_t count;
     uint8_t bits;
-    bool is_sparse;
     uint8_t tags[TAGS_MAX];   /* the most significant first */
     uint8_t shifts[TAGS_MAX]; /* of each tag in the order of the layout: where its value is */
-    uint32_t offset;          /* of its numbers among the dense ones */
+    uint32_t first_row;
 };
 
 struct tag_counts_plan {
     uint32_t number; /* another one for each plan */
-    uint32_t count;
-    uint32_t size;  /* dense numbers */
-    bool is_narrow; /* of level 1: 16 bits each */
-    struct tag_combination at[TAG_COMBINATIONS_MAX];
+    uint32_t row_count, combination_count;
+    struct tag_combination combinations[TAG_COMBINATIONS_MAX]; /* that have rows */
+    struct tag_combination all;
+    bool is_sparse; /* the numbers of all tags are sorted */
 };
 
-/* One combination of values that entries have. */
+/* One combination of values of all tags that entries have. */
 struct tag_count {
     uint32_t values;
     uint32_t count;
@@ -58,29 +57,72 @@ struct tag_counts {
     uint32_t number; /* of its plan */
     uint32_t sparse_count, sparse_capacity;
     struct tag_count *sparse; /* in the order of values; none is counted 0 times */
-    uint32_t dense[];         /* uint16_t if the plan is narrow */
+    uint64_t unknown;         /* bit i: the numbers of child i in the rows are not known */
+    bool is_narrow;           /* rows have 16 bits: children are of level 1 */
+    /* Numbers of all tags, if they are not sorted; then the rows. */
+    uint32_t dense[];
 };
+
+_Static_assert(INDEX_FANOUT <= 64, "a set of children is a uint64_t");
 
 /* Choose for tags with these bits. The number becomes another one. */
 void tag_counts_plan(struct tag_counts_plan *plan, const struct tag_slot *const *slots,
-                     uint32_t count, bool is_narrow);
+                     uint32_t count);
 /* The values of a code side by side. */
 uint32_t tag_counts_values(const struct tags *tags, const struct tag_combination *combination,
                            uint32_t code);
 
-/* All 0. NULL: no memory. */
-MUST_CHECK struct tag_counts *tag_counts_create(const struct tag_counts_plan *plan);
+/* All 0, nothing known of children. NULL: no memory. */
+MUST_CHECK struct tag_counts *tag_counts_create(const struct tag_counts_plan *plan, bool is_narrow);
+MUST_CHECK struct tag_counts *tag_counts_copy(const struct tag_counts_plan *plan,
+                                              const struct tag_counts *counts);
 void tag_counts_destroy(struct tag_counts *counts); /* may be NULL */
 size_t tag_counts_memory_size(const struct tag_counts *counts);
-/* `more` entries (as uint32_t: 0U - n is n fewer) with this code. false: no memory; the counts are then wrong. */
-MUST_CHECK bool tag_counts_add(const struct tags *tags, const struct tag_counts_plan *plan,
-                               struct tag_counts *counts, uint32_t code, uint32_t more);
-static inline uint32_t tag_counts_dense(const struct tag_counts_plan *plan,
-                                        const struct tag_counts *counts, uint32_t index) {
-    return plan->is_narrow ? ((const uint16_t *)(const void *)counts->dense)[index]
-                           : counts->dense[index];
+
+/* The rows of a combination's values, and what they have of one child. */
+static inline void *tag_counts_row(const struct tag_counts_plan *plan, struct tag_counts *counts,
+                                   uint32_t row) {
+    uint32_t *rows = counts->dense + (plan->is_sparse ? 0 : UINT32_C(1) << plan->all.bits);
+    return counts->is_narrow ? (void *)((uint16_t *)(void *)rows + (size_t)row * INDEX_FANOUT)
+                             : (void *)(rows + (size_t)row * INDEX_FANOUT);
 }
-/* The first sparse count whose values are not below these. */
+static inline uint32_t tag_counts_at(const struct tag_counts_plan *plan, struct tag_counts *counts,
+                                     uint32_t row, uint32_t child) {
+    const void *at = tag_counts_row(plan, counts, row);
+    return counts->is_narrow ? ((const uint16_t *)at)[child] : ((const uint32_t *)at)[child];
+}
+/* Add to a row. */
+static inline void tag_counts_raise(const struct tag_counts_plan *plan, struct tag_counts *counts,
+                                    uint32_t row, uint32_t child, uint32_t more) {
+    void *at = tag_counts_row(plan, counts, row);
+    if (counts->is_narrow) {
+        ((uint16_t *)at)[child] = (uint16_t)(((uint16_t *)at)[child] + more);
+    } else {
+        ((uint32_t *)at)[child] += more;
+    }
+}
+/* `more` entries (as uint32_t: 0U - n is n fewer) with this code: in the rows of a child. */
+void tag_counts_add_to_rows(const struct tags *tags, struct tag_counts *counts, uint32_t child,
+                            uint32_t code, uint32_t more);
+/* The same in the numbers of all tags. false: no memory; the counts are then wrong. */
+MUST_CHECK bool tag_counts_add_values(const struct tag_counts_plan *plan, struct tag_counts *counts,
+                                      uint32_t values, uint32_t more);
+/* Add (or subtract) all numbers of all tags of other counts. false: as above. */
+MUST_CHECK bool tag_counts_add_all(const struct tag_counts_plan *plan, struct tag_counts *counts,
+                                   const struct tag_counts *other, bool is_less);
+/* Children come: nothing is known of them. Or go. */
+void tag_counts_insert_child(const struct tag_counts_plan *plan, struct tag_counts *counts,
+                             uint32_t child);
+void tag_counts_remove_children(const struct tag_counts_plan *plan, struct tag_counts *counts,
+                                uint32_t child, uint32_t count);
+/* Copy what is known of children, from child `from_at` of the other counts on. */
+void tag_counts_copy_children(const struct tag_counts_plan *plan, struct tag_counts *to,
+                              uint32_t to_at, struct tag_counts *from, uint32_t from_at,
+                              uint32_t count);
+/* Set the numbers of a child in all rows to 0. */
+void tag_counts_clear_child(const struct tag_counts_plan *plan, struct tag_counts *counts,
+                            uint32_t child);
+/* The first sorted number whose values are not below these. */
 uint32_t tag_counts_find(const struct tag_counts *counts, uint32_t values);
 
 #endif

@@ -10,8 +10,8 @@
 enum {
     READER_RANGES = 8,
     READER_RANGES_MAX = 4096, /* more are not faster than the sheets */
-    /* Entries that one call may count anew for those that come after it: a fraction of a millisecond. */
-    GROUP_WORK = 16 << 10,
+    /* Entries that one call may count anew, for those that come after it: about a millisecond. */
+    GROUP_WORK = 128 << 10,
 };
 
 /* ---- filters ---- */
@@ -30,8 +30,7 @@ struct group_range {
     uint32_t first, count;
 };
 
-/* How a group is read from counts: the numbers of a combination that has all of some tests' tags. Of sparse
- * counts own[0] has the values between which the group is. */
+/* How tests are read from rows: those of a combination that has all of their tags. */
 struct group_reader {
     const struct tag_combination *combination; /* NULL: there is none */
     uint32_t range_count;
@@ -47,8 +46,12 @@ struct tag_filter {
     unsigned tag_mask;
     uint32_t count;
     struct filter_test tests[TAGS_MAX];
-    /* The whole group; and on level 1, where it is not counted, each test by itself: 0 is enough to know. */
-    struct group_reader low, high, singles[TAGS_MAX];
+    /* The whole group in rows; or where it has none, each test by itself: 0 is enough to know. */
+    struct group_reader rows, singles[TAGS_MAX];
+    /* The whole group in the numbers of all tags: dense ones, or (no combination) sorted ones from first_value to
+     * last_value. */
+    struct group_reader all;
+    uint32_t first_value, last_value;
 };
 
 static int tag_group_compare(const void *a, const void *b) {
@@ -251,46 +254,56 @@ static void tag_group_deinit_reader(struct group_reader *reader) {
     reader->combination = NULL;
 }
 
-/* In sparse counts the group is between two places, if their first tag is asked for. */
-static void tag_group_bound_sparse(const struct tag_filter *filter, struct group_reader *reader) {
-    const struct tag_combination *combination = reader->combination;
-    unsigned tag = combination->tags[0];
+/* The sorted numbers between which the group is, if their first tag is asked for. */
+static void tag_group_bound_values(struct tag_filter *filter, const struct tag_combination *all) {
+    unsigned tag = all->tags[0];
     const struct filter_test *test = tag_group_test_of(filter, tag);
-    reader->own[0] = (struct group_range){0, UINT32_MAX};
+    filter->last_value = UINT32_MAX;
     if (test != NULL && !test->is_excluding) {
-        uint32_t shift = combination->shifts[tag];
-        uint32_t first = test->values[0] << shift;
-        uint32_t last =
+        uint32_t shift = all->shifts[tag];
+        filter->first_value = test->values[0] << shift;
+        filter->last_value =
             (test->values[test->count - 1] << shift) + (uint32_t)((UINT64_C(1) << shift) - 1);
-        reader->own[0] = (struct group_range){first, last - first};
     }
 }
 
-/* Choose the smallest combination that has these tags. */
 static void tag_group_init_reader(const struct tag_filter *filter, unsigned tag_mask,
-                                  const struct tag_counts_plan *plan, struct group_reader *reader) {
-    for (uint32_t i = 0; i < plan->count; i++) {
-        const struct tag_combination *at = &plan->at[i];
-        if ((at->tag_mask & tag_mask) == tag_mask &&
-            (reader->combination == NULL || at->bits < reader->combination->bits)) {
-            reader->combination = at;
-        }
-    }
-    if (reader->combination == NULL) {
-        return;
-    }
-    if (reader->combination->is_sparse) {
-        tag_group_bound_sparse(filter, reader);
-    } else if (!tag_group_find_ranges(filter, tag_mask, reader, 0, 0)) {
+                                  const struct tag_combination *combination,
+                                  struct group_reader *reader) {
+    reader->combination = combination;
+    if (combination != NULL && !tag_group_find_ranges(filter, tag_mask, reader, 0, 0)) {
         tag_group_deinit_reader(reader);
     }
 }
 
+/* The smallest combination with rows that has these tags; NULL: none. */
+static const struct tag_combination *tag_group_choose(const struct tag_counts_plan *plan,
+                                                      unsigned tag_mask) {
+    const struct tag_combination *best = NULL;
+    for (uint32_t i = 0; i < plan->combination_count; i++) {
+        const struct tag_combination *at = &plan->combinations[i];
+        if ((at->tag_mask & tag_mask) == tag_mask && (best == NULL || at->bits < best->bits)) {
+            best = at;
+        }
+    }
+    return best;
+}
+
 static void tag_group_init_readers(struct tag_filter *filter, const struct tags *tags) {
-    tag_group_init_reader(filter, filter->tag_mask, &tags->high, &filter->high);
-    tag_group_init_reader(filter, filter->tag_mask, &tags->low, &filter->low);
-    for (uint32_t i = 0; i < filter->count && filter->low.combination == NULL; i++) {
-        tag_group_init_reader(filter, 1U << filter->tests[i].tag, &tags->low, &filter->singles[i]);
+    const struct tag_counts_plan *plan = &tags->plan;
+    unsigned mask = filter->tag_mask;
+    tag_group_init_reader(filter, mask, tag_group_choose(plan, mask), &filter->rows);
+    if (filter->rows.combination != NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < filter->count; i++) {
+        unsigned single = 1U << filter->tests[i].tag;
+        tag_group_init_reader(filter, single, tag_group_choose(plan, single), &filter->singles[i]);
+    }
+    if (plan->is_sparse) {
+        tag_group_bound_values(filter, &plan->all);
+    } else {
+        tag_group_init_reader(filter, mask, &plan->all, &filter->all);
     }
 }
 
@@ -306,31 +319,53 @@ static bool tag_group_passes_values(const struct tag_filter *filter,
     return true;
 }
 
-static uint32_t tag_group_sum_sparse(const struct tag_filter *filter,
-                                     const struct group_reader *reader,
-                                     const struct tag_counts *counts) {
-    const struct group_range *bounds = &reader->own[0];
+/* The group below an index block with these counts. false: more is to be read than the sheets are. */
+static bool tag_group_sum_all(const struct tag_filter *filter, const struct tag_counts_plan *plan,
+                              const struct tag_counts *counts, uint32_t *sum) {
+    *sum = 0;
+    if (plan->is_sparse) {
+        for (uint32_t at = tag_counts_find(counts, filter->first_value);
+             at < counts->sparse_count && counts->sparse[at].values <= filter->last_value; at++) {
+            if (tag_group_passes_values(filter, &plan->all, counts->sparse[at].values)) {
+                *sum += counts->sparse[at].count;
+            }
+        }
+        return true;
+    }
+    for (uint32_t r = 0; r < filter->all.range_count; r++) {
+        const struct group_range *range = &filter->all.ranges[r];
+        for (uint32_t i = 0; i < range->count; i++) {
+            *sum += counts->dense[range->first + i];
+        }
+    }
+    return filter->all.combination != NULL;
+}
+
+static uint32_t tag_group_sum_child(const struct group_reader *reader,
+                                    const struct tag_counts_plan *plan, struct tag_counts *counts,
+                                    uint32_t child) {
     uint32_t sum = 0;
-    for (uint32_t at = tag_counts_find(counts, bounds->first);
-         at < counts->sparse_count && counts->sparse[at].values - bounds->first <= bounds->count;
-         at++) {
-        if (tag_group_passes_values(filter, reader->combination, counts->sparse[at].values)) {
-            sum += counts->sparse[at].count;
+    for (uint32_t r = 0; r < reader->range_count; r++) {
+        uint32_t row = reader->combination->first_row + reader->ranges[r].first;
+        for (uint32_t i = 0; i < reader->ranges[r].count; i++) {
+            sum += tag_counts_at(plan, counts, row + i, child);
         }
     }
     return sum;
 }
 
-static uint32_t tag_group_sum(const struct tag_filter *filter, const struct group_reader *reader,
-                              const struct tag_counts_plan *plan, const struct tag_counts *counts) {
+/* The same of the first `count` children together. */
+static uint32_t tag_group_sum_children(const struct group_reader *reader,
+                                       const struct tag_counts_plan *plan,
+                                       struct tag_counts *counts, uint32_t count) {
     uint32_t sum = 0;
-    if (reader->combination->is_sparse) {
-        return tag_group_sum_sparse(filter, reader, counts);
-    }
     for (uint32_t r = 0; r < reader->range_count; r++) {
-        uint32_t first = reader->combination->offset + reader->ranges[r].first;
+        uint32_t row = reader->combination->first_row + reader->ranges[r].first;
         for (uint32_t i = 0; i < reader->ranges[r].count; i++) {
-            sum += tag_counts_dense(plan, counts, first + i);
+            const void *at = tag_counts_row(plan, counts, row + i);
+            for (uint32_t c = 0; c < count; c++) {
+                sum += counts->is_narrow ? ((const uint16_t *)at)[c] : ((const uint32_t *)at)[c];
+            }
         }
     }
     return sum;
@@ -364,8 +399,8 @@ struct tag_filter *tag_filter_create(const struct board *board, const struct tag
     if (filter == NULL) {
         return NULL;
     }
-    filter->low.ranges = filter->low.own;
-    filter->high.ranges = filter->high.own;
+    filter->rows.ranges = filter->rows.own;
+    filter->all.ranges = filter->all.own;
     for (unsigned i = 0; i < TAGS_MAX; i++) {
         filter->singles[i].ranges = filter->singles[i].own;
     }
@@ -394,8 +429,8 @@ void tag_filter_destroy(struct tag_filter *filter) {
         memory_free(filter->tests[i].values);
         tag_group_deinit_reader(&filter->singles[i]);
     }
-    tag_group_deinit_reader(&filter->high);
-    tag_group_deinit_reader(&filter->low);
+    tag_group_deinit_reader(&filter->rows);
+    tag_group_deinit_reader(&filter->all);
     memory_free(filter);
 }
 
@@ -486,48 +521,86 @@ static uint32_t tag_group_find_in(const struct sheet *sheet, const struct tag_fi
 
 /* ---- in the list ---- */
 
-/* Do the counts of level 1 tell how many match? */
-static bool tag_group_is_known(const struct skiplist *list, const struct tag_filter *filter,
-                               const struct tag_counts *counts, uint32_t *sum) {
-    const struct tag_counts_plan *plan = &list->tags->low;
-    if (filter->low.combination != NULL) {
-        *sum = tag_group_sum(filter, &filter->low, plan, counts);
+static uint32_t tag_group_count_first(const struct skiplist *list, uint32_t id, uint32_t count,
+                                      const struct tag_filter *filter, uint32_t *work_left);
+
+/* Do the rows tell how many of a child match? Of a group that has none, only that it is nobody. */
+static bool tag_group_rows_tell(const struct skiplist *list, const struct tag_filter *filter,
+                                struct tag_counts *counts, uint32_t child, uint32_t *sum) {
+    const struct tag_counts_plan *plan = &list->tags->plan;
+    if (filter->rows.combination != NULL) {
+        *sum = tag_group_sum_child(&filter->rows, plan, counts, child);
         return true;
     }
     *sum = 0;
     for (uint32_t i = 0; i < filter->count; i++) {
         const struct group_reader *reader = &filter->singles[i];
-        if (reader->combination != NULL && tag_group_sum(filter, reader, plan, counts) == 0) {
+        if (reader->combination != NULL && tag_group_sum_child(reader, plan, counts, child) == 0) {
             return true;
         }
     }
     return false;
 }
 
-/* Matching entries below an index block of a level of at least 1, which has `span` entries. */
-static uint32_t tag_group_count_below(const struct skiplist *list, uint32_t id, uint32_t span,
+/* Matching entries below a child of an index block above level 1. */
+static uint32_t tag_group_count_child(const struct skiplist *list, uint32_t id, uint32_t child,
                                       const struct tag_filter *filter, uint32_t *work_left) {
     struct index_block *index = nodes_index(list, id);
-    const struct tag_counts *counts;
-    uint32_t sum = 0;
-    if (filter->is_nobody) {
-        return 0;
+    uint32_t child_id = index_children(index)[child], sum;
+    struct tag_counts *counts = sheet_counts(list, id, work_left);
+    if (counts != NULL && sheet_knows_child(list, id, counts, child, work_left) &&
+        tag_group_rows_tell(list, filter, counts, child, &sum)) {
+        return sum;
     }
-    if (index->is_lowest) {
-        counts = sheet_counts(list, id, span, work_left);
-        return counts != NULL && tag_group_is_known(list, filter, counts, &sum)
-                   ? sum
-                   : tag_group_count_in(sheet_of(list, index), filter, 0, span);
+    struct index_block *below = nodes_index(list, child_id);
+    if (below->is_lowest) {
+        return tag_group_count_in(sheet_of(list, below), filter, 0, index_span(index, child));
     }
-    counts = filter->high.combination != NULL ? sheet_counts(list, id, span, work_left) : NULL;
-    if (counts != NULL) {
-        return tag_group_sum(filter, &filter->high, &list->tags->high, counts);
+    const struct tag_counts *own =
+        filter->rows.combination == NULL ? sheet_counts(list, child_id, work_left) : NULL;
+    if (own != NULL && tag_group_sum_all(filter, &list->tags->plan, own, &sum)) {
+        return sum;
     }
-    for (uint32_t i = 0; i < index->count; i++) {
-        sum += tag_group_count_below(list, index_children(index)[i], index_span(index, i), filter,
-                                     work_left);
+    return tag_group_count_first(list, child_id, below->count, filter, work_left);
+}
+
+/* The same of its first `count` children. */
+static uint32_t tag_group_count_first(const struct skiplist *list, uint32_t id, uint32_t count,
+                                      const struct tag_filter *filter, uint32_t *work_left) {
+    uint32_t sum = 0, known = 0;
+    if (filter->rows.combination != NULL && count > 0) {
+        struct tag_counts *counts = sheet_counts(list, id, work_left);
+        while (counts != NULL && known < count &&
+               sheet_knows_child(list, id, counts, known, work_left)) {
+            known++;
+        }
+        sum =
+            known > 0 ? tag_group_sum_children(&filter->rows, &list->tags->plan, counts, known) : 0;
+    }
+    for (uint32_t i = known; i < count; i++) {
+        sum += tag_group_count_child(list, id, i, filter, work_left);
     }
     return sum;
+}
+
+/* All of a list. */
+static uint32_t tag_group_count_all(const struct skiplist *list, const struct tag_filter *filter,
+                                    uint32_t *work_left) {
+    const struct skiplist_node *root = skiplist_node(list, list->root);
+    if (root->level == 0) {
+        return tag_group_count_in(sheet_of_leaf(list), filter, 0, list->count);
+    }
+    struct index_block *index = root->block;
+    if (root->level == 1) {
+        return tag_group_count_in(sheet_of(list, index), filter, 0, list->count);
+    }
+    const struct tag_counts *counts = sheet_counts(list, list->root, work_left);
+    uint32_t sum;
+    if (filter->rows.combination == NULL && counts != NULL &&
+        tag_group_sum_all(filter, &list->tags->plan, counts, &sum)) {
+        return sum;
+    }
+    return tag_group_count_first(list, list->root, index->count, filter, work_left);
 }
 
 /* The sheet above a leaf, the place of the leaf's first entry in it, and how many entries it is for. */
@@ -556,21 +629,21 @@ uint32_t board_group_count(const struct board *board, const struct tag_filter *f
         return ranks;
     }
     const struct skiplist *list = &board->large->list;
+    uint32_t work_left = GROUP_WORK;
+    if (ranks == list->count) {
+        return tag_group_count_all(list, filter, &work_left);
+    }
     struct skiplist_place last = skiplist_at(list, ranks - 1);
-    uint32_t first, count, work_left = GROUP_WORK;
+    uint32_t first, count;
     const struct sheet *sheet = tag_group_sheet(list, last.leaf, &first, &count);
     uint32_t sum = tag_group_count_in(sheet, filter, 0, first + last.index + 1);
-    uint32_t id = skiplist_node(list, last.leaf)->parent;
-    for (; id != SKIPLIST_NONE; id = skiplist_node(list, id)->parent) {
-        const struct skiplist_node *node = skiplist_node(list, id);
-        if (node->parent == SKIPLIST_NONE) {
-            break;
-        }
-        struct index_block *index = nodes_index(list, node->parent);
-        for (uint32_t i = 0; i < node->position; i++) {
-            sum += tag_group_count_below(list, index_children(index)[i], index_span(index, i),
-                                         filter, &work_left);
-        }
+    const struct skiplist_node *node = skiplist_node(list, last.leaf);
+    if (node->parent == SKIPLIST_NONE) {
+        return sum;
+    }
+    for (node = skiplist_node(list, node->parent); node->parent != SKIPLIST_NONE;
+         node = skiplist_node(list, node->parent)) {
+        sum += tag_group_count_first(list, node->parent, node->position, filter, &work_left);
     }
     return sum;
 }
@@ -588,16 +661,14 @@ bool board_group_find(const struct board *board, const struct tag_filter *filter
     const struct skiplist *list = &board->large->list;
     uint32_t id = list->root, first = 0, span = list->count, work_left = GROUP_WORK;
     uint32_t level = skiplist_node(list, id)->level;
-    if (nth >= (level == 0 ? tag_group_count_in(sheet_of_leaf(list), filter, 0, span)
-                           : tag_group_count_below(list, id, span, filter, &work_left))) {
+    if (nth >= tag_group_count_all(list, filter, &work_left)) {
         return false;
     }
     for (; level > 1; level--) {
         struct index_block *index = nodes_index(list, id);
         uint32_t i = 0, here;
         for (; span = index_span(index, i),
-               nth >= (here = tag_group_count_below(list, index_children(index)[i], span, filter,
-                                                    &work_left));
+               nth >= (here = tag_group_count_child(list, id, i, filter, &work_left));
              i++) {
             nth -= here;
             first += span;
@@ -706,40 +777,160 @@ static bool tag_group_tally_add(struct tally *tally, uint32_t code, uint32_t cou
     return true;
 }
 
-/* Add the entries from .. to - 1 of a board. */
-static bool tag_group_tally_range(const struct skiplist *list, const struct tag_filter *filter,
-                                  uint32_t from, uint32_t to, uint32_t code_mask,
-                                  struct tally *tally) {
-    while (from < to) {
-        struct skiplist_place place = skiplist_at(list, from);
-        uint32_t first, count;
-        const struct sheet *sheet = tag_group_sheet(list, place.leaf, &first, &count);
-        uint32_t at = first + place.index;
-        uint32_t here = count - at < to - from ? count - at : to - from;
-        if (sheet == NULL) {
-            bool has_all = filter == NULL || tag_group_matches(filter, 0);
-            if (has_all && !tag_group_tally_add(tally, 0, here)) {
-                return false;
-            }
+/* What a tally is made from. */
+struct tally_task {
+    const struct skiplist *list;
+    const struct tag_filter *filter;    /* NULL: all */
+    const struct tag_combination *rows; /* that have all tags in question; NULL: none */
+    unsigned by_mask;
+    uint32_t code_mask; /* of the tags counted by */
+    uint32_t work_left;
+    struct tally tally;
+};
+
+static bool tag_group_tally_values(struct tally_task *task,
+                                   const struct tag_combination *combination, uint32_t values,
+                                   uint32_t count) {
+    const struct tags *tags = task->list->tags;
+    uint32_t code = 0;
+    if (count == 0 ||
+        (task->filter != NULL && !tag_group_passes_values(task->filter, combination, values))) {
+        return true;
+    }
+    for (unsigned i = 0; i < tags->count; i++) {
+        if ((task->by_mask >> i & 1) != 0) {
+            uint32_t mask = UINT32_MAX >> (TAGS_BITS_MAX - tags->slots[i]->bits);
+            code |= tag_slot_deposit(tags->slots[i], values >> combination->shifts[i] & mask);
         }
-        for (uint32_t i = 0; i < here && sheet != NULL; i++) {
-            uint32_t code = sheet_get(sheet, at + i);
-            if ((filter == NULL || tag_group_matches(filter, code)) &&
-                !tag_group_tally_add(tally, code & code_mask, 1)) {
-                return false;
-            }
+    }
+    return tag_group_tally_add(&task->tally, code, count);
+}
+
+/* Entries of a sheet, or of a block without one. */
+static bool tag_group_tally_sheet(struct tally_task *task, const struct sheet *sheet, uint32_t from,
+                                  uint32_t to) {
+    const struct tag_filter *filter = task->filter;
+    if (sheet == NULL) {
+        bool has_all = filter == NULL || tag_group_matches(filter, 0);
+        return tag_group_tally_add(&task->tally, 0, has_all ? to - from : 0);
+    }
+    for (uint32_t i = from; i < to; i++) {
+        uint32_t code = sheet_get(sheet, i);
+        if ((filter == NULL || tag_group_matches(filter, code)) &&
+            !tag_group_tally_add(&task->tally, code & task->code_mask, 1)) {
+            return false;
         }
-        from += here;
     }
     return true;
+}
+
+static bool tag_group_tally_block(struct tally_task *task, uint32_t id, uint32_t from, uint32_t to);
+
+/* Children from .. to - 1 from the rows of their parent. *is_done: the rows have what is asked for. false: no memory. */
+static bool tag_group_tally_rows(struct tally_task *task, uint32_t id, uint32_t from, uint32_t to,
+                                 bool *is_done) {
+    const struct skiplist *list = task->list;
+    const struct tag_counts_plan *plan = &list->tags->plan;
+    struct tag_counts *counts =
+        task->rows != NULL ? sheet_counts(list, id, &task->work_left) : NULL;
+    *is_done = counts != NULL;
+    for (uint32_t i = from; i < to && *is_done; i++) {
+        *is_done = sheet_knows_child(list, id, counts, i, &task->work_left);
+    }
+    for (uint32_t value = 0; *is_done && value >> task->rows->bits == 0; value++) {
+        uint32_t sum = 0;
+        for (uint32_t i = from; i < to; i++) {
+            sum += tag_counts_at(plan, counts, task->rows->first_row + value, i);
+        }
+        if (!tag_group_tally_values(task, task->rows, value, sum)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* All of a block above level 1 from the numbers of all tags. The same. */
+static bool tag_group_tally_all(struct tally_task *task, uint32_t id, bool *is_done) {
+    const struct tag_counts_plan *plan = &task->list->tags->plan;
+    const struct tag_counts *counts = sheet_counts(task->list, id, &task->work_left);
+    *is_done = counts != NULL;
+    if (counts == NULL) {
+        return true;
+    }
+    for (uint32_t i = 0; i < counts->sparse_count; i++) {
+        if (!tag_group_tally_values(task, &plan->all, counts->sparse[i].values,
+                                    counts->sparse[i].count)) {
+            return false;
+        }
+    }
+    for (uint32_t value = 0; !plan->is_sparse && value >> plan->all.bits == 0; value++) {
+        if (!tag_group_tally_values(task, &plan->all, value, counts->dense[value])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whole children of a block above level 1. */
+static bool tag_group_tally_children(struct tally_task *task, uint32_t id, uint32_t from,
+                                     uint32_t to) {
+    struct index_block *index = nodes_index(task->list, id);
+    bool is_done = false;
+    if (from < to && !tag_group_tally_rows(task, id, from, to, &is_done)) {
+        return false;
+    }
+    for (uint32_t i = from; i < to && !is_done; i++) {
+        uint32_t child = index_children(index)[i];
+        bool has_all = false;
+        if (skiplist_node(task->list, child)->level > 1 &&
+            !tag_group_tally_all(task, child, &has_all)) {
+            return false;
+        }
+        if (!has_all && !tag_group_tally_block(task, child, 0, index_span(index, i))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Entries from .. to - 1 of those below an index block. */
+static bool tag_group_tally_block(struct tally_task *task, uint32_t id, uint32_t from,
+                                  uint32_t to) {
+    struct index_block *index = nodes_index(task->list, id);
+    if (index->is_lowest) {
+        return tag_group_tally_sheet(task, sheet_of(task->list, index), from, to);
+    }
+    uint32_t first = 0, whole_from = 0, whole_to = 0;
+    for (uint32_t i = 0; i < index->count; i++) {
+        uint32_t span = index_span(index, i), end = first + span;
+        if (from <= first && end <= to) {
+            whole_from = whole_from == whole_to ? i : whole_from;
+            whole_to = i + 1;
+        } else if (from < end && first < to) {
+            uint32_t begin = from > first ? from - first : 0;
+            if (!tag_group_tally_block(task, index_children(index)[i], begin,
+                                       to < end ? to - first : span)) {
+                return false;
+            }
+        }
+        first = end;
+    }
+    return tag_group_tally_children(task, id, whole_from, whole_to);
+}
+
+static bool tag_group_tally_run(struct tally_task *task, uint32_t from, uint32_t to) {
+    const struct skiplist *list = task->list;
+    if (skiplist_node(list, list->root)->level == 0) {
+        return tag_group_tally_sheet(task, sheet_of_leaf(list), from, to);
+    }
+    return tag_group_tally_block(task, list->root, from, to);
 }
 
 bool board_tally(const struct board *board, const struct tag_filter *filter, uint32_t from,
                  uint32_t to, unsigned by_mask, tags_visit *visit, void *context) {
     const struct tags *tags = tag_group_tags(board);
     struct tag_values values = {.mask = 0};
-    struct tally tally = {.entries = NULL};
-    uint32_t code_mask = 0;
+    struct tally_task task = {.filter = filter, .by_mask = by_mask, .work_left = GROUP_WORK};
     CHECK(from <= to);
     CHECK(to <= board_count(board));
     if (from == to || (filter != NULL && filter->is_nobody)) {
@@ -749,16 +940,19 @@ bool board_tally(const struct board *board, const struct tag_filter *filter, uin
         visit(context, &values, to - from);
         return true;
     }
+    task.list = &board->large->list;
+    task.rows = tag_group_choose(&tags->plan, by_mask | (filter != NULL ? filter->tag_mask : 0));
     for (unsigned i = 0; i < tags->count; i++) {
-        code_mask |= (by_mask >> i & 1) != 0 ? tags->slots[i]->mask : 0;
+        task.code_mask |= (by_mask >> i & 1) != 0 ? tags->slots[i]->mask : 0;
     }
-    bool is_done = tag_group_tally_range(&board->large->list, filter, from, to, code_mask, &tally);
-    for (uint32_t i = 0; is_done && i < tally.capacity; i++) {
-        if (tally.entries[i].count > 0) {
-            tags_read(tags, tally.entries[i].code, by_mask, &values);
-            visit(context, &values, tally.entries[i].count);
+    bool is_done = tag_group_tally_run(&task, from, to);
+    for (uint32_t i = 0; is_done && i < task.tally.capacity; i++) {
+        const struct tally_entry *entry = &task.tally.entries[i];
+        if (entry->count > 0) {
+            tags_read(tags, entry->code, by_mask, &values);
+            visit(context, &values, entry->count);
         }
     }
-    memory_free(tally.entries);
+    memory_free(task.tally.entries);
     return is_done;
 }

@@ -110,8 +110,7 @@ struct tags *tags_copy(const struct tags *tags) {
     }
     copy->generation = tags->generation;
     memcpy(copy->cleared, tags->cleared, sizeof copy->cleared);
-    copy->low = tags->low;
-    copy->high = tags->high;
+    copy->plan = tags->plan;
     for (; copy->count < tags->count; copy->count++) {
         const struct tag_slot *from = tags->slots[copy->count];
         struct tag_slot *slot = tags_create_slot(copy);
@@ -434,6 +433,5 @@ enum tags_status board_alter_tags(struct board *board, const struct layout *layo
 
 void tags_plan_counts(struct tags *tags) {
     const struct tag_slot *const *slots = (const struct tag_slot *const *)tags->slots;
-    tag_counts_plan(&tags->low, slots, tags->count, true);
-    tag_counts_plan(&tags->high, slots, tags->count, false);
+    tag_counts_plan(&tags->plan, slots, tags->count);
 }

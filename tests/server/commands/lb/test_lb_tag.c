@@ -361,6 +361,7 @@ ZSET_TEST(the_commands_tell_their_keys_and_categories) {
          "-NOPERM this user has no permissions to run the 'lb.tag' command"},
     };
     set_up(h);
+    shadow_end(h->shadow); /* users are the host's */
     zset_expect(h, "LB.TAG k ann country DE", ":1");
     zset_expect_each(h, rows);
 }
