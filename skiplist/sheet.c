@@ -320,8 +320,9 @@ static bool sheet_add_sheets(const struct skiplist *list, struct index_block *in
         if (!sheet_spend(work_left, sheet != NULL ? sheet->count * each : 1)) {
             return false;
         }
-        if (sheet == NULL &&
-            !tag_counts_add_values(&tags->plan, counts, 0, sheet_count_below(child))) {
+        /* While a leaf is being inserted, the child's own spans may be without it. */
+        uint32_t below = index_span(index, i);
+        if (sheet == NULL && !tag_counts_add_values(&tags->plan, counts, 0, below)) {
             return false;
         }
         for (uint32_t c = 0; sheet != NULL && c < sheet->count; c++) {
