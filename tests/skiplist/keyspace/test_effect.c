@@ -376,6 +376,31 @@ REGISTRY_TEST_OF(other_tags_are_rules_that_change, create_registry) {
     assert_registry_valid(registry);
 }
 
+/* Whether they are freed already must not decide what can be applied. */
+REGISTRY_TEST_OF(values_of_removed_members_are_in_nobodys_way, create_registry) {
+    struct rules rules = tagged_rules("FIELD a 40 TAG country 2");
+    struct rules smaller = tagged_rules("FIELD a 40 TAG country 1");
+    for (int i = 0; i < 2; i++) {
+        struct registry_key *key = key_create_like(registry, i == 0 ? "k" : "l", &rules, 5000, 0);
+        for (unsigned rank = 0; rank < 4990; rank++) {
+            assert_int_equal(
+                tag(registry, key, formatted("m%u", rank), formatted("c%u", rank % 3), NULL),
+                TAGS_OK);
+        }
+        registry_remove_range(registry, key, 0, 4995);
+        assert_true(board_has_remains(&key->board));
+        if (i == 0) {
+            assert_int_equal(tag(registry, key, "m4998", "new", NULL), TAGS_OK);
+            assert_value(key, 3, 0, "new");
+        } else {
+            registry_apply(
+                registry,
+                (struct effect){.kind = EFFECT_RULES, .name = BYTES("l"), .rules = &smaller});
+        }
+        assert_registry_valid(registry);
+    }
+}
+
 /* ---- invalid effects ---- */
 
 TEST(what_does_not_fit_is_refused_and_changes_nothing) {
