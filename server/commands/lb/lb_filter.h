@@ -25,7 +25,7 @@ enum {
     /* For the cost of a command: a rank inside a group takes as long as so many members of LB.GET, the way
      * to the group's next member as so many records of LB.RANGE. */
     LB_FILTER_RANKS = 16,
-    LB_FILTER_STEPS = 8,
+    LB_FILTER_STEPS = 16,
 };
 
 /* All share a struct option_uses of this name. */
