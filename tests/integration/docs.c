@@ -459,7 +459,7 @@ TEST(the_transcripts_of_the_guides_are_replayed) {
     fclose(page.file);
     clocked_stop(&clocked);
     assert_int_equal(differences, 0);
-    assert_int_equal(commands, 99);
+    assert_int_equal(commands, 110);
 }
 
 /* "ann> PING" is sent by a client of that name, "ann< PONG" is what it receives next. */

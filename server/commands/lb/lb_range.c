@@ -153,7 +153,9 @@ const struct command command_lb_range = {
     .syntax = "key start stop [BYSCORE] [REV] offset_count=[LIMIT offset:integer count:integer] "
               "[COMP] [WITHKEY] [STRINGS] " LB_FILTER_SYNTAX " [TAGS] " LB_DATA_SYNTAX,
     .options = lb_range_options,
-    .summary = "Records by rank or by score, best first or (REV) worst first",
+    .summary =
+        "Records by rank or by score, best first or (REV) worst first; WHERE: inside a group "
+        "of members with the same tags",
     .complexity = "O(log n + m) for m of the board's n members, also with a LIMIT far inside; with "
                   "COMP and REV O(log n) more for every change of fields",
     .flags = COMMAND_READ,
@@ -299,7 +301,8 @@ const struct command command_lb_around = {
     .syntax = "key where=<MEMBER member | SCORE score:double> count:integer [COMP] "
               "[STRINGS] " LB_FILTER_SYNTAX " " LB_FILTER_WITHIN " [TAGS] " LB_DATA_SYNTAX,
     .options = lb_around_options,
-    .summary = "A window of records around a member, or around the place of a score",
+    .summary = "A window of records around a member, or around the place of a score; WHERE and "
+               "WITHIN: inside a group of members with the same tags",
     .complexity = "O(log n + m) for m of the board's n members",
     .flags = COMMAND_READ,
     .member_arg = ARG_WHERE,
