@@ -213,6 +213,8 @@ TEST(without_memory_nothing_is_read) {
     static const char create[] = "LB.CREATE k FIELD score 33 TIME 31 S TAG country 8";
     fail_each_allocation(create, "LB.RANGE k 0 4 WHERENOT country DE", NULL, true);
     fail_each_allocation(create, "LB.GET k 2 member:1 member:7 WITHIN country PCT", NULL, true);
+    fail_each_allocation(create, "LB.QUANTILE k 1 0 WHERENOT country DE", NULL, true);
+    fail_each_allocation(create, "LB.HIST k 5 9 WHERENOT country DE", NULL, true);
     fail_each_allocation(create, "LB.AROUND k MEMBER member:1 5 WITHIN country", NULL, true);
 }
 
