@@ -21,8 +21,7 @@ static const char readme[] = "README.md", layouts[] = "docs/layouts.md",
                   moving[] = "docs/moving-from-redis.md", guides[] = "docs/guides.md",
                   push[] = "docs/push.md", users[] = "docs/users.md", players[] = "docs/players.md",
                   exact_numbers[] = "docs/exact-numbers.md", retries[] = "docs/retries.md",
-                  tags[] = "docs/tags.md",
-                  unlike_redis[] = "docs/differences-from-redis.md";
+                  tags[] = "docs/tags.md", unlike_redis[] = "docs/differences-from-redis.md";
 
 /* ---- reading the pages ---- */
 
