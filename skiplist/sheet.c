@@ -231,6 +231,8 @@ static void sheet_forget_counts(struct tags *tags, struct index_block *index) {
 }
 
 void sheet_drop_counts(struct skiplist *list, uint32_t id) {
+    list->tags->has_gaps = true;
+    list->tags->gap_id = 0;
     for (; id != SKIPLIST_NONE; id = skiplist_node(list, id)->parent) {
         if (skiplist_node(list, id)->level > 1) {
             sheet_forget_counts(list->tags, nodes_index(list, id));
