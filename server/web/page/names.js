@@ -90,6 +90,13 @@ export function nameText(name, length = SHOWN_MAX) {
         visible(shown), isCut ? "…" : "");
 }
 
+// The same as a text, where elements cannot be: isolated, and without what would end that.
+export function plainName(name, length = SHOWN_MAX) {
+    const shown = cut(name.text, length);
+    return `\u2068${visible(shown).replace(/[\u202a-\u202e\u2066-\u2069]/g, "")}${
+        shown.length < name.text.length ? "…" : ""}\u2069`;
+}
+
 // How a member is called: by the first of its data, or by its name.
 export const called = (row, length) => (row.data[0] ? h("bdi", {}, String(row.data[0]).slice(0, 120))
     : nameText(row.name, length));
