@@ -90,11 +90,14 @@ export function nameText(name, length = SHOWN_MAX) {
         visible(shown), isCut ? "…" : "");
 }
 
-// The same as a text, where elements cannot be: isolated, and without what would end that.
+// The same as a text, where elements cannot be. Only what runs from right to left is isolated: browsers choose an
+// option by its first letter.
 export function plainName(name, length = SHOWN_MAX) {
     const shown = cut(name.text, length);
-    return `\u2068${visible(shown).replace(/[\u202a-\u202e\u2066-\u2069]/g, "")}${
-        shown.length < name.text.length ? "…" : ""}\u2069`;
+    const text = `${visible(shown).replace(/[\u202a-\u202e\u2066-\u2069]/g, "")}${
+        shown.length < name.text.length ? "…" : ""}`;
+    return /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u.test(text)
+        ? `\u2068${text}\u2069` : text;
 }
 
 // How a member is called: by the first of its data, or by its name.
