@@ -22,10 +22,10 @@ export function groupText(group) {
 // {element, draw()}: draw is called when the board's tags or the state are others. choose: told the group; everybody():
 // the address without one.
 export function groupChoice(board, state, choose, everybody) {
-    const element = h("div.groups", { role: "group", "aria-label": t("group"), hidden: board.tags.length === 0 });
+    const element = h("div.groups", { role: "group", "aria-label": t("group") });
     const all = h("a.button", { "data-keep": true, "data-key": "everybody" }, t("everybody"));
     const selectors = new Map(); // by the tag's name
-    let shown = "";
+    let shown = null;
 
     const others = (tag) => state().group.filter((choice) => !isOf(choice, tag));
     const chosen = (tag) => state().group.filter((choice) => isOf(choice, tag) && choice.value !== null)
@@ -97,11 +97,11 @@ export function groupChoice(board, state, choose, everybody) {
             shown = names;
             board.tags.forEach((tag) => selectors.has(tag.name) || selectors.set(tag.name, make(tag)));
             replace(element, board.tags.map((tag) => selectors.get(tag.name).element), all);
-            element.hidden = board.tags.length === 0;
         }
         board.tags.forEach(write);
         all.href = everybody();
         all.hidden = state().group.length === 0;
+        element.hidden = board.tags.length === 0 && all.hidden;
     }
 
     draw();
