@@ -562,7 +562,9 @@ void sheet_split(struct skiplist *list, struct index_block *left, struct index_b
     right->sheet->count = (uint16_t)count;
     from->count = (uint16_t)left_count;
     sheet_trim(tags, &left->sheet);
-    sheet_trim(tags, &right->sheet);
+    if (count > 0) { /* else what was appended is about to come, and has its room */
+        sheet_trim(tags, &right->sheet);
+    }
 }
 
 void sheet_split_counts(struct skiplist *list, uint32_t left_id, struct index_block *right,
