@@ -231,6 +231,8 @@ static void sheet_forget_counts(struct tags *tags, struct index_block *index) {
 }
 
 void sheet_drop_counts(struct skiplist *list, uint32_t id) {
+    list->tags->has_gaps = true;
+    list->tags->gap_id = 0;
     for (; id != SKIPLIST_NONE; id = skiplist_node(list, id)->parent) {
         if (skiplist_node(list, id)->level > 1) {
             sheet_forget_counts(list->tags, nodes_index(list, id));
@@ -560,7 +562,9 @@ void sheet_split(struct skiplist *list, struct index_block *left, struct index_b
     right->sheet->count = (uint16_t)count;
     from->count = (uint16_t)left_count;
     sheet_trim(tags, &left->sheet);
-    sheet_trim(tags, &right->sheet);
+    if (count > 0) { /* else what was appended is about to come, and has its room */
+        sheet_trim(tags, &right->sheet);
+    }
 }
 
 void sheet_split_counts(struct skiplist *list, uint32_t left_id, struct index_block *right,

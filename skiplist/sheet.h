@@ -37,6 +37,7 @@ struct tag_slot {
         shift; /* of the lowest; SLOT_IS_SCATTERED: its bits are not side by side, or not in order */
     uint8_t positions[TAGS_BITS_MAX]; /* of its bits, the least significant first */
     struct tag_dictionary values;
+    struct tag_slot *next; /* of those that are removed */
 };
 enum { SLOT_IS_SCATTERED = 255 };
 
@@ -49,6 +50,9 @@ struct tags {
     uint32_t count;
     struct tag_slot *slots[TAGS_MAX]; /* in the order of the layout's tags */
     struct tag_counts_plan plan;      /* what is counted */
+    struct tag_slot *removed;         /* their values are freed in steps */
+    bool has_gaps;   /* counts of some block may be missing: from the one of this id on, */
+    uint32_t gap_id; /* or before it, where they have been looked for in vain */
     uint64_t hash_seed;
     size_t memory_size; /* of sheets and counts */
 };
@@ -59,6 +63,12 @@ MUST_CHECK bool tags_free_step(struct skiplist *list, uint32_t work_max);
 /* NULL: no memory. */
 MUST_CHECK struct tags *tags_copy(const struct tags *tags);
 size_t tags_memory_size(const struct skiplist *list);
+/* Is there work for tags_step? It frees values of removed tags, and counts what is not known, so that no reader has
+ * to: work for about work_max entries. Returns what was done. */
+static inline bool tags_have_work(const struct tags *tags) {
+    return tags->removed != NULL || tags->has_gaps;
+}
+uint32_t tags_step(struct skiplist *list, uint32_t work_max);
 /* The values of the tags in the mask that a code holds. */
 void tags_read(const struct tags *tags, uint32_t code, unsigned mask, struct tag_values *values);
 /* Choose what is counted, after a change of slots. */
