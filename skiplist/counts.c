@@ -223,19 +223,34 @@ void counts_add_above(const struct skiplist *list, uint32_t leaf, uint32_t code,
     }
 }
 
+/* Of children that are not lowest index blocks: are their counts known? */
+static bool counts_are_known(const struct skiplist *list, uint32_t id, uint32_t from, uint32_t to) {
+    struct index_block *index = nodes_index(list, id);
+    for (uint32_t i = from; i < to && skiplist_node(list, id)->level > 2; i++) {
+        struct index_block *child = nodes_index(list, index_children(index)[i]);
+        if (counts_known(list->tags, child) == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void counts_split(struct skiplist *list, uint32_t left_id, struct index_block *right, uint32_t at,
                   bool goes_right) {
     struct tags *tags = list->tags;
     struct index_block *left = nodes_index(list, left_id);
     struct tag_counts *counts = counts_known(tags, left);
-    struct tag_counts *made = counts != NULL ? counts_create(list, left_id) : NULL;
+    uint32_t from = goes_right ? 0 : at, to = goes_right ? at : left->count;
     uint32_t work_left = UINT32_MAX;
+    /* No child's counts may be made now: it may be split itself, with a child of its own in neither half. */
+    struct tag_counts *made = counts != NULL && counts_are_known(list, left_id, from, to)
+                                  ? counts_create(list, left_id)
+                                  : NULL;
     if (made == NULL) {
         counts_forget(tags, left);
         return;
     }
     /* One side is counted, the other is what is left: so the child that is in neither is on its side. */
-    uint32_t from = goes_right ? 0 : at, to = goes_right ? at : left->count;
     bool is_done = counts_add_children(list, left_id, from, to, made, &work_left) &&
                    tag_counts_add_all(&tags->plan, counts, made, true);
     if (!is_done) {
@@ -321,11 +336,8 @@ const char *counts_check(const struct skiplist *list, uint32_t id) {
     if (counts->number != plan->number || !skiplist_is_alive(list, id)) {
         return NULL;
     }
-    for (uint32_t i = 0; i < index->count && skiplist_node(list, id)->level > 2; i++) {
-        const struct tag_counts *child = nodes_index(list, index_children(index)[i])->counts;
-        if (child == NULL || child->number != plan->number) {
-            return NULL; /* checking must not make it */
-        }
+    if (!counts_are_known(list, id, 0, index->count)) {
+        return NULL; /* checking must not make any */
     }
     struct tag_counts *anew = counts_create(list, id);
     CHECK(anew != NULL);
