@@ -13,7 +13,7 @@ from servers import Server  # noqa: F401
 
 MODULE = process.os.environ.get("LEADERBOARD_SO") or str(SERVER.parent / "leaderboard.so")
 MODULE_TEST = str(Path(MODULE).with_name("leaderboard-test.so"))  # with a clock that is set
-BOARDS = ["layout", "money", "FIELD", "points", "22", "TIME", "41", "MS",
+BOARDS = ["layout", "money", "FIELD", "points", "22", "TIME", "41", "MS", "TAG", "country", "6", "TAG", "clan", "4",
           "board", "daily:*", "default", "board", "m:*", "money", "board", "*{b}*", "default"]
 
 
@@ -81,7 +81,10 @@ def settled(master, replica):
 class Changes:
     """Random changes of boards: every command that changes one, in and out of MULTI and Lua.
 
-    has_players: members are banned, forgotten and moved, too."""
+    m:* have tags from the beginning, others where LB.ALTER has given them some, and sometimes a tag has no room for a
+    value. has_players: members are banned, forgotten and moved, too."""
+
+    TAGS = {"country": ["DE", "FR", "US", ""], "clan": ["", *[f"clan {i}" for i in range(18)]]}
 
     def __init__(self, seed, keys=("daily:1", "daily:2", "daily:3", "m:1", "m:2"),
                  has_players=False):
@@ -92,6 +95,11 @@ class Changes:
 
     def member(self):
         return f"user:{self.random.randrange(300)}"
+
+    def value(self):
+        """Name and value of a tag."""
+        name = self.random.choice(list(self.TAGS))
+        return [name, self.random.choice(self.TAGS[name])]
 
     def next(self):
         r = self.random
@@ -119,6 +127,15 @@ class Changes:
             lambda: ["RENAME", self.key(), self.key()],
             lambda: ["COPY", self.key(), self.key(), "REPLACE"],
             lambda: ["LB.ADD", self.key(), "INCR", number(), self.member()],
+            lambda: ["LB.ADD", self.key(), "TAG", *self.value(), *[word for _ in range(r.choice([1, 1, 30]))
+                                                                   for word in (number(), self.member())]],
+            lambda: ["LB.TAG", self.key(), self.member(), *self.value()],
+            lambda: ["LB.TAG", r.choice(["m:1", "m:2"]), self.member(), *self.value(), *self.value()],
+            lambda: ["LB.TAG", self.key(), self.member(), *self.value(), "IF", *self.value()],
+            lambda: ["LB.ALTER", self.key(), "TAG", "country", 6, "TAG", "clan", r.choice([4, 4, 3])],
+            lambda: ["LB.ALTER", self.key(), "TAG", "clan", 4, "TAG", "country", 9],
+            lambda: ["LB.ALTER", self.key(), "TAG", self.value()[0], "NONE" if number() < 20 else 5],
+            lambda: ["LB.SUBMIT", 2, "m:1", "m:2", "BEST", "TAG", *self.value(), number(), self.member()],
             lambda: ["LB.ROLL", self.key(), self.key()],
             lambda: ["LB.ALTER", self.key(), "CAP", 50 + number()],
             lambda: ["LB.CREATE", self.key()],

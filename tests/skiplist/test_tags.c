@@ -430,6 +430,44 @@ PAIR_TEST(a_million_values_one_after_another_leave_nothing_behind) {
     assert_in_range(board_memory_size(pair->board), 0, before + 64);
 }
 
+/* As files are loaded: in rank order, some members at a time, and then their values. */
+PAIR_TEST(a_board_that_is_filled_in_rank_order_has_them) {
+    enum { FILLED = 6000, AT_ONCE = 200 };
+    static uint8_t numbers[FILLED];
+    char texts[AT_ONCE][PAIR_MEMBER_MAX], value_text[TAG_VALUE_MAX];
+    struct board_entry entries[AT_ONCE];
+    struct board board;
+    unsigned full;
+    pair->layout.tags = (struct tag_set){.count = 0};
+    add_tag(&pair->layout, "clan", 6);
+    board_init(&board, &pair->layout, 7);
+    for (uint32_t filled = 0; filled < FILLED;) {
+        uint32_t count = (uint32_t)random_below(random, AT_ONCE) + 1;
+        count = count < FILLED - filled ? count : FILLED - filled;
+        for (uint32_t i = 0; i < count; i++) {
+            entries[i] = (struct board_entry){.member = user_of(filled + i, texts[i]),
+                                              .key = FILLED - filled - i};
+        }
+        assert_int_equal(board_append(&board, entries, count), BOARD_OK);
+        for (uint32_t i = filled; i < filled + count; i++) {
+            numbers[i] = (uint8_t)(random_below(random, 3) == 0 ? 0 : random_below(random, 63));
+            struct tag_values values = {.mask = 1, .at = {value_of(numbers[i], value_text)}};
+            assert_int_equal(board_tag_at(&board, i, &values, &full),
+                             numbers[i] == 0 ? TAGS_SAME : TAGS_OK);
+        }
+        filled += count;
+    }
+    assert_int_equal(board_append_end(&board), BOARD_OK);
+    assert_board_valid(&board);
+    for (uint32_t i = 0; i < FILLED; i++) {
+        struct tag_values values;
+        board_tags_at(&board, i, &values);
+        assert_int_equal(values.mask, numbers[i] != 0);
+        assert_true(numbers[i] == 0 || bytes_equal(values.at[0], value_of(numbers[i], value_text)));
+    }
+    board_deinit(&board);
+}
+
 /* Each allocation of a step fails once: nothing changes then, and the step goes through in the end. */
 PAIR_TEST(without_memory_nothing_changes) {
     static struct tags_twin twin;
