@@ -207,12 +207,12 @@ static bool board_copy_large(const struct board *board, struct board *copy) {
     if (!skiplist_copy(&board->large->list, &copy->large->list)) {
         return false;
     }
-    if (copy->large->list.tags != NULL && board_has_remains(board)) {
+    if (copy->large->list.tags != NULL && board_has_detached(board)) {
         sheet_recount(&copy->large->list);
     }
     /* The copy has no remains, so they must not be in its map either. */
-    return board_has_remains(board) ? board_fill_map(copy)
-                                    : map_copy(&board->large->map, &copy->large->map);
+    return board_has_detached(board) ? board_fill_map(copy)
+                                     : map_copy(&board->large->map, &copy->large->map);
 }
 
 static bool board_copy_small(const struct board *board, struct board *copy) {
@@ -728,12 +728,16 @@ void board_remove_range(struct board *board, uint32_t rank, uint32_t count) {
 }
 
 bool board_has_remains(const struct board *board) {
-    return board_has_detached(board);
+    return board_has_detached(board) || (board->is_large && board->large->list.tags != NULL &&
+                                         tags_have_work(board->large->list.tags));
 }
 
 bool board_free_step(struct board *board, uint32_t work_max) {
     uint32_t work = board->is_large ? board_free_detached(board, work_max) : 0;
-    while (!board_has_detached(board)) {
+    if (work < work_max && board->is_large && board->large->list.tags != NULL) {
+        work += tags_step(&board->large->list, work_max - work);
+    }
+    while (!board_has_remains(board)) {
         if (!board_settle(board)) {
             board_leave_chain(board);
             return true;

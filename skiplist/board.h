@@ -141,6 +141,7 @@ void board_remove_member(struct board *board, const struct board_member *member)
  * member index. board_free_step frees them, and every new member also frees about as much as it
  * adds: remains and members together never take more memory than the members did before. */
 void board_remove_range(struct board *board, uint32_t rank, uint32_t count);
+/* Are there remains, or of tags: values of a removed one, or counts that readers would have to make? */
 bool board_has_remains(const struct board *board);
 /* Free remains of up to about work_max members, and let the index shrink; true when nothing is left
  * to do. */

@@ -3,6 +3,7 @@
 
 #include "codec/memory.h"
 #include "skiplist/board_parts.h"
+#include "skiplist/counts.h"
 #include "skiplist/sheet.h"
 
 bool board_has_values(const struct board *board) {
@@ -79,6 +80,59 @@ static struct tags *tags_create(uint64_t hash_seed) {
     return tags;
 }
 
+/* Values of removed tags, as many as there is work left. false: there are more. */
+static bool tags_free_removed(struct tags *tags, uint32_t *work_left) {
+    while (tags->removed != NULL) {
+        struct tag_slot *slot = tags->removed;
+        uint32_t before = slot->values.end;
+        if (*work_left == 0 || !tag_dictionary_deinit_step(&slot->values, *work_left)) {
+            uint32_t work = before - slot->values.end;
+            *work_left -= work < *work_left ? work : *work_left;
+            return false;
+        }
+        *work_left -= before < *work_left ? before : *work_left;
+        tags->removed = slot->next;
+        memory_free(slot);
+    }
+    return true;
+}
+
+/* Count what is not known of blocks of level 2; what is above follows from it with little work. */
+static void tags_fill_gaps(struct skiplist *list, uint32_t *work_left) {
+    struct tags *tags = list->tags;
+    for (; tags->gap_id < list->node_end; tags->gap_id++) {
+        const struct skiplist_node *node = skiplist_node(list, tags->gap_id);
+        bool is_alive =
+            node->block != NULL && node->level == 2 && skiplist_is_alive(list, tags->gap_id);
+        if (*work_left == 0) {
+            return;
+        }
+        *work_left -= 1;
+        if (!is_alive) {
+            continue;
+        }
+        /* One block is one step, however much it is. */
+        uint32_t work = UINT32_MAX;
+        struct tag_counts *counts = counts_of(list, tags->gap_id, &work);
+        const struct index_block *index = node->block;
+        bool is_known = counts != NULL;
+        for (uint32_t i = 0; is_known && i < index->count; i++) {
+            is_known = counts_know_child(list, tags->gap_id, counts, i, &work);
+        }
+        work = UINT32_MAX - work;
+        *work_left -= work < *work_left ? work : *work_left;
+    }
+    tags->has_gaps = false;
+}
+
+uint32_t tags_step(struct skiplist *list, uint32_t work_max) {
+    uint32_t work_left = work_max;
+    if (tags_free_removed(list->tags, &work_left) && list->tags->has_gaps) {
+        tags_fill_gaps(list, &work_left);
+    }
+    return work_max - work_left;
+}
+
 bool tags_free_step(struct skiplist *list, uint32_t work_max) {
     struct tags *tags = list->tags;
     for (; tags->count > 0; tags->count--) {
@@ -87,6 +141,9 @@ bool tags_free_step(struct skiplist *list, uint32_t work_max) {
             return false;
         }
         memory_free(slot);
+    }
+    if (!tags_free_removed(tags, &work_max)) {
+        return false;
     }
     if (tags->leaf_sheet != NULL) {
         sheet_free_leaf(list);
@@ -136,6 +193,9 @@ size_t tags_memory_size(const struct skiplist *list) {
     size_t size = memory_size(tags) + tags->memory_size;
     for (uint32_t i = 0; i < tags->count; i++) {
         size += memory_size(tags->slots[i]) + tag_dictionary_memory_size(&tags->slots[i]->values);
+    }
+    for (const struct tag_slot *slot = tags->removed; slot != NULL; slot = slot->next) {
+        size += memory_size(slot) + tag_dictionary_memory_size(&slot->values);
     }
     return size;
 }
@@ -420,13 +480,15 @@ enum tags_status board_alter_tags(struct board *board, const struct layout *layo
     }
     for (unsigned i = 0; i < tags->count; i++) {
         if (!is_kept[i]) {
-            tag_dictionary_deinit(&tags->slots[i]->values);
-            memory_free(tags->slots[i]);
+            tags->slots[i]->next = tags->removed;
+            tags->removed = tags->slots[i];
         }
     }
     tags->count = after->count;
     memcpy(tags->slots, slots, after->count * sizeof(struct tag_slot *));
     tags_plan_counts(tags);
+    tags->has_gaps = true;
+    tags->gap_id = 0;
     board->layout = layout;
     return TAGS_OK;
 }

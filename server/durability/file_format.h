@@ -26,6 +26,7 @@ enum {
 #else
     FILE_FORMAT = 5, /* the one that is written */
 #endif
+    FILE_FORMAT_TAGS = 5,     /* the first one with boards that have tags */
     FILE_FORMAT_STREAMED = 4, /* the first one of which servers send each other groups and copies */
     FILE_FORMAT_MAGIC = 8,    /* bytes */
 };

@@ -7,7 +7,7 @@
 
 #include "codec/bytes.h"
 
-enum { HTTP_SEGMENTS_MAX = 8, HTTP_PARAMETERS_MAX = 16 };
+enum { HTTP_SEGMENTS_MAX = 8, HTTP_PARAMETERS_MAX = 48 };
 
 struct http_parameter {
     struct bytes name, value;

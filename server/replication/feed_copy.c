@@ -1,4 +1,6 @@
 /* Full copies: one for the replicas, one for those that are a Redis. See feed.h. */
+#include <stdio.h>
+
 #include "server/durability/persistence.h"
 #include "server/replication/feed_parts.h"
 #include "server/system/log.h"
@@ -39,6 +41,12 @@ uint32_t feed_count(const struct feed *feed, enum replica_state state, bool is_r
     return count;
 }
 
+static void feed_copy_tell_given_up(struct replica *replica, const char *reason) {
+    wire_put_given_up(feed_output(replica), reason);
+    replica->session->is_close_after_reply = true;
+    replica->is_failed = true;
+}
+
 static void feed_copy_fail(struct feed *feed, struct feed_copy *copy, const char *reason) {
     log_write(LOG_WARNING, "%s given up: %s", feed_copy_name(copy), reason);
     feed_end_copy(feed, copy);
@@ -50,9 +58,27 @@ static void feed_copy_fail(struct feed *feed, struct feed_copy *copy, const char
         if (copy->is_redis) {
             feed_give_up(feed, replica, reason);
         } else {
-            wire_put_given_up(feed_output(replica), reason);
-            replica->session->is_close_after_reply = true;
-            replica->is_failed = true;
+            feed_copy_tell_given_up(replica, reason);
+        }
+    }
+}
+
+/* What an older version cannot read is not begun for it, nor held up for others by it. */
+static void feed_copy_refuse_older(const struct feed *feed) {
+    char reason[WIRE_TEXT_MAX];
+    if (!registry_has_tags(feed->server->registry)) {
+        return;
+    }
+    for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
+         replica = replica->next) {
+        unsigned format = replica->format_version;
+        if (replica->state == REPLICA_WAITS && !replica->is_redis && !feed_is_lost(replica) &&
+            format != 0 && format < FILE_FORMAT_TAGS) {
+            snprintf(reason, sizeof reason,
+                     "there are boards with tags, which a server of format %u does not know: "
+                     "upgrade it",
+                     format);
+            feed_copy_tell_given_up(replica, reason);
         }
     }
 }
@@ -223,6 +249,9 @@ static bool feed_copy_send(struct feed *feed, struct feed_copy *copy) {
 
 bool feed_step_copy(struct feed *feed, struct feed_copy *copy) {
     char error[PERSISTENCE_ERROR_MAX];
+    if (copy->state == FEED_COPY_NONE && !copy->is_redis) {
+        feed_copy_refuse_older(feed);
+    }
     if (copy->state == FEED_COPY_NONE && feed_count(feed, REPLICA_WAITS, copy->is_redis) > 0) {
         feed_copy_begin(feed, copy);
     }

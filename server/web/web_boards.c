@@ -8,6 +8,8 @@ enum {
     LIST_ROUNDS_MAX = 500,
     LIST_REPLY_MAX = 64 * 1024, /* bytes: behind so many of its replies a round ends */
     LIST_STEP = 50,             /* keys that LB.LIST visits */
+    COUNTED_MAX = 1000,         /* values of a tag, or places, that are counted */
+    TOP_MAX = 100,              /* values of a tag that are named */
 };
 
 /* ---- the list ---- */
@@ -133,19 +135,98 @@ const struct web_route web_route_list = {.ask = web_boards_ask_list,
 
 /* ---- one board ---- */
 
+/* LB.COUNT takes as long as there are values: of a tag with many, those of the first places alone are counted. */
+static bool web_boards_has_many_values(struct value_reader tag) {
+    return value_find_integer(tag, "values", 0) > COUNTED_MAX;
+}
+
+static void web_boards_ask_values(struct web_query *query, struct value_reader tag) {
+    struct bytes name = value_find_text(tag, "name");
+    web_command(query, "LB.COUNT $board");
+    if (web_boards_has_many_values(tag)) {
+        web_words(query, "0 #", (int64_t)COUNTED_MAX - 1);
+    }
+    web_words(query, "BY $", name);
+    for (unsigned i = 0; i < query->where_count; i++) {
+        const struct web_where *where = &query->wheres[i];
+        if (!bytes_equal_ignoring_case(where->tag, name)) {
+            web_words(query, "WHERE $ $", where->tag, where->value);
+        }
+    }
+}
+
+/* Rounds: the board, of whose tags the maps are kept, one behind the other; then the values of one tag after the
+ * other. All is printed at once. */
 static bool web_boards_ask_board(struct web_query *query) {
-    web_command(query, "LB.INFO $board");
+    if (query->round == 0) {
+        web_command(query, "LB.INFO $board");
+        web_ask_count(query);
+    } else {
+        web_boards_ask_values(query, web_kept_behind(query, query->more));
+    }
     return true;
 }
 
-static bool web_boards_print_board(struct web_query *query) {
+/* [[value, count] ...], most first; the value may be null. Nothing, if it was refused. */
+static void web_boards_put_values(struct json *json, struct value_reader reader) {
+    struct value list = value_next(&reader);
+    int64_t without = 0;
+    unsigned left = TOP_MAX;
+    json_open(json, "top", '[');
+    for (uint64_t i = 0; list.kind == VALUE_LIST && i < list.count; i++) {
+        (void)value_next(&reader);
+        struct value value = value_next(&reader);
+        int64_t count = value_next(&reader).number;
+        if (value.kind == VALUE_NULL) {
+            without = count;
+        } else if (left > 0) {
+            left--;
+            json_open(json, NULL, '{');
+            json_bytes(json, "value", value.text);
+            json_integer(json, "count", count);
+            json_close(json, '}');
+        }
+    }
+    json_close(json, ']');
+    json_integer(json, "without", without);
+}
+
+static bool web_boards_print_tag(struct web_query *query) {
+    struct json *json = &query->json;
+    struct value_reader tag = web_kept_behind(query, query->more);
+    json_open(json, NULL, '{');
+    web_put_text_of(json, tag, "name");
+    web_put_integer_of(json, tag, "bits");
+    web_put_integer_of(json, tag, "values");
+    json_integer(json, "values_max", value_find_integer(tag, "values-max", 0));
+    web_boards_put_values(json, web_reply(query, 0));
+    if (web_boards_has_many_values(tag)) {
+        json_integer(json, "places", COUNTED_MAX);
+    } else {
+        json_null(json, "places");
+    }
+    json_close(json, '}');
+    query->more++;
+    tag = web_kept_behind(query, query->more);
+    if (tag.at < tag.end) {
+        return true;
+    }
+    json_close(json, ']');
+    return web_end_reply(query);
+}
+
+static void web_boards_keep_tags(struct web_query *query, struct value_reader board) {
+    struct value_reader at;
+    for (uint64_t left = value_find_list(board, "tags", &at); left > 0; left--) {
+        const char *begin = at.at;
+        value_skip(&at);
+        buffer_append(&query->kept, begin, (size_t)(at.at - begin));
+    }
+}
+
+static void web_boards_put_one(struct web_query *query, struct value_reader board) {
     struct json *json = &query->json;
     struct value_reader time;
-    if (web_reply_is_error(query, 0)) {
-        return false;
-    }
-    struct value_reader board = web_reply(query, 0);
-    json_open(json, NULL, '{');
     web_put_board(json, query, query->board, board);
     web_put_integer_of(json, board, "bits");
     web_put_integer_of(json, board, "memory");
@@ -160,6 +241,25 @@ static bool web_boards_print_board(struct web_query *query) {
         json_null(json, "time");
     }
     web_put_data_names(json, query);
+}
+
+static bool web_boards_print_board(struct web_query *query) {
+    struct json *json = &query->json;
+    if (query->round > 0) {
+        return web_boards_print_tag(query);
+    }
+    if (web_replies_have_error(query)) {
+        return false;
+    }
+    struct value_reader board = web_reply(query, 0);
+    json_open(json, NULL, '{');
+    web_boards_put_one(query, board);
+    web_boards_keep_tags(query, board);
+    json_open(json, "tags", '[');
+    if (query->kept.size > 0) {
+        return true;
+    }
+    json_close(json, ']');
     return web_end_reply(query);
 }
 
@@ -174,7 +274,9 @@ static bool web_boards_ask_page(struct web_query *query) {
         return false;
     }
     web_command(query, "LB.INFO $board");
-    web_command(query, "LB.RANGE $board # # $data", query->from, query->from + query->count - 1);
+    web_command(query, "LB.RANGE $board # # $where $tags $data", query->from,
+                query->from + query->count - 1);
+    web_ask_count(query);
     return true;
 }
 

@@ -16,8 +16,8 @@
 /* ---- users ---- */
 
 static const char *const public_rules[] = {
-    "on",       "resetchannels", "-@all",    "+lb.range", "+lb.get", "+lb.around",
-    "+lb.hist", "+lb.quantile",  "+lb.info", "+lb.list",  "+zscan",
+    "on",       "resetchannels", "-@all",    "+lb.range", "+lb.get",   "+lb.around",
+    "+lb.hist", "+lb.quantile",  "+lb.info", "+lb.list",  "+lb.count", "+zscan",
 };
 
 static bool web_engine_apply(struct acl_user *user, struct bytes rule, char *error) {

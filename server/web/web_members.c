@@ -17,8 +17,9 @@ enum {
 
 static bool web_members_ask_member(struct web_query *query) {
     web_command(query, "LB.INFO $board");
-    web_command(query, "LB.GET $board 1 $member PCT $data");
-    web_command(query, "LB.AROUND $board MEMBER $member # $data", (int64_t)AROUND);
+    web_command(query, "LB.GET $board 1 $member PCT $where $tags $data");
+    web_command(query, "LB.AROUND $board MEMBER $member # $where $tags $data", (int64_t)AROUND);
+    web_ask_count(query);
     return true;
 }
 
@@ -33,7 +34,8 @@ static bool web_members_print_member(struct web_query *query) {
     (void)value_next(&record);
     struct value_reader first = record;
     if (value_next(&first).kind == VALUE_NULL) {
-        web_error(query, 404, "not_found", "this member is not on the board");
+        web_error(query, 404, "not_found", "this member is not %s",
+                  query->where_count > 0 ? "in this group of the board" : "on the board");
         return false;
     }
     web_begin_reply(query, &board);
@@ -58,7 +60,8 @@ const struct web_route web_route_member = {.ask = web_members_ask_member,
 static void web_members_ask_names(struct web_query *query) {
     web_command(query, "LB.INFO $board");
     int64_t from = (int64_t)query->scan.cursor;
-    web_command(query, "LB.RANGE $board # # $data", from, from + NAMES_STEP - 1);
+    web_command(query, "LB.RANGE $board # # $where $tags $data", from, from + NAMES_STEP - 1);
+    web_ask_count(query);
 }
 
 /* The name in a record: the first of its data that is no picture. */
@@ -66,7 +69,7 @@ static struct bytes web_members_name_in(const struct web_query *query, struct va
                                         uint64_t field_count) {
     struct bytes picture = query->web->avatars.field;
     (void)value_next(&record);
-    for (uint64_t i = 0; i < 3 + field_count; i++) {
+    for (uint64_t i = 0; i < 3 + field_count + query->has_tags; i++) {
         value_skip(&record);
     }
     struct value list = value_next(&record);
@@ -144,14 +147,14 @@ static bool web_members_print_names(struct web_query *query) {
 static void web_members_ask_records(struct web_query *query) {
     struct value_reader at = web_kept(query);
     web_command(query, "LB.INFO $board");
-    if (query->more == 0) {
-        return;
+    if (query->more > 0) {
+        web_command(query, "LB.GET $board #", (int64_t)query->more);
+        for (unsigned i = 0; i < query->more; i++) {
+            web_word(query, value_next(&at).text);
+        }
+        web_words(query, "$where $tags $data");
     }
-    web_command(query, "LB.GET $board #", (int64_t)query->more);
-    for (unsigned i = 0; i < query->more; i++) {
-        web_word(query, value_next(&at).text);
-    }
-    web_words(query, "$data");
+    web_ask_count(query);
 }
 
 static struct bytes web_members_prefix_pattern(struct web_query *query, struct bytes prefix) {
@@ -245,7 +248,7 @@ static bool web_members_print_search(struct web_query *query) {
     web_begin_reply(query, &board);
     web_put_field_names(json, board);
     web_put_data_names(json, query);
-    if (query->reply_count > 1) {
+    if (web_own_replies(query) > 1) {
         web_put_rows(json, query, "rows", web_count_fields(board), web_reply(query, 1));
     } else {
         json_open(json, "rows", '[');

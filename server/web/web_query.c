@@ -184,6 +184,13 @@ static void web_query_add_data(struct web_query *query) {
     }
 }
 
+/* WHERE tag value ..., if a group is asked for. */
+static void web_query_add_wheres(struct web_query *query) {
+    for (unsigned i = 0; i < query->where_count; i++) {
+        web_words(query, "WHERE $ $", query->wheres[i].tag, query->wheres[i].value);
+    }
+}
+
 static void web_query_add_words(struct web_query *query, const char *words, va_list *arguments) {
     for (size_t size; (size = strcspn(words, " ")) > 0; words += size + (words[size] == ' ')) {
         struct bytes word = {.at = words, .size = size};
@@ -197,6 +204,12 @@ static void web_query_add_words(struct web_query *query, const char *words, va_l
             web_word(query, query->member);
         } else if (bytes_equal(word, BYTES("$data"))) {
             web_query_add_data(query);
+        } else if (bytes_equal(word, BYTES("$where"))) {
+            web_query_add_wheres(query);
+        } else if (bytes_equal(word, BYTES("$tags"))) {
+            if (query->has_tags) {
+                web_word(query, BYTES("TAGS"));
+            }
         } else if (bytes_equal(word, BYTES("$cursor"))) {
             web_query_add_cursor(query);
         } else if (bytes_equal(word, BYTES("$pattern"))) {

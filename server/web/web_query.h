@@ -29,11 +29,12 @@ struct web_query;
 
 enum {
     WEB_COMMANDS_MAX = 40,     /* of a round */
-    WEB_WORDS_MAX = 512,       /* of its commands together */
+    WEB_WORDS_MAX = 640,       /* of its commands together */
     WEB_REPLIES_MAX = 4 << 20, /* bytes of RESP of a round */
     WEB_JSON_MAX = 16 << 20,
     WEB_FIELDS_MAX = 8, /* of a member's hash */
     WEB_ROWS_MAX = 200,
+    WEB_WHERES_MAX = 32,
     WEB_REQUEST_SHARE = 10,
     WEB_VIEW_SHARE = 50,
 };
@@ -77,6 +78,11 @@ struct web_data {
     bool is_default; /* nobody has asked for it: it goes where the user may not read it */
 };
 
+/* One of the parameters where=TAG:VALUE; value: empty for members without one. */
+struct web_where {
+    struct bytes tag, value;
+};
+
 /* A scan: the engine repeats the only command with the cursor that it has replied, as long as a round may take;
  * and puts in the part'th pattern of keys that the user may read. */
 struct web_scan {
@@ -115,6 +121,9 @@ struct web_query {
     struct bytes board, member;
     int64_t from, count;
     struct web_data data;
+    struct web_where wheres[WEB_WHERES_MAX]; /* the group that is read; none: all members */
+    unsigned where_count;
+    bool has_tags; /* records have the members' tags */
     /* a round */
     unsigned round, more; /* more: the route's own */
     unsigned command_count, word_count;
@@ -163,7 +172,8 @@ static inline struct json web_json(struct buffer *out) {
 
 /* Begin a command with these words, one blank between each two: its name ("SLOWLOG|GET"), texts, and
  *
- *     $board  $member  $data     the query's; of data nothing, if none was asked for
+ *     $board  $member            the query's
+ *     $where  $tags  $data       the same, or nothing, if none was asked for
  *     $cursor  $pattern          of a scan, where the engine puts in those of its steps
  *     #  $                       an int64_t, and a struct bytes that lives as long as the round */
 void web_command(struct web_query *query, const char *words, ...);

@@ -1,6 +1,7 @@
 /* From a path to a route, and the parameters that all of them have. */
 #include <stdio.h>
 
+#include "codec/tag_set.h"
 #include "server/dispatch/command.h"
 #include "server/web/web_parts.h"
 
@@ -90,6 +91,44 @@ static bool web_routes_read_data(struct web_query *query) {
     return web_routes_set_fields(query, fields);
 }
 
+static bool web_routes_add_where(struct web_query *query, struct bytes text) {
+    const char *colon = text.size > 0 ? memchr(text.at, ':', text.size) : NULL;
+    if (colon == NULL) {
+        web_error(query, 400, "bad_request", "where is TAG:VALUE, as in where=country:DE");
+        return false;
+    }
+    struct web_where where = {.tag = {.at = text.at, .size = (size_t)(colon - text.at)}};
+    where.value = (struct bytes){.at = colon + 1, .size = text.size - where.tag.size - 1};
+    if (where.value.size > TAG_VALUE_MAX) {
+        web_error(query, 400, "bad_request", "where: a value of tag '%s' has at most %d bytes",
+                  bytes_show(where.tag).text, TAG_VALUE_MAX);
+        return false;
+    }
+    if (query->where_count == WEB_WHERES_MAX) {
+        web_error(query, 400, "bad_request", "where is given at most %d times", WEB_WHERES_MAX);
+        return false;
+    }
+    query->wheres[query->where_count++] = where;
+    return true;
+}
+
+/* ?where=TAG:VALUE, as often as it is there, and ?tags=1. */
+static bool web_routes_read_tags(struct web_query *query) {
+    int64_t has_tags;
+    if (!web_number(query, "tags", 0, 1, 0, &has_tags)) {
+        return false;
+    }
+    query->has_tags = has_tags != 0;
+    for (unsigned i = 0; i < query->target.parameter_count; i++) {
+        const struct http_parameter *parameter = &query->target.parameters[i];
+        if (bytes_equal(parameter->name, BYTES("where")) &&
+            !web_routes_add_where(query, parameter->value)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool web_query_parse(struct web_query *query, const char *target) {
     size_t size = strlen(target);
     int64_t database;
@@ -110,7 +149,7 @@ bool web_query_parse(struct web_query *query, const char *target) {
         return false;
     }
     if (!web_number(query, "db", 0, REGISTRY_DATABASES - 1, 0, &database) ||
-        !web_routes_read_data(query)) {
+        !web_routes_read_data(query) || !web_routes_read_tags(query)) {
         return false;
     }
     query->database = (uint8_t)database;

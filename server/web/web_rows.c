@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "codec/tag_set.h"
+
 /* ---- parts ---- */
 
 static void web_rows_put_text_or_null(struct json *json, const char *key, struct bytes text) {
@@ -175,7 +177,20 @@ void web_put_number_text(struct json *json, const char *key, struct value value)
     }
 }
 
-/* A record, which is not null: [member, rank, time, fields ..., percentage, data]. percent: where its value
+/* The tags of a record: a map. */
+static void web_rows_put_tags(struct json *json, struct value_reader *reader) {
+    char name[TAG_NAME_MAX + 1];
+    struct value map = value_next(reader);
+    json_open(json, "tags", '{');
+    for (uint64_t i = 0; map.kind == VALUE_MAP && i < map.count; i++) {
+        struct bytes tag = value_next(reader).text;
+        snprintf(name, sizeof name, "%.*s", (int)tag.size, tag.at);
+        json_bytes(json, name, value_next(reader).text);
+    }
+    json_close(json, '}');
+}
+
+/* A record, which is not null: [member, rank, time, fields ..., percentage, tags, data]. percent: where its value
  * goes; NULL: it has none. */
 void web_put_record(struct json *json, const struct web_query *query, const char *key,
                     uint64_t field_count, struct value_reader *reader, struct value *percent) {
@@ -202,6 +217,9 @@ void web_put_record(struct json *json, const struct web_query *query, const char
     if (percent != NULL) {
         *percent = value_next(reader);
     }
+    if (query->has_tags) {
+        web_rows_put_tags(json, reader);
+    }
     web_put_data(json, query, reader);
     json_close(json, '}');
 }
@@ -221,11 +239,24 @@ void web_put_rows(struct json *json, const struct web_query *query, const char *
     json_close(json, ']');
 }
 
+void web_ask_count(struct web_query *query) {
+    if (query->where_count > 0) {
+        web_command(query, "LB.COUNT $board $where");
+    }
+}
+
+unsigned web_own_replies(const struct web_query *query) {
+    return query->reply_count - (query->where_count > 0);
+}
+
 void web_begin_reply(struct web_query *query, const struct value_reader *info) {
     json_open(&query->json, NULL, '{');
     json_bytes(&query->json, "board", query->board);
     json_integer(&query->json, "db", query->database);
-    if (info != NULL) {
+    if (info != NULL && query->where_count > 0) {
+        struct value_reader count = web_reply(query, query->reply_count - 1);
+        json_integer(&query->json, "count", value_next(&count).number);
+    } else if (info != NULL) {
         web_put_integer_of(&query->json, *info, "count");
     }
 }
@@ -278,6 +309,14 @@ bool web_take_step(struct web_query *query, unsigned nth, struct value_reader *l
 }
 
 /* ---- what a route keeps from round to round ---- */
+
+struct value_reader web_kept_behind(const struct web_query *query, unsigned count) {
+    struct value_reader at = web_kept(query);
+    for (unsigned i = 0; i < count; i++) {
+        value_skip(&at);
+    }
+    return at;
+}
 
 void web_keep_bulk(struct web_query *query, struct bytes text) {
     char head[64];

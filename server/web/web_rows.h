@@ -36,8 +36,12 @@ void web_put_data(struct json *json, const struct web_query *query, struct value
 /* A number may come as one, or as its text. */
 void web_put_number_text(struct json *json, const char *key, struct value value);
 
-/* The object that every reply about a board is; info: what LB.INFO has replied, and NULL: its count is left out.
- * end returns false, as print does at the end. */
+/* The last command of a round whose reply has a count, where a group is asked for: its members are counted. */
+void web_ask_count(struct web_query *query);
+/* How many commands of the round were not by web_ask_count. */
+unsigned web_own_replies(const struct web_query *query);
+/* The object that every reply about a board is; info: what LB.INFO has replied, and NULL: the count, which is the
+ * group's, is left out. end returns false, as print does at the end. */
 void web_begin_reply(struct web_query *query, const struct value_reader *info);
 bool web_end_reply(struct web_query *query);
 
@@ -53,6 +57,8 @@ MUST_CHECK bool web_take_step(struct web_query *query, unsigned nth, struct valu
 static inline struct value_reader web_kept(const struct web_query *query) {
     return (struct value_reader){.at = query->kept.at, .end = query->kept.at + query->kept.size};
 }
+/* The same behind its first count values. */
+struct value_reader web_kept_behind(const struct web_query *query, unsigned count);
 /* Append a text to it, as value_next reads it. */
 void web_keep_bulk(struct web_query *query, struct bytes text);
 

@@ -129,6 +129,16 @@ static bool web_spread_read_ends(const struct web_query *query, struct bins *bin
     return true;
 }
 
+static void web_spread_ask_bins(struct web_query *query, const struct bins *bins) {
+    web_command(query, "LB.HIST $board");
+    for (int64_t i = bins->count > 1 ? 1 : 0; i < bins->count; i++) {
+        char text[DECIMAL_TEXT_MAX];
+        size_t size = web_spread_print_units(bins->edges[i], bins->scale, text);
+        web_word(query, web_word_copy(query, (struct bytes){.at = text, .size = size}));
+    }
+    web_words(query, "$where");
+}
+
 static bool web_spread_ask_histogram(struct web_query *query) {
     struct bins bins = {.lowest = 0};
     if (!web_number(query, "buckets", 1, BINS_MAX, BINS_DEFAULT, &query->count)) {
@@ -143,16 +153,11 @@ static bool web_spread_ask_histogram(struct web_query *query) {
     for (unsigned i = 0; i < QUANTILES; i++) {
         web_word(query, bytes_from_text(quantiles[i]));
     }
-    web_words(query, "$data");
-    if (query->round == 0 || !has_ends) {
-        return true;
+    web_words(query, "$where $data");
+    if (query->round > 0 && has_ends) {
+        web_spread_ask_bins(query, &bins);
     }
-    web_command(query, "LB.HIST $board");
-    for (int64_t i = bins.count > 1 ? 1 : 0; i < bins.count; i++) {
-        char text[DECIMAL_TEXT_MAX];
-        size_t size = web_spread_print_units(bins.edges[i], bins.scale, text);
-        web_word(query, web_word_copy(query, (struct bytes){.at = text, .size = size}));
-    }
+    web_ask_count(query);
     return true;
 }
 
@@ -264,7 +269,7 @@ static bool web_spread_print_histogram(struct web_query *query) {
         json_text(json, "field", value_find_text(fields, "name"));
         json_text(json, "order", value_find_text(fields, "order"));
     }
-    bool has_bins = query->reply_count > 2 && web_spread_read_ends(query, &bins) &&
+    bool has_bins = web_own_replies(query) > 2 && web_spread_read_ends(query, &bins) &&
                     web_spread_place(query, &bins);
     json_text(json, "spacing", has_bins && bins.is_log ? BYTES("log") : BYTES("even"));
     json_open(json, "bins", '[');
@@ -282,53 +287,92 @@ const struct web_route web_route_histogram = {.ask = web_spread_ask_histogram,
 
 /* ---- the last periods ---- */
 
-/* Rounds: the archives' names, kept as bulks; then each of them. */
+/* Rounds: the archives' names, kept as bulks; then as many of them as fit into a round, which are printed at once. */
+static int64_t web_spread_archives_a_round(const struct web_query *query) {
+    unsigned filter_words = 3 * query->where_count;
+    unsigned words = 2 + 5 + filter_words + 3 + query->data.count;
+    unsigned commands = 2;
+    if (query->where_count > 0) {
+        words += 2 + filter_words;
+        commands++;
+    }
+    unsigned by_words = WEB_WORDS_MAX / words;
+    unsigned by_commands = WEB_COMMANDS_MAX / commands;
+    return by_words < by_commands ? by_words : by_commands;
+}
+
+static void web_spread_ask_archive(struct web_query *query, struct bytes name) {
+    web_command(query, "LB.INFO $", name);
+    web_command(query, "LB.RANGE $ 0 # $where $tags $data", name, query->count - 1);
+    if (query->where_count > 0) {
+        web_command(query, "LB.COUNT $ $where", name);
+    }
+}
+
 static bool web_spread_ask_archives(struct web_query *query) {
-    struct value_reader at = web_kept(query);
     if (!web_number(query, "count", 1, ARCHIVE_ROWS_MAX, ARCHIVE_ROWS_DEFAULT, &query->count)) {
         return false;
     }
     if (query->round == 0) {
         web_command(query, "LB.INFO $board");
+        web_ask_count(query);
         return true;
     }
-    while (at.at < at.end) {
-        struct bytes name = value_next(&at).text;
-        web_command(query, "LB.INFO $", name);
-        web_command(query, "LB.RANGE $ 0 # $data", name, query->count - 1);
+    struct value_reader at = web_kept_behind(query, query->more);
+    for (int64_t i = web_spread_archives_a_round(query); i > 0 && at.at < at.end; i--) {
+        web_spread_ask_archive(query, value_next(&at).text);
     }
     return true;
 }
 
+static void web_spread_keep_archives(struct web_query *query) {
+    struct value_reader at;
+    uint64_t count = value_find_list(web_reply(query, 0), "archives", &at);
+    for (uint64_t i = 0; i < count && i < ARCHIVES_MAX; i++) {
+        web_keep_bulk(query, value_next(&at).text);
+    }
+}
+
+/* Those of an archive begin with the nth reply. One without such a tag has nobody in the group. */
+static void web_spread_put_archive(struct web_query *query, struct bytes name, unsigned nth) {
+    struct json *json = &query->json;
+    struct value_reader board = web_reply(query, nth);
+    struct value_reader first = board;
+    if (value_next(&first).kind != VALUE_MAP) {
+        return; /* it is gone meanwhile, or not this user's */
+    }
+    json_open(json, NULL, '{');
+    json_bytes(json, "name", name);
+    if (query->where_count > 0) {
+        struct value_reader count = web_reply(query, nth + 2);
+        json_integer(json, "count", value_next(&count).number);
+    } else {
+        web_put_integer_of(json, board, "count");
+    }
+    web_put_field_names(json, board);
+    web_put_rows(json, query, "rows", web_count_fields(board), web_reply(query, nth + 1));
+    json_close(json, '}');
+}
+
 static bool web_spread_print_archives(struct web_query *query) {
     struct json *json = &query->json;
-    struct value_reader at;
     if (query->round == 0) {
-        if (web_reply_is_error(query, 0)) {
+        if (web_replies_have_error(query)) {
             return false;
         }
-        uint64_t count = value_find_list(web_reply(query, 0), "archives", &at);
-        for (uint64_t i = 0; i < count && i < ARCHIVES_MAX; i++) {
-            web_keep_bulk(query, value_next(&at).text);
-        }
+        web_spread_keep_archives(query);
+        web_begin_reply(query, NULL);
+        json_open(json, "archives", '[');
         return true;
     }
-    web_begin_reply(query, NULL);
-    json_open(json, "archives", '[');
-    at = web_kept(query);
-    for (unsigned i = 0; at.at < at.end; i += 2) {
-        struct bytes name = value_next(&at).text;
-        struct value_reader board = web_reply(query, i);
-        struct value_reader first = board;
-        if (value_next(&first).kind != VALUE_MAP) {
-            continue; /* it is gone meanwhile, or not this user's */
-        }
-        json_open(json, NULL, '{');
-        json_bytes(json, "name", name);
-        web_put_integer_of(json, board, "count");
-        web_put_field_names(json, board);
-        web_put_rows(json, query, "rows", web_count_fields(board), web_reply(query, i + 1));
-        json_close(json, '}');
+    struct value_reader at = web_kept_behind(query, query->more);
+    unsigned step = query->where_count > 0 ? 3 : 2;
+    for (unsigned i = 0; i < query->reply_count; i += step) {
+        web_spread_put_archive(query, value_next(&at).text, i);
+        query->more++;
+    }
+    if (at.at < at.end) {
+        return true;
     }
     json_close(json, ']');
     web_put_data_names(json, query);

@@ -169,6 +169,9 @@ MUST_CHECK struct registry_key *registry_alter(struct registry *registry, struct
 MUST_CHECK bool registry_tags_fit(const struct registry_key *key, const struct layout *layout,
                                   unsigned *full);
 
+/* Has any board tags? Boards that wait to be freed count, too. */
+bool registry_has_tags(const struct registry *registry);
+
 /* Create an empty board, outside the keyspace, with the rules that rules_for returns for this name.
  * Fill it, then pass it to registry_put_board or registry_discard_board. false: no memory. */
 MUST_CHECK bool registry_create_board(struct registry *registry, struct bytes name, int64_t now_ms,

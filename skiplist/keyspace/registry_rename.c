@@ -189,6 +189,7 @@ static bool registry_rename_set_rules(struct registry *registry, struct registry
     switch (board_alter_tags(&key->board, &rules->layout, &full)) {
     case TAGS_OK:
     case TAGS_SAME:
+        board_chain_put(&registry->remains, &key->board);
         rules_release(&registry->rules, before);
         return true;
     case TAGS_FULL:

@@ -192,6 +192,7 @@ static struct rules *rules_add(struct rules_set *set, const struct rules *like, 
     rules->hash = hash;
     rules->use_count = 0;
     rules->index = set->count++;
+    set->tagged_count += rules->layout.tags.count > 0;
     *rules_list_at(set, rules->index) = rules;
     map_put(&set->map, hash, rules->index);
     return rules;
@@ -201,6 +202,7 @@ static struct rules *rules_add(struct rules_set *set, const struct rules *like, 
 static void rules_take_out(struct rules_set *set, struct rules *rules) {
     map_remove(&set->map, rules->hash, rules->index);
     uint32_t last_index = --set->count;
+    set->tagged_count -= rules->layout.tags.count > 0;
     struct rules *last = *rules_list_at(set, last_index);
     if (last != rules) {
         map_replace(&set->map, last->hash, last_index, rules->index);
@@ -311,12 +313,14 @@ static const char *rules_check(const struct rules_set *set, uint32_t index) {
 bool rules_set_validate(const struct rules_set *set, const char **reason) {
     const char *wrong = NULL;
     uint64_t use_count = 0;
+    uint32_t tagged_count = 0;
     for (uint32_t i = 0; i < set->count && wrong == NULL; i++) {
         wrong = rules_check(set, i);
+        tagged_count += (*rules_list_at(set, i))->layout.tags.count > 0;
         use_count += (*rules_list_at(set, i))->use_count;
     }
-    if (wrong == NULL && use_count != set->use_count) {
-        wrong = "rules: their users are not counted right";
+    if (wrong == NULL && (use_count != set->use_count || tagged_count != set->tagged_count)) {
+        wrong = "rules: their users, or those with tags, are not counted right";
     }
     if (wrong == NULL && map_count(&set->map) != set->count) {
         wrong = "rules: the map holds more or less than the rules";

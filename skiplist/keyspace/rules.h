@@ -95,10 +95,10 @@ static inline bool rules_take(const struct rules *rules, uint64_t before, uint64
 MUST_CHECK bool rules_validate(const struct rules *rules, const char **reason);
 
 struct rules_set {
-    struct map map;    /* (hash of the rules, index) */
-    struct pages list; /* struct rules * */
-    uint32_t count;
-    uint64_t use_count; /* of all */
+    struct map map;               /* (hash of the rules, index) */
+    struct pages list;            /* struct rules * */
+    uint32_t count, tagged_count; /* tagged: layouts with tags */
+    uint64_t use_count;           /* of all */
     uint64_t hash_seed;
 };
 

@@ -52,15 +52,15 @@ static void check_entries(const struct rdb_reader *reader) {
     uint32_t count;
     const struct board_entry *entries = rdb_board_entries(reader->board, &count);
     const struct bytes *packed = rdb_board_values(reader->board);
-    const struct layout *layout = &reader->board->rules.layout;
+    struct tag_values values;
     CHECK(reader->kind == RDB_BOARD && count > 0);
     CHECK(reader->board->read_count <= reader->board->member_count);
     for (uint32_t i = 0; i < count; i++) {
-        struct tag_values values;
-        CHECK(layout_has_room(layout, entries[i].key));
-        CHECK(packed == NULL || tag_values_unpack(packed[i], layout->tags.count, &values));
+        CHECK(layout_has_room(&reader->board->rules.layout, entries[i].key));
         CHECK(i == 0 || entries[i].key <= entries[i - 1].key);
         CHECK(entries[i].member.size > 0 && entries[i].member.size <= BOARD_MEMBER_MAX);
+        CHECK(packed == NULL ||
+              tag_values_unpack(packed[i], reader->board->rules.layout.tags.count, &values));
     }
 }
 

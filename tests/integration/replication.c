@@ -777,6 +777,27 @@ static void wait_error(struct node *node, const char *text) {
     assert_false(node_is_up(node));
 }
 
+IN_FIXTURE(tags_are_not_sent_to_a_version_that_does_not_know_them) {
+    REPLICA->format = FILE_FORMAT_TAGS - 1;
+    node_start(MASTER, with_journal);
+    node_start(REPLICA, with_journal);
+    node_start(THIRD, with_journal);
+    wire_check(&MASTER->wire, "ZADD plain 1 ann", ":1");
+    wire_check(&REPLICA->wire, "ZADD own 1 ann", ":1");
+    wire_check(&MASTER->wire, "LB.CREATE board TAG country 8", "OK");
+    wire_check(&MASTER->wire, "LB.ADD board TAG country DE 1 ann", ":1");
+    node_follow(REPLICA, MASTER);
+    node_follow(THIRD, MASTER);
+    wait_error(REPLICA, "the master has given the copy up: there are boards with tags, which a "
+                        "server of format 4 does not know: upgrade it");
+    wire_check(&REPLICA->wire, "EXISTS own board", ":1");
+    node_wait_up(THIRD);
+    wire_check(&THIRD->wire, "LB.TAGS board ann", "[[country DE]]");
+    wire_check(&MASTER->wire, "DEL board", ":1");
+    node_wait_up(REPLICA);
+    wire_check(&REPLICA->wire, "EXISTS own plain", ":1");
+}
+
 IN_FIXTURE(versions_that_differ_by_more_say_so_and_both_keep_what_they_have) {
     THIRD->format = FILE_FORMAT + 2;
     node_start(MASTER, with_journal);

@@ -13,7 +13,7 @@ import unittest
 
 import redis
 from process import IS_SHORT as SHORT, make_certificate, wait_until
-from web_server import PROGRAM, ROOT, WebServer, end_with_the_test
+from web_server import PROGRAM, ROOT, WebServer, encoded, end_with_the_test
 
 LIMIT_S = 60
 
@@ -374,13 +374,242 @@ class Boards(unittest.TestCase):
                      "/boards/race/page?hash=user:*&data=" + ",".join("abcdefghi"),
                      "/boards/race/histogram?buckets=101", "/boards?cursor=abc", "/boards?match=" + "x" * 1025,
                      "/boards/race/page?a=%", "/boards/race/page?a=%4", "/boards/%zz", "/boards/race/page?"
-                     + "&".join(f"a{i}=1" for i in range(17)), "/a/b/c/d/e/f/g/h/i"):
+                     + "&".join(f"a{i}=1" for i in range(49)), "/a/b/c/d/e/f/g/h/i"):
             status, reply, _ = self.api.ask("/api/v1" + path)
             self.assertEqual(status, 400, path)
             self.assertEqual(reply["code"], "bad_request", path)
         for path in ("", "/", "/nothing", "/boards/race/nothing", "/boards/race/member", "/boards/race/member/a/b",
                      "/server/nothing", "/me/x", "/events"):
             self.assertEqual(self.api.status(path), 404, path)
+
+
+class Groups(unittest.TestCase):
+    """Boards with tags, and what is read inside a group of their members."""
+    COUNTRIES = ("DE", "FR", b"\xff<", "a:b&c=d%41+ \"\n", "x" * 64, "")
+    CLASSES = ("mage", "rogue")
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = WebServer("--web-data", "user:* name", "--web-public", "race*")
+        cls.api = Api(cls.server)
+        cls.server.run("LB.CREATE", "race", "FIELD", "score", "33", "TIME", "31", "S", "TAG", "country", "8",
+                       "TAG", "class", "4", "TAG", "claimed", "1")
+        cls.members = []  # (member, score, country, class), best first
+        for i in range(60):
+            member = (f"m{i:02}", 1000 - i, cls.COUNTRIES[i % 7 % 6], cls.CLASSES[i % 2])
+            cls.members.append(member)
+            cls.server.run("LB.ADD", "race", "TAG", "country", member[2], "TAG", "class", member[3], member[1], member[0])
+            cls.server.run("HSET", f"user:{member[0]}", "name", f"Player {i}")
+        cls.server.run("ZADD", "plain", "1", "ann")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    @staticmethod
+    def query(*pairs, rest=""):
+        return "?" + "&".join(f"where={encoded(tag)}:{encoded(value)}" for tag, value in pairs) + rest
+
+    def group(self, *pairs):
+        """Members with these values: of the same tag any, of different tags all."""
+        wanted = {}
+        for tag, value in pairs:
+            wanted.setdefault(tag.lower(), []).append(value)
+        place = {"country": 2, "class": 3}
+        return [member for member in self.members
+                if all(member[place[tag]] in values for tag, values in wanted.items())]
+
+    GROUPS = [(("country", country),) for country in COUNTRIES] + [
+        (("country", "DE"), ("country", "FR")), (("country", "DE"), ("class", "mage")),
+        (("country", "FR"), ("country", "DE"), ("class", "rogue"), ("class", "mage")), (("COUNTRY", "DE"),),
+        (("country", "nobody"),)]
+
+    def test_a_page_is_that_of_a_board_with_only_the_group(self):
+        for pairs in self.GROUPS:
+            group = self.group(*pairs)
+            page = self.api.get("/boards/race/page" + self.query(*pairs, rest="&from=1&count=7"))
+            self.assertEqual((page["count"], page["from"]), (len(group), 1), pairs)
+            self.assertEqual([(row["rank"], row["member"], row["score"], row["data"]["name"]) for row in page["rows"]],
+                             [(rank, member[0], str(member[1]), f"Player {int(member[0][1:])}")
+                              for rank, member in list(enumerate(group))[1:8]], pairs)
+
+    def test_a_members_place_and_neighbours_are_those_in_the_group(self):
+        for pairs in self.GROUPS:
+            group = self.group(*pairs)
+            for member in self.members[::7]:
+                path = f"/boards/race/member/{member[0]}" + self.query(*pairs)
+                if member not in group:
+                    status, error, _ = self.api.ask("/api/v1" + path)
+                    self.assertEqual((status, error["error"]), (404, "this member is not in this group of the board"))
+                    continue
+                reply = self.api.get(path)
+                rank = group.index(member)
+                self.assertEqual((reply["rank"], reply["row"]["rank"], reply["count"]), (rank, rank, len(group)))
+                self.assertAlmostEqual(float(reply["percentile"]), 100 * (len(group) - rank) / len(group), 6)
+                first = max(0, min(rank - 5, len(group) - 11))
+                around = [row["member"] for row in reply["around"]]
+                self.assertEqual(around, [each[0] for each in group][first:first + 11])
+
+    def test_a_distribution_counts_the_group(self):
+        for pairs in self.GROUPS:
+            group = self.group(*pairs)
+            reply = self.api.get("/boards/race/histogram" + self.query(*pairs, rest="&buckets=5"))
+            self.assertEqual((reply["count"], sum(each["count"] for each in reply["bins"])), (len(group), len(group)))
+            self.assertEqual([(each["member"], each["rank"]) for each in reply["quantiles"][::10]],
+                             [(group[-1][0], len(group) - 1), (group[0][0], 0)] if group else [])
+            for each in reply["bins"]:
+                self.assertEqual(each["count"], sum(
+                    float(each["from"]) <= member[1] and (member[1] < float(each["to"])
+                                                          or each is reply["bins"][-1]) for member in group))
+
+    def test_searching_finds_members_of_the_group(self):
+        for pairs in self.GROUPS:
+            names = [member[0] for member in self.group(*pairs)]
+            for q, by, found in (("m", "id", names), ("Player 1", "name", [
+                    name for name in names if name == "m01" or name.startswith("m1")])):
+                reply = self.api.get("/boards/race/search" + self.query(*pairs, rest=f"&q={encoded(q)}&by={by}&count=50"))
+                self.assertEqual(reply["cursor"], "0")
+                self.assertEqual(sorted(row["member"] for row in reply["rows"]), found, (pairs, by))
+                self.assertTrue(all(names[row["rank"]] == row["member"] for row in reply["rows"]))
+                self.assertEqual(reply["count"], len(names))
+
+    def test_records_have_their_tags_when_asked(self):
+        paths = ("/boards/race/page?count=60", "/boards/race/search?q=m&count=50", "/boards/race/search?q=Pl&by=name&count=50",
+                 "/boards/race/member/m07")
+        for path in paths:
+            reply = self.api.get(path + ("&" if "?" in path else "?") + "tags=1")
+            rows = reply.get("rows") or [reply["row"], *reply["around"]]
+            for row in rows:
+                member = self.members[int(row["member"][1:])]
+                tags = dict(row["tags"])
+                base64_ = tags.pop("country_base64", None)
+                country = member[2]
+                if isinstance(country, bytes):
+                    self.assertEqual((tags["country"], base64.b64decode(base64_)), ("\\xff<", country))
+                    tags["country"] = country
+                self.assertEqual(tags, {"class": member[3], **({"country": country} if country else {})})
+                self.assertEqual(row["data"]["name"], f"Player {int(member[0][1:])}")
+            plain = self.api.get(path)
+            self.assertNotIn("tags", (plain.get("rows") or [plain["row"]])[0])
+            self.assertNotIn("tags", (self.api.get(path + ("&" if "?" in path else "?") + "tags=0").get("rows")
+                                      or [plain["row"]])[0])
+        self.assertEqual(self.api.get("/boards/plain/page?tags=1")["rows"][0]["tags"], {})
+        connection = self.api.connection()
+        connection.request("GET", "/api/v1/boards/race/page?tags=1&count=60")
+        self.assertNotRegex(connection.getresponse().read(), b"[<>&]")
+
+    def test_a_board_tells_its_tags_and_their_most_frequent_values(self):
+        for pairs in ((), (("country", "DE"),), (("class", "mage"),), (("country", "FR"), ("Class", "rogue"))):
+            board = self.api.get("/boards/race" + self.query(*pairs))
+            self.assertEqual(board["count"], 60)
+            self.assertEqual([(tag["name"], tag["bits"], tag["values"], tag["values_max"], tag["places"])
+                              for tag in board["tags"]],
+                             [("country", 8, 5, 255, None), ("class", 4, 2, 15, None), ("claimed", 1, 0, 1, None)])
+            for place, tag in enumerate(board["tags"][:2], 2):
+                # What one would see with another value of this tag.
+                group = self.group(*(pair for pair in pairs if pair[0].lower() != tag["name"]))
+                counts = {}
+                for member in group:
+                    counts[member[place]] = counts.get(member[place], 0) + 1
+                self.assertEqual(tag["without"], counts.pop("", 0))
+                found = [(base64.b64decode(each["value_base64"]) if "value_base64" in each else each["value"],
+                          each["count"]) for each in tag["top"]]
+                self.assertEqual(dict(found), counts)
+                self.assertEqual([count for _, count in found], sorted(counts.values(), reverse=True))
+            self.assertEqual((board["tags"][2]["top"], board["tags"][2]["without"]), ([], len(self.group(*pairs))))
+        self.assertEqual(self.api.get("/boards/plain")["tags"], [])
+
+    def test_of_many_values_a_bounded_number_is_named(self):
+        run, client = self.server.run, self.server.client
+        run("LB.CREATE", "race:clans", "FIELD", "score", "33", "TAG", "clan", "14", "TAG", "rest", "8")
+        for values in (1000, 1001):
+            pipeline = client.pipeline(transaction=False)
+            for i in range(values):
+                # The clans of the last places have the most members.
+                pipeline.execute_command("LB.ADD", "race:clans", "TAG", "clan", f"c{i}", 2 * i, f"a{i}", 5 * i + 1, f"b{i}")
+            for i in range(7):
+                pipeline.execute_command("LB.ADD", "race:clans", "TAG", "clan", "c1", 0, f"more{i}")
+            pipeline.execute()
+            clan, rest = self.api.get("/boards/race:clans")["tags"]
+            self.assertEqual((clan["values"], len(clan["top"])), (values, 100))
+            self.assertEqual((rest["values"], rest["places"], rest["without"]), (0, None, 2 * values + 7))
+            if values <= 1000:
+                self.assertEqual((clan["places"], clan["top"][0]), (None, {"value": "c1", "count": 9}))
+            else:
+                self.assertEqual(clan["places"], 1000)
+                first = [record[0] for record in run("LB.RANGE", "race:clans", "0", "999")]
+                counts = {}
+                for member in first:
+                    counts[member.decode()[1:]] = counts.get(member.decode()[1:], 0) + 1
+                self.assertEqual({each["value"][1:]: each["count"] for each in clan["top"]},
+                                 {each["value"][1:]: counts[each["value"][1:]] for each in clan["top"]})
+        run("DEL", "race:clans")
+
+    def test_the_last_periods_of_a_group(self):
+        run = self.server.run
+        run("LB.CREATE", "race:hour", "FIELD", "score", "30", "TIME", "30", "S", "PERIOD", "HOUR", "ARCHIVE", "16",
+            "TAG", "country", "8")
+        info = run("LB.INFO", "race:hour")
+        start_ms = dict(zip(*[iter(info[info.index(b"period") + 1])] * 2))[b"start"]
+        names = [time.strftime("race:hour@%Y-%m-%dT%H", time.gmtime(start_ms / 1000 - 3600 * (n + 1))) for n in range(16)]
+        for n, name in enumerate(names):
+            if n == 5:  # one from before the board had tags
+                run("LB.CREATE", name, "FIELD", "score", "30", "TIME", "30", "S")
+                run("ZADD", name, "1", "old")
+                continue
+            run("LB.CREATE", name, "FIELD", "score", "30", "TIME", "30", "S", "TAG", "country", "8")
+            run("LB.ADD", name, "TAG", "country", "DE", n + 1, "ann")
+            run("LB.ADD", name, "TAG", "country", "FR", n + 2, "eva")
+        for pairs, count in (((), 2), ((("country", "DE"),), 1), ((("country", "x"),), 0),
+                             ((("country", "DE"),) * 31 + (("country", "FR"),), 2)):
+            reply = self.api.get("/boards/race:hour/archives" + self.query(*pairs, rest="&tags=1"))
+            self.assertEqual([each["name"] for each in reply["archives"]], names)
+            self.assertEqual([each["count"] for each in reply["archives"]],
+                             [count if n != 5 else 0 if pairs else 1 for n in range(16)])
+            for each in reply["archives"]:
+                self.assertEqual(len(each["rows"]), each["count"])
+        self.assertEqual(self.api.status("/boards/race:hour/archives?where=clan:x"), 400)
+        run("DEL", "race:hour", *names)
+
+    def test_a_group_is_followed(self):
+        stream = self.api.stream("/boards/race/events?count=3&tags=1&where=country:DE&where=class:mage")
+        group = self.group(("country", "DE"), ("class", "mage"))
+        event, page = stream.next()
+        self.assertEqual((event, page["count"], [row["member"] for row in page["rows"]]),
+                         ("page", len(group), [member[0] for member in group[:3]]))
+        self.server.run("LB.TAG", "race", group[0][0], "country", "FR")
+        event, page = stream.next()
+        self.assertEqual((page["count"], page["rows"][0]["member"]), (len(group) - 1, group[1][0]))
+        self.server.run("LB.TAG", "race", group[0][0], "country", "DE")
+        event, page = stream.next()
+        self.assertEqual((page["rows"][0]["member"], page["rows"][0]["tags"]), (group[0][0], {"country": "DE", "class": "mage"}))
+        stream.close()
+        stream = self.api.stream("/boards/race/events?where=clan:x")
+        event, error = stream.next()
+        self.assertEqual((event, error["code"]), ("gone", "bad_request"))
+        stream.close()
+
+    def test_what_is_wrong_is_said(self):
+        for query, word in (("where=country", "where"), ("where=", "where"), ("where=:", "no tag ''"), ("where=clan:x", "'clan'"),
+                            ("where=country:" + "x" * 65, "country"), ("where=" + "x" * 99 + ":1", "xxx"),
+                            ("where=%3Cb%3E:1", "<b>"), ("where=%FF:1", "no tag"),
+                            ("&".join(["where=country:DE"] * 33), "where"), ("tags=2", "tags"), ("tags=", "tags"),
+                            ("where=country:DE&where=clan:x", "'clan'")):
+            for path in ("", "/page", "/member/m00", "/histogram", "/search?q=m", "/search?q=P&by=name", "/archives"):
+                status, error, _ = self.api.ask(f"/api/v1/boards/race{path}{'&' if '?' in path else '?'}{query}")
+                self.assertEqual((status, error["code"]), (400, "bad_request"), (path, query))
+                self.assertIn(word, error["error"], path)
+        self.assertEqual(self.api.status("/boards/plain/page?where=country:DE"), 400)
+        self.assertEqual(self.api.status("/boards/nothing/page?where=country:DE"), 404)
+        self.assertEqual(self.api.status("/boards/race/page" + self.query(*[("country", "DE")] * 32)), 200)
+        self.assertEqual(self.api.status("/boards/race/search" + self.query(*[("country", "DE")] * 32, rest="&q=m&data=name")), 200)
+
+    def test_who_may_not_count_reads_boards_without_groups(self):
+        self.server.run("ACL", "SETUSER", "plain", "on", ">look", "%R~*", "-@all", "+lb.list", "+lb.info", "+lb.range")
+        board = self.api.get("/boards/race", user="plain:look")
+        self.assertEqual([(tag["name"], tag["top"]) for tag in board["tags"]], [("country", []), ("class", []), ("claimed", [])])
+        self.assertEqual(self.api.status("/boards/race/page", user="plain:look"), 200)
+        self.assertEqual(self.api.status("/boards/race/page?where=country:DE", user="plain:look"), 403)
 
 
 class Live(unittest.TestCase):
@@ -528,6 +757,15 @@ class Users(unittest.TestCase):
         me = self.api.get("/me")
         self.assertEqual((me["user"], me["is_public"], me["can_login"]), (None, True, True))
         self.assertEqual(self.api.stream("/boards/hidden/events").next()[0], "gone")
+
+    def test_groups_of_what_is_public(self):
+        self.server.run("LB.CREATE", "open:tags", "FIELD", "score", "30", "TAG", "country", "8")
+        self.server.run("LB.ADD", "open:tags", "TAG", "country", "DE", "5", "ann", "6", "bob")
+        self.assertEqual(self.api.get("/boards/open:tags")["tags"][0]["top"], [{"value": "DE", "count": 2}])
+        for path in ("page?", "member/ann?", "histogram?", "search?q=a&", "archives?"):
+            self.api.get(f"/boards/open:tags/{path}tags=1&where=country:DE")
+            self.assertEqual(self.api.status(f"/boards/hidden/{path}where=country:DE"), 401)
+        self.server.run("DEL", "open:tags")
 
     def test_a_user_sees_what_the_rights_say(self):
         for options in ({"user": "viewer:look"}, {"cookie": self.cookie("viewer", "look")}):

@@ -288,10 +288,11 @@ class Members(PageTest):
         bad = "<img/src=x/onerror=alert(1)>"
         today = datetime.datetime.now(datetime.timezone.utc)
         day = (today - datetime.timedelta(days=1)).strftime("%Y-%m-%d")
-        server.run("LB.CREATE", bad, "FIELD", "score", "30", "TIME", "30", "MS", "PERIOD", "DAY")
+        server.run("LB.CREATE", bad, "FIELD", "score", "30", "TIME", "30", "MS", "TAG", "kind", "8", "PERIOD", "DAY")
         for board in (bad, f"{bad}@{day}"):
             for score, member in enumerate((bad, "</script><script>alert(2)</script>", "javascript:alert(3)", "{{7*7}}")):
                 server.run("ZADD", board, score, member)
+                server.run(*(["LB.TAG", bad, member, "kind", member] if board == bad else ["PING"]))
         server.run("HSET", f"user:{bad}", bad, bad)
         server.run("CLIENT", "SETNAME", bad)
         server.run("ZADD", bad, "XX", "1", bad)
@@ -299,9 +300,12 @@ class Members(PageTest):
         for path in (f"/?match={name}", f"/?match={quoted}", f"/boards/{name}?member={name}&hash=user:*&data={name}",
                      f"/boards/{name}?view=spread&member={name}", f"/boards/{name}?view=periods", "/server",
                      f"/boards/{quoted}", f"/login?to={quoted}", f"/{quoted}", f"/boards/{name}?view={quoted}&place={quoted}",
-                     f"/embed/{name}?title={quoted}&theme={quoted}&lang={quoted}", f"/boards/{name}@{day}"):
+                     f"/embed/{name}?title={quoted}&theme={quoted}&lang={quoted}", f"/boards/{name}@{day}",
+                     f"/boards/{name}?where=kind:{name}&member={name}", f"/boards/{name}?where={quoted}:{quoted}",
+                     f"/boards/{name}?where=kind:{name}&view=periods", f"/embed/{name}?where=kind:{name}",
+                     f"/embed/{name}?where={quoted}:{quoted}"):
             page = self.open(server.url(path))
-            page.wait("document.querySelector('h1')")
+            page.wait("document.querySelector('h1, [role=alert]')")
             page.wait("document.querySelector('#main')")
             page.settle()
             self.assertEqual(page.value("document.querySelectorAll('#main img, #main script, #main [onerror]').length"), 0)
@@ -322,6 +326,224 @@ class Members(PageTest):
         page.wait(f"document.querySelector('.member-place b')?.innerText === '{members // 2 + 1:,}'")
         page.click(".tabs a:nth-child(2)")
         page.wait(f"document.querySelector('.inner').innerText.includes('All {members:,} members')")
+
+
+class Groups(PageTest):
+    """Boards with tags: the selectors, and what is read inside a group."""
+    SELECT = "document.querySelector('.groups select[data-key=\"tag {}\"]')"
+
+    def race(self, *more):
+        server.run("LB.CREATE", "race", "FIELD", "score", "33", "TAG", "country", "8", "TAG", "class", "4", *more)
+        for score, member, country, kind in ((900, "ann", "DE", "mage"), (850, "eva", "FR", "mage"), (800, "bob", "DE", "mage"),
+                                             (700, "kim", "DE", "rogue"), (600, "zoe", "", "rogue")):
+            server.run("LB.ADD", "race", "TAG", "country", country, "TAG", "class", kind, score, member)
+
+    def select(self, tag):
+        return self.SELECT.format(tag)
+
+    def options(self, tag):
+        return self.page.value(f"Array.from({self.select(tag)}.options, (it) => it.text)")
+
+    def choose(self, tag, text):
+        self.page.wait(f"Array.from({self.select(tag)}.options).some((it) => it.text === {json.dumps(text)})")
+        self.page.value(f"{self.select(tag)}.value = Array.from({self.select(tag)}.options).find((it) =>"
+                        f" it.text === {json.dumps(text)}).value; {self.select(tag)}.dispatchEvent(new Event('change'))")
+
+    def wait_names(self, *names):
+        names = json.dumps(names, separators=(",", ":"))
+        self.page.wait("JSON.stringify(Array.from(document.querySelectorAll('.content tbody .who a'),"
+                       f" (it) => it.innerText)) === {json.dumps(names)}")
+
+    def test_a_selector_for_each_tag_reads_inside_the_group(self):
+        self.race()
+        page = self.open_board("race", rows=5)
+        self.assertEqual(page.texts(".groups label bdi"), ["country", "class"])
+        self.assertEqual(self.options("country"), ["All", "DE (3)", "FR (1)", "(none) (1)"])
+        self.assertEqual(self.options("class"), ["All", "mage (3)", "rogue (2)"])
+        self.assertFalse(page.value("document.querySelector('.groups a').checkVisibility()"))
+        self.choose("country", "DE (3)")
+        self.wait_names("ann", "bob", "kim")
+        self.assertEqual(page.value("location.search"), "?where=country:DE")
+        self.assertEqual(page.texts(".content tbody .place"), ["1", "2", "3"])
+        self.assertIn("1 to 3 of 3", page.text(".shown"))
+        page.wait("document.getElementById('spoken').textContent === '3 members'")
+        # What there would be with another class, or with another country.
+        page.wait(f"{self.select('class')}.options[1].text === 'mage (2)'")
+        self.choose("class", "mage (2)")
+        self.wait_names("ann", "bob")
+        self.assertEqual(page.value("location.search"), "?where=country:DE&where=class:mage")
+        page.wait(f"{self.select('country')}.options[1].text === 'DE (2)'")
+        page.send("Page.reload")
+        self.wait_names("ann", "bob")
+        self.assertEqual(page.value(f"[{self.select('country')}.value, {self.select('class')}.value]"), ["=DE", "=mage"])
+        page.value("history.back()")
+        self.wait_names("ann", "bob", "kim")
+        self.assertEqual(page.value(f"[{self.select('country')}.value, {self.select('class')}.value]"), ["=DE", ""])
+        page.click(".groups a")  # everybody
+        self.wait_names("ann", "eva", "bob", "kim", "zoe")
+        self.assertEqual(page.value("location.search"), "")
+        self.choose("country", "(none) (1)")
+        self.wait_names("zoe")
+        self.assertEqual(page.value("location.search"), "?where=country:")
+        self.choose("country", "All")
+        self.wait_names("ann", "eva", "bob", "kim", "zoe")
+
+    def test_a_board_without_tags_has_no_selectors(self):
+        server.run("ZADD", "arena", "5", "ann")
+        page = self.open_board("arena")
+        self.assertFalse(page.value("document.querySelector('.groups').checkVisibility()"))
+        self.assertEqual(page.value("document.querySelectorAll('.groups select, .groups input').length"), 0)
+
+    def test_a_group_is_followed(self):
+        self.race()
+        page = self.open_board("race", "where=country:DE", rows=3)
+        page.wait("document.getElementById('live').innerText === 'Live'")
+        server.run("LB.TAG", "race", "eva", "country", "DE")
+        self.wait_names("ann", "eva", "bob", "kim")
+        server.run("LB.ADD", "race", "TAG", "country", "FR", "950", "ann")
+        self.wait_names("eva", "bob", "kim")
+        server.run("ZADD", "race", "860", "kim")
+        self.wait_names("kim", "eva", "bob")
+        self.assertEqual(page.texts(".content tbody .place"), ["1", "2", "3"])
+        # The values come by themselves, too.
+        server.run("LB.TAG", "race", "zoe", "country", "NL")
+        page.wait(f"Array.from({self.select('country')}.options).some((it) => it.text === 'NL (1)')", limit_s=40)
+        self.assertEqual(page.value(f"{self.select('country')}.value"), "=DE")
+
+    def test_selectors_are_used_by_keys_and_keep_the_focus(self):
+        self.race()
+        page = self.open_board("race", rows=5)
+        page.value(f"{self.select('country')}.focus()")
+        for key, code, names in (("f", 70, ("eva",)), ("d", 68, ("ann", "bob", "kim"))):
+            page.key(key, code, key)
+            self.wait_names(*names)
+            page.settle()
+            self.assertTrue(page.value(f"document.activeElement === {self.select('country')}"))
+            time.sleep(1.2)  # letters in quick succession are one word
+        self.assertEqual(page.value("location.search"), "?where=country:DE")
+
+    def test_an_address_may_name_several_values_and_what_is_not_there(self):
+        self.race()
+        page = self.open_board("race", "where=country:FR&where=COUNTRY%3aDE&where=class:mage", rows=3)
+        self.wait_names("ann", "eva", "bob")
+        self.assertEqual(self.options("country")[:2], ["All", "FR, DE"])
+        self.assertEqual(page.value(f"{self.select('country')}.selectedOptions[0].text"), "FR, DE")
+        self.choose("class", "rogue (1)")
+        self.wait_names("kim")
+        page = self.open(server.board_url("race", "where=country:NL"))
+        page.wait("document.querySelector('.content')?.innerText.includes('Nobody is in this group.')")
+        self.assertEqual(page.value(f"{self.select('country')}.selectedOptions[0].text"), "NL")
+        for query, word in (("where=clan:x", "'clan'"), ("where=country", "TAG:VALUE"), ("where=%3Cb%3E:%3Ci%3E", "'<b>'"),
+                            ("where=country:" + "x" * 65, "64 bytes")):
+            page = self.open(server.board_url("race", query + "&member=ann"))
+            page.wait("document.querySelector('h1')?.innerText === 'This board has no such group.'")
+            self.assertIn(word, page.text("#main"))
+            page.click("#main a.button")
+            self.wait_names("ann", "eva", "bob", "kim", "zoe")
+            self.assertEqual(page.value("location.search"), "?member=ann")
+
+    def test_a_tag_that_goes_is_told(self):
+        self.race()
+        page = self.open_board("race", "where=country:DE", rows=3)
+        page.wait("document.getElementById('live').innerText === 'Live'")
+        server.run("LB.ALTER", "race", "TAG", "country", "NONE")
+        page.wait("document.querySelector('.content').innerText.includes('This board has no such group.')")
+        page.click(".groups a")
+        self.wait_names("ann", "eva", "bob", "kim", "zoe")
+        page.wait("document.querySelectorAll('.groups select').length === 1", limit_s=40)
+
+    def test_a_member_has_its_place_in_the_group(self):
+        self.race()
+        page = self.open_board("race", "where=country:DE&member=kim", rows=3)
+        page.wait("document.querySelector('.member-place b')?.innerText === '3'")
+        self.assertIn("of 3", page.text(".member-place"))
+        self.assertEqual(page.texts(".member tbody .who"), ["ann", "bob", "kim"])
+        facts = page.value("Array.from(document.querySelectorAll('.member dl.facts dt'), (it) =>"
+                           " [it.innerText, it.nextSibling.innerText])")
+        self.assertEqual(facts[1:], [["country", "DE"], ["class", "rogue"]])
+        page.value("Array.from(document.querySelectorAll('.member dl.facts a')).find((it) => it.innerText === 'rogue').click()")
+        self.wait_names("kim", "zoe")
+        page.wait("document.querySelector('.member-place b')?.innerText === '1'")
+        self.assertEqual(page.value("location.search"), "?member=kim&where=class:rogue")
+        self.choose("class", "mage (3)")
+        page.wait("document.querySelector('.member').innerText.includes('is not in this group')")
+        page.type("input[type=search]", "e")
+        page.wait("document.querySelectorAll('[role=option]').length === 1")
+        self.assertEqual(page.text("[role=option] .found-place"), "2")
+        page.key("Enter", 13)
+        page.wait("document.querySelector('.member h2')?.innerText === 'eva'")
+        page.wait("document.querySelector('.member-place b')?.innerText === '2'")
+
+    def test_the_distribution_and_the_past_periods_are_those_of_the_group(self):
+        today = datetime.datetime.now(datetime.timezone.utc)
+        before = (today - datetime.timedelta(days=1)).strftime("race@%Y-%m-%d")
+        self.race("PERIOD", "DAY")
+        server.run("LB.CREATE", before, "FIELD", "score", "33", "TAG", "country", "8")
+        server.run("LB.ADD", before, "TAG", "country", "DE", "9", "uwe")
+        server.run("LB.ADD", before, "TAG", "country", "FR", "8", "luc")
+        page = self.open(server.board_url("race", "view=spread&where=country:DE"))
+        page.wait("document.querySelectorAll('.spread rect.bar').length > 2")
+        counts = ("Array.from(document.querySelectorAll('.inner table tbody tr'), (line) =>"
+                  " Number(line.cells[2].textContent)).reduce((a, b) => a + b)")
+        self.assertEqual(page.value(counts), 3)
+        self.choose("country", "FR (1)")
+        page.wait("document.querySelector('.inner').innerText.includes('All 1 member')")
+        page.click(".tabs a:nth-child(3)")
+        page.wait("document.querySelectorAll('.period').length === 2")
+        self.assertEqual(page.texts(".period tbody .who"), ["eva", "luc"])
+        self.choose("country", "DE (3)")
+        page.wait("document.querySelector('.period:nth-child(2) tbody .who')?.innerText === 'uwe'")
+        self.assertEqual(page.texts(".period tbody .who"), ["ann", "bob", "kim", "uwe"])
+        page.click(".period:nth-child(2) h2 a")
+        self.wait_names("uwe")
+        self.assertEqual(page.value("location.search"), "?where=country:DE")
+
+    def test_a_value_that_is_not_listed_is_typed(self):
+        server.run("LB.CREATE", "clans", "FIELD", "score", "33", "TAG", "clan", "12")
+        pipe = server.client.pipeline(transaction=False)
+        for n in range(150):
+            pipe.execute_command("LB.ADD", "clans", "TAG", "clan", f"clan {n:03}", 1000 - n, f"m{n}", 100 - n // 2, f"other{n}")
+        pipe.execute()
+        page = self.open_board("clans", rows=25)
+        self.assertEqual((len(self.options("clan")), self.options("clan")[-1]), (102, "Another one…"))
+        self.choose("clan", "Another one…")
+        page.wait("document.activeElement === document.querySelector('.groups input')")
+        page.send("Input.insertText", text="clan 149")
+        page.key("Enter", 13, "\r")
+        self.wait_names("m149", "other149")
+        self.assertEqual(page.value("location.search"), "?where=clan:clan%20149")
+        self.assertEqual(page.value(f"{self.select('clan')}.selectedOptions[0].text"), "clan 149")
+        self.choose("clan", "Another one…")
+        page.key("Escape", 27)
+        self.assertTrue(page.value(f"document.activeElement === {self.select('clan')}"))
+        self.assertEqual(page.value(f"[{self.select('clan')}.value, document.querySelector('.groups input').checkVisibility()]"),
+                         ["=clan%20149", False])
+
+    def test_values_are_text_whatever_they_are(self):
+        values = ["<img src=x onerror=alert(1)>", b"\xff\xfe<b>", "a:b&where=c:d#%41+", "עדן", " ", "x" * 64, "\"'</option></select>"]
+        server.run("LB.CREATE", "odd", "FIELD", "score", "33", "TAG", "constructor", "8", "TAG", "toString", "4")
+        for n, value in enumerate(values):
+            server.run("LB.ADD", "odd", "TAG", "constructor", value, 100 - n, f"m{n}", *(w for i in range(n) for w in (50, f"x{n}-{i}")))
+        page = self.open_board("odd", "member=m0", rows=7)
+        shown = self.options("constructor")
+        self.assertEqual(shown, ["All", *(f"{text} ({n + 1})" for n, text in reversed(list(enumerate(
+            [values[0], "\\xff\\xfe<b>", values[2], "\u2068עדן\u2069", "␣", "x" * 40 + "…", values[6]]))))])
+        for n, text in enumerate(reversed(shown[1:])):
+            self.choose("constructor", text)
+            self.wait_names(f"m{n}", *(f"x{n}-{i}" for i in range(n)))
+            page.send("Page.reload")
+            self.wait_names(f"m{n}", *(f"x{n}-{i}" for i in range(n)))
+            self.assertEqual(page.value(f"{self.select('constructor')}.selectedOptions[0].text"), text)
+            page.go(server.board_url("odd", f"member=m{n}"))
+            page.wait("document.querySelector('.member dl.facts a')")
+            page.click(".member dl.facts a")
+            self.wait_names(f"m{n}", *(f"x{n}-{i}" for i in range(n)))
+            page.go(server.url(f"/embed/odd?where=constructor:{encoded(values[n])}"))
+            page.wait(f"document.querySelectorAll('tbody tr').length === {n + 1}")
+            page.go(server.board_url("odd"))
+            self.page.wait("document.querySelectorAll('.content tbody tr').length >= 25")
+        self.assertEqual(page.dialogs, [])
+        self.assertEqual(page.value("document.querySelectorAll('#main img, #main script').length"), 0)
 
 
 class Spread(PageTest):
@@ -604,10 +826,16 @@ class People(PageTest):
                    "8", "עדן", "9", b"\xff")
         yesterday = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=1)
         server.run("ZADD", yesterday.strftime("daily@%Y-%m-%d"), "7", "ann", "9", "bob")
+        server.run("LB.CREATE", "race", "FIELD", "score", "30", "TAG", "country", "8", "TAG", "c" * 32, "4", "TAG", "clan", "10")
+        for n in range(120):
+            server.run("LB.ADD", "race", "TAG", "country", ("DE", "עדן", b"\xff", "")[n % 4], "TAG", "c" * 32, "x" * 64,
+                       "TAG", "clan", f"clan {n}", str(n), f"member {n}")
 
     def views(self):
         return ["/", "/boards/daily?member=member%205", "/boards/daily?view=spread&member=member%205",
-                "/boards/daily?view=periods", "/server", "/embed/daily", "/embed/daily?theme=clear"]
+                "/boards/daily?view=periods", "/server", "/embed/daily", "/embed/daily?theme=clear",
+                f"/boards/race?member=member%204&where=country:DE&where={'c' * 32}:{'x' * 64}", "/embed/race?where=country:DE",
+                "/boards/race?where=clan:clan%207&where=clan:clan%208", "/boards/race?where=nothing:1"]
 
 
     def test_every_view_is_used_by_keys_on_a_narrow_screen(self):
@@ -650,6 +878,30 @@ class People(PageTest):
 
 
 class Embedded(PageTest):
+    def test_only_the_members_of_a_group(self):
+        server.run("LB.CREATE", "race", "FIELD", "score", "33", "TAG", "country", "8", "TAG", "class", "4")
+        for score, member, country, kind in ((900, "ann", "DE", "mage"), (850, "eva", "FR", "mage"), (800, "bob", "DE", "rogue")):
+            server.run("LB.ADD", "race", "TAG", "country", country, "TAG", "class", kind, score, member)
+        for query, names, heading in (
+                ("where=country:DE", ["ann", "bob"], "race · DE"), ("where=country:DE&where=country:FR&where=class:mage", ["ann", "eva"],
+                                                                     "race · DE · FR · mage"),
+                ("where=country:DE&place=2&title=Germany", ["bob"], "Germany")):
+            page = self.open(server.url(f"/embed/race?{query}"), width=400, height=400)
+            page.wait(f"document.querySelectorAll('tbody tr').length === {len(names)}")
+            self.assertEqual(page.texts("tbody .who"), names)
+            self.assertEqual(page.text("h1").strip().split("\n")[0], heading)
+            self.assertEqual(page.value("document.querySelectorAll('nav, header, a, button, select').length"), 0)
+        server.run("LB.TAG", "race", "eva", "country", "DE")
+        page = self.open(server.url("/embed/race?where=country:DE"), width=400, height=400)
+        page.wait("document.querySelectorAll('tbody tr').length === 3")
+        server.run("LB.TAG", "race", "ann", "country", "FR")
+        page.wait("document.querySelector('tbody .who').innerText === 'eva'")
+        page = self.open(server.url("/embed/race?where=country:NL&lang=zh"), width=400, height=400)
+        page.wait("document.querySelector('main')?.innerText.includes('此分组中没有成员')")
+        for query, word in (("where=clan:%3Cb%3E", "no tag 'clan'"), ("where=country", "where is TAG:VALUE")):
+            page = self.open(server.url(f"/embed/race?{query}"), width=400, height=400)
+            page.wait(f"document.querySelector('main')?.innerText.includes({json.dumps(word)})")
+
     def test_only_the_rows_as_they_move(self):
         server.run("ZADD", "arena", "100", "zoe", "90", "ann", "80", "bob")
         page = self.open(server.url("/embed/arena?count=2&title=Final%20%3Cb%3E&lang=zh"), width=400, height=400)

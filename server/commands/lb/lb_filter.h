@@ -25,7 +25,7 @@ enum {
     /* For the cost of a command: a rank inside a group takes as long as so many members of LB.GET, the way
      * to the group's next member as so many records of LB.RANGE. */
     LB_FILTER_RANKS = 16,
-    LB_FILTER_STEPS = 8,
+    LB_FILTER_STEPS = 16,
 };
 
 /* All share a struct option_uses of this name. */
@@ -38,10 +38,11 @@ enum {
 #define LB_FILTER_WITHIN_OPTION(type, name)                                                        \
     { "WITHIN", OPTION_EACH, offsetof(type, name), NULL }
 
-/* The work of count ranks or steps, beside that of a command without a group. */
+/* The work of count ranks or steps, beside that of a command without a group. At worst all values are looked
+ * at each time. */
 static inline uint64_t lb_filter_work(const struct option_uses *uses, uint64_t unit,
                                       uint64_t count) {
-    return uses->count > 0 ? unit * count : 0;
+    return uses->count > 0 ? (unit + uses->count) * count : 0;
 }
 
 /* The group of one command, until its board's next change. All is private but group and count. */

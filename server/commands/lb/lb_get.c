@@ -273,8 +273,9 @@ const struct command command_lb_get = {
               " " LB_FILTER_WITHIN " [TAGS] " LB_DATA_SYNTAX,
     .options = lb_get_options,
     .summary = "Rank, reach time and fields of many members at once, in the order asked for or by "
-               "rank",
-    .complexity = "O(m log n) for m of the board's n members; SORT adds O(m log m)",
+               "rank; WHERE and WITHIN: inside a group of members with the same tags",
+    .complexity =
+        "O(m log n) for m of the board's n members, also inside a group; SORT adds O(m log m)",
     .flags = COMMAND_READ | COMMAND_FAST,
     .member_arg = FIRST_MEMBER,
     .cost = COST(COMMAND_BY_ARGUMENTS, lb_get_count_members, 300, 0, "requested member",

@@ -86,7 +86,7 @@ static void lb_move_act(struct server *server, struct board_task *task, struct r
     struct board *board = &key->board;
     struct board_member from;
     struct board_member to;
-    struct moved_tags kept;
+    struct moved_tags kept = {.values = {.mask = 0}};
     uint64_t packed_key;
     board_look_up(board, task->member, NULL, &from);
     board_look_up(board, task->to, NULL, &to);

@@ -154,7 +154,9 @@ const struct command command_lb_quantile = {
     .name = "LB.QUANTILE",
     .syntax = "key q:double... [STRINGS] " LB_FILTER_SYNTAX " [TAGS] " LB_DATA_SYNTAX,
     .options = lb_quantile_options,
-    .summary = "The members at given quantiles, from the worst (0) to the best (1)",
+    .summary =
+        "The members at given quantiles, from the worst (0) to the best (1); WHERE: inside a "
+        "group of members with the same tags",
     .complexity = "O(log n) for each quantile, n being the members of the board",
     .flags = COMMAND_READ | COMMAND_FAST,
     .cost = COST(COMMAND_BY_ARGUMENTS, lb_quantile_count_records, 700, 0, "quantile",
@@ -281,7 +283,7 @@ const struct command command_lb_hist = {
     .syntax = "key edge:double... " LB_FILTER_SYNTAX,
     .options = lb_hist_options,
     .summary = "How many members have a score below, between and above the given edges, of which "
-               "there are 10,000 at most",
+               "there are 10,000 at most; WHERE: inside a group of members with the same tags",
     .complexity = "O(log n) for each edge, n being the members of the board",
     .flags = COMMAND_READ | COMMAND_FAST,
     .cost = COST(COMMAND_BY_ARGUMENTS, lb_quantile_count_edges, 650, 0, "edge",

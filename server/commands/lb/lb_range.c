@@ -64,7 +64,8 @@ static bool lb_range_find_span(const struct call *call, const struct range *rang
 
 /* The same inside a group: span is of ranks inside it. */
 static bool lb_range_find_inside(const struct call *call, const struct range *range,
-                                 const struct lb_filter *filter, struct zset_span *span) {
+                                 const struct lb_filter *filter, uint32_t growth,
+                                 struct zset_span *span) {
     bool is_best_first = !range->is_reverse;
     int64_t start;
     int64_t stop;
@@ -73,6 +74,7 @@ static bool lb_range_find_inside(const struct call *call, const struct range *ra
             return false;
         }
         *span = lb_filter_span(filter, *span);
+        span->count = cost_sum(span->count, growth);
         *span = zset_part_of_limit(*span, is_best_first, range->offset, range->count);
         return true;
     }
@@ -80,8 +82,8 @@ static bool lb_range_find_inside(const struct call *call, const struct range *ra
         !call_parse_integer(call, call_arg(call, 3), &stop)) {
         return false;
     }
-    *span = zset_part_of_indexes((struct zset_span){.count = filter->count}, is_best_first, start,
-                                 stop);
+    struct zset_span whole = {.count = cost_sum(filter->count, growth)};
+    *span = zset_part_of_indexes(whole, is_best_first, start, stop);
     return true;
 }
 
@@ -92,7 +94,7 @@ static void lb_range_reply_inside(const struct call *call, const struct range *r
     if (!lb_filter_begin(call, board, &range->filter, &filter)) {
         return;
     }
-    if (lb_range_find_inside(call, range, &filter, &span)) {
+    if (lb_range_find_inside(call, range, &filter, 0, &span)) {
         lb_reply_filter_span(call, &filter, span, !range->is_reverse, range->shape);
     }
     lb_filter_end(&filter);
@@ -115,19 +117,20 @@ static void lb_range_run(struct call *call) {
     }
 }
 
-/* By rank, at most: the place of an index that counts from the end depends on the size of the group. */
-static uint64_t lb_range_count_inside(const struct cost_view *view, const struct range *range,
-                                      struct zset_span span) {
-    int64_t start;
-    int64_t stop;
-    if (range->is_by_score || !bytes_parse_i64(call_arg(view->call, 2), &start) ||
-        !bytes_parse_i64(call_arg(view->call, 3), &stop) || start >= 0 || stop < 0) {
-        return span.count;
+/* The group's own span: that of the board may be far too long. */
+static uint64_t lb_range_count_inside(const struct cost_view *view, const struct range *range) {
+    const struct board *board = cost_board(view, 1);
+    uint32_t growth = cost_growth(view, 1);
+    struct lb_filter filter;
+    struct zset_span span = {.count = 0};
+    if (board == NULL || !lb_filter_begin(view->call, board, &range->filter, &filter)) {
+        return growth;
     }
-    uint64_t size = cost_size(view, 1);
-    uint64_t most =
-        (uint64_t)stop + 1 < 0 - (uint64_t)start ? (uint64_t)stop + 1 : 0 - (uint64_t)start;
-    return most < size ? most : size;
+    if (!lb_range_find_inside(view->call, range, &filter, growth, &span)) {
+        span.count = 0;
+    }
+    lb_filter_end(&filter);
+    return span.count;
 }
 
 /* With COMP and REV each record may take a descent from the root. */
@@ -140,8 +143,7 @@ static uint64_t lb_range_count_span(const struct cost_view *view) {
         return 0;
     }
     bool is_slow = range.shape.is_competition && range.is_reverse;
-    uint64_t count =
-        range.filter.count > 0 ? lb_range_count_inside(view, &range, span) : span.count;
+    uint64_t count = range.filter.count > 0 ? lb_range_count_inside(view, &range) : span.count;
     return lb_data_work(&range.shape.data, count * (is_slow ? COMPETITION_UNITS : 1)) +
            lb_filter_work(&range.filter, LB_FILTER_STEPS, count);
 }
@@ -151,7 +153,9 @@ const struct command command_lb_range = {
     .syntax = "key start stop [BYSCORE] [REV] offset_count=[LIMIT offset:integer count:integer] "
               "[COMP] [WITHKEY] [STRINGS] " LB_FILTER_SYNTAX " [TAGS] " LB_DATA_SYNTAX,
     .options = lb_range_options,
-    .summary = "Records by rank or by score, best first or (REV) worst first",
+    .summary =
+        "Records by rank or by score, best first or (REV) worst first; WHERE: inside a group "
+        "of members with the same tags",
     .complexity = "O(log n + m) for m of the board's n members, also with a LIMIT far inside; with "
                   "COMP and REV O(log n) more for every change of fields",
     .flags = COMMAND_READ,
@@ -297,7 +301,8 @@ const struct command command_lb_around = {
     .syntax = "key where=<MEMBER member | SCORE score:double> count:integer [COMP] "
               "[STRINGS] " LB_FILTER_SYNTAX " " LB_FILTER_WITHIN " [TAGS] " LB_DATA_SYNTAX,
     .options = lb_around_options,
-    .summary = "A window of records around a member, or around the place of a score",
+    .summary = "A window of records around a member, or around the place of a score; WHERE and "
+               "WITHIN: inside a group of members with the same tags",
     .complexity = "O(log n + m) for m of the board's n members",
     .flags = COMMAND_READ,
     .member_arg = ARG_WHERE,

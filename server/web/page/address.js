@@ -3,7 +3,7 @@
 //
 //     /                              the boards          ?match= text
 //     /boards/NAME                   one board           ?place=101&count=25&member=ann&view=spread|periods
-//                                    &hash=player:*&data=name,country
+//                                    &hash=player:*&data=name,country&where=country:DE
 //     /server                        the server
 //     /login                         ?to= address
 //     /embed/NAME                    for streams and wikis
@@ -22,6 +22,20 @@ export function queryOf(search) {
     }
     return query;
 }
+
+// Of where=TAG:VALUE {tag, value} as names; value: of empty text for members without one, null: there is no colon.
+function choiceOf(encoded) {
+    const { key } = nameOfKey(encoded);
+    const at = key.indexOf("%3A");
+    return at < 0 ? { tag: nameOfKey(key), value: null }
+        : { tag: nameOfKey(key.slice(0, at)), value: nameOfKey(key.slice(at + 3)) };
+}
+
+const choicesOf = (search) => search.replace(/^\?/, "").split("&").filter((part) => part.startsWith("where="))
+    .map((part) => choiceOf(part.slice(6)));
+
+// A group of a board's members, [{tag, value}], as the values of where in an address.
+export const groupWords = (group = []) => group.map(({ tag, value }) => (value ? `${tag.key}:${value.key}` : tag.key));
 
 const plain = (query, name) => (query.has(name) ? nameOfKey(query.get(name)).text : "");
 
@@ -47,6 +61,7 @@ export function parse(place) {
             count: whole(query, "count", 1, 100, first === "embed" ? 10 : 25),
             member: query.has("member") ? nameOfKey(query.get("member")) : null,
             view: ["spread", "periods"].includes(query.get("view")) ? query.get("view") : "places",
+            group: choicesOf(place.search),
             hash: plain(query, "hash"),
             data: plain(query, "data"),
             title: plain(query, "title"),
@@ -68,7 +83,7 @@ export function boardsAddress(db, match) {
     return address("/", { match: match && encodeURIComponent(match), db });
 }
 
-// state: {db, place, count, member, view}; what is as usual is left out.
+// state: {db, place, count, member, view, group}; what is as usual is left out.
 export function boardAddress(board, state = {}) {
     return address(`/boards/${board.key}`, {
         view: state.view === "places" ? "" : state.view,
@@ -77,12 +92,13 @@ export function boardAddress(board, state = {}) {
         member: state.member?.key,
         hash: state.hash && encodeURIComponent(state.hash),
         data: state.hash && encodeURIComponent(state.data),
+        where: groupWords(state.group),
         db: state.db,
     });
 }
 
 function address(path, query) {
-    const parts = Object.entries(query).filter(([, value]) => value)
-        .map(([name, value]) => `${name}=${value}`);
+    const parts = Object.entries(query).flatMap(([name, value]) => [value].flat().filter(Boolean)
+        .map((one) => `${name}=${one}`));
     return parts.length > 0 ? `${path}?${parts.join("&")}` : path;
 }

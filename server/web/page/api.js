@@ -1,4 +1,5 @@
 // What the server is asked: /api/v1, as docs/web.md describes it.
+import { groupWords } from "./address.js";
 import { isDots, nameOf } from "./names.js";
 
 const ROOT = "/api/v1";
@@ -35,10 +36,11 @@ async function ask(path, options = {}) {
     return json;
 }
 
-function query(values) {
-    const parts = Object.entries(values).filter(([, value]) => value !== undefined && value !== null
+function query({ group, ...values }) {
+    const parts = [...Object.entries(values).filter(([, value]) => value !== undefined && value !== null
         && value !== "" && value !== 0)
-        .map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+        .map(([name, value]) => `${name}=${encodeURIComponent(value)}`),
+    ...groupWords(group).map((word) => `where=${word}`)];
     return parts.length > 0 ? `?${parts.join("&")}` : "";
 }
 
@@ -71,9 +73,12 @@ function dataOf(json, dataFields) {
         picture: fields.some(isPicture) ? pictureOf(json.data?.[avatars.field]) : undefined };
 }
 
-// A row: {rank, name, scores: [text], reached: Date or null, data, picture}.
+// A row: {rank, name, scores: [text], reached: Date or null, data, picture, tags: those that were asked for}.
 const rowOf = (json, dataFields) => ({ rank: json.rank, name: named(json, "member"), scores: json.fields,
-    reached: date(json.reached_at), ...dataOf(json, dataFields) });
+    reached: date(json.reached_at), tags: json.tags ?? {}, ...dataOf(json, dataFields) });
+
+// The value of a row's tag, as a name; null: it has none.
+export const valueOf = (row, tag) => (Object.hasOwn(row.tags, tag) ? named(row.tags, tag) : null);
 
 const rowsOf = (rows, dataFields) => rows.map((row) => rowOf(row, dataFields));
 
@@ -108,24 +113,28 @@ export async function boards(db, match, cursor, options) {
     return { cursor: cursorOf(json), boards: json.boards.map(summaryOf) };
 }
 
-export async function boardInfo(name, db) {
-    const json = await ask(board(name, db));
-    return { ...summaryOf(json), db, fields: json.fields, time: json.time };
+// tags: [{name: text, values: how many, top: [{value: name, members}] of the most frequent, without: members without
+// a value, isPart: whether members of the first places alone are counted}]; as the group, but for the tag, has them
+export async function boardInfo(name, db, group) {
+    const json = await ask(board(name, db, "", { group }));
+    return { ...summaryOf(json), db, fields: json.fields, time: json.time, tags: json.tags.map((tag) => ({
+        name: tag.name, values: tag.values, without: tag.without, isPart: tag.places !== null,
+        top: tag.top.map((one) => ({ value: named(one, "value"), members: one.count })) })) };
 }
 
-const window_ = ({ from, count, hash, data }) => ({ from, count, hash, data });
+const window_ = ({ from, count, hash, data, group }) => ({ from, count, hash, data, group });
 
 export async function page(name, db, wanted) {
     return pageOf(await ask(board(name, db, "/page", window_(wanted))));
 }
 
-// null: this member is not on the board, or there is no such board any more.
-export async function member(name, db, who, { hash, data }) {
+// null: this member is not on the board or in the group, or there is no such board any more.
+export async function member(name, db, who, { hash, data, group }, withTags) {
     if (isDots(who)) {
-        return findDots(name, db, who, { hash, data });
+        return findDots(name, db, who, { hash, data, group });
     }
     try {
-        const json = await ask(board(name, db, `/member/${who.key}`, { hash, data }));
+        const json = await ask(board(name, db, `/member/${who.key}`, { hash, data, group, tags: withTags ? 1 : 0 }));
         return { ...rowOf(json.row, json.data_fields), members: json.count,
             around: rowsOf(json.around, json.data_fields) };
     } catch (error) {
@@ -137,34 +146,34 @@ export async function member(name, db, who, { hash, data }) {
 }
 
 // A member whose name no path can have: searched for, with the rows around its rank.
-async function findDots(name, db, who, { hash, data }) {
-    const found = (await search(name, db, who.text, "0")).rows.find((row) => row.name.key === who.key);
+async function findDots(name, db, who, { hash, data, group }) {
+    const found = (await search(name, db, who.text, "0", { group })).rows.find((row) => row.name.key === who.key);
     if (found === undefined) {
         return null;
     }
-    const around = await page(name, db, { from: Math.max(0, found.rank - 5), count: 11, hash, data });
+    const around = await page(name, db, { from: Math.max(0, found.rank - 5), count: 11, hash, data, group });
     const row = around.rows.find((one) => one.name.key === who.key) ?? found;
     return { ...row, members: around.members, around: around.rows };
 }
 
 // Members that begin with text, the one that is called exactly so first; by: "name": members whose shown name has
 // a word that begins so, the best first.
-export async function search(name, db, text, cursor, { by, hash, data, ...options } = {}) {
-    const json = await ask(board(name, db, "/search", { q: text, by, count: 10, cursor, hash, data }), options);
+export async function search(name, db, text, cursor, { by, hash, data, group, ...options } = {}) {
+    const json = await ask(board(name, db, "/search", { q: text, by, count: 10, cursor, hash, data, group }), options);
     return { rows: rowsOf(json.rows, json.data_fields), cursor: cursorOf(json) };
 }
 
 // spacing: even, log, or auto: by decades if even bins would show one bar.
-export async function histogram(name, db, spacing, { hash, data }) {
-    const json = await ask(board(name, db, "/histogram", { buckets: 32, spacing, hash, data }));
+export async function histogram(name, db, spacing, { hash, data, group }) {
+    const json = await ask(board(name, db, "/histogram", { buckets: 32, spacing, hash, data, group }));
     return { members: json.count, isLog: json.spacing === "log",
         bins: json.bins.map((bin) => ({ from: bin.from, to: bin.to, members: bin.count })),
         quantiles: json.quantiles.map((quantile) => ({ q: quantile.q, score: quantile.score,
             rank: quantile.rank, name: named(quantile, "member"), ...dataOf(quantile, json.data_fields) })) };
 }
 
-export async function archives(name, db) {
-    const json = await ask(board(name, db, "/archives"));
+export async function archives(name, db, group) {
+    const json = await ask(board(name, db, "/archives", { group }));
     return json.archives.map((archive) => ({ name: named(archive, "name"), members: archive.count,
         startsAt: date(archive.starts_at), rows: rowsOf(archive.rows, archive.data_fields) }));
 }
@@ -208,10 +217,10 @@ function follow(path, on, told, refused) {
     };
 }
 
-// {take(page), told(isConnected), gone(): there is no such board any more, refused(error)}
+// {take(page), told(isConnected), gone(error): there is no such board or tag any more, refused(error)}
 export function followPage(name, db, wanted, { take, told, gone, refused }) {
     const again = () => page(name, db, wanted).then(take)
-        .catch((error) => (error.status === 404 ? gone() : refused(error)));
+        .catch((error) => (error.status === 404 ? gone({ code: "not_found" }) : refused(error)));
     return follow(board(name, db, "/events", window_(wanted)), { page: (json) => take(pageOf(json)), gone },
         told, again);
 }

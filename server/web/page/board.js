@@ -1,9 +1,10 @@
 // One board: its ranking as it moves, the distribution of its scores, its periods, and one member.
 import * as api from "./api.js";
-import { boardAddress } from "./address.js";
+import { boardAddress, groupWords } from "./address.js";
 import { h, replace, say, focusIn, focusOn } from "./dom.js";
 import { findBox, memberCard } from "./find.js";
 import { glanceCard } from "./glance.js";
+import { groupChoice } from "./groups.js";
 import { nameText, wholeName } from "./names.js";
 import { periodsView } from "./periods.js";
 import { Rows } from "./rows.js";
@@ -17,7 +18,15 @@ const SIZES = [10, 25, 50, 100];
 const roomy = window.matchMedia("(min-width: 62rem)");
 
 export async function showBoard(state, context) {
-    const board = await api.boardInfo(state.board, state.db);
+    let board;
+    try {
+        board = await api.boardInfo(state.board, state.db, state.group);
+    } catch (error) {
+        if (error.status === 400 && state.group.length > 0) {
+            return noGroup(state, error);
+        }
+        throw error;
+    }
     const head = h("div", {});
     const tabs = h("nav.tabs", { "aria-label": board.name.text.slice(0, 100) });
     const inner = h("div.inner", {});
@@ -37,6 +46,9 @@ export async function showBoard(state, context) {
             card.element.focus();
         }
     });
+    const groups = groupChoice(board, () => now, (group) => context.go(address({ group, place: 1 }), { keep: true }),
+        () => address({ group: [], place: 1 }));
+    let isOther = false; // the next page is of another group: its members are said
     const cardPlace = h("div", {});
     aside.append(find.element, cardPlace);
 
@@ -74,7 +86,7 @@ export async function showBoard(state, context) {
             return;
         }
         const made = await glanceCard(board, () => now, (name) => address({ member: name }),
-            address({ view: "spread" })).catch(() => null);
+            () => address({ view: "spread" })).catch(() => null);
         if (made && now.member === null && now.view === wanted) {
             glance = made;
             replace(cardPlace, made.element);
@@ -83,6 +95,10 @@ export async function showBoard(state, context) {
 
     // Soon after the board has changed; what the shown page does not show changes as well, so now and then.
     function changed(page) {
+        if (page && isOther) {
+            isOther = false;
+            say(t("members", page.members));
+        }
         // A period is over, or the board was frozen.
         if (page?.rollsAt !== undefined && stateOf(page) !== stateOf(board)) {
             Object.assign(board, { frozen: page.frozen, opens: page.opens, closes: page.closes,
@@ -104,7 +120,7 @@ export async function showBoard(state, context) {
         const link = (name) => address({ member: name });
         const next = now.view === "spread"
             ? await spreadView(board, context, () => now, () => card?.get() ?? null, link)
-            : now.view === "periods" ? await periodsView(board, context, now.member)
+            : now.view === "periods" ? await periodsView(board, context, now)
                 : rankingView(board, () => now, context, changed, focused);
         part = next;
         replace(inner, next.element);
@@ -120,6 +136,18 @@ export async function showBoard(state, context) {
         replace(head, boardHead(board));
     }
 
+    // Which values there are, and how many members have them.
+    async function lookAtTags() {
+        const wanted = groupWords(now.group).join();
+        if (board.tags.length > 0) {
+            const { tags } = await api.boardInfo(board.name, board.db, now.group);
+            if (wanted === groupWords(now.group).join()) {
+                board.tags = tags;
+                groups.draw();
+            }
+        }
+    }
+
     drawHead();
     await showMember();
     await showPart();
@@ -128,13 +156,14 @@ export async function showBoard(state, context) {
             drawHead();
             changed();
             glance?.refresh().catch(context.refused);
+            lookAtTags().catch(context.refused);
         }
     }, LOOK_MS);
     return {
         title: board.name.text.slice(0, 100),
         element: h("section.board", {}, head, h("div.columns", {},
-            h("div.content", {}, tabs, inner), aside)),
-        // Another page, part or member of the same board.
+            h("div.content", {}, tabs, groups.element, inner), aside)),
+        // Another page, part, group or member of the same board.
         update: (next) => {
             if (next.page !== "board" || next.board.key !== now.board.key || next.db !== now.db) {
                 return false;
@@ -142,11 +171,18 @@ export async function showBoard(state, context) {
             const before = now;
             now = next;
             const isOtherMember = before.member?.key !== now.member?.key;
+            const isOtherGroup = groupWords(before.group).join() !== groupWords(now.group).join();
             const isOtherPart = before.view !== now.view
-                || now.view === "periods" && isOtherMember;
+                || now.view === "periods" && (isOtherMember || isOtherGroup);
             const isOtherPage = before.place !== now.place || before.count !== now.count
-                || before.hash !== now.hash || before.data !== now.data;
-            (isOtherMember ? showMember() : Promise.resolve())
+                || before.hash !== now.hash || before.data !== now.data || isOtherGroup;
+            groups.draw();
+            if (isOtherGroup) {
+                isOther = true;
+                lookAtTags().catch(context.refused);
+                glance?.refresh().catch(context.refused);
+            }
+            (isOtherMember ? showMember() : Promise.resolve(isOtherGroup ? card?.refresh() : null))
                 .then(() => (isOtherPart || isOtherPage && now.view === "places" ? showPart()
                     : part?.refresh?.()))
                 .then(() => {
@@ -164,6 +200,11 @@ export async function showBoard(state, context) {
         },
     };
 }
+
+// The address names a tag that the board has not.
+const noGroup = (state, error) => ({ title: t("noGroup"), close: () => {}, element: h("section.middle", { role: "alert" },
+    h("h1", {}, t("noGroup")), h("p.faint", {}, error.message.replace(/^ERR /, "")),
+    h("p", {}, h("a.button", { href: boardAddress(state.board, { ...state, group: [] }) }, t("everybody")))) });
 
 function boardHead(board) {
     const { time, fields } = board;
@@ -191,7 +232,8 @@ function boardHead(board) {
 // first rows.
 function rankingView(board, state, context, changed, focused) {
     const { place, count: size } = state();
-    const wanted = { from: place - 1, count: size, hash: state().hash, data: state().data };
+    const { hash, data, group } = state();
+    const wanted = { from: place - 1, count: size, hash, data, group };
     const link = (changes) => boardAddress(board.name, { ...state(), ...changes });
     const note = h("p.faint", { role: "status" });
     const shown = h("span", {});
@@ -221,7 +263,7 @@ function rankingView(board, state, context, changed, focused) {
 
     function take(page) {
         const news = rows.update(page.rows);
-        note.textContent = page.members === 0 ? t("emptyBoard")
+        note.textContent = page.members === 0 ? t(group.length > 0 ? "emptyGroup" : "emptyBoard")
             : page.rows.length === 0 ? t("pastEnd", page.members) : "";
         rows.element.hidden = page.rows.length === 0;
         drawPager(page.members);
@@ -248,9 +290,9 @@ function rankingView(board, state, context, changed, focused) {
         context.go(link({ count: Number(event.target.value) }), { keep: true });
     } }, [...new Set([...SIZES, size])].sort((a, b) => a - b).map((n) => h("option", { value: String(n),
         selected: n === size }, String(n)))));
-    const gone = () => {
+    const gone = (error) => {
         take({ rows: [], members: 0 });
-        note.textContent = t("notFound");
+        note.textContent = t(error.code === "bad_request" ? "noGroup" : "notFound");
     };
     const stop = api.followPage(board.name, board.db, wanted,
         { take, gone, told: context.live, refused: context.refused });

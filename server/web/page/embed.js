@@ -1,9 +1,10 @@
 // /embed/BOARD: only the rows, for streams, wikis and dashboards. They are as large as their frame lets them be: as
 // wide as it, and smaller if they would be too high.
 //
-// ?count=10&place=1&title=Text&theme=light|dark|clear&lang=en|zh   clear: no background, over a picture
+// ?count=10&place=1&where=country:DE&title=Text&theme=light|dark|clear&lang=en|zh   clear: no background, over a picture
 import * as api from "./api.js";
 import { h } from "./dom.js";
+import { groupText } from "./groups.js";
 import { nameText } from "./names.js";
 import { Rows } from "./rows.js";
 import { t } from "./text.js";
@@ -34,30 +35,32 @@ export async function showEmbed(state) {
         let board;
         try {
             await api.me();
-            board = await api.boardInfo(state.board, state.db);
+            board = await api.boardInfo(state.board, state.db, state.group);
         } catch (error) {
             if (error.status === undefined) {
                 throw error;
             }
             wait({ 0: t("offline"), 401: t("forbidden"), 403: t("forbidden"), 404: t("notFound") }[error.status]
-                ?? error.message);
+                ?? error.message.replace(/^ERR /, ""));
             return;
         }
         const rows = new Rows(board, { dense: true, selected: state.member?.key,
             caption: board.name.text.slice(0, 200) });
         const wanted = { from: state.place - 1, count: state.count, hash: state.hash,
-            data: state.data };
+            data: state.data, group: state.group };
         const empty = h("p.faint", {});
         const take = (page) => {
             const isOther = rows.rows.size !== page.rows.length;
             rows.update(page.rows);
-            empty.textContent = page.rows.length === 0 ? t("emptyBoard") : "";
+            empty.textContent = page.rows.length > 0 ? ""
+                : t(state.group.length > 0 ? "emptyGroup" : "emptyBoard");
             if (isOther) {
                 fit();
             }
         };
         const sign = h("span.live", {}, h("span.dot", { "aria-hidden": "true" }), h("span.sr", {}, t("live")));
-        place.replaceChildren(h("h1", {}, state.title || nameText(board.name, 60), sign), rows.element, empty);
+        place.replaceChildren(h("h1", {}, h("span", {}, state.title
+            || [nameText(board.name, 60), groupText(state.group)]), sign), rows.element, empty);
         document.title = state.title || board.name.text.slice(0, 100);
         api.followPage(board.name, board.db, wanted, { take, gone: () => take({ rows: [] }),
             told: (isLive) => sign.classList.toggle("off", !isLive), refused: () => {} });

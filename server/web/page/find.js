@@ -83,10 +83,10 @@ export function findBox(board, context, state, pick) {
         const found = new Map(); // by key
         const parts = { id: false, name: false }; // whether all was searched
         async function collect(by, askedMax) {
-            const { hash, data } = state();
+            const { hash, data, group } = state();
             let cursor = "0";
             for (let i = 0, n = 0; i < askedMax && cursor !== null && n < FOUND_MAX; i++) {
-                const part = await api.search(board.name, board.db, text, cursor, { by, hash, data, signal });
+                const part = await api.search(board.name, board.db, text, cursor, { by, hash, data, group, signal });
                 if (signal.aborted) {
                     return;
                 }
@@ -198,18 +198,23 @@ export async function memberCard(board, who, state) {
         h("dl.facts", {}, scores, member.reached ? [h("dt", {}, t("reached")),
             h("dd", {}, h("time", { datetime: member.reached.toISOString(),
                 title: wholeMoment(member.reached, board.time?.unit) },
-            moment(member.reached, board.time?.unit)))] : null));
+            moment(member.reached, board.time?.unit)))] : null,
+        board.tags.map((tag) => [tag.name, api.valueOf(member, tag.name)]).filter(([, value]) => value !== null)
+            .map(([tag, value]) => [h("dt", {}, h("bdi", {}, tag)), h("dd", {}, h("a", { "data-keep": true,
+                "data-key": `value ${tag}`, href: address({ place: 1, group: [{ tag: nameOf(tag), value }] }) },
+            nameText(value, 64)))])));
     }
 
     async function refresh() {
-        const member = await api.member(board.name, board.db, who, state());
+        const member = await api.member(board.name, board.db, who, state(), board.tags.length > 0);
         shown = member;
         away.href = address({ member: null });
         around.hidden = foot.hidden = member === null;
         if (member === null) {
             rows?.element.remove();
             rows = null;
-            replace(figures, h("p", { role: "status" }, nameText(who, 40), " ", t("notHere")));
+            replace(figures, h("p", { role: "status" }, nameText(who, 40), " ",
+                t(state().group.length > 0 ? "notInGroup" : "notHere")));
             return;
         }
         if (rows === null) {

@@ -10,7 +10,7 @@ import { t } from "./text.js";
 const SHOWN = [1, 0.99, 0.9, 0.75, 0.5, 0.25];
 const LEADERS = 10;
 
-// {element, refresh(), view}; link(name): the address of a member's card; toSpread: that of the distribution
+// {element, refresh(), view}; link(name): the address of a member's card; toSpread(): that of the distribution
 export async function glanceCard(board, state, link, toSpread) {
     const { view } = state();
     const place = h("div", {});
@@ -38,7 +38,7 @@ export async function glanceCard(board, state, link, toSpread) {
             h("dl.facts", {}, rows.map((quantile) => [h("dt", {}, t("quantile", Number(quantile.q))),
                 h("dd", {}, h("a", { href: link(quantile.name), "data-keep": true },
                     exact(quantile.score, board.fields[0].scale)))])),
-            h("p", {}, h("a.button", { href: toSpread, "data-keep": true, "data-key": "spread" }, t("spread"))));
+            h("p", {}, h("a.button", { href: toSpread(), "data-keep": true, "data-key": "spread" }, t("spread"))));
     }
 
     await refresh();

@@ -90,6 +90,16 @@ export function nameText(name, length = SHOWN_MAX) {
         visible(shown), isCut ? "…" : "");
 }
 
+// The same as a text, where elements cannot be. Only what runs from right to left is isolated: browsers choose an
+// option by its first letter.
+export function plainName(name, length = SHOWN_MAX) {
+    const shown = cut(name.text, length);
+    const text = `${visible(shown).replace(/[\u202a-\u202e\u2066-\u2069]/g, "")}${
+        shown.length < name.text.length ? "…" : ""}`;
+    return /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u.test(text)
+        ? `\u2068${text}\u2069` : text;
+}
+
 // How a member is called: by the first of its data, or by its name.
 export const called = (row, length) => (row.data[0] ? h("bdi", {}, String(row.data[0]).slice(0, 120))
     : nameText(row.name, length));

@@ -7,10 +7,11 @@ import { nameText } from "./names.js";
 import { Rows } from "./rows.js";
 import { t } from "./text.js";
 
-const WANTED = { from: 0, count: 10 };
+const ROWS = 10;
 const LOOK_MS = 2000; // between two looks at the periods before
 
-export async function periodsView(board, context, member) {
+export async function periodsView(board, context, { member, group }) {
+    const wanted = { from: 0, count: ROWS, group };
     const place = h("div", {});
     const columns = h("div.periods", { tabindex: "0", role: "region", "aria-label": t("periodsTitle") });
     let current = null;
@@ -20,11 +21,11 @@ export async function periodsView(board, context, member) {
 
     const column = (name, heading, page) => {
         const rows = new Rows(board, { dense: true, selected: member?.key, caption: name.text,
-            link: (who) => boardAddress(name, { db: board.db, member: who }) });
+            link: (who) => boardAddress(name, { db: board.db, member: who, group }) });
         const count = h("p.faint.small", {}, t("members", page.members));
         rows.update(page.rows);
         return { rows, count, element: h("section.period", {}, h("h2.h3", {},
-            h("a", { href: boardAddress(name, { db: board.db, member }) }, heading)), count, rows.element) };
+            h("a", { href: boardAddress(name, { db: board.db, member, group }) }, heading)), count, rows.element) };
     };
     // Of "week@2026-11-16" under "week" the date is enough.
     const heading = (name) => (name.text.startsWith(`${board.name.text}@`)
@@ -33,7 +34,7 @@ export async function periodsView(board, context, member) {
     async function draw() {
         looked = Date.now();
         const [now, archives] = await Promise.all([
-            api.page(board.name, board.db, WANTED), api.archives(board.name, board.db)]);
+            api.page(board.name, board.db, wanted), api.archives(board.name, board.db, group)]);
         shown = now;
         if (archives.length === 0) {
             current = null;
@@ -64,7 +65,7 @@ export async function periodsView(board, context, member) {
     }
 
     await draw();
-    const stop = api.followPage(board.name, board.db, WANTED, { take,
+    const stop = api.followPage(board.name, board.db, wanted, { take,
         gone: () => current?.rows.update([]), told: context.live, refused: context.refused });
     return { element: place, close: () => {
         clearTimeout(due);

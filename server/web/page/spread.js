@@ -59,7 +59,7 @@ export async function spreadView(board, context, state, member, link) {
         const spread = await api.histogram(board.name, board.db, spacing, state());
         const { members, bins, quantiles } = spread;
         if (members === 0) {
-            replace(place, h("p.faint", {}, t("emptyBoard")));
+            replace(place, h("p.faint", {}, t(state().group.length > 0 ? "emptyGroup" : "emptyBoard")));
             return;
         }
         const you = member();

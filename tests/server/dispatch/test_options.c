@@ -13,6 +13,8 @@ struct target {
     uint32_t read_index;
     struct option_values fields;
     struct bytes one;
+    struct option_uses pairs; /* of two options */
+    struct option_uses words;
 };
 
 static bool read_even(const struct call *call, uint32_t index, void *target) {
@@ -29,6 +31,9 @@ static const struct option_row rows[] = {
     {"EVEN", OPTION_READ, 0, read_even},
     {"FIELDS", OPTION_COUNTED, offsetof(struct target, fields), NULL},
     {"ONE", OPTION_TEXT_ONCE, offsetof(struct target, one), NULL},
+    {"PAIR", OPTION_EACH_PAIR, offsetof(struct target, pairs), NULL},
+    {"NOPAIR", OPTION_EACH_PAIR, offsetof(struct target, pairs), NULL},
+    {"WORD", OPTION_EACH, offsetof(struct target, words), NULL},
     {0},
 };
 
@@ -38,9 +43,10 @@ static void run(struct call *call) {
 
 static const struct command entry = {
     .name = "SAMPLE",
-    .syntax = "key where=<MIN | MAX> sort=[REV] both=[LIMIT offset:integer count:integer] "
-              "[COUNT count:integer] [AUTH user password] which=[NAME name | EVEN word] [FIELDS "
-              "n:integer field...] [ONE word]",
+    .syntax =
+        "key where=<MIN | MAX> sort=[REV] both=[LIMIT offset:integer count:integer] "
+        "[COUNT count:integer] [AUTH user password] which=[NAME name | EVEN word] [FIELDS "
+        "n:integer field...] [ONE word] [PAIR name value]... [NOPAIR name value]... [WORD word]...",
     .options = rows,
     .run = run,
 };
@@ -119,6 +125,30 @@ TEST_WITH(counted_values_follow_their_number, setup, NULL) {
         (void)expect(lines[i],
                      "-ERR FIELDS needs the number of values that follow it: 1..2 here\r\n");
     }
+}
+
+TEST_WITH(options_of_which_all_count_are_found_again, setup, NULL) {
+    struct sample sample;
+    static const uint32_t places[] = {2, 5, 11, 16};
+    uint32_t found = 0;
+    begin(&sample, "SAMPLE REV PAIR PAIR WORD NOPAIR a b FIELDS 1 PAIR PAIR c d WORD e PAIR f g");
+    assert_true(options_read(&sample.call, 1, &sample.target));
+    assert_int_equal(sample.target.pairs.count, 4);
+    assert_int_equal(sample.target.pairs.first, places[0]);
+    assert_int_equal(sample.target.words.count, 1);
+    assert_int_equal(sample.target.words.first, 14);
+    for (uint32_t at = places[0]; at < sample.request.count; at = options_next(&sample.call, at)) {
+        assert_true(options_has_word(&sample.call, at));
+        if (call_arg_is(&sample.call, at, "PAIR") || call_arg_is(&sample.call, at, "NOPAIR")) {
+            assert_int_equal(at, places[found++]);
+        }
+    }
+    assert_int_equal(found, 4);
+    assert_false(options_has_word(&sample.call, 6));
+    buffer_deinit(&sample.out);
+    assert_int_equal(expect("SAMPLE REV", NULL).pairs.count, 0);
+    (void)expect("SAMPLE PAIR a", "-ERR syntax error\r\n");
+    (void)expect("SAMPLE WORD", "-ERR syntax error\r\n");
 }
 
 TEST_WITH(what_is_no_option_or_lacks_a_value_is_a_syntax_error, setup, NULL) {

@@ -213,6 +213,8 @@ TEST(without_memory_nothing_is_read) {
     static const char create[] = "LB.CREATE k FIELD score 33 TIME 31 S TAG country 8";
     fail_each_allocation(create, "LB.RANGE k 0 4 WHERENOT country DE", NULL, true);
     fail_each_allocation(create, "LB.GET k 2 member:1 member:7 WITHIN country PCT", NULL, true);
+    fail_each_allocation(create, "LB.QUANTILE k 1 0 WHERENOT country DE", NULL, true);
+    fail_each_allocation(create, "LB.HIST k 5 9 WHERENOT country DE", NULL, true);
     fail_each_allocation(create, "LB.AROUND k MEMBER member:1 5 WITHIN country", NULL, true);
 }
 
@@ -226,7 +228,7 @@ ZSET_TEST(the_cost_counts_the_group) {
     zset_expect_part(h, "LB.RANGE k 0 -1 WHERENOT country DE", "-TOOLONG LB.RANGE would hold the ");
     zset_expect_part(h, "LB.RANGE k -4000 4000 WHERENOT country DE", "-TOOLONG ");
     zset_expect_part(h, "LB.RANGE k 0 9 WHERENOT country DE", "[[member:4999 ");
-    zset_expect_part(h, "LB.RANGE k -9 9 WHERE country DE", "[]");
+    zset_expect_part(h, "LB.RANGE k 0 -1 WHERE country DE", "[]");
     zset_expect_part(h, "LB.AROUND k MEMBER member:1 5000 WITHIN country", "-TOOLONG ");
     zset_expect(h, "LB.COUNT k BY country", "[[nil :5000]]");
 }

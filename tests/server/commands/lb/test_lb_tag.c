@@ -269,6 +269,11 @@ ZSET_TEST(many_members_are_tagged_in_one_command) {
 
 /* ---- LB.SUBMIT ---- */
 
+static void create_b(struct harness *h) {
+    zset_run(h, "LB.CREATE b FIELD score 33 TAG country 8");
+    zset_run(h, "LB.ADD b TAG country FR 4 ann 5 bob");
+}
+
 ZSET_TEST(a_result_has_its_tags_on_every_board) {
     zset_expect(h, "LB.CREATE a FIELD s 33 TAG country 8", "+OK");
     zset_expect(h, "LB.CREATE b FIELD s 33 TAG class 4 TAG country 4 KEEP BEST", "+OK");
@@ -301,6 +306,12 @@ ZSET_TEST(each_board_must_have_the_tags) {
     zset_expect(h, "LB.SUBMIT 1 a TAG country ann", "-ERR syntax error");
     zset_expect(h, "LB.TAGS a ann", "[[]]");
     zset_expect(h, "EXISTS new", ":0");
+}
+
+TEST(without_memory_no_board_has_the_tags) {
+    static const char *const keys[] = {"a", "b"};
+    const struct world world = {"LB.CREATE a FIELD score 33 TAG country 8", create_b, keys, 2};
+    fail_each_allocation_in(&world, "LB.SUBMIT 2 a b TAG country DE 5 ann", NULL);
 }
 
 /* ---- what else writes and removes members ---- */
