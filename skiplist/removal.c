@@ -3,6 +3,7 @@
 #include "skiplist/removal.h"
 
 #include "skiplist/nodes.h"
+#include "skiplist/counts.h"
 #include "skiplist/sheet.h"
 #include "skiplist/skiplist.h"
 
@@ -73,7 +74,7 @@ static void removal_remove_child(struct skiplist *list, uint32_t id) {
     uint32_t position = node.position;
     nodes_give_back(list, id);
     if (list->tags != NULL) {
-        sheet_remove_children(list, node.parent, position, 1);
+        counts_remove_children(list, node.parent, position, 1);
     }
     index_remove(index, position, 1);
     nodes_renumber(list, node.parent, position);

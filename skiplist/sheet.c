@@ -2,15 +2,11 @@
 #include "skiplist/sheet.h"
 
 #include "codec/memory.h"
+#include "skiplist/counts.h"
 #include "skiplist/skiplist.h"
 
 enum {
     ROOM_MIN = 8,
-    /* What is as much work as one entry: so many numbers of rows; and what one more value in sorted numbers is. */
-    ROWS_PER_WORK = 16,
-    SPARSE_WORK = 8,
-    /* Counts begin by themselves if that is not more work. */
-    BEGIN_WORK = 8192,
 };
 
 /* ---- values ---- */
@@ -89,13 +85,6 @@ static struct sheet *sheet_create(struct tags *tags, uint32_t count, uint32_t ca
         tags->memory_size += memory_size(sheet);
     }
     return sheet;
-}
-
-static void sheet_destroy_counts(struct tags *tags, struct tag_counts *counts) {
-    if (counts != NULL) {
-        tags->memory_size -= tag_counts_memory_size(counts);
-        tag_counts_destroy(counts);
-    }
 }
 
 static void sheet_destroy(struct tags *tags, struct sheet *sheet) {
@@ -184,10 +173,6 @@ static struct sheet **sheet_find(const struct skiplist *list, uint32_t leaf, uin
     return &index->sheet;
 }
 
-static uint32_t sheet_count_below(struct index_block *index) {
-    return index_narrow_sum(index, index->count);
-}
-
 const struct sheet *sheet_of(const struct skiplist *list, struct index_block *index) {
     sheet_refresh(list->tags, index->sheet);
     return index->sheet;
@@ -212,217 +197,6 @@ static uint32_t sheet_count_beside(const struct skiplist *list, uint32_t leaf) {
     uint32_t parent = skiplist_node(list, leaf)->parent;
     return parent == SKIPLIST_NONE ? nodes_leaf(list, leaf)->count
                                    : sheet_count_below(nodes_index(list, parent));
-}
-
-/* ---- counts ---- */
-
-/* The known counts of an index block above level 1; those of another plan are forgotten. NULL: none. */
-static struct tag_counts *sheet_known(struct tags *tags, struct index_block *index) {
-    if (index->counts != NULL && index->counts->number != tags->plan.number) {
-        sheet_destroy_counts(tags, index->counts);
-        index->counts = NULL;
-    }
-    return index->counts;
-}
-
-static void sheet_forget_counts(struct tags *tags, struct index_block *index) {
-    sheet_destroy_counts(tags, index->counts);
-    index->counts = NULL;
-}
-
-void sheet_drop_counts(struct skiplist *list, uint32_t id) {
-    list->tags->has_gaps = true;
-    list->tags->gap_id = 0;
-    for (; id != SKIPLIST_NONE; id = skiplist_node(list, id)->parent) {
-        if (skiplist_node(list, id)->level > 1) {
-            sheet_forget_counts(list->tags, nodes_index(list, id));
-        }
-    }
-}
-
-static bool sheet_spend(uint32_t *work_left, uint32_t work) {
-    if (work > *work_left) {
-        return false;
-    }
-    *work_left -= work;
-    return true;
-}
-
-/* The numbers of a lowest index block, in the rows of its parent. false: too much work. */
-static bool sheet_count_lowest(const struct skiplist *list, struct index_block *index,
-                               struct tag_counts *counts, uint32_t child, uint32_t *work_left) {
-    const struct sheet *sheet = sheet_of(list, index);
-    if (!sheet_spend(work_left, sheet != NULL ? sheet->count : 1)) {
-        return false;
-    }
-    tag_counts_clear_child(&list->tags->plan, counts, child);
-    if (sheet == NULL) {
-        tag_counts_add_to_rows(list->tags, counts, child, 0, sheet_count_below(index));
-        return true;
-    }
-    for (uint32_t i = 0; i < sheet->count; i++) {
-        tag_counts_add_to_rows(list->tags, counts, child, sheet_get(sheet, i), 1);
-    }
-    return true;
-}
-
-/* The same of a higher one: the sums of its own rows. */
-static bool sheet_count_higher(const struct skiplist *list, uint32_t id, struct tag_counts *counts,
-                               uint32_t child, uint32_t *work_left) {
-    const struct tag_counts_plan *plan = &list->tags->plan;
-    const struct index_block *index = nodes_index(list, id);
-    struct tag_counts *own = sheet_counts(list, id, work_left);
-    if (own == NULL) {
-        return false;
-    }
-    for (uint32_t i = 0; i < index->count; i++) {
-        if (!sheet_knows_child(list, id, own, i, work_left)) {
-            return false;
-        }
-    }
-    if (!sheet_spend(work_left, plan->row_count * INDEX_FANOUT / ROWS_PER_WORK)) {
-        return false;
-    }
-    tag_counts_clear_child(plan, counts, child);
-    for (uint32_t row = 0; row < plan->row_count; row++) {
-        uint32_t sum = 0;
-        for (uint32_t i = 0; i < index->count; i++) {
-            sum += tag_counts_at(plan, own, row, i);
-        }
-        tag_counts_raise(plan, counts, row, child, sum);
-    }
-    return true;
-}
-
-bool sheet_knows_child(const struct skiplist *list, uint32_t id, struct tag_counts *counts,
-                       uint32_t child, uint32_t *work_left) {
-    uint64_t bit = UINT64_C(1) << child;
-    if ((counts->unknown & bit) == 0) {
-        return true;
-    }
-    uint32_t child_id = index_children(nodes_index(list, id))[child];
-    bool is_lowest = skiplist_node(list, child_id)->level == 1;
-    bool is_known =
-        is_lowest ? sheet_count_lowest(list, nodes_index(list, child_id), counts, child, work_left)
-                  : sheet_count_higher(list, child_id, counts, child, work_left);
-    if (is_known) {
-        counts->unknown &= ~bit;
-    }
-    return is_known;
-}
-
-/* Add to the numbers of all tags what sheets of children from .. to - 1 have. false: no memory, or too much work. */
-static bool sheet_add_sheets(const struct skiplist *list, struct index_block *index, uint32_t from,
-                             uint32_t to, struct tag_counts *counts, uint32_t *work_left) {
-    const struct tags *tags = list->tags;
-    for (uint32_t i = from; i < to; i++) {
-        struct index_block *child = nodes_index(list, index_children(index)[i]);
-        const struct sheet *sheet = sheet_of(list, child);
-        uint32_t each = tags->plan.is_sparse ? SPARSE_WORK : 1;
-        if (!sheet_spend(work_left, sheet != NULL ? sheet->count * each : 1)) {
-            return false;
-        }
-        /* While a leaf is being inserted, the child's own spans may be without it. */
-        uint32_t below = index_span(index, i);
-        if (sheet == NULL && !tag_counts_add_values(&tags->plan, counts, 0, below)) {
-            return false;
-        }
-        for (uint32_t c = 0; sheet != NULL && c < sheet->count; c++) {
-            uint32_t values = tag_counts_values(tags, &tags->plan.all, sheet_get(sheet, c));
-            if (!tag_counts_add_values(&tags->plan, counts, values, 1)) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* The same of children of any level. */
-static bool sheet_add_children(const struct skiplist *list, uint32_t id, uint32_t from, uint32_t to,
-                               struct tag_counts *counts, uint32_t *work_left) {
-    const struct tag_counts_plan *plan = &list->tags->plan;
-    struct index_block *index = nodes_index(list, id);
-    if (skiplist_node(list, id)->level == 2) {
-        return sheet_add_sheets(list, index, from, to, counts, work_left);
-    }
-    for (uint32_t i = from; i < to; i++) {
-        struct tag_counts *child = sheet_counts(list, index_children(index)[i], work_left);
-        if (child == NULL) {
-            return false;
-        }
-        uint32_t size = plan->is_sparse ? child->sparse_count : UINT32_C(1) << plan->all.bits;
-        if (!sheet_spend(work_left, size / ROWS_PER_WORK + 1) ||
-            !tag_counts_add_all(plan, counts, child, false)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static struct tag_counts *sheet_create_counts(const struct skiplist *list, uint32_t id) {
-    return tag_counts_create(&list->tags->plan, skiplist_node(list, id)->level == 2);
-}
-
-struct tag_counts *sheet_counts(const struct skiplist *list, uint32_t id, uint32_t *work_left) {
-    struct tags *tags = list->tags;
-    struct index_block *index = nodes_index(list, id);
-    struct tag_counts *counts = sheet_known(tags, index);
-    if (counts != NULL || *work_left == 0) {
-        return counts;
-    }
-    counts = sheet_create_counts(list, id);
-    if (counts != NULL && !sheet_add_children(list, id, 0, index->count, counts, work_left)) {
-        tag_counts_destroy(counts);
-        counts = NULL;
-    }
-    if (counts != NULL) {
-        tags->memory_size += tag_counts_memory_size(counts);
-        index->counts = counts;
-    }
-    return counts;
-}
-
-/* Add to an index block's counts, which are forgotten if there is no memory for more. */
-static void sheet_count(struct tags *tags, struct index_block *index, uint32_t child, uint32_t code,
-                        uint32_t more) {
-    struct tag_counts *counts = index->counts;
-    uint32_t capacity = counts->sparse_capacity;
-    size_t before = capacity > 0 ? memory_size(counts->sparse) : 0;
-    uint32_t values = tag_counts_values(tags, &tags->plan.all, code);
-    bool is_done = tag_counts_add_values(&tags->plan, counts, values, more);
-    if (counts->sparse_capacity != capacity) {
-        tags->memory_size += memory_size(counts->sparse) - before;
-    }
-    if (!is_done) {
-        sheet_forget_counts(tags, index);
-    } else if ((counts->unknown >> child & 1) == 0) {
-        tag_counts_add_to_rows(tags, counts, child, code, more);
-    }
-}
-
-/* Of all blocks above a leaf: begin to count, while there is little to count. */
-static void sheet_begin_counts(const struct skiplist *list, uint32_t leaf) {
-    uint32_t id = skiplist_node(list, leaf)->parent;
-    while (id != SKIPLIST_NONE && (id = skiplist_node(list, id)->parent) != SKIPLIST_NONE) {
-        uint32_t work_left = BEGIN_WORK;
-        (void)sheet_counts(list, id, &work_left);
-    }
-}
-
-/* The same: add, where counts are known. The sheet changes afterwards. */
-static void sheet_count_above(const struct skiplist *list, uint32_t leaf, uint32_t code,
-                              uint32_t more) {
-    const struct skiplist_node *node = skiplist_node(list, leaf);
-    if (node->parent == SKIPLIST_NONE) {
-        return;
-    }
-    for (node = skiplist_node(list, node->parent); node->parent != SKIPLIST_NONE;
-         node = skiplist_node(list, node->parent)) {
-        struct index_block *index = nodes_index(list, node->parent);
-        if (sheet_known(list->tags, index) != NULL) {
-            sheet_count(list->tags, index, node->position, code, more);
-        }
-    }
 }
 
 /* ---- changes of entries ---- */
@@ -456,9 +230,9 @@ bool sheet_set(struct skiplist *list, struct skiplist_place place, uint32_t code
     if (*sheet != NULL) {
         uint32_t before = sheet_get(*sheet, first + place.index);
         sheet_use(list->tags, code);
-        sheet_begin_counts(list, place.leaf);
-        sheet_count_above(list, place.leaf, before, 0U - 1);
-        sheet_count_above(list, place.leaf, code, 1);
+        counts_begin(list, place.leaf);
+        counts_add_above(list, place.leaf, before, 0U - 1);
+        counts_add_above(list, place.leaf, code, 1);
         sheet_put(*sheet, first + place.index, code);
         sheet_release(list->tags, before);
     }
@@ -469,9 +243,9 @@ void sheet_insert(struct skiplist *list, struct skiplist_place place, uint32_t c
     uint32_t first, code = list->tags->code;
     struct sheet *sheet = *sheet_find(list, place.leaf, &first);
     if (code != 0) {
-        sheet_begin_counts(list, place.leaf);
+        counts_begin(list, place.leaf);
     }
-    sheet_count_above(list, place.leaf, code, count);
+    counts_add_above(list, place.leaf, code, count);
     if (sheet == NULL) {
         CHECK(code == 0);
         return;
@@ -503,11 +277,11 @@ void sheet_remove(struct skiplist *list, struct skiplist_place place, uint32_t c
     uint32_t first;
     struct sheet *sheet = *sheet_find(list, place.leaf, &first);
     if (sheet == NULL) {
-        sheet_count_above(list, place.leaf, 0, 0U - count);
+        counts_add_above(list, place.leaf, 0, 0U - count);
         return;
     }
     for (uint32_t i = 0; i < count; i++) {
-        sheet_count_above(list, place.leaf, sheet_get(sheet, first + place.index + i), 0U - 1);
+        counts_add_above(list, place.leaf, sheet_get(sheet, first + place.index + i), 0U - 1);
     }
     sheet_take_out(list, sheet, first + place.index, count);
 }
@@ -567,95 +341,16 @@ void sheet_split(struct skiplist *list, struct index_block *left, struct index_b
     }
 }
 
-void sheet_split_counts(struct skiplist *list, uint32_t left_id, struct index_block *right,
-                        uint32_t at, bool goes_right) {
-    struct tags *tags = list->tags;
-    struct index_block *left = nodes_index(list, left_id);
-    struct tag_counts *counts = sheet_known(tags, left);
-    struct tag_counts *made = counts != NULL ? sheet_create_counts(list, left_id) : NULL;
-    uint32_t work_left = UINT32_MAX;
-    if (made == NULL) {
-        sheet_forget_counts(tags, left);
-        return;
-    }
-    /* One side is counted, the other is what is left: so the child that is in neither is on its side. */
-    uint32_t from = goes_right ? 0 : at, to = goes_right ? at : left->count;
-    bool is_done = sheet_add_children(list, left_id, from, to, made, &work_left) &&
-                   tag_counts_add_all(&tags->plan, counts, made, true);
-    if (!is_done) {
-        tag_counts_destroy(made);
-        sheet_forget_counts(tags, left);
-        return;
-    }
-    tags->memory_size += tag_counts_memory_size(made);
-    tag_counts_copy_children(&tags->plan, made, 0, counts, from, to - from);
-    if (goes_right) {
-        tag_counts_remove_children(&tags->plan, counts, 0, at);
-        left->counts = made;
-        right->counts = counts;
-    } else {
-        right->counts = made;
-    }
-}
-
-/* What the parent knows of this block, if anything, is not so any more. */
-static void sheet_forget_in_parent(struct skiplist *list, uint32_t id) {
-    const struct skiplist_node *node = skiplist_node(list, id);
-    if (node->parent != SKIPLIST_NONE && nodes_index(list, node->parent)->counts != NULL) {
-        nodes_index(list, node->parent)->counts->unknown |= UINT64_C(1) << node->position;
-    }
-}
-
-void sheet_put_child(struct skiplist *list, uint32_t id, uint32_t position) {
-    struct index_block *index = nodes_index(list, id);
-    if (index->is_lowest) {
-        return;
-    }
-    if (sheet_known(list->tags, index) != NULL) {
-        tag_counts_insert_child(&list->tags->plan, index->counts, position);
-    }
-    uint32_t child = index_children(index)[position];
-    uint32_t neighbour = nodes_links(list, child)->previous;
-    if (neighbour != SKIPLIST_NONE) {
-        sheet_forget_in_parent(list, neighbour);
-    }
-}
-
-void sheet_remove_children(struct skiplist *list, uint32_t id, uint32_t position, uint32_t count) {
-    struct index_block *index = nodes_index(list, id);
-    if (!index->is_lowest && sheet_known(list->tags, index) != NULL) {
-        tag_counts_remove_children(&list->tags->plan, index->counts, position, count);
-    }
-}
-
-/* The right one's children come behind those of the left one. */
-static void sheet_merge_counts(struct tags *tags, struct index_block *left,
-                               struct index_block *right) {
-    struct tag_counts *counts = sheet_known(tags, left), *other = sheet_known(tags, right);
-    bool is_done = false;
-    if (counts != NULL && other != NULL) {
-        tags->memory_size -= tag_counts_memory_size(counts);
-        is_done = tag_counts_add_all(&tags->plan, counts, other, false);
-        tags->memory_size += tag_counts_memory_size(counts);
-    }
-    if (is_done) {
-        tag_counts_copy_children(&tags->plan, counts, left->count, other, 0, right->count);
-    } else {
-        sheet_forget_counts(tags, left);
-    }
-    sheet_forget_counts(tags, right);
-}
-
 bool sheet_merge(struct skiplist *list, uint32_t left_id, uint32_t right_id) {
     struct tags *tags = list->tags;
     struct index_block *left = nodes_index(list, left_id), *right = nodes_index(list, right_id);
     if (!left->is_lowest) {
-        sheet_forget_in_parent(list, left_id);
-        sheet_merge_counts(tags, left, right);
+        counts_forget_in_parent(list, left_id);
+        counts_merge(tags, left, right);
         return true;
     }
     if (left->sheet == NULL && right->sheet == NULL) {
-        sheet_forget_in_parent(list, left_id);
+        counts_forget_in_parent(list, left_id);
         return true;
     }
     sheet_refresh(tags, left->sheet);
@@ -676,7 +371,7 @@ bool sheet_merge(struct skiplist *list, uint32_t left_id, uint32_t right_id) {
         memset(sheet_at(sheet, left_count), 0, (size_t)right_count * sheet->width);
     }
     sheet->count = (uint16_t)(left_count + right_count);
-    sheet_forget_in_parent(list, left_id);
+    counts_forget_in_parent(list, left_id);
     sheet_destroy(tags, right->sheet);
     right->sheet = NULL;
     return true;
@@ -700,7 +395,7 @@ void sheet_sink(struct skiplist *list, struct index_block *root) {
 
 void sheet_detach(struct skiplist *list, uint32_t id, uint32_t from, uint32_t to) {
     struct index_block *index = nodes_index(list, id);
-    sheet_drop_counts(list, id);
+    counts_drop(list, id);
     if (!index->is_lowest || index->sheet == NULL) {
         return;
     }
@@ -732,7 +427,7 @@ void sheet_forget(struct skiplist *list, struct index_block *index) {
         sheet_destroy(list->tags, index->sheet);
         index->sheet = NULL;
     } else {
-        sheet_forget_counts(list->tags, index);
+        counts_forget(list->tags, index);
     }
 }
 
@@ -829,97 +524,15 @@ static void sheet_check_one(struct sheet_check *check, const struct sheet *sheet
     }
 }
 
-/* Count anew, and compare. */
-static void sheet_check_counts(struct sheet_check *check, uint32_t id) {
-    const struct skiplist *list = check->list;
-    struct index_block *index = nodes_index(list, id);
-    struct tag_counts *counts = index->is_lowest ? NULL : index->counts;
-    const struct tag_counts_plan *plan = &list->tags->plan;
-    uint32_t work_left = UINT32_MAX;
-    if (counts == NULL) {
-        return;
-    }
-    check->memory_size += tag_counts_memory_size(counts);
-    if (counts->number != plan->number || !skiplist_is_alive(list, id) ||
-        skiplist_node(list, id)->level > 2) {
-        return; /* what is counted higher up is checked by way of its children */
-    }
-    struct tag_counts *anew = sheet_create_counts(list, id);
-    CHECK(anew != NULL);
-    bool is_done = sheet_add_children(list, id, 0, index->count, anew, &work_left);
-    CHECK(is_done);
-    for (uint32_t i = 0; i < index->count; i++) {
-        is_done = sheet_knows_child(list, id, anew, i, &work_left);
-        CHECK(is_done);
-        for (uint32_t row = 0; row < plan->row_count && (counts->unknown >> i & 1) == 0; row++) {
-            if (tag_counts_at(plan, counts, row, i) != tag_counts_at(plan, anew, row, i)) {
-                check->wrong = "tags: a child's entries are not counted right";
-            }
-        }
-    }
-    bool is_equal = plan->is_sparse ? counts->sparse_count == anew->sparse_count &&
-                                          (anew->sparse_count == 0 ||
-                                           memcmp(counts->sparse, anew->sparse,
-                                                  anew->sparse_count * sizeof *anew->sparse) == 0)
-                                    : memcmp(counts->dense, anew->dense,
-                                             sizeof(uint32_t) << plan->all.bits) == 0;
-    if (!is_equal) {
-        check->wrong = "tags: entries with some values are not counted right";
-    }
-    tag_counts_destroy(anew);
-}
-
-/* The counts of a block above level 2 are the sums of its children's, as far as those are known. */
-static void sheet_check_sums(struct sheet_check *check, uint32_t id) {
-    const struct skiplist *list = check->list;
-    struct index_block *index = nodes_index(list, id);
-    struct tag_counts *counts = index->counts;
-    const struct tag_counts_plan *plan = &list->tags->plan;
-    if (counts == NULL || counts->number != plan->number || !skiplist_is_alive(list, id)) {
-        return;
-    }
-    struct tag_counts *anew = sheet_create_counts(list, id);
-    CHECK(anew != NULL);
-    for (uint32_t i = 0; i < index->count; i++) {
-        uint32_t child_id = index_children(index)[i], none = 0;
-        struct tag_counts *child = sheet_counts(list, child_id, &none);
-        if (child == NULL) {
-            tag_counts_destroy(anew);
-            return;
-        }
-        bool is_done = tag_counts_add_all(plan, anew, child, false);
-        CHECK(is_done);
-        if ((counts->unknown >> i & 1) != 0 ||
-            !sheet_count_higher(list, child_id, anew, i, &none)) {
-            continue;
-        }
-        for (uint32_t row = 0; row < plan->row_count; row++) {
-            if (tag_counts_at(plan, counts, row, i) != tag_counts_at(plan, anew, row, i)) {
-                check->wrong = "tags: a higher child's entries are not counted right";
-            }
-        }
-    }
-    bool is_equal = plan->is_sparse ? counts->sparse_count == anew->sparse_count &&
-                                          (anew->sparse_count == 0 ||
-                                           memcmp(counts->sparse, anew->sparse,
-                                                  anew->sparse_count * sizeof *anew->sparse) == 0)
-                                    : memcmp(counts->dense, anew->dense,
-                                             sizeof(uint32_t) << plan->all.bits) == 0;
-    if (!is_equal) {
-        check->wrong = "tags: sums of counts are not right";
-    }
-    tag_counts_destroy(anew);
-}
-
 static void sheet_check_block(struct sheet_check *check, uint32_t id) {
     const struct skiplist_node *node = skiplist_node(check->list, id);
     if (node->block == NULL || node->level == 0 || check->wrong != NULL) {
         return;
     }
     struct index_block *index = node->block;
-    sheet_check_counts(check, id);
-    if (node->level > 2) {
-        sheet_check_sums(check, id);
+    if (!index->is_lowest && index->counts != NULL) {
+        check->memory_size += tag_counts_memory_size(index->counts);
+        check->wrong = counts_check(check->list, id);
     }
     if (index->is_lowest) {
         const struct sheet *sheet = sheet_of(check->list, index);

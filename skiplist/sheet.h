@@ -11,7 +11,7 @@
  * leaf has its sheet in struct tags. Sheets are the truth; counts (skiplist/tag_counts.h) follow from them and
  * may be missing.
  *
- * skiplist.c, removal.c and detach.c call this where entries or index blocks come, go or move, and only for
+ * skiplist.c, removal.c and detach.c call this, and skiplist/counts.h, where entries or index blocks come, go or move, and only for
  * lists with tags. */
 #ifndef SKIPLIST_SHEET_H
 #define SKIPLIST_SHEET_H
@@ -78,6 +78,11 @@ void tags_plan_counts(struct tags *tags);
 uint32_t tag_slot_extract(const struct tag_slot *slot, uint32_t code);
 uint32_t tag_slot_deposit(const struct tag_slot *slot, uint32_t value);
 
+/* Entries below a lowest index block. */
+static inline uint32_t sheet_count_below(struct index_block *index) {
+    return index_narrow_sum(index, index->count);
+}
+
 static inline const void *sheet_codes(const struct sheet *sheet) {
     return sheet + 1;
 }
@@ -115,14 +120,6 @@ void sheet_shift(struct skiplist *list, uint32_t leaf, uint32_t from, uint32_t t
 /* A lowest index block is being split: left_count of the entries stay. */
 void sheet_split(struct skiplist *list, struct index_block *left, struct index_block *right,
                  uint32_t left_count);
-/* An index block above is being split: `at` children stay. The one for whose sake it is done, which is in neither
- * yet, goes right, or left. */
-void sheet_split_counts(struct skiplist *list, uint32_t left, struct index_block *right,
-                        uint32_t at, bool goes_right);
-/* A child has come to an index block; it has taken entries from its left neighbour. */
-void sheet_put_child(struct skiplist *list, uint32_t id, uint32_t position);
-/* Children have gone, with what was below them. */
-void sheet_remove_children(struct skiplist *list, uint32_t id, uint32_t position, uint32_t count);
 /* The right one is about to become a part of the left one. false: no memory, nothing changed. */
 MUST_CHECK bool sheet_merge(struct skiplist *list, uint32_t left, uint32_t right);
 /* The only leaf gets an index block above it, and the other way round. */
@@ -140,15 +137,6 @@ void sheet_forget(struct skiplist *list, struct index_block *index);
 MUST_CHECK bool sheet_copy(struct skiplist *to, struct index_block *index,
                            const struct index_block *from);
 MUST_CHECK bool sheet_copy_leaf(struct skiplist *to, const struct skiplist *from);
-
-/* What is counted of an index block above level 1. Where it is not known it is counted, which takes from *work_left,
- * in entries. NULL: more than is left, or no memory. */
-struct tag_counts *sheet_counts(const struct skiplist *list, uint32_t id, uint32_t *work_left);
-/* Are its numbers of this child known? The same. */
-MUST_CHECK bool sheet_knows_child(const struct skiplist *list, uint32_t id,
-                                  struct tag_counts *counts, uint32_t child, uint32_t *work_left);
-/* Forget the counts of an index block and of all above it. */
-void sheet_drop_counts(struct skiplist *list, uint32_t id);
 
 /* Count anew which values are used: after a copy that left entries out. */
 void sheet_recount(struct skiplist *list);

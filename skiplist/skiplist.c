@@ -9,6 +9,7 @@
 #include "codec/memory.h"
 #include "skiplist/nodes.h"
 #include "skiplist/prefetch.h"
+#include "skiplist/counts.h"
 #include "skiplist/sheet.h"
 
 enum plan_change {
@@ -450,7 +451,7 @@ static void skiplist_put_child(struct skiplist *list, uint32_t id, uint32_t posi
     index_insert(nodes_index(list, id), position, key, span, child);
     nodes_renumber(list, id, position);
     if (list->tags != NULL) {
-        sheet_put_child(list, id, position);
+        counts_put_child(list, id, position);
     }
 }
 
@@ -528,7 +529,7 @@ static void skiplist_split_index(struct skiplist *list, uint32_t *id, uint32_t *
         if (left->is_lowest) {
             sheet_split(list, left, right, index_span_sum(left, at) + (goes_right ? 0 : span));
         } else {
-            sheet_split_counts(list, *id, right, at, goes_right);
+            counts_split(list, *id, right, at, goes_right);
         }
     }
     index_move(right, left, at);

@@ -59,7 +59,11 @@ void tag_counts_plan(struct tag_counts_plan *plan, const struct tag_slot *const 
         tag_counts_choose(plan, tag_counts_combine(slots, &tags[i], count - i));
     }
     plan->all = tag_counts_combine(slots, tags, count);
-    plan->is_sparse = plan->all.bits > TAG_DENSE_BITS;
+    plan->dense = plan->all;
+    for (uint32_t i = 1; plan->dense.bits > TAG_DENSE_BITS; i++) {
+        plan->dense = tag_counts_combine(slots, &tags[i], count - i);
+    }
+    plan->is_sparse = plan->dense.count < count;
 }
 
 uint32_t tag_counts_values(const struct tags *tags, const struct tag_combination *combination,
@@ -74,13 +78,13 @@ uint32_t tag_counts_values(const struct tags *tags, const struct tag_combination
 
 /* ---- counts ---- */
 
-static uint32_t tag_counts_dense_count(const struct tag_counts_plan *plan) {
-    return plan->is_sparse ? 0 : UINT32_C(1) << plan->all.bits;
+static size_t tag_counts_dense_size(const struct tag_counts_plan *plan) {
+    return sizeof(uint32_t) << plan->dense.bits;
 }
 
 static size_t tag_counts_size(const struct tag_counts_plan *plan, bool is_narrow) {
     size_t width = is_narrow ? sizeof(uint16_t) : sizeof(uint32_t);
-    return sizeof(struct tag_counts) + tag_counts_dense_count(plan) * sizeof(uint32_t) +
+    return sizeof(struct tag_counts) + tag_counts_dense_size(plan) +
            plan->row_count * INDEX_FANOUT * width;
 }
 
@@ -126,7 +130,7 @@ size_t tag_counts_memory_size(const struct tag_counts *counts) {
     return memory_size(counts) + (counts->sparse != NULL ? memory_size(counts->sparse) : 0);
 }
 
-/* ---- numbers of all tags ---- */
+/* ---- numbers of the whole block ---- */
 
 uint32_t tag_counts_find(const struct tag_counts *counts, uint32_t values) {
     uint32_t low = 0;
@@ -177,16 +181,14 @@ static bool tag_counts_add_sparse(struct tag_counts *counts, uint32_t values, ui
     return true;
 }
 
-bool tag_counts_add_values(const struct tag_counts_plan *plan, struct tag_counts *counts,
-                           uint32_t values, uint32_t more) {
-    if (plan->is_sparse) {
-        return tag_counts_add_sparse(counts, values, more);
-    }
-    counts->dense[values] += more;
-    return true;
+bool tag_counts_add(const struct tags *tags, struct tag_counts *counts, uint32_t code,
+                    uint32_t more) {
+    const struct tag_counts_plan *plan = &tags->plan;
+    counts->dense[tag_counts_values(tags, &plan->dense, code)] += more;
+    return !plan->is_sparse ||
+           tag_counts_add_sparse(counts, tag_counts_values(tags, &plan->all, code), more);
 }
 
-/* Both are sorted: from the end, so that what is there already moves once. */
 static bool tag_counts_merge(struct tag_counts *counts, const struct tag_counts *other) {
     uint32_t capacity = counts->sparse_count + other->sparse_count;
     struct tag_count *merged = memory_allocate((capacity + 1) * sizeof *merged);
@@ -216,23 +218,26 @@ static bool tag_counts_merge(struct tag_counts *counts, const struct tag_counts 
 
 bool tag_counts_add_all(const struct tag_counts_plan *plan, struct tag_counts *counts,
                         const struct tag_counts *other, bool is_less) {
-    if (plan->is_sparse && !is_less) {
-        return tag_counts_merge(counts, other);
-    }
-    if (plan->is_sparse) {
-        for (uint32_t i = 0; i < other->sparse_count; i++) {
-            if (!tag_counts_add_sparse(counts, other->sparse[i].values,
-                                       0U - other->sparse[i].count)) {
-                return false;
-            }
-        }
-        return true;
-    }
-    uint32_t count = tag_counts_dense_count(plan);
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i >> plan->dense.bits == 0; i++) {
         counts->dense[i] += is_less ? 0U - other->dense[i] : other->dense[i];
     }
+    if (!is_less) {
+        return !plan->is_sparse || tag_counts_merge(counts, other);
+    }
+    for (uint32_t i = 0; i < other->sparse_count; i++) {
+        if (!tag_counts_add_sparse(counts, other->sparse[i].values, 0U - other->sparse[i].count)) {
+            return false;
+        }
+    }
     return true;
+}
+
+bool tag_counts_equal(const struct tag_counts_plan *plan, const struct tag_counts *a,
+                      const struct tag_counts *b) {
+    return memcmp(a->dense, b->dense, tag_counts_dense_size(plan)) == 0 &&
+           a->sparse_count == b->sparse_count &&
+           (a->sparse_count == 0 ||
+            memcmp(a->sparse, b->sparse, a->sparse_count * sizeof *a->sparse) == 0);
 }
 
 /* ---- rows ---- */

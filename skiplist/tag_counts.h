@@ -22,8 +22,8 @@ enum {
     TAG_ROW_BITS = 3,
     TAG_DENSE_BITS = 5,
 #else
-    TAG_ROW_BITS = 8,    /* a combination of more bits has no rows */
-    TAG_DENSE_BITS = 15, /* if all tags together have more, their numbers are sorted */
+    TAG_ROW_BITS = 8,    /* a combination of more bits has no rows, */
+    TAG_DENSE_BITS = 15, /* nor dense numbers */
 #endif
 };
 
@@ -43,8 +43,9 @@ struct tag_counts_plan {
     uint32_t number; /* another one for each plan */
     uint32_t row_count, combination_count;
     struct tag_combination combinations[TAG_COMBINATIONS_MAX]; /* that have rows */
+    struct tag_combination dense;                              /* what has dense numbers */
     struct tag_combination all;
-    bool is_sparse; /* the numbers of all tags are sorted */
+    bool is_sparse; /* those of all tags are sorted */
 };
 
 /* One combination of values of all tags that entries have. */
@@ -59,7 +60,7 @@ struct tag_counts {
     struct tag_count *sparse; /* in the order of values; none is counted 0 times */
     uint64_t unknown;         /* bit i: the numbers of child i in the rows are not known */
     bool is_narrow;           /* rows have 16 bits: children are of level 1 */
-    /* Numbers of all tags, if they are not sorted; then the rows. */
+    /* The dense numbers; then the rows. */
     uint32_t dense[];
 };
 
@@ -82,7 +83,7 @@ size_t tag_counts_memory_size(const struct tag_counts *counts);
 /* The rows of a combination's values, and what they have of one child. */
 static inline void *tag_counts_row(const struct tag_counts_plan *plan, struct tag_counts *counts,
                                    uint32_t row) {
-    uint32_t *rows = counts->dense + (plan->is_sparse ? 0 : UINT32_C(1) << plan->all.bits);
+    uint32_t *rows = counts->dense + (UINT32_C(1) << plan->dense.bits);
     return counts->is_narrow ? (void *)((uint16_t *)(void *)rows + (size_t)row * INDEX_FANOUT)
                              : (void *)(rows + (size_t)row * INDEX_FANOUT);
 }
@@ -104,12 +105,15 @@ static inline void tag_counts_raise(const struct tag_counts_plan *plan, struct t
 /* `more` entries (as uint32_t: 0U - n is n fewer) with this code: in the rows of a child. */
 void tag_counts_add_to_rows(const struct tags *tags, struct tag_counts *counts, uint32_t child,
                             uint32_t code, uint32_t more);
-/* The same in the numbers of all tags. false: no memory; the counts are then wrong. */
-MUST_CHECK bool tag_counts_add_values(const struct tag_counts_plan *plan, struct tag_counts *counts,
-                                      uint32_t values, uint32_t more);
-/* Add (or subtract) all numbers of all tags of other counts. false: as above. */
+/* The same in the numbers of the whole block. false: no memory; the counts are then wrong. */
+MUST_CHECK bool tag_counts_add(const struct tags *tags, struct tag_counts *counts, uint32_t code,
+                               uint32_t more);
+/* Add (or subtract) those of other counts. false: as above. */
 MUST_CHECK bool tag_counts_add_all(const struct tag_counts_plan *plan, struct tag_counts *counts,
                                    const struct tag_counts *other, bool is_less);
+/* Are the numbers of the whole block equal? */
+bool tag_counts_equal(const struct tag_counts_plan *plan, const struct tag_counts *a,
+                      const struct tag_counts *b);
 /* Children come: nothing is known of them. Or go. */
 void tag_counts_insert_child(const struct tag_counts_plan *plan, struct tag_counts *counts,
                              uint32_t child);
