@@ -234,12 +234,13 @@ bool tag_dictionary_validate(const struct tag_dictionary *dictionary, const char
     uint32_t free_count = 0, count = 0;
     size_t size = dictionary->at != NULL ? memory_size(dictionary->at) : 0;
     const char *wrong = NULL;
-    for (uint32_t code = dictionary->free_first; code != 0 && wrong == NULL;
-         code = (uint32_t)(dictionary->at[code] >> 1)) {
+    for (uint32_t code = dictionary->free_first; code != 0;) {
         if (code >= dictionary->end || !tag_dictionary_is_free(dictionary, code) ||
             ++free_count >= dictionary->end) {
             wrong = "tags: a free code is wrong";
+            break;
         }
+        code = (uint32_t)(dictionary->at[code] >> 1);
     }
     for (uint32_t code = 1; code < dictionary->end && wrong == NULL; code++) {
         if (tag_dictionary_is_free(dictionary, code)) {
