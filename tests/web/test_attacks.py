@@ -341,6 +341,8 @@ class Rights(unittest.TestCase):
                          ["daily", self.yesterday])
         self.assertEqual(len(self.api.get("/boards/daily/archives", user="viewer:secret")["archives"]), 1)
         self.assertEqual(self.api.get("/boards/daily/page", user="viewer:secret")["data_fields"], ["name"])
+        # The right is there, the tag is not.
+        self.assertEqual(self.api.status("/boards/daily/page?where=country:DE", user="viewer:secret"), 400)
         for path in ("/server", "/server/history", "/slowlog"):
             self.assertEqual(self.api.status(path, user="viewer:secret"), 200, path)
         client = self.server.client.__class__(port=self.server.port, username="viewer", password="secret")
@@ -493,6 +495,10 @@ class Changing(unittest.TestCase):
             [("RENAME", "daily", "other"), ("RENAME", "other", "daily@2026-11-21")],
             [("LB.CREATE", "{}", "FIELD", "score", "33", "PERIOD", "DAY", "ARCHIVE", "3"), ("ZADD", "{}", "7", "m5"),
              ("LB.ROLL", "{}")],
+            [("LB.CREATE", "{}", "FIELD", "score", "33", "TAG", "country", "8", "TAG", "class", "4"),
+             ("LB.ADD", "{}", "TAG", "country", "DE", "7", "ann", "8", "m5"), ("LB.ALTER", "{}", "TAG", "class", "NONE")],
+            [("LB.CREATE", "{}", "FIELD", "score", "33", "TAG", "clan", "8", "TAG", "country", "4", "PERIOD", "DAY", "ARCHIVE", "3"),
+             ("LB.ADD", "{}", "TAG", "country", "DE", "TAG", "clan", "wolves", "7", "ann"), ("LB.ROLL", "{}")],
             [],
         ]
         while not end.is_set():
@@ -517,7 +523,8 @@ class Changing(unittest.TestCase):
                              "/boards/daily/histogram", "/boards/daily/histogram?spacing=log",
                              "/boards/daily/search?q=ann&by=name",
                              "/boards/daily/archives"):
-                    statuses.add(self.api.status(path))
+                    for query in ("", "where=country:DE", "where=country:DE&where=country:&tags=1", "where=clan:wolves", "tags=1"):
+                        statuses.add(self.api.status(f"{path}{'&' if '?' in path else '?'}{query}"))
         finally:
             end.set()
             changing.join()
