@@ -117,7 +117,7 @@ bool counts_know_child(const struct skiplist *list, uint32_t id, struct tag_coun
 /* Add what the sheets of children from .. to - 1 have. false: no memory, or too much work. */
 static bool counts_add_sheets(const struct skiplist *list, struct index_block *index, uint32_t from,
                               uint32_t to, struct tag_counts *counts, uint32_t *work_left) {
-    const struct tags *tags = list->tags;
+    struct tags *tags = list->tags;
     for (uint32_t i = from; i < to; i++) {
         struct index_block *child = nodes_index(list, index_children(index)[i]);
         const struct sheet *sheet = sheet_of(list, child);

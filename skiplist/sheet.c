@@ -258,14 +258,16 @@ void sheet_insert(struct skiplist *list, struct skiplist_place place, uint32_t c
     sheet->count = (uint16_t)(sheet->count + count);
     for (uint32_t i = 0; i < count; i++) {
         sheet_put(sheet, at + i, code);
-        sheet_use(list->tags, code);
+        if (!list->tags->is_moving) {
+            sheet_use(list->tags, code);
+        }
     }
 }
 
 /* Remove codes of a sheet, and release their values. */
 static void sheet_take_out(struct skiplist *list, struct sheet *sheet, uint32_t at,
                            uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count && !list->tags->is_moving; i++) {
         sheet_release(list->tags, sheet_get(sheet, at + i));
     }
     memmove(sheet_at(sheet, at), sheet_at(sheet, at + count),

@@ -76,6 +76,23 @@ uint32_t tag_counts_values(const struct tags *tags, const struct tag_combination
     return values;
 }
 
+static const struct tag_places *tag_counts_places(struct tags *tags, uint32_t code) {
+    const struct tag_counts_plan *plan = &tags->plan;
+    struct tag_places *places = &tags->places;
+    if (places->number == plan->number && places->code == code) {
+        return places;
+    }
+    places->number = plan->number;
+    places->code = code;
+    places->dense = tag_counts_values(tags, &plan->dense, code);
+    places->all = plan->is_sparse ? tag_counts_values(tags, &plan->all, code) : 0;
+    for (uint32_t i = 0; i < plan->combination_count; i++) {
+        const struct tag_combination *combination = &plan->combinations[i];
+        places->rows[i] = combination->first_row + tag_counts_values(tags, combination, code);
+    }
+    return places;
+}
+
 /* ---- counts ---- */
 
 static size_t tag_counts_dense_size(const struct tag_counts_plan *plan) {
@@ -181,12 +198,10 @@ static bool tag_counts_add_sparse(struct tag_counts *counts, uint32_t values, ui
     return true;
 }
 
-bool tag_counts_add(const struct tags *tags, struct tag_counts *counts, uint32_t code,
-                    uint32_t more) {
-    const struct tag_counts_plan *plan = &tags->plan;
-    counts->dense[tag_counts_values(tags, &plan->dense, code)] += more;
-    return !plan->is_sparse ||
-           tag_counts_add_sparse(counts, tag_counts_values(tags, &plan->all, code), more);
+bool tag_counts_add(struct tags *tags, struct tag_counts *counts, uint32_t code, uint32_t more) {
+    const struct tag_places *places = tag_counts_places(tags, code);
+    counts->dense[places->dense] += more;
+    return !tags->plan.is_sparse || tag_counts_add_sparse(counts, places->all, more);
 }
 
 static bool tag_counts_merge(struct tag_counts *counts, const struct tag_counts *other) {
@@ -242,13 +257,12 @@ bool tag_counts_equal(const struct tag_counts_plan *plan, const struct tag_count
 
 /* ---- rows ---- */
 
-void tag_counts_add_to_rows(const struct tags *tags, struct tag_counts *counts, uint32_t child,
+void tag_counts_add_to_rows(struct tags *tags, struct tag_counts *counts, uint32_t child,
                             uint32_t code, uint32_t more) {
     const struct tag_counts_plan *plan = &tags->plan;
+    const struct tag_places *places = tag_counts_places(tags, code);
     for (uint32_t i = 0; i < plan->combination_count; i++) {
-        const struct tag_combination *combination = &plan->combinations[i];
-        uint32_t row = combination->first_row + tag_counts_values(tags, combination, code);
-        tag_counts_raise(plan, counts, row, child, more);
+        tag_counts_raise(plan, counts, places->rows[i], child, more);
     }
 }
 

@@ -73,6 +73,14 @@ void tag_counts_plan(struct tag_counts_plan *plan, const struct tag_slot *const 
 uint32_t tag_counts_values(const struct tags *tags, const struct tag_combination *combination,
                            uint32_t code);
 
+/* Where a code is counted. A member that moves is counted in several blocks, so this is computed once. */
+struct tag_places {
+    uint32_t number; /* of the plan; 0: nothing is here */
+    uint32_t code;
+    uint32_t dense, all;
+    uint32_t rows[TAG_COMBINATIONS_MAX];
+};
+
 /* All 0, nothing known of children. NULL: no memory. */
 MUST_CHECK struct tag_counts *tag_counts_create(const struct tag_counts_plan *plan, bool is_narrow);
 MUST_CHECK struct tag_counts *tag_counts_copy(const struct tag_counts_plan *plan,
@@ -103,10 +111,10 @@ static inline void tag_counts_raise(const struct tag_counts_plan *plan, struct t
     }
 }
 /* `more` entries (as uint32_t: 0U - n is n fewer) with this code: in the rows of a child. */
-void tag_counts_add_to_rows(const struct tags *tags, struct tag_counts *counts, uint32_t child,
+void tag_counts_add_to_rows(struct tags *tags, struct tag_counts *counts, uint32_t child,
                             uint32_t code, uint32_t more);
 /* The same in the numbers of the whole block. false: no memory; the counts are then wrong. */
-MUST_CHECK bool tag_counts_add(const struct tags *tags, struct tag_counts *counts, uint32_t code,
+MUST_CHECK bool tag_counts_add(struct tags *tags, struct tag_counts *counts, uint32_t code,
                                uint32_t more);
 /* Add (or subtract) those of other counts. false: as above. */
 MUST_CHECK bool tag_counts_add_all(const struct tag_counts_plan *plan, struct tag_counts *counts,
