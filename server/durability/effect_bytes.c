@@ -695,7 +695,7 @@ void effect_encode_reopen(struct effect_encoder *encoder) {
 void effect_decode_begin(struct effect_decoder *decoder, struct bytes chunk) {
     decoder->begin = chunk.at;
     decoder->at = chunk.at;
-    decoder->end = chunk.at + chunk.size;
+    decoder->end = chunk.size > 0 ? chunk.at + chunk.size : chunk.at; /* which may be NULL */
     decoder->name = (struct bytes){.at = NULL};
     decoder->member = (struct bytes){.at = NULL};
     decoder->database = 0;

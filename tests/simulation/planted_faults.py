@@ -131,4 +131,8 @@ FAULTS = [
     Fault('ties-reordered', 'always', False, 'of equal scores the latest is first',
           [('skiplist/skiplist.c', 'return skiplist_place_above(list, key, !list->is_latest);',
             'return skiplist_place_above(list, key, list->is_latest);')]),
+    Fault('copies-without-tags', 'sync', False, "a full copy has the members without their tags",
+          [('server/durability/effect_bytes.c', 'board_has_values(board) ? board : NULL,', 'NULL,')]),
+    Fault('tags-not-applied', 'always', False, 'a journal is loaded without what changed tags alone',
+          [('skiplist/keyspace/effect.c', 'return effect_tag_member(registry, key, effect, &member);', 'return EFFECT_OK;')]),
 ]
