@@ -750,6 +750,12 @@ bool board_free_step(struct board *board, uint32_t work_max) {
     return false;
 }
 
+void board_free_remains(struct board *board) {
+    while (board_has_detached(board)) {
+        (void)board_free_detached(board, UINT32_MAX);
+    }
+}
+
 void board_chain_put(struct board_chain *chain, struct board *board) {
     if (!board_has_remains(board) || board->large->link != NULL) {
         return;

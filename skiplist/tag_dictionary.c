@@ -190,6 +190,17 @@ uint32_t tag_dictionary_highest(const struct tag_dictionary *dictionary) {
     return code;
 }
 
+void tag_dictionary_trim(struct tag_dictionary *dictionary) {
+    dictionary->end = tag_dictionary_highest(dictionary) + 1;
+    dictionary->free_first = 0;
+    for (uint32_t code = dictionary->end; code-- > 1;) {
+        if (tag_dictionary_is_free(dictionary, code)) {
+            dictionary->at[code] = (uintptr_t)dictionary->free_first << 1 | 1;
+            dictionary->free_first = code;
+        }
+    }
+}
+
 bool tag_dictionary_copy(const struct tag_dictionary *dictionary, struct tag_dictionary *to) {
     if (dictionary->end == 1) {
         return true;

@@ -56,6 +56,8 @@ void tag_dictionary_begin_recount(struct tag_dictionary *dictionary);
 void tag_dictionary_end_recount(struct tag_dictionary *dictionary);
 /* The largest code in use. */
 uint32_t tag_dictionary_highest(const struct tag_dictionary *dictionary);
+/* Forget the free codes above that one: codes are then as small as they can be. */
+void tag_dictionary_trim(struct tag_dictionary *dictionary);
 
 static inline struct tag_value *tag_dictionary_at(const struct tag_dictionary *dictionary,
                                                   uint32_t code) {

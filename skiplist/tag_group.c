@@ -136,6 +136,27 @@ static uint32_t tag_group_count_child(const struct skiplist *list, uint32_t id, 
     return tag_group_count_first(list, child_id, below->count, filter, work_left);
 }
 
+/* Start the cache misses of children that are going to be read one after another: nodes, blocks, sheets. */
+static void tag_group_fetch_children(const struct skiplist *list, uint32_t id, uint32_t from,
+                                     uint32_t to) {
+    const uint32_t *children = index_children(nodes_index(list, id));
+    if (skiplist_node(list, id)->level != 2) {
+        return;
+    }
+    for (uint32_t i = from; i < to; i++) {
+        prefetch_line(skiplist_node(list, children[i]));
+    }
+    for (uint32_t i = from; i < to; i++) {
+        prefetch_line(&nodes_index(list, children[i])->sheet);
+    }
+    for (uint32_t i = from; i < to; i++) {
+        const struct sheet *sheet = nodes_index(list, children[i])->sheet;
+        if (sheet != NULL) {
+            prefetch_lines(sheet, sizeof *sheet + 128);
+        }
+    }
+}
+
 /* The same of its first `count` children. */
 static uint32_t tag_group_count_first(const struct skiplist *list, uint32_t id, uint32_t count,
                                       const struct tag_filter *filter, uint32_t *work_left) {
@@ -148,6 +169,9 @@ static uint32_t tag_group_count_first(const struct skiplist *list, uint32_t id, 
         }
         sum = known > 0 ? tag_filter_sum_children(&filter->rows, &list->tags->plan, counts, known)
                         : 0;
+    }
+    if (known < count) {
+        tag_group_fetch_children(list, id, known, count);
     }
     for (uint32_t i = known; i < count; i++) {
         sum += tag_group_count_child(list, id, i, filter, work_left);
@@ -220,27 +244,17 @@ uint32_t board_group_count(const struct board *board, const struct tag_filter *f
     return sum;
 }
 
-bool board_group_find(const struct board *board, const struct tag_filter *filter, uint32_t nth,
-                      uint32_t *rank) {
-    const struct tags *tags = tag_filter_tags(board);
-    if (filter->is_nobody || nth >= board_count(board)) {
-        return false;
-    }
-    *rank = nth;
-    if (tags == NULL) {
-        return true;
-    }
-    const struct skiplist *list = &board->large->list;
-    uint32_t id = list->root, first = 0, span = list->count, work_left = COUNTS_READER_WORK;
-    uint32_t level = skiplist_node(list, id)->level;
-    if (nth >= tag_group_count_all(list, filter, &work_left)) {
-        return false;
-    }
+/* The place, among the `span` entries below a block (or in the only leaf), of the nth that matches: there are so
+ * many. */
+static uint32_t tag_group_descend(const struct skiplist *list, uint32_t id, uint32_t span,
+                                  const struct tag_filter *filter, uint32_t nth,
+                                  uint32_t *work_left) {
+    uint32_t first = 0, level = skiplist_node(list, id)->level;
     for (; level > 1; level--) {
         struct index_block *index = nodes_index(list, id);
         uint32_t i = 0, here;
         for (; span = index_span(index, i),
-               nth >= (here = tag_group_count_child(list, id, i, filter, &work_left));
+               nth >= (here = tag_group_count_child(list, id, i, filter, work_left));
              i++) {
             nth -= here;
             first += span;
@@ -249,7 +263,24 @@ bool board_group_find(const struct board *board, const struct tag_filter *filter
     }
     const struct sheet *sheet =
         level == 0 ? sheet_of_leaf(list) : sheet_of(list, nodes_index(list, id));
-    *rank = first + tag_group_find_in(sheet, filter, 0, span, nth);
+    return first + tag_group_find_in(sheet, filter, 0, span, nth);
+}
+
+bool board_group_find(const struct board *board, const struct tag_filter *filter, uint32_t nth,
+                      uint32_t *rank) {
+    if (filter->is_nobody || nth >= board_count(board)) {
+        return false;
+    }
+    *rank = nth;
+    if (tag_filter_tags(board) == NULL) {
+        return true;
+    }
+    const struct skiplist *list = &board->large->list;
+    uint32_t work_left = COUNTS_READER_WORK;
+    if (nth >= tag_group_count_all(list, filter, &work_left)) {
+        return false;
+    }
+    *rank = tag_group_descend(list, list->root, list->count, filter, nth, &work_left);
     return true;
 }
 
@@ -260,6 +291,41 @@ bool board_group_has(const struct board *board, const struct tag_filter *filter,
     }
     const struct skiplist *list = &board->large->list;
     return tag_filter_matches(filter, sheet_code(list, skiplist_at(list, rank)));
+}
+
+/* The first of a sheet that matches, from `at` to `end` - 1; end: none. */
+static uint32_t tag_group_next_in(const struct sheet *sheet, const struct tag_filter *filter,
+                                  uint32_t at, uint32_t end) {
+    enum { NEAR = 16 }; /* of a large group one is near */
+    for (uint32_t i = 0; i < NEAR && at < end; i++, at++) {
+        if (tag_filter_matches(filter, sheet != NULL ? sheet_get(sheet, at) : 0)) {
+            return at;
+        }
+    }
+    return tag_group_count_in(sheet, filter, at, end - at) > 0
+               ? tag_group_find_in(sheet, filter, at, end - at, 0)
+               : end;
+}
+
+/* The first that matches behind everything below a lowest index block. behind: its rank, if it is there. */
+static bool tag_group_next_behind(const struct skiplist *list, uint32_t id, uint32_t behind,
+                                  const struct tag_filter *filter, uint32_t *rank) {
+    uint32_t work_left = COUNTS_READER_WORK;
+    for (; id != SKIPLIST_NONE; id = skiplist_node(list, id)->parent) {
+        const struct skiplist_node *node = skiplist_node(list, id);
+        struct index_block *above =
+            node->parent != SKIPLIST_NONE ? nodes_index(list, node->parent) : NULL;
+        for (uint32_t i = node->position + 1U; above != NULL && i < above->count; i++) {
+            uint32_t span = index_span(above, i);
+            if (tag_group_count_child(list, node->parent, i, filter, &work_left) > 0) {
+                *rank = behind + tag_group_descend(list, index_children(above)[i], span, filter, 0,
+                                                   &work_left);
+                return true;
+            }
+            behind += span;
+        }
+    }
+    return false;
 }
 
 bool board_group_next(const struct board *board, const struct tag_filter *filter, uint32_t from,
@@ -275,15 +341,10 @@ bool board_group_next(const struct board *board, const struct tag_filter *filter
     struct skiplist_place place = skiplist_at(list, from);
     uint32_t first, count;
     const struct sheet *sheet = tag_group_sheet(list, place.leaf, &first, &count);
-    for (uint32_t at = first + place.index; at < count; at++) {
-        if (tag_filter_matches(filter, sheet != NULL ? sheet_get(sheet, at) : 0)) {
-            *rank = from + (at - first - place.index);
-            return true;
-        }
-    }
-    uint32_t behind = from + (count - first - place.index);
-    return behind < list->count &&
-           board_group_find(board, filter, board_group_count(board, filter, behind), rank);
+    uint32_t at = first + place.index, found = tag_group_next_in(sheet, filter, at, count);
+    *rank = from + (found - at);
+    return found < count || tag_group_next_behind(list, skiplist_node(list, place.leaf)->parent,
+                                                  from + (count - at), filter, rank);
 }
 
 bool board_group_previous(const struct board *board, const struct tag_filter *filter, uint32_t from,

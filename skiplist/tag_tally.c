@@ -129,7 +129,8 @@ static bool tag_tally_all(struct tally_task *task, uint32_t id, bool *is_done) {
     bool is_dense = (task->tag_mask & ~plan->dense.tag_mask) == 0;
     *is_done = counts != NULL;
     for (uint32_t value = 0; *is_done && is_dense && value >> plan->dense.bits == 0; value++) {
-        if (!tag_tally_values(task, &plan->dense, value, counts->dense[value])) {
+        if (counts->dense[value] != 0 &&
+            !tag_tally_values(task, &plan->dense, value, counts->dense[value])) {
             return false;
         }
     }
@@ -191,7 +192,12 @@ static bool tag_tally_run(struct tally_task *task, uint32_t from, uint32_t to) {
     if (skiplist_node(list, list->root)->level == 0) {
         return tag_tally_sheet(task, sheet_of_leaf(list), from, to);
     }
-    return tag_tally_block(task, list->root, from, to);
+    bool is_done = false;
+    bool has_all = from == 0 && to == list->count && skiplist_node(list, list->root)->level > 1;
+    if (has_all && task->rows == NULL && !tag_tally_all(task, list->root, &is_done)) {
+        return false;
+    }
+    return is_done || tag_tally_block(task, list->root, from, to);
 }
 
 bool board_tally(const struct board *board, const struct tag_filter *filter, uint32_t from,

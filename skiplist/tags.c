@@ -469,6 +469,7 @@ enum tags_status board_alter_tags(struct board *board, const struct layout *layo
             if (slots[i]->bits > after->tags[i].bits) {
                 slots[i]->bits = after->tags[i].bits;
                 tags_settle_bits(slots[i]);
+                tag_dictionary_trim(&slots[i]->values);
             }
             used |= slots[i]->mask;
         }

@@ -103,10 +103,15 @@ void registry_take_member(struct registry *registry, struct registry_key *key,
     }
 }
 
+/* Values of removed members take room until they are freed, and when that is differs from server to server. */
 enum tags_status registry_tag(struct registry *registry, struct registry_key *key,
                               const struct board_member *member, const struct tag_values *values,
                               unsigned *full) {
     enum tags_status status = board_tag(&key->board, member, values, full);
+    if (status == TAGS_FULL && board_has_remains(&key->board)) {
+        board_free_remains(&key->board);
+        status = board_tag(&key->board, member, values, full);
+    }
     if (status == TAGS_OK && registry->listeners != NULL) {
         char packed[TAG_VALUES_PACKED_MAX];
         size_t size = tag_values_pack(values, packed);

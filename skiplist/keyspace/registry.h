@@ -165,8 +165,8 @@ MUST_CHECK struct registry_key *registry_alter(struct registry *registry, struct
                                                const struct rules *rules);
 
 /* Have the values that members have now room in the tags of this layout? Otherwise *full is the index of
- * a tag of it that has too few bits. */
-MUST_CHECK bool registry_tags_fit(const struct registry_key *key, const struct layout *layout,
+ * a tag of it that has too few bits. Frees what removed members have left, if that decides. */
+MUST_CHECK bool registry_tags_fit(struct registry_key *key, const struct layout *layout,
                                   unsigned *full);
 
 /* Has any board tags? Boards that wait to be freed count, too. */

@@ -97,18 +97,25 @@ enum registry_status registry_copy(struct registry *registry, const struct regis
 
 /* ---- other rules ---- */
 
-bool registry_tags_fit(const struct registry_key *key, const struct layout *layout,
-                       unsigned *full) {
-    const struct tag_set *before = &board_layout(&key->board)->tags;
-    for (unsigned i = 0; i < layout->tags.count; i++) {
-        const struct tag *tag = &layout->tags.tags[i];
-        int index = tag_set_find(before, bytes_from_text(tag->name));
-        if (index >= 0 && board_count_values(&key->board, (unsigned)index) > tag_values_max(tag)) {
+static bool registry_rename_fits(const struct board *board, const struct tag_set *tags,
+                                 unsigned *full) {
+    for (unsigned i = 0; i < tags->count; i++) {
+        const struct tag *tag = &tags->tags[i];
+        int index = tag_set_find(&board_layout(board)->tags, bytes_from_text(tag->name));
+        if (index >= 0 && board_count_values(board, (unsigned)index) > tag_values_max(tag)) {
             *full = i;
             return false;
         }
     }
     return true;
+}
+
+bool registry_tags_fit(struct registry_key *key, const struct layout *layout, unsigned *full) {
+    if (registry_rename_fits(&key->board, &layout->tags, full)) {
+        return true;
+    }
+    board_free_remains(&key->board);
+    return registry_rename_fits(&key->board, &layout->tags, full);
 }
 
 enum { PORTION = 512 }; /* entries appended at a time */

@@ -26,11 +26,11 @@ static void check_equal(const struct effect *a, const struct effect *b) {
         CHECK(a->key_kind != NULL ? bytes_equal(a->value, b->value)
                                   : a->member_key == b->member_key);
         break;
-    case EFFECT_TAGS:
-        CHECK(bytes_equal(a->member, b->member) && bytes_equal(a->value, b->value));
-        break;
     case EFFECT_TAKE:
         CHECK(bytes_equal(a->member, b->member));
+        break;
+    case EFFECT_TAGS:
+        CHECK(bytes_equal(a->member, b->member) && bytes_equal(a->value, b->value));
         break;
     case EFFECT_CUT:
         CHECK(a->rank == b->rank && a->count == b->count);
@@ -88,8 +88,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         } else if (record == EFFECT_RECORD_ENTRIES) {
             CHECK(decoder.entry_count > 0 && decoder.entry_count <= EFFECT_ENTRIES_MAX);
             for (uint32_t i = 0; i < decoder.entry_count; i++) {
+                struct tag_values values;
                 CHECK(is_in(decoder.entries[i].member, data, size));
-                CHECK(!decoder.has_values || is_in(decoder.entry_values[i], data, size));
+                CHECK(!decoder.has_values ||
+                      (is_in(decoder.entry_values[i], data, size) &&
+                       tag_values_unpack(decoder.entry_values[i], TAGS_MAX, &values)));
             }
         } else if (record == EFFECT_RECORD_OPEN) {
             CHECK(is_in(decoder.effect.name, data, size));

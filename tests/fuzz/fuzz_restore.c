@@ -1,6 +1,7 @@
 /* Any bytes as what RESTORE takes, with a right checksum: an error that changes nothing, or a key that
  * is valid, and whose own DUMP comes back as the same bytes. The first byte picks the version. */
 #include "codec/little.h"
+#include "server/durability/file_format.h"
 #include "server/rdb/rdb_crc.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/harness.h"
@@ -36,13 +37,13 @@ static void check_restored(struct harness *h, struct session *s) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static const uint16_t versions[] = {9, 12, 80, ('L' << 8) + 3};
+    static const uint16_t versions[] = {9, 12, 80, ('L' << 8) + 3, ('L' << 8) + FILE_FORMAT};
     if (size < 2 || size > SIZE_MAX_TRIED) {
         return 0;
     }
     char *bytes = malloc(size - 1 + FOOTER);
     CHECK(bytes != NULL);
-    uint16_t version = versions[data[0] % 4];
+    uint16_t version = versions[data[0] % 5];
     memcpy(bytes, data + 1, size - 1);
     bytes[size - 1] = (char)(version & 0xff);
     bytes[size] = (char)(version >> 8);

@@ -31,9 +31,10 @@ from grammar import KEYS, Grammar, read_page
 from hosts import MODULE_TEST, Host, settled, wait_until
 
 ROUND = 1500  # commands between two checks
-BOARDS = ["layout", "money", "FIELD", "points", "22", "TIME", "41", "MS",
-          "board", "daily:{t}*", "default", "PERIOD", "HOUR", "ARCHIVE", "2",
-          "board", "daily:*", "default", "board", "m:*", "money", "board", "b", "default", "CAP", "20"]
+BOARDS = ["layout", "money", "FIELD", "points", "22", "TIME", "41", "MS", "TAG", "country", "6", "TAG", "clan", "4",
+          "board", "daily:{t}*", "default", "TAG", "clan", "4", "PERIOD", "HOUR", "ARCHIVE", "2",
+          "board", "daily:*", "default", "TAG", "country", "2", "board", "m:*", "money",
+          "board", "b", "default", "CAP", "20"]
 NOTICE = r"\d+:[MSC] .{24} \* "  # lines of the log that tell of nothing wrong
 RDB_MODULE = 7  # the first byte of a module's value
 TIMER_S = 1.1  # the module's timer looks for what is due once a second

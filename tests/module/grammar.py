@@ -11,6 +11,8 @@ KEYS = [b"daily:1", b"daily:2", b"daily:3", b"m:1", b"m:2", b"b", b"daily:p", b"
         b"daily:1@2026-11-22T10"]
 MEMBERS = [b"ann", b"bob", b"kim", b"zoe", *(b"user:%d" % i for i in range(40))]
 FIELDS = [b"points", b"score", b"cents", b"time", b"a", b"member", b"key"]
+TAGS = [b"country", b"clan"]
+VALUES = [b"", b"DE", b"FR", *(b"clan %d" % i for i in range(20))]
 NUMBERS = [b"0", b"1", b"2", b"3", b"7", b"10", b"99", b"-1", b"-2", b"0.5", b"12.25", b"4294967295"]
 HOSTILE = [
     b"", b" ", b"nan", b"inf", b"-inf", b"+inf", b"-nan", b"(1", b"(inf", b"[a", b"(a", b"+", b"-", b"-0", b"+5",
@@ -23,7 +25,8 @@ HOSTILE = [
     b"PACKED", b"-1 -1", b"1970-01-01", b"9999-12-31T23:59:59Z", b"Europe/Berlin", b"../../etc/passwd"]
 TIMES = [b"2026-11-22T10:00:00Z", b"2026-11-22", b"+5m", b"NOW", b"1795176000", b"1795176000000", b"0", b"NONE"]
 WORDS = {  # by what the syntax calls the argument
-    "member": MEMBERS, "field": FIELDS, "name": FIELDS + [b"default", b"money"], "time": TIMES,
+    "member": MEMBERS, "field": FIELDS, "name": FIELDS + [b"default", b"money"] + 5 * TAGS, "time": TIMES,
+    "value": VALUES,
     "start": TIMES + NUMBERS, "end": TIMES, "date": TIMES, "unix-time-milliseconds": [b"1795176000000", b"0"],
     "scale": [b"0", b"2", b"9"], "bits": [b"1", b"8", b"20", b"22", b"32", b"40", b"41", b"64"],
     "cap": [b"1", b"5", b"50"], "limit": [b"1", b"5", b"50"], "q": [b"0", b"0.5", b"1", b"0.999"],

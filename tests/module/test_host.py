@@ -193,12 +193,14 @@ class Alone(unittest.TestCase):
     def test_rights_to_read_and_to_write(self):
         reads = [["ZREVRANGE", "daily:1", 0, -1], ["ZSCORE", "daily:1", "ann"], ["LB.GET", "daily:1", 1, "ann"],
                  ["LB.RANGE", "daily:1", 0, 1], ["LB.ZUNION", 1, "daily:1"], ["LB.DUMP", "daily:1"],
-                 ["LB.INFO", "daily:1"]]
+                 ["LB.INFO", "daily:1"], ["LB.TAGS", "daily:1", "ann"], ["LB.COUNT", "daily:1", "BY", "clan"]]
         writes = [["ZADD", "daily:1", 6, "bob"], ["ZREM", "daily:1", "bob"], ["LB.CREATE", "daily:2", "FIELD", "p", 20]]
-        both = [["ZINCRBY", "daily:1", 1, "ann"], ["ZPOPMIN", "daily:1"],
+        # By IF and its reply LB.TAG shows what is there.
+        both = [["LB.TAG", "daily:1", "ann", "clan", "a"], ["ZINCRBY", "daily:1", 1, "ann"], ["ZPOPMIN", "daily:1"],
                 ["LB.ZUNIONSTORE", "daily:1", 1, "daily:1"]]
         kind = [["LB.TYPE", "daily:1"]]
         self.client.zadd("daily:1", {"ann": 7, "kim": 9})
+        self.client.execute_command("LB.ALTER", "daily:1", "TAG", "clan", 4)
         self.expect_rights("%R~daily:*", reads + kind, writes + both)
         self.assertEqual(self.client.zrange("daily:1", 0, -1, withscores=True), [("ann", 7), ("kim", 9)])
         self.expect_rights("%W~daily:*", writes + kind, reads + both)
@@ -210,6 +212,11 @@ class Alone(unittest.TestCase):
             "COMMAND", "GETKEYSANDFLAGS", *command)]
         self.assertEqual(flags("LB.ZRANGE", "a", 0, 1), [[b"a", [b"RO", b"access"]]])
         self.assertEqual(flags("LB.ZADD", "a", 1, "x"), [[b"a", [b"RW", b"update"]]])
+        self.assertEqual(flags("LB.TAG", "a", "x", "clan", "y"), [[b"a", [b"RW", b"access", b"update"]]])
+        self.assertEqual(flags("LB.TAGS", "a", "x", "y"), [[b"a", [b"RO", b"access"]]])
+        self.assertEqual(flags("LB.COUNT", "a", "BY", "clan"), [[b"a", [b"RO", b"access"]]])
+        self.assertEqual(flags("LB.SUBMIT", 2, "a", "b", "TAG", "clan", "y", 5, "x"),
+                         [[b"a", [b"RW", b"access", b"update"]], [b"b", [b"RW", b"access", b"update"]]])
         self.assertEqual(flags("LB.ZUNIONSTORE", "d", 2, "a", "b"),
                          [[b"d", [b"OW", b"update"]], [b"a", [b"RO", b"access"]], [b"b", [b"RO", b"access"]]])
         self.assertEqual(flags("LB.BZMPOP", 0, 2, "a", "b", "MIN"),
@@ -325,6 +332,10 @@ class Alone(unittest.TestCase):
         self.assertEqual(keys("LB.ZUNIONSTORE", "d", 2, "a", "b"), ["d", "a", "b"])
         self.assertEqual(keys("LB.ZMPOP", 2, "a", "b", "MIN"), ["a", "b"])
         self.assertEqual(keys("LB.SUBMIT", 2, "a", "b", 5, "ann"), ["a", "b"])
+        self.assertEqual(keys("LB.SUBMIT", 2, "a", "b", "TAG", "clan", "c", 5, "ann"), ["a", "b"])
+        self.assertEqual(keys("LB.TAG", "a", "ann", "clan", "c", "IF", "clan", ""), ["a"])
+        self.assertEqual(keys("LB.TAGS", "a", "ann", "bob"), ["a"])
+        self.assertEqual(keys("LB.COUNT", "a", 0, 9, "BY", "clan", "WHERE", "class", "c"), ["a"])
 
     def test_memory_is_the_hosts(self):
         before = self.client.info("memory")["used_memory"]

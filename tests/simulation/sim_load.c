@@ -5,6 +5,7 @@
  *     left, right   the same by one MULTI, or one LB.SUBMIT: torn
  *     registers     growing values (GT: a request that is late lowers none): stale reads
  *     long0 ..      all members by one command that is long: torn
+ *     claims        a tag that is set to one more if it is what was answered: lost, torn, claimed twice
  *     queue         put by some, popped by others: lost, popped twice */
 #include "tests/simulation/sim_load.h"
 
@@ -41,9 +42,9 @@ struct client {
     struct sim_fiber *fiber;
     int number;
     int64_t answered_at;
-    struct bounds counter, pair, submitted, reg;
+    struct bounds counter, pair, submitted, reg, claim;
     int64_t reg_sent, long_sent;
-    bool is_reg_in_doubt;
+    bool is_reg_in_doubt, is_claim_in_doubt;
     struct member *members, *queued;
     size_t member_count, queued_count;
 };
@@ -259,6 +260,70 @@ static void sim_load_check_long(const struct sim_reply *least, const struct sim_
     }
 }
 
+/* LB.TAGS of one member: its count, or 0. The other tag says whether that is odd. */
+static int64_t sim_load_read_claim(const struct client *client, const struct sim_reply *reply) {
+    const struct sim_reply *tags = sim_reply_item(reply, 0);
+    int64_t count = 0;
+    bool is_odd = false;
+    for (size_t i = 0; tags->kind == SIM_ARRAY && i + 1 < tags->count; i += 2) {
+        if (sim_reply_is(sim_reply_item(tags, i), "count")) {
+            count = sim_reply_item(tags, i + 1)->number;
+        } else {
+            is_odd = true;
+        }
+    }
+    if (is_odd != (count % 2 == 1)) {
+        sim_fail("torn: client %d's claim is %lld, and %s", client->number, (long long)count,
+                 is_odd ? "odd" : "even");
+    }
+    return count;
+}
+
+/* Nobody knows whether a claim in doubt has been made: then it is made again, and one of the two fails. */
+static void sim_load_take_claim(struct client *client, bool is_made) {
+    struct bounds *claim = &client->claim;
+    if (!is_made && load.options.promise != SIM_KEPT) {
+        const struct sim_reply *reply = ASK(client, "LB.TAGS claims c%d", client->number);
+        if (sim_load_is_answer(reply) && reply->kind == SIM_ARRAY) {
+            claim->lower = sim_load_read_claim(client, reply);
+        }
+    } else if (!is_made && !client->is_claim_in_doubt) {
+        sim_fail("lost: client %d's claim was answered as %lld, and is not", client->number,
+                 (long long)claim->lower);
+    } else {
+        claim->lower++;
+    }
+    client->is_claim_in_doubt = false;
+    if (claim->lower > claim->upper) {
+        sim_fail("invented: client %d's claim is %lld, and only %lld were asked for",
+                 client->number, (long long)claim->lower, (long long)claim->upper);
+    }
+}
+
+/* The board's tags have other bits at times. */
+static void sim_load_step_claim(struct client *client) {
+    int64_t value = client->claim.lower;
+    char before[24] = "";
+    if (value > 0) {
+        snprintf(before, sizeof before, "%lld", (long long)value);
+    }
+    if (client->claim.upper < value + 1) {
+        client->claim.upper = value + 1;
+    }
+    const struct sim_reply *reply =
+        ASK(client,
+            "MULTI|ZADD claims NX 0 c%d|LB.ALTER claims TAG count %d TAG odd 1|"
+            "LB.TAG claims c%d count %lld odd %s IF count %s|EXEC",
+            client->number, (int)sim_random_between(&client->random, 12, 14), client->number,
+            (long long)(value + 1), value % 2 == 0 ? "1" : "", before);
+    if (reply == NULL) {
+        client->is_claim_in_doubt = true;
+    } else if (reply->kind == SIM_ARRAY && reply->count == 3 &&
+               sim_reply_item(reply, 2)->kind == SIM_INTEGER) {
+        sim_load_take_claim(client, sim_reply_item(reply, 2)->number == 1);
+    }
+}
+
 /* Keys that expire while servers come and go: they are compared at rest, and replicas wait for their
  * master's word. */
 static void sim_load_step_expiring(struct client *client) {
@@ -309,7 +374,7 @@ static void sim_load_step(struct client *client) {
     static void (*const steps[])(struct client *) = {
         sim_load_step_counter,  sim_load_step_pair,     sim_load_step_submit, sim_load_step_all,
         sim_load_step_register, sim_load_step_read,     sim_load_step_queue,  sim_load_step_all,
-        sim_load_step_read,     sim_load_step_expiring, sim_load_step_long,
+        sim_load_step_read,     sim_load_step_expiring, sim_load_step_long,   sim_load_step_claim,
     };
     size_t count = sizeof steps / sizeof steps[0];
     steps[sim_random_below(&client->random, count)](client);
@@ -521,6 +586,31 @@ static void sim_load_judge_values(struct sim_client *line, int master) {
     }
 }
 
+/* The group of those whose claims are odd is as large as they are. */
+static void sim_load_judge_claims(struct sim_client *line, int master) {
+    int64_t odd = 0;
+    for (int i = 0; i < load.options.client_count; i++) {
+        const struct client *client = &load.clients[i];
+        char request[64];
+        snprintf(request, sizeof request, "LB.TAGS claims c%d", i);
+        int64_t count = sim_load_read_claim(client, sim_load_fetch(line, master, request));
+        sim_load_judge_value(client, "claim", &client->claim, count);
+        odd += count % 2;
+    }
+    const struct sim_reply *groups =
+        sim_load_fetch(line, master,
+                       "MULTI|LB.COUNT claims WHERE odd 1|LB.COUNT claims WHERENOT odd 1|"
+                       "LB.COUNT claims|EXEC");
+    int64_t counts[3];
+    for (size_t i = 0; i < 3; i++) {
+        counts[i] = sim_reply_item(groups, i)->number;
+    }
+    if (counts[0] != odd || counts[0] + counts[1] != counts[2]) {
+        sim_fail("group: %lld of %lld claims are odd and %lld are not, where %lld are",
+                 (long long)counts[0], (long long)counts[2], (long long)counts[1], (long long)odd);
+    }
+}
+
 static uint64_t sim_load_hash(const struct sim_reply *reply) {
     uint64_t hash = 14695981039346656037U;
     for (size_t i = 0; i < reply->whole; i++) {
@@ -533,26 +623,31 @@ static uint64_t sim_load_hash(const struct sim_reply *reply) {
 }
 
 /* At rest all servers show the same, ties included. */
-static void sim_load_judge_equality(struct sim_client *line, int master) {
+static void sim_load_judge_equality(struct sim_client *line, int master, const char *board,
+                                    const char *request) {
+    uint64_t wanted = sim_load_hash(sim_load_fetch(line, master, request));
+    for (int server = 0; server < load.options.server_count; server++) {
+        for (int attempt = 0;; attempt++) {
+            if (sim_load_hash(sim_load_fetch(line, server, request)) == wanted) {
+                break;
+            }
+            if (attempt == 150) {
+                sim_fail("unequal: servers %d and %d differ in %s at rest", master, server, board);
+            }
+            sim_fiber_sleep(sim_now() + 200 * SIM_MS);
+        }
+    }
+}
+
+static void sim_load_judge_equalities(struct sim_client *line, int master) {
     static const char *const boards[] = {"all",  "counters",  "left",  "right", "east",
                                          "west", "registers", "queue", "long0", "long1"};
     for (size_t b = 0; b < sizeof boards / sizeof boards[0]; b++) {
         char request[64];
         snprintf(request, sizeof request, "ZREVRANGE %s 0 -1 WITHSCORES", boards[b]);
-        uint64_t wanted = sim_load_hash(sim_load_fetch(line, master, request));
-        for (int server = 0; server < load.options.server_count; server++) {
-            for (int attempt = 0;; attempt++) {
-                if (sim_load_hash(sim_load_fetch(line, server, request)) == wanted) {
-                    break;
-                }
-                if (attempt == 150) {
-                    sim_fail("unequal: servers %d and %d differ in %s at rest", master, server,
-                             boards[b]);
-                }
-                sim_fiber_sleep(sim_now() + 200 * SIM_MS);
-            }
-        }
+        sim_load_judge_equality(line, master, boards[b], request);
     }
+    sim_load_judge_equality(line, master, "claims", "LB.RANGE claims 0 -1 TAGS");
 }
 
 static void sim_load_judge_run(void *context) {
@@ -569,7 +664,8 @@ static void sim_load_judge_run(void *context) {
     }
     sim_load_judge_members(true, load.pops_in_doubt);
     sim_load_judge_values(&line, master);
-    sim_load_judge_equality(&line, master);
+    sim_load_judge_claims(&line, master);
+    sim_load_judge_equalities(&line, master);
     load.is_judged = true;
 }
 

@@ -410,6 +410,37 @@ PAIR_TEST(a_tag_takes_as_many_values_as_its_bits_allow) {
     assert_board_valid(pair->board);
 }
 
+PAIR_TEST(a_tag_with_fewer_bits_gives_codes_that_fit) {
+    static struct layout fewer;
+    char text[PAIR_MEMBER_MAX], value_text[TAG_VALUE_MAX];
+    unsigned full = TAGS_MAX;
+    struct board_member member;
+    pair->layout.tags = (struct tag_set){.count = 0};
+    add_tag(&pair->layout, "clan", 6);
+    for (uint32_t i = 0; i < 60; i++) {
+        struct tag_values values = {.mask = 1, .at = {value_of(i + 1, value_text)}};
+        pair_put(pair, user_of(i, text), i);
+        board_look_up(pair->board, user_of(i, text), NULL, &member);
+        assert_int_equal(board_tag(pair->board, &member, &values, &full), TAGS_OK);
+    }
+    for (uint32_t i = 3; i < 60; i++) { /* the last code is the first to be given again */
+        pair_remove(pair, user_of(i, text));
+    }
+    fewer = pair->layout;
+    fewer.tags.tags[0].bits = 3;
+    assert_int_equal(board_alter_tags(pair->board, &fewer, &full), TAGS_OK);
+    for (uint32_t i = 0; i < 5; i++) {
+        struct tag_values values = {.mask = 1, .at = {value_of(100 + i, value_text)}}, read;
+        pair_put(pair, user_of(100 + i, text), i);
+        board_look_up(pair->board, user_of(100 + i, text), NULL, &member);
+        assert_int_equal(board_tag(pair->board, &member, &values, &full),
+                         i < 4 ? TAGS_OK : TAGS_FULL);
+        board_tags_of(pair->board, &member, &read);
+        assert_true(i == 4 || bytes_equal(read.at[0], values.at[0]));
+    }
+    assert_board_valid(pair->board);
+}
+
 PAIR_TEST(a_million_values_one_after_another_leave_nothing_behind) {
     char text[PAIR_MEMBER_MAX], value_text[TAG_VALUE_MAX];
     struct board_member member;

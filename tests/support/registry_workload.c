@@ -447,8 +447,7 @@ static void pick_period(struct workload *workload, struct rules *rules) {
 }
 
 /* A tag more, one less, or other bits. */
-static void pick_tags(struct workload *workload, const struct registry_key *key,
-                      struct rules *rules) {
+static void pick_tags(struct workload *workload, struct registry_key *key, struct rules *rules) {
     static const char *const names[] = {"country", "class", "clan", "x"};
     struct tag_set *tags = &rules->layout.tags;
     struct bytes name = bytes_from_text(names[below(workload, 4)]);

@@ -1,8 +1,9 @@
 """Players who write, and the judgement of what is there of it after a crash.
 
-Each player has a connection, and its nth command is a transaction of three writes: "NAME:n" arrives on the board, at
-the score that all have; NAME's sum grows by 1; and NAME's field of the hash is n + 1. So what is there must be the
-first commands of each player, whole, in the order of arrival, and of one moment."""
+Each player has a connection, and its nth command is a transaction of five writes: "NAME:n" arrives on the board, at
+the score that all have; NAME's sum grows by 1; NAME's field of the hash is n + 1; and "NAME:n" is tagged as the last
+one of its player, which "NAME:n-1" no longer is. So what is there must be the first commands of each player, whole, in
+the order of arrival, and of one moment."""
 import random
 import shutil
 import threading
@@ -14,7 +15,13 @@ import resp
 
 PLAYERS = 8
 BATCHES = (1, 1, 2, 4, 8, 32)  # commands sent at once
-REPLIES = 5                    # to MULTI, three writes and EXEC
+REPLIES = 7                    # to MULTI, five writes and EXEC
+STEPS = 7                      # values of a tag; every so manyth member has none
+TAGS = "TAG player 4 TAG step 3 TAG last 1"
+
+
+def step_of(number):
+    return str(number % STEPS or "")
 
 
 class Trouble(Exception):
@@ -32,8 +39,13 @@ class Player:
         self.count, self.sent_at, self.acked_at = count, [], []
 
     def requests(self, number):
-        return (("MULTI",), ("ZADD", "board", 7, f"{self.name}:{number}"), ("ZINCRBY", "sums", 1, self.name),
-                ("HSET", "hash", self.name, number + 1), ("EXEC",))
+        """Half of the members come with their tags, the others get them at once."""
+        member, own = f"{self.name}:{number}", ("player", self.name, "step", step_of(number))
+        write = ("LB.ADD", "board", "TAG", *own[:2], "TAG", *own[2:], 7, member) if number % 2 else \
+            ("ZADD", "board", 7, member)
+        return (("MULTI",), write, ("ZINCRBY", "sums", 1, self.name), ("HSET", "hash", self.name, number + 1),
+                ("LB.TAG", "board", member, *(() if number % 2 else own), "last", 1),
+                ("LB.TAG", "board", f"{self.name}:{number - 1}", "last", "", "IF", "player", self.name), ("EXEC",))
 
     def run(self, arena):
         """Until the connection breaks or the arena says so."""
@@ -53,7 +65,7 @@ class Player:
             now = time.time()
             if now >= arena.cut_at:  # not held against the server
                 raise ConnectionError
-            if answer != [1, b"%d" % (number + 1), int(number == 0)]:
+            if answer != [1, b"%d" % (number + 1), int(number == 0), 1, int(number > 0)]:
                 arena.faults.append(f"{self.name}:{number} was answered {answer!r}")
             self.acked_at.append(now)
 
@@ -63,11 +75,16 @@ class Seen:
 
     def __init__(self, port):
         with resp.Client(port) as client:
-            records, sums, fields = client.ask_all([("LB.RANGE", "board", 0, -1),
-                                                    ("ZRANGE", "sums", 0, -1, "WITHSCORES"), ("HGETALL", "hash")])
+            records, sums, fields, groups = client.ask_all([
+                ("LB.RANGE", "board", 0, -1, "TAGS"), ("ZRANGE", "sums", 0, -1, "WITHSCORES"), ("HGETALL", "hash"),
+                ("LB.COUNT", "board", "BY", "player")])
             self.key_count = client.ask("DBSIZE")
+        texts = lambda row: [word.decode() for word in row]
+        pairs = lambda row: dict(zip(row[::2], row[1::2]))
         self.arrivals = [(record[0].decode(), record[2]) for record in records or []]  # with their times
-        self.sums, self.fields = ({name.decode(): int(value) for name, value in zip(row[::2], row[1::2])}
+        self.tags = [pairs(texts(record[-1])) for record in records or []]
+        self.groups = {player.decode(): count for player, count in groups}
+        self.sums, self.fields = ({name: int(value) for name, value in pairs(texts(row)).items()}
                                   for row in (sums, fields))
 
 
@@ -76,7 +93,8 @@ class Arena:
 
     def __init__(self, program, directory, policy, seed):
         words = ("no",) if policy == "off" else ("yes", "--appendfsync", policy)
-        self.server = process.Server("--appendonly", *words, program=program, directory=directory, is_started=False)
+        self.server = process.Server("--appendonly", *words, "--board", f"board default {TAGS}", program=program,
+                                     directory=directory, is_started=False)
         self.server.log = Path(directory).parent / (Path(directory).name + ".log")
         self.policy, self.seed, self.random = policy, seed, random.Random(f"{seed}/arena")
         self.acked = self.lost = self.lives = 0
@@ -150,6 +168,7 @@ class Arena:
             if int(number) != arrived[name]:
                 raise Trouble(f"{member} is behind {arrived[name]} others of its player")
             arrived[name] += 1
+        self.check_tags(seen, arrived)
         there = {name: count for name, count in arrived.items() if count}
         if seen.sums != there or seen.fields != there or seen.key_count != (3 if there else 0):
             raise Trouble(f"transactions are not whole: {there}, {seen.sums}, {seen.fields}")
@@ -157,6 +176,19 @@ class Arena:
             if arrived[player.name] > player.count + len(player.sent_at):
                 raise Trouble(f"{player.name} has sent less than is there")
         return list(arrived.values())
+
+    @staticmethod
+    def check_tags(seen, arrived):
+        """arrived: how many of each player are on the board."""
+        for (member, _), tags in zip(seen.arrivals, seen.tags):
+            name, _, number = member.partition(":")
+            wanted = {"player": name, "step": step_of(int(number)), "last": "1"}
+            if int(number) < arrived[name] - 1:
+                del wanted["last"]
+            if tags != {tag: value for tag, value in wanted.items() if value}:
+                raise Trouble(f"{member} of {arrived[name]} has the tags {tags}")
+        if seen.groups != {name: count for name, count in arrived.items() if count}:
+            raise Trouble(f"players are counted as {seen.groups}, and {arrived} are there")
 
     def check_moment(self, counts):
         """Nothing is there that was sent after something that is lost had been answered. When the first one of that
@@ -171,7 +203,7 @@ class Arena:
 
 def change_one_thing(seen, randomness):
     """As a bad restart might."""
-    kind, at = randomness.randrange(6), randomness.randrange(len(seen.arrivals) - 1)
+    kind, at = randomness.randrange(9), randomness.randrange(len(seen.arrivals) - 1)
     member, time_ms = seen.arrivals[at]
     name = member.partition(":")[0]
     if kind == 0:
@@ -184,5 +216,11 @@ def change_one_thing(seen, randomness):
         seen.arrivals.insert(0, seen.arrivals.pop())
     elif kind == 4:
         seen.sums[name] += 1
+    elif kind == 5:
+        seen.tags[at].pop(randomness.choice(list(seen.tags[at])))
+    elif kind == 6:
+        seen.tags[at]["last"] = "0"
+    elif kind == 7:
+        seen.groups[name] -= 1
     else:
         del seen.fields[name]

@@ -144,7 +144,7 @@ static bool lb_create_alter_read_rules(const struct call *call, const struct reg
 }
 
 /* Have the values that there are room in the tags? */
-static bool lb_create_check_tags(const struct call *call, const struct registry_key *key,
+static bool lb_create_check_tags(const struct call *call, struct registry_key *key,
                                  const struct rules *rules) {
     unsigned full = 0;
     if (registry_tags_fit(key, &rules->layout, &full)) {

@@ -23,9 +23,10 @@ static const struct kept {
 } kept[] = {{"version_1", 1, 1, 0, false},
             {"version_2", 1, 2, 0, false},
             {"version_3", 3, 3, 1, false},
-            {"version_4", 4, 4, 1, true}};
+            {"version_4", 4, 4, 1, true},
+            {"version_5", 5, 5, 1, true}};
 enum { KEPT = COUNT_OF(kept) };
-_Static_assert(FILE_FORMAT == 4, "keep a directory of the new version, too");
+_Static_assert(FILE_FORMAT == 5, "keep a directory of the new version, too");
 
 /* The members of a board, best first. */
 struct expected {
@@ -133,6 +134,31 @@ static void assert_boards(const struct registry *registry, uint32_t hashes) {
     }
 }
 
+/* The values of a member of the board exact: "country DE clan wolves". */
+static void assert_tags(const struct registry *registry, uint32_t rank, const char *wanted) {
+    const struct registry_key *key = registry_peek(registry, 0, BYTES("exact"), INT64_MIN);
+    char text[64] = "";
+    struct tag_values values;
+    assert_non_null(key);
+    board_tags_at(&key->board, rank, &values);
+    for (unsigned i = 0; i < TAGS_MAX; i++) {
+        size_t size = strlen(text);
+        if ((values.mask >> i & 1) != 0) {
+            snprintf(text + size, sizeof text - size, "%s%s %.*s", size > 0 ? " " : "",
+                     board_layout(&key->board)->tags.tags[i].name, (int)values.at[i].size,
+                     values.at[i].at);
+        }
+    }
+    assert_string_equal(text, wanted);
+}
+
+/* Those of versions that had tags. */
+static void assert_all_tags(const struct registry *registry, unsigned version) {
+    bool has_tags = version >= FILE_FORMAT_TAGS;
+    assert_tags(registry, 0, has_tags ? "country FR clan wolves" : "");
+    assert_tags(registry, 1, has_tags ? "country DE" : "");
+}
+
 static void put_hash(struct durable_server *durable, const char *name) {
     const struct bytes args[] = {BYTES("name"), BYTES("Ann"), BYTES("tier"), BYTES("gold")};
     struct registry *registry = durable->server->registry;
@@ -208,6 +234,7 @@ static void check_directory(const struct kept *one) {
 
     durable_start(&durable, directory, "appendonly yes\n");
     assert_boards(durable.server->registry, one->hashes);
+    assert_all_tags(durable.server->registry, one->base_version);
     put_hash(&durable, "profile:ann");
     durable_stop(&durable);
     read_state(directory, &files_now);
@@ -228,6 +255,7 @@ static void check_directory(const struct kept *one) {
 
     durable_start(&durable, directory, "appendonly yes\n");
     assert_boards(durable.server->registry, one->hashes + 2);
+    assert_all_tags(durable.server->registry, one->base_version);
     assert_int_equal(registry_count(durable.server->registry, REGISTRY_HISTORY), one->has_history);
     assert_hash(durable.server->registry, "profile:ann");
     assert_hash(durable.server->registry, "profile:bob");

@@ -55,6 +55,18 @@ static inline void make_piece(struct buffer *out, const struct board_entry *entr
     buffer_deinit(&chunk);
 }
 
+/* The same with the values of their tags: the entries of a board from this rank on. */
+static inline void make_piece_of(struct buffer *out, const struct board *board, uint32_t rank,
+                                 const struct board_entry *entries, uint32_t count) {
+    struct buffer chunk;
+    struct effect_encoder encoder;
+    buffer_init(&chunk, 0);
+    effect_encode_begin(&encoder, &chunk);
+    effect_encode_piece_of(&encoder, board, rank, entries, count);
+    make_chunk(out, &chunk);
+    buffer_deinit(&chunk);
+}
+
 /* All of a board's value, with so many members in each chunk (at most 512). */
 static inline void make_value(struct buffer *out, const struct registry_key *key, uint64_t time_us,
                               uint32_t members_per_chunk) {
@@ -62,17 +74,19 @@ static inline void make_value(struct buffer *out, const struct registry_key *key
     struct board_entry entries[ENTRIES_MAX];
     struct board_cursor cursor;
     uint32_t count = 0;
+    uint32_t rank = 0;
     make_value_head(out, FILE_FORMAT, time_us, board_count(&key->board));
     make_open(out, key);
     for (board_seek(&key->board, 0, &cursor); board_cursor_read(&cursor, &entries[count]);
          board_cursor_next(&cursor)) {
         if (++count == members_per_chunk) {
-            make_piece(out, entries, count);
+            make_piece_of(out, &key->board, rank, entries, count);
+            rank += count;
             count = 0;
         }
     }
     if (count > 0) {
-        make_piece(out, entries, count);
+        make_piece_of(out, &key->board, rank, entries, count);
     }
     make_byte(out, 0);
 }

@@ -376,6 +376,62 @@ REGISTRY_TEST_OF(other_tags_are_rules_that_change, create_registry) {
     assert_registry_valid(registry);
 }
 
+/* Whatever values there were before. */
+REGISTRY_TEST_OF(a_tag_with_fewer_bits_takes_new_values, create_registry) {
+    struct rules rules = tagged_rules("FIELD a 40 TAG country 4");
+    struct rules smaller = tagged_rules("FIELD a 40 TAG country 2");
+    struct registry_key *key = key_create_like(registry, "k", &rules, 20, 0);
+    for (unsigned round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < 15; i++) {
+            assert_int_equal(tag(registry, key, formatted("m%u", i), formatted("c%u", i), NULL),
+                             TAGS_OK);
+        }
+        for (unsigned i = 0; i < 15; i++) {
+            if (round == 0 ? i >= 2 : i < 13) {
+                assert_int_equal(tag(registry, key, formatted("m%u", i), "", NULL), TAGS_OK);
+            }
+        }
+        registry_apply(
+            registry, (struct effect){.kind = EFFECT_RULES, .name = BYTES("k"), .rules = &smaller});
+        assert_value(key, round == 0 ? 1 : 14, 0, round == 0 ? "c1" : "c14");
+        assert_int_equal(tag(registry, key, "m17", "new", NULL), TAGS_OK);
+        assert_int_equal(tag(registry, key, "m18", "more", NULL), TAGS_FULL);
+        assert_value(key, 17, 0, "new");
+        assert_registry_valid(registry);
+        registry_apply(registry,
+                       (struct effect){.kind = EFFECT_RULES, .name = BYTES("k"), .rules = &rules});
+        assert_int_equal(tag(registry, key, "m17", "", NULL), TAGS_OK);
+        for (unsigned i = 0; round == 0 && i < 2; i++) {
+            assert_int_equal(tag(registry, key, formatted("m%u", i), "", NULL), TAGS_OK);
+        }
+    }
+}
+
+/* Whether they are freed already must not decide what can be applied. */
+REGISTRY_TEST_OF(values_of_removed_members_are_in_nobodys_way, create_registry) {
+    struct rules rules = tagged_rules("FIELD a 40 TAG country 2");
+    struct rules smaller = tagged_rules("FIELD a 40 TAG country 1");
+    for (int i = 0; i < 2; i++) {
+        struct registry_key *key = key_create_like(registry, i == 0 ? "k" : "l", &rules, 5000, 0);
+        for (unsigned rank = 0; rank < 4990; rank++) {
+            assert_int_equal(
+                tag(registry, key, formatted("m%u", rank), formatted("c%u", rank % 3), NULL),
+                TAGS_OK);
+        }
+        registry_remove_range(registry, key, 0, 4995);
+        assert_true(board_has_remains(&key->board));
+        if (i == 0) {
+            assert_int_equal(tag(registry, key, "m4998", "new", NULL), TAGS_OK);
+            assert_value(key, 3, 0, "new");
+        } else {
+            registry_apply(
+                registry,
+                (struct effect){.kind = EFFECT_RULES, .name = BYTES("l"), .rules = &smaller});
+        }
+        assert_registry_valid(registry);
+    }
+}
+
 /* ---- invalid effects ---- */
 
 TEST(what_does_not_fit_is_refused_and_changes_nothing) {
