@@ -410,6 +410,55 @@ PAIR_TEST(a_tag_takes_as_many_values_as_its_bits_allow) {
     assert_board_valid(pair->board);
 }
 
+/* Members with these values, or (is_excluded) without them. */
+static uint32_t count_with(const struct board *board, uint32_t first, uint32_t count,
+                           bool is_excluded) {
+    static struct tag_choice choices[TAGS_VALUES];
+    static char texts[TAGS_VALUES][TAG_VALUE_MAX];
+    for (uint32_t i = 0; i < count; i++) {
+        choices[i] = (struct tag_choice){
+            .tag = 1, .is_excluded = is_excluded, .value = value_of(first + 997 * i, texts[i])};
+    }
+    struct tag_filter *filter = tag_filter_create(board, choices, count);
+    assert_non_null(filter);
+    uint32_t found = board_group_count(board, filter, board_count(board));
+    tag_filter_destroy(filter);
+    return found;
+}
+
+static void count_once(void *context, const struct tag_values *values, uint32_t count) {
+    assert_int_equal(values->mask, 2);
+    assert_int_equal(count, 1);
+    ++*(uint32_t *)context;
+}
+
+/* More than an index block has sorted numbers for, and in bits of a code that are not the lowest. */
+PAIR_TEST(each_member_has_a_value_of_its_own) {
+    enum { ALL = 140000 };
+    char text[PAIR_MEMBER_MAX], value_text[TAG_VALUE_MAX];
+    struct board_member member;
+    unsigned full;
+    uint32_t kinds = 0;
+    pair->layout.tags = (struct tag_set){.count = 0};
+    add_tag(&pair->layout, "claimed", 12);
+    add_tag(&pair->layout, "clan", 20);
+    for (uint32_t i = 1; i <= ALL; i++) {
+        struct tag_values values = {.mask = 2, .at = {[1] = value_of(i, value_text)}};
+        struct bytes user = user_of(i, text);
+        assert_int_equal(board_put(pair->board, user, random_below(random, ALL)), BOARD_OK);
+        board_look_up(pair->board, user, NULL, &member);
+        assert_int_equal(board_tag(pair->board, &member, &values, &full), TAGS_OK);
+    }
+    assert_board_valid(pair->board);
+    assert_int_equal(count_with(pair->board, 5, 1, false), 1);
+    assert_int_equal(count_with(pair->board, 5, 1, true), ALL - 1);
+    assert_int_equal(count_with(pair->board, 5, TAGS_VALUES, false), TAGS_VALUES);
+    assert_int_equal(count_with(pair->board, 5, TAGS_VALUES, true), ALL - TAGS_VALUES);
+    assert_int_equal(count_with(pair->board, ALL + 1, 1, false), 0);
+    assert_true(board_tally(pair->board, NULL, 0, ALL, 2, count_once, &kinds));
+    assert_int_equal(kinds, ALL);
+}
+
 PAIR_TEST(a_tag_with_fewer_bits_gives_codes_that_fit) {
     static struct layout fewer;
     char text[PAIR_MEMBER_MAX], value_text[TAG_VALUE_MAX];
