@@ -139,6 +139,7 @@ static void twin_alter(struct tags_twin *twin, struct random *random) {
     }
     if (board_alter_tags(board, layout, &full) != TAGS_OK) {
         assert_int_equal(full, at);
+        assert_true(board_count_values(board, at) >= 1U << layout->tags.tags[at].bits);
         return;
     }
     for (uint32_t i = 0; i < TAGS_MEMBERS && is_removal; i++) {
@@ -488,6 +489,41 @@ PAIR_TEST(a_tag_with_fewer_bits_gives_codes_that_fit) {
         assert_true(i == 4 || bytes_equal(read.at[0], values.at[0]));
     }
     assert_board_valid(pair->board);
+}
+
+PAIR_TEST(values_whose_codes_are_large_fit_into_fewer_bits) {
+    enum { ALL = 3000, VALUES = 60, LEFT = 7 };
+    static struct layout fewer;
+    static struct tags_twin twin;
+    char text[PAIR_MEMBER_MAX], value_text[TAG_VALUE_MAX];
+    unsigned full = TAGS_MAX;
+    twin_begin(&twin, pair);
+    for (uint32_t i = 0; i < ALL; i++) {
+        struct board_member member;
+        struct tag_values values = {.mask = 4, .at = {[2] = value_of(i % VALUES + 1, value_text)}};
+        pair_put(pair, user_of(i, text), i / 7);
+        board_look_up(pair->board, user_of(i, text), NULL, &member);
+        assert_int_equal(board_tag(pair->board, &member, &values, &full), TAGS_OK);
+        twin.values[i][2] = (uint8_t)(i % VALUES + 1);
+    }
+    for (uint32_t i = 0; i < ALL; i++) {
+        if (i % VALUES < VALUES - LEFT) {
+            twin_remove(&twin, i);
+        }
+    }
+    fewer = pair->layout;
+    fewer.tags.tags[2].bits = 3;
+    for (uint64_t nth = 1;; nth++) {
+        memory_fail_at(nth);
+        enum tags_status status = board_alter_tags(pair->board, &fewer, &full);
+        memory_fail_at(0);
+        twin_compare(&twin, random);
+        if (status == TAGS_OK) {
+            break;
+        }
+        assert_int_equal(status, TAGS_OUT_OF_MEMORY);
+    }
+    assert_int_equal(board_count_values(pair->board, 2), LEFT);
 }
 
 PAIR_TEST(a_million_values_one_after_another_leave_nothing_behind) {
