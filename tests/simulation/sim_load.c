@@ -5,7 +5,8 @@
  *     left, right   the same by one MULTI, or one LB.SUBMIT: torn
  *     registers     growing values (GT: a request that is late lowers none): stale reads
  *     long0 ..      all members by one command that is long: torn
- *     queue         put by some, popped by others: lost, popped twice */
+ *     queue         put by some, popped by others: lost, popped twice
+ *     filling       nothing but size */
 #include "tests/simulation/sim_load.h"
 
 #include <stdio.h>
@@ -338,10 +339,31 @@ static void sim_load_run(void *context) {
     sim_client_close(&client->line);
 }
 
+/* Names that do not compress, at the server that is master in the beginning. */
+static void sim_load_fill(void *context) {
+    struct sim_client line = {.machine = load.options.machine, .server = -1};
+    struct sim_random random = sim_random_of(load.options.seed, 998);
+    int requests = sim_random_chance(&random, 50) ? (int)sim_random_between(&random, 100, 400) : 0;
+    (void)context;
+    for (int r = 0; r < requests && (line.server == 0 || sim_client_connect(&line, 0, SIM_S));
+         r++) {
+        char request[2048] = "ZADD filling";
+        for (size_t size = strlen(request); size + 32 < sizeof request;
+             size += strlen(request + size)) {
+            snprintf(request + size, 32, " 0 %016llx", (unsigned long long)sim_random_u64(&random));
+        }
+        (void)sim_client_ask(&line, PATIENCE_NS, "%s", request);
+    }
+    sim_client_close(&line);
+}
+
 void sim_load_start(const struct sim_load_options *options) {
     struct sim_random random = sim_random_of(options->seed, 999);
     load.options = *options;
     load.pace = INT64_C(1) << sim_random_below(&random, 7);
+    if (options->has_thin_link) {
+        (void)sim_fiber_create(sim_load_fill, NULL, NULL, NULL, sim_now());
+    }
     for (int i = 0; i < options->client_count; i++) {
         struct client *client = &load.clients[i];
         client->number = i;

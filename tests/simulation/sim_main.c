@@ -204,6 +204,7 @@ static void sim_main_run_schedule(const struct mode *mode, uint64_t seed, uint64
         .seed = seed,
         .promise = mode->promise,
         .is_planned = mode->kinds.is_planned,
+        .has_thin_link = sim_driver_has_far(),
     });
     sim_run_until(FAULTS_UNTIL);
     sim_main_wait(sim_main_is_served, SERVICE_NS, "not every client is answered");
