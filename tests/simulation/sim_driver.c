@@ -456,6 +456,10 @@ static void sim_driver_draw(void) {
         fault->kind = driver.options.kinds.is_planned && i % 2 == 0
                           ? FAULT_FAILOVER
                           : (enum fault_kind)sim_random_below(&random, FAULT_KINDS);
+        if (driver.far >= 0 && i == 0) {
+            fault->kind = FAULT_WRONG_CHOICE;
+            fault->at = from + (fault->at - from) / 2;
+        }
         fault->one = (int)sim_random_below(&random, (uint64_t)servers);
         /* Another server, Sentinel's machine or the clients'. */
         fault->other =
@@ -502,6 +506,7 @@ void sim_driver_start(const struct sim_driver_options *options) {
     if (options->kinds.has_sentinel && sim_random_chance(&driver.random, 20)) {
         driver.far = (int)sim_random_below(&driver.random, (uint64_t)options->server_count);
         sim_driver_set_far(driver.far, sim_random_between(&driver.random, 16, 64) * 1000);
+        sim_trace("machine %d is far", driver.far);
     }
     sim_driver_draw();
     for (int i = 0; i < driver.fault_count; i++) {

@@ -69,6 +69,9 @@ static struct {
 /* ---- asking ---- */
 
 #define ASK(client, ...)                                                                           \
+    sim_load_take_write(client, sim_client_ask(&(client)->line, PATIENCE_NS, __VA_ARGS__))
+/* Any server may answer: that is no service yet. */
+#define ASK_TO_READ(client, ...)                                                                   \
     sim_load_take(client, sim_client_ask(&(client)->line, PATIENCE_NS, __VA_ARGS__))
 
 /* NULL: in doubt, or an error, which has changed nothing; the client then goes elsewhere. */
@@ -87,7 +90,14 @@ static const struct sim_reply *sim_load_take(struct client *client, const struct
         return reply;
     }
     load.answered++;
-    if (reply->kind != SIM_ARRAY || reply->count == 0 || reply->items[0].kind != SIM_ERROR) {
+    return reply;
+}
+
+static const struct sim_reply *sim_load_take_write(struct client *client,
+                                                   const struct sim_reply *reply) {
+    reply = sim_load_take(client, reply);
+    if (reply != NULL && reply->kind != SIM_ERROR &&
+        (reply->kind != SIM_ARRAY || reply->count == 0 || reply->items[0].kind != SIM_ERROR)) {
         client->answered_at = sim_now();
     }
     return reply;
@@ -211,7 +221,7 @@ static void sim_load_step_queue(struct client *client) {
     if (reply == NULL) {
         load.pops_in_doubt++;
     }
-    reply = sim_load_take(client, reply);
+    reply = sim_load_take_write(client, reply);
     if (sim_load_is_answer(reply) && reply->kind == SIM_ARRAY) {
         const struct sim_reply *name = sim_reply_item(reply, 1);
         struct member *member = sim_load_find(name, true);
@@ -274,10 +284,10 @@ static void sim_load_step_read(struct client *client) {
     int64_t floor = owner->reg.lower;
     int server = client->line.server;
     const struct sim_reply *reply =
-        ASK(client,
-            "MULTI|ROLE|ZSCORE registers r%d|ZSCORE left c%d|ZSCORE right c%d|"
-            "ZRANGE long%d 0 0 WITHSCORES|ZREVRANGE long%d 0 0 WITHSCORES|EXEC",
-            owner->number, owner->number, owner->number, owner->number, owner->number);
+        ASK_TO_READ(client,
+                    "MULTI|ROLE|ZSCORE registers r%d|ZSCORE left c%d|ZSCORE right c%d|"
+                    "ZRANGE long%d 0 0 WITHSCORES|ZREVRANGE long%d 0 0 WITHSCORES|EXEC",
+                    owner->number, owner->number, owner->number, owner->number, owner->number);
     if (!sim_load_is_answer(reply) || reply->kind != SIM_ARRAY || reply->count != 6) {
         return;
     }
@@ -440,7 +450,7 @@ static bool sim_load_must_be_there(const struct member *member) {
 
 static const struct sim_reply *sim_load_fetch(struct sim_client *line, int server,
                                               const char *request) {
-    for (int attempt = 0; attempt < 20; attempt++) {
+    for (int attempt = 0; attempt < 100; attempt++) {
         if (line->server == server || sim_client_connect(line, server, SIM_S)) {
             const struct sim_reply *reply = sim_client_ask(line, 5 * SIM_S, "%s", request);
             if (reply != NULL && reply->kind == SIM_ARRAY) {
