@@ -143,6 +143,11 @@ MUST_CHECK bool sheet_copy_leaf(struct skiplist *to, const struct skiplist *from
 /* Count anew which values are used: after a copy that left entries out. */
 void sheet_recount(struct skiplist *list);
 
+/* Give a tag's values these codes, by the codes that they have; those are not the slot's dictionary's yet. false: no
+ * memory, nothing changed. What is counted is then wrong. */
+MUST_CHECK bool sheet_replace_values(struct skiplist *list, const struct tag_slot *slot,
+                                     const uint32_t *codes);
+
 /* Check sheets, counts and values against each other. reason: the first violated invariant. */
 MUST_CHECK bool sheet_validate(const struct skiplist *list, const char **reason);
 

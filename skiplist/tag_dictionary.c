@@ -191,6 +191,34 @@ uint32_t tag_dictionary_highest(const struct tag_dictionary *dictionary) {
     return code;
 }
 
+void tag_dictionary_plan_codes(const struct tag_dictionary *dictionary, uint32_t max,
+                               uint32_t *codes) {
+    uint32_t next = 1;
+    CHECK(dictionary->count <= max);
+    for (uint32_t code = 0; code < dictionary->end; code++) {
+        codes[code] = code;
+        if (code > max && !tag_dictionary_is_free(dictionary, code)) {
+            while (!tag_dictionary_is_free(dictionary, next)) {
+                next++;
+            }
+            codes[code] = next++;
+        }
+    }
+}
+
+void tag_dictionary_move(struct tag_dictionary *dictionary, const uint32_t *codes) {
+    for (uint32_t code = 1; code < dictionary->end; code++) {
+        if (codes[code] != code) {
+            struct bytes value = tag_dictionary_value(dictionary, code);
+            map_replace(&dictionary->map, tag_dictionary_hash(dictionary, value), code,
+                        codes[code]);
+            dictionary->at[codes[code]] = dictionary->at[code];
+            dictionary->at[code] = 1;
+        }
+    }
+    tag_dictionary_trim(dictionary);
+}
+
 void tag_dictionary_trim(struct tag_dictionary *dictionary) {
     dictionary->end = tag_dictionary_highest(dictionary) + 1;
     dictionary->free_first = 0;

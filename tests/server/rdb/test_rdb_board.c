@@ -25,10 +25,15 @@ static void make_boards(struct harness *h, struct session *s) {
     for (int i = 0; i < 1500; i++) {
         harness_run_format(h, s, "ZADD long %d member:%d", i % 5, i);
     }
+    harness_run(h, s, "LB.CREATE tagged FIELD a 20 TAG country 8 TAG clan 12");
+    for (int i = 0; i < 700; i++) {
+        harness_run_format(h, s, "LB.ADD tagged TAG country c%d%s %d m%d", i % 200,
+                           i % 9 == 0 ? "" : " TAG clan wolves", i % 5, i);
+    }
 }
 
-static const char *const names[] = {"ties", "two", "latest", "empty", "day", "long"};
-enum { NAMES = COUNT_OF(names), MEMBERS = 5 + 3 + 2 + 0 + 1 + 1500 };
+static const char *const names[] = {"ties", "two", "latest", "empty", "day", "long", "tagged"};
+enum { NAMES = COUNT_OF(names), MEMBERS = 5 + 3 + 2 + 0 + 1 + 1500 + 700 };
 
 static void make_all(struct buffer *file, struct harness *h, uint32_t members_per_chunk) {
     begin_file(file);
@@ -87,10 +92,15 @@ RDB_TEST(a_board_is_the_same_to_the_last_bit_in_pieces_of_any_size, "") {
 RDB_TEST(no_changed_byte_makes_a_board_that_does_not_hold_together, "") {
     harness_run(h, s, "LB.CREATE k FIELD a 20 FIELD b 9 ASC TIME 24 M CAP 9 PERIOD DAY");
     harness_run(h, s, "LB.ADD k 3 4 ann 3 4 bob 5 0 kim 1 1 eve");
-    begin_file(file);
-    make_board(file, "k", find(h, "k"), TIME_US, 2);
-    MAKE_RAW(file, "\xff\0\0\0\0\0\0\0\0");
-    assert_true(flip_each_bit(h, file, 9, NULL) > file->size * 3);
+    harness_run(h, s, "LB.CREATE t FIELD a 20 TAG country 2 TAG class 1");
+    harness_run(h, s, "LB.ADD t TAG country DE 3 ann 2 bob");
+    harness_run(h, s, "LB.TAG t bob country FR class mage");
+    for (int i = 0; i < 2; i++) {
+        begin_file(file);
+        make_board(file, "k", find(h, i == 0 ? "k" : "t"), TIME_US, 2);
+        MAKE_RAW(file, "\xff\0\0\0\0\0\0\0\0");
+        assert_true(flip_each_bit(h, file, 9, NULL) > file->size * 3);
+    }
 }
 
 RDB_TEST(every_allocation_may_fail, "") {
@@ -180,6 +190,28 @@ RDB_TEST(chunks_of_no_board_are_refused, "") {
     make_open(file, find(h, "k"));
     make_chunk(file, &(struct buffer){.at = NULL});
     expect_refused(h, file, "damaged board");
+}
+
+/* The values of the first board, in the layout of the other one. */
+RDB_TEST(values_of_tags_that_are_not_there_are_refused, "") {
+    static const char *const told[] = {"damaged board",
+                                       "member 'bob': one of its tags has too many different "
+                                       "values"};
+    harness_run(h, s, "LB.CREATE k FIELD a 20 TAG country 2");
+    harness_run(h, s, "LB.ADD k TAG country DE 3 ann");
+    harness_run(h, s, "LB.ADD k TAG country FR 2 bob");
+    harness_run(h, s, "LB.CREATE none FIELD a 20");
+    harness_run(h, s, "LB.CREATE one FIELD a 20 TAG country 1");
+    const struct board *board = &find(h, "k")->board;
+    const struct board_entry entries[] = {board_at(board, 0), board_at(board, 1)};
+    for (int i = 0; i < 2; i++) {
+        begin_file(file);
+        make_board_head(file, "x", FILE_FORMAT, TIME_US, 2);
+        make_open(file, find(h, i == 0 ? "none" : "one"));
+        make_piece_of(file, board, 0, entries, 2);
+        make_byte(file, 0);
+        expect_refused(h, file, told[i]);
+    }
 }
 
 RDB_TEST(values_of_other_modules_are_passed_over, "") {
