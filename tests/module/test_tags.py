@@ -129,6 +129,22 @@ class Alone(Tagged):
         self.assertEqual(client.eval(script, 1, "m:1", "user:5", "z", "a"), 1)
         self.assertEqual(client.eval(script, 1, "m:1", "user:5", "z", "a"), 0)
 
+    def test_events_are_those_of_sorted_sets(self):
+        """What was set before is told no second time."""
+        host = self.host("--notify-keyspace-events", "Ez")
+        client = host.client(decode_responses=True)
+        self.fill(client, "m:1", 100)
+        listener = client.pubsub(ignore_subscribe_messages=True)
+        listener.psubscribe("__keyevent@0__:*")
+        time.sleep(0.1)
+        for value in ("new", "new", "other"):
+            client.execute_command("LB.TAG", "m:1", "user:5", "clan", value)
+        client.execute_command("ZREM", "m:1", "user:5")
+        seen = []
+        wait_until(lambda: [seen.append(message["channel"].split(":")[1]) for message in
+                            [listener.get_message(timeout=0.1)] if message] is not None and "zrem" in seen, "events")
+        self.assertEqual(seen, ["lb.tag", "lb.tag", "zrem"])
+
     def test_errors_change_nothing(self):
         host = self.host("--appendonly", "yes")
         client = host.client()

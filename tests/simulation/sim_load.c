@@ -3,9 +3,9 @@
  *     all       unique members, with equal scores: lost, invented, order of arrival
  *     counters  ZINCRBY of a member of the client's own: lost, counted twice
  *     left, right   the same by one MULTI, or one LB.SUBMIT: torn
+ *     claims        a tag that is set to one more if it is what was answered: lost, torn, claimed twice
  *     registers     growing values (GT: a request that is late lowers none): stale reads
  *     long0 ..      all members by one command that is long: torn
- *     claims        a tag that is set to one more if it is what was answered: lost, torn, claimed twice
  *     queue         put by some, popped by others: lost, popped twice
  *     filling       nothing but size */
 #include "tests/simulation/sim_load.h"

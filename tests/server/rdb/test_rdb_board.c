@@ -228,6 +228,70 @@ RDB_TEST(values_of_other_modules_are_passed_over, "") {
     assert_int_equal(load->board_count, 0);
 }
 
+/* Numbers of the first value that is written. */
+struct noted {
+    uint64_t numbers[3];
+    int count;
+};
+
+static void note_number(void *context, uint64_t number) {
+    struct noted *noted = context;
+    noted->numbers[noted->count++ % 3] = number;
+}
+
+static void pass_text(void *context, struct bytes text) {
+    (void)context;
+    (void)text;
+}
+
+static uint64_t format_of(struct harness *h, const char *name) {
+    struct noted noted = {.count = 0};
+    const struct rdb_board_sink sink = {note_number, pass_text, &noted};
+    assert_true(rdb_board_write(find(h, name), TIME_US, &sink));
+    assert_int_equal(noted.count, 3);
+    return noted.numbers[0];
+}
+
+/* So a module of an earlier version takes boards that have nothing it does not know. */
+RDB_TEST(a_board_is_of_the_first_format_that_understands_it, "") {
+    harness_run(h, s, "ZADD plain 1 ann");
+    assert_int_equal(format_of(h, "plain"), 4);
+    harness_run(h, s, "LB.ALTER plain TAG clan 4");
+    assert_int_equal(format_of(h, "plain"), 5);
+    harness_run(h, s, "LB.ALTER plain TAG clan NONE");
+    assert_int_equal(format_of(h, "plain"), 4);
+}
+
+/* The same for changes. */
+RDB_TEST(a_blob_is_of_the_first_format_that_understands_its_effects, "") {
+    static struct effect_encoder encoder;
+    struct buffer blob;
+    struct bytes chunk;
+    int64_t time_us;
+    harness_run(h, s, "ZADD plain 1 ann");
+    harness_run(h, s, "LB.CREATE tagged FIELD points 20 TAG clan 4");
+    const struct effect put = {.kind = EFFECT_PUT, .name = BYTES("b"), .member = BYTES("ann")};
+    const struct effect tags = {
+        .kind = EFFECT_TAGS, .name = BYTES("b"), .member = BYTES("ann"), .value = BYTES("\1\1x")};
+    struct effect rules = {.kind = EFFECT_RULES, .name = BYTES("b")};
+    const struct rules *plain = registry_rules(find(h, "plain"));
+    const struct rules *tagged = registry_rules(find(h, "tagged"));
+    buffer_init(&blob, 0);
+    for (int with = 0; with < 3; with++) { /* nothing of tags, a member's, the board's */
+        effect_blob_begin(&encoder, &blob, TIME_US);
+        effect_blob_add(&encoder, &put);
+        rules.rules = with == 2 ? tagged : plain;
+        effect_blob_add(&encoder, with == 1 ? &tags : &rules);
+        assert_int_equal(blob.at[0], with == 0 ? 4 : 5);
+        assert_true(effect_blob_open(buffer_bytes(&blob), &time_us, &chunk));
+        assert_false(effect_blob_is_later(buffer_bytes(&blob)));
+    }
+    blob.at[0] = FILE_FORMAT + 1;
+    assert_false(effect_blob_open(buffer_bytes(&blob), &time_us, &chunk));
+    assert_true(effect_blob_is_later(buffer_bytes(&blob)));
+    buffer_deinit(&blob);
+}
+
 /* What a Redis computes from the name in its documentation of modules: 64 letters, six bits each. */
 TEST(the_type_has_the_number_that_redis_gives_it) {
     static const char letters[] =
