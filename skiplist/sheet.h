@@ -68,7 +68,7 @@ size_t tags_memory_size(const struct skiplist *list);
 /* Is there work for tags_step? It frees values of removed tags, and counts what is not known, so that no reader has
  * to: work for about work_max entries. Returns what was done. */
 static inline bool tags_have_work(const struct tags *tags) {
-    return tags->removed != NULL || tags->has_gaps;
+    return tags->removed != NULL || tags->has_gaps || tags->count == 0;
 }
 uint32_t tags_step(struct skiplist *list, uint32_t work_max);
 /* The values of the tags in the mask that a code holds. */

@@ -97,6 +97,29 @@ static bool tags_free_removed(struct tags *tags, uint32_t *work_left) {
     return true;
 }
 
+/* The last tag has been removed: free all sheets, and in the end the struct tags itself. */
+static void tags_free_sheets(struct skiplist *list, uint32_t *work_left) {
+    struct tags *tags = list->tags;
+    for (; tags->gap_id < list->node_end; tags->gap_id++) {
+        const struct skiplist_node *node = skiplist_node(list, tags->gap_id);
+        if (*work_left == 0) {
+            return;
+        }
+        *work_left -= 1;
+        if (node->block != NULL && node->level > 0) {
+            sheet_forget(list, node->block);
+        }
+    }
+    if (tags->leaf_sheet != NULL) {
+        sheet_free_leaf(list);
+    }
+    tags->gap_id = 0; /* blocks may have got other ids on the way: once more then */
+    if (tags->memory_size == 0) {
+        memory_free(tags);
+        list->tags = NULL;
+    }
+}
+
 /* Count what is not known of blocks of level 2; what is above follows from it with little work. */
 static void tags_fill_gaps(struct skiplist *list, uint32_t *work_left) {
     struct tags *tags = list->tags;
@@ -127,7 +150,12 @@ static void tags_fill_gaps(struct skiplist *list, uint32_t *work_left) {
 
 uint32_t tags_step(struct skiplist *list, uint32_t work_max) {
     uint32_t work_left = work_max;
-    if (tags_free_removed(list->tags, &work_left) && list->tags->has_gaps) {
+    if (!tags_free_removed(list->tags, &work_left)) {
+        return work_max - work_left;
+    }
+    if (list->tags->count == 0) {
+        tags_free_sheets(list, &work_left);
+    } else if (list->tags->has_gaps) {
         tags_fill_gaps(list, &work_left);
     }
     return work_max - work_left;

@@ -526,6 +526,39 @@ PAIR_TEST(values_whose_codes_are_large_fit_into_fewer_bits) {
     assert_int_equal(board_count_values(pair->board, 2), LEFT);
 }
 
+PAIR_TEST(a_board_whose_last_tag_is_removed_is_as_without_tags) {
+    static struct layout bare;
+    char text[PAIR_MEMBER_MAX], value_text[TAG_VALUE_MAX];
+    unsigned full = TAGS_MAX;
+    struct board_member member;
+    pair->layout.tags = (struct tag_set){.count = 0};
+    add_tag(&pair->layout, "clan", 12);
+    pair_fill(pair, random, 3000, 1000);
+    size_t before = board_memory_size(pair->board);
+    for (uint32_t i = 0; i < 3000; i++) {
+        struct tag_values values = {.mask = 1, .at = {value_of(i % 900 + 1, value_text)}};
+        board_look_up(pair->board, member_of(i, text), NULL, &member);
+        assert_in_range(board_tag(pair->board, &member, &values, &full), TAGS_OK, TAGS_SAME);
+    }
+    assert_true(board_memory_size(pair->board) > before + 3000);
+    bare = pair->layout;
+    bare.tags = (struct tag_set){.count = 0};
+    assert_int_equal(board_alter_tags(pair->board, &bare, &full), TAGS_OK);
+    assert_true(board_has_remains(pair->board));
+    for (uint32_t i = 0; i < 40; i++) { /* members come and go meanwhile */
+        assert_board_valid(pair->board);
+        pair_put(pair, member_of(3000 + i, text), i);
+        pair_remove(pair, member_of(i, text));
+        (void)board_free_step(pair->board, 20);
+    }
+    while (!board_free_step(pair->board, 20)) {
+        continue;
+    }
+    assert_false(board_has_remains(pair->board));
+    assert_in_range(board_memory_size(pair->board), 0, before + before / 50);
+    pair_compare(pair);
+}
+
 PAIR_TEST(a_million_values_one_after_another_leave_nothing_behind) {
     char text[PAIR_MEMBER_MAX], value_text[TAG_VALUE_MAX];
     struct board_member member;
