@@ -63,8 +63,9 @@ static bool lb_count_find_span(const struct call *call, const struct count *coun
 /* ---- counting by tags ---- */
 
 struct tally_row {
-    struct bytes values[BY_MAX]; /* of the board; empty: none */
     uint32_t count;
+    uint64_t first;              /* bytes of the first value, which decide most comparisons */
+    struct bytes values[BY_MAX]; /* of the board; empty: none */
 };
 
 struct tally_rows {
@@ -105,6 +106,15 @@ static bool lb_count_has_room(struct tally_rows *rows) {
     return grown != NULL;
 }
 
+/* The first 8 bytes, as a number in the order of bytes. */
+static uint64_t lb_count_first_bytes(struct bytes value) {
+    uint64_t first = 0;
+    for (uint32_t i = 0; i < sizeof first; i++) {
+        first = first << 8 | (i < value.size ? (uint8_t)value.at[i] : 0U);
+    }
+    return first;
+}
+
 static void lb_count_add_row(void *context, const struct tag_values *values, uint32_t count) {
     struct tally_rows *rows = context;
     rows->is_lost = rows->is_lost || !lb_count_has_room(rows);
@@ -116,6 +126,7 @@ static void lb_count_add_row(void *context, const struct tag_values *values, uin
     for (uint32_t i = 0; i < rows->by_count; i++) {
         row->values[i] = lb_tags_value(values, rows->by[i]);
     }
+    row->first = lb_count_first_bytes(row->values[0]);
 }
 
 /* Most first; ties by the bytes of the values. */
@@ -124,6 +135,9 @@ static int lb_count_compare_rows(const void *left, const void *right) {
     const struct tally_row *b = right;
     if (a->count != b->count) {
         return a->count > b->count ? -1 : 1;
+    }
+    if (a->first != b->first) {
+        return a->first < b->first ? -1 : 1;
     }
     int order = 0;
     for (uint32_t i = 0; i < BY_MAX && order == 0; i++) {
@@ -242,7 +256,7 @@ const struct command command_lb_count = {
     .complexity = "O(log n), n being the members of the board; with BY O(m log m) for m different "
                   "values",
     .flags = COMMAND_READ,
-    .cost = COST(COMMAND_BY_MEMORY, lb_count_count_rows, 300, 0, "value, or pair of values",
+    .cost = COST(COMMAND_BY_MEMORY, lb_count_count_rows, 800, 0, "value, or pair of values",
                  "one tag at a time, or `WHERE` of one value"),
     .run = lb_count_run,
 };
