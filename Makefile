@@ -181,7 +181,7 @@ module: ## compile build/leaderboard.so, boards for Redis 7.0 or later and Valke
 
 module-test: ## the tests of the module alone, in their short forms
 	@.ci/install-packages test
-	@$(PARALLEL) $(SERVER) $(SERVER)-format-6 $(MODULE) $(MODULE_TEST) $(SHADOWED) redis-server $(firstword $(NODE_MODULES))
+	@$(PARALLEL) $(SERVER) $(MODULE) $(MODULE_TEST) $(MODULE_EARLIER) $(SHADOWED) redis-server $(firstword $(NODE_MODULES))
 	@$(RUN_SHORT) tests/module/run
 	@$(SHADOW) $(RUN_SHORT) $(SHADOWED)
 
@@ -220,7 +220,7 @@ hosts: ## Redis, Redict and Valkey in the versions that Debian has, unpacked int
 
 versions-check: ## following Redis, the module and Sentinel with each of these versions (an hour or two; VERSIONS_ARGS)
 	@.ci/install-packages test
-	@$(PARALLEL) $(SERVER) $(SERVER)-format-6 $(MODULE) $(MODULE_TEST) $(SHADOWED) redis-server redis-sentinel haproxy $(NODE_MODULES)
+	@$(PARALLEL) $(SERVER) $(MODULE) $(MODULE_TEST) $(MODULE_EARLIER) $(SHADOWED) redis-server redis-sentinel haproxy $(NODE_MODULES)
 	@$(MAKE) --no-print-directory hosts
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/versions/run --hosts $(B)/hosts $(VERSIONS_ARGS) $(SHADOWED)
 
@@ -552,13 +552,23 @@ $(B)/module/%-test.o: %.c
 	@echo "  CC    $@"
 	@$(CC) $(FLAGS) -DMODULE_TEST $(CFLAGS) -fPIC -fvisibility=hidden $(LTO) $(CPPFLAGS) -MMD -MP -c $< -o $@
 
+# The module as it would be if it were of an earlier version: what hosts of different versions do is tested with it.
+MODULE_EARLIER := $(B)/leaderboard-format-4.so
+MODULE_EARLIER_SOURCES := server/rdb/rdb_board.c server/durability/effect_blob.c
+$(B)/module/%-format-4.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CC    $@"
+	@$(CC) $(FLAGS) -DTEST_FILE_FORMAT=4 $(CFLAGS) -fPIC -fvisibility=hidden $(LTO) $(CPPFLAGS) -MMD -MP -c $< -o $@
+
 $(MODULE): $(patsubst %.c,$(B)/module/%.o,$(MODULE_PARTS))
+$(MODULE_EARLIER): $(patsubst %.c,$(B)/module/%.o,$(filter-out $(MODULE_EARLIER_SOURCES),$(MODULE_PARTS))) \
+    $(patsubst %.c,$(B)/module/%-format-4.o,$(MODULE_EARLIER_SOURCES))
 $(MODULE_TEST): $(patsubst %.c,$(B)/module/%.o,$(filter-out $(MODULE_TEST_SOURCES),$(MODULE_PARTS))) \
     $(patsubst %.c,$(B)/module/%-test.o,$(MODULE_TEST_SOURCES))
 # For bench/module.py.
 FLOOR := $(B)/bench/module-floor.so
 $(FLOOR): $(patsubst %.c,$(B)/module/%.o,bench/module_floor.c server/module/host_api.c)
-$(MODULE) $(MODULE_TEST) $(FLOOR):
+$(MODULE) $(MODULE_TEST) $(MODULE_EARLIER) $(FLOOR):
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	@$(CC) -shared $(LINK) $(CFLAGS) $(LTO) $(LDFLAGS) -Wl,-Bsymbolic -Wl,--gc-sections -Wl,--no-undefined $^ -lm -o $@
@@ -651,7 +661,7 @@ $(BENCHES): $(B)/%: $(B)/%.o $(LIBRARY) $(KEYSPACE) $(ENGINE)
 	@$(CC) $(LINK) $(LDFLAGS) $^ $(LIBRARIES) $(MALLOC_LIBRARY) -o $@
 
 engine-tests-build: $(ENGINE_UNITS)
-tests-build: $(SERVER) $(MODULE) $(MODULE_TEST) $(SIMULATION) $(UNITS) $(INTEGRATION) redis-server \
+tests-build: $(SERVER) $(MODULE) $(MODULE_TEST) $(MODULE_EARLIER) $(SIMULATION) $(UNITS) $(INTEGRATION) redis-server \
     redis-sentinel haproxy $(NODE_MODULES)
 tiny-build: $(patsubst %.c,$(B)/%,$(TINY_SOURCES))
 fuzz-build: $(FUZZERS)

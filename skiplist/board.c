@@ -604,18 +604,20 @@ static enum board_status board_move(struct board *board, const struct found *fou
     struct skiplist_plan plan;
     if (list->tags != NULL) {
         list->tags->code = sheet_code(list, from);
+        list->tags->is_moving = true;
     }
-    bool is_reserved = board_reserve(board, list, to, entry.len, 0, &plan);
-    uint32_t id = is_reserved ? skiplist_insert(list, &plan, &entry, board_owner(board)) : 0;
+    enum board_status status = BOARD_OUT_OF_MEMORY;
+    if (board_reserve(board, list, to, entry.len, 0, &plan)) {
+        uint32_t id = skiplist_insert(list, &plan, &entry, board_owner(board));
+        map_replace(&board->large->map, member->hash, from.leaf, id);
+        skiplist_remove_moved(list, from, found->offset, board_owner(board));
+        status = BOARD_OK;
+    }
     if (list->tags != NULL) {
         list->tags->code = 0;
+        list->tags->is_moving = false;
     }
-    if (!is_reserved) {
-        return BOARD_OUT_OF_MEMORY;
-    }
-    map_replace(&board->large->map, member->hash, from.leaf, id);
-    skiplist_remove_moved(list, from, found->offset, board_owner(board));
-    return BOARD_OK;
+    return status;
 }
 
 enum board_status board_put_member(struct board *board, const struct board_member *member,

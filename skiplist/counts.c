@@ -7,7 +7,7 @@
 enum {
     /* What is as much work as one entry: so many numbers of rows; and what one more value in sorted numbers is. */
     ROWS_PER_WORK = 16,
-    SPARSE_WORK = 8,
+    SPARSE_WORK = 2,
     /* Counts begin by themselves if that is not more work. */
     BEGIN_WORK = 8192,
 };
@@ -114,29 +114,59 @@ bool counts_know_child(const struct skiplist *list, uint32_t id, struct tag_coun
     return is_known;
 }
 
-/* Add what the sheets of children from .. to - 1 have. false: no memory, or too much work. */
-static bool counts_add_sheets(const struct skiplist *list, struct index_block *index, uint32_t from,
-                              uint32_t to, struct tag_counts *counts, uint32_t *work_left) {
-    const struct tags *tags = list->tags;
+/* Is there work left for what the sheets of children from .. to - 1 have? entry_count: how many entries that is. */
+static bool counts_spend_for_sheets(const struct skiplist *list, struct index_block *index,
+                                    uint32_t from, uint32_t to, uint32_t *work_left,
+                                    uint32_t *entry_count) {
+    uint32_t each = list->tags->plan.is_sparse ? SPARSE_WORK : 1, bare = 0;
+    *entry_count = 0;
     for (uint32_t i = from; i < to; i++) {
-        struct index_block *child = nodes_index(list, index_children(index)[i]);
-        const struct sheet *sheet = sheet_of(list, child);
-        uint32_t each = tags->plan.is_sparse ? SPARSE_WORK : 1;
-        if (!counts_spend(work_left, sheet != NULL ? sheet->count * each : 1)) {
-            return false;
-        }
+        const struct sheet *sheet = nodes_index(list, index_children(index)[i])->sheet;
+        *entry_count += sheet != NULL ? sheet->count : 0;
+        bare += sheet == NULL;
+    }
+    return counts_spend(work_left, *entry_count * each + bare);
+}
+
+/* Add what the sheets of children from .. to - 1 have. values: of their entries, if those are sorted. false: no memory. */
+static bool counts_add_each_sheet(const struct skiplist *list, struct index_block *index,
+                                  uint32_t from, uint32_t to, struct tag_counts *counts,
+                                  uint32_t *values) {
+    struct tags *tags = list->tags;
+    uint32_t count = 0;
+    for (uint32_t i = from; i < to; i++) {
+        const struct sheet *sheet = sheet_of(list, nodes_index(list, index_children(index)[i]));
         /* While a leaf is being inserted, the child's own spans may be without it. */
-        uint32_t below = index_span(index, i);
-        if (sheet == NULL && !tag_counts_add(tags, counts, 0, below)) {
+        if (sheet == NULL && !tag_counts_add(tags, counts, 0, index_span(index, i))) {
             return false;
         }
         for (uint32_t c = 0; sheet != NULL && c < sheet->count; c++) {
-            if (!tag_counts_add(tags, counts, sheet_get(sheet, c), 1)) {
-                return false;
+            uint32_t code = sheet_get(sheet, c);
+            counts->dense[tag_counts_values(tags, &tags->plan.dense, code)]++;
+            if (values != NULL) {
+                values[count++] = tag_counts_values(tags, &tags->plan.all, code);
             }
         }
     }
-    return true;
+    return values == NULL || tag_counts_add_sorted(counts, values, count);
+}
+
+/* The same with the room for values. false: no memory, or too much work. */
+static bool counts_add_sheets(const struct skiplist *list, struct index_block *index, uint32_t from,
+                              uint32_t to, struct tag_counts *counts, uint32_t *work_left) {
+    uint32_t *values = NULL, entry_count;
+    if (!counts_spend_for_sheets(list, index, from, to, work_left, &entry_count)) {
+        return false;
+    }
+    if (list->tags->plan.is_sparse) {
+        values = memory_allocate((entry_count + 1) * sizeof *values);
+        if (values == NULL) {
+            return false;
+        }
+    }
+    bool is_done = counts_add_each_sheet(list, index, from, to, counts, values);
+    memory_free(values);
+    return is_done;
 }
 
 /* The same of children of any level. */
@@ -152,7 +182,8 @@ static bool counts_add_children(const struct skiplist *list, uint32_t id, uint32
         if (child == NULL) {
             return false;
         }
-        uint32_t size = child->sparse_count + (UINT32_C(1) << plan->dense.bits);
+        uint32_t size =
+            child->sparse_count + child->latest_count + (UINT32_C(1) << plan->dense.bits);
         if (!counts_spend(work_left, size / ROWS_PER_WORK + 1) ||
             !tag_counts_add_all(plan, counts, child, false)) {
             return false;
@@ -188,11 +219,11 @@ struct tag_counts *counts_of(const struct skiplist *list, uint32_t id, uint32_t 
 static void counts_add(struct tags *tags, struct index_block *index, uint32_t child, uint32_t code,
                        uint32_t more) {
     struct tag_counts *counts = index->counts;
-    uint32_t capacity = counts->sparse_capacity;
-    size_t before = capacity > 0 ? memory_size(counts->sparse) : 0;
+    const struct tag_count *sparse = counts->sparse, *latest = counts->latest;
+    size_t before = tags->plan.is_sparse ? tag_counts_sorted_size(counts) : 0;
     bool is_done = tag_counts_add(tags, counts, code, more);
-    if (counts->sparse_capacity != capacity) {
-        tags->memory_size += memory_size(counts->sparse) - before;
+    if (counts->sparse != sparse || counts->latest != latest) {
+        tags->memory_size += tag_counts_sorted_size(counts) - before;
     }
     if (!is_done) {
         counts_forget(tags, index);
@@ -251,8 +282,10 @@ void counts_split(struct skiplist *list, uint32_t left_id, struct index_block *r
         return;
     }
     /* One side is counted, the other is what is left: so the child that is in neither is on its side. */
+    tags->memory_size -= tag_counts_memory_size(counts);
     bool is_done = counts_add_children(list, left_id, from, to, made, &work_left) &&
                    tag_counts_add_all(&tags->plan, counts, made, true);
+    tags->memory_size += tag_counts_memory_size(counts);
     if (!is_done) {
         tag_counts_destroy(made);
         counts_forget(tags, left);

@@ -2,8 +2,8 @@
  * detach.c removes whole runs of leaves. */
 #include "skiplist/removal.h"
 
-#include "skiplist/nodes.h"
 #include "skiplist/counts.h"
+#include "skiplist/nodes.h"
 #include "skiplist/sheet.h"
 #include "skiplist/skiplist.h"
 

@@ -258,14 +258,16 @@ void sheet_insert(struct skiplist *list, struct skiplist_place place, uint32_t c
     sheet->count = (uint16_t)(sheet->count + count);
     for (uint32_t i = 0; i < count; i++) {
         sheet_put(sheet, at + i, code);
-        sheet_use(list->tags, code);
+        if (!list->tags->is_moving) {
+            sheet_use(list->tags, code);
+        }
     }
 }
 
 /* Remove codes of a sheet, and release their values. */
 static void sheet_take_out(struct skiplist *list, struct sheet *sheet, uint32_t at,
                            uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count && !list->tags->is_moving; i++) {
         sheet_release(list->tags, sheet_get(sheet, at + i));
     }
     memmove(sheet_at(sheet, at), sheet_at(sheet, at + count),
@@ -483,6 +485,55 @@ void sheet_recount(struct skiplist *list) {
     for (uint32_t i = 0; i < tags->count; i++) {
         tag_dictionary_end_recount(&tags->slots[i]->values);
     }
+}
+
+/* ---- other codes for values ---- */
+
+struct sheet_replacement {
+    struct tags *tags;
+    const struct tag_slot *slot;
+    const uint32_t *codes;
+    bool is_reserving; /* make sheets wide enough, before any is changed */
+};
+
+static bool sheet_replace_in(const struct sheet_replacement *replacement, struct sheet **place) {
+    const struct tag_slot *slot = replacement->slot;
+    sheet_refresh(replacement->tags, *place);
+    uint8_t width = 1;
+    for (uint32_t i = 0; *place != NULL && i < (*place)->count; i++) {
+        uint32_t before = sheet_get(*place, i), value = tag_slot_extract(slot, before);
+        if (replacement->codes[value] == value) {
+            continue;
+        }
+        uint32_t code = (before & ~slot->mask) | tag_slot_deposit(slot, replacement->codes[value]);
+        if (!replacement->is_reserving) {
+            sheet_put(*place, i, code);
+        } else if (sheet_width_for(code) > width) {
+            width = sheet_width_for(code);
+        }
+    }
+    return *place == NULL || !replacement->is_reserving ||
+           sheet_enlarge(replacement->tags, place, (*place)->count, width);
+}
+
+bool sheet_replace_values(struct skiplist *list, const struct tag_slot *slot,
+                          const uint32_t *codes) {
+    struct sheet_replacement replacement = {
+        .tags = list->tags, .slot = slot, .codes = codes, .is_reserving = true};
+    for (int round = 0; round < 2; round++) {
+        if (!sheet_replace_in(&replacement, &list->tags->leaf_sheet)) {
+            return false;
+        }
+        for (uint32_t id = 0; id < list->node_end; id++) {
+            const struct skiplist_node *node = skiplist_node(list, id);
+            if (node->block != NULL && node->level == 1 &&
+                !sheet_replace_in(&replacement, &((struct index_block *)node->block)->sheet)) {
+                return false;
+            }
+        }
+        replacement.is_reserving = false;
+    }
+    return true;
 }
 
 /* ---- checking ---- */

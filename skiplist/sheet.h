@@ -50,9 +50,11 @@ struct tags {
     uint32_t count;
     struct tag_slot *slots[TAGS_MAX]; /* in the order of the layout's tags */
     struct tag_counts_plan plan;      /* what is counted */
-    struct tag_slot *removed;         /* their values are freed in steps */
-    bool has_gaps;   /* counts of some block may be missing: from the one of this id on, */
-    uint32_t gap_id; /* or before it, where they have been looked for in vain */
+    struct tag_places places;         /* of the code that was counted last */
+    bool is_moving;           /* what is inserted is removed elsewhere: its values stay in use */
+    struct tag_slot *removed; /* their values are freed in steps */
+    bool has_gaps;            /* counts of some block may be missing: from the one of this id on, */
+    uint32_t gap_id;          /* or before it, where they have been looked for in vain */
     uint64_t hash_seed;
     size_t memory_size; /* of sheets and counts */
 };
@@ -140,6 +142,11 @@ MUST_CHECK bool sheet_copy_leaf(struct skiplist *to, const struct skiplist *from
 
 /* Count anew which values are used: after a copy that left entries out. */
 void sheet_recount(struct skiplist *list);
+
+/* Give a tag's values these codes, by the codes that they have; those are not the slot's dictionary's yet. false: no
+ * memory, nothing changed. What is counted is then wrong. */
+MUST_CHECK bool sheet_replace_values(struct skiplist *list, const struct tag_slot *slot,
+                                     const uint32_t *codes);
 
 /* Check sheets, counts and values against each other. reason: the first violated invariant. */
 MUST_CHECK bool sheet_validate(const struct skiplist *list, const char **reason);

@@ -7,9 +7,9 @@
 #include "skiplist/skiplist.h"
 
 #include "codec/memory.h"
+#include "skiplist/counts.h"
 #include "skiplist/nodes.h"
 #include "skiplist/prefetch.h"
-#include "skiplist/counts.h"
 #include "skiplist/sheet.h"
 
 enum plan_change {

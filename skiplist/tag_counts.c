@@ -4,7 +4,7 @@
 #include "codec/memory.h"
 #include "skiplist/sheet.h"
 
-enum { SPARSE_FIRST = 16 };
+enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
 
 /* ---- the plan ---- */
 
@@ -76,6 +76,23 @@ uint32_t tag_counts_values(const struct tags *tags, const struct tag_combination
     return values;
 }
 
+static const struct tag_places *tag_counts_places(struct tags *tags, uint32_t code) {
+    const struct tag_counts_plan *plan = &tags->plan;
+    struct tag_places *places = &tags->places;
+    if (places->number == plan->number && places->code == code) {
+        return places;
+    }
+    places->number = plan->number;
+    places->code = code;
+    places->dense = tag_counts_values(tags, &plan->dense, code);
+    places->all = plan->is_sparse ? tag_counts_values(tags, &plan->all, code) : 0;
+    for (uint32_t i = 0; i < plan->combination_count; i++) {
+        const struct tag_combination *combination = &plan->combinations[i];
+        places->rows[i] = combination->first_row + tag_counts_values(tags, combination, code);
+    }
+    return places;
+}
+
 /* ---- counts ---- */
 
 static size_t tag_counts_dense_size(const struct tag_counts_plan *plan) {
@@ -98,6 +115,19 @@ struct tag_counts *tag_counts_create(const struct tag_counts_plan *plan, bool is
     return counts;
 }
 
+/* from: may be NULL. false: no memory. */
+static bool tag_counts_copy_sorted(const struct tag_count *from, uint32_t count,
+                                   struct tag_count **to) {
+    if (from == NULL) {
+        return true;
+    }
+    *to = memory_allocate((count + 1) * sizeof **to);
+    if (*to != NULL) {
+        memcpy(*to, from, count * sizeof **to);
+    }
+    return *to != NULL;
+}
+
 struct tag_counts *tag_counts_copy(const struct tag_counts_plan *plan,
                                    const struct tag_counts *counts) {
     size_t size = tag_counts_size(plan, counts->is_narrow);
@@ -106,15 +136,11 @@ struct tag_counts *tag_counts_copy(const struct tag_counts_plan *plan,
         return NULL;
     }
     memcpy(copy, counts, size);
-    copy->sparse = NULL;
-    copy->sparse_capacity = counts->sparse_count;
-    if (counts->sparse_count > 0) {
-        copy->sparse = memory_allocate(counts->sparse_count * sizeof *copy->sparse);
-        if (copy->sparse == NULL) {
-            memory_free(copy);
-            return NULL;
-        }
-        memcpy(copy->sparse, counts->sparse, counts->sparse_count * sizeof *copy->sparse);
+    copy->sparse = copy->latest = NULL;
+    if (!tag_counts_copy_sorted(counts->sparse, counts->sparse_count, &copy->sparse) ||
+        !tag_counts_copy_sorted(counts->latest, TAG_LATEST_MAX, &copy->latest)) {
+        tag_counts_destroy(copy);
+        return NULL;
     }
     return copy;
 }
@@ -122,97 +148,172 @@ struct tag_counts *tag_counts_copy(const struct tag_counts_plan *plan,
 void tag_counts_destroy(struct tag_counts *counts) {
     if (counts != NULL) {
         memory_free(counts->sparse);
+        memory_free(counts->latest);
         memory_free(counts);
     }
 }
 
+size_t tag_counts_sorted_size(const struct tag_counts *counts) {
+    return (counts->sparse != NULL ? memory_size(counts->sparse) : 0) +
+           (counts->latest != NULL ? memory_size(counts->latest) : 0);
+}
+
 size_t tag_counts_memory_size(const struct tag_counts *counts) {
-    return memory_size(counts) + (counts->sparse != NULL ? memory_size(counts->sparse) : 0);
+    return memory_size(counts) + tag_counts_sorted_size(counts);
 }
 
 /* ---- numbers of the whole block ---- */
 
-uint32_t tag_counts_find(const struct tag_counts *counts, uint32_t values) {
+uint32_t tag_counts_find(const struct tag_count *sorted, uint32_t count, uint32_t values) {
     uint32_t low = 0;
-    for (uint32_t count = counts->sparse_count; count > 0;) {
+    while (count > 0) {
         uint32_t half = count / 2;
-        bool is_behind = counts->sparse[low + half].values < values;
+        bool is_behind = sorted[low + half].values < values;
         low = is_behind ? low + half + 1 : low;
         count = is_behind ? count - half - 1 : half;
     }
     return low;
 }
 
-static bool tag_counts_make_room(struct tag_counts *counts) {
-    if (counts->sparse_count < counts->sparse_capacity) {
-        return true;
-    }
-    uint32_t capacity = counts->sparse_capacity + counts->sparse_capacity / 4 + SPARSE_FIRST;
-    struct tag_count *sparse = memory_resize(counts->sparse, capacity * sizeof *sparse);
-    if (sparse == NULL) {
-        return false;
-    }
-    counts->sparse = sparse;
-    counts->sparse_capacity = capacity;
-    return true;
+/* Do without sorted numbers from now on. */
+static void tag_counts_crowd(struct tag_counts *counts) {
+    memory_free(counts->sparse);
+    memory_free(counts->latest);
+    counts->sparse = counts->latest = NULL;
+    counts->sparse_count = counts->latest_count = counts->zero_count = 0;
+    counts->is_crowded = true;
 }
 
-static bool tag_counts_add_sparse(struct tag_counts *counts, uint32_t values, uint32_t more) {
-    uint32_t at = tag_counts_find(counts, values);
-    size_t behind = (counts->sparse_count - at) * sizeof *counts->sparse;
-    if (at < counts->sparse_count && counts->sparse[at].values == values) {
-        struct tag_count *count = &counts->sparse[at];
-        count->count += more;
-        if (count->count == 0) {
-            memmove(count, count + 1, behind - sizeof *count);
-            counts->sparse_count--;
-        }
-        return true;
-    }
-    if (more == 0) {
-        return true;
-    }
-    if (!tag_counts_make_room(counts)) {
-        return false;
-    }
-    memmove(&counts->sparse[at + 1], &counts->sparse[at], behind);
-    counts->sparse[at] = (struct tag_count){.values = values, .count = more};
-    counts->sparse_count++;
-    return true;
-}
-
-bool tag_counts_add(const struct tags *tags, struct tag_counts *counts, uint32_t code,
-                    uint32_t more) {
-    const struct tag_counts_plan *plan = &tags->plan;
-    counts->dense[tag_counts_values(tags, &plan->dense, code)] += more;
-    return !plan->is_sparse ||
-           tag_counts_add_sparse(counts, tag_counts_values(tags, &plan->all, code), more);
-}
-
-static bool tag_counts_merge(struct tag_counts *counts, const struct tag_counts *other) {
-    uint32_t capacity = counts->sparse_count + other->sparse_count;
-    struct tag_count *merged = memory_allocate((capacity + 1) * sizeof *merged);
+/* Merge these with the sorted numbers, of which those that are 0 go. */
+static bool tag_counts_merge(struct tag_counts *counts, const struct tag_count *other,
+                             uint32_t other_count) {
+    const struct tag_count *own = counts->sparse;
+    struct tag_count *merged =
+        memory_allocate(((size_t)counts->sparse_count + other_count + 1) * sizeof *merged);
     uint32_t a = 0, b = 0, count = 0;
     if (merged == NULL) {
         return false;
     }
-    while (a < counts->sparse_count || b < other->sparse_count) {
+    while (a < counts->sparse_count || b < other_count) {
         bool takes_a =
-            b == other->sparse_count ||
-            (a < counts->sparse_count && counts->sparse[a].values <= other->sparse[b].values);
+            b == other_count || (a < counts->sparse_count && own[a].values <= other[b].values);
         bool takes_b =
-            a == counts->sparse_count ||
-            (b < other->sparse_count && other->sparse[b].values <= counts->sparse[a].values);
-        merged[count] = takes_a ? counts->sparse[a] : other->sparse[b];
-        merged[count].count += takes_a && takes_b ? other->sparse[b].count : 0;
+            a == counts->sparse_count || (b < other_count && other[b].values <= own[a].values);
+        merged[count] = takes_a ? own[a] : other[b];
+        merged[count].count += takes_a && takes_b ? other[b].count : 0;
         a += takes_a;
         b += takes_b;
-        count++;
+        count += merged[count].count != 0;
     }
     memory_free(counts->sparse);
     counts->sparse = merged;
     counts->sparse_count = count;
-    counts->sparse_capacity = capacity + 1;
+    counts->zero_count = 0;
+    if (count > TAG_SORTED_MAX) {
+        tag_counts_crowd(counts);
+    }
+    return true;
+}
+
+static bool tag_counts_merge_latest(struct tag_counts *counts) {
+    bool is_done = tag_counts_merge(counts, counts->latest, counts->latest_count);
+    counts->latest_count = is_done ? 0 : counts->latest_count;
+    return is_done;
+}
+
+/* The number of these values, wherever it is; NULL: it is 0. */
+static struct tag_count *tag_counts_find_one(const struct tag_counts *counts, uint32_t values,
+                                             uint32_t *latest_at) {
+    uint32_t at = tag_counts_find(counts->sparse, counts->sparse_count, values);
+    if (at < counts->sparse_count && counts->sparse[at].values == values) {
+        return &counts->sparse[at];
+    }
+    at = *latest_at = tag_counts_find(counts->latest, counts->latest_count, values);
+    return at < counts->latest_count && counts->latest[at].values == values ? &counts->latest[at]
+                                                                            : NULL;
+}
+
+/* Sorted numbers are much to move, so new ones go to the latest, and of those that become 0 most stay for a while. */
+static bool tag_counts_add_sparse(struct tag_counts *counts, uint32_t values, uint32_t more) {
+    uint32_t at = 0;
+    if (counts->is_crowded || more == 0) {
+        return true;
+    }
+    struct tag_count *count = tag_counts_find_one(counts, values, &at);
+    if (count != NULL) {
+        counts->zero_count -= count->count == 0;
+        count->count += more;
+        counts->zero_count += count->count == 0;
+        return counts->zero_count <= counts->sparse_count / 4 + TAG_LATEST_MAX ||
+               tag_counts_merge_latest(counts);
+    }
+    if (counts->latest == NULL) {
+        counts->latest = memory_allocate((TAG_LATEST_MAX + 1) * sizeof *counts->latest);
+        if (counts->latest == NULL) {
+            return false;
+        }
+    }
+    memmove(&counts->latest[at + 1], &counts->latest[at],
+            (counts->latest_count - at) * sizeof *counts->latest);
+    counts->latest[at] = (struct tag_count){.values = values, .count = more};
+    counts->latest_count++;
+    return counts->latest_count < TAG_LATEST_MAX || tag_counts_merge_latest(counts);
+}
+
+/* Sort by some of the bits, keeping the order of the others. */
+static void tag_counts_sort_digit(const uint32_t *from, uint32_t count, uint32_t shift,
+                                  uint32_t *to) {
+    uint32_t starts[DIGITS] = {0}, start = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        starts[from[i] >> shift & (DIGITS - 1)]++;
+    }
+    for (uint32_t digit = 0; digit < DIGITS; digit++) {
+        uint32_t here = starts[digit];
+        starts[digit] = start;
+        start += here;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        to[starts[from[i] >> shift & (DIGITS - 1)]++] = from[i];
+    }
+}
+
+bool tag_counts_add_sorted(struct tag_counts *counts, uint32_t *values, uint32_t count) {
+    struct tag_count *sums = memory_allocate((count + 1) * sizeof *sums);
+    uint32_t *other = (uint32_t *)(void *)sums, sum_count = 0;
+    if (sums == NULL) {
+        return false;
+    }
+    for (uint32_t shift = 0; shift < TAGS_BITS_MAX; shift += DIGIT_BITS) {
+        tag_counts_sort_digit(values, count, shift, other);
+        memcpy(values, other, count * sizeof *values);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (sum_count == 0 || sums[sum_count - 1].values != values[i]) {
+            sums[sum_count++] = (struct tag_count){.values = values[i]};
+        }
+        sums[sum_count - 1].count++;
+    }
+    bool is_done =
+        counts->is_crowded || (tag_counts_merge_latest(counts) &&
+                               (counts->is_crowded || tag_counts_merge(counts, sums, sum_count)));
+    memory_free(sums);
+    return is_done;
+}
+
+bool tag_counts_add(struct tags *tags, struct tag_counts *counts, uint32_t code, uint32_t more) {
+    const struct tag_places *places = tag_counts_places(tags, code);
+    counts->dense[places->dense] += more;
+    return !tags->plan.is_sparse || tag_counts_add_sparse(counts, places->all, more);
+}
+
+static bool tag_counts_add_each(struct tag_counts *counts, const struct tag_count *sorted,
+                                uint32_t count, bool is_less) {
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t more = is_less ? 0U - sorted[i].count : sorted[i].count;
+        if (!tag_counts_add_sparse(counts, sorted[i].values, more)) {
+            return false;
+        }
+    }
     return true;
 }
 
@@ -221,11 +322,30 @@ bool tag_counts_add_all(const struct tag_counts_plan *plan, struct tag_counts *c
     for (uint32_t i = 0; i >> plan->dense.bits == 0; i++) {
         counts->dense[i] += is_less ? 0U - other->dense[i] : other->dense[i];
     }
-    if (!is_less) {
-        return !plan->is_sparse || tag_counts_merge(counts, other);
+    if (!plan->is_sparse || counts->is_crowded) {
+        return true;
     }
-    for (uint32_t i = 0; i < other->sparse_count; i++) {
-        if (!tag_counts_add_sparse(counts, other->sparse[i].values, 0U - other->sparse[i].count)) {
+    if (other->is_crowded) {
+        tag_counts_crowd(counts);
+        return true;
+    }
+    /* Each is in the latest of one of them only once they are merged. */
+    if (!is_less &&
+        (!tag_counts_merge_latest(counts) ||
+         (!counts->is_crowded && !tag_counts_merge(counts, other->sparse, other->sparse_count)))) {
+        return false;
+    }
+    return (!is_less || tag_counts_add_each(counts, other->sparse, other->sparse_count, true)) &&
+           tag_counts_add_each(counts, other->latest, other->latest_count, is_less);
+}
+
+/* Are these numbers those of other counts, too? */
+static bool tag_counts_agree(const struct tag_count *sorted, uint32_t count,
+                             const struct tag_counts *other) {
+    uint32_t at;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct tag_count *found = tag_counts_find_one(other, sorted[i].values, &at);
+        if ((found != NULL ? found->count : 0) != sorted[i].count) {
             return false;
         }
     }
@@ -235,20 +355,21 @@ bool tag_counts_add_all(const struct tag_counts_plan *plan, struct tag_counts *c
 bool tag_counts_equal(const struct tag_counts_plan *plan, const struct tag_counts *a,
                       const struct tag_counts *b) {
     return memcmp(a->dense, b->dense, tag_counts_dense_size(plan)) == 0 &&
-           a->sparse_count == b->sparse_count &&
-           (a->sparse_count == 0 ||
-            memcmp(a->sparse, b->sparse, a->sparse_count * sizeof *a->sparse) == 0);
+           (a->is_crowded || b->is_crowded ||
+            (tag_counts_agree(a->sparse, a->sparse_count, b) &&
+             tag_counts_agree(a->latest, a->latest_count, b) &&
+             tag_counts_agree(b->sparse, b->sparse_count, a) &&
+             tag_counts_agree(b->latest, b->latest_count, a)));
 }
 
 /* ---- rows ---- */
 
-void tag_counts_add_to_rows(const struct tags *tags, struct tag_counts *counts, uint32_t child,
+void tag_counts_add_to_rows(struct tags *tags, struct tag_counts *counts, uint32_t child,
                             uint32_t code, uint32_t more) {
     const struct tag_counts_plan *plan = &tags->plan;
+    const struct tag_places *places = tag_counts_places(tags, code);
     for (uint32_t i = 0; i < plan->combination_count; i++) {
-        const struct tag_combination *combination = &plan->combinations[i];
-        uint32_t row = combination->first_row + tag_counts_values(tags, combination, code);
-        tag_counts_raise(plan, counts, row, child, more);
+        tag_counts_raise(plan, counts, places->rows[i], child, more);
     }
 }
 

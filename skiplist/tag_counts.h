@@ -4,7 +4,7 @@
  *     country                    256 rows          a row: a number for each child of the index block
  *     class, platform            128 rows          (and class, and platform)
  *     country, class, platform   32,768 numbers for all children together, or where that is too many: those that
- *                                are not 0, sorted
+ *                                are not 0, sorted, and the latest apart, until they are merged with them
  *
  * A plan says which combinations of tags have rows. A rank inside a group is the sum of a row up to a child; where
  * no row has all tags of the group, children are asked for the numbers of all tags, and on level 1 the codes of the
@@ -21,9 +21,13 @@ enum {
 #ifdef SKIPLIST_TINY
     TAG_ROW_BITS = 3,
     TAG_DENSE_BITS = 5,
+    TAG_LATEST_MAX = 3,
+    TAG_SORTED_MAX = 24,
 #else
     TAG_ROW_BITS = 8,    /* a combination of more bits has no rows, */
     TAG_DENSE_BITS = 15, /* nor dense numbers */
+    TAG_LATEST_MAX = 128,
+    TAG_SORTED_MAX = 128 << 10, /* a block with more different combinations has no sorted numbers */
 #endif
 };
 
@@ -56,10 +60,13 @@ struct tag_count {
 
 struct tag_counts {
     uint32_t number; /* of its plan */
-    uint32_t sparse_count, sparse_capacity;
-    struct tag_count *sparse; /* in the order of values; none is counted 0 times */
+    /* In the order of values, each either here or in the latest; some may be counted 0 times. */
+    uint32_t sparse_count, latest_count, zero_count;
+    struct tag_count *sparse;
+    struct tag_count *latest; /* NULL: not yet needed */
     uint64_t unknown;         /* bit i: the numbers of child i in the rows are not known */
     bool is_narrow;           /* rows have 16 bits: children are of level 1 */
+    bool is_crowded;          /* has no sorted numbers, as they were too many */
     /* The dense numbers; then the rows. */
     uint32_t dense[];
 };
@@ -73,12 +80,22 @@ void tag_counts_plan(struct tag_counts_plan *plan, const struct tag_slot *const 
 uint32_t tag_counts_values(const struct tags *tags, const struct tag_combination *combination,
                            uint32_t code);
 
+/* Where a code is counted. A member that moves is counted in several blocks, so this is computed once. */
+struct tag_places {
+    uint32_t number; /* of the plan; 0: nothing is here */
+    uint32_t code;
+    uint32_t dense, all;
+    uint32_t rows[TAG_COMBINATIONS_MAX];
+};
+
 /* All 0, nothing known of children. NULL: no memory. */
 MUST_CHECK struct tag_counts *tag_counts_create(const struct tag_counts_plan *plan, bool is_narrow);
 MUST_CHECK struct tag_counts *tag_counts_copy(const struct tag_counts_plan *plan,
                                               const struct tag_counts *counts);
 void tag_counts_destroy(struct tag_counts *counts); /* may be NULL */
 size_t tag_counts_memory_size(const struct tag_counts *counts);
+/* The part of it that tag_counts_add may change. */
+size_t tag_counts_sorted_size(const struct tag_counts *counts);
 
 /* The rows of a combination's values, and what they have of one child. */
 static inline void *tag_counts_row(const struct tag_counts_plan *plan, struct tag_counts *counts,
@@ -103,11 +120,13 @@ static inline void tag_counts_raise(const struct tag_counts_plan *plan, struct t
     }
 }
 /* `more` entries (as uint32_t: 0U - n is n fewer) with this code: in the rows of a child. */
-void tag_counts_add_to_rows(const struct tags *tags, struct tag_counts *counts, uint32_t child,
+void tag_counts_add_to_rows(struct tags *tags, struct tag_counts *counts, uint32_t child,
                             uint32_t code, uint32_t more);
 /* The same in the numbers of the whole block. false: no memory; the counts are then wrong. */
-MUST_CHECK bool tag_counts_add(const struct tags *tags, struct tag_counts *counts, uint32_t code,
+MUST_CHECK bool tag_counts_add(struct tags *tags, struct tag_counts *counts, uint32_t code,
                                uint32_t more);
+/* The same for the values (plan->all) of entries that are in the dense numbers already. Changes their order. */
+MUST_CHECK bool tag_counts_add_sorted(struct tag_counts *counts, uint32_t *values, uint32_t count);
 /* Add (or subtract) those of other counts. false: as above. */
 MUST_CHECK bool tag_counts_add_all(const struct tag_counts_plan *plan, struct tag_counts *counts,
                                    const struct tag_counts *other, bool is_less);
@@ -126,7 +145,7 @@ void tag_counts_copy_children(const struct tag_counts_plan *plan, struct tag_cou
 /* Set the numbers of a child in all rows to 0. */
 void tag_counts_clear_child(const struct tag_counts_plan *plan, struct tag_counts *counts,
                             uint32_t child);
-/* The first sorted number whose values are not below these. */
-uint32_t tag_counts_find(const struct tag_counts *counts, uint32_t values);
+/* The first of sorted numbers whose values are not below these. */
+uint32_t tag_counts_find(const struct tag_count *sorted, uint32_t count, uint32_t values);
 
 #endif

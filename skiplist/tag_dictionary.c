@@ -13,6 +13,7 @@ static uint64_t tag_dictionary_hash(const struct tag_dictionary *dictionary, str
 }
 
 static bool tag_dictionary_is_free(const struct tag_dictionary *dictionary, uint32_t code) {
+    CHECK(dictionary->at != NULL); /* there are codes */
     return (dictionary->at[code] & 1) != 0;
 }
 
@@ -190,6 +191,34 @@ uint32_t tag_dictionary_highest(const struct tag_dictionary *dictionary) {
     return code;
 }
 
+void tag_dictionary_plan_codes(const struct tag_dictionary *dictionary, uint32_t max,
+                               uint32_t *codes) {
+    uint32_t next = 1;
+    CHECK(dictionary->count <= max);
+    for (uint32_t code = 0; code < dictionary->end; code++) {
+        codes[code] = code;
+        if (code > max && !tag_dictionary_is_free(dictionary, code)) {
+            while (!tag_dictionary_is_free(dictionary, next)) {
+                next++;
+            }
+            codes[code] = next++;
+        }
+    }
+}
+
+void tag_dictionary_move(struct tag_dictionary *dictionary, const uint32_t *codes) {
+    for (uint32_t code = 1; code < dictionary->end; code++) {
+        if (codes[code] != code) {
+            struct bytes value = tag_dictionary_value(dictionary, code);
+            map_replace(&dictionary->map, tag_dictionary_hash(dictionary, value), code,
+                        codes[code]);
+            dictionary->at[codes[code]] = dictionary->at[code];
+            dictionary->at[code] = 1;
+        }
+    }
+    tag_dictionary_trim(dictionary);
+}
+
 void tag_dictionary_trim(struct tag_dictionary *dictionary) {
     dictionary->end = tag_dictionary_highest(dictionary) + 1;
     dictionary->free_first = 0;
@@ -214,12 +243,13 @@ bool tag_dictionary_copy(const struct tag_dictionary *dictionary, struct tag_dic
     for (; to->end < dictionary->end; to->end++) {
         to->at[to->end] = dictionary->at[to->end];
         if (!tag_dictionary_is_free(dictionary, to->end)) {
+            const struct tag_value *from = tag_dictionary_at(dictionary, to->end);
             struct tag_value *value =
-                tag_dictionary_create_value(to, tag_dictionary_value(dictionary, to->end));
+                tag_dictionary_create_value(to, (struct bytes){from->bytes, from->size});
             if (value == NULL) {
                 return false;
             }
-            value->use_count = tag_dictionary_at(dictionary, to->end)->use_count;
+            value->use_count = from->use_count;
             to->at[to->end] = (uintptr_t)value;
         }
     }
@@ -232,12 +262,13 @@ bool tag_dictionary_validate(const struct tag_dictionary *dictionary, const char
     uint32_t free_count = 0, count = 0;
     size_t size = dictionary->at != NULL ? memory_size(dictionary->at) : 0;
     const char *wrong = NULL;
-    for (uint32_t code = dictionary->free_first; code != 0 && wrong == NULL;
-         code = (uint32_t)(dictionary->at[code] >> 1)) {
+    for (uint32_t code = dictionary->free_first; code != 0;) {
         if (code >= dictionary->end || !tag_dictionary_is_free(dictionary, code) ||
             ++free_count >= dictionary->end) {
             wrong = "tags: a free code is wrong";
+            break;
         }
+        code = (uint32_t)(dictionary->at[code] >> 1);
     }
     for (uint32_t code = 1; code < dictionary->end && wrong == NULL; code++) {
         if (tag_dictionary_is_free(dictionary, code)) {

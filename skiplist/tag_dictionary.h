@@ -56,6 +56,12 @@ void tag_dictionary_begin_recount(struct tag_dictionary *dictionary);
 void tag_dictionary_end_recount(struct tag_dictionary *dictionary);
 /* The largest code in use. */
 uint32_t tag_dictionary_highest(const struct tag_dictionary *dictionary);
+/* Which codes to use instead, so that all are at most max, which is not less than there are values: codes[code], for
+ * those below end. Those of values that are low enough stay. */
+void tag_dictionary_plan_codes(const struct tag_dictionary *dictionary, uint32_t max,
+                               uint32_t *codes);
+/* Use them. */
+void tag_dictionary_move(struct tag_dictionary *dictionary, const uint32_t *codes);
 /* Forget the free codes above that one: codes are then as small as they can be. */
 void tag_dictionary_trim(struct tag_dictionary *dictionary);
 

@@ -3,7 +3,10 @@
 
 #include "codec/memory.h"
 
-enum { READER_RANGES_MAX = 4096 }; /* more are not faster than the sheets */
+enum {
+    READER_RANGES_MAX = 4096, /* more are not faster than the sheets */
+    VALUES_FEW = 8,           /* are searched */
+};
 
 static int tag_filter_compare(const void *a, const void *b) {
     uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
@@ -23,7 +26,8 @@ static bool tag_filter_has_value(const uint32_t *values, uint32_t count, uint32_
 
 static bool tag_filter_passes_value(const struct filter_test *test, uint32_t value) {
     bool is_in = test->count > 0 && value <= test->values[test->count - 1] &&
-                 tag_filter_has_value(test->values, test->count, value);
+                 (test->set != NULL ? (test->set[value / 64] >> value % 64 & 1) != 0
+                                    : tag_filter_has_value(test->values, test->count, value));
     return is_in != test->is_excluding;
 }
 
@@ -33,7 +37,7 @@ static bool tag_filter_passes(const struct filter_test *test, uint32_t code) {
 
 bool tag_filter_matches(const struct tag_filter *filter, uint32_t code) {
     if (filter->is_simple) {
-        return (code & filter->mask) == filter->equal;
+        return ((code & filter->mask) == filter->equal) != filter->is_inverse;
     }
     if (filter->is_nobody) {
         return false;
@@ -84,6 +88,18 @@ static uint32_t tag_filter_subtract(uint32_t *values, uint32_t count, const uint
     return kept;
 }
 
+/* Without memory for it, they are searched. */
+static void tag_filter_make_set(struct filter_test *test) {
+    if (test->count <= VALUES_FEW) {
+        return;
+    }
+    test->set =
+        memory_allocate_zeroed((test->values[test->count - 1] / 64 + 1) * sizeof *test->set);
+    for (uint32_t i = 0; i < test->count && test->set != NULL; i++) {
+        test->set[test->values[i] / 64] |= UINT64_C(1) << test->values[i] % 64;
+    }
+}
+
 /* The test for one tag; false: no memory. */
 static bool tag_filter_add_test(struct tag_filter *filter, const struct tag_slot *slot,
                                 unsigned tag, const struct tag_choice *choices, uint32_t count) {
@@ -108,18 +124,22 @@ static bool tag_filter_add_test(struct tag_filter *filter, const struct tag_slot
     unwanted = tag_filter_collect(slot, choices, count, tag, true, others);
     if (test->is_excluding) {
         test->count = unwanted;
+        tag_filter_make_set(test);
         return true;
     }
     test->count = tag_filter_subtract(test->values, wanted, others, unwanted);
+    tag_filter_make_set(test);
     filter->is_nobody = filter->is_nobody || test->count == 0;
     return true;
 }
 
 static void tag_filter_simplify(struct tag_filter *filter) {
     filter->is_simple = !filter->is_nobody;
+    filter->is_inverse = filter->count == 1 && filter->tests[0].is_excluding;
     for (uint32_t i = 0; i < filter->count; i++) {
         const struct filter_test *test = &filter->tests[i];
-        filter->is_simple = filter->is_simple && !test->is_excluding && test->count == 1;
+        filter->is_simple =
+            filter->is_simple && test->is_excluding == filter->is_inverse && test->count == 1;
         if (filter->is_simple) {
             filter->mask |= test->slot->mask;
             filter->equal |= tag_slot_deposit(test->slot, test->values[0]);
@@ -202,17 +222,10 @@ static void tag_filter_deinit_reader(struct filter_reader *reader) {
     reader->combination = NULL;
 }
 
-/* The sorted numbers between which the group is, if their first tag is asked for. */
-static void tag_filter_bound_values(struct tag_filter *filter, const struct tag_combination *all) {
-    unsigned tag = all->tags[0];
-    const struct filter_test *test = tag_filter_test_of(filter, tag);
-    filter->last_value = UINT32_MAX;
-    if (test != NULL && !test->is_excluding) {
-        uint32_t shift = all->shifts[tag];
-        filter->first_value = test->values[0] << shift;
-        filter->last_value =
-            (test->values[test->count - 1] << shift) + (uint32_t)((UINT64_C(1) << shift) - 1);
-    }
+/* Which sorted numbers are to be read: of their first tag's values, if that is asked for. */
+static void tag_filter_choose_sorted(struct tag_filter *filter, const struct tag_combination *all) {
+    const struct filter_test *test = tag_filter_test_of(filter, all->tags[0]);
+    filter->sorted_test = test != NULL && (!test->is_excluding || filter->count == 1) ? test : NULL;
 }
 
 static void tag_filter_init_reader(const struct tag_filter *filter, unsigned tag_mask,
@@ -251,7 +264,7 @@ static void tag_filter_init_readers(struct tag_filter *filter, const struct tags
     if ((mask & ~plan->dense.tag_mask) == 0) {
         tag_filter_init_reader(filter, mask, &plan->dense, &filter->dense);
     }
-    tag_filter_bound_values(filter, &plan->all);
+    tag_filter_choose_sorted(filter, &plan->all);
 }
 
 bool tag_filter_matches_values(const struct tag_filter *filter,
@@ -266,8 +279,43 @@ bool tag_filter_matches_values(const struct tag_filter *filter,
     return true;
 }
 
+/* Sorted numbers from these values to those; of an inverse filter, of what does not match. */
+static uint32_t tag_filter_sum_between(const struct tag_filter *filter,
+                                       const struct tag_combination *all,
+                                       const struct tag_count *sorted, uint32_t count,
+                                       uint32_t first, uint32_t last) {
+    uint32_t sum = 0;
+    for (uint32_t at = tag_counts_find(sorted, count, first);
+         at < count && sorted[at].values <= last; at++) {
+        if (tag_filter_matches_values(filter, all, sorted[at].values) != filter->is_inverse) {
+            sum += sorted[at].count;
+        }
+    }
+    return sum;
+}
+
+static uint32_t tag_filter_sum_sorted(const struct tag_filter *filter,
+                                      const struct tag_combination *all,
+                                      const struct tag_count *sorted, uint32_t count) {
+    const struct filter_test *test = filter->sorted_test;
+    uint32_t sum = 0;
+    if (test == NULL) {
+        return tag_filter_sum_between(filter, all, sorted, count, 0, UINT32_MAX);
+    }
+    uint32_t shift = all->shifts[test->tag], others = (uint32_t)((UINT64_C(1) << shift) - 1);
+    if (test->count > VALUES_FEW) {
+        return tag_filter_sum_between(filter, all, sorted, count, test->values[0] << shift,
+                                      test->values[test->count - 1] << shift | others);
+    }
+    for (uint32_t i = 0; i < test->count; i++) {
+        uint32_t first = test->values[i] << shift;
+        sum += tag_filter_sum_between(filter, all, sorted, count, first, first | others);
+    }
+    return sum;
+}
+
 bool tag_filter_sum(const struct tag_filter *filter, const struct tag_counts_plan *plan,
-                    const struct tag_counts *counts, uint32_t *sum) {
+                    const struct tag_counts *counts, uint32_t count, uint32_t *sum) {
     *sum = 0;
     if (filter->dense.combination != NULL) {
         for (uint32_t r = 0; r < filter->dense.range_count; r++) {
@@ -279,15 +327,13 @@ bool tag_filter_sum(const struct tag_filter *filter, const struct tag_counts_pla
         return true;
     }
     /* If all sorted numbers were to be read, reading the codes of the sheets would be faster. */
-    if (!plan->is_sparse || (filter->last_value == UINT32_MAX && filter->is_simple)) {
+    if (!plan->is_sparse || counts->is_crowded ||
+        (filter->sorted_test == NULL && filter->is_simple)) {
         return false;
     }
-    for (uint32_t at = tag_counts_find(counts, filter->first_value);
-         at < counts->sparse_count && counts->sparse[at].values <= filter->last_value; at++) {
-        if (tag_filter_matches_values(filter, &plan->all, counts->sparse[at].values)) {
-            *sum += counts->sparse[at].count;
-        }
-    }
+    *sum = tag_filter_sum_sorted(filter, &plan->all, counts->sparse, counts->sparse_count) +
+           tag_filter_sum_sorted(filter, &plan->all, counts->latest, counts->latest_count);
+    *sum = filter->is_inverse ? count - *sum : *sum;
     return true;
 }
 
@@ -376,6 +422,7 @@ void tag_filter_destroy(struct tag_filter *filter) {
     }
     for (uint32_t i = 0; i < filter->count; i++) {
         memory_free(filter->tests[i].values);
+        memory_free(filter->tests[i].set);
         tag_filter_deinit_reader(&filter->singles[i]);
     }
     tag_filter_deinit_reader(&filter->rows);

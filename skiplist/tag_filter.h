@@ -15,6 +15,7 @@ struct filter_test {
     bool is_excluding; /* all but these values match */
     uint32_t count;
     uint32_t *values; /* codes of values, ascending; 0: none */
+    uint64_t *set;    /* the same as bits, of many values; or NULL */
 };
 
 /* Numbers side by side in a combination. */
@@ -31,8 +32,9 @@ struct filter_reader {
 };
 
 struct tag_filter {
-    /* All tests together, where each tag has one value: a code matches if (code & mask) == equal. */
-    bool is_simple;
+    /* All tests together, where each tag has one value: a code matches if (code & mask) == equal, or is_inverse: if
+     * not. */
+    bool is_simple, is_inverse;
     bool is_nobody; /* no code matches */
     uint32_t mask, equal;
     unsigned tag_mask;
@@ -40,10 +42,10 @@ struct tag_filter {
     struct filter_test tests[TAGS_MAX];
     /* The whole group in rows; or where it has none, each test by itself: 0 is enough to know. */
     struct filter_reader rows, singles[TAGS_MAX];
-    /* The whole group in the dense numbers; or without a combination, in the sorted ones from first_value to
-     * last_value. */
+    /* The whole group in the dense numbers; or without a combination, in the sorted ones of this test's values (NULL:
+     * anywhere). */
     struct filter_reader dense;
-    uint32_t first_value, last_value;
+    const struct filter_test *sorted_test;
 };
 
 /* The list's tags; NULL: nobody has a value. */
@@ -58,9 +60,9 @@ bool tag_filter_matches_values(const struct tag_filter *filter,
 /* The smallest combination with rows that has these tags; NULL: none. */
 const struct tag_combination *tag_filter_choose(const struct tag_counts_plan *plan,
                                                 unsigned tag_mask);
-/* The group below an index block with these counts. false: they do not tell. */
+/* The group below an index block with these counts, of `count` entries. false: they do not tell. */
 bool tag_filter_sum(const struct tag_filter *filter, const struct tag_counts_plan *plan,
-                    const struct tag_counts *counts, uint32_t *sum);
+                    const struct tag_counts *counts, uint32_t count, uint32_t *sum);
 /* What a reader finds in the rows of one child, and of the first `count` children together. */
 uint32_t tag_filter_sum_child(const struct filter_reader *reader,
                               const struct tag_counts_plan *plan, struct tag_counts *counts,

@@ -47,19 +47,19 @@ static uint32_t tag_group_count_in(const struct sheet *sheet, const struct tag_f
         return tag_filter_matches(filter, 0) ? count : 0;
     }
     const char *codes = (const char *)sheet_codes(sheet) + (size_t)from * sheet->width;
+    uint32_t sum = 0;
     if (filter->is_simple) {
         /* No code of this sheet has the bits beyond its width. */
         uint32_t width_mask = sheet->width == 4 ? UINT32_MAX : (1U << 8 * sheet->width) - 1;
-        if ((filter->equal & ~width_mask) != 0) {
-            return 0;
+        if ((filter->equal & ~width_mask) == 0) {
+            sum = sheet->width == 1
+                      ? tag_group_count8((const void *)codes, count, filter->mask, filter->equal)
+                  : sheet->width == 2
+                      ? tag_group_count16((const void *)codes, count, filter->mask, filter->equal)
+                      : tag_group_count32((const void *)codes, count, filter->mask, filter->equal);
         }
-        return sheet->width == 1
-                   ? tag_group_count8((const void *)codes, count, filter->mask, filter->equal)
-               : sheet->width == 2
-                   ? tag_group_count16((const void *)codes, count, filter->mask, filter->equal)
-                   : tag_group_count32((const void *)codes, count, filter->mask, filter->equal);
+        return filter->is_inverse ? count - sum : sum;
     }
-    uint32_t sum = 0;
     for (uint32_t i = 0; i < count; i++) {
         sum += tag_filter_matches(filter, sheet_get(sheet, from + i));
     }
@@ -130,7 +130,8 @@ static uint32_t tag_group_count_child(const struct skiplist *list, uint32_t id, 
     }
     const struct tag_counts *own =
         filter->rows.combination == NULL ? counts_of(list, child_id, work_left) : NULL;
-    if (own != NULL && tag_filter_sum(filter, &list->tags->plan, own, &sum)) {
+    if (own != NULL &&
+        tag_filter_sum(filter, &list->tags->plan, own, index_span(index, child), &sum)) {
         return sum;
     }
     return tag_group_count_first(list, child_id, below->count, filter, work_left);
@@ -193,7 +194,7 @@ static uint32_t tag_group_count_all(const struct skiplist *list, const struct ta
     const struct tag_counts *counts = counts_of(list, list->root, work_left);
     uint32_t sum;
     if (filter->rows.combination == NULL && counts != NULL &&
-        tag_filter_sum(filter, &list->tags->plan, counts, &sum)) {
+        tag_filter_sum(filter, &list->tags->plan, counts, list->count, &sum)) {
         return sum;
     }
     return tag_group_count_first(list, list->root, index->count, filter, work_left);

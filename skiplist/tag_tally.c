@@ -15,7 +15,8 @@ struct tally {
 };
 
 static struct tally_entry *tag_tally_at(const struct tally *tally, uint32_t code) {
-    uint32_t at = code * UINT32_C(2654435761) & (tally->capacity - 1);
+    /* The low bits of a code may be those of other tags, which are 0 here: the high bits of the product depend on all. */
+    uint32_t at = (uint32_t)((uint64_t)(code * UINT32_C(2654435761)) * tally->capacity >> 32);
     while (tally->entries[at].count != 0 && tally->entries[at].code != code) {
         at = (at + 1) & (tally->capacity - 1);
     }
@@ -122,6 +123,17 @@ static bool tag_tally_rows(struct tally_task *task, uint32_t id, uint32_t from, 
     return true;
 }
 
+static bool tag_tally_sorted(struct tally_task *task, const struct tag_count *sorted,
+                             uint32_t count) {
+    const struct tag_combination *all = &task->list->tags->plan.all;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!tag_tally_values(task, all, sorted[i].values, sorted[i].count)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* All of a block above level 1 from its own numbers. The same. */
 static bool tag_tally_all(struct tally_task *task, uint32_t id, bool *is_done) {
     const struct tag_counts_plan *plan = &task->list->tags->plan;
@@ -134,13 +146,12 @@ static bool tag_tally_all(struct tally_task *task, uint32_t id, bool *is_done) {
             return false;
         }
     }
-    for (uint32_t i = 0; *is_done && !is_dense && i < counts->sparse_count; i++) {
-        if (!tag_tally_values(task, &plan->all, counts->sparse[i].values,
-                              counts->sparse[i].count)) {
-            return false;
-        }
+    if (!*is_done || is_dense) {
+        return true;
     }
-    return true;
+    *is_done = !counts->is_crowded;
+    return tag_tally_sorted(task, counts->sparse, counts->sparse_count) &&
+           tag_tally_sorted(task, counts->latest, counts->latest_count);
 }
 
 /* Whole children of a block above level 1. */

@@ -404,9 +404,26 @@ static void tags_match(const struct tag_set *before, const struct tag_set *after
     }
 }
 
-/* Can the tag have so few bits? Its values' codes must fit as well. */
-static bool tags_may_have_bits(const struct tag_slot *slot, unsigned bits) {
-    return bits >= slot->bits || tag_dictionary_highest(&slot->values) <= tags_values_max(bits);
+/* Let the tag have so few bits, in which its values have room: their codes must fit as well. false: no memory. */
+static bool tags_fit_codes(struct skiplist *list, struct tag_slot *slot, unsigned bits) {
+    uint64_t max = tags_values_max(bits);
+    if (bits >= slot->bits || tag_dictionary_highest(&slot->values) <= max) {
+        return true;
+    }
+    uint32_t *codes = memory_allocate(slot->values.end * sizeof *codes);
+    if (codes == NULL) {
+        return false;
+    }
+    tag_dictionary_plan_codes(&slot->values, (uint32_t)max, codes);
+    bool is_done = sheet_replace_values(list, slot, codes);
+    if (is_done) {
+        tag_dictionary_move(&slot->values, codes);
+        tags_plan_counts(list->tags);
+        list->tags->has_gaps = true;
+        list->tags->gap_id = 0;
+    }
+    memory_free(codes);
+    return is_done;
 }
 
 static void tags_clear(struct tags *tags, uint32_t bits) {
@@ -450,9 +467,16 @@ enum tags_status board_alter_tags(struct board *board, const struct layout *layo
     }
     tags_match(before, after, old);
     for (unsigned i = 0; i < after->count; i++) {
-        if (old[i] < TAGS_MAX && !tags_may_have_bits(tags->slots[old[i]], after->tags[i].bits)) {
+        if (old[i] < TAGS_MAX &&
+            tags->slots[old[i]]->values.count > tags_values_max(after->tags[i].bits)) {
             *full = i;
             return TAGS_FULL;
+        }
+    }
+    for (unsigned i = 0; i < after->count; i++) {
+        if (old[i] < TAGS_MAX &&
+            !tags_fit_codes(&board->large->list, tags->slots[old[i]], after->tags[i].bits)) {
+            return TAGS_OUT_OF_MEMORY;
         }
     }
     if (!tags_add_slots(tags, after, old, slots)) {

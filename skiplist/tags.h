@@ -47,8 +47,9 @@ bool board_has_values(const struct board *board);
 uint32_t board_count_values(const struct board *board, unsigned tag);
 
 /* Use a layout that differs only in its tags: tags of the same name keep their values, also with other
- * bits, those that are not in it lose them. In time independent of the number of members.
- * Error: TAGS_FULL, a tag has more different values than the new bits allow. */
+ * bits, those that are not in it lose them. In time independent of the number of members, but fewer bits
+ * may have the codes of all members read (4 ms for a million).
+ * Errors: TAGS_FULL, a tag has more different values than the new bits allow; TAGS_OUT_OF_MEMORY. */
 MUST_CHECK enum tags_status board_alter_tags(struct board *board, const struct layout *layout,
                                              unsigned *full);
 

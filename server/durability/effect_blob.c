@@ -8,11 +8,29 @@
 enum { HEAD_SIZE = EFFECT_BLOB_HEAD_SIZE };
 
 void effect_blob_begin(struct effect_encoder *encoder, struct buffer *out, int64_t now_us) {
-    char head[HEAD_SIZE] = {FILE_FORMAT};
+    char head[HEAD_SIZE] = {FILE_FORMAT_TAGS - 1};
     little_put_u64(head + 1, (uint64_t)now_us);
     buffer_clear(out);
     buffer_append(out, head, sizeof head);
     effect_encode_begin(encoder, out);
+}
+
+static bool effect_blob_has_tags(const struct effect *effect) {
+    bool has_rules = effect->kind == EFFECT_CREATE || effect->kind == EFFECT_RULES ||
+                     effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY;
+    return effect->kind == EFFECT_TAGS ||
+           (has_rules && effect->rules != NULL && effect->rules->layout.tags.count > 0);
+}
+
+void effect_blob_add(struct effect_encoder *encoder, const struct effect *effect) {
+    effect_encode(encoder, effect);
+    if (effect_blob_has_tags(effect) && !encoder->out->is_broken) {
+        encoder->out->at[0] = FILE_FORMAT_TAGS;
+    }
+}
+
+bool effect_blob_is_later(struct bytes blob) {
+    return blob.size > 0 && (unsigned char)blob.at[0] > FILE_FORMAT;
 }
 
 bool effect_blob_open(struct bytes blob, int64_t *time_us, struct bytes *chunk) {

@@ -321,10 +321,9 @@ static bool effect_bytes_code_options(struct coder *coder, struct rules *rules) 
     bool has_tags = rules->layout.tags.count > 0;
     bool has_further =
         rules->limit > 0 || rules->guards != 0 || rules->archives_are_writable || has_tags;
-    uint8_t flags =
-        (uint8_t)((rules->keeps_best ? 1 : 0) | (rules->is_created ? 2 : 0) |
-                  (rules->archives_are_writable ? 4 : 0) | (has_further ? OPTIONS_FURTHER : 0) |
-                  (has_tags ? OPTIONS_TAGS : 0));
+    uint8_t flags = (uint8_t)((rules->keeps_best ? 1 : 0) | (rules->is_created ? 2 : 0) |
+                              (rules->archives_are_writable ? 4 : 0) |
+                              (has_further ? OPTIONS_FURTHER : 0) | (has_tags ? OPTIONS_TAGS : 0));
     if (!effect_bytes_code_byte(coder, &flags, OPTIONS_KNOWN) || (flags & ~OPTIONS_KNOWN) != 0) {
         return false;
     }
@@ -566,8 +565,7 @@ static void effect_bytes_encode_tags(struct effect_encoder *encoder, const struc
     struct bytes member = effect->member;
     bool is_last = encoder->member_size > 0 &&
                    bytes_equal((struct bytes){.at = last, .size = encoder->member_size}, member);
-    char *at =
-        buffer_reserve(encoder->out, 2 * VARINT_MAX + member.size + TAG_VALUES_PACKED_MAX);
+    char *at = buffer_reserve(encoder->out, 2 * VARINT_MAX + member.size + TAG_VALUES_PACKED_MAX);
     if (at == NULL) {
         return;
     }
@@ -697,7 +695,7 @@ void effect_encode_reopen(struct effect_encoder *encoder) {
 void effect_decode_begin(struct effect_decoder *decoder, struct bytes chunk) {
     decoder->begin = chunk.at;
     decoder->at = chunk.at;
-    decoder->end = chunk.at + chunk.size;
+    decoder->end = chunk.size > 0 ? chunk.at + chunk.size : chunk.at; /* which may be NULL */
     decoder->name = (struct bytes){.at = NULL};
     decoder->member = (struct bytes){.at = NULL};
     decoder->database = 0;

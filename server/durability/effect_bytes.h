@@ -122,7 +122,7 @@ struct effect_decoder {
     struct effect effect; /* pointers in it are valid until the next record; names and members as
                            * long as the chunk */
     struct board_entry entries[EFFECT_ENTRIES_MAX];
-    bool has_values; /* the piece has them: */
+    bool has_values;                               /* the piece has them: */
     struct bytes entry_values[EFFECT_ENTRIES_MAX]; /* packed, of any tags */
     const struct zone *missing_zone; /* that a PERIOD in this chunk needs; NULL: none */
     bool has_slot[EFFECT_RULES_SLOTS];

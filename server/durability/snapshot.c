@@ -383,14 +383,29 @@ void snapshot_add_effect(struct snapshot *snapshot, const struct effect *effect)
 
 /* ---- walking ---- */
 
-/* How many of these entries fit into one record, so that chunks do not get much too long. */
-static uint32_t snapshot_count_together(const struct board_entry *entries, uint32_t entries_max) {
+/* How many of these entries fit into one record, so that chunks do not get much too long. values_size: of
+ * the tags of each, about. */
+static uint32_t snapshot_count_together(const struct board_entry *entries, uint32_t entries_max,
+                                        size_t values_size) {
     size_t size = 0;
     uint32_t count = 0;
     while (count < entries_max && size < RECORD_SIZE) {
-        size += entries[count++].member.size;
+        size += entries[count++].member.size + values_size;
     }
     return count;
+}
+
+/* Write entries of a board as a record; values_size becomes what their tags have taken. */
+static void snapshot_write_entries(struct snapshot *snapshot, const struct board *board,
+                                   uint32_t rank, const struct board_entry *entries,
+                                   uint32_t count) {
+    size_t size = snapshot->filling.size;
+    effect_encode_piece_of(&snapshot->encoder, board, rank, entries, count);
+    size = snapshot->filling.size - size;
+    for (uint32_t i = 0; i < count && size > 0; i++) {
+        size -= entries[i].member.size < size ? entries[i].member.size : size;
+    }
+    snapshot->values_size = board_has_values(board) ? size / count : 0;
 }
 
 static void snapshot_write_board_piece(struct snapshot *snapshot,
@@ -399,12 +414,14 @@ static void snapshot_write_board_piece(struct snapshot *snapshot,
     struct effect_encoder *encoder = &snapshot->encoder;
     if (piece->is_first) {
         snapshot->reopen_count = 0;
+        snapshot->values_size = 0;
         effect_encode_open(encoder, piece->key, registry_expiry(snapshot->registry, piece->key));
         snapshot->footer.board_count++;
     }
     for (uint32_t done = 0; done < piece->count;) {
-        uint32_t count = snapshot_count_together(entries + done, piece->count - done);
-        effect_encode_piece_of(encoder, &piece->key->board, piece->rank + done, entries + done,
+        uint32_t count =
+            snapshot_count_together(entries + done, piece->count - done, snapshot->values_size);
+        snapshot_write_entries(snapshot, &piece->key->board, piece->rank + done, entries + done,
                                count);
         snapshot_check_chunk(snapshot);
         done += count;

@@ -74,6 +74,7 @@ struct snapshot {
     uint64_t created_ms;
     struct snapshot_footer footer; /* its counts: so far */
     uint32_t reopen_count;         /* of the open board */
+    size_t values_size;            /* of the tags of one of its members, about */
     uint64_t file_size;
     bool is_kept; /* the manifest may name the file, though that is not certain to be on disk */
     enum snapshot_journal journal_after;

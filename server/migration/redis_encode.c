@@ -93,7 +93,7 @@ static void redis_encode_add_state(struct redis_encode *encode, const struct eff
         redis_encode_begin_blob(encode);
         encode->blob_kind = REDIS_ENCODE_STATE_BLOB;
     }
-    effect_encode(&encode->encoder, effect);
+    effect_blob_add(&encode->encoder, effect);
 }
 
 /* Blobs are of the database that is selected: in them it is 0. */
@@ -110,7 +110,7 @@ static void redis_encode_add_to_board(struct redis_encode *encode, const struct 
     }
     struct effect moved = *effect;
     moved.database = 0;
-    effect_encode(&encode->encoder, &moved);
+    effect_blob_add(&encode->encoder, &moved);
 }
 
 /* RENAME and COPY within a database: the rules may change with the name. */
@@ -120,7 +120,7 @@ static void redis_encode_move_board(struct redis_encode *encode, const struct ef
     redis_encode_begin_blob(encode);
     moved.database = 0;
     moved.to_database = 0;
-    effect_encode(&encode->encoder, &moved);
+    effect_blob_add(&encode->encoder, &moved);
     const struct bytes words[] = {BYTES("LB.APPLY"),
                                   effect->name,
                                   {.at = encode->blob.at, .size = encode->blob.size},

@@ -80,7 +80,7 @@ static void host_effects_encode(const struct effect *effect) {
         effect_blob_begin(&effects.encoder, &effects.blob, module.server.clock.now_us);
         effects.has_effects = true;
     }
-    effect_encode(&effects.encoder, effect);
+    effect_blob_add(&effects.encoder, effect);
 }
 
 static void host_effects_encode_fill(const struct effect *effect) {
@@ -284,10 +284,20 @@ static bool host_effects_apply_blobs(struct working_set *set, struct effect_deco
     return true;
 }
 
+static bool host_effects_is_any_later(struct host_string **argv, int argc) {
+    bool is_later = false;
+    for (int i = 2; i < argc; i += 2) {
+        is_later |= effect_blob_is_later(host_bytes(argv[i]));
+    }
+    return is_later;
+}
+
 static const char *host_effects_apply_all(struct working_set *set, struct host_string **argv,
                                           int argc) {
     static struct effect_decoder decoder;
     static const char unfit[] = "ERR Bad data format, or effects that do not fit the key";
+    static const char later[] =
+        "ERR effects of a later version of the module, which this one does not know";
     struct judging judging = {.set = set};
     for (int i = 1; i < argc; i += 2) {
         if (!working_set_put(set, argv[i], host_bytes(argv[i]))) {
@@ -295,7 +305,7 @@ static const char *host_effects_apply_all(struct working_set *set, struct host_s
         }
     }
     if (!host_effects_check_all(&judging, &decoder, argv, argc)) {
-        return unfit;
+        return host_effects_is_any_later(argv, argc) ? later : unfit;
     }
     if (judging.is_doubtful && !host_is_trusted(set->ctx) && !working_set_copy(set)) {
         return "OOM out of memory";

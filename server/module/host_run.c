@@ -45,7 +45,8 @@ static int host_run_class_of(const char *event) {
     if (strcmp(event, "new") == 0) {
         return HOST_NOTIFY_NEW;
     }
-    return event[0] == 'z' ? HOST_NOTIFY_ZSET : HOST_NOTIFY_GENERIC;
+    bool is_of_members = event[0] == 'z' || strncmp(event, "lb.", strlen("lb.")) == 0;
+    return is_of_members ? HOST_NOTIFY_ZSET : HOST_NOTIFY_GENERIC;
 }
 
 void notify_send(struct server *server, const char *event, uint32_t database, struct bytes name) {

@@ -31,7 +31,7 @@ void host_state_note(const struct effect *effect) {
         effect_blob_begin(&state.encoder, &state.blob, module.server.clock.now_us);
         state.has_effects = true;
     }
-    effect_encode(&state.encoder, effect);
+    effect_blob_add(&state.encoder, effect);
 }
 
 void host_state_replicate(struct host_context *ctx) {

@@ -1,9 +1,11 @@
 /* A board as dump files and payloads of Redis have it: a value of the data type "LB-board1", which the
  * module writes (server/module/host_type.c).
  *
- *     value   format (FILE_FORMAT), server time in microseconds, count of members, chunk ...
+ *     value   format, server time in microseconds, count of members, chunk ...
  *     chunk   effects as a snapshot has them (server/durability/effect_bytes.h): the first begins with
  *             OPEN, all else are pieces, best members first
+ *     format  the first FILE_FORMAT that understands this board: so a module of an earlier version
+ *             takes boards without tags, and says of others that a later version has written them
  *
  *     rdb_board_begin(board, version, format, time_us, member_count)
  *     rdb_board_take(board, chunk)

@@ -42,12 +42,12 @@ static void rdb_state_write_key(void *context, const struct registry_key *key) {
                             .name = registry_name(key),
                             .expire_at_ms = registry_expiry(writing->registry, key),
                             .key = key};
-    effect_encode(&writing->encoder, &effect);
+    effect_blob_add(&writing->encoder, &effect);
     effect.kind = EFFECT_FILL;
     struct effect_fill fill = {.whole = effect};
     struct effect each;
     while (effect_fill_next(&fill, &each)) {
-        effect_encode(&writing->encoder, &each);
+        effect_blob_add(&writing->encoder, &each);
     }
     if (writing->blob.size > BLOB_SIZE) {
         rdb_state_end_blob(writing);

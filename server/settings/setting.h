@@ -49,10 +49,10 @@ struct setting_layout {
 struct setting_rule {
     char *pattern;
     char *layout_name;
-    char *origin;        /* "leaderboard.conf:12: board", "option --board": for errors */
-    char *options;       /* as given, words separated by one blank; NULL: none */
-    struct rules *own;   /* the rules with the options; NULL without options */
-    struct tag_set tags; /* those of the options: more than the layout has, or with other bits */
+    char *origin;         /* "leaderboard.conf:12: board", "option --board": for errors */
+    char *options;        /* as given, words separated by one blank; NULL: none */
+    struct rules *own;    /* the rules with the options; NULL without options */
+    struct tag_set *tags; /* of the options: more than the layout has, or other bits; or NULL */
     const struct rules *rules; /* own or the layout's; set by settings_finish */
 };
 

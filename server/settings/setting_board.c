@@ -169,6 +169,7 @@ static void setting_board_deinit_rule(struct setting_rule *rule) {
     memory_free(rule->origin);
     memory_free(rule->options);
     memory_free(rule->own);
+    memory_free(rule->tags);
     *rule = (struct setting_rule){0};
 }
 
@@ -205,6 +206,18 @@ static bool setting_board_check_rule(const struct bytes *words, size_t count, ch
     return true;
 }
 
+/* false: no memory. */
+static bool setting_board_keep_tags(struct setting_rule *rule, const struct tag_set *tags) {
+    if (tags == NULL || tags->count == 0) {
+        return true;
+    }
+    rule->tags = memory_allocate(sizeof *rule->tags);
+    if (rule->tags != NULL) {
+        *rule->tags = *tags;
+    }
+    return rule->tags != NULL;
+}
+
 /* On false the caller must still free what *rule owns. */
 static bool setting_board_init_rule(struct setting_rule *rule, const struct setting_input *in) {
     const struct bytes *options = in->words + 2;
@@ -224,13 +237,12 @@ static bool setting_board_init_rule(struct setting_rule *rule, const struct sett
         (option_count > 0 && (rule->own == NULL || rule->options == NULL))) {
         return setting_fail(in->reason, "out of memory");
     }
-    if (option_count > 0) {
-        if (!settings_parse_options(options, option_count, rule->own, in->reason)) {
-            return false;
-        }
-        rule->tags = rule->own->layout.tags;
+    if (option_count == 0) {
+        return true;
     }
-    return true;
+    return settings_parse_options(options, option_count, rule->own, in->reason) &&
+           (setting_board_keep_tags(rule, &rule->own->layout.tags) ||
+            setting_fail(in->reason, "out of memory"));
 }
 
 bool setting_board_assign_rule(const struct setting_input *in) {
@@ -313,11 +325,11 @@ bool setting_board_repeat_rules(struct settings *draft, char *reason) {
             .options =
                 rule->options != NULL ? setting_value_copy(bytes_from_text(rule->options)) : NULL,
             .own = rule->own != NULL ? memory_allocate(sizeof *rule->own) : NULL,
-            .tags = rule->tags,
         };
         if (copy->pattern == NULL || copy->layout_name == NULL || copy->origin == NULL ||
             (rule->options != NULL && copy->options == NULL) ||
-            (rule->own != NULL && copy->own == NULL)) {
+            (rule->own != NULL && copy->own == NULL) ||
+            !setting_board_keep_tags(copy, rule->tags)) {
             return setting_fail(reason, "out of memory");
         }
         if (rule->own != NULL) {
@@ -402,7 +414,7 @@ static bool setting_board_resolve_rule(const struct settings *settings, struct s
     }
     if (rule->own != NULL) {
         rule->own->layout = found->rules.layout;
-        if (!setting_board_add_tags(&rule->own->layout, &rule->tags, reason)) {
+        if (rule->tags != NULL && !setting_board_add_tags(&rule->own->layout, rule->tags, reason)) {
             return false;
         }
     }

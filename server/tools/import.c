@@ -154,8 +154,11 @@ static const char *import_take_tags(struct importing *importing, char *text,
         if (index < 0 || (values->mask >> index & 1) != 0) {
             return "the board has no such tag, or it is named twice";
         }
-        if (words_take(&left, &text, &value) != WORDS_TAKEN || value.size == 0 ||
-            value.size > TAG_VALUE_MAX) {
+        status = words_take(&left, &text, &value);
+        if (status == WORDS_UNBALANCED) {
+            break;
+        }
+        if (status == WORDS_END || value.size == 0 || value.size > TAG_VALUE_MAX) {
             return "a tag has no value, or one of more than 64 bytes";
         }
         values->mask |= 1U << index;

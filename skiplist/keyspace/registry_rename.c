@@ -118,72 +118,6 @@ bool registry_tags_fit(struct registry_key *key, const struct layout *layout, un
     return registry_rename_fits(&key->board, &layout->tags, full);
 }
 
-enum { PORTION = 512 }; /* entries appended at a time */
-
-/* The values of a member, whose tags had these places, in those that they have now. */
-static struct tag_values registry_rename_move_values(const struct tag_values *values,
-                                                     const int *places) {
-    struct tag_values moved = {.mask = 0};
-    for (unsigned i = 0; i < TAGS_MAX; i++) {
-        if ((values->mask >> i & 1) != 0 && places[i] >= 0) {
-            moved.mask |= 1U << places[i];
-            moved.at[places[i]] = values->at[i];
-        }
-    }
-    return moved;
-}
-
-/* Append all members to an empty board, with the values that its layout has tags for. false: no memory. */
-static bool registry_rename_append_all(const struct board *board, const int *places,
-                                       struct board *to) {
-    struct board_entry entries[PORTION];
-    struct board_cursor cursor;
-    struct tag_values values;
-    unsigned full;
-    uint32_t rank = 0;
-    board_seek(board, 0, &cursor);
-    for (uint32_t count = PORTION; count == PORTION; rank += count) {
-        count = 0;
-        while (count < PORTION && board_cursor_read(&cursor, &entries[count])) {
-            count++;
-            board_cursor_next(&cursor);
-        }
-        if (count > 0 && board_append(to, entries, count) != BOARD_OK) {
-            return false;
-        }
-        for (uint32_t i = 0; i < count; i++) {
-            board_tags_at(board, rank + i, &values);
-            values = registry_rename_move_values(&values, places);
-            if (values.mask != 0 && board_tag_at(to, rank + i, &values, &full) != TAGS_OK) {
-                return false;
-            }
-        }
-    }
-    return board_append_end(to) == BOARD_OK;
-}
-
-/* The same where the values have room in fewer bits, but what the board has noted of them does not: it is
- * filled anew. That depends on what was done to the board before, and the outcome must not. */
-static bool registry_rename_fill_anew(struct registry *registry, struct registry_key *key,
-                                      const struct rules *rules) {
-    const struct tag_set *before = &board_layout(&key->board)->tags;
-    int places[TAGS_MAX] = {0};
-    struct board anew;
-    struct board old;
-    for (unsigned i = 0; i < before->count; i++) {
-        places[i] = tag_set_find(&rules->layout.tags, bytes_from_text(before->tags[i].name));
-    }
-    board_init(&anew, &rules->layout, key->board.hash_seed);
-    if (!registry_rename_append_all(&key->board, places, &anew)) {
-        board_deinit(&anew);
-        return false;
-    }
-    board_move_to(&key->board, &old);
-    board_move_to(&anew, &key->board);
-    registry_discard_board(registry, &old);
-    return true;
-}
-
 /* Give the board rules that are held, in whose tags its values have room. false: no memory. */
 static bool registry_rename_set_rules(struct registry *registry, struct registry_key *key,
                                       const struct rules *rules) {
@@ -199,8 +133,7 @@ static bool registry_rename_set_rules(struct registry *registry, struct registry
         board_chain_put(&registry->remains, &key->board);
         rules_release(&registry->rules, before);
         return true;
-    case TAGS_FULL:
-        return registry_rename_fill_anew(registry, key, rules);
+    case TAGS_FULL: /* registry_tags_fit has been asked */
     case TAGS_OUT_OF_MEMORY:
         break;
     }

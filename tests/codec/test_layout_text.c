@@ -455,6 +455,15 @@ TEST(a_time_that_does_not_hold_together_is_found) {
     assert_fault(&bad, "there is no time, but something is said about it");
 }
 
+static void make_tags(struct random *random, char *at) {
+    unsigned left = TAGS_BITS_MAX;
+    for (uint64_t i = random_below(random, TAGS_MAX + 1); i > 0 && left > 0; i--) {
+        unsigned bits = 1 + (unsigned)random_below(random, left);
+        left -= bits;
+        at += sprintf(at, " tag t%u %u", (unsigned)i, bits);
+    }
+}
+
 /* Any layout at all, as text in canonical words but with options in any order. */
 static void make_text(struct random *random, char *text) {
     static const char *const units[] = {"us", "MS", "s", "M", "H", "D"};
@@ -473,6 +482,7 @@ static void make_text(struct random *random, char *text) {
         at += is_scale_first ? 0 : sprintf(at, " SCALE %u", scale);
     }
     if (left == 0) {
+        make_tags(random, at);
         return;
     }
     unsigned bits = 1 + (unsigned)random_below(random, left < 48 ? left : 48);
@@ -480,9 +490,10 @@ static void make_text(struct random *random, char *text) {
     at += sprintf(at, "%s", random_below(random, 2) == 0 ? " LATEST" : "");
     int64_t time_ms = (int64_t)(random_next(random) >> (10 + random_below(random, 30)));
     if (random_below(random, 3) > 0) {
-        sprintf(at, " %s %" PRId64, random_below(random, 2) == 0 ? "START" : "END",
-                time_ms % 4102444800000 - 2000);
+        at += sprintf(at, " %s %" PRId64, random_below(random, 2) == 0 ? "START" : "END",
+                      time_ms % 4102444800000 - 2000);
     }
+    make_tags(random, at);
 }
 
 TEST(random_layouts_print_and_parse_to_themselves) {

@@ -20,6 +20,7 @@ BOARDS = 1000 if SHORT else 100000
 SLOTS = 200 if SHORT else 1000  # that move
 REST_S = 0.01 if SHORT else 0  # of a client between two writes
 MEMBERS = 5
+TAGGED = 5  # one of so many boards has tags
 LOADS = 3  # clients of each kind
 WINDOW_S = 2  # before the kill: what a master acknowledged and had no time to send
 
@@ -65,6 +66,24 @@ class Cluster(unittest.TestCase):
                 boards[f"daily:{number}"] = [f"u{members[i]}" for i in order]
             pipe.execute()
         return boards
+
+    def tag(self, client, boards):
+        """Some boards get tags: members' places modulo three."""
+        names = list(boards)[::TAGGED]
+        for begin in range(0, len(names), 200):
+            pipe = client.pipeline()
+            for name in names[begin:begin + 200]:
+                pipe.execute_command("LB.ALTER", name, "TAG", "team", 2)
+                for place, member in enumerate(boards[name]):
+                    if place % 3:
+                        pipe.execute_command("LB.TAG", name, member, "team", f"t{place % 3}")
+            pipe.execute()
+
+    def check_tags(self, client, boards):
+        for name in list(boards)[::TAGGED * max(1, len(boards) // 2000)]:
+            expected = [["team", f"t{place % 3}"] if place % 3 else [] for place in range(MEMBERS)]
+            self.assertEqual(client.execute_command("LB.TAGS", name, *boards[name]), expected, name)
+            self.assertEqual(client.execute_command("LB.COUNT", name, "WHERE", "team", "t1"), 2, name)
 
     def check(self, client, boards):
         names = list(boards)
@@ -181,6 +200,8 @@ class Cluster(unittest.TestCase):
         client = self.client()
         boards = self.fill(client, random.Random(seed))
         self.check(client, boards)
+        self.tag(client, boards)
+        self.check_tags(client, boards)
         with self.assertRaisesRegex(redis.ResponseError, "tag"):
             client.execute_command("LB.CREATE", "daily:p", "PERIOD", "DAY")
         self.assertEqual(client.execute_command("LB.CREATE", "{b}p", "PERIOD", "DAY"), "OK")
@@ -195,6 +216,7 @@ class Cluster(unittest.TestCase):
                   node_of(self.hosts[0]), "--cluster-to", node_of(self.hosts[1]),
                   "--cluster-slots", SLOTS, "--cluster-yes", "--cluster-pipeline", 50)
         self.check(self.client(), boards)
+        self.check_tags(self.client(), boards)
         time.sleep(2 * WINDOW_S)
         replica = next(host for host in self.hosts[3:] if
                        host.client().info("replication")["master_port"] == self.hosts[2].port)
@@ -208,6 +230,7 @@ class Cluster(unittest.TestCase):
         acknowledged = end_load()
         client = self.client()
         self.check(client, boards)
+        self.check_tags(client, boards)
         self.check_load(client, acknowledged, killed_at)
         self.check_banned(client, boards)
         boards = self.forget_everywhere(boards)

@@ -27,7 +27,8 @@ class Lazily(unittest.TestCase):
         for count in (1, 300, 20000):
             board = {f"user:{i}": i for i in range(count)}
             for _ in range(2):
-                client.zadd("m:1", board)
+                client.execute_command("LB.ADD", "m:1", "TAG", "country", "DE", "TAG", "clan", f"clan {count}",
+                                       *[word for pair in board.items() for word in reversed(pair)])
                 client.zadd("m:2", {"ann": 1})
                 self.assertEqual(client.zunionstore("m:1", ["m:2"]), 1)
                 client.zadd("m:1", board)

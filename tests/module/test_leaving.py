@@ -11,7 +11,7 @@ from pathlib import Path
 
 import redis
 
-from hosts import Changes, Host, SHORT, settled, wait_until
+from hosts import MODULE_EARLIER, Changes, Host, SHORT, settled, wait_until
 import follow
 from process import hold_port, make_certificate
 from pair import Pair, SEED
@@ -20,7 +20,7 @@ from test_dump import PROGRAM, Ours, run_import
 SECONDS = 2 if SHORT else 60
 RATE = 6000 if SHORT else 20000
 LONG = 20000 if SHORT else 400000
-SETTINGS = ["--layout", "money FIELD points 22 TIME 41 MS", "--board", "m:* money"]
+SETTINGS = ["--layout", "money FIELD points 22 TIME 41 MS TAG country 6 TAG clan 4", "--board", "m:* money"]
 DATABASES = (0, 3, 5)
 
 
@@ -331,12 +331,19 @@ class Leaving(Pair, unittest.TestCase):
                    "Redis says what is missing")
         self.assertEqual(self.client_of(5).zcard("daily:long"), 1000)
 
-    def test_a_module_of_an_earlier_version_takes_nothing_and_the_server_goes_on(self):
-        self.start_server(*SETTINGS, program=PROGRAM.with_name(PROGRAM.name + "-format-6"))
+    def test_a_module_of_an_earlier_version_takes_boards_without_tags(self):
+        self.start_server(*SETTINGS)
         self.fill(self.ours, 1000)
-        self.start_host("--repl-diskless-load", "disabled")
+        self.start_host("--repl-diskless-load", "disabled", module=MODULE_EARLIER)
+        self.follow()
+        self.ours.zadd("daily:1", {"ann": 5})
+        wait_until(self.has_everything, "it has come")
+        self.assert_equal(DATABASES)
+        # And says why it takes no others; the server goes on.
+        self.old.execute_command("REPLICAOF", "NO", "ONE")
+        self.ours.execute_command("LB.CREATE", "tagged", "FIELD", "points", 20, "TAG", "clan", 4)
         self.old.execute_command("REPLICAOF", "127.0.0.1", self.server.port)
-        wait_until(lambda: "later version" in self.host.log.read_text(),
+        wait_until(lambda: "board 'tagged': a board that a later version has written" in self.host.log.read_text(),
                    "Redis says why")
         self.assertEqual(self.client_of(5).zcard("daily:long"), 1000)
 

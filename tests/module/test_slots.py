@@ -55,7 +55,7 @@ class Slots(unittest.TestCase):
     def board(self, client, name):
         info = client.execute_command("LB.INFO", name)
         del info[info.index(b"memory") + 1]  # as the allocator has room
-        return client.execute_command("LB.RANGE", name, 0, -1, "WITHKEY"), info, \
+        return client.execute_command("LB.RANGE", name, 0, -1, "WITHKEY", "TAGS"), info, \
             client.execute_command("PEXPIRETIME", name)
 
     def test_boards_move_with_their_slots(self):
@@ -68,6 +68,9 @@ class Slots(unittest.TestCase):
         self.old.execute_command("LB.CREATE", "{x}made", "FIELD", "points", 64, "SIGNED", "CAP", 9)
         self.old.execute_command("LB.ZADD", "{x}made", "9223372036854775807", "ann")
         self.old.execute_command("PEXPIREAT", "daily:0", 4102444800000)
+        self.old.execute_command("LB.ALTER", "{x}made", "TAG", "clan", 4)
+        self.old.execute_command("LB.ADD", "{x}made", "TAG", "clan", "wolves", "9223372036854775806", "bob")
+        self.old.execute_command("LB.TAG", "{x}made", "ann", "clan", "bears")
         names.append("{x}made")
         before = {name: self.board(self.old, name) for name in names}
         self.move(0, 9999)

@@ -6,7 +6,7 @@ import unittest
 
 import redis
 
-from hosts import MODULE_TEST, Host, Server, SHORT, settled, wait_until
+from hosts import MODULE_EARLIER, MODULE_TEST, Host, Server, SHORT, settled, wait_until
 
 MEMBERS = 3000 if SHORT else 100000
 COUNTRIES = ["DE", "FR", "US", "JP", ""]
@@ -129,6 +129,22 @@ class Alone(Tagged):
         self.assertEqual(client.eval(script, 1, "m:1", "user:5", "z", "a"), 1)
         self.assertEqual(client.eval(script, 1, "m:1", "user:5", "z", "a"), 0)
 
+    def test_events_are_those_of_sorted_sets(self):
+        """What was set before is told no second time."""
+        host = self.host("--notify-keyspace-events", "Ez")
+        client = host.client(decode_responses=True)
+        self.fill(client, "m:1", 100)
+        listener = client.pubsub(ignore_subscribe_messages=True)
+        listener.psubscribe("__keyevent@0__:*")
+        time.sleep(0.1)
+        for value in ("new", "new", "other"):
+            client.execute_command("LB.TAG", "m:1", "user:5", "clan", value)
+        client.execute_command("ZREM", "m:1", "user:5")
+        seen = []
+        wait_until(lambda: [seen.append(message["channel"].split(":")[1]) for message in
+                            [listener.get_message(timeout=0.1)] if message] is not None and "zrem" in seen, "events")
+        self.assertEqual(seen, ["lb.tag", "lb.tag", "zrem"])
+
     def test_errors_change_nothing(self):
         host = self.host("--appendonly", "yes")
         client = host.client()
@@ -232,6 +248,40 @@ class Copies(Tagged):
         self.assertEqual(client.execute_command("LB.TAGS", "m:2", "ann"), [[b"small", b"y"]])
         settled(host, replica)
         self.assertEqual(replica.digest(), host.digest())
+
+    def test_hosts_of_an_earlier_version(self):
+        """They have all of a board, as long as it has no tags, and say why they take no others."""
+        master, older = self.host("--appendonly", "yes"), self.host(module=MODULE_EARLIER)
+        client = master.client()
+        client.zadd("daily:1", {"ann": 1, "bob": 2})
+        older.client().execute_command("REPLICAOF", "127.0.0.1", master.port)
+        client.zincrby("daily:1", 5, "ann")
+        client.execute_command("LB.BAN", "eve")
+        settled(master, older)
+        self.assertEqual(older.client().zrevrange("daily:1", 0, -1), [b"ann", b"bob"])
+        self.assertEqual(older.digest(), master.digest())
+        older.client().execute_command("REPLICAOF", "NO", "ONE")
+        older.client().restore("daily:2", 0, client.dump("daily:1"))
+        self.assertEqual(older.client().zcard("daily:2"), 2)
+        # And the other way round: what an earlier version has written.
+        client.restore("daily:2", 0, older.client().dump("daily:1"))
+        self.assertEqual(client.zcard("daily:2"), 2)
+        before = len(self.written(master))
+        client.execute_command("LB.ALTER", "daily:1", "TAG", "clan", 4)
+        client.execute_command("LB.TAG", "daily:1", "ann", "clan", "wolves")
+        wait_until(lambda: self.written(master)[before:].count(b"LB.APPLY") == 2, "it is in the AOF")
+        digest = older.digest()
+        for words in self.written(master)[before:].split(b"LB.APPLY\r\n")[1:]:
+            found = re.match(rb"\$7\r\ndaily:1\r\n\$(\d+)\r\n", words)
+            with self.assertRaisesRegex(redis.ResponseError, "of a later version of the module"):
+                older.client().execute_command("LB.APPLY", "daily:1", words[found.end():][:int(found.group(1))])
+        with self.assertRaisesRegex(redis.ResponseError, "Bad data format"):
+            older.client().restore("daily:3", 0, client.dump("daily:1"))
+        self.assertIn("a board that a later version has written", older.log.read_text())
+        self.assertEqual(older.digest(), digest)
+        older.client().execute_command("REPLICAOF", "127.0.0.1", master.port)
+        wait_until(lambda: "board 'daily:1': a board that a later version has written" in older.log.read_text(),
+                   "it says why it takes no copy")
 
     def written(self, host):
         return next((host.directory / "appendonlydir").glob("*.incr.aof")).read_bytes()

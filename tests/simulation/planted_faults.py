@@ -53,7 +53,7 @@ FAULTS = [
     Fault('manifest-not-synced', 'always', False, 'the manifest is renamed before it is on disk',
           [('server/durability/store.c', 'disk_write_all(fd, text, size) && disk_sync(fd);',
             'disk_write_all(fd, text, size);')]),
-    Fault('old-journal-not-synced', 'always', False, 'a journal is begun before the old one is on disk',
+    Fault('old-journal-not-synced', 'everysec', False, 'a journal is begun before the old one is on disk',
           [(JOURNAL, '    if (!disk_sync_contents(journal->file.fd)) {\n'
             '        journal_fail_job(journal, JOURNAL_RESULT_LOST, "cannot sync");\n        return;\n    }\n', '')]),
     Fault('directory-not-synced', 'always', False, 'the names of new files are not synced',
@@ -131,4 +131,8 @@ FAULTS = [
     Fault('ties-reordered', 'always', False, 'of equal scores the latest is first',
           [('skiplist/skiplist.c', 'return skiplist_place_above(list, key, !list->is_latest);',
             'return skiplist_place_above(list, key, list->is_latest);')]),
+    Fault('copies-without-tags', 'sync', False, "a full copy has the members without their tags",
+          [('server/durability/effect_bytes.c', 'board_has_values(board) ? board : NULL,', 'NULL,')]),
+    Fault('tags-not-applied', 'always', False, 'a journal is loaded without what changed tags alone',
+          [('skiplist/keyspace/effect.c', 'return effect_tag_member(registry, key, effect, &member);', 'return EFFECT_OK;')]),
 ]

@@ -71,7 +71,7 @@ static struct {
     struct sim_random random;
     int64_t busy_until; /* a mistake is being made: Sentinel waits */
     bool has_chain;     /* one replica follows another one */
-    int far;            /* a machine; -1: none */
+    int far;            /* a machine that all links to are thin, for the whole schedule; -1: none */
 } driver;
 
 /* ---- commands of an operator or a Sentinel, each on a connection of its own ---- */
@@ -443,16 +443,23 @@ static bool sim_driver_may_have(enum fault_kind kind, int *power_cuts) {
 static void sim_driver_draw(void) {
     struct sim_random random = sim_random_of(driver.options.seed, 7);
     int servers = driver.options.server_count;
-    int64_t from = 3 * SIM_S, to = driver.options.until - 5 * SIM_S;
+    int64_t from = 3 * SIM_S, to = driver.options.until - 5 * SIM_S, last = to;
     int power_cuts = 0;
     int wanted = (int)sim_random_between(&random, 2, 12);
     for (int i = 0; i < wanted; i++) {
         struct fault *fault = &driver.faults[driver.fault_count];
         fault->at = sim_random_between(&random, from / SIM_MS, to / SIM_MS) * SIM_MS;
+        if (last < to && sim_random_chance(&random, 30)) { /* right behind another one */
+            fault->at = last + sim_random_between(&random, 1, 200) * SIM_MS;
+        }
         fault->lasts = sim_random_between(&random, 50, 4500) * SIM_MS;
         fault->kind = driver.options.kinds.is_planned && i % 2 == 0
                           ? FAULT_FAILOVER
                           : (enum fault_kind)sim_random_below(&random, FAULT_KINDS);
+        if (driver.far >= 0 && i == 0) {
+            fault->kind = FAULT_WRONG_CHOICE;
+            fault->at = from + (fault->at - from) / 2;
+        }
         fault->one = (int)sim_random_below(&random, (uint64_t)servers);
         /* Another server, Sentinel's machine or the clients'. */
         fault->other =
@@ -469,16 +476,20 @@ static void sim_driver_draw(void) {
                  (double)fault->lasts / 1e9, fault->other, (long long)fault->size);
         if (sim_driver_may_have(fault->kind, &power_cuts)) {
             driver.fault_count++;
+            last = fault->at;
         }
     }
 }
 
-/* For the whole schedule one machine is far away. */
 static void sim_driver_set_far(int far, int64_t rate) {
     for (int i = 0; i < driver.options.server_count; i++) {
         sim_network_set_rate(i, far, rate);
         sim_network_set_rate(far, i, rate);
     }
+}
+
+bool sim_driver_has_far(void) {
+    return driver.far >= 0;
 }
 
 void sim_driver_bring_near(void) {
@@ -493,8 +504,9 @@ void sim_driver_start(const struct sim_driver_options *options) {
     driver.far = -1;
     driver.has_chain = options->kinds.may_have_chain && sim_random_chance(&driver.random, 50);
     if (options->kinds.has_sentinel && sim_random_chance(&driver.random, 20)) {
-        sim_driver_set_far((int)sim_random_below(&driver.random, (uint64_t)options->server_count),
-                           sim_random_between(&driver.random, 16, 64) * 1000);
+        driver.far = (int)sim_random_below(&driver.random, (uint64_t)options->server_count);
+        sim_driver_set_far(driver.far, sim_random_between(&driver.random, 16, 64) * 1000);
+        sim_trace("machine %d is far", driver.far);
     }
     sim_driver_draw();
     for (int i = 0; i < driver.fault_count; i++) {

@@ -3,10 +3,11 @@
  *     all       unique members, with equal scores: lost, invented, order of arrival
  *     counters  ZINCRBY of a member of the client's own: lost, counted twice
  *     left, right   the same by one MULTI, or one LB.SUBMIT: torn
+ *     claims        a tag that is set to one more if it is what was answered: lost, torn, claimed twice
  *     registers     growing values (GT: a request that is late lowers none): stale reads
  *     long0 ..      all members by one command that is long: torn
- *     claims        a tag that is set to one more if it is what was answered: lost, torn, claimed twice
- *     queue         put by some, popped by others: lost, popped twice */
+ *     queue         put by some, popped by others: lost, popped twice
+ *     filling       nothing but size */
 #include "tests/simulation/sim_load.h"
 
 #include <stdio.h>
@@ -69,6 +70,9 @@ static struct {
 /* ---- asking ---- */
 
 #define ASK(client, ...)                                                                           \
+    sim_load_take_write(client, sim_client_ask(&(client)->line, PATIENCE_NS, __VA_ARGS__))
+/* Any server may answer: that is no service yet. */
+#define ASK_TO_READ(client, ...)                                                                   \
     sim_load_take(client, sim_client_ask(&(client)->line, PATIENCE_NS, __VA_ARGS__))
 
 /* NULL: in doubt, or an error, which has changed nothing; the client then goes elsewhere. */
@@ -87,7 +91,14 @@ static const struct sim_reply *sim_load_take(struct client *client, const struct
         return reply;
     }
     load.answered++;
-    if (reply->kind != SIM_ARRAY || reply->count == 0 || reply->items[0].kind != SIM_ERROR) {
+    return reply;
+}
+
+static const struct sim_reply *sim_load_take_write(struct client *client,
+                                                   const struct sim_reply *reply) {
+    reply = sim_load_take(client, reply);
+    if (reply != NULL && reply->kind != SIM_ERROR &&
+        (reply->kind != SIM_ARRAY || reply->count == 0 || reply->items[0].kind != SIM_ERROR)) {
         client->answered_at = sim_now();
     }
     return reply;
@@ -211,7 +222,7 @@ static void sim_load_step_queue(struct client *client) {
     if (reply == NULL) {
         load.pops_in_doubt++;
     }
-    reply = sim_load_take(client, reply);
+    reply = sim_load_take_write(client, reply);
     if (sim_load_is_answer(reply) && reply->kind == SIM_ARRAY) {
         const struct sim_reply *name = sim_reply_item(reply, 1);
         struct member *member = sim_load_find(name, true);
@@ -338,10 +349,10 @@ static void sim_load_step_read(struct client *client) {
     int64_t floor = owner->reg.lower;
     int server = client->line.server;
     const struct sim_reply *reply =
-        ASK(client,
-            "MULTI|ROLE|ZSCORE registers r%d|ZSCORE left c%d|ZSCORE right c%d|"
-            "ZRANGE long%d 0 0 WITHSCORES|ZREVRANGE long%d 0 0 WITHSCORES|EXEC",
-            owner->number, owner->number, owner->number, owner->number, owner->number);
+        ASK_TO_READ(client,
+                    "MULTI|ROLE|ZSCORE registers r%d|ZSCORE left c%d|ZSCORE right c%d|"
+                    "ZRANGE long%d 0 0 WITHSCORES|ZREVRANGE long%d 0 0 WITHSCORES|EXEC",
+                    owner->number, owner->number, owner->number, owner->number, owner->number);
     if (!sim_load_is_answer(reply) || reply->kind != SIM_ARRAY || reply->count != 6) {
         return;
     }
@@ -403,10 +414,31 @@ static void sim_load_run(void *context) {
     sim_client_close(&client->line);
 }
 
+/* Names that do not compress, at the server that is master in the beginning. */
+static void sim_load_fill(void *context) {
+    struct sim_client line = {.machine = load.options.machine, .server = -1};
+    struct sim_random random = sim_random_of(load.options.seed, 998);
+    int requests = sim_random_chance(&random, 50) ? (int)sim_random_between(&random, 100, 400) : 0;
+    (void)context;
+    for (int r = 0; r < requests && (line.server == 0 || sim_client_connect(&line, 0, SIM_S));
+         r++) {
+        char request[2048] = "ZADD filling";
+        for (size_t size = strlen(request); size + 32 < sizeof request;
+             size += strlen(request + size)) {
+            snprintf(request + size, 32, " 0 %016llx", (unsigned long long)sim_random_u64(&random));
+        }
+        (void)sim_client_ask(&line, PATIENCE_NS, "%s", request);
+    }
+    sim_client_close(&line);
+}
+
 void sim_load_start(const struct sim_load_options *options) {
     struct sim_random random = sim_random_of(options->seed, 999);
     load.options = *options;
     load.pace = INT64_C(1) << sim_random_below(&random, 7);
+    if (options->has_thin_link) {
+        (void)sim_fiber_create(sim_load_fill, NULL, NULL, NULL, sim_now());
+    }
     for (int i = 0; i < options->client_count; i++) {
         struct client *client = &load.clients[i];
         client->number = i;
@@ -483,7 +515,7 @@ static bool sim_load_must_be_there(const struct member *member) {
 
 static const struct sim_reply *sim_load_fetch(struct sim_client *line, int server,
                                               const char *request) {
-    for (int attempt = 0; attempt < 20; attempt++) {
+    for (int attempt = 0; attempt < 100; attempt++) {
         if (line->server == server || sim_client_connect(line, server, SIM_S)) {
             const struct sim_reply *reply = sim_client_ask(line, 5 * SIM_S, "%s", request);
             if (reply != NULL && reply->kind == SIM_ARRAY) {

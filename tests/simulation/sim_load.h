@@ -28,6 +28,8 @@ struct sim_load_options {
     uint64_t seed;
     enum sim_promise promise;
     bool is_planned; /* no write ends without an answer */
+    bool
+        has_thin_link; /* then there may be some hundred KB from the beginning: a full copy takes its time */
 };
 
 void sim_load_start(const struct sim_load_options *options);

@@ -149,10 +149,20 @@ static void sim_main_begin(const struct mode *mode, uint64_t seed, uint64_t left
                                          "5",
                                          NULL};
     static const char *const replica[] = {"--replicaof", "10.0.0.1 6379", NULL};
+    /* Who is far away, and behind, needs a full copy. */
+    static const char *const forgetful[] = {"--repl-backlog-size", "20000", NULL};
     struct sim_random choice = sim_random_of(seed, 2);
     random = sim_random_of(seed, 1);
     sim_images_choose((int)sim_random_below(&choice, (uint64_t)sim_images_count()));
     sim_network_init(&random);
+    sim_driver_start(&(struct sim_driver_options){
+        .server_count = mode->server_count,
+        .machine = mode->server_count,
+        .seed = seed,
+        .until = FAULTS_UNTIL,
+        .left_out = left_out,
+        .kinds = mode->kinds,
+    });
     for (int i = 0; i < mode->server_count; i++) {
         struct sim_machine *machine = sim_machine_get(i);
         struct sim_random clock = sim_random_of(seed, 300 + (uint64_t)i);
@@ -162,19 +172,14 @@ static void sim_main_begin(const struct mode *mode, uint64_t seed, uint64_t left
         machine->wall_offset_ns = sim_random_between(&clock, -500, 500) * SIM_MS;
         sim_main_add(machine, common);
         sim_main_add(machine, mode->arguments);
+        if (sim_driver_has_far()) {
+            sim_main_add(machine, forgetful);
+        }
         if (i > 0) {
             sim_main_add(machine, replica);
         }
         sim_machine_start(machine);
     }
-    sim_driver_start(&(struct sim_driver_options){
-        .server_count = mode->server_count,
-        .machine = mode->server_count,
-        .seed = seed,
-        .until = FAULTS_UNTIL,
-        .left_out = left_out,
-        .kinds = mode->kinds,
-    });
 }
 
 static void sim_main_wait(bool (*is_it)(void), int64_t ns, const char *what) {
@@ -204,6 +209,7 @@ static void sim_main_run_schedule(const struct mode *mode, uint64_t seed, uint64
         .seed = seed,
         .promise = mode->promise,
         .is_planned = mode->kinds.is_planned,
+        .has_thin_link = sim_driver_has_far(),
     });
     sim_run_until(FAULTS_UNTIL);
     sim_main_wait(sim_main_is_served, SERVICE_NS, "not every client is answered");

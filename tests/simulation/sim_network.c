@@ -29,6 +29,7 @@ struct packet {
     enum { PACKET_BYTES, PACKET_END, PACKET_RESET, PACKET_CONNECT, PACKET_ACCEPTED } kind;
     struct sim_socket *from, *to;
     int64_t sent_at;
+    uint64_t number; /* among those of its sender */
     size_t size;
     char bytes[];
 };
@@ -108,6 +109,7 @@ static void sim_network_send(int kind, struct sim_socket *from, struct sim_socke
     struct packet *packet = malloc(sizeof *packet + size);
     *packet = (struct packet){.kind = kind, .from = from, .to = to, .size = size};
     packet->sent_at = sim_fiber_now();
+    packet->number = ++from->sent_count;
     if (size > 0) {
         memcpy(packet->bytes, bytes, size);
     }
@@ -166,22 +168,31 @@ static void sim_network_take_bytes(const struct packet *packet) {
     }
 }
 
+static void sim_network_end(struct packet *packet) {
+    packet->from->arrived_count = packet->number;
+    free(packet);
+}
+
 static void sim_network_arrive(void *context, uint64_t number) {
     struct packet *packet = context;
     struct sim_socket *from = packet->from, *to = packet->to;
     (void)number;
+    if (packet->number != from->arrived_count + 1) { /* one before it was sent again */
+        sim_network_post(packet, sim_now());
+        return;
+    }
     if (from->has_vanished && packet->kind != PACKET_RESET) {
-        free(packet);
+        sim_network_end(packet);
         return;
     }
     if (sim_network_is_blocked(from->machine, from->peer_machine)) {
         if (packet->kind == PACKET_CONNECT && sim_now() - packet->sent_at > CONNECT_GIVES_UP_NS) {
             sim_socket_fail(from, ETIMEDOUT);
-            free(packet);
-            return;
-        }
-        if (from->state != SIM_SOCKET_FAILED) {
+            sim_network_end(packet);
+        } else if (from->state != SIM_SOCKET_FAILED) {
             sim_network_post(packet, sim_now() + RESEND_NS);
+        } else {
+            sim_network_end(packet);
         }
         return;
     }
@@ -210,7 +221,7 @@ static void sim_network_arrive(void *context, uint64_t number) {
         sim_socket_fail(to, to->state == SIM_SOCKET_CONNECTS ? ECONNREFUSED : ECONNRESET);
         break;
     }
-    free(packet);
+    sim_network_end(packet);
 }
 
 /* ---- ends ---- */

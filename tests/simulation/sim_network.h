@@ -42,6 +42,8 @@ struct sim_socket {
     size_t in_flight; /* sent, and not yet arrived at the peer */
     size_t capacity;  /* of in_flight and the peer's arrived together */
     int64_t last_arrival;
+    uint64_t sent_count,
+        arrived_count; /* packets: they arrive in the order in which they were sent */
     uint64_t number;
     struct sim_socket *waiting[SIM_ACCEPTS_MAX]; /* of a listener: accepted by nobody yet */
     size_t waiting_count;

@@ -1,5 +1,6 @@
 /* Memory of a board: failing allocations, copies, freeing in steps, small boards. */
 #include "skiplist/board_relocate.h"
+#include "skiplist/tags.h"
 #include "tests/support/board_pair.h"
 
 /* Put with the first allocation failing, then the second, and so on until the put succeeds
@@ -66,6 +67,19 @@ static void relocate(struct board_pair *pair, struct random *random, uint32_t *p
     *position = board_relocate(pair->board, *position, count, move_some, random);
 }
 
+/* If the board has a tag and the member is there. */
+static void tag_member(struct board_pair *pair, struct random *random, struct bytes name) {
+    static const char values[] = "abcdefg";
+    struct board_member member;
+    unsigned full;
+    board_look_up(pair->board, name, NULL, &member);
+    if (pair->layout.tags.count > 0 && member.is_there) {
+        struct tag_values value = {.mask = 1};
+        value.at[0] = (struct bytes){values + random_below(random, 7), random_below(random, 2)};
+        assert_in_range(board_tag(pair->board, &member, &value, &full), TAGS_OK, TAGS_SAME);
+    }
+}
+
 static void run_relocations(struct board_pair *pair, struct random *random, uint32_t members,
                             int steps) {
     char text[PAIR_MEMBER_MAX];
@@ -78,6 +92,7 @@ static void run_relocations(struct board_pair *pair, struct random *random, uint
         } else {
             pair_put(pair, member, random_below(random, 50));
         }
+        tag_member(pair, random, member);
         relocate(pair, random, &position);
         ends += position == 0;
         if (i % 16 == 0) {
@@ -93,6 +108,12 @@ PAIR_TEST(blocks_of_a_small_board_move) {
 }
 
 PAIR_TEST(blocks_of_a_large_board_move_while_it_changes) {
+    run_relocations(pair, random, 2000, 6000);
+}
+
+PAIR_TEST(blocks_of_a_board_with_tags_move_while_it_changes) {
+    char error[TAG_ERROR_MAX];
+    assert_true(tag_set_add(&pair->layout.tags, BYTES("clan"), BYTES("3"), error));
     run_relocations(pair, random, 2000, 6000);
 }
 

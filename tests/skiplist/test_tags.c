@@ -139,6 +139,7 @@ static void twin_alter(struct tags_twin *twin, struct random *random) {
     }
     if (board_alter_tags(board, layout, &full) != TAGS_OK) {
         assert_int_equal(full, at);
+        assert_true(board_count_values(board, at) >= 1U << layout->tags.tags[at].bits);
         return;
     }
     for (uint32_t i = 0; i < TAGS_MEMBERS && is_removal; i++) {
@@ -410,6 +411,55 @@ PAIR_TEST(a_tag_takes_as_many_values_as_its_bits_allow) {
     assert_board_valid(pair->board);
 }
 
+/* Members with these values, or (is_excluded) without them. */
+static uint32_t count_with(const struct board *board, uint32_t first, uint32_t count,
+                           bool is_excluded) {
+    static struct tag_choice choices[TAGS_VALUES];
+    static char texts[TAGS_VALUES][TAG_VALUE_MAX];
+    for (uint32_t i = 0; i < count; i++) {
+        choices[i] = (struct tag_choice){
+            .tag = 1, .is_excluded = is_excluded, .value = value_of(first + 997 * i, texts[i])};
+    }
+    struct tag_filter *filter = tag_filter_create(board, choices, count);
+    assert_non_null(filter);
+    uint32_t found = board_group_count(board, filter, board_count(board));
+    tag_filter_destroy(filter);
+    return found;
+}
+
+static void count_once(void *context, const struct tag_values *values, uint32_t count) {
+    assert_int_equal(values->mask, 2);
+    assert_int_equal(count, 1);
+    ++*(uint32_t *)context;
+}
+
+/* More than an index block has sorted numbers for, and in bits of a code that are not the lowest. */
+PAIR_TEST(each_member_has_a_value_of_its_own) {
+    enum { ALL = 140000 };
+    char text[PAIR_MEMBER_MAX], value_text[TAG_VALUE_MAX];
+    struct board_member member;
+    unsigned full;
+    uint32_t kinds = 0;
+    pair->layout.tags = (struct tag_set){.count = 0};
+    add_tag(&pair->layout, "claimed", 12);
+    add_tag(&pair->layout, "clan", 20);
+    for (uint32_t i = 1; i <= ALL; i++) {
+        struct tag_values values = {.mask = 2, .at = {[1] = value_of(i, value_text)}};
+        struct bytes user = user_of(i, text);
+        assert_int_equal(board_put(pair->board, user, random_below(random, ALL)), BOARD_OK);
+        board_look_up(pair->board, user, NULL, &member);
+        assert_int_equal(board_tag(pair->board, &member, &values, &full), TAGS_OK);
+    }
+    assert_board_valid(pair->board);
+    assert_int_equal(count_with(pair->board, 5, 1, false), 1);
+    assert_int_equal(count_with(pair->board, 5, 1, true), ALL - 1);
+    assert_int_equal(count_with(pair->board, 5, TAGS_VALUES, false), TAGS_VALUES);
+    assert_int_equal(count_with(pair->board, 5, TAGS_VALUES, true), ALL - TAGS_VALUES);
+    assert_int_equal(count_with(pair->board, ALL + 1, 1, false), 0);
+    assert_true(board_tally(pair->board, NULL, 0, ALL, 2, count_once, &kinds));
+    assert_int_equal(kinds, ALL);
+}
+
 PAIR_TEST(a_tag_with_fewer_bits_gives_codes_that_fit) {
     static struct layout fewer;
     char text[PAIR_MEMBER_MAX], value_text[TAG_VALUE_MAX];
@@ -439,6 +489,41 @@ PAIR_TEST(a_tag_with_fewer_bits_gives_codes_that_fit) {
         assert_true(i == 4 || bytes_equal(read.at[0], values.at[0]));
     }
     assert_board_valid(pair->board);
+}
+
+PAIR_TEST(values_whose_codes_are_large_fit_into_fewer_bits) {
+    enum { ALL = 3000, VALUES = 60, LEFT = 7 };
+    static struct layout fewer;
+    static struct tags_twin twin;
+    char text[PAIR_MEMBER_MAX], value_text[TAG_VALUE_MAX];
+    unsigned full = TAGS_MAX;
+    twin_begin(&twin, pair);
+    for (uint32_t i = 0; i < ALL; i++) {
+        struct board_member member;
+        struct tag_values values = {.mask = 4, .at = {[2] = value_of(i % VALUES + 1, value_text)}};
+        pair_put(pair, user_of(i, text), i / 7);
+        board_look_up(pair->board, user_of(i, text), NULL, &member);
+        assert_int_equal(board_tag(pair->board, &member, &values, &full), TAGS_OK);
+        twin.values[i][2] = (uint8_t)(i % VALUES + 1);
+    }
+    for (uint32_t i = 0; i < ALL; i++) {
+        if (i % VALUES < VALUES - LEFT) {
+            twin_remove(&twin, i);
+        }
+    }
+    fewer = pair->layout;
+    fewer.tags.tags[2].bits = 3;
+    for (uint64_t nth = 1;; nth++) {
+        memory_fail_at(nth);
+        enum tags_status status = board_alter_tags(pair->board, &fewer, &full);
+        memory_fail_at(0);
+        twin_compare(&twin, random);
+        if (status == TAGS_OK) {
+            break;
+        }
+        assert_int_equal(status, TAGS_OUT_OF_MEMORY);
+    }
+    assert_int_equal(board_count_values(pair->board, 2), LEFT);
 }
 
 PAIR_TEST(a_million_values_one_after_another_leave_nothing_behind) {

@@ -92,13 +92,18 @@ class Arena:
     """A server on a directory, and its players. policy: of appendfsync; "off": without a journal."""
 
     def __init__(self, program, directory, policy, seed):
-        words = ("no",) if policy == "off" else ("yes", "--appendfsync", policy)
-        self.server = process.Server("--appendonly", *words, "--board", f"board default {TAGS}", program=program,
-                                     directory=directory, is_started=False)
-        self.server.log = Path(directory).parent / (Path(directory).name + ".log")
+        self.server = self.make_server(program, directory, policy)
         self.policy, self.seed, self.random = policy, seed, random.Random(f"{seed}/arena")
         self.acked = self.lost = self.lives = 0
         self.begin_anew()
+
+    @staticmethod
+    def make_server(program, directory, policy):
+        words = ("no",) if policy == "off" else ("yes", "--appendfsync", policy)
+        server = process.Server("--appendonly", *words, "--board", f"board default {TAGS}", program=program,
+                                directory=directory, is_started=False)
+        server.log = Path(directory).parent / (Path(directory).name + ".log")
+        return server
 
     def begin_anew(self):
         """An empty directory."""
@@ -199,6 +204,37 @@ class Arena:
             if any(at > lost_at for at in player.sent_at[:max(0, count - player.count)]):
                 raise Trouble(f"what is there of {player.name} is of a later moment than what is lost")
         return lost_at
+
+
+class Pair(Arena):
+    """A master and its replica, which takes the place of the master when that is killed."""
+
+    def __init__(self, program, directory, policy, seed):
+        self.replica = self.make_server(program, directory / "other", policy)
+        super().__init__(program, directory / "one", policy, seed)
+
+    def begin_anew(self):
+        shutil.rmtree(self.replica.directory, ignore_errors=True)
+        self.replica.directory.mkdir(parents=True)
+        super().begin_anew()
+
+    def start_replica(self):
+        """What it has from another life goes."""
+        self.replica.start("--replicaof", "127.0.0.1", self.server.port)
+        process.wait_until(lambda: b"master_link_status:up" in self.replica.ask("INFO", "replication"),
+                           lambda: f"a replica:\n{self.replica.told()}")
+
+    def take_over(self):
+        """The master is gone. What the players were answered last may be gone, too, but never a part of it."""
+        if self.replica.ask("REPLICAOF", "NO", "ONE") != b"OK":
+            raise Trouble("the replica does not take over")
+        self.server, self.replica = self.replica, self.server
+        self.judge([0] * len(self.players))
+
+    def end(self):
+        for server in (self.server, self.replica):
+            if server.process is not None:
+                server.kill()
 
 
 def change_one_thing(seen, randomness):

@@ -106,7 +106,7 @@ const char *lb_add_read_options(const struct request *request, struct lb_add *ad
 }
 
 bool lb_add_read_tags(const struct call *call, const struct lb_add *add, uint32_t index,
-                      const struct board *board, struct tag_values *values) {
+                      struct board *board, struct tag_values *values) {
     struct lb_add again = {.first = index};
     values->mask = 0;
     while (again.first < add->first) {

@@ -55,7 +55,7 @@ const char *lb_add_read_options(const struct request *request, struct lb_add *ad
 /* Read the TAG among the options, which begin at index and were read before, as those of a board. false: the
  * error was replied. */
 MUST_CHECK bool lb_add_read_tags(const struct call *call, const struct lb_add *add, uint32_t index,
-                                 const struct board *board, struct tag_values *values);
+                                 struct board *board, struct tag_values *values);
 /* AT must fit the layout, even if no member is written. false: the error was replied. */
 MUST_CHECK bool lb_add_check_at(const struct call *call, const struct layout *layout,
                                 const struct lb_add *add);

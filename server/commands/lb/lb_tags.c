@@ -56,10 +56,15 @@ bool lb_tags_refuse_full(const struct call *call, const struct board *board,
                               (unsigned)tag_values_max(full));
 }
 
-bool lb_tags_check_room(const struct call *call, const struct board *board,
+bool lb_tags_check_room(const struct call *call, struct board *board,
                         const struct tag_values *values) {
     unsigned full = 0;
-    return board_tag_fits(board, values, &full) || lb_tags_refuse_full(call, board, values, full);
+    bool has_room = board_tag_fits(board, values, &full);
+    if (!has_room && board_has_remains(board)) {
+        board_free_remains(board); /* as registry_tag does */
+        has_room = board_tag_fits(board, values, &full);
+    }
+    return has_room || lb_tags_refuse_full(call, board, values, full);
 }
 
 void lb_tags_reply(struct reply *reply, const struct tag_set *tags,

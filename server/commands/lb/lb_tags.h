@@ -16,9 +16,9 @@ MUST_CHECK bool lb_tags_find(const struct call *call, const struct tag_set *tags
  * tag. false: the error was replied. */
 MUST_CHECK bool lb_tags_read(const struct call *call, const struct tag_set *tags, struct bytes name,
                              struct bytes value, struct tag_values *values);
-/* Will there be room for these values on the board, whatever member gets them? false: the error was
- * replied. */
-MUST_CHECK bool lb_tags_check_room(const struct call *call, const struct board *board,
+/* Will there be room for these values on the board, whatever member gets them? Frees what removed
+ * members have left, if that decides. false: the error was replied. */
+MUST_CHECK bool lb_tags_check_room(const struct call *call, struct board *board,
                                    const struct tag_values *values);
 /* Reply that there is no room for another value of a tag; return false. */
 bool lb_tags_refuse_full(const struct call *call, const struct board *board,

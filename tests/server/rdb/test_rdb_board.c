@@ -25,10 +25,15 @@ static void make_boards(struct harness *h, struct session *s) {
     for (int i = 0; i < 1500; i++) {
         harness_run_format(h, s, "ZADD long %d member:%d", i % 5, i);
     }
+    harness_run(h, s, "LB.CREATE tagged FIELD a 20 TAG country 8 TAG clan 12");
+    for (int i = 0; i < 700; i++) {
+        harness_run_format(h, s, "LB.ADD tagged TAG country c%d%s %d m%d", i % 200,
+                           i % 9 == 0 ? "" : " TAG clan wolves", i % 5, i);
+    }
 }
 
-static const char *const names[] = {"ties", "two", "latest", "empty", "day", "long"};
-enum { NAMES = COUNT_OF(names), MEMBERS = 5 + 3 + 2 + 0 + 1 + 1500 };
+static const char *const names[] = {"ties", "two", "latest", "empty", "day", "long", "tagged"};
+enum { NAMES = COUNT_OF(names), MEMBERS = 5 + 3 + 2 + 0 + 1 + 1500 + 700 };
 
 static void make_all(struct buffer *file, struct harness *h, uint32_t members_per_chunk) {
     begin_file(file);
@@ -87,10 +92,15 @@ RDB_TEST(a_board_is_the_same_to_the_last_bit_in_pieces_of_any_size, "") {
 RDB_TEST(no_changed_byte_makes_a_board_that_does_not_hold_together, "") {
     harness_run(h, s, "LB.CREATE k FIELD a 20 FIELD b 9 ASC TIME 24 M CAP 9 PERIOD DAY");
     harness_run(h, s, "LB.ADD k 3 4 ann 3 4 bob 5 0 kim 1 1 eve");
-    begin_file(file);
-    make_board(file, "k", find(h, "k"), TIME_US, 2);
-    MAKE_RAW(file, "\xff\0\0\0\0\0\0\0\0");
-    assert_true(flip_each_bit(h, file, 9, NULL) > file->size * 3);
+    harness_run(h, s, "LB.CREATE t FIELD a 20 TAG country 2 TAG class 1");
+    harness_run(h, s, "LB.ADD t TAG country DE 3 ann 2 bob");
+    harness_run(h, s, "LB.TAG t bob country FR class mage");
+    for (int i = 0; i < 2; i++) {
+        begin_file(file);
+        make_board(file, "k", find(h, i == 0 ? "k" : "t"), TIME_US, 2);
+        MAKE_RAW(file, "\xff\0\0\0\0\0\0\0\0");
+        assert_true(flip_each_bit(h, file, 9, NULL) > file->size * 3);
+    }
 }
 
 RDB_TEST(every_allocation_may_fail, "") {
@@ -182,6 +192,28 @@ RDB_TEST(chunks_of_no_board_are_refused, "") {
     expect_refused(h, file, "damaged board");
 }
 
+/* The values of the first board, in the layout of the other one. */
+RDB_TEST(values_of_tags_that_are_not_there_are_refused, "") {
+    static const char *const told[] = {"damaged board",
+                                       "member 'bob': one of its tags has too many different "
+                                       "values"};
+    harness_run(h, s, "LB.CREATE k FIELD a 20 TAG country 2");
+    harness_run(h, s, "LB.ADD k TAG country DE 3 ann");
+    harness_run(h, s, "LB.ADD k TAG country FR 2 bob");
+    harness_run(h, s, "LB.CREATE none FIELD a 20");
+    harness_run(h, s, "LB.CREATE one FIELD a 20 TAG country 1");
+    const struct board *board = &find(h, "k")->board;
+    const struct board_entry entries[] = {board_at(board, 0), board_at(board, 1)};
+    for (int i = 0; i < 2; i++) {
+        begin_file(file);
+        make_board_head(file, "x", FILE_FORMAT, TIME_US, 2);
+        make_open(file, find(h, i == 0 ? "none" : "one"));
+        make_piece_of(file, board, 0, entries, 2);
+        make_byte(file, 0);
+        expect_refused(h, file, told[i]);
+    }
+}
+
 RDB_TEST(values_of_other_modules_are_passed_over, "") {
     begin_file(file);
     make_key(file, 7, "other");
@@ -194,6 +226,70 @@ RDB_TEST(values_of_other_modules_are_passed_over, "") {
     assert_int_equal(load_pieces(load, h->server.registry, file, 1), RDB_LOAD_DONE);
     assert_int_equal(load->skipped[7].count, 1);
     assert_int_equal(load->board_count, 0);
+}
+
+/* Numbers of the first value that is written. */
+struct noted {
+    uint64_t numbers[3];
+    int count;
+};
+
+static void note_number(void *context, uint64_t number) {
+    struct noted *noted = context;
+    noted->numbers[noted->count++ % 3] = number;
+}
+
+static void pass_text(void *context, struct bytes text) {
+    (void)context;
+    (void)text;
+}
+
+static uint64_t format_of(struct harness *h, const char *name) {
+    struct noted noted = {.count = 0};
+    const struct rdb_board_sink sink = {note_number, pass_text, &noted};
+    assert_true(rdb_board_write(find(h, name), TIME_US, &sink));
+    assert_int_equal(noted.count, 3);
+    return noted.numbers[0];
+}
+
+/* So a module of an earlier version takes boards that have nothing it does not know. */
+RDB_TEST(a_board_is_of_the_first_format_that_understands_it, "") {
+    harness_run(h, s, "ZADD plain 1 ann");
+    assert_int_equal(format_of(h, "plain"), 4);
+    harness_run(h, s, "LB.ALTER plain TAG clan 4");
+    assert_int_equal(format_of(h, "plain"), 5);
+    harness_run(h, s, "LB.ALTER plain TAG clan NONE");
+    assert_int_equal(format_of(h, "plain"), 4);
+}
+
+/* The same for changes. */
+RDB_TEST(a_blob_is_of_the_first_format_that_understands_its_effects, "") {
+    static struct effect_encoder encoder;
+    struct buffer blob;
+    struct bytes chunk;
+    int64_t time_us;
+    harness_run(h, s, "ZADD plain 1 ann");
+    harness_run(h, s, "LB.CREATE tagged FIELD points 20 TAG clan 4");
+    const struct effect put = {.kind = EFFECT_PUT, .name = BYTES("b"), .member = BYTES("ann")};
+    const struct effect tags = {
+        .kind = EFFECT_TAGS, .name = BYTES("b"), .member = BYTES("ann"), .value = BYTES("\1\1x")};
+    struct effect rules = {.kind = EFFECT_RULES, .name = BYTES("b")};
+    const struct rules *plain = registry_rules(find(h, "plain"));
+    const struct rules *tagged = registry_rules(find(h, "tagged"));
+    buffer_init(&blob, 0);
+    for (int with = 0; with < 3; with++) { /* nothing of tags, a member's, the board's */
+        effect_blob_begin(&encoder, &blob, TIME_US);
+        effect_blob_add(&encoder, &put);
+        rules.rules = with == 2 ? tagged : plain;
+        effect_blob_add(&encoder, with == 1 ? &tags : &rules);
+        assert_int_equal(blob.at[0], with == 0 ? 4 : 5);
+        assert_true(effect_blob_open(buffer_bytes(&blob), &time_us, &chunk));
+        assert_false(effect_blob_is_later(buffer_bytes(&blob)));
+    }
+    blob.at[0] = FILE_FORMAT + 1;
+    assert_false(effect_blob_open(buffer_bytes(&blob), &time_us, &chunk));
+    assert_true(effect_blob_is_later(buffer_bytes(&blob)));
+    buffer_deinit(&blob);
 }
 
 /* What a Redis computes from the name in its documentation of modules: 64 letters, six bits each. */

@@ -183,8 +183,9 @@ TEST(rules_that_contradict_themselves_are_refused) {
 
 /* ---- lines that are wrong ---- */
 
-#define HEAD  "database,key,kind,member,score,time,value,rules,expires\n"
-#define BOARD "0,b,board,,,,,FIELD a 10 TIME 31 S,\n"
+#define HEAD   "database,key,kind,member,score,time,value,rules,expires\n"
+#define BOARD  "0,b,board,,,,,FIELD a 10 TIME 31 S,\n"
+#define TAGGED "0,b,board,,,,,FIELD a 10 TAG country 8 TAG class 1,\n"
 
 static void check_refused(enum record_format format, const char *text, const char *said) {
     struct registry *registry = workload_create_registry(1);
@@ -226,6 +227,13 @@ TEST(a_wrong_line_is_named_with_its_offset) {
         {HEAD BOARD "0,b,member,m,1,soon,,,\n", "the time is no number"},
         {HEAD BOARD "0,b,member,m,1,-1,,,\n", "time "},
         {HEAD BOARD "0,b,member,m,#-1,,,,\n", "packed"},
+        {HEAD TAGGED "0,b,member,m,1,,clan x,,\n", "no such tag"},
+        {HEAD TAGGED "0,b,member,m,1,,class x class y,,\n", "named twice"},
+        {HEAD TAGGED "0,b,member,m,1,,class,,\n", "no value"},
+        {HEAD TAGGED "0,b,member,m,1,,\"class \"\"\"\"\",,\n", "no value"},
+        {HEAD TAGGED "0,b,member,m,1,,\"class \"\"x\",,\n", "the quotes of a tag's value"},
+        {HEAD TAGGED "0,b,member,m,1,,class x,,\n0,b,member,n,1,,class y,,\n",
+         "more different values"},
     };
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         check_refused(RECORD_CSV, wrong[i].text, wrong[i].said);
@@ -269,6 +277,35 @@ TEST(what_others_write_is_read) {
     assert_non_null(key);
     assert_true(hash_find(&key->hash, BYTES("a\tb"), &value));
     assert_true(bytes_equal(value, BYTES("-1.5")));
+    registry_destroy(registry);
+}
+
+static const struct registry_key *board_of(const struct registry *registry) {
+    const struct registry_key *key = registry_peek(registry, 0, BYTES("b"), 0);
+    assert_non_null(key);
+    return key;
+}
+
+TEST(tags_are_words_of_a_members_line) {
+    struct registry *registry = workload_create_registry(1);
+    struct tag_values values;
+    size_t size;
+    const char *csv = HEAD TAGGED "0,b,member,m,2,,CLASS mage country DE,,\n"
+                                  "0,b,member,n,1,,\"country \"\"a b,\\\\x00\"\"\",,\n"
+                                  "0,b,member,o,0,,,,\n";
+    if (!import_text(registry, RECORD_CSV, csv, strlen(csv))) {
+        fail_msg("%s", error);
+    }
+    board_tags_at(&board_of(registry)->board, 0, &values);
+    assert_true(bytes_equal(values.at[0], BYTES("DE")) && bytes_equal(values.at[1], BYTES("mage")));
+    board_tags_at(&board_of(registry)->board, 1, &values);
+    assert_int_equal(values.mask, 1);
+    assert_true(bytes_equal(values.at[0], BYTES("a b,\0")));
+    char *text = export_text(registry, RECORD_CSV, &size);
+    assert_non_null(strstr(text, "0,b,member,m,2,,country DE class mage,,\n"
+                                 "0,b,member,n,1,,\"country \"\"a b,\\\\x00\"\"\",,\n"
+                                 "0,b,member,o,0,,,,\n"));
+    free(text);
     registry_destroy(registry);
 }
 

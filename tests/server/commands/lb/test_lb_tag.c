@@ -145,6 +145,17 @@ ZSET_TEST(a_tag_takes_as_many_values_as_its_bits_allow) {
     zset_expect(h, "LB.TAG k dan class mage", ":1");
 }
 
+ZSET_TEST(values_of_removed_members_take_no_room) {
+    zset_expect(h, "LB.CREATE r FIELD a 20 TAG claimed 1", "+OK");
+    for (int i = 0; i < 1000; i++) {
+        zset_expect(h, formatted("LB.ADD r TAG claimed yes %d m%d", i + 1, i), ":1");
+    }
+    zset_expect(h, "ZADD r 0 last", ":1");
+    zset_expect(h, "ZREMRANGEBYRANK r 1 1000", ":1000");
+    zset_expect(h, "LB.ADD r TAG claimed no 5 ann", ":1");
+    zset_expect(h, "LB.TAGS r ann last", "[[claimed no] []]");
+}
+
 ZSET_TEST(tags_are_written_where_no_results_are) {
     create(h, "k");
     zset_expect(h, "LB.ADD k TAG country DE 30 ann", ":1");
