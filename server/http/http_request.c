@@ -145,6 +145,11 @@ enum MHD_Result http_request_take(void *context, struct MHD_Connection *connecti
         *upload_size = 0;
         return MHD_YES;
     }
+    if (exchange->stage == HTTP_NEW && server->is_ended) {
+        /* In the last run: the library must not be stopped while a request is suspended. */
+        http_exchange_fill(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, "the server ends\n");
+        return http_exchange_send(exchange);
+    }
     if (exchange->stage == HTTP_NEW) {
         http_peer_begin_phase(server, exchange->peer, 0);
         server->options.handler->handle(server->options.handler->context, exchange);

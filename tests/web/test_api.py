@@ -1183,6 +1183,32 @@ class Starts(unittest.TestCase):
             process.stdout.close()
             self.assertEqual(process.wait(LIMIT_S), 0)
 
+    def test_it_ends_while_it_is_asked(self):
+        for _ in range(8):
+            server = WebServer()
+            api = Api(server)
+            server.run("ZADD", "arena", "1", "ann")
+            is_over = threading.Event()
+
+            def ask():
+                while not is_over.is_set():
+                    try:
+                        api.ask("/api/v1/boards/arena/page")
+                        Stream(api, "/boards/arena/events", {}).close()
+                    except (OSError, http.client.HTTPException):
+                        pass
+
+            threads = [threading.Thread(target=ask) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            time.sleep(0.2)
+            try:
+                server.stop()
+            finally:
+                is_over.set()
+                for thread in threads:
+                    thread.join()
+
     def test_it_ends_with_viewers(self):
         server = WebServer()
         api = Api(server)
