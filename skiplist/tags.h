@@ -48,7 +48,7 @@ uint32_t board_count_values(const struct board *board, unsigned tag);
 
 /* Use a layout that differs only in its tags: tags of the same name keep their values, also with other
  * bits, those that are not in it lose them. In time independent of the number of members, but fewer bits
- * may have the codes of all members read (4 ms for a million).
+ * may have the codes of all members read (about 0.1 s for a million).
  * Errors: TAGS_FULL, a tag has more different values than the new bits allow; TAGS_OUT_OF_MEMORY. */
 MUST_CHECK enum tags_status board_alter_tags(struct board *board, const struct layout *layout,
                                              unsigned *full);
