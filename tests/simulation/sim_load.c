@@ -294,7 +294,7 @@ static int64_t sim_load_read_claim(const struct client *client, const struct sim
 static void sim_load_take_claim(struct client *client, bool is_made) {
     struct bounds *claim = &client->claim;
     if (!is_made && load.options.promise != SIM_KEPT) {
-        const struct sim_reply *reply = ASK(client, "LB.TAGS claims c%d", client->number);
+        const struct sim_reply *reply = ASK_TO_READ(client, "LB.TAGS claims c%d", client->number);
         if (sim_load_is_answer(reply) && reply->kind == SIM_ARRAY) {
             claim->lower = sim_load_read_claim(client, reply);
         }
