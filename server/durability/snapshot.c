@@ -400,6 +400,7 @@ static void snapshot_write_entries(struct snapshot *snapshot, const struct board
                                    uint32_t rank, const struct board_entry *entries,
                                    uint32_t count) {
     size_t size = snapshot->filling.size;
+    CHECK(count > 0);
     effect_encode_piece_of(&snapshot->encoder, board, rank, entries, count);
     size = snapshot->filling.size - size;
     for (uint32_t i = 0; i < count && size > 0; i++) {
