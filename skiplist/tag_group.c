@@ -139,22 +139,37 @@ static uint32_t tag_group_count_child(const struct skiplist *list, uint32_t id, 
 
 /* Start the cache misses of children that are going to be read one after another: nodes, blocks, sheets. */
 static void tag_group_fetch_children(const struct skiplist *list, uint32_t id, uint32_t from,
-                                     uint32_t to) {
+                                     uint32_t to, const struct tag_filter *filter) {
     const uint32_t *children = index_children(nodes_index(list, id));
-    if (skiplist_node(list, id)->level != 2) {
-        return;
-    }
+    bool is_lowest = skiplist_node(list, id)->level == 2;
     for (uint32_t i = from; i < to; i++) {
         prefetch_line(skiplist_node(list, children[i]));
     }
     for (uint32_t i = from; i < to; i++) {
         prefetch_line(&nodes_index(list, children[i])->sheet);
     }
-    for (uint32_t i = from; i < to; i++) {
+    for (uint32_t i = from; i < to && is_lowest; i++) {
         const struct sheet *sheet = nodes_index(list, children[i])->sheet;
         if (sheet != NULL) {
             prefetch_lines(sheet, sizeof *sheet + 128);
         }
+    }
+    for (uint32_t i = from; i < to && !is_lowest; i++) {
+        const struct tag_counts *counts = nodes_index(list, children[i])->counts;
+        if (counts != NULL && filter->dense.range_count > 0) {
+            prefetch_line(counts);
+            prefetch_line(counts->dense + filter->dense.ranges[0].first);
+        }
+    }
+}
+
+/* The same of one that is next, as a whole. */
+static void tag_group_fetch_sheet(const struct skiplist *list, uint32_t id, uint32_t child) {
+    const struct index_block *index =
+        nodes_index(list, index_children(nodes_index(list, id))[child]);
+    if (index->is_lowest && index->sheet != NULL) {
+        prefetch_lines(index->sheet,
+                       sizeof *index->sheet + (size_t)index->sheet->count * index->sheet->width);
     }
 }
 
@@ -172,9 +187,12 @@ static uint32_t tag_group_count_first(const struct skiplist *list, uint32_t id, 
                         : 0;
     }
     if (known < count) {
-        tag_group_fetch_children(list, id, known, count);
+        tag_group_fetch_children(list, id, known, count, filter);
     }
     for (uint32_t i = known; i < count; i++) {
+        if (i + 1 < count) {
+            tag_group_fetch_sheet(list, id, i + 1);
+        }
         sum += tag_group_count_child(list, id, i, filter, work_left);
     }
     return sum;
