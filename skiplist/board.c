@@ -14,6 +14,7 @@
 
 #include "codec/memory.h"
 #include "skiplist/board_parts.h"
+#include "skiplist/counts.h"
 #include "skiplist/lookup.h"
 #include "skiplist/nodes.h"
 #include "skiplist/sheet.h"
@@ -605,6 +606,8 @@ static enum board_status board_move(struct board *board, const struct found *fou
     if (list->tags != NULL) {
         list->tags->code = sheet_code(list, from);
         list->tags->is_moving = true;
+        counts_prefetch(list, from.leaf, list->tags->code);
+        counts_prefetch(list, to.leaf, list->tags->code);
     }
     enum board_status status = BOARD_OUT_OF_MEMORY;
     if (board_reserve(board, list, to, entry.len, 0, &plan)) {

@@ -240,6 +240,20 @@ void counts_begin(const struct skiplist *list, uint32_t leaf) {
     }
 }
 
+void counts_prefetch(const struct skiplist *list, uint32_t leaf, uint32_t code) {
+    const struct skiplist_node *node = skiplist_node(list, leaf);
+    if (node->parent == SKIPLIST_NONE) {
+        return;
+    }
+    for (node = skiplist_node(list, node->parent); node->parent != SKIPLIST_NONE;
+         node = skiplist_node(list, node->parent)) {
+        struct tag_counts *counts = nodes_index(list, node->parent)->counts;
+        if (counts != NULL && counts->number == list->tags->plan.number) {
+            tag_counts_prefetch(list->tags, counts, node->position, code);
+        }
+    }
+}
+
 void counts_add_above(const struct skiplist *list, uint32_t leaf, uint32_t code, uint32_t more) {
     const struct skiplist_node *node = skiplist_node(list, leaf);
     if (node->parent == SKIPLIST_NONE) {

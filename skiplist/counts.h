@@ -22,6 +22,9 @@ void counts_begin(const struct skiplist *list, uint32_t leaf);
 /* Add entries (as uint32_t: 0U - n is n fewer) to all counts above a leaf, before its sheet and the spans change. */
 void counts_add_above(const struct skiplist *list, uint32_t leaf, uint32_t code, uint32_t more);
 
+/* Start the cache misses of counts_add_above, which is going to be called. */
+void counts_prefetch(const struct skiplist *list, uint32_t leaf, uint32_t code);
+
 /* An index block above level 1 is being split: `at` children stay. The one for whose sake it is done, which is in
  * neither yet, goes right, or left. */
 void counts_split(struct skiplist *list, uint32_t left, struct index_block *right, uint32_t at,

@@ -6,6 +6,7 @@
 #include "skiplist/board_parts.h"
 #include "skiplist/nodes.h"
 #include "skiplist/prefetch.h"
+#include "skiplist/sheet.h"
 
 /* ---- the member ---- */
 
@@ -133,6 +134,9 @@ static void lookup_fetch_target_node(struct lookup *lookup) {
     uint32_t position = index_child_for(index, lookup->key, !lookup_list_of(lookup)->is_latest);
     lookup->target = index_children(index)[position];
     prefetch_line(skiplist_node(lookup_list_of(lookup), lookup->target));
+    if (index->sheet != NULL) {
+        sheet_prefetch(index->sheet, index_narrow_sum(index, position));
+    }
 }
 
 /* Header, marks and keys of a full leaf; its count has not been loaded yet. A search of the keys would
@@ -141,6 +145,24 @@ static void lookup_fetch_target_leaf(const struct lookup *lookup) {
     const struct block *block = lookup_target_leaf(lookup);
     if (block != NULL) {
         prefetch_lines(block, sizeof *block + 10 * BLOCK_ENTRIES_MAX);
+    }
+}
+
+/* The tags of the member where it is now. */
+static void lookup_fetch_sheet(const struct lookup *lookup) {
+    if (!lookup->is_change || !lookup->board->is_large || lookup_list_of(lookup)->tags == NULL) {
+        return;
+    }
+    const struct skiplist *list = lookup_list_of(lookup);
+    if (skiplist_leaf(list, lookup->leaf) == NULL) {
+        return;
+    }
+    const struct skiplist_node *node = skiplist_node(list, lookup->leaf);
+    if (node->parent != SKIPLIST_NONE) {
+        struct index_block *index = nodes_index(list, node->parent);
+        if (index->is_lowest && index->sheet != NULL) {
+            sheet_prefetch(index->sheet, index_narrow_sum(index, node->position));
+        }
     }
 }
 
@@ -214,6 +236,7 @@ static inline __attribute__((always_inline)) void lookup_advance_place(struct lo
         break;
     case LOOKUP_PLACE:
         lookup_fetch_place(lookup);
+        lookup_fetch_sheet(lookup);
         break;
     case LOOKUP_LEAF:
     case LOOKUP_STAGES:

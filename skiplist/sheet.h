@@ -96,6 +96,12 @@ static inline uint32_t sheet_get(const struct sheet *sheet, uint32_t index) {
                                : ((const uint32_t *)codes)[index];
 }
 
+/* The codes of a leaf, whose first one has this index, are going to be read or changed. */
+static inline void sheet_prefetch(const struct sheet *sheet, uint32_t first) {
+    prefetch_line(sheet);
+    prefetch_lines((const char *)sheet_codes(sheet) + 2 * (size_t)first, 128);
+}
+
 /* The sheet of a lowest index block, with all cleared bits cleared; NULL: it has none. */
 const struct sheet *sheet_of(const struct skiplist *list, struct index_block *index);
 /* The same of a list that is one leaf. */

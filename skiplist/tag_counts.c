@@ -364,6 +364,17 @@ bool tag_counts_equal(const struct tag_counts_plan *plan, const struct tag_count
 
 /* ---- rows ---- */
 
+void tag_counts_prefetch(struct tags *tags, struct tag_counts *counts, uint32_t child,
+                         uint32_t code) {
+    const struct tag_counts_plan *plan = &tags->plan;
+    const struct tag_places *places = tag_counts_places(tags, code);
+    size_t width = counts->is_narrow ? sizeof(uint16_t) : sizeof(uint32_t);
+    prefetch_line(counts->dense + places->dense);
+    for (uint32_t i = 0; i < plan->combination_count; i++) {
+        prefetch_line((const char *)tag_counts_row(plan, counts, places->rows[i]) + child * width);
+    }
+}
+
 void tag_counts_add_to_rows(struct tags *tags, struct tag_counts *counts, uint32_t child,
                             uint32_t code, uint32_t more) {
     const struct tag_counts_plan *plan = &tags->plan;

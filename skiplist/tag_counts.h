@@ -119,6 +119,9 @@ static inline void tag_counts_raise(const struct tag_counts_plan *plan, struct t
         ((uint32_t *)at)[child] += more;
     }
 }
+/* Prefetch what the next two change. */
+void tag_counts_prefetch(struct tags *tags, struct tag_counts *counts, uint32_t child,
+                         uint32_t code);
 /* `more` entries (as uint32_t: 0U - n is n fewer) with this code: in the rows of a child. */
 void tag_counts_add_to_rows(struct tags *tags, struct tag_counts *counts, uint32_t child,
                             uint32_t code, uint32_t more);

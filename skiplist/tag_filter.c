@@ -1,6 +1,8 @@
 /* See the header. */
 #include "skiplist/tag_filter.h"
 
+#include <stdlib.h>
+
 #include "codec/memory.h"
 
 enum {
