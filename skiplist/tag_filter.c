@@ -339,28 +339,15 @@ bool tag_filter_sum(const struct tag_filter *filter, const struct tag_counts_pla
     return true;
 }
 
-uint32_t tag_filter_sum_child(const struct filter_reader *reader,
-                              const struct tag_counts_plan *plan, struct tag_counts *counts,
-                              uint32_t child) {
-    uint32_t sum = 0;
-    for (uint32_t r = 0; r < reader->range_count; r++) {
-        uint32_t row = reader->combination->first_row + reader->ranges[r].first;
-        for (uint32_t i = 0; i < reader->ranges[r].count; i++) {
-            sum += tag_counts_at(plan, counts, row + i, child);
-        }
-    }
-    return sum;
-}
-
 uint32_t tag_filter_sum_children(const struct filter_reader *reader,
                                  const struct tag_counts_plan *plan, struct tag_counts *counts,
-                                 uint32_t count) {
+                                 uint32_t from, uint32_t to) {
     uint32_t sum = 0;
     for (uint32_t r = 0; r < reader->range_count; r++) {
         uint32_t row = reader->combination->first_row + reader->ranges[r].first;
         for (uint32_t i = 0; i < reader->ranges[r].count; i++) {
             const void *at = tag_counts_row(plan, counts, row + i);
-            for (uint32_t c = 0; c < count; c++) {
+            for (uint32_t c = from; c < to; c++) {
                 sum += counts->is_narrow ? ((const uint16_t *)at)[c] : ((const uint32_t *)at)[c];
             }
         }

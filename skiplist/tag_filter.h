@@ -63,12 +63,9 @@ const struct tag_combination *tag_filter_choose(const struct tag_counts_plan *pl
 /* The group below an index block with these counts, of `count` entries. false: they do not tell. */
 bool tag_filter_sum(const struct tag_filter *filter, const struct tag_counts_plan *plan,
                     const struct tag_counts *counts, uint32_t count, uint32_t *sum);
-/* What a reader finds in the rows of one child, and of the first `count` children together. */
-uint32_t tag_filter_sum_child(const struct filter_reader *reader,
-                              const struct tag_counts_plan *plan, struct tag_counts *counts,
-                              uint32_t child);
+/* What a reader finds in the rows of the children from .. to - 1 together. */
 uint32_t tag_filter_sum_children(const struct filter_reader *reader,
                                  const struct tag_counts_plan *plan, struct tag_counts *counts,
-                                 uint32_t count);
+                                 uint32_t from, uint32_t to);
 
 #endif

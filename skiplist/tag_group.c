@@ -101,13 +101,14 @@ static bool tag_group_rows_tell(const struct skiplist *list, const struct tag_fi
                                 struct tag_counts *counts, uint32_t child, uint32_t *sum) {
     const struct tag_counts_plan *plan = &list->tags->plan;
     if (filter->rows.combination != NULL) {
-        *sum = tag_filter_sum_child(&filter->rows, plan, counts, child);
+        *sum = tag_filter_sum_children(&filter->rows, plan, counts, child, child + 1);
         return true;
     }
     *sum = 0;
     for (uint32_t i = 0; i < filter->count; i++) {
         const struct filter_reader *reader = &filter->singles[i];
-        if (reader->combination != NULL && tag_filter_sum_child(reader, plan, counts, child) == 0) {
+        if (reader->combination != NULL &&
+            tag_filter_sum_children(reader, plan, counts, child, child + 1) == 0) {
             return true;
         }
     }
@@ -183,8 +184,9 @@ static uint32_t tag_group_count_first(const struct skiplist *list, uint32_t id, 
                counts_know_child(list, id, counts, known, work_left)) {
             known++;
         }
-        sum = known > 0 ? tag_filter_sum_children(&filter->rows, &list->tags->plan, counts, known)
-                        : 0;
+        sum = known > 0
+                  ? tag_filter_sum_children(&filter->rows, &list->tags->plan, counts, 0, known)
+                  : 0;
     }
     if (known < count) {
         tag_group_fetch_children(list, id, known, count, filter);

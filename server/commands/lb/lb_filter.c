@@ -43,11 +43,7 @@ static bool lb_filter_use(struct lb_filter *filter, const struct tag_choice *cho
                           uint32_t count) {
     tag_filter_destroy(filter->group);
     filter->group = tag_filter_create(filter->board, choices, count);
-    if (filter->group == NULL) {
-        return false;
-    }
-    filter->count = board_group_count(filter->board, filter->group, board_count(filter->board));
-    return true;
+    return filter->group != NULL;
 }
 
 bool lb_filter_begin(const struct call *call, const struct board *board,
@@ -60,7 +56,6 @@ bool lb_filter_begin(const struct call *call, const struct board *board,
     }
     filter->board = board;
     filter->group = NULL;
-    filter->count = 0;
     filter->choice_count = 0;
     filter->within_mask = 0;
     filter->choices = filter->few;

@@ -45,11 +45,10 @@ static inline uint64_t lb_filter_work(const struct option_uses *uses, uint64_t u
     return uses->count > 0 ? (unit + uses->count) * count : 0;
 }
 
-/* The group of one command, until its board's next change. All is private but group and count. */
+/* The group of one command, until its board's next change. All is private but group. */
 struct lb_filter {
     const struct board *board;
     struct tag_filter *group; /* NULL with WITHIN, before lb_filter_select */
-    uint32_t count;           /* its members */
     uint32_t choice_count;    /* of WHERE and WHERENOT: the first ones */
     unsigned within_mask;     /* tags of WITHIN */
     struct tag_values within; /* whose group it is now */
@@ -73,6 +72,10 @@ static inline bool lb_filter_is_within(const struct lb_filter *filter) {
 /* The place among the group's members of who is at this rank, or would be. */
 static inline uint32_t lb_filter_rank(const struct lb_filter *filter, uint32_t rank) {
     return board_group_count(filter->board, filter->group, rank);
+}
+/* Its members. */
+static inline uint32_t lb_filter_count(const struct lb_filter *filter) {
+    return lb_filter_rank(filter, board_count(filter->board));
 }
 /* The ranks inside of those of its members that are in a span of the board. */
 static inline struct zset_span lb_filter_span(const struct lb_filter *filter,

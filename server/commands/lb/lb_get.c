@@ -28,7 +28,7 @@ struct place {
     uint32_t rank;
     uint32_t shown_rank;
     uint32_t index;
-    uint32_t filter_count; /* members of its group; 0: there is none */
+    uint32_t filter_count; /* with PCT: members of its group; 0: there is none */
 };
 
 /* ---- parsing ---- */
@@ -182,7 +182,7 @@ static bool lb_get_filter_places(const struct get *get, struct lb_filter *filter
             return false;
         }
         places[i].shown_rank = is_in ? lb_filter_rank(filter, places[i].shown_rank) : 0;
-        places[i].filter_count = is_in ? filter->count : 0;
+        places[i].filter_count = is_in && get->shape.with_percent ? lb_filter_count(filter) : 0;
         places[i].rank = is_in ? places[i].rank : NOWHERE;
     }
     return true;

@@ -42,10 +42,10 @@ static uint32_t lb_quantile_rank_from_worst(uint64_t q, uint32_t count) {
     return (uint32_t)(high / Q_UNIT + rest / one + (rest % one != 0));
 }
 
-/* filter: of the group whose quantile it is; NULL: the board's. */
-static void lb_quantile_write(const struct board *board, const struct lb_filter *filter, uint64_t q,
-                              struct lb_writer *writer, struct lb_group *group) {
-    uint32_t count = filter != NULL ? filter->count : board_count(board);
+/* filter: of the group of `count` members whose quantile it is; NULL: the board's. */
+static void lb_quantile_write(const struct board *board, const struct lb_filter *filter,
+                              uint32_t count, uint64_t q, struct lb_writer *writer,
+                              struct lb_group *group) {
     uint32_t from_worst = lb_quantile_rank_from_worst(q, count);
     uint32_t shown_rank = count - (from_worst > 0 ? from_worst : 1);
     uint32_t rank = filter != NULL ? lb_filter_at(filter, shown_rank) : shown_rank;
@@ -107,7 +107,8 @@ static void lb_quantile_reply(const struct call *call, const struct quantiles *q
                               const struct board *board, const struct lb_filter *filter) {
     struct lb_writer writer;
     struct lb_group group;
-    if ((filter != NULL ? filter->count : board_count(board)) == 0) {
+    uint32_t count = filter != NULL ? lb_filter_count(filter) : board_count(board);
+    if (count == 0) {
         lb_reply_nils(call, quantiles->count);
         return;
     }
@@ -118,7 +119,7 @@ static void lb_quantile_reply(const struct call *call, const struct quantiles *q
         uint64_t q = 0;
         bool is_parsed = lb_quantile_parse_q(call, call_arg(call, FIRST_Q + i), &q);
         CHECK(is_parsed);
-        lb_quantile_write(board, filter, q, &writer, &group);
+        lb_quantile_write(board, filter, count, q, &writer, &group);
     }
     lb_group_write(&writer, &group);
 }
@@ -236,7 +237,9 @@ static uint32_t lb_quantile_count_at_or_above(const struct board *board,
 static void lb_quantile_reply_edges(const struct call *call, const struct edges *edges,
                                     const struct layout_field *lead, const struct board *board,
                                     const struct lb_filter *filter) {
-    uint32_t left = filter != NULL ? filter->count : board != NULL ? board_count(board) : 0;
+    uint32_t left = filter != NULL  ? lb_filter_count(filter)
+                    : board != NULL ? board_count(board)
+                                    : 0;
     reply_array(call->reply, edges->end - FIRST_EDGE + 1);
     for (uint32_t i = FIRST_EDGE; i < edges->end && !reply_is_lost(call->reply); i++) {
         struct decimal edge = {.magnitude = 0};

@@ -82,7 +82,7 @@ static bool lb_range_find_inside(const struct call *call, const struct range *ra
         !call_parse_integer(call, call_arg(call, 3), &stop)) {
         return false;
     }
-    struct zset_span whole = {.count = cost_sum(filter->count, growth)};
+    struct zset_span whole = {.count = cost_sum(lb_filter_count(filter), growth)};
     *span = zset_part_of_indexes(whole, is_best_first, start, stop);
     return true;
 }
@@ -247,7 +247,8 @@ static void lb_range_reply_window_inside(const struct call *call, const struct a
         call_out_of_memory(call);
     } else {
         if (is_in) {
-            span = lb_range_window(filter.count, lb_filter_rank(&filter, rank), around->count);
+            span = lb_range_window(lb_filter_count(&filter), lb_filter_rank(&filter, rank),
+                                   around->count);
         }
         lb_reply_filter_span(call, &filter, span, true, around->shape);
     }

@@ -311,7 +311,7 @@ void lb_reply_filter_span(const struct call *call, const struct lb_filter *filte
     group.count = 0;
     lb_begin_records(call, filter->board, shape, &writer);
     writer.filter = filter;
-    writer.filter_count = filter->count;
+    writer.filter_count = shape.with_percent ? lb_filter_count(filter) : 0;
     uint32_t rank = lb_filter_at(filter, zset_part(span, is_best_first, 0, 1).rank);
     for (uint32_t done = 0; done < span.count && !reply_is_lost(call->reply);) {
         uint32_t left = span.count - done;
