@@ -97,19 +97,15 @@ static bool counts_count_higher(const struct skiplist *list, uint32_t id, struct
     return true;
 }
 
-bool counts_know_child(const struct skiplist *list, uint32_t id, struct tag_counts *counts,
-                       uint32_t child, uint32_t *work_left) {
-    uint64_t bit = UINT64_C(1) << child;
-    if ((counts->unknown & bit) == 0) {
-        return true;
-    }
+bool counts_count_child(const struct skiplist *list, uint32_t id, struct tag_counts *counts,
+                        uint32_t child, uint32_t *work_left) {
     uint32_t child_id = index_children(nodes_index(list, id))[child];
     bool is_lowest = skiplist_node(list, child_id)->level == 1;
     bool is_known =
         is_lowest ? counts_count_lowest(list, nodes_index(list, child_id), counts, child, work_left)
                   : counts_count_higher(list, child_id, counts, child, work_left);
     if (is_known) {
-        counts->unknown &= ~bit;
+        counts->unknown &= ~(UINT64_C(1) << child);
     }
     return is_known;
 }

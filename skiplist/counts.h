@@ -13,9 +13,15 @@ enum { COUNTS_READER_WORK = 128 << 10 };
 /* What is counted of an index block above level 1. Where it is not known it is counted, which takes from *work_left,
  * in entries. NULL: more than is left, or no memory. */
 struct tag_counts *counts_of(const struct skiplist *list, uint32_t id, uint32_t *work_left);
-/* Are its numbers of this child known? The same. */
-MUST_CHECK bool counts_know_child(const struct skiplist *list, uint32_t id,
-                                  struct tag_counts *counts, uint32_t child, uint32_t *work_left);
+/* Count what its numbers of this child are; counts_know_child: unless they are known. The same. */
+MUST_CHECK bool counts_count_child(const struct skiplist *list, uint32_t id,
+                                   struct tag_counts *counts, uint32_t child, uint32_t *work_left);
+MUST_CHECK static inline bool counts_know_child(const struct skiplist *list, uint32_t id,
+                                                struct tag_counts *counts, uint32_t child,
+                                                uint32_t *work_left) {
+    return (counts->unknown >> child & 1) == 0 ||
+           counts_count_child(list, id, counts, child, work_left);
+}
 
 /* Begin to count what is above a leaf, while there is little to count. */
 void counts_begin(const struct skiplist *list, uint32_t leaf);

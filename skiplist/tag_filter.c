@@ -67,7 +67,9 @@ static uint32_t tag_filter_collect(const struct tag_slot *slot, const struct tag
             values[found++] = value;
         }
     }
-    qsort(values, found, sizeof *values, tag_filter_compare);
+    if (found > 1) {
+        qsort(values, found, sizeof *values, tag_filter_compare);
+    }
     uint32_t kept = 0;
     for (uint32_t i = 0; i < found; i++) {
         if (kept == 0 || values[kept - 1] != values[i]) {
@@ -115,7 +117,10 @@ static bool tag_filter_add_test(struct tag_filter *filter, const struct tag_slot
     }
     struct filter_test *test = &filter->tests[filter->count];
     *test = (struct filter_test){.tag = tag, .slot = slot, .is_excluding = wanted == 0};
-    test->values = memory_allocate((wanted + unwanted) * sizeof *test->values);
+    test->values = test->own;
+    if (wanted + unwanted > TEST_VALUES) {
+        test->values = memory_allocate((wanted + unwanted) * sizeof *test->values);
+    }
     if (test->values == NULL) {
         return false;
     }
@@ -410,8 +415,11 @@ void tag_filter_destroy(struct tag_filter *filter) {
         return;
     }
     for (uint32_t i = 0; i < filter->count; i++) {
-        memory_free(filter->tests[i].values);
-        memory_free(filter->tests[i].set);
+        struct filter_test *test = &filter->tests[i];
+        if (test->values != test->own) {
+            memory_free(test->values);
+        }
+        memory_free(test->set);
         tag_filter_deinit_reader(&filter->singles[i]);
     }
     tag_filter_deinit_reader(&filter->rows);

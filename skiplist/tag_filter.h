@@ -6,7 +6,7 @@
 #include "skiplist/sheet.h"
 #include "skiplist/tags.h"
 
-enum { READER_RANGES = 8 };
+enum { READER_RANGES = 8, TEST_VALUES = 2 };
 
 /* The values of one tag that match. */
 struct filter_test {
@@ -14,8 +14,9 @@ struct filter_test {
     const struct tag_slot *slot;
     bool is_excluding; /* all but these values match */
     uint32_t count;
-    uint32_t *values; /* codes of values, ascending; 0: none */
-    uint64_t *set;    /* the same as bits, of many values; or NULL */
+    uint32_t *values; /* codes of values, ascending, own or on the heap; 0: none */
+    uint32_t own[TEST_VALUES];
+    uint64_t *set; /* the same as bits, of many values; or NULL */
 };
 
 /* Numbers side by side in a combination. */

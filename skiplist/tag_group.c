@@ -174,30 +174,44 @@ static void tag_group_fetch_sheet(const struct skiplist *list, uint32_t id, uint
     }
 }
 
-/* The same of its first `count` children. */
-static uint32_t tag_group_count_first(const struct skiplist *list, uint32_t id, uint32_t count,
-                                      const struct tag_filter *filter, uint32_t *work_left) {
-    uint32_t sum = 0, known = 0;
-    if (filter->rows.combination != NULL && count > 0) {
-        struct tag_counts *counts = counts_of(list, id, work_left);
-        while (counts != NULL && known < count &&
-               counts_know_child(list, id, counts, known, work_left)) {
-            known++;
-        }
-        sum = known > 0
-                  ? tag_filter_sum_children(&filter->rows, &list->tags->plan, counts, 0, known)
-                  : 0;
+/* The same of children from .. to - 1, one by one. */
+static uint32_t tag_group_count_each(const struct skiplist *list, uint32_t id, uint32_t from,
+                                     uint32_t to, const struct tag_filter *filter,
+                                     uint32_t *work_left) {
+    uint32_t sum = 0;
+    if (from < to) {
+        tag_group_fetch_children(list, id, from, to, filter);
     }
-    if (known < count) {
-        tag_group_fetch_children(list, id, known, count, filter);
-    }
-    for (uint32_t i = known; i < count; i++) {
-        if (i + 1 < count) {
+    for (uint32_t i = from; i < to; i++) {
+        if (i + 1 < to) {
             tag_group_fetch_sheet(list, id, i + 1);
         }
         sum += tag_group_count_child(list, id, i, filter, work_left);
     }
     return sum;
+}
+
+/* The same of its first `count` children. Without rows, of more than half of them: all but the others. */
+static uint32_t tag_group_count_first(const struct skiplist *list, uint32_t id, uint32_t count,
+                                      const struct tag_filter *filter, uint32_t *work_left) {
+    const struct index_block *index = nodes_index(list, id);
+    const struct tag_counts_plan *plan = &list->tags->plan;
+    bool has_rows = filter->rows.combination != NULL, is_most = count > index->count / 2U + 1;
+    struct tag_counts *counts = has_rows || (is_most && filter->dense.combination != NULL)
+                                    ? counts_of(list, id, work_left)
+                                    : NULL;
+    uint32_t sum, known = 0;
+    if (counts == NULL || count == 0) {
+        return tag_group_count_each(list, id, 0, count, filter, work_left);
+    }
+    if (!has_rows && count < index->count && tag_filter_sum(filter, plan, counts, 0, &sum)) {
+        return sum - tag_group_count_each(list, id, count, index->count, filter, work_left);
+    }
+    while (has_rows && known < count && counts_know_child(list, id, counts, known, work_left)) {
+        known++;
+    }
+    sum = known > 0 ? tag_filter_sum_children(&filter->rows, plan, counts, 0, known) : 0;
+    return sum + tag_group_count_each(list, id, known, count, filter, work_left);
 }
 
 /* All of a list. */
@@ -235,6 +249,23 @@ static const struct sheet *tag_group_sheet(const struct skiplist *list, uint32_t
     return sheet_of(list, index);
 }
 
+/* Matching entries above a place, also one behind a leaf's last. */
+static uint32_t tag_group_count_before(const struct skiplist *list, struct skiplist_place place,
+                                       const struct tag_filter *filter, uint32_t *work_left) {
+    uint32_t first, count;
+    const struct sheet *sheet = tag_group_sheet(list, place.leaf, &first, &count);
+    uint32_t sum = tag_group_count_in(sheet, filter, 0, first + place.index);
+    const struct skiplist_node *node = skiplist_node(list, place.leaf);
+    if (node->parent == SKIPLIST_NONE) {
+        return sum;
+    }
+    for (node = skiplist_node(list, node->parent); node->parent != SKIPLIST_NONE;
+         node = skiplist_node(list, node->parent)) {
+        sum += tag_group_count_first(list, node->parent, node->position, filter, work_left);
+    }
+    return sum;
+}
+
 uint32_t board_group_count(const struct board *board, const struct tag_filter *filter,
                            uint32_t ranks) {
     const struct tags *tags = tag_filter_tags(board);
@@ -251,18 +282,21 @@ uint32_t board_group_count(const struct board *board, const struct tag_filter *f
         return tag_group_count_all(list, filter, &work_left);
     }
     struct skiplist_place last = skiplist_at(list, ranks - 1);
-    uint32_t first, count;
-    const struct sheet *sheet = tag_group_sheet(list, last.leaf, &first, &count);
-    uint32_t sum = tag_group_count_in(sheet, filter, 0, first + last.index + 1);
-    const struct skiplist_node *node = skiplist_node(list, last.leaf);
-    if (node->parent == SKIPLIST_NONE) {
-        return sum;
+    last.index++;
+    return tag_group_count_before(list, last, filter, &work_left);
+}
+
+uint32_t board_group_rank(const struct board *board, const struct tag_filter *filter,
+                          const struct board_member *member) {
+    struct skiplist_place place = {.leaf = member->leaf, .index = member->index};
+    uint32_t work_left = COUNTS_READER_WORK;
+    if (filter->is_nobody) {
+        return 0;
     }
-    for (node = skiplist_node(list, node->parent); node->parent != SKIPLIST_NONE;
-         node = skiplist_node(list, node->parent)) {
-        sum += tag_group_count_first(list, node->parent, node->position, filter, &work_left);
+    if (tag_filter_tags(board) == NULL) {
+        return board_rank_of(board, member);
     }
-    return sum;
+    return tag_group_count_before(&board->large->list, place, filter, &work_left);
 }
 
 /* The place, among the `span` entries below a block (or in the only leaf), of the nth that matches: there are so
@@ -305,13 +339,15 @@ bool board_group_find(const struct board *board, const struct tag_filter *filter
     return true;
 }
 
-bool board_group_has(const struct board *board, const struct tag_filter *filter, uint32_t rank) {
+bool board_group_has(const struct board *board, const struct tag_filter *filter,
+                     const struct board_member *member) {
     const struct tags *tags = tag_filter_tags(board);
     if (tags == NULL || filter->is_nobody) {
         return !filter->is_nobody;
     }
     const struct skiplist *list = &board->large->list;
-    return tag_filter_matches(filter, sheet_code(list, skiplist_at(list, rank)));
+    struct skiplist_place place = {.leaf = member->leaf, .index = member->index};
+    return tag_filter_matches(filter, sheet_code(list, place));
 }
 
 /* The first of a sheet that matches, from `at` to `end` - 1; end: none. */

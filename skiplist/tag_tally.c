@@ -3,6 +3,8 @@
 #include "skiplist/counts.h"
 #include "skiplist/tag_filter.h"
 
+enum { TALLY_FIRST_MAX = 1024 };
+
 struct tally_entry {
     uint32_t code; /* of the tags counted by */
     uint32_t count;
@@ -12,6 +14,7 @@ struct tally_entry {
 struct tally {
     struct tally_entry *entries;
     uint32_t capacity, count; /* capacity: a power of two */
+    uint32_t first;           /* what the capacity begins with */
 };
 
 static struct tally_entry *tag_tally_at(const struct tally *tally, uint32_t code) {
@@ -24,7 +27,7 @@ static struct tally_entry *tag_tally_at(const struct tally *tally, uint32_t code
 }
 
 static bool tag_tally_grow(struct tally *tally) {
-    struct tally larger = {.capacity = tally->capacity > 0 ? 2 * tally->capacity : 64};
+    struct tally larger = {.capacity = tally->capacity > 0 ? 2 * tally->capacity : tally->first};
     larger.entries = memory_allocate_zeroed(larger.capacity * sizeof *larger.entries);
     if (larger.entries == NULL) {
         return false;
@@ -35,6 +38,7 @@ static bool tag_tally_grow(struct tally *tally) {
         }
     }
     larger.count = tally->count;
+    larger.first = tally->first;
     memory_free(tally->entries);
     *tally = larger;
     return true;
@@ -51,6 +55,19 @@ static bool tag_tally_add(struct tally *tally, uint32_t code, uint32_t count) {
         entry->count += count;
     }
     return true;
+}
+
+/* Room at once for so many codes as these tags can have, if they are not many. */
+static uint32_t tag_tally_first(const struct tags *tags, unsigned by_mask) {
+    uint64_t codes = 1;
+    uint32_t first = 64;
+    for (unsigned i = 0; i < tags->count && codes < TALLY_FIRST_MAX; i++) {
+        codes *= (by_mask >> i & 1) != 0 ? tags->slots[i]->values.count + 1 : 1;
+    }
+    while (first < TALLY_FIRST_MAX && first / 2 < codes) {
+        first *= 2;
+    }
+    return first;
 }
 
 /* What a tally is made from. */
@@ -230,6 +247,7 @@ bool board_tally(const struct board *board, const struct tag_filter *filter, uin
     task.by_mask &= (1U << tags->count) - 1; /* tags that are there */
     task.tag_mask = task.by_mask | (filter != NULL ? filter->tag_mask : 0);
     task.rows = tag_filter_choose(&tags->plan, task.tag_mask);
+    task.tally.first = tag_tally_first(tags, task.by_mask);
     for (unsigned i = 0; i < tags->count; i++) {
         task.code_mask |= (by_mask >> i & 1) != 0 ? tags->slots[i]->mask : 0;
     }

@@ -397,7 +397,8 @@ void tags_read(const struct tags *tags, uint32_t code, unsigned mask, struct tag
     values->mask = 0;
     for (unsigned i = 0; i < tags->count; i++) {
         uint32_t value = (mask >> i & 1) != 0 ? tag_slot_extract(tags->slots[i], code) : 0;
-        values->at[i] = tag_dictionary_value(&tags->slots[i]->values, value);
+        values->at[i] = value != 0 ? tag_dictionary_value(&tags->slots[i]->values, value)
+                                   : (struct bytes){.size = 0};
         values->mask |= (unsigned)(value != 0) << i;
     }
 }

@@ -69,8 +69,12 @@ MUST_CHECK struct tag_filter *tag_filter_create(const struct board *board,
                                                 const struct tag_choice *choices, uint32_t count);
 void tag_filter_destroy(struct tag_filter *filter); /* may be NULL */
 
-/* Is the member at this rank in the group? */
-bool board_group_has(const struct board *board, const struct tag_filter *filter, uint32_t rank);
+/* Is a member that has been looked up, and is there, in the group? */
+bool board_group_has(const struct board *board, const struct tag_filter *filter,
+                     const struct board_member *member);
+/* Its rank inside, or if it is not in the group: members of it that rank above. */
+uint32_t board_group_rank(const struct board *board, const struct tag_filter *filter,
+                          const struct board_member *member);
 /* Members of the group among the first `ranks` ranks: the rank inside the group of whoever is there. */
 uint32_t board_group_count(const struct board *board, const struct tag_filter *filter,
                            uint32_t ranks);

@@ -14,8 +14,10 @@ static uint32_t options_key_count(const struct call *call) {
     return (uint32_t)count;
 }
 
+/* Of most rows the first letter tells that it is another one. */
 static const struct option_row *options_find_row(const struct option_row *rows, struct bytes word) {
-    while (rows->word != NULL && !bytes_is(word, rows->word)) {
+    char first = word.size > 0 ? (char)(word.at[0] & ~('a' - 'A')) : '\0';
+    while (rows->word != NULL && (rows->word[0] != first || !bytes_is(word, rows->word))) {
         rows++;
     }
     return rows->word != NULL ? rows : NULL;

@@ -235,7 +235,10 @@ static void compare_group(const struct tags_twin *twin, struct random *random) {
             ranks[count++] = at;
         }
         if (random_below(random, 64) == 0) {
-            assert_int_equal(board_group_has(board, filter, at), is_in);
+            struct board_member member;
+            board_look_up(board, entry.member, NULL, &member);
+            assert_int_equal(board_group_has(board, filter, &member), is_in);
+            assert_int_equal(board_group_rank(board, filter, &member), count - is_in);
             assert_int_equal(board_group_count(board, filter, at + 1), count);
         }
     }

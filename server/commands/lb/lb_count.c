@@ -6,8 +6,10 @@
  *     [[DE, 120], [FR, 87], [nil, 3]]        nil: without a value
  *
  * The range is of the board, also with WHERE: how many of the first thousand play this class. */
+#include <endian.h>
 #include <stdlib.h>
 
+#include "codec/sort.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_filter.h"
 #include "server/commands/lb/lb_tags.h"
@@ -109,10 +111,10 @@ static bool lb_count_has_room(struct tally_rows *rows) {
 /* The first 8 bytes, as a number in the order of bytes. */
 static uint64_t lb_count_first_bytes(struct bytes value) {
     uint64_t first = 0;
-    for (uint32_t i = 0; i < sizeof first; i++) {
-        first = first << 8 | (i < value.size ? (uint8_t)value.at[i] : 0U);
+    if (value.size > 0) {
+        memcpy(&first, value.at, value.size < sizeof first ? value.size : sizeof first);
     }
-    return first;
+    return be64toh(first);
 }
 
 static void lb_count_add_row(void *context, const struct tag_values *values, uint32_t count) {
@@ -129,13 +131,10 @@ static void lb_count_add_row(void *context, const struct tag_values *values, uin
     row->first = lb_count_first_bytes(row->values[0]);
 }
 
-/* Most first; ties by the bytes of the values. */
+/* By the bytes of the values. */
 static int lb_count_compare_rows(const void *left, const void *right) {
     const struct tally_row *a = left;
     const struct tally_row *b = right;
-    if (a->count != b->count) {
-        return a->count > b->count ? -1 : 1;
-    }
     if (a->first != b->first) {
         return a->first < b->first ? -1 : 1;
     }
@@ -144,6 +143,49 @@ static int lb_count_compare_rows(const void *left, const void *right) {
         order = bytes_compare(a->values[i], b->values[i]);
     }
     return order;
+}
+
+/* Put the rows in this order. */
+static void lb_count_move_rows(struct tally_row *rows, struct sort_record *order, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        struct tally_row first = rows[i];
+        uint32_t to = i;
+        while (order[to].index != i) {
+            uint32_t from = order[to].index;
+            rows[to] = rows[from];
+            order[to].index = to;
+            to = from;
+        }
+        rows[to] = first;
+        order[to].index = to;
+    }
+}
+
+/* Most first; ties by the bytes of the values. false: no memory. */
+static bool lb_count_sort_rows(struct tally_rows *rows) {
+    uint32_t count = rows->count;
+    if (count < 2) {
+        return true;
+    }
+    struct sort_record *order = memory_allocate(2 * (size_t)count * sizeof *order);
+    if (order == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        order[i] = (struct sort_record){.word = UINT32_MAX - rows->rows[i].count, .index = i};
+    }
+    sort_records(order, order + count, count);
+    lb_count_move_rows(rows->rows, order, count);
+    memory_free(order);
+    for (uint32_t begin = 0, end; begin < count; begin = end) {
+        for (end = begin + 1; end < count && rows->rows[end].count == rows->rows[begin].count;) {
+            end++;
+        }
+        if (end - begin > 1) {
+            qsort(&rows->rows[begin], end - begin, sizeof rows->rows[0], lb_count_compare_rows);
+        }
+    }
+    return true;
 }
 
 static void lb_count_reply_rows(const struct call *call, const struct tally_rows *rows) {
@@ -176,12 +218,9 @@ static void lb_count_reply_tally(const struct call *call, const struct count *co
     const struct tag_filter *group = filter != NULL ? filter->group : NULL;
     if (!board_tally(board, group, span.rank, span.rank + span.count, by_mask, lb_count_add_row,
                      &rows) ||
-        rows.is_lost) {
+        rows.is_lost || !lb_count_sort_rows(&rows)) {
         call_out_of_memory(call);
     } else {
-        if (rows.count > 1) {
-            qsort(rows.rows, rows.count, sizeof rows.rows[0], lb_count_compare_rows);
-        }
         lb_count_reply_rows(call, &rows);
     }
     memory_free(rows.rows);

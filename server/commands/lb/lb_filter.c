@@ -131,13 +131,13 @@ static bool lb_filter_use_within(struct lb_filter *filter, const struct tag_valu
     return lb_filter_use(filter, choices, count);
 }
 
-bool lb_filter_select(struct lb_filter *filter, uint32_t rank, bool *is_in) {
+bool lb_filter_select(struct lb_filter *filter, const struct board_member *member, bool *is_in) {
     struct tag_values values;
     if (!lb_filter_is_within(filter)) {
-        *is_in = board_group_has(filter->board, filter->group, rank);
+        *is_in = board_group_has(filter->board, filter->group, member);
         return true;
     }
-    board_tags_at(filter->board, rank, &values);
+    board_tags_of(filter->board, member, &values);
     *is_in = lb_filter_matches(filter, &values);
     return !*is_in || (filter->group != NULL && lb_filter_is_same(filter, &values)) ||
            lb_filter_use_within(filter, &values);

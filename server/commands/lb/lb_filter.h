@@ -61,9 +61,10 @@ MUST_CHECK bool lb_filter_begin(const struct call *call, const struct board *boa
                                 const struct option_uses *uses, struct lb_filter *filter);
 void lb_filter_end(struct lb_filter *filter);
 
-/* Is the member at this rank in the group? With WITHIN the group is its own from now on, if so. false: no
- * memory. */
-MUST_CHECK bool lb_filter_select(struct lb_filter *filter, uint32_t rank, bool *is_in);
+/* Is a member that has been looked up, and is there, in the group? With WITHIN the group is its own from now on, if
+ * so. false: no memory. */
+MUST_CHECK bool lb_filter_select(struct lb_filter *filter, const struct board_member *member,
+                                 bool *is_in);
 /* Has it a WITHIN? */
 static inline bool lb_filter_is_within(const struct lb_filter *filter) {
     return filter->within_mask != 0;

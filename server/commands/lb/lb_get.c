@@ -28,7 +28,8 @@ struct place {
     uint32_t rank;
     uint32_t shown_rank;
     uint32_t index;
-    uint32_t filter_count; /* with PCT: members of its group; 0: there is none */
+    uint32_t filter_count;   /* with PCT: members of its group; 0: there is none */
+    uint32_t leaf, position; /* as in struct board_member */
 };
 
 /* ---- parsing ---- */
@@ -69,7 +70,11 @@ static struct place lb_get_find_place(const struct board *board, struct bytes na
         return (struct place){.rank = NOWHERE};
     }
     uint32_t rank = board_rank_of(board, &member);
-    return (struct place){.key = member.key, .rank = rank, .shown_rank = rank};
+    return (struct place){.key = member.key,
+                          .rank = rank,
+                          .shown_rank = rank,
+                          .leaf = member.leaf,
+                          .position = member.index};
 }
 
 static void lb_get_find_shared_ranks(const struct board *board, struct place *places,
@@ -174,16 +179,23 @@ static void lb_get_reply_sorted(const struct call *call, const struct get *get,
 static bool lb_get_filter_places(const struct get *get, struct lb_filter *filter,
                                  struct place *places) {
     for (uint32_t i = 0; i < get->member_count; i++) {
+        struct place *place = &places[i];
+        const struct board_member member = {.leaf = place->leaf, .index = place->position};
         bool is_in;
-        if (places[i].rank == NOWHERE) {
+        if (place->rank == NOWHERE) {
             continue;
         }
-        if (!lb_filter_select(filter, places[i].rank, &is_in)) {
+        if (!lb_filter_select(filter, &member, &is_in)) {
             return false;
         }
-        places[i].shown_rank = is_in ? lb_filter_rank(filter, places[i].shown_rank) : 0;
-        places[i].filter_count = is_in && get->shape.with_percent ? lb_filter_count(filter) : 0;
-        places[i].rank = is_in ? places[i].rank : NOWHERE;
+        if (!is_in) {
+            place->rank = NOWHERE;
+            continue;
+        }
+        place->shown_rank = place->shown_rank == place->rank
+                                ? board_group_rank(filter->board, filter->group, &member)
+                                : lb_filter_rank(filter, place->shown_rank);
+        place->filter_count = get->shape.with_percent ? lb_filter_count(filter) : 0;
     }
     return true;
 }

@@ -232,18 +232,19 @@ static struct zset_span lb_range_window(uint32_t member_count, uint32_t rank, in
     return (struct zset_span){.rank = (uint32_t)first, .count = (uint32_t)size};
 }
 
-/* rank: where the window is on the board; is_there: is there a member asked about, or a score? */
+/* rank: where the window is on the board; member: who is asked about, and is there; NULL: nobody. */
 static void lb_range_reply_window_inside(const struct call *call, const struct around *around,
-                                         const struct board *board, uint32_t rank, bool is_there) {
+                                         const struct board *board, uint32_t rank,
+                                         const struct board_member *member) {
     struct lb_filter filter;
     struct zset_span span = {.count = 0};
-    bool is_in = is_there;
+    bool is_in = around->is_score;
     if (!lb_filter_begin(call, board, &around->filter, &filter)) {
         return;
     }
     if (around->is_score && lb_filter_is_within(&filter)) {
         reply_error(call->reply, "ERR WITHIN needs MEMBER: a score has no tags");
-    } else if (is_there && !around->is_score && !lb_filter_select(&filter, rank, &is_in)) {
+    } else if (member != NULL && !lb_filter_select(&filter, member, &is_in)) {
         call_out_of_memory(call);
     } else {
         if (is_in) {
@@ -257,6 +258,7 @@ static void lb_range_reply_window_inside(const struct call *call, const struct a
 
 static void lb_around_run(struct call *call) {
     struct around around = {.is_score = false};
+    struct board_member member;
     uint32_t rank = 0;
     if (!lb_range_read_arguments(call, &around)) {
         return;
@@ -271,12 +273,12 @@ static void lb_around_run(struct call *call) {
             return;
         }
     } else {
-        struct board_member member;
         is_there = zset_look_up(call, board, call_arg(call, ARG_WHERE), &member);
         rank = is_there ? board_rank_of(board, &member) : 0;
     }
     if (around.filter.count > 0 && board != NULL) {
-        lb_range_reply_window_inside(call, &around, board, rank, is_there);
+        lb_range_reply_window_inside(call, &around, board, rank,
+                                     is_there && !around.is_score ? &member : NULL);
         return;
     }
     struct zset_span span = {.count = 0};
