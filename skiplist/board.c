@@ -755,10 +755,13 @@ bool board_free_step(struct board *board, uint32_t work_max) {
     return false;
 }
 
-void board_free_remains(struct board *board) {
-    while (board_has_detached(board)) {
-        (void)board_free_detached(board, UINT32_MAX);
+bool board_free_remains(struct board *board) {
+    enum { REMAINS_WORK = 1024 };
+    bool has_some = board_has_detached(board);
+    if (has_some) {
+        (void)board_free_detached(board, REMAINS_WORK);
     }
+    return has_some;
 }
 
 void board_chain_put(struct board_chain *chain, struct board *board) {

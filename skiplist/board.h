@@ -147,8 +147,9 @@ bool board_has_remains(const struct board *board);
  * to do. */
 bool board_free_step(struct board *board, uint32_t work_max);
 
-/* Free all remains now, and nothing more: members that were looked up stay valid. */
-void board_free_remains(struct board *board);
+/* Free remains of about a thousand members now, and nothing more: members that were looked up stay valid. false: there
+ * are none. */
+bool board_free_remains(struct board *board);
 
 /* A linked list of boards with remains, for freeing them later. The zeroed list is empty. A board
  * removes itself when board_free_step returns true or when it is destroyed. */

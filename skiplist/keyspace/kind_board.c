@@ -108,8 +108,7 @@ enum tags_status registry_tag(struct registry *registry, struct registry_key *ke
                               const struct board_member *member, const struct tag_values *values,
                               unsigned *full) {
     enum tags_status status = board_tag(&key->board, member, values, full);
-    if (status == TAGS_FULL && board_has_remains(&key->board)) {
-        board_free_remains(&key->board);
+    while (status == TAGS_FULL && board_free_remains(&key->board)) {
         status = board_tag(&key->board, member, values, full);
     }
     if (status == TAGS_OK && registry->listeners != NULL) {

@@ -111,11 +111,11 @@ static bool registry_rename_fits(const struct board *board, const struct tag_set
 }
 
 bool registry_tags_fit(struct registry_key *key, const struct layout *layout, unsigned *full) {
-    if (registry_rename_fits(&key->board, &layout->tags, full)) {
-        return true;
+    bool fits = registry_rename_fits(&key->board, &layout->tags, full);
+    while (!fits && board_free_remains(&key->board)) {
+        fits = registry_rename_fits(&key->board, &layout->tags, full);
     }
-    board_free_remains(&key->board);
-    return registry_rename_fits(&key->board, &layout->tags, full);
+    return fits;
 }
 
 /* Give the board rules that are held, in whose tags its values have room. false: no memory. */

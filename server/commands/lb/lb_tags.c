@@ -60,8 +60,7 @@ bool lb_tags_check_room(const struct call *call, struct board *board,
                         const struct tag_values *values) {
     unsigned full = 0;
     bool has_room = board_tag_fits(board, values, &full);
-    if (!has_room && board_has_remains(board)) {
-        board_free_remains(board); /* as registry_tag does */
+    while (!has_room && board_free_remains(board)) { /* as registry_tag does */
         has_room = board_tag_fits(board, values, &full);
     }
     return has_room || lb_tags_refuse_full(call, board, values, full);
