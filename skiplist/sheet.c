@@ -11,10 +11,7 @@ enum {
 
 /* ---- values ---- */
 
-uint32_t tag_slot_extract(const struct tag_slot *slot, uint32_t code) {
-    if (slot->shift != SLOT_IS_SCATTERED) {
-        return (code & slot->mask) >> slot->shift;
-    }
+uint32_t tag_slot_gather(const struct tag_slot *slot, uint32_t code) {
     uint32_t value = 0;
     for (uint32_t i = 0; i < slot->bits; i++) {
         value |= (code >> slot->positions[i] & 1) << i;

@@ -77,7 +77,11 @@ void tags_read(const struct tags *tags, uint32_t code, unsigned mask, struct tag
 void tags_plan_counts(struct tags *tags);
 
 /* The part of a code that is one tag's: the code of its value. */
-uint32_t tag_slot_extract(const struct tag_slot *slot, uint32_t code);
+uint32_t tag_slot_gather(const struct tag_slot *slot, uint32_t code); /* of any slot */
+static inline uint32_t tag_slot_extract(const struct tag_slot *slot, uint32_t code) {
+    return slot->shift != SLOT_IS_SCATTERED ? (code & slot->mask) >> slot->shift
+                                            : tag_slot_gather(slot, code);
+}
 uint32_t tag_slot_deposit(const struct tag_slot *slot, uint32_t value);
 
 /* Entries below a lowest index block. */

@@ -76,7 +76,17 @@ uint32_t tag_counts_values(const struct tags *tags, const struct tag_combination
     return values;
 }
 
+/* values: of each tag. */
+static uint32_t tag_counts_join(const struct tag_combination *combination, const uint32_t *values) {
+    uint32_t joined = 0;
+    for (uint32_t i = 0; i < combination->count; i++) {
+        joined |= values[combination->tags[i]] << combination->shifts[combination->tags[i]];
+    }
+    return joined;
+}
+
 static const struct tag_places *tag_counts_places(struct tags *tags, uint32_t code) {
+    uint32_t values[TAGS_MAX];
     const struct tag_counts_plan *plan = &tags->plan;
     struct tag_places *places = &tags->places;
     if (places->number == plan->number && places->code == code) {
@@ -84,11 +94,14 @@ static const struct tag_places *tag_counts_places(struct tags *tags, uint32_t co
     }
     places->number = plan->number;
     places->code = code;
-    places->dense = tag_counts_values(tags, &plan->dense, code);
-    places->all = plan->is_sparse ? tag_counts_values(tags, &plan->all, code) : 0;
+    for (uint32_t i = 0; i < tags->count; i++) {
+        values[i] = tag_slot_extract(tags->slots[i], code);
+    }
+    places->dense = tag_counts_join(&plan->dense, values);
+    places->all = plan->is_sparse ? tag_counts_join(&plan->all, values) : 0;
     for (uint32_t i = 0; i < plan->combination_count; i++) {
         const struct tag_combination *combination = &plan->combinations[i];
-        places->rows[i] = combination->first_row + tag_counts_values(tags, combination, code);
+        places->rows[i] = combination->first_row + tag_counts_join(combination, values);
     }
     return places;
 }
