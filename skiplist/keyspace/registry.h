@@ -31,7 +31,7 @@ MUST_CHECK struct registry *registry_create(uint64_t hash_seed, registry_rules_f
                                             void *context);
 /* Free every board at once, without reporting effects. May be NULL. */
 void registry_destroy(struct registry *registry);
-/* Set the listener for changes of keys, or NULL for none. The other two listeners are taken away:
+/* Set the listener for changes of keys, or NULL for none. The other listeners are taken away:
  * the context is theirs too. */
 void registry_set_listener(struct registry *registry, registry_key_changed *key_changed,
                            void *context);
