@@ -134,7 +134,7 @@ SCRIPTS     := tests/web/run:test_views tests/module/run:test_leaving:test_repli
 # The tests of commands on boards once more, each command through redis-server with the module, too.
 SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_range \
                    zset_remove zset_score zset_store lb_add lb_alter lb_ban lb_count lb_create lb_data \
-                   lb_filter lb_forget lb_info lb_list lb_model lb_move lb_records lb_roll lb_submit lb_tag lb_where \
+                   lb_filter lb_forget lb_info lb_list lb_model lb_move lb_records lb_roll lb_settle lb_submit lb_tag lb_where \
                    writing),$(UNITS)) $(B)/tests/integration/twin
 SHADOW       = LEADERBOARD_MODULE="$(abspath $(MODULE_TEST))" \
     LEADERBOARD_REDIS_SERVER="$(abspath $(B)/peers/redis-server)"
@@ -524,10 +524,10 @@ $(SERVER)-format-$(1): $(patsubst %.c,$(B)/format-$(1)/%.o,$(FORMAT_SOURCES)) $(
 	@echo "  LINK  $$@"
 	@$(CC) $(LINK) $(LDFLAGS) $$^ $(LIBRARIES) $(MALLOC_LIBRARY) -o $$@
 endef
-$(eval $(call format_server,4))
-$(eval $(call format_server,6))
+$(eval $(call format_server,5))
 $(eval $(call format_server,7))
-FORMAT_SERVERS := $(SERVER)-format-4 $(SERVER)-format-6 $(SERVER)-format-7
+$(eval $(call format_server,8))
+FORMAT_SERVERS := $(SERVER)-format-5 $(SERVER)-format-7 $(SERVER)-format-8
 $(B)/tests/integration/replication: | $(FORMAT_SERVERS)
 
 # One object for Redis 7.0 or later and Valkey; nothing of the event loop, of files or of TLS is in it.
