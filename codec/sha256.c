@@ -25,11 +25,11 @@ static const uint32_t constants[ROUNDS] = {
 static const uint32_t first_state[WORDS] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                             0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
 
-static uint32_t sha256_turn(uint32_t word, unsigned bits) {
+static inline uint32_t sha256_turn(uint32_t word, unsigned bits) {
     return word >> bits | word << (32 - bits);
 }
 
-static uint32_t sha256_read(const uint8_t *at) {
+static inline uint32_t sha256_read(const uint8_t *at) {
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
@@ -39,11 +39,15 @@ static void sha256_write(uint8_t *at, uint32_t word) {
     }
 }
 
-/* The words of the standard, a to h. */
+/* The words of the standard, a to h, which move on by one in each round: here their places do. */
+#define SHA256_WORD(index) s[((index)-i) % WORDS]
+
 static void sha256_mix(uint32_t *state, const uint8_t *block) {
     uint32_t w[16];
     uint32_t s[WORDS];
     memcpy(s, state, sizeof s);
+    /* Unrolled, all places are known: a third fewer instructions. */
+#pragma GCC unroll 64
     for (unsigned i = 0; i < ROUNDS; i++) {
         uint32_t *word = &w[i % 16];
         if (i < 16) {
@@ -51,18 +55,19 @@ static void sha256_mix(uint32_t *state, const uint8_t *block) {
         } else {
             uint32_t near = w[(i + 14) % 16];
             uint32_t far = w[(i + 1) % 16];
-            *word += (sha256_turn(near, 17) ^ sha256_turn(near, 19) ^ near >> 10) + w[(i + 9) % 16] +
-                     (sha256_turn(far, 7) ^ sha256_turn(far, 18) ^ far >> 3);
+            *word += (sha256_turn(near, 17) ^ sha256_turn(near, 19) ^ near >> 10) +
+                     w[(i + 9) % 16] + (sha256_turn(far, 7) ^ sha256_turn(far, 18) ^ far >> 3);
         }
-        uint32_t a = s[0];
-        uint32_t e = s[4];
-        uint32_t first = s[7] + (sha256_turn(e, 6) ^ sha256_turn(e, 11) ^ sha256_turn(e, 25)) +
-                         ((e & s[5]) ^ (~e & s[6])) + constants[i] + *word;
-        uint32_t second = (sha256_turn(a, 2) ^ sha256_turn(a, 13) ^ sha256_turn(a, 22)) +
-                          ((a & s[1]) ^ (a & s[2]) ^ (s[1] & s[2]));
-        memmove(s + 1, s, (WORDS - 1) * sizeof *s);
-        s[4] += first;
-        s[0] = first + second;
+        uint32_t a = SHA256_WORD(0);
+        uint32_t e = SHA256_WORD(4);
+        uint32_t first = SHA256_WORD(7) +
+                         (sha256_turn(e, 6) ^ sha256_turn(e, 11) ^ sha256_turn(e, 25)) +
+                         ((e & SHA256_WORD(5)) ^ (~e & SHA256_WORD(6))) + constants[i] + *word;
+        uint32_t second =
+            (sha256_turn(a, 2) ^ sha256_turn(a, 13) ^ sha256_turn(a, 22)) +
+            ((a & SHA256_WORD(1)) ^ (a & SHA256_WORD(2)) ^ (SHA256_WORD(1) & SHA256_WORD(2)));
+        SHA256_WORD(3) += first;
+        SHA256_WORD(7) = first + second; /* the first one of the next round */
     }
     for (unsigned i = 0; i < WORDS; i++) {
         state[i] += s[i];
@@ -94,8 +99,8 @@ __attribute__((target("sha,sse4.1"))) static void sha256_mix_fast(uint32_t *stat
                                         _mm_alignr_epi8(last, w[(i + 2) % 4], 4));
             *word = _mm_sha256msg2_epu32(sum, last);
         }
-        __m128i sum = _mm_add_epi32(
-            *word, _mm_loadu_si128((const __m128i_u *)(constants + (size_t)i * 4)));
+        __m128i sum =
+            _mm_add_epi32(*word, _mm_loadu_si128((const __m128i_u *)(constants + (size_t)i * 4)));
         cdgh = _mm_sha256rnds2_epu32(cdgh, abef, sum);
         abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(sum, 0x0e));
     }

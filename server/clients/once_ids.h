@@ -5,7 +5,8 @@
  *       a board   of the ids of that database; a member is an id, its score the time at which it came
  *
  * So ids are in the journal, in snapshots and on replicas as members of any board, in the same group as
- * the result. The best is the newest, and what is older than once-window leaves from the other end.
+ * the result. The first is the oldest: new ones are appended, and those older than once-window leave at the
+ * other end.
  *
  * Their time is no server time: it goes on from the newest id there is by the monotonic clock, so that a
  * clock that is set makes no id older. Where no server is master no time goes by.
@@ -18,6 +19,14 @@
 #include "server/clients/server.h"
 
 enum { ONCE_IDS_MEMBER_SIZE = 16 }; /* bytes */
+
+/* The layout's only field is ASC. */
+static inline uint64_t once_ids_key_of(uint64_t time) {
+    return ~time;
+}
+static inline uint64_t once_ids_time_of(uint64_t key) {
+    return ~key;
+}
 
 /* Can the ids of this key be kept? NULL: yes; otherwise the error. */
 const char *once_ids_find_refusal(struct server *server, struct bytes key);

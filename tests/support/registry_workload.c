@@ -509,7 +509,7 @@ static void remove_key(struct workload *workload) {
 
 /* Ids of results, as server/clients/once_ids.h has them. */
 static void keep_id(struct workload *workload) {
-    static const struct layout_field field = {.name = "time_ms", .bits = 64};
+    static const struct layout_field field = {.name = "time_ms", .bits = 64, .is_ascending = true};
     struct rules rules = {.layout = {.field_count = 1, .fields = {field}}};
     char name = (char)below(workload, 3);
     char id[16] = {(char)below(workload, 256), (char)below(workload, 256)};
@@ -525,11 +525,11 @@ static void keep_id(struct workload *workload) {
     }
     board_look_up(&key->board, (struct bytes){id, sizeof id}, NULL, &member);
     workload->failures += registry_put_member(workload->registry, key, &member,
-                                              (uint64_t)workload->now_ms) != BOARD_OK;
+                                              ~(uint64_t)workload->now_ms) != BOARD_OK;
     uint32_t count = board_count(&key->board);
     if (below(workload, 10) == 0) {
         uint32_t gone = below(workload, count + 1);
-        registry_remove_range(workload->registry, key, count - gone, gone);
+        registry_remove_range(workload->registry, key, 0, gone);
     }
     if (board_count(&key->board) == 0) {
         registry_remove(workload->registry, key);
