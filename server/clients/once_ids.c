@@ -96,7 +96,8 @@ void once_ids_forget(struct server *server, struct registry_key *ids) {
 
 void once_ids_forget_due(struct server *server) {
     int64_t now_ms = server->clock.monotonic_ms;
-    if (registry_count(server->registry, REGISTRY_ONCE) > 0 && now_ms >= server->once.forget_at_ms) {
+    if (registry_count(server->registry, REGISTRY_ONCE) > 0 &&
+        now_ms >= server->once.forget_at_ms) {
         server->once.forget_at_ms = now_ms + FORGET_MS;
         once_ids_forget(server, NULL);
     }

@@ -130,7 +130,7 @@ struct server_ending {
 
 /* The time of ids (once_ids.h). */
 struct server_once {
-    bool has_begun; /* cleared by replication_begin_epoch */
+    bool has_begun;       /* cleared by replication_begin_epoch */
     int64_t offset_ms;    /* that time minus the monotonic clock's */
     int64_t forget_at_ms; /* monotonic */
 };

@@ -21,7 +21,8 @@ static bool once_is_known(const struct once *once) {
         return false;
     }
     once_look_up(once, &member);
-    return member.is_there && once_ids_is_young(once->call->server, once_ids_time_of(member.key), once->time);
+    return member.is_there &&
+           once_ids_is_young(once->call->server, once_ids_time_of(member.key), once->time);
 }
 
 static struct registry_key *once_find_ids(const struct once *once) {
@@ -75,8 +76,8 @@ bool once_put(struct once *once) {
     }
     uint64_t before = once_ids_newest(once->ids);
     once_look_up(once, &member);
-    if (registry_put_member(server->registry, once->ids, &member,
-                            once_ids_key_of(once->time)) != BOARD_OK) {
+    if (registry_put_member(server->registry, once->ids, &member, once_ids_key_of(once->time)) !=
+        BOARD_OK) {
         once_take_back(once);
         return call_out_of_memory(once->call);
     }

@@ -151,8 +151,8 @@ bool acl_check_made_key(const struct call *call, struct bytes key, unsigned acce
     struct host_user *user = host_access_find_user(module.context);
     buffer_init(&text, 0);
     buffer_append(&text, key.at, key.size);
-    bool is_allowed = user == NULL || (!text.is_broken && host_access_may_use(module.context, user,
-                                                                              &text, access));
+    bool is_allowed = user == NULL ||
+                      (!text.is_broken && host_access_may_use(module.context, user, &text, access));
     buffer_deinit(&text);
     return host_access_answer(call, user, is_allowed);
 }

@@ -47,7 +47,8 @@ const char *once_ids_find_refusal(struct server *server, struct bytes key) {
         return "ERR ONCE needs a shorter key: the ids are in a board beside it";
     }
     if (module.is_cluster && !host_access_is_same_slot(name, key)) {
-        return "ERR in a cluster ONCE needs a key with a {tag}, or without braces, so that the ids are in its slot";
+        return "ERR in a cluster ONCE needs a key with a {tag}, or without braces, so that the ids "
+               "are in its slot";
     }
     if (!working_set_has(host_run_set(), name) && !working_set_put_named(host_run_set(), name)) {
         return "OOM out of memory";

@@ -285,7 +285,7 @@ const struct setting setting_table[] = {
     {"once-max", &limits, 0, INTEGER(once_max, 1, 1000000000, ""), "1000000", NULL,
      "The most ids of results that are known at a time. While there are so many younger than "
      "once-window, a result with another id is refused with an error that begins with TRYAGAIN. An "
-     "id takes about 40 bytes; INFO shows them as once_ids and once_bytes."},
+     "id takes about 34 bytes; INFO shows them as once_ids and once_bytes."},
     {"busy-command-limit", &limits, 0, INTEGER(busy_command_limit_ms, 0, INT32_MAX, "milliseconds"),
      "500", "250",
      "A command that would block all other clients for longer than this is rejected before it "

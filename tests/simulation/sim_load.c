@@ -179,8 +179,8 @@ static void sim_load_step_once(struct client *client) {
         once->upper = id;
         client->is_once_in_doubt = true;
     } else if (reply->kind != SIM_ERROR) {
-        int64_t counts = is_submitted ? sim_reply_item(sim_reply_item(reply, 0), 2)->number
-                                      : reply->number;
+        int64_t counts =
+            is_submitted ? sim_reply_item(sim_reply_item(reply, 0), 2)->number : reply->number;
         if (counts != 1 && !client->is_once_in_doubt) {
             sim_fail("not counted: client %d's result %lld was known before it was sent",
                      client->number, (long long)id);
@@ -651,16 +651,16 @@ static void sim_load_judge_once(struct sim_client *line, int master) {
         const struct client *client = &load.clients[i];
         char request[128];
         int64_t values[3];
-        snprintf(request, sizeof request, "MULTI|ZSCORE once c%d|ZSCORE twin c%d|HGET last:c%d id|EXEC",
-                 i, i, i);
+        snprintf(request, sizeof request,
+                 "MULTI|ZSCORE once c%d|ZSCORE twin c%d|HGET last:c%d id|EXEC", i, i, i);
         const struct sim_reply *reply = sim_load_fetch(line, master, request);
         for (size_t v = 0; v < 3; v++) {
             const struct sim_reply *item = sim_reply_item(reply, v);
             values[v] = item->kind == SIM_BULK ? item->number : 0;
         }
         sim_load_judge_value(client, "result", &client->once, values[0]);
-        bool is_last = load.options.promise == SIM_KEPT ? values[2] == values[0]
-                                                        : values[2] >= values[0];
+        bool is_last =
+            load.options.promise == SIM_KEPT ? values[2] == values[0] : values[2] >= values[0];
         if (!is_last || values[1] != (i % 2 == 0 ? values[0] : 0)) {
             sim_fail("torn: client %d has %lld and %lld results, the last of them %lld", i,
                      (long long)values[0], (long long)values[1], (long long)values[2]);
@@ -722,9 +722,8 @@ static void sim_load_judge_equality(struct sim_client *line, int master, const c
 }
 
 static void sim_load_judge_equalities(struct sim_client *line, int master) {
-    static const char *const boards[] = {"all",  "counters",  "left",  "right", "east",
-                                         "west", "registers", "queue", "long0", "long1",
-                                         "once", "twin"};
+    static const char *const boards[] = {"all",       "counters", "left",  "right", "east", "west",
+                                         "registers", "queue",    "long0", "long1", "once", "twin"};
     for (size_t b = 0; b < sizeof boards / sizeof boards[0]; b++) {
         char request[64];
         snprintf(request, sizeof request, "ZREVRANGE %s 0 -1 WITHSCORES", boards[b]);

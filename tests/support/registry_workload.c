@@ -517,8 +517,8 @@ static void keep_id(struct workload *workload) {
     bool is_new;
     layout_complete(&rules.layout);
     struct registry_key *key =
-        registry_find_or_create_like(workload->registry, REGISTRY_ONCE,
-                                     (struct bytes){&name, 1}, &rules, workload->now_ms, &is_new);
+        registry_find_or_create_like(workload->registry, REGISTRY_ONCE, (struct bytes){&name, 1},
+                                     &rules, workload->now_ms, &is_new);
     if (key == NULL) {
         workload->failures++;
         return;

@@ -307,8 +307,8 @@ static void lb_add_run(struct call *call) {
 const struct command command_lb_add = {
     .name = "LB.ADD",
     .syntax = "key condition=[NX | XX] operator=[SET | INCR | BEST] time=[AT "
-              "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG name value]... [ONCE id] "
-              LB_HSET_SYNTAX " [WITHRANK] [STRINGS] "
+              "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG name value]... [ONCE "
+              "id] " LB_HSET_SYNTAX " [WITHRANK] [STRINGS] "
               "members=<fields_member=(field... member)... | PACKED "
               "packed_member=(packed-key:integer member)...>",
     .summary = "Write fields, times and tags of members, all of them or nothing; count those added "

@@ -470,9 +470,12 @@ static void lb_add_apply_add_many(const struct call *call, struct writing *writi
     struct lb_hset_place places[STEPS_ON_STACK] = {{.key = NULL}};
     bool has_hashes = lb_hset_is_asked(&add->hset);
     uint32_t slots[4 * STEPS_ON_STACK] = {0};
-    struct many many = {
-        .call = call, .add = add, .writing = writing, .board = writing->board, .steps = steps,
-        .places = has_hashes ? places : NULL};
+    struct many many = {.call = call,
+                        .add = add,
+                        .writing = writing,
+                        .board = writing->board,
+                        .steps = steps,
+                        .places = has_hashes ? places : NULL};
     many.table = (struct step_table){.slots = slots, .mask = 4 * STEPS_ON_STACK - 1};
     if (add->member_count > STEPS_ON_STACK) {
         uint32_t slot_count = 4 * STEPS_ON_STACK;

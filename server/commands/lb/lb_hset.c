@@ -45,8 +45,9 @@ bool lb_hset_check(const struct call *call, const struct lb_hset *hset, uint64_t
         return true;
     }
     if (lb_hset_count_of(hset->pattern, '*') != 1 || lb_hset_count_of(hset->pattern, '%') > 1) {
-        return call_refuse(call, "ERR HSET needs a key with one * where the member goes, and at most "
-                                 "one % where the board's name goes");
+        return call_refuse(call,
+                           "ERR HSET needs a key with one * where the member goes, and at most "
+                           "one % where the board's name goes");
     }
     for (uint32_t i = 0; i < 2 * hset->count; i++) {
         size += hset->args[i].size;
@@ -85,8 +86,8 @@ bool lb_hset_begin(const struct call *call, const struct lb_hset *hset, struct b
     if (at == NULL) {
         return call_out_of_memory(call);
     }
-    const struct bytes name = {
-        .at = at, .size = (size_t)(lb_hset_print_name(hset, board, member, at) - at)};
+    const struct bytes name = {.at = at,
+                               .size = (size_t)(lb_hset_print_name(hset, board, member, at) - at)};
     bool is_open = call_check_key(call, name) && acl_check_made_key(call, name, ACL_WRITE) &&
                    lb_hset_open(call, hset, name, place);
     if (at != on_stack) {

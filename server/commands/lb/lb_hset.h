@@ -21,7 +21,7 @@
 #include "server/dispatch/call.h"
 
 enum {
-    LB_HSET_FIELDS_MAX = 1024,    /* of all members together */
+    LB_HSET_FIELDS_MAX = 1024,           /* of all members together */
     LB_HSET_SIZE_MAX = 64 * 1024 * 1024, /* bytes of these */
 };
 

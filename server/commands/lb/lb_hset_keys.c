@@ -4,8 +4,8 @@
 
 bool lb_hset_open(const struct call *call, const struct lb_hset *hset, struct bytes name,
                   struct lb_hset_place *place) {
-    struct registry_key *key = registry_find_or_create_hash(
-        call->registry, call->session->database, name, call->now_ms, &place->is_new);
+    struct registry_key *key = registry_find_or_create_hash(call->registry, call->session->database,
+                                                            name, call->now_ms, &place->is_new);
     if (key == NULL) {
         return call_out_of_memory(call);
     }

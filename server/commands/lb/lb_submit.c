@@ -331,8 +331,8 @@ static void lb_submit_run(struct call *call) {
 const struct command command_lb_submit = {
     .name = "LB.SUBMIT",
     .syntax = "numkeys:integer key... condition=[NX | XX] operator=[SET | INCR | BEST] time=[AT "
-              "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG name value]... [ONCE id] "
-              LB_HSET_SYNTAX " [STRINGS] "
+              "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG name value]... [ONCE "
+              "id] " LB_HSET_SYNTAX " [STRINGS] "
               "field... member",
     .summary = "Write one result on several boards, on all of them or none; its record, its "
                "previous rank and whether it counts, on each",

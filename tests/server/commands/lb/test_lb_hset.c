@@ -68,8 +68,9 @@ ZSET_TEST(who_is_not_on_the_board_gets_nothing) {
 }
 
 ZSET_TEST(an_error_changes_neither_boards_nor_hashes) {
-    static const char star[] = "-ERR HSET needs a key with one * where the member goes, and at most "
-                               "one % where the board's name goes";
+    static const char star[] =
+        "-ERR HSET needs a key with one * where the member goes, and at most "
+        "one % where the board's name goes";
     static const char wrong[] =
         "-WRONGTYPE Operation against a key holding the wrong kind of value";
     static const char wrong_of_l[] = "-WRONGTYPE Operation against a key holding the wrong kind of "

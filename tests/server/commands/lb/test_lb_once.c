@@ -25,7 +25,8 @@ ZSET_TEST(a_result_that_comes_again_changes_nothing) {
 
 ZSET_TEST(it_is_answered_with_the_present_state) {
     static const char *const rows[][2] = {
-        {"LB.ADD bare:k ONCE a WITHRANK 5 ann 6 bob", "[[[ann :1 nil :5] nil] [[bob :0 nil :6] nil]]"},
+        {"LB.ADD bare:k ONCE a WITHRANK 5 ann 6 bob",
+         "[[[ann :1 nil :5] nil] [[bob :0 nil :6] nil]]"},
         {"LB.ADD bare:k 9 cid", ":1"},
         {"LB.ADD bare:k ONCE a WITHRANK 5 ann 6 bob",
          "[[[ann :2 nil :5] :2] [[bob :1 nil :6] :1]]"},
@@ -116,8 +117,9 @@ ZSET_TEST(an_id_has_1_to_64_bytes_and_comes_before_the_values) {
         {"LB.ADD bare:k ONCE \"\\x00\\r\\n\" 7 ann", ":0"},
         {"LB.ADD bare:k ONCE a ONCE b 5 ann", "-ERR syntax error"},
         {"LB.ADD bare:k 5 ann ONCE x", "-ERR value is not a valid float: field 'score'"},
-        {"LB.ADD bare:k PACKED ONCE a", "-ERR packed key ONCE is not an integer of this layout's 32 "
-                                        "bits: -2147483648..2147483647 are allowed"},
+        {"LB.ADD bare:k PACKED ONCE a",
+         "-ERR packed key ONCE is not an integer of this layout's 32 "
+         "bits: -2147483648..2147483647 are allowed"},
         {"LB.SUBMIT 1 bare:k ONCE a", "-ERR syntax error"},
     };
     zset_expect_each(h, rows);
@@ -129,8 +131,10 @@ ZSET_TEST(an_id_belongs_to_the_key_it_was_sent_to) {
         {"LB.ADD bare:l ONCE a 5 ann", ":1"},
         {"LB.ADD bare:ka ONCE b 5 ann", ":1"},
         {"LB.ADD bare:k ONCE ab 6 ann", ":1"},
-        {"LB.SUBMIT 2 bare:l bare:k ONCE a 7 ann", "[[[ann :0 nil :5] :0 :0] [[ann :0 nil :6] :0 :0]]"},
-        {"LB.SUBMIT 2 bare:m bare:k ONCE a 7 ann", "[[[ann :0 nil :7] nil :1] [[ann :0 nil :7] :0 :1]]"},
+        {"LB.SUBMIT 2 bare:l bare:k ONCE a 7 ann",
+         "[[[ann :0 nil :5] :0 :0] [[ann :0 nil :6] :0 :0]]"},
+        {"LB.SUBMIT 2 bare:m bare:k ONCE a 7 ann",
+         "[[[ann :0 nil :7] nil :1] [[ann :0 nil :7] :0 :1]]"},
         {"LB.ADD bare:m ONCE a 9 ann", ":0"},
         {"SELECT 1", "+OK"},
         {"LB.ADD bare:k ONCE a 5 ann", ":1"},
@@ -252,7 +256,8 @@ ZSET_TEST(keys_that_are_renamed_or_flushed_leave_their_ids) {
 }
 
 /* The members of the board of ids. */
-static uint64_t count_ids_after(const char *line, uint64_t nth, bool *is_refused, bool *is_written) {
+static uint64_t count_ids_after(const char *line, uint64_t nth, bool *is_refused,
+                                bool *is_written) {
     static const char *const keys[] = {"k"};
     const struct world world = {"LB.ADD k ONCE before 1 ann", NULL, keys, 1};
     struct harness *h = make_world(&world);
@@ -267,8 +272,8 @@ static uint64_t count_ids_after(const char *line, uint64_t nth, bool *is_refused
 }
 
 TEST(without_memory_there_is_neither_a_result_nor_an_id) {
-    static const char *const lines[] = {
-        "LB.ADD k ONCE a 5 bob", "LB.ADD k ONCE a 5 bob 6 cid", "LB.SUBMIT 2 k new ONCE a 5 bob"};
+    static const char *const lines[] = {"LB.ADD k ONCE a 5 bob", "LB.ADD k ONCE a 5 bob 6 cid",
+                                        "LB.SUBMIT 2 k new ONCE a 5 bob"};
     for (size_t i = 0; i < COUNT_OF(lines); i++) {
         unsigned refused_count = 0;
         for (uint64_t nth = 1; nth < 40; nth++) {
