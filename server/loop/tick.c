@@ -1,6 +1,7 @@
 /* The work done once per tick, and when the next one is. See tick.h. */
 #include "server/clients/follow.h"
 #include "server/clients/job.h"
+#include "server/clients/once_ids.h"
 #include "server/loop/tick_parts.h"
 
 #include "server/dispatch/waiting.h"
@@ -204,6 +205,7 @@ static bool tick_handle_due(struct tick *tick) {
         return false;
     }
     bool has_more = tick_tell_durations(tick) | tick_drop_stale(tick);
+    once_ids_forget_due(tick->server);
     if (due_ms == REGISTRY_NO_EXPIRY || due_ms > tick->server->clock.now_ms) {
         return has_more;
     }

@@ -533,6 +533,35 @@ static void remove_key(struct workload *workload) {
     }
 }
 
+/* Ids of results, as server/clients/once_ids.h has them. */
+static void keep_id(struct workload *workload) {
+    static const struct layout_field field = {.name = "time_ms", .bits = 64, .is_ascending = true};
+    struct rules rules = {.layout = {.field_count = 1, .fields = {field}}};
+    char name = (char)below(workload, 3);
+    char id[16] = {(char)below(workload, 256), (char)below(workload, 256)};
+    struct board_member member;
+    bool is_new;
+    layout_complete(&rules.layout);
+    struct registry_key *key =
+        registry_find_or_create_like(workload->registry, REGISTRY_ONCE, (struct bytes){&name, 1},
+                                     &rules, workload->now_ms, &is_new);
+    if (key == NULL) {
+        workload->failures++;
+        return;
+    }
+    board_look_up(&key->board, (struct bytes){id, sizeof id}, NULL, &member);
+    workload->failures += registry_put_member(workload->registry, key, &member,
+                                              ~(uint64_t)workload->now_ms) != BOARD_OK;
+    uint32_t count = board_count(&key->board);
+    if (below(workload, 10) == 0) {
+        uint32_t gone = below(workload, count + 1);
+        registry_remove_range(workload->registry, key, 0, gone);
+    }
+    if (board_count(&key->board) == 0) {
+        registry_remove(workload->registry, key);
+    }
+}
+
 void workload_step(struct workload *workload) {
     static const struct {
         uint32_t weight;
@@ -556,6 +585,9 @@ void workload_step(struct workload *workload) {
             break;
         }
         turn -= commands[i].weight;
+    }
+    if (workload->has_ids && below(workload, 4) == 0) {
+        keep_id(workload);
     }
     memory_fail_at(0);
     (void)registry_free_step(workload->registry, below(workload, 200));
@@ -638,6 +670,8 @@ void workload_assert_equal(const struct registry *a, const struct registry *b) {
         assert_int_equal(registry_count(a, i), registry_count(b, i));
         registry_each(a, i, INT64_MIN, compare_key, &comparison);
     }
+    assert_int_equal(registry_count(a, REGISTRY_ONCE), registry_count(b, REGISTRY_ONCE));
+    registry_each(a, REGISTRY_ONCE, INT64_MIN, compare_key, &comparison);
 }
 
 /* ---- digests ---- */
@@ -739,5 +773,6 @@ uint64_t workload_digest(const struct registry *registry) {
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
         registry_each(registry, i, INT64_MIN, digest_key, &digest);
     }
+    registry_each(registry, REGISTRY_ONCE, INT64_MIN, digest_key, &digest);
     return digest.sum;
 }
