@@ -8,6 +8,8 @@
  * step's products and its square: below 2^-56 in all. */
 #include "codec/decay.h"
 
+#include "codec/wide.h"
+
 #define DECAY_ONE (UINT64_C(1) << DECAY_POINT)
 /* 2^62 * ln(2) and 2^62 / ln(2), rounded down. */
 #define DECAY_LN2        UINT64_C(3196577161300663914)

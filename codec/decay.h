@@ -22,7 +22,10 @@
 #ifndef CODEC_DECAY_H
 #define CODEC_DECAY_H
 
-#include "codec/wide.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "codec/check.h"
 
 enum {
     DECAY_POINT = 62, /* bits behind the point of decay_log2, decay_exp2 */

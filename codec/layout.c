@@ -712,11 +712,14 @@ bool layout_validate(const struct layout *layout, const char **reason) {
 /* ---- Fields ---- */
 
 struct decimal layout_field_lowest(const struct layout_field *field) {
-    return layout_field_decimal(field, 0);
+    uint64_t zero = layout_field_zero(field); /* no less where it decays, without SIGNED */
+    return (struct decimal){.magnitude = zero, .is_negative = zero > 0};
 }
 
 struct decimal layout_field_highest(const struct layout_field *field) {
-    return layout_field_decimal(field, layout_field_decays(field) ? UINT64_MAX : field->mask);
+    return (struct decimal){.magnitude = layout_field_decays(field)
+                                             ? UINT64_MAX
+                                             : field->mask - layout_field_zero(field)};
 }
 
 enum layout_status layout_field_ordinal(const struct layout_field *field, struct decimal value,

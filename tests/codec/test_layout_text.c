@@ -163,7 +163,7 @@ struct refusal {
 #define REFUSAL(text_literal, error_literal)                                                       \
     { BYTES_INIT(text_literal), error_literal }
 
-#define FIELD_FORM "FIELD name bits [ASC|DESC] [SIGNED] [SCALE d]"
+#define FIELD_FORM "FIELD name bits [ASC|DESC] [SIGNED] [SCALE d] [DECAY n S|M|H|D]"
 #define TIME_FORM  "TIME bits US|MS|S|M|H|D [START t | END t] [LATEST]"
 #define TAG_FORM   "TAG name bits"
 #define NAME_RULE                                                                                  \
