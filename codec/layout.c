@@ -1081,15 +1081,14 @@ static bool layout_end_decayed(const struct layout_field *field, struct decimal_
     return true;
 }
 
-/* Ordinals at both ends of a range. */
-static bool layout_ordinal_range(const struct layout_field *lead, struct decimal_bound lower,
-                                 struct decimal_bound upper, int64_t time_us, uint64_t *first,
-                                 uint64_t *last) {
-    return layout_field_decays(lead)
-               ? layout_end_decayed(lead, lower, DECIMAL_BOUND_LOWEST, time_us, first) &&
-                     layout_end_decayed(lead, upper, DECIMAL_BOUND_HIGHEST, time_us, last)
-               : layout_end_ordinal(lead, lower, DECIMAL_BOUND_LOWEST, 0, first) &&
-                     layout_end_ordinal(lead, upper, DECIMAL_BOUND_HIGHEST, lead->mask, last);
+/* Ordinals at both ends of a range of a field that decays. Apart, so that it takes nothing from the others. */
+__attribute__((noinline)) static bool layout_decayed_range(const struct layout_field *field,
+                                                           const struct decimal_bound *lower,
+                                                           const struct decimal_bound *upper,
+                                                           int64_t time_us, uint64_t *first,
+                                                           uint64_t *last) {
+    return layout_end_decayed(field, *lower, DECIMAL_BOUND_LOWEST, time_us, first) &&
+           layout_end_decayed(field, *upper, DECIMAL_BOUND_HIGHEST, time_us, last);
 }
 
 bool layout_key_range(const struct layout *layout, struct decimal_bound lower,
@@ -1098,7 +1097,15 @@ bool layout_key_range(const struct layout *layout, struct decimal_bound lower,
     const struct layout_field *lead = &layout->fields[0];
     uint64_t first;
     uint64_t last;
-    if (!layout_ordinal_range(lead, lower, upper, time_us, &first, &last) || first > last) {
+    if (layout_field_decays(lead)) {
+        if (!layout_decayed_range(lead, &lower, &upper, time_us, &first, &last)) {
+            return false;
+        }
+    } else if (!layout_end_ordinal(lead, lower, DECIMAL_BOUND_LOWEST, 0, &first) ||
+               !layout_end_ordinal(lead, upper, DECIMAL_BOUND_HIGHEST, lead->mask, &last)) {
+        return false;
+    }
+    if (first > last) {
         return false;
     }
     uint64_t low_stored = lead->is_ascending ? last ^ lead->mask : first;
