@@ -76,8 +76,8 @@ static void feed_copy_refuse_older(const struct feed *feed) {
             format != 0 && format < FILE_FORMAT_CONTESTS) {
             snprintf(
                 reason, sizeof reason,
-                "there are boards with STALE, SETTLE, COPY, DECAY or a league, or archives of such "
-                "boards, which a server of format %u does not know: upgrade it",
+                "boards have STALE, SETTLE, COPY, DECAY, a league or archives to settle, which a "
+                "server of format %u does not know: upgrade it",
                 format);
             feed_copy_tell_given_up(replica, reason);
         }
