@@ -20,7 +20,10 @@
 #define US_PER_HOUR   (60 * US_PER_MINUTE)
 #define US_PER_DAY    (24 * US_PER_HOUR)
 
-#define FIELD_FORM "FIELD name bits [ASC|DESC] [SIGNED] [SCALE d]"
+/* Without a TIME, fields that decay last until 2070-01-01T00:00:00Z or longer. */
+#define DECAY_SPAN_US (18263 * US_PER_DAY)
+
+#define FIELD_FORM "FIELD name bits [ASC|DESC] [SIGNED] [SCALE d] [DECAY n S|M|H|D]"
 #define TIME_FORM  "TIME bits US|MS|S|M|H|D [START t | END t] [LATEST]"
 #define TAG_FORM   "TAG name bits"
 
@@ -140,6 +143,35 @@ static bool layout_parse_scale(struct parser *parser, struct layout_field *field
     return true;
 }
 
+/* The n and unit of DECAY. What it needs of bits depends on TIME: layout_check_decay. */
+static bool layout_parse_decay(struct parser *parser, struct layout_field *field) {
+    if (parser->layout.field_count > 1) {
+        return layout_reject(parser->error,
+                             "field '%s': only the first field of a layout may have DECAY",
+                             field->name);
+    }
+    if (!layout_has_words(parser, 2)) {
+        return layout_reject(parser->error,
+                             "field '%s': DECAY needs a half-life, such as DECAY 6 H", field->name);
+    }
+    struct bytes word = parser->words[parser->next++];
+    uint64_t count;
+    if (!bytes_parse_u64(word, &count) || count < 1 || count > DECAY_COUNT_MAX) {
+        return layout_reject(parser->error,
+                             "field '%s': DECAY '%s' is out of range: 1..%d are allowed",
+                             field->name, bytes_show(word).text, DECAY_COUNT_MAX);
+    }
+    field->decay.count = (uint32_t)count;
+    for (unsigned unit = LAYOUT_UNIT_S; unit < UNIT_COUNT; unit++) {
+        if (layout_take_word(parser, units[unit].name)) {
+            field->decay.unit = (uint8_t)unit;
+            return true;
+        }
+    }
+    return layout_reject(parser->error, "field '%s': DECAY: unit '%s' is unknown: use S, M, H or D",
+                         field->name, bytes_show(parser->words[parser->next]).text);
+}
+
 /* Note that an option of `what` is given; false: it was before. */
 static bool layout_note_option(struct parser *parser, const char *what, const char *option,
                                bool *is_given) {
@@ -155,6 +187,7 @@ static bool layout_parse_field_options(struct parser *parser, const char *what,
                                        struct layout_field *field) {
     bool has_direction = false;
     bool has_scale = false;
+    bool has_decay = false;
     for (;;) {
         bool is_fine;
         bool is_ascending = layout_take_word(parser, "ASC");
@@ -166,6 +199,9 @@ static bool layout_parse_field_options(struct parser *parser, const char *what,
         } else if (layout_take_word(parser, "SCALE")) {
             is_fine = layout_note_option(parser, what, "SCALE", &has_scale) &&
                       layout_parse_scale(parser, field);
+        } else if (layout_take_word(parser, "DECAY")) {
+            is_fine = layout_note_option(parser, what, "DECAY", &has_decay) &&
+                      layout_parse_decay(parser, field);
         } else {
             return true;
         }
@@ -333,6 +369,78 @@ static bool layout_reject_word(struct parser *parser) {
                          word.text);
 }
 
+/* ---- DECAY ---- */
+
+/* How long results may come: as long as TIME lasts. */
+static uint64_t layout_decay_span_us(const struct layout_time *time) {
+    uint64_t span_us;
+    if (time->bits == 0) {
+        return DECAY_SPAN_US;
+    }
+    return __builtin_mul_overflow(time->mask, (uint64_t)time->unit_us, &span_us) ||
+                   __builtin_add_overflow(span_us, (uint64_t)time->unit_us, &span_us)
+               ? UINT64_MAX
+               : span_us;
+}
+
+static int64_t layout_epoch_us(const struct layout *layout) {
+    return layout->time.bits > 0 ? layout->time.start_us : DEFAULT_START_US;
+}
+
+static void layout_set_epoch(struct layout *layout) {
+    if (layout_field_decays(&layout->fields[0])) {
+        layout->fields[0].decay.epoch_us = layout_epoch_us(layout);
+    }
+}
+
+/* What follows from the lead field's half-life. Where there is no room for the whole part, there are no bits
+ * of fraction: layout_check_decay. */
+static struct decay layout_decay_of(const struct layout *layout) {
+    const struct layout_field *lead = &layout->fields[0];
+    struct decay decay = {.count = lead->decay.count, .unit = lead->decay.unit};
+    if (decay.count == 0) {
+        return decay;
+    }
+    decay.half_life_us = decay.count * units[decay.unit].us;
+    decay.epoch_us = layout_epoch_us(layout);
+    unsigned whole_bits =
+        decay_whole_bits((uint64_t)decay.half_life_us, layout_decay_span_us(&layout->time));
+    unsigned bits = lead->bits > whole_bits ? lead->bits - whole_bits : 0;
+    decay.fraction_bits =
+        (uint8_t)(bits < DECAY_FRACTION_BITS_MAX ? bits : DECAY_FRACTION_BITS_MAX);
+    return decay;
+}
+
+/* Of a layout that is complete. */
+static bool layout_check_decay(const struct layout *layout, char *error) {
+    const struct layout_field *lead = &layout->fields[0];
+    const struct decay *decay = &lead->decay;
+    if (decay->count == 0) {
+        return true;
+    }
+    if (lead->is_signed) {
+        return layout_reject(
+            error, "field '%s': SIGNED and DECAY exclude each other: results are never negative",
+            lead->name);
+    }
+    if (decay->fraction_bits >= DECAY_FRACTION_BITS_MIN) {
+        return true;
+    }
+    unsigned whole_bits =
+        decay_whole_bits((uint64_t)decay->half_life_us, layout_decay_span_us(&layout->time));
+    return layout_reject(error,
+                         "field '%s': %u bits are too few for DECAY %u %s: %u are needed, %d for a "
+                         "part in a million "
+                         "and %u for the half-lives until %s%s",
+                         lead->name, (unsigned)lead->bits, (unsigned)decay->count,
+                         units[decay->unit].name, whole_bits + DECAY_FRACTION_BITS_MIN,
+                         DECAY_FRACTION_BITS_MIN, whole_bits,
+                         layout->time.bits > 0 ? "the end of TIME" : "2070",
+                         whole_bits + DECAY_FRACTION_BITS_MIN > KEY_BITS
+                             ? " (a longer half-life, or a TIME that ends earlier, needs fewer)"
+                             : "");
+}
+
 void layout_complete(struct layout *layout) {
     unsigned shift = layout->time.bits;
     if (layout->time.bits > 0) {
@@ -346,6 +454,7 @@ void layout_complete(struct layout *layout) {
         shift += field->bits;
     }
     layout->bits_total = (uint8_t)shift;
+    layout->fields[0].decay = layout_decay_of(layout);
 }
 
 enum layout_status layout_parse_words(const struct bytes *words, size_t word_count,
@@ -371,6 +480,9 @@ enum layout_status layout_parse_words(const struct bytes *words, size_t word_cou
         return LAYOUT_BAD_TEXT;
     }
     layout_complete(&parser.layout);
+    if (!layout_check_decay(&parser.layout, error)) {
+        return LAYOUT_BAD_TEXT;
+    }
     *layout = parser.layout;
     return LAYOUT_OK;
 }
@@ -380,7 +492,7 @@ size_t layout_count_words(const struct bytes *words, size_t word_count) {
         const char *word;
         size_t size; /* including what always follows it */
     } parts[] = {
-        {"FIELD", 3}, {"TIME", 3}, {"TAG", 3},  {"SCALE", 2},  {"START", 2},
+        {"FIELD", 3}, {"TIME", 3}, {"TAG", 3},  {"SCALE", 2},  {"DECAY", 3},  {"START", 2},
         {"END", 2},   {"ASC", 1},  {"DESC", 1}, {"SIGNED", 1}, {"LATEST", 1},
     };
     size_t count = 0;
@@ -413,7 +525,14 @@ static char *layout_put_text(char *at, const char *text) {
 static char *layout_put_field(char *at, const struct layout_field *field) {
     at += sprintf(at, "FIELD %s %u%s%s", field->name, (unsigned)field->bits,
                   field->is_ascending ? " ASC" : "", field->is_signed ? " SIGNED" : "");
-    return field->scale > 0 ? at + sprintf(at, " SCALE %u", (unsigned)field->scale) : at;
+    if (field->scale > 0) {
+        at += sprintf(at, " SCALE %u", (unsigned)field->scale);
+    }
+    if (field->decay.count > 0) {
+        at += sprintf(at, " DECAY %u %s", (unsigned)field->decay.count,
+                      units[field->decay.unit].name);
+    }
+    return at;
 }
 
 /* The start of a unit, counted from START. Saturates. */
@@ -469,7 +588,8 @@ const char *layout_unit_name(enum layout_unit unit) {
 
 static bool layout_is_field_equal(const struct layout_field *a, const struct layout_field *b) {
     return strcmp(a->name, b->name) == 0 && a->bits == b->bits && a->scale == b->scale &&
-           a->is_signed == b->is_signed && a->is_ascending == b->is_ascending;
+           a->is_signed == b->is_signed && a->is_ascending == b->is_ascending &&
+           a->decay.count == b->decay.count && a->decay.unit == b->decay.unit;
 }
 
 bool layout_keys_equal(const struct layout *a, const struct layout *b) {
@@ -492,6 +612,28 @@ bool layout_equal(const struct layout *a, const struct layout *b) {
 
 /* ---- Validation ---- */
 
+static const char *layout_decay_fault(const struct layout *layout, unsigned index) {
+    const struct decay *decay = &layout->fields[index].decay;
+    if (index > 0 && decay->count > 0) {
+        return "a field that is not the first one decays";
+    }
+    bool is_written = decay->count > 0 || decay->unit > 0;
+    if (is_written && (decay->count == 0 || decay->count > DECAY_COUNT_MAX ||
+                       decay->unit < LAYOUT_UNIT_S || decay->unit >= UNIT_COUNT)) {
+        return "a half-life is out of range";
+    }
+    struct decay same = is_written ? layout_decay_of(layout) : (struct decay){.count = 0};
+    if (decay->half_life_us != same.half_life_us || decay->epoch_us != same.epoch_us ||
+        decay->fraction_bits != same.fraction_bits) {
+        return "a field's epoch or fraction does not follow from the layout";
+    }
+    if (!is_written) {
+        return NULL;
+    }
+    char error[LAYOUT_ERROR_MAX];
+    return layout_check_decay(layout, error) ? NULL : "a field that decays is signed or too narrow";
+}
+
 static const char *layout_field_fault(const struct layout *layout, unsigned index) {
     const struct layout_field *field = &layout->fields[index];
     size_t name_size = strnlen(field->name, sizeof(field->name));
@@ -511,7 +653,7 @@ static const char *layout_field_fault(const struct layout *layout, unsigned inde
     if (field->scale > DECIMAL_SCALE_MAX) {
         return "a field's scale is too large";
     }
-    return NULL;
+    return layout_decay_fault(layout, index);
 }
 
 static const char *layout_time_fault(const struct layout_time *time) {
@@ -570,16 +712,21 @@ bool layout_validate(const struct layout *layout, const char **reason) {
 /* ---- Fields ---- */
 
 struct decimal layout_field_lowest(const struct layout_field *field) {
-    return layout_field_decimal(field, 0);
+    uint64_t zero = layout_field_zero(field); /* no less where it decays, without SIGNED */
+    return (struct decimal){.magnitude = zero, .is_negative = zero > 0};
 }
 
 struct decimal layout_field_highest(const struct layout_field *field) {
-    return layout_field_decimal(field, field->mask);
+    return (struct decimal){.magnitude = layout_field_decays(field)
+                                             ? UINT64_MAX
+                                             : field->mask - layout_field_zero(field)};
 }
 
 enum layout_status layout_field_ordinal(const struct layout_field *field, struct decimal value,
                                         uint64_t *ordinal) {
-    return layout_field_add(field, layout_field_zero(field), value, ordinal);
+    return layout_field_decays(field)
+               ? LAYOUT_VALUE_OUT_OF_RANGE
+               : layout_field_add(field, layout_field_zero(field), value, ordinal);
 }
 
 struct decimal layout_field_decimal(const struct layout_field *field, uint64_t ordinal) {
@@ -604,6 +751,38 @@ enum layout_status layout_field_add(const struct layout_field *field, uint64_t o
     }
     *sum = ordinal + delta.magnitude;
     return LAYOUT_OK;
+}
+
+struct decimal layout_field_decimal_decayed(const struct layout_field *field, uint64_t ordinal,
+                                            int64_t time_us) {
+    return (struct decimal){.magnitude = decay_score(&field->decay, ordinal, time_us)};
+}
+
+static enum layout_status layout_status_of(enum decay_status status) {
+    switch (status) {
+    case DECAY_OK:
+        return LAYOUT_OK;
+    case DECAY_TOO_LARGE:
+        return LAYOUT_VALUE_OUT_OF_RANGE;
+    case DECAY_OUTSIDE_TIME:
+        break;
+    }
+    return LAYOUT_TIME_OUT_OF_RANGE;
+}
+
+enum layout_status layout_field_add_decaying(const struct layout_field *field, uint64_t ordinal,
+                                             struct decimal delta, int64_t time_us, uint64_t *sum) {
+    return delta.is_negative ? LAYOUT_VALUE_OUT_OF_RANGE
+                             : layout_status_of(decay_add(&field->decay, field->mask, ordinal,
+                                                          delta.magnitude, time_us, sum));
+}
+
+enum layout_status layout_field_join(const struct layout_field *field, uint64_t ordinal,
+                                     uint64_t other, int64_t time_us, uint64_t *sum) {
+    return layout_field_decays(field)
+               ? layout_status_of(
+                     decay_join(&field->decay, field->mask, ordinal, other, time_us, sum))
+               : layout_field_add(field, ordinal, layout_field_decimal(field, other), sum);
 }
 
 /* decimal_parse refuses infinity; here it counts as a number out of range. */
@@ -646,6 +825,11 @@ void layout_explain_value(const struct layout_field *field, struct bytes text,
             "value %s has too many decimals: field '%s' keeps %u (more by SCALE in the layout%s)",
             bytes_show(text).text, field->name, (unsigned)field->scale,
             layout_hint_at_times(text, status));
+    } else if (layout_field_decays(field)) {
+        layout_reject(
+            error, "value %s is refused: field '%s' has DECAY and takes increments only, of 0..%s",
+            bytes_show(text).text, field->name,
+            layout_show_decimal(layout_field_highest(field), field->scale).text);
     } else {
         layout_reject(error, "value %s is out of range: field '%s' takes %s..%s%s",
                       bytes_show(text).text, field->name,
@@ -662,12 +846,43 @@ void layout_explain_time(const struct layout *layout, int64_t time_us, char *err
                   layout_show_time(layout_time_last_us(layout)).text);
 }
 
+/* Why layout_field_add_at refused the sum of a field that decays, if not for its delta alone. */
+static bool layout_explain_decay(const struct layout_field *field, uint64_t ordinal,
+                                 struct decimal delta, int64_t time_us, char *error) {
+    const struct decay *decay = &field->decay;
+    uint64_t sum;
+    if (delta.is_negative) {
+        return false;
+    }
+    if (decay_add(decay, field->mask, ordinal, delta.magnitude, time_us, &sum) == DECAY_TOO_LARGE) {
+        layout_reject(
+            error, "value %s + %s is out of range: the score of field '%s' is at most %s",
+            layout_show_decimal(layout_field_decimal_at(field, ordinal, time_us), field->scale)
+                .text,
+            layout_show_decimal(delta, field->scale).text, field->name,
+            layout_show_decimal(layout_field_highest(field), field->scale).text);
+    } else {
+        layout_reject(error, "time %s is out of range: field '%s' with its DECAY takes %s..%s",
+                      layout_show_time(time_us).text, field->name,
+                      layout_show_time(decay->epoch_us).text,
+                      layout_show_time(decay_last_us(decay, field->bits)).text);
+    }
+    return true;
+}
+
 void layout_explain_sum(const struct layout_field *field, uint64_t ordinal, struct decimal delta,
-                        char *error) {
+                        int64_t time_us, char *error) {
     char text[2 * DECIMAL_TEXT_MAX + 3];
-    size_t size = decimal_print(text, layout_field_decimal(field, ordinal), field->scale);
-    memcpy(text + size, " + ", 3);
-    size += 3;
+    size_t size = 0;
+    if (layout_field_decays(field)) {
+        if (layout_explain_decay(field, ordinal, delta, time_us, error)) {
+            return;
+        }
+    } else {
+        size = decimal_print(text, layout_field_decimal(field, ordinal), field->scale);
+        memcpy(text + size, " + ", 3);
+        size += 3;
+    }
     size += decimal_print(text + size, delta, field->scale);
     struct bytes sum = {.at = text, .size = size};
     layout_explain_value(field, sum, DECIMAL_OUT_OF_RANGE, error);
@@ -794,6 +1009,7 @@ void layout_set_start(struct layout *layout, int64_t start_us) {
     CHECK(layout->time.bits > 0);
     layout->time.start_us = start_us;
     layout->time.is_given_by_end = false;
+    layout_set_epoch(layout);
 }
 
 enum layout_status layout_set_end(struct layout *layout, int64_t last_us) {
@@ -804,6 +1020,7 @@ enum layout_status layout_set_end(struct layout *layout, int64_t last_us) {
     }
     layout->time.start_us = start_us;
     layout->time.is_given_by_end = true;
+    layout_set_epoch(layout);
     return LAYOUT_OK;
 }
 
@@ -840,14 +1057,55 @@ static bool layout_end_ordinal(const struct layout_field *field, struct decimal_
     return is_below == (open == DECIMAL_BOUND_LOWEST);
 }
 
+/* The same of a field that decays: the first ordinal with at least the limit, or the last one with no more. */
+static bool layout_end_decayed(const struct layout_field *field, struct decimal_bound limit,
+                               enum decimal_bound_kind open, int64_t time_us, uint64_t *ordinal) {
+    const struct decay *decay = &field->decay;
+    uint64_t value = limit.value.magnitude;
+    if (limit.kind != DECIMAL_BOUND_VALUE) {
+        *ordinal = open == DECIMAL_BOUND_LOWEST ? 0 : field->mask;
+        return limit.kind == open;
+    }
+    if (open == DECIMAL_BOUND_LOWEST) {
+        return decay_find(decay, field->mask, limit.value.is_negative ? 0 : value, time_us,
+                          ordinal);
+    }
+    if (limit.value.is_negative) {
+        return false;
+    }
+    if (value == UINT64_MAX || !decay_find(decay, field->mask, value + 1, time_us, ordinal)) {
+        *ordinal = field->mask;
+    } else {
+        *ordinal -= 1;
+    }
+    return true;
+}
+
+/* Ordinals at both ends of a range of a field that decays. Apart, so that it takes nothing from the others. */
+__attribute__((noinline)) static bool layout_decayed_range(const struct layout_field *field,
+                                                           const struct decimal_bound *lower,
+                                                           const struct decimal_bound *upper,
+                                                           int64_t time_us, uint64_t *first,
+                                                           uint64_t *last) {
+    return layout_end_decayed(field, *lower, DECIMAL_BOUND_LOWEST, time_us, first) &&
+           layout_end_decayed(field, *upper, DECIMAL_BOUND_HIGHEST, time_us, last);
+}
+
 bool layout_key_range(const struct layout *layout, struct decimal_bound lower,
-                      struct decimal_bound upper, uint64_t *lowest_key, uint64_t *highest_key) {
+                      struct decimal_bound upper, int64_t time_us, uint64_t *lowest_key,
+                      uint64_t *highest_key) {
     const struct layout_field *lead = &layout->fields[0];
     uint64_t first;
     uint64_t last;
-    if (!layout_end_ordinal(lead, lower, DECIMAL_BOUND_LOWEST, 0, &first) ||
-        !layout_end_ordinal(lead, upper, DECIMAL_BOUND_HIGHEST, lead->mask, &last) ||
-        first > last) {
+    if (layout_field_decays(lead)) {
+        if (!layout_decayed_range(lead, &lower, &upper, time_us, &first, &last)) {
+            return false;
+        }
+    } else if (!layout_end_ordinal(lead, lower, DECIMAL_BOUND_LOWEST, 0, &first) ||
+               !layout_end_ordinal(lead, upper, DECIMAL_BOUND_HIGHEST, lead->mask, &last)) {
+        return false;
+    }
+    if (first > last) {
         return false;
     }
     uint64_t low_stored = lead->is_ascending ? last ^ lead->mask : first;

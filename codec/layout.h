@@ -1,6 +1,7 @@
 /* A layout describes how a 64-bit key is divided into fields, most significant first:
  *
- *     FIELD name bits [ASC|DESC] [SIGNED] [SCALE d]        one or more; the first is the lead field
+ *     FIELD name bits [ASC|DESC] [SIGNED] [SCALE d] [DECAY n S|M|H|D]
+ *                                                          one or more; the first is the lead field
  *     TIME bits US|MS|S|M|H|D [START t | END t] [LATEST]   at most one, last of the key
  *     TAG name bits                                        up to 8: codec/tag_set.h
  *
@@ -18,11 +19,16 @@
  *   ordinal   its index in the field's range, 0 .. 2^bits - 1, in the order of the decimals:
  *             decimal - lowest decimal. SIGNED fields begin at -2^(bits-1), others at 0.
  *   stored    the bits in the key: the ordinal (DESC) or its complement (ASC).
+ * A lead field with DECAY (codec/decay.h) is another: its ordinal is the logarithm of a sum of results, and
+ * its decimal, the score, follows from the ordinal and the time at which it is read. Nothing can be set, only
+ * added. Its epoch is START, or 2020-01-01T00:00:00Z without TIME.
+ *
  * Time: u = floor((t - START) / unit), 0 <= u < 2^bits. Stored as 2^bits - 1 - u, so that earlier
  * times rank better, or as u with LATEST. END e means START = e - (2^bits - 1) units. */
 #ifndef CODEC_LAYOUT_H
 #define CODEC_LAYOUT_H
 
+#include "codec/decay.h"
 #include "codec/decimal.h"
 #include "codec/tag_set.h"
 
@@ -48,8 +54,9 @@ struct layout_field {
     uint8_t shift; /* position of its lowest bit in the key */
     uint8_t scale; /* 0..DECIMAL_SCALE_MAX */
     bool is_signed;
-    bool is_ascending; /* smaller is better */
-    uint64_t mask;     /* 2^bits - 1, unshifted */
+    bool is_ascending;  /* smaller is better */
+    uint64_t mask;      /* 2^bits - 1, unshifted */
+    struct decay decay; /* of the lead field, if it decays */
 };
 
 struct layout_time {
@@ -105,8 +112,8 @@ bool layout_equal(const struct layout *a, const struct layout *b);
  * first violation, NULL if none. */
 MUST_CHECK bool layout_validate(const struct layout *layout, const char **reason);
 
-/* Compute from the widths and the time's unit what follows from them: shifts, masks, bits_total,
- * unit_us. */
+/* Compute from the widths, the time's unit and the half-life what follows from them: shifts, masks,
+ * bits_total, unit_us, the rest of struct decay. */
 void layout_complete(struct layout *layout);
 /* Fill *layout with FIELD score 33 SIGNED TIME 31 S. */
 void layout_init_default(struct layout *layout);
@@ -115,17 +122,47 @@ void layout_init_default(struct layout *layout);
 static inline uint64_t layout_field_zero(const struct layout_field *field) {
     return field->is_signed ? UINT64_C(1) << (field->bits - 1) : 0;
 }
+static inline bool layout_field_decays(const struct layout_field *field) {
+    return field->decay.half_life_us != 0;
+}
 /* The smallest and largest decimal of a field. */
 struct decimal layout_field_lowest(const struct layout_field *field);
 struct decimal layout_field_highest(const struct layout_field *field);
 
-/* Error: LAYOUT_VALUE_OUT_OF_RANGE; *ordinal is then left unchanged. */
+/* Error: LAYOUT_VALUE_OUT_OF_RANGE, as of every value of a field that decays; *ordinal is then left
+ * unchanged. */
 MUST_CHECK enum layout_status layout_field_ordinal(const struct layout_field *field,
                                                    struct decimal value, uint64_t *ordinal);
+/* Not of a field that decays. */
 struct decimal layout_field_decimal(const struct layout_field *field, uint64_t ordinal);
-/* The ordinal of (decimal of ordinal + delta). Same error; *sum is then left unchanged. */
+/* The ordinal of (decimal of ordinal + delta). Same error; *sum is then left unchanged. Not of a field that
+ * decays. */
 MUST_CHECK enum layout_status layout_field_add(const struct layout_field *field, uint64_t ordinal,
                                                struct decimal delta, uint64_t *sum);
+
+/* The same of any field. time_us: when the decimal is read; when the result came. Of a field that decays,
+ * a delta below 0 is LAYOUT_VALUE_OUT_OF_RANGE, and there is LAYOUT_TIME_OUT_OF_RANGE. */
+struct decimal layout_field_decimal_decayed(const struct layout_field *field, uint64_t ordinal,
+                                            int64_t time_us);
+MUST_CHECK enum layout_status layout_field_add_decaying(const struct layout_field *field,
+                                                        uint64_t ordinal, struct decimal delta,
+                                                        int64_t time_us, uint64_t *sum);
+static inline struct decimal layout_field_decimal_at(const struct layout_field *field,
+                                                     uint64_t ordinal, int64_t time_us) {
+    return layout_field_decays(field) ? layout_field_decimal_decayed(field, ordinal, time_us)
+                                      : layout_field_decimal(field, ordinal);
+}
+MUST_CHECK static inline enum layout_status layout_field_add_at(const struct layout_field *field,
+                                                                uint64_t ordinal,
+                                                                struct decimal delta,
+                                                                int64_t time_us, uint64_t *sum) {
+    return layout_field_decays(field)
+               ? layout_field_add_decaying(field, ordinal, delta, time_us, sum)
+               : layout_field_add(field, ordinal, delta, sum);
+}
+/* The ordinal of the sum of two: of fields that do not decay, of their decimals. */
+MUST_CHECK enum layout_status layout_field_join(const struct layout_field *field, uint64_t ordinal,
+                                                uint64_t other, int64_t time_us, uint64_t *sum);
 /* Parse a field's decimal at its SCALE, as decimal_parse does, except that "inf", which no field
  * can hold, is DECIMAL_OUT_OF_RANGE. DECIMAL_OK does not imply that the value is in the field's
  * range: it may be an increment. */
@@ -137,6 +174,7 @@ MUST_CHECK enum decimal_status layout_field_parse(const struct layout_field *fie
  *     value 1.5 has too many decimals: field 'score' keeps 0 (more by SCALE in the layout)
  *     value 1700000000.25 ... (more by SCALE in the layout; for times there is default-layout seconds)
  *     value is not a valid float
+ *     value 5 is refused: field 'hot' has DECAY and takes increments only, of 0..4294967295
  *     time 2099-01-01T00:00:00Z is out of range: this layout's TIME takes <first>..<last>
  * status is the result of decimal_parse; DECIMAL_OK means out of the field's range. text is the
  * number as the client sent it. It is truncated past 64 bytes, and bytes that are not printable
@@ -144,9 +182,9 @@ MUST_CHECK enum decimal_status layout_field_parse(const struct layout_field *fie
 void layout_explain_value(const struct layout_field *field, struct bytes text,
                           enum decimal_status status, char *error);
 void layout_explain_time(const struct layout *layout, int64_t time_us, char *error);
-/* The same for layout_field_add: "value 4294967290 + 6 is out of range: field ...". */
+/* The same for layout_field_add_at: "value 4294967290 + 6 is out of range: field ...". */
 void layout_explain_sum(const struct layout_field *field, uint64_t ordinal, struct decimal delta,
-                        char *error);
+                        int64_t time_us, char *error);
 
 /* One field's ordinal. */
 static inline uint64_t layout_ordinal(const struct layout *layout, uint64_t key, unsigned index) {
@@ -210,11 +248,12 @@ MUST_CHECK enum layout_status layout_set_end(struct layout *layout, int64_t end_
 int64_t layout_time_first_us(const struct layout *layout);
 int64_t layout_time_last_us(const struct layout *layout);
 
-/* Convert a range of lead decimals to a range of packed keys: exactly the keys whose lead field
- * lies between the limits (inclusive, in decimals) are in lowest_key..highest_key. false: the range
- * is empty, as when lower is HIGHEST or upper is LOWEST; the keys are then left unchanged. */
+/* Convert a range of lead decimals, of fields that decay at time_us, to a range of packed keys: exactly
+ * the keys whose lead field lies between the limits (inclusive, in decimals) are in
+ * lowest_key..highest_key. false: the range is empty, as when lower is HIGHEST or upper is LOWEST; the
+ * keys are then left unchanged. */
 MUST_CHECK bool layout_key_range(const struct layout *layout, struct decimal_bound lower,
-                                 struct decimal_bound upper, uint64_t *lowest_key,
+                                 struct decimal_bound upper, int64_t time_us, uint64_t *lowest_key,
                                  uint64_t *highest_key);
 
 #endif

@@ -141,8 +141,9 @@ static void follow_tell_send_list(struct server *server, const struct followed_c
             follow_tell_append_escaped(&text, entry.member);
             for (unsigned field = 0; field < layout->field_count; field++) {
                 char number[DECIMAL_TEXT_MAX];
-                struct decimal value = layout_field_decimal(
-                    &layout->fields[field], layout_ordinal(layout, entry.key, field));
+                struct decimal value = layout_field_decimal_at(
+                    &layout->fields[field], layout_ordinal(layout, entry.key, field),
+                    server->clock.now_us);
                 buffer_append_text(&text, "\",\"");
                 buffer_append(&text, number,
                               decimal_print(number, value, layout->fields[field].scale));

@@ -87,7 +87,8 @@ enum {
     CONTESTS_ARCHIVE = 8,
     CONTESTS_SETTLED_EXPIRE = 16,
     CONTESTS_LEAGUE = 32,
-    CONTESTS_KNOWN = 63,
+    CONTESTS_DECAY = 64,
+    CONTESTS_KNOWN = 127,
 };
 
 /* ---- writing parts ---- */
@@ -343,14 +344,23 @@ static bool effect_bytes_code_league(struct coder *coder, struct rules_league *l
     return is_good && league->room > 0;
 }
 
+/* Of the lead field, whose name and width come later. */
+static bool effect_bytes_code_decay(struct coder *coder, struct decay *decay) {
+    return effect_bytes_code_u32(coder, &decay->count) && decay->count > 0 &&
+           decay->count <= DECAY_COUNT_MAX &&
+           effect_bytes_code_byte(coder, &decay->unit, LAYOUT_UNIT_D);
+}
+
 static bool effect_bytes_code_contests(struct coder *coder, struct rules *rules) {
     uint64_t stale_ms = (uint64_t)rules->stale_ms;
+    struct layout_field *lead = &rules->layout.fields[0];
     uint8_t parts =
         (uint8_t)((rules->settles ? CONTESTS_SETTLES : 0) | (rules->copies ? CONTESTS_COPIES : 0) |
                   (rules->stale_ms > 0 ? CONTESTS_STALE : 0) |
                   (rules->settlement != RULES_NO_ARCHIVE ? CONTESTS_ARCHIVE : 0) |
                   (rules->settled_expire_ms > 0 ? CONTESTS_SETTLED_EXPIRE : 0) |
-                  (rules->league.room > 0 ? CONTESTS_LEAGUE : 0));
+                  (rules->league.room > 0 ? CONTESTS_LEAGUE : 0) |
+                  (layout_field_decays(lead) ? CONTESTS_DECAY : 0));
     if (!effect_bytes_code_byte(coder, &parts, CONTESTS_KNOWN) || parts == 0) {
         return false;
     }
@@ -361,7 +371,8 @@ static bool effect_bytes_code_contests(struct coder *coder, struct rules *rules)
         ((parts & CONTESTS_ARCHIVE) == 0 || effect_bytes_code_archive(coder, rules)) &&
         ((parts & CONTESTS_SETTLED_EXPIRE) == 0 ||
          effect_bytes_code(coder, &rules->settled_expire_ms, sizeof rules->settled_expire_ms)) &&
-        ((parts & CONTESTS_LEAGUE) == 0 || effect_bytes_code_league(coder, &rules->league));
+        ((parts & CONTESTS_LEAGUE) == 0 || effect_bytes_code_league(coder, &rules->league)) &&
+        ((parts & CONTESTS_DECAY) == 0 || effect_bytes_code_decay(coder, &lead->decay));
     rules->stale_ms = (int64_t)stale_ms;
     return is_good;
 }

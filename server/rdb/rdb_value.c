@@ -228,7 +228,8 @@ static enum rdb_value_status rdb_value_find_long_decimal(const struct layout_fie
 /* A quotient of two exact doubles is rounded once, as strtod rounds the text. */
 double rdb_value_score(const struct layout *layout, uint64_t key) {
     const struct layout_field *field = &layout->fields[0];
-    struct decimal decimal = layout_field_decimal(field, layout_ordinal(layout, key, 0));
+    struct decimal decimal =
+        layout_field_decimal_at(field, layout_ordinal(layout, key, 0), field->decay.epoch_us);
     double score;
     if (decimal.magnitude <= EXACT_MAGNITUDE || field->scale == 0) {
         score = (double)decimal.magnitude / powers[field->scale];

@@ -582,7 +582,8 @@ const struct setting setting_table[] = {
      "shows nothing outdated. Choose it below Sentinel's down-after-milliseconds, where it delays "
      "no failover. 0: no lease; then such a master may answer readers with what it has."},
     {"layout", &boards, SETTING_REPEATS,
-     WORDS(LAYOUT, "NAME FIELD name bits [ASC|DESC] [SIGNED] [SCALE d] [FIELD ...] [TIME bits "
+     WORDS(LAYOUT, "NAME FIELD name bits [ASC|DESC] [SIGNED] [SCALE d] [DECAY n S|M|H|D] [FIELD "
+                   "...] [TIME bits "
                    "US|MS|S|M|H|D [START t|END t] [LATEST]] [TAG name bits ...]"),
      NULL, "laps FIELD lap_ms 32 ASC TIME 32 S",
      "Define a layout. A layout divides a member's 64 bits between its score and the time at which "

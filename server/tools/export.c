@@ -30,10 +30,11 @@ struct exporting {
     char database[BYTES_INTEGER_TEXT_MAX], expires[BYTES_INTEGER_TEXT_MAX];
     char rules[RULES_TEXT_MAX];
     /* for Redis */
+    int64_t now_us;
     uint32_t selected; /* UINT32_MAX: none yet */
     struct buffer members;
     uint32_t member_count;
-    uint64_t inexact_count, tie_count, other_fields_count, tagged_count, system_count;
+    uint64_t inexact_count, tie_count, other_fields_count, decay_count, tagged_count, system_count;
 };
 
 static void export_flush(struct exporting *exporting, size_t size_max) {
@@ -56,9 +57,13 @@ static void export_print_record(struct exporting *exporting) {
     export_flush(exporting, PACK_SIZE);
 }
 
-/* The fields' decimals. */
+/* The fields' decimals. Those of a score that decays are not as exact as the key: then it is given. */
 static size_t export_print_score(const struct layout *layout, uint64_t key, char *out) {
     size_t size = 0;
+    if (layout_field_decays(&layout->fields[0])) {
+        out[0] = '#';
+        return 1 + layout_key_print(layout, key, out + 1);
+    }
     for (unsigned i = 0; i < layout->field_count; i++) {
         const struct layout_field *field = &layout->fields[i];
         if (i > 0) {
@@ -125,7 +130,7 @@ static void export_print_member(struct exporting *exporting, const struct effect
     record->at[RECORD_SCORE] =
         (struct bytes){.at = score, .size = export_print_score(layout, effect->member_key, score)};
     record->at[RECORD_TIME] = BYTES("");
-    if (layout_time_us(layout, effect->member_key, &time_us)) {
+    if (score[0] != '#' && layout_time_us(layout, effect->member_key, &time_us)) {
         record->at[RECORD_TIME] = export_print_integer(time, time_us);
         /* A time at the end of all times is not given exactly by its text: then the key is. */
         if (layout_stamp(layout, effect->member_key, time_us, &same) != LAYOUT_OK ||
@@ -220,8 +225,8 @@ static void export_put_member(struct exporting *exporting, const struct registry
     const struct layout *layout = board_layout(&key->board);
     const struct layout_field *field = &layout->fields[0];
     char text[DECIMAL_TEXT_MAX];
-    struct decimal value =
-        layout_field_decimal(field, layout_ordinal(layout, effect->member_key, 0));
+    struct decimal value = layout_field_decimal_at(
+        field, layout_ordinal(layout, effect->member_key, 0), exporting->now_us);
     struct bytes score = {.at = text, .size = decimal_print(text, value, field->scale)};
     if (value.magnitude > DOUBLE_EXACT) {
         export_note_inexact(exporting, key, effect->member, score);
@@ -240,7 +245,9 @@ static void export_begin_redis_key(struct exporting *exporting, const struct reg
                            2);
     }
     if (key->kind == REGISTRY_BOARD) {
-        exporting->other_fields_count += board_layout(&key->board)->field_count > 1;
+        const struct layout *layout = board_layout(&key->board);
+        exporting->other_fields_count += layout->field_count > 1;
+        exporting->decay_count += layout_field_decays(&layout->fields[0]);
     }
 }
 
@@ -263,6 +270,7 @@ static void export_print_losses(const struct exporting *exporting) {
         {exporting->tie_count,
          "members have the score of the one before: Redis orders them by name"},
         {exporting->other_fields_count, "boards have several fields: Redis gets the first"},
+        {exporting->decay_count, "boards have DECAY: Redis gets their scores as they are now"},
         {exporting->tagged_count, "members have tags, which Redis has not"},
         {exporting->system_count, "keys of the server's own (bans) are left out"},
     };
@@ -369,8 +377,11 @@ bool export_records(const struct registry *registry, enum record_format format, 
 }
 
 bool export_redis(const struct registry *registry, FILE *out) {
-    struct exporting exporting = {
-        .registry = registry, .is_redis = true, .out = out, .selected = UINT32_MAX};
+    struct exporting exporting = {.registry = registry,
+                                  .is_redis = true,
+                                  .out = out,
+                                  .selected = UINT32_MAX,
+                                  .now_us = tools_now_us()};
     bool is_done = export_all(&exporting);
     export_print_losses(&exporting);
     return is_done;

@@ -35,7 +35,7 @@ static bool rules_contests_equal(const struct rules *a, const struct rules *b) {
 
 bool rules_are_of_contests(const struct rules *rules) {
     static const struct rules none;
-    return !rules_contests_equal(rules, &none);
+    return !rules_contests_equal(rules, &none) || layout_field_decays(&rules->layout.fields[0]);
 }
 
 bool rules_equal(const struct rules *a, const struct rules *b) {
@@ -119,6 +119,7 @@ static uint64_t rules_hash_field(const struct layout_field *field, uint64_t seed
         XXH3_64bits_withSeed(field->name, strlen(field->name), seed),
         (uint64_t)field->bits << 24 | (uint64_t)field->scale << 16 |
             (uint64_t)field->is_signed << 8 | (uint64_t)field->is_ascending,
+        (uint64_t)field->decay.count << 8 | field->decay.unit,
     };
     return XXH3_64bits_withSeed(words, sizeof(words), seed);
 }

@@ -181,7 +181,7 @@ static void assert_ranges_are_exact(const struct layout *layout) {
             uint64_t first = 1;
             uint64_t last = 0;
             bool is_any = layout_key_range(layout, bound_of(decimal_of(lower)),
-                                           bound_of(decimal_of(upper)), &first, &last);
+                                           bound_of(decimal_of(upper)), 0, &first, &last);
             assert_true(is_any || (first == 1 && last == 0));
             assert_true(!is_any || (first <= last && last < key_count));
             for (uint64_t key = 0; key < key_count; key++) {
@@ -396,7 +396,8 @@ TEST(wide_ranges_hold_exactly_the_values_inside) {
             upper.is_negative = upper.magnitude > 0 && random_below(&random, 2) == 0;
             uint64_t first = 1;
             uint64_t last = 0;
-            any_count += layout_key_range(&layout, bound_of(lower), bound_of(upper), &first, &last);
+            any_count +=
+                layout_key_range(&layout, bound_of(lower), bound_of(upper), 0, &first, &last);
             uint64_t keys[] = {random_key(&random, &layout), first, last, first - 1, last + 1};
             for (size_t k = 0; k < COUNT_OF(keys); k++) {
                 uint64_t key = bits_of(keys[k], layout.bits_total);
@@ -418,12 +419,12 @@ TEST(open_limits_reach_the_ends_of_the_field_and_no_further) {
         uint64_t all = bits_of(UINT64_MAX, layout.bits_total);
         uint64_t first = 1;
         uint64_t last = 2;
-        assert_false(layout_key_range(&layout, highest, highest, &first, &last));
-        assert_false(layout_key_range(&layout, lowest, lowest, &first, &last));
-        assert_false(layout_key_range(&layout, highest, lowest, &first, &last));
+        assert_false(layout_key_range(&layout, highest, highest, 0, &first, &last));
+        assert_false(layout_key_range(&layout, lowest, lowest, 0, &first, &last));
+        assert_false(layout_key_range(&layout, highest, lowest, 0, &first, &last));
         assert_int_equal(first, 1);
         assert_int_equal(last, 2);
-        assert_true(layout_key_range(&layout, lowest, highest, &first, &last));
+        assert_true(layout_key_range(&layout, lowest, highest, 0, &first, &last));
         assert_int_equal(first, 0);
         assert_int_equal(last, all);
     }
@@ -764,7 +765,7 @@ TEST(a_sum_that_does_not_fit_is_named_with_its_parts) {
     char error[LAYOUT_ERROR_MAX];
     struct layout layout = parse("FIELD money 20 SCALE 2");
     struct decimal delta = {.magnitude = 1048000, .is_negative = true};
-    layout_explain_sum(&layout.fields[0], 1050, delta, error);
+    layout_explain_sum(&layout.fields[0], 1050, delta, 0, error);
     assert_string_equal(error, "value 10.5 + -10480 is out of range: field 'money' takes "
                                "0..10485.75");
 }

@@ -163,7 +163,7 @@ struct refusal {
 #define REFUSAL(text_literal, error_literal)                                                       \
     { BYTES_INIT(text_literal), error_literal }
 
-#define FIELD_FORM "FIELD name bits [ASC|DESC] [SIGNED] [SCALE d]"
+#define FIELD_FORM "FIELD name bits [ASC|DESC] [SIGNED] [SCALE d] [DECAY n S|M|H|D]"
 #define TIME_FORM  "TIME bits US|MS|S|M|H|D [START t | END t] [LATEST]"
 #define TAG_FORM   "TAG name bits"
 #define NAME_RULE                                                                                  \
@@ -215,6 +215,31 @@ static const struct refusal refusals[] = {
     REFUSAL("FIELD a 3 DESC DESC", "field 'a': ASC or DESC may be given only once"),
     REFUSAL("FIELD a 3 SIGNED SIGNED", "field 'a': SIGNED may be given only once"),
     REFUSAL("FIELD a 3 SCALE 1 SCALE 1", "field 'a': SCALE may be given only once"),
+    REFUSAL("FIELD a 60 DECAY", "field 'a': DECAY needs a half-life, such as DECAY 6 H"),
+    REFUSAL("FIELD a 60 DECAY 6", "field 'a': DECAY needs a half-life, such as DECAY 6 H"),
+    REFUSAL("FIELD a 60 DECAY x H", "field 'a': DECAY 'x' is out of range: 1..1000000 are allowed"),
+    REFUSAL("FIELD a 60 DECAY 0 H", "field 'a': DECAY '0' is out of range: 1..1000000 are allowed"),
+    REFUSAL("FIELD a 60 DECAY 1000001 H",
+            "field 'a': DECAY '1000001' is out of range: 1..1000000 are allowed"),
+    REFUSAL("FIELD a 60 DECAY 6 MS", "field 'a': DECAY: unit 'MS' is unknown: use S, M, H or D"),
+    REFUSAL("FIELD a 60 DECAY 6 H DECAY 6 H", "field 'a': DECAY may be given only once"),
+    REFUSAL("FIELD a 3 FIELD b 60 DECAY 6 H",
+            "field 'b': only the first field of a layout may have DECAY"),
+    REFUSAL("FIELD a 60 SIGNED DECAY 6 H",
+            "field 'a': SIGNED and DECAY exclude each other: results are never negative"),
+    REFUSAL("FIELD a 52 DECAY 6 H",
+            "field 'a': 52 bits are too few for DECAY 6 H: 53 are needed, 36 for a part in a "
+            "million and 17 for the half-lives until 2070"),
+    REFUSAL("FIELD a 3 DECAY 6 H",
+            "field 'a': 3 bits are too few for DECAY 6 H: 53 are needed, 36 for a part in a "
+            "million and 17 for the half-lives until 2070"),
+    REFUSAL("FIELD a 48 DECAY 1 D TIME 13 D",
+            "field 'a': 48 bits are too few for DECAY 1 D: 50 are needed, 36 for a part in a "
+            "million and 14 for the half-lives until the end of TIME"),
+    REFUSAL("FIELD a 1 DECAY 1 S TIME 63 D",
+            "field 'a': 1 bits are too few for DECAY 1 S: 81 are needed, 36 for a part in a "
+            "million and 45 for the half-lives until the end of TIME (a longer half-life, or a "
+            "TIME that ends earlier, needs fewer)"),
     REFUSAL("FIELD a 3 TIME 3 S FIELD b 3", "TIME must be last, but a FIELD follows it"),
     REFUSAL("TIME 3 S FIELD a 3", "TIME must be last, but no FIELD precedes it"),
     REFUSAL("FIELD a 3 TIME 3 S TIME 3 S", "TIME may be given only once"),
@@ -340,6 +365,12 @@ TEST(layouts_are_equal_when_their_texts_are) {
         "FIELD a 3 TIME 3 S START 0",
         "FIELD a 3 TIME 3 S END 0",
         "FIELD a 3 TIME 3 S END 7000",
+        "FIELD a 60 DECAY 6 H",
+        "FIELD a 60 DECAY 7 H",
+        "FIELD a 60 DECAY 6 D",
+        "FIELD a 60",
+        "FIELD a 60 DECAY 6 H TIME 4 D",
+        "FIELD a 60 DECAY 6 H TIME 4 D START 0",
         "FIELD a 3 TAG b 3",
         "FIELD a 3 TAG B 3",
         "FIELD a 3 TAG b 4",
@@ -361,6 +392,69 @@ static void assert_fault(const struct layout *layout, const char *expected) {
     const char *reason = NULL;
     assert_false(layout_validate(layout, &reason));
     assert_string_equal(reason, expected);
+}
+
+TEST(a_half_life_that_does_not_hold_together_is_found) {
+    const struct layout good = parse("FIELD a 55 DECAY 6 H FIELD b 3 TIME 6 D START 0");
+    struct layout bad = good;
+    bad.fields[0].decay.count = 0;
+    assert_fault(&bad, "a half-life is out of range");
+    bad.fields[0].decay.count = DECAY_COUNT_MAX + 1;
+    assert_fault(&bad, "a half-life is out of range");
+    bad = good;
+    bad.fields[0].decay.unit = LAYOUT_UNIT_MS;
+    assert_fault(&bad, "a half-life is out of range");
+    bad.fields[0].decay.unit = LAYOUT_UNIT_D + 1;
+    assert_fault(&bad, "a half-life is out of range");
+    bad = good;
+    bad.fields[0].decay.epoch_us++;
+    assert_fault(&bad, "a field's epoch or fraction does not follow from the layout");
+    bad = good;
+    bad.fields[0].decay.fraction_bits--;
+    assert_fault(&bad, "a field's epoch or fraction does not follow from the layout");
+    bad = good;
+    bad.fields[0].decay.half_life_us = 0;
+    assert_fault(&bad, "a field's epoch or fraction does not follow from the layout");
+    bad = good;
+    bad.fields[0].is_signed = true;
+    assert_fault(&bad, "a field that decays is signed or too narrow");
+    bad = good;
+    bad.fields[0].bits = 40;
+    layout_complete(&bad);
+    assert_fault(&bad, "a field that decays is signed or too narrow");
+    bad = good;
+    bad.fields[1].decay = good.fields[0].decay;
+    assert_fault(&bad, "a field that is not the first one decays");
+    bad = good;
+    bad.fields[1].decay.half_life_us = 1;
+    assert_fault(&bad, "a field's epoch or fraction does not follow from the layout");
+}
+
+TEST(a_score_decays_from_the_layouts_start) {
+    struct layout layout = parse("FIELD a 55 SCALE 2 DECAY 6 H TIME 9 D START 0");
+    struct layout_field *lead = &layout.fields[0];
+    assert_int_equal(lead->decay.half_life_us, INT64_C(6) * 3600 * 1000 * 1000);
+    assert_int_equal(lead->decay.epoch_us, 0);
+    assert_int_equal(lead->decay.fraction_bits, 55 - 12);
+    layout_set_start(&layout, 5000000);
+    assert_int_equal(lead->decay.epoch_us, 5000000);
+    assert_int_equal(layout_set_end(&layout, INT64_C(511) * 86400 * 1000 * 1000), LAYOUT_OK);
+    assert_int_equal(lead->decay.epoch_us, 0);
+    layout = parse("FIELD a 64 DECAY 6 H");
+    assert_int_equal(layout.fields[0].decay.epoch_us, 1577836800000000);
+    assert_int_equal(layout.fields[0].decay.fraction_bits, 47);
+    layout = parse("FIELD a 64 DECAY 1000000 D");
+    assert_int_equal(layout.fields[0].decay.fraction_bits, DECAY_FRACTION_BITS_MAX);
+    assert_canonical("field a 60 decay 6 h desc scale 2", "FIELD a 60 SCALE 2 DECAY 6 H");
+    assert_canonical("FIELD a 60 DECAY 1000000 D ASC FIELD b 3",
+                     "FIELD a 60 ASC DECAY 1000000 D FIELD b 3");
+}
+
+TEST(words_of_decay_belong_to_the_layout) {
+    const struct bytes words[] = {BYTES("FIELD"), BYTES("a"), BYTES("60"),  BYTES("decay"),
+                                  BYTES("6"),     BYTES("H"), BYTES("CAP"), BYTES("5")};
+    assert_int_equal(layout_count_words(words, 8), 6);
+    assert_int_equal(layout_count_words(words, 5), 5);
 }
 
 TEST(tags_that_do_not_hold_together_are_found) {

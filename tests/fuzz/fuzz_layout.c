@@ -28,6 +28,45 @@ static void check_text(const struct layout *layout) {
     CHECK(bytes_equal(printed, printed_again));
 }
 
+/* What is added is there, whatever the key was and whenever it is added. */
+static void check_sum(const struct layout_field *lead, uint64_t ordinal, int64_t time_us) {
+    char error[LAYOUT_ERROR_MAX];
+    struct decimal delta = {.magnitude = ordinal};
+    uint64_t sum;
+    if (layout_field_add_at(lead, ordinal, delta, time_us, &sum) != LAYOUT_OK) {
+        layout_explain_sum(lead, ordinal, delta, time_us, error);
+        check_message(error);
+        return;
+    }
+    CHECK(sum <= lead->mask);
+    CHECK(sum >= ordinal);
+    CHECK(layout_field_join(lead, sum, ordinal, time_us, &sum) != LAYOUT_OK || sum <= lead->mask);
+}
+
+/* Exactly the keys with the same lead are in its range; where it decays, those with the same score. */
+static void check_range(const struct layout *layout, uint64_t key, int64_t time_us) {
+    const struct layout_field *lead = &layout->fields[0];
+    struct decimal_bound bound = {
+        .kind = DECIMAL_BOUND_VALUE,
+        .value = layout_field_decimal_at(lead, layout_ordinal(layout, key, 0), time_us),
+    };
+    uint64_t first;
+    uint64_t last;
+    CHECK(layout_key_range(layout, bound, bound, time_us, &first, &last));
+    CHECK(first <= key && key <= last);
+    if (!layout_field_decays(lead)) {
+        CHECK(last - first == (1ULL << lead->shift) - 1);
+        return;
+    }
+    check_sum(lead, layout_ordinal(layout, key, 0), time_us);
+    for (int i = 0; i < 2; i++) {
+        uint64_t end = i == 0 ? first : last;
+        struct decimal value =
+            layout_field_decimal_at(lead, layout_ordinal(layout, end, 0), time_us);
+        CHECK(decimal_compare(value, bound.value) == 0);
+    }
+}
+
 static void check_key(const struct layout *layout, uint64_t key) {
     key &= UINT64_MAX >> (64 - layout->bits_total);
     uint64_t ordinals[LAYOUT_FIELDS_MAX];
@@ -36,9 +75,11 @@ static void check_key(const struct layout *layout, uint64_t key) {
     layout_unpack(layout, key, ordinals, &time_us);
     for (unsigned i = 0; i < layout->field_count; i++) {
         const struct layout_field *field = &layout->fields[i];
-        uint64_t ordinal;
-        struct decimal value = layout_field_decimal(field, ordinals[i]);
-        CHECK(layout_field_ordinal(field, value, &ordinal) == LAYOUT_OK);
+        uint64_t ordinal = ordinals[i];
+        if (!layout_field_decays(field)) {
+            struct decimal value = layout_field_decimal(field, ordinals[i]);
+            CHECK(layout_field_ordinal(field, value, &ordinal) == LAYOUT_OK);
+        }
         CHECK(ordinal == layout_ordinal(layout, key, i));
         rebuilt = layout_with_ordinal(layout, rebuilt, i, ordinal);
     }
@@ -48,15 +89,7 @@ static void check_key(const struct layout *layout, uint64_t key) {
         CHECK(layout_pack(layout, ordinals, time_us, &rebuilt) == LAYOUT_OK);
         CHECK(rebuilt == key);
     }
-    struct decimal_bound lead = {
-        .kind = DECIMAL_BOUND_VALUE,
-        .value = layout_field_decimal(&layout->fields[0], ordinals[0]),
-    };
-    uint64_t first;
-    uint64_t last;
-    CHECK(layout_key_range(layout, lead, lead, &first, &last));
-    CHECK(first <= key && key <= last);
-    CHECK(last - first == (1ULL << layout->fields[0].shift) - 1);
+    check_range(layout, key, time_us);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -437,16 +437,20 @@ static void set_clock(struct clocked *clocked, const char *line) {
     clocked->harness->wall_us = time_us;
 }
 
-/* Every command is followed by its answer, one line. All that differ are printed. */
-TEST(the_transcripts_of_the_guides_are_replayed) {
+/* Every command is followed by its answer, one line. All that differ are printed. parts_anew: a server, and
+ * its clock, for each part ("## "). Returns the number of commands. */
+static unsigned replay_clocked(const char *name, bool parts_anew) {
     struct clocked clocked;
-    clocked_start(&clocked, guides);
+    clocked_start(&clocked, name);
     struct page page;
-    page_open(&page, guides, "#");
+    page_open(&page, name, "#");
     char command[LINE_MAX_SIZE], reply[LINE_MAX_SIZE];
     unsigned commands = 0, differences = 0;
     while (page_read(&page)) {
-        if (strncmp(page.line, "# 2", 3) == 0) {
+        if (parts_anew && strncmp(page.line, "## ", 3) == 0) {
+            clocked_stop(&clocked);
+            clocked_start(&clocked, name);
+        } else if (strncmp(page.line, "# 2", 3) == 0) {
             set_clock(&clocked, page.line + 2);
         } else if (strncmp(page.line, "> ", 2) == 0) {
             cut_remark(page.line);
@@ -463,7 +467,15 @@ TEST(the_transcripts_of_the_guides_are_replayed) {
     fclose(page.file);
     clocked_stop(&clocked);
     assert_int_equal(differences, 0);
-    assert_int_equal(commands, 110);
+    return commands;
+}
+
+TEST(the_transcripts_of_the_guides_are_replayed) {
+    assert_int_equal(replay_clocked(guides, false), 110);
+}
+
+TEST(the_transcripts_of_the_page_on_contests_are_replayed) {
+    assert_int_equal(replay_clocked("docs/contests.md", true), 11);
 }
 
 /* "ann> PING" is sent by a client of that name, "ann< PONG" is what it receives next. */

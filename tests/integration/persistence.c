@@ -131,6 +131,9 @@ static void write_story(void) {
     wire_check(&wire, "LB.CREATE lodge LIMIT 1 FREEZE", "OK");
     wire_check(&wire, "LB.ALTER lodge THAW", "OK");
     wire_check(&wire, "ZADD lodge 5 a", ":1");
+    wire_check(&wire, "LB.CREATE hot FIELD s 60 SCALE 3 DECAY 1000000 D", "OK");
+    wire_check(&wire, "ZINCRBY hot 5 ann", "5");
+    wire_check(&wire, "LB.ADD hot INCR 2.5 ann 7 bob", ":2");
     wire_check(&wire, "LB.CREATE ranks FIELD s 20 TAG country 8 TAG claimed 1", "OK");
     wire_check(&wire, "LB.ADD ranks TAG country DE 3 ann 2 bob", ":2");
     wire_check(&wire, "LB.TAG ranks bob country FR claimed 1", ":1");
@@ -162,6 +165,7 @@ static void check_story(void) {
                "on nil at :7 from 1970-01-01 archived frozen copy :0] limit nil frozen :0 opens "
                "nil closes "
                ":978307200000 archives [] tags []]]]");
+    wire_check(&wire, "ZRANGE hot 0 -1 WITHSCORES", "[bob 7 ann 7.5]");
     wire_check(&wire, "LB.TAGS ranks ann bob", "[[country DE] [country FR clan wolves]]");
     wire_check(&wire, "ZREVRANGE ranks 0 -1", "[ann bob]");
     wire_check(&wire, "MULTI", "OK");

@@ -779,8 +779,8 @@ static void wait_error(struct node *node, const char *text) {
 
 IN_FIXTURE(contests_are_not_sent_to_a_version_that_does_not_know_them) {
     static const char told[] = "the master has given the copy up: boards have STALE, SETTLE, "
-                               "COPY, a league or archives to settle, which a server of format 5 "
-                               "does not know: upgrade it";
+                               "COPY, DECAY, a league or archives to settle, which a server of "
+                               "format 5 does not know: upgrade it";
     REPLICA->format = FILE_FORMAT_CONTESTS - 1;
     node_start(MASTER, with_journal);
     node_start(REPLICA, with_journal);
@@ -788,7 +788,8 @@ IN_FIXTURE(contests_are_not_sent_to_a_version_that_does_not_know_them) {
     wire_check(&MASTER->wire, "LB.CREATE tagged TAG country 8", "OK");
     wire_check(&MASTER->wire, "LB.ADD tagged TAG country DE 1 ann", ":1");
     wire_check(&REPLICA->wire, "ZADD own 1 ann", ":1");
-    wire_check(&MASTER->wire, "LB.CREATE board STALE 6 HOUR", "OK");
+    wire_check(&MASTER->wire, "LB.CREATE board FIELD hot 60 SCALE 3 DECAY 6 H", "OK");
+    wire_check(&MASTER->wire, "ZINCRBY board 5 ann", "5");
     node_follow(REPLICA, MASTER);
     node_follow(THIRD, MASTER);
     wait_error(REPLICA, told);

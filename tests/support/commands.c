@@ -45,11 +45,13 @@ static void add_of_boards(struct text *text) {
     int board = some_board();
     switch (below(9)) {
     case 0:
-        text_command(text, "LB.CREATE n%d %s%s", board,
-                     ONE_OF("CAP 9", "KEEP BEST", "FIELD a 20 SCALE 2 FIELD b 10 TIME 31 S",
-                            "FIELD a 20 TIME 40 MS LATEST",
-                            "FIELD a 20 TIME 40 MS PERIOD HOUR ARCHIVE 2"),
-                     ONE_OF("", " TAG clan 3", " TAG clan 9 TAG class 1"));
+        text_command(
+            text, "LB.CREATE n%d %s%s", board,
+            ONE_OF("CAP 9", "KEEP BEST", "FIELD a 20 SCALE 2 FIELD b 10 TIME 31 S",
+                   /* So slow that all who read it at about the same time read the same. */
+                   "FIELD a 52 SCALE 1 DECAY 1000000 D TIME 12 D START 2026-01-01T00:00:00Z",
+                   "FIELD a 20 TIME 40 MS LATEST", "FIELD a 20 TIME 40 MS PERIOD HOUR ARCHIVE 2"),
+            ONE_OF("", " TAG clan 3", " TAG clan 9 TAG class 1"));
         break;
     case 1:
         text_command(text, "LB.ALTER n%d %s", board,

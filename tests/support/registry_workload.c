@@ -40,7 +40,7 @@ static void make_kinds(void) {
                                                "FIELD a 64 SIGNED",
                                                "FIELD a 33 TIME 31 S TAG class 1",
                                                "FIELD a 30 TIME 27 MS TAG clan 9",
-                                               "FIELD a 30",
+                                               "FIELD a 60 SCALE 2 DECAY 6 H",
                                                "FIELD a 30 TIME 22 S LATEST"};
     char error[LAYOUT_ERROR_MAX];
     memset(kinds, 0, sizeof kinds);

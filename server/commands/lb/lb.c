@@ -55,6 +55,19 @@ bool lb_parse_value(const struct call *call, const struct layout_field *field, s
            lb_refuse_value(call, field, text, DECIMAL_OUT_OF_RANGE);
 }
 
+bool lb_parse_score(const struct call *call, const struct layout_field *field, struct bytes text,
+                    uint64_t *ordinal) {
+    struct decimal value;
+    uint64_t zero = layout_field_zero(field);
+    if (!lb_parse_decimal(call, field, text, &value)) {
+        return false;
+    }
+    return layout_field_add_at(field, zero, value, call->now_us, ordinal) == LAYOUT_OK ||
+           (layout_field_decays(field) && !value.is_negative
+                ? zset_refuse_sum(call, field, zero, value, call->now_us)
+                : lb_refuse_value(call, field, text, DECIMAL_OUT_OF_RANGE));
+}
+
 bool lb_span_of_scores(const struct call *call, const struct board *board, uint32_t index,
                        struct zset_span *span) {
     struct bytes start = call_arg(call, index);

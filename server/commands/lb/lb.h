@@ -25,6 +25,9 @@ MUST_CHECK bool lb_parse_expiry(const struct call *call, struct bytes text, int6
  * its SCALE. false: the error was replied; it names the field. */
 MUST_CHECK bool lb_parse_value(const struct call *call, const struct layout_field *field,
                                struct bytes text, uint64_t *ordinal);
+/* The ordinal that a member without results gets by this value now. */
+MUST_CHECK bool lb_parse_score(const struct call *call, const struct layout_field *field,
+                               struct bytes text, uint64_t *ordinal);
 MUST_CHECK bool lb_parse_decimal(const struct call *call, const struct layout_field *field,
                                  struct bytes text, struct decimal *value);
 

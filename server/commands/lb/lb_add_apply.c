@@ -21,8 +21,8 @@ enum {
 
 /* Add to a field of *key. */
 static bool lb_add_apply_add_value(const struct call *call, const struct layout *layout,
-                                   unsigned field_index, struct bytes text, bool is_skipped,
-                                   uint64_t *key) {
+                                   const struct lb_add *add, unsigned field_index,
+                                   struct bytes text, bool is_skipped, uint64_t *key) {
     const struct layout_field *field = &layout->fields[field_index];
     uint64_t ordinal = layout_ordinal(layout, *key, field_index);
     struct decimal delta;
@@ -33,8 +33,9 @@ static bool lb_add_apply_add_value(const struct call *call, const struct layout 
         return true;
     }
     uint64_t sum;
-    if (layout_field_add(field, ordinal, delta, &sum) != LAYOUT_OK) {
-        return zset_refuse_sum(call, field, ordinal, delta);
+    int64_t time_us = add->time == LB_ADD_TIME_GIVEN ? add->at_us : call->now_us;
+    if (layout_field_add_at(field, ordinal, delta, time_us, &sum) != LAYOUT_OK) {
+        return zset_refuse_sum(call, field, ordinal, delta, time_us);
     }
     *key = layout_with_ordinal(layout, *key, field_index, sum);
     return true;
@@ -50,7 +51,7 @@ static bool lb_add_apply_value(const struct call *call, const struct layout *lay
         return true;
     }
     if (add->operation == LB_ADD_INCREMENT && !is_set) {
-        return lb_add_apply_add_value(call, layout, field_index, text, is_skipped, key);
+        return lb_add_apply_add_value(call, layout, add, field_index, text, is_skipped, key);
     }
     if (is_set) {
         text = (struct bytes){.at = text.at + 1, .size = text.size - 1};

@@ -92,7 +92,8 @@ const struct command command_lb_create = {
     .name = "LB.CREATE",
     .syntax =
         "key layout=[LAYOUT name | fields=((FIELD name bits:integer order=[ASC | DESC] [SIGNED] "
-        "[SCALE scale:integer])... [TIME bits:integer unit=<US | MS | S | M | H | D> window=[START "
+        "[SCALE scale:integer] [DECAY half-life:integer decay-unit=<S | M | H | D>])... [TIME "
+        "bits:integer unit=<US | MS | S | M | H | D> window=[START "
         "start | END end] [LATEST]])] tags=[TAG name bits:integer]... size=[CAP cap:integer | "
         "LIMIT limit:integer] [KEEP <LAST | "
         "BEST>] [FREEZE] [OPENS time] [CLOSES time] [STALE count:integer unit=<MINUTE | HOUR | "

@@ -17,16 +17,20 @@ static void lb_info_put_flag(const struct call *call, const char *name, bool is_
 }
 
 static void lb_info_put_field(const struct call *call, const struct layout_field *field) {
-    reply_map(call->reply, 7);
+    bool decays = layout_field_decays(field);
+    reply_map(call->reply, decays ? 8 : 7);
     reply_named_text(call->reply, "name", field->name);
     reply_named_integer(call->reply, "bits", field->bits);
     reply_named_text(call->reply, "order", field->is_ascending ? "asc" : "desc");
     lb_info_put_flag(call, "signed", field->is_signed);
     reply_named_integer(call->reply, "scale", field->scale);
     reply_bulk_text(call->reply, "lowest");
-    lb_reply_value(call, field, 0);
+    lb_reply_decimal(call, field, layout_field_lowest(field));
     reply_bulk_text(call->reply, "highest");
-    lb_reply_value(call, field, field->mask);
+    lb_reply_decimal(call, field, layout_field_highest(field));
+    if (decays) {
+        reply_named_integer(call->reply, "half-life", field->decay.half_life_us / 1000);
+    }
 }
 
 /* The milliseconds that AT accepts: those within the window. */

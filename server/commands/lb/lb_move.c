@@ -12,13 +12,14 @@
 
 /* The sum of all fields, and the later of the two times, when it was reached. false: it does not
  * fit. */
-static bool lb_move_add(const struct layout *layout, uint64_t from_key, uint64_t *key) {
+static bool lb_move_add(const struct layout *layout, uint64_t from_key, int64_t now_us,
+                        uint64_t *key) {
     uint64_t sum_key = *key;
     for (unsigned i = 0; i < layout->field_count; i++) {
         const struct layout_field *field = &layout->fields[i];
         uint64_t sum;
-        struct decimal delta = layout_field_decimal(field, layout_ordinal(layout, from_key, i));
-        if (layout_field_add(field, layout_ordinal(layout, *key, i), delta, &sum) != LAYOUT_OK) {
+        if (layout_field_join(field, layout_ordinal(layout, *key, i),
+                              layout_ordinal(layout, from_key, i), now_us, &sum) != LAYOUT_OK) {
             return false;
         }
         sum_key = layout_with_ordinal(layout, sum_key, i, sum);
@@ -32,13 +33,13 @@ static bool lb_move_add(const struct layout *layout, uint64_t from_key, uint64_t
 
 /* The key that the other member is to get. false: there is none. */
 static bool lb_move_merge(const struct board_task *task, const struct board *board,
-                          uint64_t from_key, uint64_t *key) {
+                          uint64_t from_key, int64_t now_us, uint64_t *key) {
     if (!board_find(board, task->to, key)) {
         *key = from_key;
         return true;
     }
     if (task->is_sum) {
-        return lb_move_add(board_layout(board), from_key, key);
+        return lb_move_add(board_layout(board), from_key, now_us, key);
     }
     /* A larger key ranks better: better fields or, where they are equal, the better time. */
     *key = from_key > *key ? from_key : *key;
@@ -91,7 +92,7 @@ static void lb_move_act(struct server *server, struct board_task *task, struct r
     board_look_up(board, task->member, NULL, &from);
     board_look_up(board, task->to, NULL, &to);
     if (ban_holds(registry, key->database, registry_name(key), task->to, server->clock.now_ms) ||
-        !lb_move_merge(task, board, from.key, &packed_key) ||
+        !lb_move_merge(task, board, from.key, server->clock.now_us, &packed_key) ||
         !memory_reserve_begin(board_growth_size(board, 1) + board_tags_growth_size(board, 1) +
                               task->to.size)) {
         task->left_count++;

@@ -217,14 +217,14 @@ static bool lb_quantile_check_edges(const struct call *call, const struct edges 
 }
 
 /* Members with a score of edge or more. filter: NULL without WHERE. */
-static uint32_t lb_quantile_count_at_or_above(const struct board *board,
+static uint32_t lb_quantile_count_at_or_above(const struct call *call, const struct board *board,
                                               const struct lb_filter *filter, struct decimal edge) {
     const struct layout *layout = board_layout(board);
     const struct decimal_bound lower = {.kind = DECIMAL_BOUND_VALUE, .value = edge};
     const struct decimal_bound upper = {.kind = DECIMAL_BOUND_HIGHEST};
     uint64_t lowest_key;
     uint64_t highest_key;
-    if (!layout_key_range(layout, lower, upper, &lowest_key, &highest_key)) {
+    if (!layout_key_range(layout, lower, upper, call->now_us, &lowest_key, &highest_key)) {
         return 0;
     }
     uint32_t end = board_count_from(board, lowest_key);
@@ -245,7 +245,8 @@ static void lb_quantile_reply_edges(const struct call *call, const struct edges 
         struct decimal edge = {.magnitude = 0};
         bool is_parsed = lb_parse_decimal(call, lead, call_arg(call, i), &edge);
         CHECK(is_parsed);
-        uint32_t above = board != NULL ? lb_quantile_count_at_or_above(board, filter, edge) : 0;
+        uint32_t above =
+            board != NULL ? lb_quantile_count_at_or_above(call, board, filter, edge) : 0;
         reply_integer(call->reply, left - above);
         left = above;
     }

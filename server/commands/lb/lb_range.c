@@ -212,7 +212,7 @@ static bool lb_range_find_score(const struct call *call, const struct board *boa
                                 uint32_t *rank) {
     const struct layout *layout = lb_layout(call, board, call_arg(call, 1));
     uint64_t ordinal;
-    if (!lb_parse_value(call, &layout->fields[0], call_arg(call, ARG_WHERE), &ordinal)) {
+    if (!lb_parse_score(call, &layout->fields[0], call_arg(call, ARG_WHERE), &ordinal)) {
         return false;
     }
     uint64_t worst_key = layout_with_ordinal(layout, layout_zero_key(layout), 0, ordinal);

@@ -52,27 +52,34 @@ void lb_begin_records(const struct call *call, const struct board *board, struct
         .is_grouped = has_data || shape.with_tags,
         .room = (element_count + 1) * (size_t)PUT_NUMBER_ROOM,
     };
-    writer->limit = lb_record_plain_limit(writer->numbers);
+    writer->limit =
+        layout_field_decays(&layout->fields[0]) ? 0 : lb_record_plain_limit(writer->numbers);
     lb_record_prepare_time(writer);
 }
 
-static char *lb_record_put_any_value(char *out, const struct layout_field *field, uint64_t ordinal,
-                                     uint8_t numbers) {
-    struct decimal value = layout_field_decimal(field, ordinal);
+static char *lb_record_put_decimal(char *out, const struct layout_field *field,
+                                   struct decimal value, uint8_t numbers) {
     return field->scale == 0 && numbers != REPLY_STRINGS
                ? put_integer(out, value, numbers == 3)
                : put_decimal(out, value, field->scale, numbers == 3);
 }
 
+static char *lb_record_put_any_value(char *out, const struct layout_field *field, uint64_t ordinal,
+                                     int64_t now_us, uint8_t numbers) {
+    return lb_record_put_decimal(out, field, layout_field_decimal_at(field, ordinal, now_us),
+                                 numbers);
+}
+
 static inline char *lb_record_put_value(char *out, const struct layout_field *field,
-                                        uint64_t ordinal, uint64_t limit, uint8_t numbers) {
+                                        uint64_t ordinal, uint64_t limit, int64_t now_us,
+                                        uint8_t numbers) {
     /* A negative value wraps around and becomes large. */
     uint64_t value = ordinal - layout_field_zero(field);
     if (field->scale == 0 && value < limit) {
         *out = ':';
         return put_line_end(put_small(out + 1, (uint32_t)value));
     }
-    return lb_record_put_any_value(out, field, ordinal, numbers);
+    return lb_record_put_any_value(out, field, ordinal, now_us, numbers);
 }
 
 static char *lb_record_put_any_time(char *out, const struct lb_writer *writer, uint64_t key) {
@@ -138,7 +145,8 @@ void lb_write_record_as(const struct lb_writer *writer, struct bytes member, uin
     out = lb_record_put_time(out, writer, key);
     for (unsigned i = 0; i < writer->layout->field_count; i++) {
         out = lb_record_put_value(out, &writer->layout->fields[i],
-                                  layout_ordinal(writer->layout, key, i), writer->limit, numbers);
+                                  layout_ordinal(writer->layout, key, i), writer->limit,
+                                  writer->call->now_us, numbers);
     }
     if (writer->shape.with_percent) {
         uint32_t count =
@@ -325,12 +333,11 @@ void lb_reply_filter_span(const struct call *call, const struct lb_filter *filte
     lb_group_write(&writer, &group);
 }
 
-void lb_reply_value(const struct call *call, const struct layout_field *field, uint64_t ordinal) {
-    uint8_t numbers = call->reply->numbers;
+void lb_reply_decimal(const struct call *call, const struct layout_field *field,
+                      struct decimal value) {
     char *out = call->reply->is_silent ? NULL : buffer_reserve(call->reply->out, PUT_NUMBER_ROOM);
     if (out != NULL) {
-        char *end =
-            lb_record_put_value(out, field, ordinal, lb_record_plain_limit(numbers), numbers);
+        char *end = lb_record_put_decimal(out, field, value, call->reply->numbers);
         buffer_commit(call->reply->out, (size_t)(end - out));
     }
 }

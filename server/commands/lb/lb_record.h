@@ -10,6 +10,7 @@
  *     time     when the fields were reached, in unix milliseconds; nil: the layout has no TIME
  *     field    an integer or, with a SCALE, a decimal string (RESP3: a double). Integers above
  *              2^63 - 1 are decimal strings (RESP3: big numbers)
+ *              With DECAY the score now
  *     pct      100 * (count - rank) / count, truncated to eight decimals, so that no two ranks
  *              of a board have the same: a decimal string (RESP3: a double)
  *     key      the packed key as a decimal string: layout_key_print
@@ -98,6 +99,7 @@ void lb_reply_filter_span(const struct call *call, const struct lb_filter *filte
                           struct zset_span span, bool is_best_first, struct lb_shape shape);
 
 /* A field's value, as shown in records. */
-void lb_reply_value(const struct call *call, const struct layout_field *field, uint64_t ordinal);
+void lb_reply_decimal(const struct call *call, const struct layout_field *field,
+                      struct decimal value);
 
 #endif

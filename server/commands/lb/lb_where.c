@@ -26,7 +26,10 @@ static void lb_where_act(struct server *server, struct board_task *task, struct 
     if (reply_is_lost(&reply)) {
         return;
     }
-    struct call call = {.reply = &reply, .registry = server->registry, .server = server};
+    struct call call = {.reply = &reply,
+                        .registry = server->registry,
+                        .server = server,
+                        .now_us = server->clock.now_us};
     board_look_up(&key->board, task->member, NULL, &member);
     lb_begin_records(&call, &key->board, (struct lb_shape){.with_strings = task->with_strings},
                      &writer);

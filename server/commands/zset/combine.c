@@ -106,7 +106,8 @@ static void combine_settle_scale(struct combine *combine) {
 static bool combine_weigh(const struct combine *combine, const struct combine_source *source,
                           uint64_t key, struct tally_result *result) {
     const struct layout *layout = board_layout(source->board);
-    struct decimal score = layout_field_decimal(&layout->fields[0], layout_ordinal(layout, key, 0));
+    struct decimal score = layout_field_decimal_at(&layout->fields[0],
+                                                   layout_ordinal(layout, key, 0), combine->now_us);
     result->is_weightless = source->weight.magnitude == 0;
     if (!layout_time_us(layout, key, &result->reached_us)) {
         result->reached_us = combine->now_us;

@@ -51,7 +51,8 @@ bool zset_span_of_scores(const struct call *call, const struct board *board, str
     uint64_t lowest_key;
     uint64_t highest_key;
     if (board == NULL || is_empty_below || is_empty_above ||
-        !layout_key_range(board_layout(board), lower, upper, &lowest_key, &highest_key)) {
+        !layout_key_range(board_layout(board), lower, upper, call->now_us, &lowest_key,
+                          &highest_key)) {
         return true;
     }
     span->rank = board_count_above(board, highest_key);
@@ -73,9 +74,9 @@ bool zset_refuse_value(const struct call *call, const struct layout_field *field
 }
 
 bool zset_refuse_sum(const struct call *call, const struct layout_field *field, uint64_t ordinal,
-                     struct decimal delta) {
+                     struct decimal delta, int64_t time_us) {
     char error[LAYOUT_ERROR_MAX];
-    layout_explain_sum(field, ordinal, delta, error);
+    layout_explain_sum(field, ordinal, delta, time_us, error);
     return call_refuse_format(call, "ERR %s", error);
 }
 
@@ -128,7 +129,8 @@ struct writer {
     uint64_t flip;
     uint64_t zero;
     unsigned shift;
-    bool is_plain; /* no decimals, and the shape is one that put_scored_member writes */
+    bool
+        is_plain; /* neither decimals nor DECAY, and the shape is one that put_scored_member writes */
 };
 
 static void zset_begin_writing(struct writer *writer, const struct call *call,
@@ -142,9 +144,9 @@ static void zset_begin_writing(struct writer *writer, const struct call *call,
         .flip = lead->is_ascending ? lead->mask : 0,
         .zero = layout_field_zero(lead),
         .shift = lead->shift,
-        .is_plain =
-            shape == ZSET_MEMBERS || (lead->scale == 0 && shape == zset_shape_with_scores(call) &&
-                                      (shape == ZSET_FLAT || call->reply->numbers == 3)),
+        .is_plain = shape == ZSET_MEMBERS || (lead->scale == 0 && !layout_field_decays(lead) &&
+                                              shape == zset_shape_with_scores(call) &&
+                                              (shape == ZSET_FLAT || call->reply->numbers == 3)),
     };
 }
 

@@ -90,7 +90,7 @@ MUST_CHECK bool zset_check_member(const struct call *call, struct bytes member);
 bool zset_refuse_value(const struct call *call, const struct layout_field *field, struct bytes text,
                        enum decimal_status status);
 bool zset_refuse_sum(const struct call *call, const struct layout_field *field, uint64_t ordinal,
-                     struct decimal delta);
+                     struct decimal delta, int64_t time_us);
 
 /* Look up a name, which may be invalid as a member, on a board, which may be NULL. ahead: what was
  * prefetched for it, or NULL. false: not found. */
@@ -123,7 +123,7 @@ void zset_reply_no_lex(const struct call *call, const char *what);
 /* The score in a packed key. */
 static inline void zset_reply_score(const struct call *call, const struct layout_field *lead,
                                     uint64_t ordinal) {
-    reply_decimal(call->reply, layout_field_decimal(lead, ordinal), lead->scale);
+    reply_decimal(call->reply, layout_field_decimal_at(lead, ordinal, call->now_us), lead->scale);
 }
 
 /* How a reply lists members. */

@@ -6,6 +6,7 @@
 struct zscan {
     struct scanning scanning; /* first: see SCANNING_OPTIONS */
     const struct board *board;
+    int64_t now_us;
 };
 
 static const struct option_row zscan_options[] = {SCANNING_OPTIONS, {0}};
@@ -31,7 +32,8 @@ static void zset_scan_visit(void *context, const struct board_entry *entry) {
     const struct layout_field *lead = zset_lead(scan->board);
     uint64_t ordinal = layout_ordinal(board_layout(scan->board), entry->key, 0);
     char text[DECIMAL_TEXT_MAX];
-    size_t size = decimal_print(text, layout_field_decimal(lead, ordinal), lead->scale);
+    size_t size =
+        decimal_print(text, layout_field_decimal_at(lead, ordinal, scan->now_us), lead->scale);
     reply_bulk(&scanning->found, entry->member);
     reply_bulk(&scanning->found, (struct bytes){.at = text, .size = size});
     scanning->found_count += 2;
@@ -67,6 +69,7 @@ static void zscan_run(struct call *call) {
     struct glob glob;
     struct zscan scan;
     uint64_t cursor;
+    scan.now_us = call->now_us;
     scanning_begin(&scan.scanning, call, &glob);
     if (!call_parse_cursor(call, call_arg(call, 2), &cursor) ||
         !call_find_board(call, call_arg(call, 1), &scan.board) ||

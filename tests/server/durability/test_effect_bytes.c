@@ -324,6 +324,8 @@ static void pick_contests(struct random *random, struct rules *rules) {
 static void make_random_rules(struct random *random, struct rules *rules) {
     static const char *const layouts[] = {
         "FIELD a 64",
+        "FIELD a 60 SCALE 3 DECAY 6 H FIELD b 4",
+        "FIELD a 54 ASC DECAY 1000000 D TIME 10 D START 0 TAG c 3",
         "FIELD a 63 SIGNED",
         "FIELD a 1 TIME 63 US",
         "FIELD score 33 SIGNED TIME 31 S",

@@ -20,6 +20,8 @@ static void make_boards(struct harness *h, struct session *s) {
     harness_run(h, s, "ZADD latest 1 a 1 b 1 c 2 d");
     harness_run(h, s, "LB.ALTER latest CAP 2 FREEZE");
     harness_run(h, s, "LB.CREATE empty FIELD score 64 SIGNED");
+    harness_run(h, s, "LB.CREATE hot FIELD score 60 SCALE 3 DECAY 6 H FIELD n 4");
+    harness_run(h, s, "LB.ADD hot INCR 5 1 ann 2.5 0 bob 0 3 kim");
     harness_run(h, s, "LB.CREATE day PERIOD DAY ARCHIVE 3");
     harness_run(h, s, "ZADD day 5 ann");
     for (int i = 0; i < 1500; i++) {
@@ -32,8 +34,9 @@ static void make_boards(struct harness *h, struct session *s) {
     }
 }
 
-static const char *const names[] = {"ties", "two", "latest", "empty", "day", "long", "tagged"};
-enum { NAMES = COUNT_OF(names), MEMBERS = 5 + 3 + 2 + 0 + 1 + 1500 + 700 };
+static const char *const names[] = {"ties", "two", "latest", "empty",
+                                    "hot",  "day", "long",   "tagged"};
+enum { NAMES = COUNT_OF(names), MEMBERS = 5 + 3 + 2 + 0 + 3 + 1 + 1500 + 700 };
 
 static void make_all(struct buffer *file, struct harness *h, uint32_t members_per_chunk) {
     begin_file(file);

@@ -833,8 +833,8 @@ FIXTURE_TEST(tags_of_a_rule_must_fit_those_of_its_layout) {
 FIXTURE_TEST(bad_layouts_and_rules_are_refused) {
     static const char *const samples[][2] = {
         {"layout", AT "layout: wrong number of arguments, the form is: layout NAME FIELD name bits "
-                      "[ASC|DESC] [SIGNED] [SCALE d] [FIELD ...] [TIME bits US|MS|S|M|H|D [START "
-                      "t|END t] [LATEST]] [TAG name bits ...]"},
+                      "[ASC|DESC] [SIGNED] [SCALE d] [DECAY n S|M|H|D] [FIELD ...] [TIME bits "
+                      "US|MS|S|M|H|D [START t|END t] [LATEST]] [TAG name bits ...]"},
         {"layout a/b FIELD s 1", AT "layout: 'a/b' cannot be a layout's name: 1 to 64 letters, "
                                     "digits, '_' and '-' are allowed"},
         {"layout default FIELD s 1",

@@ -89,6 +89,10 @@ rules_test(every_difference_makes_other_rules) {
         "FIELD a 30 TIME 20 S TAG c 3",
         "FIELD a 30 TIME 20 S TAG b 3 TAG c 3",
         "FIELD a 30 TIME 20 S TAG c 3 TAG b 3",
+        "FIELD a 60",
+        "FIELD a 60 DECAY 6 H",
+        "FIELD a 60 DECAY 6 D",
+        "FIELD a 60 DECAY 7 H",
     };
     enum { LAYOUTS = COUNT_OF(layouts) };
     enum { OPTIONS = 20, CONTESTS = 8 };

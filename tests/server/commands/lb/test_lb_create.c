@@ -253,7 +253,7 @@ ZSET_TEST(what_is_wrong_is_named_and_makes_no_board) {
         {"LB.CREATE k LAYOUT a\\nb", "-ERR there is no layout 'a\\nb'"},
         {"LB.CREATE k LAYOUT \"a\\nb\"", "-ERR there is no layout 'a?b'"},
         {"LB.CREATE k FIELD", "-ERR FIELD needs a name and a width: FIELD name bits [ASC|DESC] "
-                              "[SIGNED] [SCALE d]"},
+                              "[SIGNED] [SCALE d] [DECAY n S|M|H|D]"},
         {"LB.CREATE k FIELD cap 65", "-ERR field 'cap': '65' bits is out of range: 1..64 are "
                                      "allowed"},
         {"LB.CREATE k TIME 3 S", "-ERR TIME must be last, but no FIELD precedes it"},
