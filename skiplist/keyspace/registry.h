@@ -169,8 +169,8 @@ MUST_CHECK struct registry_key *registry_alter(struct registry *registry, struct
 MUST_CHECK bool registry_tags_fit(struct registry_key *key, const struct layout *layout,
                                   unsigned *full);
 
-/* Has any board tags? Boards that wait to be freed count, too. */
-bool registry_has_tags(const struct registry *registry);
+/* Has any board rules of contests (rules_are_of_contests)? Boards that wait to be freed count, too. */
+bool registry_has_contests(const struct registry *registry);
 
 /* Create an empty board, outside the keyspace, with the rules that rules_for returns for this name.
  * Fill it, then pass it to registry_put_board or registry_discard_board. false: no memory. */
