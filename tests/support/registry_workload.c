@@ -435,6 +435,7 @@ static void pick_period(struct workload *workload, struct rules *rules) {
     rules->period = (struct period){.unit = units[below(workload, 4)]};
     rules->archives_max = 0;
     rules->archives_are_writable = false;
+    rules->copies = false;
     rules->period_start_ms = 0;
     rules->period_end_ms = 0;
     if (rules->period.unit != PERIOD_NONE) {
@@ -442,6 +443,7 @@ static void pick_period(struct workload *workload, struct rules *rules) {
         rules->period.hour = (uint8_t)below(workload, 24);
         rules->archives_max = below(workload, 4);
         rules->archives_are_writable = below(workload, 2) == 0;
+        rules->copies = below(workload, 3) == 0;
         rules_enter_period(rules, workload->now_ms);
     }
 }
@@ -498,6 +500,7 @@ static void wait_some(struct workload *workload) {
     workload->now_ms += below(workload, below(workload, 8) == 0 ? UINT64_C(3000000000) : 40000000);
     (void)registry_roll_due(workload->registry, workload->now_ms, below(workload, 8));
     (void)registry_expire_due(workload->registry, workload->now_ms, below(workload, 8));
+    (void)registry_archive_step(workload->registry, workload->now_ms, 1 + below(workload, 40));
 }
 
 static void remove_key(struct workload *workload) {
