@@ -13,6 +13,7 @@
  *     registry_rename.c   renaming and copying keys
  *     registry_roll.c     rollover of boards with a PERIOD
  *     registry_archive.c  archives that are copies, made in steps
+ *     registry_stale.c    members that leave boards with STALE
  *     registry_scan.c     random keys, scans, iteration
  *     registry_walk.c     a walk over all keys while they change
  *     registry_embedded.c    keys of another host, in the registry while a command runs
@@ -78,6 +79,14 @@ struct registry_telling {
     uint64_t cursor; /* registry_scan */
 };
 
+/* A pass over all boards with STALE. */
+struct registry_stale {
+    bool is_going;
+    uint32_t database, keys_left; /* of the list of this database: the pass goes backwards */
+    struct registry_key *open;    /* the board that it is in; or NULL */
+    uint64_t from_key;            /* where, on that board */
+};
+
 struct registry {
     struct database databases[REGISTRY_ALL_DATABASES];
     struct rules_set rules;
@@ -86,6 +95,7 @@ struct registry {
     registry_key_changed *key_changed;   /* or NULL */
     registry_key_changed *key_expired;   /* or NULL */
     registry_board_rolled *board_rolled; /* or NULL */
+    registry_board_stale *board_stale;   /* or NULL */
     registry_is_elsewhere *is_elsewhere; /* or NULL */
     void *listener_context;
     struct effect_listener *listeners; /* of effects */
@@ -95,7 +105,8 @@ struct registry {
     bool is_observed;
     bool is_passive; /* see registry_set_passive */
     bool is_held;    /* see registry_set_held */
-    bool is_still;   /* either of them: nothing expires and no board rolls over */
+    bool has_older;  /* see registry_spare_older */
+    bool is_still;   /* is_passive or is_held: nothing expires and no board rolls over */
     uint64_t hash_seed;
     uint64_t board_count; /* boards created so far, for their seeds */
     int64_t offset_ms;    /* that of durations */
@@ -104,6 +115,7 @@ struct registry {
     int64_t offset_passed_ms;
     bool is_offset_held;
     struct registry_telling telling;
+    struct registry_stale stale;
     struct registry_key *unfreed;
     struct flushed_keys *flushed_first;
     struct registry_key *partly_freed; /* the key that is partly freed */

@@ -225,6 +225,7 @@ static struct rules *rules_add(struct rules_set *set, const struct rules *like, 
     rules->use_count = 0;
     rules->index = set->count++;
     set->contests_count += rules_are_of_contests(rules);
+    set->stale_count += rules->stale_ms > 0;
     *rules_list_at(set, rules->index) = rules;
     map_put(&set->map, hash, rules->index);
     return rules;
@@ -235,6 +236,7 @@ static void rules_take_out(struct rules_set *set, struct rules *rules) {
     map_remove(&set->map, rules->hash, rules->index);
     uint32_t last_index = --set->count;
     set->contests_count -= rules_are_of_contests(rules);
+    set->stale_count -= rules->stale_ms > 0;
     struct rules *last = *rules_list_at(set, last_index);
     if (last != rules) {
         map_replace(&set->map, last->hash, last_index, rules->index);
@@ -363,12 +365,15 @@ bool rules_set_validate(const struct rules_set *set, const char **reason) {
     const char *wrong = NULL;
     uint64_t use_count = 0;
     uint32_t contests_count = 0;
+    uint32_t stale_count = 0;
     for (uint32_t i = 0; i < set->count && wrong == NULL; i++) {
         wrong = rules_check(set, i);
         contests_count += rules_are_of_contests(*rules_list_at(set, i));
+        stale_count += (*rules_list_at(set, i))->stale_ms > 0;
         use_count += (*rules_list_at(set, i))->use_count;
     }
-    if (wrong == NULL && (use_count != set->use_count || contests_count != set->contests_count)) {
+    if (wrong == NULL && (use_count != set->use_count || contests_count != set->contests_count ||
+                          stale_count != set->stale_count)) {
         wrong = "rules: their users, or those of contests, are not counted right";
     }
     if (wrong == NULL && map_count(&set->map) != set->count) {
