@@ -22,6 +22,13 @@ bool lb_may_use_archives(const struct call *call, struct bytes name, unsigned ac
                              access);
 }
 
+bool lb_check_no_copy_is_due(const struct call *call, const struct registry_key *key) {
+    const struct rules *rules = registry_rules(key);
+    return !rules->copies || !rules_are_over(rules, call->now_ms) ||
+           call_refuse(call, "TRYAGAIN the archive of the period that has ended is still being "
+                             "copied");
+}
+
 struct lb_archives lb_archives_begin(struct bytes name, const struct rules *rules, char *text) {
     CHECK(name.size <= REGISTRY_KEY_MAX);
     memcpy(text, name.at, name.size);

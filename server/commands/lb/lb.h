@@ -23,6 +23,10 @@ MUST_CHECK bool lb_check_archives(const struct call *call, struct bytes name);
  * ACL_WRITE. false: the error was replied. */
 MUST_CHECK bool lb_may_use_archives(const struct call *call, struct bytes name, unsigned access);
 
+/* For a command that ends the period of a board that is there, or gives it another one: is no copy of the last one
+ * still being made (PERIOD ... COPY)? false: the error was replied. */
+MUST_CHECK bool lb_check_no_copy_is_due(const struct call *call, const struct registry_key *key);
+
 /* The names that the archives of a board have, the newest first: of the periods before the running one,
  * so many as it keeps, but at most LB_ARCHIVES_MAX. */
 enum { LB_ARCHIVES_MAX = 16 };

@@ -143,6 +143,58 @@ ZSET_TEST(an_archive_that_is_due_is_made_first) {
     zset_expect(h, "LB.RANGE d@2026-01-02 0 0 SINCE d", "[[zoe :0 nil :9 nil]]");
 }
 
+/* ---- PERIOD ... COPY ---- */
+
+ZSET_TEST(with_copy_the_board_goes_on_and_since_last_compares_it) {
+    zset_run(h, "LB.CREATE d FIELD score 32 TIME 31 S TAG country 8 PERIOD DAY COPY");
+    zset_run(h, "LB.ADD d TAG country DE 9 zoe 8 kim");
+    zset_run(h, "LB.ADD d TAG country FR 8 ann");
+    zset_pass_seconds(h, DAY_S);
+    zset_copy_archives(h);
+    zset_expect(h, "LB.RANGE d 0 -1 SINCE LAST TAGS",
+                "[[zoe :0 :1767225600000 :9 [country DE] :0] "
+                "[kim :1 :1767225600000 :8 [country DE] :1] "
+                "[ann :2 :1767225600000 :8 [country FR] :2]]");
+    zset_run(h, "ZINCRBY d 5 ann");
+    zset_run(h, "LB.TAG d ann country DE");
+    zset_expect(h, "LB.GET d 2 ann zoe SINCE LAST",
+                "[[ann :0 :1767312000000 :13 :2] [zoe :1 :1767225600000 :9 :0]]");
+    zset_expect(h, "LB.GET d 1 ann WITHIN country SINCE LAST", "[[ann :0 :1767312000000 :13 nil]]");
+    zset_expect(h, "LB.RANGE d@2026-01-01 0 -1 TAGS",
+                "[[zoe :0 :1767225600000 :9 [country DE]] [kim :1 :1767225600000 :8 [country DE]] "
+                "[ann :2 :1767225600000 :8 [country FR]]]");
+    zset_expect_begin(h, "ZADD d@2026-01-01 1 x", "-FROZEN");
+    zset_expect_part(h, "LB.INFO d", "archives [d@2026-01-01]");
+    zset_pass_seconds(h, DAY_S);
+    zset_copy_archives(h);
+    zset_expect(h, "LB.GET d 2 ann kim SINCE LAST",
+                "[[ann :0 :1767312000000 :13 :0] [kim :2 :1767225600000 :8 :2]]");
+    zset_expect(h, "LB.GET d 1 ann SINCE d@2026-01-01", "[[ann :0 :1767312000000 :13 :2]]");
+}
+
+ZSET_TEST(copy_is_an_option_of_a_period_and_alter_gives_and_takes_it) {
+    static const char *const rows[][2] = {
+        {"LB.CREATE x COPY", "-ERR COPY requires PERIOD HOUR|DAY|WEEK|MONTH|YEAR"},
+        {"LB.CREATE x PERIOD DAY COPY COPY", "-ERR COPY may be given only once"},
+        {"LB.CREATE d FIELD score 32 PERIOD DAY", "+OK"},
+        {"ZADD d 9 zoe", ":1"},
+        {"LB.ALTER d COPY", "+OK"},
+        {"LB.ALTER d PERIOD DAY", "+OK"},
+        {"LB.ALTER d ARCHIVE 5 COPY", "+OK"},
+        {"LB.ALTER d ARCHIVE ALL", "+OK"},
+    };
+    zset_expect_each(h, rows);
+    zset_pass_seconds(h, DAY_S);
+    zset_copy_archives(h);
+    zset_expect(h, "ZCARD d", ":1");
+    zset_expect(h, "ZCARD d@2026-01-01", ":1");
+    zset_expect(h, "LB.ALTER d PERIOD DAY", "+OK");
+    zset_pass_seconds(h, DAY_S);
+    zset_copy_archives(h);
+    zset_expect(h, "ZCARD d", ":0");
+    zset_expect(h, "ZCARD d@2026-01-02", ":1");
+}
+
 /* ---- refusals ---- */
 
 ZSET_TEST(what_makes_no_sense_is_refused) {
