@@ -223,7 +223,7 @@ static bool tick_copy_archives(const struct tick *tick) {
         (server->persistence != NULL && persistence_is_full(server->persistence))) {
         return false;
     }
-    registry_hold_archives(server->registry, server_is_over_memory(server));
+    registry_hold_archives(server->registry, server_is_over_memory(server), server->clock.now_ms);
     do {
         has_more = registry_archive_step(server->registry, server->clock.now_ms, COPIED_MAX);
     } while (has_more && clock_ticks_to_ns(clock_ticks() - begin) < CHORE_BUDGET_NS);

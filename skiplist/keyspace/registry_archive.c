@@ -4,7 +4,8 @@
 #include "skiplist/keyspace/registry_roll.h"
 
 enum {
-    RETRY_MS = 1000, /* after there was no memory */
+    RETRY_MS = 1000,     /* after there was no memory */
+    GIVEN_UP_MS = 60000, /* after much was copied in vain */
 #ifdef SKIPLIST_TINY
     AT_ONCE_MAX = 8,
 #else
@@ -18,10 +19,12 @@ void registry_archive_end(struct registry *registry) {
     registry_mirror_end(&registry->archiving.mirror);
 }
 
-void registry_hold_archives(struct registry *registry, bool is_held) {
-    registry->archiving.is_held = is_held;
-    if (is_held) {
+void registry_hold_archives(struct registry *registry, bool is_held, int64_t now_ms) {
+    struct registry_archiving *archiving = &registry->archiving;
+    archiving->is_held = is_held;
+    if (is_held && archiving->mirror.copy != NULL) {
         registry_archive_end(registry);
+        archiving->retry_ms = now_ms + GIVEN_UP_MS;
     }
 }
 
