@@ -21,7 +21,8 @@ static const char readme[] = "README.md", layouts[] = "docs/layouts.md",
                   moving[] = "docs/moving-from-redis.md", guides[] = "docs/guides.md",
                   push[] = "docs/push.md", users[] = "docs/users.md", players[] = "docs/players.md",
                   exact_numbers[] = "docs/exact-numbers.md", retries[] = "docs/retries.md",
-                  tags[] = "docs/tags.md", unlike_redis[] = "docs/differences-from-redis.md";
+                  tags[] = "docs/tags.md", contests[] = "docs/contests.md",
+                  unlike_redis[] = "docs/differences-from-redis.md";
 
 /* ---- reading the pages ---- */
 
@@ -380,6 +381,10 @@ TEST(the_transcripts_of_the_players_page_are_replayed) {
 
 TEST(the_transcripts_of_the_page_on_tags_are_replayed) {
     replay(tags, false, 27, 27);
+}
+
+TEST(the_transcripts_of_the_page_on_contests_are_replayed) {
+    replay(contests, false, 12, 12);
 }
 
 TEST(the_transcripts_of_the_page_on_exact_numbers_are_replayed) {
