@@ -17,7 +17,7 @@ enum {
     FREE_SHARE = 4,           /* freeing may take 1/FREE_SHARE of a longer tick */
     DUE_KEYS_MAX = 16,        /* between two clock readings */
     FREE_WORK_MAX = 256,
-    COPIED_MAX = 64,        /* members, likewise */
+    COPIED_MAX = 16,        /* members, likewise */
     CLOSED_MAX = 64,        /* clients closed per tick */
     GIVEN_UP_MAX = 256,     /* clients per tick that wait no longer for a key */
     CHECKED_MAX = 128,      /* clients checked for timeouts per tick */
