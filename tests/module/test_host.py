@@ -223,6 +223,8 @@ class Alone(unittest.TestCase):
         self.assertEqual(flags("LB.BZMPOP", 0, 2, "a", "b", "MIN"),
                          [[b"a", [b"RW", b"access", b"delete"]], [b"b", [b"RW", b"access", b"delete"]]])
         self.assertEqual(flags("LB.TYPE", "a"), [[b"a", [b"RO"]]])
+        self.assertEqual(flags("LB.RANGE", "a", 0, 1, "SINCE", "b"),
+                         [[b"a", [b"RO", b"access"]], [b"b", [b"RO", b"access"]]])
 
     def has_categories(self):
         """Redis 7.0 has none for modules (docs/versions.md)."""
@@ -337,6 +339,33 @@ class Alone(unittest.TestCase):
         self.assertEqual(keys("LB.TAG", "a", "ann", "clan", "c", "IF", "clan", ""), ["a"])
         self.assertEqual(keys("LB.TAGS", "a", "ann", "bob"), ["a"])
         self.assertEqual(keys("LB.COUNT", "a", 0, 9, "BY", "clan", "WHERE", "class", "c"), ["a"])
+        self.assertEqual(keys("LB.GET", "a", 2, "SINCE", "x", "SINCE", "b", "PCT"), ["a", "b"])
+        self.assertEqual(keys("LB.GET", "a", 2, "SINCE", "x", "SINCE", "LAST"), ["a"])
+        self.assertEqual(keys("LB.AROUND", "a", "MEMBER", "SINCE", 3, "TAGS"), ["a"])
+
+    def test_since(self):
+        """Ranks on another board: a key that is read; the newest archive, whose name the server finds."""
+        self.client.execute_command("LB.CREATE", "since:1", "FIELD", "p", 20, "PERIOD", "HOUR")
+        self.client.execute_command("LB.ADD", "since:1", 3, "ann", 2, "kim")
+        self.client.execute_command("LB.CREATE", "since:2", "FIELD", "p", 20)
+        self.client.execute_command("LB.ADD", "since:2", 9, "kim", 8, "ann", 7, "bob")
+        since = lambda client, *words: [record[-1] for record in client.execute_command(*words)]
+        self.assertEqual(since(self.client, "LB.RANGE", "since:2", 0, -1, "SINCE", "since:1"), [1, 0, None])
+        self.assertEqual(since(self.client, "LB.RANGE", "since:1", 0, -1, "SINCE", "LAST"), [None, None])
+        start = self.client.execute_command("LB.INFO", "since:1")
+        start = dict(zip(start[::2], start[1::2]))["period"]
+        begun = datetime.fromtimestamp(dict(zip(start[::2], start[1::2]))["start"] / 1000 - 3600, timezone.utc)
+        self.client.execute_command("COPY", "since:2", f"since:1@{begun:%Y-%m-%dT%H}")
+        self.assertEqual(since(self.client, "LB.RANGE", "since:1", 0, -1, "SINCE", "LAST"), [1, 0])
+        self.client.execute_command("ACL", "SETUSER", "player", "on", "nopass", "+@all", "%R~since:1",
+                                    "%W~since:2")
+        player = self.host.client(username="player", password="x", decode_responses=True)
+        self.assertEqual(since(player, "LB.GET", "since:1", 1, "ann", "SINCE", "since:1"), [0])
+        for command in (["LB.GET", "since:1", 1, "ann", "SINCE", "since:2"],
+                        ["LB.RANGE", "since:1", 0, 0, "SINCE", "LAST"]):
+            with self.assertRaises(redis.exceptions.NoPermissionError):
+                player.execute_command(*command)
+        self.client.execute_command("ACL", "DELUSER", "player")
 
     def test_memory_is_the_hosts(self):
         before = self.client.info("memory")["used_memory"]

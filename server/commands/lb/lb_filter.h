@@ -65,6 +65,9 @@ void lb_filter_end(struct lb_filter *filter);
  * so. false: no memory. */
 MUST_CHECK bool lb_filter_select(struct lb_filter *filter, const struct board_member *member,
                                  bool *is_in);
+/* The group is that of a member with these values from now on: at least those of the tags of a WITHIN,
+ * of which there is one. false: no memory. */
+MUST_CHECK bool lb_filter_select_values(struct lb_filter *filter, const struct tag_values *values);
 /* Has it a WITHIN? */
 static inline bool lb_filter_is_within(const struct lb_filter *filter) {
     return filter->within_mask != 0;
