@@ -12,7 +12,9 @@ bool writing_explain(const struct call *call, const struct rules *rules) {
     if (!rules_refuse(rules, call->now_ms)) {
         return false;
     }
-    if ((rules->guards & RULES_FROZEN) != 0) {
+    if ((rules->guards & RULES_LEAGUE) != 0) {
+        reply_error(call->reply, "ERR board is of a league: only LB.LEAGUE writes to it");
+    } else if ((rules->guards & RULES_FROZEN) != 0) {
         reply_error(call->reply, "FROZEN board takes no writes: LB.ALTER with THAW ends that");
     } else if ((rules->guards & RULES_OPENS) != 0 && call->now_ms < rules->opens_ms) {
         writing_print_time(rules->opens_ms, time);

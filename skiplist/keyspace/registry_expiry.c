@@ -4,6 +4,7 @@
  * them as points in time, so each is told then: in steps, by a scan in hash order, since the order of keys in lists
  * changes meanwhile. What is set, renamed or copied during the scan tells its expiry itself. */
 #include "skiplist/keyspace/registry_emit.h"
+#include "skiplist/keyspace/registry_league.h"
 #include "skiplist/keyspace/registry_roll.h"
 
 enum registry_status registry_set_expiry(struct registry *registry, struct registry_key *key,
@@ -38,6 +39,24 @@ static struct registry_key *registry_expiry_key(uint32_t *place) {
     return key;
 }
 
+/* At most so many members of a league at a time. */
+enum { SETTLED_MAX = 64 };
+
+/* Remove the key, or take a step towards that. Returns the number of keys that were as much work, of
+ * at most keys_max. 0: no memory. */
+static uint32_t registry_expiry_expire(struct registry *registry, struct registry_key *key,
+                                       uint32_t keys_max) {
+    uint32_t settled_count;
+    bool is_settled = registry_league_settle(registry, key, SETTLED_MAX, &settled_count);
+    if (is_settled && !registry_expire(registry, key)) {
+        return 0;
+    }
+    if (settled_count == 0) {
+        return is_settled;
+    }
+    return is_settled || settled_count == SETTLED_MAX ? keys_max : 0;
+}
+
 uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t keys_max) {
     uint32_t count = 0;
     while (count < keys_max && !registry->is_still) {
@@ -49,12 +68,12 @@ uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t
         struct registry_key *due = registry_is_over(key, first.time_ms)
                                        ? key
                                        : registry_find_due_base(registry, key, now_ms);
-        if (due == NULL) {
-            registry_expire(registry, key);
-        } else if (!registry_roll_key(registry, due, now_ms)) {
+        uint32_t done = due == NULL ? registry_expiry_expire(registry, key, keys_max - count)
+                                    : registry_roll_key(registry, due, now_ms);
+        if (done == 0) {
             break;
         }
-        count++;
+        count += done;
     }
     return count;
 }

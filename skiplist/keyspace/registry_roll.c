@@ -257,8 +257,7 @@ static bool registry_roll_end_period(struct registry *registry, struct registry_
 bool registry_roll_key(struct registry *registry, struct registry_key *key, int64_t now_ms) {
     int64_t expire_at_ms = registry_expiry(registry, key);
     if (registry_roll_expires_before(expire_at_ms, registry_rules(key))) {
-        registry_expire(registry, key);
-        return true;
+        return registry_expire(registry, key);
     }
     return registry_roll_end_period(registry, key, now_ms);
 }
@@ -362,7 +361,7 @@ void registry_catch_up(struct registry *registry, uint32_t number, struct bytes 
     } else if (original != NULL && registry_is_over(original, now_ms)) {
         has_memory = registry_roll_key(registry, original, now_ms);
     } else if (key != NULL && registry_has_expired(database, key, now_ms)) {
-        registry_expire(registry, key);
+        has_memory = registry_expire(registry, key);
     }
     if (!has_memory) {
         registry_tell(registry, number, name);
