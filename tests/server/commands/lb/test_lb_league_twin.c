@@ -64,7 +64,8 @@ static int rank_in(const struct twin_room *room, int member) {
     return at >= 0 ? rank : -1;
 }
 
-static const struct twin_room *find_room(const struct twin *twin, const struct twin_member *member) {
+static const struct twin_room *find_room(const struct twin *twin,
+                                         const struct twin_member *member) {
     for (size_t i = 0; i < twin->room_count; i++) {
         const struct twin_room *room = &twin->rooms[i];
         if (room->tier == member->tier && room->period == member->period &&
@@ -174,8 +175,8 @@ static void add(struct twin *twin, int index) {
     }
     member->points = after;
     char expected[64];
-    int size = snprintf(expected, sizeof expected, "[:%d :%d [m%d ", member->tier, member->room,
-                        index);
+    int size =
+        snprintf(expected, sizeof expected, "[:%d :%d [m%d ", member->tier, member->room, index);
     const char *answered =
         zset_run(twin->h, "LB.LEAGUE ADD weekly %s %d m%d", words[operation], (int)points, index);
     if (strncmp(answered, expected, (size_t)size) != 0) {
@@ -215,9 +216,8 @@ static void set(struct twin *twin, int index) {
     struct twin_member *member = &twin->members[index];
     int tier = 1 + (int)random_below(&twin->random, (uint64_t)twin->tiers);
     bool is_same = member->is_there && member->tier == tier && member->period == twin->period;
-    int changed = (int)harness_run_integer(
-        twin->h, twin->h->server.sessions.first,
-        formatted("LB.LEAGUE SET weekly %d m%d", tier, index));
+    int changed = (int)harness_run_integer(twin->h, twin->h->server.sessions.first,
+                                           formatted("LB.LEAGUE SET weekly %d m%d", tier, index));
     if (is_same) {
         assert_int_equal(changed, 0);
         return;
@@ -347,9 +347,8 @@ static void run_kind(struct random *random, int kind) {
         for (uint64_t j = 0; j < steps; j++) {
             step(twin);
         }
-        int periods = random_below(&twin->random, 5) == 0
-                          ? 1 + (int)random_below(&twin->random, 4)
-                          : 1;
+        int periods =
+            random_below(&twin->random, 5) == 0 ? 1 + (int)random_below(&twin->random, 4) : 1;
         end_period(twin, periods);
         h->wall_us += periods * DAY_US;
     }
