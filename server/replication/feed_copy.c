@@ -75,8 +75,8 @@ static void feed_copy_refuse_older(const struct feed *feed) {
         if (replica->state == REPLICA_WAITS && !replica->is_redis && !feed_is_lost(replica) &&
             format != 0 && format < FILE_FORMAT_CONTESTS) {
             snprintf(reason, sizeof reason,
-                     "there are boards with STALE, SETTLE, COPY or a league, or archives of such "
-                     "boards, which a server of format %u does not know: upgrade it",
+                     "boards have STALE, SETTLE, COPY, a league or archives to settle, which a "
+                     "server of format %u does not know: upgrade it",
                      format);
             feed_copy_tell_given_up(replica, reason);
         }

@@ -593,6 +593,10 @@ uint32_t registry_board_count(const struct registry *registry, uint32_t database
     return registry_read(registry, database)->board_count;
 }
 
+void registry_spare_older(struct registry *registry, bool has_older) {
+    registry->has_older = has_older;
+}
+
 bool registry_has_contests(const struct registry *registry) {
     return registry->rules.contests_count > 0;
 }
