@@ -1,6 +1,8 @@
 /* LB.LEAGUE GET INFO REMOVE SET, and what all subcommands share. See lb_league.h. */
 #include "server/commands/lb/lb_league.h"
 
+#include <stdio.h>
+
 #include "server/acl/acl_check.h"
 #include "server/commands/lb/lb_record.h"
 #include "server/commands/writing.h"
@@ -130,14 +132,33 @@ struct league_entry lb_league_open_room(const struct lb_league *league, uint32_t
     return open;
 }
 
-void lb_league_put(const struct lb_league *league, const struct board_member *member,
-                   struct league_entry entry) {
+/* "league 2 17 1 zoe": tier and room, 0 for none, the tier before, and who. */
+void lb_league_tell(const struct lb_league *league, struct league_entry entry, uint32_t tier_before,
+                    struct bytes member) {
+    enum { NUMBERS_MAX = 64 };
     const struct call *call = league->call;
-    enum board_status status =
-        registry_put_member(call->registry, league->key, member, league_key(entry));
-    CHECK(status == BOARD_OK);
+    char text[NUMBERS_MAX + BOARD_MEMBER_MAX];
     registry_tell_members(call->registry, league->key);
     call_notify(call, SETTING_EVENT_ZSET, "league", registry_name(league->key));
+    if (!call->server->settings.notify_board_events) {
+        return;
+    }
+    int size = snprintf(text, sizeof text, "league %u %u %u ", (unsigned)entry.tier,
+                        (unsigned)entry.room, (unsigned)tier_before);
+    memcpy(text + size, member.at, member.size);
+    notify_board(call->server, call->session->database, registry_name(league->key),
+                 (struct bytes){.at = text, .size = (size_t)size + member.size});
+}
+
+void lb_league_put(const struct lb_league *league, const struct lb_league_place *place,
+                   struct league_entry entry) {
+    const struct call *call = league->call;
+    bool is_there = place->member.is_there;
+    struct bytes name = place->member.name;
+    enum board_status status =
+        registry_put_member(call->registry, league->key, &place->member, league_key(entry));
+    CHECK(status == BOARD_OK);
+    lb_league_tell(league, entry, is_there ? place->tier_before : 0, name);
 }
 
 /* ---- GET ---- */
@@ -339,8 +360,7 @@ static void lb_league_set_run(struct call *call) {
         (void)call_out_of_memory(call);
         return;
     }
-    lb_league_put(&league, &place.member,
-                  (struct league_entry){.tier = tier, .period = league.period});
+    lb_league_put(&league, &place, (struct league_entry){.tier = tier, .period = league.period});
     memory_reserve_end();
     lb_league_leave(&league, room, name);
     reply_integer(call->reply, 1);
@@ -376,8 +396,7 @@ static void lb_league_remove_run(struct call *call) {
         return;
     }
     registry_take_member(call->registry, league.key, &place.member);
-    registry_tell_members(call->registry, league.key);
-    call_notify(call, SETTING_EVENT_ZSET, "league", registry_name(league.key));
+    lb_league_tell(&league, (struct league_entry){.tier = 0}, place.tier_before, name);
     lb_league_leave(&league, room, name);
     reply_integer(call->reply, 1);
 }

@@ -45,8 +45,11 @@ struct registry_key *lb_league_find_room(const struct lb_league *league, struct 
 struct league_entry lb_league_open_room(const struct lb_league *league, uint32_t tier,
                                         uint32_t *count);
 /* Put the member into the league, or change its entry; there is memory. Clients are told. */
-void lb_league_put(const struct lb_league *league, const struct board_member *member,
+void lb_league_put(const struct lb_league *league, const struct lb_league_place *place,
                    struct league_entry entry);
+/* Tell clients of an entry that has changed, or been removed. */
+void lb_league_tell(const struct lb_league *league, struct league_entry entry, uint32_t tier_before,
+                    struct bytes member);
 
 extern const struct command lb_league_create, lb_league_add;
 

@@ -136,7 +136,7 @@ static void lb_league_add_put(struct adding *adding) {
         }
     }
     if (!adding->place.member.is_there || adding->place.member.key != league_key(adding->entry)) {
-        lb_league_put(&adding->league, &adding->place.member, adding->entry);
+        lb_league_put(&adding->league, &adding->place, adding->entry);
     }
 }
 

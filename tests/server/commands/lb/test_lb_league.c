@@ -163,6 +163,14 @@ ZSET_TEST(info_shows_the_tiers_and_the_running_period) {
                 "open-room-members :0] [tier :1 members :4 open-room :2 open-room-members :1]]]");
 }
 
+ZSET_TEST(the_board_of_a_league_tells_its_numbers) {
+    static const char part[] = " league [room :3 tiers :4 up :1 down :1 idle stay] archives [] ";
+    play(h);
+    zset_expect_part(h, "LB.INFO weekly", part);
+    zset_expect_part(h, "LB.LIST MATCH weekly", part);
+    assert_null(strstr(zset_run(h, "LB.INFO {weekly}:1:1"), "league"));
+}
+
 /* ---- what is refused ---- */
 
 ZSET_TEST(a_league_is_written_by_its_own_command_alone) {
@@ -486,7 +494,31 @@ ZSET_TEST(a_transaction_writes_results_of_several_members) {
     zset_expect_each(h, rows);
 }
 
-ZSET_TEST(an_entry_that_changes_is_an_event_of_the_league) {
+ZSET_TEST(an_entry_that_changes_is_told) {
+    static const char *const rows[][2] = {
+        {"LB.LEAGUE ADD weekly 5 \"dan o\"", "league 1 2 0 dan o"},
+        {"LB.LEAGUE ADD weekly 6 \"dan o\"", NULL},
+        {"LB.LEAGUE SET weekly 3 ann", "league 3 0 1 ann"},
+        {"LB.LEAGUE SET weekly 3 ann", NULL},
+        {"LB.LEAGUE ADD weekly 6 ann", "league 3 1 3 ann"},
+        {"LB.LEAGUE REMOVE weekly ann", "league 0 0 3 ann"},
+    };
+    play(h);
+    zset_expect(h, "CONFIG SET notify-board-events yes", "+OK");
+    struct session *hears = harness_connect(h);
+    harness_expect_prefix(h, hears, "SUBSCRIBE __board@0__:weekly", "*3\r\n");
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        zset_run(h, "%s", rows[i][0]);
+        const char *heard = harness_output(hears);
+        if (rows[i][1] == NULL) {
+            assert_string_equal(heard, "");
+        } else if (strstr(heard, rows[i][1]) == NULL) {
+            fail_msg("%s: %s", rows[i][0], heard);
+        }
+    }
+}
+
+ZSET_TEST(an_entry_that_changes_ends_a_watch) {
     play(h);
     zset_expect(h, "WATCH weekly", "+OK");
     zset_expect(h, "MULTI", "+OK");
