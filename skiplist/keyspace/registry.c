@@ -373,8 +373,8 @@ struct registry_key *registry_create_key(uint32_t database, struct registry_new_
 /* ---- removing ---- */
 
 bool registry_expire(struct registry *registry, struct registry_key *key) {
-    uint32_t settled_count;
-    if (!registry_league_settle(registry, key, UINT32_MAX, &settled_count)) {
+    uint32_t work;
+    if (registry_league_settle(registry, key, UINT32_MAX, &work) != REGISTRY_LEAGUE_SETTLED) {
         return false;
     }
     registry->totals.expired++;

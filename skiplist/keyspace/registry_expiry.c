@@ -46,15 +46,13 @@ enum { SETTLED_MAX = 64 };
  * at most keys_max. 0: no memory. */
 static uint32_t registry_expiry_expire(struct registry *registry, struct registry_key *key,
                                        uint32_t keys_max) {
-    uint32_t settled_count;
-    bool is_settled = registry_league_settle(registry, key, SETTLED_MAX, &settled_count);
-    if (is_settled && !registry_expire(registry, key)) {
+    uint32_t work;
+    enum registry_league_status status = registry_league_settle(registry, key, SETTLED_MAX, &work);
+    if (status == REGISTRY_LEAGUE_OUT_OF_MEMORY ||
+        (status == REGISTRY_LEAGUE_SETTLED && !registry_expire(registry, key))) {
         return 0;
     }
-    if (settled_count == 0) {
-        return is_settled;
-    }
-    return is_settled || settled_count == SETTLED_MAX ? keys_max : 0;
+    return work > 0 ? keys_max : 1;
 }
 
 uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t keys_max) {

@@ -68,6 +68,7 @@ struct settling {
     const struct period *period; /* of the template */
     struct league_entry entry;   /* tier and room of the archive */
     struct bytes date;           /* in its name */
+    uint32_t settled_count;
 };
 
 /* Is there a league of this name, with its template? */
@@ -118,8 +119,8 @@ static bool registry_league_is_of(const struct settling *settling, uint64_t key)
 }
 
 /* false: no memory. */
-static bool registry_league_settle_member(const struct settling *settling, struct bytes name,
-                                          uint32_t rank, uint32_t *count) {
+static bool registry_league_settle_member(struct settling *settling, struct bytes name,
+                                          uint32_t rank) {
     struct board_member member;
     const struct rules_league *rules = &registry_rules(settling->league)->league;
     board_look_up(&settling->league->board, name, NULL, &member);
@@ -129,44 +130,48 @@ static bool registry_league_settle_member(const struct settling *settling, struc
     struct league_entry entry = league_entry_of(member.key);
     entry.tier = league_tier_after(rules, entry.tier, rank, board_count(&settling->archive->board));
     entry.room = 0;
-    ++*count;
+    settling->settled_count++;
     return registry_put_member(settling->registry, settling->league, &member, league_key(entry)) ==
            BOARD_OK;
 }
 
-static bool registry_league_settle_members(const struct settling *settling, uint32_t members_max,
-                                           uint32_t *count) {
+static enum registry_league_status
+registry_league_settle_members(struct settling *settling, uint32_t members_max, uint32_t *work) {
     const struct board *archive = &settling->archive->board;
+    enum registry_league_status status = REGISTRY_LEAGUE_SETTLED;
     struct board_cursor cursor;
     struct board_entry entry;
-    bool is_done = true;
-    uint32_t rank = 0;
     board_seek(archive, 0, &cursor);
-    for (; is_done && board_cursor_read(&cursor, &entry); board_cursor_next(&cursor)) {
-        is_done = *count < members_max &&
-                  registry_league_settle_member(settling, entry.member, rank++, count);
+    while (status == REGISTRY_LEAGUE_SETTLED && board_cursor_read(&cursor, &entry)) {
+        if (settling->settled_count == members_max) {
+            status = REGISTRY_LEAGUE_MORE;
+        } else if (!registry_league_settle_member(settling, entry.member, (*work)++)) {
+            status = REGISTRY_LEAGUE_OUT_OF_MEMORY;
+        }
+        board_cursor_next(&cursor);
     }
-    if (*count > 0) {
+    if (settling->settled_count > 0) {
         registry_tell_members(settling->registry, settling->league);
     }
-    return is_done;
+    return status;
 }
 
-bool registry_league_settle(struct registry *registry, const struct registry_key *key,
-                            uint32_t members_max, uint32_t *count) {
+enum registry_league_status registry_league_settle(struct registry *registry,
+                                                   const struct registry_key *key,
+                                                   uint32_t members_max, uint32_t *work) {
     struct settling settling = {.registry = registry, .archive = key};
     struct bytes name = registry_name(key);
     struct bytes prefix;
     struct bytes inner;
-    *count = 0;
+    *work = 0;
     if (!registry_has_leagues(registry) || key->kind != REGISTRY_BOARD ||
         board_count(&key->board) > ARCHIVE_MEMBERS_MAX ||
         !registry_league_take_date(&name, &settling.date) ||
         !league_parse_room(name, &prefix, &inner, &settling.entry)) {
-        return true;
+        return REGISTRY_LEAGUE_SETTLED;
     }
     if (!registry_league_find(&settling, prefix) && !registry_league_find(&settling, inner)) {
-        return true;
+        return REGISTRY_LEAGUE_SETTLED;
     }
-    return registry_league_settle_members(&settling, members_max, count);
+    return registry_league_settle_members(&settling, members_max, work);
 }

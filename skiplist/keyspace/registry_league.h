@@ -18,11 +18,16 @@ uint32_t registry_league_tier(struct registry *registry, const struct registry_k
                               struct bytes member, struct league_entry entry,
                               const struct period *period, uint32_t now_period, int64_t now_ms);
 
+enum registry_league_status {
+    REGISTRY_LEAGUE_SETTLED,
+    REGISTRY_LEAGUE_MORE, /* members_max have got one, and others may be left */
+    REGISTRY_LEAGUE_OUT_OF_MEMORY,
+};
 /* Give entries of their own to at most members_max members whose results the key has, if it is the
- * archive of a room: each takes O(log n). *count is how many got one. false: some are left, or there
- * is no memory. */
-MUST_CHECK bool registry_league_settle(struct registry *registry, const struct registry_key *key,
-                                       uint32_t members_max, uint32_t *count);
+ * archive of a room. *work is how many were looked up, each in O(log n). */
+MUST_CHECK enum registry_league_status registry_league_settle(struct registry *registry,
+                                                              const struct registry_key *key,
+                                                              uint32_t members_max, uint32_t *work);
 /* Is there a league? */
 bool registry_has_leagues(const struct registry *registry);
 
