@@ -21,7 +21,7 @@ static const char readme[] = "README.md", layouts[] = "docs/layouts.md",
                   moving[] = "docs/moving-from-redis.md", guides[] = "docs/guides.md",
                   push[] = "docs/push.md", users[] = "docs/users.md", players[] = "docs/players.md",
                   exact_numbers[] = "docs/exact-numbers.md", retries[] = "docs/retries.md",
-                  tags[] = "docs/tags.md", unlike_redis[] = "docs/differences-from-redis.md";
+                  tags[] = "docs/tags.md", contests[] = "docs/contests.md", unlike_redis[] = "docs/differences-from-redis.md";
 
 /* ---- reading the pages ---- */
 
@@ -276,12 +276,12 @@ static void read_config(const char *name, struct text *config) {
         }
     }
     fclose(page.file);
-    assert_true(config->size > 0);
 }
 
 static void start_documented(const char *name, struct process *server) {
     struct text config = {0};
     read_config(name, &config);
+    assert_true(config.size > 0);
     const struct process_options options = {.config = config.at};
     assert_true(process_start(server, &options));
     text_free(&config);
@@ -433,11 +433,11 @@ static void set_clock(struct clocked *clocked, const char *line) {
 }
 
 /* Every command is followed by its answer, one line. All that differ are printed. */
-TEST(the_transcripts_of_the_guides_are_replayed) {
+static void replay_by_clock(const char *name, unsigned commands_wanted) {
     struct clocked clocked;
-    clocked_start(&clocked, guides);
+    clocked_start(&clocked, name);
     struct page page;
-    page_open(&page, guides, "#");
+    page_open(&page, name, "#");
     char command[LINE_MAX_SIZE], reply[LINE_MAX_SIZE];
     unsigned commands = 0, differences = 0;
     while (page_read(&page)) {
@@ -458,7 +458,15 @@ TEST(the_transcripts_of_the_guides_are_replayed) {
     fclose(page.file);
     clocked_stop(&clocked);
     assert_int_equal(differences, 0);
-    assert_int_equal(commands, 110);
+    assert_int_equal(commands, commands_wanted);
+}
+
+TEST(the_transcripts_of_the_guides_are_replayed) {
+    replay_by_clock(guides, 110);
+}
+
+TEST(the_transcripts_of_the_page_on_contests_are_replayed) {
+    replay_by_clock(contests, 12);
 }
 
 /* "ann> PING" is sent by a client of that name, "ann< PONG" is what it receives next. */
