@@ -71,7 +71,8 @@ PROTOCOL_SOURCES := $(call sources,protocol)
 # its faults itself; of what else is not called nothing is linked.
 MODULE_SOURCES   := $(call sources,server/module)
 MODULE_REPLACED  := server/clients/notify.c server/clients/wait.c server/commands/keyspace.c \
-                    server/commands/lb/lb_data_find.c server/commands/lb/board_task_pass.c server/acl/acl_pattern.c \
+                    server/commands/lb/lb_data_find.c server/commands/lb/lb_hset_keys.c \
+                    server/clients/once_ids.c server/commands/lb/board_task_pass.c server/acl/acl_pattern.c \
                     server/system/digest.c server/system/log.c server/system/fault.c
 SERVER_SOURCES   := $(filter-out server/main.c server/docs_main.c $(MODULE_SOURCES),$(call sources,server))
 SUPPORT_SOURCES  := $(filter-out tests/support/pooled.c,$(call sources,tests/support))
@@ -134,7 +135,7 @@ SCRIPTS     := tests/web/run:test_views tests/module/run:test_leaving:test_repli
 # The tests of commands on boards once more, each command through redis-server with the module, too.
 SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_range \
                    zset_remove zset_score zset_store lb_add lb_alter lb_ban lb_count lb_create lb_data \
-                   lb_filter lb_forget lb_info lb_list lb_model lb_move lb_records lb_roll lb_submit lb_tag lb_where \
+                   lb_filter lb_forget lb_hset lb_info lb_list lb_model lb_move lb_once lb_records lb_roll lb_submit lb_tag lb_where \
                    writing),$(UNITS)) $(B)/tests/integration/twin
 SHADOW       = LEADERBOARD_MODULE="$(abspath $(MODULE_TEST))" \
     LEADERBOARD_REDIS_SERVER="$(abspath $(B)/peers/redis-server)"
@@ -533,7 +534,7 @@ $(B)/tests/integration/replication: | $(FORMAT_SERVERS)
 # One object for Redis 7.0 or later and Valkey; nothing of the event loop, of files or of TLS is in it.
 MODULE      := $(B)/leaderboard.so
 MODULE_PARTS := $(filter-out $(MODULE_REPLACED) server/commands/table.c,$(MODULE_SOURCES) \
-    $(filter server/commands/zset/% server/commands/lb/% server/commands/ban.c server/commands/draw.c \
+    $(filter server/commands/zset/% server/commands/lb/% server/commands/ban.c server/commands/once.c server/commands/draw.c \
         server/commands/scanning.c server/commands/writing.c server/commands/keys/restore.c server/dispatch/% server/settings/% \
         server/system/% server/clients/% server/rdb/% server/durability/effect_bytes.c \
         server/durability/effect_blob.c server/acl/%.c \

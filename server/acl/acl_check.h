@@ -35,6 +35,9 @@ const char *acl_deny(struct server *server, const struct session *session, uint3
 MUST_CHECK bool acl_check_pattern(const struct call *call, struct bytes pattern, bool is_key,
                                   unsigned access);
 
+/* The same of a key that a command has made of its arguments (LB.ADD HSET). */
+MUST_CHECK bool acl_check_made_key(const struct call *call, struct bytes key, unsigned access);
+
 /* After a change of users, refresh the rights of the sessions, and close subscribers that have no right
  * to one of their channels, or to the board that it is about, and monitors without the right to
  * MONITOR. user: the one that has changed; NULL: any may have. */

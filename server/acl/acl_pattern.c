@@ -32,12 +32,18 @@ static bool acl_pattern_may_touch(const struct acl_selector *selector, struct by
            acl_pattern_is_same(selector, pattern, is_key, access);
 }
 
+static bool acl_pattern_refuse(const struct call *call, struct bytes name) {
+    char text[ACL_DENIAL_MAX];
+    const struct request named = {.count = 1, .args = &name};
+    return call_refuse(call, acl_deny(call->server, call->session, command_index(call->command),
+                                      &named, ACL_DENIED_KEY, 0, false, text));
+}
+
 bool acl_check_pattern(const struct call *call, struct bytes pattern, bool is_key,
                        unsigned access) {
-    struct session *session = call->session;
-    const struct acl_user *user = session->user;
+    const struct acl_user *user = call->session->user;
     uint32_t command = command_index(call->command);
-    if (session->is_unlimited) {
+    if (call->session->is_unlimited) {
         return true;
     }
     for (uint32_t i = 0; i < user->selector_count; i++) {
@@ -46,8 +52,21 @@ bool acl_check_pattern(const struct call *call, struct bytes pattern, bool is_ke
             return true;
         }
     }
-    char text[ACL_DENIAL_MAX];
-    const struct request named = {.count = 1, .args = &pattern};
-    return call_refuse(
-        call, acl_deny(call->server, session, command, &named, ACL_DENIED_KEY, 0, false, text));
+    return acl_pattern_refuse(call, pattern);
+}
+
+bool acl_check_made_key(const struct call *call, struct bytes key, unsigned access) {
+    const struct acl_user *user = call->session->user;
+    uint32_t command = command_index(call->command);
+    if (call->session->is_unlimited) {
+        return true;
+    }
+    for (uint32_t i = 0; i < user->selector_count; i++) {
+        const struct acl_selector *selector = user->selectors[i];
+        if (acl_may_run(selector, command, call->request) &&
+            (selector->has_all_keys || acl_patterns_take(&selector->keys, key, access))) {
+            return true;
+        }
+    }
+    return acl_pattern_refuse(call, key);
 }

@@ -44,4 +44,7 @@ void notify_board(struct server *server, uint32_t database, struct bytes name,
 void notify_board_rolled(struct server *server, uint32_t database, struct bytes name,
                          const struct bytes archive[2]);
 
+/* An archive was settled: "settled" to __board@0__:daily@2026-11-16. */
+void notify_board_settled(struct server *server, uint32_t database, struct bytes name);
+
 #endif

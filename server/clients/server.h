@@ -128,6 +128,13 @@ struct server_ending {
     bool has_failed; /* the final save failed: the last changes are not on disk */
 };
 
+/* The time of ids (once_ids.h). */
+struct server_once {
+    bool has_begun;       /* cleared by replication_begin_epoch */
+    int64_t offset_ms;    /* that time minus the monotonic clock's */
+    int64_t forget_at_ms; /* monotonic */
+};
+
 struct server {
     struct settings settings;
     struct registry *registry;
@@ -159,6 +166,7 @@ struct server {
         int64_t until_ms; /* monotonic */
     } client_pause;       /* CLIENT PAUSE */
     struct server_ending ending;
+    struct server_once once;
     /* Figures: */
     struct stats stats;
     struct slowlog slowlog;

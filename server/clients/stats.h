@@ -41,6 +41,8 @@ struct stats {
     uint64_t input_bytes, output_bytes;
     uint64_t keyspace_hits, keyspace_misses;
     uint64_t error_replies;
+    uint64_t once_refused;             /* results with an id for which there was no room */
+    uint64_t once_repeated;            /* that had come before */
     uint64_t unexpected_closed_output; /* closed by the output limits */
     uint64_t clients_evicted;          /* evicted by maxmemory-clients */
     /* The largest buffers of any one client at the last scan of all clients, about a second ago. */

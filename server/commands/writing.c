@@ -104,9 +104,9 @@ void writing_refuse_full(const struct call *call, const struct rules *rules) {
 }
 
 bool writing_reserve(const struct board *board, const struct bytes *names, uint32_t stride,
-                     uint32_t count, bool with_tags) {
-    size_t size =
-        board_growth_size(board, count) + (with_tags ? board_tags_growth_size(board, count) : 0);
+                     uint32_t count, bool with_tags, size_t more) {
+    size_t size = more + board_growth_size(board, count) +
+                  (with_tags ? board_tags_growth_size(board, count) : 0);
     for (size_t i = 0; i < count; i++) {
         size += names[i * stride].size;
     }

@@ -75,9 +75,10 @@ static inline bool writing_takes(const struct writing *writing, const struct boa
 }
 
 /* Reserve memory for count members, every stride-th of names, so that none fails after another was
- * put; memory_reserve_end follows. with_tags: also for board_tag of each. false: out of memory. */
+ * put; memory_reserve_end follows. with_tags: also for board_tag of each. more: bytes for what else is to be done.
+ * false: out of memory. */
 MUST_CHECK bool writing_reserve(const struct board *board, const struct bytes *names,
-                                uint32_t stride, uint32_t count, bool with_tags);
+                                uint32_t stride, uint32_t count, bool with_tags, size_t more);
 /* Put a member that was looked up. */
 MUST_CHECK enum writing_status writing_put(struct writing *writing,
                                            const struct board_member *member, uint64_t key,

@@ -65,8 +65,8 @@ static void unwritten_add_key(struct unwritten *unwritten, uint32_t database, st
 }
 
 void unwritten_add_effect(struct unwritten *unwritten, const struct effect *effect) {
-    if (effect->database == REGISTRY_HISTORY) {
-        return; /* no command shows it */
+    if (effect->database == REGISTRY_HISTORY || effect->database == REGISTRY_ONCE) {
+        return; /* no command that only reads shows it */
     }
     switch (effect->kind) {
     case EFFECT_PUT:

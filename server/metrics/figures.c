@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
+#include "server/clients/once_ids.h"
+
 static void figures_take_databases(const struct registry *registry, struct figures *figures) {
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
         figures->databases[i] = (struct figures_database){
@@ -14,6 +16,12 @@ static void figures_take_databases(const struct registry *registry, struct figur
         };
     }
     figures->totals = *registry_totals(registry);
+}
+
+static void figures_take_once(const struct server *server, struct figures *figures) {
+    figures->once_ids = registry_member_count(server->registry, REGISTRY_ONCE);
+    figures->once_max = (uint64_t)server->settings.once_max;
+    figures->once_size = once_ids_size(server);
 }
 
 static void figures_take_clients(const struct server *server, struct figures *figures) {
@@ -137,6 +145,7 @@ void figures_take(const struct server *server, struct figures *figures) {
         persistence_describe(server->persistence, &figures->kept);
     }
     figures_take_databases(server->registry, figures);
+    figures_take_once(server, figures);
     figures_take_clients(server, figures);
     figures_take_replication(server, figures);
     figures_take_thread(figures);

@@ -56,6 +56,7 @@ struct figures {
     uint64_t memory_limit, memory_clients, memory_clients_limit, memory_startup, memory_machine;
     uint64_t clients, clients_limit, clients_blocked, clients_watching, clients_pubsub;
     uint64_t channels, patterns;
+    uint64_t once_ids, once_max, once_size;
     int64_t uptime_ms;
     int64_t started_at_s;
     int64_t clock_lead_us;

@@ -58,8 +58,7 @@ static bool host_access_may_use_all(struct host_context *ctx, struct host_user *
 
 /* ---- slots ---- */
 
-/* What of a key decides on its slot: what is between its first braces; nothing there: all of it. */
-static struct bytes host_access_slot_part(struct bytes key) {
+struct bytes host_access_slot_part(struct bytes key) {
     const char *open = key.size > 0 ? memchr(key.at, '{', key.size) : NULL;
     if (open == NULL) {
         return key;
@@ -68,6 +67,10 @@ static struct bytes host_access_slot_part(struct bytes key) {
     const char *close = left > 0 ? memchr(open + 1, '}', left) : NULL;
     size_t size = close != NULL ? (size_t)(close - open - 1) : 0;
     return size > 0 ? (struct bytes){.at = open + 1, .size = size} : key;
+}
+
+bool host_access_is_same_slot(struct bytes a, struct bytes b) {
+    return bytes_equal(host_access_slot_part(a), host_access_slot_part(b));
 }
 
 /* Are all keys that the pattern makes in the slot of the command's key? Their tag is before the member,
@@ -110,6 +113,14 @@ bool host_access_refuses_period(const struct call *call) {
 
 /* ---- both ---- */
 
+static bool host_access_answer(const struct call *call, struct host_user *user, bool is_allowed) {
+    if (user != NULL) {
+        host_FreeModuleUser(user);
+    }
+    return is_allowed || call_refuse(call, "NOPERM this user has no permissions to access one of "
+                                           "the keys used as arguments");
+}
+
 bool acl_check_pattern(const struct call *call, struct bytes pattern, bool is_key,
                        unsigned access) {
     struct bytes begin = {.at = pattern.at, .size = acl_pattern_literal_size(pattern)};
@@ -127,9 +138,21 @@ bool acl_check_pattern(const struct call *call, struct bytes pattern, bool is_ke
     struct host_user *user = host_access_find_user(module.context);
     bool is_allowed =
         user == NULL || host_access_may_use_all(module.context, user, begin, end, access);
-    if (user != NULL) {
-        host_FreeModuleUser(user);
+    return host_access_answer(call, user, is_allowed);
+}
+
+bool acl_check_made_key(const struct call *call, struct bytes key, unsigned access) {
+    struct buffer text;
+    if (module.is_cluster &&
+        !host_access_is_same_slot(key, call_arg(call, (uint32_t)call->command->first_key))) {
+        return call_refuse(call, "ERR in a cluster HSET needs the board's {tag} in front of the *, "
+                                 "so that the hashes are in its slot");
     }
-    return is_allowed || call_refuse(call, "NOPERM this user has no permissions to access one of "
-                                           "the keys used as arguments");
+    struct host_user *user = host_access_find_user(module.context);
+    buffer_init(&text, 0);
+    buffer_append(&text, key.at, key.size);
+    bool is_allowed = user == NULL ||
+                      (!text.is_broken && host_access_may_use(module.context, user, &text, access));
+    buffer_deinit(&text);
+    return host_access_answer(call, user, is_allowed);
 }

@@ -65,6 +65,10 @@ void notify_board_rolled(struct server *server, uint32_t database, struct bytes 
     notify_send(server, "rolled", database, name);
 }
 
+void notify_board_settled(struct server *server, uint32_t database, struct bytes name) {
+    notify_send(server, "settled", database, name);
+}
+
 static void host_run_send_events(struct host_context *ctx) {
     for (uint32_t i = 0; i < pending_count; i++) {
         host_NotifyKeyspaceEvent(ctx, host_run_class_of(pending[i].event), pending[i].event,

@@ -246,6 +246,9 @@ static void working_set_leave(struct working_set *set, struct working_key *entry
             memory_free(now); /* the placeholder */
         } else if (now != NULL && entry->is_changed) {
             host_period_note(now, host_GetSelectedDb(set->ctx));
+            if (expire_at_ms != REGISTRY_NO_EXPIRY) {
+                host_SetAbsExpire(working_set_reopen(set, entry), expire_at_ms);
+            }
         }
     } else if (now == NULL) {
         if (entry->key != NULL) {

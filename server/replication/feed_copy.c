@@ -63,10 +63,19 @@ static void feed_copy_fail(struct feed *feed, struct feed_copy *copy, const char
     }
 }
 
+/* What there is that a server of the version before does not know; NULL: nothing. */
+static const char *feed_copy_find_new(const struct registry *registry) {
+    if (registry_has_contests(registry)) {
+        return "boards have STALE, SETTLE, COPY, a league or archives to settle";
+    }
+    return registry_count(registry, REGISTRY_ONCE) > 0 ? "there are ids of results (ONCE)" : NULL;
+}
+
 /* What an older version cannot read is not begun for it, nor held up for others by it. */
 static void feed_copy_refuse_older(const struct feed *feed) {
     char reason[WIRE_TEXT_MAX];
-    if (!registry_has_contests(feed->server->registry)) {
+    const char *what = feed_copy_find_new(feed->server->registry);
+    if (what == NULL) {
         return;
     }
     for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
@@ -75,9 +84,7 @@ static void feed_copy_refuse_older(const struct feed *feed) {
         if (replica->state == REPLICA_WAITS && !replica->is_redis && !feed_is_lost(replica) &&
             format != 0 && format < FILE_FORMAT_CONTESTS) {
             snprintf(reason, sizeof reason,
-                     "boards have STALE, SETTLE, COPY, a league or archives to settle, which a "
-                     "server of format %u does not know: upgrade it",
-                     format);
+                     "%s, which a server of format %u does not know: upgrade it", what, format);
             feed_copy_tell_given_up(replica, reason);
         }
     }

@@ -160,6 +160,7 @@ void replication_begin_epoch(struct server *server) {
     wait_begin_epoch(&server->waits);
     jobs_end_durable(server);
     server->jobs.is_resumed = false;
+    server->once.has_begun = false;
 }
 
 void replication_note_copy(struct server *server) {

@@ -168,6 +168,7 @@ struct settings {
     unsigned notify_keyspace_events;
     bool notify_board_events;
     int64_t busy_command_limit_ms; /* 0: no command is refused for its cost */
+    int64_t once_window_s, once_max;
     /* general */
     bool daemonize;
     char *pidfile;                    /* NULL: none */

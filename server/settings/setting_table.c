@@ -279,6 +279,13 @@ const struct setting setting_table[] = {
      "the hard size bounds the groups that it has not read, though repl-backlog-size of them are "
      "always allowed, and the soft size bounds nothing: a full copy is sent as fast as it is "
      "read."},
+    {"once-window", &limits, 0, INTEGER(once_window_s, 1, 2678400, "seconds"), "600", NULL,
+     "How long the id of a result is known (LB.ADD ONCE, LB.SUBMIT ONCE): a command that comes "
+     "again with it changes nothing. docs/contests.md says what that is for."},
+    {"once-max", &limits, 0, INTEGER(once_max, 1, 1000000000, ""), "1000000", NULL,
+     "The most ids of results that are known at a time. While there are so many younger than "
+     "once-window, a result with another id is refused with an error that begins with TRYAGAIN. An "
+     "id takes about 34 bytes; INFO shows them as once_ids and once_bytes."},
     {"busy-command-limit", &limits, 0, INTEGER(busy_command_limit_ms, 0, INT32_MAX, "milliseconds"),
      "500", "250",
      "A command that would block all other clients for longer than this is rejected before it "

@@ -41,7 +41,7 @@ static const char *import_apply(struct importing *importing, struct effect *effe
 static const char *import_take_database(struct importing *importing) {
     uint64_t database;
     if (!bytes_parse_u64(importing->record.at[RECORD_DATABASE], &database) ||
-        database >= REGISTRY_HISTORY) {
+        database >= REGISTRY_ALL_DATABASES || database == REGISTRY_HISTORY) {
         return "the database is no number from 0 to 15";
     }
     importing->database = (uint32_t)database;
@@ -60,8 +60,9 @@ static const char *import_begin_key(struct importing *importing, bool is_hash) {
     importing->is_hash = is_hash;
     const char *wrong = import_take_database(importing);
     if (wrong == NULL && !is_hash) {
-        wrong = importing->database < REGISTRY_SYSTEM ? import_take_rules(importing)
-                                                      : "this database has hashes only";
+        wrong = importing->database < REGISTRY_SYSTEM || importing->database == REGISTRY_ONCE
+                    ? import_take_rules(importing)
+                    : "this database has hashes only";
     }
     if (wrong != NULL) {
         return wrong;

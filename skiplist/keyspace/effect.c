@@ -138,7 +138,7 @@ struct flight {
 static bool effect_is_of_member(const struct effect *effect) {
     return (effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE ||
             effect->kind == EFFECT_TAGS) &&
-           effect->database < REGISTRY_DATABASES && effect_is_name(effect->name) &&
+           effect->database < REGISTRY_ALL_DATABASES && effect_is_name(effect->name) &&
            effect_is_member(effect->member);
 }
 

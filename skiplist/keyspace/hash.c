@@ -445,6 +445,30 @@ void hash_at(const struct hash *hash, uint32_t index, struct hash_pair *pair) {
     } while (cursor.index <= index);
 }
 
+bool hash_has_room(const struct hash *hash, const struct bytes *args, uint32_t count) {
+    return count < HASH_FIELDS_END - hash->count && hash_longest(args, count) <= HASH_TEXT_MAX;
+}
+
+size_t hash_growth_size(const struct hash *hash, const struct bytes *args, uint32_t count) {
+    /* Of an entry: its head or the sizes of two texts, what an allocation adds, its place in the list. */
+    enum { ENTRY_SIZE = sizeof(struct hash_entry) + 24 + sizeof(struct hash_entry *) };
+    size_t size = (size_t)count * ENTRY_SIZE + 2 * (size_t)PAGES_SIZE;
+    struct map empty;
+    for (uint64_t i = 0; i < (uint64_t)count * 2; i++) {
+        size += args[i].size;
+    }
+    if (hash->is_large) {
+        const struct hash_large *large = hash->large;
+        return size + 2 * large->list.capacity * sizeof(void *) +
+               map_growth_size(&large->map, count, large->count + count);
+    }
+    /* What is there moves with what comes, or becomes a large hash. */
+    map_init(&empty, NULL, NULL);
+    uint32_t field_count = hash->count + count;
+    return size + hash->packed_size + (size_t)hash->count * ENTRY_SIZE + sizeof *hash->large +
+           map_growth_size(&empty, field_count, field_count);
+}
+
 enum hash_status hash_put(struct hash *hash, uint64_t seed, const struct bytes *args,
                           uint32_t count, uint32_t *added_count) {
     enum hash_status status;

@@ -102,6 +102,10 @@ uint64_t hash_scan(const struct hash *hash, uint64_t cursor, const struct scan_l
  * large. */
 MUST_CHECK enum hash_status hash_put(struct hash *hash, uint64_t seed, const struct bytes *args,
                                      uint32_t count, uint32_t *added_count);
+/* Can these be put, but for lack of memory? */
+bool hash_has_room(const struct hash *hash, const struct bytes *args, uint32_t count);
+/* Estimated bytes that hash_put of these may allocate, rather too high than too low; for memory_reserve_begin. */
+size_t hash_growth_size(const struct hash *hash, const struct bytes *args, uint32_t count);
 /* Remove a field; false: there is none. Never fails for lack of memory. */
 bool hash_remove(struct hash *hash, struct bytes field);
 

@@ -13,6 +13,7 @@
  *     registry_rename.c   renaming and copying keys
  *     registry_roll.c     rollover of boards with a PERIOD
  *     registry_league.c   members of leagues whose period is over
+ *     registry_stale.c    members that leave boards with STALE
  *     registry_scan.c     random keys, scans, iteration
  *     registry_walk.c     a walk over all keys while they change
  *     registry_embedded.c    keys of another host, in the registry while a command runs
@@ -69,6 +70,14 @@ struct registry_telling {
     uint64_t cursor; /* registry_scan */
 };
 
+/* A pass over all boards with STALE. */
+struct registry_stale {
+    bool is_going;
+    uint32_t database, keys_left; /* of the list of this database: the pass goes backwards */
+    struct registry_key *open;    /* the board that it is in; or NULL */
+    uint64_t from_key;            /* where, on that board */
+};
+
 struct registry {
     struct database databases[REGISTRY_ALL_DATABASES];
     struct rules_set rules;
@@ -77,6 +86,7 @@ struct registry {
     registry_key_changed *key_changed;   /* or NULL */
     registry_key_changed *key_expired;   /* or NULL */
     registry_board_rolled *board_rolled; /* or NULL */
+    registry_board_stale *board_stale;   /* or NULL */
     registry_is_elsewhere *is_elsewhere; /* or NULL */
     void *listener_context;
     struct effect_listener *listeners; /* of effects */
@@ -96,6 +106,7 @@ struct registry {
     int64_t offset_passed_ms;
     bool is_offset_held;
     struct registry_telling telling;
+    struct registry_stale stale;
     struct registry_key *unfreed;
     struct flushed_keys *flushed_first;
     struct registry_key *partly_freed; /* the key that is partly freed */

@@ -102,8 +102,10 @@ bool registry_may_put(const struct registry *registry, uint32_t database, struct
                       const struct rules *rules) {
     size_t size_max =
         rules != NULL && rules->period.unit != PERIOD_NONE ? REGISTRY_KEY_MAX : REGISTRY_NAME_MAX;
-    uint32_t databases = rules != NULL ? REGISTRY_DATABASES : REGISTRY_ALL_DATABASES;
-    return database < databases && name.size >= 1 && name.size <= size_max &&
+    bool has_kind =
+        database < REGISTRY_DATABASES ||
+        (database < REGISTRY_ALL_DATABASES && (database == REGISTRY_ONCE) == (rules != NULL));
+    return has_kind && name.size >= 1 && name.size <= size_max &&
            registry_find_name(registry_read(registry, database), name) == NULL;
 }
 

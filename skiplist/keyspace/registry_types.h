@@ -10,10 +10,11 @@
 enum {
     REGISTRY_DATABASES = 16,
     /* Databases of the server's own, which no client can select or flush: from
-     * REGISTRY_SYSTEM on. They have hashes only. */
+     * REGISTRY_SYSTEM on. They have hashes only, the last one boards only. */
     REGISTRY_SYSTEM = REGISTRY_DATABASES,
     REGISTRY_HISTORY = REGISTRY_SYSTEM + 2, /* server/replication/history.h */
-    REGISTRY_ALL_DATABASES = REGISTRY_SYSTEM + 3,
+    REGISTRY_ONCE = REGISTRY_SYSTEM + 3,    /* server/commands/once.h */
+    REGISTRY_ALL_DATABASES = REGISTRY_SYSTEM + 4,
     REGISTRY_KEY_MAX = 65536, /* bytes; at least 1 */
     /* The suffix of an archive's name: '@' and a date; where this name is taken, '.' and a number, too. */
     REGISTRY_SUFFIX_MAX = 1 + PERIOD_NAME_TEXT_MAX + 1 + 10,
@@ -42,6 +43,10 @@ typedef void registry_key_changed(void *context, uint32_t database, struct bytes
  * empty if there is no archive. It must not change the registry. */
 typedef void registry_board_rolled(void *context, uint32_t database, struct bytes name,
                                    const struct bytes archive[2]);
+
+/* Listener for members that leave because of STALE: skiplist/keyspace/registry_stale.h. */
+typedef void registry_board_stale(void *context, uint32_t database, struct bytes name,
+                                  bool is_removed);
 
 /* Is there a key of this name outside of the registry? */
 typedef bool registry_is_elsewhere(void *context, uint32_t database, struct bytes name);
@@ -99,6 +104,8 @@ struct key_cursor {
 struct registry_totals {
     uint64_t expired; /* keys removed by expiry */
     uint64_t rolled;  /* boards rolled over at the end of their period */
+    uint64_t stale;   /* members that have left because of STALE */
+    uint64_t settled; /* archives that were settled */
     uint64_t unfreed; /* removed boards not yet freed (INFO lazyfree_pending_objects) */
     uint64_t freed;   /* removed boards that were */
 };

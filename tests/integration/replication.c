@@ -811,6 +811,40 @@ IN_FIXTURE(contests_are_not_sent_to_a_version_that_does_not_know_them) {
     assert_non_null(strstr(wire_ask(&MASTER->wire, "LB.INFO later"), "settled :0"));
 }
 
+IN_FIXTURE(ids_of_results_outlive_a_failover_and_are_not_sent_to_a_version_that_does_not_know_them) {
+    REPLICA->format = FILE_FORMAT_CONTESTS - 1;
+    node_start(MASTER, with_journal);
+    node_start(REPLICA, with_journal);
+    node_start(THIRD, with_journal);
+    wire_check(&MASTER->wire, "LB.ADD board ONCE a HSET run:* 1 id a INCR 1 ann", ":1");
+    node_follow(REPLICA, MASTER);
+    node_follow(THIRD, MASTER); /* a full copy, then groups */
+    wait_error(REPLICA, "the master has given the copy up: there are ids of results (ONCE), which a "
+                        "server of format 5 does not know: upgrade it");
+    node_wait_up(THIRD);
+    wire_check(&MASTER->wire, "LB.ADD board ONCE b INCR 1 ann", ":1");
+    node_wait_synced(THIRD, MASTER);
+    assert_int_equal(wire_info(&THIRD->wire, "once_ids"), 2);
+    wire_check(&MASTER->wire, formatted("FAILOVER TO 127.0.0.1 %u TIMEOUT 20000", THIRD->port),
+               "OK");
+    WAIT_UNTIL(strstr(wire_ask(&THIRD->wire, "ROLE"), "master") != NULL);
+    node_wait_up(MASTER);
+    wire_check(&THIRD->wire, "LB.ADD board ONCE a INCR 1 ann", ":0");
+    wire_check(&THIRD->wire, "LB.ADD board ONCE b INCR 1 ann", ":0");
+    wire_check(&THIRD->wire, "LB.ADD board ONCE c INCR 1 ann", ":1");
+    node_wait_synced(MASTER, THIRD);
+    wire_check(&MASTER->wire, "ZSCORE board ann", "3");
+    wire_check(&MASTER->wire, "HGET run:ann id", "a");
+    /* They are forgotten everywhere, and the older version follows. */
+    wire_check(&THIRD->wire, "CONFIG SET once-window 1", "OK");
+    WAIT_UNTIL(wire_info(&THIRD->wire, "once_ids") == 0);
+    node_wait_synced(MASTER, THIRD);
+    assert_int_equal(wire_info(&MASTER->wire, "once_ids"), 0);
+    node_follow(REPLICA, THIRD);
+    node_wait_up(REPLICA);
+    wire_check(&REPLICA->wire, "ZSCORE board ann", "3");
+}
+
 IN_FIXTURE(versions_that_differ_by_more_say_so_and_both_keep_what_they_have) {
     THIRD->format = FILE_FORMAT + 2;
     node_start(MASTER, with_journal);

@@ -3,6 +3,8 @@
  *     all       unique members, with equal scores: lost, invented, order of arrival
  *     counters  ZINCRBY of a member of the client's own: lost, counted twice
  *     left, right   the same by one MULTI, or one LB.SUBMIT: torn
+ *     once, twin    one more by LB.ADD ONCE or LB.SUBMIT ONCE, sent again until it is answered: counted twice,
+ *                   not counted; what HSET left with it: torn
  *     claims        a tag that is set to one more if it is what was answered: lost, torn, claimed twice
  *     registers     growing values (GT: a request that is late lowers none): stale reads
  *     long0 ..      all members by one command that is long: torn
@@ -43,9 +45,9 @@ struct client {
     struct sim_fiber *fiber;
     int number;
     int64_t answered_at;
-    struct bounds counter, pair, submitted, reg, claim;
+    struct bounds counter, pair, submitted, once, reg, claim;
     int64_t reg_sent, long_sent;
-    bool is_reg_in_doubt, is_claim_in_doubt;
+    bool is_once_in_doubt, is_reg_in_doubt, is_claim_in_doubt;
     struct member *members, *queued;
     size_t member_count, queued_count;
 };
@@ -162,6 +164,30 @@ static void sim_load_step_pair(struct client *client) {
 static void sim_load_step_submit(struct client *client) {
     const struct sim_reply *reply = ASK(client, "LB.SUBMIT 2 east west INCR 1 c%d", client->number);
     sim_load_count(client, &client->submitted, "submission", reply, client->submitted.lower + 1);
+}
+
+/* The same id until there is an answer. An error says nothing of what was sent before. */
+static void sim_load_step_once(struct client *client) {
+    bool is_submitted = client->number % 2 == 0;
+    struct bounds *once = &client->once;
+    int64_t id = once->lower + 1;
+    const struct sim_reply *reply =
+        ASK(client, "%s ONCE c%d:%lld HSET last:* 1 id %lld INCR 1 c%d",
+            is_submitted ? "LB.SUBMIT 2 once twin" : "LB.ADD once", client->number, (long long)id,
+            (long long)id, client->number);
+    if (reply == NULL) {
+        once->upper = id;
+        client->is_once_in_doubt = true;
+    } else if (reply->kind != SIM_ERROR) {
+        int64_t counts =
+            is_submitted ? sim_reply_item(sim_reply_item(reply, 0), 2)->number : reply->number;
+        if (counts != 1 && !client->is_once_in_doubt) {
+            sim_fail("not counted: client %d's result %lld was known before it was sent",
+                     client->number, (long long)id);
+        }
+        once->lower = once->upper = id;
+        client->is_once_in_doubt = false;
+    }
 }
 
 static struct member *sim_load_add_member(struct member **members, size_t *count) {
@@ -386,6 +412,7 @@ static void sim_load_step(struct client *client) {
         sim_load_step_counter,  sim_load_step_pair,     sim_load_step_submit, sim_load_step_all,
         sim_load_step_register, sim_load_step_read,     sim_load_step_queue,  sim_load_step_all,
         sim_load_step_read,     sim_load_step_expiring, sim_load_step_long,   sim_load_step_claim,
+        sim_load_step_once,
     };
     size_t count = sizeof steps / sizeof steps[0];
     steps[sim_random_below(&client->random, count)](client);
@@ -618,6 +645,29 @@ static void sim_load_judge_values(struct sim_client *line, int master) {
     }
 }
 
+/* Each result has its own number: the last that counts is at least their count, and where none is lost the same. */
+static void sim_load_judge_once(struct sim_client *line, int master) {
+    for (int i = 0; i < load.options.client_count; i++) {
+        const struct client *client = &load.clients[i];
+        char request[128];
+        int64_t values[3];
+        snprintf(request, sizeof request,
+                 "MULTI|ZSCORE once c%d|ZSCORE twin c%d|HGET last:c%d id|EXEC", i, i, i);
+        const struct sim_reply *reply = sim_load_fetch(line, master, request);
+        for (size_t v = 0; v < 3; v++) {
+            const struct sim_reply *item = sim_reply_item(reply, v);
+            values[v] = item->kind == SIM_BULK ? item->number : 0;
+        }
+        sim_load_judge_value(client, "result", &client->once, values[0]);
+        bool is_last =
+            load.options.promise == SIM_KEPT ? values[2] == values[0] : values[2] >= values[0];
+        if (!is_last || values[1] != (i % 2 == 0 ? values[0] : 0)) {
+            sim_fail("torn: client %d has %lld and %lld results, the last of them %lld", i,
+                     (long long)values[0], (long long)values[1], (long long)values[2]);
+        }
+    }
+}
+
 /* The group of those whose claims are odd is as large as they are. */
 static void sim_load_judge_claims(struct sim_client *line, int master) {
     int64_t odd = 0;
@@ -672,8 +722,8 @@ static void sim_load_judge_equality(struct sim_client *line, int master, const c
 }
 
 static void sim_load_judge_equalities(struct sim_client *line, int master) {
-    static const char *const boards[] = {"all",  "counters",  "left",  "right", "east",
-                                         "west", "registers", "queue", "long0", "long1"};
+    static const char *const boards[] = {"all",       "counters", "left",  "right", "east", "west",
+                                         "registers", "queue",    "long0", "long1", "once", "twin"};
     for (size_t b = 0; b < sizeof boards / sizeof boards[0]; b++) {
         char request[64];
         snprintf(request, sizeof request, "ZREVRANGE %s 0 -1 WITHSCORES", boards[b]);
@@ -696,6 +746,7 @@ static void sim_load_judge_run(void *context) {
     }
     sim_load_judge_members(true, load.pops_in_doubt);
     sim_load_judge_values(&line, master);
+    sim_load_judge_once(&line, master);
     sim_load_judge_claims(&line, master);
     sim_load_judge_equalities(&line, master);
     load.is_judged = true;

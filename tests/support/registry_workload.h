@@ -14,6 +14,7 @@ struct workload {
     int64_t now_ms;
     uint32_t members_max;    /* put at once */
     uint32_t database_count; /* REGISTRY_DATABASES, unless the test says less */
+    bool has_ids;            /* also of results (ONCE) */
     uint64_t failures;       /* for want of memory */
     uint32_t archive_count;  /* made by hand: no two have the same name */
     /* A key that a third of the commands are about; a size of 0: there is none. */

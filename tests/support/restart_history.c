@@ -55,7 +55,8 @@ void history_begin(struct random random) {
     history->workload = (struct workload){.random = random,
                                           .now_ms = INT64_C(1795000000000),
                                           .members_max = 12,
-                                          .database_count = REGISTRY_DATABASES};
+                                          .database_count = REGISTRY_DATABASES,
+                                          .has_ids = true};
 }
 
 uint32_t history_below(uint64_t limit) {

@@ -14,6 +14,7 @@ import process
 import resp
 
 PLAYERS = 8
+SENDERS = 2
 BATCHES = (1, 1, 2, 4, 8, 32)  # commands sent at once
 REPLIES = 7                    # to MULTI, five writes and EXEC
 STEPS = 7                      # values of a tag; every so manyth member has none
@@ -70,6 +71,61 @@ class Player:
             self.acked_at.append(now)
 
 
+class Sender:
+    """Sends a result again until it is answered, over kills and failovers: LB.ADD ONCE. It counts once. The nth one has
+    n as its id, and leaves that in the hash of its sender.
+
+    number: of the result that is sent; is_in_doubt: it was, and not answered; counted: how often results count."""
+
+    def __init__(self, name):
+        self.name, self.number, self.counted = name, 1, 0
+        self.is_in_doubt = self.is_known = False
+
+    def run(self, arena):
+        try:
+            with resp.Client(arena.server.port) as client:
+                client.ask("SELECT", 1)
+                while not arena.is_over.is_set():
+                    self.send(client, arena)
+        except OSError:
+            pass
+
+    def words(self):
+        return "ONCE", f"{self.name}:{self.number}"
+
+    def send(self, client, arena):
+        was_in_doubt, self.is_in_doubt = self.is_in_doubt, True
+        answer = client.ask("LB.ADD", "once", *self.words(), "HSET", "last:*", 1, "id", self.number, "INCR", 1,
+                            self.name)
+        if time.time() >= arena.cut_at:
+            raise ConnectionError
+        if answer not in ((0,) if self.is_known else (0, 1) if was_in_doubt else (1,)):
+            arena.faults.append(f"{self.name}:{self.number} was answered {answer!r}")
+        self.counted += 1
+        self.number += 1
+        self.is_in_doubt = self.is_known = False
+
+    def judge(self, client, is_kept):
+        """After a restart. is_kept: what was answered must be there."""
+        value, last = (int(answer or 0) for answer in client.ask_all([
+            ("ZSCORE", "once", self.name), ("HGET", f"last:{self.name}", "id")]))
+        if (value == 0) != (last == 0) or last < value or last > self.number:
+            raise Trouble(f"{self.name} has {value}, the last of them {last}, and {self.number} is sent now")
+        if value > self.counted + self.is_in_doubt:
+            raise Trouble(f"{self.name} has {value}: more than the {self.counted} that were answered")
+        if is_kept and (value < self.counted or last != value):
+            raise Trouble(f"{self.name} has {value}, the last of them {last}, and {self.counted} were answered")
+        self.is_known = self.is_in_doubt and last == self.number
+        self.counted = value - self.is_known
+
+
+class Forgetful(Sender):
+    """Sends no id, as to a server that forgets them."""
+
+    def words(self):
+        return ()
+
+
 class Seen:
     """All that is there."""
 
@@ -94,7 +150,7 @@ class Arena:
     def __init__(self, program, directory, policy, seed):
         self.server = self.make_server(program, directory, policy)
         self.policy, self.seed, self.random = policy, seed, random.Random(f"{seed}/arena")
-        self.acked = self.lost = self.lives = 0
+        self.acked = self.lost = self.lives = self.repeated = 0
         self.begin_anew()
 
     @staticmethod
@@ -111,6 +167,7 @@ class Arena:
         self.server.directory.mkdir(parents=True)
         self.lives += 1
         self.players = [Player(f"p{i}", f"{self.seed}/{self.lives}") for i in range(PLAYERS)]
+        self.senders = [Sender(f"s{i}") for i in range(SENDERS)]
         self.before = []
 
     def start(self):
@@ -124,7 +181,7 @@ class Arena:
     def play(self, end):
         """All players write until end(), which returns when their time is over, has done its work."""
         self.is_over, self.cut_at, self.faults = threading.Event(), float("inf"), []
-        threads = [threading.Thread(target=player.run, args=(self,)) for player in self.players]
+        threads = [threading.Thread(target=each.run, args=(self,)) for each in self.players + self.senders]
         for thread in threads:
             thread.start()
         end()
@@ -148,7 +205,8 @@ class Arena:
         None: those that were answered. The players go on behind it."""
         seen = seen or Seen(self.server.port)
         counts = self.counts_of(seen)
-        if promised is None:
+        is_kept = promised is None
+        if is_kept:
             promised = [player.count + len(player.acked_at) for player in self.players]
         lost = [f"{player.name}: LOST {wanted - count} of {wanted} commands that were acknowledged"
                 for player, wanted, count in zip(self.players, promised, counts) if count < wanted]
@@ -156,9 +214,17 @@ class Arena:
         if lost:
             raise Trouble("\n".join(lost))
         self.first_lost_at = self.check_moment(counts)
+        self.judge_senders(is_kept)
         self.before = seen.arrivals
         for player, count in zip(self.players, counts):
             player.begin(count)
+
+    def judge_senders(self, is_kept):
+        with resp.Client(self.server.port) as client:
+            client.ask("SELECT", 1)
+            for sender in self.senders:
+                sender.judge(client, is_kept)
+                self.repeated += sender.is_known
 
     def counts_of(self, seen):
         """How many commands of each player are there."""

@@ -10,6 +10,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "server/clients/once_ids.h"
 #include "server/dispatch/command.h"
 #include "server/durability/persistence.h"
 #include "server/replication/replicator.h"
@@ -279,6 +280,13 @@ static void info_print_stats(struct info *info) {
     info_put_u64(info, "rejected_connections", stats->connections_rejected);
     info_put_u64(info, "expired_keys", registry_totals(info->server->registry)->expired);
     info_put_u64(info, "rolled_boards", registry_totals(info->server->registry)->rolled);
+    info_put_u64(info, "stale_members", registry_totals(info->server->registry)->stale);
+    info_put_u64(info, "settled_archives", registry_totals(info->server->registry)->settled);
+    info_put_u64(info, "unsettled_archives", registry_unsettled_count(info->server->registry));
+    info_put_u64(info, "once_ids", registry_member_count(info->server->registry, REGISTRY_ONCE));
+    info_put_u64(info, "once_bytes", once_ids_size(info->server));
+    info_put_u64(info, "once_repeated", stats->once_repeated);
+    info_put_u64(info, "once_refused", stats->once_refused);
     info_put(info, "evicted_keys:0");
     info_put_u64(info, "evicted_clients", stats->clients_evicted);
     info_put_u64(info, "keyspace_hits", stats->keyspace_hits);

@@ -48,6 +48,14 @@ static const char *lb_add_skip_tag(const struct request *request, struct lb_add 
     return NULL;
 }
 
+static const char *lb_add_read_once(const struct request *request, struct lb_add *add) {
+    if (add->first == request->count || add->once_id.at != NULL) {
+        return "ERR syntax error";
+    }
+    add->once_id = request->args[add->first++];
+    return once_is_id(add->once_id) ? NULL : "ERR ONCE takes an id of 1 to 64 bytes";
+}
+
 /* Parse the option at add->first and advance past it. is_option: whether it is one. Returns the
  * error. */
 static const char *lb_add_read_option(const struct request *request, struct lb_add *add,
@@ -77,6 +85,10 @@ static const char *lb_add_read_option(const struct request *request, struct lb_a
         return lb_add_read_at(request, add);
     } else if (bytes_is(word, "TAG")) {
         return lb_add_skip_tag(request, add);
+    } else if (bytes_is(word, "ONCE")) {
+        return lb_add_read_once(request, add);
+    } else if (bytes_is(word, "HSET")) {
+        return lb_hset_read(request, &add->first, &add->hset);
     } else if (bytes_is(word, "PACKED")) {
         return "ERR PACKED must be the only option";
     } else {
@@ -232,7 +244,8 @@ static void lb_add_run_on_board(const struct call *call, struct writing *writing
     const struct layout *layout = board_layout(writing->board);
     if (!lb_add_find_members(call->request, layout, add)) {
         lb_add_refuse_count(call, layout, add);
-    } else if (lb_add_check_at(call, layout, add)) {
+    } else if (lb_add_check_at(call, layout, add) &&
+               lb_hset_check(call, &add->hset, add->member_count)) {
         if (add->tag_count > 0) {
             lb_add_run_with_tags(call, writing, add);
         } else {
@@ -242,12 +255,57 @@ static void lb_add_run_on_board(const struct call *call, struct writing *writing
     }
 }
 
+/* ---- a result that came before ---- */
+
+struct repeated {
+    const struct call *call;
+    struct lb_add *add;
+};
+
+static void lb_add_answer_ranks(void *context, const struct board *board) {
+    const struct repeated *repeated = context;
+    const struct layout *layout = board_layout(board);
+    if (lb_add_find_members(repeated->call->request, layout, repeated->add)) {
+        lb_add_answer_unchanged(repeated->call, board, repeated->add);
+    } else {
+        lb_add_refuse_count(repeated->call, layout, repeated->add);
+    }
+}
+
+static void lb_add_run_repeated(const struct call *call, struct lb_add *add) {
+    struct repeated repeated = {.call = call, .add = add};
+    if (add->with_rank) {
+        lb_add_answer_repeated(call, call_arg(call, 1), &repeated, lb_add_answer_ranks);
+    } else {
+        reply_integer(call->reply, 0);
+    }
+}
+
+/* ONCE. false: the command is answered. */
+static bool lb_add_is_new(const struct call *call, struct lb_add *add, struct once *once) {
+    switch (once_begin(call, call_arg(call, 1), add->once_id, once)) {
+    case ONCE_NEW:
+        add->once = once;
+        return true;
+    case ONCE_REPEATED:
+        lb_add_run_repeated(call, add);
+        return false;
+    case ONCE_REFUSED:
+        break;
+    }
+    return false;
+}
+
 /* The values depend on the board's layout, so a new board is created first. */
 static void lb_add_run(struct call *call) {
     struct lb_add add = {.operation = LB_ADD_UNSAID};
     const char *error = lb_add_read_own_options(call->request, &add);
+    struct once once;
     if (error != NULL) {
         reply_error(call->reply, error);
+        return;
+    }
+    if (add.once_id.at != NULL && !lb_add_is_new(call, &add, &once)) {
         return;
     }
     struct writing writing;
@@ -260,8 +318,8 @@ static void lb_add_run(struct call *call) {
 const struct command command_lb_add = {
     .name = "LB.ADD",
     .syntax = "key condition=[NX | XX] operator=[SET | INCR | BEST] time=[AT "
-              "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG name value]... [WITHRANK] "
-              "[STRINGS] "
+              "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG name value]... [ONCE "
+              "id] " LB_HSET_SYNTAX " [WITHRANK] [STRINGS] "
               "members=<fields_member=(field... member)... | PACKED "
               "packed_member=(packed-key:integer member)...>",
     .summary = "Write fields, times and tags of members, all of them or nothing; count those added "

@@ -9,6 +9,7 @@
 #include "server/commands/lb/lb_add_apply.h"
 
 #include "server/commands/lb/lb_record.h"
+#include "skiplist/keyspace/registry.h"
 #include "skiplist/lookup.h"
 
 enum {
@@ -97,6 +98,7 @@ static bool lb_add_apply_stamp(const struct call *call, const struct layout *lay
         return call_refuse_time(call, layout, time_us);
     }
     step->is_there = true;
+    step->has_new_fields = is_changed;
     step->is_written =
         !before->is_there || step->key != before->key || add->time == LB_ADD_TIME_NOW;
     return true;
@@ -161,7 +163,9 @@ static void lb_add_apply_write_rank(const struct call *call, struct lb_writer *w
     } else {
         reply_null_array(call->reply);
     }
-    if (step->had_rank) {
+    if (step == NULL && member->is_there) {
+        reply_integer(call->reply, board_rank_of(writer->board, member));
+    } else if (step != NULL && step->had_rank) {
         reply_integer(call->reply, step->previous_rank);
     } else {
         reply_null(call->reply);
@@ -176,10 +180,10 @@ void lb_add_answer_result(const struct call *call, const struct board *board,
     board_look_up(board, lb_add_name(call->request, add, 0), NULL, &member);
     reply_array(call->reply, 3);
     lb_add_apply_write_rank(call, &writer, &member, step);
-    reply_integer(call->reply, step->is_written);
+    reply_integer(call->reply, step != NULL && step->is_written);
 }
 
-/* Ranks as they are after the whole command. */
+/* Ranks as they are after the whole command. steps: NULL, if it has changed nothing. */
 static void lb_add_apply_answer_ranks(const struct call *call, const struct board *board,
                                       const struct lb_add *add, const struct lb_add_step *steps) {
     struct lb_writer writer;
@@ -194,7 +198,27 @@ static void lb_add_apply_answer_ranks(const struct call *call, const struct boar
         struct board_member member;
         board_look_up(board, lb_add_name(call->request, add, i), &ahead[i % LOOKUP_GROUP], &member);
         reply_array(call->reply, 2);
-        lb_add_apply_write_rank(call, &writer, &member, &steps[i]);
+        lb_add_apply_write_rank(call, &writer, &member, steps != NULL ? &steps[i] : NULL);
+    }
+}
+
+void lb_add_answer_unchanged(const struct call *call, const struct board *board,
+                             const struct lb_add *add) {
+    lb_add_apply_answer_ranks(call, board, add, NULL);
+}
+
+void lb_add_answer_repeated(const struct call *call, struct bytes name, void *context,
+                            void (*answer)(void *context, const struct board *board)) {
+    struct registry_key *key;
+    struct board none;
+    if (!call_find_kind(call, name, REGISTRY_BOARD, &key)) {
+        return;
+    }
+    if (key != NULL) {
+        answer(context, &key->board);
+    } else if (writing_create_board(call, NULL, name, &none)) {
+        answer(context, &none);
+        registry_discard_board(call->registry, &none);
     }
 }
 
@@ -211,6 +235,12 @@ static void lb_add_apply_answer(const struct call *call, const struct board *boa
     reply_integer(call->reply, written_count);
 }
 
+static void lb_add_apply_take_back_id(const struct lb_add *add) {
+    if (add->once != NULL) {
+        once_take_back(add->once);
+    }
+}
+
 /* ---- one member ---- */
 
 static void lb_add_apply_add_one(const struct call *call, struct writing *writing,
@@ -222,10 +252,14 @@ static void lb_add_apply_add_one(const struct call *call, struct writing *writin
     if (!lb_add_plan(writing, add, lb_add_values(call->request, add, 0), &before, &step)) {
         return;
     }
+    if (add->once != NULL && !once_put(add->once)) {
+        return;
+    }
     if (step.is_written) {
         enum writing_status status =
             writing_put(writing, &member, step.key, add->operation == LB_ADD_INCREMENT);
         if (status == WRITING_FAILED) {
+            lb_add_apply_take_back_id(add);
             return;
         }
         step.is_written = status == WRITING_PUT;
@@ -248,6 +282,7 @@ struct many {
     struct writing *writing;
     struct board *board;
     struct lb_add_step *steps;
+    struct lb_hset_place *places; /* of HSET; NULL: none */
     struct step_table table;
     uint64_t new_count; /* members that the command adds to the board */
 };
@@ -349,18 +384,64 @@ static void lb_add_apply_take_back_lost(struct many *many) {
     }
 }
 
-static void lb_add_apply_plan_and_put(struct many *many) {
-    if (!lb_add_apply_for_each_group(many, lb_add_apply_plan_group)) {
-        return;
+/* Find or make the hashes of the members whose fields change. *size: what they may need. false: the error was
+ * replied. */
+static bool lb_add_apply_begin_hashes(struct many *many, size_t *size) {
+    const struct lb_add *add = many->add;
+    struct bytes board = registry_name(many->writing->key);
+    for (uint32_t i = 0; many->places != NULL && i < add->member_count; i++) {
+        if (many->steps[i].is_written && many->steps[i].has_new_fields) {
+            if (!lb_hset_begin(many->call, &add->hset, board,
+                               lb_add_name(many->call->request, add, i), &many->places[i])) {
+                return false;
+            }
+            *size += lb_hset_growth_size(&add->hset, &many->places[i]);
+        }
     }
+    return true;
+}
+
+/* Those that CAP has removed again are passed over. */
+static void lb_add_apply_set_hashes(const struct many *many) {
+    for (uint32_t i = 0; many->places != NULL && i < many->add->member_count; i++) {
+        uint64_t key;
+        if (!many->writing->has_lost ||
+            board_find(many->board, lb_add_name(many->call->request, many->add, i), &key)) {
+            lb_hset_put(many->call, &many->add->hset, &many->places[i]);
+        }
+    }
+}
+
+static void lb_add_apply_end_hashes(const struct many *many) {
+    for (uint32_t i = 0; many->places != NULL && i < many->add->member_count; i++) {
+        lb_hset_end(many->call, &many->places[i]);
+    }
+}
+
+/* What may fail behind the plan: hashes, the id, and memory for all. false: the error was replied, and nothing has
+ * changed. */
+static bool lb_add_apply_prepare(struct many *many) {
+    const struct lb_add *add = many->add;
+    size_t size = 0;
     if (many->new_count > writing_room(many->writing)) {
         writing_refuse_full(many->call, many->writing->rules);
-        return;
+        return false;
     }
-    const struct lb_add *add = many->add;
+    if (!lb_add_apply_begin_hashes(many, &size) || (add->once != NULL && !once_put(add->once))) {
+        return false;
+    }
     if (!writing_reserve(many->board, &lb_add_values(many->call->request, add, 0)[add->value_count],
-                         add->value_count + 1, add->member_count, add->tags != NULL)) {
-        call_out_of_memory(many->call);
+                         add->value_count + 1, add->member_count, add->tags != NULL, size)) {
+        lb_add_apply_take_back_id(add);
+        return call_out_of_memory(many->call);
+    }
+    return true;
+}
+
+static void lb_add_apply_plan_and_put(struct many *many) {
+    const struct lb_add *add = many->add;
+    if (!lb_add_apply_for_each_group(many, lb_add_apply_plan_group) ||
+        !lb_add_apply_prepare(many)) {
         return;
     }
     bool is_put = lb_add_apply_for_each_group(many, lb_add_apply_put_group);
@@ -368,9 +449,14 @@ static void lb_add_apply_plan_and_put(struct many *many) {
         writing_settle(many->writing);
         (void)lb_add_apply_for_each_group(many, lb_add_apply_tag_group);
     }
-    memory_reserve_end();
     if (is_put) {
         writing_settle(many->writing);
+        lb_add_apply_set_hashes(many);
+    } else {
+        lb_add_apply_take_back_id(add);
+    }
+    memory_reserve_end();
+    if (is_put) {
         if (many->writing->has_lost) {
             lb_add_apply_take_back_lost(many);
         }
@@ -381,9 +467,15 @@ static void lb_add_apply_plan_and_put(struct many *many) {
 static void lb_add_apply_add_many(const struct call *call, struct writing *writing,
                                   const struct lb_add *add) {
     struct lb_add_step steps[STEPS_ON_STACK];
+    struct lb_hset_place places[STEPS_ON_STACK] = {{.key = NULL}};
+    bool has_hashes = lb_hset_is_asked(&add->hset);
     uint32_t slots[4 * STEPS_ON_STACK] = {0};
-    struct many many = {
-        .call = call, .add = add, .writing = writing, .board = writing->board, .steps = steps};
+    struct many many = {.call = call,
+                        .add = add,
+                        .writing = writing,
+                        .board = writing->board,
+                        .steps = steps,
+                        .places = has_hashes ? places : NULL};
     many.table = (struct step_table){.slots = slots, .mask = 4 * STEPS_ON_STACK - 1};
     if (add->member_count > STEPS_ON_STACK) {
         uint32_t slot_count = 4 * STEPS_ON_STACK;
@@ -393,20 +485,25 @@ static void lb_add_apply_add_many(const struct call *call, struct writing *writi
         many.steps = memory_allocate(add->member_count * sizeof(steps[0]));
         many.table.slots = memory_allocate_zeroed(slot_count * sizeof(slots[0]));
         many.table.mask = slot_count - 1;
+        if (has_hashes) {
+            many.places = memory_allocate_zeroed(add->member_count * sizeof *many.places);
+        }
     }
-    if (many.steps != NULL && many.table.slots != NULL) {
+    if (many.steps != NULL && many.table.slots != NULL && (many.places != NULL || !has_hashes)) {
         lb_add_apply_plan_and_put(&many);
+        lb_add_apply_end_hashes(&many);
     } else {
         call_out_of_memory(call);
     }
     if (add->member_count > STEPS_ON_STACK) {
         memory_free(many.steps);
         memory_free(many.table.slots);
+        memory_free(many.places);
     }
 }
 
 void lb_add_apply(const struct call *call, struct writing *writing, const struct lb_add *add) {
-    if (add->member_count == 1 && add->tags == NULL) {
+    if (add->member_count == 1 && add->tags == NULL && !lb_hset_is_asked(&add->hset)) {
         lb_add_apply_add_one(call, writing, add);
     } else {
         lb_add_apply_add_many(call, writing, add);

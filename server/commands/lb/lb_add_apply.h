@@ -4,7 +4,9 @@
 #define SERVER_COMMAND_LB_ADD_APPLY_H
 
 #include "server/commands/lb/lb.h"
+#include "server/commands/lb/lb_hset.h"
 #include "server/commands/lb/lb_tags.h"
+#include "server/commands/once.h"
 #include "server/commands/writing.h"
 
 enum lb_add_operation {
@@ -33,6 +35,9 @@ struct lb_add {
     int64_t at_us;
     uint32_t tag_count;            /* TAG, so often */
     const struct tag_values *tags; /* of TAG, once the board is known; NULL: none */
+    struct bytes once_id;          /* ONCE; at NULL: none */
+    struct once *once;             /* of it, once that is known to be new; NULL: none */
+    struct lb_hset hset;           /* HSET */
     uint32_t first;                /* index of the first member's first value */
     uint32_t value_count;          /* number of values before each member */
     uint32_t member_count;
@@ -69,6 +74,7 @@ struct lb_add_step {
     bool is_there;  /* after the command */
     bool was_there; /* before the command; so are had_rank and previous_rank */
     bool is_written;
+    bool has_new_fields; /* if it is written: not its time alone changes */
     bool had_rank;
     uint32_t previous_rank;
 };
@@ -83,12 +89,20 @@ MUST_CHECK bool lb_add_plan(const struct writing *writing, const struct lb_add *
                             struct lb_add_step *step);
 
 /* Reply [record, previous rank | nil, 1 | 0] of the only member, as it is after the whole command; 1 if
- * the step was written. */
+ * the step was written. step: NULL, if the command has changed nothing. */
 void lb_add_answer_result(const struct call *call, const struct board *board,
                           const struct lb_add *add, const struct lb_add_step *step);
 
 /* Apply the command to the board and reply. An error leaves the board unchanged. If AT is given,
  * the layout must be able to hold it. */
 void lb_add_apply(const struct call *call, struct writing *writing, const struct lb_add *add);
+/* With WITHRANK: reply as a command that has changed nothing. */
+void lb_add_answer_unchanged(const struct call *call, const struct board *board,
+                             const struct lb_add *add);
+
+/* The result came before (ONCE): answer from a board that is as it is, and may not be there or be written
+ * to. answer: called with it, or with an empty one of the layout that a new one would get. */
+void lb_add_answer_repeated(const struct call *call, struct bytes name, void *context,
+                            void (*answer)(void *context, const struct board *board));
 
 #endif

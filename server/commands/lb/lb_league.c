@@ -14,9 +14,6 @@ enum { ARG_MEMBER = LB_LEAGUE_KEY + 1, ARG_TIER = LB_LEAGUE_KEY + 1 };
 /* The rights that the command needs for its key, to all keys with the prefix of its rooms. */
 bool lb_league_check_access(const struct call *call, struct bytes name) {
     char pattern[REGISTRY_NAME_MAX];
-    if (call->session->is_unlimited) {
-        return true;
-    }
     size_t size = league_print_prefix(name, pattern);
     pattern[size++] = '*';
     bool reads = (call->command->flags & COMMAND_READ) != 0;
@@ -56,8 +53,9 @@ bool lb_league_begin(const struct call *call, struct lb_league *league) {
     return true;
 }
 
-bool lb_league_begin_writing(const struct call *call, struct lb_league *league) {
-    if (!lb_league_begin(call, league) || writing_refuses_times(call, league->rules)) {
+bool lb_league_check_writing(const struct lb_league *league) {
+    const struct call *call = league->call;
+    if (writing_refuses_times(call, league->rules)) {
         return false;
     }
     if (league->rooms != NULL) {
@@ -177,6 +175,19 @@ static void lb_league_reply_record(const struct lb_league *league,
     lb_write_record(&writer, member.name, member.key, board_rank_of(&room->board, &member));
 }
 
+void lb_league_reply_place(const struct lb_league *league, const struct lb_league_place *place,
+                           bool with_strings) {
+    const struct call *call = league->call;
+    reply_integer(call->reply, place->entry.tier);
+    if (place->is_in_room) {
+        reply_integer(call->reply, place->entry.room);
+        lb_league_reply_record(league, place, with_strings);
+    } else {
+        reply_null(call->reply);
+        reply_null_array(call->reply);
+    }
+}
+
 static void lb_league_get_run(struct call *call) {
     struct lb_league league;
     struct lb_league_place place = {.tier = 0};
@@ -192,14 +203,7 @@ static void lb_league_get_run(struct call *call) {
         return;
     }
     reply_array(call->reply, 4);
-    reply_integer(call->reply, place.entry.tier);
-    if (place.is_in_room) {
-        reply_integer(call->reply, place.entry.room);
-        lb_league_reply_record(&league, &place, false);
-    } else {
-        reply_null(call->reply);
-        reply_null_array(call->reply);
-    }
+    lb_league_reply_place(&league, &place, false);
     if (place.tier != place.entry.tier) {
         reply_integer(call->reply, place.tier);
     } else {
@@ -343,8 +347,8 @@ static void lb_league_set_run(struct call *call) {
     struct registry_key *room;
     uint32_t tier;
     struct bytes name = call_arg(call, ARG_TIER + 1);
-    if (!lb_league_begin_writing(call, &league) || !lb_league_read_tier(&league, &tier) ||
-        !zset_check_member(call, name)) {
+    if (!lb_league_begin(call, &league) || !lb_league_check_writing(&league) ||
+        !lb_league_read_tier(&league, &tier) || !zset_check_member(call, name)) {
         return;
     }
     lb_league_look_up(&league, name, &place);

@@ -29,8 +29,9 @@ struct lb_league_place {
 /* Find the league of the command's key, on which the user needs the rights of the command, and on all
  * its rooms: {key}:*. false: the error was replied. */
 MUST_CHECK bool lb_league_begin(const struct call *call, struct lb_league *league);
-/* The same for a command that writes: the league takes writes now, and has rooms. */
-MUST_CHECK bool lb_league_begin_writing(const struct call *call, struct lb_league *league);
+/* For a command that writes: does the league take writes now, and has it rooms? false: the error was
+ * replied. */
+MUST_CHECK bool lb_league_check_writing(const struct lb_league *league);
 MUST_CHECK bool lb_league_check_access(const struct call *call, struct bytes name);
 
 /* Without rooms, tiers are those of the entries. */
@@ -39,6 +40,10 @@ void lb_league_look_up(const struct lb_league *league, struct bytes member,
 /* May it be a member, and is there room for it on the league's board? false: the error was replied. */
 MUST_CHECK bool lb_league_check_newcomer(const struct lb_league *league, struct bytes member,
                                          const struct lb_league_place *place);
+/* Reply the tier, the room and the record of a member, on the board and in the running period: the first
+ * three elements of GET and ADD. */
+void lb_league_reply_place(const struct lb_league *league, const struct lb_league_place *place,
+                           bool with_strings);
 /* The room of this entry; NULL: it does not exist. */
 struct registry_key *lb_league_find_room(const struct lb_league *league, struct league_entry entry);
 /* The entry of the room opened last in a tier; room 0: none was. *count: how many are in it. */

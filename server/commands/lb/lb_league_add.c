@@ -18,6 +18,8 @@ struct adding {
     struct writing writing; /* to the room */
     struct tag_values tags;
     struct lb_add_step step;
+    struct once once;
+    struct lb_hset_place hash;
 };
 
 /* ---- options ---- */
@@ -32,7 +34,7 @@ static bool lb_league_add_read_options(const struct call *call, struct adding *a
     if (add->is_new_only || add->is_existing_only || add->with_rank) {
         return call_refuse(call, "ERR LB.LEAGUE ADD takes no NX, XX and WITHRANK");
     }
-    return true;
+    return lb_hset_check(call, &add->hset, 1);
 }
 
 /* ---- the room ---- */
@@ -113,15 +115,38 @@ static bool lb_league_add_plan(struct adding *adding) {
 
 static bool lb_league_add_reserve(const struct adding *adding) {
     const struct board *room = adding->writing.board;
-    size_t size = board_growth_size(room, 1) + board_growth_size(&adding->league.key->board, 1) +
+    size_t size = lb_hset_growth_size(&adding->add.hset, &adding->hash) +
+                  board_growth_size(room, 1) + board_growth_size(&adding->league.key->board, 1) +
                   2 * adding->member.size +
                   (adding->add.tag_count > 0 ? board_tags_growth_size(room, 1) : 0);
     return memory_reserve_begin(size) || call_out_of_memory(adding->league.call);
 }
 
+/* What may fail behind the plan: the hash, the id, and memory for all. false: the error was replied. */
+static bool lb_league_add_prepare(struct adding *adding) {
+    const struct call *call = adding->league.call;
+    struct lb_add *add = &adding->add;
+    if (lb_hset_is_asked(&add->hset) && adding->step.is_written && adding->step.has_new_fields &&
+        !lb_hset_begin(call, &add->hset, registry_name(adding->writing.key), adding->member,
+                       &adding->hash)) {
+        return false;
+    }
+    if (add->once != NULL && !once_put(add->once)) {
+        return false;
+    }
+    bool is_reserved = lb_league_add_reserve(adding);
+    if (!is_reserved && add->once != NULL) {
+        once_take_back(add->once);
+    }
+    /* What was looked up since may have expired, and the league's members have moved. */
+    board_look_up(&adding->league.key->board, adding->member, NULL, &adding->place.member);
+    return is_reserved;
+}
+
 static void lb_league_add_put(struct adding *adding) {
     struct writing *writing = &adding->writing;
     struct board_member member;
+    bool is_new = !adding->place.member.is_there;
     if (adding->step.is_written) {
         lb_league_add_look_up(adding, &member);
         enum writing_status status = writing_put(writing, &member, adding->step.key,
@@ -129,13 +154,14 @@ static void lb_league_add_put(struct adding *adding) {
         CHECK(status != WRITING_FAILED);
     }
     writing_settle(writing);
-    if (adding->add.tag_count > 0) {
-        lb_league_add_look_up(adding, &member);
-        if (member.is_there) {
-            writing_tag(writing, &member, &adding->tags);
-        }
+    lb_league_add_look_up(adding, &member);
+    if (member.is_there && adding->add.tag_count > 0) {
+        writing_tag(writing, &member, &adding->tags);
     }
-    if (!adding->place.member.is_there || adding->place.member.key != league_key(adding->entry)) {
+    if (member.is_there) {
+        lb_hset_put(adding->league.call, &adding->add.hset, &adding->hash);
+    }
+    if (is_new || adding->place.member.key != league_key(adding->entry)) {
         lb_league_put(&adding->league, &adding->place, adding->entry);
     }
 }
@@ -164,22 +190,53 @@ static void lb_league_add_answer(const struct adding *adding) {
 }
 
 static void lb_league_add_to_room(struct adding *adding) {
-    if (lb_league_add_plan(adding) && lb_league_add_reserve(adding)) {
+    if (lb_league_add_plan(adding) && lb_league_add_prepare(adding)) {
         lb_league_add_put(adding);
         memory_reserve_end();
         lb_league_add_answer(adding);
     }
     writing_end(&adding->writing, adding->add.operation == LB_ADD_INCREMENT ? "zincr" : "zadd");
+    lb_hset_end(adding->league.call, &adding->hash);
+}
+
+/* ONCE: the result came before, and the member may be where others have put it since. */
+static void lb_league_add_answer_repeated(struct adding *adding) {
+    const struct call *call = adding->league.call;
+    lb_league_look_up(&adding->league, adding->member, &adding->place);
+    if (!adding->place.member.is_there) {
+        reply_null_array(call->reply);
+        return;
+    }
+    reply_array(call->reply, 4);
+    lb_league_reply_place(&adding->league, &adding->place, adding->add.with_strings);
+    reply_integer(call->reply, adding->place.entry.tier);
+}
+
+/* false: the command is answered. */
+static bool lb_league_add_is_new(struct adding *adding) {
+    const struct call *call = adding->league.call;
+    struct lb_add *add = &adding->add;
+    if (add->once_id.at == NULL) {
+        return true;
+    }
+    enum once_status status =
+        once_begin(call, call_arg(call, LB_LEAGUE_KEY), add->once_id, &adding->once);
+    add->once = status == ONCE_NEW ? &adding->once : NULL;
+    if (status == ONCE_REPEATED) {
+        lb_league_add_answer_repeated(adding);
+    }
+    return status == ONCE_NEW;
 }
 
 static void lb_league_add_run(struct call *call) {
     struct adding adding;
-    if (!lb_league_add_read_options(call, &adding) ||
-        !lb_league_begin_writing(call, &adding.league)) {
+    if (!lb_league_add_read_options(call, &adding) || !lb_league_begin(call, &adding.league)) {
         return;
     }
+    adding.hash = (struct lb_hset_place){.key = NULL};
     adding.member = call_arg(call, call->request->count - 1);
-    if (!zset_check_member(call, adding.member)) {
+    if (!zset_check_member(call, adding.member) || !lb_league_add_is_new(&adding) ||
+        !lb_league_check_writing(&adding.league)) {
         return;
     }
     lb_league_look_up(&adding.league, adding.member, &adding.place);
@@ -191,8 +248,9 @@ static void lb_league_add_run(struct call *call) {
 
 const struct command lb_league_add = {
     .name = "ADD",
-    .syntax = "key operator=[SET | INCR | BEST] time=[AT unix-time-milliseconds:unix-time | TOUCH "
-              "| KEEPTIME] [TAG name value]... [STRINGS] field... member",
+    .syntax =
+        "key operator=[SET | INCR | BEST] time=[AT unix-time-milliseconds:unix-time | TOUCH "
+        "| KEEPTIME] [TAG name value]... [ONCE id] " LB_HSET_SYNTAX " [STRINGS] field... member",
     .summary = "Write a member's result in its room; the first one of a period puts it into the "
                "open room of its tier; tier, room, record and the tier before",
     .complexity = "O(log n) in the members of the league",

@@ -22,6 +22,8 @@ struct submit {
     uint32_t begun_count;
     struct writing writings[BOARDS_MAX];
     struct lb_add_step steps[BOARDS_MAX];
+    struct lb_hset_place places[BOARDS_MAX];
+    struct once once;
 };
 
 /* ---- parsing ---- */
@@ -56,7 +58,7 @@ static bool lb_submit_parse(const struct call *call, struct submit *submit) {
         return false;
     }
     submit->add.value_count = call->request->count - submit->add.first - 1;
-    return true;
+    return lb_hset_check(call, &submit->add.hset, submit->board_count);
 }
 
 static struct bytes lb_submit_name_at(const struct submit *submit, uint32_t index) {
@@ -164,9 +166,27 @@ static bool lb_submit_plan(struct submit *submit, uint32_t index) {
            lb_submit_refuse_for(submit, index, size_before);
 }
 
-/* Reserve memory for all boards, so that none fails after another was written. */
-static bool lb_submit_reserve(const struct submit *submit) {
-    size_t size = 0;
+/* The hashes of the boards on which fields change: one for all, or one of each. */
+static bool lb_submit_begin_hashes(struct submit *submit, size_t *size) {
+    const struct lb_hset *hset = &submit->add.hset;
+    bool is_of_each = lb_hset_names_board(hset);
+    for (uint32_t i = 0; i < submit->board_count; i++) {
+        if (!submit->steps[i].is_written || !submit->steps[i].has_new_fields) {
+            continue;
+        }
+        size_t size_before = submit->call->reply->out->size;
+        if (!lb_hset_begin(submit->call, hset, lb_submit_name_at(submit, i),
+                           lb_add_name(submit->call->request, &submit->add, 0),
+                           &submit->places[i])) {
+            return is_of_each ? lb_submit_refuse_for(submit, i, size_before) : false;
+        }
+        *size += lb_hset_growth_size(hset, &submit->places[i]);
+    }
+    return true;
+}
+
+/* Reserve memory for all boards, so that none fails after another was written; size: for their hashes. */
+static bool lb_submit_reserve(const struct submit *submit, size_t size) {
     for (uint32_t i = 0; i < submit->board_count; i++) {
         size +=
             board_growth_size(submit->writings[i].board, 1) +
@@ -204,18 +224,47 @@ static void lb_submit_put(struct submit *submit, uint32_t index) {
     }
 }
 
+/* What may fail behind the plan. false: the error was replied. */
+static bool lb_submit_prepare(struct submit *submit) {
+    bool has_id = submit->add.once != NULL;
+    size_t size = 0;
+    if ((lb_hset_is_asked(&submit->add.hset) && !lb_submit_begin_hashes(submit, &size)) ||
+        (has_id && !once_put(submit->add.once))) {
+        return false;
+    }
+    bool is_reserved = lb_submit_reserve(submit, size);
+    if (!is_reserved && has_id) {
+        once_take_back(submit->add.once);
+    }
+    return is_reserved;
+}
+
+/* Each board decides for itself, with CAP, too. */
+static void lb_submit_set_hashes(const struct submit *submit) {
+    bool is_of_each = lb_hset_names_board(&submit->add.hset);
+    for (uint32_t i = 0; i < submit->board_count; i++) {
+        if (submit->places[i].key != NULL && submit->steps[i].is_written) {
+            lb_hset_put(submit->call, &submit->add.hset, &submit->places[i]);
+            if (!is_of_each) {
+                return;
+            }
+        }
+    }
+}
+
 static void lb_submit_to_all(struct submit *submit) {
     for (uint32_t i = 0; i < submit->board_count; i++) {
         if (!lb_submit_plan(submit, i)) {
             return;
         }
     }
-    if (!lb_submit_reserve(submit)) {
+    if (!lb_submit_prepare(submit)) {
         return;
     }
     for (uint32_t i = 0; i < submit->board_count; i++) {
         lb_submit_put(submit, i);
     }
+    lb_submit_set_hashes(submit);
     memory_reserve_end();
     reply_array(submit->call->reply, submit->board_count);
     for (uint32_t i = 0; i < submit->board_count; i++) {
@@ -224,16 +273,54 @@ static void lb_submit_to_all(struct submit *submit) {
     }
 }
 
+/* ---- the command ---- */
+
+static void lb_submit_answer_unchanged(void *context, const struct board *board) {
+    const struct submit *submit = context;
+    lb_add_answer_result(submit->call, board, &submit->add, NULL);
+}
+
+static void lb_submit_answer_repeated(struct submit *submit) {
+    const struct call *call = submit->call;
+    struct registry_key *key;
+    for (uint32_t i = 0; i < submit->board_count; i++) {
+        if (!call_find_kind(call, lb_submit_name_at(submit, i), REGISTRY_BOARD, &key)) {
+            return;
+        }
+    }
+    reply_array(call->reply, submit->board_count);
+    for (uint32_t i = 0; i < submit->board_count; i++) {
+        lb_add_answer_repeated(call, lb_submit_name_at(submit, i), submit,
+                               lb_submit_answer_unchanged);
+    }
+}
+
+/* ONCE. false: the command is answered. */
+static bool lb_submit_is_new(const struct call *call, struct submit *submit) {
+    enum once_status status =
+        once_begin(call, lb_submit_name_at(submit, 0), submit->add.once_id, &submit->once);
+    submit->add.once = status == ONCE_NEW ? &submit->once : NULL;
+    if (status == ONCE_REPEATED) {
+        lb_submit_answer_repeated(submit);
+    }
+    return status == ONCE_NEW;
+}
+
 static void lb_submit_run(struct call *call) {
     struct submit submit;
     submit.call = call;
     submit.begun_count = 0;
     submit.add = (struct lb_add){.operation = LB_ADD_UNSAID, .with_rank = true, .member_count = 1};
-    if (!lb_submit_parse(call, &submit)) {
+    if (!lb_submit_parse(call, &submit) ||
+        (submit.add.once_id.at != NULL && !lb_submit_is_new(call, &submit))) {
         return;
     }
+    memset(submit.places, 0, submit.board_count * sizeof *submit.places);
     if (lb_submit_begin_boards(&submit)) {
         lb_submit_to_all(&submit);
+    }
+    for (uint32_t i = 0; i < submit.board_count; i++) {
+        lb_hset_end(call, &submit.places[i]);
     }
     for (uint32_t i = 0; i < submit.begun_count; i++) {
         writing_end(&submit.writings[i],
@@ -244,7 +331,8 @@ static void lb_submit_run(struct call *call) {
 const struct command command_lb_submit = {
     .name = "LB.SUBMIT",
     .syntax = "numkeys:integer key... condition=[NX | XX] operator=[SET | INCR | BEST] time=[AT "
-              "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG name value]... [STRINGS] "
+              "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG name value]... [ONCE "
+              "id] " LB_HSET_SYNTAX " [STRINGS] "
               "field... member",
     .summary = "Write one result on several boards, on all of them or none; its record, its "
                "previous rank and whether it counts, on each",

@@ -283,7 +283,7 @@ static bool zset_add_apply_pairs(const struct call *call, struct writing *writin
         return false;
     }
     if (!writing_reserve(writing->board, zset_add_pair_members(call, zadd, 0), 2, zadd->pair_count,
-                         false)) {
+                         false, 0)) {
         return call_out_of_memory(call);
     }
     bool is_applied = zset_add_apply_many(call, writing, zadd);

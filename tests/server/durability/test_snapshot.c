@@ -91,6 +91,7 @@ static struct fixture *begin(const char *test_name, uint32_t members_max) {
     struct fixture *fixture = calloc(1, sizeof *fixture);
     assert_non_null(fixture);
     workload_begin(&fixture->workload, test_name, members_max);
+    fixture->workload.has_ids = true;
     assert_int_equal(store_open(&fixture->store, directory, "kept", STORE_CREATE, error), STORE_OK);
     assert_int_equal(uv_loop_init(&fixture->loop), 0);
     assert_int_equal(uv_timer_init(&fixture->loop, &fixture->alive), 0);

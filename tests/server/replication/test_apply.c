@@ -120,6 +120,7 @@ static void run(bool has_listener, bool may_fail) {
     struct effect_listener listener = {.receive = repeat};
     uint64_t failures = 0;
     workload_begin(&workload, "apply", MEMBERS_MAX);
+    workload.has_ids = true;
     first_sequence = 1;
     group_count = 0;
     for (uint32_t i = 0; i < TOGETHER_MAX; i++) {

@@ -77,6 +77,7 @@ static void put_odd_hash(struct workload *workload) {
 TEST(what_is_imported_is_what_was_exported) {
     struct workload workload;
     workload_begin(&workload, __func__, 40);
+    workload.has_ids = true;
     for (int round = 0; round < (is_short_run() ? 15 : 200); round++) {
         for (int i = 0; i < 60; i++) {
             workload_step(&workload);
@@ -103,6 +104,7 @@ TEST(what_is_saved_is_loaded) {
     clock_calibrate();
     directory_make(directory);
     workload_begin(&workload, __func__, 200);
+    workload.has_ids = true;
     for (int i = 0; i < 200; i++) {
         workload_step(&workload);
     }

@@ -90,6 +90,7 @@ static void run_twins(const char *test_name, uint32_t members_max, int steps, in
     uint64_t live_before = memory_live_count();
     memset(&twin, 0, sizeof twin);
     workload_begin(&twin.workload, test_name, members_max);
+    twin.workload.has_ids = true;
     twin.copy = workload_create_registry(0xface);
     twin.is_queueing = is_queueing;
     twin.listener = (struct effect_listener){.receive = on_effect, .context = &twin};

@@ -549,6 +549,48 @@ HARNESS_TEST(above_maxmemory_members_only_leave, "maxmemory 1mb\n") {
     zset_expect(h, "LB.LEAGUE REMOVE weekly ann", ":1");
 }
 
+ZSET_TEST(a_result_that_is_sent_again_counts_once) {
+    static const char *const rows[][2] = {
+        {"LB.LEAGUE ADD weekly ONCE r1 INCR 5 dan", "[:1 :2 [dan :0 nil :5] nil]"},
+        {"LB.LEAGUE ADD weekly ONCE r1 INCR 5 dan", "[:1 :2 [dan :0 nil :5] :1]"},
+        {"LB.LEAGUE ADD weekly ONCE r2 x dan", "-ERR value is not a valid float: field 'points'"},
+        {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "[:1 :2 [dan :0 nil :10] :1]"},
+        {"LB.ALTER weekly FREEZE", "+OK"},
+        {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "[:1 :2 [dan :0 nil :10] :1]"},
+        {"LB.LEAGUE ADD weekly ONCE r3 INCR 5 dan",
+         "-FROZEN board takes no writes: LB.ALTER with THAW ends that"},
+        {"LB.ALTER weekly THAW", "+OK"},
+        {"LB.LEAGUE SET weekly 3 dan", ":1"},
+        {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "[:3 nil nil* :3]"},
+        {"LB.LEAGUE REMOVE weekly dan", ":1"},
+        {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "nil*"},
+        {"ZCARD weekly", ":3"},
+    };
+    play(h);
+    zset_expect_each(h, rows);
+}
+
+ZSET_TEST(what_belongs_to_a_result_is_set_with_it) {
+    static const char *const rows[][2] = {
+        {"LB.LEAGUE ADD weekly BEST HSET run:* 1 replay r7 40 ann", "[:1 :1 [ann :0 nil :40] :1]"},
+        {"LB.LEAGUE ADD weekly BEST HSET run:* 1 replay r8 39 ann", "[:1 :1 [ann :0 nil :40] :1]"},
+        {"HGETALL run:ann", "[replay r7]"},
+        {"LB.LEAGUE ADD weekly HSET %:* 1 replay r9 5 new", "[:1 :2 [new :0 nil :5] nil]"},
+        {"HGETALL {weekly}:1:2:new", "[replay r9]"},
+    };
+    play(h);
+    zset_expect_each(h, rows);
+    zset_expect(h, "ZADD run:bob 1 x", ":1");
+    zset_expect(h, "LB.LEAGUE ADD weekly HSET run:* 1 a b 50 bob",
+                "-WRONGTYPE Operation against a key holding the wrong kind of value");
+    zset_expect(h, "ZADD run:eva 1 x", ":1");
+    zset_expect(h, "LB.LEAGUE ADD weekly HSET run:* 1 a b 50 eva",
+                "-WRONGTYPE Operation against a key holding the wrong kind of value");
+    zset_expect(h, "LB.LEAGUE GET weekly bob", "[:1 :1 [bob :1 nil :20] nil]");
+    zset_expect(h, "LB.LEAGUE GET weekly eva", "nil*");
+    zset_expect(h, "EXISTS {weekly}:1:3", ":0");
+}
+
 /* ---- memory ---- */
 
 static void fill_league(struct harness *h) {
@@ -574,4 +616,5 @@ ZSET_TEST(a_command_without_memory_changes_nothing) {
     fail_each_allocation_in(&full, "LB.LEAGUE ADD weekly 1 new", NULL);
     fail_each_allocation_in(&past, "LB.LEAGUE ADD weekly 1 m2", NULL);
     fail_each_allocation_in(&past, "LB.LEAGUE SET weekly 2 new", NULL);
+    fail_each_allocation_in(&past, "LB.LEAGUE ADD weekly ONCE r1 HSET run:* 1 a b 1 m2", NULL);
 }

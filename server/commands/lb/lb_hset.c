@@ -1,0 +1,97 @@
+/* The option HSET, and the names of its hashes. See lb_hset.h. */
+#include "server/commands/lb/lb_hset.h"
+
+#include "server/acl/acl_check.h"
+#include "skiplist/keyspace/registry.h"
+
+enum { NAME_ON_STACK = 512 };
+
+const char *lb_hset_read(const struct request *request, uint32_t *index, struct lb_hset *hset) {
+    int64_t count;
+    uint32_t left = request->count - *index;
+    if (left < 4 || lb_hset_is_asked(hset)) {
+        return "ERR syntax error";
+    }
+    const struct bytes *args = &request->args[*index];
+    if (!bytes_parse_i64(args[1], &count)) {
+        return "ERR value is not an integer or out of range";
+    }
+    if (count < 1 || count > LB_HSET_FIELDS_MAX) {
+        return "ERR HSET takes 1 to 1024 fields";
+    }
+    if ((uint64_t)count * 2 > left - 2) {
+        return "ERR syntax error";
+    }
+    *hset = (struct lb_hset){.pattern = args[0], .args = args + 2, .count = (uint32_t)count};
+    *index += 2 + 2 * (uint32_t)count;
+    return NULL;
+}
+
+static size_t lb_hset_count_of(struct bytes pattern, char character) {
+    size_t count = 0;
+    for (size_t i = 0; i < pattern.size; i++) {
+        count += pattern.at[i] == character;
+    }
+    return count;
+}
+
+bool lb_hset_names_board(const struct lb_hset *hset) {
+    return lb_hset_count_of(hset->pattern, '%') > 0;
+}
+
+bool lb_hset_check(const struct call *call, const struct lb_hset *hset, uint64_t times) {
+    uint64_t size = 0;
+    if (!lb_hset_is_asked(hset)) {
+        return true;
+    }
+    if (lb_hset_count_of(hset->pattern, '*') != 1 || lb_hset_count_of(hset->pattern, '%') > 1) {
+        return call_refuse(call,
+                           "ERR HSET needs a key with one * where the member goes, and at most "
+                           "one % where the board's name goes");
+    }
+    for (uint32_t i = 0; i < 2 * hset->count; i++) {
+        size += hset->args[i].size;
+    }
+    if (times * hset->count > LB_HSET_FIELDS_MAX || times * size > LB_HSET_SIZE_MAX) {
+        return call_refuse_format(call,
+                                  "ERR HSET takes %d fields and %d bytes of all members together",
+                                  (int)LB_HSET_FIELDS_MAX, (int)LB_HSET_SIZE_MAX);
+    }
+    return true;
+}
+
+size_t lb_hset_name_size(const struct lb_hset *hset, struct bytes board, struct bytes member) {
+    return hset->pattern.size + board.size + member.size;
+}
+
+char *lb_hset_print_name(const struct lb_hset *hset, struct bytes board, struct bytes member,
+                         char *out) {
+    for (size_t i = 0; i < hset->pattern.size; i++) {
+        const char *each = &hset->pattern.at[i];
+        struct bytes text = *each == '*'   ? member
+                            : *each == '%' ? board
+                                           : (struct bytes){.at = each, .size = 1};
+        memcpy(out, text.at, text.size);
+        out += text.size;
+    }
+    return out;
+}
+
+bool lb_hset_begin(const struct call *call, const struct lb_hset *hset, struct bytes board,
+                   struct bytes member, struct lb_hset_place *place) {
+    char on_stack[NAME_ON_STACK];
+    size_t size = lb_hset_name_size(hset, board, member);
+    char *at = size <= sizeof on_stack ? on_stack : memory_allocate(size);
+    *place = (struct lb_hset_place){.key = NULL};
+    if (at == NULL) {
+        return call_out_of_memory(call);
+    }
+    const struct bytes name = {.at = at,
+                               .size = (size_t)(lb_hset_print_name(hset, board, member, at) - at)};
+    bool is_open = call_check_key(call, name) && acl_check_made_key(call, name, ACL_WRITE) &&
+                   lb_hset_open(call, hset, name, place);
+    if (at != on_stack) {
+        memory_free(at);
+    }
+    return is_open;
+}

@@ -1,0 +1,49 @@
+/* The hashes of HSET, as keys of the registry. See lb_hset.h. */
+#include "server/commands/lb/lb_hset.h"
+#include "skiplist/keyspace/registry_hash.h"
+
+bool lb_hset_open(const struct call *call, const struct lb_hset *hset, struct bytes name,
+                  struct lb_hset_place *place) {
+    struct registry_key *key = registry_find_or_create_hash(call->registry, call->session->database,
+                                                            name, call->now_ms, &place->is_new);
+    if (key == NULL) {
+        return call_out_of_memory(call);
+    }
+    if (!call_check_kind(call, key, REGISTRY_HASH)) {
+        return false;
+    }
+    place->key = key;
+    return hash_has_room(&key->hash, hset->args, hset->count) ||
+           call_refuse_format(call, "ERR hash is full: at most %u fields",
+                              (unsigned)HASH_FIELDS_END - 1);
+}
+
+size_t lb_hset_growth_size(const struct lb_hset *hset, const struct lb_hset_place *place) {
+    const struct registry_key *key = place->key;
+    return key != NULL ? hash_growth_size(&key->hash, hset->args, hset->count) : 0;
+}
+
+void lb_hset_put(const struct call *call, const struct lb_hset *hset,
+                 const struct lb_hset_place *place) {
+    struct registry_key *key = place->key;
+    uint32_t added_count;
+    if (key == NULL) {
+        return;
+    }
+    bool is_first = hash_count(&key->hash) == 0;
+    enum hash_status status =
+        registry_put_fields(call->registry, key, hset->args, hset->count, &added_count);
+    CHECK(status == HASH_OK);
+    registry_tell_members(call->registry, key);
+    if (is_first) {
+        call_notify(call, SETTING_EVENT_NEW, "new", registry_name(key));
+    }
+    call_notify(call, SETTING_EVENT_HASH, "hset", registry_name(key));
+}
+
+void lb_hset_end(const struct call *call, const struct lb_hset_place *place) {
+    struct registry_key *key = place->key;
+    if (key != NULL && place->is_new && hash_count(&key->hash) == 0) {
+        registry_take_back(call->registry, key);
+    }
+}

@@ -1,0 +1,99 @@
+/* Results that come again. See once.h. */
+#include "server/commands/once.h"
+
+#include "codec/sha256.h"
+
+static void once_make_member(struct once *once, struct bytes id) {
+    const struct bytes parts[] = {once->key, {.at = "", .size = 1}, id};
+    uint8_t digest[SHA256_SIZE];
+    sha256(parts, sizeof parts / sizeof *parts, digest);
+    memcpy(once->member, digest, sizeof once->member);
+}
+
+static void once_look_up(const struct once *once, struct board_member *member) {
+    const struct bytes name = {.at = once->member, .size = sizeof once->member};
+    board_look_up(&once->ids->board, name, NULL, member);
+}
+
+static bool once_is_known(const struct once *once) {
+    struct board_member member;
+    if (once->ids == NULL) {
+        return false;
+    }
+    once_look_up(once, &member);
+    return member.is_there &&
+           once_ids_is_young(once->call->server, once_ids_time_of(member.key), once->time);
+}
+
+static struct registry_key *once_find_ids(const struct once *once) {
+    return once_ids_find(once->call->server, once->call->session->database, once->key);
+}
+
+/* Is there room for another id, if need be where old ones were? */
+static bool once_has_room(struct once *once) {
+    struct server *server = once->call->server;
+    uint64_t ids_max = (uint64_t)server->settings.once_max;
+    if (once_ids_count(server, once->ids) < ids_max) {
+        return true;
+    }
+    once_ids_forget(server, once->ids);
+    once->ids = once_find_ids(once);
+    return once_ids_count(server, once->ids) < ids_max;
+}
+
+enum once_status once_begin(const struct call *call, struct bytes key, struct bytes id,
+                            struct once *once) {
+    struct server *server = call->server;
+    const char *refusal = once_ids_find_refusal(server, key);
+    if (refusal != NULL) {
+        reply_error(call->reply, refusal);
+        return ONCE_REFUSED;
+    }
+    *once = (struct once){.call = call, .key = key, .time = once_ids_now(server)};
+    once_make_member(once, id);
+    once->ids = once_find_ids(once);
+    if (once_is_known(once)) {
+        server->stats.once_repeated++;
+        return ONCE_REPEATED;
+    }
+    if (!once_has_room(once)) {
+        server->stats.once_refused++;
+        reply_error_format(call->reply,
+                           "TRYAGAIN there are %lld ids (once-max) younger than once-window: send "
+                           "this again later",
+                           (long long)server->settings.once_max);
+        return ONCE_REFUSED;
+    }
+    return ONCE_NEW;
+}
+
+bool once_put(struct once *once) {
+    struct server *server = once->call->server;
+    struct board_member member;
+    once->ids = once_ids_find_or_create(server, once->call->session->database, once->key);
+    if (once->ids == NULL) {
+        return call_out_of_memory(once->call);
+    }
+    uint64_t before = once_ids_newest(once->ids);
+    once_look_up(once, &member);
+    if (registry_put_member(server->registry, once->ids, &member, once_ids_key_of(once->time)) !=
+        BOARD_OK) {
+        once_take_back(once);
+        return call_out_of_memory(once->call);
+    }
+    registry_tell_members(server->registry, once->ids);
+    once_ids_note_put(server, once->ids, before, once->time);
+    return true;
+}
+
+void once_take_back(struct once *once) {
+    struct registry *registry = once->call->registry;
+    struct board_member member;
+    once_look_up(once, &member);
+    if (member.is_there) {
+        registry_take_member(registry, once->ids, &member);
+    }
+    if (board_count(&once->ids->board) == 0) {
+        registry_remove(registry, once->ids);
+    }
+}

@@ -1,0 +1,41 @@
+/* ONCE id: a result that may be sent again, and counts once.
+ *
+ *     switch (once_begin(call, key, id, &once))
+ *     ONCE_REPEATED  it came before, within once-window: answer as a command that changed nothing
+ *     ONCE_REFUSED   there are once-max younger ids; the error was replied
+ *     ONCE_NEW       then, once nothing can be refused any more but for lack of memory:
+ *         if (!once_put(&once)) return;
+ *         change the boards; where that fails: once_take_back(&once);
+ *
+ * An id belongs to the key to which it was sent: what is kept is half of the SHA-256 of both. So it has a size
+ * that does not depend on what clients send, and none is equal to another's. Where it is kept: once_ids.h. */
+#ifndef SERVER_COMMANDS_ONCE_H
+#define SERVER_COMMANDS_ONCE_H
+
+#include "server/clients/once_ids.h"
+#include "server/dispatch/call.h"
+
+enum { ONCE_ID_MAX = 64 }; /* bytes; at least 1 */
+
+enum once_status { ONCE_NEW, ONCE_REPEATED, ONCE_REFUSED };
+
+struct once {
+    const struct call *call;
+    struct bytes key;         /* borrowed */
+    struct registry_key *ids; /* NULL: no board yet */
+    uint64_t time;
+    char member[ONCE_IDS_MEMBER_SIZE];
+};
+
+static inline bool once_is_id(struct bytes id) {
+    return id.size >= 1 && id.size <= ONCE_ID_MAX;
+}
+/* For an id that is one. */
+MUST_CHECK enum once_status once_begin(const struct call *call, struct bytes key, struct bytes id,
+                                       struct once *once);
+/* Keep the id. false: no memory; the error was replied, and nothing has changed. */
+MUST_CHECK bool once_put(struct once *once);
+/* The command is refused after all. */
+void once_take_back(struct once *once);
+
+#endif
