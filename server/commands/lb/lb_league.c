@@ -216,7 +216,7 @@ static const struct command lb_league_get = {
     .syntax = "key member",
     .summary = "A member's tier, its room in the running period, its record there, and the tier "
                "that is to come, if it is another",
-    .complexity = "O(log n) in the members of the league",
+    .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_READ | COMMAND_FAST,
     .run = lb_league_get_run,
 };
@@ -284,7 +284,7 @@ static const struct command lb_league_info = {
     .syntax = "key",
     .summary = "A league's numbers, its running period, and its tiers, the highest first, with "
                "their members and the room that is open",
-    .complexity = "O(t log n) for t tiers and n members",
+    .complexity = "O(t log n) for t tiers, at most 255, and n members",
     .flags = COMMAND_READ,
     .run = lb_league_info_run,
 };
@@ -375,7 +375,7 @@ static const struct command lb_league_set = {
     .syntax = "key tier:integer member",
     .summary = "Put a member into a tier: it leaves its room, and its next result begins anew; "
                "whether it was in another",
-    .complexity = "O(log n) in the members of the league",
+    .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .key_access = "RW access update",
     .run = lb_league_set_run,
@@ -409,7 +409,7 @@ static const struct command lb_league_remove = {
     .name = "REMOVE",
     .syntax = "key member",
     .summary = "Take a member out of the league and its room; whether it was there",
-    .complexity = "O(log n) in the members of the league",
+    .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_WRITE | COMMAND_FAST,
     .key_access = "RW access delete",
     .run = lb_league_remove_run,

@@ -253,7 +253,7 @@ const struct command lb_league_add = {
         "| KEEPTIME] [TAG name value]... [ONCE id] " LB_HSET_SYNTAX " [STRINGS] field... member",
     .summary = "Write a member's result in its room; the first one of a period puts it into the "
                "open room of its tier; tier, room, record and the tier before",
-    .complexity = "O(log n) in the members of the league",
+    .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .key_access = "RW access update",
     .run = lb_league_add_run,
