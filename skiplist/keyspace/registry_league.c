@@ -32,28 +32,34 @@ static bool registry_league_read(const struct rules_league *league, const struct
     return found.is_there;
 }
 
-uint32_t registry_league_tier(struct registry *registry, const struct registry_key *league,
-                              struct bytes member, struct league_entry entry,
-                              const struct period *period, uint32_t now_period, int64_t now_ms) {
+bool registry_league_tier(struct registry *registry, const struct registry_key *league,
+                          struct bytes member, struct league_entry entry,
+                          const struct period *period, uint32_t now_period, int64_t now_ms,
+                          registry_league_open *open, const void *context, uint32_t *tier) {
     char text[REGISTRY_NAME_MAX];
     const struct rules_league *rules = &registry_rules(league)->league;
-    uint32_t tier = entry.tier;
     size_t size = entry.room > 0
                       ? registry_league_print_archive(registry_name(league), entry, period, text)
                       : 0;
     size_t end = size;
+    *tier = entry.tier;
     for (uint64_t number = 2; size > 0 && number < 2 + ARCHIVES_TRIED; number++) {
-        const struct registry_key *archive = registry_find(
-            registry, league->database, (struct bytes){.at = text, .size = end}, now_ms);
+        const struct bytes name = {.at = text, .size = end};
+        if (!open(context, name)) {
+            return false;
+        }
+        const struct registry_key *archive =
+            registry_find(registry, league->database, name, now_ms);
         if (archive == NULL || (archive->kind == REGISTRY_BOARD &&
-                                registry_league_read(rules, &archive->board, member, &tier))) {
+                                registry_league_read(rules, &archive->board, member, tier))) {
             break;
         }
         text[size] = '.';
         end = size + 1 + bytes_print_u64(text + size + 1, number);
     }
-    return league_tier_idle(rules, tier,
-                            league_count_between(period, entry.period, now_period, rules->tiers));
+    *tier = league_tier_idle(rules, *tier,
+                             league_count_between(period, entry.period, now_period, rules->tiers));
+    return true;
 }
 
 /* ---- an archive that goes ---- */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "server/acl/acl_check.h"
+#include "server/commands/keyspace.h"
 #include "server/commands/lb/lb_record.h"
 #include "server/commands/writing.h"
 
@@ -21,15 +22,26 @@ bool lb_league_check_access(const struct call *call, struct bytes name) {
                              reads ? ACL_READ : ACL_ALL);
 }
 
-static const struct rules *lb_league_find_rooms(const struct lb_league *league) {
+bool lb_league_find_key(const struct call *call, struct bytes name, struct registry_key **key) {
+    if (!keyspace_open(call, name)) {
+        return false;
+    }
+    *key = registry_find(call->registry, call->session->database, name, call->now_ms);
+    return true;
+}
+
+static bool lb_league_find_rooms(struct lb_league *league) {
     char text[REGISTRY_NAME_MAX];
-    const struct call *call = league->call;
+    struct registry_key *key;
     size_t size = league_print_template(registry_name(league->key), text);
-    const struct registry_key *key =
-        registry_find(call->registry, call->session->database,
-                      (struct bytes){.at = text, .size = size}, call->now_ms);
-    return key != NULL && key->kind == REGISTRY_BOARD && key->is_periodic ? registry_rules(key)
-                                                                          : NULL;
+    if (!lb_league_find_key(league->call, (struct bytes){.at = text, .size = size}, &key)) {
+        return false;
+    }
+    if (key != NULL && key->kind == REGISTRY_BOARD && key->is_periodic) {
+        league->rooms = registry_rules(key);
+        league->period = league_period(league->rooms->period_start_ms);
+    }
+    return true;
 }
 
 bool lb_league_begin(const struct call *call, struct lb_league *league) {
@@ -45,12 +57,7 @@ bool lb_league_begin(const struct call *call, struct lb_league *league) {
     if (!league_is_name(name)) {
         return call_refuse(call, "ERR the league was renamed to what no league's key may be");
     }
-    if (!lb_league_check_access(call, name)) {
-        return false;
-    }
-    league->rooms = lb_league_find_rooms(league);
-    league->period = league->rooms != NULL ? league_period(league->rooms->period_start_ms) : 0;
-    return true;
+    return lb_league_check_access(call, name) && lb_league_find_rooms(league);
 }
 
 bool lb_league_check_writing(const struct lb_league *league) {
@@ -76,39 +83,51 @@ static void lb_league_find_entry(const struct lb_league *league, struct bytes me
     place->tier = place->entry.tier;
 }
 
-void lb_league_look_up(const struct lb_league *league, struct bytes member,
+static bool lb_league_open_archive(const void *context, struct bytes name) {
+    return keyspace_open(context, name);
+}
+
+/* The room of an entry of the running period. */
+static bool lb_league_find_room(const struct lb_league *league, struct lb_league_place *place) {
+    char text[REGISTRY_NAME_MAX];
+    struct registry_key *key;
+    size_t size =
+        league_print_room(registry_name(league->key), place->entry.tier, place->entry.room, text);
+    if (!lb_league_find_key(league->call, (struct bytes){.at = text, .size = size}, &key)) {
+        return false;
+    }
+    place->room = key != NULL && key->kind == REGISTRY_BOARD ? key : NULL;
+    return true;
+}
+
+bool lb_league_look_up(const struct lb_league *league, struct bytes member,
                        struct lb_league_place *place) {
     const struct call *call = league->call;
     place->is_in_room = false;
+    place->room = NULL;
     lb_league_find_entry(league, member, place);
     place->tier_before = place->entry.tier;
     if (!place->member.is_there || league->rooms == NULL) {
-        return;
+        return true;
     }
     if (place->entry.period == league->period) {
         place->is_in_room = place->entry.room > 0;
-        return;
+        return !place->is_in_room || lb_league_find_room(league, place);
     }
     /* Twice at most: the first time, the archive may be about to go, and settle the entry. */
     uint64_t key;
     do {
+        uint32_t tier;
         key = place->member.key;
-        uint32_t tier = registry_league_tier(call->registry, league->key, member, place->entry,
-                                             &league->rooms->period, league->period, call->now_ms);
+        if (!registry_league_tier(call->registry, league->key, member, place->entry,
+                                  &league->rooms->period, league->period, call->now_ms,
+                                  lb_league_open_archive, call, &tier)) {
+            return false;
+        }
         lb_league_find_entry(league, member, place);
         place->tier = tier;
     } while (place->member.key != key);
-}
-
-struct registry_key *lb_league_find_room(const struct lb_league *league,
-                                         struct league_entry entry) {
-    char text[REGISTRY_NAME_MAX];
-    const struct call *call = league->call;
-    size_t size = league_print_room(registry_name(league->key), entry.tier, entry.room, text);
-    struct registry_key *key =
-        registry_find(call->registry, call->session->database,
-                      (struct bytes){.at = text, .size = size}, call->now_ms);
-    return key != NULL && key->kind == REGISTRY_BOARD ? key : NULL;
+    return true;
 }
 
 struct league_entry lb_league_open_room(const struct lb_league *league, uint32_t tier,
@@ -164,7 +183,7 @@ void lb_league_put(const struct lb_league *league, const struct lb_league_place 
 static void lb_league_reply_record(const struct lb_league *league,
                                    const struct lb_league_place *place, bool with_strings) {
     const struct call *call = league->call;
-    const struct registry_key *room = lb_league_find_room(league, place->entry);
+    const struct registry_key *room = place->room;
     struct board_member member;
     struct lb_writer writer;
     if (!zset_look_up(call, call_board(room), place->member.name, &member)) {
@@ -195,8 +214,8 @@ static void lb_league_get_run(struct call *call) {
     if (!lb_league_begin(call, &league)) {
         return;
     }
-    if (zset_is_member(member)) {
-        lb_league_look_up(&league, member, &place);
+    if (zset_is_member(member) && !lb_league_look_up(&league, member, &place)) {
+        return;
     }
     if (!place.member.is_there) {
         reply_null_array(call->reply);
@@ -291,11 +310,10 @@ static const struct command lb_league_info = {
 
 /* ---- SET and REMOVE ---- */
 
-/* false: the room takes no writes; the error was replied. */
-static bool lb_league_may_leave(const struct lb_league *league, const struct lb_league_place *place,
-                                struct registry_key **room) {
-    *room = place->is_in_room ? lb_league_find_room(league, place->entry) : NULL;
-    return *room == NULL || !writing_refuses(league->call, *room);
+/* false: its room takes no writes; the error was replied. */
+static bool lb_league_may_leave(const struct lb_league *league,
+                                const struct lb_league_place *place) {
+    return place->room == NULL || !writing_refuses(league->call, place->room);
 }
 
 static void lb_league_leave(const struct lb_league *league, struct registry_key *room,
@@ -344,16 +362,14 @@ bool lb_league_check_newcomer(const struct lb_league *league, struct bytes membe
 static void lb_league_set_run(struct call *call) {
     struct lb_league league;
     struct lb_league_place place;
-    struct registry_key *room;
     uint32_t tier;
     struct bytes name = call_arg(call, ARG_TIER + 1);
     if (!lb_league_begin(call, &league) || !lb_league_check_writing(&league) ||
         !lb_league_read_tier(&league, &tier) || !zset_check_member(call, name)) {
         return;
     }
-    lb_league_look_up(&league, name, &place);
-    if (!lb_league_check_newcomer(&league, name, &place) ||
-        !lb_league_may_leave(&league, &place, &room)) {
+    if (!lb_league_look_up(&league, name, &place) ||
+        !lb_league_check_newcomer(&league, name, &place) || !lb_league_may_leave(&league, &place)) {
         return;
     }
     if (place.member.is_there && place.entry.tier == tier && place.entry.period == league.period) {
@@ -366,7 +382,7 @@ static void lb_league_set_run(struct call *call) {
     }
     lb_league_put(&league, &place, (struct league_entry){.tier = tier, .period = league.period});
     memory_reserve_end();
-    lb_league_leave(&league, room, name);
+    lb_league_leave(&league, place.room, name);
     reply_integer(call->reply, 1);
 }
 
@@ -384,24 +400,23 @@ static const struct command lb_league_set = {
 static void lb_league_remove_run(struct call *call) {
     struct lb_league league;
     struct lb_league_place place = {.tier = 0};
-    struct registry_key *room;
     struct bytes name = call_arg(call, ARG_MEMBER);
     if (!lb_league_begin(call, &league) || writing_refuses_times(call, league.rules)) {
         return;
     }
-    if (zset_is_member(name)) {
-        lb_league_look_up(&league, name, &place);
+    if (zset_is_member(name) && !lb_league_look_up(&league, name, &place)) {
+        return;
     }
     if (!place.member.is_there) {
         reply_integer(call->reply, 0);
         return;
     }
-    if (!lb_league_may_leave(&league, &place, &room)) {
+    if (!lb_league_may_leave(&league, &place)) {
         return;
     }
     registry_take_member(call->registry, league.key, &place.member);
     lb_league_tell(&league, (struct league_entry){.tier = 0}, place.tier_before, name);
-    lb_league_leave(&league, room, name);
+    lb_league_leave(&league, place.room, name);
     reply_integer(call->reply, 1);
 }
 

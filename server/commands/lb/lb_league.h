@@ -24,6 +24,7 @@ struct lb_league_place {
     uint32_t tier;              /* now; if it is there */
     uint32_t tier_before;       /* on the league's board, as the command found it */
     bool is_in_room;            /* the entry's, in the running period */
+    struct registry_key *room;  /* that one; NULL: it does not exist */
 };
 
 /* Find the league of the command's key, on which the user needs the rights of the command, and on all
@@ -32,11 +33,14 @@ MUST_CHECK bool lb_league_begin(const struct call *call, struct lb_league *leagu
 /* For a command that writes: does the league take writes now, and has it rooms? false: the error was
  * replied. */
 MUST_CHECK bool lb_league_check_writing(const struct lb_league *league);
+/* Another key of the league; NULL: it does not exist. false: no memory; the error was replied. */
+MUST_CHECK bool lb_league_find_key(const struct call *call, struct bytes name,
+                                   struct registry_key **key);
 MUST_CHECK bool lb_league_check_access(const struct call *call, struct bytes name);
 
-/* Without rooms, tiers are those of the entries. */
-void lb_league_look_up(const struct lb_league *league, struct bytes member,
-                       struct lb_league_place *place);
+/* Without rooms, tiers are those of the entries. false: no memory; the error was replied. */
+MUST_CHECK bool lb_league_look_up(const struct lb_league *league, struct bytes member,
+                                  struct lb_league_place *place);
 /* May it be a member, and is there room for it on the league's board? false: the error was replied. */
 MUST_CHECK bool lb_league_check_newcomer(const struct lb_league *league, struct bytes member,
                                          const struct lb_league_place *place);
@@ -44,8 +48,6 @@ MUST_CHECK bool lb_league_check_newcomer(const struct lb_league *league, struct 
  * three elements of GET and ADD. */
 void lb_league_reply_place(const struct lb_league *league, const struct lb_league_place *place,
                            bool with_strings);
-/* The room of this entry; NULL: it does not exist. */
-struct registry_key *lb_league_find_room(const struct lb_league *league, struct league_entry entry);
 /* The entry of the room opened last in a tier; room 0: none was. *count: how many are in it. */
 struct league_entry lb_league_open_room(const struct lb_league *league, uint32_t tier,
                                         uint32_t *count);

@@ -3,6 +3,7 @@
  *     LB.LEAGUE ADD weekly INCR 120 zoe
  *       the member's entry -> its tier now -> its room, the open one or a new one
  *       -> a result there, as by LB.ADD, and the entry of the running period */
+#include "server/commands/keyspace.h"
 #include "server/commands/lb/lb_add_apply.h"
 #include "server/commands/lb/lb_league.h"
 #include "server/commands/lb/lb_record.h"
@@ -44,12 +45,15 @@ static bool lb_league_add_read_options(const struct call *call, struct adding *a
 static bool lb_league_add_find_free(const struct lb_league *league, struct league_entry *entry) {
     const struct call *call = league->call;
     char text[REGISTRY_NAME_MAX];
+    struct registry_key *key;
     uint64_t number = entry->room + UINT64_C(1);
     for (uint64_t step = 1; number <= UINT32_MAX; number += step, step *= 2) {
         entry->room = (uint32_t)number;
         size_t size = league_print_room(registry_name(league->key), entry->tier, entry->room, text);
-        if (registry_find(call->registry, call->session->database,
-                          (struct bytes){.at = text, .size = size}, call->now_ms) == NULL) {
+        if (!lb_league_find_key(call, (struct bytes){.at = text, .size = size}, &key)) {
+            return false;
+        }
+        if (key == NULL) {
             return true;
         }
     }
@@ -80,8 +84,9 @@ static bool lb_league_add_begin_room(struct adding *adding) {
     rules.is_created = false;
     size_t size =
         league_print_room(registry_name(league->key), adding->entry.tier, adding->entry.room, text);
-    return writing_begin_in(league->call, (struct bytes){.at = text, .size = size}, &rules,
-                            &adding->writing);
+    const struct bytes name = {.at = text, .size = size};
+    return keyspace_open(league->call, name) &&
+           writing_begin_in(league->call, name, &rules, &adding->writing);
 }
 
 /* ---- the result ---- */
@@ -202,7 +207,9 @@ static void lb_league_add_to_room(struct adding *adding) {
 /* ONCE: the result came before, and the member may be where others have put it since. */
 static void lb_league_add_answer_repeated(struct adding *adding) {
     const struct call *call = adding->league.call;
-    lb_league_look_up(&adding->league, adding->member, &adding->place);
+    if (!lb_league_look_up(&adding->league, adding->member, &adding->place)) {
+        return;
+    }
     if (!adding->place.member.is_there) {
         reply_null_array(call->reply);
         return;
@@ -239,8 +246,8 @@ static void lb_league_add_run(struct call *call) {
         !lb_league_check_writing(&adding.league)) {
         return;
     }
-    lb_league_look_up(&adding.league, adding.member, &adding.place);
-    if (lb_league_check_newcomer(&adding.league, adding.member, &adding.place) &&
+    if (lb_league_look_up(&adding.league, adding.member, &adding.place) &&
+        lb_league_check_newcomer(&adding.league, adding.member, &adding.place) &&
         lb_league_add_choose_room(&adding) && lb_league_add_begin_room(&adding)) {
         lb_league_add_to_room(&adding);
     }

@@ -106,6 +106,10 @@ static bool lb_league_create_check(const struct call *call, const struct words *
         return call_refuse(call, "ERR ARCHIVE 0 is not possible: who goes up and down follows from "
                                  "the archives of rooms");
     }
+    if (call->server->is_embedded && rooms->archives_max != RULES_ARCHIVES_ALL) {
+        return call_refuse(call, "ERR in Redis and Valkey a league needs ARCHIVE ALL: the host "
+                                 "removes what expires before its members are settled");
+    }
     if (rooms->copies) {
         return call_refuse(call, "ERR COPY is not possible: rooms begin anew");
     }
@@ -159,16 +163,21 @@ static void lb_league_create_boards(const struct call *call, const struct words 
                    .idle_goes_down = words->idle_goes_down},
     };
     league_init_layout(&rules.layout);
-    if (registry_find(call->registry, call->session->database, name, call->now_ms) != NULL) {
+    struct registry_key *key = call_find_key(call, name);
+    struct registry_key *other;
+    if (key != NULL) {
         reply_error(call->reply, "BUSYKEY Target key name already exists.");
         return;
     }
-    if (registry_find(call->registry, call->session->database, template, call->now_ms) != NULL) {
+    if (!lb_league_find_key(call, template, &other)) {
+        return;
+    }
+    if (other != NULL) {
         reply_error(call->reply, "BUSYKEY Target key name already exists: the one of the rooms, "
                                  "which ends in ':rooms'");
         return;
     }
-    struct registry_key *key = lb_league_create_board(call, name, &rules);
+    key = lb_league_create_board(call, name, &rules);
     if (key == NULL) {
         return;
     }
@@ -206,8 +215,8 @@ const struct command lb_league_create = {
         "start | END end] [LATEST]])] tags=[TAG name bits:integer]... [KEEP <LAST | BEST>] "
         "[STALE count:integer unit=<MINUTE | HOUR | DAY>] [SETTLE <YES | NO>] [PERIOD unit=<HOUR | "
         "DAY | WEEK | MONTH | YEAR>] [EVERY units:integer] [ON weekday] [AT hour:integer] "
-        "[FROM date] [TZ zone] ROOM members:integer TIERS tiers:integer UP members:integer DOWN "
-        "members:integer [IDLE <STAY | DOWN>] [ARCHIVE periods:integer] [ARCHIVED <FROZEN | "
+        "[FROM date] [TZ zone] (ROOM members:integer) (TIERS tiers:integer) (UP members:integer) "
+        "(DOWN members:integer) [IDLE <STAY | DOWN>] [ARCHIVE periods:integer] [ARCHIVED <FROZEN | "
         "WRITABLE>]",
     .summary = "Make a league, and the empty board whose layout and options its rooms have",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
