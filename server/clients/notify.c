@@ -30,6 +30,14 @@ void notify_send(struct server *server, const char *event, uint32_t database, st
     }
 }
 
+void notify_board(struct server *server, uint32_t database, struct bytes name,
+                  struct bytes message) {
+    if (server->settings.notify_board_events && server->subscriptions.client_count > 0 &&
+        name.size <= REGISTRY_NAME_MAX) {
+        notify_send_to(server, "board", database, name, message);
+    }
+}
+
 void notify_board_rolled(struct server *server, uint32_t database, struct bytes name,
                          const struct bytes archive[2]) {
     char message[CHANNEL_MAX];

@@ -24,7 +24,8 @@
     ENTRY("leaderboard", lb_ban) ENTRY("leaderboard", lb_bans) ENTRY("leaderboard", lb_count)      \
     ENTRY("leaderboard", lb_create)                                                                \
     ENTRY("leaderboard", lb_forget) ENTRY("leaderboard", lb_get) ENTRY("leaderboard", lb_hist)     \
-    ENTRY("leaderboard", lb_info) ENTRY("leaderboard", lb_list) ENTRY("leaderboard", lb_move)      \
+    ENTRY("leaderboard", lb_info) ENTRY("leaderboard", lb_league) ENTRY("leaderboard", lb_list)    \
+    ENTRY("leaderboard", lb_move)                                                                  \
     ENTRY("leaderboard", lb_quantile) ENTRY("leaderboard", lb_range)                               \
     ENTRY("leaderboard", lb_roll) ENTRY("leaderboard", lb_settle)                                  \
     ENTRY("leaderboard", lb_submit) ENTRY("leaderboard", lb_tag)                                   \

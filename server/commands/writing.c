@@ -7,21 +7,28 @@ static void writing_print_time(int64_t time_ms, char text[TIMESTAMP_TEXT_MAX + 1
     text[timestamp_print(text, time_ms * 1000)] = '\0';
 }
 
-bool writing_explain(const struct call *call, const struct rules *rules) {
+bool writing_refuses_times(const struct call *call, const struct rules *rules) {
     char time[TIMESTAMP_TEXT_MAX + 1];
-    if (!rules_refuse(rules, call->now_ms)) {
-        return false;
-    }
     if ((rules->guards & RULES_FROZEN) != 0) {
         reply_error(call->reply, "FROZEN board takes no writes: LB.ALTER with THAW ends that");
     } else if ((rules->guards & RULES_OPENS) != 0 && call->now_ms < rules->opens_ms) {
         writing_print_time(rules->opens_ms, time);
         reply_error_format(call->reply, "CLOSED board opens at %s", time);
-    } else {
+    } else if ((rules->guards & RULES_CLOSES) != 0 && call->now_ms >= rules->closes_ms) {
         writing_print_time(rules->closes_ms, time);
         reply_error_format(call->reply, "CLOSED board has been closed since %s", time);
+    } else {
+        return false;
     }
     return true;
+}
+
+bool writing_explain(const struct call *call, const struct rules *rules) {
+    if ((rules->guards & RULES_LEAGUE) != 0) {
+        reply_error(call->reply, "ERR board is of a league: only LB.LEAGUE writes to it");
+        return true;
+    }
+    return writing_refuses_times(call, rules);
 }
 
 /* Called seldom. */
@@ -35,13 +42,9 @@ __attribute__((noinline)) static bool writing_refuse(struct writing *writing) {
     return true;
 }
 
-bool writing_begin(const struct call *call, struct bytes name, struct writing *writing) {
-    *writing = (struct writing){.call = call, .has_bans = ban_exists(call->registry)};
-    if (!call_check_key(call, name)) {
-        return false;
-    }
-    writing->key = registry_find_or_create(call->registry, call->session->database, name,
-                                           call->now_ms, &writing->is_new);
+/* Behind the look-up of the key. */
+__attribute__((always_inline)) static inline bool writing_begin_found(struct writing *writing) {
+    const struct call *call = writing->call;
     if (writing->key == NULL) {
         return call_out_of_memory(call);
     }
@@ -51,6 +54,24 @@ bool writing_begin(const struct call *call, struct bytes name, struct writing *w
     writing->board = &writing->key->board;
     writing->rules = registry_rules(writing->key);
     return writing->rules->guards == 0 || !writing_refuse(writing);
+}
+
+bool writing_begin(const struct call *call, struct bytes name, struct writing *writing) {
+    *writing = (struct writing){.call = call, .has_bans = ban_exists(call->registry)};
+    if (!call_check_key(call, name)) {
+        return false;
+    }
+    writing->key = registry_find_or_create(call->registry, call->session->database, name,
+                                           call->now_ms, &writing->is_new);
+    return writing_begin_found(writing);
+}
+
+bool writing_begin_in(const struct call *call, struct bytes name, const struct rules *rules,
+                      struct writing *writing) {
+    *writing = (struct writing){.call = call, .has_bans = ban_exists(call->registry)};
+    writing->key = registry_find_or_create_in(call->registry, call->session->database, name, rules,
+                                              call->now_ms, &writing->is_new);
+    return writing_begin_found(writing);
 }
 
 bool writing_refuse_banned(const struct writing *writing, struct bytes member) {

@@ -48,8 +48,15 @@ MUST_CHECK static inline bool writing_refuses(const struct call *call,
     return rules->guards != 0 && writing_explain(call, rules);
 }
 
+/* The same of a league's board, for the commands of leagues. */
+bool writing_refuses_times(const struct call *call, const struct rules *rules);
+
 /* false: the error was replied. */
 MUST_CHECK bool writing_begin(const struct call *call, struct bytes name, struct writing *writing);
+
+/* The same, but a new board gets these rules, in the period they state. The name is a valid one. */
+MUST_CHECK bool writing_begin_in(const struct call *call, struct bytes name,
+                                 const struct rules *rules, struct writing *writing);
 
 /* Can this be a member, and is it not banned from the board? For every member before the first
  * change. false: the error was replied. */

@@ -115,7 +115,7 @@ void call_print_name(const struct request *request, char *out) {
 }
 
 void call_help(struct call *call) {
-    enum { HELP_LINE_MAX = 512 };
+    enum { HELP_LINE_MAX = 1024 };
     const struct command *container = command_find(call_arg(call, 0));
     char line[HELP_LINE_MAX];
     uint32_t count = 0;

@@ -185,6 +185,8 @@ struct host_command_info {
     X(REQUIRED, int, CreateCommand,                                                                \
       (struct host_context *, const char *, host_command *, const char *, int, int, int))          \
     X(REQUIRED, struct host_created *, GetCommand, (struct host_context *, const char *))          \
+    X(REQUIRED, int, CreateSubcommand,                                                             \
+      (struct host_created *, const char *, host_command *, const char *, int, int, int))          \
     X(REQUIRED, int, SetCommandInfo, (struct host_created *, const struct host_command_info *))    \
     X(OPTIONAL, int, SetCommandACLCategories, (struct host_created *, const char *))               \
     X(OPTIONAL, int, AddACLCategory, (struct host_context *, const char *))                        \

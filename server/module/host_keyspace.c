@@ -47,6 +47,11 @@ uint64_t keyspace_scan(const struct call *call, uint64_t cursor, const struct sc
 
 /* ---- single keys ---- */
 
+bool keyspace_open(const struct call *call, struct bytes name) {
+    return working_set_has(host_run_set(), name) || working_set_put_named(host_run_set(), name) ||
+           call_out_of_memory(call);
+}
+
 bool keyspace_has_board(const struct call *call, const struct registry_key *key,
                         struct bytes name) {
     if (registry_peek(call->registry, key->database, name, call->now_ms) != NULL) {

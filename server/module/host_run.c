@@ -60,6 +60,15 @@ void notify_send(struct server *server, const char *event, uint32_t database, st
     }
 }
 
+/* The host has no channels of boards. */
+void notify_board(struct server *server, uint32_t database, struct bytes name,
+                  struct bytes message) {
+    (void)server;
+    (void)database;
+    (void)name;
+    (void)message;
+}
+
 void notify_board_rolled(struct server *server, uint32_t database, struct bytes name,
                          const struct bytes archive[2]) {
     (void)archive;
@@ -362,8 +371,21 @@ static int host_run_command(struct host_context *ctx, const struct command *comm
     return HOST_OK;
 }
 
+/* Of a container that of the subcommand, which the host has found. */
+static uint32_t host_run_find_entry(struct host_string **argv, uint32_t container) {
+    const struct command *command = command_by_index(container);
+    if (command->subcommands == NULL) {
+        return container;
+    }
+    const struct bytes words[] = {bytes_from_text(command->name), host_bytes(argv[1])};
+    uint32_t index = command_find_request(&(struct request){.count = 2, .args = words});
+    CHECK(index != COMMAND_NONE);
+    return index;
+}
+
 static int host_run_run(struct host_context *ctx, struct host_string **argv, int argc,
-                        uint32_t index) {
+                        uint32_t container) {
+    uint32_t index = host_run_find_entry(argv, container);
     const struct command *command = command_by_index(index);
     struct bytes *args = current.args;
     int status;

@@ -9,7 +9,7 @@ struct call;
 
 /* ---- one command: host_run.c ---- */
 
-/* index: of the command's entry (command_by_index). */
+/* index: of the command's entry (command_by_index), or of that of its container. */
 int host_run(struct host_context *ctx, struct host_string **argv, int argc, uint32_t index);
 /* Run with one key in the working set, in the context's database, outside the handler of a command. false: no
  * memory to put it there, and nothing was run. */
@@ -73,7 +73,7 @@ void host_filter_note_role(bool is_now_replica);
 
 /* ---- the commands: those of boards; ZADD is LB.ZADD to the host, LB.ADD is LB.ADD: module_table.c ---- */
 
-enum { MODULE_COMMANDS_MAX = 64 };
+enum { MODULE_COMMANDS_MAX = 96 }; /* with their subcommands */
 /* Complete the entries; then register them. false: the host refused one. */
 void module_table_init(void);
 bool module_table_register(struct host_context *ctx);

@@ -32,6 +32,7 @@
     X("leaderboard", lb_get)                                                                       \
     X("leaderboard", lb_hist)                                                                      \
     X("leaderboard", lb_info)                                                                      \
+    X("leaderboard", lb_league)                                                                    \
     X("leaderboard", lb_list)                                                                      \
     X("leaderboard", lb_move)                                                                      \
     X("leaderboard", lb_quantile)                                                                  \
@@ -83,7 +84,8 @@
 COMMANDS(DECLARE)
 #undef DECLARE
 
-/* The position in the list, which is that in the table, and so its number. */
+/* The position in the list, which is that in the table. A command's number is the same but for the
+ * subcommands of those before it. */
 enum number {
 #define NUMBER(group, entry) NUMBER_##entry,
     COMMANDS(NUMBER)
@@ -98,9 +100,12 @@ static const struct command_row rows[] = {
         {0},
 };
 
+/* command_index of each. */
+static uint32_t indexes[NUMBERS];
+
 #define FUNCTION(group, entry)                                                                     \
     static int run_##entry(struct host_context *ctx, struct host_string **argv, int argc) {        \
-        return host_run(ctx, argv, argc, NUMBER_##entry);                                          \
+        return host_run(ctx, argv, argc, indexes[NUMBER_##entry]);                                 \
     }
 COMMANDS(FUNCTION)
 #undef FUNCTION
@@ -111,11 +116,23 @@ static host_command *const functions[] = {
 #undef POINTER
 };
 
-_Static_assert((int)NUMBERS <= (int)MODULE_COMMANDS_MAX, "the filter has room for every command");
+static uint32_t module_table_count_subcommands(const struct command *command) {
+    uint32_t count = 0;
+    while (command->subcommands != NULL && command->subcommands[count] != NULL) {
+        count++;
+    }
+    return count;
+}
 
 void module_table_init(void) {
+    uint32_t index = 0;
     execute_init(rows);
-    CHECK(command_count() == (uint32_t)NUMBERS);
+    for (uint32_t i = 0; i < NUMBERS; i++) {
+        indexes[i] = index;
+        index += 1 + module_table_count_subcommands(rows[i].command);
+    }
+    CHECK(command_count() == index);
+    CHECK(index <= MODULE_COMMANDS_MAX); /* the filter has room for every command */
 }
 
 /* ---- descriptions, which the host copies ---- */
@@ -285,17 +302,42 @@ static void module_table_print_flags(const struct command *command, char *out, s
              (command->flags & COMMAND_NO_MULTI) != 0 ? " deny-script" : "");
 }
 
+/* Each subcommand has the function of its container. */
+static bool module_table_register_container(struct host_context *ctx, uint32_t number) {
+    enum { FLAGS_MAX = 64 };
+    char flags[FLAGS_MAX];
+    const struct command *container = command_by_index(indexes[number]);
+    struct host_created *created =
+        host_CreateCommand(ctx, container->name, NULL, "", 0, 0, 0) == HOST_OK
+            ? host_GetCommand(ctx, container->name)
+            : NULL;
+    bool is_registered = created != NULL;
+    for (uint32_t i = 1; i <= module_table_count_subcommands(container) && is_registered; i++) {
+        uint32_t index = indexes[number] + i;
+        const struct command *command = command_by_index(index);
+        module_table_print_flags(command, flags, sizeof flags);
+        is_registered = host_CreateSubcommand(created, command->name, functions[number], flags,
+                                              command->first_key, command->last_key,
+                                              command->key_step) == HOST_OK &&
+                        module_table_describe(ctx, command_full_name(index), index);
+    }
+    return is_registered;
+}
+
 static bool module_table_register_one(struct host_context *ctx, uint32_t number) {
     enum { FLAGS_MAX = 64 };
-    const struct command *command = command_by_index(number);
+    const struct command *command = command_by_index(indexes[number]);
     char name[COMMAND_FULL_NAME_MAX + 8];
     char flags[FLAGS_MAX];
     bool is_native = strncmp(command->name, "LB.", 3) == 0;
+    if (command->subcommands != NULL) {
+        return module_table_register_container(ctx, number);
+    }
     snprintf(name, sizeof name, "%s%s", is_native ? "" : "LB.", command->name);
     module_table_print_flags(command, flags, sizeof flags);
     return host_CreateCommand(ctx, name, functions[number], flags, command->first_key,
                               command->last_key, command->key_step) == HOST_OK &&
-           module_table_describe(ctx, name, number);
+           module_table_describe(ctx, name, indexes[number]);
 }
 
 /* What clients may know as zset; of any other key its own type. */

@@ -390,6 +390,9 @@ bool settings_check_rules(const struct rules *rules, char *reason) {
     if (rules->stale_ms > 0 && time->bits == 0) {
         return setting_fail(reason, "STALE requires a layout with a TIME");
     }
+    if (rules->league.room > 0 && (rules->cap > 0 || rules->period.unit != PERIOD_NONE)) {
+        return setting_fail(reason, "a league takes no CAP and no PERIOD: its rooms have them");
+    }
     if (rules->period.unit == PERIOD_NONE || time->bits == 0) {
         return true;
     }

@@ -167,6 +167,7 @@ static bool rules_text_take_contests(const struct bytes *words, size_t *count,
                                           .up = (uint16_t)numbers[2],
                                           .down = (uint16_t)numbers[3],
                                           .idle_goes_down = numbers[4] != 0};
+    rules->guards = RULES_LEAGUE;
     *count -= LEAGUE_NUMBERS + 1;
     return true;
 }

@@ -19,6 +19,7 @@
 #include "skiplist/keyspace/registry_archive.h"
 #include "skiplist/keyspace/registry_emit.h"
 #include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/registry_league.h"
 #include "skiplist/keyspace/registry_roll.h"
 #include "skiplist/prefetch.h"
 
@@ -390,16 +391,21 @@ struct registry_key *registry_create_key(uint32_t database, struct registry_new_
 
 /* ---- removing ---- */
 
-void registry_expire(struct registry *registry, struct registry_key *key) {
+bool registry_expire(struct registry *registry, struct registry_key *key) {
+    uint32_t work;
+    if (registry_league_settle(registry, key, UINT32_MAX, &work) != REGISTRY_LEAGUE_SETTLED) {
+        return false;
+    }
     registry_archive_save(registry, &key);
     if (key == NULL) {
-        return;
+        return true;
     }
     registry->totals.expired++;
     if (registry->key_expired != NULL) {
         registry->key_expired(registry->listener_context, key->database, registry_name(key));
     }
     registry_remove(registry, key);
+    return true;
 }
 
 void registry_take_back(struct registry *registry, struct registry_key *key) {
@@ -437,7 +443,7 @@ registry_find_settled(struct registry *registry, uint32_t database, struct bytes
     }
     if (registry_has_expired(registry_database(registry, database), key, now_ms)) {
         if (!registry->is_still) {
-            registry_expire(registry, key);
+            (void)!registry_expire(registry, key);
         }
         return NULL;
     }
@@ -531,11 +537,12 @@ struct registry_key *registry_make_key(struct registry *registry, uint32_t datab
     return key;
 }
 
-/* like: the rules of a new board; NULL: those of rules_for. */
+/* like: the rules of a new board; NULL: those of rules_for. is_in_period: they are those of the period
+ * in which the board is to be. */
 static struct registry_key *registry_find_or_make(struct registry *registry, uint32_t database,
                                                   struct bytes name, uint32_t kind,
-                                                  const struct rules *like, int64_t now_ms,
-                                                  bool *is_new) {
+                                                  const struct rules *like, bool is_in_period,
+                                                  int64_t now_ms, bool *is_new) {
     *is_new = false;
     if (!registry_settle(registry, database, name, now_ms)) {
         return NULL;
@@ -544,8 +551,12 @@ static struct registry_key *registry_find_or_make(struct registry *registry, uin
     if (key != NULL) {
         return key;
     }
+    if (registry_has_leagues(registry) &&
+        registry_find_name(registry_read(registry, database), name) != NULL) {
+        return NULL; /* it has expired, and there is no memory for what that means */
+    }
     struct rules room;
-    if (kind == REGISTRY_BOARD) {
+    if (kind == REGISTRY_BOARD && !is_in_period) {
         like = like != NULL ? like : registry->rules_for(registry->context, name);
         like = registry_rules_from_now(like, now_ms, &room);
     }
@@ -559,21 +570,30 @@ static struct registry_key *registry_find_or_make(struct registry *registry, uin
 
 struct registry_key *registry_find_or_create(struct registry *registry, uint32_t database,
                                              struct bytes name, int64_t now_ms, bool *is_new) {
-    return registry_find_or_make(registry, database, name, REGISTRY_BOARD, NULL, now_ms, is_new);
+    return registry_find_or_make(registry, database, name, REGISTRY_BOARD, NULL, false, now_ms,
+                                 is_new);
+}
+
+struct registry_key *registry_find_or_create_in(struct registry *registry, uint32_t database,
+                                                struct bytes name, const struct rules *rules,
+                                                int64_t now_ms, bool *is_new) {
+    return registry_find_or_make(registry, database, name, REGISTRY_BOARD, rules, true, now_ms,
+                                 is_new);
 }
 
 struct registry_key *registry_find_or_create_kind(struct registry *registry, uint32_t database,
                                                   struct bytes name, const struct key_kind *kind,
                                                   int64_t now_ms, bool *is_new) {
     CHECK(registry->kinds[kind->number] == kind && kind->number != REGISTRY_BOARD);
-    return registry_find_or_make(registry, database, name, kind->number, NULL, now_ms, is_new);
+    return registry_find_or_make(registry, database, name, kind->number, NULL, false, now_ms,
+                                 is_new);
 }
 
 struct registry_key *registry_find_or_create_like(struct registry *registry, uint32_t database,
                                                   struct bytes name, const struct rules *rules,
                                                   int64_t now_ms, bool *is_new) {
-    struct registry_key *key =
-        registry_find_or_make(registry, database, name, REGISTRY_BOARD, rules, now_ms, is_new);
+    struct registry_key *key = registry_find_or_make(registry, database, name, REGISTRY_BOARD,
+                                                     rules, false, now_ms, is_new);
     if (*is_new) {
         key->is_unreported = false;
         registry_emit_key(registry, EFFECT_CREATE, key);

@@ -115,7 +115,12 @@ void registry_prefetch_recall(struct registry *registry, const struct registry_p
 MUST_CHECK struct registry_key *registry_find_or_create(struct registry *registry,
                                                         uint32_t database, struct bytes name,
                                                         int64_t now_ms, bool *is_new);
-/* The same, but a new board gets these rules and is reported at once. The rules are copied. */
+/* The same, but a new board gets these rules, in the period they state. */
+MUST_CHECK struct registry_key *registry_find_or_create_in(struct registry *registry,
+                                                           uint32_t database, struct bytes name,
+                                                           const struct rules *rules,
+                                                           int64_t now_ms, bool *is_new);
+/* The same in the period of now, and a new board is reported at once. The rules are copied. */
 MUST_CHECK struct registry_key *registry_find_or_create_like(struct registry *registry,
                                                              uint32_t database, struct bytes name,
                                                              const struct rules *rules,
@@ -224,7 +229,8 @@ void registry_set_offset(struct registry *registry, int64_t offset_ms);
 /* Report the expiries of some keys, about names_max, that have shifted. true: more are left. When the registry becomes
  * passive, all are reported at once. */
 bool registry_tell_durations(struct registry *registry, uint32_t names_max);
-/* Remove expired keys, the earliest first, at most keys_max. Returns the number removed. */
+/* Remove expired keys, the earliest first, at most keys_max. Returns the number removed; keys_max, too,
+ * if the work was that of many: the archive of a league's room was removed (registry_league.h). */
 uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t keys_max);
 
 /* Roll over the boards whose periods are over, the earliest first, at most keys_max. Returns the

@@ -5,6 +5,7 @@
  * changes meanwhile. What is set, renamed or copied during the scan tells its expiry itself. */
 #include "skiplist/keyspace/registry_archive.h"
 #include "skiplist/keyspace/registry_emit.h"
+#include "skiplist/keyspace/registry_league.h"
 #include "skiplist/keyspace/registry_roll.h"
 
 enum registry_status registry_set_expiry(struct registry *registry, struct registry_key *key,
@@ -39,6 +40,22 @@ static struct registry_key *registry_expiry_key(uint32_t *place) {
     return key;
 }
 
+/* At most so many members of a league at a time. */
+enum { SETTLED_MAX = 64 };
+
+/* Remove the key, or take a step towards that. Returns the number of keys that were as much work, of
+ * at most keys_max. 0: no memory. */
+static uint32_t registry_expiry_expire(struct registry *registry, struct registry_key *key,
+                                       uint32_t keys_max) {
+    uint32_t work;
+    enum registry_league_status status = registry_league_settle(registry, key, SETTLED_MAX, &work);
+    if (status == REGISTRY_LEAGUE_OUT_OF_MEMORY ||
+        (status == REGISTRY_LEAGUE_SETTLED && !registry_expire(registry, key))) {
+        return 0;
+    }
+    return work > 0 ? keys_max : 1;
+}
+
 uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t keys_max) {
     uint32_t count = 0;
     while (count < keys_max && !registry->is_still) {
@@ -50,12 +67,12 @@ uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t
         struct registry_key *due = registry_is_over(key, first.time_ms)
                                        ? key
                                        : registry_find_due_base(registry, key, now_ms);
-        if (due == NULL) {
-            registry_expire(registry, key);
-        } else if (!registry_roll_key(registry, due, now_ms)) {
+        uint32_t done = due == NULL ? registry_expiry_expire(registry, key, keys_max - count)
+                                    : registry_roll_key(registry, due, now_ms);
+        if (done == 0) {
             break;
         }
-        count++;
+        count += done;
     }
     return count;
 }

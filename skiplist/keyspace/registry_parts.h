@@ -13,6 +13,7 @@
  *     registry_rename.c   renaming and copying keys
  *     registry_roll.c     rollover of boards with a PERIOD
  *     registry_archive.c  archives that are copies, made in steps
+ *     registry_league.c   members of leagues whose period is over
  *     registry_stale.c    members that leave boards with STALE
  *     registry_scan.c     random keys, scans, iteration
  *     registry_walk.c     a walk over all keys while they change
@@ -246,8 +247,9 @@ static inline int64_t registry_expiry_in(const struct database *database,
                ? REGISTRY_NO_EXPIRY
                : expiry_time_ms(&database->heaps[key->is_lasting], key->expiry_place);
 }
-/* Remove an expired key. */
-void registry_expire(struct registry *registry, struct registry_key *key);
+/* Remove an expired key. false: no memory to settle the archive of a league's room; the key is still
+ * there, and as if missing. */
+MUST_CHECK bool registry_expire(struct registry *registry, struct registry_key *key);
 void registry_tell(const struct registry *registry, uint32_t database, struct bytes name);
 /* Every board has its own seed, so that guessing one reveals nothing about another. */
 uint64_t registry_next_seed(struct registry *registry);

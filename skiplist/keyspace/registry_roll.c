@@ -374,8 +374,7 @@ bool registry_roll_copy(struct registry *registry, struct registry_key *key,
 bool registry_roll_key(struct registry *registry, struct registry_key *key, int64_t now_ms) {
     int64_t expire_at_ms = registry_expiry(registry, key);
     if (registry_roll_expires_before(expire_at_ms, registry_rules(key))) {
-        registry_expire(registry, key);
-        return true;
+        return registry_expire(registry, key);
     }
     return registry_rules(key)->copies ? registry_roll_copy(registry, key, NULL, now_ms)
                                        : registry_roll_end_period(registry, key, now_ms);
@@ -488,7 +487,7 @@ void registry_catch_up(struct registry *registry, uint32_t number, struct bytes 
     } else if (original != NULL && registry_is_over(original, now_ms)) {
         has_memory = registry_roll_key(registry, original, now_ms);
     } else if (key != NULL && registry_has_expired(database, key, now_ms)) {
-        registry_expire(registry, key);
+        has_memory = registry_expire(registry, key);
     }
     if (!has_memory) {
         registry_tell(registry, number, name);
@@ -570,8 +569,10 @@ enum registry_status registry_settle_archive(struct registry *registry, struct r
     /* One that was set by hand meanwhile stays. */
     bool has_expiry = key->expiry_place != EXPIRY_NOWHERE || rules.settled_expire_ms == 0;
     if (!has_expiry && rules.settled_expire_ms <= now_ms) {
+        if (!registry_expire(registry, key)) {
+            return REGISTRY_OUT_OF_MEMORY;
+        }
         registry->totals.settled++;
-        registry_expire(registry, key);
         return REGISTRY_OK;
     }
     if (!has_expiry &&

@@ -70,7 +70,7 @@ struct registry_key *registry_random(struct registry *registry, uint32_t databas
         } else if (!registry_has_expired(from, key, now_ms)) {
             return key;
         } else {
-            registry_expire(registry, key);
+            (void)!registry_expire(registry, key);
         }
         random_bits = XXH3_64bits_withSeed(&random_bits, sizeof(random_bits), from->hash_seed);
     }

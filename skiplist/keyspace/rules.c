@@ -226,6 +226,7 @@ static struct rules *rules_add(struct rules_set *set, const struct rules *like, 
     rules->use_count = 0;
     rules->index = set->count++;
     set->contests_count += rules_are_of_contests(rules);
+    set->league_count += rules->league.room > 0;
     set->stale_count += rules->stale_ms > 0;
     *rules_list_at(set, rules->index) = rules;
     map_put(&set->map, hash, rules->index);
@@ -237,6 +238,7 @@ static void rules_take_out(struct rules_set *set, struct rules *rules) {
     map_remove(&set->map, rules->hash, rules->index);
     uint32_t last_index = --set->count;
     set->contests_count -= rules_are_of_contests(rules);
+    set->league_count -= rules->league.room > 0;
     set->stale_count -= rules->stale_ms > 0;
     struct rules *last = *rules_list_at(set, last_index);
     if (last != rules) {
@@ -315,16 +317,29 @@ static bool rules_is_time(int64_t time_ms) {
 static bool rules_are_guards_right(const struct rules *rules) {
     bool opens = (rules->guards & RULES_OPENS) != 0;
     bool closes = (rules->guards & RULES_CLOSES) != 0;
-    return rules->guards <= (RULES_FROZEN | RULES_OPENS | RULES_CLOSES) &&
-           opens == (rules->opens_ms != 0) && closes == (rules->closes_ms != 0) &&
-           rules_is_time(rules->opens_ms) && rules_is_time(rules->closes_ms) &&
-           (rules->cap == 0 || rules->limit == 0) &&
+    bool is_league = (rules->guards & RULES_LEAGUE) != 0;
+    return rules->guards <= (RULES_FROZEN | RULES_OPENS | RULES_CLOSES | RULES_LEAGUE) &&
+           is_league == (rules->league.room > 0) && opens == (rules->opens_ms != 0) &&
+           closes == (rules->closes_ms != 0) && rules_is_time(rules->opens_ms) &&
+           rules_is_time(rules->closes_ms) && (rules->cap == 0 || rules->limit == 0) &&
            (!rules->archives_are_writable || rules->period.unit != PERIOD_NONE);
+}
+
+/* Is it none, or has the board the layout of a league, and nothing that removes members? */
+static bool rules_is_league_right(const struct rules *rules) {
+    const struct rules_league *league = &rules->league;
+    const struct layout *layout = &rules->layout;
+    if (league->room == 0) {
+        return league->tiers == 0 && league->up == 0 && league->down == 0 &&
+               !league->idle_goes_down;
+    }
+    return league->tiers > 0 && layout->bits_total == 64 && layout->field_count == 3 &&
+           layout->fields[0].bits == 8 && layout->fields[1].bits == 24 &&
+           rules->period.unit == PERIOD_NONE && rules->cap == 0;
 }
 
 /* Does an option need what the board has, and does an archive know when it ended? */
 static bool rules_are_contests_right(const struct rules *rules) {
-    const struct rules_league *league = &rules->league;
     bool is_archive = rules->settlement != RULES_NO_ARCHIVE;
     return rules->stale_ms >= 0 && rules->stale_ms <= RULES_STALE_MAX_MS &&
            (rules->stale_ms == 0 || rules->layout.time.bits > 0) &&
@@ -332,8 +347,7 @@ static bool rules_are_contests_right(const struct rules *rules) {
            rules->settlement < RULES_SETTLEMENTS && (is_archive || rules->ended_ms == 0) &&
            rules_is_time(rules->settled_expire_ms) &&
            (rules->settled_expire_ms == 0 || rules->settlement == RULES_UNSETTLED) &&
-           (league->room > 0) == (league->tiers > 0) &&
-           (league->room > 0 || (league->up == 0 && league->down == 0 && !league->idle_goes_down));
+           rules_is_league_right(rules);
 }
 
 bool rules_validate(const struct rules *rules, const char **reason) {
@@ -371,20 +385,23 @@ bool rules_set_validate(const struct rules_set *set, const char **reason) {
     const char *wrong = NULL;
     uint64_t use_count = 0;
     uint32_t contests_count = 0;
+    uint32_t league_count = 0;
     uint32_t stale_count = 0;
     uint64_t unsettled_count = 0;
     for (uint32_t i = 0; i < set->count && wrong == NULL; i++) {
         const struct rules *rules = *rules_list_at(set, i);
         wrong = rules_check(set, i);
         contests_count += rules_are_of_contests(rules);
+        league_count += rules->league.room > 0;
         stale_count += rules->stale_ms > 0;
         unsettled_count += rules->settlement == RULES_UNSETTLED ? rules->use_count : 0;
         use_count += rules->use_count;
     }
     if (wrong == NULL &&
         (use_count != set->use_count || contests_count != set->contests_count ||
+         league_count != set->league_count ||
          stale_count != set->stale_count || unsettled_count != set->unsettled_count)) {
-        wrong = "rules: their users, or those of contests, are not counted right";
+        wrong = "rules: their users, or those of contests or leagues, are not counted right";
     }
     if (wrong == NULL && map_count(&set->map) != set->count) {
         wrong = "rules: the map holds more or less than the rules";

@@ -24,6 +24,7 @@ enum {
     RULES_FROZEN = 1,
     RULES_OPENS = 2,  /* opens_ms is given */
     RULES_CLOSES = 4, /* closes_ms is */
+    RULES_LEAGUE = 8, /* of a league: only LB.LEAGUE writes, and league.room is above 0 */
 };
 
 /* What becomes of the results of an archive: have the rewards been paid? */
@@ -35,8 +36,8 @@ enum rules_settlement {
 };
 #define RULES_STALE_MAX_MS (INT64_C(1000000) * 86400 * 1000)
 
-/* Of the board that keeps the members of a league: server/commands/lb/lb_league.c. room 0: of any
- * other board; the rest is 0 then. */
+/* Of the board that keeps the members of a league (skiplist/keyspace/league.h). room 0: of any other
+ * board; the rest is 0 then. */
 struct rules_league {
     uint16_t room;       /* members of a room, at the most */
     uint16_t up, down;   /* how many of a room change their tier */
@@ -92,9 +93,9 @@ bool rules_keys_are_akin(const struct rules *a, const struct rules *b);
 void rules_begin_period(struct rules *rules, int64_t now_ms);
 /* The same, but START stays: of a board with members. */
 void rules_enter_period(struct rules *rules, int64_t now_ms);
-/* May nothing be written at this time? */
+/* May nothing be written at this time? Of a league: not by commands for any board. */
 static inline bool rules_refuse(const struct rules *rules, int64_t now_ms) {
-    return (rules->guards & RULES_FROZEN) != 0 ||
+    return (rules->guards & (RULES_FROZEN | RULES_LEAGUE)) != 0 ||
            ((rules->guards & RULES_OPENS) != 0 && now_ms < rules->opens_ms) ||
            ((rules->guards & RULES_CLOSES) != 0 && now_ms >= rules->closes_ms);
 }
@@ -129,6 +130,7 @@ struct rules_set {
     struct map map;                 /* (hash of the rules, index) */
     struct pages list;              /* struct rules * */
     uint32_t count, contests_count; /* contests: of rules_are_of_contests */
+    uint32_t league_count;
     uint32_t stale_count;           /* with a STALE */
     uint64_t unsettled_count;       /* users of those of unsettled archives */
     uint64_t use_count;             /* of all */

@@ -42,6 +42,12 @@ struct lb_archives lb_archives_begin(struct bytes name, const struct rules *rule
 /* The next name, in text. false: there is none. */
 MUST_CHECK bool lb_archives_next(struct lb_archives *archives, struct bytes *archive);
 
+/* The rules of a new board of this name before its options, and *next moves past the layout's words.
+ * A layout given here replaces all rules from the settings. Without one, layout and options come from
+ * the settings. false: the error was replied. */
+MUST_CHECK bool lb_create_read_begin(const struct call *call, struct bytes name, uint32_t *next,
+                                     struct rules *rules);
+
 /* The seconds of EX, more than 0, as a time: unix milliseconds. false: the error was replied. */
 MUST_CHECK bool lb_parse_expiry(const struct call *call, struct bytes text, int64_t *time_ms);
 

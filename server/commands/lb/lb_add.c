@@ -173,6 +173,17 @@ static void lb_add_refuse_count(const struct call *call, const struct layout *la
         (unsigned)layout->field_count, layout->field_count == 1 ? "" : "s", (int)size, names);
 }
 
+bool lb_add_check_only(const struct call *call, const struct layout *layout, struct lb_add *add) {
+    if (lb_add_find_members(call->request, layout, add) && add->member_count == 1) {
+        return true;
+    }
+    if (add->member_count > 1) {
+        return call_refuse(call, "ERR syntax error, one member is written at a time");
+    }
+    lb_add_refuse_count(call, layout, add);
+    return false;
+}
+
 bool lb_add_check_at(const struct call *call, const struct layout *layout,
                      const struct lb_add *add) {
     uint64_t stamped;

@@ -61,6 +61,9 @@ const char *lb_add_read_options(const struct request *request, struct lb_add *ad
  * error was replied. */
 MUST_CHECK bool lb_add_read_tags(const struct call *call, const struct lb_add *add, uint32_t index,
                                  struct board *board, struct tag_values *values);
+/* Find the values of the only member behind the options. false: the error was replied. */
+MUST_CHECK bool lb_add_check_only(const struct call *call, const struct layout *layout,
+                                  struct lb_add *add);
 /* AT must fit the layout, even if no member is written. false: the error was replied. */
 MUST_CHECK bool lb_add_check_at(const struct call *call, const struct layout *layout,
                                 const struct lb_add *add);

@@ -46,24 +46,27 @@ static bool lb_create_read_options(const struct call *call, uint32_t first, stru
            call_refuse_format(call, "ERR %s", reason);
 }
 
-/* The arguments after the key. A layout given here replaces all rules from the settings. Without
- * one, layout and options come from the settings, and the arguments override what they name. */
-static bool lb_create_read_rules(const struct call *call, struct rules *rules) {
+bool lb_create_read_begin(const struct call *call, struct bytes name, uint32_t *next,
+                          struct rules *rules) {
     const struct request *request = call->request;
-    uint32_t next = FIRST_WORD;
     *rules = (struct rules){.is_created = true};
-    if (next < request->count && call_arg_is(call, next, "LAYOUT")) {
-        if (!lb_create_read_layout_name(call, &next, &rules->layout)) {
-            return false;
-        }
-    } else if (next < request->count &&
-               (call_arg_is(call, next, "FIELD") || call_arg_is(call, next, "TIME"))) {
-        if (!lb_create_read_layout(call, &next, &rules->layout)) {
-            return false;
-        }
-    } else {
-        rules_copy(settings_rules_for(&call->server->settings, call_arg(call, 1)), rules);
-        rules->is_created = true;
+    if (*next < request->count && call_arg_is(call, *next, "LAYOUT")) {
+        return lb_create_read_layout_name(call, next, &rules->layout);
+    }
+    if (*next < request->count &&
+        (call_arg_is(call, *next, "FIELD") || call_arg_is(call, *next, "TIME"))) {
+        return lb_create_read_layout(call, next, &rules->layout);
+    }
+    rules_copy(settings_rules_for(&call->server->settings, name), rules);
+    rules->is_created = true;
+    return true;
+}
+
+/* The arguments after the key. */
+static bool lb_create_read_rules(const struct call *call, struct rules *rules) {
+    uint32_t next = FIRST_WORD;
+    if (!lb_create_read_begin(call, call_arg(call, 1), &next, rules)) {
+        return false;
     }
     struct period before = rules->period; /* that of a board line: an operator's */
     return lb_create_read_options(call, next, rules) &&

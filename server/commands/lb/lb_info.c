@@ -106,6 +106,24 @@ static void lb_info_put_given(const struct call *call, const char *name, int64_t
     }
 }
 
+/* Of a league one more. */
+static uint64_t lb_info_count_options(const struct rules *rules) {
+    return LB_OPTIONS + (rules->league.room > 0);
+}
+
+static void lb_info_put_league(const struct call *call, const struct rules_league *league) {
+    if (league->room == 0) {
+        return;
+    }
+    reply_bulk_text(call->reply, "league");
+    reply_map(call->reply, 5);
+    reply_named_integer(call->reply, "room", league->room);
+    reply_named_integer(call->reply, "tiers", league->tiers);
+    reply_named_integer(call->reply, "up", league->up);
+    reply_named_integer(call->reply, "down", league->down);
+    reply_named_text(call->reply, "idle", league->idle_goes_down ? "down" : "stay");
+}
+
 static void lb_info_put_options(const struct call *call, const struct rules *rules) {
     lb_info_put_given(call, "cap", rules->cap);
     reply_named_text(call->reply, "keep", rules->keeps_best ? "best" : "last");
@@ -131,6 +149,7 @@ static void lb_info_put_options(const struct call *call, const struct rules *rul
     } else {
         reply_null(call->reply);
     }
+    lb_info_put_league(call, &rules->league);
 }
 
 /* ---- archives ---- */
@@ -181,7 +200,7 @@ static void lb_info_run(struct call *call) {
     const struct layout *layout = board_layout(&key->board);
     char text[LAYOUT_TEXT_MAX];
     layout_print(layout, text);
-    reply_map(call->reply, 8 + LB_OPTIONS);
+    reply_map(call->reply, 8 + lb_info_count_options(registry_rules(key)));
     reply_named_text(call->reply, "layout", text);
     reply_named_integer(call->reply, "bits", layout->bits_total);
     reply_named_integer(call->reply, "count", board_count(&key->board));
@@ -245,7 +264,7 @@ static void lb_info_list(struct list *list, const struct registry_key *key) {
     const struct call *call = &list->aside;
     char text[LAYOUT_TEXT_MAX];
     layout_print(board_layout(&key->board), text);
-    reply_map(call->reply, 5 + LB_OPTIONS);
+    reply_map(call->reply, 5 + lb_info_count_options(registry_rules(key)));
     reply_bulk_text(call->reply, "name");
     reply_bulk(call->reply, registry_name(key));
     reply_named_text(call->reply, "layout", text);

@@ -97,6 +97,7 @@ static bool is_small(const char *complexity) {
         "O(1), and O(n) in what is sent, by another process and in steps between other commands",
         "O(COUNT) for each call, half a millisecond at the most",
         "O(m log n) for m boards of n members",
+        "O(t log n) for t tiers, at most 255, and n members",
         /* SHUTDOWN: no clients are served any more */
         "O(n) in the members of all boards when a snapshot is written, otherwise O(1)",
     };

@@ -125,6 +125,8 @@ rules_test(every_difference_makes_other_rules) {
         options[i].settled_expire_ms = i == 14 ? 1 : 0;
     }
     for (size_t i = 15; i < OPTIONS; i++) {
+        options[i] = rules_from("FIELD tier 8 FIELD period 24 FIELD room 32");
+        options[i].guards = RULES_LEAGUE;
         options[i].league = (struct rules_league){.room = i == 15 ? 31 : 30,
                                                   .tiers = i == 16 ? 2 : 1,
                                                   .up = i == 17,

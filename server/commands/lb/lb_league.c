@@ -1,0 +1,439 @@
+/* LB.LEAGUE GET INFO REMOVE SET, and what all subcommands share. See lb_league.h. */
+#include "server/commands/lb/lb_league.h"
+
+#include <stdio.h>
+
+#include "server/acl/acl_check.h"
+#include "server/commands/keyspace.h"
+#include "server/commands/lb/lb_record.h"
+#include "server/commands/writing.h"
+
+enum { ARG_MEMBER = LB_LEAGUE_KEY + 1, ARG_TIER = LB_LEAGUE_KEY + 1 };
+
+/* ---- the league ---- */
+
+/* The rights that the command needs for its key, to all keys with the prefix of its rooms. */
+bool lb_league_check_access(const struct call *call, struct bytes name) {
+    char pattern[REGISTRY_NAME_MAX];
+    size_t size = league_print_prefix(name, pattern);
+    pattern[size++] = '*';
+    bool reads = (call->command->flags & COMMAND_READ) != 0;
+    return acl_check_pattern(call, (struct bytes){.at = pattern, .size = size}, true,
+                             reads ? ACL_READ : ACL_ALL);
+}
+
+bool lb_league_find_key(const struct call *call, struct bytes name, struct registry_key **key) {
+    if (!keyspace_open(call, name)) {
+        return false;
+    }
+    *key = registry_find(call->registry, call->session->database, name, call->now_ms);
+    return true;
+}
+
+static bool lb_league_find_rooms(struct lb_league *league) {
+    char text[REGISTRY_NAME_MAX];
+    struct registry_key *key;
+    size_t size = league_print_template(registry_name(league->key), text);
+    if (!lb_league_find_key(league->call, (struct bytes){.at = text, .size = size}, &key)) {
+        return false;
+    }
+    if (key != NULL && key->kind == REGISTRY_BOARD && key->is_periodic) {
+        league->rooms = registry_rules(key);
+        league->period = league_period(league->rooms->period_start_ms);
+    }
+    return true;
+}
+
+bool lb_league_begin(const struct call *call, struct lb_league *league) {
+    *league = (struct lb_league){.call = call};
+    struct bytes name = call_arg(call, LB_LEAGUE_KEY);
+    if (!call_need_board(call, name, &league->key)) {
+        return false;
+    }
+    league->rules = registry_rules(league->key);
+    if (league->rules->league.room == 0) {
+        return call_refuse(call, "ERR board is not a league: LB.LEAGUE CREATE makes one");
+    }
+    if (!league_is_name(name)) {
+        return call_refuse(call, "ERR the league was renamed to what no league's key may be");
+    }
+    return lb_league_check_access(call, name) && lb_league_find_rooms(league);
+}
+
+bool lb_league_check_writing(const struct lb_league *league) {
+    const struct call *call = league->call;
+    if (writing_refuses_times(call, league->rules)) {
+        return false;
+    }
+    if (league->rooms != NULL) {
+        return true;
+    }
+    char text[REGISTRY_NAME_MAX];
+    size_t size = league_print_template(registry_name(league->key), text);
+    return call_refuse_format(call, "ERR the league has no board '%s' with a PERIOD for its rooms",
+                              bytes_show((struct bytes){.at = text, .size = size}).text);
+}
+
+/* ---- members ---- */
+
+static void lb_league_find_entry(const struct lb_league *league, struct bytes member,
+                                 struct lb_league_place *place) {
+    board_look_up(&league->key->board, member, NULL, &place->member);
+    place->entry = league_entry_of(place->member.key);
+    place->tier = place->entry.tier;
+}
+
+static bool lb_league_open_archive(const void *context, struct bytes name) {
+    return keyspace_open(context, name);
+}
+
+/* The room of an entry of the running period. */
+static bool lb_league_find_room(const struct lb_league *league, struct lb_league_place *place) {
+    char text[REGISTRY_NAME_MAX];
+    struct registry_key *key;
+    size_t size =
+        league_print_room(registry_name(league->key), place->entry.tier, place->entry.room, text);
+    if (!lb_league_find_key(league->call, (struct bytes){.at = text, .size = size}, &key)) {
+        return false;
+    }
+    place->room = key != NULL && key->kind == REGISTRY_BOARD ? key : NULL;
+    return true;
+}
+
+bool lb_league_look_up(const struct lb_league *league, struct bytes member,
+                       struct lb_league_place *place) {
+    const struct call *call = league->call;
+    place->is_in_room = false;
+    place->room = NULL;
+    lb_league_find_entry(league, member, place);
+    place->tier_before = place->entry.tier;
+    if (!place->member.is_there || league->rooms == NULL) {
+        return true;
+    }
+    if (place->entry.period == league->period) {
+        place->is_in_room = place->entry.room > 0;
+        return !place->is_in_room || lb_league_find_room(league, place);
+    }
+    /* Twice at most: the first time, the archive may be about to go, and settle the entry. */
+    uint64_t key;
+    do {
+        uint32_t tier;
+        key = place->member.key;
+        if (!registry_league_tier(call->registry, league->key, member, place->entry,
+                                  &league->rooms->period, league->period, call->now_ms,
+                                  lb_league_open_archive, call, &tier)) {
+            return false;
+        }
+        lb_league_find_entry(league, member, place);
+        place->tier = tier;
+    } while (place->member.key != key);
+    return true;
+}
+
+struct league_entry lb_league_open_room(const struct lb_league *league, uint32_t tier,
+                                        uint32_t *count) {
+    const struct board *board = &league->key->board;
+    struct league_entry last = {.tier = tier, .period = league->period, .room = UINT32_MAX};
+    uint32_t rank = board_count_above(board, league_key(last));
+    struct league_entry none = {.tier = tier, .period = league->period};
+    *count = 0;
+    if (rank == board_count(board)) {
+        return none;
+    }
+    uint64_t key = board_at(board, rank).key;
+    struct league_entry open = league_entry_of(key);
+    if (open.tier != tier || open.period != league->period || open.room == 0) {
+        return none;
+    }
+    *count = board_count_from(board, key) - rank;
+    return open;
+}
+
+/* "league 2 17 1 zoe": tier and room, 0 for none, the tier before, and who. */
+void lb_league_tell(const struct lb_league *league, struct league_entry entry, uint32_t tier_before,
+                    struct bytes member) {
+    enum { NUMBERS_MAX = 64 };
+    const struct call *call = league->call;
+    char text[NUMBERS_MAX + BOARD_MEMBER_MAX];
+    registry_tell_members(call->registry, league->key);
+    call_notify(call, SETTING_EVENT_ZSET, "league", registry_name(league->key));
+    if (!call->server->settings.notify_board_events) {
+        return;
+    }
+    int size = snprintf(text, sizeof text, "league %u %u %u ", (unsigned)entry.tier,
+                        (unsigned)entry.room, (unsigned)tier_before);
+    memcpy(text + size, member.at, member.size);
+    notify_board(call->server, call->session->database, registry_name(league->key),
+                 (struct bytes){.at = text, .size = (size_t)size + member.size});
+}
+
+void lb_league_put(const struct lb_league *league, const struct lb_league_place *place,
+                   struct league_entry entry) {
+    const struct call *call = league->call;
+    bool is_there = place->member.is_there;
+    struct bytes name = place->member.name;
+    enum board_status status =
+        registry_put_member(call->registry, league->key, &place->member, league_key(entry));
+    CHECK(status == BOARD_OK);
+    lb_league_tell(league, entry, is_there ? place->tier_before : 0, name);
+}
+
+/* ---- GET ---- */
+
+static void lb_league_reply_record(const struct lb_league *league,
+                                   const struct lb_league_place *place, bool with_strings) {
+    const struct call *call = league->call;
+    const struct registry_key *room = place->room;
+    struct board_member member;
+    struct lb_writer writer;
+    if (!zset_look_up(call, call_board(room), place->member.name, &member)) {
+        reply_null_array(call->reply);
+        return;
+    }
+    lb_begin_records(call, &room->board, (struct lb_shape){.with_strings = with_strings}, &writer);
+    lb_write_record(&writer, member.name, member.key, board_rank_of(&room->board, &member));
+}
+
+void lb_league_reply_place(const struct lb_league *league, const struct lb_league_place *place,
+                           bool with_strings) {
+    const struct call *call = league->call;
+    reply_integer(call->reply, place->entry.tier);
+    if (place->is_in_room) {
+        reply_integer(call->reply, place->entry.room);
+        lb_league_reply_record(league, place, with_strings);
+    } else {
+        reply_null(call->reply);
+        reply_null_array(call->reply);
+    }
+}
+
+static void lb_league_get_run(struct call *call) {
+    struct lb_league league;
+    struct lb_league_place place = {.tier = 0};
+    struct bytes member = call_arg(call, ARG_MEMBER);
+    if (!lb_league_begin(call, &league)) {
+        return;
+    }
+    if (zset_is_member(member) && !lb_league_look_up(&league, member, &place)) {
+        return;
+    }
+    if (!place.member.is_there) {
+        reply_null_array(call->reply);
+        return;
+    }
+    reply_array(call->reply, 4);
+    lb_league_reply_place(&league, &place, false);
+    if (place.tier != place.entry.tier) {
+        reply_integer(call->reply, place.tier);
+    } else {
+        reply_null(call->reply);
+    }
+}
+
+static const struct command lb_league_get = {
+    .name = "GET",
+    .syntax = "key member",
+    .summary = "A member's tier, its room in the running period, its record there, and the tier "
+               "that is to come, if it is another",
+    .complexity = "O(log n) in the members of the board",
+    .flags = COMMAND_READ | COMMAND_FAST,
+    .run = lb_league_get_run,
+};
+
+/* ---- INFO ---- */
+
+static void lb_league_reply_tier(const struct lb_league *league, uint32_t tier) {
+    const struct call *call = league->call;
+    const struct board *board = &league->key->board;
+    uint32_t open_count = 0;
+    struct league_entry open = {.tier = tier};
+    if (league->rooms != NULL) {
+        open = lb_league_open_room(league, tier, &open_count);
+    }
+    struct league_entry last = {LEAGUE_TIERS_MAX, LEAGUE_PERIOD_MAX, UINT32_MAX};
+    last.tier = tier;
+    uint32_t above = board_count_above(board, league_key(last));
+    uint32_t from = board_count_from(board, league_key((struct league_entry){.tier = tier}));
+    reply_map(call->reply, 4);
+    reply_named_integer(call->reply, "tier", tier);
+    reply_named_integer(call->reply, "members", from - above);
+    reply_named_integer(call->reply, "open-room", open.room);
+    reply_named_integer(call->reply, "open-room-members", open_count);
+}
+
+static void lb_league_reply_period(const struct lb_league *league) {
+    const struct call *call = league->call;
+    reply_bulk_text(call->reply, "start");
+    if (league->rooms != NULL) {
+        reply_integer(call->reply, league->rooms->period_start_ms);
+    } else {
+        reply_null(call->reply);
+    }
+    reply_bulk_text(call->reply, "end");
+    if (league->rooms != NULL) {
+        reply_integer(call->reply, league->rooms->period_end_ms);
+    } else {
+        reply_null(call->reply);
+    }
+}
+
+static void lb_league_info_run(struct call *call) {
+    struct lb_league league;
+    if (!lb_league_begin(call, &league)) {
+        return;
+    }
+    const struct rules_league *rules = &league.rules->league;
+    reply_map(call->reply, 9);
+    reply_named_integer(call->reply, "members", board_count(&league.key->board));
+    reply_named_integer(call->reply, "room", rules->room);
+    reply_named_integer(call->reply, "tiers", rules->tiers);
+    reply_named_integer(call->reply, "up", rules->up);
+    reply_named_integer(call->reply, "down", rules->down);
+    reply_named_text(call->reply, "idle", rules->idle_goes_down ? "down" : "stay");
+    lb_league_reply_period(&league);
+    reply_bulk_text(call->reply, "list");
+    reply_array(call->reply, rules->tiers);
+    for (uint32_t tier = rules->tiers; tier > 0; tier--) {
+        lb_league_reply_tier(&league, tier);
+    }
+}
+
+static const struct command lb_league_info = {
+    .name = "INFO",
+    .syntax = "key",
+    .summary = "A league's numbers, its running period, and its tiers, the highest first, with "
+               "their members and the room that is open",
+    .complexity = "O(t log n) for t tiers, at most 255, and n members",
+    .flags = COMMAND_READ,
+    .run = lb_league_info_run,
+};
+
+/* ---- SET and REMOVE ---- */
+
+/* false: its room takes no writes; the error was replied. */
+static bool lb_league_may_leave(const struct lb_league *league,
+                                const struct lb_league_place *place) {
+    return place->room == NULL || !writing_refuses(league->call, place->room);
+}
+
+static void lb_league_leave(const struct lb_league *league, struct registry_key *room,
+                            struct bytes name) {
+    const struct call *call = league->call;
+    struct board_member member;
+    if (room == NULL) {
+        return;
+    }
+    board_look_up(&room->board, name, NULL, &member);
+    if (member.is_there) {
+        registry_take_member(call->registry, room, &member);
+        registry_tell_members(call->registry, room);
+        zset_end_removal(call, room, "zrem");
+    }
+}
+
+static bool lb_league_read_tier(const struct lb_league *league, uint32_t *tier) {
+    int64_t value;
+    if (!bytes_parse_i64(call_arg(league->call, ARG_TIER), &value) || value < 1 ||
+        value > league->rules->league.tiers) {
+        return call_refuse_format(league->call, "ERR the league's tiers are 1..%d",
+                                  (int)league->rules->league.tiers);
+    }
+    *tier = (uint32_t)value;
+    return true;
+}
+
+bool lb_league_check_newcomer(const struct lb_league *league, struct bytes member,
+                              const struct lb_league_place *place) {
+    struct writing writing = {.call = league->call,
+                              .key = league->key,
+                              .board = &league->key->board,
+                              .rules = league->rules,
+                              .has_bans = ban_exists(league->call->registry)};
+    if (!writing_check_member(&writing, member)) {
+        return false;
+    }
+    if (!place->member.is_there && writing_room(&writing) == 0) {
+        writing_refuse_full(league->call, league->rules);
+        return false;
+    }
+    return true;
+}
+
+static void lb_league_set_run(struct call *call) {
+    struct lb_league league;
+    struct lb_league_place place;
+    uint32_t tier;
+    struct bytes name = call_arg(call, ARG_TIER + 1);
+    if (!lb_league_begin(call, &league) || !lb_league_check_writing(&league) ||
+        !lb_league_read_tier(&league, &tier) || !zset_check_member(call, name)) {
+        return;
+    }
+    if (!lb_league_look_up(&league, name, &place) ||
+        !lb_league_check_newcomer(&league, name, &place) || !lb_league_may_leave(&league, &place)) {
+        return;
+    }
+    if (place.member.is_there && place.entry.tier == tier && place.entry.period == league.period) {
+        reply_integer(call->reply, 0);
+        return;
+    }
+    if (!memory_reserve_begin(board_growth_size(&league.key->board, 1) + name.size)) {
+        (void)call_out_of_memory(call);
+        return;
+    }
+    lb_league_put(&league, &place, (struct league_entry){.tier = tier, .period = league.period});
+    memory_reserve_end();
+    lb_league_leave(&league, place.room, name);
+    reply_integer(call->reply, 1);
+}
+
+static const struct command lb_league_set = {
+    .name = "SET",
+    .syntax = "key tier:integer member",
+    .summary = "Put a member into a tier: it leaves its room, and its next result begins anew; "
+               "whether it was in another",
+    .complexity = "O(log n) in the members of the board",
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
+    .key_access = "RW access update",
+    .run = lb_league_set_run,
+};
+
+static void lb_league_remove_run(struct call *call) {
+    struct lb_league league;
+    struct lb_league_place place = {.tier = 0};
+    struct bytes name = call_arg(call, ARG_MEMBER);
+    if (!lb_league_begin(call, &league) || writing_refuses_times(call, league.rules)) {
+        return;
+    }
+    if (zset_is_member(name) && !lb_league_look_up(&league, name, &place)) {
+        return;
+    }
+    if (!place.member.is_there) {
+        reply_integer(call->reply, 0);
+        return;
+    }
+    if (!lb_league_may_leave(&league, &place)) {
+        return;
+    }
+    registry_take_member(call->registry, league.key, &place.member);
+    lb_league_tell(&league, (struct league_entry){.tier = 0}, place.tier_before, name);
+    lb_league_leave(&league, place.room, name);
+    reply_integer(call->reply, 1);
+}
+
+static const struct command lb_league_remove = {
+    .name = "REMOVE",
+    .syntax = "key member",
+    .summary = "Take a member out of the league and its room; whether it was there",
+    .complexity = "O(log n) in the members of the board",
+    .flags = COMMAND_WRITE | COMMAND_FAST,
+    .key_access = "RW access delete",
+    .run = lb_league_remove_run,
+};
+
+const struct command command_lb_league = {
+    .name = "LB.LEAGUE",
+    .summary = "Members in tiers and rooms, from which they go up and down with each period",
+    .complexity = "Depends on subcommand.",
+    .subcommands = COMMAND_LIST(&lb_league_add, &lb_league_create, &lb_league_get, &lb_league_info,
+                                &lb_league_remove, &lb_league_set, &call_help_command),
+};

@@ -1,0 +1,267 @@
+/* LB.LEAGUE ADD: a result in the room of a member.
+ *
+ *     LB.LEAGUE ADD weekly INCR 120 zoe
+ *       the member's entry -> its tier now -> its room, the open one or a new one
+ *       -> a result there, as by LB.ADD, and the entry of the running period */
+#include "server/commands/keyspace.h"
+#include "server/commands/lb/lb_add_apply.h"
+#include "server/commands/lb/lb_league.h"
+#include "server/commands/lb/lb_record.h"
+
+enum { FIRST_OPTION = LB_LEAGUE_KEY + 1 };
+
+struct adding {
+    struct lb_league league;
+    struct lb_league_place place;
+    struct lb_add add;
+    struct bytes member;
+    struct league_entry entry;
+    struct writing writing; /* to the room */
+    struct tag_values tags;
+    struct lb_add_step step;
+    struct once once;
+    struct lb_hset_place hash;
+};
+
+/* ---- options ---- */
+
+static bool lb_league_add_read_options(const struct call *call, struct adding *adding) {
+    struct lb_add *add = &adding->add;
+    *add = (struct lb_add){.operation = LB_ADD_UNSAID, .first = FIRST_OPTION, .member_count = 1};
+    const char *error = lb_add_read_options(call->request, add);
+    if (error != NULL) {
+        return call_refuse(call, error);
+    }
+    if (add->is_new_only || add->is_existing_only || add->with_rank) {
+        return call_refuse(call, "ERR LB.LEAGUE ADD takes no NX, XX and WITHRANK");
+    }
+    return lb_hset_check(call, &add->hset, 1);
+}
+
+/* ---- the room ---- */
+
+/* The number of a new room behind this one: the next whose name is free. Rooms of another PERIOD, or of a
+ * league that is no more, may be there still; the steps grow, so that it takes 32 at the most. */
+static bool lb_league_add_find_free(const struct lb_league *league, struct league_entry *entry) {
+    const struct call *call = league->call;
+    char text[REGISTRY_NAME_MAX];
+    struct registry_key *key;
+    uint64_t number = entry->room + UINT64_C(1);
+    for (uint64_t step = 1; number <= UINT32_MAX; number += step, step *= 2) {
+        entry->room = (uint32_t)number;
+        size_t size = league_print_room(registry_name(league->key), entry->tier, entry->room, text);
+        if (!lb_league_find_key(call, (struct bytes){.at = text, .size = size}, &key)) {
+            return false;
+        }
+        if (key == NULL) {
+            return true;
+        }
+    }
+    return call_refuse_format(call, "ERR tier %u has no more rooms", (unsigned)entry->tier);
+}
+
+/* false: the error was replied. */
+static bool lb_league_add_choose_room(struct adding *adding) {
+    const struct lb_league *league = &adding->league;
+    const struct lb_league_place *place = &adding->place;
+    uint32_t tier = place->member.is_there ? place->tier : 1;
+    uint32_t count;
+    if (place->is_in_room) {
+        adding->entry = place->entry;
+        return true;
+    }
+    adding->entry = lb_league_open_room(league, tier, &count);
+    bool is_open = adding->entry.room > 0 && count < league->rules->league.room;
+    return is_open || lb_league_add_find_free(league, &adding->entry);
+}
+
+/* false: the error was replied. */
+static bool lb_league_add_begin_room(struct adding *adding) {
+    const struct lb_league *league = &adding->league;
+    struct rules rules;
+    char text[REGISTRY_NAME_MAX];
+    rules_copy(league->rooms, &rules);
+    rules.is_created = false;
+    size_t size =
+        league_print_room(registry_name(league->key), adding->entry.tier, adding->entry.room, text);
+    const struct bytes name = {.at = text, .size = size};
+    return keyspace_open(league->call, name) &&
+           writing_begin_in(league->call, name, &rules, &adding->writing);
+}
+
+/* ---- the result ---- */
+
+static void lb_league_add_look_up(const struct adding *adding, struct board_member *member) {
+    board_look_up(adding->writing.board, adding->member, NULL, member);
+}
+
+/* false: the error was replied. */
+static bool lb_league_add_plan(struct adding *adding) {
+    const struct call *call = adding->league.call;
+    struct writing *writing = &adding->writing;
+    const struct layout *layout = board_layout(writing->board);
+    struct lb_add *add = &adding->add;
+    struct board_member member;
+    if (!lb_add_check_only(call, layout, add) || !lb_add_check_at(call, layout, add)) {
+        return false;
+    }
+    lb_league_add_look_up(adding, &member);
+    struct lb_add_step before = lb_add_step_of(writing->board, add, &member);
+    if (!lb_add_plan(writing, add, lb_add_values(call->request, add, 0), &before, &adding->step)) {
+        return false;
+    }
+    if (!member.is_there && writing_room(writing) == 0) {
+        writing_refuse_full(call, writing->rules);
+        return false;
+    }
+    return add->tag_count == 0 ||
+           lb_add_read_tags(call, add, FIRST_OPTION, writing->board, &adding->tags);
+}
+
+static bool lb_league_add_reserve(const struct adding *adding) {
+    const struct board *room = adding->writing.board;
+    size_t size = lb_hset_growth_size(&adding->add.hset, &adding->hash) +
+                  board_growth_size(room, 1) + board_growth_size(&adding->league.key->board, 1) +
+                  2 * adding->member.size +
+                  (adding->add.tag_count > 0 ? board_tags_growth_size(room, 1) : 0);
+    return memory_reserve_begin(size) || call_out_of_memory(adding->league.call);
+}
+
+/* What may fail behind the plan: the hash, the id, and memory for all. false: the error was replied. */
+static bool lb_league_add_prepare(struct adding *adding) {
+    const struct call *call = adding->league.call;
+    struct lb_add *add = &adding->add;
+    if (lb_hset_is_asked(&add->hset) && adding->step.is_written && adding->step.has_new_fields &&
+        !lb_hset_begin(call, &add->hset, registry_name(adding->writing.key), adding->member,
+                       &adding->hash)) {
+        return false;
+    }
+    if (add->once != NULL && !once_put(add->once)) {
+        return false;
+    }
+    bool is_reserved = lb_league_add_reserve(adding);
+    if (!is_reserved && add->once != NULL) {
+        once_take_back(add->once);
+    }
+    /* What was looked up since may have expired, and the league's members have moved. */
+    board_look_up(&adding->league.key->board, adding->member, NULL, &adding->place.member);
+    return is_reserved;
+}
+
+static void lb_league_add_put(struct adding *adding) {
+    struct writing *writing = &adding->writing;
+    struct board_member member;
+    bool is_new = !adding->place.member.is_there;
+    if (adding->step.is_written) {
+        lb_league_add_look_up(adding, &member);
+        enum writing_status status = writing_put(writing, &member, adding->step.key,
+                                                 adding->add.operation == LB_ADD_INCREMENT);
+        CHECK(status != WRITING_FAILED);
+    }
+    writing_settle(writing);
+    lb_league_add_look_up(adding, &member);
+    if (member.is_there && adding->add.tag_count > 0) {
+        writing_tag(writing, &member, &adding->tags);
+    }
+    if (member.is_there) {
+        lb_hset_put(adding->league.call, &adding->add.hset, &adding->hash);
+    }
+    if (is_new || adding->place.member.key != league_key(adding->entry)) {
+        lb_league_put(&adding->league, &adding->place, adding->entry);
+    }
+}
+
+static void lb_league_add_answer(const struct adding *adding) {
+    const struct call *call = adding->league.call;
+    const struct board *room = adding->writing.board;
+    struct board_member member;
+    struct lb_writer writer;
+    reply_array(call->reply, 4);
+    reply_integer(call->reply, adding->entry.tier);
+    reply_integer(call->reply, adding->entry.room);
+    lb_league_add_look_up(adding, &member);
+    if (member.is_there) {
+        lb_begin_records(call, room, (struct lb_shape){.with_strings = adding->add.with_strings},
+                         &writer);
+        lb_write_record(&writer, member.name, member.key, board_rank_of(room, &member));
+    } else {
+        reply_null_array(call->reply);
+    }
+    if (adding->place.member.is_there) {
+        reply_integer(call->reply, adding->place.tier_before);
+    } else {
+        reply_null(call->reply);
+    }
+}
+
+static void lb_league_add_to_room(struct adding *adding) {
+    if (lb_league_add_plan(adding) && lb_league_add_prepare(adding)) {
+        lb_league_add_put(adding);
+        memory_reserve_end();
+        lb_league_add_answer(adding);
+    }
+    writing_end(&adding->writing, adding->add.operation == LB_ADD_INCREMENT ? "zincr" : "zadd");
+    lb_hset_end(adding->league.call, &adding->hash);
+}
+
+/* ONCE: the result came before, and the member may be where others have put it since. */
+static void lb_league_add_answer_repeated(struct adding *adding) {
+    const struct call *call = adding->league.call;
+    if (!lb_league_look_up(&adding->league, adding->member, &adding->place)) {
+        return;
+    }
+    if (!adding->place.member.is_there) {
+        reply_null_array(call->reply);
+        return;
+    }
+    reply_array(call->reply, 4);
+    lb_league_reply_place(&adding->league, &adding->place, adding->add.with_strings);
+    reply_integer(call->reply, adding->place.entry.tier);
+}
+
+/* false: the command is answered. */
+static bool lb_league_add_is_new(struct adding *adding) {
+    const struct call *call = adding->league.call;
+    struct lb_add *add = &adding->add;
+    if (add->once_id.at == NULL) {
+        return true;
+    }
+    enum once_status status =
+        once_begin(call, call_arg(call, LB_LEAGUE_KEY), add->once_id, &adding->once);
+    add->once = status == ONCE_NEW ? &adding->once : NULL;
+    if (status == ONCE_REPEATED) {
+        lb_league_add_answer_repeated(adding);
+    }
+    return status == ONCE_NEW;
+}
+
+static void lb_league_add_run(struct call *call) {
+    struct adding adding;
+    if (!lb_league_add_read_options(call, &adding) || !lb_league_begin(call, &adding.league)) {
+        return;
+    }
+    adding.hash = (struct lb_hset_place){.key = NULL};
+    adding.member = call_arg(call, call->request->count - 1);
+    if (!zset_check_member(call, adding.member) || !lb_league_add_is_new(&adding) ||
+        !lb_league_check_writing(&adding.league)) {
+        return;
+    }
+    if (lb_league_look_up(&adding.league, adding.member, &adding.place) &&
+        lb_league_check_newcomer(&adding.league, adding.member, &adding.place) &&
+        lb_league_add_choose_room(&adding) && lb_league_add_begin_room(&adding)) {
+        lb_league_add_to_room(&adding);
+    }
+}
+
+const struct command lb_league_add = {
+    .name = "ADD",
+    .syntax =
+        "key operator=[SET | INCR | BEST] time=[AT unix-time-milliseconds:unix-time | TOUCH "
+        "| KEEPTIME] [TAG name value]... [ONCE id] " LB_HSET_SYNTAX " [STRINGS] field... member",
+    .summary = "Write a member's result in its room; the first one of a period puts it into the "
+               "open room of its tier; tier, room, record and the tier before",
+    .complexity = "O(log n) in the members of the board",
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
+    .key_access = "RW access update",
+    .run = lb_league_add_run,
+};

@@ -1,0 +1,147 @@
+/* Arithmetic and names of leagues. See league.h. */
+#include "skiplist/keyspace/league.h"
+
+#include "skiplist/keyspace/registry_types.h"
+
+#define LEAGUE_EPOCH_MS (INT64_C(1577836800) * 1000) /* 2020-01-01T00:00Z */
+#define HOUR_MS         (INT64_C(3600) * 1000)
+
+void league_init_layout(struct layout *layout) {
+    const struct bytes words[] = {BYTES("FIELD"), BYTES("tier"),   BYTES("8"),
+                                  BYTES("FIELD"), BYTES("period"), BYTES("24"),
+                                  BYTES("FIELD"), BYTES("room"),   BYTES("32")};
+    char error[LAYOUT_ERROR_MAX];
+    bool is_parsed =
+        layout_parse_words(words, sizeof words / sizeof words[0], layout, error) == LAYOUT_OK;
+    CHECK(is_parsed);
+}
+
+/* ---- periods ---- */
+
+uint32_t league_period(int64_t start_ms) {
+    if (start_ms <= LEAGUE_EPOCH_MS) {
+        return 0;
+    }
+    int64_t hours = (start_ms - LEAGUE_EPOCH_MS) / HOUR_MS;
+    return hours < LEAGUE_PERIOD_MAX ? (uint32_t)hours : LEAGUE_PERIOD_MAX;
+}
+
+int64_t league_period_start(const struct period *period, uint32_t number) {
+    /* It begins in this hour, perhaps at half past. */
+    return period_start(period, LEAGUE_EPOCH_MS + (number + INT64_C(1)) * HOUR_MS - 1);
+}
+
+uint32_t league_count_between(const struct period *period, uint32_t from, uint32_t to,
+                              uint32_t maximum) {
+    uint32_t count = 0;
+    int64_t end_ms = league_period_start(period, to);
+    int64_t start_ms = period_start_after(period, league_period_start(period, from), 1);
+    while (count < maximum && start_ms < end_ms) {
+        count++;
+        start_ms = period_start_after(period, start_ms, 1);
+    }
+    return count;
+}
+
+/* ---- tiers ---- */
+
+/* The number of tiers may have been other when the entry was written. */
+static uint32_t league_clamp(const struct rules_league *league, uint32_t tier) {
+    tier = tier < league->tiers ? tier : league->tiers;
+    return tier > 1 ? tier : 1;
+}
+
+uint32_t league_tier_after(const struct rules_league *league, uint32_t tier, uint32_t rank,
+                           uint32_t count) {
+    CHECK(rank < count);
+    tier = league_clamp(league, tier);
+    if (rank < league->up) {
+        return league_clamp(league, tier + 1);
+    }
+    return count - rank <= league->down ? league_clamp(league, tier - 1) : tier;
+}
+
+uint32_t league_tier_idle(const struct rules_league *league, uint32_t tier, uint32_t periods) {
+    tier = league_clamp(league, tier);
+    if (!league->idle_goes_down) {
+        return tier;
+    }
+    return tier > periods ? tier - periods : 1;
+}
+
+/* ---- names ---- */
+
+/* As Redis Cluster finds it: what is between the first brace and the next closing one. */
+static bool league_has_tag(struct bytes name) {
+    const char *open = memchr(name.at, '{', name.size);
+    if (open == NULL) {
+        return false;
+    }
+    size_t left = (size_t)(name.at + name.size - open - 1);
+    const char *close = left > 0 ? memchr(open + 1, '}', left) : NULL;
+    return close != NULL && close > open + 1;
+}
+
+bool league_is_name(struct bytes name) {
+    return name.size >= 1 && name.size <= REGISTRY_KEY_MAX - LEAGUE_SUFFIX_MAX &&
+           (league_has_tag(name) || memchr(name.at, '}', name.size) == NULL);
+}
+
+size_t league_print_prefix(struct bytes name, char *out) {
+    char *at = out;
+    bool has_tag = league_has_tag(name);
+    if (!has_tag) {
+        *at++ = '{';
+    }
+    memcpy(at, name.at, name.size);
+    at += name.size;
+    if (!has_tag) {
+        *at++ = '}';
+    }
+    *at++ = ':';
+    return (size_t)(at - out);
+}
+
+size_t league_print_template(struct bytes name, char *out) {
+    static const char word[] = {'r', 'o', 'o', 'm', 's'};
+    size_t size = league_print_prefix(name, out);
+    memcpy(out + size, word, sizeof word);
+    return size + sizeof word;
+}
+
+size_t league_print_room(struct bytes name, uint32_t tier, uint32_t room, char *out) {
+    size_t size = league_print_prefix(name, out);
+    size += bytes_print_u64(out + size, tier);
+    out[size++] = ':';
+    return size + bytes_print_u64(out + size, room);
+}
+
+/* Take ":17" from the end. */
+static bool league_take_number(struct bytes *name, uint64_t maximum, uint32_t *number) {
+    size_t digits = 0;
+    uint64_t value;
+    while (digits < name->size && name->at[name->size - digits - 1] != ':') {
+        digits++;
+    }
+    if (digits == name->size || digits > 10 ||
+        !bytes_parse_u64(bytes_behind(*name, name->size - digits), &value) || value < 1 ||
+        value > maximum) {
+        return false;
+    }
+    *number = (uint32_t)value;
+    name->size -= digits + 1;
+    return true;
+}
+
+bool league_parse_room(struct bytes name, struct bytes *prefix, struct bytes *inner,
+                       struct league_entry *entry) {
+    *entry = (struct league_entry){.period = 0};
+    if (!league_take_number(&name, UINT32_MAX, &entry->room) ||
+        !league_take_number(&name, LEAGUE_TIERS_MAX, &entry->tier) || !league_has_tag(name)) {
+        return false;
+    }
+    *prefix = name;
+    bool is_whole = name.at[0] == '{' && name.at[name.size - 1] == '}';
+    *inner = is_whole ? (struct bytes){.at = name.at + 1, .size = name.size - 2} : name;
+    return true;
+}

@@ -1,0 +1,85 @@
+/* Leagues: members in tiers, and in each period in rooms, from which they go up and down.
+ *
+ *     weekly             a board: FIELD tier 8 FIELD period 24 FIELD room 32     who is in which tier
+ *     {weekly}:rooms     the template: an empty board, whose layout and options the rooms have
+ *     {weekly}:3:17      room 17 of tier 3: a board like the template
+ *
+ * The best key of a tier and a period is that of the room opened last, so all state follows from
+ * these boards. A member's entry says where it had its last result; its tier now follows from that,
+ * and from its rank in the archive of that room:
+ *
+ *     the best `up` of a room go one tier up, of the others the last `down` go one tier down;
+ *     where idle_goes_down, each period after that without a result takes it one tier down
+ *
+ * Entries of past periods are brought up to date when their members come, or before the archive
+ * is removed (registry_league.h). A member that is not in its room's archive, or whose archive is
+ * not there, stays in its tier. Room 0: in the tier, with nothing to come from the period before.
+ *
+ * Nothing here knows a registry or a clock. */
+#ifndef SKIPLIST_LEAGUE_H
+#define SKIPLIST_LEAGUE_H
+
+#include "skiplist/keyspace/rules.h"
+
+enum {
+    LEAGUE_ROOM_MAX = 1000, /* members */
+    LEAGUE_TIERS_MAX = 255,
+    LEAGUE_SUFFIX_MAX = 2 + 1 + 3 + 1 + 10, /* braces, and ":tier:room" */
+    LEAGUE_PERIOD_MAX = (1 << 24) - 1,
+};
+/* Fields of the layout. */
+enum { LEAGUE_TIER, LEAGUE_PERIOD, LEAGUE_ROOM };
+#define LEAGUE_LAYOUT "FIELD tier 8 FIELD period 24 FIELD room 32"
+
+struct league_entry {
+    uint32_t tier;   /* 1 is the lowest */
+    uint32_t period; /* league_period */
+    uint32_t room;   /* from 1 on; 0: none */
+};
+
+/* Make it LEAGUE_LAYOUT. */
+void league_init_layout(struct layout *layout);
+static inline uint64_t league_key(struct league_entry entry) {
+    return (uint64_t)entry.tier << 56 | (uint64_t)entry.period << 32 | entry.room;
+}
+static inline struct league_entry league_entry_of(uint64_t key) {
+    return (struct league_entry){.tier = (uint32_t)(key >> 56),
+                                 .period = (uint32_t)(key >> 32) & LEAGUE_PERIOD_MAX,
+                                 .room = (uint32_t)key};
+}
+
+/* ---- periods ---- */
+
+/* The number of a period that begins at this time: hours since 2020, as far as 24 bits go. */
+uint32_t league_period(int64_t start_ms);
+/* When it begins: the inverse for a period of this calendar. */
+int64_t league_period_start(const struct period *period, uint32_t number);
+/* How many periods of the calendar are between two, neither counted, up to this maximum. */
+uint32_t league_count_between(const struct period *period, uint32_t from, uint32_t to,
+                              uint32_t maximum);
+
+/* ---- tiers ---- */
+
+/* The tier after a period in which a member had this rank in a room of so many. */
+uint32_t league_tier_after(const struct rules_league *league, uint32_t tier, uint32_t rank,
+                           uint32_t count);
+/* The tier after so many periods without a result. */
+uint32_t league_tier_idle(const struct rules_league *league, uint32_t tier, uint32_t periods);
+
+/* ---- names ---- */
+
+/* Can a league have this name? It must leave room for those of its archives, and its rooms be in its
+ * slot: with braces, it has to have a tag, {in the braces}. */
+MUST_CHECK bool league_is_name(struct bytes name);
+/* Write "{weekly}:rooms" to out (REGISTRY_NAME_MAX), without a terminator; returns the size. A name that has
+ * a tag gets no braces. So does the name of a room, "{weekly}:3:17", and what all begin with,
+ * "{weekly}:". */
+size_t league_print_prefix(struct bytes name, char *out);
+size_t league_print_template(struct bytes name, char *out);
+size_t league_print_room(struct bytes name, uint32_t tier, uint32_t room, char *out);
+/* The parts of a room's name: what is before them, and without its braces; false: it is none. A
+ * league may have either name. */
+MUST_CHECK bool league_parse_room(struct bytes name, struct bytes *prefix, struct bytes *inner,
+                                  struct league_entry *entry);
+
+#endif

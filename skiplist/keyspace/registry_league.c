@@ -1,0 +1,183 @@
+/* See registry_league.h. */
+#include "skiplist/keyspace/registry_league.h"
+
+#include "skiplist/keyspace/registry_parts.h"
+
+/* Where an archive got a number because its name was taken (registry_roll.c), so many are tried. */
+enum { ARCHIVES_TRIED = 8 };
+
+bool registry_has_leagues(const struct registry *registry) {
+    return registry->rules.league_count > 0;
+}
+
+/* ---- a member that comes ---- */
+
+/* "{weekly}:3:17@2026-11-16" */
+static size_t registry_league_print_archive(struct bytes league, struct league_entry entry,
+                                            const struct period *period, char *out) {
+    size_t size = league_print_room(league, entry.tier, entry.room, out);
+    out[size++] = '@';
+    return size + period_print_name(out + size, period, league_period_start(period, entry.period));
+}
+
+/* Its tier, from an archive that has it; false: it has not. */
+static bool registry_league_read(const struct rules_league *league, const struct board *archive,
+                                 struct bytes member, uint32_t *tier) {
+    struct board_member found;
+    board_look_up(archive, member, NULL, &found);
+    if (found.is_there) {
+        *tier =
+            league_tier_after(league, *tier, board_rank_of(archive, &found), board_count(archive));
+    }
+    return found.is_there;
+}
+
+bool registry_league_tier(struct registry *registry, const struct registry_key *league,
+                          struct bytes member, struct league_entry entry,
+                          const struct period *period, uint32_t now_period, int64_t now_ms,
+                          registry_league_open *open, const void *context, uint32_t *tier) {
+    char text[REGISTRY_NAME_MAX];
+    const struct rules_league *rules = &registry_rules(league)->league;
+    size_t size = entry.room > 0
+                      ? registry_league_print_archive(registry_name(league), entry, period, text)
+                      : 0;
+    size_t end = size;
+    *tier = entry.tier;
+    for (uint64_t number = 2; size > 0 && number < 2 + ARCHIVES_TRIED; number++) {
+        const struct bytes name = {.at = text, .size = end};
+        if (!open(context, name)) {
+            return false;
+        }
+        const struct registry_key *archive =
+            registry_find(registry, league->database, name, now_ms);
+        if (archive == NULL || (archive->kind == REGISTRY_BOARD &&
+                                registry_league_read(rules, &archive->board, member, tier))) {
+            break;
+        }
+        text[size] = '.';
+        end = size + 1 + bytes_print_u64(text + size + 1, number);
+    }
+    *tier = league_tier_idle(rules, *tier,
+                             league_count_between(period, entry.period, now_period, rules->tiers));
+    return true;
+}
+
+/* ---- an archive that goes ---- */
+
+/* More members than rooms have come to an archive only from elsewhere: it is not looked through. */
+enum { ARCHIVE_MEMBERS_MAX = 4 * LEAGUE_ROOM_MAX };
+
+struct settling {
+    struct registry *registry;
+    const struct registry_key *archive;
+    struct registry_key *league;
+    const struct period *period; /* of the template */
+    struct league_entry entry;   /* tier and room of the archive */
+    struct bytes date;           /* in its name */
+    uint32_t settled_count;
+};
+
+/* Is there a league of this name, with its template? */
+static bool registry_league_find(struct settling *settling, struct bytes name) {
+    char text[REGISTRY_NAME_MAX];
+    const struct database *database =
+        registry_read(settling->registry, settling->archive->database);
+    struct registry_key *key = league_is_name(name) ? registry_find_name(database, name) : NULL;
+    if (key == NULL || key->kind != REGISTRY_BOARD || registry_rules(key)->league.room == 0) {
+        return false;
+    }
+    const struct registry_key *rooms = registry_find_name(
+        database, (struct bytes){.at = text, .size = league_print_template(name, text)});
+    if (rooms == NULL || rooms->kind != REGISTRY_BOARD ||
+        registry_rules(rooms)->period.unit == PERIOD_NONE) {
+        return false;
+    }
+    settling->league = key;
+    settling->period = &registry_rules(rooms)->period;
+    return true;
+}
+
+/* "2026-11-16", perhaps with a number behind it, from the end of the name. false: it is no archive's. */
+static bool registry_league_take_date(struct bytes *name, struct bytes *date) {
+    for (size_t size = 1; size < name->size && size <= REGISTRY_SUFFIX_MAX; size++) {
+        size_t at = name->size - size;
+        if (name->at[at] == '@') {
+            *date = bytes_behind(*name, at + 1);
+            const char *dot = date->size > 0 ? memchr(date->at, '.', date->size) : NULL;
+            date->size = dot != NULL ? (size_t)(dot - date->at) : date->size;
+            name->size = at;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Did the member have its last result in this archive? */
+static bool registry_league_is_of(const struct settling *settling, uint64_t key) {
+    char text[PERIOD_NAME_TEXT_MAX];
+    struct league_entry entry = league_entry_of(key);
+    if (entry.tier != settling->entry.tier || entry.room != settling->entry.room) {
+        return false;
+    }
+    size_t size = period_print_name(text, settling->period,
+                                    league_period_start(settling->period, entry.period));
+    return bytes_equal(settling->date, (struct bytes){.at = text, .size = size});
+}
+
+/* false: no memory. */
+static bool registry_league_settle_member(struct settling *settling, struct bytes name,
+                                          uint32_t rank) {
+    struct board_member member;
+    const struct rules_league *rules = &registry_rules(settling->league)->league;
+    board_look_up(&settling->league->board, name, NULL, &member);
+    if (!member.is_there || !registry_league_is_of(settling, member.key)) {
+        return true;
+    }
+    struct league_entry entry = league_entry_of(member.key);
+    entry.tier = league_tier_after(rules, entry.tier, rank, board_count(&settling->archive->board));
+    entry.room = 0;
+    settling->settled_count++;
+    return registry_put_member(settling->registry, settling->league, &member, league_key(entry)) ==
+           BOARD_OK;
+}
+
+static enum registry_league_status
+registry_league_settle_members(struct settling *settling, uint32_t members_max, uint32_t *work) {
+    const struct board *archive = &settling->archive->board;
+    enum registry_league_status status = REGISTRY_LEAGUE_SETTLED;
+    struct board_cursor cursor;
+    struct board_entry entry;
+    board_seek(archive, 0, &cursor);
+    while (status == REGISTRY_LEAGUE_SETTLED && board_cursor_read(&cursor, &entry)) {
+        if (settling->settled_count == members_max) {
+            status = REGISTRY_LEAGUE_MORE;
+        } else if (!registry_league_settle_member(settling, entry.member, (*work)++)) {
+            status = REGISTRY_LEAGUE_OUT_OF_MEMORY;
+        }
+        board_cursor_next(&cursor);
+    }
+    if (settling->settled_count > 0) {
+        registry_tell_members(settling->registry, settling->league);
+    }
+    return status;
+}
+
+enum registry_league_status registry_league_settle(struct registry *registry,
+                                                   const struct registry_key *key,
+                                                   uint32_t members_max, uint32_t *work) {
+    struct settling settling = {.registry = registry, .archive = key};
+    struct bytes name = registry_name(key);
+    struct bytes prefix;
+    struct bytes inner;
+    *work = 0;
+    if (!registry_has_leagues(registry) || key->kind != REGISTRY_BOARD ||
+        board_count(&key->board) > ARCHIVE_MEMBERS_MAX ||
+        !registry_league_take_date(&name, &settling.date) ||
+        !league_parse_room(name, &prefix, &inner, &settling.entry)) {
+        return REGISTRY_LEAGUE_SETTLED;
+    }
+    if (!registry_league_find(&settling, prefix) && !registry_league_find(&settling, inner)) {
+        return REGISTRY_LEAGUE_SETTLED;
+    }
+    return registry_league_settle_members(&settling, members_max, work);
+}

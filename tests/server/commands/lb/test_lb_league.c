@@ -1,0 +1,620 @@
+/* LB.LEAGUE, sentence by sentence. Many periods with random members: test_lb_league_twin.c. */
+#include "tests/server/failing_memory.h"
+
+#include "skiplist/keyspace/registry_league.h"
+
+#define CREATE                                                                                     \
+    "LB.LEAGUE CREATE weekly FIELD points 22 PERIOD DAY ROOM 3 TIERS 4 UP 1 DOWN 1 ARCHIVE 2"
+
+static void pass_days(struct harness *h, int days) {
+    zset_pass_seconds(h, days * INT64_C(86400));
+}
+
+/* As the server's loop does. */
+static void run_due(struct harness *h) {
+    int64_t now_ms = harness_now_us(h) / 1000;
+    while (registry_roll_due(h->server.registry, now_ms, 16) == 16) {}
+    while (registry_expire_due(h->server.registry, now_ms, 16) == 16) {}
+}
+
+/* One day with a full room: ann 30, bob 20, cid 10. */
+static void play(struct harness *h) {
+    shadow_end(h->shadow); /* the module has no leagues */
+    zset_expect(h, CREATE, "+OK");
+    zset_expect(h, "LB.LEAGUE ADD weekly 30 ann", "[:1 :1 [ann :0 nil :30] nil]");
+    zset_expect(h, "LB.LEAGUE ADD weekly 20 bob", "[:1 :1 [bob :1 nil :20] nil]");
+    zset_expect(h, "LB.LEAGUE ADD weekly 10 cid", "[:1 :1 [cid :2 nil :10] nil]");
+}
+
+/* ---- rooms ---- */
+
+ZSET_TEST(a_full_room_is_followed_by_the_next) {
+    play(h);
+    static const char *const rows[][2] = {
+        {"LB.LEAGUE ADD weekly 40 dan", "[:1 :2 [dan :0 nil :40] nil]"},
+        {"LB.LEAGUE ADD weekly INCR 25 cid", "[:1 :1 [cid :0 nil :35] :1]"},
+        {"LB.LEAGUE ADD weekly BEST 5 cid", "[:1 :1 [cid :0 nil :35] :1]"},
+        {"LB.LEAGUE ADD weekly SET 5 cid", "[:1 :1 [cid :2 nil :5] :1]"},
+        {"ZREVRANGE {weekly}:1:1 0 -1 WITHSCORES", "[ann 30 bob 20 cid 5]"},
+        {"ZREVRANGE {weekly}:1:2 0 -1 WITHSCORES", "[dan 40]"},
+        {"LB.LEAGUE GET weekly bob", "[:1 :1 [bob :1 nil :20] nil]"},
+        {"LB.LEAGUE GET weekly eva", "nil*"},
+        {"LB.RANGE weekly 0 0", "[[dan :0 nil :1 :52608 :2]]"},
+        {"ZREVRANGEBYSCORE weekly 1 1", "[dan ann bob cid]"},
+        {"KEYS *", "[weekly {weekly}:rooms {weekly}:1:1 {weekly}:1:2]"},
+    };
+    zset_expect_each(h, rows);
+}
+
+ZSET_TEST(the_best_go_up_and_the_last_go_down_when_they_come) {
+    play(h);
+    pass_days(h, 1);
+    static const char *const rows[][2] = {
+        {"LB.LEAGUE GET weekly ann", "[:1 nil nil* :2]"},
+        {"LB.LEAGUE GET weekly bob", "[:1 nil nil* nil]"},
+        {"LB.LEAGUE ADD weekly 7 ann", "[:2 :1 [ann :0 nil :7] :1]"},
+        {"LB.LEAGUE ADD weekly 6 bob", "[:1 :1 [bob :0 nil :6] :1]"},
+        {"LB.LEAGUE ADD weekly 5 dan", "[:1 :1 [dan :1 nil :5] nil]"},
+        {"ZREVRANGE {weekly}:1:1@2026-01-01 0 -1", "[ann bob cid]"},
+    };
+    zset_expect_each(h, rows);
+    pass_days(h, 1);
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 dan", "[:1 :1 [dan :0 nil :1] :1]");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:2 nil nil* :3]"); /* alone in its room */
+    pass_days(h, 1);
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", "[:3 :1 [ann :0 nil :1] :2]");
+}
+
+ZSET_TEST(a_period_without_a_result_takes_members_down_where_idle_says_so) {
+    shadow_end(h->shadow);
+    zset_expect(h, CREATE " IDLE DOWN", "+OK");
+    zset_expect(h, "LB.LEAGUE SET weekly 4 ann", ":1");
+    zset_expect(h, "LB.LEAGUE SET weekly 4 bob", ":1");
+    zset_expect(h, "LB.LEAGUE ADD weekly 4 bob", "[:4 :1 [bob :0 nil :4] :4]");
+    pass_days(h, 1);
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:4 nil nil* nil]");
+    pass_days(h, 2);
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:4 nil nil* :2]");
+    zset_expect(h, "LB.LEAGUE GET weekly bob", "[:4 nil nil* :2]");
+    pass_days(h, 100);
+    zset_expect(h, "LB.LEAGUE ADD weekly 4 ann", "[:1 :1 [ann :0 nil :4] :4]");
+}
+
+ZSET_TEST(who_has_not_come_is_settled_before_the_archive_goes) {
+    play(h);
+    pass_days(h, 2);
+    run_due(h);
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* :2]");
+    pass_days(h, 1);
+    run_due(h);
+    static const char *const rows[][2] = {
+        {"EXISTS {weekly}:1:1@2026-01-01", ":0"},
+        {"LB.LEAGUE GET weekly ann", "[:2 nil nil* nil]"},
+        {"LB.LEAGUE GET weekly bob", "[:1 nil nil* nil]"},
+        {"ZREVRANGEBYSCORE weekly 2 2", "[ann]"},
+        {"LB.LEAGUE ADD weekly 1 ann", "[:2 :1 [ann :0 nil :1] :2]"},
+    };
+    zset_expect_each(h, rows);
+}
+
+ZSET_TEST(a_server_that_was_off_for_long_settles_all_the_same) {
+    play(h);
+    pass_days(h, 40);
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:2 nil nil* nil]");
+    zset_expect(h, "DBSIZE", ":2");
+}
+
+ZSET_TEST(large_rooms_are_settled_in_steps) {
+    shadow_end(h->shadow);
+    zset_expect(h,
+                "LB.LEAGUE CREATE weekly FIELD points 22 PERIOD DAY ROOM 1000 TIERS 3 UP 500 DOWN "
+                "0 ARCHIVE 1",
+                "+OK");
+    for (int i = 0; i < 1000; i++) {
+        zset_run(h, "LB.LEAGUE ADD weekly %d m%d", i, i);
+    }
+    pass_days(h, 1);
+    run_due(h);
+    pass_days(h, 1);
+    int64_t now_ms = harness_now_us(h) / 1000;
+    (void)registry_roll_due(h->server.registry, now_ms, 16);
+    assert_int_equal(registry_expire_due(h->server.registry, now_ms, 16), 16);
+    zset_expect(h, "ZCOUNT weekly 2 2", ":64");
+    /* Whoever asks in the middle finds the rest done. */
+    zset_expect(h, "LB.LEAGUE GET weekly m777", "[:2 nil nil* nil]");
+    zset_expect(h, "LB.LEAGUE GET weekly m222", "[:1 nil nil* nil]");
+    run_due(h);
+    zset_expect(h, "ZCOUNT weekly 2 2", ":500");
+    zset_expect(h, "DBSIZE", ":2");
+}
+
+ZSET_TEST(set_and_remove_are_for_operators) {
+    play(h);
+    static const char *const rows[][2] = {
+        {"LB.LEAGUE SET weekly 1 ann", ":0"},
+        {"LB.LEAGUE SET weekly 3 ann", ":1"},
+        {"LB.LEAGUE GET weekly ann", "[:3 nil nil* nil]"},
+        {"ZREVRANGE {weekly}:1:1 0 -1", "[bob cid]"},
+        {"LB.LEAGUE SET weekly 3 ann", ":0"},
+        {"LB.LEAGUE ADD weekly 9 dan", "[:1 :1 [dan :2 nil :9] nil]"}, /* the place that is free */
+        {"LB.LEAGUE ADD weekly 9 ann", "[:3 :1 [ann :0 nil :9] :3]"},
+        {"LB.LEAGUE SET weekly 2 new", ":1"},
+        {"LB.LEAGUE GET weekly new", "[:2 nil nil* nil]"},
+        {"LB.LEAGUE REMOVE weekly ann", ":1"},
+        {"LB.LEAGUE REMOVE weekly ann", ":0"},
+        {"EXISTS {weekly}:3:1", ":0"},
+        {"LB.LEAGUE SET weekly 5 ann", "-ERR the league's tiers are 1..4"},
+        {"LB.LEAGUE SET weekly x ann", "-ERR the league's tiers are 1..4"},
+    };
+    zset_expect_each(h, rows);
+    pass_days(h, 1);
+    zset_expect(h, "LB.LEAGUE SET weekly 1 dan", ":1"); /* nothing is to come any more */
+    zset_expect(h, "LB.LEAGUE GET weekly dan", "[:1 nil nil* nil]");
+}
+
+ZSET_TEST(info_shows_the_tiers_and_the_running_period) {
+    play(h);
+    zset_expect(h, "LB.LEAGUE ADD weekly 9 dan", "[:1 :2 [dan :0 nil :9] nil]");
+    zset_expect(h, "LB.LEAGUE SET weekly 4 eva", ":1");
+    zset_expect(h, "LB.LEAGUE INFO weekly",
+                "[members :5 room :3 tiers :4 up :1 down :1 idle stay start :1767225600000 end "
+                ":1767312000000 list [[tier :4 members :1 open-room :0 open-room-members :0] [tier "
+                ":3 members :0 open-room :0 open-room-members :0] [tier :2 members :0 open-room :0 "
+                "open-room-members :0] [tier :1 members :4 open-room :2 open-room-members :1]]]");
+}
+
+ZSET_TEST(the_board_of_a_league_tells_its_numbers) {
+    static const char part[] = " league [room :3 tiers :4 up :1 down :1 idle stay] archives [] ";
+    play(h);
+    zset_expect_part(h, "LB.INFO weekly", part);
+    zset_expect_part(h, "LB.LIST MATCH weekly", part);
+    assert_null(strstr(zset_run(h, "LB.INFO {weekly}:1:1"), "league"));
+}
+
+/* ---- what is refused ---- */
+
+ZSET_TEST(a_league_is_written_by_its_own_command_alone) {
+    static const char refused[] = "-ERR board is of a league: only LB.LEAGUE writes to it";
+    static const char *const rows[][2] = {
+        {"ZADD weekly 1 ann", refused},
+        {"ZINCRBY weekly 1 ann", refused},
+        {"ZREM weekly ann", refused},
+        {"ZPOPMAX weekly", refused},
+        {"ZREMRANGEBYRANK weekly 0 -1", refused},
+        {"LB.ADD weekly 1 2 3 ann", refused},
+        {"LB.ROLL weekly old", refused},
+        {"LB.SUBMIT 1 weekly 1 2 3 ann", NULL},
+        {"ZUNIONSTORE weekly 1 weekly", refused},
+        {"ZRANGESTORE weekly weekly 0 -1", refused},
+        {"LB.ALTER weekly CAP 3", "-ERR a league takes no CAP and no PERIOD: its rooms have them"},
+        {"LB.ALTER weekly PERIOD DAY",
+         "-ERR a league takes no CAP and no PERIOD: its rooms have them"},
+    };
+    play(h);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        char *before = zset_dump(h, "weekly");
+        const char *answered = zset_run(h, "%s", rows[i][0]);
+        const char *expected = rows[i][1] != NULL ? rows[i][1] : refused;
+        assert_memory_equal(answered, expected, strlen(expected));
+        char *after = zset_dump(h, "weekly");
+        assert_string_equal(after, before);
+        free(before);
+        free(after);
+    }
+}
+
+ZSET_TEST(what_a_league_cannot_be_is_refused) {
+    static const char *const rows[][2] = {
+        {"LB.LEAGUE CREATE w ROOM 3 TIERS 4 UP 1 DOWN 1", "-ERR a league needs a PERIOD"},
+        {"LB.LEAGUE CREATE w PERIOD DAY TIERS 4 UP 1 DOWN 1",
+         "-ERR a league needs ROOM, TIERS, UP and DOWN"},
+        {"LB.LEAGUE CREATE w PERIOD DAY ROOM 1001 TIERS 4 UP 1 DOWN 1",
+         "-ERR ROOM needs a number: 1..1000"},
+        {"LB.LEAGUE CREATE w PERIOD DAY ROOM 3 TIERS 0 UP 1 DOWN 1",
+         "-ERR TIERS needs a number: 1..255"},
+        {"LB.LEAGUE CREATE w PERIOD DAY ROOM 3 TIERS 256 UP 1 DOWN 1",
+         "-ERR TIERS needs a number: 1..255"},
+        {"LB.LEAGUE CREATE w PERIOD DAY ROOM 3 TIERS 4 UP 4 DOWN 1",
+         "-ERR UP and DOWN are at most ROOM"},
+        {"LB.LEAGUE CREATE w PERIOD DAY ROOM 3 TIERS 4 UP -1 DOWN 1",
+         "-ERR UP needs a number: 0..1000"},
+        {"LB.LEAGUE CREATE w PERIOD DAY ROOM 3 TIERS 4 UP 1 DOWN",
+         "-ERR DOWN needs a number: 0..1000"},
+        {"LB.LEAGUE CREATE w PERIOD DAY ROOM 3 ROOM 3 TIERS 4 UP 1 DOWN 1",
+         "-ERR ROOM may be given only once"},
+        {"LB.LEAGUE CREATE w PERIOD DAY ROOM 3 TIERS 4 UP 1 DOWN 1 IDLE UP",
+         "-ERR IDLE is unknown: use STAY or DOWN"},
+        {"LB.LEAGUE CREATE w PERIOD DAY ROOM 3 TIERS 4 UP 1 DOWN 1 IDLE STAY IDLE STAY",
+         "-ERR IDLE may be given only once"},
+        {"LB.LEAGUE CREATE w PERIOD DAY ROOM 3 TIERS 4 UP 1 DOWN 1 ARCHIVE 0",
+         "-ERR ARCHIVE 0 is not possible: who goes up and down follows from the archives of rooms"},
+        {"LB.LEAGUE CREATE w PERIOD DAY ROOM 3 TIERS 4 UP 1 DOWN 1 CAP 3",
+         "-ERR CAP and LIMIT are not possible: ROOM limits rooms"},
+        {"LB.LEAGUE CREATE w PERIOD DAY ROOM 3 TIERS 4 UP 1 DOWN 1 KEEP WORST",
+         "-ERR KEEP 'WORST' is unknown: use LAST or BEST"},
+        {"LB.LEAGUE CREATE a}b PERIOD DAY ROOM 3 TIERS 4 UP 1 DOWN 1",
+         "-ERR a league's key has at most 65519 bytes, and braces only around a tag that it shares "
+         "with its rooms: {eu}:weekly"},
+        {"LB.LEAGUE CREATE weekly PERIOD DAY ROOM 3 TIERS 4 UP 1 DOWN 1",
+         "-BUSYKEY Target key name already exists."},
+        {"LB.LEAGUE CREATE {weekly} PERIOD DAY ROOM 3 TIERS 4 UP 1 DOWN 1",
+         "-BUSYKEY Target key name already exists: the one of the rooms, which ends in ':rooms'"},
+        {"LB.LEAGUE ADD weekly 1 2 ann",
+         "-ERR syntax error, this board takes 1 value before each member: points"},
+        {"LB.LEAGUE ADD weekly 1 ann 2 bob", "-ERR syntax error, one member is written at a time"},
+        {"LB.LEAGUE ADD weekly x eva", "-ERR value is not a valid float: field 'points'"},
+        {"LB.LEAGUE ADD weekly NX 1 ann", "-ERR LB.LEAGUE ADD takes no NX, XX and WITHRANK"},
+        {"LB.LEAGUE ADD weekly 1 \"\"", NULL},
+        {"LB.LEAGUE ADD weekly TAG a b 1 eva", NULL},
+        {"LB.LEAGUE ADD weekly AT 5 1 eva", "-ERR AT is not allowed: this layout has no TIME"},
+        {"LB.LEAGUE ADD nobody 1 ann", "-ERR no such key"},
+        {"LB.LEAGUE GET {weekly}:rooms ann",
+         "-ERR board is not a league: LB.LEAGUE CREATE makes one"},
+        {"LB.LEAGUE GET nobody ann", "-ERR no such key"},
+        {"LB.LEAGUE INFO hash",
+         "-WRONGTYPE Operation against a key holding the wrong kind of value"},
+    };
+    play(h);
+    zset_expect(h, "HSET hash a b", ":1");
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        test_row("%s", rows[i][0]);
+        const char *answered = zset_run(h, "%s", rows[i][0]);
+        assert_int_equal(answered[0], '-');
+        if (rows[i][1] != NULL) {
+            assert_string_equal(answered, rows[i][1]);
+        }
+        zset_expect(h, "DBSIZE", ":4");
+        zset_expect(h, "ZCARD weekly", ":3");
+    }
+}
+
+ZSET_TEST(a_league_that_is_frozen_takes_no_results) {
+    play(h);
+    zset_expect(h, "LB.ALTER weekly FREEZE", "+OK");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 ann",
+                "-FROZEN board takes no writes: LB.ALTER with THAW ends that");
+    zset_expect(h, "LB.LEAGUE REMOVE weekly ann",
+                "-FROZEN board takes no writes: LB.ALTER with THAW ends that");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 :1 [ann :0 nil :30] nil]");
+    zset_expect(h, "LB.ALTER weekly THAW LIMIT 3", "+OK");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 new", "-FULL board is full: at most 3 members");
+    zset_expect(h, "LB.LEAGUE SET weekly 2 new", "-FULL board is full: at most 3 members");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", "[:1 :1 [ann :2 nil :1] :1]");
+}
+
+/* ---- what others do to its keys ---- */
+
+ZSET_TEST(without_a_template_nothing_is_written_and_tiers_stay) {
+    static const char none[] =
+        "-ERR the league has no board '{weekly}:rooms' with a PERIOD for its rooms";
+    play(h);
+    zset_expect(h, "DEL {weekly}:rooms", ":1");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", none);
+    zset_expect(h, "LB.LEAGUE SET weekly 1 ann", none);
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* nil]");
+    zset_expect_part(h, "LB.LEAGUE INFO weekly", "start nil end nil");
+    zset_expect(h, "ZADD {weekly}:rooms 1 ann", ":1");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", none);
+    zset_expect(h, "DEL {weekly}:rooms", ":1");
+    zset_expect(h, "HSET {weekly}:rooms a b", ":1");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", none);
+    zset_expect(h, "LB.LEAGUE REMOVE weekly ann", ":1");
+    zset_expect(h, "DEL {weekly}:rooms", ":1");
+    /* Another one does as well. */
+    zset_expect(h, "LB.CREATE {weekly}:rooms FIELD laps 10 PERIOD DAY", "+OK");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 bob", "[:1 :1 [bob :2 nil :1] :1]");
+}
+
+ZSET_TEST(rooms_of_a_league_that_is_renamed_or_copied_do_not_follow) {
+    play(h);
+    zset_expect(h, "RENAME weekly daily", "+OK");
+    zset_expect_begin(h, "LB.LEAGUE ADD daily 1 ann", "-ERR the league has no board");
+    zset_expect(h, "COPY daily other", ":1");
+    zset_expect(h, "RENAME {weekly}:rooms {daily}:rooms", "+OK");
+    zset_expect(h, "LB.LEAGUE GET daily ann", "[:1 :1 nil* nil]");
+    zset_expect(h, "LB.LEAGUE ADD daily 1 ann", "[:1 :1 [ann :0 nil :1] :1]");
+    pass_days(h, 1);
+    zset_expect(h, "LB.LEAGUE ADD daily 1 ann", "[:2 :1 [ann :0 nil :1] :1]");
+    zset_expect(h, "LB.LEAGUE ADD daily 1 bob", "[:1 :1 [bob :0 nil :1] :1]");
+    zset_expect_begin(h, "LB.LEAGUE ADD other 1 ann", "-ERR the league has no board");
+    zset_expect(h, "RENAME other a}b", "+OK");
+    zset_expect(h, "LB.LEAGUE GET a}b ann",
+                "-ERR the league was renamed to what no league's key may be");
+}
+
+ZSET_TEST(a_league_that_is_made_anew_does_not_use_the_rooms_that_are_left) {
+    play(h);
+    zset_expect(h, "DEL weekly {weekly}:rooms", ":2");
+    zset_expect(h, CREATE, "+OK");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 zoe", "[:1 :2 [zoe :0 nil :1] nil]");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", "[:1 :2 [ann :1 nil :1] nil]");
+}
+
+ZSET_TEST(new_rooms_pass_by_many_that_are_left) {
+    shadow_end(h->shadow);
+    for (int i = 1; i <= 300; i++) {
+        zset_run(h, "ZADD {weekly}:1:%d 1 x", i);
+    }
+    zset_expect(h, CREATE, "+OK");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", "[:1 :512 [ann :0 nil :1] nil]");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 bob", "[:1 :512 [bob :1 nil :1] nil]");
+}
+
+ZSET_TEST(a_member_removed_from_its_room_stays_in_its_tier) {
+    play(h);
+    zset_expect(h, "ZREM {weekly}:1:1 ann", ":1");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 :1 nil* nil]");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 dan", "[:1 :2 [dan :0 nil :1] nil]"); /* still full */
+    pass_days(h, 1);
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", "[:1 :1 [ann :0 nil :1] :1]");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 bob", "[:2 :1 [bob :0 nil :1] :1]");
+    zset_expect(h, "DEL {weekly}:2:1", ":1");
+    zset_expect(h, "LB.LEAGUE ADD weekly 2 bob", "[:2 :1 [bob :0 nil :2] :2]");
+}
+
+ZSET_TEST(without_the_archive_members_stay_in_their_tier) {
+    play(h);
+    pass_days(h, 1);
+    zset_expect(h, "DEL {weekly}:1:1@2026-01-01", ":1");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* nil]");
+    zset_expect(h, "HSET {weekly}:1:1@2026-01-01 a b", ":1");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", "[:1 :1 [ann :0 nil :1] :1]");
+}
+
+ZSET_TEST(a_room_rolled_by_hand_goes_on_with_those_who_have_results_after_it) {
+    play(h);
+    zset_expect(h, "LB.ROLL {weekly}:1:1 old", ":3");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 :1 nil* nil]");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 cid", "[:1 :1 [cid :0 nil :1] :1]");
+    pass_days(h, 1);
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* nil]");
+    zset_expect(h, "LB.LEAGUE GET weekly cid", "[:1 nil nil* :2]");
+}
+
+ZSET_TEST(an_archive_whose_name_was_taken_is_found_by_its_number) {
+    play(h);
+    zset_expect(h, "ZADD {weekly}:1:1@2026-01-01 1 other", ":1");
+    pass_days(h, 1);
+    zset_expect(h, "ZREVRANGE {weekly}:1:1@2026-01-01.2 0 -1", "[ann bob cid]");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* :2]");
+    pass_days(h, 2);
+    run_due(h);
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:2 nil nil* nil]");
+}
+
+ZSET_TEST(members_are_erased_renamed_and_banned_everywhere) {
+    play(h);
+    zset_expect(h, "LB.MOVE ann zoe", "[:2 :0]");
+    zset_expect(h, "LB.LEAGUE GET weekly zoe", "[:1 :1 [zoe :0 nil :30] nil]");
+    zset_expect(h, "LB.FORGET bob", ":2");
+    zset_expect(h, "LB.LEAGUE GET weekly bob", "nil*");
+    zset_expect(h, "LB.BAN cid MATCH weekly", ":1");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 cid",
+                "-BANNED member is banned from this board: LB.UNBAN ends that");
+    zset_expect(h, "LB.LEAGUE SET weekly 1 cid",
+                "-BANNED member is banned from this board: LB.UNBAN ends that");
+    zset_expect(h, "LB.BAN dan MATCH {weekly}:*", ":0");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 dan",
+                "-BANNED member is banned from this board: LB.UNBAN ends that");
+    zset_expect(h, "ZCARD weekly", ":1");
+}
+
+ZSET_TEST(an_altered_template_is_that_of_later_rooms) {
+    play(h);
+    zset_expect(h, "LB.ALTER {weekly}:rooms KEEP BEST TAG country 8", "+OK");
+    zset_expect(h, "LB.LEAGUE ADD weekly TAG country DE 9 dan", "[:1 :2 [dan :0 nil :9] nil]");
+    zset_expect(h, "LB.LEAGUE ADD weekly 8 dan", "[:1 :2 [dan :0 nil :9] :1]");
+    zset_expect(h, "LB.RANGE {weekly}:1:2 0 -1 TAGS", "[[dan :0 nil :9 [country DE]]]");
+    zset_expect_begin(h, "LB.LEAGUE ADD weekly TAG country DE 9 ann", "-ERR ");
+    zset_expect(h, "LB.LEAGUE ADD weekly 9 ann", "[:1 :1 [ann :2 nil :9] :1]");
+}
+
+ZSET_TEST(rooms_of_the_period_before_go_on_beside_those_of_another) {
+    shadow_end(h->shadow);
+    zset_expect(h, "LB.LEAGUE CREATE weekly FIELD points 22 PERIOD WEEK ROOM 3 TIERS 4 UP 1 DOWN 1",
+                "+OK");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", "[:1 :1 [ann :0 nil :1] nil]");
+    pass_days(h, 1);
+    zset_expect(h, "LB.ALTER {weekly}:rooms PERIOD DAY", "+OK");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 bob", "[:1 :2 [bob :0 nil :1] nil]");
+    zset_expect(h, "LB.LEAGUE ADD weekly 2 ann", "[:1 :2 [ann :0 nil :2] :1]");
+    zset_expect(h, "ZCARD {weekly}:1:1", ":1");
+    pass_days(h, 1);
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", "[:2 :1 [ann :0 nil :1] :1]");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 bob", "[:1 :2 [bob :0 nil :1] :1]");
+}
+
+ZSET_TEST(a_clock_that_is_set_back_ends_the_periods_that_are_ahead) {
+    play(h);
+    pass_days(h, 3);
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", "[:2 :1 [ann :0 nil :1] :1]");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 bob", "[:1 :1 [bob :0 nil :1] :1]");
+    harness_set_clock(h, HARNESS_START_US + INT64_C(86400000000));
+    (void)registry_roll_ahead(h->server.registry, harness_now_us(h) / 1000);
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:2 nil nil* :3]");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", "[:3 :1 [ann :0 nil :1] :2]");
+    pass_days(h, 2);
+    /* For bob this is the period that he was in. The second archive of this date has a number. */
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 bob", "[:1 :1 [bob :0 nil :1] :1]");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", "[:4 :1 [ann :0 nil :1] :3]");
+    pass_days(h, 1);
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 bob", "[:2 :1 [bob :0 nil :1] :1]");
+    zset_expect(h, "EXISTS {weekly}:1:1@2026-01-04.2", ":1");
+}
+
+/* ---- names, users, transactions ---- */
+
+ZSET_TEST(rooms_of_a_league_with_a_tag_have_no_other_braces) {
+    shadow_end(h->shadow);
+    zset_expect(h, "LB.LEAGUE CREATE {eu}:w PERIOD DAY ROOM 3 TIERS 4 UP 1 DOWN 1 ARCHIVE 1",
+                "+OK");
+    zset_expect_begin(h, "LB.LEAGUE ADD {eu}:w 1 ann", "[:1 :1 [ann :0 ");
+    zset_expect(h, "KEYS *", "[{eu}:w {eu}:w:rooms {eu}:w:1:1]");
+    pass_days(h, 2);
+    run_due(h);
+    zset_expect(h, "LB.LEAGUE GET {eu}:w ann", "[:2 nil nil* nil]");
+}
+
+ZSET_TEST(a_user_needs_the_rights_on_the_league_and_on_its_rooms) {
+    static const char refused[] =
+        "-NOPERM this user has no permissions to access one of the keys used as arguments";
+    static const char *const rows[][2] = {
+        {"ACL SETUSER half on nopass +@all ~weekly", "+OK"},
+        {"ACL SETUSER reader on nopass +@all %R~weekly %R~{weekly}:*", "+OK"},
+        {"ACL SETUSER writer on nopass +@all ~weekly ~{weekly}:*", "+OK"},
+        {"COMMAND GETKEYS LB.LEAGUE ADD weekly 1 ann", "[weekly]"},
+        {"AUTH half x", "+OK"},
+        {"LB.LEAGUE ADD weekly 1 ann", refused},
+        {"LB.LEAGUE GET weekly ann", refused},
+        {"LB.LEAGUE INFO weekly", refused},
+        {"LB.LEAGUE REMOVE weekly ann", refused},
+        {"LB.LEAGUE CREATE weekly2 PERIOD DAY ROOM 3 TIERS 4 UP 1 DOWN 1", refused},
+        {"AUTH reader x", "+OK"},
+        {"LB.LEAGUE GET weekly ann", "[:1 :1 [ann :0 nil :30] nil]"},
+        {"LB.LEAGUE ADD weekly 1 ann", refused},
+        {"LB.LEAGUE SET weekly 1 ann", refused},
+        {"AUTH writer x", "+OK"},
+        {"LB.LEAGUE ADD weekly 31 ann", "[:1 :1 [ann :0 nil :31] :1]"},
+        {"LB.LEAGUE REMOVE weekly ann", ":1"},
+    };
+    play(h);
+    zset_expect_each(h, rows);
+}
+
+ZSET_TEST(a_transaction_writes_results_of_several_members) {
+    static const char *const rows[][2] = {
+        {"MULTI", "+OK"},
+        {"LB.LEAGUE ADD weekly 5 dan", "+QUEUED"},
+        {"LB.LEAGUE ADD weekly 6 eva", "+QUEUED"},
+        {"LB.LEAGUE SET weekly 2 dan", "+QUEUED"},
+        {"LB.LEAGUE GET weekly dan", "+QUEUED"},
+        {"EXEC", "[[:1 :2 [dan :0 nil :5] nil] [:1 :2 [eva :0 nil :6] nil] :1 [:2 nil nil* nil]]"},
+    };
+    play(h);
+    zset_expect_each(h, rows);
+}
+
+ZSET_TEST(an_entry_that_changes_is_told) {
+    static const char *const rows[][2] = {
+        {"LB.LEAGUE ADD weekly 5 \"dan o\"", "league 1 2 0 dan o"},
+        {"LB.LEAGUE ADD weekly 6 \"dan o\"", NULL},
+        {"LB.LEAGUE SET weekly 3 ann", "league 3 0 1 ann"},
+        {"LB.LEAGUE SET weekly 3 ann", NULL},
+        {"LB.LEAGUE ADD weekly 6 ann", "league 3 1 3 ann"},
+        {"LB.LEAGUE REMOVE weekly ann", "league 0 0 3 ann"},
+    };
+    play(h);
+    zset_expect(h, "CONFIG SET notify-board-events yes", "+OK");
+    struct session *hears = harness_connect(h);
+    harness_expect_prefix(h, hears, "SUBSCRIBE __board@0__:weekly", "*3\r\n");
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        zset_run(h, "%s", rows[i][0]);
+        const char *heard = harness_output(hears);
+        if (rows[i][1] == NULL) {
+            assert_string_equal(heard, "");
+        } else if (strstr(heard, rows[i][1]) == NULL) {
+            fail_msg("%s: %s", rows[i][0], heard);
+        }
+    }
+}
+
+ZSET_TEST(an_entry_that_changes_ends_a_watch) {
+    play(h);
+    zset_expect(h, "WATCH weekly", "+OK");
+    zset_expect(h, "MULTI", "+OK");
+    zset_expect(h, "PING", "+QUEUED");
+    struct session *other = harness_connect(h);
+    harness_expect_prefix(h, other, "LB.LEAGUE ADD weekly 5 dan", "*4\r\n");
+    zset_expect(h, "EXEC", "nil*");
+}
+
+ZSET_TEST(a_replica_has_what_the_master_has_said) {
+    play(h);
+    registry_set_passive(h->server.registry, true);
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 :1 [ann :0 nil :30] nil]");
+    pass_days(h, 1);
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* nil]");
+    zset_expect_part(h, "LB.LEAGUE INFO weekly", "start nil end nil");
+    registry_set_passive(h->server.registry, false);
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* :2]");
+}
+
+HARNESS_TEST(above_maxmemory_members_only_leave, "maxmemory 1mb\n") {
+    zset_expect(h, CREATE, "+OK");
+    zset_expect_begin(h, "LB.LEAGUE ADD weekly 1 ann", "[:1 ");
+    zset_expect(h, "CONFIG SET maxmemory 1", "+OK");
+    zset_expect_begin(h, "LB.LEAGUE ADD weekly 1 bob", "-OOM ");
+    zset_expect_begin(h, "LB.LEAGUE SET weekly 2 ann", "-OOM ");
+    zset_expect_begin(h, "LB.LEAGUE GET weekly ann", "[:1 :1 ");
+    zset_expect(h, "LB.LEAGUE REMOVE weekly ann", ":1");
+}
+
+ZSET_TEST(a_result_that_is_sent_again_counts_once) {
+    static const char *const rows[][2] = {
+        {"LB.LEAGUE ADD weekly ONCE r1 INCR 5 dan", "[:1 :2 [dan :0 nil :5] nil]"},
+        {"LB.LEAGUE ADD weekly ONCE r1 INCR 5 dan", "[:1 :2 [dan :0 nil :5] :1]"},
+        {"LB.LEAGUE ADD weekly ONCE r2 x dan", "-ERR value is not a valid float: field 'points'"},
+        {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "[:1 :2 [dan :0 nil :10] :1]"},
+        {"LB.ALTER weekly FREEZE", "+OK"},
+        {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "[:1 :2 [dan :0 nil :10] :1]"},
+        {"LB.LEAGUE ADD weekly ONCE r3 INCR 5 dan",
+         "-FROZEN board takes no writes: LB.ALTER with THAW ends that"},
+        {"LB.ALTER weekly THAW", "+OK"},
+        {"LB.LEAGUE SET weekly 3 dan", ":1"},
+        {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "[:3 nil nil* :3]"},
+        {"LB.LEAGUE REMOVE weekly dan", ":1"},
+        {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "nil*"},
+        {"ZCARD weekly", ":3"},
+    };
+    play(h);
+    zset_expect_each(h, rows);
+}
+
+ZSET_TEST(what_belongs_to_a_result_is_set_with_it) {
+    static const char *const rows[][2] = {
+        {"LB.LEAGUE ADD weekly BEST HSET run:* 1 replay r7 40 ann", "[:1 :1 [ann :0 nil :40] :1]"},
+        {"LB.LEAGUE ADD weekly BEST HSET run:* 1 replay r8 39 ann", "[:1 :1 [ann :0 nil :40] :1]"},
+        {"HGETALL run:ann", "[replay r7]"},
+        {"LB.LEAGUE ADD weekly HSET %:* 1 replay r9 5 new", "[:1 :2 [new :0 nil :5] nil]"},
+        {"HGETALL {weekly}:1:2:new", "[replay r9]"},
+    };
+    play(h);
+    zset_expect_each(h, rows);
+    zset_expect(h, "ZADD run:bob 1 x", ":1");
+    zset_expect(h, "LB.LEAGUE ADD weekly HSET run:* 1 a b 50 bob",
+                "-WRONGTYPE Operation against a key holding the wrong kind of value");
+    zset_expect(h, "ZADD run:eva 1 x", ":1");
+    zset_expect(h, "LB.LEAGUE ADD weekly HSET run:* 1 a b 50 eva",
+                "-WRONGTYPE Operation against a key holding the wrong kind of value");
+    zset_expect(h, "LB.LEAGUE GET weekly bob", "[:1 :1 [bob :1 nil :20] nil]");
+    zset_expect(h, "LB.LEAGUE GET weekly eva", "nil*");
+    zset_expect(h, "EXISTS {weekly}:1:3", ":0");
+}
+
+/* ---- memory ---- */
+
+static void fill_league(struct harness *h) {
+    zset_run(h, "%s", CREATE);
+    for (int i = 0; i < 200; i++) {
+        zset_run(h, "LB.LEAGUE ADD weekly %d m%d", i, i);
+    }
+}
+
+static void fill_and_pass(struct harness *h) {
+    fill_league(h);
+    pass_days(h, 1);
+    run_due(h);
+}
+
+ZSET_TEST(a_command_without_memory_changes_nothing) {
+    static const char *const keys[] = {"weekly",        "{weekly}:rooms", "{weekly}:1:1",
+                                       "{weekly}:1:67", "{weekly}:1:68",  "{weekly}:2:1"};
+    const struct world empty = {NULL, NULL, keys, COUNT_OF(keys)};
+    const struct world full = {NULL, fill_league, keys, COUNT_OF(keys)};
+    const struct world past = {NULL, fill_and_pass, keys, COUNT_OF(keys)};
+    fail_each_allocation_in(&empty, CREATE, "+OK\r\n");
+    fail_each_allocation_in(&full, "LB.LEAGUE ADD weekly 1 new", NULL);
+    fail_each_allocation_in(&past, "LB.LEAGUE ADD weekly 1 m2", NULL);
+    fail_each_allocation_in(&past, "LB.LEAGUE SET weekly 2 new", NULL);
+    fail_each_allocation_in(&past, "LB.LEAGUE ADD weekly ONCE r1 HSET run:* 1 a b 1 m2", NULL);
+}
