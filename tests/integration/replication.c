@@ -790,13 +790,14 @@ IN_FIXTURE(contests_are_not_sent_to_a_version_that_does_not_know_them) {
     wire_check(&REPLICA->wire, "ZADD own 1 ann", ":1");
     wire_check(&MASTER->wire, "LB.CREATE board FIELD hot 60 SCALE 3 DECAY 6 H", "OK");
     wire_check(&MASTER->wire, "ZINCRBY board 5 ann", "5");
+    wire_check(&MASTER->wire, "LB.CREATE stale STALE 6 HOUR", "OK");
     node_follow(REPLICA, MASTER);
     node_follow(THIRD, MASTER);
     wait_error(REPLICA, told);
     wire_check(&REPLICA->wire, "EXISTS own tagged", ":1");
     node_wait_up(THIRD);
     wire_check(&THIRD->wire, "EXISTS board tagged", ":2");
-    wire_check(&MASTER->wire, "DEL board", ":1");
+    wire_check(&MASTER->wire, "DEL board stale", ":2");
     node_wait_up(REPLICA);
     wire_check(&REPLICA->wire, "LB.TAGS tagged ann", "[[country DE]]");
     /* What needs no new option is as before while it follows: the archives of boards without SETTLE. */
@@ -846,130 +847,6 @@ IN_FIXTURE(
     node_follow(REPLICA, THIRD);
     node_wait_up(REPLICA);
     wire_check(&REPLICA->wire, "ZSCORE board ann", "3");
-}
-
-IN_FIXTURE(versions_that_differ_by_one_follow_each_other) {
-    char address[32];
-    REPLICA->format = FILE_FORMAT + 1;
-    node_start(MASTER, with_short_backlog);
-    node_start(REPLICA, with_journal);
-    node_start(THIRD, with_journal);
-    commands_make_kinds(&MASTER->wire);
-    commands_write(&MASTER->wire, commands_count());
-    node_follow(REPLICA, MASTER); /* a full copy of 6, then groups */
-    node_wait_up(REPLICA);
-    node_follow(THIRD, REPLICA); /* a full copy of 7 */
-    node_wait_up(THIRD);
-    commands_write(&MASTER->wire, commands_count());
-    node_wait_synced(REPLICA, MASTER);
-    check_equal(THIRD, MASTER);
-    /* Behind the backlog: of the journal that 6 has written, and that 7 has. */
-    snprintf(address, sizeof address, "127.0.0.1 %u", MASTER->port);
-    const char *const words[] = {"--appendonly", "yes", "--replicaof", address, NULL};
-    node_end(REPLICA, SIGKILL);
-    node_fill(MASTER, "long", LARGE_SHORT / 4);
-    node_start(REPLICA, words);
-    node_wait_synced(REPLICA, MASTER);
-    check_equal(THIRD, MASTER);
-    assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
-    /* The newer one takes over, and the older one follows until it is replaced as well. */
-    wire_check(&MASTER->wire, formatted("FAILOVER TO 127.0.0.1 %u TIMEOUT 20000", REPLICA->port),
-               "OK");
-    node_wait_up(MASTER);
-    commands_write(&REPLICA->wire, 300);
-    node_wait_synced(MASTER, REPLICA);
-    node_wait_synced(THIRD, REPLICA);
-    check_equal(THIRD, MASTER);
-    int64_t full = wire_info(&REPLICA->wire, "sync_full");
-    snprintf(address, sizeof address, "127.0.0.1 %u", REPLICA->port);
-    for (int i = 0; i < 2; i++) {
-        struct node *node = i == 0 ? MASTER : THIRD;
-        node->format = FILE_FORMAT + 1;
-        node_end(node, SIGTERM);
-        node_start(node, words);
-        commands_write(&REPLICA->wire, 300);
-        node_wait_synced(node, REPLICA);
-    }
-    assert_int_equal(wire_info(&REPLICA->wire, "sync_full"), full);
-}
-
-static void wait_error(struct node *node, const char *text) {
-    WAIT_UNTIL(strstr(wire_ask(&node->wire, "INFO replication"), text) != NULL);
-    assert_false(node_is_up(node));
-}
-
-IN_FIXTURE(contests_are_not_sent_to_a_version_that_does_not_know_them) {
-    static const char told[] = "the master has given the copy up: boards have STALE, SETTLE, "
-                               "COPY, a league or archives to settle, which a server of format 5 "
-                               "does not know: upgrade it";
-    REPLICA->format = FILE_FORMAT_CONTESTS - 1;
-    node_start(MASTER, with_journal);
-    node_start(REPLICA, with_journal);
-    node_start(THIRD, with_journal);
-    wire_check(&MASTER->wire, "LB.CREATE tagged TAG country 8", "OK");
-    wire_check(&MASTER->wire, "LB.ADD tagged TAG country DE 1 ann", ":1");
-    wire_check(&REPLICA->wire, "ZADD own 1 ann", ":1");
-    wire_check(&MASTER->wire, "LB.CREATE board STALE 6 HOUR", "OK");
-    node_follow(REPLICA, MASTER);
-    node_follow(THIRD, MASTER);
-    wait_error(REPLICA, told);
-    wire_check(&REPLICA->wire, "EXISTS own tagged", ":1");
-    node_wait_up(THIRD);
-    wire_check(&THIRD->wire, "EXISTS board tagged", ":2");
-    wire_check(&MASTER->wire, "DEL board", ":1");
-    node_wait_up(REPLICA);
-    wire_check(&REPLICA->wire, "LB.TAGS tagged ann", "[[country DE]]");
-    /* What needs no new option is as before while it follows: the archives of boards without SETTLE. */
-    wire_check(&MASTER->wire, "LB.ROLL tagged archive", ":1");
-    node_wait_synced(REPLICA, MASTER);
-    wire_check(&REPLICA->wire, "ZCARD archive", ":1");
-    /* The version before has gone. */
-    node_end(REPLICA, SIGTERM);
-    WAIT_UNTIL(wire_info(&MASTER->wire, "connected_slaves") == 1);
-    wire_check(&MASTER->wire, "LB.ADD tagged 1 ann", ":1");
-    wire_check(&MASTER->wire, "LB.ROLL tagged later", ":1");
-    assert_non_null(strstr(wire_ask(&MASTER->wire, "LB.INFO archive"), "settled nil"));
-    assert_non_null(strstr(wire_ask(&MASTER->wire, "LB.INFO later"), "settled :0"));
-}
-
-IN_FIXTURE(
-    ids_of_results_outlive_a_failover_and_are_not_sent_to_a_version_that_does_not_know_them) {
-    REPLICA->format = FILE_FORMAT_CONTESTS - 1;
-    node_start(MASTER, with_journal);
-    node_start(REPLICA, with_journal);
-    node_start(THIRD, with_journal);
-    wire_check(&MASTER->wire, "LB.ADD board ONCE a HSET run:* 1 id a INCR 1 ann", ":1");
-    node_follow(REPLICA, MASTER);
-    node_follow(THIRD, MASTER); /* a full copy, then groups */
-    wait_error(REPLICA,
-               "the master has given the copy up: there are ids of results (ONCE), which a "
-               "server of format 5 does not know: upgrade it");
-    node_wait_up(THIRD);
-    wire_check(&MASTER->wire, "LB.ADD board ONCE b INCR 1 ann", ":1");
-    node_wait_synced(THIRD, MASTER);
-    assert_int_equal(wire_info(&THIRD->wire, "once_ids"), 2);
-    wire_check(&MASTER->wire, formatted("FAILOVER TO 127.0.0.1 %u TIMEOUT 20000", THIRD->port),
-               "OK");
-    WAIT_UNTIL(strstr(wire_ask(&THIRD->wire, "ROLE"), "master") != NULL);
-    node_wait_up(MASTER);
-    wire_check(&THIRD->wire, "LB.ADD board ONCE a INCR 1 ann", ":0");
-    wire_check(&THIRD->wire, "LB.ADD board ONCE b INCR 1 ann", ":0");
-    wire_check(&THIRD->wire, "LB.ADD board ONCE c INCR 1 ann", ":1");
-    node_wait_synced(MASTER, THIRD);
-    wire_check(&MASTER->wire, "ZSCORE board ann", "3");
-    wire_check(&MASTER->wire, "HGET run:ann id", "a");
-    /* They are forgotten everywhere, and the older version follows. */
-    wire_check(&THIRD->wire, "CONFIG SET once-window 1", "OK");
-    WAIT_UNTIL(wire_info(&THIRD->wire, "once_ids") == 0);
-    node_wait_synced(MASTER, THIRD);
-    assert_int_equal(wire_info(&MASTER->wire, "once_ids"), 0);
-    node_follow(REPLICA, THIRD);
-    node_wait_up(REPLICA);
-    wire_check(&REPLICA->wire, "ZSCORE board ann", "3");
-    wire_check(&THIRD->wire, "CONFIG SET once-window 600", "OK");
-    wire_check(&THIRD->wire, "LB.ADD board ONCE d INCR 1 ann", ":1");
-    usleep(3000000);
-    printf("%s\n", wire_ask(&REPLICA->wire, "INFO replication"));
 }
 
 IN_FIXTURE(versions_that_differ_by_more_say_so_and_both_keep_what_they_have) {
