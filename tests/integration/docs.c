@@ -9,6 +9,7 @@
 #include "codec/layout.h"
 #include "codec/timestamp.h"
 #include "server/dispatch/category.h"
+#include "skiplist/keyspace/registry_stale.h"
 #include "tests/support/harness.h"
 #include "tests/support/layout_text.h"
 #include "tests/support/process.h"
@@ -431,6 +432,11 @@ static void set_clock(struct clocked *clocked, const char *line) {
     assert_true(timestamp_parse(text, &time_us));
     assert_true(time_us >= clocked->harness->wall_us);
     clocked->harness->wall_us = time_us;
+    server_update_time(&clocked->harness->server);
+    /* As the loop does within a minute. */
+    struct registry *registry = clocked->harness->server.registry;
+    registry_begin_stale(registry);
+    while (registry_step_stale(registry, time_us / 1000, UINT32_MAX)) {}
 }
 
 /* Every command is followed by its answer, one line. All that differ are printed. parts_anew: a server, and
