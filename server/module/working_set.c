@@ -242,13 +242,16 @@ static void working_set_remove_key(struct working_set *set, struct working_key *
     host_DeleteKey(working_set_reopen(set, entry));
 }
 
-/* The same key, changed. It gets an expiry if it is an archive that was settled; one that somebody has set stays. */
+/* The same key, changed. It gets an expiry if it is an archive that was settled, where one that somebody has set stays,
+ * or if it holds ids of results. */
 static void working_set_stay(const struct working_set *set, const struct working_key *entry,
                              int64_t expire_at_ms) {
+    bool is_archive = registry_rules(entry->key)->settlement != RULES_NO_ARCHIVE;
     if (entry->is_to_note) {
         host_period_note(entry->value, host_GetSelectedDb(set->ctx));
     }
-    if (expire_at_ms != REGISTRY_NO_EXPIRY && host_GetAbsExpire(entry->opened) < 0) {
+    if (expire_at_ms != REGISTRY_NO_EXPIRY &&
+        !(is_archive && host_GetAbsExpire(entry->opened) >= 0)) {
         host_SetAbsExpire(entry->opened, expire_at_ms);
     }
 }
@@ -264,14 +267,7 @@ static void working_set_leave(struct working_set *set, struct working_key *entry
         if (now != NULL && entry->value == NULL) {
             memory_free(now); /* the placeholder */
         } else if (now != NULL && entry->is_changed) {
-<<<<<<< HEAD
-            host_period_note(now, host_GetSelectedDb(set->ctx));
-            if (expire_at_ms != REGISTRY_NO_EXPIRY) {
-                host_SetAbsExpire(working_set_reopen(set, entry), expire_at_ms);
-            }
-=======
             working_set_stay(set, entry, expire_at_ms);
->>>>>>> c-options
         }
     } else if (now == NULL) {
         if (entry->key != NULL) {
