@@ -55,9 +55,14 @@ static const uint64_t decay_logs[DECAY_STEPS + 1] = {
     UINT64_C(3098164008),
 };
 
-/* Both in units of 2^-62. */
+/* All in units of 2^-62. */
 static uint64_t decay_multiply(uint64_t a, uint64_t b) {
     return (uint64_t)((decay_product)a * b >> DECAY_POINT);
+}
+
+/* All bits, or none: half of the steps are taken at random, and a branch would be guessed wrong. */
+static inline uint64_t decay_all_if(bool is_so) {
+    return 0 - (uint64_t)is_so;
 }
 
 uint64_t decay_log2(uint64_t number) {
@@ -69,9 +74,9 @@ uint64_t decay_log2(uint64_t number) {
     }
     for (unsigned k = 1; k <= DECAY_STEPS; k++) {
         uint64_t next = product + (product >> k);
-        bool is_taken = next <= number;
-        product = is_taken ? next : product;
-        log += is_taken ? decay_logs[k] : 0;
+        uint64_t taken = decay_all_if(next <= number);
+        product = (product & ~taken) | (next & taken);
+        log += decay_logs[k] & taken;
     }
     uint64_t rest = ((number - product) << DECAY_STEPS) / (product >> DECAY_STEPS);
     return log + decay_multiply(rest, DECAY_ONE_BY_LN2);
@@ -81,53 +86,71 @@ uint64_t decay_exp2(uint64_t number) {
     uint64_t product = DECAY_ONE;
     CHECK(number < DECAY_ONE);
     for (unsigned k = 1; k <= DECAY_STEPS; k++) {
-        bool is_taken = number >= decay_logs[k];
-        product += is_taken ? product >> k : 0;
-        number -= is_taken ? decay_logs[k] : 0;
+        uint64_t taken = decay_all_if(number >= decay_logs[k]);
+        product += product >> k & taken;
+        number -= decay_logs[k] & taken;
     }
-    return product + decay_multiply(product, decay_multiply(number, DECAY_LN2));
+    uint64_t power = product + decay_multiply(product, decay_multiply(number, DECAY_LN2));
+    return power < 2 * DECAY_ONE ? power : 2 * DECAY_ONE - 1;
 }
 
-/* ---- logarithms of scores, in units of 2^-62 ---- */
+/* ---- scores, in units of the field ---- */
 
-/* Half-lives since the epoch. */
+/* mantissa / 2^62 * 2^exponent; a mantissa is 1 up to 2. Exact to 2^-56 of itself. */
+struct score {
+    uint64_t mantissa;
+    int64_t exponent;
+};
+
+/* Half-lives since the epoch, in units of 2^-62. */
 static wide decay_elapsed(const struct decay *decay, int64_t time_us) {
     return ((wide)time_us - decay->epoch_us) * (wide)DECAY_ONE / decay->half_life_us;
 }
 
 /* units is not 0. */
-static wide decay_log_units(uint64_t units) {
-    unsigned whole = UNITS_BITS - 1 - (unsigned)__builtin_clzll(units);
-    uint64_t number = whole <= DECAY_POINT ? units << (DECAY_POINT - whole) : units >> 1;
-    return (wide)whole * (wide)DECAY_ONE + decay_log2(number);
+static struct score decay_score_of_units(uint64_t units) {
+    unsigned exponent = UNITS_BITS - 1 - (unsigned)__builtin_clzll(units);
+    return (struct score){
+        .mantissa = exponent <= DECAY_POINT ? units << (DECAY_POINT - exponent) : units >> 1,
+        .exponent = exponent,
+    };
 }
 
 /* ordinal is not 0. */
-static wide decay_log_ordinal(const struct decay *decay, uint64_t ordinal) {
-    return (wide)(ordinal - 1) << (DECAY_POINT - decay->fraction_bits);
+static struct score decay_score_of_ordinal(const struct decay *decay, uint64_t ordinal,
+                                           wide elapsed) {
+    wide log = ((wide)(ordinal - 1) << (DECAY_POINT - decay->fraction_bits)) - elapsed;
+    return (struct score){
+        .mantissa = decay_exp2((uint64_t)log & (DECAY_ONE - 1)),
+        .exponent = (int64_t)(log >> DECAY_POINT),
+    };
 }
 
-/* log2(2^a + 2^b) = a + log2(1 + 2^(b - a)) */
-static wide decay_log_sum(wide a, wide b) {
-    wide larger = a > b ? a : b;
-    wide below = larger - (a > b ? b : a);
-    unsigned whole = (unsigned)(below >> DECAY_POINT);
-    if (below >> DECAY_POINT > DECAY_POINT) {
-        return larger;
+static struct score decay_sum(struct score a, struct score b) {
+    struct score larger = a.exponent >= b.exponent ? a : b;
+    struct score other = a.exponent >= b.exponent ? b : a;
+    uint64_t distance = (uint64_t)(larger.exponent - other.exponent);
+    larger.mantissa += distance <= DECAY_POINT ? other.mantissa >> distance : 0;
+    if (larger.mantissa >= 2 * DECAY_ONE) {
+        larger.mantissa >>= 1;
+        larger.exponent++;
     }
-    uint64_t fraction = (uint64_t)below & (DECAY_ONE - 1);
-    uint64_t share =
-        fraction == 0 ? DECAY_ONE >> whole : decay_exp2(DECAY_ONE - fraction) >> (whole + 1);
-    return larger + decay_log2(DECAY_ONE + share);
+    return larger;
 }
 
-static enum decay_status decay_pack(const struct decay *decay, uint64_t ordinal_max, wide log,
-                                    int64_t time_us, uint64_t *ordinal) {
+/* In units of 2^-62. */
+static wide decay_log_of(struct score score) {
+    return (wide)score.exponent * (wide)DECAY_ONE + decay_log2(score.mantissa);
+}
+
+static enum decay_status decay_pack(const struct decay *decay, uint64_t ordinal_max,
+                                    struct score score, wide elapsed, uint64_t *ordinal) {
     unsigned dropped_bits = DECAY_POINT - decay->fraction_bits;
-    if (log - decay_elapsed(decay, time_us) >= (wide)UNITS_BITS * (wide)DECAY_ONE) {
+    wide log = decay_log_of(score) + elapsed;
+    wide rounded = (log + ((wide)1 << (dropped_bits - 1))) >> dropped_bits;
+    if (score.exponent >= UNITS_BITS) {
         return DECAY_TOO_LARGE;
     }
-    wide rounded = (log + ((wide)1 << (dropped_bits - 1))) >> dropped_bits;
     if (log < 0 || rounded >= (wide)ordinal_max) {
         return DECAY_OUTSIDE_TIME;
     }
@@ -153,23 +176,23 @@ int64_t decay_last_us(const struct decay *decay, unsigned bits) {
     return last_us > INT64_MAX ? INT64_MAX : (int64_t)last_us;
 }
 
-/* ---- scores ---- */
+/* ---- reading and adding ---- */
 
 uint64_t decay_score(const struct decay *decay, uint64_t ordinal, int64_t time_us) {
     if (ordinal == 0) {
         return 0;
     }
-    wide log = decay_log_ordinal(decay, ordinal) - decay_elapsed(decay, time_us);
-    wide whole = log >> DECAY_POINT;
-    if (whole >= UNITS_BITS) {
+    struct score score = decay_score_of_ordinal(decay, ordinal, decay_elapsed(decay, time_us));
+    if (score.exponent >= UNITS_BITS) {
         return UINT64_MAX;
     }
-    if (whole < -1) {
+    if (score.exponent < -1) {
         return 0;
     }
-    decay_product power = decay_exp2((uint64_t)log & (DECAY_ONE - 1));
-    decay_product doubled = whole > DECAY_POINT - 1 ? power << (whole + 1 - DECAY_POINT)
-                                                    : power >> (DECAY_POINT - 1 - whole);
+    unsigned left = (unsigned)(score.exponent + 1); /* 2 * units: for rounding */
+    decay_product doubled = left > DECAY_POINT
+                                ? (decay_product)score.mantissa << (left - DECAY_POINT)
+                                : score.mantissa >> (DECAY_POINT - left);
     decay_product units = (doubled + 1) >> 1;
     return units > UINT64_MAX ? UINT64_MAX : (uint64_t)units;
 }
@@ -183,11 +206,12 @@ enum decay_status decay_add(const struct decay *decay, uint64_t ordinal_max, uin
         *sum = ordinal;
         return DECAY_OK;
     }
-    wide log = decay_log_units(units) + decay_elapsed(decay, time_us);
+    wide elapsed = decay_elapsed(decay, time_us);
+    struct score score = decay_score_of_units(units);
     if (ordinal > 0) {
-        log = decay_log_sum(log, decay_log_ordinal(decay, ordinal));
+        score = decay_sum(score, decay_score_of_ordinal(decay, ordinal, elapsed));
     }
-    return decay_pack(decay, ordinal_max, log, time_us, sum);
+    return decay_pack(decay, ordinal_max, score, elapsed, sum);
 }
 
 enum decay_status decay_join(const struct decay *decay, uint64_t ordinal_max, uint64_t a,
@@ -196,9 +220,10 @@ enum decay_status decay_join(const struct decay *decay, uint64_t ordinal_max, ui
         *sum = a > b ? a : b;
         return DECAY_OK;
     }
-    return decay_pack(decay, ordinal_max,
-                      decay_log_sum(decay_log_ordinal(decay, a), decay_log_ordinal(decay, b)),
-                      time_us, sum);
+    wide elapsed = decay_elapsed(decay, time_us);
+    struct score score = decay_sum(decay_score_of_ordinal(decay, a, elapsed),
+                                   decay_score_of_ordinal(decay, b, elapsed));
+    return decay_pack(decay, ordinal_max, score, elapsed, sum);
 }
 
 bool decay_find(const struct decay *decay, uint64_t ordinal_max, uint64_t units, int64_t time_us,
@@ -209,8 +234,9 @@ bool decay_find(const struct decay *decay, uint64_t ordinal_max, uint64_t units,
     }
     /* Half a unit less is rounded up to it: (2 * units - 1) / 2. */
     bool has_room = units <= UINT64_MAX / 2;
-    wide log = decay_log_units(has_room ? 2 * units - 1 : units) + decay_elapsed(decay, time_us) -
-               (has_room ? (wide)DECAY_ONE : 0);
+    struct score score = decay_score_of_units(has_room ? 2 * units - 1 : units);
+    score.exponent -= has_room;
+    wide log = decay_log_of(score) + decay_elapsed(decay, time_us);
     wide near = log >> (DECAY_POINT - decay->fraction_bits);
     uint64_t found = near < 0 ? 1 : near >= (wide)ordinal_max ? ordinal_max : (uint64_t)near + 1;
     /* The logarithm is as exact as an ordinal or better: these are few steps. */

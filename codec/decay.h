@@ -50,7 +50,8 @@ enum decay_status {
 
 /* 2^DECAY_POINT * log2(number / 2^DECAY_POINT), for numbers of 2^DECAY_POINT .. 2^(DECAY_POINT + 1). */
 uint64_t decay_log2(uint64_t number);
-/* 2^DECAY_POINT * 2^(number / 2^DECAY_POINT), for numbers below 2^DECAY_POINT. */
+/* 2^DECAY_POINT * 2^(number / 2^DECAY_POINT), for numbers below 2^DECAY_POINT: less than twice
+ * 2^DECAY_POINT. */
 uint64_t decay_exp2(uint64_t number);
 
 /* Bits of an ordinal in front of the fraction, if results come until this long after the epoch. */

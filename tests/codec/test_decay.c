@@ -40,6 +40,11 @@ TEST(powers_are_off_by_less_than_2_to_the_minus_56) {
     for (size_t i = 0; i < COUNT_OF(exp2_cases); i++) {
         assert_true(distance(decay_exp2(exp2_cases[i].number), exp2_cases[i].value) < 1 << 6);
     }
+    for (uint64_t below = 1; below < 5000; below++) {
+        uint64_t power = decay_exp2((UINT64_C(1) << DECAY_POINT) - below);
+        assert_true(power < UINT64_C(1) << (DECAY_POINT + 1));
+        assert_true(power > (UINT64_C(1) << (DECAY_POINT + 1)) - 2 * below - (1 << 6));
+    }
 }
 
 TEST(a_score_is_the_sum_of_its_results_weights_to_a_part_in_a_million) {
@@ -188,6 +193,28 @@ TEST(the_last_time_has_room_for_the_largest_score) {
                      DECAY_OUTSIDE_TIME);
     assert_int_equal(decay_whole_bits((uint64_t)HOUR_US, (uint64_t)(last_us - EPOCH_US) - 1), 10);
     assert_int_equal(decay_whole_bits((uint64_t)HOUR_US, (uint64_t)(last_us - EPOCH_US)), 11);
+}
+
+TEST(sums_of_any_keys_hold) {
+    struct random random = random_begin(__func__);
+    for (int i = 0; i < 100000; i++) {
+        struct decay decay = hot;
+        decay.fraction_bits = (uint8_t)(36 + random_below(&random, 13));
+        /* With fractions close to a whole number, too. */
+        uint64_t ordinal = random_next(&random) >> random_below(&random, 64);
+        uint64_t near = random_below(&random, 2) == 0 ? ordinal : ordinal | 0xffffffffffff;
+        uint64_t units = random_next(&random) >> random_below(&random, 64);
+        int64_t time_us =
+            EPOCH_US + (int64_t)(random_next(&random) >> (1 + random_below(&random, 60)));
+        uint64_t sum = near;
+        enum decay_status added = decay_add(&decay, ordinals, near, units, time_us, &sum);
+        assert_true(sum >= near);
+        assert_true(added == DECAY_OK || sum == near);
+        sum = near;
+        enum decay_status joined = decay_join(&decay, ordinals, near, ordinal, time_us, &sum);
+        assert_true(sum >= near);
+        assert_true(joined == DECAY_OK || sum == near);
+    }
 }
 
 TEST(two_scores_join_as_one_that_had_all_results) {
