@@ -49,6 +49,28 @@ class Lazily(unittest.TestCase):
         self.assertEqual(client.ping(), True)
 
 
+class InACluster(unittest.TestCase):
+    def test_the_board_of_since_is_in_the_slot(self):
+        host = Host("--cluster-enabled", "yes", is_cluster=True)
+        self.addCleanup(host.stop)
+        client = host.client(decode_responses=True)
+        client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+        wait_until(lambda: "cluster_state:ok" in client.execute_command("CLUSTER", "INFO"), "a cluster")
+        client.execute_command("LB.CREATE", "{s}:now", "FIELD", "p", 20, "PERIOD", "DAY", "COPY")
+        client.execute_command("LB.ADD", "{s}:now", 9, "SINCE", 8, "ann")
+        client.execute_command("LB.ADD", "{s}:then", 9, "ann")
+        read = ["LB.GET", "{s}:now", 2, "SINCE", "ann", "SINCE"]
+        since = lambda *words: [record[-1] for record in client.execute_command(*words)]
+        self.assertEqual(since(*read, "{s}:then"), [None, 0])
+        self.assertEqual(since(*read, "LAST"), [None, None])
+        self.assertEqual(since("LB.RANGE", "{s}:now", 0, 0, "SINCE", "{s}:then"), [None])
+        for other in "then", "{t}:then":
+            with self.assertRaisesRegex(redis.ResponseError, "slot"):
+                client.execute_command(*read, other)
+        with self.assertRaisesRegex(redis.ResponseError, "tag"):
+            client.execute_command("LB.CREATE", "now", "FIELD", "p", 20, "PERIOD", "DAY", "COPY")
+
+
 class Alone(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -616,6 +638,40 @@ class Files(unittest.TestCase):
         self.assertEqual(client.execute_command("LB.ZCARD", "daily:i"), 1)
         self.assertEqual(client.exists("daily:i@2026-11-20T12"), 0)
         wait_until(lambda: has_rolled("daily:i", "daily:i@2026-11-20T12"), "it rolls over then")
+
+    def test_archives_that_are_copies(self):
+        """By a timer on the master, or with the first command behind the end; the board goes on."""
+        master = self.host("--appendonly", "yes", module=MODULE_TEST)
+        replica = self.host("--replicaof", f"127.0.0.1 {master.port}", module=MODULE_TEST)
+        client = master.client(decode_responses=True)
+        end_us = 1795176000 * 10 ** 6  # 2026-11-20 12:00:00Z
+        for host in (master, replica):
+            host.client().execute_command("LB.TESTCLOCK", end_us - 300000, 1000)
+        client.execute_command("LB.CREATE", "all", "FIELD", "points", 20, "TIME", 42, "MS", "TAG", "t", 4,
+                               "PERIOD", "HOUR", "COPY")
+        for begin in range(0, 1000, 50):
+            client.execute_command("LB.ADD", "all", "TAG", "t", begin % 7, *[word for i in range(begin, begin + 50)
+                                                                           for word in (i % 10, f"m{i}")])
+        settled(master, replica)
+        master.client().execute_command("LB.TESTCLOCK", end_us, 2000)
+        wait_until(lambda: client.exists("all@2026-11-20T11") == 1, "the timer has copied it")
+        client.execute_command("LB.ADD", "all", 11, "m5")
+        client.execute_command("LB.TESTCLOCK", end_us + 3600 * 10 ** 6, 2500)
+        self.assertEqual(client.execute_command("LB.GET", "all", 1, "m5", "SINCE", "LAST")[0][-1], 0)
+        settled(master, replica)
+        def look(host):
+            asked = host.client(decode_responses=True)
+            self.assertEqual([asked.execute_command("LB.ZCARD", name)
+                              for name in ("all", "all@2026-11-20T11", "all@2026-11-20T12")], [1000] * 3)
+            self.assertEqual(asked.execute_command("LB.GET", "all", 1, "m5", "SINCE", "all@2026-11-20T11", "TAGS")[0][-2:],
+                             [["t", "0"], 400])
+        look(master)
+        look(replica)
+        self.assertEqual(master.digest(), replica.digest())
+        master.kill()
+        master.start()
+        master.client().execute_command("LB.TESTCLOCK", end_us + 3600 * 10 ** 6, 3000)
+        look(master)
 
     def test_what_has_an_archives_name_stays_and_the_archive_gets_a_number(self):
         master = self.host(module=MODULE_TEST)
