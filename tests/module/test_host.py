@@ -253,7 +253,7 @@ class Alone(unittest.TestCase):
             self.client.execute_command("ACL", "SETUSER", "only", "reset", "on", "allkeys", "+@" + category)
             pipe = self.client.pipeline(transaction=False)
             for name in ours:
-                pipe.execute_command("ACL", "DRYRUN", "only", name, *"111111")
+                pipe.execute_command("ACL", "DRYRUN", "only", *name.split("|"), *"111111")
             allowed = {name for name, reply in zip(ours, pipe.execute()) if reply in ("OK", True)}
             self.assertEqual(allowed, names if self.has_categories() else set(), category)
 
