@@ -537,6 +537,14 @@ ZSET_TEST(a_replica_has_what_the_master_has_said) {
     zset_expect_part(h, "LB.LEAGUE INFO weekly", "start nil end nil");
     registry_set_passive(h->server.registry, false);
     zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* :2]");
+    /* The template has rolled over, and that the archive goes was not said yet. */
+    pass_days(h, 2);
+    (void)registry_roll_due(h->server.registry, harness_now_us(h) / 1000, 16);
+    registry_set_passive(h->server.registry, true);
+    zset_expect(h, "EXISTS {weekly}:1:1@2026-01-01", ":0");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* :2]");
+    registry_set_passive(h->server.registry, false);
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:2 nil nil* nil]");
 }
 
 HARNESS_TEST(above_maxmemory_members_only_leave, "maxmemory 1mb\n") {
