@@ -32,12 +32,13 @@ static bool registry_league_read(const struct rules_league *league, const struct
     return found.is_there;
 }
 
-/* Where nothing expires but by effects, an archive that is there has members who are not settled. */
+/* One that has expired and is there all the same has members who are not settled: nothing expires now, or
+ * there was no memory for it. */
 static const struct registry_key *registry_league_find_archive(struct registry *registry,
                                                                uint32_t database, struct bytes name,
                                                                int64_t now_ms) {
-    return registry->is_still ? registry_find_name(registry_read(registry, database), name)
-                              : registry_find(registry, database, name, now_ms);
+    const struct registry_key *archive = registry_find(registry, database, name, now_ms);
+    return archive != NULL ? archive : registry_find_name(registry_read(registry, database), name);
 }
 
 bool registry_league_tier(struct registry *registry, const struct registry_key *league,
