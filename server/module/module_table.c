@@ -311,7 +311,8 @@ static bool module_table_register_container(struct host_context *ctx, uint32_t n
         host_CreateCommand(ctx, container->name, NULL, "", 0, 0, 0) == HOST_OK
             ? host_GetCommand(ctx, container->name)
             : NULL;
-    bool is_registered = created != NULL;
+    bool is_registered =
+        created != NULL && module_table_describe(ctx, container->name, indexes[number]);
     for (uint32_t i = 1; i <= module_table_count_subcommands(container) && is_registered; i++) {
         uint32_t index = indexes[number] + i;
         const struct command *command = command_by_index(index);

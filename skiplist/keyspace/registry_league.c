@@ -32,6 +32,15 @@ static bool registry_league_read(const struct rules_league *league, const struct
     return found.is_there;
 }
 
+/* One that has expired and is there all the same has members who are not settled: nothing expires now, or
+ * there was no memory for it. */
+static const struct registry_key *registry_league_find_archive(struct registry *registry,
+                                                               uint32_t database, struct bytes name,
+                                                               int64_t now_ms) {
+    const struct registry_key *archive = registry_find(registry, database, name, now_ms);
+    return archive != NULL ? archive : registry_find_name(registry_read(registry, database), name);
+}
+
 bool registry_league_tier(struct registry *registry, const struct registry_key *league,
                           struct bytes member, struct league_entry entry,
                           const struct period *period, uint32_t now_period, int64_t now_ms,
@@ -49,7 +58,7 @@ bool registry_league_tier(struct registry *registry, const struct registry_key *
             return false;
         }
         const struct registry_key *archive =
-            registry_find(registry, league->database, name, now_ms);
+            registry_league_find_archive(registry, league->database, name, now_ms);
         if (archive == NULL || (archive->kind == REGISTRY_BOARD &&
                                 registry_league_read(rules, &archive->board, member, tier))) {
             break;

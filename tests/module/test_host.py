@@ -259,8 +259,9 @@ class Alone(unittest.TestCase):
                                      server.client().execute_command("ACL", "CAT", *category)}
         native = acl_cat("leaderboard")  # LB.INFO is not INFO
         host_name = lambda name: name if name in native or "lb." + name in native else "lb." + name
+        # What a container may do its subcommands say.
         ours = sorted(name.decode().lower() for name in self.raw().ask("COMMAND", "LIST")
-                      if name.lower().startswith(b"lb."))
+                      if name.lower().startswith(b"lb.") and name.lower() != b"lb.league")
         expected = {category: {host_name(name) for name in acl_cat(category)} & set(ours)
                     for category in acl_cat()}
         for name, categories in (("lb.type", ("keyspace", "read", "fast")),
@@ -276,7 +277,7 @@ class Alone(unittest.TestCase):
             self.client.execute_command("ACL", "SETUSER", "only", "reset", "on", "allkeys", "+@" + category)
             pipe = self.client.pipeline(transaction=False)
             for name in ours:
-                pipe.execute_command("ACL", "DRYRUN", "only", name, *"111111")
+                pipe.execute_command("ACL", "DRYRUN", "only", *name.split("|"), *"111111")
             allowed = {name for name, reply in zip(ours, pipe.execute()) if reply in ("OK", True)}
             self.assertEqual(allowed, names if self.has_categories() else set(), category)
 

@@ -512,7 +512,8 @@ void shadow_run(struct shadow *shadow, const struct server *server, const struct
     enum treatment treatment = treatment_of(command);
     /* What is refused in a transaction is refused by the host when it runs. */
     bool is_refused = session->transaction.is_open && (command->flags & COMMAND_NO_MULTI) != 0;
-    if (command_is_subcommand(index) || treatment == SKIP || is_refused) {
+    bool is_of_boards = strcmp(command->group, "leaderboard") == 0; /* LB.LEAGUE GET */
+    if ((command_is_subcommand(index) && !is_of_boards) || treatment == SKIP || is_refused) {
         shadow->skipped++;
         if (has_expired_at_once(server, session, command, request)) {
             shadow_expire(shadow, session->database, request->args[1]);

@@ -27,9 +27,10 @@ static void mark(const struct rules_league *league, uint32_t count, int *marks) 
 
 TEST(the_best_go_up_and_of_the_others_the_last_go_down) {
     int marks[MEMBERS];
-    for (uint16_t up = 0; up <= MEMBERS; up++) {
-        for (uint16_t down = 0; down <= MEMBERS; down++) {
-            struct rules_league league = {.room = MEMBERS, .up = up, .down = down, .tiers = 4};
+    for (unsigned up = 0; up <= MEMBERS; up++) {
+        for (unsigned down = 0; down <= MEMBERS; down++) {
+            struct rules_league league = {
+                .room = MEMBERS, .up = (uint16_t)up, .down = (uint16_t)down, .tiers = 4};
             for (uint32_t count = 1; count <= MEMBERS; count++) {
                 mark(&league, count, marks);
                 for (uint32_t rank = 0; rank < count; rank++) {

@@ -537,6 +537,14 @@ ZSET_TEST(a_replica_has_what_the_master_has_said) {
     zset_expect_part(h, "LB.LEAGUE INFO weekly", "start nil end nil");
     registry_set_passive(h->server.registry, false);
     zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* :2]");
+    /* The template has rolled over, and that the archive goes was not said yet. */
+    pass_days(h, 2);
+    (void)registry_roll_due(h->server.registry, harness_now_us(h) / 1000, 16);
+    registry_set_passive(h->server.registry, true);
+    zset_expect(h, "EXISTS {weekly}:1:1@2026-01-01", ":0");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* :2]");
+    registry_set_passive(h->server.registry, false);
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:2 nil nil* nil]");
 }
 
 HARNESS_TEST(above_maxmemory_members_only_leave, "maxmemory 1mb\n") {
@@ -617,4 +625,49 @@ ZSET_TEST(a_command_without_memory_changes_nothing) {
     fail_each_allocation_in(&past, "LB.LEAGUE ADD weekly 1 m2", NULL);
     fail_each_allocation_in(&past, "LB.LEAGUE SET weekly 2 new", NULL);
     fail_each_allocation_in(&past, "LB.LEAGUE ADD weekly ONCE r1 HSET run:* 1 a b 1 m2", NULL);
+}
+
+/* The archives of 67 rooms go, or not yet. */
+static void settle_failing(struct harness *h, uint64_t nth) {
+    const char *reason = "";
+    int64_t now_ms = harness_now_us(h) / 1000;
+    while (registry_roll_due(h->server.registry, now_ms, 16) == 16) {}
+    memory_fail_at(nth);
+    while (registry_expire_due(h->server.registry, now_ms, 16) == 16) {}
+    memory_fail_at(0);
+    if (!registry_validate(h->server.registry, &reason)) {
+        fail_msg("%s", reason);
+    }
+}
+
+ZSET_TEST(without_memory_an_archive_stays_until_its_members_are_settled) {
+    char *expected = NULL;
+    uint32_t kept_count = 0;
+    for (uint64_t nth = 0; nth <= 20; nth++) {
+        void *state;
+        zset_start(&state);
+        struct harness *with = state;
+        shadow_end(with->shadow);
+        fill_league(with);
+        pass_days(with, 3);
+        settle_failing(with, nth);
+        kept_count += registry_count(with->server.registry, 0) > 2;
+        /* m2 was the best of its room, whether or not the archive is there. */
+        const char *answered = zset_run(with, "LB.LEAGUE GET weekly m2");
+        assert_true(strcmp(answered, "[:1 nil nil* :2]") == 0 ||
+                    strcmp(answered, "[:2 nil nil* nil]") == 0);
+        settle_failing(with, 0);
+        assert_int_equal(registry_count(with->server.registry, 0), 2);
+        char *dump = zset_dump(with, "weekly");
+        zset_expect(with, "ZCOUNT weekly 2 2", ":67");
+        if (expected == NULL) {
+            expected = dump;
+        } else {
+            assert_int_equal(strlen(dump), strlen(expected));
+            free(dump);
+        }
+        harness_destroy(with);
+    }
+    free(expected);
+    assert_in_range(kept_count, 1, 20);
 }

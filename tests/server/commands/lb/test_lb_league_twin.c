@@ -7,7 +7,7 @@
 #include "skiplist/keyspace/registry_league.h"
 #include "tests/support/random.h"
 
-enum { MEMBERS = 60, PERIODS = 120, KINDS = 6 };
+enum { MEMBERS = 60, PERIODS = 120, KINDS = 8 };
 #define DAY_US INT64_C(86400000000)
 
 /* A member, and its result in its last period with one. */
@@ -32,7 +32,7 @@ struct twin_room {
 struct twin {
     struct harness *h;
     struct random random;
-    int room, tiers, up, down, archive;
+    int room, tiers, up, down, archive; /* archive 0: all, which the module can do, too */
     bool idle_goes_down;
     int period;
     uint64_t arrivals;
@@ -314,6 +314,7 @@ static void begin(struct twin *twin, int kind) {
     } kinds[KINDS] = {
         {5, 4, 2, 2, 1, false}, {7, 5, 3, 3, 2, true},  {1, 3, 1, 0, 1, true},
         {30, 3, 2, 5, 3, true}, {4, 6, 4, 4, 1, false}, {3, 2, 0, 1, 1, true},
+        {5, 4, 2, 1, 0, true},  {6, 7, 2, 2, 0, false},
     };
     twin->room = kinds[kind].room;
     twin->tiers = kinds[kind].tiers;
@@ -321,6 +322,9 @@ static void begin(struct twin *twin, int kind) {
     twin->down = kinds[kind].down;
     twin->archive = kinds[kind].archive;
     twin->idle_goes_down = kinds[kind].idle_goes_down;
+    if (twin->archive > 0) {
+        shadow_end(twin->h->shadow);
+    }
     twin->copy = registry_create_beside(twin->h->server.registry);
     assert_non_null(twin->copy);
     registry_set_passive(twin->copy, true);
@@ -328,9 +332,10 @@ static void begin(struct twin *twin, int kind) {
     effect_listener_add(twin->h->server.registry, &twin->listener);
     assert_string_equal(zset_run(twin->h,
                                  "LB.LEAGUE CREATE weekly FIELD points 22 PERIOD DAY ROOM %d TIERS "
-                                 "%d UP %d DOWN %d IDLE %s ARCHIVE %d",
+                                 "%d UP %d DOWN %d IDLE %s ARCHIVE %s",
                                  twin->room, twin->tiers, twin->up, twin->down,
-                                 twin->idle_goes_down ? "DOWN" : "STAY", twin->archive),
+                                 twin->idle_goes_down ? "DOWN" : "STAY",
+                                 twin->archive > 0 ? formatted("%d", twin->archive) : "ALL"),
                         "+OK");
 }
 

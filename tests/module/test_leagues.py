@@ -1,0 +1,88 @@
+"""Leagues in redis-server: their boards are keys of the host, on every copy, and in one slot."""
+import random
+import unittest
+
+import redis
+
+from hosts import MODULE_TEST, Host, settled, wait_until
+
+NOON_US = 1795176000 * 10 ** 6  # 2026-11-20 12:00:00Z
+HOUR_US = 3600 * 10 ** 6
+CREATE = "LB.LEAGUE CREATE weekly FIELD points 20 PERIOD HOUR ROOM 5 TIERS 4 UP 2 DOWN 1".split()
+
+
+class Leagues(unittest.TestCase):
+    def setUp(self):
+        self.seed = random.randrange(1 << 30)
+        self.draw = random.Random(self.seed)
+        print(f"seed {self.seed} ", end="", flush=True)
+
+    def host(self, *options, **more):
+        host = Host(*options, **more)
+        self.addCleanup(host.stop)
+        return host
+
+    def told(self, client):
+        return [client.execute_command("LB.LEAGUE", "GET", "weekly", f"m{i}") for i in range(30)] + \
+               [client.execute_command("LB.LEAGUE", "INFO", "weekly"), sorted(client.keys("*"))]
+
+    def play(self, host, hours):
+        client = host.client()
+        for hour in range(hours):
+            client.execute_command("LB.TESTCLOCK", NOON_US + hour * HOUR_US, 1000 + hour)
+            for _ in range(40):
+                client.execute_command("LB.LEAGUE", "ADD", "weekly", "INCR", self.draw.randrange(9),
+                                       f"m{self.draw.randrange(30)}")
+            client.execute_command("LB.LEAGUE", "SET", "weekly", 1 + self.draw.randrange(4), f"m{hour}")
+            client.execute_command("LB.LEAGUE", "REMOVE", "weekly", f"m{self.draw.randrange(30)}")
+
+    def test_replicas_and_files_have_them(self):
+        master = self.host("--appendonly", "yes", "--appendfsync", "always", module=MODULE_TEST)
+        replica = self.host("--replicaof", f"127.0.0.1 {master.port}", module=MODULE_TEST)
+        client = master.client()
+        for host in (master, replica):
+            host.client().execute_command("LB.TESTCLOCK", NOON_US, 1000)
+        self.assertEqual(client.execute_command(*CREATE), b"OK")
+        self.play(master, 6)
+        settled(master, replica)
+        self.assertEqual(self.told(replica.client()), self.told(client))
+        self.assertEqual(replica.digest(), master.digest())
+        before = self.told(client)
+        for what in ("RELOAD", "LOADAOF"):
+            client.execute_command("DEBUG", what)
+            self.assertEqual(self.told(client), before, what)
+        master.kill()
+        replica.client().replicaof("NO", "ONE")
+        self.assertEqual(self.told(replica.client()), before)
+        self.play(replica, 8)
+        with self.assertRaises(redis.exceptions.ResponseError):
+            replica.client().execute_command("LB.ZADD", "weekly", 1, "ann")
+
+    def test_users_need_the_rights_on_rooms(self):
+        host = self.host()
+        client = host.client()
+        self.assertEqual(client.execute_command(*CREATE), b"OK")
+        for name, keys in (("half", ["~weekly"]), ("whole", ["~weekly", "~{weekly}:*"])):
+            client.execute_command("ACL", "SETUSER", name, "on", "nopass", "+@all", *keys)
+        half, whole = (host.client(username=name, password="x") for name in ("half", "whole"))
+        with self.assertRaises(redis.exceptions.NoPermissionError):
+            half.execute_command("LB.LEAGUE", "ADD", "weekly", 1, "ann")
+        self.assertEqual(whole.execute_command("LB.LEAGUE", "ADD", "weekly", 1, "ann")[:2], [1, 1])
+
+    def test_all_keys_are_in_one_slot_of_a_cluster(self):
+        host = self.host("--cluster-enabled", "yes", is_cluster=True)
+        client = host.client()
+        client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+        wait_until(lambda: client.execute_command("CLUSTER INFO")["cluster_state"] == "ok", "a cluster")
+        for key in ("weekly", "{eu}:weekly"):
+            client.execute_command("LB.LEAGUE", "CREATE", key, *CREATE[3:])
+            self.assertEqual(client.execute_command("LB.LEAGUE", "ADD", key, "ONCE", "r1", 7, "ann")[:2], [1, 1])
+            self.assertEqual(client.execute_command("LB.LEAGUE", "GET", key, "ann")[0], 1)
+        slots = {key: client.execute_command("CLUSTER", "KEYSLOT", key) for key in client.keys("*")}
+        self.assertEqual(len(slots), 8)
+        self.assertEqual(len(set(slots.values())), 2)
+
+    def test_archives_that_expire_are_refused(self):
+        client = self.host().client()
+        with self.assertRaisesRegex(redis.exceptions.ResponseError, "ARCHIVE ALL"):
+            client.execute_command(*CREATE, "ARCHIVE", 3)
