@@ -3,6 +3,7 @@
 #include "server/durability/effect_bytes.h"
 #include "server/system/tzdata.h"
 #include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/league.h"
 #include "tests/support/keyspace.h"
 #include "tests/support/layout_text.h"
 #include "tests/support/registry_workload.h"
@@ -299,7 +300,7 @@ static void pick_guards(struct random *random, struct rules *rules) {
 }
 
 static void pick_contests(struct random *random, struct rules *rules) {
-    uint64_t parts = random_below(random, 128);
+    uint64_t parts = random_below(random, 64);
     rules->settles = (parts & 1) != 0;
     rules->copies = (parts & 2) != 0 && rules->period.unit != PERIOD_NONE;
     if ((parts & 4) != 0 && rules->layout.time.bits > 0) {
@@ -312,13 +313,16 @@ static void pick_contests(struct random *random, struct rules *rules) {
     if ((parts & 40) == 40) {
         rules->settled_expire_ms = 1 + (int64_t)random_below(random, UINT64_C(1) << 50);
     }
-    if ((parts & 64) != 0) {
-        rules->league = (struct rules_league){.room = 1 + (uint16_t)random_below(random, 1000),
-                                              .tiers = 1 + (uint8_t)random_below(random, 255),
-                                              .up = (uint16_t)random_next(random),
-                                              .down = (uint16_t)random_next(random),
-                                              .idle_goes_down = random_below(random, 2) == 0};
-    }
+}
+
+static void make_random_league(struct random *random, struct rules *rules) {
+    *rules = (struct rules){.guards = RULES_LEAGUE, .is_created = true};
+    league_init_layout(&rules->layout);
+    rules->league = (struct rules_league){.room = 1 + (uint16_t)random_below(random, 1000),
+                                          .tiers = 1 + (uint8_t)random_below(random, 255),
+                                          .up = (uint16_t)random_next(random),
+                                          .down = (uint16_t)random_next(random),
+                                          .idle_goes_down = random_below(random, 2) == 0};
 }
 
 static void make_random_rules(struct random *random, struct rules *rules) {
@@ -336,6 +340,10 @@ static void make_random_rules(struct random *random, struct rules *rules) {
         "FIELD a 30 TIME 20 H TAG country 8",
         "FIELD a 64 TAG a 1 TAG b 2 TAG c 3 TAG d 4 TAG e 5 TAG f 6 TAG g 7 TAG h 4",
     };
+    if (random_below(random, 8) == 0) {
+        make_random_league(random, rules);
+        return;
+    }
     parse_rules(layouts[random_below(random, COUNT_OF(layouts))], rules);
     rules->cap = (uint32_t)(random_next(random) >> (32 + random_below(random, 32)));
     rules->keeps_best = random_below(random, 2) == 0;
@@ -456,7 +464,6 @@ TEST(the_longest_rules_fit) {
     rules.settlement = RULES_UNSETTLED;
     rules.ended_ms = INT64_MIN;
     rules.settled_expire_ms = INT64_MAX / 1000;
-    rules.league = (struct rules_league){.room = UINT16_MAX, .tiers = UINT8_MAX};
     const struct effect create = {.kind = EFFECT_CREATE, .name = BYTES("k"), .rules = &rules};
     assert_round_trip((const struct effect[]){create, create}, 2);
 }
@@ -773,7 +780,7 @@ TEST(lengths_that_lie_are_seen) {
         {"\x27\x00", 2},                                       /* PIECE of none */
         {"\x1f\x80\x80\x80\x80\x10\x00", 7},                   /* CUT from 2^32 on */
         {"\x0b\x10", 2},                                       /* FLUSH of database 16 */
-        {"\x06\x13x", 3},                                      /* BOARD in database 19 */
+        {"\x06\x14x", 3},                                      /* BOARD in database 20 */
         {"\x02\x00", 2},                                       /* BOARD without a name */
         {"\x03\x00", 2},                                       /* rules of an empty slot */
         {"\x03\x90", 2},                                       /* of slot 16 */
