@@ -54,6 +54,9 @@ enum once_status once_begin(const struct call *call, struct bytes key, struct by
     once->ids = once_find_ids(once);
     if (once_is_known(once)) {
         server->stats.once_repeated++;
+        /* The first one may not be everywhere yet: this answer waits for that as one of a change, and so does WAIT
+         * behind it. */
+        server->durability.effect_count++;
         return ONCE_REPEATED;
     }
     if (!once_has_room(once)) {

@@ -907,6 +907,22 @@ IN_FIXTURE(
     wire_check(&REPLICA->wire, "ZSCORE board ann", "3");
 }
 
+/* Whoever is told that a result counts already may wait until replicas have it. */
+IN_FIXTURE(wait_behind_a_result_that_comes_again_counts_who_has_the_first) {
+    node_start(MASTER, with_journal);
+    node_start(REPLICA, with_journal);
+    node_follow(REPLICA, MASTER);
+    node_wait_up(REPLICA);
+    struct wire again = wire_open(process_connect_tcp(&MASTER->server));
+    process_signal(&REPLICA->server, SIGSTOP);
+    wire_check(&MASTER->wire, "LB.ADD board ONCE a INCR 1 ann", ":1");
+    wire_check(&again, "LB.ADD board ONCE a INCR 1 ann", ":0");
+    wire_check(&again, "WAIT 1 50", ":0");
+    process_signal(&REPLICA->server, SIGCONT);
+    wire_check(&again, "WAIT 1 20000", ":1");
+    wire_close(&again);
+}
+
 IN_FIXTURE(versions_that_differ_by_more_say_so_and_both_keep_what_they_have) {
     THIRD->format = FILE_FORMAT + 2;
     node_start(MASTER, with_journal);
