@@ -130,7 +130,8 @@ static void export_print_member(struct exporting *exporting, const struct effect
     record->at[RECORD_SCORE] =
         (struct bytes){.at = score, .size = export_print_score(layout, effect->member_key, score)};
     record->at[RECORD_TIME] = BYTES("");
-    if (score[0] != '#' && layout_time_us(layout, effect->member_key, &time_us)) {
+    if (!layout_field_decays(&layout->fields[0]) &&
+        layout_time_us(layout, effect->member_key, &time_us)) {
         record->at[RECORD_TIME] = export_print_integer(time, time_us);
         /* A time at the end of all times is not given exactly by its text: then the key is. */
         if (layout_stamp(layout, effect->member_key, time_us, &same) != LAYOUT_OK ||
