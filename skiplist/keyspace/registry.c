@@ -600,6 +600,10 @@ void registry_spare_older(struct registry *registry, bool has_older) {
     registry->has_older = has_older;
 }
 
+uint64_t registry_unsettled_count(const struct registry *registry) {
+    return registry->rules.unsettled_count;
+}
+
 bool registry_has_contests(const struct registry *registry) {
     return registry->rules.contests_count > 0;
 }

@@ -63,6 +63,22 @@ static bool registry_rename_take_value(struct registry *registry, const struct r
     return true;
 }
 
+/* What is to be settled is there once. */
+bool registry_hold_copied(struct registry *registry, const struct registry_key *key,
+                          const struct rules **held) {
+    struct rules rules;
+    *held = NULL;
+    if (key->kind != REGISTRY_BOARD || registry_rules(key)->settlement == RULES_NO_ARCHIVE) {
+        return true;
+    }
+    rules_copy(registry_rules(key), &rules);
+    rules.settlement = RULES_NO_ARCHIVE;
+    rules.ended_ms = 0;
+    rules.settled_expire_ms = 0;
+    *held = rules_hold(&registry->rules, &rules);
+    return *held != NULL;
+}
+
 enum registry_status registry_copy_value(struct registry *registry, const struct registry_key *key,
                                          struct registry_key **copy, uint32_t to_database,
                                          struct bytes to_name, int64_t now_ms) {
@@ -74,9 +90,15 @@ enum registry_status registry_copy_value(struct registry *registry, const struct
     if (successor == NULL) {
         return REGISTRY_OUT_OF_MEMORY;
     }
-    if (!registry_rename_take_value(registry, key, *copy, successor)) {
+    const struct rules *held;
+    if (!registry_hold_copied(registry, key, &held) ||
+        !registry_rename_take_value(registry, key, *copy, successor)) {
+        rules_release(&registry->rules, held);
         memory_free(successor);
         return REGISTRY_OUT_OF_MEMORY;
+    }
+    if (held != NULL) {
+        registry_set_rules(registry, successor, held);
     }
     *copy = NULL;
     bool is_done = registry_walk_state(registry, key) == REGISTRY_WALK_DONE;
