@@ -206,11 +206,11 @@ REGISTRY_TEST(while_held_nothing_is_copied_and_what_was_is_given_up) {
     create_key(registry, "day", LARGE);
     assert_true(registry_archive_step(registry, END_MS, 50));
     assert_true(registry_archive_step(registry, END_MS, 50));
-    registry_hold_archives(registry, true, END_MS);
+    assert_true(registry_hold_archives(registry, true, END_MS));
     assert_false(registry_archive_step(registry, END_MS, 50));
     assert_true(registry_next_due(registry) == REGISTRY_NO_EXPIRY);
     registry_free_all(registry);
-    registry_hold_archives(registry, false, END_MS);
+    assert_false(registry_hold_archives(registry, false, END_MS));
     assert_false(registry_archive_step(registry, END_MS, 50));
     int64_t due_ms = registry_next_due(registry);
     assert_in_range(due_ms, END_MS + 1, END_MS + DAY_MS - 1);
