@@ -12,6 +12,7 @@
 #include "skiplist/keyspace/registry_stale.h"
 
 enum {
+    ARCHIVE_LOG_MS = 600000,  /* between two lines that one waits for memory */
     CHORE_BUDGET_NS = 200000, /* for ends of periods, expiry, STALE, and freeing */
     STALE_WORK_MAX = 256,     /* members between two clock readings */
     STALE_EVERY_MS = 30000,   /* between the beginnings of two passes */
@@ -214,9 +215,20 @@ static bool tick_handle_due(struct tick *tick) {
     return tick_run_some(tick, registry_expire_due, "expire-cycle") || has_more;
 }
 
+static void tick_log_waiting_archive(struct tick *tick) {
+    int64_t now_ms = tick->server->clock.monotonic_ms;
+    if (tick->archive_logged_at_ms == 0 || now_ms - tick->archive_logged_at_ms >= ARCHIVE_LOG_MS) {
+        tick->archive_logged_at_ms = now_ms;
+        log_write(LOG_WARNING,
+                  "archive: not copied (PERIOD ... COPY) while more memory is used than maxmemory "
+                  "used=%zu maxmemory=%llu",
+                  memory_used(), (unsigned long long)tick->server->settings.maxmemory);
+    }
+}
+
 /* Make archives that are copies, or on a replica what their effects will take. Above maxmemory they wait. true:
  * more work is left. */
-static bool tick_copy_archives(const struct tick *tick) {
+static bool tick_copy_archives(struct tick *tick) {
     const struct server *server = tick->server;
     bool may_change = server_may_change(server) || replication_is_replica(&server->replication);
     uint64_t begin = clock_ticks();
@@ -225,7 +237,11 @@ static bool tick_copy_archives(const struct tick *tick) {
         (server->persistence != NULL && persistence_is_full(server->persistence))) {
         return false;
     }
-    registry_hold_archives(server->registry, server_is_over_memory(server), server->clock.now_ms);
+    if (registry_hold_archives(server->registry, server_is_over_memory(server),
+                               server->clock.now_ms)) {
+        tick_log_waiting_archive(tick);
+        return false;
+    }
     do {
         has_more = registry_archive_step(server->registry, server->clock.now_ms, COPIED_MAX);
     } while (has_more && clock_ticks_to_ns(clock_ticks() - begin) < CHORE_BUDGET_NS);

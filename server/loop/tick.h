@@ -78,14 +78,15 @@ struct tick {
     uint64_t input_max, output_max; /* largest buffers of any client in this walk so far */
     bool is_feeding; /* what replicas are sent is not in their sockets yet: no answer leaves */
     bool is_behind;  /* the disk is behind: the queue waits (persistence_is_behind) */
-    enum server_pause held_by; /* the strongest pause that holds a connection back */
-    bool is_due_held;          /* registry_set_held */
-    bool is_retiring;          /* the server still serves: see dispatch/shutdown.h */
-    bool is_draining;          /* no more reads; queued requests are answered */
-    bool is_lingering;         /* all replies are sent: clients are to close */
-    bool is_stopping;          /* the loop is ending */
-    int64_t full_logged_at_ms; /* of monotonic_ms; 0: never */
-    int64_t tls_logged_at_ms;  /* a handshake that failed; as above */
+    enum server_pause held_by;    /* the strongest pause that holds a connection back */
+    bool is_due_held;             /* registry_set_held */
+    bool is_retiring;             /* the server still serves: see dispatch/shutdown.h */
+    bool is_draining;             /* no more reads; queued requests are answered */
+    bool is_lingering;            /* all replies are sent: clients are to close */
+    bool is_stopping;             /* the loop is ending */
+    int64_t full_logged_at_ms;    /* of monotonic_ms; 0: never */
+    int64_t archive_logged_at_ms; /* one waits for memory; as above */
+    int64_t tls_logged_at_ms;     /* a handshake that failed; as above */
     unsigned tls_unlogged_count;
     int64_t proxy_logged_at_ms;   /* likewise, of clients refused for their PROXY header */
     unsigned proxy_refused_count; /* since then */

@@ -244,8 +244,8 @@ bool registry_roll_some(struct registry *registry, int64_t now_ms);
  * now. */
 bool registry_archive_step(struct registry *registry, int64_t now_ms, uint32_t entries_max);
 /* Held: no archive is copied, and what was copied of one is given up for a minute, for lack of memory. They stay
- * due. */
-void registry_hold_archives(struct registry *registry, bool is_held, int64_t now_ms);
+ * due. true: one is. */
+bool registry_hold_archives(struct registry *registry, bool is_held, int64_t now_ms);
 /* Carry out and report what is due for this name, as a look-up does. The name may be freed as soon
  * as a change is reported: this is for listeners that keep names of their own. Out of memory, the
  * name is reported as changed anyway. */

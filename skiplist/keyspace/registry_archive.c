@@ -19,21 +19,22 @@ void registry_archive_end(struct registry *registry) {
     registry_mirror_end(&registry->archiving.mirror);
 }
 
-void registry_hold_archives(struct registry *registry, bool is_held, int64_t now_ms) {
-    struct registry_archiving *archiving = &registry->archiving;
-    archiving->is_held = is_held;
-    if (is_held && archiving->mirror.copy != NULL) {
-        registry_archive_end(registry);
-        archiving->retry_ms = now_ms + GIVEN_UP_MS;
-    }
-}
-
 /* The board whose archive has been due for the longest time. NULL: none is. */
 static struct registry_key *registry_archive_find_due(const struct registry *registry,
                                                       int64_t now_ms) {
     struct expiry_entry first = registry_first(registry, HEAP_COPIES);
     return first.place != NULL && first.time_ms <= now_ms ? registry_roll_key_of_place(first.place)
                                                           : NULL;
+}
+
+bool registry_hold_archives(struct registry *registry, bool is_held, int64_t now_ms) {
+    struct registry_archiving *archiving = &registry->archiving;
+    archiving->is_held = is_held;
+    if (is_held && archiving->mirror.copy != NULL) {
+        registry_archive_end(registry);
+        archiving->retry_ms = now_ms + GIVEN_UP_MS;
+    }
+    return is_held && registry_archive_find_due(registry, now_ms) != NULL;
 }
 
 /* true: it is made, or begun. */

@@ -102,6 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_check_valid(registry);
     /* What is due happens with any rules and expiries that were read. */
     (void)registry_roll_due(registry, INT64_C(1795000000000), 20);
+    (void)registry_archive_step(registry, INT64_C(1795000000000), 20);
     (void)registry_expire_due(registry, INT64_C(1795000000000), 20);
     fuzz_check_valid(registry);
     registry_destroy(registry);

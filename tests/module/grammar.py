@@ -21,7 +21,7 @@ HOSTILE = [
     b"4294967296", b"2147483648", b"-2147483649", b"999999999999999999999999999999", b"0." + b"3" * 400,
     b"\x00", b"\xff\xfe", b"a\r\nb", b"*", b"[", b"%s%n", b"@", b"x@", b"@2026", b"x" * 64, b"x" * 255,
     b"x" * 256, b"x" * 4096, b"y" * 65535, b"y" * 65536, b"z" * 70000, b"*3\r\n$1\r\n", b"LAYOUT", b"FIELD",
-    b"WITHSCORES", b"LIMIT", b"INCR", b"AT", b"NX", b"GT", b"COUNT", b"WEIGHTS", b"AGGREGATE", b"DATA",
+    b"WITHSCORES", b"LIMIT", b"INCR", b"AT", b"NX", b"GT", b"COUNT", b"WEIGHTS", b"AGGREGATE", b"DATA", b"SINCE", b"LAST",
     b"PACKED", b"-1 -1", b"1970-01-01", b"9999-12-31T23:59:59Z", b"Europe/Berlin", b"../../etc/passwd"]
 TIMES = [b"2026-11-22T10:00:00Z", b"2026-11-22", b"+5m", b"NOW", b"1795176000", b"1795176000000", b"0", b"NONE"]
 WORDS = {  # by what the syntax calls the argument

@@ -127,6 +127,21 @@ REGISTRY_TEST(old_archives_expire) {
     assert_int_equal(count_of(registry, "day@2026-11-19", END_MS + 3 * DAY_MS), 5);
 }
 
+/* SETTLE YES: the archive is to be settled, and expires when it is. */
+REGISTRY_TEST(an_archive_that_is_a_copy_is_settled_as_others_are) {
+    struct rules rules = copying_rules();
+    rules.archives_max = 2;
+    rules.settles = true;
+    key_create_like(registry, "day", &rules, LARGE, NOON_MS);
+    (void)run_steps(registry, END_MS + 7);
+    const struct registry_key *archive = key_find(registry, 0, "day@2026-11-16", END_MS + 7);
+    assert_non_null(archive);
+    assert_int_equal(registry_rules(archive)->settlement, RULES_UNSETTLED);
+    assert_true(registry_rules(archive)->ended_ms == END_MS);
+    assert_true(registry_rules(archive)->settled_expire_ms == END_MS + 2 * DAY_MS);
+    assert_true(registry_expiry(registry, archive) == REGISTRY_NO_EXPIRY);
+}
+
 REGISTRY_TEST(what_is_due_does_not_wait_for_a_long_copy) {
     create_key(registry, "day", LARGE);
     assert_true(registry_archive_step(registry, END_MS, 50));
@@ -143,7 +158,8 @@ REGISTRY_TEST(a_board_that_goes_or_gets_other_rules_meanwhile_is_begun_again_or_
         assert_true(registry_archive_step(registry, END_MS, 50));
     }
     struct registry_key *key = key_find(registry, 0, "day", END_MS);
-    struct rules rules = *registry_rules(key);
+    struct rules rules;
+    rules_copy(registry_rules(key), &rules);
     rules.guards = RULES_FROZEN;
     key = registry_alter(registry, key, &rules);
     assert_non_null(key);
@@ -190,11 +206,11 @@ REGISTRY_TEST(while_held_nothing_is_copied_and_what_was_is_given_up) {
     create_key(registry, "day", LARGE);
     assert_true(registry_archive_step(registry, END_MS, 50));
     assert_true(registry_archive_step(registry, END_MS, 50));
-    registry_hold_archives(registry, true, END_MS);
+    assert_true(registry_hold_archives(registry, true, END_MS));
     assert_false(registry_archive_step(registry, END_MS, 50));
     assert_true(registry_next_due(registry) == REGISTRY_NO_EXPIRY);
     registry_free_all(registry);
-    registry_hold_archives(registry, false, END_MS);
+    assert_false(registry_hold_archives(registry, false, END_MS));
     assert_false(registry_archive_step(registry, END_MS, 50));
     int64_t due_ms = registry_next_due(registry);
     assert_in_range(due_ms, END_MS + 1, END_MS + DAY_MS - 1);
@@ -204,7 +220,8 @@ REGISTRY_TEST(while_held_nothing_is_copied_and_what_was_is_given_up) {
 
 REGISTRY_TEST(whether_archives_are_copies_may_be_changed) {
     struct registry_key *key = create_key(registry, "day", 5);
-    struct rules rules = *registry_rules(key);
+    struct rules rules;
+    rules_copy(registry_rules(key), &rules);
     rules.copies = false;
     key = registry_alter(registry, key, &rules);
     assert_registry_valid(registry);
