@@ -212,6 +212,10 @@ MUST_CHECK enum registry_status registry_copy_value(struct registry *registry,
                                                     struct registry_key **copy,
                                                     uint32_t to_database, struct bytes to_name,
                                                     int64_t now_ms);
+/* The rules that a copy of a key has, held: one of an archive is none. *held NULL: those of the key. false: no
+ * memory. */
+MUST_CHECK bool registry_hold_copied(struct registry *registry, const struct registry_key *key,
+                                     const struct rules **held);
 /* Exclude a key that was ahead or open from the walk. */
 void registry_pass_by(struct registry *registry, struct registry_key *key);
 /* The offset of all durations is this from now on; nobody is told. */

@@ -63,10 +63,9 @@ static bool registry_rename_take_value(struct registry *registry, const struct r
     return true;
 }
 
-/* A copy of an archive is none: what is to be settled is there once. *held: the rules of the copy; NULL: those of the
- * key. false: no memory. */
-static bool registry_rename_hold_copied(struct registry *registry, const struct registry_key *key,
-                                        const struct rules **held) {
+/* What is to be settled is there once. */
+bool registry_hold_copied(struct registry *registry, const struct registry_key *key,
+                          const struct rules **held) {
     struct rules rules;
     *held = NULL;
     if (key->kind != REGISTRY_BOARD || registry_rules(key)->settlement == RULES_NO_ARCHIVE) {
@@ -92,7 +91,7 @@ enum registry_status registry_copy_value(struct registry *registry, const struct
         return REGISTRY_OUT_OF_MEMORY;
     }
     const struct rules *held;
-    if (!registry_rename_hold_copied(registry, key, &held) ||
+    if (!registry_hold_copied(registry, key, &held) ||
         !registry_rename_take_value(registry, key, *copy, successor)) {
         rules_release(&registry->rules, held);
         memory_free(successor);

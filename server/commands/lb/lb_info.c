@@ -249,10 +249,11 @@ struct list {
     struct buffer places; /* of what was collected: struct list_place */
 };
 
-/* Where in what was collected an archive is. */
+/* Where in what was collected an archive is; text: once all is. */
 struct list_place {
     int64_t ended_ms;
     size_t begin, size;
+    const char *text;
 };
 
 static bool lb_info_read_cursor(const struct call *call, uint32_t index, void *target) {
@@ -305,8 +306,12 @@ static void lb_info_visit(void *context, const struct registry_key *key) {
 static int lb_info_compare_places(const void *a, const void *b) {
     const struct list_place *first = a;
     const struct list_place *second = b;
-    int by_time = (first->ended_ms > second->ended_ms) - (first->ended_ms < second->ended_ms);
-    return by_time != 0 ? by_time : (first->begin > second->begin) - (first->begin < second->begin);
+    if (first->ended_ms != second->ended_ms) {
+        return first->ended_ms < second->ended_ms ? -1 : 1;
+    }
+    /* Both begin with their names. */
+    return memcmp(first->text, second->text,
+                  first->size < second->size ? first->size : second->size);
 }
 
 /* What was collected, in the order of the times at which the archives have ended. */
@@ -320,9 +325,12 @@ static void lb_info_sort(struct list *list) {
     buffer_init(&sorted, 0);
     void *at = list->places.at;
     struct list_place *places = at;
+    for (size_t i = 0; i < count; i++) {
+        places[i].text = text->at + places[i].begin;
+    }
     qsort(places, count, sizeof *places, lb_info_compare_places);
     for (size_t i = 0; i < count; i++) {
-        buffer_append(&sorted, text->at + places[i].begin, places[i].size);
+        buffer_append(&sorted, places[i].text, places[i].size);
     }
     sorted.is_broken |= list->places.is_broken;
     buffer_deinit(text);
