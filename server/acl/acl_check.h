@@ -35,8 +35,10 @@ const char *acl_deny(struct server *server, const struct session *session, uint3
 MUST_CHECK bool acl_check_pattern(const struct call *call, struct bytes pattern, bool is_key,
                                   unsigned access);
 
-/* The same of a key that a command has made of its arguments (LB.ADD HSET). */
-MUST_CHECK bool acl_check_made_key(const struct call *call, struct bytes key, unsigned access);
+/* The same of a key that a command has made of its arguments (LB.ADD HSET). beside: one that it names; in a cluster
+ * both must be in one slot. */
+MUST_CHECK bool acl_check_made_key(const struct call *call, struct bytes key, struct bytes beside,
+                                   unsigned access);
 
 /* After a change of users, refresh the rights of the sessions, and close subscribers that have no right
  * to one of their channels, or to the board that it is about, and monitors without the right to

@@ -55,7 +55,9 @@ bool acl_check_pattern(const struct call *call, struct bytes pattern, bool is_ke
     return acl_pattern_refuse(call, pattern);
 }
 
-bool acl_check_made_key(const struct call *call, struct bytes key, unsigned access) {
+bool acl_check_made_key(const struct call *call, struct bytes key, struct bytes beside,
+                        unsigned access) {
+    (void)beside;
     const struct acl_user *user = call->session->user;
     uint32_t command = command_index(call->command);
     if (call->session->is_unlimited) {

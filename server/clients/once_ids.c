@@ -75,14 +75,6 @@ uint64_t once_ids_count(const struct server *server, const struct registry_key *
     return registry_member_count(server->registry, REGISTRY_ONCE);
 }
 
-void once_ids_note_put(struct server *server, struct registry_key *ids, uint64_t before,
-                       uint64_t time) {
-    (void)server;
-    (void)ids;
-    (void)before;
-    (void)time;
-}
-
 void once_ids_forget(struct server *server, struct registry_key *ids) {
     uint64_t now = once_ids_now(server);
     (void)ids;

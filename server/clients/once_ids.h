@@ -32,7 +32,7 @@ static inline uint64_t once_ids_time_of(uint64_t key) {
 const char *once_ids_find_refusal(struct server *server, struct bytes key);
 /* The board that has the ids of this key. NULL: there is none. */
 struct registry_key *once_ids_find(struct server *server, uint32_t database, struct bytes key);
-/* The same; one that is made is empty. NULL: no memory. */
+/* The same, for an id that comes now; one that is made is empty. NULL: no memory. */
 MUST_CHECK struct registry_key *once_ids_find_or_create(struct server *server, uint32_t database,
                                                         struct bytes key);
 /* The time of an id that comes now, in milliseconds. */
@@ -43,9 +43,6 @@ static inline bool once_ids_is_young(const struct server *server, uint64_t time,
 }
 /* How many there are, of those that once-max counts with the ids of this board, which may be NULL. */
 uint64_t once_ids_count(const struct server *server, const struct registry_key *ids);
-/* The board has got an id of this time; before: the newest of before, 0 if there was none. */
-void once_ids_note_put(struct server *server, struct registry_key *ids, uint64_t before,
-                       uint64_t time);
 
 /* Remove the old ids from the boards that once-max counts with this one. */
 void once_ids_forget(struct server *server, struct registry_key *ids);

@@ -3,26 +3,26 @@
 
 #include "codec/sha256.h"
 
-static void once_make_member(struct once *once, struct bytes id) {
+static void once_make_name(struct once *once, struct bytes id) {
     const struct bytes parts[] = {once->key, {.at = "", .size = 1}, id};
     uint8_t digest[SHA256_SIZE];
     sha256(parts, sizeof parts / sizeof *parts, digest);
-    memcpy(once->member, digest, sizeof once->member);
+    memcpy(once->name, digest, sizeof once->name);
 }
 
-static void once_look_up(const struct once *once, struct board_member *member) {
-    const struct bytes name = {.at = once->member, .size = sizeof once->member};
-    board_look_up(&once->ids->board, name, NULL, member);
+static void once_look_up(struct once *once) {
+    const struct bytes name = {.at = once->name, .size = sizeof once->name};
+    board_look_up(&once->ids->board, name, NULL, &once->member);
+    once->count = board_count(&once->ids->board);
 }
 
-static bool once_is_known(const struct once *once) {
-    struct board_member member;
+static bool once_is_known(struct once *once) {
     if (once->ids == NULL) {
         return false;
     }
-    once_look_up(once, &member);
-    return member.is_there &&
-           once_ids_is_young(once->call->server, once_ids_time_of(member.key), once->time);
+    once_look_up(once);
+    return once->member.is_there &&
+           once_ids_is_young(once->call->server, once_ids_time_of(once->member.key), once->time);
 }
 
 static struct registry_key *once_find_ids(const struct once *once) {
@@ -50,10 +50,13 @@ enum once_status once_begin(const struct call *call, struct bytes key, struct by
         return ONCE_REFUSED;
     }
     *once = (struct once){.call = call, .key = key, .time = once_ids_now(server)};
-    once_make_member(once, id);
+    once_make_name(once, id);
     once->ids = once_find_ids(once);
     if (once_is_known(once)) {
         server->stats.once_repeated++;
+        /* The first one may not be everywhere yet: this answer waits for that as one of a change, and so does WAIT
+         * behind it. */
+        server->durability.effect_count++;
         return ONCE_REPEATED;
     }
     if (!once_has_room(once)) {
@@ -69,29 +72,29 @@ enum once_status once_begin(const struct call *call, struct bytes key, struct by
 
 bool once_put(struct once *once) {
     struct server *server = once->call->server;
-    struct board_member member;
-    once->ids = once_ids_find_or_create(server, once->call->session->database, once->key);
-    if (once->ids == NULL) {
+    struct registry_key *ids =
+        once_ids_find_or_create(server, once->call->session->database, once->key);
+    if (ids == NULL) {
         return call_out_of_memory(once->call);
     }
-    uint64_t before = once_ids_newest(once->ids);
-    once_look_up(once, &member);
-    if (registry_put_member(server->registry, once->ids, &member, once_ids_key_of(once->time)) !=
+    if (ids != once->ids || board_count(&ids->board) != once->count) {
+        once->ids = ids;
+        once_look_up(once);
+    }
+    if (registry_put_member(server->registry, ids, &once->member, once_ids_key_of(once->time)) !=
         BOARD_OK) {
         once_take_back(once);
         return call_out_of_memory(once->call);
     }
-    registry_tell_members(server->registry, once->ids);
-    once_ids_note_put(server, once->ids, before, once->time);
+    registry_tell_members(server->registry, ids);
     return true;
 }
 
 void once_take_back(struct once *once) {
     struct registry *registry = once->call->registry;
-    struct board_member member;
-    once_look_up(once, &member);
-    if (member.is_there) {
-        registry_take_member(registry, once->ids, &member);
+    once_look_up(once);
+    if (once->member.is_there) {
+        registry_take_member(registry, once->ids, &once->member);
     }
     if (board_count(&once->ids->board) == 0) {
         registry_remove(registry, once->ids);

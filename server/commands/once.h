@@ -24,7 +24,9 @@ struct once {
     struct bytes key;         /* borrowed */
     struct registry_key *ids; /* NULL: no board yet */
     uint64_t time;
-    char member[ONCE_IDS_MEMBER_SIZE];
+    char name[ONCE_IDS_MEMBER_SIZE];
+    struct board_member member; /* of that name, when the board had so many */
+    uint32_t count;
 };
 
 static inline bool once_is_id(struct bytes id) {

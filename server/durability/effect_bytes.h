@@ -22,7 +22,7 @@
  *       18 PIECE   varint count, count * (varint size, key, member, values): in snapshots
  *
  *     A key of kind 2 may be in a database of the server's own (REGISTRY_SYSTEM): orders and bans are
- *     hashes there.
+ *     hashes there, and from version 6 on ids of results are members of boards (REGISTRY_ONCE).
  *
  *     A hash in a snapshot is a CREATE, an EXPIRE if it has an expiry, and PUTs: the order of its
  *     fields does not matter. A TAKE there may be of a field that is not there yet.

@@ -6,7 +6,8 @@
  *     3   keys hold hashes, too
  *     4   the history of replication, in a database of the server's own
  *     5   boards with tags
- *     6   boards with STALE, SETTLE, COPY or a league, and archives that are to be settled
+ *     6   boards with STALE, SETTLE, COPY or a league, and archives that are to be settled; ids of
+ *         results, in a database of the server's own
  *
  * A server reads files of every version up to its own. It writes its own, and appends to no other:
  * the version that wrote a file would not understand what is added.

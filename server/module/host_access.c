@@ -141,10 +141,10 @@ bool acl_check_pattern(const struct call *call, struct bytes pattern, bool is_ke
     return host_access_answer(call, user, is_allowed);
 }
 
-bool acl_check_made_key(const struct call *call, struct bytes key, unsigned access) {
+bool acl_check_made_key(const struct call *call, struct bytes key, struct bytes beside,
+                        unsigned access) {
     struct buffer text;
-    if (module.is_cluster &&
-        !host_access_is_same_slot(key, call_arg(call, (uint32_t)call->command->first_key))) {
+    if (module.is_cluster && !host_access_is_same_slot(key, beside)) {
         return call_refuse(call, "ERR in a cluster HSET needs the board's {tag} in front of the *, "
                                  "so that the hashes are in its slot");
     }

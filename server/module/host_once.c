@@ -67,17 +67,6 @@ struct registry_key *once_ids_find(struct server *server, uint32_t database, str
     return host_once_find(key);
 }
 
-struct registry_key *once_ids_find_or_create(struct server *server, uint32_t database,
-                                             struct bytes key) {
-    struct bytes name;
-    struct rules rules;
-    bool is_new;
-    once_ids_make_rules(&rules);
-    CHECK(host_once_find_name(key, &name));
-    return registry_find_or_create_like(server->registry, database, name, &rules,
-                                        server->clock.now_ms, &is_new);
-}
-
 uint64_t once_ids_now(struct server *server) {
     return (uint64_t)server->clock.now_ms;
 }
@@ -100,15 +89,32 @@ static int64_t host_once_wall_ms(void) {
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* The first one in each once-window: what is old goes, and the board stays for all that come in this window. */
-void once_ids_note_put(struct server *server, struct registry_key *ids, uint64_t before,
-                       uint64_t time) {
-    int64_t window_ms = server->settings.once_window_s * 1000;
-    if (before == 0 || before / (uint64_t)window_ms != time / (uint64_t)window_ms) {
-        once_ids_cut(server, ids, time);
-        (void)!registry_set_expiry(server->registry, ids, host_once_wall_ms() + 2 * window_ms,
-                                   false);
+/* Before the first id in each once-window what is old goes, and the board stays for all that come in this one. */
+struct registry_key *once_ids_find_or_create(struct server *server, uint32_t database,
+                                             struct bytes key) {
+    struct bytes name;
+    struct rules rules;
+    bool is_new;
+    uint64_t window_ms = (uint64_t)server->settings.once_window_s * 1000;
+    uint64_t now = once_ids_now(server);
+    struct registry_key *ids = host_once_find(key);
+    uint64_t newest = once_ids_newest(ids);
+    bool is_first = newest == 0 || newest / window_ms != now / window_ms;
+    if (ids != NULL && !is_first) {
+        return ids;
     }
+    if (ids != NULL) {
+        once_ids_cut(server, ids, now);
+    }
+    once_ids_make_rules(&rules);
+    CHECK(host_once_find_name(key, &name));
+    ids = registry_find_or_create_like(server->registry, database, name, &rules,
+                                       server->clock.now_ms, &is_new);
+    if (ids != NULL) {
+        (void)!registry_set_expiry(server->registry, ids,
+                                   host_once_wall_ms() + 2 * (int64_t)window_ms, false);
+    }
+    return ids;
 }
 
 /* ---- hashes ---- */

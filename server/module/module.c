@@ -115,7 +115,14 @@ void module_free_step(void) {
 /* ---- settings ---- */
 
 static bool module_begins_line(struct bytes word) {
-    return bytes_is(word, "layout") || bytes_is(word, "board") || bytes_is(word, "default-layout");
+    static const char *const names[] = {"layout", "board", "default-layout", "once-window",
+                                        "once-max"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (bytes_is(word, names[i])) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* The arguments as lines of leaderboard.conf. */
@@ -125,7 +132,8 @@ static bool module_print_lines(struct host_string **argv, int argc, struct buffe
         struct bytes word = host_bytes(argv[i]);
         if (i == 0 && !module_begins_line(word)) {
             snprintf(error, SETTING_ERROR_MAX,
-                     "'%s': arguments begin with layout, board or default-layout",
+                     "'%s': arguments begin with layout, board, default-layout, once-window or "
+                     "once-max",
                      bytes_show(word).text);
             return false;
         }

@@ -242,21 +242,17 @@ static void working_set_remove_key(struct working_set *set, struct working_key *
     host_DeleteKey(working_set_reopen(set, entry));
 }
 
-/* The same key, changed. It gets an expiry if it has ids, or if it is an archive that was settled; one of an archive
- * that somebody has set stays. */
-static void working_set_stay(struct working_set *set, struct working_key *entry,
+/* The same key, changed. It gets an expiry if it is an archive that was settled, where one that somebody has set stays,
+ * or if it holds ids of results. */
+static void working_set_stay(const struct working_set *set, const struct working_key *entry,
                              int64_t expire_at_ms) {
-    bool is_archive = entry->key->kind == REGISTRY_BOARD &&
-                      registry_rules(entry->key)->settlement != RULES_NO_ARCHIVE;
+    bool is_archive = registry_rules(entry->key)->settlement != RULES_NO_ARCHIVE;
     if (entry->is_to_note) {
         host_period_note(entry->value, host_GetSelectedDb(set->ctx));
     }
-    if (expire_at_ms == REGISTRY_NO_EXPIRY) {
-        return;
-    }
-    struct host_key *opened = working_set_reopen(set, entry);
-    if (!is_archive || host_GetAbsExpire(opened) < 0) {
-        host_SetAbsExpire(opened, expire_at_ms);
+    if (expire_at_ms != REGISTRY_NO_EXPIRY &&
+        !(is_archive && host_GetAbsExpire(entry->opened) >= 0)) {
+        host_SetAbsExpire(entry->opened, expire_at_ms);
     }
 }
 

@@ -324,7 +324,7 @@ static void export_key(void *context, const struct registry_key *key) {
         return; /* it is true of one server's files alone */
     }
     if (exporting->is_redis && key->database >= REGISTRY_SYSTEM) {
-        exporting->system_count++;
+        exporting->system_count += key->database != REGISTRY_ONCE; /* which ends by itself */
         return;
     }
     bool is_hash = key->kind == REGISTRY_HASH;

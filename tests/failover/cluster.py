@@ -21,6 +21,7 @@ CLIENTS = (("redis-py", ["/usr/bin/python3", HERE / "clients/redis_py.py"], 6, "
            ("phpredis", ["php", HERE / "clients/phpredis.php"], 1, "sentinel"),
            ("phpredis", ["php", HERE / "clients/phpredis.php"], 1, "sentinel"))
 START_LIMIT_S, HEAL_LIMIT_S, EQUAL_LIMIT_S, STOP_LIMIT_S = 60, 120, 20, 30
+BOARDS = ("set", "inc", "tie", "once")
 PRELOADED = 100_000
 SAMPLE_S = 0.2
 
@@ -257,7 +258,7 @@ class Cluster:
         judgement.figures["failovers"] = self.epoch() - before
         judgement.figures["diverged"] = 0 if is_equal else 1
         judgement.lines = lines
-        self.master().ask_all([("UNLINK", f"{prefix}:set", f"{prefix}:inc", f"{prefix}:tie")])
+        self.master().ask_all([("UNLINK", *(f"{prefix}:{board}" for board in BOARDS))])
         return judgement
 
     def take(self):
@@ -267,11 +268,11 @@ class Cluster:
 
     def read(self, prefix):
         """What the master holds, and whether the replicas come to hold the same."""
-        names = [f"{prefix}:{board}" for board in ("set", "inc", "tie")]
+        names = [f"{prefix}:{board}" for board in BOARDS]
         master = self.master()
         at = time.monotonic_ns()
-        registers, counters, ties = (master.scores(name) for name in names)
-        final = history.Final(dict(registers), dict(counters), [member for member, _ in ties], at)
+        registers, counters, ties, results = (master.scores(name) for name in names)
+        final = history.Final(dict(registers), dict(counters), [member for member, _ in ties], at, dict(results))
         first = self.randomness.randrange(PRELOADED)
         parts = [(name, 0, -1) for name in names] + [("ballast", first, first + 1000)]
         held = [master.records(*part) for part in parts]

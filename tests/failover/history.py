@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from linear import (GET, INC, NEVER, READ, SET, Operation, check_counter, check_register, position)
 
-WRITES = ("set", "inc", "tie")
+WRITES = ("set", "inc", "tie", "once")
 SHOWN_MAX = 12
 
 
@@ -31,10 +31,11 @@ def value_of(answer):
 
 class Final:
     """What is there at the end, when all is healed: scores of members by name, and the ties in order of
-    ranks; at: when it was read."""
+    ranks; at: when it was read. results: how many of each client count."""
 
-    def __init__(self, registers, counters, ties, at):
+    def __init__(self, registers, counters, ties, at, results=None):
         self.registers, self.counters, self.ties, self.at = registers, counters, ties, at
+        self.results = results or {}
 
     def read(self, kind, member):
         scores = self.registers if kind == GET else self.counters
@@ -65,6 +66,7 @@ def judge(lines, final, is_tie_order_kept):
     judgement.unavailable_s = longest_without(lines)
     judge_ties(judgement, [line for line in lines if line.operation == "tie"], final.ties,
                is_tie_order_kept)
+    judge_results(judgement, [line for line in lines if line.operation == "once"], final.results)
     objects = {(is_counter, member): [] for is_counter, scores in
                ((False, final.registers), (True, final.counters)) for member in scores}
     for line in lines:
@@ -81,7 +83,7 @@ def judge(lines, final, is_tie_order_kept):
 
 def operation_of(line):
     """None for what did nothing, or saw nothing."""
-    if line.operation == "tie" or line.outcome == "refused":
+    if line.operation in ("tie", "once") or line.outcome == "refused":
         return None
     is_known = line.outcome == "ok"
     if line.operation in (GET, READ):
@@ -171,6 +173,23 @@ def count_going_back(operations):
             at += 1
         count += position(read)[0] < highest
     return count
+
+
+# ---- results that are sent again ----
+
+def judge_results(judgement, lines, results):
+    """Each that was answered counts once, however often it was sent, and of the others each at most once."""
+    for member in sorted({line.member for line in lines} | set(results)):
+        own, count = [line for line in lines if line.member == member], results.get(member, 0)
+        answered = {line.argument for line in own if line.outcome == "ok"}
+        sent = {line.argument for line in own if line.outcome != "refused"}
+        judgement.figures["sent again"] += sum(line.outcome == "ok" and line.answer == "0" for line in own)
+        if count < len(answered):
+            judgement.figures["lost"] += len(answered) - count
+            judgement.find(f"results: {count} of {member} count, and {len(answered)} were acknowledged")
+        if count > len(sent):
+            judgement.figures["twice"] += count - len(sent)
+            judgement.find(f"results: {count} of {member} count, and only {len(sent)} were sent")
 
 
 # ---- ties ----

@@ -18,6 +18,7 @@ def line(row):
             f"{row['unavailable_s']:6.2f} s without, {acknowledged(figures):6} acknowledged, "
             f"{figures.get('lost', 0)} lost, {figures.get('stale', 0)} stale, "
             f"{figures.get('out of order', 0)} out of order, "
+            f"{figures.get('sent again', 0)} sent again and counted, {figures.get('twice', 0)} twice, "
             f"{figures.get('unanswered', 0)} done without an answer, {row.get('seconds', 0):.0f} s")
     if row["trouble"] or row["found"] or figures.get("diverged"):
         told += "".join(f"\n      {event}" for event in row["events"])

@@ -9,13 +9,13 @@ def line(client, operation, member, argument, start, end, answer="-", outcome="o
 
 
 class Judge(unittest.TestCase):
-    def judge(self, *lines, registers=None, counters=None, ties=(), is_tie_order_kept=True):
-        return judge(list(lines), Final(registers or {}, counters or {}, list(ties), 1000),
+    def judge(self, *lines, registers=None, counters=None, ties=(), results=None, is_tie_order_kept=True):
+        return judge(list(lines), Final(registers or {}, counters or {}, list(ties), 1000, results),
                      is_tie_order_kept)
 
     def figures(self, *lines, **final):
         figures = self.judge(*lines, **final).figures
-        return {name: figures[name] for name in ("lost", "stale", "out of order", "violations")
+        return {name: figures[name] for name in ("lost", "stale", "out of order", "twice", "violations")
                 if figures[name]}
 
     def test_all_is_well(self):
@@ -60,6 +60,16 @@ class Judge(unittest.TestCase):
     def test_an_increment_done_twice_is_found(self):
         self.assertEqual(self.figures(
             line(1, "inc", "m", 1, 0, 10, "1"), counters={"m": 2}), {"violations": 1})
+
+    def test_a_result_counts_once_however_often_it_was_sent(self):
+        lines = (line(1, "once", "c1", 1, 0, 10, "1"), line(1, "once", "c1", 2, 11, 12, outcome="unknown"),
+                 line(1, "once", "c1", 2, 13, 14, "0"), line(1, "once", "c1", 3, 15, 16, outcome="refused"))
+        self.assertEqual(self.figures(*lines, results={"c1": 2}), {})
+        self.assertEqual(self.figures(*lines, results={"c1": 3}), {"twice": 1, "violations": 1})
+        self.assertEqual(self.figures(*lines, results={"c1": 1}), {"lost": 1, "violations": 1})
+        unknown = line(1, "once", "c1", 4, 17, 18, outcome="unknown")
+        for count in (2, 3):
+            self.assertEqual(self.figures(*lines, unknown, results={"c1": count}), {})
 
     def test_a_counter_that_reads_old_for_a_moment_is_stale(self):
         self.assertEqual(self.figures(

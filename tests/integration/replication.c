@@ -869,7 +869,8 @@ IN_FIXTURE(contests_are_not_sent_to_a_version_that_does_not_know_them) {
     assert_non_null(strstr(wire_ask(&MASTER->wire, "LB.INFO later"), "settled :0"));
 }
 
-IN_FIXTURE(ids_of_results_outlive_a_failover_and_are_not_sent_to_a_version_that_does_not_know_them) {
+IN_FIXTURE(
+    ids_of_results_outlive_a_failover_and_are_not_sent_to_a_version_that_does_not_know_them) {
     REPLICA->format = FILE_FORMAT_CONTESTS - 1;
     node_start(MASTER, with_journal);
     node_start(REPLICA, with_journal);
@@ -877,8 +878,9 @@ IN_FIXTURE(ids_of_results_outlive_a_failover_and_are_not_sent_to_a_version_that_
     wire_check(&MASTER->wire, "LB.ADD board ONCE a HSET run:* 1 id a INCR 1 ann", ":1");
     node_follow(REPLICA, MASTER);
     node_follow(THIRD, MASTER); /* a full copy, then groups */
-    wait_error(REPLICA, "the master has given the copy up: there are ids of results (ONCE), which a "
-                        "server of format 5 does not know: upgrade it");
+    wait_error(REPLICA,
+               "the master has given the copy up: there are ids of results (ONCE), which a "
+               "server of format 5 does not know: upgrade it");
     node_wait_up(THIRD);
     wire_check(&MASTER->wire, "LB.ADD board ONCE b INCR 1 ann", ":1");
     node_wait_synced(THIRD, MASTER);
@@ -901,6 +903,22 @@ IN_FIXTURE(ids_of_results_outlive_a_failover_and_are_not_sent_to_a_version_that_
     node_follow(REPLICA, THIRD);
     node_wait_up(REPLICA);
     wire_check(&REPLICA->wire, "ZSCORE board ann", "3");
+}
+
+/* Whoever is told that a result counts already may wait until replicas have it. */
+IN_FIXTURE(wait_behind_a_result_that_comes_again_counts_who_has_the_first) {
+    node_start(MASTER, with_journal);
+    node_start(REPLICA, with_journal);
+    node_follow(REPLICA, MASTER);
+    node_wait_up(REPLICA);
+    struct wire again = wire_open(process_connect_tcp(&MASTER->server));
+    process_signal(&REPLICA->server, SIGSTOP);
+    wire_check(&MASTER->wire, "LB.ADD board ONCE a INCR 1 ann", ":1");
+    wire_check(&again, "LB.ADD board ONCE a INCR 1 ann", ":0");
+    wire_check(&again, "WAIT 1 50", ":0");
+    process_signal(&REPLICA->server, SIGCONT);
+    wire_check(&again, "WAIT 1 20000", ":1");
+    wire_close(&again);
 }
 
 IN_FIXTURE(versions_that_differ_by_more_say_so_and_both_keep_what_they_have) {

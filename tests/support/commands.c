@@ -89,7 +89,7 @@ static void add_of_boards(struct text *text) {
 static void add_of_members(struct text *text) {
     int member = some_member();
     int value = (int)below(NATIVE_VALUES);
-    switch (below(11)) {
+    switch (below(12)) {
     case 0:
         text_command(text, "LB.BAN p%d%s", member, ONE_OF("", " EX 1000", " MATCH n1"));
         break;
@@ -122,6 +122,11 @@ static void add_of_members(struct text *text) {
         text_command(text, "LB.ADD n%d TAG clan %s %d%s p%d", some_board(),
                      ONE_OF("a", "wolves", "ravens", "0123456789012345678901234567890123456789"),
                      value, ONE_OF("", " 7"), member);
+        break;
+    case 10:
+        text_command(text, "LB.ADD n%d ONCE %d HSET d:* 1 best %d %s %d%s p%d", some_board(),
+                     (int)below(300), value, ONE_OF("INCR", "BEST"), value, ONE_OF("", " 7"),
+                     member);
         break;
     default:
         text_command(

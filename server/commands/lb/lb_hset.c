@@ -88,7 +88,7 @@ bool lb_hset_begin(const struct call *call, const struct lb_hset *hset, struct b
     }
     const struct bytes name = {.at = at,
                                .size = (size_t)(lb_hset_print_name(hset, board, member, at) - at)};
-    bool is_open = call_check_key(call, name) && acl_check_made_key(call, name, ACL_WRITE) &&
+    bool is_open = call_check_key(call, name) && acl_check_made_key(call, name, board, ACL_WRITE) &&
                    lb_hset_open(call, hset, name, place);
     if (at != on_stack) {
         memory_free(at);

@@ -9,7 +9,8 @@ command a line:
     client operation member argument start end outcome answer
 
 Times are nanoseconds of the monotonic clock. The outcome is ok, refused (an error that says that nothing
-was done), or unknown. An answer of "-" is nil. The other clients in this directory do the same.
+was done), or unknown. An answer of "-" is nil. The other clients in this directory do the same, but for "once": results with
+an id (the argument), each of which is sent again until it is answered.
 """
 import random
 import sys
@@ -25,7 +26,7 @@ PAUSE_AFTER_ERROR_S = 0.02
 REFUSALS = ("READONLY", "LOADING", "MASTERDOWN", "NOREPLICAS", "MISCONF", "OOM")
 # redis-py makes exceptions of these, and leaves their first word out.
 REFUSING = (redis.exceptions.BusyLoadingError, redis.exceptions.ReadOnlyError, MasterNotFoundError)
-OPERATIONS = ("set", "set", "set", "get", "get", "inc", "inc", "read", "read", "tie", "tie")
+OPERATIONS = ("set", "set", "set", "get", "get", "inc", "inc", "read", "read", "tie", "tie", "once", "once")
 READS = ("get", "read")
 
 
@@ -50,6 +51,9 @@ class Shared:
         with self.condition:
             self.prefix = prefix
             self.condition.notify_all()
+
+    def forget(self, operation):
+        self.operations = tuple(each for each in self.operations if each != operation)
 
     def stop(self):
         with self.condition:
@@ -85,6 +89,8 @@ def send(db, prefix, operation, member, argument):
     if operation == "tie":
         db.zadd(f"{prefix}:tie", {member: 0}, nx=True)
         return "-"
+    if operation == "once":
+        return str(db.execute_command("LB.ADD", f"{prefix}:once", "ONCE", argument, "INCR", 1, member))
     board = f"{prefix}:{'set' if operation == 'get' else 'inc'}"
     score = db.zscore(board, member) if db.asks_sentinel else zscore_of_master(db, board, member)
     return "-" if score is None else str(int(score))
@@ -98,6 +104,7 @@ class Client(threading.Thread):
         self.db.asks_sentinel = kind == "sentinel"
         self.is_afresh = kind == "afresh"
         self.count = 0
+        self.pending = None  # a result that was not answered: its prefix, its id
 
     def run(self):
         while True:
@@ -114,15 +121,23 @@ class Client(threading.Thread):
         operation = random.choice(self.shared.operations)
         self.count += 1
         argument = self.number * 10_000_000 + self.count  # never set before
-        member = (f"{self.number}:{self.count}" if operation == "tie" else
+        if operation == "once":
+            if self.pending is None or self.pending[0] != prefix:
+                self.pending = (prefix, argument)
+            argument = self.pending[1]
+        member = (f"{self.number}:{self.count}" if operation == "tie" else f"c{self.number}" if operation == "once" else
                   f"m{random.randrange(COUNTERS if operation in ('inc', 'read') else REGISTERS)}")
         answer, start = "-", time.monotonic_ns()
         try:
             answer = send(self.db, prefix, operation, member, argument)
             outcome = "ok"
+            self.pending = None if operation == "once" else self.pending
         except REFUSING:
             outcome = "refused"
         except redis.ResponseError as error:
+            if "unknown command" in str(error):  # a redis-server
+                self.shared.forget("once")
+                return True
             outcome = "refused" if str(error).startswith(REFUSALS) else "unknown"
         except redis.RedisError:
             outcome = "unknown"

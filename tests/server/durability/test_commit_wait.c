@@ -153,6 +153,31 @@ LOOP_TEST(a_writer_waits_for_the_disk_and_a_reader_who_could_see_it_too, ALWAYS)
     loop_ask(f, bob, "ZSCORE k m\r\n", "$1\r\n5\r\n");
 }
 
+/* That it counts already is not said before it does for good. */
+LOOP_TEST(a_result_that_comes_again_waits_for_the_first, ALWAYS) {
+    int ann = loop_connect(f);
+    int again = loop_connect(f);
+    int other = loop_connect(f);
+    hold_syncs();
+    loop_send(ann, "LB.ADD k ONCE a BEST 5 m\r\n");
+    loop_expect_nothing(f, ann);
+    loop_send(again, "LB.ADD k ONCE a BEST 5 m\r\n");
+    loop_expect_nothing(f, again);
+    loop_send(other, "LB.SUBMIT 1 k ONCE a BEST 5 m\r\n");
+    loop_expect_nothing(f, other);
+    let_one_sync_end();
+    loop_expect(f, again, ":0\r\n");
+    loop_expect_prefix(f, other, "*1\r\n*3\r\n*4\r\n");
+    loop_expect(f, ann, ":1\r\n");
+    loop_ask(f, again, "LB.ADD k ONCE a BEST 5 m\r\n", ":0\r\n");
+    /* Also where it changes nothing but that its id is known. */
+    hold_syncs();
+    loop_send(ann, "LB.ADD k ONCE b BEST 4 m\r\n");
+    loop_expect_nothing(f, ann);
+    let_one_sync_end();
+    loop_expect(f, ann, ":0\r\n");
+}
+
 /* Nobody hears of a change before it is on disk. */
 LOOP_TEST(a_message_waits_as_a_reply_does, ALWAYS) {
     int ann = loop_connect(f);

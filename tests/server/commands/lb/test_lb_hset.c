@@ -99,16 +99,15 @@ ZSET_TEST(an_error_changes_neither_boards_nor_hashes) {
 
 /* As many fields of all members together as would fit into a request of a thousand. */
 ZSET_TEST(the_fields_are_bounded) {
-    char line[8192];
-    strcpy(line, "LB.ADD bare:k HSET h:* 400");
+    char line[8192] = "LB.ADD bare:k HSET h:* 400";
     for (int i = 0; i < 400; i++) {
         snprintf(line + strlen(line), sizeof line - strlen(line), " f%d v", i);
     }
     size_t size = strlen(line);
-    strcpy(line + size, " 1 a 2 b");
+    snprintf(line + size, sizeof line - size, " 1 a 2 b");
     zset_expect(h, line, ":2");
     zset_expect(h, "HLEN h:b", ":400");
-    strcpy(line + size, " 1 c 2 d 3 e");
+    snprintf(line + size, sizeof line - size, " 1 c 2 d 3 e");
     zset_expect(h, line, "-ERR HSET takes 1024 fields and 67108864 bytes of all members together");
     zset_expect(h, "ZCARD bare:k", ":2");
 }
