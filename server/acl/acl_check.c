@@ -31,10 +31,10 @@ static bool acl_check_may_access(const struct acl_selector *selector, struct byt
 }
 
 /* Do all keys fit their specifications? If not, the command will reply an error. */
-static bool acl_check_has_keys(const struct key_spec *specs, uint32_t count,
-                               const struct request *request) {
+static bool acl_check_has_keys(const struct command *command, const struct key_spec *specs,
+                               uint32_t count, const struct request *request) {
     for (uint32_t i = 0; i < count; i++) {
-        if (key_spec_walk(&specs[i], request).end == 0) {
+        if (key_spec_walk(command, &specs[i], request).end == 0) {
             return false;
         }
     }
@@ -45,12 +45,13 @@ static bool acl_check_may_access_all(const struct acl_selector *selector, uint32
                                      const struct request *request, uint32_t *position) {
     const struct key_spec *specs;
     uint32_t count = key_specs_of(command, &specs);
-    if (selector->has_all_keys || !acl_check_has_keys(specs, count, request)) {
+    const struct command *entry = command_by_index(command);
+    if (selector->has_all_keys || !acl_check_has_keys(entry, specs, count, request)) {
         return true;
     }
     for (uint32_t i = 0; i < count; i++) {
         unsigned access = key_spec_needs(specs[i].flags);
-        struct key_walk walk = key_spec_walk(&specs[i], request);
+        struct key_walk walk = key_spec_walk(entry, &specs[i], request);
         for (uint32_t at = walk.next; at < walk.end; at += walk.step) {
             if (!acl_patterns_take(&selector->keys, request->args[at], access)) {
                 *position = at;

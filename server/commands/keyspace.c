@@ -27,6 +27,10 @@ bool keyspace_has_board(const struct call *call, const struct registry_key *key,
     return found != NULL && found->kind == REGISTRY_BOARD;
 }
 
+const struct board *keyspace_find_board(const struct call *call, struct bytes name) {
+    return call_board(call_find_key(call, name));
+}
+
 void keyspace_remove_hash(struct server *server, uint32_t database, struct bytes name) {
     struct registry_key *key =
         registry_find(server->registry, database, name, server->clock.now_ms);

@@ -18,6 +18,9 @@ uint64_t keyspace_scan(const struct call *call, uint64_t cursor, const struct sc
 MUST_CHECK bool keyspace_open(const struct call *call, struct bytes name);
 /* Is there a board of this name beside the key, in the same database? */
 bool keyspace_has_board(const struct call *call, const struct registry_key *key, struct bytes name);
+/* The board of this name in the session's database; NULL: there is none. Boards that were found before
+ * stay, if they are in their periods. */
+const struct board *keyspace_find_board(const struct call *call, struct bytes name);
 /* Remove a hash, if there is one of this name in the database of this number. */
 void keyspace_remove_hash(struct server *server, uint32_t database, struct bytes name);
 /* The number by which clients know a database of the registry. */

@@ -157,6 +157,10 @@ struct command {
      * between them: "RW access delete|OW update". NULL: what follows from flags and names. */
     const char *key_access;
     enum command_channels channels;
+    /* An option whose value is a key, which is read: "SINCE". NULL: there is none. Options begin at
+     * args[options_arg], and behind as many more as the number at args[options_after] says (0: none). */
+    const char *key_option;
+    int options_arg, options_after;
     /* For prefetching: members are args[member_arg] (negative: from the end) and every
      * member_step-th argument after it (0: only one). member_arg 0: none. score_arg: index of the
      * score of a single new member (ZADD 2), else 0. new_key: used where score_arg is not enough,

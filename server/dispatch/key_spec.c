@@ -2,6 +2,7 @@
 #include "server/dispatch/key_spec.h"
 
 #include "server/acl/acl_user.h"
+#include "server/dispatch/options.h"
 
 struct specs {
     struct key_spec at[KEY_SPECS_MAX];
@@ -9,8 +10,8 @@ struct specs {
 };
 static struct specs kept[ACL_COMMANDS_MAX];
 
-static const char *const flag_names[] = {"RO",     "RW",     "OW",     "RM",
-                                         "access", "update", "insert", "delete"};
+static const char *const flag_names[] = {"RO",     "RW",     "OW",     "RM",      "access",
+                                         "update", "insert", "delete", "not_key", "incomplete"};
 
 const char *key_flag_name(unsigned flag) {
     for (size_t i = 0; i < sizeof flag_names / sizeof flag_names[0]; i++) {
@@ -96,11 +97,19 @@ static void key_spec_find_specs(const struct command *command, struct specs *spe
     if ((command->flags & COMMAND_MOVABLE_KEYS) != 0) {
         key_spec_add(specs, true, command->key_count_arg, 0, 1);
     }
+    uint32_t option = specs->count;
+    if (command->key_option != NULL) {
+        key_spec_add(specs, false, command->options_arg + (command->options_after > 0), 0, 1);
+        specs->at[option].word = command->key_option;
+    }
     const char *access = command->key_access;
     for (uint32_t i = 0; i < specs->count; i++) {
         specs->at[i].name = key_spec_find_name(command, i);
         specs->at[i].flags = access != NULL ? key_spec_read_flags(&access)
                                             : key_spec_usual_flags(command, &specs->at[i]);
+    }
+    if (option < specs->count) {
+        specs->at[option].flags = KEY_READ_ONLY | KEY_ACCESS | KEY_INCOMPLETE;
     }
     CHECK(access == NULL || *access == '\0');
 }
@@ -124,8 +133,29 @@ unsigned key_spec_needs(unsigned flags) {
            ((flags & (KEY_UPDATE | KEY_INSERT | KEY_DELETE)) != 0 ? (unsigned)ACL_WRITE : 0U);
 }
 
-struct key_walk key_spec_walk(const struct key_spec *spec, const struct request *request) {
+uint32_t key_spec_option(const struct command *command, const struct request *request) {
+    int64_t more = 0;
+    if (command->key_option == NULL || command_has_wrong_arity(command, request)) {
+        return 0;
+    }
+    if (command->options_after > 0 &&
+        (!bytes_parse_i64(request->args[command->options_after], &more) || more < 0 ||
+         more > request->count)) {
+        return 0;
+    }
+    uint32_t begin = (uint32_t)command->options_arg + (uint32_t)more;
+    uint32_t index = options_find(command, request, begin, command->key_option);
+    /* A word in the place of the key: SINCE LAST. */
+    return index > 0 && !bytes_is(request->args[index], "LAST") ? index : 0;
+}
+
+struct key_walk key_spec_walk(const struct command *command, const struct key_spec *spec,
+                              const struct request *request) {
     int64_t count = request->count;
+    if (spec->word != NULL) {
+        uint32_t at = key_spec_option(command, request);
+        return (struct key_walk){.next = at > 0 ? at : 1, .end = at + 1, .step = 1};
+    }
     int64_t begin = spec->begin;
     int64_t last = spec->last >= 0 ? begin + spec->last : count + spec->last;
     if (spec->is_counted) {
@@ -156,7 +186,7 @@ int key_positions(const struct command *command, const struct request *request,
         return -1;
     }
     for (uint32_t i = 0; i < spec_count; i++) {
-        struct key_walk walk = key_spec_walk(&specs[i], request);
+        struct key_walk walk = key_spec_walk(command, &specs[i], request);
         if (walk.end == 0) {
             return -1;
         }

@@ -14,10 +14,14 @@ enum key_flag {
     KEY_UPDATE = 1 << 5,
     KEY_INSERT = 1 << 6, /* adds, and never removes or replaces */
     KEY_DELETE = 1 << 7,
+    KEY_INCOMPLETE = 1 << 9, /* what follows its word need not be a key: COMMAND GETKEYS tells */
 };
 
 /* A group of keys that are found in the same way. */
 struct key_spec {
+    const char
+        *word; /* the value of this option of the command, begin being where it may stand at first;
+                         NULL: not one of an option */
     bool is_counted;       /* the argument at begin is the number of keys after it */
     int begin, last, step; /* otherwise up to last, relative to begin; negative: from the end */
     const char *name;      /* of the argument; NULL: not documented */
@@ -35,11 +39,14 @@ unsigned key_spec_needs(unsigned flags);
 const char *key_flag_name(unsigned flag);
 
 /* The positions of a specification's keys in a request: next, then one after another, while it is
- * below end. end is 0 if the arguments do not fit. */
+ * below end. end is 0 if the arguments do not fit; an option that is not given has no keys. */
 struct key_walk {
     uint32_t next, end, step;
 };
-struct key_walk key_spec_walk(const struct key_spec *spec, const struct request *request);
+struct key_walk key_spec_walk(const struct command *command, const struct key_spec *spec,
+                              const struct request *request);
+/* Where the key is that the value of the command's key_option is; 0: none. */
+uint32_t key_spec_option(const struct command *command, const struct request *request);
 /* The positions of all the request's keys, fewer than its arguments. Returns their number, or -1 if
  * the arguments do not fit the command. */
 int key_positions(const struct command *command, const struct request *request,

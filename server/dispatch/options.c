@@ -131,6 +131,38 @@ uint32_t options_next(const struct call *call, uint32_t index) {
                                              : options_value_count(row->kind));
 }
 
+/* The words of an option whose word is at index, itself among them; 0: they are too few. */
+static uint32_t options_word_count(const struct option_row *row, const struct request *request,
+                                   uint32_t index) {
+    uint32_t values = options_value_count(row->kind);
+    uint32_t left = request->count - index - 1;
+    int64_t count = 1;
+    if (left < values) {
+        return 0;
+    }
+    if (row->kind == OPTION_COUNTED &&
+        (!bytes_parse_i64(request->args[index + 1], &count) || count < 1 || count > left - 1)) {
+        return 0;
+    }
+    return 1 + values + (uint32_t)count - 1;
+}
+
+uint32_t options_find(const struct command *command, const struct request *request, uint32_t index,
+                      const char *word) {
+    while (index < request->count) {
+        const struct option_row *row = options_find_row(command->options, request->args[index]);
+        uint32_t words = row != NULL ? options_word_count(row, request, index) : 0;
+        if (words == 0) {
+            return 0;
+        }
+        if (strcmp(row->word, word) == 0) {
+            return index + 1;
+        }
+        index += words;
+    }
+    return 0;
+}
+
 /* ---- agreement with the syntax ---- */
 
 /* Do the values after the token have the types that the row reads? */

@@ -26,6 +26,11 @@ bool options_has_word(const struct call *call, uint32_t index);
 /* The index behind the option whose word is at index, once options_read has read it. */
 uint32_t options_next(const struct call *call, uint32_t index);
 
+/* Where the value of an option is, whose one value it is, among those from index on, as options_read will
+ * read it; 0: it is not given. */
+uint32_t options_find(const struct command *command, const struct request *request, uint32_t index,
+                      const char *word);
+
 /* For execute_init. */
 void options_check(const struct command *command);
 

@@ -18,6 +18,7 @@ enum {
     FREE_SHARE = 4,           /* freeing may take 1/FREE_SHARE of a longer tick */
     DUE_KEYS_MAX = 16,        /* between two clock readings */
     FREE_WORK_MAX = 256,
+    COPIED_MAX = 16,        /* members, likewise */
     CLOSED_MAX = 64,        /* clients closed per tick */
     GIVEN_UP_MAX = 256,     /* clients per tick that wait no longer for a key */
     CHECKED_MAX = 128,      /* clients checked for timeouts per tick */
@@ -213,6 +214,24 @@ static bool tick_handle_due(struct tick *tick) {
     return tick_run_some(tick, registry_expire_due, "expire-cycle") || has_more;
 }
 
+/* Make archives that are copies, or on a replica what their effects will take. Above maxmemory they wait. true:
+ * more work is left. */
+static bool tick_copy_archives(const struct tick *tick) {
+    const struct server *server = tick->server;
+    bool may_change = server_may_change(server) || replication_is_replica(&server->replication);
+    uint64_t begin = clock_ticks();
+    bool has_more = false;
+    if (server->durability.is_loading || tick->is_behind || !may_change ||
+        (server->persistence != NULL && persistence_is_full(server->persistence))) {
+        return false;
+    }
+    registry_hold_archives(server->registry, server_is_over_memory(server), server->clock.now_ms);
+    do {
+        has_more = registry_archive_step(server->registry, server->clock.now_ms, COPIED_MAX);
+    } while (has_more && clock_ticks_to_ns(clock_ticks() - begin) < CHORE_BUDGET_NS);
+    return has_more;
+}
+
 /* Free some of the removed boards and the detached watches. true: more are left. Commands that
  * replace large boards take long; the budget grows with the tick, so freeing keeps up with them. */
 static bool tick_free_some(struct tick *tick, uint64_t elapsed_ns) {
@@ -375,6 +394,7 @@ static void tick_on_check(uv_check_t *check) {
         tick_run_queue(tick);
     }
     has_more |= tick_handle_due(tick);
+    has_more |= tick_copy_archives(tick);
     has_more |= tick_run_jobs(tick);
     waiting_serve_opened(server);
     waiting_serve_replicas(server);

@@ -155,10 +155,11 @@ static bool tick_output_is_of_boards(const struct command *command) {
     return strcmp(command->group, "leaderboard") == 0;
 }
 
-/* DATA brings values of other keys. */
-static bool tick_output_has_data(const struct request *request) {
+/* DATA brings values of other keys, SINCE LAST ranks on another board. */
+static bool tick_output_has_others(const struct request *request) {
     for (uint32_t i = 1; i < request->count; i++) {
-        if (bytes_equal_ignoring_case(request->args[i], BYTES("DATA"))) {
+        if (bytes_equal_ignoring_case(request->args[i], BYTES("DATA")) ||
+            bytes_equal_ignoring_case(request->args[i], BYTES("SINCE"))) {
             return true;
         }
     }
@@ -173,7 +174,7 @@ static bool tick_output_is_of_its_keys(const struct queue_entry *entry) {
     }
     const struct command *command = command_by_index(entry->command);
     return (command->flags & COMMAND_READ) != 0 && (command->flags & OTHER) == 0 &&
-           !(tick_output_is_of_boards(command) && tick_output_has_data(&entry->request));
+           !(tick_output_is_of_boards(command) && tick_output_has_others(&entry->request));
 }
 
 /* persistence_is_stuck: may the reply, which has changed nothing, show what is not on disk? In doubt it does. */
@@ -191,7 +192,7 @@ static bool tick_output_is_unwritten(const struct persistence *persistence,
     }
     uint32_t spec_count = key_specs_of(entry->command, &specs);
     for (uint32_t i = 0; i < spec_count; i++) {
-        struct key_walk walk = key_spec_walk(&specs[i], &entry->request);
+        struct key_walk walk = key_spec_walk(command, &specs[i], &entry->request);
         if (walk.end == 0) {
             return true;
         }
@@ -214,7 +215,8 @@ static uint64_t tick_output_shown_key(const struct session *session,
         key_specs_of(entry->command, &specs) != 1) {
         return 0;
     }
-    struct key_walk walk = key_spec_walk(&specs[0], &entry->request);
+    struct key_walk walk =
+        key_spec_walk(command_by_index(entry->command), &specs[0], &entry->request);
     bool is_one = walk.next < walk.end && walk.next + walk.step >= walk.end;
     return is_one ? unwritten_key(session->database, entry->request.args[walk.next]) : 0;
 }

@@ -132,7 +132,7 @@ struct host_argument {
     const char *deprecated_since;
     struct host_argument *children;
 };
-enum { HOST_SEARCH_NONE = 0 /* ends a list */, HOST_SEARCH_INDEX = 2 };
+enum { HOST_SEARCH_NONE = 0 /* ends a list */, HOST_SEARCH_INDEX = 2, HOST_SEARCH_WORD = 3 };
 enum { HOST_FIND_RANGE = 2, HOST_FIND_COUNTED = 3 };
 struct host_key_spec {
     const char *notes;
@@ -191,7 +191,7 @@ struct host_command_info {
     X(OPTIONAL, int, SetCommandACLCategories, (struct host_created *, const char *))               \
     X(OPTIONAL, int, AddACLCategory, (struct host_context *, const char *))                        \
     X(REQUIRED, int, IsKeysPositionRequest, (struct host_context *))                               \
-    X(REQUIRED, void, KeyAtPos, (struct host_context *, int))                                      \
+    X(REQUIRED, void, KeyAtPosWithFlags, (struct host_context *, int, int))                        \
     X(REQUIRED, int, GetContextFlags, (struct host_context *))                                     \
     X(REQUIRED, int, AvoidReplicaTraffic, (void))                                                  \
     X(REQUIRED, struct host_context *, GetDetachedThreadSafeContext, (struct host_context *))      \

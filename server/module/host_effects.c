@@ -105,7 +105,8 @@ static void host_effects_receive(void *context, const struct effect *effect) {
         return;
     }
     working_set_note(effects.set, effect);
-    if (effect->kind == EFFECT_RENAME && effects.more_count < MORE_KEYS_MAX) {
+    bool has_archive = effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY;
+    if (has_archive && effects.more_count < MORE_KEYS_MAX) {
         effects.more[effects.more_count++] =
             host_CreateString(effects.set->ctx, effect->to_name.at, effect->to_name.size);
     }

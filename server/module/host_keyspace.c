@@ -63,6 +63,11 @@ bool keyspace_has_board(const struct call *call, const struct registry_key *key,
     return is_board;
 }
 
+const struct board *keyspace_find_board(const struct call *call, struct bytes name) {
+    return working_set_put_named(host_run_set(), name) ? call_board(call_find_key(call, name))
+                                                       : NULL;
+}
+
 /* In a cluster the key may be another node's: then the host refuses, and that node removes it. */
 void keyspace_remove_hash(struct server *server, uint32_t database, struct bytes name) {
     (void)server;

@@ -97,15 +97,26 @@ static int host_run_refuse_arity(struct host_context *ctx, uint32_t index) {
     return host_ReplyWithError(ctx, text);
 }
 
+/* Has it keys whose positions the host cannot tell? */
+static inline bool host_run_has_hidden_keys(const struct command *command) {
+    return (command->flags & COMMAND_MOVABLE_KEYS) != 0 || command->key_option != NULL;
+}
+
 /* The host asks where the keys are (COMMAND GETKEYS, cluster, ACL). */
 static int host_run_tell_positions(struct host_context *ctx, const struct command *command,
                                    const struct request *request) {
-    uint32_t *positions = memory_allocate(request->count * sizeof *positions);
-    int count = positions != NULL ? key_positions(command, request, positions) : -1;
-    for (int i = 0; i < count; i++) {
-        host_KeyAtPos(ctx, (int)positions[i]);
+    const struct key_spec *specs;
+    uint32_t count = key_specs_of(command_index(command), &specs);
+    if (command_has_wrong_arity(command, request)) {
+        return HOST_OK;
     }
-    memory_free(positions);
+    for (uint32_t i = 0; i < count; i++) {
+        struct key_walk walk = key_spec_walk(command, &specs[i], request);
+        for (; walk.next < walk.end; walk.next += walk.step) {
+            host_KeyAtPosWithFlags(ctx, (int)walk.next,
+                                   (int)(specs[i].flags & ~(unsigned)KEY_INCOMPLETE));
+        }
+    }
     return HOST_OK;
 }
 
@@ -114,7 +125,10 @@ static bool host_run_put_keys(struct working_set *set, const struct command *com
     bool is_counted = (command->flags & COMMAND_MOVABLE_KEYS) != 0;
     if (!is_counted && command->last_key == command->first_key) {
         int at = command->first_key;
-        return at == 0 || working_set_put(set, argv[at], request->args[at]);
+        uint32_t option = key_spec_option(command, request);
+        return at == 0 ||
+               (working_set_put(set, argv[at], request->args[at]) &&
+                (option == 0 || working_set_put(set, argv[option], request->args[option])));
     }
     uint32_t *positions = memory_allocate(request->count * sizeof *positions);
     if (positions == NULL) {
@@ -385,8 +399,7 @@ static int host_run_run(struct host_context *ctx, struct host_string **argv, int
         args[i] = host_bytes(argv[i]);
     }
     const struct request request = {.count = (uint32_t)argc, .args = args};
-    bool is_counted = (command->flags & COMMAND_MOVABLE_KEYS) != 0;
-    if (is_counted && host_IsKeysPositionRequest(ctx)) {
+    if (host_run_has_hidden_keys(command) && host_IsKeysPositionRequest(ctx)) {
         status = host_run_tell_positions(ctx, command, &request);
     } else if (command_has_wrong_arity(command, &request)) {
         status = host_run_refuse_arity(ctx, index);

@@ -143,7 +143,8 @@ _Static_assert(ARGUMENT_STRING == 0 && ARGUMENT_KEY == 3 && ARGUMENT_UNIX_TIME =
                "types of arguments");
 _Static_assert(ARGUMENT_OPTIONAL == 1 && ARGUMENT_MULTIPLE == 2 && ARGUMENT_MULTIPLE_TOKEN == 4,
                "flags of arguments");
-_Static_assert(KEY_READ_ONLY == 1 && KEY_REMOVED == 8 && KEY_ACCESS == 16 && KEY_DELETE == 128,
+_Static_assert(KEY_READ_ONLY == 1 && KEY_REMOVED == 8 && KEY_ACCESS == 16 && KEY_DELETE == 128 &&
+                   KEY_INCOMPLETE == 512,
                "flags of keys");
 
 static const struct host_info_version version = {
@@ -194,7 +195,13 @@ static struct host_argument *module_table_copy_arguments(const struct argument *
 
 static struct host_key_spec module_table_copy_spec(const struct key_spec *from) {
     struct host_key_spec spec = {.flags = from->flags, .begin_type = HOST_SEARCH_INDEX};
-    spec.begin.index = from->begin;
+    if (from->word != NULL) {
+        spec.begin_type = HOST_SEARCH_WORD;
+        spec.begin.keyword.word = from->word;
+        spec.begin.keyword.from = from->begin;
+    } else {
+        spec.begin.index = from->begin;
+    }
     if (from->is_counted) {
         spec.find_type = HOST_FIND_COUNTED;
         spec.find.counted.first = 1;
@@ -289,7 +296,9 @@ static void module_table_print_flags(const struct command *command, char *out, s
     snprintf(out, size, "%s%s%s%s%s", (command->flags & COMMAND_WRITE) != 0 ? "write" : "readonly",
              (command->flags & COMMAND_DENYOOM) != 0 ? " deny-oom" : "",
              (command->flags & COMMAND_FAST) != 0 ? " fast" : "",
-             (command->flags & COMMAND_MOVABLE_KEYS) != 0 ? " getkeys-api" : "",
+             (command->flags & COMMAND_MOVABLE_KEYS) != 0 || command->key_option != NULL
+                 ? " getkeys-api"
+                 : "",
              (command->flags & COMMAND_NO_MULTI) != 0 ? " deny-script" : "");
 }
 

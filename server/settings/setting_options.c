@@ -69,8 +69,6 @@ enum {
     OPTION_COPY,
     OPTION_COUNT
 };
-/* Until archives can be copies: COPY is no option. */
-enum { HAS_COPY = 0 };
 
 /* An option's value; of FREEZE, THAW and COPY the option itself. false: it is none. */
 static bool setting_options_parse_value(size_t option, struct bytes word, struct rules *rules) {
@@ -269,7 +267,7 @@ static bool setting_options_parse_option(struct parsing *parsing, const struct b
     while (i < OPTION_COUNT && !bytes_is(words[0], options[i].name)) {
         i++;
     }
-    if (i == OPTION_COUNT || (i == OPTION_COPY && !HAS_COPY)) {
+    if (i == OPTION_COUNT) {
         return setting_options_fail_unknown(words[0], reason);
     }
     const struct option *option = &options[i];

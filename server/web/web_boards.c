@@ -274,7 +274,7 @@ static bool web_boards_ask_page(struct web_query *query) {
         return false;
     }
     web_command(query, "LB.INFO $board");
-    web_command(query, "LB.RANGE $board # # $where $tags $data", query->from,
+    web_command(query, "LB.RANGE $board # # $where $tags $data $since", query->from,
                 query->from + query->count - 1);
     web_ask_count(query);
     return true;

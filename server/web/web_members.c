@@ -17,8 +17,9 @@ enum {
 
 static bool web_members_ask_member(struct web_query *query) {
     web_command(query, "LB.INFO $board");
-    web_command(query, "LB.GET $board 1 $member PCT $where $tags $data");
-    web_command(query, "LB.AROUND $board MEMBER $member # $where $tags $data", (int64_t)AROUND);
+    web_command(query, "LB.GET $board 1 $member PCT $where $tags $data $since");
+    web_command(query, "LB.AROUND $board MEMBER $member # $where $tags $data $since",
+                (int64_t)AROUND);
     web_ask_count(query);
     return true;
 }

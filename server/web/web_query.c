@@ -210,6 +210,10 @@ static void web_query_add_words(struct web_query *query, const char *words, va_l
             if (query->has_tags) {
                 web_word(query, BYTES("TAGS"));
             }
+        } else if (bytes_equal(word, BYTES("$since"))) {
+            if (query->since.at != NULL) {
+                web_words(query, "SINCE $", query->since);
+            }
         } else if (bytes_equal(word, BYTES("$cursor"))) {
             web_query_add_cursor(query);
         } else if (bytes_equal(word, BYTES("$pattern"))) {
@@ -313,6 +317,24 @@ static bool web_query_try_without_data(struct web_query *query) {
     return false;
 }
 
+/* The same where the board of SINCE may not be read, or has not the tags of the group. */
+static bool web_query_try_without_since(struct web_query *query) {
+    if (query->since.at == NULL) {
+        return false;
+    }
+    for (unsigned i = 0; i < query->reply_count; i++) {
+        struct value_reader reader = web_reply(query, i);
+        struct value value = value_next(&reader);
+        if (value.kind == VALUE_ERROR && (web_query_begins(value.text, "NOPERM") ||
+                                          web_query_begins(value.text, "ERR no tag"))) {
+            query->since = (struct bytes){.at = NULL};
+            web_query_begin_round(query);
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Of the hashes that web-public names, everybody sees the fields of web-data, and not what else is in them. */
 static bool web_query_is_other_data(const struct web_query *query) {
     const struct web *web = query->web;
@@ -380,7 +402,7 @@ static void web_query_on_answer(void *context, struct ask *ask) {
         web_query_finish(query);
         return;
     }
-    if (web_query_try_without_data(query)) {
+    if (web_query_try_without_data(query) || web_query_try_without_since(query)) {
         return;
     }
     bool has_more = query->route->print(query);

@@ -124,6 +124,8 @@ struct web_query {
     struct web_where wheres[WEB_WHERES_MAX]; /* the group that is read; none: all members */
     unsigned where_count;
     bool has_tags; /* records have the members' tags */
+    struct bytes
+        since; /* another board, on which the members' ranks are asked for, or LAST; NULL: none */
     /* a round */
     unsigned round, more; /* more: the route's own */
     unsigned command_count, word_count;

@@ -112,13 +112,15 @@ static bool web_routes_add_where(struct web_query *query, struct bytes text) {
     return true;
 }
 
-/* ?where=TAG:VALUE, as often as it is there, and ?tags=1. */
+/* ?where=TAG:VALUE, as often as it is there, ?tags=1 and ?since=BOARD. */
 static bool web_routes_read_tags(struct web_query *query) {
     int64_t has_tags;
     if (!web_number(query, "tags", 0, 1, 0, &has_tags)) {
         return false;
     }
     query->has_tags = has_tags != 0;
+    struct bytes since = http_target_find(&query->target, "since");
+    query->since = since.size > 0 ? since : (struct bytes){.at = NULL};
     for (unsigned i = 0; i < query->target.parameter_count; i++) {
         const struct http_parameter *parameter = &query->target.parameters[i];
         if (bytes_equal(parameter->name, BYTES("where")) &&

@@ -206,11 +206,22 @@ static void web_rows_put_tags(struct json *json, struct value_reader *reader) {
     json_close(json, '}');
 }
 
-/* A record, which is not null: [member, rank, time, fields ..., percentage, tags, data]. percent: where its value
- * goes; NULL: it has none. */
+static void web_rows_put_since(struct json *json, struct value_reader *reader) {
+    struct value rank = value_next(reader);
+    if (rank.kind == VALUE_INTEGER) {
+        json_integer(json, "since", rank.number);
+    } else {
+        json_null(json, "since");
+    }
+}
+
+/* A record, which is not null: [member, rank, time, fields ..., percentage, tags, data, since]. percent: where its
+ * value goes; NULL: it has none. */
 void web_put_record(struct json *json, const struct web_query *query, const char *key,
                     uint64_t field_count, struct value_reader *reader, struct value *percent) {
-    (void)value_next(reader);
+    uint64_t behind_fields =
+        3 + field_count + (percent != NULL) + query->has_tags + (query->data.pattern.at != NULL);
+    bool has_since = value_next(reader).count > behind_fields;
     json_open(json, key, '{');
     struct bytes member = value_next(reader).text;
     json_integer(json, "rank", value_next(reader).number);
@@ -237,6 +248,9 @@ void web_put_record(struct json *json, const struct web_query *query, const char
         web_rows_put_tags(json, reader);
     }
     web_put_data(json, query, reader);
+    if (has_since) {
+        web_rows_put_since(json, reader);
+    }
     json_close(json, '}');
 }
 

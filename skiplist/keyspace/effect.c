@@ -6,6 +6,7 @@
 
 #include "codec/memory.h"
 #include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/registry_archive.h"
 #include "skiplist/keyspace/registry_emit.h"
 #include "skiplist/keyspace/registry_roll.h"
 #include "skiplist/keyspace/registry_walk.h"
@@ -398,7 +399,8 @@ static bool effect_fill_successor(struct registry *registry, const struct effect
                                   const struct rules *rules) {
     if (effect->kind == EFFECT_RENAME) {
         registry_move_value(registry, key, successor);
-    } else if (!registry->kinds[key->kind]->copy(registry, key, successor)) {
+    } else if (!registry_archive_give(registry, key, successor) &&
+               !registry->kinds[key->kind]->copy(registry, key, successor)) {
         return false;
     }
     if (rules != NULL) {

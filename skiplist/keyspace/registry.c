@@ -16,6 +16,7 @@
 #include <xxhash.h>
 
 #include "codec/memory.h"
+#include "skiplist/keyspace/registry_archive.h"
 #include "skiplist/keyspace/registry_emit.h"
 #include "skiplist/keyspace/registry_hash.h"
 #include "skiplist/keyspace/registry_league.h"
@@ -63,7 +64,7 @@ bool registry_database_reserve(struct database *database, bool is_periodic) {
         database->flushed = memory_allocate_zeroed(sizeof(*database->flushed));
     }
     return database->flushed != NULL && count < MAP_ID_END &&
-           (!is_periodic || expiry_reserve(&database->heaps[HEAP_ROLLS])) &&
+           (!is_periodic || registry_roll_reserve_end(database)) &&
            pages_reserve(&database->list, count * sizeof(struct registry_key *)) &&
            map_reserve(&database->map, 1, (uint32_t)count);
 }
@@ -118,7 +119,8 @@ void registry_take(struct registry *registry, struct registry_key *key) {
         expiry_remove(&database->heaps[key->is_lasting], &key->expiry_place);
     }
     if (key->is_periodic) {
-        expiry_remove(&database->heaps[HEAP_ROLLS], &registry_tail(key)->roll_place);
+        struct registry_tail *tail = registry_tail(key);
+        expiry_remove(&database->heaps[tail->roll_heap], &tail->roll_place);
     }
     map_remove(&database->map, registry_hash(database, key), key->index);
     uint32_t hole = key->index;
@@ -215,6 +217,7 @@ struct registry *registry_create_beside(const struct registry *registry) {
 }
 
 void registry_clear(struct registry *registry) {
+    registry_archive_end(registry);
     registry->listeners = NULL;
     registry->key_changed = NULL;
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
@@ -226,6 +229,7 @@ void registry_destroy(struct registry *registry) {
     if (registry == NULL) {
         return;
     }
+    registry_archive_end(registry);
     /* The flush below is not reported: a record of effects keeps the boards. */
     registry->listeners = NULL;
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
@@ -254,6 +258,8 @@ static void registry_tell_of_database(const struct registry *registry, uint32_t 
 
 void registry_exchange(struct registry *registry, struct registry *other) {
     CHECK(!registry->walk.is_going && !other->walk.is_going);
+    registry_archive_end(registry);
+    registry_archive_end(other);
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
         registry_tell_of_database(registry, i);
         registry_tell_of_database(other, i);
@@ -277,6 +283,7 @@ void registry_exchange(struct registry *registry, struct registry *other) {
         here->is_passive = before->is_passive;
         here->is_held = before->is_held;
         here->is_still = before->is_still;
+        here->archiving.is_held = before->archiving.is_held;
         here->totals.expired = before->totals.expired;
         here->totals.rolled = before->totals.rolled;
         here->totals.stale = before->totals.stale;
@@ -386,6 +393,10 @@ struct registry_key *registry_create_key(uint32_t database, struct registry_new_
 
 bool registry_expire(struct registry *registry, struct registry_key *key) {
     uint32_t work;
+    registry_archive_save(registry, &key);
+    if (key == NULL) {
+        return true;
+    }
     if (registry_league_settle(registry, key, UINT32_MAX, &work) != REGISTRY_LEAGUE_SETTLED) {
         return false;
     }

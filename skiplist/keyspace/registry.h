@@ -11,6 +11,7 @@
  *     daily -> [zoe 900, ann 700]            daily             -> [] (or removed, as below)
  *                                   ---->    daily@2026-11-16  -> [zoe 900, ann 700]
  *
+ * With COPY the archive is a copy and daily goes on: see registry_archive_step. Else
  * registry_roll_due does this, and so does every look-up that would otherwise see the old state. A
  * board created by LB.CREATE stays, empty; one created by a write is removed until the next write.
  * The look-ups cover single names only: call registry_roll_some before counting or scanning
@@ -238,6 +239,13 @@ uint32_t registry_roll_due(struct registry *registry, int64_t now_ms, uint32_t k
 /* The same before counting or scanning keys, limited to a fraction of a millisecond. true: all that
  * is possible has been done. */
 bool registry_roll_some(struct registry *registry, int64_t now_ms);
+/* Go on with the archives that are copies (PERIOD ... COPY) and due: copy entries_max members of one, or all of a
+ * small one. A passive registry copies ahead of the effect that makes the archive. true: there is more to do
+ * now. */
+bool registry_archive_step(struct registry *registry, int64_t now_ms, uint32_t entries_max);
+/* Held: no archive is copied, and what was copied of one is given up for a minute, for lack of memory. They stay
+ * due. */
+void registry_hold_archives(struct registry *registry, bool is_held, int64_t now_ms);
 /* Carry out and report what is due for this name, as a look-up does. The name may be freed as soon
  * as a change is reported: this is for listeners that keep names of their own. Out of memory, the
  * name is reported as changed anyway. */

@@ -3,6 +3,7 @@
  * Durations shift all at once when the clock is corrected, by the offset of their heaps. Whoever records effects knows
  * them as points in time, so each is told then: in steps, by a scan in hash order, since the order of keys in lists
  * changes meanwhile. What is set, renamed or copied during the scan tells its expiry itself. */
+#include "skiplist/keyspace/registry_archive.h"
 #include "skiplist/keyspace/registry_emit.h"
 #include "skiplist/keyspace/registry_league.h"
 #include "skiplist/keyspace/registry_roll.h"
@@ -79,7 +80,11 @@ uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t
 int64_t registry_next_due(const struct registry *registry) {
     struct expiry_entry first =
         expiry_earlier(registry_first(registry, HEAP_ROLLS), registry_expiry_first(registry));
-    return first.place != NULL && !registry->is_still ? first.time_ms : REGISTRY_NO_EXPIRY;
+    int64_t copy_ms = registry_archive_next_due(registry);
+    if (registry->is_still || first.place == NULL) {
+        return registry->is_still ? REGISTRY_NO_EXPIRY : copy_ms;
+    }
+    return copy_ms == REGISTRY_NO_EXPIRY || first.time_ms < copy_ms ? first.time_ms : copy_ms;
 }
 
 uint32_t registry_expiring_count(const struct registry *registry, uint32_t database) {

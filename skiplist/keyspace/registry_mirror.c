@@ -267,6 +267,14 @@ enum registry_status registry_copy_mirrored(struct registry_mirror *mirror, uint
     return registry_copy_value(registry, mirror->key, &mirror->copy, to_database, to_name, now_ms);
 }
 
+void registry_mirror_give(struct registry_mirror *mirror, struct registry_key *to) {
+    CHECK(registry_mirror_step(mirror, 0) == REGISTRY_MIRROR_WHOLE);
+    effect_listener_remove(mirror->registry, &mirror->listener);
+    board_move_to(&mirror->copy->board, &to->board);
+    memory_free(mirror->copy);
+    mirror->copy = NULL;
+}
+
 void registry_mirror_end(struct registry_mirror *mirror) {
     if (mirror->copy != NULL) {
         effect_listener_remove(mirror->registry, &mirror->listener);

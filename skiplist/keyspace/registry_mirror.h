@@ -45,6 +45,8 @@ enum registry_mirror_status registry_mirror_step(struct registry_mirror *mirror,
 MUST_CHECK enum registry_status registry_copy_mirrored(struct registry_mirror *mirror,
                                                        uint32_t to_database, struct bytes to_name,
                                                        int64_t now_ms);
+/* Move a copy of a board that is whole to another key, which is in no database, and remove the listener. */
+void registry_mirror_give(struct registry_mirror *mirror, struct registry_key *to);
 /* Remove the listener; what is left of the copy is freed by registry_free_step. */
 void registry_mirror_end(struct registry_mirror *mirror);
 

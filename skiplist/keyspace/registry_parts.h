@@ -13,6 +13,7 @@
  *     registry_rename.c   renaming and copying keys
  *     registry_roll.c     rollover of boards with a PERIOD
  *     registry_league.c   members of leagues whose period is over
+ *     registry_archive.c  archives that are copies, made in steps
  *     registry_stale.c    members that leave boards with STALE
  *     registry_scan.c     random keys, scans, iteration
  *     registry_walk.c     a walk over all keys while they change
@@ -23,6 +24,7 @@
 
 #include "skiplist/keyspace/expiry.h"
 #include "skiplist/keyspace/pages.h"
+#include "skiplist/keyspace/registry_mirror.h"
 #include "skiplist/keyspace/registry_types.h"
 #include "skiplist/map.h"
 
@@ -31,6 +33,7 @@ enum {
     HEAP_EXPIRY,  /* keys with an absolute expiry */
     HEAP_LASTING, /* keys with a duration; its offset is the registry's */
     HEAP_ROLLS,   /* ends of periods; the places are in the keys' tails */
+    HEAP_COPIES,  /* the same, of boards whose archives are copies */
     HEAPS,
 };
 
@@ -61,6 +64,13 @@ struct registry_walk {
     struct key_cursor cursor; /* in the open key */
     bool has_begun;           /* there was a piece */
     bool is_going;
+};
+
+/* The archive that is being copied (registry_archive.c). */
+struct registry_archiving {
+    struct registry_mirror mirror; /* copy NULL: none is */
+    bool is_held;                  /* see registry_hold_archives */
+    int64_t retry_ms;              /* nothing is begun before this; 0: nothing has failed */
 };
 
 /* What durations have shifted by is being told (registry_tell_durations). */
@@ -116,6 +126,7 @@ struct registry {
     /* Time of the last failure for lack of memory. Not retried in the same millisecond, so that a
      * command sees one state. */
     int64_t roll_failed_ms;
+    struct registry_archiving archiving;
     struct registry_totals totals;
 };
 
@@ -268,7 +279,8 @@ const char *registry_check_walk(const struct registry *registry);
 /* Follows the name of a key with a PERIOD, and of no other key. */
 struct registry_tail {
     struct registry_key *key; /* owner: the heap only knows the place */
-    uint32_t roll_place;      /* in the heap of rolls */
+    uint32_t roll_place;      /* in the heap of ends of periods, which is */
+    uint32_t roll_heap;       /* this one: HEAP_ROLLS, HEAP_COPIES */
 };
 
 static inline size_t registry_tail_offset(size_t name_size) {
@@ -280,9 +292,15 @@ static inline struct registry_tail *registry_tail(struct registry_key *key) {
     return tail;
 }
 
-/* Is the period of the key's board over? */
+/* Is the period of the key's board over, so that its members go? Not where the archive is a copy. */
 static inline bool registry_is_over(const struct registry_key *key, int64_t now_ms) {
-    return key->is_periodic && rules_are_over(registry_rules(key), now_ms);
+    return key->is_periodic && rules_are_over(registry_rules(key), now_ms) &&
+           !registry_rules(key)->copies;
+}
+/* Is it over, and the archive, which is a copy, to be made? */
+static inline bool registry_is_copy_due(const struct registry_key *key, int64_t now_ms) {
+    return key->is_periodic && registry_rules(key)->copies &&
+           rules_are_over(registry_rules(key), now_ms);
 }
 /* Is the key usable as it is? Not if there is none, if it has expired or if its period is over. */
 static inline bool registry_is_current(const struct database *database,

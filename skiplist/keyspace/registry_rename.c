@@ -196,7 +196,9 @@ struct registry_key *registry_alter(struct registry *registry, struct registry_k
             rules_release(&registry->rules, held);
             return NULL;
         }
-    } else if (registry_rename_set_rules(registry, key, held)) {
+    } else if ((!key->is_periodic ||
+                registry_roll_reserve_end(registry_database(registry, key->database))) &&
+               registry_rename_set_rules(registry, key, held)) {
         if (key->is_periodic) {
             registry_await_roll(registry, key);
         }

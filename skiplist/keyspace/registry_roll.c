@@ -6,9 +6,11 @@
  * The whole board moves to the archive's key, regardless of its size, and key gets an empty board.
  * All memory is allocated first; after that nothing can fail.
  *
+ * Where archives are copies the board goes on instead: see registry_archive.h.
+ *
  * Invariant: a key whose board has a PERIOD, and no other key, has a tail and an entry in its
- * database's heap of rolls with the end of the period. The registry's roll_at_ms is not later than
- * any of them. It may be earlier, because removals do not change it. */
+ * database's heap of rolls, or of copies, with the end of the period. The registry's roll_at_ms is not later
+ * than any of the former. It may be earlier, because removals do not change it. */
 #include "skiplist/keyspace/registry_roll.h"
 
 #define XXH_INLINE_ALL
@@ -34,21 +36,38 @@ static void registry_roll_note_next(struct registry *registry) {
     registry->roll_at_ms = first.place != NULL ? first.time_ms : INT64_MAX;
 }
 
+bool registry_roll_reserve_end(struct database *database) {
+    return expiry_reserve(&database->heaps[HEAP_ROLLS]) &&
+           expiry_reserve(&database->heaps[HEAP_COPIES]);
+}
+
+/* Archives that are copies are made by registry_archive_step; keys of another host are only here while a command
+ * runs. */
+static bool registry_roll_is_in_steps(const struct registry *registry,
+                                      const struct registry_key *key) {
+    return registry_rules(key)->copies && registry->is_elsewhere == NULL;
+}
+
 void registry_await_roll(struct registry *registry, struct registry_key *key) {
-    struct expiry *rolls = &registry_database(registry, key->database)->heaps[HEAP_ROLLS];
+    struct expiry *heaps = registry_database(registry, key->database)->heaps;
+    struct registry_tail *tail = registry_tail(key);
+    uint32_t heap = registry_roll_is_in_steps(registry, key) ? HEAP_COPIES : HEAP_ROLLS;
     int64_t end_ms = registry_rules(key)->period_end_ms;
-    uint32_t *place = &registry_tail(key)->roll_place;
-    if (*place == EXPIRY_NOWHERE) {
-        expiry_put(rolls, end_ms, place);
-    } else {
-        expiry_change(rolls, place, end_ms);
+    if (tail->roll_place != EXPIRY_NOWHERE && tail->roll_heap != heap) {
+        expiry_remove(&heaps[tail->roll_heap], &tail->roll_place);
     }
-    if (end_ms < registry->roll_at_ms) {
+    tail->roll_heap = heap;
+    if (tail->roll_place == EXPIRY_NOWHERE) {
+        expiry_put(&heaps[heap], end_ms, &tail->roll_place);
+    } else {
+        expiry_change(&heaps[heap], &tail->roll_place, end_ms);
+    }
+    if (heap == HEAP_ROLLS && end_ms < registry->roll_at_ms) {
         registry->roll_at_ms = end_ms;
     }
 }
 
-static struct registry_key *registry_roll_key_of_place(uint32_t *place) {
+struct registry_key *registry_roll_key_of_place(uint32_t *place) {
     const void *tail = (char *)place - offsetof(struct registry_tail, roll_place);
     return ((const struct registry_tail *)tail)->key;
 }
@@ -154,17 +173,23 @@ static void registry_roll_begin_next(struct registry *registry, struct registry_
     }
 }
 
+/* archive: NULL if there is none. */
+static void registry_roll_tell_rolled(struct registry *registry, const struct registry_key *key,
+                                      const struct archive *archive) {
+    const struct bytes none = {.at = "", .size = 0};
+    const struct bytes parts[2] = {archive != NULL ? archive->name.first : none,
+                                   archive != NULL ? archive->name.second : none};
+    if (registry->board_rolled != NULL) {
+        registry->board_rolled(registry->listener_context, key->database, registry_name(key),
+                               parts);
+    }
+}
+
 static void registry_roll_roll(struct registry *registry, struct registry_key *key,
                                const struct archive *archive, const struct rolling *rolling,
                                int64_t now_ms) {
     uint32_t number = key->database;
-    if (registry->board_rolled != NULL) {
-        bool has_archive = rolling->successor != NULL && archive != NULL;
-        const struct bytes none = {.at = "", .size = 0};
-        const struct bytes parts[2] = {has_archive ? archive->name.first : none,
-                                       has_archive ? archive->name.second : none};
-        registry->board_rolled(registry->listener_context, number, registry_name(key), parts);
-    }
+    registry_roll_tell_rolled(registry, key, rolling->successor != NULL ? archive : NULL);
     if (rolling->successor != NULL) {
         registry_roll_move_members(registry, key, archive, rolling, now_ms);
     }
@@ -231,23 +256,31 @@ static bool registry_roll_expires_before(int64_t expire_at_ms, const struct rule
     return expire_at_ms != REGISTRY_NO_EXPIRY && expire_at_ms < rules->period_end_ms;
 }
 
+/* The archive of the board's period; suffix is where its name ends. */
+static struct archive registry_roll_plan_archive(const struct registry *registry,
+                                                 const struct registry_key *key, int64_t now_ms,
+                                                 char suffix[REGISTRY_SUFFIX_MAX]) {
+    int64_t end_ms = rules_archive_end_ms(registry_rules(key));
+    struct archive archive = {
+        .name = {registry_name(key), registry_roll_print_suffix(registry, key, now_ms, suffix)},
+        .expire_at_ms = end_ms == INT64_MAX ? REGISTRY_NO_EXPIRY : end_ms,
+    };
+    registry_roll_hold_back(key, &archive);
+    return archive;
+}
+
 /* false: no memory, nothing changed. */
 static bool registry_roll_end_period(struct registry *registry, struct registry_key *key,
                                      int64_t now_ms) {
     const struct rules *rules = registry_rules(key);
     char suffix[REGISTRY_SUFFIX_MAX];
-    int64_t archive_end_ms = rules_archive_end_ms(rules);
-    struct archive archive = {
-        .name = {registry_name(key), registry_roll_print_suffix(registry, key, now_ms, suffix)},
-        .expire_at_ms = archive_end_ms == INT64_MAX ? REGISTRY_NO_EXPIRY : archive_end_ms,
-    };
+    struct archive archive = registry_roll_plan_archive(registry, key, now_ms, suffix);
     struct rules next;
     rules_copy(rules, &next);
     rules_begin_period(&next, now_ms);
     struct rolling rolling;
     /* An archive that is already too old is made anyway, and expires. */
     const struct archive *kept = rules->archives_max > 0 ? &archive : NULL;
-    registry_roll_hold_back(key, &archive);
     if (!registry_roll_reserve(registry, key, rules->is_created ? &next : NULL, kept, now_ms,
                                &rolling)) {
         registry->roll_failed_ms = now_ms;
@@ -258,12 +291,93 @@ static bool registry_roll_end_period(struct registry *registry, struct registry_
     return true;
 }
 
+bool registry_roll_move(struct registry *registry, struct registry_key *key, int64_t now_ms) {
+    return registry_roll_end_period(registry, key, now_ms);
+}
+
+/* ---- archives that are copies ---- */
+
+/* The board's rules of the period that contains this time; its times stay where they are. false: no memory. */
+static bool registry_roll_enter_next(struct registry *registry, struct registry_key *key,
+                                     const struct rules *next) {
+    if (next == NULL) {
+        return false;
+    }
+    registry_set_rules(registry, key, next);
+    registry_await_roll(registry, key);
+    registry_emit_key(registry, EFFECT_RULES, key);
+    registry_tell(registry, key->database, registry_name(key));
+    return true;
+}
+
+static const struct rules *registry_roll_hold_next(struct registry *registry,
+                                                   const struct registry_key *key, int64_t now_ms) {
+    struct rules next;
+    rules_copy(registry_rules(key), &next);
+    rules_enter_period(&next, now_ms);
+    return rules_hold(&registry->rules, &next);
+}
+
+/* The board's value as it is now: what was copied, or a copy. false: no memory. */
+static bool registry_roll_copy_value(struct registry *registry, const struct registry_key *key,
+                                     struct registry_mirror *mirror, struct registry_key *to) {
+    if (mirror == NULL) {
+        return registry->kinds[key->kind]->copy(registry, key, to);
+    }
+    registry_mirror_give(mirror, to);
+    return true;
+}
+
+/* What is reserved becomes the archive. */
+static void registry_roll_put_copy(struct registry *registry, struct registry_key *key,
+                                   const struct archive *archive, const struct rolling *rolling,
+                                   int64_t now_ms) {
+    struct registry_key *successor = rolling->successor;
+    bool is_done = registry_walk_state(registry, key) == REGISTRY_WALK_DONE;
+    registry_set_rules(registry, successor, rolling->archived);
+    registry_put_reserved(registry, successor, is_done ? REGISTRY_WALK_DONE : REGISTRY_WALK_AHEAD,
+                          archive->expire_at_ms, now_ms);
+    registry_emit_move(registry, EFFECT_COPY, key, successor);
+    board_chain_put(&registry->remains, &successor->board);
+}
+
+bool registry_roll_copy(struct registry *registry, struct registry_key *key,
+                        struct registry_mirror *mirror, int64_t now_ms) {
+    char suffix[REGISTRY_SUFFIX_MAX];
+    struct archive archive = registry_roll_plan_archive(registry, key, now_ms, suffix);
+    const struct rules *next = registry_roll_hold_next(registry, key, now_ms);
+    struct rolling rolling = {.successor = NULL};
+    bool has_archive = registry_rules(key)->archives_max > 0 && board_count(&key->board) > 0;
+    if (next == NULL ||
+        (has_archive && !registry_roll_reserve(registry, key, NULL, &archive, now_ms, &rolling))) {
+        rules_release(&registry->rules, next);
+        return false;
+    }
+    if (has_archive && !registry_roll_copy_value(registry, key, mirror, rolling.successor)) {
+        memory_free(rolling.successor);
+        rules_release(&registry->rules, rolling.archived);
+        rules_release(&registry->rules, next);
+        return false;
+    }
+    registry_roll_tell_rolled(registry, key, has_archive ? &archive : NULL);
+    if (has_archive) {
+        registry_roll_put_copy(registry, key, &archive, &rolling, now_ms);
+    }
+    bool is_entered = registry_roll_enter_next(registry, key, next);
+    CHECK(is_entered);
+    registry->totals.rolled++;
+    return true;
+}
+
+/* ---- all archives ---- */
+
 bool registry_roll_key(struct registry *registry, struct registry_key *key, int64_t now_ms) {
     int64_t expire_at_ms = registry_expiry(registry, key);
     if (registry_roll_expires_before(expire_at_ms, registry_rules(key))) {
         return registry_expire(registry, key);
     }
-    return registry_roll_end_period(registry, key, now_ms);
+    return registry_rules(key)->copies ? registry_roll_copy(registry, key, NULL, now_ms)
+                                       : registry_roll_end_period(registry, key, now_ms);
 }
 
 uint32_t registry_roll_due(struct registry *registry, int64_t now_ms, uint32_t keys_max) {
@@ -295,7 +409,10 @@ uint32_t registry_roll_ahead(struct registry *registry, int64_t now_ms) {
         for (uint32_t i = database->count; i-- > 0;) {
             struct registry_key *key = i < database->count ? registry_key_at(database, i) : NULL;
             if (key != NULL && key->is_periodic && registry_rules(key)->period_start_ms > now_ms) {
-                count += registry_roll_end_period(registry, key, now_ms);
+                count += registry_rules(key)->copies
+                             ? registry_roll_enter_next(
+                                   registry, key, registry_roll_hold_next(registry, key, now_ms))
+                             : registry_roll_end_period(registry, key, now_ms);
             }
         }
     }
@@ -330,6 +447,11 @@ struct registry_key *registry_find_due_base(struct registry *registry,
 static bool registry_roll_settle_key(struct registry *registry, uint32_t database,
                                      struct bytes name, int64_t now_ms) {
     struct registry_key *key = registry_find_name(registry_database(registry, database), name);
+    if (key != NULL && registry_is_copy_due(key, now_ms) && registry->is_elsewhere != NULL) {
+        /* The board goes on, and is tried again when it is looked up next. */
+        (void)!(registry->is_still || registry_roll_copy(registry, key, NULL, now_ms));
+        return true;
+    }
     if (key == NULL || !registry_is_over(key, now_ms)) {
         return true;
     }
@@ -475,9 +597,9 @@ const char *registry_check_roll(const struct database *database, const struct re
     if (!key->is_periodic) {
         return NULL;
     }
-    const struct expiry *rolls = &database->heaps[HEAP_ROLLS];
     const void *at = (const char *)key + registry_tail_offset(key->name_size);
     const struct registry_tail *tail = at;
+    const struct expiry *rolls = &database->heaps[tail->roll_heap];
     if (tail->key != key || tail->roll_place >= rolls->count) {
         return "registry: a key's tail is another one's, or its place is outside the heap";
     }

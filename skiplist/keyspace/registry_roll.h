@@ -5,8 +5,20 @@
 #include "skiplist/keyspace/registry.h"
 #include "skiplist/keyspace/registry_parts.h"
 
+/* Make room for the end of one more period. false: no memory. */
+MUST_CHECK bool registry_roll_reserve_end(struct database *database);
 /* Schedule the end of its period, for which there is room. */
 void registry_await_roll(struct registry *registry, struct registry_key *key);
+/* The key whose end of a period has this place in its heap. */
+struct registry_key *registry_roll_key_of_place(uint32_t *place);
+/* Make the archive of a board whose period is over and whose archives are copies, of a mirror that is whole or of
+ * the board itself (NULL), and let the board enter its next period. false: no memory, nothing changed. */
+MUST_CHECK bool registry_roll_copy(struct registry *registry, struct registry_key *key,
+                                   struct registry_mirror *mirror, int64_t now_ms);
+/* Move the members of such a board to the archive, as those of others: the key is about to expire. It may then be
+ * gone. false: no memory, nothing changed. */
+MUST_CHECK bool registry_roll_move(struct registry *registry, struct registry_key *key,
+                                   int64_t now_ms);
 /* Roll over a board whose period is over, or remove it if it expired before that. The key may then
  * be invalid. false: no memory, nothing changed. */
 MUST_CHECK bool registry_roll_key(struct registry *registry, struct registry_key *key,

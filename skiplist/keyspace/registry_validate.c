@@ -49,7 +49,7 @@ static const char *registry_validate_database(const struct registry *registry, u
         return "registry: boards or members are not counted right";
     }
     if (expiring_count != registry_expiring_count(registry, number) ||
-        periodic_count != database->heaps[HEAP_ROLLS].count) {
+        periodic_count != database->heaps[HEAP_ROLLS].count + database->heaps[HEAP_COPIES].count) {
         return "registry: a heap holds more than the keys";
     }
     if (map_count(&database->map) != database->count) {
@@ -100,6 +100,7 @@ static const char *registry_validate_all(const struct registry *registry) {
     if (registry_validate_unfreed(registry, &board_count) != registry->totals.unfreed) {
         return "registry: unfreed keys are not counted right";
     }
+    board_count += registry->archiving.mirror.copy != NULL;
     return board_count == registry->rules.use_count
                ? NULL
                : "registry: rules have more or fewer users than there are boards";

@@ -49,6 +49,28 @@ class Lazily(unittest.TestCase):
         self.assertEqual(client.ping(), True)
 
 
+class InACluster(unittest.TestCase):
+    def test_the_board_of_since_is_in_the_slot(self):
+        host = Host("--cluster-enabled", "yes", is_cluster=True)
+        self.addCleanup(host.stop)
+        client = host.client(decode_responses=True)
+        client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+        wait_until(lambda: "cluster_state:ok" in client.execute_command("CLUSTER", "INFO"), "a cluster")
+        client.execute_command("LB.CREATE", "{s}:now", "FIELD", "p", 20, "PERIOD", "DAY", "COPY")
+        client.execute_command("LB.ADD", "{s}:now", 9, "SINCE", 8, "ann")
+        client.execute_command("LB.ADD", "{s}:then", 9, "ann")
+        read = ["LB.GET", "{s}:now", 2, "SINCE", "ann", "SINCE"]
+        since = lambda *words: [record[-1] for record in client.execute_command(*words)]
+        self.assertEqual(since(*read, "{s}:then"), [None, 0])
+        self.assertEqual(since(*read, "LAST"), [None, None])
+        self.assertEqual(since("LB.RANGE", "{s}:now", 0, 0, "SINCE", "{s}:then"), [None])
+        for other in "then", "{t}:then":
+            with self.assertRaisesRegex(redis.ResponseError, "slot"):
+                client.execute_command(*read, other)
+        with self.assertRaisesRegex(redis.ResponseError, "tag"):
+            client.execute_command("LB.CREATE", "now", "FIELD", "p", 20, "PERIOD", "DAY", "COPY")
+
+
 class Alone(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -223,6 +245,8 @@ class Alone(unittest.TestCase):
         self.assertEqual(flags("LB.BZMPOP", 0, 2, "a", "b", "MIN"),
                          [[b"a", [b"RW", b"access", b"delete"]], [b"b", [b"RW", b"access", b"delete"]]])
         self.assertEqual(flags("LB.TYPE", "a"), [[b"a", [b"RO"]]])
+        self.assertEqual(flags("LB.RANGE", "a", 0, 1, "SINCE", "b"),
+                         [[b"a", [b"RO", b"access"]], [b"b", [b"RO", b"access"]]])
 
     def has_categories(self):
         """Redis 7.0 has none for modules (docs/versions.md)."""
@@ -338,6 +362,33 @@ class Alone(unittest.TestCase):
         self.assertEqual(keys("LB.TAG", "a", "ann", "clan", "c", "IF", "clan", ""), ["a"])
         self.assertEqual(keys("LB.TAGS", "a", "ann", "bob"), ["a"])
         self.assertEqual(keys("LB.COUNT", "a", 0, 9, "BY", "clan", "WHERE", "class", "c"), ["a"])
+        self.assertEqual(keys("LB.GET", "a", 2, "SINCE", "x", "SINCE", "b", "PCT"), ["a", "b"])
+        self.assertEqual(keys("LB.GET", "a", 2, "SINCE", "x", "SINCE", "LAST"), ["a"])
+        self.assertEqual(keys("LB.AROUND", "a", "MEMBER", "SINCE", 3, "TAGS"), ["a"])
+
+    def test_since(self):
+        """Ranks on another board: a key that is read; the newest archive, whose name the server finds."""
+        self.client.execute_command("LB.CREATE", "since:1", "FIELD", "p", 20, "PERIOD", "HOUR")
+        self.client.execute_command("LB.ADD", "since:1", 3, "ann", 2, "kim")
+        self.client.execute_command("LB.CREATE", "since:2", "FIELD", "p", 20)
+        self.client.execute_command("LB.ADD", "since:2", 9, "kim", 8, "ann", 7, "bob")
+        since = lambda client, *words: [record[-1] for record in client.execute_command(*words)]
+        self.assertEqual(since(self.client, "LB.RANGE", "since:2", 0, -1, "SINCE", "since:1"), [1, 0, None])
+        self.assertEqual(since(self.client, "LB.RANGE", "since:1", 0, -1, "SINCE", "LAST"), [None, None])
+        start = self.client.execute_command("LB.INFO", "since:1")
+        start = dict(zip(start[::2], start[1::2]))["period"]
+        begun = datetime.fromtimestamp(dict(zip(start[::2], start[1::2]))["start"] / 1000 - 3600, timezone.utc)
+        self.client.execute_command("COPY", "since:2", f"since:1@{begun:%Y-%m-%dT%H}")
+        self.assertEqual(since(self.client, "LB.RANGE", "since:1", 0, -1, "SINCE", "LAST"), [1, 0])
+        self.client.execute_command("ACL", "SETUSER", "player", "on", "nopass", "+@all", "%R~since:1",
+                                    "%W~since:2")
+        player = self.host.client(username="player", password="x", decode_responses=True)
+        self.assertEqual(since(player, "LB.GET", "since:1", 1, "ann", "SINCE", "since:1"), [0])
+        for command in (["LB.GET", "since:1", 1, "ann", "SINCE", "since:2"],
+                        ["LB.RANGE", "since:1", 0, 0, "SINCE", "LAST"]):
+            with self.assertRaises(redis.exceptions.NoPermissionError):
+                player.execute_command(*command)
+        self.client.execute_command("ACL", "DELUSER", "player")
 
     def test_memory_is_the_hosts(self):
         before = self.client.info("memory")["used_memory"]
@@ -588,6 +639,40 @@ class Files(unittest.TestCase):
         self.assertEqual(client.execute_command("LB.ZCARD", "daily:i"), 1)
         self.assertEqual(client.exists("daily:i@2026-11-20T12"), 0)
         wait_until(lambda: has_rolled("daily:i", "daily:i@2026-11-20T12"), "it rolls over then")
+
+    def test_archives_that_are_copies(self):
+        """By a timer on the master, or with the first command behind the end; the board goes on."""
+        master = self.host("--appendonly", "yes", module=MODULE_TEST)
+        replica = self.host("--replicaof", f"127.0.0.1 {master.port}", module=MODULE_TEST)
+        client = master.client(decode_responses=True)
+        end_us = 1795176000 * 10 ** 6  # 2026-11-20 12:00:00Z
+        for host in (master, replica):
+            host.client().execute_command("LB.TESTCLOCK", end_us - 300000, 1000)
+        client.execute_command("LB.CREATE", "all", "FIELD", "points", 20, "TIME", 42, "MS", "TAG", "t", 4,
+                               "PERIOD", "HOUR", "COPY")
+        for begin in range(0, 1000, 50):
+            client.execute_command("LB.ADD", "all", "TAG", "t", begin % 7, *[word for i in range(begin, begin + 50)
+                                                                           for word in (i % 10, f"m{i}")])
+        settled(master, replica)
+        master.client().execute_command("LB.TESTCLOCK", end_us, 2000)
+        wait_until(lambda: client.exists("all@2026-11-20T11") == 1, "the timer has copied it")
+        client.execute_command("LB.ADD", "all", 11, "m5")
+        client.execute_command("LB.TESTCLOCK", end_us + 3600 * 10 ** 6, 2500)
+        self.assertEqual(client.execute_command("LB.GET", "all", 1, "m5", "SINCE", "LAST")[0][-1], 0)
+        settled(master, replica)
+        def look(host):
+            asked = host.client(decode_responses=True)
+            self.assertEqual([asked.execute_command("LB.ZCARD", name)
+                              for name in ("all", "all@2026-11-20T11", "all@2026-11-20T12")], [1000] * 3)
+            self.assertEqual(asked.execute_command("LB.GET", "all", 1, "m5", "SINCE", "all@2026-11-20T11", "TAGS")[0][-2:],
+                             [["t", "0"], 400])
+        look(master)
+        look(replica)
+        self.assertEqual(master.digest(), replica.digest())
+        master.kill()
+        master.start()
+        master.client().execute_command("LB.TESTCLOCK", end_us + 3600 * 10 ** 6, 3000)
+        look(master)
 
     def test_what_has_an_archives_name_stays_and_the_archive_gets_a_number(self):
         master = self.host(module=MODULE_TEST)

@@ -452,6 +452,7 @@ static void pick_period(struct workload *workload, struct rules *rules) {
         rules->period.hour = (uint8_t)below(workload, 24);
         rules->archives_max = below(workload, 4);
         rules->archives_are_writable = below(workload, 2) == 0;
+        rules->copies = below(workload, 3) == 0;
         rules_enter_period(rules, workload->now_ms);
     }
 }
@@ -524,6 +525,7 @@ static void wait_some(struct workload *workload) {
     (void)registry_expire_due(workload->registry, workload->now_ms, below(workload, 8));
     registry_begin_stale(workload->registry);
     (void)registry_step_stale(workload->registry, workload->now_ms, below(workload, 1000));
+    (void)registry_archive_step(workload->registry, workload->now_ms, 1 + below(workload, 40));
 }
 
 static void remove_key(struct workload *workload) {

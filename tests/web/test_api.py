@@ -571,6 +571,30 @@ class Groups(unittest.TestCase):
         self.assertEqual(self.api.status("/boards/race:hour/archives?where=clan:x"), 400)
         run("DEL", "race:hour", *names)
 
+    def test_rows_have_the_rank_on_another_board(self):
+        run = self.server.run
+        run("LB.CREATE", "race:then", "FIELD", "score", "30", "TAG", "country", "8")
+        group = self.group(("country", "DE"))
+        run("LB.ADD", "race:then", "TAG", "country", "FR", "9", group[0][0])
+        run("LB.ADD", "race:then", "TAG", "country", "DE", "8", group[2][0], "7", group[1][0])
+        since = lambda reply: [row["since"] for row in reply["rows"]]
+        self.assertEqual(since(self.api.get("/boards/race/page?count=4&since=race:then&where=country:DE")),
+                         [None, 1, 0, None])
+        member = self.api.get(f"/boards/race/member/{group[1][0]}?since=race:then&where=country:DE&tags=1")
+        self.assertEqual((member["row"]["since"], member["around"][0]["since"], member["around"][2]["since"]), (1, None, 0))
+        self.assertEqual(since(self.api.get("/boards/race/page?count=2&since=LAST")), [None, None])
+        stream = self.api.stream("/boards/race:then/events?since=race:then")
+        self.assertEqual([row["since"] for row in stream.next()[1]["rows"]], [0, 1, 2])
+        stream.close()
+        # Without it, where the user may not read that board or it has not the tags; the rest is as ever.
+        self.server.run("ACL", "SETUSER", "racer", "on", ">look", "%R~race", "-@all", "+lb.info", "+lb.range", "+lb.count")
+        for path, user in (("/boards/race/page?since=race:then", "racer:look"),
+                           ("/boards/race/page?since=plain&where=country:DE", None), ("/boards/race/page?since=", None)):
+            self.assertNotIn("since", self.api.get(path, user=user)["rows"][0])
+        self.assertEqual(self.api.status("/boards/race/page?since=race:then&where=clan:x"), 400)
+        run("DEL", "race:then")
+        run("ACL", "DELUSER", "racer")
+
     def test_a_group_is_followed(self):
         stream = self.api.stream("/boards/race/events?count=3&tags=1&where=country:DE&where=class:mage")
         group = self.group(("country", "DE"), ("class", "mage"))

@@ -147,6 +147,21 @@ class Places(PageTest):
         self.assertEqual(page.value("document.querySelectorAll('.move svg').length"), 3)
         page.wait("document.getElementById('spoken').textContent === 'bob leads now'")
 
+    def test_places_gained_and_lost_since_the_last_period(self):
+        yesterday = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=1)
+        server.run("LB.CREATE", "daily", "FIELD", "score", "30", "TIME", "30", "MS", "PERIOD", "DAY")
+        server.run("ZADD", f"daily@{yesterday:%Y-%m-%d}", "9", "ann", "8", "kim", "7", "bob")
+        server.run("ZADD", "daily", "9", "bob", "8", "kim", "7", "ann", "6", "new")
+        page = self.open_board("daily", rows=4)
+        moves = "Array.from(document.querySelectorAll('.move'), (it) => [it.className, it.textContent].join())"
+        since = " since the last period"
+        self.assertEqual(page.value(moves), ["move gained,2up 2" + since, "move,", "move lost,2down 2" + since, "move,"])
+        # A move that is seen is shown first.
+        page.wait("document.getElementById('live').innerText === 'Live'")
+        server.run("ZADD", "daily", "10", "kim")
+        page.wait("document.querySelector('.content tbody .who a').innerText === 'kim'")
+        self.assertEqual(page.value(moves)[:2], ["move rose,1up 1", "move fell,1down 1"])
+
     def test_rows_glide_unless_less_motion_is_wanted(self):
         for still in (False, True):
             server.run("ZADD", "arena", "100", "zoe", "90", "ann")

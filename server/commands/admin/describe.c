@@ -146,7 +146,8 @@ static struct words describe_flag_words(const struct command *command) {
     describe_add(&words, (flags & COMMAND_FAST) != 0, "fast");
     describe_add(&words, (flags & COMMAND_NO_AUTH) != 0, "no_auth");
     describe_add(&words, (flags & COMMAND_NO_MULTI) != 0, "no_multi");
-    describe_add(&words, (flags & COMMAND_MOVABLE_KEYS) != 0, "movablekeys");
+    describe_add(&words, (flags & COMMAND_MOVABLE_KEYS) != 0 || command->key_option != NULL,
+                 "movablekeys");
     return words;
 }
 
@@ -178,6 +179,17 @@ static struct words describe_key_words(const struct key_spec *spec) {
     return words;
 }
 
+static void describe_reply_begin(struct reply *reply, const struct key_spec *spec) {
+    if (spec->word == NULL) {
+        describe_reply_search(reply, "begin_search", "index", 1);
+        reply_named_integer(reply, "index", spec->begin);
+        return;
+    }
+    describe_reply_search(reply, "begin_search", "keyword", 2);
+    reply_named_text(reply, "keyword", spec->word);
+    reply_named_integer(reply, "startfrom", spec->begin);
+}
+
 static void describe_reply_keys(struct reply *reply, uint32_t index) {
     const struct key_spec *specs;
     uint32_t count = key_specs_of(index, &specs);
@@ -188,8 +200,7 @@ static void describe_reply_keys(struct reply *reply, uint32_t index) {
         reply_map(reply, 3);
         reply_bulk_text(reply, "flags");
         describe_reply_words(reply, &words, "");
-        describe_reply_search(reply, "begin_search", "index", 1);
-        reply_named_integer(reply, "index", specs[i].begin);
+        describe_reply_begin(reply, &specs[i]);
         describe_reply_search(reply, "find_keys", is_range ? "range" : "keynum", 3);
         reply_named_integer(reply, is_range ? "lastkey" : "keynumidx", specs[i].last);
         reply_named_integer(reply, is_range ? "keystep" : "firstkey", specs[i].step);

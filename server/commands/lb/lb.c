@@ -10,14 +10,49 @@ const struct layout *lb_layout(const struct call *call, const struct board *boar
 }
 
 bool lb_check_archives(const struct call *call, struct bytes name) {
+    return call_check_key(call, name) && lb_may_use_archives(call, name, ACL_WRITE);
+}
+
+bool lb_may_use_archives(const struct call *call, struct bytes name, unsigned access) {
     char pattern[REGISTRY_KEY_MAX + 2];
-    if (!call_check_key(call, name)) {
-        return false;
-    }
+    CHECK(name.size <= REGISTRY_KEY_MAX);
     memcpy(pattern, name.at, name.size);
     memcpy(pattern + name.size, "@*", 2);
     return acl_check_pattern(call, (struct bytes){.at = pattern, .size = name.size + 2}, true,
-                             ACL_WRITE);
+                             access);
+}
+
+bool lb_check_no_copy_is_due(const struct call *call, const struct registry_key *key) {
+    const struct rules *rules = registry_rules(key);
+    return !rules->copies || !rules_are_over(rules, call->now_ms) ||
+           call_refuse(call, "TRYAGAIN the archive of the period that has ended is still being "
+                             "copied");
+}
+
+struct lb_archives lb_archives_begin(struct bytes name, const struct rules *rules, char *text) {
+    CHECK(name.size <= REGISTRY_KEY_MAX);
+    memcpy(text, name.at, name.size);
+    text[name.size] = '@';
+    bool has_some = rules->period.unit != PERIOD_NONE;
+    uint32_t kept = rules->archives_max < LB_ARCHIVES_MAX ? rules->archives_max : LB_ARCHIVES_MAX;
+    return (struct lb_archives){.rules = rules,
+                                .text = text,
+                                .name_size = name.size,
+                                .time_ms = rules->period_start_ms,
+                                .left = has_some ? kept : 0};
+}
+
+bool lb_archives_next(struct lb_archives *archives, struct bytes *archive) {
+    const struct period *period = &archives->rules->period;
+    if (archives->left == 0) {
+        return false;
+    }
+    archives->left--;
+    archives->time_ms = period_start(period, archives->time_ms - 1);
+    size_t size = archives->name_size + 1;
+    size += period_print_name(archives->text + size, period, archives->time_ms);
+    *archive = (struct bytes){.at = archives->text, .size = size};
+    return true;
 }
 
 bool lb_parse_expiry(const struct call *call, struct bytes text, int64_t *time_ms) {

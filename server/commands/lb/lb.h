@@ -2,7 +2,9 @@
 #ifndef SERVER_COMMAND_LB_H
 #define SERVER_COMMAND_LB_H
 
+#include "server/acl/acl_user.h"
 #include "server/commands/zset/zset.h"
+#include "skiplist/keyspace/rules.h"
 
 /* The key that has exactly the members with better fields above it: board_count_above of it is the
  * competition rank. */
@@ -17,6 +19,28 @@ const struct layout *lb_layout(const struct call *call, const struct board *boar
 /* For a command that gives a board a PERIOD: may the user write all archives that it will make? false:
  * the error was replied. */
 MUST_CHECK bool lb_check_archives(const struct call *call, struct bytes name);
+/* May the user use all archives of a board of this name, of at most REGISTRY_KEY_MAX bytes? access: ACL_READ,
+ * ACL_WRITE. false: the error was replied. */
+MUST_CHECK bool lb_may_use_archives(const struct call *call, struct bytes name, unsigned access);
+
+/* For a command that ends the period of a board that is there, or gives it another one: is no copy of the last one
+ * still being made (PERIOD ... COPY)? false: the error was replied. */
+MUST_CHECK bool lb_check_no_copy_is_due(const struct call *call, const struct registry_key *key);
+
+/* The names that the archives of a board have, the newest first: of the periods before the running one,
+ * so many as it keeps, but at most LB_ARCHIVES_MAX. */
+enum { LB_ARCHIVES_MAX = 16 };
+struct lb_archives {
+    const struct rules *rules;
+    char *text; /* room for REGISTRY_NAME_MAX bytes */
+    size_t name_size;
+    int64_t time_ms; /* in the period that was last */
+    uint32_t left;
+};
+/* name: of the board, at most REGISTRY_KEY_MAX bytes. Without a PERIOD there are none. */
+struct lb_archives lb_archives_begin(struct bytes name, const struct rules *rules, char *text);
+/* The next name, in text. false: there is none. */
+MUST_CHECK bool lb_archives_next(struct lb_archives *archives, struct bytes *archive);
 
 /* The rules of a new board of this name before its options, and *next moves past the layout's words.
  * A layout given here replaces all rules from the settings. Without one, layout and options come from

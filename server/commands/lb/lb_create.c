@@ -102,7 +102,7 @@ const struct command command_lb_create = {
         "DAY>] "
         "[SETTLE <YES | NO>] [PERIOD unit=<HOUR | DAY | WEEK | MONTH | "
         "YEAR> [EVERY units:integer] [ON weekday] [AT hour:integer] [FROM date] [TZ zone] [ARCHIVE "
-        "periods:integer] [ARCHIVED <FROZEN | WRITABLE>]]",
+        "periods:integer] [ARCHIVED <FROZEN | WRITABLE>] [COPY]]",
     .summary =
         "Make an empty board with a layout and options of its own, which stays when it is empty",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
@@ -132,6 +132,10 @@ static bool lb_create_alter_read_rules(const struct call *call, const struct reg
     const struct rules *before = registry_rules(key);
     rules_copy(before, rules);
     if (!lb_create_read_options(call, FIRST_WORD, rules)) {
+        return false;
+    }
+    bool stays = period_equal(&rules->period, &before->period) && rules->copies == before->copies;
+    if (!stays && !lb_check_no_copy_is_due(call, key)) {
         return false;
     }
     if (rules->period.unit == PERIOD_NONE || period_equal(&rules->period, &before->period)) {
@@ -197,7 +201,7 @@ const struct command command_lb_alter = {
               "time] [CLOSES time] [STALE age [unit=<MINUTE | HOUR | DAY>]] [SETTLE <YES | NO>] "
               "[PERIOD unit=<HOUR | DAY | WEEK | MONTH | YEAR | NONE>] [EVERY "
               "units:integer] [ON weekday] [AT hour:integer] [FROM date] [TZ zone] [ARCHIVE "
-              "periods] [ARCHIVED <FROZEN | WRITABLE>]",
+              "periods] [ARCHIVED <FROZEN | WRITABLE>] [COPY]",
     .summary = "Change the options of a board that exists; NONE takes one away",
     .complexity = "O(log n); the members' memory is freed in steps afterwards",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,

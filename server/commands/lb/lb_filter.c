@@ -131,6 +131,11 @@ static bool lb_filter_use_within(struct lb_filter *filter, const struct tag_valu
     return lb_filter_use(filter, choices, count);
 }
 
+bool lb_filter_select_values(struct lb_filter *filter, const struct tag_values *values) {
+    return (filter->group != NULL && lb_filter_is_same(filter, values)) ||
+           lb_filter_use_within(filter, values);
+}
+
 bool lb_filter_select(struct lb_filter *filter, uint32_t rank, bool *is_in) {
     struct tag_values values;
     if (!lb_filter_is_within(filter)) {
@@ -139,6 +144,5 @@ bool lb_filter_select(struct lb_filter *filter, uint32_t rank, bool *is_in) {
     }
     board_tags_at(filter->board, rank, &values);
     *is_in = lb_filter_matches(filter, &values);
-    return !*is_in || (filter->group != NULL && lb_filter_is_same(filter, &values)) ||
-           lb_filter_use_within(filter, &values);
+    return !*is_in || lb_filter_select_values(filter, &values);
 }

@@ -64,6 +64,9 @@ void lb_filter_end(struct lb_filter *filter);
 /* Is the member at this rank in the group? With WITHIN the group is its own from now on, if so. false: no
  * memory. */
 MUST_CHECK bool lb_filter_select(struct lb_filter *filter, uint32_t rank, bool *is_in);
+/* The group is that of a member with these values from now on: at least those of the tags of a WITHIN,
+ * of which there is one. false: no memory. */
+MUST_CHECK bool lb_filter_select_values(struct lb_filter *filter, const struct tag_values *values);
 /* Has it a WITHIN? */
 static inline bool lb_filter_is_within(const struct lb_filter *filter) {
     return filter->within_mask != 0;

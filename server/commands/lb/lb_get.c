@@ -57,6 +57,7 @@ static const struct option_row lb_get_options[] = {
     LB_FILTER_OPTIONS(struct get, filter),
     LB_FILTER_WITHIN_OPTION(struct get, filter),
     LB_DATA_OPTIONS(struct get, shape.data),
+    LB_SINCE_OPTION(struct get, shape.since),
     {0},
 };
 
@@ -238,42 +239,54 @@ static uint64_t lb_get_count_members(const struct cost_view *view) {
         return 0;
     }
     return lb_data_work(&get.shape.data, get.member_count) +
-           lb_filter_work(&get.filter, LB_FILTER_RANKS, get.member_count);
+           lb_filter_work(&get.filter, LB_FILTER_RANKS, get.member_count) +
+           lb_since_work(&get.shape.since, &get.filter, LB_SINCE_MEMBERS, get.member_count);
+}
+
+static void lb_get_reply(const struct call *call, const struct get *get,
+                         const struct board *board) {
+    struct lb_writer writer;
+    if (get->filter.count > 0) {
+        lb_get_reply_filtered(call, get, board);
+        return;
+    }
+    lb_begin_records(call, board, get->shape, &writer);
+    if (get->is_sorted) {
+        lb_get_reply_sorted(call, get, board, &writer);
+    } else {
+        lb_get_reply_as_asked(call, get, board, &writer);
+    }
 }
 
 static void lb_get_run(struct call *call) {
     struct get get = {.is_sorted = false};
-    struct lb_writer writer;
     if (!lb_get_read_arguments(call, &get)) {
         return;
     }
     const struct board *board;
-    if (!call_find_board(call, call_arg(call, 1), &board)) {
+    if (!call_find_board(call, call_arg(call, 1), &board) ||
+        !lb_since_begin(call, board, &get.filter, &get.shape.since)) {
         return;
     }
     if (board == NULL) {
         lb_reply_nils(call, get.member_count);
-        return;
-    }
-    if (get.filter.count > 0) {
-        lb_get_reply_filtered(call, &get, board);
-        return;
-    }
-    lb_begin_records(call, board, get.shape, &writer);
-    if (get.is_sorted) {
-        lb_get_reply_sorted(call, &get, board, &writer);
     } else {
-        lb_get_reply_as_asked(call, &get, board, &writer);
+        lb_get_reply(call, &get, board);
     }
+    lb_since_end(&get.shape.since);
 }
 
 const struct command command_lb_get = {
     .name = "LB.GET",
     .syntax = "key n:integer member... [COMP] [SORT] [PCT] [WITHKEY] [STRINGS] " LB_FILTER_SYNTAX
-              " " LB_FILTER_WITHIN " [TAGS] " LB_DATA_SYNTAX,
+              " " LB_FILTER_WITHIN " [TAGS] " LB_DATA_SYNTAX " " LB_SINCE_SYNTAX,
     .options = lb_get_options,
+    .key_option = LB_SINCE_WORD,
+    .options_arg = FIRST_MEMBER,
+    .options_after = 2,
     .summary = "Rank, reach time and fields of many members at once, in the order asked for or by "
-               "rank; WHERE and WITHIN: inside a group of members with the same tags",
+               "rank; WHERE and WITHIN: inside a group of members with the same tags; SINCE: with "
+               "the rank on another board",
     .complexity =
         "O(m log n) for m of the board's n members, also inside a group; SORT adds O(m log m)",
     .flags = COMMAND_READ | COMMAND_FAST,

@@ -4,6 +4,7 @@
 
 #include "server/acl/acl_check.h"
 #include "server/commands/keyspace.h"
+#include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_record.h"
 #include "server/commands/scanning.h"
 #include "skiplist/keyspace/rules.h"
@@ -149,37 +150,22 @@ static void lb_info_put_options(const struct call *call, const struct rules *rul
 
 /* ---- archives ---- */
 
-enum { ARCHIVES_MAX = 16 }; /* periods whose archives are looked for */
-
-/* Reply the archive of the period that contains this time, if there is one. */
-static bool lb_info_put_archive(const struct call *call, const struct registry_key *key,
-                                int64_t time_ms, char *name) {
-    const struct rules *rules = registry_rules(key);
-    struct bytes base = registry_name(key);
-    memcpy(name, base.at, base.size);
-    name[base.size] = '@';
-    size_t size = period_print_name(name + base.size + 1, &rules->period, time_ms);
-    struct bytes archive = {.at = name, .size = base.size + 1 + size};
-    if (!keyspace_has_board(call, key, archive)) {
-        return false;
-    }
-    reply_bulk(call->reply, archive);
-    return true;
-}
-
 /* Another entry: "archives", the names of those that are there, the newest first. They are looked
  * for under the names of the periods before the present one: a bounded number. */
 static void lb_info_put_archives(const struct call *call, const struct registry_key *key) {
-    const struct rules *rules = registry_rules(key);
-    char name[REGISTRY_NAME_MAX];
+    char text[REGISTRY_NAME_MAX];
+    struct bytes archive;
     reply_bulk_text(call->reply, "archives");
     size_t mark = reply_array_begin(call->reply);
     uint32_t count = 0;
-    if (rules->period.unit != PERIOD_NONE && key->name_size <= REGISTRY_KEY_MAX) {
-        int64_t time_ms = rules->period_start_ms;
-        for (uint32_t i = 0; i < ARCHIVES_MAX && i < rules->archives_max; i++) {
-            time_ms = period_start(&rules->period, time_ms - 1);
-            count += lb_info_put_archive(call, key, time_ms, name);
+    if (key->name_size <= REGISTRY_KEY_MAX) {
+        struct lb_archives archives =
+            lb_archives_begin(registry_name(key), registry_rules(key), text);
+        while (lb_archives_next(&archives, &archive)) {
+            if (keyspace_has_board(call, key, archive)) {
+                reply_bulk(call->reply, archive);
+                count++;
+            }
         }
     }
     reply_array_end(call->reply, mark, count);

@@ -31,6 +31,7 @@ static const struct option_row lb_range_options[] = {
     {"TAGS", OPTION_FLAG, offsetof(struct range, shape.with_tags), NULL},
     LB_FILTER_OPTIONS(struct range, filter),
     LB_DATA_OPTIONS(struct range, shape.data),
+    LB_SINCE_OPTION(struct range, shape.since),
     {0},
 };
 
@@ -107,7 +108,8 @@ static void lb_range_run(struct call *call) {
         return;
     }
     const struct board *board;
-    if (!call_find_board(call, call_arg(call, 1), &board)) {
+    if (!call_find_board(call, call_arg(call, 1), &board) ||
+        !lb_since_begin(call, board, &range.filter, &range.shape.since)) {
         return;
     }
     if (range.filter.count > 0 && board != NULL) {
@@ -115,6 +117,7 @@ static void lb_range_run(struct call *call) {
     } else if (lb_range_find_span(call, &range, board, 0, &span)) {
         lb_reply_span(call, board, span, !range.is_reverse, range.shape);
     }
+    lb_since_end(&range.shape.since);
 }
 
 /* The group's own span: that of the board may be far too long. */
@@ -145,17 +148,21 @@ static uint64_t lb_range_count_span(const struct cost_view *view) {
     bool is_slow = range.shape.is_competition && range.is_reverse;
     uint64_t count = range.filter.count > 0 ? lb_range_count_inside(view, &range) : span.count;
     return lb_data_work(&range.shape.data, count * (is_slow ? COMPETITION_UNITS : 1)) +
-           lb_filter_work(&range.filter, LB_FILTER_STEPS, count);
+           lb_filter_work(&range.filter, LB_FILTER_STEPS, count) +
+           lb_since_work(&range.shape.since, &range.filter, LB_SINCE_RECORDS, count);
 }
 
 const struct command command_lb_range = {
     .name = "LB.RANGE",
     .syntax = "key start stop [BYSCORE] [REV] offset_count=[LIMIT offset:integer count:integer] "
-              "[COMP] [WITHKEY] [STRINGS] " LB_FILTER_SYNTAX " [TAGS] " LB_DATA_SYNTAX,
+              "[COMP] [WITHKEY] [STRINGS] " LB_FILTER_SYNTAX " [TAGS] " LB_DATA_SYNTAX
+              " " LB_SINCE_SYNTAX,
     .options = lb_range_options,
+    .key_option = LB_SINCE_WORD,
+    .options_arg = FIRST_OPTION,
     .summary =
         "Records by rank or by score, best first or (REV) worst first; WHERE: inside a group "
-        "of members with the same tags",
+        "of members with the same tags; SINCE: with the rank on another board",
     .complexity = "O(log n + m) for m of the board's n members, also with a LIMIT far inside; with "
                   "COMP and REV O(log n) more for every change of fields",
     .flags = COMMAND_READ,
@@ -189,6 +196,7 @@ static const struct option_row lb_around_options[] = {
     LB_FILTER_OPTIONS(struct around, filter),
     LB_FILTER_WITHIN_OPTION(struct around, filter),
     LB_DATA_OPTIONS(struct around, shape.data),
+    LB_SINCE_OPTION(struct around, shape.since),
     {0},
 };
 
@@ -255,18 +263,11 @@ static void lb_range_reply_window_inside(const struct call *call, const struct a
     lb_filter_end(&filter);
 }
 
-static void lb_around_run(struct call *call) {
-    struct around around = {.is_score = false};
+static void lb_range_reply_window(const struct call *call, const struct around *around,
+                                  const struct board *board) {
     uint32_t rank = 0;
-    if (!lb_range_read_arguments(call, &around)) {
-        return;
-    }
-    const struct board *board;
-    if (!call_find_board(call, call_arg(call, 1), &board)) {
-        return;
-    }
     bool is_there = board != NULL;
-    if (around.is_score) {
+    if (around->is_score) {
         if (!lb_range_find_score(call, board, &rank)) {
             return;
         }
@@ -275,15 +276,29 @@ static void lb_around_run(struct call *call) {
         is_there = zset_look_up(call, board, call_arg(call, ARG_WHERE), &member);
         rank = is_there ? board_rank_of(board, &member) : 0;
     }
-    if (around.filter.count > 0 && board != NULL) {
-        lb_range_reply_window_inside(call, &around, board, rank, is_there);
+    if (around->filter.count > 0 && board != NULL) {
+        lb_range_reply_window_inside(call, around, board, rank, is_there);
         return;
     }
     struct zset_span span = {.count = 0};
     if (is_there) {
-        span = lb_range_window(board_count(board), rank, around.count);
+        span = lb_range_window(board_count(board), rank, around->count);
     }
-    lb_reply_span(call, board, span, true, around.shape);
+    lb_reply_span(call, board, span, true, around->shape);
+}
+
+static void lb_around_run(struct call *call) {
+    struct around around = {.is_score = false};
+    if (!lb_range_read_arguments(call, &around)) {
+        return;
+    }
+    const struct board *board;
+    if (!call_find_board(call, call_arg(call, 1), &board) ||
+        !lb_since_begin(call, board, &around.filter, &around.shape.since)) {
+        return;
+    }
+    lb_range_reply_window(call, &around, board);
+    lb_since_end(&around.shape.since);
 }
 
 static uint64_t lb_range_count_window(const struct cost_view *view) {
@@ -294,16 +309,21 @@ static uint64_t lb_range_count_window(const struct cost_view *view) {
     }
     uint64_t count = (uint64_t)(around.count < size ? around.count : size);
     return lb_data_work(&around.shape.data, count) +
-           lb_filter_work(&around.filter, LB_FILTER_STEPS, count);
+           lb_filter_work(&around.filter, LB_FILTER_STEPS, count) +
+           lb_since_work(&around.shape.since, &around.filter, LB_SINCE_RECORDS, count);
 }
 
 const struct command command_lb_around = {
     .name = "LB.AROUND",
     .syntax = "key where=<MEMBER member | SCORE score:double> count:integer [COMP] "
-              "[STRINGS] " LB_FILTER_SYNTAX " " LB_FILTER_WITHIN " [TAGS] " LB_DATA_SYNTAX,
+              "[STRINGS] " LB_FILTER_SYNTAX " " LB_FILTER_WITHIN " [TAGS] " LB_DATA_SYNTAX
+              " " LB_SINCE_SYNTAX,
     .options = lb_around_options,
+    .key_option = LB_SINCE_WORD,
+    .options_arg = ARG_OPTIONS,
     .summary = "A window of records around a member, or around the place of a score; WHERE and "
-               "WITHIN: inside a group of members with the same tags",
+               "WITHIN: inside a group of members with the same tags; SINCE: with the rank on "
+               "another board",
     .complexity = "O(log n + m) for m of the board's n members",
     .flags = COMMAND_READ,
     .member_arg = ARG_WHERE,

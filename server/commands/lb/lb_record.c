@@ -39,8 +39,9 @@ void lb_begin_records(const struct call *call, const struct board *board, struct
                       struct lb_writer *writer) {
     const struct layout *layout = board_layout(board);
     bool has_data = lb_data_is_asked(&shape.data);
-    uint32_t element_count =
-        3U + layout->field_count + shape.with_percent + shape.with_key + shape.with_tags + has_data;
+    bool has_since = lb_since_is_asked(&shape.since);
+    uint32_t element_count = 3U + layout->field_count + shape.with_percent + shape.with_key +
+                             shape.with_tags + has_data + has_since;
     *writer = (struct lb_writer){
         .call = call,
         .reply = call->reply,
@@ -49,7 +50,7 @@ void lb_begin_records(const struct call *call, const struct board *board, struct
         .shape = shape,
         .numbers = shape.with_strings ? REPLY_STRINGS : call->reply->numbers,
         .element_count = element_count,
-        .is_grouped = has_data || shape.with_tags,
+        .is_grouped = has_data || shape.with_tags || has_since,
         .room = (element_count + 1) * (size_t)PUT_NUMBER_ROOM,
     };
     writer->limit = lb_record_plain_limit(writer->numbers);
@@ -186,12 +187,17 @@ static void lb_record_write_tags(const struct lb_writer *writer, uint32_t rank) 
 
 void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
     const struct hash *hashes[LB_DATA_GROUP];
+    uint32_t since_ranks[LB_DATA_GROUP];
     const struct lb_data *data = &writer->shape.data;
+    const struct lb_since *since = &writer->shape.since;
     bool has_data = lb_data_is_asked(data);
+    bool has_since = lb_since_is_asked(since);
     if (group->count == 0) {
         return;
     }
-    if (has_data && !lb_data_find(writer->call, data, group->members, group->count, hashes)) {
+    if ((has_data && !lb_data_find(writer->call, data, group->members, group->count, hashes)) ||
+        (has_since && !lb_since_find(since, writer->board, group->members, group->ranks,
+                                     group->count, writer->shape.is_competition, since_ranks))) {
         writer->reply->out->is_broken = true; /* as where there is no memory for the reply */
         return;
     }
@@ -202,6 +208,9 @@ void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
         }
         if (has_data) {
             lb_data_reply(writer->reply, data, hashes[i]);
+        }
+        if (has_since) {
+            lb_since_reply(writer->reply, since_ranks[i]);
         }
     }
     group->count = 0;
@@ -229,7 +238,7 @@ void lb_reply_nils(const struct call *call, uint32_t count) {
     }
 }
 
-/* group: NULL without TAGS and DATA. */
+/* group: NULL without TAGS, DATA and SINCE. */
 __attribute__((always_inline)) static inline void lb_record_write_span(struct lb_writer *writer,
                                                                        struct zset_span span,
                                                                        bool is_best_first,

@@ -3,7 +3,7 @@
  * A record describes one member:
  *
  *     [member, rank, time | nil, field 1, field 2, ...]
- *                                      PCT, WITHKEY, TAGS, DATA append: [..., pct, key, tags, data]
+ *                   PCT, WITHKEY, TAGS, DATA, SINCE append: [..., pct, key, tags, data, since]
  *
  *     rank     0-based, best first, on every board; with COMP the rank of the first member with
  *              the same fields, whatever their times
@@ -15,6 +15,7 @@
  *     key      the packed key as a decimal string: layout_key_print
  *     tags     lb_tags.h
  *     data     of the member's hash: lb_data.h
+ *     since    the rank on another board: lb_since.h
  *
  * With STRINGS, or after CLIENT NUMBERS STRINGS, every field and percentage is a string, in both
  * versions of the protocol. Ranks and times stay integers: a time above 2^53 is a string, but the
@@ -26,16 +27,18 @@
 
 #include "server/commands/lb/lb_data.h"
 #include "server/commands/lb/lb_filter.h"
+#include "server/commands/lb/lb_since.h"
 #include "server/commands/zset/zset.h"
 
 /* Which parts a record has. */
 struct lb_shape {
-    bool is_competition; /* COMP */
-    bool with_percent;   /* PCT */
-    bool with_key;       /* WITHKEY */
-    bool with_strings;   /* STRINGS */
-    bool with_tags;      /* TAGS */
-    struct lb_data data; /* DATA */
+    bool is_competition;   /* COMP */
+    bool with_percent;     /* PCT */
+    bool with_key;         /* WITHKEY */
+    bool with_strings;     /* STRINGS */
+    bool with_tags;        /* TAGS */
+    struct lb_data data;   /* DATA */
+    struct lb_since since; /* SINCE: begun by the caller */
 };
 
 /* Writes records of one board. Valid until the board's next change. */
@@ -48,7 +51,7 @@ struct lb_writer {
     uint8_t numbers; /* as in struct reply; REPLY_STRINGS with STRINGS */
     uint64_t limit;  /* integers below it take the fast path */
     uint32_t element_count;
-    bool is_grouped; /* TAGS or DATA: records are written in groups */
+    bool is_grouped; /* TAGS, DATA or SINCE: records are written in groups */
     size_t room;     /* reserved for everything but the member's bytes */
     /* If the whole TIME window is whole milliseconds from 1970 on: time = start_ms + u *
      * unit_ms. */
@@ -68,14 +71,14 @@ struct lb_writer {
 
 void lb_begin_records(const struct call *call, const struct board *board, struct lb_shape shape,
                       struct lb_writer *writer);
-/* The record of the member with this rank and key; without TAGS and DATA. */
+/* The record of the member with this rank and key; without TAGS, DATA and SINCE. */
 void lb_write_record(struct lb_writer *writer, struct bytes member, uint64_t key, uint32_t rank);
 /* The same if the rank to show is already known. */
 void lb_write_record_as(const struct lb_writer *writer, struct bytes member, uint64_t key,
                         uint32_t shown_rank);
 
-/* Records with TAGS or DATA are written in groups, whose hashes are looked up together; those without are
- * written at once. */
+/* Records with TAGS, DATA or SINCE are written in groups, whose members are looked up together; those without
+ * are written at once. */
 struct lb_group {
     struct bytes members[LB_DATA_GROUP]; /* of the board */
     uint64_t keys[LB_DATA_GROUP];

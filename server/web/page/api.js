@@ -73,9 +73,10 @@ function dataOf(json, dataFields) {
         picture: fields.some(isPicture) ? pictureOf(json.data?.[avatars.field]) : undefined };
 }
 
-// A row: {rank, name, scores: [text], reached: Date or null, data, picture, tags: those that were asked for}.
+// A row: {rank, name, scores: [text], reached: Date or null, data, picture, tags: those that were asked for, since: the
+// rank on the board that was asked for, null or undefined: none}.
 const rowOf = (json, dataFields) => ({ rank: json.rank, name: named(json, "member"), scores: json.fields,
-    reached: date(json.reached_at), tags: json.tags ?? {}, ...dataOf(json, dataFields) });
+    reached: date(json.reached_at), tags: json.tags ?? {}, since: json.since, ...dataOf(json, dataFields) });
 
 // The value of a row's tag, as a name; null: it has none.
 export const valueOf = (row, tag) => (Object.hasOwn(row.tags, tag) ? named(row.tags, tag) : null);
@@ -122,7 +123,7 @@ export async function boardInfo(name, db, group) {
         top: tag.top.map((one) => ({ value: named(one, "value"), members: one.count })) })) };
 }
 
-const window_ = ({ from, count, hash, data, group }) => ({ from, count, hash, data, group });
+const window_ = ({ from, count, hash, data, group, since }) => ({ from, count, hash, data, group, since });
 
 export async function page(name, db, wanted) {
     return pageOf(await ask(board(name, db, "/page", window_(wanted))));

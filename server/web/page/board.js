@@ -238,7 +238,7 @@ function boardHead(board) {
 function rankingView(board, state, context, changed, focused) {
     const { place, count: size } = state();
     const { hash, data, group } = state();
-    const wanted = { from: place - 1, count: size, hash, data, group };
+    const wanted = { from: place - 1, count: size, hash, data, group, since: board.period ? "LAST" : "" };
     const link = (changes) => boardAddress(board.name, { ...state(), ...changes });
     const note = h("p.faint", { role: "status" });
     const shown = h("span", {});

@@ -1,5 +1,5 @@
 // The rows of a board: a table that follows the board. Rows glide to their new places, and a mark says for
-// a while by how much a member rose or fell.
+// a while by how much a member rose or fell; else it says how many places were gained or lost since the last period.
 import { h, icon } from "./dom.js";
 import { exact } from "./exact.js";
 import { called, face, nameText, wholeName, hasAddress } from "./names.js";
@@ -81,7 +81,7 @@ export class Rows {
         cells.name.append(cells.face, h("span.who", {}, cells.called, wholeName(row.name)), cells.data, cells.sub);
         const line = h("tr", { role: "row" }, cells.rank, cells.name, cells.scores, cells.reached);
         this.choose(line, this.options.selected === row.name.key);
-        return { line, cells, rank: row.rank, scores: null, moved: 0, timer: 0 };
+        return { line, cells, rank: row.rank, scores: null, moved: 0, gained: 0, timer: 0 };
     }
 
     choose(line, isSelected) {
@@ -105,6 +105,10 @@ export class Rows {
         const hasChanged = entry.scores !== null && entry.scores.some((text, i) => text !== row.scores[i]);
         entry.rank = row.rank;
         entry.scores = row.scores;
+        entry.gained = row.since === null || row.since === undefined ? 0 : row.since - row.rank;
+        if (entry.moved === 0) {
+            this.rest(entry);
+        }
         cells.place.textContent = count(row.rank + 1);
         line.classList.toggle("medal", row.rank < 3);
         line.dataset.place = row.rank + 1;
@@ -172,19 +176,36 @@ export class Rows {
         entry.moved += steps;
         const { line, cells: { move } } = entry;
         const name = entry.moved > 0 ? "rose" : "fell";
-        line.classList.remove("rose", "fell");
-        move.replaceChildren();
+        this.rest(entry);
         if (entry.moved !== 0) {
             line.classList.add(name);
-            move.append(icon(entry.moved > 0 ? UP : DOWN),
-                h("span", { "aria-hidden": "true" }, count(Math.abs(entry.moved))),
-                h("span.sr", {}, t(name, Math.abs(entry.moved))));
+            this.point(move, entry.moved, name);
         }
         entry.timer = setTimeout(() => {
             entry.moved = 0;
-            line.classList.remove("rose", "fell");
-            move.replaceChildren();
+            this.rest(entry);
         }, MARK_MS);
+    }
+
+    // An arrow, a number, and what is read out instead.
+    point(move, steps, key) {
+        const places = Math.abs(steps);
+        move.className = `move ${key}`;
+        move.title = t(key, places);
+        move.replaceChildren(icon(steps > 0 ? UP : DOWN), h("span", { "aria-hidden": "true" }, count(places)),
+            h("span.sr", {}, t(key, places)));
+    }
+
+    // The mark of a member that has not moved just now.
+    rest({ line, gained, cells: { move } }) {
+        line.classList.remove("rose", "fell");
+        if (gained !== 0) {
+            this.point(move, gained, gained > 0 ? "gained" : "lost");
+            return;
+        }
+        move.className = "move";
+        move.title = "";
+        move.replaceChildren();
     }
 
     // Lines in their order; only those that are not in their place move, and the focus stays where it is.

@@ -84,6 +84,26 @@ ACL_TEST(native_commands_need_rights_on_all_that_their_patterns_name) {
     harness_expect(h, client, "LB.FORGET zoe", NO_KEYS);
 }
 
+ACL_TEST(the_board_of_since_is_a_key_that_is_read) {
+    static const char *const reads[] = {"LB.RANGE eu:a 0 0", "LB.GET eu:a 1 zoe",
+                                        "LB.AROUND eu:a MEMBER zoe 1"};
+    make("%R~eu:* %W~us:* ~daily +@all");
+    harness_expect(h, admin, "ZADD eu:a 1 zoe", ":1\r\n");
+    harness_expect(h, admin, "LB.CREATE daily FIELD p 20 PERIOD DAY", "+OK\r\n");
+    for (size_t i = 0; i < sizeof reads / sizeof reads[0]; i++) {
+        harness_expect_prefix(h, client, formatted("%s SINCE eu:b", reads[i]), "*1\r\n");
+        harness_expect_prefix(h, client, formatted("%s SINCE LAST", reads[i]), "*1\r\n");
+        harness_expect(h, client, formatted("%s SINCE us:b", reads[i]), NO_KEYS);
+        harness_expect(h, client, formatted("%s TAGS since other", reads[i]), NO_KEYS);
+    }
+    harness_expect(h, client, "LB.GET eu:a 1 SINCE SINCE other", NO_KEYS);
+    harness_expect(h, client, "LB.GET eu:a 3 SINCE eu:b zoe SINCE other", NO_KEYS);
+    harness_expect_prefix(h, client, "LB.GET eu:a 3 SINCE other zoe SINCE eu:b", "*3\r\n");
+    harness_expect(h, client, "LB.RANGE daily 0 0 SINCE LAST", NO_KEYS);
+    harness_expect(h, admin, "ACL SETUSER ann %R~daily*", "+OK\r\n");
+    harness_expect(h, client, "LB.RANGE daily 0 0 SINCE LAST", "*0\r\n");
+}
+
 ACL_TEST(a_pattern_with_more_than_a_star_at_its_end_covers_only_itself) {
     make("~top:*:eu ~[p]* +@all");
     harness_expect(h, client, "LB.WHERE zoe MATCH top:*", NO_KEYS);

@@ -120,6 +120,21 @@ SERVER_TEST(keys_that_a_count_announces_are_a_keynum_specification) {
                         "$8\r\nfirstkey\r\n:1\r\n$7\r\nkeystep\r\n:1\r\n");
 }
 
+SERVER_TEST(the_key_of_an_option_is_a_keyword_specification) {
+    static const char *const commands[][2] = {
+        {"lb.range", ":4"}, {"lb.around", ":5"}, {"lb.get", ":4"}};
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        const char *reply = harness_run_format(h, s, "COMMAND INFO %s", commands[i][0]);
+        assert_non_null(strstr(reply, "+movablekeys\r\n"));
+        const char *keys = strstr(reply, "*3\r\n+RO\r\n+access\r\n+incomplete\r\n");
+        assert_non_null(keys);
+        assert_non_null(strstr(
+            keys, formatted("$7\r\nkeyword\r\n$4\r\nspec\r\n*4\r\n$7\r\nkeyword\r\n$5\r\nSINCE"
+                            "\r\n$9\r\nstartfrom\r\n%s\r\n",
+                            commands[i][1])));
+    }
+}
+
 SERVER_TEST(sources_that_a_count_announces_are_only_read) {
     static const char stored[] = "*2\r\n*6\r\n$5\r\nflags\r\n*2\r\n+OW\r\n+update\r\n";
     static const char read[] = "*2\r\n+RO\r\n+access\r\n";
@@ -272,6 +287,16 @@ SERVER_TEST(getkeys_finds_the_keys_of_a_command) {
         {"zrangestore d a 0 -1", "*2\r\n$1\r\nd\r\n$1\r\na\r\n"},
         {"object encoding a", "*1\r\n$1\r\na\r\n"},
         {"memory usage a", "*1\r\n$1\r\na\r\n"},
+        {"lb.get a 2 SINCE x SORT", "*1\r\n$1\r\na\r\n"},
+        {"lb.get a 2 SINCE x SORT SINCE b TAGS", "*2\r\n$1\r\na\r\n$1\r\nb\r\n"},
+        {"lb.get a 1 x WHERE SINCE c SINCE b", "*2\r\n$1\r\na\r\n$1\r\nb\r\n"},
+        {"lb.get a x x SINCE b", "*1\r\n$1\r\na\r\n"},
+        {"lb.get a 9 x SINCE b", "*1\r\n$1\r\na\r\n"},
+        {"lb.range a 0 1 DATA p* FIELDS 2 SINCE f since b", "*2\r\n$1\r\na\r\n$1\r\nb\r\n"},
+        {"lb.range a 0 1 DATA p* FIELDS 9 SINCE b", "*1\r\n$1\r\na\r\n"},
+        {"lb.range a 0 1 SINCE LAST", "*1\r\n$1\r\na\r\n"},
+        {"lb.range a 0 1 SINCE", "*1\r\n$1\r\na\r\n"},
+        {"lb.around a MEMBER SINCE 1 SINCE b", "*2\r\n$1\r\na\r\n$1\r\nb\r\n"},
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         assert_string_equal(harness_run_format(h, s, "COMMAND GETKEYS %s", lines[i][0]),

@@ -384,3 +384,37 @@ PERIOD_TEST(a_layout_that_the_period_moves_needs_no_today) {
     zset_expect(h, "ZADD c 3 ann", ":1");
     zset_expect_part(h, "LB.INFO c", "TIME 27 MS START 2099-05-05T00:00:00Z bits");
 }
+
+/* ---- PERIOD ... COPY ---- */
+
+/* Until the copy is made everything goes on, but the period cannot be another one. */
+PERIOD_TEST(while_an_archive_is_copied_the_board_is_there) {
+    zset_expect(h, "LB.CREATE k FIELD score 32 PERIOD DAY COPY", "+OK");
+    for (int i = 0; i < 1000; i++) {
+        zset_run(h, "ZADD k %d m%d", i, i);
+    }
+    zset_pass_seconds(h, 24 * 60 * 60);
+    zset_expect(h, "EXISTS k", ":1");
+    zset_expect(h, "ZCARD k", ":1000");
+    zset_expect(h, "KEYS *", "[k]");
+    zset_expect(h, "DBSIZE", ":1");
+    zset_expect(h, "RANDOMKEY", "k");
+    zset_expect(h, "SCAN 0", "[0 [k]]");
+    zset_expect(h, "ZADD k 2000 new", ":1");
+    assert_true(registry_archive_step(h->server.registry, h->wall_us / 1000, 64));
+    assert_true(registry_archive_step(h->server.registry, h->wall_us / 1000, 64));
+    static const char *const refused[] = {"LB.ROLL k x", "LB.ALTER k PERIOD DAY",
+                                          "LB.ALTER k PERIOD NONE", "LB.ALTER k TZ +08:00"};
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
+        zset_expect_unchanged(h, "k", refused[i],
+                              "-TRYAGAIN the archive of the period that has ended is still being "
+                              "copied");
+    }
+    zset_expect(h, "LB.ALTER k FREEZE", "+OK");
+    zset_expect(h, "LB.ALTER k THAW", "+OK");
+    zset_copy_archives(h);
+    zset_expect(h, "ZCARD k@2026-11-16", ":1001");
+    zset_expect(h, "ZCARD k", ":1001");
+    zset_expect(h, "LB.ALTER k PERIOD DAY", "+OK");
+    zset_expect(h, "LB.ROLL k x", ":1001");
+}

@@ -1,0 +1,132 @@
+/* Ranks on another board. See lb_since.h. */
+#include "server/commands/lb/lb_since.h"
+
+#include "server/commands/keyspace.h"
+#include "server/commands/lb/lb.h"
+#include "server/commands/lb/lb_tags.h"
+
+/* ---- the board ---- */
+
+/* The newest archive of the board at call_arg(call, 1). false: the error was replied. */
+static bool lb_since_find_last(const struct call *call, const struct board *board,
+                               struct lb_since *since) {
+    struct bytes name = call_arg(call, 1);
+    char text[REGISTRY_NAME_MAX];
+    struct bytes archive;
+    if (board == NULL || rules_of(board_layout(board))->period.unit == PERIOD_NONE ||
+        name.size > REGISTRY_KEY_MAX) {
+        return true;
+    }
+    if (!lb_may_use_archives(call, name, ACL_READ)) {
+        return false;
+    }
+    struct lb_archives archives = lb_archives_begin(name, rules_of(board_layout(board)), text);
+    while (since->board == NULL && lb_archives_next(&archives, &archive)) {
+        since->board = keyspace_find_board(call, archive);
+    }
+    return true;
+}
+
+bool lb_since_begin(const struct call *call, const struct board *board,
+                    const struct option_uses *uses, struct lb_since *since) {
+    if (!lb_since_is_asked(since)) {
+        return true;
+    }
+    if (bytes_is(since->name, "LAST") ? !lb_since_find_last(call, board, since)
+                                      : !call_find_board(call, since->name, &since->board)) {
+        return false;
+    }
+    if (since->board == NULL || board == NULL || uses->count == 0) {
+        return true;
+    }
+    since->filter = memory_allocate(sizeof *since->filter);
+    if (since->filter == NULL) {
+        return call_out_of_memory(call);
+    }
+    if (lb_filter_begin(call, since->board, uses, since->filter)) {
+        return true;
+    }
+    memory_free(since->filter);
+    return false;
+}
+
+void lb_since_end(struct lb_since *since) {
+    if (since->filter != NULL) {
+        lb_filter_end(since->filter);
+        memory_free(since->filter);
+    }
+}
+
+/* ---- ranks ---- */
+
+/* The values that the member at this rank of board has, as those of the tags of the same names on the
+ * other one. */
+static struct tag_values lb_since_values(const struct lb_since *since, const struct board *board,
+                                         uint32_t rank) {
+    const struct tag_set *tags = &board_layout(since->board)->tags;
+    struct tag_values now;
+    struct tag_values values = {.mask = 0};
+    board_tags_at(board, rank, &now);
+    for (unsigned i = 0; i < tags->count; i++) {
+        int tag = tag_set_find(&board_layout(board)->tags, bytes_from_text(tags->tags[i].name));
+        struct bytes value = {.size = 0};
+        if (tag >= 0) {
+            value = lb_tags_value(&now, (unsigned)tag);
+        }
+        values.mask |= value.size > 0 ? 1U << i : 0;
+        values.at[i] = value;
+    }
+    return values;
+}
+
+/* Is the member, which is at since_rank there, in the group? *rank becomes one inside it. */
+static bool lb_since_filter(const struct lb_since *since, const struct board *board,
+                            uint32_t rank_now, uint32_t since_rank, uint32_t *rank) {
+    struct lb_filter *filter = since->filter;
+    bool has_memory = true;
+    if (lb_filter_is_within(filter)) {
+        struct tag_values values = lb_since_values(since, board, rank_now);
+        has_memory = lb_filter_select_values(filter, &values);
+    }
+    if (has_memory) {
+        *rank = board_group_has(since->board, filter->group, since_rank)
+                    ? lb_filter_rank(filter, *rank)
+                    : LB_SINCE_NOWHERE;
+    }
+    return has_memory;
+}
+
+bool lb_since_find(const struct lb_since *since, const struct board *board,
+                   const struct bytes *members, const uint32_t *ranks, unsigned count,
+                   bool is_competition, uint32_t *since_ranks) {
+    struct lookup ahead[LOOKUP_GROUP];
+    bool has_memory = true;
+    CHECK(count <= LOOKUP_GROUP);
+    if (since->board != NULL) {
+        lookup_members(since->board, members, 1, count, ahead);
+    }
+    for (unsigned i = 0; i < count && has_memory; i++) {
+        struct board_member member;
+        since_ranks[i] = LB_SINCE_NOWHERE;
+        if (!zset_look_up_ahead(since->board, members[i], &ahead[i], &member)) {
+            continue;
+        }
+        uint32_t rank = board_rank_of(since->board, &member);
+        since_ranks[i] =
+            is_competition ? board_count_above(since->board,
+                                               lb_best_key(board_layout(since->board), member.key))
+                           : rank;
+        if (since->filter != NULL) {
+            has_memory = lb_since_filter(since, board, ranks[i], rank, &since_ranks[i]);
+        }
+    }
+    return has_memory;
+}
+
+void lb_since_reply(struct reply *reply, uint32_t since_rank) {
+    if (since_rank == LB_SINCE_NOWHERE) {
+        reply_null(reply);
+    } else {
+        reply_integer(reply, since_rank);
+    }
+}

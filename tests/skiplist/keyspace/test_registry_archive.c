@@ -1,0 +1,374 @@
+/* Archives that are copies, made in steps while their boards go on. */
+#include "codec/timestamp.h"
+#include "skiplist/keyspace/effect_listener.h"
+#include "tests/support/keyspace.h"
+#include "tests/support/registry_workload.h"
+
+#define DAY_MS  INT64_C(86400000)
+#define NOON_MS INT64_C(1794830400000) /* 2026-11-16T12:00:00Z */
+#define END_MS  INT64_C(1794873600000) /* the end of that day */
+
+enum { LARGE = 1000 };
+
+static struct registry *create_registry(void) {
+    return workload_create_registry(0x5eed);
+}
+
+#define REGISTRY_TEST(name) REGISTRY_TEST_OF(name, create_registry)
+
+/* PERIOD DAY COPY, of a layout with the usual times. */
+static struct rules copying_rules(void) {
+    struct rules rules = *workload_rules('p');
+    rules.period = (struct period){.unit = PERIOD_DAY, .every = 1};
+    rules.archives_max = RULES_ARCHIVES_ALL;
+    rules.copies = true;
+    rules.is_created = true;
+    return rules;
+}
+
+static struct registry_key *create_key(struct registry *registry, const char *name,
+                                       uint32_t count) {
+    struct rules rules = copying_rules();
+    return key_create_like(registry, name, &rules, count, NOON_MS);
+}
+
+/* Number of members on the board; -1: no such key. */
+static int64_t count_of(struct registry *registry, const char *name, int64_t now_ms) {
+    const struct registry_key *key = key_find(registry, 0, name, now_ms);
+    return key != NULL ? (int64_t)board_count(&key->board) : -1;
+}
+
+/* All steps there are at this time. Returns how many. */
+static uint32_t run_steps(struct registry *registry, int64_t now_ms) {
+    uint32_t steps = 0;
+    while (registry_archive_step(registry, now_ms, 50)) {
+        steps++;
+    }
+    return steps;
+}
+
+/* ---- sentences ---- */
+
+REGISTRY_TEST(a_small_board_is_copied_in_one_step_and_goes_on) {
+    const struct registry_key *key = create_key(registry, "day", 5);
+    int64_t start_us = layout_time_first_us(board_layout(&key->board));
+    assert_true(registry_next_due(registry) == END_MS);
+    assert_false(registry_archive_step(registry, END_MS - 1, 50));
+    assert_int_equal(registry_roll_due(registry, END_MS, 100), 0);
+    assert_true(registry_archive_step(registry, END_MS, 50));
+    assert_int_equal(count_of(registry, "day", END_MS), 5);
+    assert_int_equal(count_of(registry, "day@2026-11-16", END_MS), 5);
+    assert_false(registry_archive_step(registry, END_MS, 50));
+    assert_int_equal(registry_totals(registry)->rolled, 1);
+    const struct rules *rules = registry_rules(key_find(registry, 0, "day", END_MS));
+    assert_true(rules->period_start_ms == END_MS);
+    assert_true(registry_next_due(registry) == END_MS + DAY_MS);
+    /* The board's times stay where they are. */
+    assert_true(layout_time_first_us(&rules->layout) == start_us);
+    const struct rules *archived = registry_rules(key_find(registry, 0, "day@2026-11-16", END_MS));
+    assert_int_equal(archived->period.unit, PERIOD_NONE);
+    assert_false(archived->copies);
+    assert_false(archived->is_created);
+    assert_true((archived->guards & RULES_FROZEN) != 0);
+    assert_true(archived->ended_ms == END_MS);
+}
+
+REGISTRY_TEST(a_large_board_is_copied_in_steps_and_is_never_gone) {
+    struct registry_key *key = create_key(registry, "day", LARGE);
+    for (uint32_t i = 0; i < LARGE / 50; i++) {
+        assert_true(registry_archive_step(registry, END_MS + i, 50));
+        assert_int_equal(count_of(registry, "day@2026-11-16", END_MS + i), -1);
+        assert_int_equal(count_of(registry, "day", END_MS + i), LARGE + i);
+        assert_non_null(registry_peek(registry, 0, BYTES("day"), END_MS + i));
+        assert_true(key_put(registry, key, bytes_from_text(formatted("new%u", i)), 3));
+    }
+    (void)run_steps(registry, END_MS + DAY_MS / 2);
+    assert_int_equal(count_of(registry, "day@2026-11-16", END_MS + DAY_MS), LARGE + LARGE / 50);
+    assert_true(registry_rules(key)->period_start_ms == END_MS);
+}
+
+REGISTRY_TEST(an_empty_board_and_one_without_archives_only_enter_the_next_period) {
+    struct rules rules = copying_rules();
+    const struct registry_key *empty = create_key(registry, "empty", 0);
+    rules.archives_max = 0;
+    const struct registry_key *none = key_create_like(registry, "none", &rules, LARGE, NOON_MS);
+    assert_int_equal(run_steps(registry, END_MS), 2);
+    assert_int_equal(registry_count(registry, 0), 2);
+    assert_true(registry_rules(empty)->period_start_ms == END_MS);
+    assert_true(registry_rules(none)->period_start_ms == END_MS);
+}
+
+REGISTRY_TEST(behind_several_periods_there_is_one_archive) {
+    create_key(registry, "day", 5);
+    (void)run_steps(registry, END_MS + 3 * DAY_MS);
+    assert_int_equal(registry_count(registry, 0), 2);
+    assert_int_equal(count_of(registry, "day@2026-11-16", END_MS + 3 * DAY_MS), 5);
+    assert_true(registry_next_due(registry) == END_MS + 4 * DAY_MS);
+}
+
+REGISTRY_TEST(a_name_that_is_taken_gets_a_number) {
+    create_key(registry, "day", 5);
+    key_create_like(registry, "day@2026-11-16", workload_rules('p'), 1, NOON_MS);
+    (void)run_steps(registry, END_MS);
+    assert_int_equal(count_of(registry, "day@2026-11-16", END_MS), 1);
+    assert_int_equal(count_of(registry, "day@2026-11-16.2", END_MS), 5);
+}
+
+REGISTRY_TEST(old_archives_expire) {
+    struct rules rules = copying_rules();
+    rules.archives_max = 2;
+    key_create_like(registry, "day", &rules, 5, NOON_MS);
+    for (int day = 0; day < 4; day++) {
+        (void)run_steps(registry, END_MS + day * DAY_MS);
+        (void)registry_expire_due(registry, END_MS + day * DAY_MS, 100);
+    }
+    assert_int_equal(registry_count(registry, 0), 3);
+    assert_int_equal(count_of(registry, "day@2026-11-18", END_MS + 3 * DAY_MS), 5);
+    assert_int_equal(count_of(registry, "day@2026-11-19", END_MS + 3 * DAY_MS), 5);
+}
+
+REGISTRY_TEST(what_is_due_does_not_wait_for_a_long_copy) {
+    create_key(registry, "day", LARGE);
+    assert_true(registry_archive_step(registry, END_MS, 50));
+    struct rules rules = copying_rules();
+    rules.copies = false;
+    key_create_like(registry, "other", &rules, 3, NOON_MS);
+    assert_int_equal(registry_roll_due(registry, END_MS, 100), 1);
+    assert_int_equal(count_of(registry, "other@2026-11-16", END_MS), 3);
+}
+
+REGISTRY_TEST(a_board_that_goes_or_gets_other_rules_meanwhile_is_begun_again_or_not_at_all) {
+    create_key(registry, "day", LARGE);
+    for (int i = 0; i < 3; i++) {
+        assert_true(registry_archive_step(registry, END_MS, 50));
+    }
+    struct registry_key *key = key_find(registry, 0, "day", END_MS);
+    struct rules rules = *registry_rules(key);
+    rules.guards = RULES_FROZEN;
+    key = registry_alter(registry, key, &rules);
+    assert_non_null(key);
+    assert_int_equal(registry_rename(registry, key, 0, BYTES("other"), END_MS), REGISTRY_OK);
+    assert_true(registry_archive_step(registry, END_MS, 50));
+    (void)run_steps(registry, END_MS);
+    assert_int_equal(count_of(registry, "other@2026-11-16", END_MS), LARGE);
+    int64_t later_ms = END_MS + DAY_MS;
+    assert_true(registry_archive_step(registry, later_ms, 50));
+    assert_true(registry_archive_step(registry, later_ms, 50));
+    registry_remove(registry, key_find(registry, 0, "other", later_ms));
+    (void)run_steps(registry, later_ms);
+    assert_int_equal(registry_count(registry, 0), 1);
+    assert_true(registry_next_due(registry) == REGISTRY_NO_EXPIRY);
+}
+
+REGISTRY_TEST(a_board_that_expires_before_its_copy_is_made_becomes_the_archive) {
+    struct registry_key *key = create_key(registry, "day", LARGE);
+    key_expire(registry, key, END_MS + 10);
+    assert_true(registry_archive_step(registry, END_MS + 1, 50));
+    assert_true(registry_archive_step(registry, END_MS + 1, 50));
+    assert_int_equal(count_of(registry, "day", END_MS + 10), -1);
+    assert_int_equal(count_of(registry, "day@2026-11-16", END_MS + 10), LARGE);
+    (void)run_steps(registry, END_MS + 10);
+    /* And by itself; one that expires earlier has no archive. */
+    key_expire(registry, create_key(registry, "late", 3), END_MS + 10);
+    key_expire(registry, create_key(registry, "early", 3), END_MS - 1);
+    assert_int_equal(registry_expire_due(registry, END_MS + 10, 100), 2);
+    assert_int_equal(count_of(registry, "late@2026-11-16", END_MS + 10), 3);
+    assert_int_equal(registry_count(registry, 0), 2);
+}
+
+REGISTRY_TEST(after_the_clock_was_set_back_the_board_is_in_the_period_of_now) {
+    create_key(registry, "day", 5);
+    (void)run_steps(registry, END_MS);
+    assert_int_equal(registry_roll_ahead(registry, NOON_MS), 1);
+    assert_int_equal(registry_count(registry, 0), 2);
+    assert_true(registry_next_due(registry) == END_MS);
+    (void)run_steps(registry, END_MS);
+    assert_int_equal(count_of(registry, "day@2026-11-16.2", END_MS), 5);
+}
+
+REGISTRY_TEST(while_held_nothing_is_copied_and_what_was_is_given_up) {
+    create_key(registry, "day", LARGE);
+    assert_true(registry_archive_step(registry, END_MS, 50));
+    assert_true(registry_archive_step(registry, END_MS, 50));
+    registry_hold_archives(registry, true, END_MS);
+    assert_false(registry_archive_step(registry, END_MS, 50));
+    assert_true(registry_next_due(registry) == REGISTRY_NO_EXPIRY);
+    registry_free_all(registry);
+    registry_hold_archives(registry, false, END_MS);
+    assert_false(registry_archive_step(registry, END_MS, 50));
+    int64_t due_ms = registry_next_due(registry);
+    assert_in_range(due_ms, END_MS + 1, END_MS + DAY_MS - 1);
+    (void)run_steps(registry, due_ms);
+    assert_int_equal(count_of(registry, "day@2026-11-16", due_ms), LARGE);
+}
+
+REGISTRY_TEST(whether_archives_are_copies_may_be_changed) {
+    struct registry_key *key = create_key(registry, "day", 5);
+    struct rules rules = *registry_rules(key);
+    rules.copies = false;
+    key = registry_alter(registry, key, &rules);
+    assert_registry_valid(registry);
+    rules.copies = true;
+    key = registry_alter(registry, key, &rules);
+    assert_registry_valid(registry);
+    rules.copies = false;
+    assert_non_null(registry_alter(registry, key, &rules));
+    assert_int_equal(count_of(registry, "day@2026-11-16", END_MS), 5);
+    assert_int_equal(count_of(registry, "day", END_MS), 0);
+}
+
+TEST(without_memory_the_archive_is_made_later) {
+    for (uint32_t count = 5; count <= LARGE; count += LARGE - 5) {
+        bool is_done = false;
+        for (uint64_t nth = 1; !is_done; nth++) {
+            uint64_t live_before = memory_live_count();
+            struct registry *registry = create_registry();
+            create_key(registry, "day", count);
+            memory_fail_at(nth);
+            (void)run_steps(registry, END_MS);
+            memory_fail_at(0);
+            is_done = registry_totals(registry)->rolled == 1;
+            assert_registry_valid(registry);
+            assert_int_equal(count_of(registry, "day", END_MS), count);
+            assert_int_equal(count_of(registry, "day@2026-11-16", END_MS),
+                             is_done ? (int64_t)count : -1);
+            if (!is_done) {
+                assert_in_range(registry_next_due(registry), END_MS + 1, END_MS + DAY_MS - 1);
+                (void)run_steps(registry, registry_next_due(registry));
+            }
+            assert_int_equal(count_of(registry, "day@2026-11-16", END_MS), count);
+            registry_destroy(registry);
+            assert_int_equal(memory_live_count(), live_before);
+        }
+    }
+}
+
+/* ---- effects ---- */
+
+struct pair {
+    struct effect_listener listener;
+    struct registry *registry, *follower;
+    uint32_t archives; /* compared with their boards at the moment they came */
+    uint32_t in_steps;
+};
+
+static void assert_same_boards(const struct board *a, const struct board *b) {
+    struct board_cursor at_a, at_b;
+    struct board_entry entry_a, entry_b;
+    struct tag_values values_a, values_b;
+    assert_int_equal(board_count(a), board_count(b));
+    board_seek(a, 0, &at_a);
+    board_seek(b, 0, &at_b);
+    for (uint32_t rank = 0; board_cursor_read(&at_a, &entry_a); rank++) {
+        board_tags_at(a, rank, &values_a);
+        board_tags_at(b, rank, &values_b);
+        assert_int_equal(values_a.mask, values_b.mask);
+        assert_true(board_cursor_read(&at_b, &entry_b));
+        assert_true(entry_a.key == entry_b.key);
+        assert_true(bytes_equal(entry_a.member, entry_b.member));
+        board_cursor_next(&at_a);
+        board_cursor_next(&at_b);
+    }
+}
+
+static void pair_receive(void *context, const struct effect *effect) {
+    struct pair *pair = context;
+    if (effect->kind == EFFECT_COPY && effect->key->kind == REGISTRY_BOARD &&
+        memchr(effect->to_name.at, '@', effect->to_name.size)) {
+        const struct registry_key *key =
+            registry_peek(pair->registry, effect->database, effect->name, INT64_MIN);
+        if (key != NULL && registry_rules(key)->copies) {
+            assert_same_boards(&key->board, &effect->key->board);
+            pair->archives++;
+            pair->in_steps += board_count(&key->board) > 128;
+        }
+    }
+    registry_follow(pair->follower, effect);
+}
+
+static void pair_begin(struct pair *pair, struct registry *registry) {
+    *pair = (struct pair){
+        .listener = {.receive = pair_receive, .context = pair},
+        .registry = registry,
+        .follower = create_registry(),
+    };
+    registry_set_passive(pair->follower, true);
+    effect_listener_add(registry, &pair->listener);
+}
+
+static void pair_end(struct pair *pair) {
+    workload_assert_equal(pair->registry, pair->follower);
+    assert_registry_valid(pair->follower);
+    effect_listener_remove(pair->registry, &pair->listener);
+    registry_destroy(pair->follower);
+}
+
+/* A clock ahead, or behind, only decides how much is prepared when the effect comes. */
+REGISTRY_TEST(a_passive_registry_copies_ahead_and_takes_it_when_the_effect_comes) {
+    static const struct {
+        int64_t clock_ms;
+        uint32_t steps;
+    } rows[] = {
+        {END_MS - 1, 100}, {END_MS, 5}, {END_MS, 19}, {END_MS, 100}, {END_MS + DAY_MS, 100}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct pair pair;
+        test_row("%zu", i);
+        pair_begin(&pair, registry);
+        create_key(registry, "day", LARGE);
+        for (uint32_t step = 0; step < rows[i].steps; step++) {
+            (void)registry_archive_step(pair.follower, rows[i].clock_ms, 50);
+        }
+        assert_int_equal(count_of(pair.follower, "day@2026-11-16", END_MS), -1);
+        assert_int_equal(count_of(pair.follower, "day", END_MS), LARGE);
+        (void)run_steps(registry, END_MS);
+        assert_int_equal(count_of(pair.follower, "day@2026-11-16", END_MS), LARGE);
+        (void)run_steps(pair.follower, END_MS);
+        pair_end(&pair);
+        (void)registry_flush(registry, 0);
+    }
+}
+
+/* What was prepared is finished by the passive one itself when it is master now. */
+REGISTRY_TEST(one_that_is_passive_no_longer_makes_the_archive) {
+    struct pair pair;
+    pair_begin(&pair, registry);
+    create_key(registry, "day", LARGE);
+    (void)run_steps(pair.follower, END_MS);
+    effect_listener_remove(registry, &pair.listener);
+    registry_set_passive(pair.follower, false);
+    (void)run_steps(pair.follower, END_MS);
+    assert_int_equal(count_of(pair.follower, "day@2026-11-16", END_MS), LARGE);
+    registry_destroy(pair.follower);
+}
+
+TEST(each_archive_is_its_board_at_one_moment_and_effects_make_the_same) {
+    const uint32_t rounds = is_short_run() ? 4000 : 60000;
+    struct workload workload;
+    struct pair pair;
+    workload_begin(&workload, __func__, 300);
+    workload.database_count = 2;
+    pair_begin(&pair, workload.registry);
+    memcpy(workload.favourite, "busy", 4);
+    workload.favourite_size = 4;
+    for (uint32_t round = 0; round < rounds; round++) {
+        bool is_new;
+        struct rules rules = copying_rules();
+        rules.period.unit = PERIOD_HOUR;
+        rules.archives_max = 3;
+        rules.is_created = random_below(&workload.random, 2) == 0;
+        struct registry_key *key = registry_find_or_create_like(workload.registry, 0, BYTES("busy"),
+                                                                &rules, workload.now_ms, &is_new);
+        assert_non_null(key);
+        workload_step(&workload);
+        for (uint32_t i = (uint32_t)random_below(&workload.random, 4); i > 0; i--) {
+            (void)registry_archive_step(workload.registry, workload.now_ms,
+                                        1 + (uint32_t)random_below(&workload.random, 100));
+            (void)registry_archive_step(pair.follower, workload.now_ms,
+                                        1 + (uint32_t)random_below(&workload.random, 100));
+        }
+    }
+    print_message("archives %u, large %u\n", pair.archives, pair.in_steps);
+    assert_true(pair.archives > rounds / 100 && pair.in_steps > 10);
+    pair_end(&pair);
+    workload_end(&workload);
+}
