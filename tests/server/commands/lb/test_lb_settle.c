@@ -184,7 +184,7 @@ SETTLE_TEST(stale_options_say_what_is_wrong) {
         {"LB.CREATE k STALE 6 WEEK", "-ERR STALE 6 'WEEK' is unknown: use MINUTE, HOUR or DAY"},
         {"LB.CREATE k STALE 6 HOUR STALE 7 HOUR", "-ERR STALE may be given only once"},
         {"LB.CREATE k FIELD a 30 STALE 6 HOUR", "-ERR STALE requires a layout with a TIME"},
-        {"LB.CREATE k COPY", "-ERR unknown board option 'COPY': allowed are "},
+        {"LB.CREATE k COPY", "-ERR COPY requires PERIOD "},
         {"LB.CREATE k STALE 6 hour", "+OK"},
         {"LB.ALTER k STALE 1000000 DAY", "+OK"},
     };
