@@ -94,6 +94,21 @@ static void web_rows_put_archives(struct json *json, struct value_reader board) 
     json_close(json, ']');
 }
 
+static void web_rows_put_league(struct json *json, struct value_reader board) {
+    struct value_reader league;
+    if (!web_find_map(board, "league", &league)) {
+        json_null(json, "league");
+        return;
+    }
+    json_open(json, "league", '{');
+    web_put_integer_of(json, league, "room");
+    web_put_integer_of(json, league, "tiers");
+    web_put_integer_of(json, league, "up");
+    web_put_integer_of(json, league, "down");
+    web_put_text_of(json, league, "idle");
+    json_close(json, '}');
+}
+
 void web_put_board(struct json *json, const struct web_query *query, struct bytes name,
                    struct value_reader board) {
     json_bytes(json, "name", name);
@@ -107,6 +122,7 @@ void web_put_board(struct json *json, const struct web_query *query, struct byte
     web_put_state(json, board);
     web_rows_put_period(json, board);
     web_rows_put_archives(json, board);
+    web_rows_put_league(json, board);
 }
 
 uint64_t web_count_fields(struct value_reader board) {

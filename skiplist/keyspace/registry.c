@@ -393,12 +393,12 @@ struct registry_key *registry_create_key(uint32_t database, struct registry_new_
 
 bool registry_expire(struct registry *registry, struct registry_key *key) {
     uint32_t work;
-    if (registry_league_settle(registry, key, UINT32_MAX, &work) != REGISTRY_LEAGUE_SETTLED) {
-        return false;
-    }
     registry_archive_save(registry, &key);
     if (key == NULL) {
         return true;
+    }
+    if (registry_league_settle(registry, key, UINT32_MAX, &work) != REGISTRY_LEAGUE_SETTLED) {
+        return false;
     }
     registry->totals.expired++;
     if (registry->key_expired != NULL) {

@@ -12,8 +12,8 @@
  *     effect_listener.c   who receives them
  *     registry_rename.c   renaming and copying keys
  *     registry_roll.c     rollover of boards with a PERIOD
- *     registry_archive.c  archives that are copies, made in steps
  *     registry_league.c   members of leagues whose period is over
+ *     registry_archive.c  archives that are copies, made in steps
  *     registry_stale.c    members that leave boards with STALE
  *     registry_scan.c     random keys, scans, iteration
  *     registry_walk.c     a walk over all keys while they change

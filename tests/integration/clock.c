@@ -388,6 +388,64 @@ TEST(a_step_of_the_clock_shifts_durations_on_the_master_its_replica_and_in_its_f
     directory_remove(directory);
 }
 
+/* ---- a league over days, each of which the master is killed on ---- */
+
+static void assert_same_league(struct wire *master, struct wire *replica) {
+    static const char *const questions[] = {"LB.RANGE weekly 0 -1", "LB.LEAGUE INFO weekly",
+                                            "DBSIZE"};
+    char text[4096];
+    wire_check(master, "WAIT 1 60000", ":1");
+    for (size_t i = 0; i < COUNT_OF(questions); i++) {
+        snprintf(text, sizeof text, "%s", wire_ask(master, questions[i]));
+        assert_string_equal(wire_ask(replica, questions[i]), text);
+    }
+    for (int member = 0; member < 7; member++) {
+        const char *question = formatted("LB.LEAGUE GET weekly m%d", member);
+        snprintf(text, sizeof text, "%s", wire_ask(master, question));
+        assert_string_equal(wire_ask(replica, question), text);
+    }
+}
+
+TEST(a_league_goes_on_after_each_kill_and_on_its_replica) {
+    skip_where_it_cannot_be_tried();
+    struct process master, replica;
+    char directory[DIRECTORY_PATH_MAX];
+    directory_make(directory);
+    step_clock(0);
+    struct wire to_master = start_with(&master, directory, "--appendfsync", "always");
+    struct wire to_replica = start(&replica, NULL, NULL);
+    wire_check(&to_replica, formatted("REPLICAOF 127.0.0.1 %u", master.port), "OK");
+    wire_check(&to_master,
+               "LB.LEAGUE CREATE weekly FIELD points 22 PERIOD DAY ROOM 3 TIERS 4 UP 1 DOWN 1 "
+               "ARCHIVE 1 IDLE DOWN",
+               "OK");
+    for (int day = 0; day < 6; day++) {
+        /* m0 comes every day, m1 every second one, and so on: others are settled. */
+        for (int member = 0; member < 7; member++) {
+            if (day % (member + 1) == 0) {
+                wire_check_prefix(
+                    &to_master, formatted("LB.LEAGUE ADD weekly %d m%d", 7 - member, member), "[:");
+            }
+        }
+        assert_same_league(&to_master, &to_replica);
+        process_signal(&master, SIGKILL);
+        assert_true(process_wait(&master, WIRE_LIMIT_MS));
+        wire_close(&to_master);
+        step_clock((day + 1) * INT64_C(86400));
+        to_master = start_with(&master, directory, "--appendfsync", "always");
+        wire_check(&to_replica, formatted("REPLICAOF 127.0.0.1 %u", master.port), "OK");
+        assert_same_league(&to_master, &to_replica);
+    }
+    /* Always alone or the best of its room: one tier up a day, to the highest. */
+    wire_check(&to_master, "LB.LEAGUE GET weekly m0", "[:4 nil nil nil]");
+    wire_check(&to_replica, "REPLICAOF NO ONE", "OK");
+    wire_check(&to_replica, "LB.LEAGUE ADD weekly 1 m0", "[:4 :1 [m0 :0 nil :1] :4]");
+    wire_check(&to_master, "LB.LEAGUE ADD weekly 1 m0", "[:4 :1 [m0 :0 nil :1] :4]");
+    stop(&replica, &to_replica);
+    stop(&master, &to_master);
+    directory_remove(directory);
+}
+
 /* ---- PERIOD ... COPY ---- */
 
 enum { COPIED_MEMBERS = 20000 };
@@ -448,64 +506,6 @@ TEST(an_archive_that_is_copied_outlives_a_kill_and_is_the_same_on_a_replica) {
     assert_same_board(&to_master, &to_replica, formatted("all@%s", day));
     wire_check(&to_master, formatted("ZCARD all@%s", day), formatted(":%d", COPIED_MEMBERS));
     wire_check(&to_master, "DBSIZE", ":2");
-    stop(&replica, &to_replica);
-    stop(&master, &to_master);
-    directory_remove(directory);
-}
-
-/* ---- a league over days, each of which the master is killed on ---- */
-
-static void assert_same_league(struct wire *master, struct wire *replica) {
-    static const char *const questions[] = {"LB.RANGE weekly 0 -1", "LB.LEAGUE INFO weekly",
-                                            "DBSIZE"};
-    char text[4096];
-    wire_check(master, "WAIT 1 60000", ":1");
-    for (size_t i = 0; i < COUNT_OF(questions); i++) {
-        snprintf(text, sizeof text, "%s", wire_ask(master, questions[i]));
-        assert_string_equal(wire_ask(replica, questions[i]), text);
-    }
-    for (int member = 0; member < 7; member++) {
-        const char *question = formatted("LB.LEAGUE GET weekly m%d", member);
-        snprintf(text, sizeof text, "%s", wire_ask(master, question));
-        assert_string_equal(wire_ask(replica, question), text);
-    }
-}
-
-TEST(a_league_goes_on_after_each_kill_and_on_its_replica) {
-    skip_where_it_cannot_be_tried();
-    struct process master, replica;
-    char directory[DIRECTORY_PATH_MAX];
-    directory_make(directory);
-    step_clock(0);
-    struct wire to_master = start_with(&master, directory, "--appendfsync", "always");
-    struct wire to_replica = start(&replica, NULL, NULL);
-    wire_check(&to_replica, formatted("REPLICAOF 127.0.0.1 %u", master.port), "OK");
-    wire_check(&to_master,
-               "LB.LEAGUE CREATE weekly FIELD points 22 PERIOD DAY ROOM 3 TIERS 4 UP 1 DOWN 1 "
-               "ARCHIVE 1 IDLE DOWN",
-               "OK");
-    for (int day = 0; day < 6; day++) {
-        /* m0 comes every day, m1 every second one, and so on: others are settled. */
-        for (int member = 0; member < 7; member++) {
-            if (day % (member + 1) == 0) {
-                wire_check_prefix(
-                    &to_master, formatted("LB.LEAGUE ADD weekly %d m%d", 7 - member, member), "[:");
-            }
-        }
-        assert_same_league(&to_master, &to_replica);
-        process_signal(&master, SIGKILL);
-        assert_true(process_wait(&master, WIRE_LIMIT_MS));
-        wire_close(&to_master);
-        step_clock((day + 1) * INT64_C(86400));
-        to_master = start_with(&master, directory, "--appendfsync", "always");
-        wire_check(&to_replica, formatted("REPLICAOF 127.0.0.1 %u", master.port), "OK");
-        assert_same_league(&to_master, &to_replica);
-    }
-    /* Always alone or the best of its room: one tier up a day, to the highest. */
-    wire_check(&to_master, "LB.LEAGUE GET weekly m0", "[:4 nil nil nil]");
-    wire_check(&to_replica, "REPLICAOF NO ONE", "OK");
-    wire_check(&to_replica, "LB.LEAGUE ADD weekly 1 m0", "[:4 :1 [m0 :0 nil :1] :4]");
-    wire_check(&to_master, "LB.LEAGUE ADD weekly 1 m0", "[:4 :1 [m0 :0 nil :1] :4]");
     stop(&replica, &to_replica);
     stop(&master, &to_master);
     directory_remove(directory);

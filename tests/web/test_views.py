@@ -343,6 +343,44 @@ class Members(PageTest):
         page.wait(f"document.querySelector('.inner').innerText.includes('All {members:,} members')")
 
 
+
+class Leagues(PageTest):
+    def setUp(self):
+        super().setUp()
+        server.run("LB.LEAGUE", "CREATE", "weekly", "FIELD", "points", "22", "PERIOD", "WEEK", "ROOM", "3", "TIERS", "4",
+                   "UP", "1", "DOWN", "1")
+        server.run("LB.LEAGUE", "SET", "weekly", "2", "leo")
+        for name, points in (("ann", 30), ("bob", 20), ("cid", 10), ("dan", 5), ("leo", 7)):
+            server.run("LB.LEAGUE", "ADD", "weekly", str(points), name)
+
+    def test_a_league_leads_to_its_rooms_and_a_room_to_its_league(self):
+        page = self.open_board("weekly", rows=5)
+        self.assertIn("League: 4 tiers, rooms of 3, 1 go up, 1 go down", page.text(".facts-line"))
+        self.assertEqual(self.names()[0], "leo")
+        page.click(".content tbody tr:nth-child(3) td:last-of-type a")
+        page.wait("document.querySelectorAll('.content tbody tr').length === 3")
+        self.assertEqual(self.names(), ["ann", "bob", "cid"])
+        self.assertIn("Room 1 of tier 1 in weekly", page.text(".facts-line").replace("\n", " "))
+        page.click(".facts-line a.tag")
+        page.wait("document.querySelectorAll('.content tbody tr').length === 5")
+
+    def test_who_goes_up_and_down_is_marked(self):
+        page = self.open_board("{weekly}:2:1")
+        ways = lambda: page.value("Array.from(document.querySelectorAll('.content tbody tr'), (line) =>"
+                                  " line.classList.contains('goes-up') ? 1 :"
+                                  " line.classList.contains('goes-down') ? -1 : 0)")
+        self.assertEqual(ways(), [1])
+        self.open_board("{weekly}:1:1", rows=3)
+        page = self.page
+        self.assertEqual(ways(), [1, 0, 0])  # the lowest tier
+        server.run("LB.LEAGUE", "SET", "weekly", "2", "ann")
+        server.run("LB.LEAGUE", "ADD", "weekly", "1", "ann")
+        self.open_board("{weekly}:2:1", rows=2)
+        page = self.page
+        self.assertEqual(ways(), [1, -1])
+        self.assertEqual(page.value("document.querySelector('.goes-down td.rank').title"), "goes one tier down")
+
+
 class Groups(PageTest):
     """Boards with tags: the selectors, and what is read inside a group."""
     SELECT = "document.querySelector('.groups select[data-key=\"tag {}\"]')"

@@ -5,7 +5,8 @@ import { h, replace, say, focusIn, focusOn } from "./dom.js";
 import { findBox, memberCard } from "./find.js";
 import { glanceCard } from "./glance.js";
 import { groupChoice } from "./groups.js";
-import { nameText, wholeName } from "./names.js";
+import { leagueOf, roomName, wayOf } from "./league.js";
+import { hasAddress, nameText, wholeName } from "./names.js";
 import { periodsView } from "./periods.js";
 import { Rows } from "./rows.js";
 import { spreadView } from "./spread.js";
@@ -27,6 +28,7 @@ export async function showBoard(state, context) {
         }
         throw error;
     }
+    board.of = await leagueOf(board);
     const head = h("div", {});
     const tabs = h("nav.tabs", { "aria-label": board.name.text.slice(0, 100) });
     const inner = h("div.inner", {});
@@ -214,6 +216,9 @@ function boardHead(board) {
         h("p.facts-line", {},
             board.archiveOf ? h("a.tag", { href: boardAddress(board.archiveOf, { db: board.db }) },
                 t("archiveOf"), " ", nameText(board.archiveOf, 40)) : null,
+            board.of ? h("a.tag", { href: boardAddress(board.of.name, { db: board.db }) },
+                t("roomOf", board.of.room, board.of.tier), " ", nameText(board.of.name, 40)) : null,
+            board.league ? h("span.tag", {}, t("leagueOf", board.league)) : null,
             board.db > 0 ? h("span.tag", {}, t("database", board.db)) : null,
             board.frozen ? h("span.tag.strong", {}, t("frozen")) : null,
             board.opens && board.opens > Date.now() ? at("opensAt", board.opens) : null,
@@ -237,8 +242,14 @@ function rankingView(board, state, context, changed, focused) {
     const link = (changes) => boardAddress(board.name, { ...state(), ...changes });
     const note = h("p.faint", { role: "status" });
     const shown = h("span", {});
+    let members = 0;
+    const roomAddress = (row) => {
+        const name = roomName(board, row);
+        return name && hasAddress(name) ? boardAddress(name, { db: board.db, member: row.name }) : null;
+    };
     const rows = new Rows(board, { selected: state().member?.key, caption: board.name.text.slice(0, 200),
-        link: (name) => link({ member: name }) });
+        link: (name) => link({ member: name }), room: board.league ? roomAddress : null,
+        way: board.of && group.length === 0 ? (row) => wayOf(board.of, row.rank, members) : null });
     const pager = h("nav.pager", { "aria-label": t("pages") });
     let drawn = "";
 
@@ -262,6 +273,7 @@ function rankingView(board, state, context, changed, focused) {
     }
 
     function take(page) {
+        members = page.members;
         const news = rows.update(page.rows);
         note.textContent = page.members === 0 ? t(group.length > 0 ? "emptyGroup" : "emptyBoard")
             : page.rows.length === 0 ? t("pastEnd", page.members) : "";

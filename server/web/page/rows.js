@@ -12,7 +12,8 @@ const DOWN = "M12 19l-7-9h14z";
 
 const still = window.matchMedia("(prefers-reduced-motion: reduce)");
 
-// board: of boardInfo; options: {link(name): address or null, selected: key, caption, dense}
+// board: of boardInfo; options: {link(name): address or null, selected: key, caption, dense, room(row): address or
+// null of what the last field stands for, way(row): "up", "down" or null}
 export class Rows {
     constructor(board, options) {
         this.board = board;
@@ -114,6 +115,7 @@ export class Rows {
         row.scores.forEach((text, index) => {
             cells.scores[index].textContent = exact(text, this.board.fields[index].scale);
         });
+        this.show(cells, line, row);
         const time = row.reached && h("time", { datetime: row.reached.toISOString(),
             title: wholeMoment(row.reached, this.board.time?.unit) }, moment(row.reached, this.board.time?.unit));
         cells.reached?.replaceChildren(...(time ? [time] : []));
@@ -128,6 +130,19 @@ export class Rows {
         if (isEntering) {
             this.flash(line, "enters");
         }
+    }
+
+    // Of a league: the link to the member's room. Of a room: whether its place leads up or down.
+    show(cells, line, row) {
+        const room = this.options.room?.(row);
+        const last = cells.scores.at(-1);
+        if (room) {
+            last.replaceChildren(h("a", { href: room }, last.textContent));
+        }
+        const way = this.options.way?.(row) ?? null;
+        line.classList.toggle("goes-up", way === "up");
+        line.classList.toggle("goes-down", way === "down");
+        cells.rank.title = way === "up" ? t("goesUp") : way === "down" ? t("goesDown") : "";
     }
 
     // The member's name, or its first datum with the name below; then the other data.

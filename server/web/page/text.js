@@ -47,6 +47,11 @@ const english = {
     archiveOf: "A past period of",
     capOf: (n) => `keeps the best ${count(n)}`,
     limitOf: (n) => `takes up to ${count(n)}`,
+    leagueOf: ({ tiers, room, up, down }) =>
+        `League: ${count(tiers)} tiers, rooms of ${count(room)}, ${count(up)} go up, ${count(down)} go down`,
+    roomOf: (room, tier) => `Room ${count(room)} of tier ${count(tier)} in`,
+    goesUp: "goes one tier up",
+    goesDown: "goes one tier down",
     layout: "Layout",
     every: { hour: "every hour", day: "daily", week: "weekly", month: "monthly", year: "yearly" },
 
@@ -261,6 +266,11 @@ const chinese = {
     archiveOf: "往期，属于",
     capOf: (n) => `只保留前 ${count(n)} 名`,
     limitOf: (n) => `最多 ${count(n)} 名`,
+    leagueOf: ({ tiers, room, up, down }) =>
+        `联赛：${count(tiers)} 级，每组 ${count(room)} 名，${count(up)} 名升级，${count(down)} 名降级`,
+    roomOf: (room, tier) => `第 ${count(tier)} 级第 ${count(room)} 组，属于`,
+    goesUp: "升一级",
+    goesDown: "降一级",
     layout: "布局",
     every: { hour: "每小时", day: "每日", week: "每周", month: "每月", year: "每年" },
 
