@@ -46,8 +46,8 @@ import threads
 import tls
 from compare import (CPU_NOTE, FLOOR_NOTE, TOP10, USERS, ZADD, ZINCRBY, ZREVRANK, Memory, Names,
                      Row, rows_named)
-from servers import (BASE, OURS, SETTLE_S, Generator, alternate, cores, find_programs,
-                     markdown_table, pinned, say, titles_of, write_results)
+from servers import (BASE, OURS, SETTLE_S, Generator, alternate, combined, cores,
+                     find_programs, markdown_table, pinned, say, titles_of, write_results)
 
 MILLION = 1000000
 PER_BOARD = 10
@@ -261,7 +261,7 @@ def growth(part):
             say(f"  {members:,} {name}: "
                 + ", ".join(f"{title} {value:.2f}" for title, value in figures.items()))
     titles = [LOAD_TITLE, *GROWTH_ROWS, FLOOR_TITLE, BYTES_TITLE]
-    lines = [[f"{point['members']:,}, {name}"]
+    lines = [[f"{point['members']:,}, {name} {part.versions[name]}"]
              + [f"{point['figures'][title]:.2f}" if title in point["figures"] else ""
                 for title in titles] for name, points in curves.items() for point in points]
     subtitle = f"One board; 50 clients, pipeline 32; median of {part.options.rounds} rounds"
@@ -280,7 +280,7 @@ def boards(part):
         costs = [part.generator.run(server, f"ZADD board:__mixed_int__ __rand_int__"
                                     f" user:{number:012}", count, count)
                  for number in range(PER_BOARD)]
-        loads[name] = {key: statistics.mean(cost[key] for cost in costs) for key in costs[0]}
+        loads[name] = combined(costs, statistics.mean)
         time.sleep(SETTLE_S)
         bytes_a_board = (server.resident_bytes() - resident) / count
         sizes["bytes a board"][name] = bytes_a_board

@@ -20,6 +20,7 @@ SETTLE_S = 1.5
 WARM_REQUESTS = 20000
 BASE = "redis-server"
 OURS = "leaderboard"
+TICKS = ("user_ticks", "kernel_ticks")
 HOSTS = ("redis", "valkey")  # those of make hosts that a comparison has by itself
 
 
@@ -222,17 +223,24 @@ class Generator:
 
 
 def ticks_since(before, server):
-    user, kernel = server.ticks()
-    return {"user_ticks": user - before[0], "kernel_ticks": kernel - before[1]}
+    return {key: now - then for key, now, then in zip(TICKS, server.ticks(), before)}
 
 
 def with_user_time(figures):
     """With the user's and the kernel's part of us, where there were ticks to tell them apart."""
-    ticks = figures.get("user_ticks", 0) + figures.get("kernel_ticks", 0)
+    ticks = sum(figures.get(key, 0) for key in TICKS)
     if ticks > 0:
         figures["user_us"] = figures["us"] * figures["user_ticks"] / ticks
         figures["kernel_us"] = figures["us"] - figures["user_us"]
     return figures
+
+
+def combined(runs, average):
+    """Figures of several runs of one row."""
+    shared = set(runs[0]).intersection(*runs[1:])
+    figures = {key: (sum if key in TICKS else average)([run[key] for run in runs])
+               for key in runs[0] if key in shared}
+    return with_user_time(figures)
 
 
 def newest_hosts(directory):
@@ -269,17 +277,9 @@ def alternate(servers, rounds, measure):
         first = turn % len(names)
         for name in names[first:] + names[:first]:
             runs[name].append(measure(servers[name]))
-    cells = {}
-    for name, figures in runs.items():
-        shared = set(figures[0]).intersection(*figures[1:])
-        cells[name] = {key: statistics.median(run[key] for run in figures)
-                       for key in figures[0] if key in shared}
-        for ticks in ("user_ticks", "kernel_ticks"):
-            if ticks in figures[0]:
-                cells[name][ticks] = sum(run[ticks] for run in figures)
-        with_user_time(cells[name])
-        cells[name]["us_rounds"] = [round(run["us"], 4) for run in figures]
-    return cells
+    return {name: {**combined(figures, statistics.median),
+                   "us_rounds": [round(run["us"], 4) for run in figures]}
+            for name, figures in runs.items()}
 
 
 # ---- results ----
