@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """leaderboard and other servers side by side: same board, same commands, alternating rounds.
 
-    make bench                                       the short form, against redis-server
+    make bench                                       the short form, against redis-server, and the
+                                                     newest Redis and Valkey if make hosts was run
     make bench BENCH_ARGS="--members 10000000 --rounds 5 --requests-factor 3 --name long"
+    make bench PEERS=                                against redis-server alone
     make bench PEERS="valkey=/opt/valkey/bin/valkey-server redis8=/opt/redis8/bin/redis-server"
 
 The figure that counts is the server's CPU time (user and system) per operation, which does not
@@ -14,10 +16,14 @@ from pathlib import Path
 
 import plot
 from servers import (BASE, OURS, Generator, alternate, find_programs, markdown_table, say,
-                     write_results)
+                     titles_of, write_results)
 
 CPU_NOTE = ("us: the server's CPU time, user and system, per operation. Only ratios of one run"
             " count.")
+FLOOR_NOTE = ("above PING: us less those of a PING that comes in the same way (as many of them as"
+              " the operation has commands), which is the floor: reading, parsing, replying. In"
+              " brackets user and kernel time of the whole operation, which the kernel counts in"
+              " ticks: sums of all rounds, good to some percent")
 
 
 class Row:
@@ -26,6 +32,18 @@ class Row:
     def __init__(self, name, title, command, requests, pipeline=None, clients=None):
         self.name, self.title, self.command, self.requests = name, title, command, requests
         self.pipeline, self.clients = pipeline, clients
+
+    def floor_name(self):
+        return "ping" + "".join(f"-{part}" for part in (self.pipeline, self.clients) if part)
+
+    def floor(self):
+        """The row of a PING that comes in the same way."""
+        title = "PING" + (", no pipeline" if self.pipeline == 1 else
+                          f", pipeline {self.pipeline}" if self.pipeline else "")
+        if self.clients:
+            title += f", {self.clients:,} client{'s' if self.clients > 1 else ''}"
+        return Row(self.floor_name(), title, "PING", 100000 if self.pipeline == 1 else 800000,
+                   self.pipeline, self.clients)
 
     def measure(self, run, server, members, factor=1.0):
         """run: of Generator. Returns its figures."""
@@ -52,7 +70,7 @@ class ListRow(Row):
         requests = max(1000, int(self.requests * factor * self.SIZE / 2))
         parts = [run(server, f"{command} board {MEMBER}", requests, members)
                  for command in ("ZREVRANK", "ZSCORE")]
-        return {"us": self.SIZE * sum(part["us"] for part in parts),
+        return {"us": self.SIZE * sum(part["us"] for part in parts), "commands": 2 * self.SIZE,
                 "per_second": 1 / sum(self.SIZE / part["per_second"] for part in parts),
                 "busy": min(part["busy"] for part in parts)}
 
@@ -86,63 +104,142 @@ def rows_named(*names):
     return [row for row in ROWS if row.name in names]
 
 
+def with_floors(rows):
+    """Before the first row of its kind, the PING that it is compared with."""
+    floors, out = set(), []
+    for row in rows:
+        if row.floor_name() not in floors:
+            floors.add(row.floor_name())
+            out.append(row.floor())
+        out.append(row)
+    return out
+
+
 def run_rows(rows, servers, rounds, measure):
     """measure(row, server) gives figures. Returns the rows' results, medians by server."""
     results = []
-    for row in rows:
+    for row in with_floors(rows):
         cells = alternate(servers, rounds, lambda server, row=row: measure(row, server))
-        results.append({"name": row.name, "title": row.title, "servers": cells})
-        base, ours = cells[BASE]["us"], cells[OURS]["us"]
-        say(f"  {row.title:42} {base:7.2f} {ours:7.2f} us  {base / ours:5.1f}x")
+        results.append({"name": row.name, "title": row.title, "servers": cells,
+                        "floor": row.floor_name()})
+        say(f"  {row.title:42}" + "".join(f" {cells[name]['us']:8.2f}" for name in servers)
+            + f" us  {cells[BASE]['us'] / cells[OURS]['us']:5.1f}x")
     return results
 
 
-def cost_table(rows, names):
-    others = [name for name in names if name != BASE]
-    head = (["command"] + [f"{name}, us" for name in names]
-            + [f"{name}: times less CPU" for name in others]
-            + [f"{name}, ops/s" for name in names])
+def load_row(title, costs):
+    """Of a load by pipelines, whose floor is the same PING as that of other rows."""
+    return {"name": "load", "title": title, "servers": costs, "floor": "ping"}
+
+
+def others_of(versions):
+    return [name for name in versions if name != OURS]
+
+
+def ratio(theirs, ours):
+    return f"{theirs / ours:.{1 if theirs >= 2 * ours else 2}f}"
+
+
+def cost_table(rows, versions):
+    """versions: by server."""
+    titles = titles_of(versions)
+    head = (["command"] + [f"{title}, us" for title in titles.values()]
+            + [f"times less CPU than {titles[name]}" for name in others_of(versions)]
+            + [f"{title}, ops/s" for title in titles.values()])
     lines = []
     for row in rows:
         cells = row["servers"]
         # A server that was not busy could have done more.
         rates = [f"{cells[name]['per_second']:,.0f}{'' if cells[name]['busy'] > 0.9 else ' *'}"
-                 for name in names]
-        lines.append([row["title"]] + [f"{cells[name]['us']:.2f}" for name in names]
-                     + [f"**{cells[BASE]['us'] / cells[name]['us']:.1f}**" for name in others]
-                     + rates)
-    return (markdown_table(head, lines) + "\n\n\\* the server had time to spare: the client, or"
-            " other work on the machine, was the limit")
+                 for name in versions]
+        lines.append([row["title"]] + [f"{cells[name]['us']:.2f}" for name in versions]
+                     + [f"**{ratio(cells[name]['us'], cells[OURS]['us'])}**"
+                        for name in others_of(versions)] + rates)
+    parts = [markdown_table(head, lines),
+             "\\* the server had time to spare: the client, or other work on the machine, was the"
+             " limit", words_on_first([(row["title"], {name: row["servers"][name]["us"]
+                                                      for name in versions}) for row in rows],
+                                     versions, " us"),
+             floor_table(rows, versions)]
+    return "\n\n".join(part for part in parts if part)
 
 
-def memory_table(memory, names):
+def words_on_first(rows, versions, unit):
+    """Where another server has the lowest figure. rows: (title, {server: figure})."""
+    lost = []
+    for title, cells in rows:
+        best = min(cells, key=cells.get)
+        if f"{cells[best]:.2f}" < f"{cells[OURS]:.2f}" and cells[best] < cells[OURS]:
+            lost.append(f"{title} ({best} {versions[best]}: {cells[best]:.2f}, {OURS}:"
+                        f" {cells[OURS]:.2f}{unit})")
+    return (f"{OURS} is not first in: " + "; ".join(lost) if lost
+            else f"{OURS} has the lowest figure in every row")
+
+
+def floor_table(rows, versions):
+    """What of a row is above the PING of its kind. Empty if no row has one."""
+    floors = {row["name"]: row["servers"] for row in rows}
+    lines = []
+    for row in rows:
+        floor = floors.get(row.get("floor"))
+        if not floor:
+            continue
+        line = [row["title"]]
+        for name in versions:
+            cell = row["servers"][name]
+            above = cell["us"] - cell.get("commands", 1) * floor[name]["us"]
+            words = [] if row["name"] == row["floor"] else [f"{above:.2f}"]
+            if "user_us" in cell:
+                words.append(f"({cell['user_us']:.2f} + {cell['kernel_us']:.2f})")
+            line.append(" ".join(words))
+        lines.append(line)
+    return lines and markdown_table(["above PING (user + kernel), us",
+                                     *titles_of(versions).values()], lines)
+
+
+def memory_table(memory, versions):
     """memory: {title: {server: bytes}}."""
-    return markdown_table(["resident bytes a member, less its own", *names],
-                          [[title] + [f"{cells[name]:.1f}" for name in names]
-                           for title, cells in memory.items()])
+    table = markdown_table(["resident bytes a member, with its name",
+                            *titles_of(versions).values()],
+                           [[title] + [f"{cells[name]:.1f}" for name in versions]
+                            for title, cells in memory.items()])
+    return table + "\n\n" + words_on_first(list(memory.items()), versions, " B")
+
+
+class Names:
+    """One kind of members' names. pattern: with {} where load's kind of number goes."""
+
+    def __init__(self, title, pattern, size):
+        self.title, self.pattern, self.size = title, pattern, size
+
+    def of(self, kind):
+        """kind: seq, mixed or rand."""
+        return self.pattern.format(kind)
+
+
+USERS = Names("`user:` and 12 digits", "user:__{}_int__", 17)
 
 
 class Memory:
     """Fills boards, each server in turn, and measures what they take."""
 
-    def __init__(self, generator, programs, members, prefix="user:"):
+    def __init__(self, generator, programs, members, names=USERS):
         self.generator, self.programs = generator, programs
-        self.members, self.prefix = members, prefix
-        self.member_size = len(prefix) + 12
+        self.members, self.names = members, names
         self.servers = {}
 
-    def fill(self, server, member):
-        """All members, each once. Returns bytes a member beyond its own, and CPU per ZADD."""
+    def fill(self, server, kind):
+        """All members, each once. Returns bytes a member, and CPU per ZADD."""
         resident = server.resident_bytes()
-        score = member if member == "__seq_int__" else "__rand_int__"
-        cost = self.generator.run(server, f"ZADD board {score} {self.prefix}{member}",
+        score = "__seq_int__" if kind == "seq" else "__rand_int__"
+        cost = self.generator.run(server, f"ZADD board {score} {self.names.of(kind)}",
                                   self.members, self.members)
         if int(server.ask("ZCARD board")) != self.members:
             raise RuntimeError(f"{server.name}: the board is not complete")
         return self.grown(server, resident), cost["us"]
 
     def grown(self, server, resident):
-        return (server.resident_bytes() - resident) / self.members - self.member_size
+        return (server.resident_bytes() - resident) / self.members
 
     def measure(self, updates):
         """Leaves the servers running, filled in random order. Returns memory by title and server,
@@ -150,20 +247,21 @@ class Memory:
         sequential, random, updated, load = {}, {}, {}, {}
         for name, path in self.programs.items():
             server = self.servers[name] = self.generator.start_warm(name, path)
-            sequential[name], _ = self.fill(server, "__seq_int__")
+            sequential[name], _ = self.fill(server, "seq")
             server.stop()
             server = self.servers[name] = self.generator.start_warm(name, path)
             resident = server.resident_bytes()
-            random[name], load[name] = self.fill(server, "__mixed_int__")
+            random[name], load[name] = self.fill(server, "mixed")
             if updates:
-                self.generator.run(server, f"ZADD board __rand_int__ {self.prefix}__rand_int__",
+                self.generator.run(server, f"ZADD board __rand_int__ {self.names.of('rand')}",
                                    updates, self.members)
                 updated[name] = self.grown(server, resident)
             say(f"  {name}: {sequential[name]:.1f} B a member loaded in order,"
                 f" {random[name]:.1f} in no order, {load[name]:.2f} us a ZADD of it")
-        memory = {"loaded in order": sequential, "loaded in random order": random}
+        title = self.names.title
+        memory = {f"{title}, in order": sequential, f"{title}, random order": random}
         if updates:
-            memory[f"after {updates:,} random updates"] = updated
+            memory[f"{title}, after {updates:,} random updates"] = updated
         return memory, load
 
     def stop(self):
@@ -222,11 +320,11 @@ def parse_options(arguments):
 def main(arguments=None):
     options = parse_options(arguments)
     results = run(options)
-    names = list(results["versions"])
+    versions = results["versions"]
     notes = [f"One board of {options.members:,} members `user:000000123456` (17 bytes), random"
              f" scores; {options.clients} clients, pipeline {options.pipeline} unless said;"
-             f" {options.rounds} alternating rounds, medians", CPU_NOTE]
-    body = cost_table(results["rows"], names) + "\n\n" + memory_table(results["memory"], names)
+             f" {options.rounds} alternating rounds, medians", CPU_NOTE, FLOOR_NOTE]
+    body = cost_table(results["rows"], versions) + "\n\n" + memory_table(results["memory"], versions)
     write_results(options.results, options.name, "Side by side", notes, body,
                   plot.of_results(results), results)
 

@@ -9,7 +9,8 @@
     side          compare.py's rows, a million members
     ten-million   load by random ZADDs, then ZADD, ZINCRBY, ZREVRANK, ten million members
     clients       one request at a time, from 1, 50 and 1000 clients
-    memory        five million members of 20 bytes: in order, in no order, after updates
+    memory        bytes a member with its name: random bytes, UUIDs, ids, `user:`; small boards
+    churn         nine tenths of ten million members removed and put back, ten times
     growth        one board of a thousand to a hundred million members
     boards        a million boards of ten members
     hashes        a million hashes of three fields
@@ -31,6 +32,7 @@ import sys
 import time
 from pathlib import Path
 
+import churn
 import compare
 import durability
 import hashes
@@ -42,9 +44,10 @@ import replication
 import sync
 import threads
 import tls
-from compare import CPU_NOTE, TOP10, ZADD, ZINCRBY, ZREVRANK, Memory, Row, rows_named
-from servers import (BASE, OURS, SETTLE_S, Generator, alternate, cores, find_programs,
-                     markdown_table, pinned, say, write_results)
+from compare import (CPU_NOTE, FLOOR_NOTE, TOP10, USERS, ZADD, ZINCRBY, ZREVRANK, Memory, Names,
+                     Row, rows_named)
+from servers import (BASE, OURS, SETTLE_S, Generator, alternate, combined, cores,
+                     find_programs, markdown_table, pinned, say, titles_of, write_results)
 
 MILLION = 1000000
 PER_BOARD = 10
@@ -57,10 +60,11 @@ LOADS_MAX = 20     # of a small board: one alone is over too soon
 class Part:
     """What the parts share: options, generator, programs, and the servers that run."""
 
-    def __init__(self, options):
+    def __init__(self, options, with_hosts=True):
+        """with_hosts: also beside the newest Redis and Valkey, where they are at hand."""
         self.options = options
         self.generator = Generator(options.server, options.clients, options.pipeline)
-        self.programs = find_programs(options.server)
+        self.programs = find_programs(options.server, with_hosts)
         self.servers = {}
         self.versions = {}
         self.tick_note = ""
@@ -99,8 +103,8 @@ class Part:
                       draw(results), results)
 
     def write_rows(self, name, title, results, body=""):
-        table = compare.cost_table(results["rows"], list(self.versions))
-        self.write(name, title, [CPU_NOTE], table + body,
+        table = compare.cost_table(results["rows"], self.versions)
+        self.write(name, title, [CPU_NOTE, FLOOR_NOTE], table + body,
                    lambda results: plot.of_rows(results, results["subtitle"]), results)
 
 
@@ -119,7 +123,7 @@ def ten_million(part):
     loads = {name: part.generator.run(server, ZADD, 3 * members, members)
              for name, server in part.start().items()}
     say("  load: " + ", ".join(f"{name} {cost['us']:.2f} us" for name, cost in loads.items()))
-    rows = [{"name": "load", "title": f"load, {3 * members:,} random ZADDs", "servers": loads}]
+    rows = [compare.load_row(f"load, {3 * members:,} random ZADDs", loads)]
     rows += part.measure(rows_named("zadd", "zincrby", "zrevrank", "plain-zadd", "plain-zrevrank"),
                          members)
     subtitle = (f"One board of {members:,} members, random scores; 50 clients, pipeline 32;"
@@ -144,17 +148,57 @@ def clients(part):
                     part.results(subtitle, rows=part.measure(rows, members)))
 
 
-def memory(part):
-    members = part.scaled(5 * MILLION)
-    updates = 2 * members
-    sizes = Memory(part.generator, part.programs, members, "players:")
+NAMES = [Names("20 random bytes", "__{}_bytes__", 20), Names("UUIDs", "__{}_uuid__", 36),
+         Names("10-digit ids", "__{}_id__", 10), USERS]
+
+
+def memory_of(part, names, members, updates=0):
+    """A board of members with such names, on each server. Returns bytes a member by title."""
+    sizes = Memory(part.generator, part.programs, members, names)
     part.servers = sizes.servers
     figures, _ = sizes.measure(updates)
     part.versions = {name: server.version() for name, server in sizes.servers.items()}
-    subtitle = f"One board of {members:,} members of {sizes.member_size} bytes, random scores"
-    part.write("memory", "Memory", ["Growth of resident memory from the empty, warmed up server"],
-               compare.memory_table(figures, list(part.versions)), plot.of_memory,
-               part.results(subtitle, memory=figures))
+    part.stop()
+    return figures
+
+
+def memory_of_small_boards(part, count):
+    """Boards of ten UUIDs. Returns bytes a member, its part of the board and its name included."""
+    figures = {}
+    for name, server in part.start().items():
+        resident = server.resident_bytes()
+        for number in range(1, PER_BOARD + 1):
+            part.generator.run(server, f"--names {number} ZADD board:__mixed_int__ __rand_int__"
+                               " __mixed_uuid__", count, count)
+        time.sleep(SETTLE_S)
+        figures[name] = (server.resident_bytes() - resident) / count / PER_BOARD
+        say(f"  {name}: {PER_BOARD * figures[name]:.1f} B a board of {PER_BOARD} UUIDs")
+    part.stop()
+    return figures
+
+
+def memory(part):
+    members, few, boards_count = (part.scaled(count * MILLION) for count in (5, 2, 1))
+    figures = {}
+    for names in NAMES:
+        say(f"  {names.title}:")
+        figures.update(memory_of(part, names, members, 2 * members if names is NAMES[0] else 0))
+    say(f"  {NAMES[0].title}, {few:,} members:")
+    for title, cells in memory_of(part, NAMES[0], few).items():
+        figures[f"{few:,} members: {title}"] = cells
+    small = memory_of_small_boards(part, boards_count)
+    figures[f"{boards_count:,} boards of ten UUIDs, names of the boards included"] = small
+    lines = [[f"{boards_count:,} boards of ten UUIDs, bytes a board"]
+             + [f"{PER_BOARD * small[name]:.1f}" for name in part.versions]]
+    body = (compare.memory_table(figures, part.versions) + "\n\n"
+            + markdown_table(["resident bytes", *titles_of(part.versions).values()], lines))
+    subtitle = f"One board of {members:,} members unless said, random scores; names included"
+    part.write("memory", "Memory", ["Growth of resident memory from the empty, warmed up server,"
+                                    " per member, the bytes of its name included",
+                                    "In order: ascending scores; names of `user:` ascend, too",
+                                    f"{OURS} takes memory in pieces of 2 MiB: with less than a"
+                                    " million members its figures are coarse"],
+               body, plot.of_memory, part.results(subtitle, memory=figures))
 
 
 def growth_sizes(options):
@@ -179,11 +223,12 @@ def load_board(part, server, members):
     return statistics.median(costs)
 
 
+FLOOR_TITLE = "PING, \u00b5s"
 GROWTH_ROWS = {"ZADD, \u00b5s": "zadd", "ZINCRBY 3, \u00b5s": "zincrby",
                "ZREVRANK, \u00b5s": "zrevrank",
                "ZREVRANGE n/3 .. +9, \u00b5s": "deep10"}
 LOAD_TITLE = "load by ZADD, \u00b5s"
-BYTES_TITLE = "bytes a member"
+BYTES_TITLE = "bytes a member, with its name"
 
 
 def growth_point(part, members):
@@ -196,9 +241,10 @@ def growth_point(part, members):
         # Memory comes in pieces of 2 MiB, and what was loaded twice has left holes.
         if members >= part.scaled(MILLION):
             grown = server.resident_bytes() - resident
-            figures[name][BYTES_TITLE] = grown / members - len("user:000000123456")
-    for title, row_name in GROWTH_ROWS.items():
-        row = rows_named(row_name)[0]
+            figures[name][BYTES_TITLE] = grown / members
+    rows = {title: rows_named(row_name)[0] for title, row_name in GROWTH_ROWS.items()}
+    rows[FLOOR_TITLE] = rows_named("zadd")[0].floor()
+    for title, row in rows.items():
         cells = alternate(part.servers, part.options.rounds, lambda server, row=row:
                           row.measure(part.generator.run, server, members))
         for name, cell in cells.items():
@@ -214,43 +260,42 @@ def growth(part):
             curves[name].append({"members": members, "figures": figures})
             say(f"  {members:,} {name}: "
                 + ", ".join(f"{title} {value:.2f}" for title, value in figures.items()))
-    titles = [LOAD_TITLE, *GROWTH_ROWS, BYTES_TITLE]
-    lines = [[f"{point['members']:,}, {name}"]
+    titles = [LOAD_TITLE, *GROWTH_ROWS, FLOOR_TITLE, BYTES_TITLE]
+    lines = [[f"{point['members']:,}, {name} {part.versions[name]}"]
              + [f"{point['figures'][title]:.2f}" if title in point["figures"] else ""
                 for title in titles] for name, points in curves.items() for point in points]
     subtitle = f"One board; 50 clients, pipeline 32; median of {part.options.rounds} rounds"
     part.write("growth", "Cost against size",
-               [CPU_NOTE, "Bytes: resident growth a member, less its own 17"],
+               [CPU_NOTE, "Bytes: resident growth a member, its name of 17 included"],
                markdown_table(["members", *titles], lines), plot.of_growth,
                part.results(subtitle, growth=curves, titles=titles))
 
 
 def boards(part):
     count = part.scaled(MILLION)
-    sizes = {"bytes a board": {}, "bytes a member, less its own": {}}
+    sizes = {"bytes a board": {}, "bytes a member": {}}
     loads = {}
     for name, server in part.start().items():
         resident = server.resident_bytes()
         costs = [part.generator.run(server, f"ZADD board:__mixed_int__ __rand_int__"
                                     f" user:{number:012}", count, count)
                  for number in range(PER_BOARD)]
-        loads[name] = {key: statistics.mean(cost[key] for cost in costs) for key in costs[0]}
+        loads[name] = combined(costs, statistics.mean)
         time.sleep(SETTLE_S)
         bytes_a_board = (server.resident_bytes() - resident) / count
         sizes["bytes a board"][name] = bytes_a_board
-        sizes["bytes a member, less its own"][name] = (bytes_a_board / PER_BOARD
-                                                       - len("user:000000000004"))
+        sizes["bytes a member"][name] = bytes_a_board / PER_BOARD
         say(f"  {name}: {bytes_a_board:.1f} B a board")
-    rows = [{"name": "load", "title": "load by ZADD", "servers": loads}]
+    rows = [compare.load_row("load by ZADD", loads)]
     rows += part.measure([
         Row("zadd", "ZADD", "ZADD board:__rand_int__ __rand_int__ user:000000000004", 400000),
         Row("zrevrank", "ZREVRANK", "ZREVRANK board:__rand_int__ user:000000000004", 400000)],
         count)
     subtitle = (f"{count:,} boards of {PER_BOARD} members of 17 bytes; 50 clients, pipeline 32;"
                 f" median of {part.options.rounds} rounds, one load")
-    names = list(part.versions)
-    table = markdown_table(["resident memory, names of the boards included", *names],
-                           [[title] + [f"{cells[name]:.1f}" for name in names]
+    table = markdown_table(["resident memory, names of boards and members included",
+                            *titles_of(part.versions).values()],
+                           [[title] + [f"{cells[name]:.1f}" for name in part.versions]
                             for title, cells in sizes.items()])
     part.write_rows("boards", "Many small boards",
                     part.results(subtitle, rows=rows, memory=sizes), "\n\n" + table)
@@ -313,11 +358,13 @@ def stall(part):
                plot.of_stalls, part.results(subtitle, stalls=rows))
 
 
-PARTS = {"side": side, "ten-million": ten_million, "clients": clients, "memory": memory,
+PARTS = {"side": side, "ten-million": ten_million, "clients": clients, "memory": memory, "churn": churn.measure,
          "growth": growth, "boards": boards, "hashes": hashes.measure, "stall": stall,
          "long": long.measure, "durability": durability.measure, "players": players.measure,
          "threads": threads.measure, "tls": tls.measure,
          "replication": replication.measure, "replica-cost": replica_cost.measure, "sync": sync.measure}
+# The others measure what each version does alike, or how long: with PEERS beside others, too.
+WITH_HOSTS = ("side", "ten-million", "clients", "memory", "churn", "growth", "boards", "hashes", "tls")
 
 
 def parse_options():
@@ -330,6 +377,7 @@ def parse_options():
     parser.add_argument("--pipeline", type=int, default=32)
     parser.add_argument("--growth-max", type=int, help="members of the largest board; default:"
                         " a hundred million where memory allows, else ten")
+    parser.add_argument("--cycles", type=int, default=10, help="of `churn`")
     parser.add_argument("--scale", type=float, default=1.0, help="of all sizes: 0.01 to try it")
     parser.add_argument("--only", help="of `long`: commands whose titles have one of these words,"
                         " with commas between them; of `threads`: tables with these names")
@@ -349,7 +397,7 @@ def main():
     for name in options.parts or PARTS:
         begun_at = time.monotonic()
         say(f"{name}:")
-        part = Part(options)
+        part = Part(options, name in WITH_HOSTS)
         try:
             PARTS[name](part)
         finally:

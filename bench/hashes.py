@@ -4,7 +4,7 @@ import time
 
 import compare
 import plot
-from compare import CPU_NOTE, Row
+from compare import CPU_NOTE, FLOOR_NOTE, Row
 from servers import OURS, SETTLE_S, alternate, markdown_table, say
 
 MILLION = 1000000
@@ -30,7 +30,7 @@ class PageRow(Row):
         page = run(server, page, requests, members)
         names = run(server, "HMGET profile:__rand_int__ name", requests * PAGE // 2,
                     PAGE if self.is_hot else members)
-        return {"us": page["us"] + PAGE * names["us"],
+        return {"us": page["us"] + PAGE * names["us"], "commands": 1 + PAGE,
                 "per_second": 1 / (1 / page["per_second"] + PAGE / names["per_second"]),
                 "busy": min(page["busy"], names["busy"])}
 
@@ -76,7 +76,7 @@ def measure(part):
     for name, server in part.start().items():
         loads[name], sizes[name] = load(part, server, count)
         say(f"  {name}: {sizes[name]:.1f} B a hash")
-    rows = [{"name": "load", "title": "load by HSET", "servers": loads}]
+    rows = [compare.load_row("load by HSET", loads)]
     rows += part.measure(ROWS, count)
     around = around_table(part, count)
     subtitle = (f"{count:,} hashes of name, avatar and tier, 12, 40 and 4 bytes; 50 clients,"
@@ -85,7 +85,7 @@ def measure(part):
     names = list(part.versions)
     table = markdown_table(["resident memory, names of the keys included", *names],
                            [["bytes a hash"] + [f"{sizes[name]:.1f}" for name in names]])
-    part.write("hashes", "Many hashes", [CPU_NOTE],
-               "\n\n".join([compare.cost_table(rows, names), around, table]),
+    part.write("hashes", "Many hashes", [CPU_NOTE, FLOOR_NOTE],
+               "\n\n".join([compare.cost_table(rows, part.versions), around, table]),
                lambda results: plot.of_rows(results, results["subtitle"]),
                part.results(subtitle, rows=rows, memory={"bytes a hash": sizes}))

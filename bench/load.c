@@ -7,8 +7,11 @@
  * to send slices of them and to count replies. Words as redis-benchmark has them: __rand_int__ is
  * 12 digits of 0 .. range-1; besides, __seq_int__ counts 0, 1, 2 ..., __mixed_int__ visits the same
  * numbers once each in no order, and __score_int__ is random below --score-range, with as many
- * digits as that needs. One line of JSON comes out: requests, seconds, errors, and how long a
- * client waited for the replies to one pipeline.
+ * digits as that needs. With bytes, uuid or id in place of int (__mixed_uuid__) the number's name of
+ * that form (bench/names.h) is sent. One line of JSON comes out: requests, seconds, errors, and how
+ * long a client waited for the replies to one pipeline.
+ * --from n: counting and mixing begin with the nth number, not with the first.
+ * --names n: bytes and uuids are others than those of other n.
  * --rate n: so many requests a second, from the clients in turn, instead of as many as go. Those
  * that are sent late, as their client still waits, count as waiting since they were due.
  * --seconds n: until then, in place of --requests.
@@ -32,7 +35,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "bench/micro.h"
+#include "bench/names.h"
 
 enum {
     NUMBERS_MAX = 256,
@@ -48,12 +51,12 @@ enum {
     LATE_NS = 2000000,
 };
 
-enum number_kind { NUMBER_RANDOM, NUMBER_SEQUENTIAL, NUMBER_MIXED, NUMBER_SCORE };
+enum number_kind { NUMBER_RANDOM, NUMBER_SEQUENTIAL, NUMBER_MIXED, NUMBER_SCORE, NUMBER_KINDS };
 
 struct load {
     const char *address;
     unsigned port;
-    uint64_t client_count, pipeline, requests, range, score_range, seed;
+    uint64_t client_count, pipeline, requests, range, score_range, seed, from, name_seed;
     uint64_t rate;      /* 0: as many as go */
     double seconds_max; /* 0: until all requests are sent */
     const char *file;
@@ -66,10 +69,11 @@ struct load {
     size_t number_at[NUMBERS_MAX];
     size_t number_size[NUMBERS_MAX];
     enum number_kind number_kind[NUMBERS_MAX];
+    enum name_form number_form[NUMBERS_MAX];
     size_t number_count;
     struct random random;
     uint64_t encoded_count;      /* requests encoded so far, over all blocks */
-    uint64_t mixed, mixing_step; /* mixed = encoded_count * mixing_step mod range */
+    uint64_t mixed, mixing_step; /* mixed = (from + encoded_count) * mixing_step mod range */
     char *block;
     uint64_t block_count, block_sent, block_answered;
     double begun_at, end_at;
@@ -106,7 +110,7 @@ static void usage(const char *complaint) {
     fprintf(stderr,
             "load: %s\nusage: load [--host a.b.c.d] --port n [--clients 50] [--pipeline 1]"
             " [--requests n | --seconds n] [--range n] [--score-range n] [--rate n] [--seed n]"
-            " [--wait 1] [--tls 1] COMMAND [word ...] | --file name\n",
+            " [--from n] [--names n] [--wait 1] [--tls 1] COMMAND [word ...] | --file name\n",
             complaint);
     exit(2);
 }
@@ -129,26 +133,43 @@ static size_t score_digits(const struct load *load) {
     return digits;
 }
 
-/* Replace a placeholder by room for its digits. Returns the placeholder's size; 0: there is none
- * at this place. */
-static size_t take_placeholder(struct load *load, const char *at) {
-    static const char *const names[] = {"__rand_int__", "__seq_int__", "__mixed_int__",
-                                        "__score_int__"};
-    for (int kind = NUMBER_RANDOM; kind <= NUMBER_SCORE; kind++) {
-        size_t size = strlen(names[kind]);
-        if (strncmp(at, names[kind], size) == 0) {
-            if (load->number_count == NUMBERS_MAX) {
-                usage("too many numbers in the command");
+/* The size of the placeholder at this place; 0: there is none. */
+static size_t parse_placeholder(const char *at, enum number_kind *kind, enum name_form *form) {
+    static const char *const names[NUMBER_KINDS] = {"rand", "seq", "mixed", "score"};
+    for (int i = 0; i < NUMBER_KINDS; i++) {
+        for (int j = 0; j < (i == NUMBER_SCORE ? 1 : NAME_FORMS); j++) {
+            char text[32];
+            int size = snprintf(text, sizeof text, "__%s_%s__", names[i], name_forms[j]);
+            if (strncmp(at, text, (size_t)size) == 0) {
+                *kind = (enum number_kind)i;
+                *form = (enum name_form)j;
+                return (size_t)size;
             }
-            size_t digits = kind == NUMBER_SCORE ? score_digits(load) : MICRO_DIGITS;
-            load->number_at[load->number_count] = load->request_size;
-            load->number_size[load->number_count] = digits;
-            load->number_kind[load->number_count++] = (enum number_kind)kind;
-            template_add(load, "000000000000", digits);
-            return size;
         }
     }
     return 0;
+}
+
+/* Replace a placeholder by room for its name or digits. Returns the placeholder's size; 0: there is
+ * none at this place. */
+static size_t take_placeholder(struct load *load, const char *at) {
+    static const char room[NAME_SIZE_MAX];
+    enum number_kind kind;
+    enum name_form form;
+    size_t size = parse_placeholder(at, &kind, &form);
+    if (size == 0) {
+        return 0;
+    }
+    if (load->number_count == NUMBERS_MAX) {
+        usage("too many numbers in the command");
+    }
+    size_t written = kind == NUMBER_SCORE ? score_digits(load) : name_sizes[form];
+    load->number_at[load->number_count] = load->request_size;
+    load->number_size[load->number_count] = written;
+    load->number_form[load->number_count] = form;
+    load->number_kind[load->number_count++] = kind;
+    template_add(load, room, written);
+    return size;
 }
 
 static size_t word_size(const struct load *load, const char *word) {
@@ -203,12 +224,13 @@ static void read_request(struct load *load) {
 static uint64_t number(struct load *load, enum number_kind kind, uint64_t index) {
     switch (kind) {
     case NUMBER_SEQUENTIAL:
-        return (load->encoded_count + index) % load->range;
+        return (load->from + load->encoded_count + index) % load->range;
     case NUMBER_MIXED:
         return load->mixed;
     case NUMBER_SCORE:
         return random_below(&load->random, load->score_range);
     case NUMBER_RANDOM:
+    case NUMBER_KINDS:
     default:
         return random_below(&load->random, load->range);
     }
@@ -235,10 +257,11 @@ static void encode_block(struct load *load) {
     for (uint64_t i = 0; i < count; i++) {
         memcpy(at, load->request, load->request_size);
         for (size_t n = 0; n < load->number_count; n++) {
-            char digits[MICRO_DIGITS];
+            char name[NAME_SIZE_MAX];
+            enum name_form form = load->number_form[n];
             size_t size = load->number_size[n];
-            micro_write_digits(digits, number(load, load->number_kind[n], i));
-            memcpy(at + load->number_at[n], digits + MICRO_DIGITS - size, size);
+            name_write(form, load->name_seed, number(load, load->number_kind[n], i), name);
+            memcpy(at + load->number_at[n], name + name_sizes[form] - size, size);
         }
         load->mixed = (load->mixed + load->mixing_step) % load->range;
         at += load->request_size;
@@ -590,6 +613,10 @@ static int parse_options(struct load *load, int argc, char **argv) {
             load->rate = parse_count(value, UINT32_MAX);
         } else if (strcmp(name, "seed") == 0) {
             load->seed = parse_count(value, UINT64_MAX);
+        } else if (strcmp(name, "from") == 0) {
+            load->from = parse_count(value, UINT32_MAX);
+        } else if (strcmp(name, "names") == 0) {
+            load->name_seed = parse_count(value, UINT16_MAX);
         } else if (strcmp(name, "seconds") == 0) {
             load->seconds_max = strtod(value, NULL);
             load->requests = UINT64_MAX / 2;
@@ -623,6 +650,9 @@ static void allow_many_files(void) {
 static void start(struct load *load, struct client *clients) {
     load->random.state = load->seed;
     load->mixing_step = choose_mixing_step(load->range);
+    for (uint64_t i = 0; i < load->from; i++) {
+        load->mixed = (load->mixed + load->mixing_step) % load->range;
+    }
     load->block = malloc(room_count(load) * load->request_size);
     load->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (!load->block || !clients || load->epoll < 0) {

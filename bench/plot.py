@@ -231,7 +231,7 @@ def of_results(results):
 
 def of_memory(results):
     rows = [(title, cells) for title, cells in results["memory"].items()]
-    return value_bars("Resident bytes a member, less its own", results["subtitle"],
+    return value_bars("Resident bytes a member, with its name", results["subtitle"],
                       results["base"], results["versions"], rows, " B")
 
 

@@ -20,6 +20,8 @@ SETTLE_S = 1.5
 WARM_REQUESTS = 20000
 BASE = "redis-server"
 OURS = "leaderboard"
+TICKS = ("user_ticks", "kernel_ticks")
+HOSTS = ("redis", "valkey")  # those of make hosts that a comparison has by itself
 
 
 def say(line):
@@ -109,6 +111,12 @@ class Server:
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
 
+    def ticks(self):
+        """User and kernel time as the kernel's clock found it, a hundred ticks a second: shares of
+        what cpu_ns counts."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return int(fields[11]), int(fields[12])
+
     def resident_bytes(self):
         pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
@@ -164,12 +172,13 @@ class Generator:
                               preexec_fn=pinned(cores()[1])) as load:
             is_ready = load.stdout.readline() != ""
             pid, counted = server.process.pid, counters(server)
-            before = server.cpu_ns_by_thread()
+            ticks, before = server.ticks(), server.cpu_ns_by_thread()
             if is_ready:
                 load.stdin.write("\n")
                 load.stdin.flush()
             line = load.stdout.readline()
             after = server.cpu_ns_by_thread()
+            ticks = ticks_since(ticks, server)
             counted = {name: count - counted[name] for name, count in counters(server).items()}
             load.stdin.close()
             error = load.stderr.read()
@@ -177,7 +186,7 @@ class Generator:
             sys.exit(f"{server.name}: {command}: {error}")
         told = json.loads(line)
         cpu_ns = sum(after.values()) - sum(before.values())
-        return {**self.cost(cpu_ns, told["requests"], told["seconds"]),
+        return {**self.cost(cpu_ns, told["requests"], told["seconds"], ticks),
                 "engine_us": (after[pid] - before[pid]) / 1000 / told["requests"],
                 "requests": told["requests"], "seconds": told["seconds"], **counted,
                 **{wait: told[wait] for wait in ("p50_us", "p99_us", "longest_us")}}
@@ -187,20 +196,21 @@ class Generator:
         words = ["redis-benchmark", "-p", server.port, "-c", clients or self.clients, "-P",
                  pipeline or self.pipeline, "-n", requests, "-r", number_range, "-q",
                  *command.split()]
-        before = server.cpu_ns()
+        ticks, before = server.ticks(), server.cpu_ns()
         done = subprocess.run([str(word) for word in words], capture_output=True, text=True,
                               check=False, preexec_fn=pinned(cores()[1]))
         cpu_ns = server.cpu_ns() - before
+        ticks = ticks_since(ticks, server)
         figure = done.stdout.strip().split("\r")[-1].split("\n")[-1]
         if done.returncode != 0 or "requests per second" not in figure:
             sys.exit(f"{server.name}: {command}: {done.stdout[-500:]}{done.stderr}")
         rate = float(figure.split(" requests per second")[0].split()[-1])
-        return self.cost(cpu_ns, requests, requests / rate)
+        return self.cost(cpu_ns, requests, requests / rate, ticks)
 
     @staticmethod
-    def cost(cpu_ns, requests, seconds):
-        return {"us": cpu_ns / 1000 / requests, "per_second": requests / seconds,
-                "busy": cpu_ns / 1e9 / seconds}
+    def cost(cpu_ns, requests, seconds, ticks):
+        return with_user_time({"us": cpu_ns / 1000 / requests, "per_second": requests / seconds,
+                               "busy": cpu_ns / 1e9 / seconds, **ticks})
 
     def start_warm(self, name, path):
         """A server whose buffers have been used, so that growth is the boards' own."""
@@ -212,12 +222,47 @@ class Generator:
         return server
 
 
-def find_programs(server_program):
-    """Servers by name: redis-server, ours, and those of PEERS."""
+def ticks_since(before, server):
+    return {key: now - then for key, now, then in zip(TICKS, server.ticks(), before)}
+
+
+def with_user_time(figures):
+    """With the user's and the kernel's part of us, where there were ticks to tell them apart."""
+    ticks = sum(figures.get(key, 0) for key in TICKS)
+    if ticks > 0:
+        figures["user_us"] = figures["us"] * figures["user_ticks"] / ticks
+        figures["kernel_us"] = figures["us"] - figures["user_us"]
+    return figures
+
+
+def combined(runs, average):
+    """Figures of several runs of one row."""
+    shared = set(runs[0]).intersection(*runs[1:])
+    figures = {key: (sum if key in TICKS else average)([run[key] for run in runs])
+               for key in runs[0] if key in shared}
+    return with_user_time(figures)
+
+
+def newest_hosts(directory):
+    """Programs by name (redis, valkey): the newest of each that make hosts has unpacked."""
+    newest = {}
+    for path in Path(directory).glob("*/bin/redis-server"):
+        name, _, version = path.parent.parent.name.partition("-")
+        numbers = tuple(int(number) for number in version.split("."))
+        if name in HOSTS and numbers > newest.get(name, ((), None))[0]:
+            newest[name] = (numbers, str(path))
+    return {name: newest[name][1] for name in HOSTS if name in newest}
+
+
+def find_programs(server_program, with_hosts=True):
+    """Servers by name: redis-server, ours, and those of PEERS; where PEERS is not set, and
+    with_hosts, the newest of what make hosts has unpacked beside our server."""
     programs = {BASE: shutil.which("redis-server"), OURS: server_program}
-    for peer in os.environ.get("PEERS", "").split():
-        name, _, path = peer.partition("=")
-        programs[name] = path
+    if "PEERS" in os.environ:
+        peers = os.environ["PEERS"].split()
+        programs.update((name, path) for name, _, path in (peer.partition("=") for peer in peers))
+    elif with_hosts:
+        programs.update(newest_hosts(Path(server_program).resolve().parent / "hosts"))
     for name, path in programs.items():
         if not path or not os.access(path, os.X_OK):
             sys.exit(f"no program for {name}: {path}")
@@ -232,11 +277,9 @@ def alternate(servers, rounds, measure):
         first = turn % len(names)
         for name in names[first:] + names[:first]:
             runs[name].append(measure(servers[name]))
-    cells = {}
-    for name, figures in runs.items():
-        cells[name] = {key: statistics.median(run[key] for run in figures) for key in figures[0]}
-        cells[name]["us_rounds"] = [round(run["us"], 4) for run in figures]
-    return cells
+    return {name: {**combined(figures, statistics.median),
+                   "us_rounds": [round(run["us"], 4) for run in figures]}
+            for name, figures in runs.items()}
 
 
 # ---- results ----
@@ -257,6 +300,11 @@ def commit():
     done = subprocess.run(["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"],
                           capture_output=True, text=True, check=False)
     return f" ({done.stdout.strip()})" if done.returncode == 0 else ""
+
+
+def titles_of(versions):
+    """How tables call the servers: with their versions."""
+    return {name: f"{name} {version}" for name, version in versions.items()}
 
 
 def markdown_table(head, rows):

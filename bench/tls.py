@@ -41,6 +41,10 @@ class TlsServer(Server):
 
 
 class TlsRow(Row):
+    def floor(self):
+        row = super().floor()
+        return TlsRow(row.name, row.title, row.command, row.requests, row.pipeline, row.clients)
+
     def measure(self, run, server, members, factor=1.0):
         def run_with_tls(server, command, *others):
             return run(server, f"--port {server.tls_port} --tls 1 {command}", *others)
@@ -90,5 +94,5 @@ def measure(part):
     subtitle = (f"One board of {members:,} members, with TLS; median of {part.options.rounds}"
                 f" rounds")
     results = part.results(subtitle, rows=rows)
-    part.write("tls", "TLS", NOTES, compare.cost_table(rows, list(part.versions)),
+    part.write("tls", "TLS", NOTES, compare.cost_table(rows, part.versions),
                lambda results: plot.of_rows(results, results["subtitle"]), results)

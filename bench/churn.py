@@ -1,0 +1,102 @@
+"""full.py's part `churn`: nine tenths of a board's members are removed at random and put back with other
+scores, again and again. Bytes a member, and CPU, beside a board that was just loaded."""
+import time
+
+import plot
+from compare import CPU_NOTE, USERS, words_on_first
+from servers import OURS, SETTLE_S, markdown_table, say, titles_of
+
+MEMBERS = 10000000
+GROWTH_MAX = 1.2  # of bytes a member, against the fresh board: ours stays below
+ZADD = f"ZADD board __rand_int__ {USERS.of('mixed')}"
+ZREM = f"ZREM board {USERS.of('mixed')}"
+
+
+class Churn:
+    """One server's board. `mixed` visits members in no order; where it begins decides whose turn it is."""
+
+    def __init__(self, part, server, members):
+        self.part, self.server, self.members = part, server, members
+        self.removed = members * 9 // 10
+        self.resident = server.resident_bytes()
+
+    def run(self, command, count, begin=0):
+        options = f"--from {begin} " if begin else ""
+        return self.part.generator.run(self.server, options + command, count, self.members)["us"]
+
+    def size(self, count):
+        """Bytes a member of those that are there."""
+        time.sleep(SETTLE_S)
+        if int(self.server.ask("ZCARD board")) != count:
+            raise RuntimeError(f"{self.server.name}: {count} members expected")
+        return (self.server.resident_bytes() - self.resident) / count
+
+    def load(self):
+        return {"zadd_us": self.run(ZADD, self.members), "bytes": self.size(self.members)}
+
+    def cycle(self, number):
+        begin = number * 37 * self.members // 100 % self.members
+        zrem_us = self.run(ZREM, self.removed, begin)
+        left_bytes = self.size(self.members - self.removed)
+        return {"zrem_us": zrem_us, "left_bytes": left_bytes,
+                "zadd_us": self.run(ZADD, self.removed, begin), "bytes": self.size(self.members)}
+
+
+def measure(part):
+    members = part.scaled(MEMBERS)
+    figures = {}
+    for name in part.programs:
+        server = part.start([name])[name]
+        board = Churn(part, server, members)
+        figures[name] = [board.load()]
+        say(f"  {name}: loaded, {figures[name][0]['bytes']:.1f} B a member,"
+            f" {figures[name][0]['zadd_us']:.2f} us a ZADD")
+        for number in range(1, part.options.cycles + 1):
+            point = board.cycle(number)
+            figures[name].append(point)
+            say(f"  {name}, {number}: {point['bytes']:.1f} B a member, ZREM {point['zrem_us']:.2f} us,"
+                f" ZADD {point['zadd_us']:.2f} us; after removing {point['left_bytes']:.1f} B")
+        part.stop()
+    write(part, members, figures)
+
+
+def memory_rows(figures, cycles):
+    """Bytes a member by title and server."""
+    points = {"loaded": lambda points: points[0]["bytes"]}
+    for number in sorted({1, 2, 5, cycles} & set(range(1, cycles + 1))):
+        points[f"after {number} cycle{'s' if number > 1 else ''}"] = (
+            lambda points, number=number: points[number]["bytes"])
+    points["the most of any cycle"] = lambda points: max(point["bytes"] for point in points)
+    return {title: {name: read(own) for name, own in figures.items()}
+            for title, read in points.items()}
+
+
+def write(part, members, figures):
+    cycles = part.options.cycles
+    memory = memory_rows(figures, cycles)
+    grown = {name: memory["the most of any cycle"][name] / points[0]["bytes"]
+             for name, points in figures.items()}
+    lines = [[title] + [f"{cells[name]:.1f}" for name in figures] for title, cells in memory.items()]
+    lines.append(["the most, of what the loaded board took"]
+                 + [f"**{grown[name]:.2f}**" for name in figures])
+    lines.append(["a tenth of the members left, the last cycle"]
+                 + [f"{points[-1]['left_bytes']:.1f}" for points in figures.values()])
+    costs = [("ZADD, the first load", lambda points: points[0]["zadd_us"]),
+             ("ZREM, the first cycle", lambda points: points[1]["zrem_us"]),
+             ("ZREM, the last cycle", lambda points: points[-1]["zrem_us"]),
+             ("ZADD, the first cycle", lambda points: points[1]["zadd_us"]),
+             ("ZADD, the last cycle", lambda points: points[-1]["zadd_us"])]
+    cost_rows = [(title, {name: read(points) for name, points in figures.items()})
+                 for title, read in costs]
+    titles = list(titles_of(part.versions).values())
+    body = "\n\n".join([
+        markdown_table(["resident bytes a member, with its name", *titles], lines),
+        f"{OURS} {'stays' if grown[OURS] <= GROWTH_MAX else 'DOES NOT STAY'} within"
+        f" {100 * GROWTH_MAX - 100:.0f}% of the loaded board",
+        markdown_table(["us", *titles], [[title] + [f"{cells[name]:.2f}" for name in figures]
+                                         for title, cells in cost_rows]),
+        words_on_first([*memory.items(), *cost_rows], part.versions, "")])
+    subtitle = (f"One board of {members:,} members; nine tenths removed at random and put back with"
+                f" other scores, {cycles} times")
+    part.write("churn", "Churn", [CPU_NOTE, f"Memory is read {SETTLE_S} s after the last command"],
+               body, plot.of_memory, part.results(subtitle, memory=memory, churn=figures))
