@@ -203,7 +203,8 @@ static bool tick_handle_due(struct tick *tick) {
     if (tick->server->durability.is_loading || !tick_may_run_due(tick->server)) {
         return false;
     }
-    bool has_more = tick_tell_durations(tick) | tick_drop_stale(tick);
+    bool has_more = tick_tell_durations(tick);
+    has_more |= tick_drop_stale(tick);
     if (due_ms == REGISTRY_NO_EXPIRY || due_ms > tick->server->clock.now_ms) {
         return has_more;
     }
