@@ -44,8 +44,8 @@ import replication
 import sync
 import threads
 import tls
-from compare import (CPU_NOTE, FLOOR_NOTE, TOP10, USERS, ZADD, ZINCRBY, ZREVRANK, Memory, Names,
-                     Row, rows_named)
+from compare import (CPU_NOTE, FLOOR_NOTE, TOP10, USERS, ZADD, ZINCRBY, ZREVRANK, ZSCORE, Memory,
+                     Names, Row, rows_named)
 from servers import (BASE, OURS, SETTLE_S, Generator, alternate, combined, cores,
                      find_programs, markdown_table, pinned, say, titles_of, write_results)
 
@@ -141,7 +141,8 @@ def clients(part):
         rows += [Row(f"{command.split()[0].lower()}-{count}", f"{title}, {words}", command,
                      requests, 1, count)
                  for title, command in (("ZADD", ZADD), ("ZINCRBY 3", ZINCRBY),
-                                        ("ZREVRANK", ZREVRANK), ("ZREVRANGE 0 9", TOP10))]
+                                        ("ZREVRANK", ZREVRANK), ("ZSCORE", ZSCORE),
+                                        ("ZREVRANGE 0 9", TOP10))]
     subtitle = (f"One board of {members:,} members; no pipeline: every client waits for its reply;"
                 f" median of {part.options.rounds} rounds")
     part.write_rows("clients", "Without pipeline",
