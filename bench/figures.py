@@ -26,7 +26,8 @@ ENGLISH = {
             " in turns in one run of {date}. `us` is the server's CPU time per command in"
             " microseconds; only the ratios carry over to other machines. `make bench` repeats the"
             " measurement ([all rows]({link})).",
-    "memory": "Resident memory of one board of {members}, with {servers}, {date} ([how]({link})):",
+    "memory": "Resident memory of one board of {members} members unless said, {servers}, {date}"
+              " ([how]({link})):",
     "churn": "Nine tenths of {members} members removed at random and put back, {cycles} times:"
              " {servers}, {date} ([how]({link})):",
     "head": ("command", "{title}, us", "times less than the best of the others"),
@@ -37,16 +38,20 @@ CHINESE = {
     "side": "一个有 {members:,} 个成员的榜，{clients} 个客户端，pipeline 为 {pipeline}：{servers}，{date} 在同一轮测试中"
             "轮流测量。`us` 是服务器每条命令的 CPU 时间，单位微秒；换一台机器，只有比值可供参考。`make bench` 可以"
             "重复这项测试（[全部数据]({link})）。",
-    "memory": "一个榜的常驻内存（{members}），{servers}，{date}（[测试方法]({link})）：",
+    "memory": "一个榜的常驻内存（除另有说明外 {members} 个成员），{servers}，{date}（[测试方法]({link})）：",
     "churn": "随机删除 {members} 个成员的十分之九再放回，重复 {cycles} 次：{servers}，{date}（[测试方法]({link})）：",
     "head": ("命令", "{title}, us", "与其中最好者的比值"),
     "memory_head": "每个成员的字节数，包括名字",
     "first": "不是第一的：", "all_first": "", "list": "；", "colon": "：",
 }
-# In this order, each once.
-TRANSLATED = (("no pipeline", "不用 pipeline"), ("random update", "随机更新"), ("in order", "按顺序"),
-              ("random order", "随机顺序"), ("20 random bytes", "20 个随机字节"), ("10-digit ids", "10 位数字"),
-              ("UUIDs", "UUID"), ("members:", "个成员："), ("and 12 digits", "加 12 位数字"))
+# In this order: longer ones before those that are parts of them.
+TRANSLATED = (("boards of ten UUIDs, names of the boards included", "个十个 UUID 的榜，包括榜名"),
+              ("the most of any cycle", "各轮中最多"), (" cycles", " 轮后"), (" cycle", " 轮后"),
+              (" random updates", " 次随机更新后"), ("random update", "随机更新"), ("after ", ""),
+              ("loaded", "刚加载"), ("no pipeline", "不用 pipeline"), ("in order", "按顺序"),
+              ("random order", "随机顺序"), ("20 random bytes", "20 个随机字节"),
+              ("10-digit ids", "10 位数字"), ("UUIDs", "UUID"), (" members: ", " 个成员："),
+              ("and 12 digits", "加 12 位数字"), (", ", "，"))
 
 
 def translated(title, words):
@@ -63,10 +68,8 @@ def titles_of(results):
 
 def quoted(title, words):
     """The command as code."""
-    command, comma, rest = translated(title, words).partition(", ")
-    if command == "PING" or " " in command or command.isupper():
-        command = f"`{command}`"
-    return command + ("，" if words is CHINESE and comma else comma) + rest
+    command, comma, rest = title.partition(", ")
+    return f"`{command}`" + translated(comma + rest, words)
 
 
 def first_words(rows, words):
