@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The long measurements, in parts; every part writes bench/results/<date>-<part>.md, .svg, .json.
 
-    make bench-full                                       all of it: an hour and a quarter
+    make bench-full                                       all of it: four hours
     make bench-full PARTS="memory growth"                 these
     make bench-full PARTS=growth BENCH_ARGS="--growth-max 10000000"
     make bench-full BENCH_ARGS="--scale 0.01 --rounds 1"  does it all run?
