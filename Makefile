@@ -524,10 +524,10 @@ $(SERVER)-format-$(1): $(patsubst %.c,$(B)/format-$(1)/%.o,$(FORMAT_SOURCES)) $(
 	@echo "  LINK  $$@"
 	@$(CC) $(LINK) $(LDFLAGS) $$^ $(LIBRARIES) $(MALLOC_LIBRARY) -o $$@
 endef
-$(eval $(call format_server,4))
-$(eval $(call format_server,6))
+$(eval $(call format_server,5))
 $(eval $(call format_server,7))
-FORMAT_SERVERS := $(SERVER)-format-4 $(SERVER)-format-6 $(SERVER)-format-7
+$(eval $(call format_server,8))
+FORMAT_SERVERS := $(SERVER)-format-5 $(SERVER)-format-7 $(SERVER)-format-8
 $(B)/tests/integration/replication: | $(FORMAT_SERVERS)
 
 # One object for Redis 7.0 or later and Valkey; nothing of the event loop, of files or of TLS is in it.

@@ -4,9 +4,9 @@
 #include <ctype.h>
 
 enum {
-    ARGUMENTS_MAX = 1024, /* of all commands, terminators included */
-    TEXT_MAX = 8192,      /* bytes of all names and tokens */
-    LIST_MAX = 16,        /* arguments of one list */
+    ARGUMENTS_MAX = 2048, /* of all commands, terminators included */
+    TEXT_MAX = 16384,     /* bytes of all names and tokens */
+    LIST_MAX = 32,        /* arguments of one list */
 };
 
 static struct argument kept[ARGUMENTS_MAX];

@@ -15,17 +15,11 @@ void effect_blob_begin(struct effect_encoder *encoder, struct buffer *out, int64
     effect_encode_begin(encoder, out);
 }
 
-static bool effect_blob_has_tags(const struct effect *effect) {
-    bool has_rules = effect->kind == EFFECT_CREATE || effect->kind == EFFECT_RULES ||
-                     effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY;
-    return effect->kind == EFFECT_TAGS ||
-           (has_rules && effect->rules != NULL && effect->rules->layout.tags.count > 0);
-}
-
 void effect_blob_add(struct effect_encoder *encoder, const struct effect *effect) {
+    unsigned format = effect_format(effect);
     effect_encode(encoder, effect);
-    if (effect_blob_has_tags(effect) && !encoder->out->is_broken) {
-        encoder->out->at[0] = FILE_FORMAT_TAGS;
+    if (!encoder->out->is_broken && format > (unsigned char)encoder->out->at[0]) {
+        encoder->out->at[0] = (char)format;
     }
 }
 

@@ -1,6 +1,7 @@
 /* Encoding and decoding of effects. See effect_bytes.h for the format. */
 #include "server/durability/effect_bytes.h"
 
+#include "server/durability/file_format.h"
 #include "server/system/tzdata.h"
 #include "skiplist/keyspace/key_kind.h"
 
@@ -76,8 +77,17 @@ enum {
     SLOT_DEFINED = 0x80,
     PERIOD_FURTHER = 0x80,
     OPTIONS_FURTHER = 0x80,
-    OPTIONS_TAGS = 8, /* only with OPTIONS_FURTHER: version 4 refuses both together */
-    OPTIONS_KNOWN = OPTIONS_FURTHER | OPTIONS_TAGS | 7,
+    OPTIONS_TAGS = 8,      /* only with OPTIONS_FURTHER: version 4 refuses both together */
+    OPTIONS_CONTESTS = 16, /* likewise: version 5 refuses both together */
+    OPTIONS_KNOWN = OPTIONS_FURTHER | OPTIONS_TAGS | OPTIONS_CONTESTS | 7,
+    /* What of contests follows. */
+    CONTESTS_SETTLES = 1,
+    CONTESTS_COPIES = 2,
+    CONTESTS_STALE = 4,
+    CONTESTS_ARCHIVE = 8,
+    CONTESTS_SETTLED_EXPIRE = 16,
+    CONTESTS_LEAGUE = 32,
+    CONTESTS_KNOWN = 63,
 };
 
 /* ---- writing parts ---- */
@@ -316,14 +326,56 @@ static bool effect_bytes_code_tags(struct coder *coder, struct tag_set *tags) {
     return tags->count > 0;
 }
 
+static bool effect_bytes_code_archive(struct coder *coder, struct rules *rules) {
+    return effect_bytes_code_byte(coder, &rules->settlement, RULES_SETTLEMENTS - 1) &&
+           rules->settlement != RULES_NO_ARCHIVE &&
+           effect_bytes_code(coder, &rules->ended_ms, sizeof rules->ended_ms);
+}
+
+static bool effect_bytes_code_league(struct coder *coder, struct rules_league *league) {
+    uint8_t idle_goes_down = league->idle_goes_down;
+    bool is_good = effect_bytes_code(coder, &league->room, sizeof league->room) &&
+                   effect_bytes_code(coder, &league->up, sizeof league->up) &&
+                   effect_bytes_code(coder, &league->down, sizeof league->down) &&
+                   effect_bytes_code_byte(coder, &league->tiers, UINT8_MAX) &&
+                   effect_bytes_code_byte(coder, &idle_goes_down, 1);
+    league->idle_goes_down = idle_goes_down != 0;
+    return is_good && league->room > 0;
+}
+
+static bool effect_bytes_code_contests(struct coder *coder, struct rules *rules) {
+    uint64_t stale_ms = (uint64_t)rules->stale_ms;
+    uint8_t parts =
+        (uint8_t)((rules->settles ? CONTESTS_SETTLES : 0) | (rules->copies ? CONTESTS_COPIES : 0) |
+                  (rules->stale_ms > 0 ? CONTESTS_STALE : 0) |
+                  (rules->settlement != RULES_NO_ARCHIVE ? CONTESTS_ARCHIVE : 0) |
+                  (rules->settled_expire_ms > 0 ? CONTESTS_SETTLED_EXPIRE : 0) |
+                  (rules->league.room > 0 ? CONTESTS_LEAGUE : 0));
+    if (!effect_bytes_code_byte(coder, &parts, CONTESTS_KNOWN) || parts == 0) {
+        return false;
+    }
+    rules->settles = (parts & CONTESTS_SETTLES) != 0;
+    rules->copies = (parts & CONTESTS_COPIES) != 0;
+    bool is_good =
+        ((parts & CONTESTS_STALE) == 0 || effect_bytes_code_u64(coder, &stale_ms)) &&
+        ((parts & CONTESTS_ARCHIVE) == 0 || effect_bytes_code_archive(coder, rules)) &&
+        ((parts & CONTESTS_SETTLED_EXPIRE) == 0 ||
+         effect_bytes_code(coder, &rules->settled_expire_ms, sizeof rules->settled_expire_ms)) &&
+        ((parts & CONTESTS_LEAGUE) == 0 || effect_bytes_code_league(coder, &rules->league));
+    rules->stale_ms = (int64_t)stale_ms;
+    return is_good;
+}
+
 /* The first byte, and with OPTIONS_FURTHER what boards before 1.1 did not have. */
 static bool effect_bytes_code_options(struct coder *coder, struct rules *rules) {
     bool has_tags = rules->layout.tags.count > 0;
-    bool has_further =
-        rules->limit > 0 || rules->guards != 0 || rules->archives_are_writable || has_tags;
-    uint8_t flags = (uint8_t)((rules->keeps_best ? 1 : 0) | (rules->is_created ? 2 : 0) |
-                              (rules->archives_are_writable ? 4 : 0) |
-                              (has_further ? OPTIONS_FURTHER : 0) | (has_tags ? OPTIONS_TAGS : 0));
+    bool has_contests = rules_are_of_contests(rules);
+    bool has_further = rules->limit > 0 || rules->guards != 0 || rules->archives_are_writable ||
+                       has_tags || has_contests;
+    uint8_t flags =
+        (uint8_t)((rules->keeps_best ? 1 : 0) | (rules->is_created ? 2 : 0) |
+                  (rules->archives_are_writable ? 4 : 0) | (has_further ? OPTIONS_FURTHER : 0) |
+                  (has_tags ? OPTIONS_TAGS : 0) | (has_contests ? OPTIONS_CONTESTS : 0));
     if (!effect_bytes_code_byte(coder, &flags, OPTIONS_KNOWN) || (flags & ~OPTIONS_KNOWN) != 0) {
         return false;
     }
@@ -331,13 +383,14 @@ static bool effect_bytes_code_options(struct coder *coder, struct rules *rules) 
     rules->is_created = (flags & 2) != 0;
     rules->archives_are_writable = (flags & 4) != 0;
     if ((flags & OPTIONS_FURTHER) == 0) {
-        return (flags & OPTIONS_TAGS) == 0;
+        return (flags & (OPTIONS_TAGS | OPTIONS_CONTESTS)) == 0;
     }
     return effect_bytes_code_u32(coder, &rules->limit) &&
            effect_bytes_code_byte(coder, &rules->guards, UINT8_MAX) &&
            effect_bytes_code(coder, &rules->opens_ms, sizeof rules->opens_ms) &&
            effect_bytes_code(coder, &rules->closes_ms, sizeof rules->closes_ms) &&
-           ((flags & OPTIONS_TAGS) == 0 || effect_bytes_code_tags(coder, &rules->layout.tags));
+           ((flags & OPTIONS_TAGS) == 0 || effect_bytes_code_tags(coder, &rules->layout.tags)) &&
+           ((flags & OPTIONS_CONTESTS) == 0 || effect_bytes_code_contests(coder, rules));
 }
 
 static bool effect_bytes_code_zone(struct coder *coder, const struct zone **zone) {
@@ -429,6 +482,20 @@ static bool effect_bytes_code_rules(struct coder *coder, struct rules *rules) {
         bits_left -= layout->fields[i].bits;
     }
     return layout->field_count > 0;
+}
+
+unsigned effect_rules_format(const struct rules *rules) {
+    return rules == NULL                  ? FILE_FORMAT_TAGS - 1
+           : rules_are_of_contests(rules) ? FILE_FORMAT_CONTESTS
+           : rules->layout.tags.count > 0 ? FILE_FORMAT_TAGS
+                                          : FILE_FORMAT_TAGS - 1;
+}
+
+unsigned effect_format(const struct effect *effect) {
+    bool has_rules = effect->kind == EFFECT_CREATE || effect->kind == EFFECT_RULES ||
+                     effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY;
+    return effect->kind == EFFECT_TAGS ? FILE_FORMAT_TAGS
+                                       : effect_rules_format(has_rules ? effect->rules : NULL);
 }
 
 /* out: EFFECT_RULES_SIZE_MAX; returns the size. */

@@ -32,8 +32,9 @@
  *             in few bits.
  *     rules   slot (1 byte); with 0x80 set, the slot's new content follows. In it, the unit of a
  *             PERIOD has 0x80 set if EVERY, ON, AT, FROM or a named zone follow, and the first byte
- *             if LIMIT, FREEZE, OPENS and CLOSES do, and 8, too, if tags follow those. When it is read, the end of a period in a named
- *             zone is that of today's tzdata
+ *             if LIMIT, FREEZE, OPENS and CLOSES do, 8, too, if tags follow those, and 16, too, if
+ *             what contests need is behind them: a byte says what of it is there. When it is read,
+ *             the end of a period in a named zone is that of today's tzdata
  *     values  of a member's tags, as tag_values_pack writes them (codec/tag_set.h)
  *     time    8 bytes, unix milliseconds; REGISTRY_NO_EXPIRY: none
  *
@@ -49,9 +50,14 @@
 
 enum {
     EFFECT_RULES_SLOTS = 16,
-    EFFECT_RULES_SIZE_MAX = 97 + ZONE_NAME_MAX + LAYOUT_FIELDS_MAX * (LAYOUT_NAME_MAX + 8) +
+    EFFECT_RULES_SIZE_MAX = 97 + 40 + ZONE_NAME_MAX + LAYOUT_FIELDS_MAX * (LAYOUT_NAME_MAX + 8) +
                             TAGS_MAX * (TAG_NAME_MAX + 2),
 };
+
+/* The first FILE_FORMAT that has such rules, and such an effect; never less than the one before
+ * FILE_FORMAT_TAGS. rules may be NULL. */
+unsigned effect_rules_format(const struct rules *rules);
+unsigned effect_format(const struct effect *effect);
 
 /* ---- writing ---- */
 

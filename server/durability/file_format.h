@@ -1,11 +1,12 @@
 /* The version of journals and snapshots: the two digits at the end of the eight bytes with which
- * both begin, "LBJRNL05" and "LBSNAP05".
+ * both begin, "LBJRNL06" and "LBSNAP06".
  *
  *     1   the first
  *     2   journals have linked groups
  *     3   keys hold hashes, too
  *     4   the history of replication, in a database of the server's own
  *     5   boards with tags
+ *     6   boards with STALE, SETTLE, COPY or a league, and archives that are to be settled
  *
  * A server reads files of every version up to its own. It writes its own, and appends to no other:
  * the version that wrote a file would not understand what is added.
@@ -24,9 +25,10 @@ enum {
 #ifdef TEST_FILE_FORMAT     /* a build of another version: make B/leaderboard-server-next */
     FILE_FORMAT = TEST_FILE_FORMAT,
 #else
-    FILE_FORMAT = 5, /* the one that is written */
+    FILE_FORMAT = 6, /* the one that is written */
 #endif
     FILE_FORMAT_TAGS = 5,     /* the first one with boards that have tags */
+    FILE_FORMAT_CONTESTS = 6, /* the first one with rules of contests: rules_are_of_contests */
     FILE_FORMAT_STREAMED = 4, /* the first one of which servers send each other groups and copies */
     FILE_FORMAT_MAGIC = 8,    /* bytes */
 };

@@ -133,11 +133,6 @@ static void rdb_board_write_entries(struct writing *writing, const struct board 
     rdb_board_end_chunk(writing, 0);
 }
 
-static uint64_t rdb_board_find_format(const struct registry_key *key) {
-    bool has_tags = board_layout(&key->board)->tags.count > 0;
-    return has_tags ? FILE_FORMAT_TAGS : FILE_FORMAT_TAGS - 1;
-}
-
 bool rdb_board_write(const struct registry_key *key, int64_t time_us,
                      const struct rdb_board_sink *sink) {
     static struct writing writing; /* the encoder is large */
@@ -145,7 +140,7 @@ bool rdb_board_write(const struct registry_key *key, int64_t time_us,
     buffer_init(&writing.chunk, 0);
     effect_encode_begin(&writing.encoder, &writing.chunk);
     effect_encode_open(&writing.encoder, key, REGISTRY_NO_EXPIRY);
-    sink->put_number(sink->context, rdb_board_find_format(key));
+    sink->put_number(sink->context, effect_rules_format(registry_rules(key)));
     sink->put_number(sink->context, (uint64_t)time_us);
     sink->put_number(sink->context, board_count(&key->board));
     rdb_board_end_chunk(&writing, 0);

@@ -66,17 +66,17 @@ static void feed_copy_fail(struct feed *feed, struct feed_copy *copy, const char
 /* What an older version cannot read is not begun for it, nor held up for others by it. */
 static void feed_copy_refuse_older(const struct feed *feed) {
     char reason[WIRE_TEXT_MAX];
-    if (!registry_has_tags(feed->server->registry)) {
+    if (!registry_has_contests(feed->server->registry)) {
         return;
     }
     for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
          replica = replica->next) {
         unsigned format = replica->format_version;
         if (replica->state == REPLICA_WAITS && !replica->is_redis && !feed_is_lost(replica) &&
-            format != 0 && format < FILE_FORMAT_TAGS) {
+            format != 0 && format < FILE_FORMAT_CONTESTS) {
             snprintf(reason, sizeof reason,
-                     "there are boards with tags, which a server of format %u does not know: "
-                     "upgrade it",
+                     "boards have STALE, SETTLE, COPY, a league or archives to settle, which a "
+                     "server of format %u does not know: upgrade it",
                      format);
             feed_copy_tell_given_up(replica, reason);
         }

@@ -291,12 +291,14 @@ void settings_explain_layout(const struct settings *settings, struct bytes name,
 /* Options of a board beside its layout, on `board` lines and in LB.CREATE: words of any case,
  * options in any order, each at most once, TAG once for each tag. */
 #define SETTING_PERIODS "HOUR|DAY|WEEK|MONTH|YEAR"
+#define SETTING_STALES  "MINUTE|HOUR|DAY"
 #define SETTING_OPTIONS                                                                            \
-    "[CAP n | LIMIT n] [KEEP LAST|BEST] [FREEZE] [OPENS t] [CLOSES t] [PERIOD " SETTING_PERIODS    \
+    "[CAP n | LIMIT n] [KEEP LAST|BEST] [FREEZE] [OPENS t] [CLOSES t] [STALE n " SETTING_STALES    \
+    "] [SETTLE YES|NO] [PERIOD " SETTING_PERIODS                                                   \
     " [EVERY n] [ON weekday] [AT hour] [FROM date] [TZ +08:00|Europe/Berlin] [ARCHIVE n] "         \
     "[ARCHIVED FROZEN|WRITABLE]] [TAG name bits ...]"
 /* Parse options into *rules, which may be those of a living board; the other fields stay. CAP,
- * LIMIT, OPENS, CLOSES, PERIOD and a TAG that is there take NONE too, and there is THAW. A period is not begun. On
+ * LIMIT, OPENS, CLOSES, STALE, PERIOD and a TAG that is there take NONE too, and there is THAW. A period is not begun. On
  * false *rules is unchanged, and reason
  * (SETTING_ERROR_MAX) says which option is wrong, what was given and what is allowed. */
 MUST_CHECK bool settings_parse_options(const struct bytes *words, size_t word_count,

@@ -2,7 +2,8 @@
  *
  *     CAP 100 KEEP BEST         ->   .cap = 100, .keeps_best = true
  *     TAG country 8             ->   .layout.tags: another one, or other bits
- *     PERIOD WEEK TZ +08:00     ->   .period = {PERIOD_WEEK, .zone_minutes = 480} */
+ *     PERIOD WEEK TZ +08:00     ->   .period = {PERIOD_WEEK, .zone_minutes = 480}
+ *     STALE 6 HOUR              ->   .stale_ms = 21600000 */
 #include "server/settings/setting_private.h"
 
 #include "codec/timestamp.h"
@@ -55,6 +56,8 @@ enum {
     OPTION_THAW,
     OPTION_OPENS,
     OPTION_CLOSES,
+    OPTION_STALE,
+    OPTION_SETTLE,
     OPTION_PERIOD,
     OPTION_EVERY,
     OPTION_ON,
@@ -63,10 +66,13 @@ enum {
     OPTION_TZ,
     OPTION_ARCHIVE,
     OPTION_ARCHIVED,
+    OPTION_COPY,
     OPTION_COUNT
 };
+/* Until archives can be copies: COPY is no option. */
+enum { HAS_COPY = 0 };
 
-/* An option's value; of FREEZE and THAW the option itself. false: it is none. */
+/* An option's value; of FREEZE, THAW and COPY the option itself. false: it is none. */
 static bool setting_options_parse_value(size_t option, struct bytes word, struct rules *rules) {
     struct period *period = &rules->period;
     uint64_t number = 0;
@@ -89,6 +95,9 @@ static bool setting_options_parse_value(size_t option, struct bytes word, struct
         return setting_options_parse_time(word, rules, RULES_OPENS, &rules->opens_ms);
     case OPTION_CLOSES:
         return setting_options_parse_time(word, rules, RULES_CLOSES, &rules->closes_ms);
+    case OPTION_SETTLE:
+        rules->settles = bytes_is(word, "YES");
+        return rules->settles || bytes_is(word, "NO");
     case OPTION_PERIOD:
         period->unit = period_parse_unit(word);
         return period->unit != PERIOD_NONE || bytes_is(word, "NONE");
@@ -111,6 +120,9 @@ static bool setting_options_parse_value(size_t option, struct bytes word, struct
                   setting_options_parse_number(word, 0, PERIOD_COUNT_MAX, &number);
         rules->archives_max = bytes_is(word, "ALL") ? RULES_ARCHIVES_ALL : (uint32_t)number;
         return is_fine;
+    case OPTION_COPY:
+        rules->copies = true;
+        return true;
     default:
         CHECK(option == OPTION_ARCHIVED);
         rules->archives_are_writable = bytes_is(word, "WRITABLE");
@@ -130,6 +142,8 @@ static const struct option {
     {"THAW", NULL, NULL, NULL},
     {"OPENS", "a ", "not a", "time: ISO 8601 with an offset, or unix milliseconds"},
     {"CLOSES", "a ", "not a", "time: ISO 8601 with an offset, or unix milliseconds"},
+    {"STALE", "a ", "not a valid", "number of units: 1..1000000"},
+    {"SETTLE", "", "unknown: use", "YES or NO"},
     {"PERIOD", "", "unknown: use", "HOUR, DAY, WEEK, MONTH or YEAR"},
     {"EVERY", "a ", "not a valid", "number of periods in one: 1..1000"},
     {"ON", "a ", "not a", "weekday: MON, TUE, WED, THU, FRI, SAT or SUN"},
@@ -139,7 +153,10 @@ static const struct option {
      "offset from UTC or name of a time zone: -12:00..+14:00, Europe/Berlin"},
     {"ARCHIVE", "a ", "not a valid", "number of periods: 0..1000000"},
     {"ARCHIVED", "", "unknown: use", "FROZEN or WRITABLE"},
+    {"COPY", NULL, NULL, NULL},
 };
+enum { STALE_MAX = 1000000 };
+_Static_assert(STALE_MAX *INT64_C(86400000) == RULES_STALE_MAX_MS, "in days");
 _Static_assert(RULES_CAP_MAX == 4294967295 && PERIOD_COUNT_MAX == 1000000 &&
                    PERIOD_EVERY_MAX == 1000,
                "options name them");
@@ -195,6 +212,41 @@ static bool setting_options_parse_tag(struct parsing *parsing, const struct byte
            setting_fail(parsing->reason, "more than %d tags are named", (int)TAGS_MAX);
 }
 
+/* STALE n unit|NONE: *size words. */
+static bool setting_options_parse_stale(struct parsing *parsing, const struct bytes *words,
+                                        size_t word_count, size_t *size) {
+    static const struct {
+        const char *name;
+        int64_t ms;
+    } units[] = {{"MINUTE", 60000}, {"HOUR", 3600000}, {"DAY", 86400000}};
+    enum { UNITS = sizeof units / sizeof units[0] };
+    uint64_t count = 0;
+    size_t i = 0;
+    *size = 3;
+    if (word_count >= 2 && bytes_is(words[1], "NONE")) {
+        parsing->rules->stale_ms = 0;
+        *size = 2;
+        return true;
+    }
+    if (word_count < 3) {
+        return setting_fail(parsing->reason,
+                            "STALE needs a number and a unit: STALE n " SETTING_STALES);
+    }
+    if (!setting_options_parse_number(words[1], 1, STALE_MAX, &count)) {
+        return setting_fail(parsing->reason, "STALE '%s' is %s %s", bytes_show(words[1]).text,
+                            options[OPTION_STALE].error, options[OPTION_STALE].wanted);
+    }
+    while (i < UNITS && !bytes_is(words[2], units[i].name)) {
+        i++;
+    }
+    if (i == UNITS) {
+        return setting_fail(parsing->reason, "STALE %s '%s' is unknown: use MINUTE, HOUR or DAY",
+                            bytes_show(words[1]).text, bytes_show(words[2]).text);
+    }
+    parsing->rules->stale_ms = (int64_t)count * units[i].ms;
+    return true;
+}
+
 static bool setting_options_fail_unknown(struct bytes word, char *reason) {
     if (bytes_is(word, "FIELD") || bytes_is(word, "TIME") || bytes_is(word, "LAYOUT")) {
         return setting_fail(reason, "'%s' is misplaced: give one layout, before the options",
@@ -217,7 +269,7 @@ static bool setting_options_parse_option(struct parsing *parsing, const struct b
     while (i < OPTION_COUNT && !bytes_is(words[0], options[i].name)) {
         i++;
     }
-    if (i == OPTION_COUNT) {
+    if (i == OPTION_COUNT || (i == OPTION_COPY && !HAS_COPY)) {
         return setting_options_fail_unknown(words[0], reason);
     }
     const struct option *option = &options[i];
@@ -228,6 +280,9 @@ static bool setting_options_parse_option(struct parsing *parsing, const struct b
     *size = option->wanted != NULL ? 2 : 1;
     if (option->wanted == NULL) {
         return setting_options_parse_value(i, words[0], rules);
+    }
+    if (i == OPTION_STALE) {
+        return setting_options_parse_stale(parsing, words, word_count, size);
     }
     if (word_count == 1) {
         return setting_fail(reason, "%s needs %s%s", option->name, option->article, option->wanted);
@@ -250,7 +305,7 @@ static bool setting_options_finish_period(const bool *has, enum period_unit unit
                                           struct rules *rules, char *reason) {
     struct period *period = &rules->period;
     if (period->unit == PERIOD_NONE) {
-        for (size_t i = OPTION_EVERY; i <= OPTION_ARCHIVED; i++) {
+        for (size_t i = OPTION_EVERY; i <= OPTION_COPY; i++) {
             if (has[i]) {
                 return setting_fail(reason, "%s requires PERIOD " SETTING_PERIODS, options[i].name);
             }
@@ -258,6 +313,7 @@ static bool setting_options_finish_period(const bool *has, enum period_unit unit
         *period = (struct period){.unit = PERIOD_NONE};
         rules->archives_max = 0;
         rules->archives_are_writable = false;
+        rules->copies = false;
         rules->period_start_ms = 0;
         rules->period_end_ms = 0;
         return true;
@@ -266,6 +322,7 @@ static bool setting_options_finish_period(const bool *has, enum period_unit unit
         period->every = has[OPTION_EVERY] ? period->every : 1;
         period->weekday = has[OPTION_ON] ? period->weekday : 0;
         period->from_day = has[OPTION_FROM] ? period->from_day : 0;
+        rules->copies = has[OPTION_COPY];
     }
     if (has[OPTION_ON] && period->unit != PERIOD_WEEK) {
         return setting_fail(reason, "ON requires PERIOD WEEK");
@@ -276,6 +333,10 @@ static bool setting_options_finish_period(const bool *has, enum period_unit unit
     period->from_day = period->every == 1 ? 0 : period->from_day;
     if (unit_before == PERIOD_NONE && !has[OPTION_ARCHIVE]) {
         rules->archives_max = RULES_ARCHIVES_ALL;
+    }
+    if (rules->settles && rules->archives_max == 0) {
+        return setting_fail(reason, "SETTLE YES requires ARCHIVE 1 or more: without an archive "
+                                    "there is nothing to settle");
     }
     return true;
 }
@@ -328,6 +389,9 @@ static unsigned setting_options_bits_for_period(const struct rules *rules) {
 
 bool settings_check_rules(const struct rules *rules, char *reason) {
     const struct layout_time *time = &rules->layout.time;
+    if (rules->stale_ms > 0 && time->bits == 0) {
+        return setting_fail(reason, "STALE requires a layout with a TIME");
+    }
     if (rules->period.unit == PERIOD_NONE || time->bits == 0) {
         return true;
     }

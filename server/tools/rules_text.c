@@ -44,7 +44,37 @@ static void rules_text_put_period(struct printer *printer, const struct rules *r
     } else {
         rules_text_put(printer, " ARCHIVE %" PRIu32, rules->archives_max);
     }
-    rules_text_put(printer, " ARCHIVED %s", rules->archives_are_writable ? "WRITABLE" : "FROZEN");
+    rules_text_put(printer, " ARCHIVED %s%s", rules->archives_are_writable ? "WRITABLE" : "FROZEN",
+                   rules->copies ? " COPY" : "");
+}
+
+/* What LB.CREATE does not take. */
+static void rules_text_put_contests(struct printer *printer, const struct rules *rules) {
+    const struct rules_league *league = &rules->league;
+    if (league->room > 0) {
+        rules_text_put(printer, " LEAGUE %u %u %u %u %u", (unsigned)league->room,
+                       (unsigned)league->tiers, (unsigned)league->up, (unsigned)league->down,
+                       (unsigned)league->idle_goes_down);
+    }
+    if (rules->settlement != RULES_NO_ARCHIVE) {
+        rules_text_put(printer, " %s ENDED %" PRId64,
+                       rules->settlement == RULES_SETTLED ? "SETTLED" : "UNSETTLED",
+                       rules->ended_ms);
+    }
+    if (rules->settled_expire_ms > 0) {
+        rules_text_put(printer, " EXPIRES %" PRId64, rules->settled_expire_ms);
+    }
+}
+
+static void rules_text_put_stale(struct printer *printer, int64_t stale_ms) {
+    enum { MINUTE_MS = 60000, HOUR_MS = 3600000, DAY_MS = 86400000 };
+    int64_t unit_ms = stale_ms % DAY_MS == 0    ? DAY_MS
+                      : stale_ms % HOUR_MS == 0 ? HOUR_MS
+                                                : MINUTE_MS;
+    rules_text_put(printer, " STALE %" PRId64 " %s", stale_ms / unit_ms,
+                   unit_ms == DAY_MS    ? "DAY"
+                   : unit_ms == HOUR_MS ? "HOUR"
+                                        : "MINUTE");
 }
 
 size_t rules_text_print(const struct rules *rules, char *out) {
@@ -67,9 +97,16 @@ size_t rules_text_print(const struct rules *rules, char *out) {
     if ((rules->guards & RULES_CLOSES) != 0) {
         rules_text_put(&printer, " CLOSES %" PRId64, rules->closes_ms);
     }
+    if (rules->stale_ms > 0) {
+        rules_text_put_stale(&printer, rules->stale_ms);
+    }
+    if (rules->settles) {
+        rules_text_put(&printer, " SETTLE YES");
+    }
     if (rules->period.unit != PERIOD_NONE) {
         rules_text_put_period(&printer, rules);
     }
+    rules_text_put_contests(&printer, rules);
     if (rules->is_created) {
         rules_text_put(&printer, " CREATED");
     }
@@ -101,6 +138,39 @@ static bool rules_text_take_number(const struct bytes *words, size_t *count, con
     return true;
 }
 
+/* Take what rules_text_put_contests has put from the end. false: it is wrong. */
+static bool rules_text_take_contests(const struct bytes *words, size_t *count,
+                                     struct rules *rules) {
+    enum { LEAGUE_NUMBERS = 5 };
+    (void)rules_text_take_number(words, count, "EXPIRES", &rules->settled_expire_ms);
+    if (rules_text_take_number(words, count, "ENDED", &rules->ended_ms)) {
+        bool is_settled = *count > 0 && bytes_is(words[*count - 1], "SETTLED");
+        if (!is_settled && (*count == 0 || !bytes_is(words[*count - 1], "UNSETTLED"))) {
+            return false;
+        }
+        rules->settlement = is_settled ? RULES_SETTLED : RULES_UNSETTLED;
+        (*count)--;
+    }
+    if (*count <= LEAGUE_NUMBERS || !bytes_is(words[*count - LEAGUE_NUMBERS - 1], "LEAGUE")) {
+        return true;
+    }
+    uint64_t numbers[LEAGUE_NUMBERS];
+    static const uint64_t max[LEAGUE_NUMBERS] = {UINT16_MAX, UINT8_MAX, UINT16_MAX, UINT16_MAX, 1};
+    for (size_t i = 0; i < LEAGUE_NUMBERS; i++) {
+        if (!bytes_parse_u64(words[*count - LEAGUE_NUMBERS + i], &numbers[i]) ||
+            numbers[i] > max[i]) {
+            return false;
+        }
+    }
+    rules->league = (struct rules_league){.room = (uint16_t)numbers[0],
+                                          .tiers = (uint8_t)numbers[1],
+                                          .up = (uint16_t)numbers[2],
+                                          .down = (uint16_t)numbers[3],
+                                          .idle_goes_down = numbers[4] != 0};
+    *count -= LEAGUE_NUMBERS + 1;
+    return true;
+}
+
 bool rules_text_parse(struct bytes text, struct rules *rules, char *error) {
     struct bytes words[WORDS_MAX];
     size_t count = rules_text_split(text, words);
@@ -114,6 +184,11 @@ bool rules_text_parse(struct bytes text, struct rules *rules, char *error) {
     if (count > 0 && bytes_is(words[count - 1], "CREATED")) {
         rules->is_created = true;
         count--;
+    }
+    if (!rules_text_take_contests(words, &count, rules)) {
+        snprintf(error, RULES_TEXT_ERROR_MAX,
+                 "LEAGUE has five numbers, and ENDED is behind SETTLED or UNSETTLED");
+        return false;
     }
     size_t layout_count = layout_count_words(words, count);
     if (layout_parse_words(words, layout_count, &rules->layout, why) != LAYOUT_OK ||

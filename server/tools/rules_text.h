@@ -3,7 +3,9 @@
  *     FIELD score 33 SIGNED TIME 31 S CAP 100 KEEP BEST CREATED
  *
  * The words are those of LB.CREATE. Behind them: CREATED, for a board that LB.CREATE has made, and
- * STARTED and ENDS with unix milliseconds, for the current period of one with a PERIOD. */
+ * STARTED and ENDS with unix milliseconds, for the current period of one with a PERIOD; before them LEAGUE,
+ * its room, tiers, up, down and 1 if IDLE DOWN, else 0, and, for an archive, SETTLED or UNSETTLED, ENDED with
+ * unix milliseconds, and EXPIRES with those of its expiry when it is settled. */
 #ifndef SERVER_RULES_TEXT_H
 #define SERVER_RULES_TEXT_H
 

@@ -573,8 +573,12 @@ uint32_t registry_board_count(const struct registry *registry, uint32_t database
     return registry_read(registry, database)->board_count;
 }
 
-bool registry_has_tags(const struct registry *registry) {
-    return registry->rules.tagged_count > 0;
+void registry_spare_older(struct registry *registry, bool has_older) {
+    registry->has_older = has_older;
+}
+
+bool registry_has_contests(const struct registry *registry) {
+    return registry->rules.contests_count > 0;
 }
 
 uint64_t registry_member_count(const struct registry *registry, uint32_t database) {

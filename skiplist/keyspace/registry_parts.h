@@ -85,7 +85,8 @@ struct registry {
     bool is_observed;
     bool is_passive; /* see registry_set_passive */
     bool is_held;    /* see registry_set_held */
-    bool is_still;   /* either of them: nothing expires and no board rolls over */
+    bool has_older;  /* see registry_spare_older */
+    bool is_still;   /* is_passive or is_held: nothing expires and no board rolls over */
     uint64_t hash_seed;
     uint64_t board_count; /* boards created so far, for their seeds */
     int64_t offset_ms;    /* that of durations */

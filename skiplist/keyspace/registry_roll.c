@@ -58,7 +58,7 @@ static struct registry_key *registry_roll_key_of_place(uint32_t *place) {
 /* The key that receives the members. */
 struct archive {
     struct registry_new_name name;
-    int64_t expire_at_ms;
+    int64_t expire_at_ms, settled_expire_ms;
     bool is_lasting; /* the expiry is a duration from now */
 };
 
@@ -69,19 +69,33 @@ struct rolling {
     struct registry_key *successor; /* to be inserted or freed; NULL: members stay */
 };
 
+/* SETTLE YES: the archive gets its expiry when it is settled. */
+static void registry_roll_hold_back(const struct registry_key *key, struct archive *archive) {
+    if (registry_rules(key)->settles && archive->expire_at_ms != REGISTRY_NO_EXPIRY) {
+        archive->settled_expire_ms = archive->expire_at_ms;
+        archive->expire_at_ms = REGISTRY_NO_EXPIRY;
+        archive->is_lasting = false;
+    }
+}
+
 /* next: the rules of the new board, or NULL. The members move to the archive. If that is NULL they
  * are freed: with the key, or if the key stays, with a key made for this purpose. false: no memory,
  * nothing changed. */
 static bool registry_roll_reserve(struct registry *registry, const struct registry_key *key,
                                   const struct rules *next, const struct archive *archive,
-                                  struct rolling *rolling) {
+                                  int64_t now_ms, struct rolling *rolling) {
     const struct archive none = {.name = {.first = registry_name(key)},
                                  .expire_at_ms = REGISTRY_NO_EXPIRY};
     const struct archive *to = archive != NULL ? archive : &none;
     bool has_successor = board_count(&key->board) > 0 && (archive != NULL || next != NULL);
     bool is_archived = has_successor && archive != NULL;
     struct rules rules;
-    rules_end_period(registry_rules(key), &rules);
+    rules_end_period(registry_rules(key), now_ms, &rules);
+    rules.settled_expire_ms = to->settled_expire_ms;
+    if (registry->has_older && !registry_rules(key)->settles) {
+        rules.settlement = RULES_NO_ARCHIVE;
+        rules.ended_ms = 0;
+    }
     *rolling = (struct rolling){
         .next = next != NULL ? rules_hold(&registry->rules, next) : NULL,
         .archived = is_archived ? rules_hold(&registry->rules, &rules) : NULL,
@@ -233,7 +247,9 @@ static bool registry_roll_end_period(struct registry *registry, struct registry_
     struct rolling rolling;
     /* An archive that is already too old is made anyway, and expires. */
     const struct archive *kept = rules->archives_max > 0 ? &archive : NULL;
-    if (!registry_roll_reserve(registry, key, rules->is_created ? &next : NULL, kept, &rolling)) {
+    registry_roll_hold_back(key, &archive);
+    if (!registry_roll_reserve(registry, key, rules->is_created ? &next : NULL, kept, now_ms,
+                               &rolling)) {
         registry->roll_failed_ms = now_ms;
         return false;
     }
@@ -412,9 +428,10 @@ enum registry_status registry_roll(struct registry *registry, struct registry_ke
         rules_copy(registry_rules(key), &same);
         next = &same;
     }
+    registry_roll_hold_back(key, &archive);
     CHECK(next == NULL || (next->period.unit != PERIOD_NONE) == key->is_periodic);
     if (!registry_settle(registry, key->database, archive_name, now_ms) ||
-        !registry_roll_reserve(registry, key, next, &archive, &rolling)) {
+        !registry_roll_reserve(registry, key, next, &archive, now_ms, &rolling)) {
         return REGISTRY_OUT_OF_MEMORY;
     }
     registry_roll_roll(registry, key, &archive, &rolling, now_ms);

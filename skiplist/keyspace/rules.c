@@ -21,13 +21,30 @@ void rules_copy(const struct rules *rules, struct rules *copy) {
     memcpy(copy, rules, rules_size(rules));
 }
 
+static bool rules_leagues_equal(const struct rules_league *a, const struct rules_league *b) {
+    return a->room == b->room && a->up == b->up && a->down == b->down && a->tiers == b->tiers &&
+           a->idle_goes_down == b->idle_goes_down;
+}
+
+static bool rules_contests_equal(const struct rules *a, const struct rules *b) {
+    return a->stale_ms == b->stale_ms && a->settles == b->settles && a->copies == b->copies &&
+           a->settlement == b->settlement && a->ended_ms == b->ended_ms &&
+           a->settled_expire_ms == b->settled_expire_ms &&
+           rules_leagues_equal(&a->league, &b->league);
+}
+
+bool rules_are_of_contests(const struct rules *rules) {
+    static const struct rules none;
+    return !rules_contests_equal(rules, &none);
+}
+
 bool rules_equal(const struct rules *a, const struct rules *b) {
     return a->cap == b->cap && a->keeps_best == b->keeps_best && a->is_created == b->is_created &&
            a->limit == b->limit && a->guards == b->guards && a->opens_ms == b->opens_ms &&
            a->closes_ms == b->closes_ms && a->archives_are_writable == b->archives_are_writable &&
            period_equal(&a->period, &b->period) && a->archives_max == b->archives_max &&
            a->period_start_ms == b->period_start_ms && a->period_end_ms == b->period_end_ms &&
-           layout_equal(&a->layout, &b->layout);
+           rules_contests_equal(a, b) && layout_equal(&a->layout, &b->layout);
 }
 
 bool rules_keys_are_akin(const struct rules *a, const struct rules *b) {
@@ -64,8 +81,16 @@ void rules_renew_period(struct rules *rules) {
     }
 }
 
-void rules_end_period(const struct rules *rules, struct rules *archive) {
+void rules_end_period(const struct rules *rules, int64_t now_ms, struct rules *archive) {
+    bool is_over = rules_are_over(rules, now_ms);
     rules_copy(rules, archive);
+    archive->stale_ms = 0;
+    archive->settles = false;
+    archive->copies = false;
+    archive->league = (struct rules_league){.room = 0};
+    archive->settlement = RULES_UNSETTLED;
+    archive->ended_ms = is_over ? rules->period_end_ms : now_ms;
+    archive->settled_expire_ms = 0;
     archive->is_created = false;
     archive->archives_are_writable = false;
     archive->guards = rules->guards & RULES_FROZEN;
@@ -128,6 +153,13 @@ static uint64_t rules_hash(const struct rules *rules, uint64_t seed) {
         (uint64_t)rules->closes_ms,
         (uint64_t)rules->period_start_ms,
         (uint64_t)rules->period_end_ms,
+        (uint64_t)rules->stale_ms,
+        (uint64_t)rules->ended_ms,
+        (uint64_t)rules->settled_expire_ms,
+        (uint64_t)rules->settles << 16 | (uint64_t)rules->copies << 8 | rules->settlement,
+        (uint64_t)rules->league.room << 48 | (uint64_t)rules->league.up << 32 |
+            (uint64_t)rules->league.down << 16 | (uint64_t)rules->league.tiers << 8 |
+            (uint64_t)rules->league.idle_goes_down,
         (uint64_t)time->start_us,
         (uint64_t)time->bits << 32 | (uint64_t)time->unit << 8 | (uint64_t)time->is_latest << 1 |
             (uint64_t)time->is_given_by_end,
@@ -192,7 +224,7 @@ static struct rules *rules_add(struct rules_set *set, const struct rules *like, 
     rules->hash = hash;
     rules->use_count = 0;
     rules->index = set->count++;
-    set->tagged_count += rules->layout.tags.count > 0;
+    set->contests_count += rules_are_of_contests(rules);
     *rules_list_at(set, rules->index) = rules;
     map_put(&set->map, hash, rules->index);
     return rules;
@@ -202,7 +234,7 @@ static struct rules *rules_add(struct rules_set *set, const struct rules *like, 
 static void rules_take_out(struct rules_set *set, struct rules *rules) {
     map_remove(&set->map, rules->hash, rules->index);
     uint32_t last_index = --set->count;
-    set->tagged_count -= rules->layout.tags.count > 0;
+    set->contests_count -= rules_are_of_contests(rules);
     struct rules *last = *rules_list_at(set, last_index);
     if (last != rules) {
         map_replace(&set->map, last->hash, last_index, rules->index);
@@ -282,9 +314,26 @@ static bool rules_are_guards_right(const struct rules *rules) {
            (!rules->archives_are_writable || rules->period.unit != PERIOD_NONE);
 }
 
+/* Does an option need what the board has, and does an archive know when it ended? */
+static bool rules_are_contests_right(const struct rules *rules) {
+    const struct rules_league *league = &rules->league;
+    bool is_archive = rules->settlement != RULES_NO_ARCHIVE;
+    return rules->stale_ms >= 0 && rules->stale_ms <= RULES_STALE_MAX_MS &&
+           (rules->stale_ms == 0 || rules->layout.time.bits > 0) &&
+           (!rules->copies || rules->period.unit != PERIOD_NONE) &&
+           rules->settlement < RULES_SETTLEMENTS && (is_archive || rules->ended_ms == 0) &&
+           rules_is_time(rules->settled_expire_ms) &&
+           (rules->settled_expire_ms == 0 || rules->settlement == RULES_UNSETTLED) &&
+           (league->room > 0) == (league->tiers > 0) &&
+           (league->room > 0 || (league->up == 0 && league->down == 0 && !league->idle_goes_down));
+}
+
 bool rules_validate(const struct rules *rules, const char **reason) {
     if (!layout_validate(&rules->layout, reason)) {
         return false;
+    }
+    if (!rules_are_contests_right(rules)) {
+        return check_passed("rules: what contests need contradicts itself", reason);
     }
     if (!rules_are_guards_right(rules)) {
         return check_passed("rules: what refuses writes contradicts itself", reason);
@@ -313,14 +362,14 @@ static const char *rules_check(const struct rules_set *set, uint32_t index) {
 bool rules_set_validate(const struct rules_set *set, const char **reason) {
     const char *wrong = NULL;
     uint64_t use_count = 0;
-    uint32_t tagged_count = 0;
+    uint32_t contests_count = 0;
     for (uint32_t i = 0; i < set->count && wrong == NULL; i++) {
         wrong = rules_check(set, i);
-        tagged_count += (*rules_list_at(set, i))->layout.tags.count > 0;
+        contests_count += rules_are_of_contests(*rules_list_at(set, i));
         use_count += (*rules_list_at(set, i))->use_count;
     }
-    if (wrong == NULL && (use_count != set->use_count || tagged_count != set->tagged_count)) {
-        wrong = "rules: their users, or those with tags, are not counted right";
+    if (wrong == NULL && (use_count != set->use_count || contests_count != set->contests_count)) {
+        wrong = "rules: their users, or those of contests, are not counted right";
     }
     if (wrong == NULL && map_count(&set->map) != set->count) {
         wrong = "rules: the map holds more or less than the rules";

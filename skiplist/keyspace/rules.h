@@ -26,6 +26,24 @@ enum {
     RULES_CLOSES = 4, /* closes_ms is */
 };
 
+/* What becomes of the results of an archive: have the rewards been paid? */
+enum rules_settlement {
+    RULES_NO_ARCHIVE, /* the board is none, or of a version without settlements */
+    RULES_UNSETTLED,
+    RULES_SETTLED,
+    RULES_SETTLEMENTS
+};
+#define RULES_STALE_MAX_MS (INT64_C(1000000) * 86400 * 1000)
+
+/* Of the board that keeps the members of a league: server/commands/lb/lb_league.c. room 0: of any
+ * other board; the rest is 0 then. */
+struct rules_league {
+    uint16_t room;       /* members of a room, at the most */
+    uint16_t up, down;   /* how many of a room change their tier */
+    uint8_t tiers;       /* at least 1 */
+    bool idle_goes_down; /* a period without a result takes a member one tier down */
+};
+
 /* Zeroed except for the layout: a board without options. */
 struct rules {
     uint32_t cap;               /* number of best members that the board keeps; 0: all */
@@ -40,6 +58,16 @@ struct rules {
     uint32_t archives_max;   /* periods with an archive, or RULES_ARCHIVES_ALL */
     int64_t period_start_ms; /* of the board's current period; 0: none yet */
     int64_t period_end_ms;
+    /* From here on to the league: of FILE_FORMAT_CONTESTS on (server/durability/file_format.h). */
+    int64_t stale_ms;   /* a member whose time is longer ago leaves; 0: none; needs a TIME */
+    bool settles;       /* SETTLE YES: an archive has no expiry until it is settled */
+    bool copies;        /* COPY: archives are copies, and the board goes on; needs a PERIOD */
+    uint8_t settlement; /* enum rules_settlement */
+    int64_t ended_ms;   /* of an archive: when its period ended */
+    /* Of an unsettled archive of a board with SETTLE YES: the expiry that it gets when it is
+     * settled; 0: none. */
+    int64_t settled_expire_ms;
+    struct rules_league league;
     uint32_t index; /* in the set; this and the following fields are private to the set */
     uint64_t use_count;
     uint64_t hash;
@@ -78,8 +106,8 @@ static inline bool rules_are_over(const struct rules *rules, int64_t now_ms) {
 }
 /* Set archive to the rules of the archive of a board that rolls over: no PERIOD, no times, and
  * removed with its last member. It is frozen if the board has a PERIOD and does not say
- * otherwise. */
-void rules_end_period(const struct rules *rules, struct rules *archive);
+ * otherwise. It is unsettled, and has ended at the end of the period, if that is not after now_ms. */
+void rules_end_period(const struct rules *rules, int64_t now_ms, struct rules *archive);
 /* When an archive of this period drops out of the newest that are kept; INT64_MAX: never. */
 int64_t rules_archive_end_ms(const struct rules *rules);
 
@@ -94,11 +122,14 @@ static inline bool rules_take(const struct rules *rules, uint64_t before, uint64
  * layout's times begin? reason: the first violation. */
 MUST_CHECK bool rules_validate(const struct rules *rules, const char **reason);
 
+/* Do they have an option, or a state, that a file of FILE_FORMAT_CONTESTS is the first to know? */
+bool rules_are_of_contests(const struct rules *rules);
+
 struct rules_set {
-    struct map map;               /* (hash of the rules, index) */
-    struct pages list;            /* struct rules * */
-    uint32_t count, tagged_count; /* tagged: layouts with tags */
-    uint64_t use_count;           /* of all */
+    struct map map;                 /* (hash of the rules, index) */
+    struct pages list;              /* struct rules * */
+    uint32_t count, contests_count; /* contests: of rules_are_of_contests */
+    uint64_t use_count;             /* of all */
     uint64_t hash_seed;
 };
 

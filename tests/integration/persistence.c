@@ -159,7 +159,8 @@ static void check_story(void) {
                "[0 [[name altered layout FIELD s 20 count :2 cap :2 keep last "
                "created :1 period [unit YEAR tz Asia/Tokyo start :-7200000 end :31556988000000 "
                "archive nil every :1000 "
-               "on nil at :7 from 1970-01-01 archived frozen] limit nil frozen :0 opens nil closes "
+               "on nil at :7 from 1970-01-01 archived frozen copy :0] limit nil frozen :0 opens "
+               "nil closes "
                ":978307200000 archives [] tags []]]]");
     wire_check(&wire, "LB.TAGS ranks ann bob", "[[country DE] [country FR clan wolves]]");
     wire_check(&wire, "ZREVRANGE ranks 0 -1", "[ann bob]");

@@ -726,7 +726,7 @@ IN_FIXTURE(behind_the_journal_is_a_full_copy) {
 
 /* ---- versions ---- */
 
-/* What a server of version 6 has, a replica of version 5 that follows it has, too; so it is compared. */
+/* What a server of version 7 has, a replica of version 6 that follows it has, too; so it is compared. */
 IN_FIXTURE(versions_that_differ_by_one_follow_each_other) {
     char address[32];
     REPLICA->format = FILE_FORMAT + 1;
@@ -735,14 +735,14 @@ IN_FIXTURE(versions_that_differ_by_one_follow_each_other) {
     node_start(THIRD, with_journal);
     commands_make_kinds(&MASTER->wire);
     commands_write(&MASTER->wire, commands_count());
-    node_follow(REPLICA, MASTER); /* a full copy of 5, then groups */
+    node_follow(REPLICA, MASTER); /* a full copy of 6, then groups */
     node_wait_up(REPLICA);
-    node_follow(THIRD, REPLICA); /* a full copy of 6 */
+    node_follow(THIRD, REPLICA); /* a full copy of 7 */
     node_wait_up(THIRD);
     commands_write(&MASTER->wire, commands_count());
     node_wait_synced(REPLICA, MASTER);
     check_equal(THIRD, MASTER);
-    /* Behind the backlog: of the journal that 5 has written, and that 6 has. */
+    /* Behind the backlog: of the journal that 6 has written, and that 7 has. */
     snprintf(address, sizeof address, "127.0.0.1 %u", MASTER->port);
     const char *const words[] = {"--appendonly", "yes", "--replicaof", address, NULL};
     node_end(REPLICA, SIGKILL);
@@ -777,41 +777,54 @@ static void wait_error(struct node *node, const char *text) {
     assert_false(node_is_up(node));
 }
 
-IN_FIXTURE(tags_are_not_sent_to_a_version_that_does_not_know_them) {
-    REPLICA->format = FILE_FORMAT_TAGS - 1;
+IN_FIXTURE(contests_are_not_sent_to_a_version_that_does_not_know_them) {
+    static const char told[] = "the master has given the copy up: boards have STALE, SETTLE, "
+                               "COPY, a league or archives to settle, which a server of format 5 "
+                               "does not know: upgrade it";
+    REPLICA->format = FILE_FORMAT_CONTESTS - 1;
     node_start(MASTER, with_journal);
     node_start(REPLICA, with_journal);
     node_start(THIRD, with_journal);
-    wire_check(&MASTER->wire, "ZADD plain 1 ann", ":1");
+    wire_check(&MASTER->wire, "LB.CREATE tagged TAG country 8", "OK");
+    wire_check(&MASTER->wire, "LB.ADD tagged TAG country DE 1 ann", ":1");
     wire_check(&REPLICA->wire, "ZADD own 1 ann", ":1");
-    wire_check(&MASTER->wire, "LB.CREATE board TAG country 8", "OK");
-    wire_check(&MASTER->wire, "LB.ADD board TAG country DE 1 ann", ":1");
+    wire_check(&MASTER->wire, "LB.CREATE board STALE 6 HOUR", "OK");
     node_follow(REPLICA, MASTER);
     node_follow(THIRD, MASTER);
-    wait_error(REPLICA, "the master has given the copy up: there are boards with tags, which a "
-                        "server of format 4 does not know: upgrade it");
-    wire_check(&REPLICA->wire, "EXISTS own board", ":1");
+    wait_error(REPLICA, told);
+    wire_check(&REPLICA->wire, "EXISTS own tagged", ":1");
     node_wait_up(THIRD);
-    wire_check(&THIRD->wire, "LB.TAGS board ann", "[[country DE]]");
+    wire_check(&THIRD->wire, "EXISTS board tagged", ":2");
     wire_check(&MASTER->wire, "DEL board", ":1");
     node_wait_up(REPLICA);
-    wire_check(&REPLICA->wire, "EXISTS own plain", ":1");
+    wire_check(&REPLICA->wire, "LB.TAGS tagged ann", "[[country DE]]");
+    /* What needs no new option is as before while it follows: the archives of boards without SETTLE. */
+    wire_check(&MASTER->wire, "LB.ROLL tagged archive", ":1");
+    node_wait_synced(REPLICA, MASTER);
+    wire_check(&REPLICA->wire, "ZCARD archive", ":1");
+    /* The version before has gone. */
+    node_end(REPLICA, SIGTERM);
+    WAIT_UNTIL(wire_info(&MASTER->wire, "connected_slaves") == 1);
+    wire_check(&MASTER->wire, "LB.ADD tagged 1 ann", ":1");
+    wire_check(&MASTER->wire, "LB.ROLL tagged later", ":1");
+    assert_non_null(strstr(wire_ask(&MASTER->wire, "LB.INFO archive"), "settled nil"));
+    assert_non_null(strstr(wire_ask(&MASTER->wire, "LB.INFO later"), "settled :0"));
 }
 
 IN_FIXTURE(versions_that_differ_by_more_say_so_and_both_keep_what_they_have) {
     THIRD->format = FILE_FORMAT + 2;
     node_start(MASTER, with_journal);
     node_start(THIRD, with_journal);
-    wire_check(&MASTER->wire, "ZADD board 1 four", ":1");
-    wire_check(&THIRD->wire, "ZADD board 1 six", ":1");
+    wire_check(&MASTER->wire, "ZADD board 1 six", ":1");
+    wire_check(&THIRD->wire, "ZADD board 1 eight", ":1");
     node_follow(MASTER, THIRD);
     wait_error(MASTER,
-               "the master refuses: -ERR the replica's format is 5, this server's 7: they may "
+               "the master refuses: -ERR the replica's format is 6, this server's 8: they may "
                "differ by one, from 4 on. Upgrade the older one, or both in steps");
-    wire_check(&MASTER->wire, "ZRANGE board 0 -1", "[four]");
+    wire_check(&MASTER->wire, "ZRANGE board 0 -1", "[six]");
     wire_check(&MASTER->wire, "REPLICAOF NO ONE", "OK");
     node_follow(THIRD, MASTER);
-    wait_error(THIRD, "the replica's format is 7, this server's 5: they may differ by one");
-    wire_check(&THIRD->wire, "ZRANGE board 0 -1", "[six]");
+    wait_error(THIRD, "the replica's format is 8, this server's 6: they may differ by one");
+    wire_check(&THIRD->wire, "ZRANGE board 0 -1", "[eight]");
     wire_check(&MASTER->wire, "ZADD board 2 more", ":1");
 }

@@ -95,7 +95,9 @@ const struct command command_lb_create = {
         "[SCALE scale:integer])... [TIME bits:integer unit=<US | MS | S | M | H | D> window=[START "
         "start | END end] [LATEST]])] tags=[TAG name bits:integer]... size=[CAP cap:integer | "
         "LIMIT limit:integer] [KEEP <LAST | "
-        "BEST>] [FREEZE] [OPENS time] [CLOSES time] [PERIOD unit=<HOUR | DAY | WEEK | MONTH | "
+        "BEST>] [FREEZE] [OPENS time] [CLOSES time] [STALE count:integer unit=<MINUTE | HOUR | "
+        "DAY>] "
+        "[SETTLE <YES | NO>] [PERIOD unit=<HOUR | DAY | WEEK | MONTH | "
         "YEAR> [EVERY units:integer] [ON weekday] [AT hour:integer] [FROM date] [TZ zone] [ARCHIVE "
         "periods:integer] [ARCHIVED <FROZEN | WRITABLE>]]",
     .summary =
@@ -189,7 +191,8 @@ const struct command command_lb_alter = {
     .arity = -3,
     .syntax = "key tags=[TAG name bits]... size=[CAP cap | LIMIT limit] [KEEP <LAST | BEST>] "
               "state=[FREEZE | THAW] [OPENS "
-              "time] [CLOSES time] [PERIOD unit=<HOUR | DAY | WEEK | MONTH | YEAR | NONE>] [EVERY "
+              "time] [CLOSES time] [STALE age [unit=<MINUTE | HOUR | DAY>]] [SETTLE <YES | NO>] "
+              "[PERIOD unit=<HOUR | DAY | WEEK | MONTH | YEAR | NONE>] [EVERY "
               "units:integer] [ON weekday] [AT hour:integer] [FROM date] [TZ zone] [ARCHIVE "
               "periods] [ARCHIVED <FROZEN | WRITABLE>]",
     .summary = "Change the options of a board that exists; NONE takes one away",

@@ -7,7 +7,7 @@
 #include "skiplist/keyspace/rules.h"
 
 /* Entries of a map that lb_info_put_options writes: the options, and the period. */
-enum { LB_OPTIONS = 8 };
+enum { LB_OPTIONS = 12 };
 
 static void lb_info_put_flag(const struct call *call, const char *name, bool is_true) {
     reply_bulk_text(call->reply, name);
@@ -59,7 +59,7 @@ static void lb_info_put_period(const struct call *call, const struct rules *rule
         reply_null(call->reply);
         return;
     }
-    reply_map(call->reply, 10);
+    reply_map(call->reply, 11);
     reply_named_text(call->reply, "unit", period_unit_name(period->unit));
     reply_bulk_text(call->reply, "tz");
     reply_bulk(call->reply, (struct bytes){zone, period_print_zone(zone, period)});
@@ -86,6 +86,7 @@ static void lb_info_put_period(const struct call *call, const struct rules *rule
         reply_null(call->reply);
     }
     reply_named_text(call->reply, "archived", rules->archives_are_writable ? "writable" : "frozen");
+    lb_info_put_flag(call, "copy", rules->copies);
 }
 
 /* nil for 0. */
@@ -108,6 +109,21 @@ static void lb_info_put_options(const struct call *call, const struct rules *rul
     lb_info_put_flag(call, "frozen", (rules->guards & RULES_FROZEN) != 0);
     lb_info_put_given(call, "opens", rules->opens_ms);
     lb_info_put_given(call, "closes", rules->closes_ms);
+    lb_info_put_given(call, "stale", rules->stale_ms);
+    lb_info_put_flag(call, "settle", rules->settles);
+    bool is_archive = rules->settlement != RULES_NO_ARCHIVE;
+    reply_bulk_text(call->reply, "settled");
+    if (is_archive) {
+        reply_boolean(call->reply, rules->settlement == RULES_SETTLED);
+    } else {
+        reply_null(call->reply);
+    }
+    reply_bulk_text(call->reply, "ended");
+    if (is_archive) {
+        reply_integer(call->reply, rules->ended_ms);
+    } else {
+        reply_null(call->reply);
+    }
 }
 
 /* ---- archives ---- */

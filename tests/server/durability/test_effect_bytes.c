@@ -298,6 +298,29 @@ static void pick_guards(struct random *random, struct rules *rules) {
     }
 }
 
+static void pick_contests(struct random *random, struct rules *rules) {
+    uint64_t parts = random_below(random, 128);
+    rules->settles = (parts & 1) != 0;
+    rules->copies = (parts & 2) != 0 && rules->period.unit != PERIOD_NONE;
+    if ((parts & 4) != 0 && rules->layout.time.bits > 0) {
+        rules->stale_ms = 1 + (int64_t)random_below(random, RULES_STALE_MAX_MS);
+    }
+    if ((parts & 24) != 0) {
+        rules->settlement = (parts & 8) != 0 ? RULES_UNSETTLED : RULES_SETTLED;
+        rules->ended_ms = (int64_t)random_next(random);
+    }
+    if ((parts & 40) == 40) {
+        rules->settled_expire_ms = 1 + (int64_t)random_below(random, UINT64_C(1) << 50);
+    }
+    if ((parts & 64) != 0) {
+        rules->league = (struct rules_league){.room = 1 + (uint16_t)random_below(random, 1000),
+                                              .tiers = 1 + (uint8_t)random_below(random, 255),
+                                              .up = (uint16_t)random_next(random),
+                                              .down = (uint16_t)random_next(random),
+                                              .idle_goes_down = random_below(random, 2) == 0};
+    }
+}
+
 static void make_random_rules(struct random *random, struct rules *rules) {
     static const char *const layouts[] = {
         "FIELD a 64",
@@ -332,6 +355,9 @@ static void make_random_rules(struct random *random, struct rules *rules) {
                                   ? RULES_ARCHIVES_ALL
                                   : (uint32_t)random_below(random, PERIOD_COUNT_MAX + 1);
         rules_begin_period(rules, (int64_t)random_below(random, UINT64_C(1) << 41));
+    }
+    if (random_below(random, 2) == 0) {
+        pick_contests(random, rules);
     }
 }
 
@@ -424,6 +450,11 @@ TEST(the_longest_rules_fit) {
     rules.period.every = 1;
     rules_begin_period(&rules, 1);
     rules.cap = UINT32_MAX;
+    rules.copies = true;
+    rules.settlement = RULES_UNSETTLED;
+    rules.ended_ms = INT64_MIN;
+    rules.settled_expire_ms = INT64_MAX / 1000;
+    rules.league = (struct rules_league){.room = UINT16_MAX, .tiers = UINT8_MAX};
     const struct effect create = {.kind = EFFECT_CREATE, .name = BYTES("k"), .rules = &rules};
     assert_round_trip((const struct effect[]){create, create}, 2);
 }
@@ -749,6 +780,7 @@ TEST(lengths_that_lie_are_seen) {
         {"\x47\x01x\x01\x02y", 6},                             /* with a longer value */
         {"\x4b\x01\x01\x00x\x01", 6},                          /* PIECE without a value */
         {"\x03\x80\x08\x00\x00\x00\x01\x00\x01\x01s", 11},     /* rules with tags, but no options */
+        {"\x03\x80\x10\x00\x00\x00\x01\x00\x01\x01s", 11},     /* likewise what contests need */
     };
     for (size_t i = 0; i < COUNT_OF(records); i++) {
         char chunk[32] = "\x06\x00k";

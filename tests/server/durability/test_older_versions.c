@@ -20,13 +20,11 @@ static const struct kept {
     unsigned base_version, journal_version;
     uint32_t hashes;
     bool has_history; /* of replication */
-} kept[] = {{"version_1", 1, 1, 0, false},
-            {"version_2", 1, 2, 0, false},
-            {"version_3", 3, 3, 1, false},
-            {"version_4", 4, 4, 1, true},
-            {"version_5", 5, 5, 1, true}};
+} kept[] = {{"version_1", 1, 1, 0, false}, {"version_2", 1, 2, 0, false},
+            {"version_3", 3, 3, 1, false}, {"version_4", 4, 4, 1, true},
+            {"version_5", 5, 5, 1, true},  {"version_6", 6, 6, 1, true}};
 enum { KEPT = COUNT_OF(kept) };
-_Static_assert(FILE_FORMAT == 5, "keep a directory of the new version, too");
+_Static_assert(FILE_FORMAT == 6, "keep a directory of the new version, too");
 
 /* The members of a board, best first. */
 struct expected {
@@ -76,6 +74,7 @@ static const struct expected expected[] = {
     {.database = 3, .name = "far", .members = "yan zoe", .layout = PLAIN},
 };
 enum { EXPECTED = COUNT_OF(expected) };
+#define DAY_MS INT64_C(86400000)
 
 static void copy_directory(const char *folder, const char *to) {
     char from[DIRECTORY_PATH_MAX];
@@ -159,6 +158,15 @@ static void assert_all_tags(const struct registry *registry, unsigned version) {
     assert_tags(registry, 1, has_tags ? "country DE" : "");
 }
 
+/* The options of versions that had them. */
+static void assert_contests(const struct registry *registry, unsigned version) {
+    bool has_contests = version >= FILE_FORMAT_CONTESTS;
+    const struct registry_key *points = registry_peek(registry, 0, BYTES("points"), INT64_MIN);
+    const struct registry_key *weeks = registry_peek(registry, 0, BYTES("weeks"), INT64_MIN);
+    assert_true(registry_rules(points)->stale_ms == (has_contests ? 900000 * DAY_MS : 0));
+    assert_int_equal(registry_rules(weeks)->settles, has_contests);
+}
+
 static void put_hash(struct durable_server *durable, const char *name) {
     const struct bytes args[] = {BYTES("name"), BYTES("Ann"), BYTES("tier"), BYTES("gold")};
     struct registry *registry = durable->server->registry;
@@ -235,6 +243,7 @@ static void check_directory(const struct kept *one) {
     durable_start(&durable, directory, "appendonly yes\n");
     assert_boards(durable.server->registry, one->hashes);
     assert_all_tags(durable.server->registry, one->base_version);
+    assert_contests(durable.server->registry, one->base_version);
     put_hash(&durable, "profile:ann");
     durable_stop(&durable);
     read_state(directory, &files_now);
@@ -256,6 +265,7 @@ static void check_directory(const struct kept *one) {
     durable_start(&durable, directory, "appendonly yes\n");
     assert_boards(durable.server->registry, one->hashes + 2);
     assert_all_tags(durable.server->registry, one->base_version);
+    assert_contests(durable.server->registry, one->base_version);
     assert_int_equal(registry_count(durable.server->registry, REGISTRY_HISTORY), one->has_history);
     assert_hash(durable.server->registry, "profile:ann");
     assert_hash(durable.server->registry, "profile:bob");

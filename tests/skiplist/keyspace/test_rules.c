@@ -91,7 +91,7 @@ rules_test(every_difference_makes_other_rules) {
         "FIELD a 30 TIME 20 S TAG c 3 TAG b 3",
     };
     enum { LAYOUTS = COUNT_OF(layouts) };
-    enum { OPTIONS = 8 };
+    enum { OPTIONS = 20, CONTESTS = 8 };
     const struct rules *held[LAYOUTS + OPTIONS];
     for (size_t i = 0; i < LAYOUTS; i++) {
         struct rules rules = rules_from(layouts[i]);
@@ -105,14 +105,32 @@ rules_test(every_difference_makes_other_rules) {
     options[0].cap = 1;
     options[1].keeps_best = true;
     options[2].is_created = true;
-    for (size_t i = 3; i < OPTIONS; i++) {
+    for (size_t i = 3; i < CONTESTS; i++) {
         options[i].period.unit = i == 3 ? PERIOD_WEEK : PERIOD_DAY;
         options[i].period.every = 1;
         options[i].period.zone_minutes = i == 5 ? -60 : 0;
         options[i].archives_max = i == 6 ? 1 : 0;
         rules_begin_period(&options[i], i == 7 ? 86400000 : 0);
     }
+    options[8].stale_ms = 60000;
+    options[9].settles = true;
+    options[10].copies = true;
+    for (size_t i = 11; i < 15; i++) {
+        options[i].settlement = i == 11 ? RULES_SETTLED : RULES_UNSETTLED;
+        options[i].ended_ms = i == 13 ? 2 : 1;
+        options[i].settled_expire_ms = i == 14 ? 1 : 0;
+    }
+    for (size_t i = 15; i < OPTIONS; i++) {
+        options[i].league = (struct rules_league){.room = i == 15 ? 31 : 30,
+                                                  .tiers = i == 16 ? 2 : 1,
+                                                  .up = i == 17,
+                                                  .down = i == 18,
+                                                  .idle_goes_down = i == 19};
+    }
+    options[10].period = (struct period){.unit = PERIOD_YEAR, .every = 1};
+    rules_begin_period(&options[10], 0);
     for (size_t i = 0; i < OPTIONS; i++) {
+        assert_int_equal(rules_are_of_contests(&options[i]), i >= CONTESTS);
         held[LAYOUTS + i] = hold(&options[i]);
         assert_int_equal(set.count, LAYOUTS + i + 1);
     }
@@ -168,19 +186,25 @@ rules_test(a_period_moves_the_times_and_leaves_the_rest) {
     assert_true(rules_are_over(&rules, rules.period_end_ms));
     assert_true(rules_archive_end_ms(&rules) == rules.period_end_ms + 2 * INT64_C(604800000));
     struct rules archive;
-    rules_end_period(&rules, &archive);
+    rules.stale_ms = 60000;
+    rules.settles = true;
+    rules.copies = true;
+    rules_end_period(&rules, rules.period_end_ms + 5, &archive);
     assert_true(layout_equal(&archive.layout, &rules.layout));
     assert_int_equal(archive.cap, 9);
     struct rules plain = rules_from("FIELD a 30");
     plain.cap = 9;
     plain.layout = rules.layout;
     plain.guards = RULES_FROZEN;
+    plain.settlement = RULES_UNSETTLED;
+    plain.ended_ms = rules.period_end_ms;
     assert_true(rules_equal(&archive, &plain));
     rules.archives_are_writable = true;
     rules.guards = RULES_FROZEN | RULES_OPENS;
     rules.opens_ms = 5;
-    rules_end_period(&rules, &archive);
+    rules_end_period(&rules, rules.period_end_ms - 1, &archive);
     plain.guards = 0;
+    plain.ended_ms--;
     assert_true(rules_equal(&archive, &plain));
     rules.archives_max = RULES_ARCHIVES_ALL;
     assert_true(rules_archive_end_ms(&rules) == INT64_MAX);

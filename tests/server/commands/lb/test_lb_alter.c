@@ -61,7 +61,9 @@ ZSET_TEST(a_frozen_board_refuses_every_write_and_reads_as_ever) {
     make_boards(h);
     zset_expect(h, "LB.ALTER k FREEZE", "+OK");
     expect_refused(h, frozen);
-    zset_expect_part(h, "LB.INFO k", " frozen :1 opens nil closes nil archives [] tags []]");
+    zset_expect_part(h, "LB.INFO k",
+                     " frozen :1 opens nil closes nil stale nil settle :0 settled nil ended nil "
+                     "archives [] tags []]");
     zset_expect(h, "LB.ALTER k THAW", "+OK");
     zset_expect(h, "ZREM k a", ":1");
     zset_expect(h, "ZADD k 1 a", ":1");
@@ -72,7 +74,8 @@ ZSET_TEST(a_board_takes_writes_from_when_it_opens_until_it_closes) {
     h->wall_us = zset_us("2026-11-16T12:00:00Z");
     zset_expect(h, "LB.ALTER k OPENS 2026-11-17T00:00:00+01:00 CLOSES 1795000000000", "+OK");
     zset_expect_part(h, "LB.INFO k",
-                     " frozen :0 opens :1794870000000 closes :1795000000000 archives [] tags []]");
+                     " frozen :0 opens :1794870000000 closes :1795000000000 stale nil settle :0 "
+                     "settled nil ended nil archives [] tags []]");
     expect_refused(h, "-CLOSED board opens at 2026-11-16T23:00:00Z");
     h->wall_us = zset_us("2026-11-16T23:00:00Z") - 1;
     zset_expect(h, "ZREM k a", "-CLOSED board opens at 2026-11-16T23:00:00Z");
@@ -86,7 +89,9 @@ ZSET_TEST(a_board_takes_writes_from_when_it_opens_until_it_closes) {
     zset_expect(h, "LB.ALTER k CLOSES NONE", "+OK");
     zset_expect(h, "ZINCRBY k 0 a", "1");
     zset_expect(h, "LB.ALTER k OPENS NONE", "+OK");
-    zset_expect_part(h, "LB.INFO k", " frozen :0 opens nil closes nil archives [] tags []]");
+    zset_expect_part(h, "LB.INFO k",
+                     " frozen :0 opens nil closes nil stale nil settle :0 settled nil ended nil "
+                     "archives [] tags []]");
 }
 
 ZSET_TEST(keys_are_the_operators_also_of_a_frozen_board) {
@@ -270,7 +275,7 @@ ZSET_TEST(archives_are_frozen_unless_the_board_says_otherwise) {
     zset_expect(h, "LB.ALTER k ARCHIVED WRITABLE", "+OK");
     h->wall_us += INT64_C(86400000000);
     zset_expect(h, "ZADD k@2026-11-17 2 ann", ":0");
-    zset_expect_part(h, "LB.INFO k", "from nil archived writable] ");
+    zset_expect_part(h, "LB.INFO k", "from nil archived writable copy :0] ");
     /* By hand: of a board with a PERIOD. */
     zset_expect(h, "ZADD j 1 ann", ":1");
     zset_expect(h, "LB.ROLL j old", ":1");

@@ -7,13 +7,13 @@ static void expect_info(struct harness *h, const char *key, const char *begin, c
     long long memory = strtoll(zset_run(h, "MEMORY USAGE %s", key) + 1, NULL, 10);
     char line[64], expected[1024];
     snprintf(line, sizeof(line), "LB.INFO %s", key);
-    snprintf(
-        expected, sizeof(expected), "%s memory :%lld %s %s", begin, memory, end,
-        begin[0] == '{'
-            ? "cap _ keep last created #f period _ limit _ frozen #f opens _ closes _ archives [] "
-              "tags []}"
-            : "cap nil keep last created :0 period nil limit nil frozen :0 opens nil closes nil "
-              "archives [] tags []]");
+    snprintf(expected, sizeof(expected), "%s memory :%lld %s %s", begin, memory, end,
+             begin[0] == '{' ? "cap _ keep last created #f period _ limit _ frozen #f opens _ "
+                               "closes _ stale _ settle #f settled _ ended _ archives [] "
+                               "tags []}"
+                             : "cap nil keep last created :0 period nil limit nil frozen :0 opens "
+                               "nil closes nil stale nil settle :0 settled nil ended nil "
+                               "archives [] tags []]");
     zset_expect(h, line, expected);
 }
 
@@ -85,7 +85,7 @@ ZSET_TEST(a_board_tells_its_options) {
     zset_expect_part(h, "LB.INFO k", " count :0 ");
     zset_expect_part(h, "LB.INFO k",
                      " cap :4294967295 keep best created #t period _ limit _ frozen #f "
-                     "opens _ closes _ archives [] tags []}");
+                     "opens _ closes _ stale _ settle #f settled _ ended _ archives [] tags []}");
 }
 
 ZSET_TEST(a_missing_key_is_an_error) {
