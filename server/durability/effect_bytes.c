@@ -87,7 +87,8 @@ enum {
     CONTESTS_ARCHIVE = 8,
     CONTESTS_SETTLED_EXPIRE = 16,
     CONTESTS_LEAGUE = 32,
-    CONTESTS_KNOWN = 63,
+    CONTESTS_WINDOW = 64,
+    CONTESTS_KNOWN = 127,
 };
 
 /* ---- writing parts ---- */
@@ -343,6 +344,20 @@ static bool effect_bytes_code_league(struct coder *coder, struct rules_league *l
     return is_good && league->room > 0;
 }
 
+static bool effect_bytes_code_window(struct coder *coder, struct rules_window *window) {
+    enum { BEST = 1, SHARE = 2, ANEW = 4 };
+    uint8_t flags = (uint8_t)((window->is_best ? BEST : 0) | (window->is_share ? SHARE : 0) |
+                              (window->is_anew ? ANEW : 0));
+    bool is_good = effect_bytes_code(coder, &window->count, sizeof window->count) &&
+                   effect_bytes_code_byte(coder, &flags, BEST | SHARE | ANEW) &&
+                   effect_bytes_code_u32(coder, &window->left) &&
+                   effect_bytes_code(coder, &window->from_ms, sizeof window->from_ms);
+    window->is_best = (flags & BEST) != 0;
+    window->is_share = (flags & SHARE) != 0;
+    window->is_anew = (flags & ANEW) != 0;
+    return is_good && (window->count > 0 || window->is_share);
+}
+
 static bool effect_bytes_code_contests(struct coder *coder, struct rules *rules) {
     uint64_t stale_ms = (uint64_t)rules->stale_ms;
     uint8_t parts =
@@ -350,7 +365,8 @@ static bool effect_bytes_code_contests(struct coder *coder, struct rules *rules)
                   (rules->stale_ms > 0 ? CONTESTS_STALE : 0) |
                   (rules->settlement != RULES_NO_ARCHIVE ? CONTESTS_ARCHIVE : 0) |
                   (rules->settled_expire_ms > 0 ? CONTESTS_SETTLED_EXPIRE : 0) |
-                  (rules->league.room > 0 ? CONTESTS_LEAGUE : 0));
+                  (rules->league.room > 0 ? CONTESTS_LEAGUE : 0) |
+                  (rules->window.count > 0 || rules->window.is_share ? CONTESTS_WINDOW : 0));
     if (!effect_bytes_code_byte(coder, &parts, CONTESTS_KNOWN) || parts == 0) {
         return false;
     }
@@ -361,7 +377,8 @@ static bool effect_bytes_code_contests(struct coder *coder, struct rules *rules)
         ((parts & CONTESTS_ARCHIVE) == 0 || effect_bytes_code_archive(coder, rules)) &&
         ((parts & CONTESTS_SETTLED_EXPIRE) == 0 ||
          effect_bytes_code(coder, &rules->settled_expire_ms, sizeof rules->settled_expire_ms)) &&
-        ((parts & CONTESTS_LEAGUE) == 0 || effect_bytes_code_league(coder, &rules->league));
+        ((parts & CONTESTS_LEAGUE) == 0 || effect_bytes_code_league(coder, &rules->league)) &&
+        ((parts & CONTESTS_WINDOW) == 0 || effect_bytes_code_window(coder, &rules->window));
     rules->stale_ms = (int64_t)stale_ms;
     return is_good;
 }

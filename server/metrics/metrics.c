@@ -361,6 +361,8 @@ static const struct family families[] = {
      VALUE(totals.expired)},
     {"leaderboard_rolled_boards", COUNTER, "Boards rolled over at the end of their period",
      VALUE(totals.rolled)},
+    {"leaderboard_windows_behind", GAUGE,
+     "Periods that have to leave boards with a WINDOW and have not yet", VALUE(windows_behind)},
     {"leaderboard_unfreed_keys", GAUGE, "Removed keys whose memory is still being freed",
      VALUE(totals.unfreed)},
     {"leaderboard_freed_keys", COUNTER, "Removed keys whose memory has been freed",

@@ -12,13 +12,14 @@ static bool registry_rename_is_named(const struct registry_key *key, uint32_t da
 /* Reserve another key with this key's expiry and PERIOD. NULL: no memory. */
 static struct registry_key *
 registry_rename_reserve_successor(struct registry *registry, const struct registry_key *key,
-                                  uint32_t to_database, struct bytes to_name, int64_t now_ms) {
+                                  uint32_t to_database, struct bytes to_name, bool is_periodic,
+                                  int64_t now_ms) {
     if (!registry_settle(registry, to_database, to_name, now_ms)) {
         return NULL;
     }
     struct registry_key *successor =
         registry_reserve_key(registry, to_database, (struct registry_new_name){.first = to_name},
-                             key->kind, key->expiry_place != EXPIRY_NOWHERE, key->is_periodic);
+                             key->kind, key->expiry_place != EXPIRY_NOWHERE, is_periodic);
     if (successor != NULL) {
         successor->is_lasting = key->is_lasting;
     }
@@ -31,7 +32,8 @@ enum registry_status registry_rename(struct registry *registry, struct registry_
         return REGISTRY_OK;
     }
     struct registry_key *successor =
-        registry_rename_reserve_successor(registry, key, to_database, to_name, now_ms);
+        registry_rename_reserve_successor(registry, key, to_database, to_name, key->is_periodic,
+                                          now_ms);
     if (successor == NULL) {
         return REGISTRY_OUT_OF_MEMORY;
     }
@@ -63,22 +65,42 @@ static bool registry_rename_take_value(struct registry *registry, const struct r
     return true;
 }
 
+/* The rules of the copy where they differ: of a board with a WINDOW, or of one of its shares. false:
+ * no memory. */
+static bool registry_rename_hold_plain(struct registry *registry, const struct registry_key *key,
+                                       const struct rules **plain) {
+    struct rules rules;
+    if (key->kind != REGISTRY_BOARD ||
+        (registry_rules(key)->window.count == 0 && !registry_rules(key)->window.is_share)) {
+        return true;
+    }
+    rules_without_window(registry_rules(key), &rules);
+    *plain = rules_hold(&registry->rules, &rules);
+    return *plain != NULL;
+}
+
 enum registry_status registry_copy_value(struct registry *registry, const struct registry_key *key,
                                          struct registry_key **copy, uint32_t to_database,
                                          struct bytes to_name, int64_t now_ms) {
     if (registry_rename_is_named(key, to_database, to_name)) {
         return REGISTRY_OK;
     }
-    struct registry_key *successor =
-        registry_rename_reserve_successor(registry, key, to_database, to_name, now_ms);
-    if (successor == NULL) {
+    const struct rules *plain = NULL;
+    if (!registry_rename_hold_plain(registry, key, &plain)) {
         return REGISTRY_OUT_OF_MEMORY;
     }
-    if (!registry_rename_take_value(registry, key, *copy, successor)) {
+    struct registry_key *successor = registry_rename_reserve_successor(
+        registry, key, to_database, to_name,
+        plain != NULL ? plain->period.unit != PERIOD_NONE : key->is_periodic, now_ms);
+    if (successor == NULL || !registry_rename_take_value(registry, key, *copy, successor)) {
         memory_free(successor);
+        rules_release(&registry->rules, plain);
         return REGISTRY_OUT_OF_MEMORY;
     }
     *copy = NULL;
+    if (plain != NULL) {
+        registry_set_rules(registry, successor, plain);
+    }
     bool is_done = registry_walk_state(registry, key) == REGISTRY_WALK_DONE;
     registry_put_reserved(registry, successor, is_done ? REGISTRY_WALK_DONE : REGISTRY_WALK_AHEAD,
                           registry_expiry(registry, key), now_ms);

@@ -71,7 +71,7 @@ struct lb_add_step {
 };
 
 /* The member's state before the command. */
-struct lb_add_step lb_add_step_of(const struct board *board, const struct lb_add *add,
+struct lb_add_step lb_add_step_of(const struct writing *writing, const struct lb_add *add,
                                   const struct board_member *member);
 /* Plan the result for a member whose current state is before; its name follows its values. false:
  * the error was replied. */

@@ -7,7 +7,7 @@
 #include "skiplist/keyspace/rules.h"
 
 /* Entries of a map that lb_info_put_options writes: the options, and the period. */
-enum { LB_OPTIONS = 12 };
+enum { LB_OPTIONS = 13 };
 
 static void lb_info_put_flag(const struct call *call, const char *name, bool is_true) {
     reply_bulk_text(call->reply, name);
@@ -99,6 +99,23 @@ static void lb_info_put_given(const struct call *call, const char *name, int64_t
     }
 }
 
+/* "left": of the members of the period that leaves. */
+static void lb_info_put_window(const struct call *call, const struct rules *rules) {
+    enum { BEHIND_MAX = 1000 };
+    const struct rules_window *window = &rules->window;
+    reply_bulk_text(call->reply, "window");
+    if (window->count == 0) {
+        reply_null(call->reply);
+        return;
+    }
+    reply_map(call->reply, 5);
+    reply_named_integer(call->reply, "periods", window->count);
+    reply_named_text(call->reply, "of", window->is_best ? "best" : "sum");
+    reply_named_integer(call->reply, "from", window->from_ms);
+    reply_named_integer(call->reply, "behind", rules_window_behind(rules, BEHIND_MAX));
+    reply_named_integer(call->reply, "left", window->left);
+}
+
 static void lb_info_put_options(const struct call *call, const struct rules *rules) {
     lb_info_put_given(call, "cap", rules->cap);
     reply_named_text(call->reply, "keep", rules->keeps_best ? "best" : "last");
@@ -124,6 +141,7 @@ static void lb_info_put_options(const struct call *call, const struct rules *rul
     } else {
         reply_null(call->reply);
     }
+    lb_info_put_window(call, rules);
 }
 
 /* ---- archives ---- */

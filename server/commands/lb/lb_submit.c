@@ -127,7 +127,7 @@ static bool lb_submit_read_tags(const struct submit *submit, uint32_t index,
                                 struct tag_values *values) {
     return submit->add.tag_count == 0 ||
            lb_add_read_tags(submit->call, &submit->add, FIRST_KEY + submit->board_count,
-                            submit->writings[index].board, values);
+                            writing_shown(&submit->writings[index]), values);
 }
 
 static void lb_submit_look_up(const struct submit *submit, uint32_t index,
@@ -150,7 +150,7 @@ static bool lb_submit_plan(struct submit *submit, uint32_t index) {
         return lb_submit_refuse_for(submit, index, size_before);
     }
     lb_submit_look_up(submit, index, &member);
-    struct lb_add_step before = lb_add_step_of(writing->board, &submit->add, &member);
+    struct lb_add_step before = lb_add_step_of(writing, &submit->add, &member);
     if (!lb_add_plan(writing, &submit->add, lb_add_values(call->request, &submit->add, 0), &before,
                      &submit->steps[index])) {
         return lb_submit_refuse_for(submit, index, size_before);
@@ -165,13 +165,13 @@ static bool lb_submit_plan(struct submit *submit, uint32_t index) {
 }
 
 /* Reserve memory for all boards, so that none fails after another was written. */
-static bool lb_submit_reserve(const struct submit *submit) {
+static bool lb_submit_reserve(struct submit *submit) {
     size_t size = 0;
     for (uint32_t i = 0; i < submit->board_count; i++) {
-        size +=
-            board_growth_size(submit->writings[i].board, 1) +
-            lb_add_name(submit->call->request, &submit->add, 0).size +
-            (submit->add.tag_count > 0 ? board_tags_growth_size(submit->writings[i].board, 1) : 0);
+        struct writing *writing = &submit->writings[i];
+        size += writing_growth_size(writing, 1, submit->add.tag_count > 0) +
+                2 * lb_add_name(submit->call->request, &submit->add, 0).size;
+        writing->is_reserved = true;
     }
     return memory_reserve_begin(size) || call_out_of_memory(submit->call);
 }
@@ -219,7 +219,7 @@ static void lb_submit_to_all(struct submit *submit) {
     memory_reserve_end();
     reply_array(submit->call->reply, submit->board_count);
     for (uint32_t i = 0; i < submit->board_count; i++) {
-        lb_add_answer_result(submit->call, submit->writings[i].board, &submit->add,
+        lb_add_answer_result(submit->call, writing_shown(&submit->writings[i]), &submit->add,
                              &submit->steps[i]);
     }
 }
