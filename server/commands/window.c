@@ -9,8 +9,8 @@
 static struct bytes window_print_suffix(const struct rules *rules, int64_t start_ms,
                                         char suffix[REGISTRY_SUFFIX_MAX]) {
     suffix[0] = '@';
-    return (struct bytes){
-        .at = suffix, .size = 1 + period_print_name(suffix + 1, &rules->period, start_ms)};
+    return (struct bytes){.at = suffix,
+                          .size = 1 + period_print_name(suffix + 1, &rules->period, start_ms)};
 }
 
 static struct bytes window_print_name(struct bytes base, const struct rules *rules,
@@ -46,8 +46,7 @@ void window_find_shares(struct registry *registry, const struct registry_key *ke
     shares->count = 0;
     while (start_ms <= rules->period_start_ms && shares->count < WINDOW_SHARES_MAX) {
         bool is_taken;
-        struct registry_key *share =
-            window_find_share(registry, key, start_ms, now_ms, &is_taken);
+        struct registry_key *share = window_find_share(registry, key, start_ms, now_ms, &is_taken);
         if (share != NULL) {
             shares->has_first |= start_ms == rules->window.from_ms;
             shares->at[shares->count++] = share;
@@ -102,8 +101,8 @@ struct registry_key *window_begin_share(const struct call *call, const struct re
     int64_t end_ms = rules_archive_end_ms(rules);
     bool is_taken;
     *is_new = false;
-    struct registry_key *share = window_find_share(call->registry, key, rules->period_start_ms,
-                                                   call->now_ms, &is_taken);
+    struct registry_key *share =
+        window_find_share(call->registry, key, rules->period_start_ms, call->now_ms, &is_taken);
     if (is_taken) {
         window_refuse_taken(call, registry_name(key), rules);
     }
@@ -133,8 +132,9 @@ bool window_may_begin(const struct call *call, struct bytes base, const struct r
     char name[REGISTRY_NAME_MAX];
     struct rules running;
     if (call->server->is_embedded) {
-        return call_refuse(call, "ERR WINDOW is not possible here: in Redis and Valkey the boards of "
-                                 "its periods would have other keys; it needs leaderboard-server");
+        return call_refuse(call,
+                           "ERR WINDOW is not possible here: in Redis and Valkey the boards of "
+                           "its periods would have other keys; it needs leaderboard-server");
     }
     rules_copy(rules, &running);
     rules_enter_period(&running, call->now_ms);
@@ -320,8 +320,7 @@ bool window_follow(struct registry *registry, const struct registry_key *key,
         return window_follow_sum(registry, key, member, share, share_member, after, now_ms,
                                  board_key);
     }
-    *board_key =
-        window_follow_best(registry, key, member, share, share_member, after, now_ms);
+    *board_key = window_follow_best(registry, key, member, share, share_member, after, now_ms);
     return true;
 }
 
@@ -334,8 +333,8 @@ bool window_leave(const struct registry_key *key, const struct board_member *mem
     bool is_best = registry_rules(key)->window.is_best;
     *needs_shares = false;
     *board_key = member->key;
-    if (is_best && layout_without_time(layout, member->key) >
-                       layout_without_time(layout, share_key)) {
+    if (is_best &&
+        layout_without_time(layout, member->key) > layout_without_time(layout, share_key)) {
         return true;
     }
     if (!is_best && !window_is_at_end(layout, member->key)) {

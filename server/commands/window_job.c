@@ -16,8 +16,8 @@ enum {
 /* A board in the queue; its name follows. */
 struct window_due {
     uint32_t database, name_size;
-    uint32_t behind;      /* of the server's count */
-    bool is_share_gone;   /* of the period that begins at from_ms */
+    uint32_t behind;    /* of the server's count */
+    bool is_share_gone; /* of the period that begins at from_ms */
     int64_t from_ms;
 };
 
@@ -205,9 +205,8 @@ struct window_step {
 
 static void window_job_plan_member(const struct window_job *job, const struct registry_key *key,
                                    uint32_t rank, uint64_t share_key,
-                                   const struct board_member *member,
-                                   struct window_shares *shares, bool *has_shares,
-                                   struct window_step *step) {
+                                   const struct board_member *member, struct window_shares *shares,
+                                   bool *has_shares, struct window_step *step) {
     bool needs_shares;
     uint32_t i = step->count++;
     step->changes[i] = CHANGE_NONE;
@@ -215,8 +214,7 @@ static void window_job_plan_member(const struct window_job *job, const struct re
     if (!member->is_there) {
         return;
     }
-    bool is_there =
-        window_leave(key, member, share_key, NULL, &needs_shares, &step->keys[i]);
+    bool is_there = window_leave(key, member, share_key, NULL, &needs_shares, &step->keys[i]);
     if (needs_shares) {
         if (!*has_shares) {
             window_find_shares(job->server->registry, key, job->server->clock.now_ms, shares);
@@ -293,8 +291,8 @@ static void window_job_leave(struct window_job *job, struct registry_key *key) {
     bool is_taken;
     const struct rules *rules = registry_rules(key);
     struct rules_window window = rules->window;
-    const struct registry_key *share = window_find_share(server->registry, key, window.from_ms,
-                                                         server->clock.now_ms, &is_taken);
+    const struct registry_key *share =
+        window_find_share(server->registry, key, window.from_ms, server->clock.now_ms, &is_taken);
     uint32_t share_count = share != NULL ? board_count(&share->board) : 0;
     if (window.left < share_count) {
         window_job_plan(job, key, share, &step);

@@ -68,8 +68,7 @@ __attribute__((noinline)) static bool writing_begin_share(struct writing *writin
     writing->is_new = false;
     bool may_begin = !writing->is_whole_new ||
                      window_may_begin(call, registry_name(writing->whole), writing->rules);
-    writing->key =
-        may_begin ? window_begin_share(call, writing->whole, &writing->is_new) : NULL;
+    writing->key = may_begin ? window_begin_share(call, writing->whole, &writing->is_new) : NULL;
     if (writing->key == NULL) {
         writing_take_back(writing);
         return false;
@@ -100,8 +99,8 @@ bool writing_begin(const struct call *call, struct bytes name, struct writing *w
 
 bool writing_refuse_banned(const struct writing *writing, struct bytes member) {
     const struct call *call = writing->call;
-    if (!ban_holds(call->registry, call->session->database, registry_name(writing_shown_key(writing)), member,
-                   call->now_ms)) {
+    if (!ban_holds(call->registry, call->session->database,
+                   registry_name(writing_shown_key(writing)), member, call->now_ms)) {
         return false;
     }
     reply_error(call->reply, "BANNED member is banned from this board: LB.UNBAN ends that");
@@ -128,8 +127,7 @@ void writing_refuse_full(const struct call *call, const struct rules *rules) {
 }
 
 static size_t writing_board_growth(const struct board *board, uint32_t count, bool with_tags) {
-    return board_growth_size(board, count) +
-           (with_tags ? board_tags_growth_size(board, count) : 0);
+    return board_growth_size(board, count) + (with_tags ? board_tags_growth_size(board, count) : 0);
 }
 
 size_t writing_growth_size(const struct writing *writing, uint32_t count, bool with_tags) {

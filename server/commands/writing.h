@@ -28,15 +28,15 @@ struct writing {
     struct board *board;
     const struct rules *rules;
     struct registry_key *whole; /* WINDOW: the board of which key is a share; NULL: no window */
-    bool is_only;    /* set by the caller if only one member is written: writing_put then decides at
+    bool is_only; /* set by the caller if only one member is written: writing_put then decides at
                         once whether it stays */
-    bool is_new;     /* the board was created by writing_begin */
+    bool is_new;  /* the board was created by writing_begin */
     bool is_whole_new; /* so was `whole` */
     bool is_reserved;  /* writing_reserve has reserved memory */
     bool is_newcomer;  /* the member put last was not on the board before; WINDOW: on `whole` */
-    bool is_changed; /* at least one member was put, or got other tags */
-    bool has_bans;   /* some member is banned (ban.h) */
-    bool has_lost;   /* CAP: writing_settle removed members, new or old */
+    bool is_changed;   /* at least one member was put, or got other tags */
+    bool has_bans;     /* some member is banned (ban.h) */
+    bool has_lost;     /* CAP: writing_settle removed members, new or old */
 };
 
 enum writing_status {
@@ -98,8 +98,8 @@ static inline struct board *writing_shown(const struct writing *writing) {
 size_t writing_growth_size(const struct writing *writing, uint32_t count, bool with_tags);
 /* Reserve memory for count members, every stride-th of names, so that none fails after another was
  * put; memory_reserve_end follows. with_tags: also for board_tag of each. false: out of memory. */
-MUST_CHECK bool writing_reserve(struct writing *writing, const struct bytes *names,
-                                uint32_t stride, uint32_t count, bool with_tags);
+MUST_CHECK bool writing_reserve(struct writing *writing, const struct bytes *names, uint32_t stride,
+                                uint32_t count, bool with_tags);
 /* Put a member that was looked up. */
 MUST_CHECK enum writing_status writing_put(struct writing *writing,
                                            const struct board_member *member, uint64_t key,

@@ -340,8 +340,10 @@ static bool setting_options_finish_window(const struct rules *rules, char *reaso
         const char *name;
         bool is_given;
     } others[] = {
-        {"CAP", rules->cap > 0},       {"LIMIT", rules->limit > 0},
-        {"STALE", rules->stale_ms > 0}, {"COPY", rules->copies},
+        {"CAP", rules->cap > 0},
+        {"LIMIT", rules->limit > 0},
+        {"STALE", rules->stale_ms > 0},
+        {"COPY", rules->copies},
         {"ARCHIVED WRITABLE", rules->archives_are_writable},
     };
     enum { OTHERS = sizeof others / sizeof others[0] };

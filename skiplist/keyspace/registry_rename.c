@@ -10,10 +10,11 @@ static bool registry_rename_is_named(const struct registry_key *key, uint32_t da
 }
 
 /* Reserve another key with this key's expiry and PERIOD. NULL: no memory. */
-static struct registry_key *
-registry_rename_reserve_successor(struct registry *registry, const struct registry_key *key,
-                                  uint32_t to_database, struct bytes to_name, bool is_periodic,
-                                  int64_t now_ms) {
+static struct registry_key *registry_rename_reserve_successor(struct registry *registry,
+                                                              const struct registry_key *key,
+                                                              uint32_t to_database,
+                                                              struct bytes to_name,
+                                                              bool is_periodic, int64_t now_ms) {
     if (!registry_settle(registry, to_database, to_name, now_ms)) {
         return NULL;
     }
@@ -31,9 +32,8 @@ enum registry_status registry_rename(struct registry *registry, struct registry_
     if (registry_rename_is_named(key, to_database, to_name)) {
         return REGISTRY_OK;
     }
-    struct registry_key *successor =
-        registry_rename_reserve_successor(registry, key, to_database, to_name, key->is_periodic,
-                                          now_ms);
+    struct registry_key *successor = registry_rename_reserve_successor(
+        registry, key, to_database, to_name, key->is_periodic, now_ms);
     if (successor == NULL) {
         return REGISTRY_OUT_OF_MEMORY;
     }

@@ -84,8 +84,7 @@ void rules_begin_period(struct rules *rules, int64_t now_ms) {
 void rules_slide(struct rules *rules, int64_t now_ms) {
     int64_t start_ms = rules->period_start_ms;
     rules_enter_period(rules, now_ms);
-    rules->period_start_ms =
-        rules->period_start_ms > start_ms ? rules->period_start_ms : start_ms;
+    rules->period_start_ms = rules->period_start_ms > start_ms ? rules->period_start_ms : start_ms;
 }
 
 uint32_t rules_window_behind(const struct rules *rules, uint32_t most) {

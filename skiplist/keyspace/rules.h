@@ -51,11 +51,11 @@ struct rules_league {
  * archive of the period has; it has count 0, is_share and from_ms. All zero: neither.
  * How they are kept: server/commands/window.h. */
 struct rules_window {
-    uint16_t count;  /* 2 .. RULES_WINDOW_MAX */
-    bool is_best;    /* BEST: the best of the shares; else SUM */
+    uint16_t count; /* 2 .. RULES_WINDOW_MAX */
+    bool is_best;   /* BEST: the best of the shares; else SUM */
     bool is_share;
-    bool is_anew;    /* a share is gone: what the members have is to be computed from those there */
-    uint32_t left;   /* the first so many of the first share's members, by rank, have left already */
+    bool is_anew;  /* a share is gone: what the members have is to be computed from those there */
+    uint32_t left; /* the first so many of the first share's members, by rank, have left already */
     int64_t from_ms; /* start of the first period that counts; of a share: of its period */
 };
 

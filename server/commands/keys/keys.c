@@ -10,9 +10,8 @@
 static void keys_remove(const struct call *call, struct registry_key *key) {
     bool is_taken;
     if (key->kind == REGISTRY_BOARD && registry_rules(key)->window.count > 0) {
-        struct registry_key *share =
-            window_find_share(call->registry, key, registry_rules(key)->period_start_ms,
-                              call->now_ms, &is_taken);
+        struct registry_key *share = window_find_share(
+            call->registry, key, registry_rules(key)->period_start_ms, call->now_ms, &is_taken);
         if (share != NULL) {
             registry_remove(call->registry, share);
         }

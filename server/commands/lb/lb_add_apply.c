@@ -135,8 +135,7 @@ bool lb_add_plan(const struct writing *writing, const struct lb_add *add,
     }
     step->key = stays ? before->key : key;
     return lb_add_apply_stamp(call, layout, add, before, step) &&
-           (!step->is_written ||
-            writing_check_put(writing, values[add->value_count], step->key));
+           (!step->is_written || writing_check_put(writing, values[add->value_count], step->key));
 }
 
 /* ---- putting ---- */
@@ -365,7 +364,8 @@ static void lb_add_apply_plan_and_put(struct many *many) {
         return;
     }
     const struct lb_add *add = many->add;
-    if (!writing_reserve(many->writing, &lb_add_values(many->call->request, add, 0)[add->value_count],
+    if (!writing_reserve(many->writing,
+                         &lb_add_values(many->call->request, add, 0)[add->value_count],
                          add->value_count + 1, add->member_count, add->tags != NULL)) {
         call_out_of_memory(many->call);
         return;

@@ -131,8 +131,8 @@ static void lb_move_in_window(struct server *server, struct board_task *task,
         if (!from.is_there) {
             continue;
         }
-        uint32_t before = window_count_gone(&shares, i, task->member) +
-                          window_count_gone(&shares, i, task->to);
+        uint32_t before =
+            window_count_gone(&shares, i, task->member) + window_count_gone(&shares, i, task->to);
         uint64_t left_count = task->left_count;
         lb_move_on_board(server, task, share);
         if (task->left_count == left_count) {
