@@ -91,7 +91,7 @@ rules_test(every_difference_makes_other_rules) {
         "FIELD a 30 TIME 20 S TAG c 3 TAG b 3",
     };
     enum { LAYOUTS = COUNT_OF(layouts) };
-    enum { OPTIONS = 20, CONTESTS = 8 };
+    enum { OPTIONS = 26, CONTESTS = 8, WINDOWS = 20 };
     const struct rules *held[LAYOUTS + OPTIONS];
     for (size_t i = 0; i < LAYOUTS; i++) {
         struct rules rules = rules_from(layouts[i]);
@@ -120,12 +120,26 @@ rules_test(every_difference_makes_other_rules) {
         options[i].ended_ms = i == 13 ? 2 : 1;
         options[i].settled_expire_ms = i == 14 ? 1 : 0;
     }
-    for (size_t i = 15; i < OPTIONS; i++) {
+    for (size_t i = 15; i < WINDOWS; i++) {
         options[i].league = (struct rules_league){.room = i == 15 ? 31 : 30,
                                                   .tiers = i == 16 ? 2 : 1,
                                                   .up = i == 17,
                                                   .down = i == 18,
                                                   .idle_goes_down = i == 19};
+    }
+    for (size_t i = WINDOWS; i < OPTIONS; i++) {
+        bool is_share = i == WINDOWS;
+        options[i].period = (struct period){.unit = is_share ? PERIOD_NONE : PERIOD_HOUR,
+                                            .every = is_share ? 0 : 1};
+        options[i].archives_max = is_share ? 0 : 3;
+        options[i].window = (struct rules_window){
+            .count = is_share ? 0 : 2 + (i == 21), .is_share = is_share, .is_best = i == 22};
+        if (!is_share) {
+            rules_begin_period(&options[i], 7200000);
+        }
+        options[i].window.is_anew = i == 23;
+        options[i].window.left = i == 24;
+        options[i].window.from_ms -= i == 25 ? 3600000 : 0;
     }
     options[10].period = (struct period){.unit = PERIOD_YEAR, .every = 1};
     rules_begin_period(&options[10], 0);
