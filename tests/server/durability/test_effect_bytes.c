@@ -327,6 +327,9 @@ static void pick_window(struct random *random, struct rules *rules) {
             .is_share = true, .from_ms = (int64_t)random_below(random, UINT64_C(1) << 50)};
         return;
     }
+    if (rules->period_start_ms < 0) {
+        return;
+    }
     rules->cap = 0;
     rules->limit = 0;
     rules->archives_are_writable = false;

@@ -231,6 +231,44 @@ rules_test(a_period_moves_the_times_and_leaves_the_rest) {
     assert_true(layout_equal(&bare.layout, &layout));
 }
 
+rules_test(a_window_slides_and_its_shares_are_frozen_archives) {
+    enum { HOUR_MS = 3600000 };
+    struct rules rules = rules_from("FIELD a 30 TIME 31 S");
+    struct rules share;
+    struct rules plain;
+    const char *reason;
+    rules.period = (struct period){.unit = PERIOD_HOUR, .every = 1};
+    rules.archives_max = 3;
+    rules.window.count = 3;
+    rules.settles = true;
+    int64_t start_us = rules.layout.time.start_us;
+    rules_begin_period(&rules, 10 * HOUR_MS + 5);
+    assert_true(rules.layout.time.start_us == start_us);
+    assert_true(rules.window.from_ms == 10 * HOUR_MS);
+    assert_true(rules_validate(&rules, &reason));
+    rules_begin_share(&rules, &share);
+    assert_true(rules_validate(&share, &reason));
+    assert_true(rules_are_share(&share, &rules, 10 * HOUR_MS));
+    assert_false(rules_are_share(&share, &rules, 11 * HOUR_MS));
+    assert_int_equal(share.guards, RULES_FROZEN);
+    assert_int_equal(share.settlement, RULES_UNSETTLED);
+    assert_true(share.ended_ms == 11 * HOUR_MS);
+    rules_slide(&rules, 12 * HOUR_MS);
+    assert_true(rules.period_start_ms == 12 * HOUR_MS);
+    assert_int_equal(rules_window_behind(&rules, 100), 0);
+    rules_slide(&rules, 15 * HOUR_MS);
+    assert_int_equal(rules_window_behind(&rules, 100), 3);
+    assert_int_equal(rules_window_behind(&rules, 2), 2);
+    rules_without_window(&rules, &plain);
+    assert_true(rules_validate(&plain, &reason));
+    assert_int_equal(plain.period.unit, PERIOD_NONE);
+    rules.archives_max = 2;
+    assert_false(rules_validate(&rules, &reason));
+    rules.archives_max = 3;
+    rules.cap = 5;
+    assert_false(rules_validate(&rules, &reason));
+}
+
 rules_test(no_memory_leaves_the_set_as_it_was) {
     struct rules rules = rules_from("FIELD a 30");
     const struct rules *held = NULL;
