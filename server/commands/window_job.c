@@ -9,7 +9,7 @@
 enum {
     PASS_COUNT = 32,     /* keys passed in a step */
     STEP_MEMBERS = 64,   /* that a step changes at most */
-    STEP_LOOKUPS = 1024, /* in shares, about 100 ns each */
+    STEP_LOOKUPS = 512,  /* in shares, some 100 ns each */
     BEHIND_MAX = 1000,   /* periods of one board; more are shown as so many */
 };
 
