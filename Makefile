@@ -134,7 +134,7 @@ SCRIPTS     := tests/web/run:test_views tests/module/run:test_leaving:test_repli
 # The tests of commands on boards once more, each command through redis-server with the module, too.
 SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_range \
                    zset_remove zset_score zset_store lb_add lb_alter lb_ban lb_count lb_create lb_data \
-                   lb_filter lb_forget lb_info lb_list lb_model lb_move lb_records lb_roll lb_submit lb_tag lb_where \
+                   lb_filter lb_forget lb_info lb_list lb_model lb_move lb_records lb_roll lb_settle lb_submit lb_tag lb_where \
                    writing),$(UNITS)) $(B)/tests/integration/twin
 SHADOW       = LEADERBOARD_MODULE="$(abspath $(MODULE_TEST))" \
     LEADERBOARD_REDIS_SERVER="$(abspath $(B)/peers/redis-server)"

@@ -46,3 +46,9 @@ void notify_board_rolled(struct server *server, uint32_t database, struct bytes 
     notify_send_to(server, "board", database, name,
                    (struct bytes){.at = message, .size = (size_t)used});
 }
+
+void notify_board_settled(struct server *server, uint32_t database, struct bytes name) {
+    if (server->subscriptions.client_count > 0) {
+        notify_send_to(server, "board", database, name, BYTES("settled"));
+    }
+}

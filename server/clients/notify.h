@@ -41,4 +41,7 @@ static inline void notify_taken_name(struct bytes name, const struct bytes archi
 void notify_board_rolled(struct server *server, uint32_t database, struct bytes name,
                          const struct bytes archive[2]);
 
+/* An archive was settled: "settled" to __board@0__:daily@2026-11-16. */
+void notify_board_settled(struct server *server, uint32_t database, struct bytes name);
+
 #endif

@@ -4,6 +4,7 @@
 #include "server/clients/job.h"
 #include "server/clients/notify.h"
 #include "server/system/disk.h"
+#include "skiplist/keyspace/registry_stale.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,14 @@ static void server_life_on_board_rolled(void *context, uint32_t database, struct
     }
 }
 
+static void server_life_on_board_stale(void *context, uint32_t database, struct bytes name,
+                                       bool is_removed) {
+    notify(context, SETTING_EVENT_ZSET, "lb.stale", database, name);
+    if (is_removed) {
+        notify(context, SETTING_EVENT_GENERIC, "del", database, name);
+    }
+}
+
 static uint64_t server_life_machine_memory_size(void) {
     long pages = sysconf(_SC_PHYS_PAGES);
     long page_size = sysconf(_SC_PAGESIZE);
@@ -84,6 +93,7 @@ bool server_init(struct server *server, uint32_t command_count) {
     registry_set_listener(server->registry, server_life_on_key_changed, server);
     registry_set_expired_listener(server->registry, server_life_on_key_expired);
     registry_set_rolled_listener(server->registry, server_life_on_board_rolled);
+    registry_set_stale_listener(server->registry, server_life_on_board_stale);
     server->acl.guard.seed = server->hash_seed;
     server->watches.keys.hash_seed = server->hash_seed;
     server->subscriptions.hash_seed = server->hash_seed;

@@ -3,10 +3,8 @@
 
 #include "server/commands/keyspace.h"
 
-enum { COUNT_DEFAULT = 10 };
-
 void scanning_begin(struct scanning *scanning, const struct call *call, struct glob *glob) {
-    *scanning = (struct scanning){.glob = glob, .count = COUNT_DEFAULT};
+    *scanning = (struct scanning){.glob = glob, .count = SCANNING_COUNT};
     buffer_init(&scanning->text, 0);
     reply_init(&scanning->found, &scanning->text, call->reply->version);
 }

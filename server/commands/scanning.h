@@ -16,6 +16,8 @@
 #include "server/dispatch/options.h"
 #include "skiplist/scan.h"
 
+enum { SCANNING_COUNT = 10 }; /* COUNT, if it is not given */
+
 struct scanning {
     struct glob *glob; /* storage for the pattern */
     bool has_pattern;

@@ -26,7 +26,8 @@
     ENTRY("leaderboard", lb_forget) ENTRY("leaderboard", lb_get) ENTRY("leaderboard", lb_hist)     \
     ENTRY("leaderboard", lb_info) ENTRY("leaderboard", lb_list) ENTRY("leaderboard", lb_move)      \
     ENTRY("leaderboard", lb_quantile) ENTRY("leaderboard", lb_range)                               \
-    ENTRY("leaderboard", lb_roll) ENTRY("leaderboard", lb_submit) ENTRY("leaderboard", lb_tag)     \
+    ENTRY("leaderboard", lb_roll) ENTRY("leaderboard", lb_settle)                                  \
+    ENTRY("leaderboard", lb_submit) ENTRY("leaderboard", lb_tag)                                   \
     ENTRY("leaderboard", lb_tags) ENTRY("leaderboard", lb_unban) ENTRY("leaderboard", lb_where)    \
     ENTRY("pubsub", psubscribe) ENTRY("pubsub", publish) ENTRY("pubsub", pubsub)                   \
     ENTRY("pubsub", punsubscribe) ENTRY("pubsub", spublish) ENTRY("pubsub", ssubscribe)            \

@@ -8,9 +8,12 @@
 #include "server/replication/failover.h"
 #include "server/replication/replicator.h"
 #include "server/system/log.h"
+#include "skiplist/keyspace/registry_stale.h"
 
 enum {
-    CHORE_BUDGET_NS = 200000, /* for ends of periods, expiry, and freeing */
+    CHORE_BUDGET_NS = 200000, /* for ends of periods, expiry, STALE, and freeing */
+    STALE_WORK_MAX = 256,     /* members between two clock readings */
+    STALE_EVERY_MS = 30000,   /* between the beginnings of two passes */
     FREE_SHARE = 4,           /* freeing may take 1/FREE_SHARE of a longer tick */
     DUE_KEYS_MAX = 16,        /* between two clock readings */
     FREE_WORK_MAX = 256,
@@ -173,6 +176,25 @@ static bool tick_tell_durations(const struct tick *tick) {
     return has_more;
 }
 
+/* STALE: a pass over all boards now and then. true: more is left. */
+static bool tick_drop_stale(struct tick *tick) {
+    struct registry *registry = tick->server->registry;
+    int64_t now_ms = tick->server->clock.monotonic_ms;
+    uint64_t begin = clock_ticks();
+    uint64_t elapsed_ns = 0;
+    bool has_more = true;
+    if (now_ms >= tick->stale_at_ms && registry_has_stale(registry)) {
+        registry_begin_stale(registry);
+        tick->stale_at_ms = now_ms + STALE_EVERY_MS;
+    }
+    while (has_more && elapsed_ns < CHORE_BUDGET_NS && !tick_is_behind(tick->server)) {
+        has_more = registry_step_stale(registry, tick->server->clock.now_ms, STALE_WORK_MAX);
+        elapsed_ns = clock_ticks_to_ns(clock_ticks() - begin);
+    }
+    tick_note_latency(tick, "stale-cycle", elapsed_ns, elapsed_ns);
+    return has_more;
+}
+
 /* Roll over boards whose periods have ended, and remove expired keys. true: more are left. */
 static bool tick_handle_due(struct tick *tick) {
     tick_hold_due(tick,
@@ -181,7 +203,7 @@ static bool tick_handle_due(struct tick *tick) {
     if (tick->server->durability.is_loading || !tick_may_run_due(tick->server)) {
         return false;
     }
-    bool has_more = tick_tell_durations(tick);
+    bool has_more = tick_tell_durations(tick) | tick_drop_stale(tick);
     if (due_ms == REGISTRY_NO_EXPIRY || due_ms > tick->server->clock.now_ms) {
         return has_more;
     }
@@ -247,6 +269,9 @@ static int64_t tick_wait_ms(const struct tick *tick) {
         wait_ms = due_ms != REGISTRY_NO_EXPIRY ? tick_sooner(wait_ms, due_ms, now_ms) : wait_ms;
         if (server->waits.opens_ms != 0) {
             wait_ms = tick_sooner(wait_ms, server->waits.opens_ms, now_ms);
+        }
+        if (registry_has_stale(server->registry)) {
+            wait_ms = tick_sooner(wait_ms, tick->stale_at_ms, monotonic_ms);
         }
     }
     if (server->client_pause.kind != SERVER_PAUSE_NONE) {

@@ -218,6 +218,14 @@ static void redis_encode_effect(struct redis_encode *encode, const struct effect
             redis_encode_move_board(encode, effect);
         } else {
             redis_encode_move_key(encode, effect);
+            if (effect->rules != NULL && effect->kind == EFFECT_RENAME &&
+                effect->rules->settlement != RULES_NO_ARCHIVE) {
+                /* It is a copy there, which is no archive. */
+                redis_encode_add_to_board(encode, &(struct effect){.kind = EFFECT_RULES,
+                                                                   .database = effect->to_database,
+                                                                   .name = effect->to_name,
+                                                                   .rules = effect->rules});
+            }
         }
         return;
     case EFFECT_REMOVE:

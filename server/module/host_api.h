@@ -204,6 +204,7 @@ struct host_command_info {
     X(REQUIRED, int, KeyType, (struct host_key *))                                                 \
     X(REQUIRED, int, DeleteKey, (struct host_key *))                                               \
     X(REQUIRED, int, SetAbsExpire, (struct host_key *, int64_t))                                   \
+    X(REQUIRED, int64_t, GetAbsExpire, (struct host_key *)) /* negative: none */                   \
     X(REQUIRED, int, ModuleTypeSetValue, (struct host_key *, struct host_type *, void *))          \
     X(REQUIRED, struct host_type *, ModuleTypeGetType, (struct host_key *))                        \
     X(REQUIRED, void *, ModuleTypeGetValue, (struct host_key *))                                   \

@@ -1,18 +1,23 @@
-/* The timer of periods. See host_period.h. */
+/* The timer of periods, and of STALE. See host_period.h. */
 #include "server/module/host_period.h"
 
 #include "skiplist/keyspace/expiry.h"
+#include "skiplist/keyspace/registry_stale.h"
 
 enum {
     RETRY_MS = 1000,     /* on a replica, and while nothing may change */
     SLEEP_MAX_MS = 1000, /* the clock may be set, or follow that of a master */
     ROLLS_A_TURN = 64,   /* each takes some microseconds */
+    TURN_NS = 500000,
+    STALE_EVERY_MS = 30000, /* between two passes over a board */
     NOTES_MAX = 16 * 1024 * 1024,
 };
 
 struct note {
     uint32_t place; /* in the heap; first: its address is the note's */
     int database;
+    uint64_t stale_number; /* 0: of the end of a period */
+    uint64_t from_key;     /* of STALE: where the pass goes on */
     uint32_t name_size;
     char name_at[];
 };
@@ -21,8 +26,11 @@ static struct {
     struct expiry heap; /* of notes, by the ends of periods */
     bool has_timer;
     uint64_t timer;
-    int64_t timer_ms; /* when it fires, in server time */
+    int64_t timer_ms;     /* when it fires, in server time */
+    uint64_t stale_count; /* numbers that were given */
     void (*roll)(struct host_context *ctx, struct host_string *name);
+    enum host_stale (*drop)(struct host_context *ctx, struct host_string *name, uint64_t number,
+                            uint64_t *from_key);
 } notes;
 
 static void host_period_on_timer(struct host_context *ctx, void *context);
@@ -37,17 +45,36 @@ static void host_period_set_timer(struct host_context *ctx, int64_t delay_ms) {
     notes.has_timer = true;
 }
 
-static void host_period_roll(struct host_context *ctx, struct note *note) {
+/* Put the note back for the next step, or free it. */
+static void host_period_go_on(struct note *note, enum host_stale left, int64_t now_ms) {
+    if (left == HOST_STALE_GONE || !expiry_reserve(&notes.heap)) {
+        memory_free(note);
+        return;
+    }
+    if (left == HOST_STALE_DONE) {
+        note->from_key = REGISTRY_STALE_BEGIN;
+    }
+    expiry_put(&notes.heap, left == HOST_STALE_MORE ? now_ms : now_ms + STALE_EVERY_MS,
+               &note->place);
+}
+
+static void host_period_carry_out(struct host_context *ctx, struct note *note, int64_t now_ms) {
     struct host_string *name = host_CreateString(ctx, note->name_at, note->name_size);
+    enum host_stale left = HOST_STALE_GONE;
     if (host_SelectDb(ctx, note->database) == HOST_OK) {
-        notes.roll(ctx, name);
+        if (note->stale_number == 0) {
+            notes.roll(ctx, name);
+        } else {
+            left = notes.drop(ctx, name, note->stale_number, &note->from_key);
+        }
     }
     host_FreeString(ctx, name);
-    memory_free(note);
+    host_period_go_on(note, left, now_ms);
 }
 
 static void host_period_on_timer(struct host_context *ctx, void *context) {
     (void)context;
+    uint64_t begin = clock_ticks();
     notes.has_timer = false;
     module_update_time();
     int64_t now_ms = module.server.clock.now_ms;
@@ -56,9 +83,11 @@ static void host_period_on_timer(struct host_context *ctx, void *context) {
         return;
     }
     struct expiry_entry first = expiry_first(&notes.heap);
-    for (uint32_t i = 0; i < ROLLS_A_TURN && first.place != NULL && first.time_ms <= now_ms; i++) {
+    for (uint32_t i = 0; i < ROLLS_A_TURN && first.place != NULL && first.time_ms <= now_ms &&
+                         clock_ticks_to_ns(clock_ticks() - begin) < TURN_NS;
+         i++) {
         expiry_remove(&notes.heap, first.place);
-        host_period_roll(ctx, (struct note *)first.place);
+        host_period_carry_out(ctx, (struct note *)first.place, now_ms);
         first = expiry_first(&notes.heap);
     }
     expiry_trim(&notes.heap);
@@ -68,29 +97,48 @@ static void host_period_on_timer(struct host_context *ctx, void *context) {
     }
 }
 
-void host_period_init(void (*roll)(struct host_context *ctx, struct host_string *name)) {
+void host_period_init(void (*roll)(struct host_context *ctx, struct host_string *name),
+                      enum host_stale (*drop)(struct host_context *ctx, struct host_string *name,
+                                              uint64_t number, uint64_t *from_key)) {
     notes.roll = roll;
+    notes.drop = drop;
 }
 
-void host_period_note(const struct registry_key *key, int database) {
-    if (key->is_periodic) {
-        host_period_note_name(registry_name(key), registry_rules(key), database);
-    }
-}
-
-void host_period_note_name(struct bytes name, const struct rules *rules, int database) {
-    int64_t end_ms = rules->period_end_ms;
+/* false: it was not noted. */
+static bool host_period_put_note(struct bytes name, int database, int64_t time_ms,
+                                 uint64_t stale_number) {
     bool has_room = notes.heap.count < NOTES_MAX && expiry_reserve(&notes.heap);
     struct note *note =
         has_room && database >= 0 ? memory_allocate(sizeof *note + name.size) : NULL;
     if (note == NULL) {
-        return;
+        return false;
     }
-    *note = (struct note){
-        .place = EXPIRY_NOWHERE, .database = database, .name_size = (uint32_t)name.size};
+    *note = (struct note){.place = EXPIRY_NOWHERE,
+                          .database = database,
+                          .stale_number = stale_number,
+                          .from_key = REGISTRY_STALE_BEGIN,
+                          .name_size = (uint32_t)name.size};
     memcpy(note->name_at, name.at, name.size);
-    expiry_put(&notes.heap, end_ms, &note->place);
-    if (!notes.has_timer || end_ms < notes.timer_ms) {
-        host_period_set_timer(module.timer_context, end_ms - module.server.clock.now_ms);
+    expiry_put(&notes.heap, time_ms, &note->place);
+    if (!notes.has_timer || time_ms < notes.timer_ms) {
+        host_period_set_timer(module.timer_context, time_ms - module.server.clock.now_ms);
     }
+    return true;
+}
+
+void host_period_note_as(struct host_value *value, struct bytes name, int database) {
+    const struct rules *rules = registry_rules(value->key);
+    value->stale_number = 0;
+    if (rules->period.unit != PERIOD_NONE) {
+        (void)host_period_put_note(name, database, rules->period_end_ms, 0);
+    }
+    if (rules->stale_ms > 0 &&
+        host_period_put_note(name, database, module.server.clock.now_ms + STALE_EVERY_MS,
+                             notes.stale_count + 1)) {
+        value->stale_number = ++notes.stale_count;
+    }
+}
+
+void host_period_note(struct host_value *value, int database) {
+    host_period_note_as(value, registry_name(value->key), database);
 }

@@ -13,6 +13,7 @@
 #include "server/module/host_effects.h"
 #include "server/module/host_reply.h"
 #include "server/module/host_state.h"
+#include "skiplist/keyspace/registry_stale.h"
 
 enum {
     ARGS_INLINE = 64,
@@ -63,6 +64,10 @@ void notify_board_rolled(struct server *server, uint32_t database, struct bytes 
                          const struct bytes archive[2]) {
     (void)archive;
     notify_send(server, "rolled", database, name);
+}
+
+void notify_board_settled(struct server *server, uint32_t database, struct bytes name) {
+    notify_send(server, "settled", database, name);
 }
 
 static void host_run_send_events(struct host_context *ctx) {
@@ -194,6 +199,64 @@ static void host_run_find(void *context) {
 void host_run_look_up(struct host_context *ctx, struct host_string *name) {
     struct bytes text = host_bytes(name);
     (void)!host_run_on(ctx, name, true, host_run_find, &text);
+}
+
+/* ---- STALE ---- */
+
+struct dropping {
+    struct bytes name;
+    uint64_t number;
+    uint64_t *from_key;
+    enum host_stale left;
+};
+
+/* The value of the board that is in the set; NULL: none has this name. */
+static struct host_value *host_run_find_value(struct bytes name) {
+    const struct working_set *set = current.running;
+    for (uint32_t i = 0; i < set->count; i++) {
+        if (bytes_equal(set->keys[i].text, name)) {
+            return set->keys[i].value;
+        }
+    }
+    return NULL;
+}
+
+static void host_run_drop_members(void *context) {
+    enum { STALE_WORK_MAX = 1024 };
+    struct dropping *dropping = context;
+    struct registry *registry = module.server.registry;
+    int64_t now_ms = module.server.clock.now_ms;
+    const struct host_value *value = host_run_find_value(dropping->name);
+    uint32_t work = STALE_WORK_MAX;
+    bool is_done = false;
+    if (value == NULL || value->stale_number != dropping->number) {
+        return;
+    }
+    struct registry_key *key = registry_find(registry, 0, dropping->name, now_ms);
+    if (key == NULL || key->kind != REGISTRY_BOARD || registry_rules(key)->stale_ms == 0) {
+        return;
+    }
+    dropping->left = HOST_STALE_DONE;
+    if (!registry_can_be_stale(key, now_ms) ||
+        registry_drop_stale(registry, key, now_ms, dropping->from_key, &work, &is_done) == 0) {
+        dropping->left = is_done || work > 0 ? HOST_STALE_DONE : HOST_STALE_MORE;
+        return;
+    }
+    dropping->left = is_done ? HOST_STALE_DONE : HOST_STALE_MORE;
+    notify_send(&module.server, "lb.stale", 0, dropping->name);
+    if (board_count(&key->board) == 0 && !registry_rules(key)->is_created) {
+        notify_send(&module.server, "del", 0, dropping->name);
+        registry_remove(registry, key);
+        dropping->left = HOST_STALE_GONE;
+    }
+}
+
+enum host_stale host_run_drop_stale(struct host_context *ctx, struct host_string *name,
+                                    uint64_t number, uint64_t *from_key) {
+    struct dropping dropping = {
+        .name = host_bytes(name), .number = number, .from_key = from_key, .left = HOST_STALE_GONE};
+    return host_run_on(ctx, name, true, host_run_drop_members, &dropping) ? dropping.left
+                                                                          : HOST_STALE_DONE;
 }
 
 /* A job has begun: its first steps, and if that was not all, its client waits. */

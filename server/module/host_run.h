@@ -2,6 +2,7 @@
 #ifndef SERVER_MODULE_HOST_RUN_H
 #define SERVER_MODULE_HOST_RUN_H
 
+#include "server/module/host_period.h"
 #include "server/module/working_set.h"
 
 struct call;
@@ -16,6 +17,9 @@ MUST_CHECK bool host_run_on(struct host_context *ctx, struct host_string *name, 
                             void (*run)(void *context), void *context);
 /* Look the key up, as a command would: what is due rolls over. */
 void host_run_look_up(struct host_context *ctx, struct host_string *name);
+/* A step of a pass over a board with STALE (host_period_init). */
+enum host_stale host_run_drop_stale(struct host_context *ctx, struct host_string *name,
+                                    uint64_t number, uint64_t *from_key);
 /* That of the command that runs; NULL: none. */
 struct working_set *host_run_set(void);
 

@@ -158,7 +158,7 @@ static struct host_value *host_type_take_board(struct type_loading *loading) {
     }
     board_move_to(&loading->board, &key->board);
     loading->has_board = false;
-    host_period_note(key, host_GetDbIdFromIO(loading->io));
+    host_period_note(value, host_GetDbIdFromIO(loading->io));
     return value;
 }
 
@@ -222,14 +222,16 @@ static void *host_type_copy(struct host_key_context *ctx, const void *context) {
         return NULL;
     }
     struct registry_key *key = registry_embedded_copy(module.server.registry, value->key, name);
-    struct host_value *copy = key != NULL ? host_value_create(key) : NULL;
+    struct host_value *copy = key != NULL && registry_embedded_part(module.server.registry, key)
+                                  ? host_value_create(key)
+                                  : NULL;
     if (copy == NULL) {
         if (key != NULL) {
             registry_embedded_release(module.server.registry, registry_embedded_free(key));
         }
         return NULL;
     }
-    host_period_note(key, host_GetToDbIdFromOptCtx(ctx));
+    host_period_note(copy, host_GetToDbIdFromOptCtx(ctx));
     return copy;
 }
 

@@ -10,6 +10,7 @@ struct host_value {
     struct registry_key *key; /* owned; in no database, but while it is in a working set */
     struct host_value *next_freed;
     const struct rules *rules; /* of a freed one: to be released */
+    uint64_t stale_number;     /* of the note by which its passes of STALE go on; 0: none */
 };
 
 /* Takes ownership of the key. NULL: no memory. */

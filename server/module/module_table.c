@@ -37,6 +37,7 @@
     X("leaderboard", lb_quantile)                                                                  \
     X("leaderboard", lb_range)                                                                     \
     X("leaderboard", lb_roll)                                                                      \
+    X("leaderboard", lb_settle)                                                                    \
     X("leaderboard", lb_submit)                                                                    \
     X("leaderboard", lb_tag)                                                                       \
     X("leaderboard", lb_tags)                                                                      \

@@ -17,6 +17,7 @@ void working_set_begin(struct working_set *set, struct host_context *ctx, bool w
     set->writes = writes;
     set->applies = applies;
     set->is_lent = false;
+    set->has_gone = false;
     set->boards = NULL;
     module.context = ctx; /* for working_set_is_elsewhere, also where a timer has begun it */
 }
@@ -40,7 +41,8 @@ static bool working_set_reserve(struct working_set *set) {
 }
 
 /* The board's key under the name by which it was found. NULL: no memory. */
-static struct registry_key *working_set_name_board(struct host_value *value, struct bytes name) {
+static struct registry_key *working_set_name_board(struct host_value *value, struct bytes name,
+                                                   bool *is_renamed) {
     if (!bytes_equal(registry_name(value->key), name)) {
         struct registry_key *named =
             registry_embedded_rename(module.server.registry, value->key, name);
@@ -48,6 +50,7 @@ static struct registry_key *working_set_name_board(struct host_value *value, str
             return NULL;
         }
         value->key = named;
+        *is_renamed = true;
     }
     return value->key;
 }
@@ -76,8 +79,9 @@ static bool working_set_take(struct working_set *set, struct working_key *entry)
     if (entry->value == NULL && host_KeyType(entry->opened) == HOST_KEY_EMPTY) {
         return true;
     }
-    entry->key = entry->value != NULL ? working_set_name_board(entry->value, entry->text)
-                                      : working_set_create_placeholder(entry->text);
+    entry->key = entry->value != NULL
+                     ? working_set_name_board(entry->value, entry->text, &entry->is_to_note)
+                     : working_set_create_placeholder(entry->text);
     set->is_lent = set->count == 1 && !set->writes && entry->value != NULL && entry->key != NULL &&
                    !entry->key->is_periodic;
     if (set->is_lent) {
@@ -135,7 +139,9 @@ static bool working_set_put_as(struct working_set *set, struct host_string *name
         working_set_release_name(set, name, is_own_name);
         return true; /* the handler refuses it, or finds nothing */
     }
-    if (set->count > 0 && registry_embedded_find(module.server.registry, text) != NULL) {
+    /* The host still has what has gone. */
+    if (set->count > 0 && (registry_embedded_find(module.server.registry, text) != NULL ||
+                           (set->has_gone && working_set_has(set, text)))) {
         working_set_release_name(set, name, is_own_name);
         return true;
     }
@@ -194,10 +200,12 @@ const struct board *working_set_first_board(const struct working_set *set) {
 }
 
 void working_set_note(struct working_set *set, const struct effect *effect) {
+    set->has_gone |= effect->kind == EFFECT_REMOVE || effect->kind == EFFECT_RENAME;
     for (uint32_t i = 0; i < set->count; i++) {
         struct working_key *entry = &set->keys[i];
         if (set->count == 1 || bytes_equal(entry->text, effect->name)) {
             entry->is_changed = true;
+            entry->is_to_note |= effect->kind == EFFECT_RULES || effect->kind == EFFECT_CREATE;
             entry->is_replaced |= effect->kind == EFFECT_REMOVE || effect->kind == EFFECT_RENAME;
             return;
         }
@@ -215,7 +223,7 @@ static void working_set_give(const struct working_set *set, struct host_key *ope
     if (expire_at_ms != REGISTRY_NO_EXPIRY) {
         host_SetAbsExpire(opened, expire_at_ms);
     }
-    host_period_note(key, host_GetSelectedDb(set->ctx));
+    host_period_note(value, host_GetSelectedDb(set->ctx));
 }
 
 static struct host_key *working_set_reopen(struct working_set *set, struct working_key *entry) {
@@ -234,6 +242,17 @@ static void working_set_remove_key(struct working_set *set, struct working_key *
     host_DeleteKey(working_set_reopen(set, entry));
 }
 
+/* The same key, changed. It gets an expiry if it is an archive that was settled; one that somebody has set stays. */
+static void working_set_stay(const struct working_set *set, const struct working_key *entry,
+                             int64_t expire_at_ms) {
+    if (entry->is_to_note) {
+        host_period_note(entry->value, host_GetSelectedDb(set->ctx));
+    }
+    if (expire_at_ms != REGISTRY_NO_EXPIRY && host_GetAbsExpire(entry->opened) < 0) {
+        host_SetAbsExpire(entry->opened, expire_at_ms);
+    }
+}
+
 static void working_set_leave(struct working_set *set, struct working_key *entry) {
     struct registry *registry = module.server.registry;
     struct registry_key *now = registry_embedded_find(registry, entry->text);
@@ -245,7 +264,7 @@ static void working_set_leave(struct working_set *set, struct working_key *entry
         if (now != NULL && entry->value == NULL) {
             memory_free(now); /* the placeholder */
         } else if (now != NULL && entry->is_changed) {
-            host_period_note(now, host_GetSelectedDb(set->ctx));
+            working_set_stay(set, entry, expire_at_ms);
         }
     } else if (now == NULL) {
         if (entry->key != NULL) {
@@ -253,7 +272,7 @@ static void working_set_leave(struct working_set *set, struct working_key *entry
         }
     } else if (entry->value != NULL && !entry->is_replaced) {
         entry->value->key = now; /* the same board at another address */
-        host_period_note(now, host_GetSelectedDb(set->ctx));
+        host_period_note(entry->value, host_GetSelectedDb(set->ctx));
     } else {
         if (entry->value != NULL) {
             entry->value->key = NULL;

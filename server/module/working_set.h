@@ -20,6 +20,7 @@ struct working_key {
     struct host_value *value; /* NULL: the host has no board there */
     struct registry_key *key; /* in the set when it began; NULL: none */
     bool is_changed;
+    bool is_to_note;  /* its rules or its name have changed: host_period.h */
     bool is_replaced; /* the key that was there is removed, whatever is there now */
 };
 
@@ -31,6 +32,7 @@ struct working_set {
     uint32_t count, capacity;
     bool writes;
     bool applies;
+    bool has_gone;                /* a key was removed or has got another name meanwhile */
     bool is_lent;                 /* the only key, a board that is read: registry_embedded_lend */
     struct registry_key **boards; /* by key, while copies stand for them; NULL: none do */
     struct working_key keys_inline[WORKING_SET_INLINE];

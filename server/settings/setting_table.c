@@ -355,7 +355,8 @@ const struct setting setting_table[] = {
     {"notify-board-events", &general, 0, BOOLEAN(notify_board_events), "no", "yes",
      "Publish what happens to boards to channels of their own. __board@0__:daily gets \"rolled "
      "daily@2026-11-16\", with the archive's name, when daily rolls over, or \"rolled\" if there "
-     "is no archive; and opened and closed. Those who subscribe to __top@0__:10:daily, __toplist@, "
+     "is no archive; settled, when LB.SETTLE has settled it; and opened and closed. Those who "
+     "subscribe to __top@0__:10:daily, __toplist@, "
      "__topmembers@ or __overtaken@ are told of changes of the first members: see push.md."},
     {"latency-monitor-threshold", &general, 0,
      INTEGER(latency_monitor_threshold_ms, 0, INT64_MAX, "milliseconds"), "0", NULL,

@@ -105,6 +105,9 @@ void registry_take(struct registry *registry, struct registry_key *key) {
     struct database *database = registry_database(registry, key->database);
     registry_walk_note_taken(registry, key);
     database->recent = NULL;
+    if (registry->stale.open == key) {
+        registry->stale.open = NULL;
+    }
     database->gone_count++;
     if (key->kind == REGISTRY_BOARD) {
         database->board_count--;
@@ -196,6 +199,9 @@ static uint64_t registry_flush_database(struct registry *registry, uint32_t numb
     }
     registry_tell(registry, number, (struct bytes){.at = NULL});
     registry_walk_note_flush(registry, database);
+    if (registry->stale.open != NULL && registry->stale.open->database == number) {
+        registry->stale.open = NULL;
+    }
     database->gone_count++;
     registry_free_database_later(registry, database);
     registry_init_database(registry, database);
@@ -262,6 +268,9 @@ void registry_exchange(struct registry *registry, struct registry *other) {
         here->key_changed = before->key_changed;
         here->key_expired = before->key_expired;
         here->board_rolled = before->board_rolled;
+        here->board_stale = before->board_stale;
+        here->has_older = before->has_older;
+        here->stale = (struct registry_stale){.is_going = false};
         here->listener_context = before->listener_context;
         here->listeners = before->listeners;
         here->is_passive = before->is_passive;
@@ -269,6 +278,8 @@ void registry_exchange(struct registry *registry, struct registry *other) {
         here->is_still = before->is_still;
         here->totals.expired = before->totals.expired;
         here->totals.rolled = before->totals.rolled;
+        here->totals.stale = before->totals.stale;
+        here->totals.settled = before->totals.settled;
         here->rules.map.owner = &here->rules;
         registry_observe(here);
         here->telling = (struct registry_telling){.is_going = false};
@@ -287,6 +298,7 @@ void registry_set_listener(struct registry *registry, registry_key_changed *key_
                            void *context) {
     registry->key_changed = key_changed;
     registry->board_rolled = NULL;
+    registry->board_stale = NULL;
     registry->key_expired = NULL;
     registry->listener_context = context;
 }
@@ -580,6 +592,10 @@ uint32_t registry_board_count(const struct registry *registry, uint32_t database
 
 void registry_spare_older(struct registry *registry, bool has_older) {
     registry->has_older = has_older;
+}
+
+uint64_t registry_unsettled_count(const struct registry *registry) {
+    return registry->rules.unsettled_count;
 }
 
 bool registry_has_contests(const struct registry *registry) {

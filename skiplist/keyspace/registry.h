@@ -31,7 +31,7 @@ MUST_CHECK struct registry *registry_create(uint64_t hash_seed, registry_rules_f
                                             void *context);
 /* Free every board at once, without reporting effects. May be NULL. */
 void registry_destroy(struct registry *registry);
-/* Set the listener for changes of keys, or NULL for none. The other two listeners are taken away:
+/* Set the listener for changes of keys, or NULL for none. The other listeners are taken away:
  * the context is theirs too. */
 void registry_set_listener(struct registry *registry, registry_key_changed *key_changed,
                            void *context);
@@ -249,6 +249,12 @@ int64_t registry_next_due(const struct registry *registry);
 MUST_CHECK enum registry_status registry_roll(struct registry *registry, struct registry_key *key,
                                               struct bytes archive, const struct rules *next,
                                               int64_t expire_at_ms, int64_t now_ms);
+/* Settle an archive that is unsettled. It then gets the expiry that has waited for that, unless one was set meanwhile;
+ * if that is past, it expires at once, and the key is invalid. Error: REGISTRY_OUT_OF_MEMORY, nothing changed. */
+MUST_CHECK enum registry_status registry_settle_archive(struct registry *registry,
+                                                        struct registry_key *key, int64_t now_ms);
+/* Unsettled archives of all databases; those that wait to be freed count, too. */
+uint64_t registry_unsettled_count(const struct registry *registry);
 /* After the clock was set back: roll over boards whose periods begin later than now, as if their
  * periods were over, and name the archives after the periods they were in. Returns the number
  * rolled over; boards for which there is no memory are unchanged. */

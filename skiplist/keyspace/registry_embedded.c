@@ -34,6 +34,17 @@ struct registry_key *registry_embedded_copy(struct registry *registry,
     return copy;
 }
 
+bool registry_embedded_part(struct registry *registry, struct registry_key *copy) {
+    const struct rules *held;
+    if (!registry_hold_copied(registry, copy, &held)) {
+        return false;
+    }
+    if (held != NULL) {
+        registry_set_rules(registry, copy, held);
+    }
+    return true;
+}
+
 const struct rules *registry_embedded_free(struct registry_key *key) {
     const struct rules *rules = NULL;
     if (key->kind == REGISTRY_BOARD) {

@@ -22,6 +22,8 @@ registry_embedded_rename(struct registry *registry, struct registry_key *key, st
 MUST_CHECK struct registry_key *registry_embedded_copy(struct registry *registry,
                                                        const struct registry_key *key,
                                                        struct bytes name);
+/* A copy that goes to another name: of an archive it is none (registry_copy). false: no memory, nothing changed. */
+MUST_CHECK bool registry_embedded_part(struct registry *registry, struct registry_key *copy);
 /* Free a key with its value at once. The rules of its board are still held, and returned: release
  * them in the registry's thread with registry_embedded_release. Any thread. NULL: it had none. */
 const struct rules *registry_embedded_free(struct registry_key *key);

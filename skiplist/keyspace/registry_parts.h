@@ -12,6 +12,7 @@
  *     effect_listener.c   who receives them
  *     registry_rename.c   renaming and copying keys
  *     registry_roll.c     rollover of boards with a PERIOD
+ *     registry_stale.c    members that leave boards with STALE
  *     registry_scan.c     random keys, scans, iteration
  *     registry_walk.c     a walk over all keys while they change
  *     registry_embedded.c    keys of another host, in the registry while a command runs
@@ -68,6 +69,14 @@ struct registry_telling {
     uint64_t cursor; /* registry_scan */
 };
 
+/* A pass over all boards with STALE. */
+struct registry_stale {
+    bool is_going;
+    uint32_t database, keys_left; /* of the list of this database: the pass goes backwards */
+    struct registry_key *open;    /* the board that it is in; or NULL */
+    uint64_t from_key;            /* where, on that board */
+};
+
 struct registry {
     struct database databases[REGISTRY_ALL_DATABASES];
     struct rules_set rules;
@@ -76,6 +85,7 @@ struct registry {
     registry_key_changed *key_changed;   /* or NULL */
     registry_key_changed *key_expired;   /* or NULL */
     registry_board_rolled *board_rolled; /* or NULL */
+    registry_board_stale *board_stale;   /* or NULL */
     registry_is_elsewhere *is_elsewhere; /* or NULL */
     void *listener_context;
     struct effect_listener *listeners; /* of effects */
@@ -95,6 +105,7 @@ struct registry {
     int64_t offset_passed_ms;
     bool is_offset_held;
     struct registry_telling telling;
+    struct registry_stale stale;
     struct registry_key *unfreed;
     struct flushed_keys *flushed_first;
     struct registry_key *partly_freed; /* the key that is partly freed */
@@ -200,6 +211,10 @@ MUST_CHECK enum registry_status registry_copy_value(struct registry *registry,
                                                     struct registry_key **copy,
                                                     uint32_t to_database, struct bytes to_name,
                                                     int64_t now_ms);
+/* The rules that a copy of a key has, held: one of an archive is none. *held NULL: those of the key. false: no
+ * memory. */
+MUST_CHECK bool registry_hold_copied(struct registry *registry, const struct registry_key *key,
+                                     const struct rules **held);
 /* Exclude a key that was ahead or open from the walk. */
 void registry_pass_by(struct registry *registry, struct registry_key *key);
 /* The offset of all durations is this from now on; nobody is told. */

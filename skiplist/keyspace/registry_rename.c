@@ -65,18 +65,24 @@ static bool registry_rename_take_value(struct registry *registry, const struct r
     return true;
 }
 
-/* The rules of the copy where they differ: of a board with a WINDOW, or of one of its shares. false:
- * no memory. */
-static bool registry_rename_hold_plain(struct registry *registry, const struct registry_key *key,
-                                       const struct rules **plain) {
+/* What is to be settled is there once, and so is a WINDOW, and the share of one. */
+bool registry_hold_copied(struct registry *registry, const struct registry_key *key,
+                          const struct rules **held) {
     struct rules rules;
-    if (key->kind != REGISTRY_BOARD ||
-        (registry_rules(key)->window.count == 0 && !registry_rules(key)->window.is_share)) {
+    *held = NULL;
+    if (key->kind != REGISTRY_BOARD) {
         return true;
     }
-    rules_without_window(registry_rules(key), &rules);
-    *plain = rules_hold(&registry->rules, &rules);
-    return *plain != NULL;
+    const struct rules *own = registry_rules(key);
+    if (own->settlement == RULES_NO_ARCHIVE && own->window.count == 0 && !own->window.is_share) {
+        return true;
+    }
+    rules_without_window(own, &rules);
+    rules.settlement = RULES_NO_ARCHIVE;
+    rules.ended_ms = 0;
+    rules.settled_expire_ms = 0;
+    *held = rules_hold(&registry->rules, &rules);
+    return *held != NULL;
 }
 
 enum registry_status registry_copy_value(struct registry *registry, const struct registry_key *key,
@@ -85,22 +91,22 @@ enum registry_status registry_copy_value(struct registry *registry, const struct
     if (registry_rename_is_named(key, to_database, to_name)) {
         return REGISTRY_OK;
     }
-    const struct rules *plain = NULL;
-    if (!registry_rename_hold_plain(registry, key, &plain)) {
+    const struct rules *held;
+    if (!registry_hold_copied(registry, key, &held)) {
         return REGISTRY_OUT_OF_MEMORY;
     }
     struct registry_key *successor = registry_rename_reserve_successor(
         registry, key, to_database, to_name,
-        plain != NULL ? plain->period.unit != PERIOD_NONE : key->is_periodic, now_ms);
+        held != NULL ? held->period.unit != PERIOD_NONE : key->is_periodic, now_ms);
     if (successor == NULL || !registry_rename_take_value(registry, key, *copy, successor)) {
         memory_free(successor);
-        rules_release(&registry->rules, plain);
+        rules_release(&registry->rules, held);
         return REGISTRY_OUT_OF_MEMORY;
     }
-    *copy = NULL;
-    if (plain != NULL) {
-        registry_set_rules(registry, successor, plain);
+    if (held != NULL) {
+        registry_set_rules(registry, successor, held);
     }
+    *copy = NULL;
     bool is_done = registry_walk_state(registry, key) == REGISTRY_WALK_DONE;
     registry_put_reserved(registry, successor, is_done ? REGISTRY_WALK_DONE : REGISTRY_WALK_AHEAD,
                           registry_expiry(registry, key), now_ms);

@@ -459,6 +459,36 @@ enum registry_status registry_roll(struct registry *registry, struct registry_ke
     return REGISTRY_OK;
 }
 
+/* ---- settling archives ---- */
+
+enum registry_status registry_settle_archive(struct registry *registry, struct registry_key *key,
+                                             int64_t now_ms) {
+    struct rules rules;
+    rules_copy(registry_rules(key), &rules);
+    CHECK(rules.settlement == RULES_UNSETTLED);
+    /* One that was set by hand meanwhile stays. */
+    bool has_expiry = key->expiry_place != EXPIRY_NOWHERE || rules.settled_expire_ms == 0;
+    if (!has_expiry && rules.settled_expire_ms <= now_ms) {
+        registry->totals.settled++;
+        registry_expire(registry, key);
+        return REGISTRY_OK;
+    }
+    if (!has_expiry &&
+        registry_set_expiry(registry, key, rules.settled_expire_ms, false) != REGISTRY_OK) {
+        return REGISTRY_OUT_OF_MEMORY;
+    }
+    rules.settlement = RULES_SETTLED;
+    rules.settled_expire_ms = 0;
+    if (registry_alter(registry, key, &rules) == NULL) {
+        if (!has_expiry) {
+            CHECK(registry_set_expiry(registry, key, REGISTRY_NO_EXPIRY, false) == REGISTRY_OK);
+        }
+        return REGISTRY_OUT_OF_MEMORY;
+    }
+    registry->totals.settled++;
+    return REGISTRY_OK;
+}
+
 /* ---- validation ---- */
 
 const char *registry_check_roll(const struct database *database, const struct registry_key *key) {

@@ -43,6 +43,10 @@ typedef void registry_key_changed(void *context, uint32_t database, struct bytes
 typedef void registry_board_rolled(void *context, uint32_t database, struct bytes name,
                                    const struct bytes archive[2]);
 
+/* Listener for members that leave because of STALE: skiplist/keyspace/registry_stale.h. */
+typedef void registry_board_stale(void *context, uint32_t database, struct bytes name,
+                                  bool is_removed);
+
 /* Is there a key of this name outside of the registry? */
 typedef bool registry_is_elsewhere(void *context, uint32_t database, struct bytes name);
 
@@ -99,6 +103,8 @@ struct key_cursor {
 struct registry_totals {
     uint64_t expired; /* keys removed by expiry */
     uint64_t rolled;  /* boards rolled over at the end of their period */
+    uint64_t stale;   /* members that have left because of STALE */
+    uint64_t settled; /* archives that were settled */
     uint64_t unfreed; /* removed boards not yet freed (INFO lazyfree_pending_objects) */
     uint64_t freed;   /* removed boards that were */
 };

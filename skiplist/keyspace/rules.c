@@ -274,6 +274,7 @@ static struct rules *rules_add(struct rules_set *set, const struct rules *like, 
     rules->use_count = 0;
     rules->index = set->count++;
     set->contests_count += rules_are_of_contests(rules);
+    set->stale_count += rules->stale_ms > 0;
     *rules_list_at(set, rules->index) = rules;
     map_put(&set->map, hash, rules->index);
     return rules;
@@ -284,6 +285,7 @@ static void rules_take_out(struct rules_set *set, struct rules *rules) {
     map_remove(&set->map, rules->hash, rules->index);
     uint32_t last_index = --set->count;
     set->contests_count -= rules_are_of_contests(rules);
+    set->stale_count -= rules->stale_ms > 0;
     struct rules *last = *rules_list_at(set, last_index);
     if (last != rules) {
         map_replace(&set->map, last->hash, last_index, rules->index);
@@ -295,6 +297,13 @@ static void rules_take_out(struct rules_set *set, struct rules *rules) {
     memory_free(rules);
 }
 
+static void rules_count_user(struct rules_set *set, struct rules *rules, int change) {
+    uint64_t difference = (uint64_t)(int64_t)change;
+    rules->use_count += difference;
+    set->use_count += difference;
+    set->unsettled_count += rules->settlement == RULES_UNSETTLED ? difference : 0;
+}
+
 const struct rules *rules_hold(struct rules_set *set, const struct rules *like) {
     uint64_t hash = rules_hash(like, set->hash_seed);
     struct rules *rules = rules_find_equal(set, like, hash);
@@ -302,15 +311,13 @@ const struct rules *rules_hold(struct rules_set *set, const struct rules *like) 
         rules = rules_add(set, like, hash);
     }
     if (rules != NULL) {
-        rules->use_count++;
-        set->use_count++;
+        rules_count_user(set, rules, 1);
     }
     return rules;
 }
 
 void rules_hold_again(struct rules_set *set, const struct rules *rules) {
-    (*rules_list_at(set, rules->index))->use_count++;
-    set->use_count++;
+    rules_count_user(set, *rules_list_at(set, rules->index), 1);
 }
 
 void rules_release(struct rules_set *set, const struct rules *rules) {
@@ -320,8 +327,8 @@ void rules_release(struct rules_set *set, const struct rules *rules) {
     struct rules *own = *rules_list_at(set, rules->index);
     CHECK(own == rules);
     CHECK(own->use_count > 0);
-    set->use_count--;
-    if (--own->use_count == 0) {
+    rules_count_user(set, own, -1);
+    if (own->use_count == 0) {
         rules_take_out(set, own);
     }
 }
@@ -432,12 +439,19 @@ bool rules_set_validate(const struct rules_set *set, const char **reason) {
     const char *wrong = NULL;
     uint64_t use_count = 0;
     uint32_t contests_count = 0;
+    uint32_t stale_count = 0;
+    uint64_t unsettled_count = 0;
     for (uint32_t i = 0; i < set->count && wrong == NULL; i++) {
+        const struct rules *rules = *rules_list_at(set, i);
         wrong = rules_check(set, i);
-        contests_count += rules_are_of_contests(*rules_list_at(set, i));
-        use_count += (*rules_list_at(set, i))->use_count;
+        contests_count += rules_are_of_contests(rules);
+        stale_count += rules->stale_ms > 0;
+        unsettled_count += rules->settlement == RULES_UNSETTLED ? rules->use_count : 0;
+        use_count += rules->use_count;
     }
-    if (wrong == NULL && (use_count != set->use_count || contests_count != set->contests_count)) {
+    if (wrong == NULL &&
+        (use_count != set->use_count || contests_count != set->contests_count ||
+         stale_count != set->stale_count || unsettled_count != set->unsettled_count)) {
         wrong = "rules: their users, or those of contests, are not counted right";
     }
     if (wrong == NULL && map_count(&set->map) != set->count) {

@@ -129,6 +129,10 @@ void rules_slide(struct rules *rules, int64_t now_ms);
 /* Set share to the rules of the share of the running period: as those of an archive, and frozen, so
  * that it is written only together with the board. */
 void rules_begin_share(const struct rules *rules, struct rules *share);
+/* Is it a share, and its period not over at this time? Then there is nothing to settle yet. */
+static inline bool rules_are_of_running_share(const struct rules *rules, int64_t now_ms) {
+    return rules->window.is_share && rules->ended_ms > now_ms;
+}
 /* How many periods that count have to leave? More than `most` are `most`. */
 uint32_t rules_window_behind(const struct rules *rules, uint32_t most);
 /* The rules of a copy of the board: without WINDOW, and then without PERIOD; no share. */
@@ -160,6 +164,8 @@ struct rules_set {
     struct map map;                 /* (hash of the rules, index) */
     struct pages list;              /* struct rules * */
     uint32_t count, contests_count; /* contests: of rules_are_of_contests */
+    uint32_t stale_count;           /* with a STALE */
+    uint64_t unsettled_count;       /* users of those of unsettled archives */
     uint64_t use_count;             /* of all */
     uint64_t hash_seed;
 };

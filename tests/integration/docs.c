@@ -8,7 +8,10 @@
 
 #include "codec/layout.h"
 #include "codec/timestamp.h"
+#include "server/clients/job.h"
+#include "server/commands/window_job.h"
 #include "server/dispatch/category.h"
+#include "skiplist/keyspace/registry_stale.h"
 #include "tests/support/harness.h"
 #include "tests/support/layout_text.h"
 #include "tests/support/process.h"
@@ -21,7 +24,8 @@ static const char readme[] = "README.md", layouts[] = "docs/layouts.md",
                   moving[] = "docs/moving-from-redis.md", guides[] = "docs/guides.md",
                   push[] = "docs/push.md", users[] = "docs/users.md", players[] = "docs/players.md",
                   exact_numbers[] = "docs/exact-numbers.md", retries[] = "docs/retries.md",
-                  tags[] = "docs/tags.md", unlike_redis[] = "docs/differences-from-redis.md";
+                  tags[] = "docs/tags.md", contests[] = "docs/contests.md",
+                  unlike_redis[] = "docs/differences-from-redis.md";
 
 /* ---- reading the pages ---- */
 
@@ -405,6 +409,7 @@ static void clocked_start(struct clocked *clocked, const char *name) {
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     clocked->harness = harness_create(config.at);
     clocked->session = harness_connect(clocked->harness);
+    window_job_begin(&clocked->harness->server);
     clocked->wire = wire_open(ends[0]);
     clocked->fd = ends[1];
     text_free(&config);
@@ -413,6 +418,7 @@ static void clocked_start(struct clocked *clocked, const char *name) {
 static void clocked_stop(struct clocked *clocked) {
     wire_close(&clocked->wire);
     close(clocked->fd);
+    jobs_end(&clocked->harness->server);
     harness_destroy(clocked->harness);
 }
 
@@ -430,18 +436,29 @@ static void set_clock(struct clocked *clocked, const char *line) {
     assert_true(timestamp_parse(text, &time_us));
     assert_true(time_us >= clocked->harness->wall_us);
     clocked->harness->wall_us = time_us;
+    server_update_time(&clocked->harness->server);
+    /* As the loop does within a minute. */
+    struct registry *registry = clocked->harness->server.registry;
+    registry_begin_stale(registry);
+    while (registry_step_stale(registry, time_us / 1000, UINT32_MAX)) {}
+    while (registry_roll_due(registry, time_us / 1000, 1000) > 0 ||
+           jobs_step(&clocked->harness->server, 0, true)) {}
 }
 
-/* Every command is followed by its answer, one line. All that differ are printed. */
-TEST(the_transcripts_of_the_guides_are_replayed) {
+/* Every command is followed by its answer, one line. All that differ are printed. parts_anew: a server, and
+ * its clock, for each part ("## "). Returns the number of commands. */
+static unsigned replay_clocked(const char *name, bool parts_anew) {
     struct clocked clocked;
-    clocked_start(&clocked, guides);
+    clocked_start(&clocked, name);
     struct page page;
-    page_open(&page, guides, "#");
+    page_open(&page, name, "#");
     char command[LINE_MAX_SIZE], reply[LINE_MAX_SIZE];
     unsigned commands = 0, differences = 0;
     while (page_read(&page)) {
-        if (strncmp(page.line, "# 2", 3) == 0) {
+        if (parts_anew && strncmp(page.line, "## ", 3) == 0) {
+            clocked_stop(&clocked);
+            clocked_start(&clocked, name);
+        } else if (strncmp(page.line, "# 2", 3) == 0) {
             set_clock(&clocked, page.line + 2);
         } else if (strncmp(page.line, "> ", 2) == 0) {
             cut_remark(page.line);
@@ -458,7 +475,15 @@ TEST(the_transcripts_of_the_guides_are_replayed) {
     fclose(page.file);
     clocked_stop(&clocked);
     assert_int_equal(differences, 0);
-    assert_int_equal(commands, 110);
+    return commands;
+}
+
+TEST(the_transcripts_of_the_guides_are_replayed) {
+    assert_int_equal(replay_clocked(guides, false), 110);
+}
+
+TEST(the_transcripts_of_the_page_on_contests_are_replayed) {
+    assert_int_equal(replay_clocked(contests, true), 22);
 }
 
 /* "ann> PING" is sent by a client of that name, "ann< PONG" is what it receives next. */

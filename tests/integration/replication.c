@@ -724,6 +724,64 @@ IN_FIXTURE(behind_the_journal_is_a_full_copy) {
     assert_int_equal(wire_info(&MASTER->wire, "sync_partial_err"), 1);
 }
 
+/* ---- contests ---- */
+
+/* Members with these names: "ZADD" in pieces of a thousand. */
+static void fill_at(struct node *node, const char *name, int count, const char *at) {
+    struct text text = {0};
+    for (int i = 0; i < count; i += 1000) {
+        text_format(&text, "*2004\r\n$6\r\nLB.ADD\r\n$1\r\nk\r\n$2\r\nAT\r\n$%zu\r\n%s\r\n",
+                    strlen(at), at);
+        for (int j = i; j < i + 1000; j++) {
+            text_format(&text, "$4\r\n%04d\r\n$%zu\r\n%s%06d\r\n", j * 7 % 1000, strlen(name) + 6,
+                        name, j);
+        }
+        wire_send(&node->wire, text.at, text.size);
+        text.size = 0;
+        (void)wire_reply(&node->wire);
+    }
+    text_free(&text);
+}
+
+IN_FIXTURE(who_is_stale_and_what_is_settled_is_the_same_on_every_copy) {
+    enum { FRESH = 20000, OLD = 40000 };
+    node_start(MASTER, with_journal);
+    node_start(REPLICA, with_journal);
+    node_follow(REPLICA, MASTER);
+    node_wait_up(REPLICA);
+    wire_check(&MASTER->wire, "LB.CREATE k FIELD a 20 TIME 42 MS SETTLE YES", "OK");
+    fill_at(MASTER, "old", OLD, "1700000000000");
+    fill_at(MASTER, "new", FRESH, formatted("%lld", (long long)time(NULL) * 1000));
+    wire_check(&MASTER->wire, "LB.ALTER k STALE 1 HOUR", "OK");
+    /* Some have left when the master dies, and the rest leaves when it is back. */
+    WAIT_UNTIL(wire_info(&MASTER->wire, "stale_members") > 0);
+    node_end(MASTER, SIGKILL);
+    node_start(MASTER, with_journal);
+    WAIT_UNTIL(strcmp(wire_ask(&MASTER->wire, "ZCARD k"), formatted(":%d", FRESH)) == 0);
+    node_wait_synced(REPLICA, MASTER);
+    check_equal(REPLICA, MASTER);
+    wire_check(&MASTER->wire, "LB.ROLL k kept EX 1000", formatted(":%d", FRESH));
+    wire_check(&MASTER->wire, "ZADD k 5 ann", ":1");
+    wire_check(&MASTER->wire, "LB.ROLL k paid EX 1000", ":1");
+    wire_check(&MASTER->wire, "LB.SETTLE paid", ":1");
+    node_end(MASTER, SIGKILL);
+    node_start(MASTER, with_journal);
+    wire_check(&MASTER->wire, "LB.SETTLE paid", ":0");
+    node_wait_synced(REPLICA, MASTER);
+    check_equal(REPLICA, MASTER);
+    /* And after a failover. */
+    wire_check(&MASTER->wire, formatted("FAILOVER TO 127.0.0.1 %u TIMEOUT 20000", REPLICA->port),
+               "OK");
+    node_wait_up(MASTER);
+    wire_check(&REPLICA->wire, "TTL kept", ":-1");
+    wire_check(&REPLICA->wire, "LB.SETTLE paid", ":0");
+    wire_check(&REPLICA->wire, "LB.SETTLE kept", ":1");
+    assert_int_equal(wire_info(&REPLICA->wire, "unsettled_archives"), 0);
+    node_wait_synced(MASTER, REPLICA);
+    wire_check(&MASTER->wire, "LB.LIST UNSETTLED", "[0 []]");
+    check_equal(MASTER, REPLICA);
+}
+
 /* ---- versions ---- */
 
 /* What a server of version 7 has, a replica of version 6 that follows it has, too; so it is compared. */

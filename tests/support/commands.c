@@ -43,18 +43,20 @@ static const char *one_of(const char *const *texts, size_t count) {
 
 static void add_of_boards(struct text *text) {
     int board = some_board();
-    switch (below(9)) {
+    switch (below(10)) {
     case 0:
         text_command(text, "LB.CREATE n%d %s%s", board,
                      ONE_OF("CAP 9", "KEEP BEST", "FIELD a 20 SCALE 2 FIELD b 10 TIME 31 S",
                             "FIELD a 20 TIME 40 MS LATEST",
-                            "FIELD a 20 TIME 40 MS PERIOD HOUR ARCHIVE 2"),
+                            "FIELD a 20 TIME 40 MS PERIOD HOUR ARCHIVE 2",
+                            "FIELD a 20 TIME 40 MS STALE 1 MINUTE SETTLE YES"),
                      ONE_OF("", " TAG clan 3", " TAG clan 9 TAG class 1"));
         break;
     case 1:
         text_command(text, "LB.ALTER n%d %s", board,
                      ONE_OF("CAP 5", "CAP NONE", "KEEP BEST", "KEEP LAST", "LIMIT 500", "FREEZE",
-                            "PERIOD NONE", "PERIOD DAY", "OPENS 1700000000000"));
+                            "PERIOD NONE", "PERIOD DAY", "OPENS 1700000000000", "SETTLE YES",
+                            "SETTLE NO", "STALE 5 MINUTE", "STALE NONE"));
         break;
     case 2:
         text_command(text, "LB.ALTER n%d THAW", board);
@@ -75,6 +77,9 @@ static void add_of_boards(struct text *text) {
     case 7:
         text_command(text, "LB.ALTER n%d TAG %s", board,
                      ONE_OF("clan 3", "class 2", "clan 9 TAG class 4", "x 4 CAP 50", "clan NONE"));
+        break;
+    case 8:
+        text_command(text, "LB.SETTLE old%d", board);
         break;
     default:
         text_command(text, "PEXPIRE n%d 100000", board);

@@ -10,6 +10,7 @@
 
 #include "codec/memory.h"
 #include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/registry_stale.h"
 #include "tests/support/layout_text.h"
 #include "tests/support/registry_workload.h"
 
@@ -430,11 +431,20 @@ static void pick_options(struct workload *workload, struct rules *rules) {
         (rules->guards & RULES_CLOSES) != 0 ? workload->now_ms + below(workload, 1000) : 0;
 }
 
+static void pick_contests(struct workload *workload, struct rules *rules) {
+    rules->settles = below(workload, 2) == 0;
+    rules->stale_ms = 0;
+    if (rules->layout.time.bits > 0 && below(workload, 2) == 0) {
+        rules->stale_ms = below(workload, 4) == 0 ? 60000 : RULES_STALE_MAX_MS;
+    }
+}
+
 static void pick_period(struct workload *workload, struct rules *rules) {
     static const enum period_unit units[] = {PERIOD_NONE, PERIOD_HOUR, PERIOD_WEEK, PERIOD_YEAR};
     rules->period = (struct period){.unit = units[below(workload, 4)]};
     rules->archives_max = 0;
     rules->archives_are_writable = false;
+    rules->copies = false;
     rules->period_start_ms = 0;
     rules->period_end_ms = 0;
     if (rules->period.unit != PERIOD_NONE) {
@@ -477,10 +487,16 @@ static void alter(struct workload *workload) {
     rules_copy(registry_rules(key), &rules);
     pick_options(workload, &rules);
     if (below(workload, 2) == 0) {
+        pick_contests(workload, &rules);
+    }
+    if (below(workload, 2) == 0) {
         pick_period(workload, &rules);
     }
     if (rules.period.unit != PERIOD_NONE && board_count(&key->board) == 0) {
         rules_begin_period(&rules, workload->now_ms);
+    }
+    if (rules.period.unit != PERIOD_NONE && rules.archives_max == 0) {
+        rules.settles = false; /* as the settings demand */
     }
     if (below(workload, 2) == 0) {
         pick_tags(workload, key, &rules);
@@ -493,11 +509,21 @@ static void alter(struct workload *workload) {
     }
 }
 
+static void settle(struct workload *workload) {
+    struct registry_key *key = pick_kind(workload, REGISTRY_BOARD);
+    if (key != NULL && registry_rules(key)->settlement == RULES_UNSETTLED) {
+        workload->failures +=
+            registry_settle_archive(workload->registry, key, workload->now_ms) != REGISTRY_OK;
+    }
+}
+
 /* Time goes by, now and then so much that periods end, or archives go. */
 static void wait_some(struct workload *workload) {
     workload->now_ms += below(workload, below(workload, 8) == 0 ? UINT64_C(3000000000) : 40000000);
     (void)registry_roll_due(workload->registry, workload->now_ms, below(workload, 8));
     (void)registry_expire_due(workload->registry, workload->now_ms, below(workload, 8));
+    registry_begin_stale(workload->registry);
+    (void)registry_step_stale(workload->registry, workload->now_ms, below(workload, 1000));
 }
 
 static void remove_key(struct workload *workload) {
@@ -516,10 +542,10 @@ void workload_step(struct workload *workload) {
         {5, put_board},      {4, create_board},  {5, remove_key},
         {8, rename_or_copy}, {5, set_expiry},    {4, roll_by_hand},
         {3, wait_some},      {10, write_hash},   {6, take_fields},
-        {4, alter},          {12, tag_members},
+        {4, alter},          {12, tag_members},  {4, settle},
     };
-    uint32_t turn = below(workload, 120);
-    if (turn == 119 && below(workload, 4) == 0) {
+    uint32_t turn = below(workload, 124);
+    if (turn == 123 && below(workload, 4) == 0) {
         uint32_t database = below(workload, REGISTRY_DATABASES + 3);
         registry_flush(workload->registry,
                        database < REGISTRY_DATABASES ? database : REGISTRY_DATABASES);
@@ -651,6 +677,11 @@ static void digest_rules(uint64_t *hash, const struct rules *rules) {
     digest_number(hash, rules->archives_max);
     digest_number(hash, rules->period_start_ms);
     digest_number(hash, rules->period_end_ms);
+    digest_number(hash, rules->stale_ms);
+    digest_number(hash, rules->settles);
+    digest_number(hash, rules->settlement);
+    digest_number(hash, rules->ended_ms);
+    digest_number(hash, rules->settled_expire_ms);
 }
 
 struct digest {

@@ -280,6 +280,9 @@ static void info_print_stats(struct info *info) {
     info_put_u64(info, "expired_keys", registry_totals(info->server->registry)->expired);
     info_put_u64(info, "windows_behind", info->server->windows_behind);
     info_put_u64(info, "rolled_boards", registry_totals(info->server->registry)->rolled);
+    info_put_u64(info, "stale_members", registry_totals(info->server->registry)->stale);
+    info_put_u64(info, "settled_archives", registry_totals(info->server->registry)->settled);
+    info_put_u64(info, "unsettled_archives", registry_unsettled_count(info->server->registry));
     info_put(info, "evicted_keys:0");
     info_put_u64(info, "evicted_clients", stats->clients_evicted);
     info_put_u64(info, "keyspace_hits", stats->keyspace_hits);

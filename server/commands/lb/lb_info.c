@@ -1,5 +1,7 @@
 /* LB.INFO: a board's layout, the ranges of its fields and times, its options, memory, archives and tags.
- * LB.LIST: all boards, in steps. */
+ * LB.LIST: all boards, in steps; UNSETTLED: archives that nobody has settled, of each step the oldest first. */
+#include <stdlib.h>
+
 #include "server/acl/acl_check.h"
 #include "server/commands/keyspace.h"
 #include "server/commands/lb/lb_record.h"
@@ -233,12 +235,24 @@ const struct command command_lb_info = {
     .run = lb_info_run,
 };
 
-enum { BOARDS_MAX = 50 }; /* keys that a step visits at most */
+enum {
+    BOARDS_MAX = 50,     /* keys that a step visits at most */
+    UNSETTLED_MAX = 500, /* likewise with UNSETTLED: most of them are not replied */
+};
 
 struct list {
     struct scanning scanning; /* first: see SCANNING_OPTIONS */
     struct call aside;        /* its reply collects the boards */
     uint64_t cursor;
+    bool is_unsettled;
+    struct buffer places; /* of what was collected: struct list_place */
+};
+
+/* Where in what was collected an archive is; text: once all is. */
+struct list_place {
+    int64_t ended_ms;
+    size_t begin, size;
+    const char *text;
 };
 
 static bool lb_info_read_cursor(const struct call *call, uint32_t index, void *target) {
@@ -249,18 +263,15 @@ static bool lb_info_read_cursor(const struct call *call, uint32_t index, void *t
 static const struct option_row list_options[] = {
     SCANNING_OPTIONS,
     {"CURSOR", OPTION_READ, 0, lb_info_read_cursor},
+    {"UNSETTLED", OPTION_FLAG, offsetof(struct list, is_unsettled), NULL},
     {0},
 };
 
 /* ---- boards ---- */
 
-static void lb_info_visit(void *context, const struct registry_key *key) {
-    struct list *list = context;
+static void lb_info_list(struct list *list, const struct registry_key *key) {
     const struct call *call = &list->aside;
     char text[LAYOUT_TEXT_MAX];
-    if (key->kind != REGISTRY_BOARD || !scanning_takes(&list->scanning, registry_name(key))) {
-        return;
-    }
     layout_print(board_layout(&key->board), text);
     reply_map(call->reply, 5 + LB_OPTIONS);
     reply_bulk_text(call->reply, "name");
@@ -273,10 +284,65 @@ static void lb_info_visit(void *context, const struct registry_key *key) {
     list->scanning.found_count++;
 }
 
+static void lb_info_visit(void *context, const struct registry_key *key) {
+    struct list *list = context;
+    if (key->kind != REGISTRY_BOARD || !scanning_takes(&list->scanning, registry_name(key))) {
+        return;
+    }
+    if (!list->is_unsettled) {
+        lb_info_list(list, key);
+    } else if (registry_rules(key)->settlement == RULES_UNSETTLED &&
+               !rules_are_of_running_share(registry_rules(key), list->aside.now_ms)) {
+        struct list_place place = {.ended_ms = registry_rules(key)->ended_ms,
+                                   .begin = list->scanning.text.size};
+        lb_info_list(list, key);
+        place.size = list->scanning.text.size - place.begin;
+        buffer_append(&list->places, (const char *)&place, sizeof place);
+    }
+}
+
+/* ---- the oldest first ---- */
+
+static int lb_info_compare_places(const void *a, const void *b) {
+    const struct list_place *first = a;
+    const struct list_place *second = b;
+    if (first->ended_ms != second->ended_ms) {
+        return first->ended_ms < second->ended_ms ? -1 : 1;
+    }
+    /* Both begin with their names. */
+    return memcmp(first->text, second->text,
+                  first->size < second->size ? first->size : second->size);
+}
+
+/* What was collected, in the order of the times at which the archives have ended. */
+static void lb_info_sort(struct list *list) {
+    struct buffer *text = &list->scanning.text;
+    size_t count = list->places.size / sizeof(struct list_place);
+    struct buffer sorted;
+    if (count == 0 || text->is_broken) {
+        return;
+    }
+    buffer_init(&sorted, 0);
+    void *at = list->places.at;
+    struct list_place *places = at;
+    for (size_t i = 0; i < count; i++) {
+        places[i].text = text->at + places[i].begin;
+    }
+    qsort(places, count, sizeof *places, lb_info_compare_places);
+    for (size_t i = 0; i < count; i++) {
+        buffer_append(&sorted, places[i].text, places[i].size);
+    }
+    sorted.is_broken |= list->places.is_broken;
+    buffer_deinit(text);
+    *text = sorted;
+}
+
 static void lb_list_run(struct call *call) {
     struct glob glob;
     struct list list = {.aside = *call};
     scanning_begin(&list.scanning, call, &glob);
+    buffer_init(&list.places, 0);
+    list.scanning.count = 0; /* not given */
     if (!options_read(call, 1, &list)) {
         return;
     }
@@ -285,14 +351,20 @@ static void lb_list_run(struct call *call) {
         return;
     }
     list.aside.reply = &list.scanning.found;
+    uint32_t count_max = list.is_unsettled ? UNSETTLED_MAX : BOARDS_MAX;
+    if (list.scanning.count == 0) {
+        list.scanning.count = list.is_unsettled ? UNSETTLED_MAX : SCANNING_COUNT;
+    }
     uint64_t cursor =
-        scanning_keys(&list.scanning, call, list.cursor, BOARDS_MAX, lb_info_visit, &list);
+        scanning_keys(&list.scanning, call, list.cursor, count_max, lb_info_visit, &list);
+    lb_info_sort(&list);
+    buffer_deinit(&list.places);
     scanning_end(&list.scanning, call, cursor);
 }
 
 const struct command command_lb_list = {
     .name = "LB.LIST",
-    .syntax = "[MATCH pattern] [CURSOR cursor:integer] [COUNT count:integer]",
+    .syntax = "[MATCH pattern] [CURSOR cursor:integer] [COUNT count:integer] [UNSETTLED]",
     .options = list_options,
     .summary = "Walk over the boards of the database in steps, each with its layout, options, "
                "archives and tags",

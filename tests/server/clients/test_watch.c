@@ -138,6 +138,8 @@ static const struct change {
     {"ZADD j 1 a", "LB.ROLL k j", false},
     {"ZADD k 1 a", "LB.ROLL k j EX 0", false},
     {"LB.CREATE k", "LB.ROLL k j", true},
+    {"ZADD j 1 a;LB.ROLL j k", "LB.SETTLE k", true},
+    {"ZADD k 1 a", "LB.SETTLE k", false},
     {"", "LB.SUBMIT 2 j k 5 a", true},
     {"ZADD k 5 a", "LB.SUBMIT 2 j k 5 a", false},
     {"ZADD j 1 a", "LB.FORGET b", false},

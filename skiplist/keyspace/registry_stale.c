@@ -1,0 +1,186 @@
+/* See registry_stale.h. */
+#include "skiplist/keyspace/registry_stale.h"
+
+#include "skiplist/keyspace/registry_parts.h"
+#include "skiplist/prefetch.h"
+#include "skiplist/run.h"
+
+enum {
+    CUT_WORK = 32,   /* removing a range, in members looked at */
+    BOARD_WORK = 8,  /* beginning with a board */
+    FETCH_AHEAD = 8, /* keys */
+};
+
+/* ---- one board ---- */
+
+/* The keys of one layout whose times are over: units below a limit. */
+struct ages {
+    uint64_t mask, flip; /* of the bits of the time: they are its units, XOR flip */
+    uint64_t units_end;  /* the first unit that is not stale */
+};
+
+static void registry_stale_measure(const struct layout *layout, int64_t limit_us,
+                                   struct ages *ages) {
+    const struct layout_time *time = &layout->time;
+    bool is_begun = limit_us > time->start_us;
+    uint64_t passed_us = is_begun ? (uint64_t)limit_us - (uint64_t)time->start_us : 0;
+    *ages = (struct ages){.mask = time->mask,
+                          .flip = time->is_latest ? 0 : time->mask,
+                          .units_end = passed_us / (uint64_t)time->unit_us};
+}
+
+static inline bool registry_stale_is_over(const struct ages *ages, uint64_t key) {
+    return ((key & ages->mask) ^ ages->flip) < ages->units_end;
+}
+
+bool registry_can_be_stale(const struct registry_key *key, int64_t now_ms) {
+    if (key->kind != REGISTRY_BOARD) {
+        return false;
+    }
+    const struct rules *rules = registry_rules(key);
+    return rules->stale_ms > 0 && !registry_is_over(key, now_ms) && !rules_refuse(rules, now_ms);
+}
+
+/* Entries in a row of which all are stale, or none is. */
+struct stretch {
+    uint32_t count;
+    bool is_stale;
+    uint64_t last_key;
+};
+
+/* The stretch that begins where the run is; it goes on in the next run if this one ends (true). */
+static bool registry_stale_extend(struct board_run *run, const struct ages *ages,
+                                  struct stretch *stretch) {
+    while (run->count > 0) {
+        bool is_stale = registry_stale_is_over(ages, *run->keys);
+        if (stretch->count > 0 && is_stale != stretch->is_stale) {
+            return false;
+        }
+        struct bytes member;
+        stretch->is_stale = is_stale;
+        stretch->count += board_run_read_to(run, true, &stretch->last_key, &member);
+    }
+    return true;
+}
+
+/* The stretch from a rank on, of about count_max entries at the most. */
+static struct stretch registry_stale_find_stretch(const struct board *board, uint32_t rank,
+                                                  uint32_t count_max, const struct ages *ages) {
+    struct stretch stretch = {.count = 0};
+    struct board_cursor cursor;
+    struct board_run run;
+    board_seek(board, rank, &cursor);
+    while (stretch.count < count_max &&
+           board_cursor_run(&cursor, true, count_max - stretch.count, &run) &&
+           registry_stale_extend(&run, ages, &stretch)) {}
+    return stretch;
+}
+
+uint32_t registry_drop_stale(struct registry *registry, struct registry_key *key, int64_t now_ms,
+                             uint64_t *from_key, uint32_t *work, bool *is_done) {
+    const struct board *board = &key->board;
+    const struct rules *rules = registry_rules(key);
+    struct ages ages;
+    uint32_t removed_count = 0;
+    uint32_t rank = board_count_above(board, *from_key);
+    registry_stale_measure(&rules->layout, (now_ms - rules->stale_ms) * 1000, &ages);
+    *is_done = ages.units_end == 0;
+    while (!*is_done && *work > 0) {
+        struct stretch stretch = registry_stale_find_stretch(board, rank, *work, &ages);
+        uint32_t cost = stretch.count + (stretch.is_stale ? CUT_WORK : 0);
+        *work -= cost < *work ? cost : *work;
+        *is_done = stretch.count == 0;
+        if (stretch.is_stale) {
+            registry_remove_range(registry, key, rank, stretch.count);
+            removed_count += stretch.count;
+        } else {
+            rank += stretch.count;
+        }
+        if (stretch.count > 0 && !stretch.is_stale) {
+            /* Those with the same key have the same time, and are not stale either. */
+            *is_done = stretch.last_key == 0;
+            *from_key = stretch.last_key - !*is_done;
+        } else if (stretch.count > 0) {
+            *from_key = stretch.last_key;
+        }
+    }
+    registry->totals.stale += removed_count;
+    return removed_count;
+}
+
+/* ---- all boards ---- */
+
+bool registry_has_stale(const struct registry *registry) {
+    return registry->rules.stale_count > 0;
+}
+
+void registry_set_stale_listener(struct registry *registry, registry_board_stale *board_stale) {
+    registry->board_stale = board_stale;
+}
+
+void registry_begin_stale(struct registry *registry) {
+    struct registry_stale *pass = &registry->stale;
+    if (!pass->is_going) {
+        *pass = (struct registry_stale){.is_going = true, .keys_left = UINT32_MAX};
+    }
+}
+
+/* The next board that can be stale, which becomes the open one. false: the work is used up, or no key is left. */
+static bool registry_stale_open_next(struct registry *registry, int64_t now_ms, uint32_t *work) {
+    struct registry_stale *pass = &registry->stale;
+    while (pass->is_going && *work > 0) {
+        const struct database *database = registry_read(registry, pass->database);
+        pass->keys_left = pass->keys_left < database->count ? pass->keys_left : database->count;
+        if (pass->keys_left == 0) {
+            pass->keys_left = UINT32_MAX;
+            pass->is_going = ++pass->database < REGISTRY_DATABASES;
+            continue;
+        }
+        /* Backwards: what takes the place of a removed key comes from the end of the list. */
+        struct registry_key *key = registry_key_at(database, --pass->keys_left);
+        if (pass->keys_left >= FETCH_AHEAD) {
+            prefetch_lines(registry_key_at(database, pass->keys_left - FETCH_AHEAD), 64);
+        }
+        --*work;
+        if (registry_can_be_stale(key, now_ms) && !registry_has_expired(database, key, now_ms)) {
+            pass->open = key;
+            pass->from_key = REGISTRY_STALE_BEGIN;
+            *work -= *work < BOARD_WORK ? *work : BOARD_WORK;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Some members of the open board. */
+static void registry_stale_step_open(struct registry *registry, int64_t now_ms, uint32_t *work) {
+    struct registry_stale *pass = &registry->stale;
+    struct registry_key *key = pass->open;
+    bool is_done = !registry_can_be_stale(key, now_ms);
+    uint32_t removed_count =
+        is_done ? 0 : registry_drop_stale(registry, key, now_ms, &pass->from_key, work, &is_done);
+    bool is_removed =
+        removed_count > 0 && board_count(&key->board) == 0 && !registry_rules(key)->is_created;
+    if (removed_count > 0 && registry->board_stale != NULL) {
+        registry->board_stale(registry->listener_context, key->database, registry_name(key),
+                              is_removed);
+    }
+    if (is_done) {
+        pass->open = NULL;
+    }
+    if (is_removed) {
+        registry_remove(registry, key);
+    }
+}
+
+bool registry_step_stale(struct registry *registry, int64_t now_ms, uint32_t work_max) {
+    struct registry_stale *pass = &registry->stale;
+    uint32_t work = work_max;
+    if (registry->is_still) {
+        return false;
+    }
+    while (work > 0 && (pass->open != NULL || registry_stale_open_next(registry, now_ms, &work))) {
+        registry_stale_step_open(registry, now_ms, &work);
+    }
+    return pass->is_going || pass->open != NULL;
+}

@@ -1,0 +1,42 @@
+/* STALE: members whose time is longer ago than the option of their board says leave it.
+ *
+ *     STALE 6 HOUR, now 12:00      zoe 900, 11:58   ann 700, 05:59   bob 700, 06:30
+ *                                                   ^ leaves
+ *
+ * A time is over when the unit of the layout that has it is: with TIME in hours, 05:59 counts from 06:00 on. So
+ * nobody leaves too early.
+ *
+ * The stale are anywhere on a board, so a pass goes over all its members, in steps, from the best to the worst. It
+ * holds a key, not a rank: what comes and goes meanwhile does not move it. A member that moves past it meanwhile, with
+ * a time that is stale already, leaves with the next pass.
+ *
+ * Boards that take no writes now keep their members. */
+#ifndef SKIPLIST_REGISTRY_STALE_H
+#define SKIPLIST_REGISTRY_STALE_H
+
+#include "skiplist/keyspace/registry.h"
+
+/* Where a pass over one board goes on. */
+#define REGISTRY_STALE_BEGIN UINT64_MAX
+
+/* Is there anything for a pass to do on the board? */
+bool registry_can_be_stale(const struct registry_key *key, int64_t now_ms);
+/* One step of a pass over the board of a key that can be stale: look at members from *from_key on, and remove those
+ * that are stale, until *work is used up; an empty board stays. *is_done: that was the last. Returns how many were
+ * removed. */
+uint32_t registry_drop_stale(struct registry *registry, struct registry_key *key, int64_t now_ms,
+                             uint64_t *from_key, uint32_t *work, bool *is_done);
+
+/* Does any board have a STALE? Those that wait to be freed count, too. */
+bool registry_has_stale(const struct registry *registry);
+/* A pass over all boards of clients' databases. Nothing, if one is going on. */
+void registry_begin_stale(struct registry *registry);
+/* A step of it, of about work_max members and keys. A board that is left empty is removed, unless LB.CREATE made
+ * it. true: it is going on, and not done. A registry in which nothing falls due (passive, held) does nothing. */
+bool registry_step_stale(struct registry *registry, int64_t now_ms, uint32_t work_max);
+
+/* Called after members have left a board in a step; before the key is removed, if nobody is left on it
+ * (is_removed). It must not change the registry. The context is that of registry_set_listener. */
+void registry_set_stale_listener(struct registry *registry, registry_board_stale *board_stale);
+
+#endif
