@@ -327,9 +327,6 @@ static void pick_window(struct random *random, struct rules *rules) {
             .is_share = true, .from_ms = (int64_t)random_below(random, UINT64_C(1) << 50)};
         return;
     }
-    if (rules->period_start_ms < 0) {
-        return;
-    }
     rules->cap = 0;
     rules->limit = 0;
     rules->archives_are_writable = false;
@@ -339,7 +336,7 @@ static void pick_window(struct random *random, struct rules *rules) {
         .is_best = random_below(random, 2) == 0,
         .is_anew = random_below(random, 2) == 0,
         .left = (uint32_t)random_next(random),
-        .from_ms = (int64_t)random_below(random, (uint64_t)rules->period_start_ms + 1)};
+        .from_ms = rules->period_start_ms - (int64_t)random_below(random, UINT64_C(1) << 40)};
 }
 
 static void make_random_rules(struct random *random, struct rules *rules) {
