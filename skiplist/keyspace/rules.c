@@ -387,6 +387,11 @@ static bool rules_is_league_right(const struct rules *rules) {
            rules->period.unit == PERIOD_NONE && rules->cap == 0;
 }
 
+/* Can a period begin then? Before 1970, too. */
+static bool rules_is_start(int64_t time_ms) {
+    return time_ms >= -PERIOD_TIME_MAX && time_ms <= PERIOD_TIME_MAX;
+}
+
 /* Has a board with a window what it needs and nothing that would change its members otherwise, and
  * is a share of one period? */
 static bool rules_is_window_right(const struct rules *rules) {
@@ -394,7 +399,7 @@ static bool rules_is_window_right(const struct rules *rules) {
     if (window->count == 0) {
         bool has_period = rules->period.unit != PERIOD_NONE;
         return !window->is_best && !window->is_anew && window->left == 0 &&
-               (window->is_share ? !has_period && rules_is_time(window->from_ms)
+               (window->is_share ? !has_period && rules_is_start(window->from_ms)
                                  : window->from_ms == 0);
     }
     return window->count >= 2 && window->count <= RULES_WINDOW_MAX && !window->is_share &&
@@ -402,7 +407,7 @@ static bool rules_is_window_right(const struct rules *rules) {
            !rules->archives_are_writable && !rules->copies && rules->stale_ms == 0 &&
            !layout_field_decays(&rules->layout.fields[0]) && rules->cap == 0 && rules->limit == 0 &&
            rules->league.room == 0 && rules->settlement == RULES_NO_ARCHIVE &&
-           rules_is_time(window->from_ms) && window->from_ms <= rules->period_start_ms;
+           rules_is_start(window->from_ms) && window->from_ms <= rules->period_start_ms;
 }
 
 /* Does an option need what the board has, and does an archive know when it ended? */

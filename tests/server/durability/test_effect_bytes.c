@@ -331,7 +331,7 @@ static void pick_window(struct random *random, struct rules *rules) {
             .is_share = true, .from_ms = (int64_t)random_below(random, UINT64_C(1) << 50)};
         return;
     }
-    if (rules->period_start_ms < 0 || layout_field_decays(&rules->layout.fields[0])) {
+    if (layout_field_decays(&rules->layout.fields[0])) {
         return;
     }
     rules->cap = 0;
@@ -343,7 +343,7 @@ static void pick_window(struct random *random, struct rules *rules) {
         .is_best = random_below(random, 2) == 0,
         .is_anew = random_below(random, 2) == 0,
         .left = (uint32_t)random_next(random),
-        .from_ms = (int64_t)random_below(random, (uint64_t)rules->period_start_ms + 1)};
+        .from_ms = rules->period_start_ms - (int64_t)random_below(random, UINT64_C(1) << 40)};
 }
 
 static void make_random_rules(struct random *random, struct rules *rules) {
