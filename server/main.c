@@ -16,6 +16,7 @@
 #include "server/commands/admin/info.h"
 #include "server/commands/lb/board_task.h"
 #include "server/commands/table.h"
+#include "server/commands/window_job.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/execute.h"
 #include "server/dispatch/shutdown.h"
@@ -494,10 +495,15 @@ static bool main_start_replication(void) {
     return tick->replicator != NULL;
 }
 
+static void main_resume_jobs(struct server *server) {
+    board_task_resume(server);
+    window_job_begin(server);
+}
+
 static bool main_start(void) {
     program.tick.stop_listening = main_stop_listening;
     program.tick.context = &program.listeners;
-    program.server.jobs.resume = board_task_resume;
+    program.server.jobs.resume = main_resume_jobs;
     program.tick.acceptor = &program.listeners.acceptor;
     program.tick.tls = &program.tls;
     program.server.tls.prepare = tls_settings_prepare;

@@ -2,6 +2,7 @@
 #include "server/commands/writing.h"
 
 #include "codec/timestamp.h"
+#include "server/commands/window.h"
 
 static void writing_print_time(int64_t time_ms, char text[TIMESTAMP_TEXT_MAX + 1]) {
     text[timestamp_print(text, time_ms * 1000)] = '\0';
@@ -9,7 +10,10 @@ static void writing_print_time(int64_t time_ms, char text[TIMESTAMP_TEXT_MAX + 1
 
 bool writing_refuses_times(const struct call *call, const struct rules *rules) {
     char time[TIMESTAMP_TEXT_MAX + 1];
-    if ((rules->guards & RULES_FROZEN) != 0) {
+    if (rules->window.is_share && (rules->guards & RULES_FROZEN) != 0) {
+        reply_error(call->reply, "FROZEN board has the results of one period of a board with "
+                                 "WINDOW: write to that one");
+    } else if ((rules->guards & RULES_FROZEN) != 0) {
         reply_error(call->reply, "FROZEN board takes no writes: LB.ALTER with THAW ends that");
     } else if ((rules->guards & RULES_OPENS) != 0 && call->now_ms < rules->opens_ms) {
         writing_print_time(rules->opens_ms, time);
@@ -31,6 +35,13 @@ bool writing_explain(const struct call *call, const struct rules *rules) {
     return writing_refuses_times(call, rules);
 }
 
+bool writing_explain_whole(const struct call *call) {
+    reply_error(call->reply,
+                "ERR board has a WINDOW: its members follow from its periods' results, and only "
+                "single members are written or removed (ZADD, ZINCRBY, ZREM, LB.ADD, LB.SUBMIT)");
+    return true;
+}
+
 /* Called seldom. */
 __attribute__((noinline)) static bool writing_refuse(struct writing *writing) {
     if (!writing_explain(writing->call, writing->rules)) {
@@ -39,6 +50,38 @@ __attribute__((noinline)) static bool writing_refuse(struct writing *writing) {
     if (writing->is_new) {
         registry_take_back(writing->call->registry, writing->key);
     }
+    return true;
+}
+
+void writing_take_back(const struct writing *writing) {
+    struct registry *registry = writing->call->registry;
+    if (writing->whole == NULL) {
+        registry_take_back(registry, writing->key);
+        return;
+    }
+    if (writing->is_new) {
+        registry_remove(registry, writing->key);
+    }
+    if (writing->is_whole_new) {
+        registry_take_back(registry, writing->whole);
+    }
+}
+
+/* Go on with the share of the running period. false: the error was replied. */
+__attribute__((noinline)) static bool writing_begin_share(struct writing *writing) {
+    const struct call *call = writing->call;
+    writing->whole = writing->key;
+    writing->is_whole_new = writing->is_new;
+    writing->is_new = false;
+    bool may_begin = !writing->is_whole_new ||
+                     window_may_begin(call, registry_name(writing->whole), writing->rules);
+    writing->key = may_begin ? window_begin_share(call, writing->whole, &writing->is_new) : NULL;
+    if (writing->key == NULL) {
+        writing_take_back(writing);
+        return false;
+    }
+    writing->board = &writing->key->board;
+    writing->rules = registry_rules(writing->key);
     return true;
 }
 
@@ -53,7 +96,8 @@ __attribute__((always_inline)) static inline bool writing_begin_found(struct wri
     }
     writing->board = &writing->key->board;
     writing->rules = registry_rules(writing->key);
-    return writing->rules->guards == 0 || !writing_refuse(writing);
+    return (writing->rules->guards == 0 || !writing_refuse(writing)) &&
+           (writing->rules->window.count == 0 || writing_begin_share(writing));
 }
 
 bool writing_begin(const struct call *call, struct bytes name, struct writing *writing) {
@@ -71,13 +115,17 @@ bool writing_begin_in(const struct call *call, struct bytes name, const struct r
     *writing = (struct writing){.call = call, .has_bans = ban_exists(call->registry)};
     writing->key = registry_find_or_create_in(call->registry, call->session->database, name, rules,
                                               call->now_ms, &writing->is_new);
+    if (writing->key != NULL && writing->key->kind == REGISTRY_BOARD &&
+        registry_rules(writing->key)->window.count > 0) {
+        return !writing_explain_whole(call);
+    }
     return writing_begin_found(writing);
 }
 
 bool writing_refuse_banned(const struct writing *writing, struct bytes member) {
     const struct call *call = writing->call;
-    if (!ban_holds(call->registry, call->session->database, registry_name(writing->key), member,
-                   call->now_ms)) {
+    if (!ban_holds(call->registry, call->session->database,
+                   registry_name(writing_shown_key(writing)), member, call->now_ms)) {
         return false;
     }
     reply_error(call->reply, "BANNED member is banned from this board: LB.UNBAN ends that");
@@ -103,20 +151,150 @@ void writing_refuse_full(const struct call *call, const struct rules *rules) {
                        is_limited ? (unsigned)rules->limit : (unsigned)BOARD_MEMBERS_MAX);
 }
 
-bool writing_reserve(const struct board *board, const struct bytes *names, uint32_t stride,
-                     uint32_t count, bool with_tags, size_t more) {
-    size_t size = more + board_growth_size(board, count) +
-                  (with_tags ? board_tags_growth_size(board, count) : 0);
-    for (size_t i = 0; i < count; i++) {
-        size += names[i * stride].size;
-    }
-    return memory_reserve_begin(size);
+static size_t writing_board_growth(const struct board *board, uint32_t count, bool with_tags) {
+    return board_growth_size(board, count) + (with_tags ? board_tags_growth_size(board, count) : 0);
 }
+
+size_t writing_growth_size(const struct writing *writing, uint32_t count, bool with_tags) {
+    size_t size = writing_board_growth(writing->board, count, with_tags);
+    return writing->whole == NULL
+               ? size
+               : size + writing_board_growth(&writing->whole->board, count, with_tags);
+}
+
+bool writing_reserve(struct writing *writing, const struct bytes *names, uint32_t stride,
+                     uint32_t count, bool with_tags, size_t more) {
+    size_t size = more + writing_growth_size(writing, count, with_tags);
+    for (size_t i = 0; i < count; i++) {
+        size += names[i * stride].size * (writing->whole != NULL ? 2 : 1);
+    }
+    writing->is_reserved = memory_reserve_begin(size);
+    return writing->is_reserved;
+}
+
+/* ---- WINDOW ---- */
+
+/* What the board's member becomes. false: the sum is out of range. */
+static bool writing_follow(const struct writing *writing, const struct board_member *member,
+                           uint64_t key, struct board_member *whole_member, uint64_t *whole_key) {
+    const struct call *call = writing->call;
+    board_look_up(&writing->whole->board, member->name, NULL, whole_member);
+    return window_follow(call->registry, writing->whole, whole_member, writing->key, member, key,
+                         call->now_ms, whole_key);
+}
+
+bool writing_check_sum(const struct writing *writing, struct bytes name, uint64_t key) {
+    struct board_member member;
+    struct board_member whole_member;
+    uint64_t whole_key;
+    board_look_up(writing->board, name, NULL, &member);
+    return writing_follow(writing, &member, key, &whole_member, &whole_key) ||
+           call_refuse(writing->call, "ERR the sum over the WINDOW is out of range: a field has "
+                                      "too few bits for it");
+}
+
+bool writing_changes_whole(const struct writing *writing, struct bytes name, uint64_t key) {
+    const struct layout *layout = board_layout(writing->board);
+    struct board_member member;
+    struct board_member whole_member;
+    uint64_t whole_key;
+    board_look_up(writing->board, name, NULL, &member);
+    return !writing_follow(writing, &member, key, &whole_member, &whole_key) ||
+           !whole_member.is_there ||
+           layout_without_time(layout, whole_key) != layout_without_time(layout, whole_member.key);
+}
+
+/* A member that is new in the running period has the tags that it has on the board, where there is
+ * room and memory. */
+static void writing_take_tags(const struct writing *writing, struct bytes name) {
+    struct board_member member;
+    struct tag_values values;
+    unsigned full;
+    const struct board *whole = &writing->whole->board;
+    if (!board_has_values(whole) ||
+        !tag_set_equal(&board_layout(whole)->tags, &board_layout(writing->board)->tags)) {
+        return;
+    }
+    board_look_up(whole, name, NULL, &member);
+    board_tags_of(whole, &member, &values);
+    if (values.mask != 0) {
+        board_look_up(writing->board, name, NULL, &member);
+        (void)!registry_tag(writing->call->registry, writing->key, &member, &values, &full);
+    }
+}
+
+/* Put the member on the board and on its share: on both, or on neither. */
+__attribute__((noinline)) static enum writing_status
+writing_put_both(struct writing *writing, const struct board_member *member, uint64_t key) {
+    struct registry *registry = writing->call->registry;
+    struct board_member whole_member;
+    uint64_t whole_key;
+    bool was_there = member->is_there;
+    bool fits = writing_follow(writing, member, key, &whole_member, &whole_key);
+    CHECK(fits);
+    if (!writing->is_reserved &&
+        !memory_reserve_begin(writing_growth_size(writing, 1, false) + 2 * member->name.size)) {
+        call_out_of_memory(writing->call);
+        return WRITING_FAILED;
+    }
+    writing->is_newcomer = !whole_member.is_there;
+    if (whole_member.is_there || board_count(&writing->whole->board) < BOARD_MEMBERS_MAX) {
+        bool is_same = whole_member.is_there && whole_member.key == whole_key;
+        enum board_status status =
+            is_same ? BOARD_OK
+                    : registry_put_member(registry, writing->whole, &whole_member, whole_key);
+        CHECK(status == BOARD_OK);
+        status = registry_put_member(registry, writing->key, member, key);
+        CHECK(status == BOARD_OK);
+        writing->is_changed = true;
+    }
+    if (!writing->is_reserved) {
+        memory_reserve_end();
+    }
+    if (!writing->is_changed) {
+        writing_refuse_full(writing->call, writing->rules);
+        return WRITING_FAILED;
+    }
+    if (!was_there) {
+        writing_take_tags(writing, member->name);
+    }
+    return WRITING_PUT;
+}
+
+static void writing_tag_whole(struct writing *writing, const struct board_member *member,
+                              const struct tag_values *values) {
+    struct board_member whole_member;
+    unsigned full;
+    struct registry_key *whole = writing->whole;
+    board_look_up(&whole->board, member->name, NULL, &whole_member);
+    enum tags_status status =
+        registry_tag(writing->call->registry, whole, &whole_member, values, &full);
+    CHECK(status == TAGS_OK || status == TAGS_SAME);
+    writing->is_changed = writing->is_changed || status == TAGS_OK;
+    if (tag_set_equal(&board_layout(&whole->board)->tags, &board_layout(writing->board)->tags)) {
+        (void)!registry_tag(writing->call->registry, writing->key, member, values, &full);
+    }
+}
+
+void writing_tell_whole(const struct writing *writing, const char *event) {
+    const struct call *call = writing->call;
+    struct bytes name = registry_name(writing->whole);
+    registry_tell_members(call->registry, writing->whole);
+    if (writing->is_whole_new) {
+        call_notify(call, SETTING_EVENT_NEW, "new", name);
+    }
+    call_notify(call, SETTING_EVENT_ZSET, event, name);
+}
+
+/* ---- putting ---- */
 
 enum writing_status writing_put(struct writing *writing, const struct board_member *member,
                                 uint64_t key, bool is_increment) {
     if (!writing_takes(writing, member, key, is_increment)) {
         return WRITING_LEFT;
+    }
+    if (writing->whole != NULL) {
+        return writing_put_both(writing, member, key);
     }
     if (writing->rules->cap > 0 && writing->is_only && !member->is_there &&
         writing_is_pushed_out(writing, key)) {
@@ -126,6 +304,7 @@ enum writing_status writing_put(struct writing *writing, const struct board_memb
         writing_refuse_full(writing->call, writing->rules);
         return WRITING_FAILED;
     }
+    writing->is_newcomer = !member->is_there;
     switch (registry_put_member(writing->call->registry, writing->key, member, key)) {
     case BOARD_OK:
         writing->is_changed = true;
@@ -143,6 +322,10 @@ enum writing_status writing_put(struct writing *writing, const struct board_memb
 void writing_tag(struct writing *writing, const struct board_member *member,
                  const struct tag_values *values) {
     unsigned full;
+    if (writing->whole != NULL) {
+        writing_tag_whole(writing, member, values);
+        return;
+    }
     enum tags_status status =
         registry_tag(writing->call->registry, writing->key, member, values, &full);
     CHECK(status == TAGS_OK || status == TAGS_SAME);
@@ -181,6 +364,9 @@ bool writing_may_replace(const struct call *call, struct bytes name, const struc
 
 bool writing_create_board(const struct call *call, const struct rules *rules, struct bytes name,
                           struct board *board) {
+    if (rules == NULL && settings_rules_for(&call->server->settings, name)->window.count > 0) {
+        return !writing_explain_whole(call);
+    }
     bool is_made = rules != NULL ? registry_create_board_like(call->registry, rules, board)
                                  : registry_create_board(call->registry, name, call->now_ms, board);
     return is_made || call_out_of_memory(call);

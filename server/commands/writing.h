@@ -10,6 +10,10 @@
  *
  * A board that is frozen, not open yet or closed is refused at once, LIMIT before the first member.
  *
+ * On a board with a WINDOW (window.h) all this is about the share of the running period: `key` and
+ * `board` are the share's, and what is written there changes the board itself, `whole`, in
+ * writing_put. Replies about the board show `whole`: writing_shown.
+ *
  * CAP applies after the whole command, not between its members: the final ranks decide. Boards that
  * are replaced as a whole (zset_store.c) are cut before they are put in place. */
 #ifndef SERVER_WRITING_H
@@ -23,12 +27,16 @@ struct writing {
     struct registry_key *key;
     struct board *board;
     const struct rules *rules;
-    bool is_only;    /* set by the caller if only one member is written: writing_put then decides at
+    struct registry_key *whole; /* WINDOW: the board of which key is a share; NULL: no window */
+    bool is_only; /* set by the caller if only one member is written: writing_put then decides at
                         once whether it stays */
-    bool is_new;     /* the board was created by writing_begin */
-    bool is_changed; /* at least one member was put, or got other tags */
-    bool has_bans;   /* some member is banned (ban.h) */
-    bool has_lost;   /* CAP: writing_settle removed members, new or old */
+    bool is_new;  /* the board was created by writing_begin */
+    bool is_whole_new; /* so was `whole` */
+    bool is_reserved;  /* writing_reserve has reserved memory */
+    bool is_newcomer;  /* the member put last was not on the board before; WINDOW: on `whole` */
+    bool is_changed;   /* at least one member was put, or got other tags */
+    bool has_bans;     /* some member is banned (ban.h) */
+    bool has_lost;     /* CAP: writing_settle removed members, new or old */
 };
 
 enum writing_status {
@@ -42,10 +50,13 @@ enum writing_status {
  * Commands that write to boards in other ways, or remove members, ask here before they change
  * anything. */
 bool writing_explain(const struct call *call, const struct rules *rules);
+/* The same for a board with a WINDOW, which takes nothing but members that are put or taken. */
+bool writing_explain_whole(const struct call *call);
 MUST_CHECK static inline bool writing_refuses(const struct call *call,
                                               const struct registry_key *key) {
     const struct rules *rules = registry_rules(key);
-    return rules->guards != 0 && writing_explain(call, rules);
+    return (rules->guards != 0 && writing_explain(call, rules)) ||
+           (rules->window.count > 0 && writing_explain_whole(call));
 }
 
 /* The same of a league's board, for the commands of leagues. */
@@ -74,17 +85,43 @@ static inline bool writing_takes(const struct writing *writing, const struct boa
     return is_increment || !member->is_there || rules_take(writing->rules, member->key, key);
 }
 
+/* WINDOW: would the sum be out of a field's range if the member had this key in the running period?
+ * For every member before the first change. false: the error was replied. */
+bool writing_check_sum(const struct writing *writing, struct bytes member, uint64_t key);
+MUST_CHECK static inline bool writing_check_put(const struct writing *writing, struct bytes member,
+                                                uint64_t key) {
+    return writing->whole == NULL || writing_check_sum(writing, member, key);
+}
+
+/* Will other fields than before be shown of the member when it has this key, which is new to it, in the
+ * running period? A BEST that is none of the whole WINDOW changes none. */
+bool writing_changes_whole(const struct writing *writing, struct bytes member, uint64_t key);
+static inline bool writing_changes_shown(const struct writing *writing, struct bytes member,
+                                         uint64_t key) {
+    return writing->whole == NULL || writing_changes_whole(writing, member, key);
+}
+
+/* The key that commands reply about, and its board. */
+static inline struct registry_key *writing_shown_key(const struct writing *writing) {
+    return writing->whole != NULL ? writing->whole : writing->key;
+}
+static inline struct board *writing_shown(const struct writing *writing) {
+    return &writing_shown_key(writing)->board;
+}
+
+/* What count members may take, without their names. */
+size_t writing_growth_size(const struct writing *writing, uint32_t count, bool with_tags);
 /* Reserve memory for count members, every stride-th of names, so that none fails after another was
  * put; memory_reserve_end follows. with_tags: also for board_tag of each. more: bytes for what else is to be done.
  * false: out of memory. */
-MUST_CHECK bool writing_reserve(const struct board *board, const struct bytes *names,
-                                uint32_t stride, uint32_t count, bool with_tags, size_t more);
+MUST_CHECK bool writing_reserve(struct writing *writing, const struct bytes *names, uint32_t stride,
+                                uint32_t count, bool with_tags, size_t more);
 /* Put a member that was looked up. */
 MUST_CHECK enum writing_status writing_put(struct writing *writing,
                                            const struct board_member *member, uint64_t key,
                                            bool is_increment);
 
-/* Set tags of a member that was looked up and is on the board, once it is known that there is room
+/* Set tags of a member that was looked up and is on the board (WINDOW: on the share), once it is known that there is room
  * (board_tag_fits) and memory. */
 void writing_tag(struct writing *writing, const struct board_member *member,
                  const struct tag_values *values);
@@ -98,6 +135,9 @@ static inline void writing_settle(struct writing *writing) {
 }
 
 void writing_notify(const struct writing *writing, const char *event);
+/* Nothing was put: remove what writing_begin has created. */
+void writing_take_back(const struct writing *writing);
+void writing_tell_whole(const struct writing *writing, const char *event);
 /* Call last: notify the registry of a change, and clients of this event, or remove a new board left
  * empty by an error or by XX. */
 static inline void writing_end(struct writing *writing, const char *event) {
@@ -107,8 +147,11 @@ static inline void writing_end(struct writing *writing, const char *event) {
         if (__builtin_expect(notify_is_on(writing->call->server, ~0U), 0)) {
             writing_notify(writing, event);
         }
-    } else if (writing->is_new) {
-        registry_take_back(writing->call->registry, writing->key);
+        if (writing->whole != NULL) {
+            writing_tell_whole(writing, event);
+        }
+    } else if (writing->is_new || writing->is_whole_new) {
+        writing_take_back(writing);
     }
 }
 

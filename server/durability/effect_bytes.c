@@ -88,7 +88,8 @@ enum {
     CONTESTS_SETTLED_EXPIRE = 16,
     CONTESTS_LEAGUE = 32,
     CONTESTS_DECAY = 64,
-    CONTESTS_KNOWN = 127,
+    CONTESTS_WINDOW = 128,
+    CONTESTS_KNOWN = 255,
 };
 
 /* ---- writing parts ---- */
@@ -351,6 +352,20 @@ static bool effect_bytes_code_decay(struct coder *coder, struct decay *decay) {
            effect_bytes_code_byte(coder, &decay->unit, LAYOUT_UNIT_D);
 }
 
+static bool effect_bytes_code_window(struct coder *coder, struct rules_window *window) {
+    enum { BEST = 1, SHARE = 2, ANEW = 4 };
+    uint8_t flags = (uint8_t)((window->is_best ? BEST : 0) | (window->is_share ? SHARE : 0) |
+                              (window->is_anew ? ANEW : 0));
+    bool is_good = effect_bytes_code(coder, &window->count, sizeof window->count) &&
+                   effect_bytes_code_byte(coder, &flags, BEST | SHARE | ANEW) &&
+                   effect_bytes_code_u32(coder, &window->left) &&
+                   effect_bytes_code(coder, &window->from_ms, sizeof window->from_ms);
+    window->is_best = (flags & BEST) != 0;
+    window->is_share = (flags & SHARE) != 0;
+    window->is_anew = (flags & ANEW) != 0;
+    return is_good && (window->count > 0 || window->is_share);
+}
+
 static bool effect_bytes_code_contests(struct coder *coder, struct rules *rules) {
     uint64_t stale_ms = (uint64_t)rules->stale_ms;
     struct layout_field *lead = &rules->layout.fields[0];
@@ -360,7 +375,8 @@ static bool effect_bytes_code_contests(struct coder *coder, struct rules *rules)
                   (rules->settlement != RULES_NO_ARCHIVE ? CONTESTS_ARCHIVE : 0) |
                   (rules->settled_expire_ms > 0 ? CONTESTS_SETTLED_EXPIRE : 0) |
                   (rules->league.room > 0 ? CONTESTS_LEAGUE : 0) |
-                  (layout_field_decays(lead) ? CONTESTS_DECAY : 0));
+                  (layout_field_decays(lead) ? CONTESTS_DECAY : 0) |
+                  (rules->window.count > 0 || rules->window.is_share ? CONTESTS_WINDOW : 0));
     if (!effect_bytes_code_byte(coder, &parts, CONTESTS_KNOWN) || parts == 0) {
         return false;
     }
@@ -372,7 +388,8 @@ static bool effect_bytes_code_contests(struct coder *coder, struct rules *rules)
         ((parts & CONTESTS_SETTLED_EXPIRE) == 0 ||
          effect_bytes_code(coder, &rules->settled_expire_ms, sizeof rules->settled_expire_ms)) &&
         ((parts & CONTESTS_LEAGUE) == 0 || effect_bytes_code_league(coder, &rules->league)) &&
-        ((parts & CONTESTS_DECAY) == 0 || effect_bytes_code_decay(coder, &lead->decay));
+        ((parts & CONTESTS_DECAY) == 0 || effect_bytes_code_decay(coder, &lead->decay)) &&
+        ((parts & CONTESTS_WINDOW) == 0 || effect_bytes_code_window(coder, &rules->window));
     rules->stale_ms = (int64_t)stale_ms;
     return is_good;
 }

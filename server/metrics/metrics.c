@@ -361,6 +361,8 @@ static const struct family families[] = {
      VALUE(totals.expired)},
     {"leaderboard_rolled_boards", COUNTER, "Boards rolled over at the end of their period",
      VALUE(totals.rolled)},
+    {"leaderboard_windows_behind", GAUGE,
+     "Periods that have to leave boards with a WINDOW and have not yet", VALUE(windows_behind)},
     {"leaderboard_stale_members", COUNTER, "Members that have left a board because of its STALE",
      VALUE(totals.stale)},
     {"leaderboard_settled_archives", COUNTER, "Archives that LB.SETTLE has settled",

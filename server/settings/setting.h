@@ -297,9 +297,9 @@ void settings_explain_layout(const struct settings *settings, struct bytes name,
     "[CAP n | LIMIT n] [KEEP LAST|BEST] [FREEZE] [OPENS t] [CLOSES t] [STALE n " SETTING_STALES    \
     "] [SETTLE YES|NO] [PERIOD " SETTING_PERIODS                                                   \
     " [EVERY n] [ON weekday] [AT hour] [FROM date] [TZ +08:00|Europe/Berlin] [ARCHIVE n] "         \
-    "[ARCHIVED FROZEN|WRITABLE] [COPY]] [TAG name bits ...]"
+    "[ARCHIVED FROZEN|WRITABLE] [COPY] [WINDOW n SUM|BEST]] [TAG name bits ...]"
 /* Parse options into *rules, which may be those of a living board; the other fields stay. CAP,
- * LIMIT, OPENS, CLOSES, STALE, PERIOD and a TAG that is there take NONE too, and there is THAW. A period is not begun. On
+ * LIMIT, OPENS, CLOSES, STALE, PERIOD, WINDOW and a TAG that is there take NONE too, and there is THAW. A period is not begun. On
  * false *rules is unchanged, and reason
  * (SETTING_ERROR_MAX) says which option is wrong, what was given and what is allowed. */
 MUST_CHECK bool settings_parse_options(const struct bytes *words, size_t word_count,

@@ -3,7 +3,8 @@
  *     CAP 100 KEEP BEST         ->   .cap = 100, .keeps_best = true
  *     TAG country 8             ->   .layout.tags: another one, or other bits
  *     PERIOD WEEK TZ +08:00     ->   .period = {PERIOD_WEEK, .zone_minutes = 480}
- *     STALE 6 HOUR              ->   .stale_ms = 21600000 */
+ *     STALE 6 HOUR              ->   .stale_ms = 21600000
+ *     WINDOW 24 SUM             ->   .window = {.count = 24} */
 #include "server/settings/setting_private.h"
 
 #include "codec/timestamp.h"
@@ -67,6 +68,7 @@ enum {
     OPTION_ARCHIVE,
     OPTION_ARCHIVED,
     OPTION_COPY,
+    OPTION_WINDOW,
     OPTION_COUNT
 };
 
@@ -152,11 +154,12 @@ static const struct option {
     {"ARCHIVE", "a ", "not a valid", "number of periods: 0..1000000"},
     {"ARCHIVED", "", "unknown: use", "FROZEN or WRITABLE"},
     {"COPY", NULL, NULL, NULL},
+    {"WINDOW", "a ", "not a valid", "number of periods: 2..1000"},
 };
 enum { STALE_MAX = 1000000 };
 _Static_assert(STALE_MAX *INT64_C(86400000) == RULES_STALE_MAX_MS, "in days");
 _Static_assert(RULES_CAP_MAX == 4294967295 && PERIOD_COUNT_MAX == 1000000 &&
-                   PERIOD_EVERY_MAX == 1000,
+                   PERIOD_EVERY_MAX == 1000 && RULES_WINDOW_MAX == 1000,
                "options name them");
 
 /* What was parsed so far. */
@@ -245,6 +248,35 @@ static bool setting_options_parse_stale(struct parsing *parsing, const struct by
     return true;
 }
 
+/* WINDOW n SUM|BEST, or NONE: *size words. Where the window is does not change. */
+static bool setting_options_parse_window(struct parsing *parsing, const struct bytes *words,
+                                         size_t word_count, size_t *size) {
+    struct rules_window *window = &parsing->rules->window;
+    uint64_t count = 0;
+    *size = 3;
+    if (word_count >= 2 && bytes_is(words[1], "NONE")) {
+        *window = (struct rules_window){.count = 0};
+        *size = 2;
+        return true;
+    }
+    if (word_count < 3) {
+        return setting_fail(parsing->reason,
+                            "WINDOW needs a number of periods and what they are to it: "
+                            "WINDOW n SUM|BEST");
+    }
+    if (!setting_options_parse_number(words[1], 2, RULES_WINDOW_MAX, &count)) {
+        return setting_fail(parsing->reason, "WINDOW '%s' is %s %s", bytes_show(words[1]).text,
+                            options[OPTION_WINDOW].error, options[OPTION_WINDOW].wanted);
+    }
+    window->is_best = bytes_is(words[2], "BEST");
+    if (!window->is_best && !bytes_is(words[2], "SUM")) {
+        return setting_fail(parsing->reason, "WINDOW %u '%s' is unknown: use SUM or BEST",
+                            (unsigned)count, bytes_show(words[2]).text);
+    }
+    window->count = (uint16_t)count;
+    return true;
+}
+
 static bool setting_options_fail_unknown(struct bytes word, char *reason) {
     if (bytes_is(word, "FIELD") || bytes_is(word, "TIME") || bytes_is(word, "LAYOUT")) {
         return setting_fail(reason, "'%s' is misplaced: give one layout, before the options",
@@ -282,6 +314,9 @@ static bool setting_options_parse_option(struct parsing *parsing, const struct b
     if (i == OPTION_STALE) {
         return setting_options_parse_stale(parsing, words, word_count, size);
     }
+    if (i == OPTION_WINDOW) {
+        return setting_options_parse_window(parsing, words, word_count, size);
+    }
     if (word_count == 1) {
         return setting_fail(reason, "%s needs %s%s", option->name, option->article, option->wanted);
     }
@@ -297,13 +332,39 @@ static bool setting_options_parse_option(struct parsing *parsing, const struct b
     return true;
 }
 
+/* What else would change the members of a board with a WINDOW? */
+static bool setting_options_finish_window(const struct rules *rules, char *reason) {
+    const struct {
+        const char *name;
+        bool is_given;
+    } others[] = {
+        {"CAP", rules->cap > 0},
+        {"LIMIT", rules->limit > 0},
+        {"STALE", rules->stale_ms > 0},
+        {"COPY", rules->copies},
+        {"ARCHIVED WRITABLE", rules->archives_are_writable},
+    };
+    enum { OTHERS = sizeof others / sizeof others[0] };
+    if (rules->window.count == 0) {
+        return true;
+    }
+    for (size_t i = 0; i < OTHERS; i++) {
+        if (others[i].is_given) {
+            return setting_fail(reason, "WINDOW and %s exclude each other", others[i].name);
+        }
+    }
+    return rules->archives_max >= rules->window.count ||
+           setting_fail(reason, "WINDOW %u requires ARCHIVE %u or more: it ranks what they hold",
+                        (unsigned)rules->window.count, (unsigned)rules->window.count);
+}
+
 /* Do the options of the period fit each other? A unit other than before begins without EVERY, ON
  * and FROM. */
 static bool setting_options_finish_period(const bool *has, enum period_unit unit_before,
                                           struct rules *rules, char *reason) {
     struct period *period = &rules->period;
     if (period->unit == PERIOD_NONE) {
-        for (size_t i = OPTION_EVERY; i <= OPTION_COPY; i++) {
+        for (size_t i = OPTION_EVERY; i <= OPTION_WINDOW; i++) {
             if (has[i]) {
                 return setting_fail(reason, "%s requires PERIOD " SETTING_PERIODS, options[i].name);
             }
@@ -312,9 +373,15 @@ static bool setting_options_finish_period(const bool *has, enum period_unit unit
         rules->archives_max = 0;
         rules->archives_are_writable = false;
         rules->copies = false;
+        if (rules->window.count > 0) {
+            rules->window = (struct rules_window){.count = 0};
+        }
         rules->period_start_ms = 0;
         rules->period_end_ms = 0;
         return true;
+    }
+    if (rules->window.is_share) {
+        rules->window = (struct rules_window){.count = 0};
     }
     if (period->unit != unit_before || has[OPTION_PERIOD]) {
         period->every = has[OPTION_EVERY] ? period->every : 1;
@@ -336,7 +403,7 @@ static bool setting_options_finish_period(const bool *has, enum period_unit unit
         return setting_fail(reason, "SETTLE YES requires ARCHIVE 1 or more: without an archive "
                                     "there is nothing to settle");
     }
-    return true;
+    return setting_options_finish_window(rules, reason);
 }
 
 /* Do the options fit each other? */
@@ -393,7 +460,12 @@ bool settings_check_rules(const struct rules *rules, char *reason) {
     if (rules->league.room > 0 && (rules->cap > 0 || rules->period.unit != PERIOD_NONE)) {
         return setting_fail(reason, "a league takes no CAP and no PERIOD: its rooms have them");
     }
-    if (rules->period.unit == PERIOD_NONE || time->bits == 0) {
+    if (rules->window.count > 0 && layout_field_decays(&rules->layout.fields[0])) {
+        return setting_fail(reason, "WINDOW and DECAY exclude each other: what members got either "
+                                    "leaves with its period, or fades");
+    }
+    /* The times of a board with a WINDOW do not begin anew with each period. */
+    if (rules->period.unit == PERIOD_NONE || time->bits == 0 || rules->window.count > 0) {
         return true;
     }
     unsigned bits = setting_options_bits_for_period(rules);

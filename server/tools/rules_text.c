@@ -46,6 +46,10 @@ static void rules_text_put_period(struct printer *printer, const struct rules *r
     }
     rules_text_put(printer, " ARCHIVED %s%s", rules->archives_are_writable ? "WRITABLE" : "FROZEN",
                    rules->copies ? " COPY" : "");
+    if (rules->window.count > 0) {
+        rules_text_put(printer, " WINDOW %u %s", (unsigned)rules->window.count,
+                       rules->window.is_best ? "BEST" : "SUM");
+    }
 }
 
 /* What LB.CREATE does not take. */
@@ -63,6 +67,13 @@ static void rules_text_put_contests(struct printer *printer, const struct rules 
     }
     if (rules->settled_expire_ms > 0) {
         rules_text_put(printer, " EXPIRES %" PRId64, rules->settled_expire_ms);
+    }
+    if (rules->window.is_share) {
+        rules_text_put(printer, " SHARE %" PRId64, rules->window.from_ms);
+    }
+    if (rules->window.count > 0) {
+        rules_text_put(printer, " COUNTS %" PRId64 " LEFT %" PRIu32 "%s", rules->window.from_ms,
+                       rules->window.left, rules->window.is_anew ? " ANEW" : "");
     }
 }
 
@@ -138,10 +149,29 @@ static bool rules_text_take_number(const struct bytes *words, size_t *count, con
     return true;
 }
 
+static bool rules_text_take_window(const struct bytes *words, size_t *count,
+                                   struct rules_window *window) {
+    int64_t left = 0;
+    if (*count > 0 && bytes_is(words[*count - 1], "ANEW")) {
+        window->is_anew = true;
+        (*count)--;
+    }
+    if (rules_text_take_number(words, count, "LEFT", &left)) {
+        window->left = (uint32_t)left;
+        return left >= 0 && left <= UINT32_MAX &&
+               rules_text_take_number(words, count, "COUNTS", &window->from_ms);
+    }
+    window->is_share = rules_text_take_number(words, count, "SHARE", &window->from_ms);
+    return true;
+}
+
 /* Take what rules_text_put_contests has put from the end. false: it is wrong. */
 static bool rules_text_take_contests(const struct bytes *words, size_t *count,
                                      struct rules *rules) {
     enum { LEAGUE_NUMBERS = 5 };
+    if (!rules_text_take_window(words, count, &rules->window)) {
+        return false;
+    }
     (void)rules_text_take_number(words, count, "EXPIRES", &rules->settled_expire_ms);
     if (rules_text_take_number(words, count, "ENDED", &rules->ended_ms)) {
         bool is_settled = *count > 0 && bytes_is(words[*count - 1], "SETTLED");
@@ -188,7 +218,8 @@ bool rules_text_parse(struct bytes text, struct rules *rules, char *error) {
     }
     if (!rules_text_take_contests(words, &count, rules)) {
         snprintf(error, RULES_TEXT_ERROR_MAX,
-                 "LEAGUE has five numbers, and ENDED is behind SETTLED or UNSETTLED");
+                 "LEAGUE has five numbers, ENDED is behind SETTLED or UNSETTLED, and COUNTS "
+                 "before LEFT");
         return false;
     }
     size_t layout_count = layout_count_words(words, count);

@@ -5,7 +5,9 @@
  * The words are those of LB.CREATE. Behind them: CREATED, for a board that LB.CREATE has made, and
  * STARTED and ENDS with unix milliseconds, for the current period of one with a PERIOD; before them LEAGUE,
  * its room, tiers, up, down and 1 if IDLE DOWN, else 0, and, for an archive, SETTLED or UNSETTLED, ENDED with
- * unix milliseconds, and EXPIRES with those of its expiry when it is settled. */
+ * unix milliseconds, and EXPIRES with those of its expiry when it is settled. With a WINDOW: COUNTS with the
+ * start of the first period that counts, LEFT with the members of it that have left, and ANEW; of the board of
+ * one of its periods: SHARE with the period's start. */
 #ifndef SERVER_RULES_TEXT_H
 #define SERVER_RULES_TEXT_H
 

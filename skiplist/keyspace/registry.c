@@ -493,7 +493,12 @@ static const struct rules *registry_rules_from_now(const struct rules *like, int
 bool registry_create_board(struct registry *registry, struct bytes name, int64_t now_ms,
                            struct board *board) {
     struct rules room;
+    struct rules plain;
     const struct rules *like = registry->rules_for(registry->context, name);
+    if (like->window.count > 0) {
+        rules_without_window(like, &plain);
+        like = &plain;
+    }
     return registry_create_board_like(registry, registry_rules_from_now(like, now_ms, &room),
                                       board);
 }

@@ -181,7 +181,8 @@ void registry_spare_older(struct registry *registry, bool has_older);
 /* Has any board rules of contests (rules_are_of_contests)? Boards that wait to be freed count, too. */
 bool registry_has_contests(const struct registry *registry);
 
-/* Create an empty board, outside the keyspace, with the rules that rules_for returns for this name.
+/* Create an empty board, outside the keyspace, with the rules that rules_for returns for this name,
+ * without a WINDOW.
  * Fill it, then pass it to registry_put_board or registry_discard_board. false: no memory. */
 MUST_CHECK bool registry_create_board(struct registry *registry, struct bytes name, int64_t now_ms,
                                       struct board *board);

@@ -198,9 +198,16 @@ static void registry_mirror_receive(void *context, const struct effect *effect) 
             registry_mirror_follow_entry(mirror, effect);
         }
         break;
+    case EFFECT_RULES:
+        /* What leaves a WINDOW changes the rules with every step, but for the layout. */
+        if (registry_mirror_is_of(mirror, effect) &&
+            !(effect->rules != NULL && effect->rules->window.count > 0 &&
+              layout_equal(&effect->rules->layout, board_layout(&mirror->copy->board)))) {
+            registry_mirror_fail(mirror, REGISTRY_MIRROR_LOST);
+        }
+        break;
     case EFFECT_REMOVE:
     case EFFECT_RENAME:
-    case EFFECT_RULES:
     case EFFECT_CREATE:
     case EFFECT_FILL:
         if (registry_mirror_is_of(mirror, effect)) {

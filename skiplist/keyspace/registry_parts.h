@@ -302,11 +302,15 @@ static inline bool registry_is_copy_due(const struct registry_key *key, int64_t 
     return key->is_periodic && registry_rules(key)->copies &&
            rules_are_over(registry_rules(key), now_ms);
 }
+/* Is it as if missing until its period has ended? A board with a WINDOW keeps its members then. */
+static inline bool registry_is_hidden(const struct registry_key *key, int64_t now_ms) {
+    return registry_is_over(key, now_ms) && registry_rules(key)->window.count == 0;
+}
 /* Is the key usable as it is? Not if there is none, if it has expired or if its period is over. */
 static inline bool registry_is_current(const struct database *database,
                                        const struct registry_key *key, int64_t now_ms) {
     return key != NULL && !registry_has_expired(database, key, now_ms) &&
-           !registry_is_over(key, now_ms);
+           !registry_is_hidden(key, now_ms);
 }
 
 #endif

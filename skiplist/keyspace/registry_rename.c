@@ -10,15 +10,17 @@ static bool registry_rename_is_named(const struct registry_key *key, uint32_t da
 }
 
 /* Reserve another key with this key's expiry and PERIOD. NULL: no memory. */
-static struct registry_key *
-registry_rename_reserve_successor(struct registry *registry, const struct registry_key *key,
-                                  uint32_t to_database, struct bytes to_name, int64_t now_ms) {
+static struct registry_key *registry_rename_reserve_successor(struct registry *registry,
+                                                              const struct registry_key *key,
+                                                              uint32_t to_database,
+                                                              struct bytes to_name,
+                                                              bool is_periodic, int64_t now_ms) {
     if (!registry_settle(registry, to_database, to_name, now_ms)) {
         return NULL;
     }
     struct registry_key *successor =
         registry_reserve_key(registry, to_database, (struct registry_new_name){.first = to_name},
-                             key->kind, key->expiry_place != EXPIRY_NOWHERE, key->is_periodic);
+                             key->kind, key->expiry_place != EXPIRY_NOWHERE, is_periodic);
     if (successor != NULL) {
         successor->is_lasting = key->is_lasting;
     }
@@ -30,8 +32,8 @@ enum registry_status registry_rename(struct registry *registry, struct registry_
     if (registry_rename_is_named(key, to_database, to_name)) {
         return REGISTRY_OK;
     }
-    struct registry_key *successor =
-        registry_rename_reserve_successor(registry, key, to_database, to_name, now_ms);
+    struct registry_key *successor = registry_rename_reserve_successor(
+        registry, key, to_database, to_name, key->is_periodic, now_ms);
     if (successor == NULL) {
         return REGISTRY_OUT_OF_MEMORY;
     }
@@ -63,15 +65,19 @@ static bool registry_rename_take_value(struct registry *registry, const struct r
     return true;
 }
 
-/* What is to be settled is there once. */
+/* What is to be settled is there once, and so is a WINDOW, and the share of one. */
 bool registry_hold_copied(struct registry *registry, const struct registry_key *key,
                           const struct rules **held) {
     struct rules rules;
     *held = NULL;
-    if (key->kind != REGISTRY_BOARD || registry_rules(key)->settlement == RULES_NO_ARCHIVE) {
+    if (key->kind != REGISTRY_BOARD) {
         return true;
     }
-    rules_copy(registry_rules(key), &rules);
+    const struct rules *own = registry_rules(key);
+    if (own->settlement == RULES_NO_ARCHIVE && own->window.count == 0 && !own->window.is_share) {
+        return true;
+    }
+    rules_without_window(own, &rules);
     rules.settlement = RULES_NO_ARCHIVE;
     rules.ended_ms = 0;
     rules.settled_expire_ms = 0;
@@ -85,16 +91,16 @@ enum registry_status registry_copy_value(struct registry *registry, const struct
     if (registry_rename_is_named(key, to_database, to_name)) {
         return REGISTRY_OK;
     }
-    struct registry_key *successor =
-        registry_rename_reserve_successor(registry, key, to_database, to_name, now_ms);
-    if (successor == NULL) {
+    const struct rules *held;
+    if (!registry_hold_copied(registry, key, &held)) {
         return REGISTRY_OUT_OF_MEMORY;
     }
-    const struct rules *held;
-    if (!registry_hold_copied(registry, key, &held) ||
-        !registry_rename_take_value(registry, key, *copy, successor)) {
-        rules_release(&registry->rules, held);
+    struct registry_key *successor = registry_rename_reserve_successor(
+        registry, key, to_database, to_name,
+        held != NULL ? held->period.unit != PERIOD_NONE : key->is_periodic, now_ms);
+    if (successor == NULL || !registry_rename_take_value(registry, key, *copy, successor)) {
         memory_free(successor);
+        rules_release(&registry->rules, held);
         return REGISTRY_OUT_OF_MEMORY;
     }
     if (held != NULL) {

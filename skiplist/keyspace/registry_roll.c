@@ -269,10 +269,27 @@ static struct archive registry_roll_plan_archive(const struct registry *registry
     return archive;
 }
 
+/* A board with a WINDOW keeps its members: what one period brought is elsewhere already. */
+static bool registry_roll_slide(struct registry *registry, struct registry_key *key,
+                                int64_t now_ms) {
+    struct rules next;
+    rules_copy(registry_rules(key), &next);
+    rules_slide(&next, now_ms);
+    if (registry_alter(registry, key, &next) == NULL) {
+        registry->roll_failed_ms = now_ms;
+        return false;
+    }
+    registry->totals.rolled++;
+    return true;
+}
+
 /* false: no memory, nothing changed. */
 static bool registry_roll_end_period(struct registry *registry, struct registry_key *key,
                                      int64_t now_ms) {
     const struct rules *rules = registry_rules(key);
+    if (rules->window.count > 0) {
+        return registry_roll_slide(registry, key, now_ms);
+    }
     char suffix[REGISTRY_SUFFIX_MAX];
     struct archive archive = registry_roll_plan_archive(registry, key, now_ms, suffix);
     struct rules next;
@@ -408,7 +425,8 @@ uint32_t registry_roll_ahead(struct registry *registry, int64_t now_ms) {
         /* Backwards: a key moved into a hole, or appended, is done or an archive. */
         for (uint32_t i = database->count; i-- > 0;) {
             struct registry_key *key = i < database->count ? registry_key_at(database, i) : NULL;
-            if (key != NULL && key->is_periodic && registry_rules(key)->period_start_ms > now_ms) {
+            if (key != NULL && key->is_periodic && registry_rules(key)->window.count == 0 &&
+                registry_rules(key)->period_start_ms > now_ms) {
                 count += registry_rules(key)->copies
                              ? registry_roll_enter_next(
                                    registry, key, registry_roll_hold_next(registry, key, now_ms))
@@ -455,8 +473,10 @@ static bool registry_roll_settle_key(struct registry *registry, uint32_t databas
     if (key == NULL || !registry_is_over(key, now_ms)) {
         return true;
     }
-    return registry->roll_failed_ms != now_ms && !registry->is_still &&
-           registry_roll_key(registry, key, now_ms);
+    if (registry->is_still) {
+        return !registry_is_hidden(key, now_ms);
+    }
+    return registry->roll_failed_ms != now_ms && registry_roll_key(registry, key, now_ms);
 }
 
 bool registry_settle_name(struct registry *registry, uint32_t database, struct bytes name,
@@ -500,7 +520,7 @@ void registry_catch_up(struct registry *registry, uint32_t number, struct bytes 
 static bool registry_roll_has_archive(const struct database *database,
                                       const struct registry_key *key) {
     const struct rules *rules = registry_rules(key);
-    if (rules->archives_max == 0 || board_count(&key->board) == 0) {
+    if (rules->archives_max == 0 || board_count(&key->board) == 0 || rules->window.count > 0) {
         return false;
     }
     return !registry_roll_expires_before(registry_expiry_in(database, key), rules);
@@ -527,7 +547,8 @@ void registry_visit_settled(const struct registry *registry, const struct regist
         }
         return;
     }
-    if (registry_rules(key)->is_created && !has_expired) {
+    bool stays = registry_rules(key)->is_created || registry_rules(key)->window.count > 0;
+    if (stays && !has_expired) {
         visit(context, registry_name(key));
     }
     if (registry_roll_has_archive(database, key) &&

@@ -44,7 +44,7 @@ static struct registry_key *registry_scan_find_unexpired(struct database *databa
     for (; left > 0; left--) {
         struct registry_key *key = registry_key_at(database, index);
         registry_scan_fetch_ahead(database, index);
-        if (!registry_has_expired(database, key, now_ms) && !registry_is_over(key, now_ms)) {
+        if (!registry_has_expired(database, key, now_ms) && !registry_is_hidden(key, now_ms)) {
             return key;
         }
         index = index + 1 < database->count ? index + 1 : 0;

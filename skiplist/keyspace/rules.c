@@ -26,11 +26,17 @@ static bool rules_leagues_equal(const struct rules_league *a, const struct rules
            a->idle_goes_down == b->idle_goes_down;
 }
 
+static bool rules_windows_equal(const struct rules_window *a, const struct rules_window *b) {
+    return a->count == b->count && a->is_best == b->is_best && a->is_share == b->is_share &&
+           a->is_anew == b->is_anew && a->left == b->left && a->from_ms == b->from_ms;
+}
+
 static bool rules_contests_equal(const struct rules *a, const struct rules *b) {
     return a->stale_ms == b->stale_ms && a->settles == b->settles && a->copies == b->copies &&
            a->settlement == b->settlement && a->ended_ms == b->ended_ms &&
            a->settled_expire_ms == b->settled_expire_ms &&
-           rules_leagues_equal(&a->league, &b->league);
+           rules_leagues_equal(&a->league, &b->league) &&
+           rules_windows_equal(&a->window, &b->window);
 }
 
 bool rules_are_of_contests(const struct rules *rules) {
@@ -68,9 +74,47 @@ void rules_enter_period(struct rules *rules, int64_t now_ms) {
 
 void rules_begin_period(struct rules *rules, int64_t now_ms) {
     rules_enter_period(rules, now_ms);
-    if (rules->layout.time.bits > 0) {
+    if (rules->window.count > 0) {
+        rules->window.from_ms = rules->period_start_ms;
+    } else if (rules->layout.time.bits > 0) {
         layout_set_start(&rules->layout, rules->period_start_ms * 1000);
     }
+}
+
+void rules_slide(struct rules *rules, int64_t now_ms) {
+    int64_t start_ms = rules->period_start_ms;
+    rules_enter_period(rules, now_ms);
+    rules->period_start_ms = rules->period_start_ms > start_ms ? rules->period_start_ms : start_ms;
+}
+
+uint32_t rules_window_behind(const struct rules *rules, uint32_t most) {
+    const struct rules_window *window = &rules->window;
+    uint32_t behind = 0;
+    while (window->count > 0 && behind < most &&
+           period_start_after(&rules->period, window->from_ms, window->count + behind) <=
+               rules->period_start_ms) {
+        behind++;
+    }
+    return behind;
+}
+
+void rules_without_window(const struct rules *rules, struct rules *copy) {
+    rules_copy(rules, copy);
+    copy->window = (struct rules_window){.count = 0};
+    if (rules->window.count > 0) {
+        copy->period = (struct period){.unit = PERIOD_NONE};
+        copy->archives_max = 0;
+        copy->period_start_ms = 0;
+        copy->period_end_ms = 0;
+        copy->settles = false;
+    }
+}
+
+void rules_begin_share(const struct rules *rules, struct rules *share) {
+    rules_end_period(rules, rules->period_end_ms, share);
+    share->guards = RULES_FROZEN;
+    share->keeps_best = rules->keeps_best || rules->window.is_best;
+    share->window = (struct rules_window){.is_share = true, .from_ms = rules->period_start_ms};
 }
 
 void rules_renew_period(struct rules *rules) {
@@ -88,6 +132,7 @@ void rules_end_period(const struct rules *rules, int64_t now_ms, struct rules *a
     archive->settles = false;
     archive->copies = false;
     archive->league = (struct rules_league){.room = 0};
+    archive->window = (struct rules_window){.count = 0};
     archive->settlement = RULES_UNSETTLED;
     archive->ended_ms = is_over ? rules->period_end_ms : now_ms;
     archive->settled_expire_ms = 0;
@@ -161,6 +206,10 @@ static uint64_t rules_hash(const struct rules *rules, uint64_t seed) {
         (uint64_t)rules->league.room << 48 | (uint64_t)rules->league.up << 32 |
             (uint64_t)rules->league.down << 16 | (uint64_t)rules->league.tiers << 8 |
             (uint64_t)rules->league.idle_goes_down,
+        (uint64_t)rules->window.from_ms,
+        (uint64_t)rules->window.left << 32 | (uint64_t)rules->window.count << 16 |
+            (uint64_t)rules->window.is_best << 2 | (uint64_t)rules->window.is_share << 1 |
+            (uint64_t)rules->window.is_anew,
         (uint64_t)time->start_us,
         (uint64_t)time->bits << 32 | (uint64_t)time->unit << 8 | (uint64_t)time->is_latest << 1 |
             (uint64_t)time->is_given_by_end,
@@ -338,6 +387,29 @@ static bool rules_is_league_right(const struct rules *rules) {
            rules->period.unit == PERIOD_NONE && rules->cap == 0;
 }
 
+/* Can a period begin then? Before 1970, too. */
+static bool rules_is_start(int64_t time_ms) {
+    return time_ms >= -PERIOD_TIME_MAX && time_ms <= PERIOD_TIME_MAX;
+}
+
+/* Has a board with a window what it needs and nothing that would change its members otherwise, and
+ * is a share of one period? */
+static bool rules_is_window_right(const struct rules *rules) {
+    const struct rules_window *window = &rules->window;
+    if (window->count == 0) {
+        bool has_period = rules->period.unit != PERIOD_NONE;
+        return !window->is_best && !window->is_anew && window->left == 0 &&
+               (window->is_share ? !has_period && rules_is_start(window->from_ms)
+                                 : window->from_ms == 0);
+    }
+    return window->count >= 2 && window->count <= RULES_WINDOW_MAX && !window->is_share &&
+           rules->period.unit != PERIOD_NONE && rules->archives_max >= window->count &&
+           !rules->archives_are_writable && !rules->copies && rules->stale_ms == 0 &&
+           !layout_field_decays(&rules->layout.fields[0]) && rules->cap == 0 && rules->limit == 0 &&
+           rules->league.room == 0 && rules->settlement == RULES_NO_ARCHIVE &&
+           rules_is_start(window->from_ms) && window->from_ms <= rules->period_start_ms;
+}
+
 /* Does an option need what the board has, and does an archive know when it ended? */
 static bool rules_are_contests_right(const struct rules *rules) {
     bool is_archive = rules->settlement != RULES_NO_ARCHIVE;
@@ -347,7 +419,7 @@ static bool rules_are_contests_right(const struct rules *rules) {
            rules->settlement < RULES_SETTLEMENTS && (is_archive || rules->ended_ms == 0) &&
            rules_is_time(rules->settled_expire_ms) &&
            (rules->settled_expire_ms == 0 || rules->settlement == RULES_UNSETTLED) &&
-           rules_is_league_right(rules);
+           rules_is_league_right(rules) && rules_is_window_right(rules);
 }
 
 bool rules_validate(const struct rules *rules, const char **reason) {
@@ -397,10 +469,9 @@ bool rules_set_validate(const struct rules_set *set, const char **reason) {
         unsettled_count += rules->settlement == RULES_UNSETTLED ? rules->use_count : 0;
         use_count += rules->use_count;
     }
-    if (wrong == NULL &&
-        (use_count != set->use_count || contests_count != set->contests_count ||
-         league_count != set->league_count ||
-         stale_count != set->stale_count || unsettled_count != set->unsettled_count)) {
+    if (wrong == NULL && (use_count != set->use_count || contests_count != set->contests_count ||
+                          league_count != set->league_count || stale_count != set->stale_count ||
+                          unsettled_count != set->unsettled_count)) {
         wrong = "rules: their users, or those of contests or leagues, are not counted right";
     }
     if (wrong == NULL && map_count(&set->map) != set->count) {

@@ -45,6 +45,21 @@ struct rules_league {
     bool idle_goes_down; /* a period without a result takes a member one tier down */
 };
 
+#define RULES_WINDOW_MAX 1000
+
+/* WINDOW: the board ranks what its members got in the running period and the count - 1 before it.
+ * What they got in one period is a board of its own, the period's share, under the name that the
+ * archive of the period has; it has count 0, is_share and from_ms. All zero: neither.
+ * How they are kept: server/commands/window.h. */
+struct rules_window {
+    uint16_t count; /* 2 .. RULES_WINDOW_MAX */
+    bool is_best;   /* BEST: the best of the shares; else SUM */
+    bool is_share;
+    bool is_anew;  /* a share is gone: what the members have is to be computed from those there */
+    uint32_t left; /* the first so many of the first share's members, by rank, have left already */
+    int64_t from_ms; /* start of the first period that counts; of a share: of its period */
+};
+
 /* Zeroed except for the layout: a board without options. */
 struct rules {
     uint32_t cap;               /* number of best members that the board keeps; 0: all */
@@ -69,6 +84,7 @@ struct rules {
      * settled; 0: none. */
     int64_t settled_expire_ms;
     struct rules_league league;
+    struct rules_window window;
     uint32_t index; /* in the set; this and the following fields are private to the set */
     uint64_t use_count;
     uint64_t hash;
@@ -109,6 +125,25 @@ static inline bool rules_are_over(const struct rules *rules, int64_t now_ms) {
  * removed with its last member. It is frozen if the board has a PERIOD and does not say
  * otherwise. It is unsettled, and has ended at the end of the period, if that is not after now_ms. */
 void rules_end_period(const struct rules *rules, int64_t now_ms, struct rules *archive);
+/* Move rules with a WINDOW, whose period is over at this time, to the period that contains it. */
+void rules_slide(struct rules *rules, int64_t now_ms);
+/* Set share to the rules of the share of the running period: as those of an archive, and frozen, so
+ * that it is written only together with the board. */
+void rules_begin_share(const struct rules *rules, struct rules *share);
+/* Is it a share, and its period not over at this time? Then there is nothing to settle yet. */
+static inline bool rules_are_of_running_share(const struct rules *rules, int64_t now_ms) {
+    return rules->window.is_share && rules->ended_ms > now_ms;
+}
+/* How many periods that count have to leave? More than `most` are `most`. */
+uint32_t rules_window_behind(const struct rules *rules, uint32_t most);
+/* The rules of a copy of the board: without WINDOW, and then without PERIOD; no share. */
+void rules_without_window(const struct rules *rules, struct rules *copy);
+/* Is this the share of the period of a board with such rules, that begins then? */
+static inline bool rules_are_share(const struct rules *share, const struct rules *rules,
+                                   int64_t start_ms) {
+    return share->window.is_share && share->window.from_ms == start_ms &&
+           layout_keys_equal(&share->layout, &rules->layout);
+}
 /* When an archive of this period drops out of the newest that are kept; INT64_MAX: never. */
 int64_t rules_archive_end_ms(const struct rules *rules);
 

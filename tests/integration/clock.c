@@ -511,4 +511,75 @@ TEST(an_archive_that_is_copied_outlives_a_kill_and_is_the_same_on_a_replica) {
     directory_remove(directory);
 }
 
+/* ---- WINDOW ---- */
+
+enum { WINDOW_MEMBERS = 100000, WINDOW_MEMBERS_SHORT = 20000, WINDOW_GROUP = 25 };
+
+/* Every step-th member gets its number % 100 + 1 in the running hour. */
+static void fill_window(struct wire *client, int count, int step) {
+    static char line[WINDOW_GROUP * 32];
+    for (int begin = 0; begin < count; begin += WINDOW_GROUP * step) {
+        size_t size = (size_t)snprintf(line, sizeof line, "ZADD w");
+        for (int i = begin; i < count && i < begin + WINDOW_GROUP * step; i += step) {
+            size += (size_t)snprintf(line + size, sizeof line - size, " %d m%d", i % 100 + 1, i);
+        }
+        wire_check_prefix(client, line, ":");
+    }
+}
+
+/* A server that keeps its boards, in a later hour: what has to leave begins to leave. */
+static struct wire start_at_hour(struct process *server, const char *directory, int hour) {
+    step_clock(hour * (int64_t)HOUR_S);
+    return start(server, directory, NULL);
+}
+
+TEST(what_leaves_a_window_leaves_once_whatever_is_killed) {
+    skip_where_it_cannot_be_tried();
+    int count = is_short_run() ? WINDOW_MEMBERS_SHORT : WINDOW_MEMBERS;
+    struct process server, replica;
+    char directory[DIRECTORY_PATH_MAX];
+    directory_make(directory);
+    struct wire client = start_at_hour(&server, directory, 0);
+    wire_check(&client, "LB.CREATE w FIELD a 33 SIGNED TIME 31 S PERIOD HOUR WINDOW 3 SUM", "OK");
+    fill_window(&client, count, 1);
+    stop(&server, &client);
+    client = start_at_hour(&server, directory, 1);
+    fill_window(&client, count, 2);
+    wire_check(&client, "ZSCORE w m10", "22");
+    wire_check(&client, "ZSCORE w m11", "12");
+    wire_check(&client, "ZCARD w", formatted(":%d", count));
+    stop(&server, &client);
+    /* The first hour leaves; the server is killed again and again meanwhile. */
+    for (int i = 0; i < 12; i++) {
+        client = start_at_hour(&server, directory, 3);
+        process_sleep_ms(i * 3);
+        process_signal(&server, SIGKILL);
+        assert_true(process_wait(&server, WIRE_LIMIT_MS));
+        wire_close(&client);
+    }
+    client = start_at_hour(&server, directory, 3);
+    struct wire follower = start_at_hour(&replica, NULL, 3);
+    wire_check(&follower, formatted("REPLICAOF 127.0.0.1 %u", server.port), "OK");
+    wire_wait_info(&client, "windows_behind", 0);
+    wire_check(&client, "WAIT 1 60000", ":1");
+    for (int i = 0; i < 2; i++) {
+        struct wire *asked = i == 0 ? &client : &follower;
+        wire_check(asked, "ZCARD w", formatted(":%d", count / 2));
+        wire_check(asked, "ZCOUNT w 1 1", formatted(":%d", count / 100));
+        wire_check(asked, "ZCOUNT w 99 99", formatted(":%d", count / 100));
+        wire_check(asked, "ZCOUNT w 2 2", ":0");
+        wire_check(asked, "ZSCORE w m10", "11");
+    }
+    /* A replica whose master is gone goes on where that one was. */
+    stop(&server, &client);
+    wire_check(&follower, "REPLICAOF NO ONE", "OK");
+    wire_check(&follower, "ZINCRBY w 5 m10", "16");
+    stop(&replica, &follower);
+    client = start_at_hour(&server, directory, 4);
+    wire_wait_info(&client, "windows_behind", 0);
+    wire_check(&client, "ZCARD w", ":0");
+    stop(&server, &client);
+    directory_remove(directory);
+}
+
 TEST_MAIN(begin, end)

@@ -1,16 +1,30 @@
 /* Commands on keys, independent of what they hold: DEL UNLINK EXISTS TOUCH TYPE RENAME RENAMENX.
  * A removed value is detached, and the tick frees it in steps. */
+#include "server/commands/window.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"
 
 /* ---- DEL, UNLINK, EXISTS, TOUCH, TYPE ---- */
+
+/* WINDOW: what the running period brought goes with the board, as if it were only on it. */
+static void keys_remove(const struct call *call, struct registry_key *key) {
+    bool is_taken;
+    if (key->kind == REGISTRY_BOARD && registry_rules(key)->window.count > 0) {
+        struct registry_key *share = window_find_share(
+            call->registry, key, registry_rules(key)->period_start_ms, call->now_ms, &is_taken);
+        if (share != NULL) {
+            registry_remove(call->registry, share);
+        }
+    }
+    registry_remove(call->registry, key);
+}
 
 static void del_run(struct call *call) {
     int64_t removed = 0;
     for (uint32_t i = 1; i < call->request->count; i++) {
         struct registry_key *key = call_find_key(call, call_arg(call, i));
         if (key != NULL) {
-            registry_remove(call->registry, key);
+            keys_remove(call, key);
             call_notify(call, SETTING_EVENT_GENERIC, "del", call_arg(call, i));
             removed++;
         }
@@ -71,6 +85,17 @@ const struct command command_type = {
 
 /* ---- RENAME, RENAMENX, COPY ---- */
 
+/* A board with a WINDOW and the boards of its periods belong together by their names. */
+static bool keys_refuses_rename(const struct call *call, struct registry_key *key) {
+    if (key->kind != REGISTRY_BOARD || !window_is_on(key) ||
+        window_find_board(call->registry, key, call->now_ms) == NULL) {
+        return false;
+    }
+    reply_error(call->reply, "ERR a board with a WINDOW cannot be renamed, nor can the boards of "
+                             "its periods: COPY makes one of its own");
+    return true;
+}
+
 /* The variant says whether the new name must be free. */
 static void rename_run(struct call *call) {
     bool only_new = *(const bool *)call->command->variant;
@@ -78,7 +103,7 @@ static void rename_run(struct call *call) {
     struct registry_key *key = call_find_key(call, call_arg(call, 1));
     if (key == NULL) {
         reply_error(call->reply, "ERR no such key");
-    } else if (!call_check_key(call, to)) {
+    } else if (!call_check_key(call, to) || keys_refuses_rename(call, key)) {
         return;
     } else if (only_new && call_find_key(call, to) != NULL) {
         reply_integer(call->reply, 0);

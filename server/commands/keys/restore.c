@@ -253,6 +253,7 @@ static void restore_end_board(struct restoring *restoring, bool is_ours) {
 /* One of ours: its layout and options come with it. */
 static bool restore_open_board(struct restoring *restoring, const struct rules *rules) {
     const struct rules *like = restoring->kept;
+    struct rules plain;
     if (restoring->has_board) {
         return restore_refuse_payload(restoring);
     }
@@ -260,7 +261,8 @@ static bool restore_open_board(struct restoring *restoring, const struct rules *
         return call_refuse(restoring->call, "ERR payload is of a board with another layout than "
                                             "LB.CREATE gave this one: DEL it first");
     }
-    if (!restore_create_board(restoring, like != NULL ? like : rules)) {
+    rules_without_window(rules, &plain);
+    if (!restore_create_board(restoring, like != NULL ? like : &plain)) {
         return false;
     }
     rdb_value_begin_keys(&restoring->value, board_layout(&restoring->board));

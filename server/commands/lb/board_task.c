@@ -5,6 +5,7 @@
 
 #include "server/acl/acl_check.h"
 #include "server/commands/keyspace.h"
+#include "server/commands/window.h"
 #include "server/dispatch/options.h"
 #include "server/rdb/rdb_state.h"
 #include "skiplist/keyspace/registry_hash.h"
@@ -293,11 +294,29 @@ void board_task_resume(struct server *server) {
 
 /* ---- boards ---- */
 
+/* WINDOW: off the board and its shares, whichever of them this is. false: it is neither, or there
+ * is no memory. */
+static bool board_task_take_from_window(struct server *server, struct board_task *task,
+                                        struct registry_key **key) {
+    uint32_t taken_count = 0;
+    struct registry_key *board =
+        window_is_on(*key) ? window_find_board(server->registry, *key, server->clock.now_ms) : NULL;
+    if (board == NULL ||
+        !window_take(server->registry, board, task->member, server->clock.now_ms, &taken_count)) {
+        return false;
+    }
+    task->done_count += taken_count;
+    *key = board;
+    return true;
+}
+
 void board_task_take(struct server *server, struct board_task *task, struct registry_key *key) {
     struct board_member member;
-    board_look_up(&key->board, task->member, NULL, &member);
-    registry_take_member(server->registry, key, &member);
-    task->done_count++;
+    if (!board_task_take_from_window(server, task, &key)) {
+        board_look_up(&key->board, task->member, NULL, &member);
+        registry_take_member(server->registry, key, &member);
+        task->done_count++;
+    }
     notify(server, SETTING_EVENT_ZSET, "zrem", key->database, registry_name(key));
     if (board_count(&key->board) == 0 && !registry_rules(key)->is_created) {
         notify(server, SETTING_EVENT_GENERIC, "del", key->database, registry_name(key));

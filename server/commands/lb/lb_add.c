@@ -232,7 +232,7 @@ static bool lb_add_new_key(const struct layout *layout, const struct request *re
 static void lb_add_run_with_tags(const struct call *call, struct writing *writing,
                                  const struct lb_add *add) {
     struct tag_values values;
-    if (lb_add_read_tags(call, add, FIRST_OPTION, writing->board, &values)) {
+    if (lb_add_read_tags(call, add, FIRST_OPTION, writing_shown(writing), &values)) {
         struct lb_add with_tags = *add;
         with_tags.tags = &values;
         lb_add_apply(call, writing, &with_tags);

@@ -139,20 +139,32 @@ bool lb_add_plan(const struct writing *writing, const struct lb_add *add,
         return true;
     }
     step->key = stays ? before->key : key;
-    return lb_add_apply_stamp(call, layout, add, before, step);
+    return lb_add_apply_stamp(call, layout, add, before, step) &&
+           (!step->is_written || writing_check_put(writing, values[add->value_count], step->key));
+}
+
+bool lb_add_changes_fields(const struct writing *writing, const struct lb_add_step *step,
+                           struct bytes member) {
+    return step->is_written && step->has_new_fields &&
+           writing_changes_shown(writing, member, step->key);
 }
 
 /* ---- putting ---- */
 
-struct lb_add_step lb_add_step_of(const struct board *board, const struct lb_add *add,
+struct lb_add_step lb_add_step_of(const struct writing *writing, const struct lb_add *add,
                                   const struct board_member *member) {
-    bool has_rank = add->with_rank && member->is_there;
+    struct board_member shown = *member;
+    const struct board *board = writing_shown(writing);
+    if (add->with_rank && writing->whole != NULL) {
+        board_look_up(board, member->name, NULL, &shown);
+    }
+    bool has_rank = add->with_rank && shown.is_there;
     return (struct lb_add_step){
         .key = member->key,
         .is_there = member->is_there,
         .was_there = member->is_there,
         .had_rank = has_rank,
-        .previous_rank = has_rank ? board_rank_of(board, member) : 0,
+        .previous_rank = has_rank ? board_rank_of(board, &shown) : 0,
     };
 }
 
@@ -219,9 +231,11 @@ void lb_add_answer_repeated(const struct call *call, struct bytes name, void *co
     }
     if (key != NULL) {
         answer(context, &key->board);
-    } else if (writing_create_board(call, NULL, name, &none)) {
+    } else if (registry_create_board(call->registry, name, call->now_ms, &none)) {
         answer(context, &none);
         registry_discard_board(call->registry, &none);
+    } else {
+        call_out_of_memory(call);
     }
 }
 
@@ -251,7 +265,7 @@ static void lb_add_apply_add_one(const struct call *call, struct writing *writin
     struct board_member member;
     struct lb_add_step step;
     board_look_up(writing->board, lb_add_name(call->request, add, 0), call->ahead, &member);
-    struct lb_add_step before = lb_add_step_of(writing->board, add, &member);
+    struct lb_add_step before = lb_add_step_of(writing, add, &member);
     if (!lb_add_plan(writing, add, lb_add_values(call->request, add, 0), &before, &step)) {
         return;
     }
@@ -268,7 +282,7 @@ static void lb_add_apply_add_one(const struct call *call, struct writing *writin
         step.is_written = status == WRITING_PUT;
     }
     writing_settle(writing);
-    lb_add_apply_answer(call, writing->board, add, &step);
+    lb_add_apply_answer(call, writing_shown(writing), add, &step);
 }
 
 /* ---- many members ---- */
@@ -312,7 +326,7 @@ static bool lb_add_apply_plan_group(struct many *many, uint32_t begin, unsigned 
         board_look_up(many->board, lb_add_name(call->request, add, i), &ahead[i - begin], &member);
         uint32_t *slot = lb_add_apply_find_slot(many, member.name, member.hash);
         struct lb_add_step before =
-            *slot != 0 ? many->steps[*slot - 1] : lb_add_step_of(many->board, add, &member);
+            *slot != 0 ? many->steps[*slot - 1] : lb_add_step_of(many->writing, add, &member);
         if (!lb_add_plan(many->writing, add, lb_add_values(call->request, add, i), &before,
                          &many->steps[i])) {
             return false;
@@ -390,11 +404,11 @@ static void lb_add_apply_take_back_lost(struct many *many) {
  * replied. */
 static bool lb_add_apply_begin_hashes(struct many *many, size_t *size) {
     const struct lb_add *add = many->add;
-    struct bytes board = registry_name(many->writing->key);
+    struct bytes board = registry_name(writing_shown_key(many->writing));
     for (uint32_t i = 0; many->places != NULL && i < add->member_count; i++) {
-        if (many->steps[i].is_written && many->steps[i].has_new_fields) {
-            if (!lb_hset_begin(many->call, &add->hset, board,
-                               lb_add_name(many->call->request, add, i), &many->places[i])) {
+        struct bytes name = lb_add_name(many->call->request, add, i);
+        if (lb_add_changes_fields(many->writing, &many->steps[i], name)) {
+            if (!lb_hset_begin(many->call, &add->hset, board, name, &many->places[i])) {
                 return false;
             }
             *size += lb_hset_growth_size(&add->hset, &many->places[i]);
@@ -432,7 +446,8 @@ static bool lb_add_apply_prepare(struct many *many) {
     if (!lb_add_apply_begin_hashes(many, &size) || (add->once != NULL && !once_put(add->once))) {
         return false;
     }
-    if (!writing_reserve(many->board, &lb_add_values(many->call->request, add, 0)[add->value_count],
+    if (!writing_reserve(many->writing,
+                         &lb_add_values(many->call->request, add, 0)[add->value_count],
                          add->value_count + 1, add->member_count, add->tags != NULL, size)) {
         lb_add_apply_take_back_id(add);
         return call_out_of_memory(many->call);
@@ -462,7 +477,7 @@ static void lb_add_apply_plan_and_put(struct many *many) {
         if (many->writing->has_lost) {
             lb_add_apply_take_back_lost(many);
         }
-        lb_add_apply_answer(many->call, many->board, many->add, many->steps);
+        lb_add_apply_answer(many->call, writing_shown(many->writing), many->add, many->steps);
     }
 }
 

@@ -80,13 +80,17 @@ struct lb_add_step {
 };
 
 /* The member's state before the command. */
-struct lb_add_step lb_add_step_of(const struct board *board, const struct lb_add *add,
+struct lb_add_step lb_add_step_of(const struct writing *writing, const struct lb_add *add,
                                   const struct board_member *member);
 /* Plan the result for a member whose current state is before; its name follows its values. false:
  * the error was replied. */
 MUST_CHECK bool lb_add_plan(const struct writing *writing, const struct lb_add *add,
                             const struct bytes *values, const struct lb_add_step *before,
                             struct lb_add_step *step);
+
+/* Will the step change what is shown of the member, not its time alone? Asked before the first change. */
+bool lb_add_changes_fields(const struct writing *writing, const struct lb_add_step *step,
+                           struct bytes member);
 
 /* Reply [record, previous rank | nil, 1 | 0] of the only member, as it is after the whole command; 1 if
  * the step was written. step: NULL, if the command has changed nothing. */

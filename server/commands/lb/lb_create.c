@@ -3,6 +3,7 @@
  *     LB.CREATE board FIELD points 22 TIME 31 S CAP 1000 KEEP BEST
  *       rules from the settings, or from the arguments -> options -> an empty board */
 #include "server/commands/lb/lb.h"
+#include "server/commands/window.h"
 
 enum { FIRST_WORD = 2 };
 
@@ -78,7 +79,9 @@ static void lb_create_run(struct call *call) {
     struct rules rules;
     struct bytes name = call_arg(call, 1);
     bool is_new;
-    if (!call_check_key(call, name) || !lb_create_read_rules(call, &rules)) {
+    if (!call_check_key(call, name) || !lb_create_read_rules(call, &rules) ||
+        (rules.window.count > 0 && call_find_key(call, name) == NULL &&
+         !window_may_begin(call, name, &rules))) {
         return;
     }
     if (registry_find_or_create_like(call->registry, call->session->database, name, &rules,
@@ -103,7 +106,8 @@ const struct command command_lb_create = {
         "DAY>] "
         "[SETTLE <YES | NO>] [PERIOD unit=<HOUR | DAY | WEEK | MONTH | "
         "YEAR> [EVERY units:integer] [ON weekday] [AT hour:integer] [FROM date] [TZ zone] [ARCHIVE "
-        "periods:integer] [ARCHIVED <FROZEN | WRITABLE>] [COPY]]",
+        "periods:integer] [ARCHIVED <FROZEN | WRITABLE>] [COPY] [WINDOW window:integer of=<SUM | "
+        "BEST>]]",
     .summary =
         "Make an empty board with a layout and options of its own, which stays when it is empty",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
@@ -127,12 +131,35 @@ static bool lb_create_check_window(const struct call *call, const struct rules *
                              "does, and its members have times: LB.ROLL it first");
 }
 
+/* What begins with this WINDOW, or goes on with it? false: the error was replied. */
+static bool lb_create_alter_window(const struct call *call, const struct registry_key *key,
+                                   struct rules *rules) {
+    const struct rules *before = registry_rules(key);
+    struct rules_window *window = &rules->window;
+    if (before->window.count > 0 && !period_equal(&rules->period, &before->period)) {
+        return call_refuse(call, "ERR PERIOD of a board with a WINDOW cannot be changed: take the "
+                                 "WINDOW away first (WINDOW NONE)");
+    }
+    if (before->window.count > 0) {
+        window->is_anew = window->is_anew || window->is_best != before->window.is_best;
+        return true;
+    }
+    if (board_count(&key->board) > 0) {
+        return call_refuse(call, "ERR WINDOW is not possible: the board has members: LB.ROLL it "
+                                 "first");
+    }
+    rules_enter_period(rules, call->now_ms);
+    window->from_ms = rules->period_start_ms;
+    return window_may_begin(call, call_arg(call, 1), rules);
+}
+
 /* false: the error was replied. */
 static bool lb_create_alter_read_rules(const struct call *call, const struct registry_key *key,
                                        struct rules *rules) {
     const struct rules *before = registry_rules(key);
     rules_copy(before, rules);
-    if (!lb_create_read_options(call, FIRST_WORD, rules)) {
+    if (!lb_create_read_options(call, FIRST_WORD, rules) ||
+        (rules->window.count > 0 && !lb_create_alter_window(call, key, rules))) {
         return false;
     }
     bool stays = period_equal(&rules->period, &before->period) && rules->copies == before->copies;
@@ -174,6 +201,12 @@ static void lb_alter_run(struct call *call) {
     if (!call_need_board(call, call_arg(call, 1), &key)) {
         return;
     }
+    if (registry_rules(key)->window.is_share &&
+        window_find_board(call->registry, key, call->now_ms) != NULL) {
+        reply_error(call->reply, "ERR board has the results of one period of a board with WINDOW: "
+                                 "it can be altered when it has left the WINDOW");
+        return;
+    }
     if (!lb_create_alter_read_rules(call, key, &rules) ||
         !lb_create_check_tags(call, key, &rules)) {
         return;
@@ -202,7 +235,7 @@ const struct command command_lb_alter = {
               "time] [CLOSES time] [STALE age [unit=<MINUTE | HOUR | DAY>]] [SETTLE <YES | NO>] "
               "[PERIOD unit=<HOUR | DAY | WEEK | MONTH | YEAR | NONE>] [EVERY "
               "units:integer] [ON weekday] [AT hour:integer] [FROM date] [TZ zone] [ARCHIVE "
-              "periods] [ARCHIVED <FROZEN | WRITABLE>] [COPY]",
+              "periods] [ARCHIVED <FROZEN | WRITABLE>] [COPY] [WINDOW window [of=<SUM | BEST>]]",
     .summary = "Change the options of a board that exists; NONE takes one away",
     .complexity = "O(log n); the members' memory is freed in steps afterwards",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,

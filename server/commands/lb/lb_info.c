@@ -10,7 +10,7 @@
 #include "skiplist/keyspace/rules.h"
 
 /* Entries of a map that lb_info_put_options writes: the options, and the period. */
-enum { LB_OPTIONS = 12 };
+enum { LB_OPTIONS = 13 };
 
 static void lb_info_put_flag(const struct call *call, const char *name, bool is_true) {
     reply_bulk_text(call->reply, name);
@@ -124,6 +124,23 @@ static void lb_info_put_league(const struct call *call, const struct rules_leagu
     reply_named_text(call->reply, "idle", league->idle_goes_down ? "down" : "stay");
 }
 
+/* "left": of the members of the period that leaves. */
+static void lb_info_put_window(const struct call *call, const struct rules *rules) {
+    enum { BEHIND_MAX = 1000 };
+    const struct rules_window *window = &rules->window;
+    reply_bulk_text(call->reply, "window");
+    if (window->count == 0) {
+        reply_null(call->reply);
+        return;
+    }
+    reply_map(call->reply, 5);
+    reply_named_integer(call->reply, "periods", window->count);
+    reply_named_text(call->reply, "of", window->is_best ? "best" : "sum");
+    reply_named_integer(call->reply, "from", window->from_ms);
+    reply_named_integer(call->reply, "behind", rules_window_behind(rules, BEHIND_MAX));
+    reply_named_integer(call->reply, "left", window->left);
+}
+
 static void lb_info_put_options(const struct call *call, const struct rules *rules) {
     lb_info_put_given(call, "cap", rules->cap);
     reply_named_text(call->reply, "keep", rules->keeps_best ? "best" : "last");
@@ -149,6 +166,7 @@ static void lb_info_put_options(const struct call *call, const struct rules *rul
     } else {
         reply_null(call->reply);
     }
+    lb_info_put_window(call, rules);
     lb_info_put_league(call, &rules->league);
 }
 
@@ -282,7 +300,8 @@ static void lb_info_visit(void *context, const struct registry_key *key) {
     }
     if (!list->is_unsettled) {
         lb_info_list(list, key);
-    } else if (registry_rules(key)->settlement == RULES_UNSETTLED) {
+    } else if (registry_rules(key)->settlement == RULES_UNSETTLED &&
+               !rules_are_of_running_share(registry_rules(key), list->aside.now_ms)) {
         struct list_place place = {.ended_ms = registry_rules(key)->ended_ms,
                                    .begin = list->scanning.text.size};
         lb_info_list(list, key);

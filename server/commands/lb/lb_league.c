@@ -37,7 +37,8 @@ static bool lb_league_find_rooms(struct lb_league *league) {
     if (!lb_league_find_key(league->call, (struct bytes){.at = text, .size = size}, &key)) {
         return false;
     }
-    if (key != NULL && key->kind == REGISTRY_BOARD && key->is_periodic) {
+    if (key != NULL && key->kind == REGISTRY_BOARD && key->is_periodic &&
+        registry_rules(key)->window.count == 0) {
         league->rooms = registry_rules(key);
         league->period = league_period(league->rooms->period_start_ms);
     }
@@ -70,8 +71,9 @@ bool lb_league_check_writing(const struct lb_league *league) {
     }
     char text[REGISTRY_NAME_MAX];
     size_t size = league_print_template(registry_name(league->key), text);
-    return call_refuse_format(call, "ERR the league has no board '%s' with a PERIOD for its rooms",
-                              bytes_show((struct bytes){.at = text, .size = size}).text);
+    return call_refuse_format(
+        call, "ERR the league has no board '%s' with a PERIOD, and without WINDOW, for its rooms",
+        bytes_show((struct bytes){.at = text, .size = size}).text);
 }
 
 /* ---- members ---- */

@@ -106,7 +106,7 @@ static bool lb_league_add_plan(struct adding *adding) {
         return false;
     }
     lb_league_add_look_up(adding, &adding->in_room);
-    struct lb_add_step before = lb_add_step_of(writing->board, add, &adding->in_room);
+    struct lb_add_step before = lb_add_step_of(writing, add, &adding->in_room);
     if (!lb_add_plan(writing, add, lb_add_values(call->request, add, 0), &before, &adding->step)) {
         return false;
     }
@@ -131,7 +131,8 @@ static bool lb_league_add_reserve(const struct adding *adding) {
 static bool lb_league_add_prepare(struct adding *adding) {
     const struct call *call = adding->league.call;
     struct lb_add *add = &adding->add;
-    if (lb_hset_is_asked(&add->hset) && adding->step.is_written && adding->step.has_new_fields &&
+    if (lb_hset_is_asked(&add->hset) &&
+        lb_add_changes_fields(&adding->writing, &adding->step, adding->member) &&
         !lb_hset_begin(call, &add->hset, registry_name(adding->writing.key), adding->member,
                        &adding->hash)) {
         return false;

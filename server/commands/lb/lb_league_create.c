@@ -113,6 +113,9 @@ static bool lb_league_create_check(const struct call *call, const struct words *
     if (rooms->copies) {
         return call_refuse(call, "ERR COPY is not possible: rooms begin anew");
     }
+    if (rooms->window.count > 0) {
+        return call_refuse(call, "ERR WINDOW is not possible: rooms begin anew");
+    }
     if (rooms->cap > 0 || rooms->limit > 0) {
         return call_refuse(call, "ERR CAP and LIMIT are not possible: ROOM limits rooms");
     }

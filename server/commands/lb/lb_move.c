@@ -9,6 +9,7 @@
 #include "server/commands/ban.h"
 #include "server/commands/lb/board_task.h"
 #include "server/commands/lb/lb_tags.h"
+#include "server/commands/window.h"
 
 /* The sum of all fields, and the later of the two times, when it was reached. false: it does not
  * fit. */
@@ -82,7 +83,8 @@ static void lb_move_tag(struct registry *registry, struct registry_key *key, str
     CHECK(status == TAGS_OK || status == TAGS_SAME);
 }
 
-static void lb_move_act(struct server *server, struct board_task *task, struct registry_key *key) {
+static void lb_move_on_board(struct server *server, struct board_task *task,
+                             struct registry_key *key) {
     struct registry *registry = server->registry;
     struct board *board = &key->board;
     struct board_member from;
@@ -113,6 +115,45 @@ static void lb_move_act(struct server *server, struct board_task *task, struct r
     notify(server, SETTING_EVENT_ZSET, "zadd", key->database, registry_name(key));
     registry_tell_members(registry, key);
     task->done_count++;
+}
+
+/* WINDOW: on the shares; the board follows. A share of which a part has left: both members count, or
+ * have left, as their ranks say, so the number of those that have left follows, too. */
+static void lb_move_in_window(struct server *server, struct board_task *task,
+                              struct registry_key *board) {
+    struct registry *registry = server->registry;
+    int64_t now_ms = server->clock.now_ms;
+    struct window_shares shares;
+    window_find_shares(registry, board, now_ms, &shares);
+    for (uint32_t i = 0; i < shares.count; i++) {
+        struct registry_key *share = shares.at[i];
+        struct board_member from;
+        board_look_up(&share->board, task->member, NULL, &from);
+        if (!from.is_there) {
+            continue;
+        }
+        uint32_t before =
+            window_count_gone(&shares, i, task->member) + window_count_gone(&shares, i, task->to);
+        uint64_t left_count = task->left_count;
+        lb_move_on_board(server, task, share);
+        if (task->left_count == left_count) {
+            window_note_moved(registry, board, &shares, i, before, task->to);
+        }
+    }
+    shares.left = registry_rules(board)->window.left;
+    (void)!window_renew_by(registry, board, &shares, task->to);
+    (void)!window_renew_by(registry, board, &shares, task->member);
+    registry_tell_members(registry, board);
+}
+
+static void lb_move_act(struct server *server, struct board_task *task, struct registry_key *key) {
+    struct registry_key *board =
+        window_is_on(key) ? window_find_board(server->registry, key, server->clock.now_ms) : NULL;
+    if (board != NULL) {
+        lb_move_in_window(server, task, board);
+    } else {
+        lb_move_on_board(server, task, key);
+    }
 }
 
 static bool lb_move_begin(const struct call *call, struct board_task *task) {

@@ -129,7 +129,7 @@ static bool lb_submit_read_tags(const struct submit *submit, uint32_t index,
                                 struct tag_values *values) {
     return submit->add.tag_count == 0 ||
            lb_add_read_tags(submit->call, &submit->add, FIRST_KEY + submit->board_count,
-                            submit->writings[index].board, values);
+                            writing_shown(&submit->writings[index]), values);
 }
 
 static void lb_submit_look_up(const struct submit *submit, uint32_t index,
@@ -152,7 +152,7 @@ static bool lb_submit_plan(struct submit *submit, uint32_t index) {
         return lb_submit_refuse_for(submit, index, size_before);
     }
     lb_submit_look_up(submit, index, &member);
-    struct lb_add_step before = lb_add_step_of(writing->board, &submit->add, &member);
+    struct lb_add_step before = lb_add_step_of(writing, &submit->add, &member);
     if (!lb_add_plan(writing, &submit->add, lb_add_values(call->request, &submit->add, 0), &before,
                      &submit->steps[index])) {
         return lb_submit_refuse_for(submit, index, size_before);
@@ -169,14 +169,14 @@ static bool lb_submit_plan(struct submit *submit, uint32_t index) {
 /* The hashes of the boards on which fields change: one for all, or one of each. */
 static bool lb_submit_begin_hashes(struct submit *submit, size_t *size) {
     const struct lb_hset *hset = &submit->add.hset;
+    struct bytes member = lb_add_name(submit->call->request, &submit->add, 0);
     bool is_of_each = lb_hset_names_board(hset);
     for (uint32_t i = 0; i < submit->board_count; i++) {
-        if (!submit->steps[i].is_written || !submit->steps[i].has_new_fields) {
+        if (!lb_add_changes_fields(&submit->writings[i], &submit->steps[i], member)) {
             continue;
         }
         size_t size_before = submit->call->reply->out->size;
-        if (!lb_hset_begin(submit->call, hset, lb_submit_name_at(submit, i),
-                           lb_add_name(submit->call->request, &submit->add, 0),
+        if (!lb_hset_begin(submit->call, hset, lb_submit_name_at(submit, i), member,
                            &submit->places[i])) {
             return is_of_each ? lb_submit_refuse_for(submit, i, size_before) : false;
         }
@@ -186,12 +186,12 @@ static bool lb_submit_begin_hashes(struct submit *submit, size_t *size) {
 }
 
 /* Reserve memory for all boards, so that none fails after another was written; size: for their hashes. */
-static bool lb_submit_reserve(const struct submit *submit, size_t size) {
+static bool lb_submit_reserve(struct submit *submit, size_t size) {
     for (uint32_t i = 0; i < submit->board_count; i++) {
-        size +=
-            board_growth_size(submit->writings[i].board, 1) +
-            lb_add_name(submit->call->request, &submit->add, 0).size +
-            (submit->add.tag_count > 0 ? board_tags_growth_size(submit->writings[i].board, 1) : 0);
+        struct writing *writing = &submit->writings[i];
+        size += writing_growth_size(writing, 1, submit->add.tag_count > 0) +
+                2 * lb_add_name(submit->call->request, &submit->add, 0).size;
+        writing->is_reserved = true;
     }
     return memory_reserve_begin(size) || call_out_of_memory(submit->call);
 }
@@ -267,7 +267,7 @@ static void lb_submit_to_all(struct submit *submit) {
     memory_reserve_end();
     reply_array(submit->call->reply, submit->board_count);
     for (uint32_t i = 0; i < submit->board_count; i++) {
-        lb_add_answer_result(submit->call, submit->writings[i].board, &submit->add,
+        lb_add_answer_result(submit->call, writing_shown(&submit->writings[i]), &submit->add,
                              &submit->steps[i]);
     }
 }

@@ -4,6 +4,7 @@
  *
  * Tags change no result, so they are also written on boards that are frozen or closed. */
 #include "server/commands/lb/lb_tags.h"
+#include "server/commands/window.h"
 #include "server/commands/zset/zset.h"
 #include "skiplist/lookup.h"
 
@@ -54,12 +55,34 @@ static bool lb_tag_holds(const struct call *call, const struct tag_set *tags, ui
     return true;
 }
 
+/* WINDOW: the running period's results have the tags of the board, where there is room. */
+static void lb_tag_set_on_share(const struct call *call, const struct registry_key *key,
+                                struct bytes name, const struct tag_values *values) {
+    const struct rules *rules = registry_rules(key);
+    struct board_member member;
+    unsigned full;
+    bool is_taken;
+    struct registry_key *share =
+        rules->window.count > 0 ? window_find_share(call->registry, key, rules->period_start_ms,
+                                                    call->now_ms, &is_taken)
+                                : NULL;
+    if (share == NULL || !tag_set_equal(&board_layout(&share->board)->tags, &rules->layout.tags)) {
+        return;
+    }
+    board_look_up(&share->board, name, NULL, &member);
+    if (member.is_there) {
+        (void)!registry_tag(call->registry, share, &member, values, &full);
+        registry_tell_members(call->registry, share);
+    }
+}
+
 /* Set the values, and reply. */
 static void lb_tag_set(const struct call *call, struct registry_key *key,
                        const struct board_member *member, const struct tag_values *values) {
     unsigned full = 0;
     switch (registry_tag(call->registry, key, member, values, &full)) {
     case TAGS_OK:
+        lb_tag_set_on_share(call, key, member->name, values);
         registry_tell_members(call->registry, key);
         call_notify_command(call, SETTING_EVENT_ZSET, registry_name(key));
         reply_integer(call->reply, 1);

@@ -134,12 +134,15 @@ static bool zset_add_put(const struct call *call, struct writing *writing, struc
     if (layout_stamp(layout, key, call->now_us, &stamped) != LAYOUT_OK) {
         return call_refuse_time(call, layout, call->now_us);
     }
+    if (!writing_check_put(writing, member->name, stamped)) {
+        return false;
+    }
     enum writing_status status = writing_put(writing, member, stamped, zadd->is_increment);
     zadd->is_skipped = status == WRITING_PUSHED_OUT && !zadd->is_sum_wanted;
     if (status == WRITING_PUT) {
-        zadd->added_count += member->is_there ? 0 : 1;
-        zadd->updated_count += member->is_there ? 1 : 0;
-        zadd->ordinals[pair] = !member->is_there;
+        zadd->added_count += writing->is_newcomer ? 1 : 0;
+        zadd->updated_count += writing->is_newcomer ? 0 : 1;
+        zadd->ordinals[pair] = writing->is_newcomer;
     }
     return status != WRITING_FAILED;
 }
@@ -274,6 +277,22 @@ static bool zset_add_apply_many(const struct call *call, struct writing *writing
     return is_applied;
 }
 
+/* WINDOW: do all sums fit? */
+static bool zset_add_check_sums(const struct call *call, const struct writing *writing,
+                                const struct zadd *zadd) {
+    const struct layout *layout = board_layout(writing->board);
+    for (uint32_t pair = 0; writing->whole != NULL && pair < zadd->pair_count; pair++) {
+        struct board_member member;
+        board_look_up(writing->board, zset_add_pair_member(call, zadd, pair), NULL, &member);
+        uint64_t key = member.is_there ? member.key : layout_zero_key(layout);
+        if (!writing_check_sum(writing, member.name,
+                               layout_with_ordinal(layout, key, 0, zadd->ordinals[pair]))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool zset_add_apply_pairs(const struct call *call, struct writing *writing,
                                  struct zadd *zadd) {
     if (zadd->pair_count == 1) {
@@ -283,7 +302,10 @@ static bool zset_add_apply_pairs(const struct call *call, struct writing *writin
         writing_refuse_full(call, writing->rules);
         return false;
     }
-    if (!writing_reserve(writing->board, zset_add_pair_members(call, zadd, 0), 2, zadd->pair_count,
+    if (!zset_add_check_sums(call, writing, zadd)) {
+        return false;
+    }
+    if (!writing_reserve(writing, zset_add_pair_members(call, zadd, 0), 2, zadd->pair_count,
                          false, 0)) {
         return call_out_of_memory(call);
     }
@@ -304,6 +326,17 @@ static void zset_add_answer(const struct call *call, const struct layout_field *
     }
 }
 
+/* WINDOW: an increment replies with the sum of all periods. */
+static void zset_add_take_result(const struct call *call, const struct writing *writing,
+                                 struct zadd *zadd) {
+    uint64_t key;
+    const struct board *board = writing_shown(writing);
+    if (writing->whole != NULL && zadd->is_increment && !zadd->is_skipped &&
+        board_find(board, zset_add_pair_member(call, zadd, 0), &key)) {
+        zadd->result = layout_ordinal(board_layout(board), key, 0);
+    }
+}
+
 static void zset_add_run_on_board(const struct call *call, struct writing *writing,
                                   struct zadd *zadd) {
     const struct layout_field *lead = zset_lead(writing->board);
@@ -316,6 +349,7 @@ static void zset_add_run_on_board(const struct call *call, struct writing *writi
         }
     }
     if (zset_add_read_pairs(call, writing, zadd) && zset_add_apply_pairs(call, writing, zadd)) {
+        zset_add_take_result(call, writing, zadd);
         zset_add_answer(call, lead, zadd);
     }
     if (zadd->ordinals != zadd->ordinals_on_stack) {

@@ -1,4 +1,5 @@
 /* ZREM, ZREMRANGEBYRANK and ZREMRANGEBYSCORE. A board is removed with its last member. */
+#include "server/commands/window.h"
 #include "server/commands/writing.h"
 #include "skiplist/lookup.h"
 
@@ -43,11 +44,35 @@ __attribute__((noinline)) static uint32_t zset_remove_take_all(const struct call
     return taken_count;
 }
 
+/* WINDOW: off the board and off its shares. */
+static void zset_remove_from_window(const struct call *call, struct registry_key *key) {
+    int64_t removed_count = 0;
+    for (uint32_t i = 2; i < call->request->count; i++) {
+        uint32_t taken_count;
+        if (!window_take(call->registry, key, call_arg(call, i), call->now_ms, &taken_count)) {
+            call_out_of_memory(call);
+            return;
+        }
+        removed_count += taken_count > 0;
+    }
+    if (removed_count > 0) {
+        zset_end_removal(call, key, "zrem");
+    }
+    reply_integer(call->reply, removed_count);
+}
+
 static void zrem_run(struct call *call) {
     struct registry_key *key;
     int64_t removed_count = 0;
-    if (!call_find_kind(call, call_arg(call, 1), REGISTRY_BOARD, &key) ||
-        (key != NULL && writing_refuses(call, key))) {
+    if (!call_find_kind(call, call_arg(call, 1), REGISTRY_BOARD, &key)) {
+        return;
+    }
+    const struct rules *rules = key != NULL ? registry_rules(key) : NULL;
+    if (rules != NULL && rules->guards != 0 && writing_explain(call, rules)) {
+        return;
+    }
+    if (rules != NULL && rules->window.count > 0) {
+        zset_remove_from_window(call, key);
         return;
     }
     if (key != NULL) {

@@ -325,6 +325,27 @@ static void make_random_league(struct random *random, struct rules *rules) {
                                           .idle_goes_down = random_below(random, 2) == 0};
 }
 
+static void pick_window(struct random *random, struct rules *rules) {
+    if (rules->period.unit == PERIOD_NONE) {
+        rules->window = (struct rules_window){
+            .is_share = true, .from_ms = (int64_t)random_below(random, UINT64_C(1) << 50)};
+        return;
+    }
+    if (layout_field_decays(&rules->layout.fields[0])) {
+        return;
+    }
+    rules->cap = 0;
+    rules->limit = 0;
+    rules->archives_are_writable = false;
+    rules->archives_max = RULES_ARCHIVES_ALL;
+    rules->window = (struct rules_window){
+        .count = (uint16_t)(2 + random_below(random, RULES_WINDOW_MAX - 1)),
+        .is_best = random_below(random, 2) == 0,
+        .is_anew = random_below(random, 2) == 0,
+        .left = (uint32_t)random_next(random),
+        .from_ms = rules->period_start_ms - (int64_t)random_below(random, UINT64_C(1) << 40)};
+}
+
 static void make_random_rules(struct random *random, struct rules *rules) {
     static const char *const layouts[] = {
         "FIELD a 64",
@@ -366,8 +387,15 @@ static void make_random_rules(struct random *random, struct rules *rules) {
                                   : (uint32_t)random_below(random, PERIOD_COUNT_MAX + 1);
         rules_begin_period(rules, (int64_t)random_below(random, UINT64_C(1) << 41));
     }
-    if (random_below(random, 2) == 0) {
+    switch (random_below(random, 3)) {
+    case 0:
         pick_contests(random, rules);
+        break;
+    case 1:
+        pick_window(random, rules);
+        break;
+    default:
+        break;
     }
 }
 

@@ -95,7 +95,7 @@ rules_test(every_difference_makes_other_rules) {
         "FIELD a 60 DECAY 7 H",
     };
     enum { LAYOUTS = COUNT_OF(layouts) };
-    enum { OPTIONS = 20, CONTESTS = 8 };
+    enum { OPTIONS = 26, CONTESTS = 8, WINDOWS = 20 };
     const struct rules *held[LAYOUTS + OPTIONS];
     for (size_t i = 0; i < LAYOUTS; i++) {
         struct rules rules = rules_from(layouts[i]);
@@ -124,7 +124,7 @@ rules_test(every_difference_makes_other_rules) {
         options[i].ended_ms = i == 13 ? 2 : 1;
         options[i].settled_expire_ms = i == 14 ? 1 : 0;
     }
-    for (size_t i = 15; i < OPTIONS; i++) {
+    for (size_t i = 15; i < WINDOWS; i++) {
         options[i] = rules_from("FIELD tier 8 FIELD period 24 FIELD room 32");
         options[i].guards = RULES_LEAGUE;
         options[i].league = (struct rules_league){.room = i == 15 ? 31 : 30,
@@ -132,6 +132,20 @@ rules_test(every_difference_makes_other_rules) {
                                                   .up = i == 17,
                                                   .down = i == 18,
                                                   .idle_goes_down = i == 19};
+    }
+    for (size_t i = WINDOWS; i < OPTIONS; i++) {
+        bool is_share = i == WINDOWS;
+        options[i].period = (struct period){.unit = is_share ? PERIOD_NONE : PERIOD_HOUR,
+                                            .every = is_share ? 0 : 1};
+        options[i].archives_max = is_share ? 0 : 3;
+        options[i].window = (struct rules_window){
+            .count = is_share ? 0 : 2 + (i == 21), .is_share = is_share, .is_best = i == 22};
+        if (!is_share) {
+            rules_begin_period(&options[i], 7200000);
+        }
+        options[i].window.is_anew = i == 23;
+        options[i].window.left = i == 24;
+        options[i].window.from_ms -= i == 25 ? 3600000 : 0;
     }
     options[10].period = (struct period){.unit = PERIOD_YEAR, .every = 1};
     rules_begin_period(&options[10], 0);
@@ -221,6 +235,44 @@ rules_test(a_period_moves_the_times_and_leaves_the_rest) {
     rules_begin_period(&bare, now_ms);
     struct layout layout = rules_from("FIELD a 30").layout;
     assert_true(layout_equal(&bare.layout, &layout));
+}
+
+rules_test(a_window_slides_and_its_shares_are_frozen_archives) {
+    enum { HOUR_MS = 3600000 };
+    struct rules rules = rules_from("FIELD a 30 TIME 31 S");
+    struct rules share;
+    struct rules plain;
+    const char *reason;
+    rules.period = (struct period){.unit = PERIOD_HOUR, .every = 1};
+    rules.archives_max = 3;
+    rules.window.count = 3;
+    rules.settles = true;
+    int64_t start_us = rules.layout.time.start_us;
+    rules_begin_period(&rules, 10 * HOUR_MS + 5);
+    assert_true(rules.layout.time.start_us == start_us);
+    assert_true(rules.window.from_ms == 10 * HOUR_MS);
+    assert_true(rules_validate(&rules, &reason));
+    rules_begin_share(&rules, &share);
+    assert_true(rules_validate(&share, &reason));
+    assert_true(rules_are_share(&share, &rules, 10 * HOUR_MS));
+    assert_false(rules_are_share(&share, &rules, 11 * HOUR_MS));
+    assert_int_equal(share.guards, RULES_FROZEN);
+    assert_int_equal(share.settlement, RULES_UNSETTLED);
+    assert_true(share.ended_ms == 11 * HOUR_MS);
+    rules_slide(&rules, 12 * HOUR_MS);
+    assert_true(rules.period_start_ms == 12 * HOUR_MS);
+    assert_int_equal(rules_window_behind(&rules, 100), 0);
+    rules_slide(&rules, 15 * HOUR_MS);
+    assert_int_equal(rules_window_behind(&rules, 100), 3);
+    assert_int_equal(rules_window_behind(&rules, 2), 2);
+    rules_without_window(&rules, &plain);
+    assert_true(rules_validate(&plain, &reason));
+    assert_int_equal(plain.period.unit, PERIOD_NONE);
+    rules.archives_max = 2;
+    assert_false(rules_validate(&rules, &reason));
+    rules.archives_max = 3;
+    rules.cap = 5;
+    assert_false(rules_validate(&rules, &reason));
 }
 
 rules_test(no_memory_leaves_the_set_as_it_was) {

@@ -285,8 +285,8 @@ ZSET_TEST(a_league_that_is_frozen_takes_no_results) {
 /* ---- what others do to its keys ---- */
 
 ZSET_TEST(without_a_template_nothing_is_written_and_tiers_stay) {
-    static const char none[] =
-        "-ERR the league has no board '{weekly}:rooms' with a PERIOD for its rooms";
+    static const char none[] = "-ERR the league has no board '{weekly}:rooms' with a PERIOD, and "
+                               "without WINDOW, for its rooms";
     play(h);
     zset_expect(h, "DEL {weekly}:rooms", ":1");
     zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", none);

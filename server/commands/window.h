@@ -1,0 +1,99 @@
+/* Boards with WINDOW n SUM|BEST: what members got in the running period and the n - 1 before it.
+ *
+ *     hourly                     ann 12     zoe 7      ranks; each member's value follows from
+ *     hourly@2026-11-26T05       ann 5                 the running period's share, and from
+ *     hourly@2026-11-26T04       ann 7      zoe 7      those of the periods before
+ *     hourly@2026-11-25T05       zoe 3                 has left: an archive
+ *
+ * A share has what one period brought. It is there from the period's first result on, and frozen
+ * from the beginning: commands write to the board alone (writing.h), and through it to the share of
+ * the running period. What NX, XX, GT, LT, SET and BEST compare with is the member's result in the
+ * running period; the board follows.
+ *
+ *     SUM    the sum, field by field; where it is outside of the field's range, the range's end
+ *     BEST   the best result, and of equal ones (time ignored) that of the oldest period
+ *
+ * So the value of every member is a function of the shares, and of one number: the shares that count
+ * are those of the periods from window.from_ms on, and of the first one only members whose rank is
+ * window.left or more, the others having left already. Both are in the board's rules, and change in
+ * the same group as the members: after kill -9 and on replicas the function holds. It does not cover
+ * the time of a SUM, which is that of the last write.
+ *
+ * What leaves does so in window_job.h. */
+#ifndef SERVER_WINDOW_H
+#define SERVER_WINDOW_H
+
+#include "server/commands/zset/zset.h"
+
+/* More than count can be there while what is due has not left yet. */
+enum { WINDOW_SHARES_MAX = 2 * RULES_WINDOW_MAX };
+
+/* The shares that are there, the oldest first. */
+struct window_shares {
+    const struct registry_key *key; /* the board */
+    bool has_first;                 /* at[0] is the one of window.from_ms */
+    uint32_t left;                  /* of that one: so many have left */
+    uint32_t count;
+    struct registry_key *at[WINDOW_SHARES_MAX];
+};
+void window_find_shares(struct registry *registry, const struct registry_key *key, int64_t now_ms,
+                        struct window_shares *shares);
+/* The share of the period that begins then; NULL: there is none. *is_taken: its name is another
+ * key's. */
+struct registry_key *window_find_share(struct registry *registry, const struct registry_key *key,
+                                       int64_t start_ms, int64_t now_ms, bool *is_taken);
+/* The board of which this key is a share that counts, or the key itself if it is such a board; NULL:
+ * neither. */
+struct registry_key *window_find_board(struct registry *registry, struct registry_key *key,
+                                       int64_t now_ms);
+static inline bool window_is_on(const struct registry_key *key) {
+    const struct rules_window *window = &registry_rules(key)->window;
+    return window->count > 0 || window->is_share;
+}
+
+/* The share of the running period, made if there is none. NULL: the error was replied. */
+struct registry_key *window_begin_share(const struct call *call, const struct registry_key *key,
+                                        bool *is_new);
+/* May a board with these rules begin under this name: is the name of the running period's share
+ * free, and do its times last? false: the error was replied. */
+MUST_CHECK bool window_may_begin(const struct call *call, struct bytes name,
+                                 const struct rules *rules);
+
+/* The value of a member by the shares; false: it is on none. *key: of a SUM, without a time. */
+MUST_CHECK bool window_compute(const struct window_shares *shares, struct bytes member,
+                               uint64_t *key);
+/* The key that the board's member gets when the share's becomes after. false: the sum is out of the
+ * range of a field. */
+MUST_CHECK bool window_follow(struct registry *registry, const struct registry_key *key,
+                              const struct board_member *member, struct registry_key *share,
+                              const struct board_member *share_member, uint64_t after,
+                              int64_t now_ms, uint64_t *board_key);
+/* What the board's member, which is there, is when what it had in a share leaves; false: it leaves,
+ * too. shares: those that count then; NULL: they are needed, and *needs_shares was set. */
+MUST_CHECK bool window_leave(const struct registry_key *key, const struct board_member *member,
+                             uint64_t share_key, const struct window_shares *shares,
+                             bool *needs_shares, uint64_t *board_key);
+
+/* Take a member off the board and all its shares. The board may then be empty, and must be removed by
+ * the caller (zset_end_removal). *taken_count: of how many boards it was taken. false: no memory; nothing
+ * has changed. */
+MUST_CHECK bool window_take(struct registry *registry, struct registry_key *key,
+                            struct bytes member, int64_t now_ms, uint32_t *taken_count);
+/* Has a share changed in another way? Make the member what follows from the shares. false: no
+ * memory. */
+MUST_CHECK bool window_renew_by(struct registry *registry, struct registry_key *key,
+                                const struct window_shares *shares, struct bytes member);
+/* How many of the first share's members that have left are this member: 1 or 0. */
+uint32_t window_count_gone(const struct window_shares *shares, uint32_t index, struct bytes member);
+/* The share of this index has changed: of members that had left so many moved, and `to`, if it is on it,
+ * has a new rank. Whether that one has left follows from its rank. */
+void window_note_moved(struct registry *registry, struct registry_key *key,
+                       const struct window_shares *shares, uint32_t index, uint32_t gone_count,
+                       struct bytes to);
+/* For a board's rules of its own, and their place in the set. */
+enum { WINDOW_RULES_ROOM = sizeof(struct rules) + 65536 };
+/* Give the board this window; nothing else of its rules changes. false: no memory, nothing changed. */
+MUST_CHECK bool window_set(struct registry *registry, struct registry_key *key,
+                           const struct rules_window *window);
+
+#endif

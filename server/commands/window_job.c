@@ -1,0 +1,424 @@
+/* See window_job.h. */
+#include "server/commands/window_job.h"
+
+#include "server/clients/job.h"
+#include "server/commands/window.h"
+#include "skiplist/keyspace/effect_listener.h"
+#include "skiplist/lookup.h"
+
+enum {
+    PASS_COUNT = 32,     /* keys passed in a step */
+    STEP_MEMBERS = 64,   /* that a step changes at most */
+    STEP_LOOKUPS = 512,  /* in shares, some 100 ns each */
+    BEHIND_MAX = 1000,   /* periods of one board; more are shown as so many */
+};
+
+/* A board in the queue; its name follows. */
+struct window_due {
+    uint32_t database, name_size;
+    uint32_t behind;    /* of the server's count */
+    bool is_share_gone; /* of the period that begins at from_ms */
+    int64_t from_ms;
+};
+
+struct window_job {
+    struct job job; /* first */
+    struct server *server;
+    struct effect_listener listener;
+    struct buffer queue;
+    size_t at;          /* of the first board in the queue */
+    uint64_t cursor;    /* ANEW: of the first board */
+    int64_t waits_ms;   /* there was no memory at that time */
+    uint32_t database;  /* of the pass; REGISTRY_DATABASES: it is over */
+    uint32_t keys_left; /* in it */
+    bool has_missed;    /* there was no memory for the queue: another pass follows */
+    struct buffer members;
+};
+
+/* ---- the queue ---- */
+
+static bool window_job_is_empty(const struct window_job *job) {
+    return job->at == job->queue.size;
+}
+
+static struct window_due window_job_first(const struct window_job *job, struct bytes *name) {
+    struct window_due due;
+    memcpy(&due, job->queue.at + job->at, sizeof due);
+    *name = (struct bytes){.at = job->queue.at + job->at + sizeof due, .size = due.name_size};
+    return due;
+}
+
+static void window_job_put_first(struct window_job *job, const struct window_due *due) {
+    memcpy(job->queue.at + job->at, due, sizeof *due);
+}
+
+static void window_job_push(struct window_job *job, struct bytes name, struct window_due due) {
+    char *at = buffer_reserve(&job->queue, sizeof due + name.size);
+    if (at == NULL) {
+        job->has_missed = true;
+        return;
+    }
+    due.name_size = (uint32_t)name.size;
+    memcpy(at, &due, sizeof due);
+    memcpy(at + sizeof due, name.at, name.size);
+    buffer_commit(&job->queue, sizeof due + name.size);
+    job->server->windows_behind += due.behind;
+}
+
+static void window_job_pop(struct window_job *job) {
+    struct bytes name;
+    struct window_due due = window_job_first(job, &name);
+    job->server->windows_behind -= due.behind;
+    job->at += sizeof due + due.name_size;
+    job->cursor = 0;
+    if (window_job_is_empty(job)) {
+        buffer_clear(&job->queue);
+        job->at = 0;
+    }
+}
+
+static bool window_job_is_first(const struct window_job *job, uint32_t database,
+                                struct bytes name) {
+    struct bytes first;
+    return !window_job_is_empty(job) && window_job_first(job, &first).database == database &&
+           bytes_equal(first, name);
+}
+
+/* Has the board to do? */
+static void window_job_look_at(struct window_job *job, const struct registry_key *key) {
+    if (key->kind != REGISTRY_BOARD || registry_rules(key)->window.count == 0 ||
+        window_job_is_first(job, key->database, registry_name(key))) {
+        return;
+    }
+    uint32_t behind = rules_window_behind(registry_rules(key), BEHIND_MAX);
+    if (behind > 0 || registry_rules(key)->window.is_anew) {
+        window_job_push(job, registry_name(key),
+                        (struct window_due){.database = key->database, .behind = behind});
+    }
+}
+
+/* A share is gone, and with it what its members had; but for an empty one. */
+static void window_job_note_share(struct window_job *job, const struct effect *effect) {
+    const struct registry_key *key = effect->key;
+    struct bytes base = effect->name;
+    if (key == NULL || key->kind != REGISTRY_BOARD || !registry_rules(key)->window.is_share ||
+        board_count(&key->board) == 0) {
+        return;
+    }
+    while (base.size > 0 && base.at[base.size - 1] != '@') {
+        base.size--;
+    }
+    if (base.size > 1) {
+        base.size--;
+        window_job_push(job, base,
+                        (struct window_due){.database = effect->database,
+                                            .is_share_gone = true,
+                                            .from_ms = registry_rules(key)->window.from_ms});
+    }
+}
+
+static void window_job_receive(void *context, const struct effect *effect) {
+    struct window_job *job = context;
+    if (effect->kind == EFFECT_RULES || effect->kind == EFFECT_FILL) {
+        window_job_look_at(job, effect->key);
+    } else if (effect->kind == EFFECT_REMOVE || effect->kind == EFFECT_RENAME) {
+        window_job_note_share(job, effect);
+    }
+}
+
+static void window_job_visit(void *context, const struct registry_key *key) {
+    window_job_look_at(context, key);
+}
+
+/* ---- ANEW ---- */
+
+static void window_job_collect(void *context, const struct board_entry *entry) {
+    struct window_job *job = context;
+    uint32_t size = (uint32_t)entry->member.size;
+    char *at = buffer_reserve(&job->members, sizeof size + size);
+    if (at == NULL) {
+        job->waits_ms = job->server->clock.now_ms;
+        return;
+    }
+    memcpy(at, &size, sizeof size);
+    memcpy(at + sizeof size, entry->member.at, size);
+    buffer_commit(&job->members, sizeof size + size);
+}
+
+/* The board may be removed if its last member leaves. */
+static void window_job_end_change(struct server *server, struct registry_key *key) {
+    if (board_count(&key->board) == 0 && !registry_rules(key)->is_created) {
+        notify(server, SETTING_EVENT_GENERIC, "del", key->database, registry_name(key));
+        registry_remove(server->registry, key);
+    } else {
+        registry_tell_members(server->registry, key);
+    }
+}
+
+/* false: no memory. */
+static bool window_job_renew_collected(struct window_job *job, struct registry_key *key,
+                                       const struct window_shares *shares) {
+    bool is_done = true;
+    for (size_t at = 0; at < job->members.size && is_done;) {
+        uint32_t size;
+        memcpy(&size, job->members.at + at, sizeof size);
+        struct bytes name = {.at = job->members.at + at + sizeof size, .size = size};
+        is_done = window_renew_by(job->server->registry, key, shares, name);
+        at += sizeof size + size;
+    }
+    return is_done;
+}
+
+static void window_job_renew(struct window_job *job, struct registry_key *key) {
+    struct server *server = job->server;
+    struct rules_window window = registry_rules(key)->window;
+    struct window_shares shares;
+    window_find_shares(server->registry, key, server->clock.now_ms, &shares);
+    const struct scan_limits limits = {
+        .count = shares.count > 0 && shares.count < STEP_LOOKUPS ? STEP_LOOKUPS / shares.count : 1,
+        .work_max = 50000,
+        .byte_work = 1};
+    buffer_clear(&job->members);
+    uint64_t next = board_scan(&key->board, job->cursor, &limits, window_job_collect, job);
+    if (job->waits_ms == server->clock.now_ms || !window_job_renew_collected(job, key, &shares)) {
+        job->waits_ms = server->clock.now_ms;
+        return;
+    }
+    window.is_anew = next != 0;
+    if (!window.is_anew && !window_set(server->registry, key, &window)) {
+        job->waits_ms = server->clock.now_ms;
+        return;
+    }
+    job->cursor = next;
+    window_job_end_change(server, key);
+}
+
+/* ---- LEAVING ---- */
+
+/* Members of the first share, from the rank `from` on, and what they are to have on the board. */
+struct window_step {
+    uint32_t count;
+    struct bytes names[STEP_MEMBERS];
+    uint64_t keys[STEP_MEMBERS];
+    enum window_change { CHANGE_NONE, CHANGE_PUT, CHANGE_TAKE } changes[STEP_MEMBERS];
+};
+
+static void window_job_plan_member(const struct window_job *job, const struct registry_key *key,
+                                   uint32_t rank, uint64_t share_key,
+                                   const struct board_member *member, struct window_shares *shares,
+                                   bool *has_shares, struct window_step *step) {
+    bool needs_shares;
+    uint32_t i = step->count++;
+    step->changes[i] = CHANGE_NONE;
+    step->keys[i] = member->key;
+    if (!member->is_there) {
+        return;
+    }
+    bool is_there = window_leave(key, member, share_key, NULL, &needs_shares, &step->keys[i]);
+    if (needs_shares) {
+        if (!*has_shares) {
+            window_find_shares(job->server->registry, key, job->server->clock.now_ms, shares);
+            *has_shares = true;
+        }
+        shares->left = rank + 1;
+        is_there = window_leave(key, member, share_key, shares, &needs_shares, &step->keys[i]);
+    }
+    step->changes[i] = !is_there                      ? CHANGE_TAKE
+                       : step->keys[i] != member->key ? CHANGE_PUT
+                                                      : CHANGE_NONE;
+}
+
+static void window_job_plan(const struct window_job *job, const struct registry_key *key,
+                            const struct registry_key *share, struct window_step *step) {
+    struct window_shares shares;
+    bool has_shares = false;
+    uint32_t lookups = 0;
+    uint32_t rank = registry_rules(key)->window.left;
+    struct board_cursor cursor;
+    board_seek(&share->board, rank, &cursor);
+    step->count = 0;
+    while (step->count < STEP_MEMBERS && lookups < STEP_LOOKUPS) {
+        struct lookup ahead[LOOKUP_GROUP];
+        struct board_entry entries[LOOKUP_GROUP];
+        unsigned count = 0;
+        uint32_t begin = step->count;
+        while (count < LOOKUP_GROUP && board_cursor_read(&cursor, &entries[count])) {
+            step->names[begin + count] = entries[count].member;
+            board_cursor_next(&cursor);
+            count++;
+        }
+        lookup_members(&key->board, &step->names[begin], 1, count, ahead);
+        for (unsigned i = 0; i < count && lookups < STEP_LOOKUPS; i++) {
+            struct board_member member;
+            board_look_up(&key->board, entries[i].member, &ahead[i], &member);
+            window_job_plan_member(job, key, rank++, entries[i].key, &member, &shares, &has_shares,
+                                   step);
+            lookups += has_shares ? shares.count : 0;
+        }
+        if (count < LOOKUP_GROUP) {
+            break;
+        }
+    }
+}
+
+static void window_job_change(struct registry *registry, struct registry_key *key,
+                              const struct window_step *step) {
+    for (uint32_t begin = 0; begin < step->count; begin += LOOKUP_GROUP) {
+        struct lookup ahead[LOOKUP_GROUP];
+        unsigned count = lookup_group_size(step->count, begin);
+        lookup_members_to_put(&key->board, &step->names[begin], 1, count, &step->keys[begin],
+                              ahead);
+        for (uint32_t i = begin; i < begin + count; i++) {
+            struct board_member member;
+            if (step->changes[i] == CHANGE_NONE) {
+                continue;
+            }
+            board_look_up(&key->board, step->names[i], &ahead[i - begin], &member);
+            if (step->changes[i] == CHANGE_TAKE) {
+                registry_take_member(registry, key, &member);
+            } else {
+                enum board_status status =
+                    registry_put_member(registry, key, &member, step->keys[i]);
+                CHECK(status == BOARD_OK);
+            }
+        }
+    }
+}
+
+static void window_job_leave(struct window_job *job, struct registry_key *key) {
+    struct server *server = job->server;
+    struct window_step step = {.count = 0};
+    bool is_taken;
+    const struct rules *rules = registry_rules(key);
+    struct rules_window window = rules->window;
+    const struct registry_key *share =
+        window_find_share(server->registry, key, window.from_ms, server->clock.now_ms, &is_taken);
+    uint32_t share_count = share != NULL ? board_count(&share->board) : 0;
+    if (window.left < share_count) {
+        window_job_plan(job, key, share, &step);
+    }
+    window.left += step.count;
+    if (window.left >= share_count) {
+        window.from_ms = period_start_after(&rules->period, window.from_ms, 1);
+        window.left = 0;
+    }
+    if (!memory_reserve_begin(WINDOW_RULES_ROOM + board_growth_size(&key->board, step.count)) ||
+        !window_set(server->registry, key, &window)) {
+        memory_reserve_end();
+        job->waits_ms = server->clock.now_ms;
+        return;
+    }
+    window_job_change(server->registry, key, &step);
+    memory_reserve_end();
+    window_job_end_change(server, key);
+}
+
+/* ---- steps ---- */
+
+/* false: no memory. */
+static bool window_job_mark_anew(struct window_job *job, struct registry_key *key,
+                                 const struct window_due *due) {
+    struct rules_window window = registry_rules(key)->window;
+    if (due->from_ms < window.from_ms) {
+        return true;
+    }
+    window.is_anew = true;
+    window.left = due->from_ms == window.from_ms ? 0 : window.left;
+    job->cursor = 0;
+    return window_set(job->server->registry, key, &window);
+}
+
+static void window_job_step_first(struct window_job *job) {
+    struct server *server = job->server;
+    struct bytes name;
+    struct window_due due = window_job_first(job, &name);
+    struct registry_key *key =
+        registry_find(server->registry, due.database, name, server->clock.now_ms);
+    const struct rules *rules =
+        key != NULL && key->kind == REGISTRY_BOARD ? registry_rules(key) : NULL;
+    if (rules == NULL || rules->window.count == 0) {
+        window_job_pop(job);
+        return;
+    }
+    if (due.is_share_gone && !window_job_mark_anew(job, key, &due)) {
+        job->waits_ms = server->clock.now_ms;
+        return;
+    }
+    rules = registry_rules(key);
+    uint32_t behind = rules_window_behind(rules, BEHIND_MAX);
+    server->windows_behind += (uint64_t)behind - due.behind;
+    due.behind = behind;
+    due.is_share_gone = false;
+    window_job_put_first(job, &due);
+    if (rules->window.is_anew) {
+        window_job_renew(job, key);
+    } else if (behind > 0) {
+        window_job_leave(job, key);
+    } else {
+        window_job_pop(job);
+    }
+}
+
+static void window_job_pass(struct window_job *job) {
+    struct server *server = job->server;
+    job->keys_left = registry_pass(server->registry, job->database, job->keys_left, PASS_COUNT,
+                                   server->clock.now_ms, window_job_visit, job);
+    if (job->keys_left == 0) {
+        job->database++;
+        job->keys_left = UINT32_MAX;
+    }
+}
+
+static bool window_job_is_ready(const struct server *server, const struct job *of) {
+    const struct window_job *job = (const struct window_job *)of;
+    return (!window_job_is_empty(job) || job->database < REGISTRY_DATABASES || job->has_missed) &&
+           job->waits_ms != server->clock.now_ms;
+}
+
+/* It ends with this server's right to change the keys. */
+static bool window_job_step(struct server *server, struct job *of) {
+    struct window_job *job = (struct window_job *)of;
+    (void)server;
+    if (!window_job_is_empty(job)) {
+        window_job_step_first(job);
+        return false;
+    }
+    if (job->has_missed) {
+        job->has_missed = false;
+        job->database = 0;
+    }
+    if (job->database < REGISTRY_DATABASES) {
+        window_job_pass(job);
+    }
+    return false;
+}
+
+static void window_job_destroy(struct server *server, struct job *of) {
+    struct window_job *job = (struct window_job *)of;
+    effect_listener_remove(server->registry, &job->listener);
+    buffer_deinit(&job->queue);
+    buffer_deinit(&job->members);
+    memory_free(job);
+    server->windows_behind = 0;
+}
+
+static const struct job_kind window_job_kind = {.writes = true,
+                                                .is_ready = window_job_is_ready,
+                                                .step = window_job_step,
+                                                .destroy = window_job_destroy};
+
+void window_job_begin(struct server *server) {
+    struct window_job *job = memory_allocate_zeroed(sizeof *job);
+    if (job == NULL) {
+        return;
+    }
+    job->server = server;
+    job->keys_left = UINT32_MAX;
+    job->waits_ms = INT64_MIN;
+    buffer_init(&job->queue, 0);
+    buffer_init(&job->members, 0);
+    job->listener = (struct effect_listener){.receive = window_job_receive, .context = job};
+    server->windows_behind = 0;
+    effect_listener_add(server->registry, &job->listener);
+    job_begin(server, NULL, &window_job_kind, true, &job->job);
+}

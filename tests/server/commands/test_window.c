@@ -1,0 +1,685 @@
+/* Boards with WINDOW, sentence by sentence; and beside a naive twin, which keeps what each period
+ * brought and adds it up. */
+#include "server/clients/job.h"
+#include "server/commands/window_job.h"
+#include "tests/server/player_fixture.h"
+#include "tests/server/zset_fixture.h"
+#include "tests/support/random.h"
+
+#define HOUR_US INT64_C(3600000000)
+
+static const char window_settings[] = "layout one FIELD score 33 SIGNED TIME 31 S\n"
+                                      "board auto:* one PERIOD HOUR WINDOW 3 SUM\n"
+                                      "board plain:* one PERIOD HOUR\n";
+
+static int window_start(void **state) {
+    struct harness *h = harness_create(window_settings);
+    harness_connect(h);
+    h->wall_us = zset_us("2026-11-26T05:10:00Z");
+    window_job_begin(&h->server);
+    *state = h;
+    return 0;
+}
+
+#define WINDOW_TEST(name) TEST_GIVEN(name, window_start, window_tear_down, struct harness *h)
+
+static int window_tear_down(void **state) {
+    struct harness *h = *state;
+    jobs_end(&h->server);
+    return harness_tear_down(state);
+}
+
+/* All that is to do. */
+static void settle(struct harness *h) {
+    server_update_time(&h->server);
+    (void)registry_roll_due(h->server.registry, h->server.clock.now_ms, 1000);
+    while (jobs_step(&h->server, 0, true)) {}
+    assert_int_equal(h->server.windows_behind, 0);
+}
+
+static void pass_hours(struct harness *h, int64_t hours) {
+    h->wall_us += hours * HOUR_US;
+    settle(h);
+}
+
+/* ---- sums ---- */
+
+WINDOW_TEST(a_sum_is_of_the_running_period_and_those_before) {
+    zset_expect(h, "LB.CREATE w FIELD score 33 SIGNED TIME 31 S PERIOD HOUR WINDOW 3 SUM", "+OK");
+    zset_expect(h, "ZINCRBY w 5 ann", "5");
+    zset_expect(h, "ZRANGE w@2026-11-26T05 0 -1 WITHSCORES", "[ann 5]");
+    pass_hours(h, 1);
+    zset_expect(h, "ZINCRBY w 2 ann", "7");
+    zset_expect(h, "ZADD w 4 bob", ":1");
+    zset_expect(h, "ZREVRANGE w 0 -1 WITHSCORES", "[ann 7 bob 4]");
+    zset_expect(h, "ZREVRANGE w@2026-11-26T06 0 -1 WITHSCORES", "[bob 4 ann 2]");
+    pass_hours(h, 1);
+    zset_expect(h, "ZREVRANGE w 0 -1 WITHSCORES", "[ann 7 bob 4]");
+    zset_expect(h, "EXISTS w@2026-11-26T07", ":0");
+    pass_hours(h, 1);
+    zset_expect(h, "ZREVRANGE w 0 -1 WITHSCORES", "[bob 4 ann 2]");
+    pass_hours(h, 1);
+    zset_expect(h, "ZCARD w", ":0");
+    zset_expect(h, "EXISTS w", ":1");
+    zset_expect(h, "KEYS *", "[w w@2026-11-26T05 w@2026-11-26T06]");
+}
+
+WINDOW_TEST(what_is_set_is_set_in_the_running_period) {
+    zset_expect(h, "LB.CREATE w FIELD score 33 SIGNED TIME 31 S PERIOD HOUR WINDOW 3 SUM", "+OK");
+    static const char *const rows[][2] = {
+        {"ZADD w 5 ann", ":1"},
+        {"ZADD w 8 ann", ":0"},
+        {"ZSCORE w ann", "8"},
+    };
+    zset_expect_each(h, rows);
+    h->wall_us = zset_us("2026-11-26T06:20:00Z");
+    settle(h);
+    static const char *const next[][2] = {
+        {"ZADD w 3 ann", ":0"},
+        {"ZSCORE w ann", "11"},
+        {"ZADD w 1 ann 2 bob", ":1"},
+        {"ZREVRANGE w 0 -1 WITHSCORES", "[ann 9 bob 2]"},
+        {"ZADD w NX 7 ann", ":0"},
+        {"ZADD w GT CH 7 ann", ":1"},
+        {"ZADD w LT CH 8 ann", ":0"},
+        {"ZSCORE w ann", "15"},
+        {"ZADD w INCR 1 ann", "16"},
+        {"LB.ADD w BEST 3 ann", ":0"},
+        {"LB.ADD w INCR WITHRANK 4 bob 1 cid",
+         "[[[bob :1 :1795674000000 :6] :1] [[cid :2 :1795674000000 :1] nil]]"},
+        {"LB.SUBMIT 2 w other INCR 10 bob",
+         "[[[bob :1 :1795674000000 :16] :1 :1] [[bob :0 :1795674000000 :10] nil :1]]"},
+        {"ZREVRANGE w 0 -1 WITHSCORES", "[ann 16 bob 16 cid 1]"},
+        {"ZREVRANGE w@2026-11-26T06 0 -1 WITHSCORES", "[bob 16 ann 8 cid 1]"},
+    };
+    zset_expect_each(h, next);
+}
+
+/* ---- the best ---- */
+
+WINDOW_TEST(the_best_result_inside_the_window_counts) {
+    zset_expect(h, "LB.CREATE w FIELD score 33 SIGNED TIME 31 S PERIOD HOUR WINDOW 2 BEST", "+OK");
+    zset_expect(h, "ZADD w 9 ann 5 bob", ":2");
+    zset_expect(h, "ZADD w 7 ann", ":0");
+    int64_t first = zset_time_ms(h, "w", "ann");
+    pass_hours(h, 1);
+    zset_expect(h, "ZADD w 9 ann 6 bob 1 cid", ":1");
+    zset_expect(h, "ZREVRANGE w 0 -1 WITHSCORES", "[ann 9 bob 6 cid 1]");
+    assert_int_equal(zset_time_ms(h, "w", "ann"), first);
+    pass_hours(h, 1);
+    zset_expect(h, "ZREVRANGE w 0 -1 WITHSCORES", "[ann 9 bob 6 cid 1]");
+    assert_int_equal(zset_time_ms(h, "w", "ann"), first + HOUR_US / 1000);
+    zset_expect(h, "LB.ADD w 2 cid", ":1");
+    pass_hours(h, 1);
+    zset_expect(h, "ZREVRANGE w 0 -1 WITHSCORES", "[cid 2]");
+    pass_hours(h, 2);
+    zset_expect(h, "ZCARD w", ":0");
+}
+
+WINDOW_TEST(a_worse_result_of_the_running_period_makes_room_for_the_others) {
+    zset_expect(h, "LB.CREATE w FIELD score 33 SIGNED TIME 31 S PERIOD HOUR WINDOW 3 BEST", "+OK");
+    zset_expect(h, "ZADD w 6 ann", ":1");
+    pass_hours(h, 1);
+    zset_expect(h, "ZADD w 9 ann", ":0");
+    zset_expect(h, "ZINCRBY w -1 ann", "8");
+    zset_expect(h, "ZINCRBY w -4 ann", "6");
+    zset_expect(h, "ZSCORE w@2026-11-26T06 ann", "4");
+}
+
+/* ---- boards that come and go ---- */
+
+WINDOW_TEST(a_board_of_a_board_line_goes_with_its_last_member) {
+    zset_expect(h, "ZADD auto:a 5 ann", ":1");
+    pass_hours(h, 1);
+    zset_expect(h, "ZADD auto:b ann 5", "-ERR value is not a valid float");
+    zset_expect(h, "KEYS auto:*", "[auto:a auto:a@2026-11-26T05]");
+    zset_expect(h, "ZADD auto:a XX 5 ann", ":0");
+    zset_expect(h, "KEYS auto:*", "[auto:a auto:a@2026-11-26T05]");
+    pass_hours(h, 2);
+    zset_expect(h, "KEYS auto:*", "[auto:a@2026-11-26T05]");
+}
+
+WINDOW_TEST(what_another_key_has_the_name_of_is_refused) {
+    zset_expect(h, "ZADD auto:a@2026-11-26T05 1 x", ":1");
+    zset_expect_begin(h, "ZADD auto:a 5 ann", "-BUSYKEY 'auto:a@2026-11-26T05' is the board of");
+    zset_expect(h, "EXISTS auto:a", ":0");
+    zset_expect_begin(h, "LB.CREATE auto:a", "-BUSYKEY 'auto:a@2026-11-26T05' is the board of");
+    zset_expect(h, "DEL auto:a@2026-11-26T05", ":1");
+    zset_expect(h, "ZADD auto:a 5 ann", ":1");
+}
+
+WINDOW_TEST(a_deleted_board_begins_anew) {
+    zset_expect(h, "ZADD auto:a 5 ann", ":1");
+    pass_hours(h, 1);
+    zset_expect(h, "ZADD auto:a 6 ann", ":0");
+    zset_expect(h, "DEL auto:a", ":1");
+    zset_expect(h, "KEYS auto:*", "[auto:a@2026-11-26T05]");
+    zset_expect(h, "ZADD auto:a 1 ann", ":1");
+    zset_expect(h, "ZSCORE auto:a ann", "1");
+    pass_hours(h, 3);
+    zset_expect(h, "ZCARD auto:a", ":0");
+}
+
+/* ---- what is refused ---- */
+
+WINDOW_TEST(declarations_that_contradict_themselves_are_refused) {
+    static const char *const rows[][2] = {
+        {"LB.CREATE w FIELD a 20 WINDOW 3 SUM",
+         "-ERR WINDOW requires PERIOD HOUR|DAY|WEEK|MONTH|YEAR"},
+        {"LB.CREATE w FIELD a 20 PERIOD HOUR WINDOW",
+         "-ERR WINDOW needs a number of periods and what they are to it: WINDOW n SUM|BEST"},
+        {"LB.CREATE w FIELD a 20 PERIOD HOUR WINDOW 3 MEAN",
+         "-ERR WINDOW 3 'MEAN' is unknown: use SUM or BEST"},
+        {"LB.CREATE w FIELD a 20 PERIOD HOUR WINDOW 1 SUM",
+         "-ERR WINDOW '1' is not a valid number of periods: 2..1000"},
+        {"LB.CREATE w FIELD a 20 PERIOD HOUR WINDOW 1001 SUM",
+         "-ERR WINDOW '1001' is not a valid number of periods: 2..1000"},
+        {"LB.CREATE w FIELD a 20 PERIOD HOUR ARCHIVE 2 WINDOW 3 SUM",
+         "-ERR WINDOW 3 requires ARCHIVE 3 or more: it ranks what they hold"},
+        {"LB.CREATE w FIELD a 20 PERIOD HOUR WINDOW 3 SUM CAP 5",
+         "-ERR WINDOW and CAP exclude each other"},
+        {"LB.CREATE w FIELD a 20 PERIOD HOUR WINDOW 3 SUM LIMIT 5",
+         "-ERR WINDOW and LIMIT exclude each other"},
+        {"LB.CREATE w FIELD a 20 PERIOD HOUR WINDOW 3 SUM ARCHIVED WRITABLE",
+         "-ERR WINDOW and ARCHIVED WRITABLE exclude each other"},
+        {"LB.CREATE w FIELD a 20 TIME 31 S PERIOD HOUR WINDOW 3 SUM STALE 1 HOUR",
+         "-ERR WINDOW and STALE exclude each other"},
+        {"LB.CREATE w FIELD a 20 TIME 12 S PERIOD HOUR WINDOW 3 SUM",
+         "-ERR WINDOW is not possible: the times of its board do not begin anew with each period, "
+         "and this TIME does not last: give it more bits, a larger unit or a START"},
+        {"EXISTS w", ":0"},
+    };
+    zset_expect_each(h, rows);
+}
+
+WINDOW_TEST(only_single_members_are_written_and_removed) {
+    zset_expect(h, "ZADD auto:a 5 ann 6 bob", ":2");
+    static const char *const refused[] = {
+        "ZPOPMIN auto:a",
+        "ZREMRANGEBYRANK auto:a 0 0",
+        "ZREMRANGEBYSCORE auto:a 0 9",
+        "ZUNIONSTORE auto:a 1 auto:a",
+        "ZUNIONSTORE auto:new 1 auto:a",
+        "LB.ROLL auto:a old",
+        "ZRANGESTORE auto:a auto:a 0 -1",
+    };
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
+        zset_expect_begin(h, refused[i], "-ERR board has a WINDOW");
+    }
+    static const char *const frozen[] = {
+        "ZADD auto:a@2026-11-26T05 5 ann", "ZREM auto:a@2026-11-26T05 ann",
+        "LB.ADD auto:a@2026-11-26T05 INCR 5 ann", "ZPOPMAX auto:a@2026-11-26T05"};
+    for (size_t i = 0; i < COUNT_OF(frozen); i++) {
+        zset_expect_begin(h, frozen[i], "-FROZEN board has the results of one period");
+    }
+    zset_expect_begin(h, "LB.ALTER auto:a@2026-11-26T05 THAW", "-ERR board has the results of one");
+    zset_expect_begin(h, "RENAME auto:a b", "-ERR a board with a WINDOW cannot be renamed");
+    zset_expect_begin(h, "RENAME auto:a@2026-11-26T05 b", "-ERR a board with a WINDOW cannot be");
+    zset_expect_begin(h, "LB.ALTER auto:a PERIOD DAY", "-ERR PERIOD of a board with a WINDOW");
+    zset_expect(h, "ZREVRANGE auto:a 0 -1 WITHSCORES", "[bob 6 ann 5]");
+    pass_hours(h, 3);
+    zset_expect(h, "LB.ALTER auto:a@2026-11-26T05 THAW", "+OK");
+    zset_expect(h, "RENAME auto:a@2026-11-26T05 b", "+OK");
+}
+
+WINDOW_TEST(a_sum_that_is_out_of_range_is_refused) {
+    zset_expect(h, "LB.CREATE w FIELD a 8 SIGNED TIME 31 S PERIOD HOUR WINDOW 3 SUM", "+OK");
+    zset_expect(h, "ZADD w 100 ann -100 bob 1 cid", ":3");
+    pass_hours(h, 1);
+    static const char refused[] =
+        "-ERR the sum over the WINDOW is out of range: a field has too few bits for it";
+    static const char *const rows[][2] = {
+        {"ZADD w 28 ann", refused},         {"ZINCRBY w 28 ann", refused},
+        {"ZADD w 5 cid 28 ann", refused},   {"LB.ADD w 28 ann", refused},
+        {"LB.ADD w 5 cid 28 ann", refused}, {"ZADD w -29 bob", refused},
+    };
+    zset_expect_each_unchanged(h, "w", rows);
+    zset_expect(h, "EXISTS w@2026-11-26T06", ":0");
+    zset_expect(h, "ZADD w 27 ann -28 bob", ":0");
+    zset_expect(h, "ZREVRANGE w 0 -1 WITHSCORES", "[ann 127 cid 1 bob -128]");
+    zset_expect(h, "ZADD w 26 ann", ":0");
+    zset_expect(h, "ZSCORE w ann", "126");
+}
+
+/* -100 leaves: what is left is more than the field can say, until 100 leaves, too. */
+WINDOW_TEST(a_sum_that_comes_out_of_range_by_leaving_shows_the_end_of_the_range) {
+    zset_expect(h, "LB.CREATE w FIELD a 8 SIGNED TIME 31 S PERIOD HOUR WINDOW 3 SUM", "+OK");
+    zset_expect(h, "ZADD w -100 ann", ":1");
+    pass_hours(h, 1);
+    zset_expect(h, "ZADD w 100 ann", ":0");
+    pass_hours(h, 1);
+    zset_expect(h, "ZADD w 90 ann", ":0");
+    zset_expect(h, "ZSCORE w ann", "90");
+    pass_hours(h, 1);
+    zset_expect(h, "ZSCORE w ann", "127");
+    zset_expect(h, "ZINCRBY w -100 ann", "90");
+    pass_hours(h, 1);
+    zset_expect(h, "ZSCORE w ann", "-10");
+}
+
+/* ---- removals ---- */
+
+WINDOW_TEST(a_removed_member_is_off_all_periods_of_the_window) {
+    zset_expect(h, "ZADD auto:a 5 ann 1 bob", ":2");
+    pass_hours(h, 1);
+    zset_expect(h, "ZADD auto:a 2 ann 2 bob", ":0");
+    zset_expect(h, "ZREM auto:a ann eve ann", ":1");
+    zset_expect(h, "ZREVRANGE auto:a 0 -1 WITHSCORES", "[bob 3]");
+    zset_expect(h, "ZRANGE auto:a@2026-11-26T05 0 -1", "[bob]");
+    zset_expect(h, "ZRANGE auto:a@2026-11-26T06 0 -1", "[bob]");
+    zset_expect(h, "ZADD auto:a 4 ann", ":1");
+    zset_expect(h, "ZSCORE auto:a ann", "4");
+    zset_expect(h, "ZREM auto:a ann bob", ":2");
+    zset_expect(h, "KEYS *", "[]");
+}
+
+WINDOW_TEST(a_forgotten_member_is_off_them_too) {
+    zset_expect(h, "ZADD auto:a 5 ann 1 bob", ":2");
+    pass_hours(h, 1);
+    zset_expect(h, "ZADD auto:a 2 ann 2 bob", ":0");
+    struct session *s = harness_connect(h);
+    player_begin(h, s, "LB.FORGET ann MATCH *T05");
+    while (!player_step(h, s)) {}
+    assert_string_equal(player_end(h, s), ":3\r\n");
+    zset_expect(h, "ZREVRANGE auto:a 0 -1 WITHSCORES", "[bob 3]");
+    zset_expect(h, "ZCARD auto:a@2026-11-26T06", ":1");
+}
+
+WINDOW_TEST(a_moved_member_takes_the_results_of_all_periods) {
+    zset_expect(h, "ZADD auto:a 5 ann 1 bob", ":2");
+    pass_hours(h, 1);
+    zset_expect(h, "ZADD auto:a 2 ann", ":0");
+    struct session *s = harness_connect(h);
+    player_begin(h, s, "LB.MOVE ann bob SUM");
+    while (!player_step(h, s)) {}
+    (void)player_end(h, s);
+    zset_expect(h, "ZREVRANGE auto:a 0 -1 WITHSCORES", "[bob 8]");
+    zset_expect(h, "ZREVRANGE auto:a@2026-11-26T05 0 -1 WITHSCORES", "[bob 6]");
+    pass_hours(h, 2);
+    zset_expect(h, "ZREVRANGE auto:a 0 -1 WITHSCORES", "[bob 2]");
+}
+
+WINDOW_TEST(without_a_periods_board_the_window_is_made_anew) {
+    zset_expect(h, "ZADD auto:a 5 ann 1 bob", ":2");
+    pass_hours(h, 1);
+    zset_expect(h, "ZADD auto:a 2 ann", ":0");
+    zset_expect(h, "DEL auto:a@2026-11-26T05", ":1");
+    settle(h);
+    zset_expect(h, "ZREVRANGE auto:a 0 -1 WITHSCORES", "[ann 2]");
+    zset_expect(h, "DEL auto:a@2026-11-26T06", ":1");
+    settle(h);
+    zset_expect(h, "KEYS *", "[]");
+}
+
+/* ---- other declarations ---- */
+
+WINDOW_TEST(a_window_can_be_altered) {
+    zset_expect(h, "ZADD auto:a 5 ann", ":1");
+    pass_hours(h, 1);
+    zset_expect(h, "ZADD auto:a 2 ann", ":0");
+    zset_expect(h, "LB.ALTER auto:a WINDOW 3 BEST", "+OK");
+    settle(h);
+    zset_expect(h, "ZSCORE auto:a ann", "5");
+    zset_expect(h, "LB.ALTER auto:a WINDOW 3 SUM", "+OK");
+    settle(h);
+    zset_expect(h, "ZSCORE auto:a ann", "7");
+    pass_hours(h, 1);
+    zset_expect(h, "ZADD auto:a 1 ann", ":0");
+    zset_expect(h, "LB.ALTER auto:a WINDOW 2 SUM", "+OK");
+    settle(h);
+    zset_expect(h, "ZSCORE auto:a ann", "3");
+    zset_expect(h, "LB.ALTER auto:a WINDOW NONE", "+OK");
+    zset_expect(h, "ZADD auto:a 4 ann", ":0");
+    zset_expect_begin(h, "LB.ALTER auto:a WINDOW 2 SUM", "-ERR WINDOW is not possible: the board");
+    h->wall_us += HOUR_US;
+    zset_expect(h, "EXISTS auto:a auto:a@2026-11-26T07 auto:a@2026-11-26T07.2", ":2");
+}
+
+WINDOW_TEST(an_empty_board_can_get_a_window) {
+    zset_expect(h, "LB.CREATE w FIELD a 20 TIME 31 S", "+OK");
+    zset_expect(h, "LB.ALTER w PERIOD HOUR WINDOW 2 SUM", "+OK");
+    zset_expect(h, "ZADD w 3 ann", ":1");
+    pass_hours(h, 1);
+    zset_expect(h, "ZADD w 3 ann", ":0");
+    zset_expect(h, "ZSCORE w ann", "6");
+}
+
+WINDOW_TEST(a_copy_has_no_window) {
+    zset_expect(h, "ZADD auto:a 5 ann", ":1");
+    zset_expect(h, "COPY auto:a c", ":1");
+    zset_expect(h, "COPY auto:a@2026-11-26T05 d", ":1");
+    pass_hours(h, 4);
+    zset_expect(h, "ZADD c 6 ann", ":0");
+    zset_expect(h, "ZSCORE c ann", "6");
+    zset_expect(h, "ZSCORE d ann", "5");
+    zset_expect(h, "LB.ALTER d THAW", "+OK");
+    zset_expect(h, "ZADD d 6 ann", ":0");
+}
+
+WINDOW_TEST(info_tells_where_it_is) {
+    zset_expect(h, "ZADD auto:a 5 ann", ":1");
+    zset_expect_part(h, "LB.INFO auto:a",
+                     "window [periods :3 of sum from :1795669200000 behind :0 left :0]");
+    zset_expect_part(h, "LB.INFO auto:a@2026-11-26T05", "window nil");
+    h->wall_us += 4 * HOUR_US;
+    zset_expect_part(h, "LB.INFO auto:a",
+                     "window [periods :3 of sum from :1795669200000 behind :2 left :0]");
+    zset_expect_part(h, "INFO stats", "windows_behind:2");
+}
+
+WINDOW_TEST(archives_go_when_they_have_left_the_window) {
+    zset_expect(h, "LB.CREATE w FIELD a 20 TIME 31 S PERIOD HOUR ARCHIVE 3 WINDOW 3 SUM", "+OK");
+    zset_expect(h, "ZADD w 5 ann", ":1");
+    pass_hours(h, 3);
+    zset_expect(h, "EXISTS w@2026-11-26T05", ":1");
+    zset_expect(h, "ZCARD w", ":0");
+    pass_hours(h, 1);
+    zset_expect(h, "EXISTS w@2026-11-26T05", ":0");
+}
+
+WINDOW_TEST(tags_are_on_the_board_and_on_the_running_periods) {
+    zset_expect(h, "LB.CREATE w FIELD a 20 TIME 31 S TAG land 4 PERIOD HOUR WINDOW 2 SUM", "+OK");
+    zset_expect(h, "LB.ADD w TAG land DE 5 ann", ":1");
+    zset_expect(h, "LB.TAGS w@2026-11-26T05 ann", "[[land DE]]");
+    pass_hours(h, 1);
+    zset_expect(h, "LB.ADD w INCR 1 ann", ":1");
+    zset_expect(h, "LB.TAGS w@2026-11-26T06 ann", "[[land DE]]");
+    zset_expect(h, "LB.TAG w ann land FR", ":1");
+    zset_expect(h, "LB.TAGS w@2026-11-26T06 ann", "[[land FR]]");
+    zset_expect(h, "LB.TAGS w@2026-11-26T05 ann", "[[land DE]]");
+    zset_expect(h, "LB.TAGS w ann", "[[land FR]]");
+}
+
+/* ---- the clock ---- */
+
+WINDOW_TEST(a_clock_that_is_set_back_changes_nothing) {
+    zset_expect(h, "ZADD auto:a 5 ann", ":1");
+    pass_hours(h, 2);
+    zset_expect(h, "ZADD auto:a 2 ann", ":0");
+    pass_hours(h, 1);
+    zset_expect(h, "ZSCORE auto:a ann", "2");
+    h->step_us -= 2 * HOUR_US;
+    server_update_time(&h->server);
+    (void)registry_roll_ahead(h->server.registry, h->server.clock.now_ms - 2 * 3600000);
+    settle(h);
+    zset_expect(h, "ZSCORE auto:a ann", "2");
+    zset_expect(h, "KEYS *", "[auto:a auto:a@2026-11-26T05 auto:a@2026-11-26T07]");
+}
+
+/* ---- beside a twin ---- */
+
+/* More members than leave in a step. */
+enum { TWIN_MEMBERS = 150, TWIN_PERIODS = 200, TWIN_WINDOW = 4, TWIN_WRITES = 40 };
+
+struct twin {
+    struct harness *h;
+    struct random random;
+    bool is_best;
+    int lowest, highest;
+    int64_t begin_us; /* of the period 0 */
+    int period;       /* that is running for the board */
+    int first;        /* that counts */
+    bool has[TWIN_PERIODS][TWIN_MEMBERS];
+    int value[TWIN_PERIODS][TWIN_MEMBERS];
+};
+
+static struct registry_key *twin_key(const struct twin *twin, int period) {
+    char name[64];
+    if (period < 0) {
+        return registry_find(twin->h->server.registry, 0, BYTES("w"), twin->h->server.clock.now_ms);
+    }
+    struct period hours = {.unit = PERIOD_HOUR, .every = 1};
+    memcpy(name, "w@", 2);
+    size_t size =
+        2 + period_print_name(name + 2, &hours, twin->begin_us / 1000 + period * 3600000LL);
+    return registry_find(twin->h->server.registry, 0, (struct bytes){.at = name, .size = size},
+                         twin->h->server.clock.now_ms);
+}
+
+static struct bytes twin_name(int member) {
+    static char name[8];
+    return (struct bytes){.at = name, .size = (size_t)snprintf(name, sizeof name, "m%d", member)};
+}
+
+/* Does the member's result of the period count? Of the first period so many have left, by rank. */
+static bool twin_counts(const struct twin *twin, int period, int member) {
+    const struct registry_key *key = twin_key(twin, -1);
+    uint32_t left = key != NULL ? registry_rules(key)->window.left : 0;
+    if (!twin->has[period][member] || period < twin->first) {
+        return false;
+    }
+    if (period > twin->first || left == 0) {
+        return true;
+    }
+    const struct registry_key *share = twin_key(twin, period);
+    struct board_member there;
+    assert_non_null(share);
+    board_look_up(&share->board, twin_name(member), NULL, &there);
+    assert_true(there.is_there);
+    return board_rank_of(&share->board, &there) >= left;
+}
+
+/* Without the running period. */
+static bool twin_before(const struct twin *twin, int member, int *value) {
+    bool is_there = false;
+    *value = twin->is_best ? INT32_MIN : 0;
+    for (int period = twin->first; period < twin->period; period++) {
+        if (twin_counts(twin, period, member)) {
+            int result = twin->value[period][member];
+            *value = !twin->is_best ? *value + result : result > *value ? result : *value;
+            is_there = true;
+        }
+    }
+    return is_there;
+}
+
+static bool twin_value(const struct twin *twin, int member, int *value) {
+    bool is_there = twin_before(twin, member, value);
+    if (twin->has[twin->period][member]) {
+        int result = twin->value[twin->period][member];
+        *value = !twin->is_best ? *value + result : result > *value ? result : *value;
+        is_there = true;
+    }
+    *value = *value < twin->lowest ? twin->lowest : *value;
+    *value = *value > twin->highest ? twin->highest : *value;
+    return is_there;
+}
+
+static void twin_compare_board(const struct registry_key *key, int member, bool is_there,
+                               int value) {
+    uint64_t packed = 0;
+    bool is_found = key != NULL && board_find(&key->board, twin_name(member), &packed);
+    assert_int_equal(is_found, is_there);
+    if (is_found) {
+        struct decimal shown =
+            layout_field_decimal(&board_layout(&key->board)->fields[0],
+                                 layout_ordinal(board_layout(&key->board), packed, 0));
+        assert_int_equal(shown.is_negative ? -(int)shown.magnitude : (int)shown.magnitude, value);
+    }
+}
+
+static void twin_compare(struct twin *twin) {
+    const struct registry_key *key = twin_key(twin, -1);
+    const char *reason = NULL;
+    bool is_anew = false;
+    if (key != NULL) {
+        const struct rules *rules = registry_rules(key);
+        twin->first = (int)((rules->window.from_ms - twin->begin_us / 1000) / 3600000);
+        is_anew = rules->window.is_anew;
+        assert_int_equal((rules->period_start_ms - twin->begin_us / 1000) / 3600000, twin->period);
+    }
+    for (int member = 0; member < TWIN_MEMBERS; member++) {
+        int value;
+        bool is_there = twin_value(twin, member, &value);
+        if (!is_anew) {
+            twin_compare_board(key, member, is_there, value);
+        }
+        twin_compare_board(twin_key(twin, twin->period), member, twin->has[twin->period][member],
+                           twin->value[twin->period][member]);
+    }
+    assert_true(registry_validate(twin->h->server.registry, &reason));
+}
+
+/* What a write makes of the result of the running period. false: it leaves it alone. */
+static bool twin_write(struct twin *twin, const char *how, int member, int number) {
+    bool has = twin->has[twin->period][member];
+    int before = has ? twin->value[twin->period][member] : 0;
+    int after = strcmp(how, "INCR") == 0 ? before + number : number;
+    bool is_better = !has || after > before;
+    int others;
+    if ((strcmp(how, "NX") == 0 && has) || (strcmp(how, "XX") == 0 && !has) ||
+        ((strcmp(how, "BEST") == 0 || strcmp(how, "GT") == 0) && !is_better) ||
+        (strcmp(how, "LT") == 0 && has && after >= before) ||
+        (twin->is_best && strcmp(how, "INCR") != 0 && !is_better)) {
+        return false;
+    }
+    (void)twin_before(twin, member, &others);
+    int sum = twin->is_best ? after : others + after;
+    if (after < twin->lowest || after > twin->highest || sum < twin->lowest ||
+        sum > twin->highest) {
+        return false;
+    }
+    twin->has[twin->period][member] = true;
+    twin->value[twin->period][member] = after;
+    return true;
+}
+
+static void twin_forget(struct twin *twin, int member) {
+    for (int period = twin->first; period <= twin->period; period++) {
+        /* One that has left is taken off, too. */
+        twin->has[period][member] = false;
+    }
+}
+
+static void twin_step_write(struct twin *twin) {
+    static const char *const ways[][2] = {
+        {"ZADD w", ""},
+        {"ZADD w NX", "NX"},
+        {"ZADD w XX", "XX"},
+        {"ZADD w GT", "GT"},
+        {"ZADD w LT", "LT"},
+        {"ZINCRBY w", "INCR"},
+        {"LB.ADD w", ""},
+        {"LB.ADD w INCR", "INCR"},
+        {"LB.ADD w BEST", "BEST"},
+        {"LB.SUBMIT 2 w other INCR", "INCR"},
+    };
+    for (int i = 0; i < TWIN_WRITES; i++) {
+        size_t way = random_below(&twin->random, COUNT_OF(ways));
+        int member = (int)random_below(&twin->random, TWIN_MEMBERS);
+        int number = (int)random_below(&twin->random, 60) - 20;
+        (void)twin_write(twin, ways[way][1], member, number);
+        zset_run(twin->h, "%s %d m%d", ways[way][0], number, member);
+    }
+}
+
+/* LB.MOVE: on each period's board, the better result. */
+static void twin_move(struct twin *twin, int from, int to) {
+    struct harness *h = twin->h;
+    char line[64];
+    if (from == to) {
+        return;
+    }
+    struct session *s = harness_connect(h);
+    for (int period = twin->first; period <= twin->period; period++) {
+        if (twin->has[period][from]) {
+            int value = twin->value[period][from];
+            bool is_better = !twin->has[period][to] || value > twin->value[period][to];
+            twin->value[period][to] = is_better ? value : twin->value[period][to];
+            twin->has[period][to] = true;
+            twin->has[period][from] = false;
+        }
+    }
+    snprintf(line, sizeof line, "LB.MOVE m%d m%d MATCH w*", from, to);
+    player_begin(h, s, line);
+    while (!player_step(h, s)) {}
+    (void)player_end(h, s);
+    harness_disconnect(h, s);
+}
+
+static void twin_step(struct twin *twin) {
+    struct harness *h = twin->h;
+    int member = (int)random_below(&twin->random, TWIN_MEMBERS);
+    switch (random_below(&twin->random, 24)) {
+    case 0: {
+        int hours =
+            random_below(&twin->random, 8) == 0 ? 7 : 1 + (int)random_below(&twin->random, 2);
+        h->wall_us += hours * HOUR_US;
+        twin->period += hours;
+        server_update_time(&h->server);
+        (void)registry_roll_due(h->server.registry, h->server.clock.now_ms, 1000);
+        break;
+    }
+    case 1:
+        twin_forget(twin, member);
+        zset_run(h, "ZREM w m%d", member);
+        break;
+    case 2:
+        twin_move(twin, member, (int)random_below(&twin->random, TWIN_MEMBERS));
+        break;
+    case 3:
+        jobs_end(&h->server);
+        window_job_begin(&h->server);
+        break;
+    case 4:
+        if (random_below(&twin->random, 4) == 0) {
+            int period = twin->period - (int)random_below(&twin->random, TWIN_WINDOW);
+            struct registry_key *share = period >= twin->first ? twin_key(twin, period) : NULL;
+            if (share != NULL) {
+                memset(twin->has[period], 0, sizeof twin->has[period]);
+                zset_run(h, "DEL %.*s", (int)share->name_size, share->name_at);
+                settle(h);
+            }
+        }
+        break;
+    case 5:
+        settle(h);
+        break;
+    case 6:
+    case 7:
+    case 8:
+        server_update_time(&h->server);
+        (void)jobs_step(&h->server, 0, true);
+        break;
+    default:
+        twin_step_write(twin);
+    }
+}
+
+static void twin_run(bool is_best, unsigned bits) {
+    struct harness *h = harness_create(NULL);
+    struct twin *twin = calloc(1, sizeof *twin);
+    harness_connect(h);
+    *twin = (struct twin){.h = h, .random = random_begin("test_window"), .is_best = is_best};
+    twin->lowest = -(1 << (bits - 1));
+    twin->highest = (1 << (bits - 1)) - 1;
+    h->wall_us = zset_us("2026-11-26T05:10:00Z");
+    twin->begin_us = zset_us("2026-11-26T05:00:00Z");
+    window_job_begin(&h->server);
+    char line[200];
+    snprintf(line, sizeof line,
+             "LB.CREATE w FIELD a %u SIGNED TIME 42 MS PERIOD HOUR ARCHIVE 50 WINDOW %d %s", bits,
+             (int)TWIN_WINDOW, is_best ? "BEST" : "SUM");
+    zset_expect(h, line, "+OK");
+    while (twin->period < TWIN_PERIODS - 8) {
+        twin_step(twin);
+        twin_compare(twin);
+    }
+    settle(h);
+    twin_compare(twin);
+    jobs_end(&h->server);
+    harness_destroy(h);
+    free(twin);
+}
+
+TEST(sums_are_those_of_the_twin) {
+    twin_run(false, 20);
+}
+
+TEST(sums_that_leave_the_range_are_those_of_the_twin) {
+    twin_run(false, 7);
+}
+
+TEST(the_best_are_those_of_the_twin) {
+    twin_run(true, 20);
+}
