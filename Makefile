@@ -313,7 +313,7 @@ deploy-check: ## packages and services tried for real, in minutes: deb in a bare
 	@tests/deploy/check_container "$(B)/container"
 	@$(MAKE) --no-print-directory arm64-all B=$(B)/arm64
 
-bench: ## side by side with redis-server, short form; table and plot into bench/results/
+bench: ## side by side with redis-server, and the newest of make hosts; into bench/results/
 	@.ci/install-packages test
 	@$(PARALLEL) $(SERVER) bench-build redis-server
 	@PATH="$(CURDIR)/$(B)/peers:$$PATH" python3 bench/compare.py --server $(SERVER) $(BENCH_ARGS)

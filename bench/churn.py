@@ -79,8 +79,9 @@ def write(part, members, figures):
     lines = [[title] + [f"{cells[name]:.1f}" for name in figures] for title, cells in memory.items()]
     lines.append(["the most, of what the loaded board took"]
                  + [f"**{grown[name]:.2f}**" for name in figures])
-    lines.append(["a tenth of the members left, the last cycle"]
-                 + [f"{points[-1]['left_bytes']:.1f}" for points in figures.values()])
+    left = ("a tenth of the members left, the last cycle",
+            {name: points[-1]["left_bytes"] for name, points in figures.items()})
+    lines.append([left[0]] + [f"{size:.1f}" for size in left[1].values()])
     costs = [("ZADD, the first load", lambda points: points[0]["zadd_us"]),
              ("ZREM, the first cycle", lambda points: points[1]["zrem_us"]),
              ("ZREM, the last cycle", lambda points: points[-1]["zrem_us"]),
@@ -95,7 +96,7 @@ def write(part, members, figures):
         f" {100 * GROWTH_MAX - 100:.0f}% of the loaded board",
         markdown_table(["us", *titles], [[title] + [f"{cells[name]:.2f}" for name in figures]
                                          for title, cells in cost_rows]),
-        words_on_first([*memory.items(), *cost_rows], part.versions, "")])
+        words_on_first([*memory.items(), left, *cost_rows], part.versions, "")])
     subtitle = (f"One board of {members:,} members; nine tenths removed at random and put back with"
                 f" other scores, {cycles} times")
     part.write("churn", "Churn", [CPU_NOTE, f"Memory is read {SETTLE_S} s after the last command"],

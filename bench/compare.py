@@ -79,24 +79,30 @@ MEMBER = "user:__rand_int__"
 ZADD = "ZADD board __rand_int__ user:__rand_int__"
 ZINCRBY = "ZINCRBY board 3 user:__rand_int__"
 ZREVRANK = "ZREVRANK board user:__rand_int__"
+ZSCORE = "ZSCORE board user:__rand_int__"
 TOP10 = "ZREVRANGE board 0 9 WITHSCORES"
+TOP100 = "ZREVRANGE board 0 99 WITHSCORES"
+DEEP10 = "ZREVRANGE board {third} {third9} WITHSCORES"
+BYSCORE = "ZREVRANGEBYSCORE board +inf -inf LIMIT 0 10"
 ROWS = [
     Row("zadd", "ZADD, random update", ZADD, 400000),
     Row("zincrby", "ZINCRBY 3", ZINCRBY, 400000),
     Row("zrevrank", "ZREVRANK", ZREVRANK, 500000),
-    Row("zscore", "ZSCORE", "ZSCORE board user:__rand_int__", 800000),
-    Row("top100", "ZREVRANGE 0 99 WITHSCORES", "ZREVRANGE board 0 99 WITHSCORES", 60000),
+    Row("zscore", "ZSCORE", ZSCORE, 800000),
+    Row("top100", "ZREVRANGE 0 99 WITHSCORES", TOP100, 60000),
     Row("page300", "ZREVRANGE 299 398 WITHSCORES", "ZREVRANGE board 299 398 WITHSCORES", 60000),
-    Row("deep10", "ZREVRANGE n/3 .. +9 WITHSCORES",
-        "ZREVRANGE board {third} {third9} WITHSCORES", 400000),
-    Row("byscore", "ZREVRANGEBYSCORE LIMIT 0 10", "ZREVRANGEBYSCORE board +inf -inf LIMIT 0 10",
-        500000),
+    Row("deep10", "ZREVRANGE n/3 .. +9 WITHSCORES", DEEP10, 400000),
+    Row("byscore", "ZREVRANGEBYSCORE LIMIT 0 10", BYSCORE, 500000),
     ListRow("list100", "LB.GET of 100; else 100 ZREVRANK and 100 ZSCORE", True),
     ListRow("pairs100", "100 ZREVRANK and 100 ZSCORE", False),
     Row("plain-zadd", "ZADD, no pipeline", ZADD, 100000, 1),
     Row("plain-zincrby", "ZINCRBY 3, no pipeline", ZINCRBY, 100000, 1),
     Row("plain-zrevrank", "ZREVRANK, no pipeline", ZREVRANK, 100000, 1),
+    Row("plain-zscore", "ZSCORE, no pipeline", ZSCORE, 100000, 1),
     Row("plain-top10", "ZREVRANGE 0 9 WITHSCORES, no pipeline", TOP10, 100000, 1),
+    Row("plain-top100", "ZREVRANGE 0 99 WITHSCORES, no pipeline", TOP100, 50000, 1),
+    Row("plain-deep10", "ZREVRANGE n/3 .. +9 WITHSCORES, no pipeline", DEEP10, 100000, 1),
+    Row("plain-byscore", "ZREVRANGEBYSCORE LIMIT 0 10, no pipeline", BYSCORE, 100000, 1),
 ]
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The long measurements, in parts; every part writes bench/results/<date>-<part>.md, .svg, .json.
 
-    make bench-full                                       all of it: an hour and a quarter
+    make bench-full                                       all of it: four hours
     make bench-full PARTS="memory growth"                 these
     make bench-full PARTS=growth BENCH_ARGS="--growth-max 10000000"
     make bench-full BENCH_ARGS="--scale 0.01 --rounds 1"  does it all run?
@@ -44,8 +44,8 @@ import replication
 import sync
 import threads
 import tls
-from compare import (CPU_NOTE, FLOOR_NOTE, TOP10, USERS, ZADD, ZINCRBY, ZREVRANK, Memory, Names,
-                     Row, rows_named)
+from compare import (CPU_NOTE, FLOOR_NOTE, TOP10, USERS, ZADD, ZINCRBY, ZREVRANK, ZSCORE, Memory,
+                     Names, Row, rows_named)
 from servers import (BASE, OURS, SETTLE_S, Generator, alternate, combined, cores,
                      find_programs, markdown_table, pinned, say, titles_of, write_results)
 
@@ -141,7 +141,8 @@ def clients(part):
         rows += [Row(f"{command.split()[0].lower()}-{count}", f"{title}, {words}", command,
                      requests, 1, count)
                  for title, command in (("ZADD", ZADD), ("ZINCRBY 3", ZINCRBY),
-                                        ("ZREVRANK", ZREVRANK), ("ZREVRANGE 0 9", TOP10))]
+                                        ("ZREVRANK", ZREVRANK), ("ZSCORE", ZSCORE),
+                                        ("ZREVRANGE 0 9", TOP10))]
     subtitle = (f"One board of {members:,} members; no pipeline: every client waits for its reply;"
                 f" median of {part.options.rounds} rounds")
     part.write_rows("clients", "Without pipeline",

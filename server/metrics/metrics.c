@@ -376,6 +376,7 @@ static const struct family families[] = {
     {"leaderboard_once_refused_results", COUNTER,
      "Results refused with TRYAGAIN, as there were once-max younger ids",
      VALUE(stats.once_refused)},
+    {"leaderboard_unsettled_archives", GAUGE, "Archives that nobody has settled", VALUE(unsettled)},
     {"leaderboard_unfreed_keys", GAUGE, "Removed keys whose memory is still being freed",
      VALUE(totals.unfreed)},
     {"leaderboard_freed_keys", COUNTER, "Removed keys whose memory has been freed",

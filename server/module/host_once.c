@@ -50,7 +50,10 @@ const char *once_ids_find_refusal(struct server *server, struct bytes key) {
         return "ERR in a cluster ONCE needs a key with a {tag}, or without braces, so that the ids "
                "are in its slot";
     }
-    if (!working_set_has(host_run_set(), name) && !working_set_put_named(host_run_set(), name)) {
+    if (working_set_has(host_run_set(), name)) {
+        return "ERR ONCE keeps its ids in a key that this command names";
+    }
+    if (!working_set_put_named(host_run_set(), name)) {
         return "OOM out of memory";
     }
     const struct registry_key *ids = host_once_find(key);
@@ -120,8 +123,8 @@ struct registry_key *once_ids_find_or_create(struct server *server, uint32_t dat
 /* ---- hashes ---- */
 
 static bool host_once_is_hash_or_none(struct bytes name) {
-    if (registry_embedded_find(module.server.registry, name) != NULL) {
-        return false; /* a board of this command */
+    if (working_set_has(host_run_set(), name)) {
+        return false; /* a board of this command, or the one of its ids */
     }
     struct host_named named = host_open_named(module.context, name);
     int type = named.key != NULL ? host_KeyType(named.key) : HOST_KEY_EMPTY;

@@ -66,8 +66,10 @@ bool registry_league_tier(struct registry *registry, const struct registry_key *
         text[size] = '.';
         end = size + 1 + bytes_print_u64(text + size + 1, number);
     }
-    *tier = league_tier_idle(rules, *tier,
-                             league_count_between(period, entry.period, now_period, rules->tiers));
+    uint32_t idle_count = rules->idle_goes_down
+                              ? league_count_between(period, entry.period, now_period, rules->tiers)
+                              : 0;
+    *tier = league_tier_idle(rules, *tier, idle_count);
     return true;
 }
 
@@ -146,6 +148,7 @@ static bool registry_league_settle_member(struct settling *settling, struct byte
     entry.tier = league_tier_after(rules, entry.tier, rank, board_count(&settling->archive->board));
     entry.room = 0;
     settling->settled_count++;
+    settling->registry->totals.league_settled++;
     return registry_put_member(settling->registry, settling->league, &member, league_key(entry)) ==
            BOARD_OK;
 }

@@ -102,12 +102,13 @@ struct key_cursor {
 
 /* Counts since the start, and of what waits to be freed. */
 struct registry_totals {
-    uint64_t expired; /* keys removed by expiry */
-    uint64_t rolled;  /* boards rolled over at the end of their period */
-    uint64_t stale;   /* members that have left because of STALE */
-    uint64_t settled; /* archives that were settled */
-    uint64_t unfreed; /* removed boards not yet freed (INFO lazyfree_pending_objects) */
-    uint64_t freed;   /* removed boards that were */
+    uint64_t expired;        /* keys removed by expiry */
+    uint64_t rolled;         /* boards rolled over at the end of their period */
+    uint64_t league_settled; /* members of leagues, before the archive of their room went */
+    uint64_t stale;          /* members that have left because of STALE */
+    uint64_t settled;        /* archives that were settled */
+    uint64_t unfreed;        /* removed boards not yet freed (INFO lazyfree_pending_objects) */
+    uint64_t freed;          /* removed boards that were */
 };
 
 #endif

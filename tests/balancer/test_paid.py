@@ -33,7 +33,7 @@ class Paid(unittest.TestCase):
         self.server = parts.Server("--appendonly", "yes", "--appendfsync", "always")
         self.addCleanup(self.server.stop)
         self.directory = parts.new_directory()
-        program = re.search(r"```python\n(.*?)```", PAGE, re.S).group(1)
+        program = re.search(r"```python\n(import sqlite3\n.*?)```", PAGE, re.S).group(1)
         self.program = program.replace("port=6379", f"port={self.server.port}")
         self.archives = []
 

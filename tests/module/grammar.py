@@ -26,7 +26,7 @@ HOSTILE = [
 TIMES = [b"2026-11-22T10:00:00Z", b"2026-11-22", b"+5m", b"NOW", b"1795176000", b"1795176000000", b"0", b"NONE"]
 WORDS = {  # by what the syntax calls the argument
     "member": MEMBERS, "field": FIELDS, "name": FIELDS + [b"default", b"money"] + 5 * TAGS, "time": TIMES,
-    "value": VALUES,
+    "value": VALUES, "id": [b"%d" % i for i in range(30)],
     "start": TIMES + NUMBERS, "end": TIMES, "date": TIMES, "unix-time-milliseconds": [b"1795176000000", b"0"],
     "scale": [b"0", b"2", b"9"], "bits": [b"1", b"8", b"20", b"22", b"32", b"40", b"41", b"64"],
     "cap": [b"1", b"5", b"50"], "limit": [b"1", b"5", b"50"], "q": [b"0", b"0.5", b"1", b"0.999"],

@@ -96,6 +96,12 @@ class Once(unittest.TestCase):
             with self.assertRaisesRegex(redis.ResponseError, "WRONGTYPE.*:once holds something else"):
                 self.add(client, "m:1", "a")
             client.delete("{m:1}:once")
+        for words in (("LB.SUBMIT", 2, "m:1", "{m:1}:once", "ONCE", "a", 5, "ann"),
+                      ("LB.ADD", "m:1", "ONCE", "a", "HSET", "{m:*}:once", 1, "f", "v", 5, "1"),
+                      ("LB.ADD", "m:1", "HSET", "m:*", 1, "f", "v", 5, "1")):
+            with self.assertRaises(redis.ResponseError):
+                client.execute_command(*words)
+            self.assertEqual(client.keys(), [], words)
         client.set("run:ann", "x")
         with self.assertRaisesRegex(redis.ResponseError, "WRONGTYPE"):
             self.add(client, "m:1", "a")

@@ -120,13 +120,16 @@ bool lb_league_look_up(const struct lb_league *league, struct bytes member,
     uint64_t key;
     do {
         uint32_t tier;
+        uint64_t settled_count = registry_totals(call->registry)->league_settled;
         key = place->member.key;
         if (!registry_league_tier(call->registry, league->key, member, place->entry,
                                   &league->rooms->period, league->period, call->now_ms,
                                   lb_league_open_archive, call, &tier)) {
             return false;
         }
-        lb_league_find_entry(league, member, place);
+        if (registry_totals(call->registry)->league_settled != settled_count) {
+            lb_league_find_entry(league, member, place);
+        }
         place->tier = tier;
     } while (place->member.key != key);
     return true;

@@ -19,6 +19,7 @@ struct adding {
     struct writing writing; /* to the room */
     struct tag_values tags;
     struct lb_add_step step;
+    struct board_member in_room; /* as planned */
     struct once once;
     struct lb_hset_place hash;
 };
@@ -101,16 +102,15 @@ static bool lb_league_add_plan(struct adding *adding) {
     struct writing *writing = &adding->writing;
     const struct layout *layout = board_layout(writing->board);
     struct lb_add *add = &adding->add;
-    struct board_member member;
     if (!lb_add_check_only(call, layout, add) || !lb_add_check_at(call, layout, add)) {
         return false;
     }
-    lb_league_add_look_up(adding, &member);
-    struct lb_add_step before = lb_add_step_of(writing, add, &member);
+    lb_league_add_look_up(adding, &adding->in_room);
+    struct lb_add_step before = lb_add_step_of(writing, add, &adding->in_room);
     if (!lb_add_plan(writing, add, lb_add_values(call->request, add, 0), &before, &adding->step)) {
         return false;
     }
-    if (!member.is_there && writing_room(writing) == 0) {
+    if (!adding->in_room.is_there && writing_room(writing) == 0) {
         writing_refuse_full(call, writing->rules);
         return false;
     }
@@ -144,27 +144,28 @@ static bool lb_league_add_prepare(struct adding *adding) {
     if (!is_reserved && add->once != NULL) {
         once_take_back(add->once);
     }
-    /* What was looked up since may have expired, and the league's members have moved. */
-    board_look_up(&adding->league.key->board, adding->member, NULL, &adding->place.member);
+    if (adding->hash.key != NULL) {
+        /* What had its name may have expired, and have moved the league's members. */
+        board_look_up(&adding->league.key->board, adding->member, NULL, &adding->place.member);
+    }
     return is_reserved;
 }
 
 static void lb_league_add_put(struct adding *adding) {
     struct writing *writing = &adding->writing;
-    struct board_member member;
     bool is_new = !adding->place.member.is_there;
     if (adding->step.is_written) {
-        lb_league_add_look_up(adding, &member);
-        enum writing_status status = writing_put(writing, &member, adding->step.key,
+        enum writing_status status = writing_put(writing, &adding->in_room, adding->step.key,
                                                  adding->add.operation == LB_ADD_INCREMENT);
         CHECK(status != WRITING_FAILED);
     }
     writing_settle(writing);
-    lb_league_add_look_up(adding, &member);
-    if (member.is_there && adding->add.tag_count > 0) {
-        writing_tag(writing, &member, &adding->tags);
+    lb_league_add_look_up(adding, &adding->in_room);
+    if (adding->in_room.is_there && adding->add.tag_count > 0) {
+        writing_tag(writing, &adding->in_room, &adding->tags);
+        lb_league_add_look_up(adding, &adding->in_room);
     }
-    if (member.is_there) {
+    if (adding->in_room.is_there) {
         lb_hset_put(adding->league.call, &adding->add.hset, &adding->hash);
     }
     if (is_new || adding->place.member.key != league_key(adding->entry)) {
@@ -175,12 +176,11 @@ static void lb_league_add_put(struct adding *adding) {
 static void lb_league_add_answer(const struct adding *adding) {
     const struct call *call = adding->league.call;
     const struct board *room = adding->writing.board;
-    struct board_member member;
+    const struct board_member member = adding->in_room;
     struct lb_writer writer;
     reply_array(call->reply, 4);
     reply_integer(call->reply, adding->entry.tier);
     reply_integer(call->reply, adding->entry.room);
-    lb_league_add_look_up(adding, &member);
     if (member.is_there) {
         lb_begin_records(call, room, (struct lb_shape){.with_strings = adding->add.with_strings},
                          &writer);

@@ -11,7 +11,8 @@
 #define RESTORE_TEST(name)                                                                         \
     HARNESS_TEST(name, "layout low FIELD ms 33 SIGNED ASC TIME 31 S\nboard low* low\n"             \
                        "board cap* default CAP 2\nboard few* default LIMIT 2\n"                    \
-                       "board shut* default FREEZE\n")
+                       "board shut* default FREEZE\n"                                              \
+                       "layout hot FIELD votes 60 DECAY 6 H\nboard hot* hot\n")
 
 static const char *restore(struct harness *h, struct session *s, const char *key, const char *ttl,
                            struct bytes payload, const char *option) {
@@ -131,6 +132,19 @@ RESTORE_TEST(values_of_other_types_are_named) {
     out = begin();
     make_byte(&out, 0xfe); /* an opcode of files */
     expect_restore(h, s, "k", "0", finish(&out, 10), "", BAD_FORMAT);
+}
+
+RESTORE_TEST(a_board_whose_scores_decay_is_restored_with_its_results_and_takes_no_scores) {
+    harness_expect(h, s, "ZINCRBY hot:a 8 ann", "$1\r\n8\r\n");
+    struct bytes own = dump(h, s, "hot:a");
+    h->wall_us += INT64_C(6) * 3600 * 1000 * 1000;
+    expect_restore(h, s, "hot:b", "0", own, "", "+OK\r\n");
+    harness_expect(h, s, "ZINCRBY hot:b 1 ann", "$1\r\n5\r\n");
+    expect_restore(h, s, "hot:c", "0", make_zset(), "",
+                   "-ERR member 'zoe': value 9 is refused: field 'votes' has DECAY and takes "
+                   "increments only");
+    harness_expect(h, s, "EXISTS hot:c", ":0\r\n");
+    drop(own);
 }
 
 RESTORE_TEST(rules_of_the_board_hold) {

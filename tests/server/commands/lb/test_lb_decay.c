@@ -1,5 +1,6 @@
 /* DECAY, sentence by sentence: how a score that loses half its weight in every half-life is written and
  * read by each command, and a naive twin that keeps every result. */
+#include "skiplist/keyspace/registry_stale.h"
 #include "tests/server/zset_fixture.h"
 #include "tests/support/random.h"
 
@@ -388,4 +389,61 @@ DECAY_TEST(a_twin_that_keeps_every_result_reads_the_same) {
         twin_check_order(h, &twin, half_lives);
         twin_check_ranges(h, &random);
     }
+}
+
+/* ---- with other options ---- */
+
+DECAY_TEST(who_gets_no_votes_any_more_goes_with_STALE) {
+    h->wall_us = zset_us("2026-03-10T12:00:00Z");
+    zset_expect(h,
+                "LB.CREATE k FIELD votes 51 SCALE 2 DECAY 6 H TIME 12 D START 2026-01-01T00:00:00Z "
+                "STALE 2 DAY",
+                "+OK");
+    zset_expect(h, "LB.ADD k INCR 5 ann 3 bob", ":2");
+    h->wall_us += 48 * HOUR_US;
+    zset_expect(h, "ZINCRBY k 1 bob", "1.01");
+    h->wall_us += 48 * HOUR_US;
+    server_update_time(&h->server);
+    shadow_end(h->shadow); /* its own clock decides there */
+    registry_begin_stale(h->server.registry);
+    while (registry_step_stale(h->server.registry, h->wall_us / 1000, UINT32_MAX)) {}
+    zset_expect(h, "ZRANGE k 0 -1 WITHSCORES", "[bob 0]");
+}
+
+DECAY_TEST(the_best_are_kept_and_the_rest_is_cut) {
+    zset_expect(h, "LB.CREATE k FIELD votes 60 SCALE 1 DECAY 6 H CAP 2", "+OK");
+    zset_expect(h, "LB.ADD k INCR 8 ann 4 bob", ":2");
+    zset_expect(h, "ZADD k INCR 3 cid", "nil");
+    h->wall_us += 6 * HOUR_US;
+    zset_expect(h, "ZADD k INCR 3 cid", "3");
+    zset_expect(h, "ZRANGE k 0 -1 WITHSCORES", "[cid 3 ann 4]");
+}
+
+DECAY_TEST(all_or_none_of_a_transaction_and_of_several_boards) {
+    static const char *const rows[][2] = {
+        {"MULTI", "+OK"},
+        {"ZINCRBY hot 5 ann", "+QUEUED"},
+        {"ZADD hot 5 ann", "+QUEUED"},
+        {"ZSCORE hot ann", "+QUEUED"},
+        {"EXEC", "[5 -ERR value 5" REFUSED " 5]"},
+        {"LB.SUBMIT 2 plain hot 5 bob", "-ERR value 5" REFUSED " (board 'hot')"},
+        {"EXISTS plain", ":0"},
+        {"LB.SUBMIT 2 plain hot INCR 5 bob",
+         "[[[bob :0 :1767225600000 :5] nil :1] [[bob :1 nil 5] nil :1]]"},
+    };
+    zset_expect_each(h, rows);
+}
+
+DECAY_TEST(records_are_numbers_or_strings_as_of_other_fields) {
+    static const char *const rows[][2] = {
+        {"LB.GET two 1 ann", "[[ann :0 _ :7 :2]]"},
+        {"LB.GET two 1 ann STRINGS", "[[ann :0 _ 7 2]]"},
+        {"LB.GET hot 1 ann", "[[ann :0 _ ,1.5]]"},
+        {"ZSCORE hot ann", ",1.5"},
+        {"ZRANGE two 0 -1 WITHSCORES", "[[ann ,7]]"},
+    };
+    zset_expect(h, "LB.ADD two INCR 7 2 ann", ":1");
+    zset_expect(h, "ZINCRBY hot 1.5 ann", "1.5");
+    zset_run(h, "HELLO 3");
+    zset_expect_each(h, rows);
 }
