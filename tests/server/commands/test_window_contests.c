@@ -1,0 +1,211 @@
+/* Boards with WINDOW and the other parts of contests: what goes together, and what is refused. */
+#include "server/clients/job.h"
+#include "server/commands/window_job.h"
+#include "tests/server/failing_memory.h"
+
+#define HOUR_US INT64_C(3600000000)
+
+static int contests_start(void **state) {
+    struct harness *h = harness_create("layout one FIELD score 33 SIGNED TIME 31 S\n"
+                                       "board auto:* one PERIOD HOUR WINDOW 3 SUM\n");
+    harness_connect(h);
+    h->wall_us = zset_us("2026-11-26T05:10:00Z");
+    window_job_begin(&h->server);
+    *state = h;
+    return 0;
+}
+
+static int contests_tear_down(void **state) {
+    struct harness *h = *state;
+    jobs_end(&h->server);
+    return harness_tear_down(state);
+}
+
+#define CONTESTS_TEST(name) TEST_GIVEN(name, contests_start, contests_tear_down, struct harness *h)
+
+static void pass_hours(struct harness *h, int64_t hours) {
+    h->wall_us += hours * HOUR_US;
+    server_update_time(&h->server);
+    (void)registry_roll_due(h->server.registry, h->server.clock.now_ms, 1000);
+    while (jobs_step(&h->server, 0, true)) {}
+}
+
+/* ---- ONCE ---- */
+
+CONTESTS_TEST(a_result_that_comes_again_changes_neither_the_board_nor_its_period) {
+    static const char *const rows[][2] = {
+        {"LB.ADD auto:a ONCE x WITHRANK INCR 5 ann", "[[[ann :0 :1795669800000 :5] nil]]"},
+        {"LB.ADD auto:a ONCE x WITHRANK INCR 5 ann", "[[[ann :0 :1795669800000 :5] :0]]"},
+        {"LB.ADD auto:a ONCE x INCR 5 ann", ":0"},
+        {"LB.SUBMIT 2 auto:a auto:b ONCE y INCR 5 ann",
+         "[[[ann :0 :1795669800000 :10] :0 :1] [[ann :0 :1795669800000 :5] nil :1]]"},
+        {"LB.SUBMIT 2 auto:a auto:b ONCE y INCR 5 ann",
+         "[[[ann :0 :1795669800000 :10] :0 :0] [[ann :0 :1795669800000 :5] :0 :0]]"},
+        {"ZSCORE auto:a@2026-11-26T05 ann", "10"},
+        {"ZSCORE auto:b@2026-11-26T05 ann", "5"},
+        /* Refused: it leaves no id. */
+        {"LB.ADD auto:a ONCE z INCR 4294967290 ann",
+         "-ERR value 10 + 4294967290 is out of range: field 'score' takes -4294967296..4294967295"},
+        {"LB.ADD auto:a ONCE z INCR 1 ann", ":1"},
+        /* A board that is gone is answered as one that is none. */
+        {"DEL auto:a", ":1"},
+        {"LB.ADD auto:a ONCE z WITHRANK INCR 1 ann", "[[nil* nil]]"},
+        {"LB.SUBMIT 2 auto:a auto:b ONCE y INCR 5 ann",
+         "[[nil* nil :0] [[ann :0 :1795669800000 :5] :0 :0]]"},
+        {"KEYS auto:a*", "[]"},
+    };
+    zset_expect_each(h, rows);
+}
+
+CONTESTS_TEST(an_id_is_known_in_the_next_period_too) {
+    h->wall_us = zset_us("2026-11-26T05:58:00Z");
+    zset_expect(h, "LB.ADD auto:a ONCE x INCR 5 ann", ":1");
+    h->wall_us = zset_us("2026-11-26T06:02:00Z");
+    pass_hours(h, 0);
+    zset_expect(h, "LB.ADD auto:a ONCE x INCR 5 ann", ":0");
+    zset_expect(h, "EXISTS auto:a@2026-11-26T06", ":0");
+    zset_expect(h, "LB.ADD auto:a ONCE y INCR 1 ann", ":1");
+    zset_expect(h, "ZREVRANGE auto:a 0 -1 WITHSCORES", "[ann 6]");
+}
+
+/* ---- HSET ---- */
+
+CONTESTS_TEST(a_hash_is_of_the_board_and_not_of_its_period) {
+    zset_expect(h, "LB.CREATE best FIELD a 20 PERIOD HOUR WINDOW 2 BEST", "+OK");
+    zset_expect(h, "LB.ADD best BEST HSET run:%:* 1 replay r1 50 ann", ":1");
+    zset_expect(h, "HGETALL run:best:ann", "[replay r1]");
+    pass_hours(h, 1);
+    /* The best of its hour, which is none of the board. */
+    static const char *const rows[][2] = {
+        {"LB.ADD best BEST HSET run:%:* 1 replay r2 40 ann", ":1"},
+        {"ZSCORE best@2026-11-26T06 ann", "40"},
+        {"ZSCORE best ann", "50"},
+        {"HGETALL run:best:ann", "[replay r1]"},
+        {"LB.SUBMIT 1 best BEST HSET run:%:* 1 replay r3 45 ann", "[[[ann :0 nil :50] :0 :1]]"},
+        {"HGETALL run:best:ann", "[replay r1]"},
+        {"LB.SUBMIT 1 best BEST HSET run:%:* 1 replay r4 60 ann", "[[[ann :0 nil :60] :0 :1]]"},
+        {"HGETALL run:best:ann", "[replay r4]"},
+        {"LB.ADD best BEST HSET run:%:* 1 replay r5 61 ann 1 bob", ":2"},
+        {"HGETALL run:best:ann", "[replay r5]"},
+        {"HGETALL run:best:bob", "[replay r5]"},
+        {"LB.ADD auto:s INCR HSET sum:* 1 f 1 3 ann", ":1"},
+        {"LB.ADD auto:s INCR HSET sum:* 1 f 2 4 ann", ":1"},
+        {"HGETALL sum:ann", "[f 2]"},
+        {"LB.ADD auto:s INCR HSET sum:* 1 f 3 0 ann", ":0"},
+        {"HGETALL sum:ann", "[f 2]"},
+        /* Neither the board nor its period may be the hash. */
+        {"LB.ADD auto:s HSET auto:* 1 f 1 3 s",
+         "-WRONGTYPE Operation against a key holding the wrong kind of value"},
+        {"LB.ADD auto:s HSET auto:s@2026-11-26T* 1 f 1 3 06",
+         "-WRONGTYPE Operation against a key holding the wrong kind of value"},
+        {"ZCARD auto:s", ":1"},
+    };
+    zset_expect_each(h, rows);
+}
+
+static void fill_window(struct harness *h) {
+    zset_run(h, "LB.CREATE w FIELD score 20 TAG t 4 PERIOD WEEK WINDOW 2 SUM");
+    zset_run(h, "LB.ADD w TAG t x 1 ann 2 bob 3 cid");
+}
+static void fill_window_to_be(struct harness *h) {
+    zset_run(h, "LB.CREATE w FIELD score 20 TAG t 4 PERIOD WEEK WINDOW 2 SUM");
+}
+
+TEST(without_memory_all_of_a_result_is_there_or_nothing) {
+    static const char *const keys[] = {"w", "w@2025-12-29", "h:w:bob", "new"};
+    static const char *const lines[] = {
+        "LB.ADD w ONCE a INCR 5 bob",
+        "LB.ADD w ONCE a TAG t y INCR HSET h:%:* 1 f v 5 bob",
+        "LB.ADD w ONCE a INCR HSET h:%:* 1 f v 5 bob 6 dan",
+        "LB.SUBMIT 2 w new ONCE a INCR HSET h:%:* 1 f v 5 bob",
+    };
+    for (size_t i = 0; i < 2 * COUNT_OF(lines); i++) {
+        const struct world world = {.fill = i % 2 == 0 ? fill_window : fill_window_to_be,
+                                    .keys = keys,
+                                    .key_count = COUNT_OF(keys)};
+        fail_each_allocation_in(&world, lines[i / 2], NULL);
+    }
+}
+
+/* ---- SINCE, SETTLE ---- */
+
+CONTESTS_TEST(since_last_is_the_last_period_alone) {
+    zset_expect(h, "LB.ADD auto:a 9 ann 8 bob", ":2");
+    zset_expect(h, "LB.RANGE auto:a 0 0 SINCE LAST", "[[ann :0 :1795669800000 :9 nil]]");
+    pass_hours(h, 1);
+    zset_expect(h, "LB.ADD auto:a 5 bob 4 cid", ":2");
+    zset_expect(h, "LB.RANGE auto:a 0 -1 SINCE LAST",
+                "[[bob :0 :1795673400000 :13 :1] [ann :1 :1795669800000 :9 :0] "
+                "[cid :2 :1795673400000 :4 nil]]");
+    pass_hours(h, 1);
+    zset_expect(h, "LB.GET auto:a 3 ann bob cid SINCE LAST",
+                "[[ann :1 :1795669800000 :9 nil] [bob :0 :1795673400000 :13 :0] "
+                "[cid :2 :1795673400000 :4 :1]]");
+    zset_expect(h, "LB.GET auto:a 1 ann SINCE auto:a@2026-11-26T05",
+                "[[ann :1 :1795669800000 :9 :0]]");
+}
+
+CONTESTS_TEST(what_a_period_brought_is_settled_once_it_is_over) {
+    zset_expect(h, "LB.CREATE w FIELD a 20 SETTLE YES PERIOD HOUR ARCHIVE 2 WINDOW 2 SUM", "+OK");
+    zset_expect(h, "LB.ADD w 5 ann", ":1");
+    zset_expect(h, "LB.LIST UNSETTLED", "[0 []]");
+    zset_expect_begin(h, "LB.SETTLE w@2026-11-26T05", "-ERR board is no archive");
+    pass_hours(h, 1);
+    zset_expect_part(h, "LB.LIST UNSETTLED", "name w@2026-11-26T05");
+    zset_expect_begin(h, "LB.SETTLE w", "-ERR board is no archive");
+    pass_hours(h, 9);
+    zset_expect(h, "ZCARD w", ":0");
+    zset_expect(h, "ZSCORE w@2026-11-26T05 ann", "5");
+    zset_expect(h, "LB.SETTLE w@2026-11-26T05", ":1");
+    zset_expect(h, "EXISTS w@2026-11-26T05", ":0");
+}
+
+/* ---- what is refused ---- */
+
+CONTESTS_TEST(what_does_not_go_with_a_window_is_refused) {
+    static const char decay[] = "-ERR WINDOW and DECAY exclude each other: what members got either "
+                                "leaves with its period, or fades";
+    static const char copy[] = "-ERR WINDOW and COPY exclude each other";
+    static const char stale[] = "-ERR WINDOW and STALE exclude each other";
+    static const char no_rooms[] = "-ERR the league has no board '{l}:rooms' with a PERIOD, and "
+                                   "without WINDOW, for its rooms";
+    const char *const rows[][2] = {
+        {"LB.CREATE d FIELD a 60 DECAY 6 H PERIOD HOUR WINDOW 2 SUM", decay},
+        {"LB.CREATE d FIELD a 60 DECAY 6 H PERIOD HOUR WINDOW 2 BEST", decay},
+        {"LB.CREATE d FIELD a 60 DECAY 6 H PERIOD HOUR", "+OK"},
+        {"LB.ALTER d WINDOW 2 SUM", decay},
+        {"LB.CREATE w FIELD a 20 PERIOD HOUR COPY WINDOW 2 SUM", copy},
+        {"LB.CREATE w FIELD a 20 PERIOD HOUR WINDOW 2 SUM COPY", copy},
+        {"LB.CREATE c FIELD a 20 PERIOD HOUR COPY", "+OK"},
+        {"LB.ALTER c WINDOW 2 SUM", copy},
+        {"LB.CREATE w FIELD a 20 TIME 31 S PERIOD HOUR WINDOW 2 SUM", "+OK"},
+        {"LB.ALTER w COPY", copy},
+        {"LB.ALTER w STALE 1 HOUR", stale},
+        {"LB.LEAGUE CREATE l FIELD a 22 PERIOD WEEK WINDOW 2 SUM ROOM 3 TIERS 2 UP 1 DOWN 1",
+         "-ERR WINDOW is not possible: rooms begin anew"},
+        {"LB.LEAGUE CREATE l FIELD a 22 PERIOD WEEK ROOM 3 TIERS 2 UP 1 DOWN 1", "+OK"},
+        {"LB.ALTER {l}:rooms WINDOW 2 SUM", "+OK"},
+        {"LB.LEAGUE ADD l 5 ann", no_rooms},
+        {"LB.ALTER {l}:rooms WINDOW NONE", "+OK"},
+        {"LB.LEAGUE ADD l 5 ann", "[:1 :1 [ann :0 nil :5] nil]"},
+        {"DEL {l}:1:1", ":1"},
+        {"LB.CREATE {l}:1:1 FIELD a 22 PERIOD WEEK WINDOW 2 SUM", "+OK"},
+        {"ZADD {l}:1:1 1 bob", ":1"},
+    };
+    zset_expect_each(h, rows);
+    zset_expect_begin(h, "LB.LEAGUE ADD l 5 ann", "-ERR board has a WINDOW");
+    zset_expect(h, "ZREVRANGE {l}:1:1 0 -1 WITHSCORES", "[bob 1]");
+}
+
+/* The other way about: a board that had a window goes on as one whose archives are copies. */
+CONTESTS_TEST(a_board_whose_window_is_taken_away_may_be_copied) {
+    zset_expect(h, "LB.ADD auto:a 5 ann", ":1");
+    zset_expect(h, "LB.ALTER auto:a WINDOW NONE COPY", "+OK");
+    zset_expect(h, "LB.ADD auto:a INCR 2 ann", ":1");
+    pass_hours(h, 1);
+    while (registry_archive_step(h->server.registry, h->server.clock.now_ms, 64)) {}
+    zset_expect(h, "KEYS *", "[auto:a auto:a@2026-11-26T05 auto:a@2026-11-26T05.2]");
+    zset_expect(h, "ZSCORE auto:a ann", "7");
+    zset_expect(h, "ZSCORE auto:a@2026-11-26T05.2 ann", "7");
+    zset_expect(h, "ZSCORE auto:a@2026-11-26T05 ann", "5");
+}
