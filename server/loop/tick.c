@@ -180,15 +180,19 @@ static bool tick_tell_durations(const struct tick *tick) {
 static bool tick_drop_stale(struct tick *tick) {
     struct registry *registry = tick->server->registry;
     int64_t now_ms = tick->server->clock.monotonic_ms;
-    uint64_t begin = clock_ticks();
-    uint64_t elapsed_ns = 0;
-    bool has_more = true;
     if (now_ms >= tick->stale_at_ms && registry_has_stale(registry)) {
         registry_begin_stale(registry);
         tick->stale_at_ms = now_ms + STALE_EVERY_MS;
     }
-    while (has_more && elapsed_ns < CHORE_BUDGET_NS && !tick_is_behind(tick->server)) {
-        has_more = registry_step_stale(registry, tick->server->clock.now_ms, STALE_WORK_MAX);
+    if (!registry_is_at_stale(registry)) {
+        return false;
+    }
+    uint64_t begin = clock_ticks();
+    uint64_t elapsed_ns = 0;
+    bool has_more = true;
+    while (has_more && elapsed_ns < CHORE_BUDGET_NS) {
+        has_more = !tick_is_behind(tick->server) && /* it wakes the loop when it is not */
+                   registry_step_stale(registry, tick->server->clock.now_ms, STALE_WORK_MAX);
         elapsed_ns = clock_ticks_to_ns(clock_ticks() - begin);
     }
     tick_note_latency(tick, "stale-cycle", elapsed_ns, elapsed_ns);
@@ -203,7 +207,8 @@ static bool tick_handle_due(struct tick *tick) {
     if (tick->server->durability.is_loading || !tick_may_run_due(tick->server)) {
         return false;
     }
-    bool has_more = tick_tell_durations(tick) | tick_drop_stale(tick);
+    bool has_more = tick_tell_durations(tick);
+    has_more |= tick_drop_stale(tick);
     if (due_ms == REGISTRY_NO_EXPIRY || due_ms > tick->server->clock.now_ms) {
         return has_more;
     }

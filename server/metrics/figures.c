@@ -14,6 +14,7 @@ static void figures_take_databases(const struct registry *registry, struct figur
         };
     }
     figures->totals = *registry_totals(registry);
+    figures->unsettled = registry_unsettled_count(registry);
 }
 
 static void figures_take_clients(const struct server *server, struct figures *figures) {

@@ -365,6 +365,7 @@ static const struct family families[] = {
      VALUE(totals.stale)},
     {"leaderboard_settled_archives", COUNTER, "Archives that LB.SETTLE has settled",
      VALUE(totals.settled)},
+    {"leaderboard_unsettled_archives", GAUGE, "Archives that nobody has settled", VALUE(unsettled)},
     {"leaderboard_unfreed_keys", GAUGE, "Removed keys whose memory is still being freed",
      VALUE(totals.unfreed)},
     {"leaderboard_freed_keys", COUNTER, "Removed keys whose memory has been freed",

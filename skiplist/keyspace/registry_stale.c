@@ -125,6 +125,10 @@ void registry_begin_stale(struct registry *registry) {
     }
 }
 
+bool registry_is_at_stale(const struct registry *registry) {
+    return registry->stale.is_going || registry->stale.open != NULL;
+}
+
 /* The next board that can be stale, which becomes the open one. false: the work is used up, or no key is left. */
 static bool registry_stale_open_next(struct registry *registry, int64_t now_ms, uint32_t *work) {
     struct registry_stale *pass = &registry->stale;
@@ -182,5 +186,5 @@ bool registry_step_stale(struct registry *registry, int64_t now_ms, uint32_t wor
     while (work > 0 && (pass->open != NULL || registry_stale_open_next(registry, now_ms, &work))) {
         registry_stale_step_open(registry, now_ms, &work);
     }
-    return pass->is_going || pass->open != NULL;
+    return registry_is_at_stale(registry);
 }

@@ -131,7 +131,9 @@ bool lb_add_plan(const struct writing *writing, const struct lb_add *add,
         return false;
     }
     bool stays = lb_add_apply_is_beaten(rules, add, before, key);
-    if (is_skipped || (stays && (rules->keeps_best || add->time != LB_ADD_TIME_NOW))) {
+    /* With STALE, TOUCH says that the member is there, whatever its results are. */
+    bool may_touch = !rules->keeps_best || rules->stale_ms > 0;
+    if (is_skipped || (stays && (!may_touch || add->time != LB_ADD_TIME_NOW))) {
         return true;
     }
     step->key = stays ? before->key : key;
@@ -225,7 +227,7 @@ static void lb_add_apply_add_one(const struct call *call, struct writing *writin
     }
     if (step.is_written) {
         enum writing_status status =
-            writing_put(writing, &member, step.key, add->operation == LB_ADD_INCREMENT);
+            writing_put(writing, &member, step.key, true); /* lb_add_plan knows KEEP BEST */
         if (status == WRITING_FAILED) {
             return;
         }
@@ -301,8 +303,7 @@ static bool lb_add_apply_put_group(struct many *many, uint32_t begin, unsigned c
         if (many->steps[begin + i].is_written) {
             struct board_member member;
             board_look_up(many->board, ahead[i].member, &ahead[i], &member);
-            if (writing_put(many->writing, &member, keys[i], add->operation == LB_ADD_INCREMENT) ==
-                WRITING_FAILED) {
+            if (writing_put(many->writing, &member, keys[i], true) == WRITING_FAILED) {
                 return false;
             }
         }

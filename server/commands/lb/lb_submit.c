@@ -193,8 +193,7 @@ static void lb_submit_put(struct submit *submit, uint32_t index) {
     struct board_member member;
     if (submit->steps[index].is_written) {
         lb_submit_look_up(submit, index, &member);
-        enum writing_status status = writing_put(writing, &member, submit->steps[index].key,
-                                                 submit->add.operation == LB_ADD_INCREMENT);
+        enum writing_status status = writing_put(writing, &member, submit->steps[index].key, true);
         CHECK(status != WRITING_FAILED);
         submit->steps[index].is_written = status == WRITING_PUT;
     }

@@ -35,6 +35,26 @@ LOOP_SERVER_TEST(who_is_stale_leaves_within_a_minute, NULL) {
     loop_ask(f, ann, "ZCARD k\r\n", ":0\r\n");
 }
 
+/* Also where a result is not the best, which changes nothing without STALE. */
+LOOP_SERVER_TEST(touch_keeps_a_member_on_a_board_that_keeps_the_best, NULL) {
+    int ann = loop_connect(f);
+    loop_ask(f, ann, "LB.CREATE k KEEP BEST STALE 10 MINUTE\r\n", "+OK\r\n");
+    loop_ask(f, ann, "LB.CREATE best KEEP BEST\r\n", "+OK\r\n");
+    for (int i = 0; i < 3; i++) {
+        static const char *const names[] = {"ann", "bob", "cid"};
+        loop_ask(f, ann, formatted("ZADD k 5 %s\r\n", names[i]), ":1\r\n");
+        loop_ask(f, ann, formatted("ZADD best 5 %s\r\n", names[i]), ":1\r\n");
+    }
+    pass(f, 9 * MINUTE_US);
+    loop_ask(f, ann, "LB.ADD k TOUCH 3 ann\r\n", ":1\r\n");
+    loop_ask(f, ann, "LB.ADD k TOUCH * bob 9 dan\r\n", ":2\r\n");
+    loop_ask(f, ann, "LB.ADD k 3 cid\r\n", ":0\r\n");
+    loop_ask(f, ann, "LB.ADD best TOUCH 3 ann\r\n", ":0\r\n");
+    pass(f, 2 * MINUTE_US);
+    loop_ask(f, ann, "ZREVRANGE k 0 -1 WITHSCORES\r\n",
+             "*6\r\n$3\r\ndan\r\n$1\r\n9\r\n$3\r\nann\r\n$1\r\n5\r\n$3\r\nbob\r\n$1\r\n5\r\n");
+}
+
 LOOP_SERVER_TEST(watchers_and_those_who_listen_are_told,
                  "notify-keyspace-events KA\nboard * default STALE 10 MINUTE\n") {
     int ann = loop_connect(f);
