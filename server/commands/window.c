@@ -123,6 +123,7 @@ struct registry_key *window_begin_share(const struct call *call, const struct re
         share = NULL;
     }
     if (share == NULL) {
+        *is_new = false;
         call_out_of_memory(call);
     }
     return share;
