@@ -9,7 +9,7 @@
 enum {
     PASS_COUNT = 32,    /* keys passed in a step */
     STEP_MEMBERS = 64,  /* that a step changes at most */
-    STEP_LOOKUPS = 512, /* in shares, some 100 ns each */
+    STEP_LOOKUPS = 768, /* in shares, some 100 ns each */
     BEHIND_MAX = 1000,  /* periods of one board; more are shown as so many */
 };
 
@@ -247,19 +247,22 @@ static void window_job_plan(struct window_job *job, const struct registry_key *k
     bool has_shares = job->needs_shares;
     uint32_t lookups = 0;
     uint32_t needy_count = 0;
+    uint32_t group = LOOKUP_GROUP;
     uint32_t rank = registry_rules(key)->window.left;
     struct board_cursor cursor;
     board_seek(&share->board, rank, &cursor);
     step->count = 0;
     if (has_shares) {
         window_find_shares(job->server->registry, key, job->server->clock.now_ms, &shares);
+        uint32_t group_max = shares.count > 0 ? STEP_LOOKUPS / 2 / shares.count : LOOKUP_GROUP;
+        group = group_max < 1 ? 1 : group_max < LOOKUP_GROUP ? group_max : LOOKUP_GROUP;
     }
-    while (step->count < STEP_MEMBERS && lookups < STEP_LOOKUPS) {
+    while (step->count + group <= STEP_MEMBERS && lookups < STEP_LOOKUPS) {
         struct lookup ahead[LOOKUP_GROUP];
         struct board_entry entries[LOOKUP_GROUP];
         unsigned count = 0;
         uint32_t begin = step->count;
-        while (count < LOOKUP_GROUP && board_cursor_read(&cursor, &entries[count])) {
+        while (count < group && board_cursor_read(&cursor, &entries[count])) {
             step->names[begin + count] = entries[count].member;
             board_cursor_next(&cursor);
             count++;
@@ -276,7 +279,7 @@ static void window_job_plan(struct window_job *job, const struct registry_key *k
             needy_count += is_needy;
             lookups += is_needy ? shares.count : 0;
         }
-        if (count < LOOKUP_GROUP) {
+        if (count < group) {
             break;
         }
     }
