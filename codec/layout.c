@@ -10,26 +10,20 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "codec/timestamp.h"
-
-/* 2020-01-01T00:00:00Z */
-#define DEFAULT_START_US 1577836800000000LL
+#include "codec/layout_parts.h"
 
 #define US_PER_SECOND 1000000LL
 #define US_PER_MINUTE (60 * US_PER_SECOND)
 #define US_PER_HOUR   (60 * US_PER_MINUTE)
 #define US_PER_DAY    (24 * US_PER_HOUR)
 
-/* Without a TIME, fields that decay last until 2070-01-01T00:00:00Z or longer. */
-#define DECAY_SPAN_US (18263 * US_PER_DAY)
-
 #define FIELD_FORM "FIELD name bits [ASC|DESC] [SIGNED] [SCALE d] [DECAY n S|M|H|D]"
 #define TIME_FORM  "TIME bits US|MS|S|M|H|D [START t | END t] [LATEST]"
 #define TAG_FORM   "TAG name bits"
 
 enum {
-    KEY_BITS = 64,
-    UNIT_COUNT = LAYOUT_UNIT_D + 1,
+    KEY_BITS = LAYOUT_KEY_BITS,
+    UNIT_COUNT = LAYOUT_UNITS,
 };
 
 static const struct {
@@ -49,20 +43,7 @@ static uint64_t layout_mask_of(unsigned bits) {
 
 /* ---- Messages ---- */
 
-static struct bytes_shown layout_show_time(int64_t time_us) {
-    struct bytes_shown shown;
-    shown.text[timestamp_print(shown.text, time_us)] = '\0';
-    return shown;
-}
-
-static struct bytes_shown layout_show_decimal(struct decimal value, unsigned scale) {
-    struct bytes_shown shown;
-    shown.text[decimal_print(shown.text, value, scale)] = '\0';
-    return shown;
-}
-
-__attribute__((format(printf, 2, 3))) static bool layout_reject(char *error, const char *format,
-                                                                ...) {
+bool layout_reject(char *error, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(error, LAYOUT_ERROR_MAX, format, arguments);
@@ -143,7 +124,7 @@ static bool layout_parse_scale(struct parser *parser, struct layout_field *field
     return true;
 }
 
-/* The n and unit of DECAY. What it needs of bits depends on TIME: layout_check_decay. */
+/* The n and unit of DECAY. What it needs of bits depends on TIME: layout_decay_check. */
 static bool layout_parse_decay(struct parser *parser, struct layout_field *field) {
     if (parser->layout.field_count > 1) {
         return layout_reject(parser->error,
@@ -338,7 +319,7 @@ static bool layout_parse_time(struct parser *parser) {
         return false;
     }
     time->mask = layout_mask_of(time->bits);
-    time->start_us = DEFAULT_START_US;
+    time->start_us = LAYOUT_START_DEFAULT_US;
     return layout_parse_time_options(parser, time);
 }
 
@@ -367,78 +348,6 @@ static bool layout_reject_word(struct parser *parser) {
     return layout_reject(parser->error,
                          "unexpected word '%s': " FIELD_FORM ", then " TIME_FORM ", then " TAG_FORM,
                          word.text);
-}
-
-/* ---- DECAY ---- */
-
-/* How long results may come: as long as TIME lasts. */
-static uint64_t layout_decay_span_us(const struct layout_time *time) {
-    uint64_t span_us;
-    if (time->bits == 0) {
-        return DECAY_SPAN_US;
-    }
-    return __builtin_mul_overflow(time->mask, (uint64_t)time->unit_us, &span_us) ||
-                   __builtin_add_overflow(span_us, (uint64_t)time->unit_us, &span_us)
-               ? UINT64_MAX
-               : span_us;
-}
-
-static int64_t layout_epoch_us(const struct layout *layout) {
-    return layout->time.bits > 0 ? layout->time.start_us : DEFAULT_START_US;
-}
-
-static void layout_set_epoch(struct layout *layout) {
-    if (layout_field_decays(&layout->fields[0])) {
-        layout->fields[0].decay.epoch_us = layout_epoch_us(layout);
-    }
-}
-
-/* What follows from the lead field's half-life. Where there is no room for the whole part, there are no bits
- * of fraction: layout_check_decay. */
-static struct decay layout_decay_of(const struct layout *layout) {
-    const struct layout_field *lead = &layout->fields[0];
-    struct decay decay = {.count = lead->decay.count, .unit = lead->decay.unit};
-    if (decay.count == 0) {
-        return decay;
-    }
-    decay.half_life_us = decay.count * units[decay.unit].us;
-    decay.epoch_us = layout_epoch_us(layout);
-    unsigned whole_bits =
-        decay_whole_bits((uint64_t)decay.half_life_us, layout_decay_span_us(&layout->time));
-    unsigned bits = lead->bits > whole_bits ? lead->bits - whole_bits : 0;
-    decay.fraction_bits =
-        (uint8_t)(bits < DECAY_FRACTION_BITS_MAX ? bits : DECAY_FRACTION_BITS_MAX);
-    return decay;
-}
-
-/* Of a layout that is complete. */
-static bool layout_check_decay(const struct layout *layout, char *error) {
-    const struct layout_field *lead = &layout->fields[0];
-    const struct decay *decay = &lead->decay;
-    if (decay->count == 0) {
-        return true;
-    }
-    if (lead->is_signed) {
-        return layout_reject(
-            error, "field '%s': SIGNED and DECAY exclude each other: results are never negative",
-            lead->name);
-    }
-    if (decay->fraction_bits >= DECAY_FRACTION_BITS_MIN) {
-        return true;
-    }
-    unsigned whole_bits =
-        decay_whole_bits((uint64_t)decay->half_life_us, layout_decay_span_us(&layout->time));
-    return layout_reject(error,
-                         "field '%s': %u bits are too few for DECAY %u %s: %u are needed, %d for a "
-                         "part in a million "
-                         "and %u for the half-lives until %s%s",
-                         lead->name, (unsigned)lead->bits, (unsigned)decay->count,
-                         units[decay->unit].name, whole_bits + DECAY_FRACTION_BITS_MIN,
-                         DECAY_FRACTION_BITS_MIN, whole_bits,
-                         layout->time.bits > 0 ? "the end of TIME" : "2070",
-                         whole_bits + DECAY_FRACTION_BITS_MIN > KEY_BITS
-                             ? " (a longer half-life, or a TIME that ends earlier, needs fewer)"
-                             : "");
 }
 
 void layout_complete(struct layout *layout) {
@@ -480,7 +389,7 @@ enum layout_status layout_parse_words(const struct bytes *words, size_t word_cou
         return LAYOUT_BAD_TEXT;
     }
     layout_complete(&parser.layout);
-    if (!layout_check_decay(&parser.layout, error)) {
+    if (!layout_decay_check(&parser.layout, error)) {
         return LAYOUT_BAD_TEXT;
     }
     *layout = parser.layout;
@@ -508,7 +417,7 @@ size_t layout_count_words(const struct bytes *words, size_t word_count) {
 void layout_init_default(struct layout *layout) {
     *layout = (struct layout){
         .field_count = 1,
-        .time = {.bits = 31, .unit = LAYOUT_UNIT_S, .start_us = DEFAULT_START_US},
+        .time = {.bits = 31, .unit = LAYOUT_UNIT_S, .start_us = LAYOUT_START_DEFAULT_US},
         .fields = {{.name = "score", .bits = 33, .is_signed = true}},
     };
     layout_complete(layout);
@@ -556,7 +465,7 @@ static char *layout_put_time(char *at, const struct layout_time *time) {
     if (time->is_given_by_end) {
         at = layout_put_text(at, " END ");
         at += timestamp_print(at, layout_end_us(time));
-    } else if (time->start_us != DEFAULT_START_US) {
+    } else if (time->start_us != LAYOUT_START_DEFAULT_US) {
         at = layout_put_text(at, " START ");
         at += timestamp_print(at, time->start_us);
     }
@@ -586,6 +495,10 @@ const char *layout_unit_name(enum layout_unit unit) {
     return units[unit].name;
 }
 
+int64_t layout_unit_us(enum layout_unit unit) {
+    return units[unit].us;
+}
+
 static bool layout_is_field_equal(const struct layout_field *a, const struct layout_field *b) {
     return strcmp(a->name, b->name) == 0 && a->bits == b->bits && a->scale == b->scale &&
            a->is_signed == b->is_signed && a->is_ascending == b->is_ascending &&
@@ -611,28 +524,6 @@ bool layout_equal(const struct layout *a, const struct layout *b) {
 }
 
 /* ---- Validation ---- */
-
-static const char *layout_decay_fault(const struct layout *layout, unsigned index) {
-    const struct decay *decay = &layout->fields[index].decay;
-    if (index > 0 && decay->count > 0) {
-        return "a field that is not the first one decays";
-    }
-    bool is_written = decay->count > 0 || decay->unit > 0;
-    if (is_written && (decay->count == 0 || decay->count > DECAY_COUNT_MAX ||
-                       decay->unit < LAYOUT_UNIT_S || decay->unit >= UNIT_COUNT)) {
-        return "a half-life is out of range";
-    }
-    struct decay same = is_written ? layout_decay_of(layout) : (struct decay){.count = 0};
-    if (decay->half_life_us != same.half_life_us || decay->epoch_us != same.epoch_us ||
-        decay->fraction_bits != same.fraction_bits) {
-        return "a field's epoch or fraction does not follow from the layout";
-    }
-    if (!is_written) {
-        return NULL;
-    }
-    char error[LAYOUT_ERROR_MAX];
-    return layout_check_decay(layout, error) ? NULL : "a field that decays is signed or too narrow";
-}
 
 static const char *layout_field_fault(const struct layout *layout, unsigned index) {
     const struct layout_field *field = &layout->fields[index];
@@ -753,38 +644,6 @@ enum layout_status layout_field_add(const struct layout_field *field, uint64_t o
     return LAYOUT_OK;
 }
 
-struct decimal layout_field_decimal_decayed(const struct layout_field *field, uint64_t ordinal,
-                                            int64_t time_us) {
-    return (struct decimal){.magnitude = decay_score(&field->decay, ordinal, time_us)};
-}
-
-static enum layout_status layout_status_of(enum decay_status status) {
-    switch (status) {
-    case DECAY_OK:
-        return LAYOUT_OK;
-    case DECAY_TOO_LARGE:
-        return LAYOUT_VALUE_OUT_OF_RANGE;
-    case DECAY_OUTSIDE_TIME:
-        break;
-    }
-    return LAYOUT_TIME_OUT_OF_RANGE;
-}
-
-enum layout_status layout_field_add_decaying(const struct layout_field *field, uint64_t ordinal,
-                                             struct decimal delta, int64_t time_us, uint64_t *sum) {
-    return delta.is_negative ? LAYOUT_VALUE_OUT_OF_RANGE
-                             : layout_status_of(decay_add(&field->decay, field->mask, ordinal,
-                                                          delta.magnitude, time_us, sum));
-}
-
-enum layout_status layout_field_join(const struct layout_field *field, uint64_t ordinal,
-                                     uint64_t other, int64_t time_us, uint64_t *sum) {
-    return layout_field_decays(field)
-               ? layout_status_of(
-                     decay_join(&field->decay, field->mask, ordinal, other, time_us, sum))
-               : layout_field_add(field, ordinal, layout_field_decimal(field, other), sum);
-}
-
 /* decimal_parse refuses infinity; here it counts as a number out of range. */
 enum decimal_status layout_field_parse(const struct layout_field *field, struct bytes text,
                                        struct decimal *value) {
@@ -846,36 +705,12 @@ void layout_explain_time(const struct layout *layout, int64_t time_us, char *err
                   layout_show_time(layout_time_last_us(layout)).text);
 }
 
-/* Why layout_field_add_at refused the sum of a field that decays, if not for its delta alone. */
-static bool layout_explain_decay(const struct layout_field *field, uint64_t ordinal,
-                                 struct decimal delta, int64_t time_us, char *error) {
-    const struct decay *decay = &field->decay;
-    uint64_t sum;
-    if (delta.is_negative) {
-        return false;
-    }
-    if (decay_add(decay, field->mask, ordinal, delta.magnitude, time_us, &sum) == DECAY_TOO_LARGE) {
-        layout_reject(
-            error, "value %s + %s is out of range: the score of field '%s' is at most %s",
-            layout_show_decimal(layout_field_decimal_at(field, ordinal, time_us), field->scale)
-                .text,
-            layout_show_decimal(delta, field->scale).text, field->name,
-            layout_show_decimal(layout_field_highest(field), field->scale).text);
-    } else {
-        layout_reject(error, "time %s is out of range: field '%s' with its DECAY takes %s..%s",
-                      layout_show_time(time_us).text, field->name,
-                      layout_show_time(decay->epoch_us).text,
-                      layout_show_time(decay_last_us(decay, field->bits)).text);
-    }
-    return true;
-}
-
 void layout_explain_sum(const struct layout_field *field, uint64_t ordinal, struct decimal delta,
                         int64_t time_us, char *error) {
     char text[2 * DECIMAL_TEXT_MAX + 3];
     size_t size = 0;
     if (layout_field_decays(field)) {
-        if (layout_explain_decay(field, ordinal, delta, time_us, error)) {
+        if (layout_decay_explain(field, ordinal, delta, time_us, error)) {
             return;
         }
     } else {
@@ -1009,7 +844,7 @@ void layout_set_start(struct layout *layout, int64_t start_us) {
     CHECK(layout->time.bits > 0);
     layout->time.start_us = start_us;
     layout->time.is_given_by_end = false;
-    layout_set_epoch(layout);
+    layout_decay_set_epoch(layout);
 }
 
 enum layout_status layout_set_end(struct layout *layout, int64_t last_us) {
@@ -1020,7 +855,7 @@ enum layout_status layout_set_end(struct layout *layout, int64_t last_us) {
     }
     layout->time.start_us = start_us;
     layout->time.is_given_by_end = true;
-    layout_set_epoch(layout);
+    layout_decay_set_epoch(layout);
     return LAYOUT_OK;
 }
 
@@ -1057,40 +892,6 @@ static bool layout_end_ordinal(const struct layout_field *field, struct decimal_
     return is_below == (open == DECIMAL_BOUND_LOWEST);
 }
 
-/* The same of a field that decays: the first ordinal with at least the limit, or the last one with no more. */
-static bool layout_end_decayed(const struct layout_field *field, struct decimal_bound limit,
-                               enum decimal_bound_kind open, int64_t time_us, uint64_t *ordinal) {
-    const struct decay *decay = &field->decay;
-    uint64_t value = limit.value.magnitude;
-    if (limit.kind != DECIMAL_BOUND_VALUE) {
-        *ordinal = open == DECIMAL_BOUND_LOWEST ? 0 : field->mask;
-        return limit.kind == open;
-    }
-    if (open == DECIMAL_BOUND_LOWEST) {
-        return decay_find(decay, field->mask, limit.value.is_negative ? 0 : value, time_us,
-                          ordinal);
-    }
-    if (limit.value.is_negative) {
-        return false;
-    }
-    if (value == UINT64_MAX || !decay_find(decay, field->mask, value + 1, time_us, ordinal)) {
-        *ordinal = field->mask;
-    } else {
-        *ordinal -= 1;
-    }
-    return true;
-}
-
-/* Ordinals at both ends of a range of a field that decays. Apart, so that it takes nothing from the others. */
-__attribute__((noinline)) static bool layout_decayed_range(const struct layout_field *field,
-                                                           const struct decimal_bound *lower,
-                                                           const struct decimal_bound *upper,
-                                                           int64_t time_us, uint64_t *first,
-                                                           uint64_t *last) {
-    return layout_end_decayed(field, *lower, DECIMAL_BOUND_LOWEST, time_us, first) &&
-           layout_end_decayed(field, *upper, DECIMAL_BOUND_HIGHEST, time_us, last);
-}
-
 bool layout_key_range(const struct layout *layout, struct decimal_bound lower,
                       struct decimal_bound upper, int64_t time_us, uint64_t *lowest_key,
                       uint64_t *highest_key) {
@@ -1098,7 +899,7 @@ bool layout_key_range(const struct layout *layout, struct decimal_bound lower,
     uint64_t first;
     uint64_t last;
     if (layout_field_decays(lead)) {
-        if (!layout_decayed_range(lead, &lower, &upper, time_us, &first, &last)) {
+        if (!layout_decay_range(lead, &lower, &upper, time_us, &first, &last)) {
             return false;
         }
     } else if (!layout_end_ordinal(lead, lower, DECIMAL_BOUND_LOWEST, 0, &first) ||

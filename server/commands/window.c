@@ -123,6 +123,7 @@ struct registry_key *window_begin_share(const struct call *call, const struct re
         share = NULL;
     }
     if (share == NULL) {
+        *is_new = false;
         call_out_of_memory(call);
     }
     return share;
@@ -396,25 +397,34 @@ static bool window_take_from(struct registry *registry, struct registry_key *key
     return true;
 }
 
-bool window_take(struct registry *registry, struct registry_key *key, struct bytes name,
-                 int64_t now_ms, uint32_t *taken_count) {
-    struct window_shares shares;
+/* What is without members is removed, as other boards are. */
+static void window_drop_empty(struct registry *registry, struct window_shares *shares,
+                              uint32_t index) {
+    struct registry_key *share = shares->at[index];
+    if (board_count(&share->board) > 0) {
+        return;
+    }
+    shares->has_first = shares->has_first && index > 0;
+    shares->count--;
+    memmove(&shares->at[index], &shares->at[index + 1],
+            (shares->count - index) * sizeof shares->at[0]);
+    registry_remove(registry, share);
+}
+
+bool window_take(struct registry *registry, struct registry_key *key, struct window_shares *shares,
+                 struct bytes name, uint32_t *taken_count) {
     struct board_member member;
     *taken_count = 0;
     if (!memory_reserve_begin(WINDOW_RULES_ROOM)) {
         return false;
     }
-    window_find_shares(registry, key, now_ms, &shares);
-    for (uint32_t i = 0; i < shares.count; i++) {
-        struct registry_key *share = shares.at[i];
-        board_look_up(&share->board, name, NULL, &member);
-        if (i == 0 && shares.has_first && member.is_there) {
-            window_note_gone(registry, key, &shares, &member);
+    for (uint32_t i = shares->count; i-- > 0;) {
+        board_look_up(&shares->at[i]->board, name, NULL, &member);
+        if (i == 0 && shares->has_first && member.is_there) {
+            window_note_gone(registry, key, shares, &member);
         }
-        *taken_count += window_take_from(registry, share, name);
-        if (board_count(&share->board) == 0) {
-            registry_remove(registry, share);
-        }
+        *taken_count += window_take_from(registry, shares->at[i], name);
+        window_drop_empty(registry, shares, i);
     }
     memory_reserve_end();
     *taken_count += window_take_from(registry, key, name);

@@ -7,10 +7,10 @@
 #include "skiplist/lookup.h"
 
 enum {
-    PASS_COUNT = 32,     /* keys passed in a step */
-    STEP_MEMBERS = 64,   /* that a step changes at most */
-    STEP_LOOKUPS = 512,  /* in shares, some 100 ns each */
-    BEHIND_MAX = 1000,   /* periods of one board; more are shown as so many */
+    PASS_COUNT = 32,    /* keys passed in a step */
+    STEP_MEMBERS = 64,  /* that a step changes at most */
+    STEP_LOOKUPS = 768, /* in shares, some 100 ns each */
+    BEHIND_MAX = 1000,  /* periods of one board; more are shown as so many */
 };
 
 /* A board in the queue; its name follows. */
@@ -33,6 +33,7 @@ struct window_job {
     uint32_t keys_left; /* in it */
     bool has_missed;    /* there was no memory for the queue: another pass follows */
     struct buffer members;
+    bool needs_shares; /* LEAVING: most members of the step before did */
 };
 
 /* ---- the queue ---- */
@@ -203,7 +204,17 @@ struct window_step {
     enum window_change { CHANGE_NONE, CHANGE_PUT, CHANGE_TAKE } changes[STEP_MEMBERS];
 };
 
-static void window_job_plan_member(const struct window_job *job, const struct registry_key *key,
+/* Bring what computing these members will read into the cache, the waits for memory overlapping. */
+static void window_job_fetch(const struct window_shares *shares, const struct bytes *names,
+                             unsigned count) {
+    struct lookup ahead[LOOKUP_GROUP];
+    for (uint32_t i = 0; i < shares->count; i++) {
+        lookup_members(&shares->at[i]->board, names, 1, count, ahead);
+    }
+}
+
+/* Returns whether it had to be looked up in all shares. */
+static bool window_job_plan_member(const struct window_job *job, const struct registry_key *key,
                                    uint32_t rank, uint64_t share_key,
                                    const struct board_member *member, struct window_shares *shares,
                                    bool *has_shares, struct window_step *step) {
@@ -212,7 +223,7 @@ static void window_job_plan_member(const struct window_job *job, const struct re
     step->changes[i] = CHANGE_NONE;
     step->keys[i] = member->key;
     if (!member->is_there) {
-        return;
+        return false;
     }
     bool is_there = window_leave(key, member, share_key, NULL, &needs_shares, &step->keys[i]);
     if (needs_shares) {
@@ -220,45 +231,59 @@ static void window_job_plan_member(const struct window_job *job, const struct re
             window_find_shares(job->server->registry, key, job->server->clock.now_ms, shares);
             *has_shares = true;
         }
+        bool ignored;
         shares->left = rank + 1;
-        is_there = window_leave(key, member, share_key, shares, &needs_shares, &step->keys[i]);
+        is_there = window_leave(key, member, share_key, shares, &ignored, &step->keys[i]);
     }
     step->changes[i] = !is_there                      ? CHANGE_TAKE
                        : step->keys[i] != member->key ? CHANGE_PUT
                                                       : CHANGE_NONE;
+    return needs_shares;
 }
 
-static void window_job_plan(const struct window_job *job, const struct registry_key *key,
+static void window_job_plan(struct window_job *job, const struct registry_key *key,
                             const struct registry_key *share, struct window_step *step) {
     struct window_shares shares;
-    bool has_shares = false;
+    bool has_shares = job->needs_shares;
     uint32_t lookups = 0;
+    uint32_t needy_count = 0;
+    uint32_t group = LOOKUP_GROUP;
     uint32_t rank = registry_rules(key)->window.left;
     struct board_cursor cursor;
     board_seek(&share->board, rank, &cursor);
     step->count = 0;
-    while (step->count < STEP_MEMBERS && lookups < STEP_LOOKUPS) {
+    if (has_shares) {
+        window_find_shares(job->server->registry, key, job->server->clock.now_ms, &shares);
+        uint32_t group_max = shares.count > 0 ? STEP_LOOKUPS / 2 / shares.count : LOOKUP_GROUP;
+        group = group_max < 1 ? 1 : group_max < LOOKUP_GROUP ? group_max : LOOKUP_GROUP;
+    }
+    while (step->count + group <= STEP_MEMBERS && lookups < STEP_LOOKUPS) {
         struct lookup ahead[LOOKUP_GROUP];
         struct board_entry entries[LOOKUP_GROUP];
         unsigned count = 0;
         uint32_t begin = step->count;
-        while (count < LOOKUP_GROUP && board_cursor_read(&cursor, &entries[count])) {
+        while (count < group && board_cursor_read(&cursor, &entries[count])) {
             step->names[begin + count] = entries[count].member;
             board_cursor_next(&cursor);
             count++;
         }
         lookup_members(&key->board, &step->names[begin], 1, count, ahead);
+        if (job->needs_shares) {
+            window_job_fetch(&shares, &step->names[begin], count);
+        }
         for (unsigned i = 0; i < count && lookups < STEP_LOOKUPS; i++) {
             struct board_member member;
             board_look_up(&key->board, entries[i].member, &ahead[i], &member);
-            window_job_plan_member(job, key, rank++, entries[i].key, &member, &shares, &has_shares,
-                                   step);
-            lookups += has_shares ? shares.count : 0;
+            bool is_needy = window_job_plan_member(job, key, rank++, entries[i].key, &member,
+                                                   &shares, &has_shares, step);
+            needy_count += is_needy;
+            lookups += is_needy ? shares.count : 0;
         }
-        if (count < LOOKUP_GROUP) {
+        if (count < group) {
             break;
         }
     }
+    job->needs_shares = 2 * needy_count > step->count;
 }
 
 static void window_job_change(struct registry *registry, struct registry_key *key,

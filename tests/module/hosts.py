@@ -138,6 +138,8 @@ class Changes:
             lambda: ["LB.ALTER", self.key(), "TAG", self.value()[0], "NONE" if number() < 20 else 5],
             lambda: ["LB.SUBMIT", 2, "m:1", "m:2", "BEST", "TAG", *self.value(), number(), self.member()],
             lambda: ["LB.ROLL", self.key(), self.key()],
+            lambda: ["LB.SETTLE", self.key()],
+            lambda: ["LB.ALTER", self.key(), "SETTLE", r.choice(["YES", "NO"]), "STALE", 1000, r.choice(["DAY", "HOUR"])],
             lambda: ["LB.ALTER", self.key(), "CAP", 50 + number()],
             lambda: ["LB.CREATE", self.key()],
             lambda: ["LB.SUBMIT", 2, self.key(), self.key(), "INCR", 1, self.member()],

@@ -301,8 +301,12 @@ static bool board_task_take_from_window(struct server *server, struct board_task
     uint32_t taken_count = 0;
     struct registry_key *board =
         window_is_on(*key) ? window_find_board(server->registry, *key, server->clock.now_ms) : NULL;
-    if (board == NULL ||
-        !window_take(server->registry, board, task->member, server->clock.now_ms, &taken_count)) {
+    if (board == NULL) {
+        return false;
+    }
+    struct window_shares shares;
+    window_find_shares(server->registry, board, server->clock.now_ms, &shares);
+    if (!window_take(server->registry, board, &shares, task->member, &taken_count)) {
         return false;
     }
     task->done_count += taken_count;

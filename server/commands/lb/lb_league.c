@@ -136,22 +136,16 @@ bool lb_league_look_up(const struct lb_league *league, struct bytes member,
 }
 
 struct league_entry lb_league_open_room(const struct lb_league *league, uint32_t tier,
-                                        uint32_t *count) {
+                                        uint32_t *rank) {
     const struct board *board = &league->key->board;
     struct league_entry last = {.tier = tier, .period = league->period, .room = UINT32_MAX};
-    uint32_t rank = board_count_above(board, league_key(last));
     struct league_entry none = {.tier = tier, .period = league->period};
-    *count = 0;
-    if (rank == board_count(board)) {
+    *rank = board_count_above(board, league_key(last));
+    if (*rank == board_count(board)) {
         return none;
     }
-    uint64_t key = board_at(board, rank).key;
-    struct league_entry open = league_entry_of(key);
-    if (open.tier != tier || open.period != league->period || open.room == 0) {
-        return none;
-    }
-    *count = board_count_from(board, key) - rank;
-    return open;
+    struct league_entry open = league_entry_of(board_at(board, *rank).key);
+    return open.tier == tier && open.period == league->period ? open : none;
 }
 
 /* "league 2 17 1 zoe": tier and room, 0 for none, the tier before, and who. */
@@ -251,9 +245,13 @@ static void lb_league_reply_tier(const struct lb_league *league, uint32_t tier) 
     const struct call *call = league->call;
     const struct board *board = &league->key->board;
     uint32_t open_count = 0;
+    uint32_t rank;
     struct league_entry open = {.tier = tier};
     if (league->rooms != NULL) {
-        open = lb_league_open_room(league, tier, &open_count);
+        open = lb_league_open_room(league, tier, &rank);
+    }
+    if (open.room > 0) {
+        open_count = board_count_from(board, league_key(open)) - rank;
     }
     struct league_entry last = {LEAGUE_TIERS_MAX, LEAGUE_PERIOD_MAX, UINT32_MAX};
     last.tier = tier;

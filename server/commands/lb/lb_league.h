@@ -48,9 +48,10 @@ MUST_CHECK bool lb_league_check_newcomer(const struct lb_league *league, struct 
  * three elements of GET and ADD. */
 void lb_league_reply_place(const struct lb_league *league, const struct lb_league_place *place,
                            bool with_strings);
-/* The entry of the room opened last in a tier; room 0: none was. *count: how many are in it. */
+/* The entry of the room opened last in a tier, which those who are in it have from this rank on; room
+ * 0: none was. */
 struct league_entry lb_league_open_room(const struct lb_league *league, uint32_t tier,
-                                        uint32_t *count);
+                                        uint32_t *rank);
 /* Put the member into the league, or change its entry; there is memory. Clients are told. */
 void lb_league_put(const struct lb_league *league, const struct lb_league_place *place,
                    struct league_entry entry);

@@ -61,18 +61,26 @@ static bool lb_league_add_find_free(const struct lb_league *league, struct leagu
     return call_refuse_format(call, "ERR tier %u has no more rooms", (unsigned)entry->tier);
 }
 
+/* Are as many in the room whose members have this entry from this rank on as may be? */
+static bool lb_league_add_is_full(const struct lb_league *league, struct league_entry entry,
+                                  uint32_t rank) {
+    const struct board *board = &league->key->board;
+    uint32_t last = rank + league->rules->league.room - 1;
+    return last < board_count(board) && board_at(board, last).key == league_key(entry);
+}
+
 /* false: the error was replied. */
 static bool lb_league_add_choose_room(struct adding *adding) {
     const struct lb_league *league = &adding->league;
     const struct lb_league_place *place = &adding->place;
     uint32_t tier = place->member.is_there ? place->tier : 1;
-    uint32_t count;
+    uint32_t rank;
     if (place->is_in_room) {
         adding->entry = place->entry;
         return true;
     }
-    adding->entry = lb_league_open_room(league, tier, &count);
-    bool is_open = adding->entry.room > 0 && count < league->rules->league.room;
+    adding->entry = lb_league_open_room(league, tier, &rank);
+    bool is_open = adding->entry.room > 0 && !lb_league_add_is_full(league, adding->entry, rank);
     return is_open || lb_league_add_find_free(league, &adding->entry);
 }
 

@@ -47,9 +47,11 @@ __attribute__((noinline)) static uint32_t zset_remove_take_all(const struct call
 /* WINDOW: off the board and off its shares. */
 static void zset_remove_from_window(const struct call *call, struct registry_key *key) {
     int64_t removed_count = 0;
+    struct window_shares shares;
+    window_find_shares(call->registry, key, call->now_ms, &shares);
     for (uint32_t i = 2; i < call->request->count; i++) {
         uint32_t taken_count;
-        if (!window_take(call->registry, key, call_arg(call, i), call->now_ms, &taken_count)) {
+        if (!window_take(call->registry, key, &shares, call_arg(call, i), &taken_count)) {
             call_out_of_memory(call);
             return;
         }
@@ -59,6 +61,14 @@ static void zset_remove_from_window(const struct call *call, struct registry_key
         zset_end_removal(call, key, "zrem");
     }
     reply_integer(call->reply, removed_count);
+}
+
+/* WINDOW: a member is looked up in each period. */
+static uint64_t zset_remove_count(const struct cost_view *view) {
+    const struct registry_key *key = cost_key(view, 1);
+    bool has_window = key != NULL && key->kind == REGISTRY_BOARD;
+    return cost_count_members(view) *
+           (1 + (has_window ? (uint64_t)registry_rules(key)->window.count : 0));
 }
 
 static void zrem_run(struct call *call) {
@@ -96,7 +106,7 @@ const struct command command_zrem = {
     .key_access = "RW delete",
     .member_arg = 2,
     .member_step = 1,
-    .cost = COST(COMMAND_BY_ARGUMENTS, cost_count_members, 350, 0, "member named",
+    .cost = COST(COMMAND_BY_ARGUMENTS, zset_remove_count, 350, 0, "member named",
                  "several commands of a thousand each; "
                  "`ZREMRANGEBYRANK` removes whole ranges at once"),
     .run = zrem_run,

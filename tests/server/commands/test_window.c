@@ -406,6 +406,33 @@ WINDOW_TEST(a_clock_that_is_set_back_changes_nothing) {
     zset_expect(h, "KEYS *", "[auto:a auto:a@2026-11-26T05 auto:a@2026-11-26T07]");
 }
 
+/* ---- without memory, and in Redis ---- */
+
+TEST(without_memory_nothing_is_written_to_the_board_nor_to_the_period) {
+    static const char *const keys[] = {"k", "k@2026-01-01T00"};
+    static const char create[] = "LB.CREATE k FIELD a 33 SIGNED TIME 31 S TAG land 4 PERIOD HOUR "
+                                 "ARCHIVE 3 WINDOW 3 SUM";
+    const struct world empty = {create, NULL, keys, 2};
+    fail_each_allocation_in(&empty, "ZADD k 5 aaaaaaaaaaaaaaaaaaaaaaaaaaaa", ":1\r\n");
+    fail_each_allocation_in(&empty, "ZADD k 5 a 6 b 7 c", ":3\r\n");
+    fail_each_allocation_in(&empty, "LB.ADD k INCR 5 a 6 b", ":2\r\n");
+    fail_each_allocation_in(&empty, "LB.SUBMIT 1 k INCR 5 a", NULL);
+    fail_each_allocation_in(&empty, "LB.ADD k TAG land DE 5 a 6 b", ":2\r\n");
+}
+
+WINDOW_TEST(where_another_host_has_the_keys_it_is_refused) {
+    h->server.is_embedded = true;
+    static const char *const refused[] = {
+        "LB.CREATE w FIELD a 20 TIME 31 S PERIOD HOUR WINDOW 3 SUM", "LB.CREATE auto:a",
+        "ZADD auto:a 5 ann", "LB.ADD auto:a 5 ann", "LB.ALTER there PERIOD HOUR WINDOW 3 SUM"};
+    zset_expect(h, "LB.CREATE there FIELD a 20 TIME 31 S", "+OK");
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
+        zset_expect_begin(h, refused[i], "-ERR WINDOW is not possible here: in Redis and Valkey");
+    }
+    h->server.is_embedded = false;
+    zset_expect(h, "KEYS *", "[there]");
+}
+
 /* ---- beside a twin ---- */
 
 /* More members than leave in a step. */
@@ -639,7 +666,11 @@ static void twin_step(struct twin *twin) {
     case 7:
     case 8:
         server_update_time(&h->server);
+        memory_fail_at(random_below(&twin->random, 3) == 0 ? 1 + random_below(&twin->random, 20)
+                                                           : 0);
         (void)jobs_step(&h->server, 0, true);
+        memory_fail_at(0);
+        h->wall_us += 1000; /* what had no memory is tried again in another millisecond */
         break;
     default:
         twin_step_write(twin);

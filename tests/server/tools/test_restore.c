@@ -116,7 +116,8 @@ TEST(a_restore_gives_what_was_there_at_that_moment) {
 TEST(without_keeping_an_earlier_moment_is_refused) {
     clock_calibrate();
     history_begin(random_begin(__func__));
-    for (int run = 0; history->save_sum == 0 && run < RUNS_MAX; run++) {
+    /* The last one may have come too late for what is before it to be removed. */
+    for (int run = 0; history->save_sum < 2 && run < RUNS_MAX; run++) {
         history_assert_ended(history_run_process(run_server, "appendonly yes\n"));
     }
     assert_false(restore(history->states[0].time_us - 1000000));
