@@ -406,8 +406,9 @@ static void window_drop_empty(struct registry *registry, struct window_shares *s
     }
     shares->has_first = shares->has_first && index > 0;
     shares->count--;
-    memmove(&shares->at[index], &shares->at[index + 1],
-            (shares->count - index) * sizeof shares->at[0]);
+    for (uint32_t i = index; i < shares->count; i++) {
+        shares->at[i] = shares->at[i + 1];
+    }
     registry_remove(registry, share);
 }
 
