@@ -134,7 +134,8 @@ static bool zset_add_put(const struct call *call, struct writing *writing, struc
     if (layout_stamp(layout, key, call->now_us, &stamped) != LAYOUT_OK) {
         return call_refuse_time(call, layout, call->now_us);
     }
-    if (!writing_check_put(writing, member->name, stamped)) {
+    /* Of many pairs all were checked before the first change. */
+    if (zadd->pair_count == 1 && !writing_check_put(writing, member->name, stamped)) {
         return false;
     }
     enum writing_status status = writing_put(writing, member, stamped, zadd->is_increment);

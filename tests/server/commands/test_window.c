@@ -311,6 +311,28 @@ WINDOW_TEST(without_a_periods_board_the_window_is_made_anew) {
     zset_expect(h, "KEYS *", "[]");
 }
 
+/* -100 has gone with its period's board, and the board is not made anew yet. */
+WINDOW_TEST(a_member_that_is_named_twice_may_be_out_of_range_before_the_window_is_made_anew) {
+    static const char *const rows[][2] = {{"LB.ADD w 100 ann 99 ann", "[:1 :2]"},
+                                          {"ZADD w 100 ann 99 ann", "[:1 :0]"}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        h->wall_us = zset_us("2026-11-27T05:10:00Z") + (int64_t)i * 24 * HOUR_US;
+        zset_run(h, "FLUSHALL");
+        zset_expect(h, "LB.CREATE w FIELD a 8 SIGNED TIME 31 S PERIOD HOUR WINDOW 3 SUM", "+OK");
+        zset_expect(h, "ZADD w -100 ann", ":1");
+        pass_hours(h, 1);
+        zset_expect(h, "ZADD w 127 ann", ":0");
+        pass_hours(h, 1);
+        zset_expect(h, "MULTI", "+OK");
+        zset_expect(h, i == 0 ? "DEL w@2026-11-27T05" : "DEL w@2026-11-28T05", "+QUEUED");
+        zset_expect(h, rows[i][0], "+QUEUED");
+        zset_expect(h, "EXEC", rows[i][1]);
+        settle(h);
+        zset_expect(h, "ZSCORE w ann", "127");
+        zset_expect(h, "ZINCRBY w -199 ann", "27");
+    }
+}
+
 /* ---- other declarations ---- */
 
 WINDOW_TEST(a_window_can_be_altered) {
