@@ -93,6 +93,23 @@ static bool window_refuse_taken(const struct call *call, struct bytes base,
                               bytes_shown_size(base, SHOWN_MAX), base.at, (int)rest.size, rest.at);
 }
 
+/* KEEP, or SUM and BEST, may be others since the share was made. NULL: the error was replied. */
+static struct registry_key *window_follow_alter(const struct call *call, const struct rules *rules,
+                                                struct registry_key *share) {
+    bool keeps_best = rules->keeps_best || rules->window.is_best;
+    struct rules altered;
+    if (registry_rules(share)->keeps_best == keeps_best) {
+        return share;
+    }
+    rules_copy(registry_rules(share), &altered);
+    altered.keeps_best = keeps_best;
+    share = registry_alter(call->registry, share, &altered);
+    if (share == NULL) {
+        call_out_of_memory(call);
+    }
+    return share;
+}
+
 struct registry_key *window_begin_share(const struct call *call, const struct registry_key *key,
                                         bool *is_new) {
     char name[REGISTRY_NAME_MAX];
@@ -106,8 +123,11 @@ struct registry_key *window_begin_share(const struct call *call, const struct re
     if (is_taken) {
         window_refuse_taken(call, registry_name(key), rules);
     }
-    if (share != NULL || is_taken) {
-        return share;
+    if (is_taken) {
+        return NULL;
+    }
+    if (share != NULL) {
+        return window_follow_alter(call, rules, share);
     }
     rules_begin_share(rules, &share_rules);
     if (rules->settles && end_ms != INT64_MAX) {

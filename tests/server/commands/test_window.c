@@ -335,6 +335,22 @@ WINDOW_TEST(a_member_that_is_named_twice_may_be_out_of_range_before_the_window_i
 
 /* ---- other declarations ---- */
 
+/* The board of the running period is there already. */
+WINDOW_TEST(an_alter_holds_from_the_next_result_on) {
+    zset_expect(h, "ZADD auto:a 5 ann", ":1");
+    zset_expect(h, "LB.ALTER auto:a WINDOW 3 BEST", "+OK");
+    settle(h);
+    zset_expect(h, "ZADD auto:a 4 ann", ":0");
+    zset_expect(h, "ZSCORE auto:a ann", "5");
+    zset_expect(h, "LB.ALTER auto:a WINDOW 3 SUM", "+OK");
+    settle(h);
+    zset_expect(h, "ZADD auto:a 3 ann", ":0");
+    zset_expect(h, "ZSCORE auto:a ann", "3");
+    zset_expect(h, "LB.ALTER auto:a KEEP BEST", "+OK");
+    zset_expect(h, "ZADD auto:a 2 ann", ":0");
+    zset_expect(h, "ZSCORE auto:a ann", "3");
+}
+
 WINDOW_TEST(a_window_can_be_altered) {
     zset_expect(h, "ZADD auto:a 5 ann", ":1");
     pass_hours(h, 1);
