@@ -477,7 +477,8 @@ void window_note_moved(struct registry *registry, struct registry_key *key,
 }
 
 bool window_renew_by(struct registry *registry, struct registry_key *key,
-                     const struct window_shares *shares, struct bytes name) {
+                     const struct window_shares *shares, struct bytes name,
+                     const uint64_t *times) {
     struct board_member member;
     uint64_t value;
     const struct layout *layout = board_layout(&key->board);
@@ -486,8 +487,8 @@ bool window_renew_by(struct registry *registry, struct registry_key *key,
         (void)window_take_from(registry, key, name);
         return true;
     }
-    if (!registry_rules(key)->window.is_best && member.is_there) {
-        value |= member.key & layout->time.mask;
+    if (!registry_rules(key)->window.is_best && (times != NULL || member.is_there)) {
+        value |= (times != NULL ? *times : member.key) & layout->time.mask;
     }
     if (member.is_there && member.key == value) {
         return true;

@@ -80,10 +80,11 @@ MUST_CHECK bool window_leave(const struct registry_key *key, const struct board_
 MUST_CHECK bool window_take(struct registry *registry, struct registry_key *key,
                             struct window_shares *shares, struct bytes member,
                             uint32_t *taken_count);
-/* Has a share changed in another way? Make the member what follows from the shares. false: no
- * memory. */
+/* Has a share changed in another way? Make the member what follows from the shares. times: a key with
+ * the time of its SUM; NULL: it keeps its own. false: no memory. */
 MUST_CHECK bool window_renew_by(struct registry *registry, struct registry_key *key,
-                                const struct window_shares *shares, struct bytes member);
+                                const struct window_shares *shares, struct bytes member,
+                                const uint64_t *times);
 /* How many of the first share's members that have left are this member: 1 or 0. */
 uint32_t window_count_gone(const struct window_shares *shares, uint32_t index, struct bytes member);
 /* The share of this index has changed: of members that had left so many moved, and `to`, if it is on it,

@@ -164,7 +164,7 @@ static bool window_job_renew_collected(struct window_job *job, struct registry_k
         uint32_t size;
         memcpy(&size, job->members.at + at, sizeof size);
         struct bytes name = {.at = job->members.at + at + sizeof size, .size = size};
-        is_done = window_renew_by(job->server->registry, key, shares, name);
+        is_done = window_renew_by(job->server->registry, key, shares, name, NULL);
         at += sizeof size + size;
     }
     return is_done;

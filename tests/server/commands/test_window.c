@@ -333,6 +333,32 @@ WINDOW_TEST(a_member_that_is_named_twice_may_be_out_of_range_before_the_window_i
     }
 }
 
+WINDOW_TEST(a_member_that_comes_by_a_move_has_time_and_tags_of_the_other) {
+    zset_expect(h, "LB.CREATE w FIELD a 20 TIME 31 S TAG c 4 PERIOD HOUR WINDOW 3 SUM", "+OK");
+    zset_expect(h, "LB.ADD w TAG c DE 5 ann", ":1");
+    int64_t time_ms = zset_time_ms(h, "w", "ann");
+    struct session *s = harness_connect(h);
+    player_begin(h, s, "LB.MOVE ann bob");
+    while (!player_step(h, s)) {}
+    (void)player_end(h, s);
+    zset_expect(h, "ZREVRANGE w 0 -1 WITHSCORES", "[bob 5]");
+    assert_int_equal(zset_time_ms(h, "w", "bob"), time_ms);
+    zset_expect(h, "LB.TAGS w bob", "[[c DE]]");
+}
+
+WINDOW_TEST(nothing_is_moved_to_a_member_who_is_banned_from_the_board) {
+    zset_expect(h, "ZADD auto:a 5 ann", ":1");
+    struct session *s = harness_connect(h);
+    player_begin(h, s, "LB.BAN bob MATCH auto:a");
+    while (!player_step(h, s)) {}
+    (void)player_end(h, s);
+    player_begin(h, s, "LB.MOVE ann bob");
+    while (!player_step(h, s)) {}
+    (void)player_end(h, s);
+    zset_expect(h, "ZREVRANGE auto:a 0 -1 WITHSCORES", "[ann 5]");
+    zset_expect(h, "ZREVRANGE auto:a@2026-11-26T05 0 -1 WITHSCORES", "[ann 5]");
+}
+
 /* ---- other declarations ---- */
 
 /* The board of the running period is there already. */
