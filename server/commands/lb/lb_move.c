@@ -43,7 +43,8 @@ static bool lb_move_merge(const struct board_task *task, const struct board *boa
         *key = from_key;
         return true;
     }
-    if (task->is_sum) {
+    /* Tiers and rooms are no results. */
+    if (task->is_sum && rules_of(board_layout(board))->league.room == 0) {
         return lb_move_add(board_layout(board), from_key, now_us, key);
     }
     /* A larger key ranks better: better fields or, where they are equal, the better time. */
