@@ -393,6 +393,46 @@ bool window_set(struct registry *registry, struct registry_key *key,
     return registry_alter(registry, key, &rules) != NULL;
 }
 
+static int64_t window_archive_end_ms(const struct rules *rules, int64_t start_ms) {
+    struct rules of_period;
+    rules_copy(rules, &of_period);
+    of_period.period_start_ms = start_ms;
+    return rules_archive_end_ms(&of_period);
+}
+
+/* The share has the one end, as an expiry or until it is settled, and gets the other. */
+static bool window_keep_share(struct registry *registry, struct registry_key *share,
+                              int64_t before_ms, int64_t after_ms) {
+    struct rules rules;
+    rules_copy(registry_rules(share), &rules);
+    if (rules.settled_expire_ms == before_ms) {
+        rules.settled_expire_ms = after_ms == INT64_MAX ? 0 : after_ms;
+        return registry_alter(registry, share, &rules) != NULL;
+    }
+    return registry_expiry(registry, share) != before_ms ||
+           registry_set_expiry(registry, share,
+                               after_ms == INT64_MAX ? REGISTRY_NO_EXPIRY : after_ms,
+                               false) == REGISTRY_OK;
+}
+
+bool window_keep_shares(struct registry *registry, struct registry_key *key,
+                        const struct rules *rules, int64_t now_ms) {
+    struct window_shares shares;
+    const struct rules *before = registry_rules(key);
+    if (before->window.count == 0 || rules->archives_max <= before->archives_max) {
+        return true;
+    }
+    window_find_shares(registry, key, now_ms, &shares);
+    for (uint32_t i = 0; i < shares.count; i++) {
+        int64_t start_ms = registry_rules(shares.at[i])->window.from_ms;
+        if (!window_keep_share(registry, shares.at[i], window_archive_end_ms(before, start_ms),
+                               window_archive_end_ms(rules, start_ms))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* The member goes from the first share: those that have left are fewer by one if it has. */
 static void window_note_gone(struct registry *registry, struct registry_key *key,
                              const struct window_shares *shares,

@@ -92,6 +92,10 @@ uint32_t window_count_gone(const struct window_shares *shares, uint32_t index, s
 void window_note_moved(struct registry *registry, struct registry_key *key,
                        const struct window_shares *shares, uint32_t index, uint32_t gone_count,
                        struct bytes to);
+/* The board is about to get these rules: where they keep archives longer, those in the window are kept as long, but for
+ * such as have got an expiry by hand. false: no memory. */
+MUST_CHECK bool window_keep_shares(struct registry *registry, struct registry_key *key,
+                                   const struct rules *rules, int64_t now_ms);
 /* For a board's rules of its own, and their place in the set. */
 enum { WINDOW_RULES_ROOM = sizeof(struct rules) + 65536 };
 /* Give the board this window; nothing else of its rules changes. false: no memory, nothing changed. */

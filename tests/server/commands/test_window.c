@@ -377,6 +377,34 @@ WINDOW_TEST(an_alter_holds_from_the_next_result_on) {
     zset_expect(h, "ZSCORE auto:a ann", "3");
 }
 
+/* Their expiry is that of the old number. */
+WINDOW_TEST(a_longer_window_keeps_the_archives_that_are_there) {
+    static const char *const settles[] = {"NO", "YES"};
+    for (size_t i = 0; i < COUNT_OF(settles); i++) {
+        h->wall_us = zset_us("2026-11-27T05:10:00Z") + (int64_t)i * 24 * HOUR_US;
+        zset_run(h, "FLUSHALL");
+        zset_run(h,
+                 "LB.CREATE w FIELD a 20 TIME 31 S PERIOD HOUR ARCHIVE 2 WINDOW 2 SUM SETTLE %s",
+                 settles[i]);
+        zset_expect(h, "ZADD w 5 ann 6 bob", ":2");
+        zset_expect(h, "LB.ALTER w ARCHIVE 5 WINDOW 5 SUM", "+OK");
+        pass_hours(h, 3);
+        zset_run(h, i == 0 ? "LB.SETTLE none" : "LB.SETTLE w@2026-11-28T05");
+        zset_expect(h, "ZADD w 1 ann", ":0");
+        (void)registry_expire_due(h->server.registry, h->server.clock.now_ms, 100);
+        settle(h);
+        zset_expect(h, "ZREVRANGE w 0 -1 WITHSCORES", "[bob 6 ann 6]");
+        pass_hours(h, 2);
+        (void)registry_expire_due(h->server.registry, h->server.clock.now_ms, 100);
+        settle(h);
+        zset_expect(h, "ZREVRANGE w 0 -1 WITHSCORES", "[ann 1]");
+        zset_expect(h, i == 0 ? "EXISTS w@2026-11-27T05" : "EXISTS w@2026-11-28T05", ":1");
+        pass_hours(h, 1);
+        (void)registry_expire_due(h->server.registry, h->server.clock.now_ms, 100);
+        zset_expect(h, i == 0 ? "EXISTS w@2026-11-27T05" : "EXISTS w@2026-11-28T05", ":0");
+    }
+}
+
 WINDOW_TEST(a_window_can_be_altered) {
     zset_expect(h, "ZADD auto:a 5 ann", ":1");
     pass_hours(h, 1);
