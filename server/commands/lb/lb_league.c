@@ -30,6 +30,13 @@ bool lb_league_find_key(const struct call *call, struct bytes name, struct regis
     return true;
 }
 
+/* LB.ALTER may have given the template what LB.LEAGUE CREATE refuses: such rooms would not end, or nobody would change
+ * tiers. */
+static bool lb_league_are_of_rooms(const struct rules *rules) {
+    return rules->period.unit != PERIOD_NONE && rules->archives_max > 0 && !rules->copies &&
+           rules->window.count == 0;
+}
+
 static bool lb_league_find_rooms(struct lb_league *league) {
     char text[REGISTRY_NAME_MAX];
     struct registry_key *key;
@@ -37,8 +44,7 @@ static bool lb_league_find_rooms(struct lb_league *league) {
     if (!lb_league_find_key(league->call, (struct bytes){.at = text, .size = size}, &key)) {
         return false;
     }
-    if (key != NULL && key->kind == REGISTRY_BOARD && key->is_periodic &&
-        registry_rules(key)->window.count == 0) {
+    if (key != NULL && key->kind == REGISTRY_BOARD && lb_league_are_of_rooms(registry_rules(key))) {
         league->rooms = registry_rules(key);
         league->period = league_period(league->rooms->period_start_ms);
     }
@@ -72,7 +78,8 @@ bool lb_league_check_writing(const struct lb_league *league) {
     char text[REGISTRY_NAME_MAX];
     size_t size = league_print_template(registry_name(league->key), text);
     return call_refuse_format(
-        call, "ERR the league has no board '%s' with a PERIOD, and without WINDOW, for its rooms",
+        call, "ERR the league has no board '%s' with a PERIOD and archives, and without COPY and "
+        "WINDOW, for its rooms",
         bytes_show((struct bytes){.at = text, .size = size}).text);
 }
 

@@ -285,8 +285,8 @@ ZSET_TEST(a_league_that_is_frozen_takes_no_results) {
 /* ---- what others do to its keys ---- */
 
 ZSET_TEST(without_a_template_nothing_is_written_and_tiers_stay) {
-    static const char none[] = "-ERR the league has no board '{weekly}:rooms' with a PERIOD, and "
-                               "without WINDOW, for its rooms";
+    static const char none[] = "-ERR the league has no board '{weekly}:rooms' with a PERIOD and "
+                               "archives, and without COPY and WINDOW, for its rooms";
     play(h);
     zset_expect(h, "DEL {weekly}:rooms", ":1");
     zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", none);
@@ -300,8 +300,12 @@ ZSET_TEST(without_a_template_nothing_is_written_and_tiers_stay) {
     zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", none);
     zset_expect(h, "LB.LEAGUE REMOVE weekly ann", ":1");
     zset_expect(h, "DEL {weekly}:rooms", ":1");
-    /* Another one does as well. */
-    zset_expect(h, "LB.CREATE {weekly}:rooms FIELD laps 10 PERIOD DAY", "+OK");
+    /* Another one does as well, but for what CREATE refuses. */
+    zset_expect(h, "LB.CREATE {weekly}:rooms FIELD laps 10 PERIOD DAY COPY", "+OK");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 bob", none);
+    zset_expect(h, "LB.ALTER {weekly}:rooms PERIOD DAY ARCHIVE 0", "+OK");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 bob", none);
+    zset_expect(h, "LB.ALTER {weekly}:rooms ARCHIVE ALL", "+OK");
     zset_expect(h, "LB.LEAGUE ADD weekly 1 bob", "[:1 :1 [bob :2 nil :1] :1]");
 }
 
