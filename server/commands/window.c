@@ -517,8 +517,7 @@ void window_note_moved(struct registry *registry, struct registry_key *key,
 }
 
 bool window_renew_by(struct registry *registry, struct registry_key *key,
-                     const struct window_shares *shares, struct bytes name,
-                     const uint64_t *times) {
+                     const struct window_shares *shares, struct bytes name, const uint64_t *times) {
     struct board_member member;
     uint64_t value;
     const struct layout *layout = board_layout(&key->board);

@@ -78,7 +78,8 @@ bool lb_league_check_writing(const struct lb_league *league) {
     char text[REGISTRY_NAME_MAX];
     size_t size = league_print_template(registry_name(league->key), text);
     return call_refuse_format(
-        call, "ERR the league has no board '%s' with a PERIOD and archives, and without COPY and "
+        call,
+        "ERR the league has no board '%s' with a PERIOD and archives, and without COPY and "
         "WINDOW, for its rooms",
         bytes_show((struct bytes){.at = text, .size = size}).text);
 }

@@ -383,8 +383,7 @@ WINDOW_TEST(a_longer_window_keeps_the_archives_that_are_there) {
     for (size_t i = 0; i < COUNT_OF(settles); i++) {
         h->wall_us = zset_us("2026-11-27T05:10:00Z") + (int64_t)i * 24 * HOUR_US;
         zset_run(h, "FLUSHALL");
-        zset_run(h,
-                 "LB.CREATE w FIELD a 20 TIME 31 S PERIOD HOUR ARCHIVE 2 WINDOW 2 SUM SETTLE %s",
+        zset_run(h, "LB.CREATE w FIELD a 20 TIME 31 S PERIOD HOUR ARCHIVE 2 WINDOW 2 SUM SETTLE %s",
                  settles[i]);
         zset_expect(h, "ZADD w 5 ann 6 bob", ":2");
         zset_expect(h, "LB.ALTER w ARCHIVE 5 WINDOW 5 SUM", "+OK");
