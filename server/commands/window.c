@@ -472,24 +472,19 @@ static void window_drop_empty(struct registry *registry, struct window_shares *s
     registry_remove(registry, share);
 }
 
-bool window_take(struct registry *registry, struct registry_key *key, struct window_shares *shares,
-                 struct bytes name, uint32_t *taken_count) {
+uint32_t window_take(struct registry *registry, struct registry_key *key,
+                     struct window_shares *shares, struct bytes name) {
     struct board_member member;
-    *taken_count = 0;
-    if (!memory_reserve_begin(WINDOW_RULES_ROOM)) {
-        return false;
-    }
+    uint32_t taken_count = 0;
     for (uint32_t i = shares->count; i-- > 0;) {
         board_look_up(&shares->at[i]->board, name, NULL, &member);
         if (i == 0 && shares->has_first && member.is_there) {
             window_note_gone(registry, key, shares, &member);
         }
-        *taken_count += window_take_from(registry, shares->at[i], name);
+        taken_count += window_take_from(registry, shares->at[i], name);
         window_drop_empty(registry, shares, i);
     }
-    memory_reserve_end();
-    *taken_count += window_take_from(registry, key, name);
-    return true;
+    return taken_count + window_take_from(registry, key, name);
 }
 
 uint32_t window_count_gone(const struct window_shares *shares, uint32_t index, struct bytes name) {

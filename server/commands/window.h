@@ -74,12 +74,11 @@ MUST_CHECK bool window_leave(const struct registry_key *key, const struct board_
                              uint64_t share_key, const struct window_shares *shares,
                              bool *needs_shares, uint64_t *board_key);
 
-/* Take a member off the board and all its shares; those left without members are removed, also from shares. The board may then be empty, and must be removed by
- * the caller (zset_end_removal). *taken_count: of how many boards it was taken. false: no memory; nothing
- * has changed. */
-MUST_CHECK bool window_take(struct registry *registry, struct registry_key *key,
-                            struct window_shares *shares, struct bytes member,
-                            uint32_t *taken_count);
+/* Take a member off the board and all its shares; those left without members are removed, also from shares. The board may
+ * then be empty, and must be removed by the caller (zset_end_removal). WINDOW_RULES_ROOM is reserved, once for any number of
+ * members. Returns of how many boards it was taken. */
+uint32_t window_take(struct registry *registry, struct registry_key *key,
+                     struct window_shares *shares, struct bytes member);
 /* Has a share changed in another way? Make the member what follows from the shares. times: a key with
  * the time of its SUM; NULL: it keeps its own. false: no memory. */
 MUST_CHECK bool window_renew_by(struct registry *registry, struct registry_key *key,

@@ -499,6 +499,17 @@ WINDOW_TEST(a_clock_that_is_set_back_changes_nothing) {
 
 /* ---- without memory, and in Redis ---- */
 
+static void fill_window(struct harness *h) {
+    zset_expect(h, "ZADD k 5 a 6 b 7 c", ":3");
+}
+
+TEST(without_memory_no_member_is_removed) {
+    static const char *const keys[] = {"k", "k@2026-01-01T00"};
+    const struct world world = {"LB.CREATE k FIELD a 33 PERIOD HOUR WINDOW 3 SUM", fill_window,
+                                keys, 2};
+    fail_each_allocation_in(&world, "ZREM k a b", ":2\r\n");
+}
+
 TEST(without_memory_nothing_is_written_to_the_board_nor_to_the_period) {
     static const char *const keys[] = {"k", "k@2026-01-01T00"};
     static const char create[] = "LB.CREATE k FIELD a 33 SIGNED TIME 31 S TAG land 4 PERIOD HOUR "
