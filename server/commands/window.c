@@ -93,6 +93,12 @@ static bool window_refuse_taken(const struct call *call, struct bytes base,
                               bytes_shown_size(base, SHOWN_MAX), base.at, (int)rest.size, rest.at);
 }
 
+bool window_check_host(const struct call *call) {
+    return !call->server->is_embedded ||
+           call_refuse(call, "ERR WINDOW is not possible here: in Redis and Valkey the boards of "
+                             "its periods would have other keys; it needs leaderboard-server");
+}
+
 /* KEEP, or SUM and BEST, may be others since the share was made. NULL: the error was replied. */
 static struct registry_key *window_follow_alter(const struct call *call, const struct rules *rules,
                                                 struct registry_key *share) {
@@ -152,10 +158,8 @@ struct registry_key *window_begin_share(const struct call *call, const struct re
 bool window_may_begin(const struct call *call, struct bytes base, const struct rules *rules) {
     char name[REGISTRY_NAME_MAX];
     struct rules running;
-    if (call->server->is_embedded) {
-        return call_refuse(call,
-                           "ERR WINDOW is not possible here: in Redis and Valkey the boards of "
-                           "its periods would have other keys; it needs leaderboard-server");
+    if (!window_check_host(call)) {
+        return false;
     }
     rules_copy(rules, &running);
     rules_enter_period(&running, call->now_ms);

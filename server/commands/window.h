@@ -51,6 +51,9 @@ static inline bool window_is_on(const struct registry_key *key) {
     return window->count > 0 || window->is_share;
 }
 
+/* Are the shares among this registry's keys? A board that came from a server to Redis has none that would be found.
+ * false: the error was replied. */
+MUST_CHECK bool window_check_host(const struct call *call);
 /* The share of the running period, made if there is none. NULL: the error was replied. */
 struct registry_key *window_begin_share(const struct call *call, const struct registry_key *key,
                                         bool *is_new);

@@ -73,8 +73,9 @@ __attribute__((noinline)) static bool writing_begin_share(struct writing *writin
     writing->whole = writing->key;
     writing->is_whole_new = writing->is_new;
     writing->is_new = false;
-    bool may_begin = !writing->is_whole_new ||
-                     window_may_begin(call, registry_name(writing->whole), writing->rules);
+    bool may_begin = writing->is_whole_new
+                         ? window_may_begin(call, registry_name(writing->whole), writing->rules)
+                         : window_check_host(call);
     writing->key = may_begin ? window_begin_share(call, writing->whole, &writing->is_new) : NULL;
     if (writing->key == NULL) {
         writing_take_back(writing);

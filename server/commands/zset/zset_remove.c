@@ -48,6 +48,9 @@ __attribute__((noinline)) static uint32_t zset_remove_take_all(const struct call
 static void zset_remove_from_window(const struct call *call, struct registry_key *key) {
     int64_t removed_count = 0;
     struct window_shares shares;
+    if (!window_check_host(call)) {
+        return;
+    }
     window_find_shares(call->registry, key, call->now_ms, &shares);
     if (!memory_reserve_begin(WINDOW_RULES_ROOM)) {
         call_out_of_memory(call);

@@ -523,16 +523,23 @@ TEST(without_memory_nothing_is_written_to_the_board_nor_to_the_period) {
 }
 
 WINDOW_TEST(where_another_host_has_the_keys_it_is_refused) {
+    zset_expect(h, "ZADD auto:came 5 ann", ":1"); /* before it came there */
     h->server.is_embedded = true;
     static const char *const refused[] = {
-        "LB.CREATE w FIELD a 20 TIME 31 S PERIOD HOUR WINDOW 3 SUM", "LB.CREATE auto:a",
-        "ZADD auto:a 5 ann", "LB.ADD auto:a 5 ann", "LB.ALTER there PERIOD HOUR WINDOW 3 SUM"};
+        "LB.CREATE w FIELD a 20 TIME 31 S PERIOD HOUR WINDOW 3 SUM",
+        "LB.CREATE auto:a",
+        "ZADD auto:a 5 ann",
+        "LB.ADD auto:a 5 ann",
+        "LB.ALTER there PERIOD HOUR WINDOW 3 SUM",
+        "ZADD auto:came 6 ann",
+        "LB.SUBMIT 1 auto:came 6 ann",
+        "ZREM auto:came ann"};
     zset_expect(h, "LB.CREATE there FIELD a 20 TIME 31 S", "+OK");
     for (size_t i = 0; i < COUNT_OF(refused); i++) {
         zset_expect_begin(h, refused[i], "-ERR WINDOW is not possible here: in Redis and Valkey");
     }
     h->server.is_embedded = false;
-    zset_expect(h, "KEYS *", "[there]");
+    zset_expect(h, "KEYS *", "[auto:came auto:came@2026-11-26T05 there]");
 }
 
 /* ---- beside a twin ---- */
