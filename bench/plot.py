@@ -8,13 +8,13 @@ import math
 import sys
 from xml.sax.saxutils import escape
 
-LABEL_WIDTH = 320
+LABEL_WIDTH = 410
 BAR_WIDTH = 400
 VALUE_WIDTH = 190
 BAR_HEIGHT = 16
 BAR_GAP = 3
 ROW_GAP = 12
-TOP = 74
+TOP = 96
 BOTTOM = 34
 GRID_LINES_MAX = 8
 COLORS = ("#2f6fde", "#8a63d2", "#d9822b", "#3a9a5c")
@@ -62,19 +62,17 @@ def box(x, y, width, height, color):
 
 
 def page(width, height, title, subtitle, legend, body):
-    """legend: [(name, color)], drawn from the right."""
+    """legend: [(name, color)], a line below the subtitle."""
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}"'
            f' height="{height}" role="img" aria-label="{escape(title)}">',
            f"  <style>{STYLE}  </style>",
            f'  <rect class="page" x="0.5" y="0.5" width="{width - 1}" height="{height - 1}"'
            ' rx="8"/>',
            text(20, 28, title, "title"), text(20, 48, subtitle, "quiet")]
-    x = width - 20
-    for name, color in reversed(legend):
-        out.append(text(x, 28, name, "quiet", "end"))
-        x -= 7 * len(name) + 18
-        out.append(box(x, 17, 12, 12, color))
-        x -= 14
+    x = 20
+    for name, color in legend:
+        out += [box(x, 61, 12, 12, color), text(x + 18, 72, name, "quiet")]
+        x += 7 * len(name) + 36
     return "\n".join(out + body + ["</svg>"]) + "\n"
 
 
