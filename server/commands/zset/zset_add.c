@@ -306,8 +306,8 @@ static bool zset_add_apply_pairs(const struct call *call, struct writing *writin
     if (!zset_add_check_sums(call, writing, zadd)) {
         return false;
     }
-    if (!writing_reserve(writing, zset_add_pair_members(call, zadd, 0), 2, zadd->pair_count,
-                         false, 0)) {
+    if (!writing_reserve(writing, zset_add_pair_members(call, zadd, 0), 2, zadd->pair_count, false,
+                         0)) {
         return call_out_of_memory(call);
     }
     bool is_applied = zset_add_apply_many(call, writing, zadd);
