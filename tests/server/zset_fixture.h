@@ -185,7 +185,7 @@ static inline void zset_use_resp3(struct harness *harness) {
 static inline struct board *zset_board(struct harness *harness, const char *key) {
     struct registry_key *found =
         registry_find(harness->server.registry, 0, bytes_from_text(key), harness->wall_us / 1000);
-    return found != NULL ? &found->board : NULL;
+    return found != NULL && found->kind == REGISTRY_BOARD ? &found->board : NULL;
 }
 
 /* " DE - mage" */
