@@ -93,6 +93,29 @@ static bool window_refuse_taken(const struct call *call, struct bytes base,
                               bytes_shown_size(base, SHOWN_MAX), base.at, (int)rest.size, rest.at);
 }
 
+bool window_check_host(const struct call *call) {
+    return !call->server->is_embedded ||
+           call_refuse(call, "ERR WINDOW is not possible here: in Redis and Valkey the boards of "
+                             "its periods would have other keys; it needs leaderboard-server");
+}
+
+/* KEEP, or SUM and BEST, may be others since the share was made. NULL: the error was replied. */
+static struct registry_key *window_follow_alter(const struct call *call, const struct rules *rules,
+                                                struct registry_key *share) {
+    bool keeps_best = rules->keeps_best || rules->window.is_best;
+    struct rules altered;
+    if (registry_rules(share)->keeps_best == keeps_best) {
+        return share;
+    }
+    rules_copy(registry_rules(share), &altered);
+    altered.keeps_best = keeps_best;
+    share = registry_alter(call->registry, share, &altered);
+    if (share == NULL) {
+        call_out_of_memory(call);
+    }
+    return share;
+}
+
 struct registry_key *window_begin_share(const struct call *call, const struct registry_key *key,
                                         bool *is_new) {
     char name[REGISTRY_NAME_MAX];
@@ -106,8 +129,11 @@ struct registry_key *window_begin_share(const struct call *call, const struct re
     if (is_taken) {
         window_refuse_taken(call, registry_name(key), rules);
     }
-    if (share != NULL || is_taken) {
-        return share;
+    if (is_taken) {
+        return NULL;
+    }
+    if (share != NULL) {
+        return window_follow_alter(call, rules, share);
     }
     rules_begin_share(rules, &share_rules);
     if (rules->settles && end_ms != INT64_MAX) {
@@ -132,10 +158,8 @@ struct registry_key *window_begin_share(const struct call *call, const struct re
 bool window_may_begin(const struct call *call, struct bytes base, const struct rules *rules) {
     char name[REGISTRY_NAME_MAX];
     struct rules running;
-    if (call->server->is_embedded) {
-        return call_refuse(call,
-                           "ERR WINDOW is not possible here: in Redis and Valkey the boards of "
-                           "its periods would have other keys; it needs leaderboard-server");
+    if (!window_check_host(call)) {
+        return false;
     }
     rules_copy(rules, &running);
     rules_enter_period(&running, call->now_ms);
@@ -373,6 +397,46 @@ bool window_set(struct registry *registry, struct registry_key *key,
     return registry_alter(registry, key, &rules) != NULL;
 }
 
+static int64_t window_archive_end_ms(const struct rules *rules, int64_t start_ms) {
+    struct rules of_period;
+    rules_copy(rules, &of_period);
+    of_period.period_start_ms = start_ms;
+    return rules_archive_end_ms(&of_period);
+}
+
+/* The share has the one end, as an expiry or until it is settled, and gets the other. */
+static bool window_keep_share(struct registry *registry, struct registry_key *share,
+                              int64_t before_ms, int64_t after_ms) {
+    struct rules rules;
+    rules_copy(registry_rules(share), &rules);
+    if (rules.settled_expire_ms == before_ms) {
+        rules.settled_expire_ms = after_ms == INT64_MAX ? 0 : after_ms;
+        return registry_alter(registry, share, &rules) != NULL;
+    }
+    return registry_expiry(registry, share) != before_ms ||
+           registry_set_expiry(registry, share,
+                               after_ms == INT64_MAX ? REGISTRY_NO_EXPIRY : after_ms,
+                               false) == REGISTRY_OK;
+}
+
+bool window_keep_shares(struct registry *registry, struct registry_key *key,
+                        const struct rules *rules, int64_t now_ms) {
+    struct window_shares shares;
+    const struct rules *before = registry_rules(key);
+    if (before->window.count == 0 || rules->archives_max <= before->archives_max) {
+        return true;
+    }
+    window_find_shares(registry, key, now_ms, &shares);
+    for (uint32_t i = 0; i < shares.count; i++) {
+        int64_t start_ms = registry_rules(shares.at[i])->window.from_ms;
+        if (!window_keep_share(registry, shares.at[i], window_archive_end_ms(before, start_ms),
+                               window_archive_end_ms(rules, start_ms))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* The member goes from the first share: those that have left are fewer by one if it has. */
 static void window_note_gone(struct registry *registry, struct registry_key *key,
                              const struct window_shares *shares,
@@ -412,24 +476,19 @@ static void window_drop_empty(struct registry *registry, struct window_shares *s
     registry_remove(registry, share);
 }
 
-bool window_take(struct registry *registry, struct registry_key *key, struct window_shares *shares,
-                 struct bytes name, uint32_t *taken_count) {
+uint32_t window_take(struct registry *registry, struct registry_key *key,
+                     struct window_shares *shares, struct bytes name) {
     struct board_member member;
-    *taken_count = 0;
-    if (!memory_reserve_begin(WINDOW_RULES_ROOM)) {
-        return false;
-    }
+    uint32_t taken_count = 0;
     for (uint32_t i = shares->count; i-- > 0;) {
         board_look_up(&shares->at[i]->board, name, NULL, &member);
         if (i == 0 && shares->has_first && member.is_there) {
             window_note_gone(registry, key, shares, &member);
         }
-        *taken_count += window_take_from(registry, shares->at[i], name);
+        taken_count += window_take_from(registry, shares->at[i], name);
         window_drop_empty(registry, shares, i);
     }
-    memory_reserve_end();
-    *taken_count += window_take_from(registry, key, name);
-    return true;
+    return taken_count + window_take_from(registry, key, name);
 }
 
 uint32_t window_count_gone(const struct window_shares *shares, uint32_t index, struct bytes name) {
@@ -457,7 +516,7 @@ void window_note_moved(struct registry *registry, struct registry_key *key,
 }
 
 bool window_renew_by(struct registry *registry, struct registry_key *key,
-                     const struct window_shares *shares, struct bytes name) {
+                     const struct window_shares *shares, struct bytes name, const uint64_t *times) {
     struct board_member member;
     uint64_t value;
     const struct layout *layout = board_layout(&key->board);
@@ -466,8 +525,8 @@ bool window_renew_by(struct registry *registry, struct registry_key *key,
         (void)window_take_from(registry, key, name);
         return true;
     }
-    if (!registry_rules(key)->window.is_best && member.is_there) {
-        value |= member.key & layout->time.mask;
+    if (!registry_rules(key)->window.is_best && (times != NULL || member.is_there)) {
+        value |= (times != NULL ? *times : member.key) & layout->time.mask;
     }
     if (member.is_there && member.key == value) {
         return true;

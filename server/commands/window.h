@@ -51,6 +51,9 @@ static inline bool window_is_on(const struct registry_key *key) {
     return window->count > 0 || window->is_share;
 }
 
+/* Are the shares among this registry's keys? A board that came from a server to Redis has none that would be found.
+ * false: the error was replied. */
+MUST_CHECK bool window_check_host(const struct call *call);
 /* The share of the running period, made if there is none. NULL: the error was replied. */
 struct registry_key *window_begin_share(const struct call *call, const struct registry_key *key,
                                         bool *is_new);
@@ -74,16 +77,16 @@ MUST_CHECK bool window_leave(const struct registry_key *key, const struct board_
                              uint64_t share_key, const struct window_shares *shares,
                              bool *needs_shares, uint64_t *board_key);
 
-/* Take a member off the board and all its shares; those left without members are removed, also from shares. The board may then be empty, and must be removed by
- * the caller (zset_end_removal). *taken_count: of how many boards it was taken. false: no memory; nothing
- * has changed. */
-MUST_CHECK bool window_take(struct registry *registry, struct registry_key *key,
-                            struct window_shares *shares, struct bytes member,
-                            uint32_t *taken_count);
-/* Has a share changed in another way? Make the member what follows from the shares. false: no
- * memory. */
+/* Take a member off the board and all its shares; those left without members are removed, also from shares. The board may
+ * then be empty, and must be removed by the caller (zset_end_removal). WINDOW_RULES_ROOM is reserved, once for any number of
+ * members. Returns of how many boards it was taken. */
+uint32_t window_take(struct registry *registry, struct registry_key *key,
+                     struct window_shares *shares, struct bytes member);
+/* Has a share changed in another way? Make the member what follows from the shares. times: a key with
+ * the time of its SUM; NULL: it keeps its own. false: no memory. */
 MUST_CHECK bool window_renew_by(struct registry *registry, struct registry_key *key,
-                                const struct window_shares *shares, struct bytes member);
+                                const struct window_shares *shares, struct bytes member,
+                                const uint64_t *times);
 /* How many of the first share's members that have left are this member: 1 or 0. */
 uint32_t window_count_gone(const struct window_shares *shares, uint32_t index, struct bytes member);
 /* The share of this index has changed: of members that had left so many moved, and `to`, if it is on it,
@@ -91,6 +94,10 @@ uint32_t window_count_gone(const struct window_shares *shares, uint32_t index, s
 void window_note_moved(struct registry *registry, struct registry_key *key,
                        const struct window_shares *shares, uint32_t index, uint32_t gone_count,
                        struct bytes to);
+/* The board is about to get these rules: where they keep archives longer, those in the window are kept as long, but for
+ * such as have got an expiry by hand. false: no memory. */
+MUST_CHECK bool window_keep_shares(struct registry *registry, struct registry_key *key,
+                                   const struct rules *rules, int64_t now_ms);
 /* For a board's rules of its own, and their place in the set. */
 enum { WINDOW_RULES_ROOM = sizeof(struct rules) + 65536 };
 /* Give the board this window; nothing else of its rules changes. false: no memory, nothing changed. */

@@ -191,7 +191,7 @@ static bool window_job_renew_members(struct window_job *job, struct registry_key
         uint32_t size;
         memcpy(&size, job->members.at + job->member_at, sizeof size);
         struct bytes name = {.at = job->members.at + job->member_at + sizeof size, .size = size};
-        if (!window_renew_by(job->server->registry, key, shares, name)) {
+        if (!window_renew_by(job->server->registry, key, shares, name, NULL)) {
             return false;
         }
         job->member_at += sizeof size + size;

@@ -393,7 +393,9 @@ struct registry_key *registry_create_key(uint32_t database, struct registry_new_
 
 bool registry_expire(struct registry *registry, struct registry_key *key) {
     uint32_t work;
-    registry_archive_save(registry, &key);
+    if (!registry_archive_save(registry, &key)) {
+        return false;
+    }
     if (key == NULL) {
         return true;
     }
@@ -556,8 +558,9 @@ static struct registry_key *registry_find_or_make(struct registry *registry, uin
     if (key != NULL) {
         return key;
     }
-    if (registry_has_leagues(registry) &&
-        registry_find_name(registry_read(registry, database), name) != NULL) {
+    bool may_be_stuck = registry_has_leagues(registry) ||
+                        registry_read(registry, database)->heaps[HEAP_COPIES].count > 0;
+    if (may_be_stuck && registry_find_name(registry_read(registry, database), name) != NULL) {
         return NULL; /* it has expired, and there is no memory for what that means */
     }
     struct rules room;

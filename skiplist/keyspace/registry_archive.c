@@ -99,16 +99,18 @@ int64_t registry_archive_next_due(const struct registry *registry) {
     return first.time_ms > archiving->retry_ms ? first.time_ms : archiving->retry_ms;
 }
 
-void registry_archive_save(struct registry *registry, struct registry_key **key) {
+bool registry_archive_save(struct registry *registry, struct registry_key **key) {
     int64_t expire_at_ms = registry_expiry(registry, *key);
     if (expire_at_ms == REGISTRY_NO_EXPIRY || !registry_is_copy_due(*key, expire_at_ms) ||
         registry_rules(*key)->archives_max == 0 || board_count(&(*key)->board) == 0) {
-        return;
+        return true;
     }
     bool stays = registry_rules(*key)->is_created;
-    if (registry_roll_move(registry, *key, expire_at_ms) && !stays) {
-        *key = NULL;
+    if (!registry_roll_move(registry, *key, expire_at_ms)) {
+        return false;
     }
+    *key = stays ? *key : NULL;
+    return true;
 }
 
 bool registry_archive_give(struct registry *registry, const struct registry_key *key,

@@ -17,8 +17,8 @@ int64_t registry_archive_next_due(const struct registry *registry);
 /* Give up what was copied of an archive. */
 void registry_archive_end(struct registry *registry);
 /* A key is about to expire: if its archive is due, the members become the archive instead, and *key is NULL
- * where that has removed it. */
-void registry_archive_save(struct registry *registry, struct registry_key **key);
+ * where that has removed it. false: no memory, nothing changed. */
+MUST_CHECK bool registry_archive_save(struct registry *registry, struct registry_key **key);
 /* Move what was copied of the key's board, and the rest of it, to `to`, the copy's key, as the kind's copy does.
  * false: too little was copied, or nothing. */
 MUST_CHECK bool registry_archive_give(struct registry *registry, const struct registry_key *key,

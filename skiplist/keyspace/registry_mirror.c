@@ -199,9 +199,11 @@ static void registry_mirror_receive(void *context, const struct effect *effect) 
         }
         break;
     case EFFECT_RULES:
-        /* What leaves a WINDOW changes the rules with every step, but for the layout. */
+        /* What leaves a WINDOW changes the rules with every step, but for the layout. A key that has got its PERIOD is
+         * another one. */
         if (registry_mirror_is_of(mirror, effect) &&
-            !(effect->rules != NULL && effect->rules->window.count > 0 &&
+            !(effect->key == mirror->key && effect->rules != NULL &&
+              effect->rules->window.count > 0 &&
               layout_equal(&effect->rules->layout, board_layout(&mirror->copy->board)))) {
             registry_mirror_fail(mirror, REGISTRY_MIRROR_LOST);
         }

@@ -417,7 +417,7 @@ static bool rules_are_contests_right(const struct rules *rules) {
            (rules->stale_ms == 0 || rules->layout.time.bits > 0) &&
            (!rules->copies || rules->period.unit != PERIOD_NONE) &&
            rules->settlement < RULES_SETTLEMENTS && (is_archive || rules->ended_ms == 0) &&
-           rules_is_time(rules->settled_expire_ms) &&
+           rules->settled_expire_ms >= 0 &&
            (rules->settled_expire_ms == 0 || rules->settlement == RULES_UNSETTLED) &&
            rules_is_league_right(rules) && rules_is_window_right(rules);
 }

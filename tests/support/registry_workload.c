@@ -718,6 +718,18 @@ static void digest_rules(uint64_t *hash, const struct rules *rules) {
     digest_number(hash, rules->settlement);
     digest_number(hash, rules->ended_ms);
     digest_number(hash, rules->settled_expire_ms);
+    digest_number(hash, rules->copies);
+    digest_number(hash, rules->league.room);
+    digest_number(hash, rules->league.tiers);
+    digest_number(hash, rules->league.up);
+    digest_number(hash, rules->league.down);
+    digest_number(hash, rules->league.idle_goes_down);
+    digest_number(hash, rules->window.count);
+    digest_number(hash, rules->window.is_best);
+    digest_number(hash, rules->window.is_share);
+    digest_number(hash, rules->window.is_anew);
+    digest_number(hash, rules->window.left);
+    digest_number(hash, rules->window.from_ms);
 }
 
 struct digest {

@@ -298,18 +298,18 @@ void board_task_resume(struct server *server) {
  * is no memory. */
 static bool board_task_take_from_window(struct server *server, struct board_task *task,
                                         struct registry_key **key) {
-    uint32_t taken_count = 0;
     struct registry_key *board =
         window_is_on(*key) ? window_find_board(server->registry, *key, server->clock.now_ms) : NULL;
+    struct window_shares shares;
     if (board == NULL) {
         return false;
     }
-    struct window_shares shares;
     window_find_shares(server->registry, board, server->clock.now_ms, &shares);
-    if (!window_take(server->registry, board, &shares, task->member, &taken_count)) {
+    if (!memory_reserve_begin(WINDOW_RULES_ROOM)) {
         return false;
     }
-    task->done_count += taken_count;
+    task->done_count += window_take(server->registry, board, &shares, task->member);
+    memory_reserve_end();
     *key = board;
     return true;
 }

@@ -349,12 +349,15 @@ static bool lb_add_apply_put_group(struct many *many, uint32_t begin, unsigned c
                           &lb_add_values(many->call->request, add, begin)[add->value_count],
                           add->value_count + 1, count, keys, ahead);
     for (unsigned i = 0; i < count; i++) {
-        if (many->steps[begin + i].is_written) {
+        struct lb_add_step *step = &many->steps[begin + i];
+        if (step->is_written) {
             struct board_member member;
             board_look_up(many->board, ahead[i].member, &ahead[i], &member);
-            if (writing_put(many->writing, &member, keys[i], true) == WRITING_FAILED) {
+            enum writing_status status = writing_put(many->writing, &member, keys[i], true);
+            if (status == WRITING_FAILED) {
                 return false;
             }
+            step->is_written = status == WRITING_PUT;
         }
     }
     return true;
@@ -417,12 +420,13 @@ static bool lb_add_apply_begin_hashes(struct many *many, size_t *size) {
     return true;
 }
 
-/* Those that CAP has removed again are passed over. */
+/* Those that CAP has kept off the board, or removed again, are passed over. */
 static void lb_add_apply_set_hashes(const struct many *many) {
     for (uint32_t i = 0; many->places != NULL && i < many->add->member_count; i++) {
         uint64_t key;
-        if (!many->writing->has_lost ||
-            board_find(many->board, lb_add_name(many->call->request, many->add, i), &key)) {
+        if (many->steps[i].is_written &&
+            (!many->writing->has_lost ||
+             board_find(many->board, lb_add_name(many->call->request, many->add, i), &key))) {
             lb_hset_put(many->call, &many->add->hset, &many->places[i]);
         }
     }

@@ -215,7 +215,9 @@ static void lb_alter_run(struct call *call) {
         reply_ok(call->reply);
         return;
     }
-    key = registry_alter(call->registry, key, &rules);
+    key = window_keep_shares(call->registry, key, &rules, call->now_ms)
+              ? registry_alter(call->registry, key, &rules)
+              : NULL;
     if (key == NULL) {
         call_out_of_memory(call);
         return;

@@ -55,7 +55,8 @@ static bool lb_league_find_rooms(struct lb_league *league) {
     if (!lb_league_find_key(league->call, (struct bytes){.at = text, .size = size}, &key)) {
         return false;
     }
-    if (key == NULL || key->kind != REGISTRY_BOARD || !key->is_periodic) {
+    if (key == NULL || key->kind != REGISTRY_BOARD ||
+        registry_rules(key)->period.unit == PERIOD_NONE) {
         return true;
     }
     league->refusal = lb_league_refusal(league->call, registry_rules(key));

@@ -163,8 +163,8 @@ static void lb_league_add_put(struct adding *adding) {
     struct writing *writing = &adding->writing;
     bool is_new = !adding->place.member.is_there;
     if (adding->step.is_written) {
-        enum writing_status status = writing_put(writing, &adding->in_room, adding->step.key,
-                                                 adding->add.operation == LB_ADD_INCREMENT);
+        enum writing_status status =
+            writing_put(writing, &adding->in_room, adding->step.key, true); /* as LB.ADD */
         CHECK(status != WRITING_FAILED);
     }
     writing_settle(writing);

@@ -11,6 +11,13 @@
 #include "server/commands/lb/lb_tags.h"
 #include "server/commands/window.h"
 
+/* The bits of the later of two keys' times. */
+static uint64_t lb_move_later_time(const struct layout *layout, uint64_t one, uint64_t other) {
+    one &= layout->time.mask;
+    other &= layout->time.mask;
+    return (layout->time.is_latest ? one > other : one < other) ? one : other;
+}
+
 /* The sum of all fields, and the later of the two times, when it was reached. false: it does not
  * fit. */
 static bool lb_move_add(const struct layout *layout, uint64_t from_key, int64_t now_us,
@@ -25,10 +32,7 @@ static bool lb_move_add(const struct layout *layout, uint64_t from_key, int64_t 
         }
         sum_key = layout_with_ordinal(layout, sum_key, i, sum);
     }
-    uint64_t from_time = from_key & layout->time.mask;
-    uint64_t to_time = *key & layout->time.mask;
-    bool is_from_later = layout->time.is_latest ? from_time > to_time : from_time < to_time;
-    *key = layout_without_time(layout, sum_key) | (is_from_later ? from_time : to_time);
+    *key = layout_without_time(layout, sum_key) | lb_move_later_time(layout, from_key, *key);
     return true;
 }
 
@@ -39,7 +43,8 @@ static bool lb_move_merge(const struct board_task *task, const struct board *boa
         *key = from_key;
         return true;
     }
-    if (task->is_sum) {
+    /* Tiers and rooms are no results. */
+    if (task->is_sum && rules_of(board_layout(board))->league.room == 0) {
         return lb_move_add(board_layout(board), from_key, now_us, key);
     }
     /* A larger key ranks better: better fields or, where they are equal, the better time. */
@@ -117,6 +122,32 @@ static void lb_move_on_board(struct server *server, struct board_task *task,
     task->done_count++;
 }
 
+/* The board itself. Its shares have been changed; where there is no memory, values of tags are not moved. */
+static void lb_move_follow(struct registry *registry, const struct board_task *task,
+                           struct registry_key *key, const struct window_shares *shares) {
+    const struct board *board = &key->board;
+    const struct layout *layout = board_layout(board);
+    struct board_member from;
+    struct board_member to;
+    struct moved_tags kept = {.values = {.mask = 0}};
+    unsigned full;
+    board_look_up(board, task->member, NULL, &from);
+    board_look_up(board, task->to, NULL, &to);
+    uint64_t times = to.key;
+    if (from.is_there) {
+        lb_move_keep_tags(board, &from, &to, &kept);
+        times = to.is_there ? lb_move_later_time(layout, from.key, to.key) : from.key;
+    }
+    (void)!window_renew_by(registry, key, shares, task->to,
+                           from.is_there || to.is_there ? &times : NULL);
+    board_look_up(board, task->to, NULL, &to);
+    if (to.is_there && kept.values.mask != 0) {
+        (void)!registry_tag(registry, key, &to, &kept.values, &full);
+    }
+    (void)!window_renew_by(registry, key, shares, task->member, NULL);
+    registry_tell_members(registry, key);
+}
+
 /* WINDOW: on the shares; the board follows. A share of which a part has left: both members count, or
  * have left, as their ranks say, so the number of those that have left follows, too. */
 static void lb_move_in_window(struct server *server, struct board_task *task,
@@ -124,6 +155,10 @@ static void lb_move_in_window(struct server *server, struct board_task *task,
     struct registry *registry = server->registry;
     int64_t now_ms = server->clock.now_ms;
     struct window_shares shares;
+    if (ban_holds(registry, board->database, registry_name(board), task->to, now_ms)) {
+        task->left_count++;
+        return;
+    }
     window_find_shares(registry, board, now_ms, &shares);
     for (uint32_t i = 0; i < shares.count; i++) {
         struct registry_key *share = shares.at[i];
@@ -141,9 +176,7 @@ static void lb_move_in_window(struct server *server, struct board_task *task,
         }
     }
     shares.left = registry_rules(board)->window.left;
-    (void)!window_renew_by(registry, board, &shares, task->to);
-    (void)!window_renew_by(registry, board, &shares, task->member);
-    registry_tell_members(registry, board);
+    lb_move_follow(registry, task, board, &shares);
 }
 
 static void lb_move_act(struct server *server, struct board_task *task, struct registry_key *key) {

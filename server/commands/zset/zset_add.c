@@ -134,7 +134,8 @@ static bool zset_add_put(const struct call *call, struct writing *writing, struc
     if (layout_stamp(layout, key, call->now_us, &stamped) != LAYOUT_OK) {
         return call_refuse_time(call, layout, call->now_us);
     }
-    if (!writing_check_put(writing, member->name, stamped)) {
+    /* Of many pairs all were checked before the first change. */
+    if (zadd->pair_count == 1 && !writing_check_put(writing, member->name, stamped)) {
         return false;
     }
     enum writing_status status = writing_put(writing, member, stamped, zadd->is_increment);
@@ -305,8 +306,8 @@ static bool zset_add_apply_pairs(const struct call *call, struct writing *writin
     if (!zset_add_check_sums(call, writing, zadd)) {
         return false;
     }
-    if (!writing_reserve(writing, zset_add_pair_members(call, zadd, 0), 2, zadd->pair_count,
-                         false, 0)) {
+    if (!writing_reserve(writing, zset_add_pair_members(call, zadd, 0), 2, zadd->pair_count, false,
+                         0)) {
         return call_out_of_memory(call);
     }
     bool is_applied = zset_add_apply_many(call, writing, zadd);

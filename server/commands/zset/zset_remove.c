@@ -48,15 +48,18 @@ __attribute__((noinline)) static uint32_t zset_remove_take_all(const struct call
 static void zset_remove_from_window(const struct call *call, struct registry_key *key) {
     int64_t removed_count = 0;
     struct window_shares shares;
-    window_find_shares(call->registry, key, call->now_ms, &shares);
-    for (uint32_t i = 2; i < call->request->count; i++) {
-        uint32_t taken_count;
-        if (!window_take(call->registry, key, &shares, call_arg(call, i), &taken_count)) {
-            call_out_of_memory(call);
-            return;
-        }
-        removed_count += taken_count > 0;
+    if (!window_check_host(call)) {
+        return;
     }
+    window_find_shares(call->registry, key, call->now_ms, &shares);
+    if (!memory_reserve_begin(WINDOW_RULES_ROOM)) {
+        call_out_of_memory(call);
+        return;
+    }
+    for (uint32_t i = 2; i < call->request->count; i++) {
+        removed_count += window_take(call->registry, key, &shares, call_arg(call, i)) > 0;
+    }
+    memory_reserve_end();
     if (removed_count > 0) {
         zset_end_removal(call, key, "zrem");
     }

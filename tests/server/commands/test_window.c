@@ -311,7 +311,98 @@ WINDOW_TEST(without_a_periods_board_the_window_is_made_anew) {
     zset_expect(h, "KEYS *", "[]");
 }
 
+/* -100 has gone with its period's board, and the board is not made anew yet. */
+WINDOW_TEST(a_member_that_is_named_twice_may_be_out_of_range_before_the_window_is_made_anew) {
+    static const char *const rows[][2] = {{"LB.ADD w 100 ann 99 ann", "[:1 :2]"},
+                                          {"ZADD w 100 ann 99 ann", "[:1 :0]"}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        h->wall_us = zset_us("2026-11-27T05:10:00Z") + (int64_t)i * 24 * HOUR_US;
+        zset_run(h, "FLUSHALL");
+        zset_expect(h, "LB.CREATE w FIELD a 8 SIGNED TIME 31 S PERIOD HOUR WINDOW 3 SUM", "+OK");
+        zset_expect(h, "ZADD w -100 ann", ":1");
+        pass_hours(h, 1);
+        zset_expect(h, "ZADD w 127 ann", ":0");
+        pass_hours(h, 1);
+        zset_expect(h, "MULTI", "+OK");
+        zset_expect(h, i == 0 ? "DEL w@2026-11-27T05" : "DEL w@2026-11-28T05", "+QUEUED");
+        zset_expect(h, rows[i][0], "+QUEUED");
+        zset_expect(h, "EXEC", rows[i][1]);
+        settle(h);
+        zset_expect(h, "ZSCORE w ann", "127");
+        zset_expect(h, "ZINCRBY w -199 ann", "27");
+    }
+}
+
+WINDOW_TEST(a_member_that_comes_by_a_move_has_time_and_tags_of_the_other) {
+    zset_expect(h, "LB.CREATE w FIELD a 20 TIME 31 S TAG c 4 PERIOD HOUR WINDOW 3 SUM", "+OK");
+    zset_expect(h, "LB.ADD w TAG c DE 5 ann", ":1");
+    int64_t time_ms = zset_time_ms(h, "w", "ann");
+    struct session *s = harness_connect(h);
+    player_begin(h, s, "LB.MOVE ann bob");
+    while (!player_step(h, s)) {}
+    (void)player_end(h, s);
+    zset_expect(h, "ZREVRANGE w 0 -1 WITHSCORES", "[bob 5]");
+    assert_int_equal(zset_time_ms(h, "w", "bob"), time_ms);
+    zset_expect(h, "LB.TAGS w bob", "[[c DE]]");
+}
+
+WINDOW_TEST(nothing_is_moved_to_a_member_who_is_banned_from_the_board) {
+    zset_expect(h, "ZADD auto:a 5 ann", ":1");
+    struct session *s = harness_connect(h);
+    player_begin(h, s, "LB.BAN bob MATCH auto:a");
+    while (!player_step(h, s)) {}
+    (void)player_end(h, s);
+    player_begin(h, s, "LB.MOVE ann bob");
+    while (!player_step(h, s)) {}
+    (void)player_end(h, s);
+    zset_expect(h, "ZREVRANGE auto:a 0 -1 WITHSCORES", "[ann 5]");
+    zset_expect(h, "ZREVRANGE auto:a@2026-11-26T05 0 -1 WITHSCORES", "[ann 5]");
+}
+
 /* ---- other declarations ---- */
+
+/* The board of the running period is there already. */
+WINDOW_TEST(an_alter_holds_from_the_next_result_on) {
+    zset_expect(h, "ZADD auto:a 5 ann", ":1");
+    zset_expect(h, "LB.ALTER auto:a WINDOW 3 BEST", "+OK");
+    settle(h);
+    zset_expect(h, "ZADD auto:a 4 ann", ":0");
+    zset_expect(h, "ZSCORE auto:a ann", "5");
+    zset_expect(h, "LB.ALTER auto:a WINDOW 3 SUM", "+OK");
+    settle(h);
+    zset_expect(h, "ZADD auto:a 3 ann", ":0");
+    zset_expect(h, "ZSCORE auto:a ann", "3");
+    zset_expect(h, "LB.ALTER auto:a KEEP BEST", "+OK");
+    zset_expect(h, "ZADD auto:a 2 ann", ":0");
+    zset_expect(h, "ZSCORE auto:a ann", "3");
+}
+
+/* Their expiry is that of the old number. */
+WINDOW_TEST(a_longer_window_keeps_the_archives_that_are_there) {
+    static const char *const settles[] = {"NO", "YES"};
+    for (size_t i = 0; i < COUNT_OF(settles); i++) {
+        h->wall_us = zset_us("2026-11-27T05:10:00Z") + (int64_t)i * 24 * HOUR_US;
+        zset_run(h, "FLUSHALL");
+        zset_run(h, "LB.CREATE w FIELD a 20 TIME 31 S PERIOD HOUR ARCHIVE 2 WINDOW 2 SUM SETTLE %s",
+                 settles[i]);
+        zset_expect(h, "ZADD w 5 ann 6 bob", ":2");
+        zset_expect(h, "LB.ALTER w ARCHIVE 5 WINDOW 5 SUM", "+OK");
+        pass_hours(h, 3);
+        zset_run(h, i == 0 ? "LB.SETTLE none" : "LB.SETTLE w@2026-11-28T05");
+        zset_expect(h, "ZADD w 1 ann", ":0");
+        (void)registry_expire_due(h->server.registry, h->server.clock.now_ms, 100);
+        settle(h);
+        zset_expect(h, "ZREVRANGE w 0 -1 WITHSCORES", "[bob 6 ann 6]");
+        pass_hours(h, 2);
+        (void)registry_expire_due(h->server.registry, h->server.clock.now_ms, 100);
+        settle(h);
+        zset_expect(h, "ZREVRANGE w 0 -1 WITHSCORES", "[ann 1]");
+        zset_expect(h, i == 0 ? "EXISTS w@2026-11-27T05" : "EXISTS w@2026-11-28T05", ":1");
+        pass_hours(h, 1);
+        (void)registry_expire_due(h->server.registry, h->server.clock.now_ms, 100);
+        zset_expect(h, i == 0 ? "EXISTS w@2026-11-27T05" : "EXISTS w@2026-11-28T05", ":0");
+    }
+}
 
 WINDOW_TEST(a_window_can_be_altered) {
     zset_expect(h, "ZADD auto:a 5 ann", ":1");
@@ -424,6 +515,17 @@ WINDOW_TEST(a_clock_that_is_set_back_changes_nothing) {
 
 /* ---- without memory, and in Redis ---- */
 
+static void fill_window(struct harness *h) {
+    zset_expect(h, "ZADD k 5 a 6 b 7 c", ":3");
+}
+
+TEST(without_memory_no_member_is_removed) {
+    static const char *const keys[] = {"k", "k@2026-01-01T00"};
+    const struct world world = {"LB.CREATE k FIELD a 33 PERIOD HOUR WINDOW 3 SUM", fill_window,
+                                keys, 2};
+    fail_each_allocation_in(&world, "ZREM k a b", ":2\r\n");
+}
+
 TEST(without_memory_nothing_is_written_to_the_board_nor_to_the_period) {
     static const char *const keys[] = {"k", "k@2026-01-01T00"};
     static const char create[] = "LB.CREATE k FIELD a 33 SIGNED TIME 31 S TAG land 4 PERIOD HOUR "
@@ -437,16 +539,23 @@ TEST(without_memory_nothing_is_written_to_the_board_nor_to_the_period) {
 }
 
 WINDOW_TEST(where_another_host_has_the_keys_it_is_refused) {
+    zset_expect(h, "ZADD auto:came 5 ann", ":1"); /* before it came there */
     h->server.is_embedded = true;
     static const char *const refused[] = {
-        "LB.CREATE w FIELD a 20 TIME 31 S PERIOD HOUR WINDOW 3 SUM", "LB.CREATE auto:a",
-        "ZADD auto:a 5 ann", "LB.ADD auto:a 5 ann", "LB.ALTER there PERIOD HOUR WINDOW 3 SUM"};
+        "LB.CREATE w FIELD a 20 TIME 31 S PERIOD HOUR WINDOW 3 SUM",
+        "LB.CREATE auto:a",
+        "ZADD auto:a 5 ann",
+        "LB.ADD auto:a 5 ann",
+        "LB.ALTER there PERIOD HOUR WINDOW 3 SUM",
+        "ZADD auto:came 6 ann",
+        "LB.SUBMIT 1 auto:came 6 ann",
+        "ZREM auto:came ann"};
     zset_expect(h, "LB.CREATE there FIELD a 20 TIME 31 S", "+OK");
     for (size_t i = 0; i < COUNT_OF(refused); i++) {
         zset_expect_begin(h, refused[i], "-ERR WINDOW is not possible here: in Redis and Valkey");
     }
     h->server.is_embedded = false;
-    zset_expect(h, "KEYS *", "[there]");
+    zset_expect(h, "KEYS *", "[auto:came auto:came@2026-11-26T05 there]");
 }
 
 /* ---- beside a twin ---- */

@@ -522,7 +522,7 @@ TEST(many_small_boards_are_cheap) {
     uint64_t live_before = memory_live_count();
     struct registry *registry = create_registry();
 #ifdef SKIPLIST_TINY
-    enum { KEYS = 2000 };
+    enum { KEYS = 4000 };
 #else
     enum { KEYS = 20000 };
 #endif

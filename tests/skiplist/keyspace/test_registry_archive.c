@@ -192,6 +192,29 @@ REGISTRY_TEST(a_board_that_expires_before_its_copy_is_made_becomes_the_archive) 
     assert_int_equal(registry_count(registry, 0), 2);
 }
 
+TEST(without_memory_a_board_that_expires_waits_to_become_the_archive) {
+    for (int is_created = 0; is_created < 2; is_created++) {
+        bool is_done = false;
+        for (uint64_t nth = 1; !is_done; nth++) {
+            struct registry *registry = create_registry();
+            struct rules rules = copying_rules();
+            bool is_new;
+            rules.is_created = is_created != 0;
+            struct registry_key *key = key_create_like(registry, "day", &rules, 5, NOON_MS);
+            key_expire(registry, key, END_MS + 10);
+            memory_fail_at(nth);
+            key = registry_find_or_create(registry, 0, BYTES("day"), END_MS + 10, &is_new);
+            memory_fail_at(0);
+            is_done = key != NULL;
+            assert_registry_valid(registry);
+            (void)registry_expire_due(registry, END_MS + 10, 100);
+            assert_registry_valid(registry);
+            assert_int_equal(count_of(registry, "day@2026-11-16", END_MS + 10), 5);
+            registry_destroy(registry);
+        }
+    }
+}
+
 REGISTRY_TEST(after_the_clock_was_set_back_the_board_is_in_the_period_of_now) {
     create_key(registry, "day", 5);
     (void)run_steps(registry, END_MS);

@@ -124,6 +124,27 @@ static struct registry_key *begin_with_board(struct workload *workload, const ch
     return key;
 }
 
+/* With its PERIOD the board moves to another key. */
+TEST(a_board_that_gets_a_window_meanwhile_is_lost) {
+    struct registry_mirror mirror;
+    struct registry *registry = create_usual_registry();
+    struct registry_key *key = key_create(registry, 0, "w", 50, 0);
+    struct rules rules;
+    rules_copy(registry_rules(key), &rules);
+    rules.is_created = true;
+    assert_true(registry_mirror_begin(&mirror, registry, key));
+    assert_int_equal(registry_mirror_step(&mirror, 20), REGISTRY_MIRROR_MORE);
+    registry_remove_range(registry, key, 0, 50);
+    rules.period = (struct period){.unit = PERIOD_HOUR, .every = 1};
+    rules.archives_max = 2;
+    rules.window.count = 2;
+    rules_enter_period(&rules, 0);
+    assert_non_null(registry_alter(registry, key, &rules));
+    assert_int_equal(registry_mirror_step(&mirror, 20), REGISTRY_MIRROR_LOST);
+    registry_mirror_end(&mirror);
+    registry_destroy(registry);
+}
+
 TEST(what_is_left_of_an_unfinished_copy_is_freed_in_steps) {
     struct workload workload;
     struct registry_mirror mirror;

@@ -61,9 +61,10 @@ ZSET_TEST(a_frozen_board_refuses_every_write_and_reads_as_ever) {
     make_boards(h);
     zset_expect(h, "LB.ALTER k FREEZE", "+OK");
     expect_refused(h, frozen);
-    zset_expect_part(h, "LB.INFO k",
-                     " frozen :1 opens nil closes nil stale nil settle :0 settled nil ended nil window nil "
-                     "archives [] tags []]");
+    zset_expect_part(
+        h, "LB.INFO k",
+        " frozen :1 opens nil closes nil stale nil settle :0 settled nil ended nil window nil "
+        "archives [] tags []]");
     zset_expect(h, "LB.ALTER k THAW", "+OK");
     zset_expect(h, "ZREM k a", ":1");
     zset_expect(h, "ZADD k 1 a", ":1");
@@ -89,9 +90,10 @@ ZSET_TEST(a_board_takes_writes_from_when_it_opens_until_it_closes) {
     zset_expect(h, "LB.ALTER k CLOSES NONE", "+OK");
     zset_expect(h, "ZINCRBY k 0 a", "1");
     zset_expect(h, "LB.ALTER k OPENS NONE", "+OK");
-    zset_expect_part(h, "LB.INFO k",
-                     " frozen :0 opens nil closes nil stale nil settle :0 settled nil ended nil window nil "
-                     "archives [] tags []]");
+    zset_expect_part(
+        h, "LB.INFO k",
+        " frozen :0 opens nil closes nil stale nil settle :0 settled nil ended nil window nil "
+        "archives [] tags []]");
 }
 
 ZSET_TEST(keys_are_the_operators_also_of_a_frozen_board) {

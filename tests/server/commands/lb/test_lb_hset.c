@@ -63,6 +63,10 @@ ZSET_TEST(who_is_not_on_the_board_gets_nothing) {
         {"LB.ADD best HSET b:* 1 f 1 5 ann", ":1"},
         {"LB.ADD best HSET b:* 1 f 2 4 ann", ":0"},
         {"HGET b:ann f", "1"},
+        {"LB.ADD few HSET h:* 1 f v 1 zed", ":0"},
+        {"EXISTS h:zed", ":0"},
+        {"LB.ADD few WITHRANK HSET h:* 1 f v 1 zed", "[[nil* nil]]"},
+        {"EXISTS h:zed", ":0"},
     };
     zset_expect_each(h, rows);
 }

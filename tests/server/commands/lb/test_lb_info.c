@@ -8,12 +8,13 @@ static void expect_info(struct harness *h, const char *key, const char *begin, c
     char line[64], expected[1024];
     snprintf(line, sizeof(line), "LB.INFO %s", key);
     snprintf(expected, sizeof(expected), "%s memory :%lld %s %s", begin, memory, end,
-             begin[0] == '{' ? "cap _ keep last created #f period _ limit _ frozen #f opens _ "
-                               "closes _ stale _ settle #f settled _ ended _ window _ archives [] "
-                               "tags []}"
-                             : "cap nil keep last created :0 period nil limit nil frozen :0 opens "
-                               "nil closes nil stale nil settle :0 settled nil ended nil window nil "
-                               "archives [] tags []]");
+             begin[0] == '{'
+                 ? "cap _ keep last created #f period _ limit _ frozen #f opens _ "
+                   "closes _ stale _ settle #f settled _ ended _ window _ archives [] "
+                   "tags []}"
+                 : "cap nil keep last created :0 period nil limit nil frozen :0 opens "
+                   "nil closes nil stale nil settle :0 settled nil ended nil window nil "
+                   "archives [] tags []]");
     zset_expect(h, line, expected);
 }
 

@@ -404,6 +404,29 @@ ZSET_TEST(an_archive_whose_name_was_taken_is_found_by_its_number) {
     zset_expect(h, "LB.LEAGUE GET weekly ann", "[:2 nil nil* nil]");
 }
 
+ZSET_TEST(a_move_adds_results_and_no_tiers) {
+    play(h);
+    zset_expect(h, "LB.LEAGUE SET weekly 3 ann", ":1");
+    zset_expect(h, "LB.MOVE bob ann SUM", "[:2 :0]");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:3 nil nil* nil]");
+    zset_expect(h, "LB.MOVE cid zoe SUM", "[:2 :0]");
+    zset_expect(h, "LB.LEAGUE GET weekly zoe", "[:1 :1 [zoe :1 nil :10] nil]");
+}
+
+ZSET_TEST(touch_keeps_a_member_in_a_room_with_keep_best_and_stale) {
+    shadow_end(h->shadow);
+    zset_expect(h,
+                "LB.LEAGUE CREATE weekly FIELD points 22 TIME 42 MS KEEP BEST STALE 1 HOUR PERIOD "
+                "DAY ROOM 3 TIERS 4 UP 1 DOWN 1",
+                "+OK");
+    zset_run(h, "LB.LEAGUE ADD weekly 9 ann");
+    int64_t begin_ms = zset_time_ms(h, "{weekly}:1:1", "ann");
+    zset_pass_seconds(h, 60);
+    zset_run(h, "LB.LEAGUE ADD weekly TOUCH 5 ann");
+    zset_expect(h, "ZSCORE {weekly}:1:1 ann", "9");
+    assert_int_equal(zset_time_ms(h, "{weekly}:1:1", "ann") - begin_ms, 60000);
+}
+
 ZSET_TEST(members_are_erased_renamed_and_banned_everywhere) {
     play(h);
     zset_expect(h, "LB.MOVE ann zoe", "[:2 :0]");

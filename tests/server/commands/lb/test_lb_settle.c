@@ -72,6 +72,15 @@ SETTLE_TEST(what_lb_roll_makes_is_to_be_settled_too) {
     zset_expect(h, "TTL older", ":100");
 }
 
+/* A file that has it must be one that is loaded. */
+SETTLE_TEST(an_expiry_that_waits_may_be_as_far_as_any) {
+    const char *reason;
+    shadow_end(h->shadow);
+    zset_expect(h, "ZADD roll:a 5 ann", ":1");
+    zset_expect(h, "LB.ROLL roll:a far EX 9000000000000000", ":1");
+    assert_true(rules_validate(rules_of(board_layout(zset_board(h, "far"))), &reason));
+}
+
 SETTLE_TEST(with_settle_yes_nothing_unsettled_is_deleted) {
     zset_expect(h, "ZADD day:a 5 ann", ":1");
     zset_expect(h, "ZADD short:a 5 ann", ":1");
