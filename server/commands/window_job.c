@@ -26,14 +26,16 @@ struct window_job {
     struct server *server;
     struct effect_listener listener;
     struct buffer queue;
-    size_t at;          /* of the first board in the queue */
-    uint64_t cursor;    /* ANEW: of the first board */
-    int64_t waits_ms;   /* there was no memory at that time */
-    uint32_t database;  /* of the pass; REGISTRY_DATABASES: it is over */
-    uint32_t keys_left; /* in it */
-    bool has_missed;    /* there was no memory for the queue: another pass follows */
-    struct buffer members;
-    bool needs_shares; /* LEAVING: most members of the step before did */
+    size_t at;             /* of the first board in the queue */
+    uint64_t cursor;       /* ANEW: of the first board */
+    int64_t waits_ms;      /* there was no memory at that time */
+    uint32_t database;     /* of the pass; REGISTRY_DATABASES: it is over */
+    uint32_t keys_left;    /* in it */
+    bool has_missed;       /* there was no memory for the queue: another pass follows */
+    struct buffer members; /* ANEW: that a step of the scan has found, */
+    size_t member_at;      /* the next of them to be made anew, */
+    uint64_t next;         /* and where the scan goes on behind them */
+    bool needs_shares;     /* LEAVING: most members of the step before did */
 };
 
 /* ---- the queue ---- */
@@ -66,12 +68,19 @@ static void window_job_push(struct window_job *job, struct bytes name, struct wi
     job->server->windows_behind += due.behind;
 }
 
+/* The scan of the first board begins anew. */
+static void window_job_rewind(struct window_job *job) {
+    job->cursor = 0;
+    job->member_at = 0;
+    buffer_clear(&job->members);
+}
+
 static void window_job_pop(struct window_job *job) {
     struct bytes name;
     struct window_due due = window_job_first(job, &name);
     job->server->windows_behind -= due.behind;
     job->at += sizeof due + due.name_size;
-    job->cursor = 0;
+    window_job_rewind(job);
     if (window_job_is_empty(job)) {
         buffer_clear(&job->queue);
         job->at = 0;
@@ -85,10 +94,15 @@ static bool window_job_is_first(const struct window_job *job, uint32_t database,
            bytes_equal(first, name);
 }
 
-/* Has the board to do? */
+/* Has the board to do? What was made anew under other rules has to be made anew once more. */
 static void window_job_look_at(struct window_job *job, const struct registry_key *key) {
-    if (key->kind != REGISTRY_BOARD || registry_rules(key)->window.count == 0 ||
-        window_job_is_first(job, key->database, registry_name(key))) {
+    if (key->kind != REGISTRY_BOARD || registry_rules(key)->window.count == 0) {
+        return;
+    }
+    if (window_job_is_first(job, key->database, registry_name(key))) {
+        if (registry_rules(key)->window.is_anew) {
+            window_job_rewind(job);
+        }
         return;
     }
     uint32_t behind = rules_window_behind(registry_rules(key), BEHIND_MAX);
@@ -156,18 +170,33 @@ static void window_job_end_change(struct server *server, struct registry_key *ke
     }
 }
 
-/* false: no memory. */
-static bool window_job_renew_collected(struct window_job *job, struct registry_key *key,
-                                       const struct window_shares *shares) {
-    bool is_done = true;
-    for (size_t at = 0; at < job->members.size && is_done;) {
-        uint32_t size;
-        memcpy(&size, job->members.at + at, sizeof size);
-        struct bytes name = {.at = job->members.at + at + sizeof size, .size = size};
-        is_done = window_renew_by(job->server->registry, key, shares, name, NULL);
-        at += sizeof size + size;
+/* Of a small board a step of the scan finds all. false: no memory. */
+static bool window_job_find_members(struct window_job *job, const struct registry_key *key,
+                                    uint32_t count) {
+    const struct scan_limits limits = {.count = count, .work_max = 50000, .byte_work = 1};
+    buffer_clear(&job->members);
+    job->member_at = 0;
+    job->next = board_scan(&key->board, job->cursor, &limits, window_job_collect, job);
+    if (job->waits_ms == job->server->clock.now_ms) {
+        buffer_clear(&job->members);
+        return false;
     }
-    return is_done;
+    return true;
+}
+
+/* So many of the members that were found. false: no memory. */
+static bool window_job_renew_members(struct window_job *job, struct registry_key *key,
+                                     const struct window_shares *shares, uint32_t count) {
+    while (count-- > 0 && job->member_at < job->members.size) {
+        uint32_t size;
+        memcpy(&size, job->members.at + job->member_at, sizeof size);
+        struct bytes name = {.at = job->members.at + job->member_at + sizeof size, .size = size};
+        if (!window_renew_by(job->server->registry, key, shares, name, NULL)) {
+            return false;
+        }
+        job->member_at += sizeof size + size;
+    }
+    return true;
 }
 
 static void window_job_renew(struct window_job *job, struct registry_key *key) {
@@ -175,22 +204,21 @@ static void window_job_renew(struct window_job *job, struct registry_key *key) {
     struct rules_window window = registry_rules(key)->window;
     struct window_shares shares;
     window_find_shares(server->registry, key, server->clock.now_ms, &shares);
-    const struct scan_limits limits = {
-        .count = shares.count > 0 && shares.count < STEP_LOOKUPS ? STEP_LOOKUPS / shares.count : 1,
-        .work_max = 50000,
-        .byte_work = 1};
-    buffer_clear(&job->members);
-    uint64_t next = board_scan(&key->board, job->cursor, &limits, window_job_collect, job);
-    if (job->waits_ms == server->clock.now_ms || !window_job_renew_collected(job, key, &shares)) {
+    uint32_t count =
+        shares.count > 0 && shares.count < STEP_LOOKUPS ? STEP_LOOKUPS / shares.count : 1;
+    if ((job->member_at == job->members.size && !window_job_find_members(job, key, count)) ||
+        !window_job_renew_members(job, key, &shares, count)) {
         job->waits_ms = server->clock.now_ms;
         return;
     }
-    window.is_anew = next != 0;
-    if (!window.is_anew && !window_set(server->registry, key, &window)) {
-        job->waits_ms = server->clock.now_ms;
-        return;
+    if (job->member_at == job->members.size) {
+        window.is_anew = job->next != 0;
+        if (!window.is_anew && !window_set(server->registry, key, &window)) {
+            job->waits_ms = server->clock.now_ms;
+            return;
+        }
+        job->cursor = job->next;
     }
-    job->cursor = next;
     window_job_end_change(server, key);
 }
 
@@ -349,7 +377,7 @@ static bool window_job_mark_anew(struct window_job *job, struct registry_key *ke
     }
     window.is_anew = true;
     window.left = due->from_ms == window.from_ms ? 0 : window.left;
-    job->cursor = 0;
+    window_job_rewind(job);
     return window_set(job->server->registry, key, &window);
 }
 

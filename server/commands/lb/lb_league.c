@@ -30,11 +30,22 @@ bool lb_league_find_key(const struct call *call, struct bytes name, struct regis
     return true;
 }
 
-/* LB.ALTER may have given the template what LB.LEAGUE CREATE refuses: such rooms would not end, or nobody would change
- * tiers. */
-static bool lb_league_are_of_rooms(const struct rules *rules) {
-    return rules->period.unit != PERIOD_NONE && rules->archives_max > 0 && !rules->copies &&
-           rules->window.count == 0;
+const char *lb_league_refusal(const struct call *call, const struct rules *rooms) {
+    if (rooms->archives_max == 0) {
+        return "ARCHIVE 0 is not possible: who goes up and down follows from the archives of rooms";
+    }
+    if (call->server->is_embedded && rooms->archives_max != RULES_ARCHIVES_ALL) {
+        return "in Redis and Valkey a league needs ARCHIVE ALL: the host removes what expires "
+               "before its members are settled";
+    }
+    if (rooms->copies) {
+        return "COPY is not possible: rooms begin anew";
+    }
+    if (rooms->window.count > 0) {
+        return "WINDOW is not possible: rooms begin anew";
+    }
+    return rooms->cap > 0 || rooms->limit > 0 ? "CAP and LIMIT are not possible: ROOM limits rooms"
+                                              : NULL;
 }
 
 static bool lb_league_find_rooms(struct lb_league *league) {
@@ -44,7 +55,12 @@ static bool lb_league_find_rooms(struct lb_league *league) {
     if (!lb_league_find_key(league->call, (struct bytes){.at = text, .size = size}, &key)) {
         return false;
     }
-    if (key != NULL && key->kind == REGISTRY_BOARD && lb_league_are_of_rooms(registry_rules(key))) {
+    if (key == NULL || key->kind != REGISTRY_BOARD ||
+        registry_rules(key)->period.unit == PERIOD_NONE) {
+        return true;
+    }
+    league->refusal = lb_league_refusal(league->call, registry_rules(key));
+    if (league->refusal == NULL) {
         league->rooms = registry_rules(key);
         league->period = league_period(league->rooms->period_start_ms);
     }
@@ -77,11 +93,12 @@ bool lb_league_check_writing(const struct lb_league *league) {
     }
     char text[REGISTRY_NAME_MAX];
     size_t size = league_print_template(registry_name(league->key), text);
-    return call_refuse_format(
-        call,
-        "ERR the league has no board '%s' with a PERIOD and archives, and without COPY and "
-        "WINDOW, for its rooms",
-        bytes_show((struct bytes){.at = text, .size = size}).text);
+    struct bytes_shown name = bytes_show((struct bytes){.at = text, .size = size});
+    return league->refusal != NULL
+               ? call_refuse_format(call, "ERR board '%s': %s", name.text, league->refusal)
+               : call_refuse_format(call,
+                                    "ERR the league has no board '%s' with a PERIOD for its rooms",
+                                    name.text);
 }
 
 /* ---- members ---- */

@@ -12,9 +12,10 @@ struct lb_league {
     struct registry_key *key;
     const struct rules *rules;
     const struct rules
-        *rooms;      /* of the template. NULL: there is none with a PERIOD, or none yet for
+        *rooms;          /* of the template. NULL: there is none with a PERIOD, or none yet for
                                 * the running period, on a replica */
-    uint32_t period; /* the running one; if there are rooms */
+    const char *refusal; /* why rooms cannot have the template's rules; NULL: they can */
+    uint32_t period;     /* the running one; if there are rooms */
 };
 
 /* A member, as it is now. */
@@ -30,6 +31,8 @@ struct lb_league_place {
 /* Find the league of the command's key, on which the user needs the rights of the command, and on all
  * its rooms: {key}:*. false: the error was replied. */
 MUST_CHECK bool lb_league_begin(const struct call *call, struct lb_league *league);
+/* Why can rooms not have these rules, which have a PERIOD? NULL: they can. */
+const char *lb_league_refusal(const struct call *call, const struct rules *rooms);
 /* For a command that writes: does the league take writes now, and has it rooms? false: the error was
  * replied. */
 MUST_CHECK bool lb_league_check_writing(const struct lb_league *league);

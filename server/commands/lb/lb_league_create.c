@@ -102,22 +102,9 @@ static bool lb_league_create_check(const struct call *call, const struct words *
     if (rooms->period.unit == PERIOD_NONE) {
         return call_refuse(call, "ERR a league needs a PERIOD");
     }
-    if (rooms->archives_max == 0) {
-        return call_refuse(call, "ERR ARCHIVE 0 is not possible: who goes up and down follows from "
-                                 "the archives of rooms");
-    }
-    if (call->server->is_embedded && rooms->archives_max != RULES_ARCHIVES_ALL) {
-        return call_refuse(call, "ERR in Redis and Valkey a league needs ARCHIVE ALL: the host "
-                                 "removes what expires before its members are settled");
-    }
-    if (rooms->copies) {
-        return call_refuse(call, "ERR COPY is not possible: rooms begin anew");
-    }
-    if (rooms->window.count > 0) {
-        return call_refuse(call, "ERR WINDOW is not possible: rooms begin anew");
-    }
-    if (rooms->cap > 0 || rooms->limit > 0) {
-        return call_refuse(call, "ERR CAP and LIMIT are not possible: ROOM limits rooms");
+    const char *refusal = lb_league_refusal(call, rooms);
+    if (refusal != NULL) {
+        return call_refuse_format(call, "ERR %s", refusal);
     }
     return (words->numbers[UP] <= words->numbers[ROOM] &&
             words->numbers[DOWN] <= words->numbers[ROOM]) ||

@@ -426,6 +426,22 @@ WINDOW_TEST(a_window_can_be_altered) {
     zset_expect(h, "EXISTS auto:a auto:a@2026-11-26T07 auto:a@2026-11-26T07.2", ":2");
 }
 
+/* More members than are made anew in a step. */
+WINDOW_TEST(a_window_that_is_altered_while_it_is_made_anew_begins_once_more) {
+    for (unsigned hour = 0; hour < 2; hour++) {
+        for (unsigned i = 0; i < 1000; i++) {
+            zset_expect(h, formatted("ZADD auto:a %u m%u", 5 - hour, i), hour == 0 ? ":1" : ":0");
+        }
+        pass_hours(h, 1 - (int64_t)hour);
+    }
+    zset_expect(h, "ZCOUNT auto:a 9 9", ":1000");
+    zset_expect(h, "LB.ALTER auto:a WINDOW 3 BEST", "+OK");
+    assert_true(jobs_step(&h->server, 0, true));
+    zset_expect(h, "LB.ALTER auto:a WINDOW 3 SUM", "+OK");
+    settle(h);
+    zset_expect(h, "ZCOUNT auto:a 9 9", ":1000");
+}
+
 WINDOW_TEST(an_empty_board_can_get_a_window) {
     zset_expect(h, "LB.CREATE w FIELD a 20 TIME 31 S", "+OK");
     zset_expect(h, "LB.ALTER w PERIOD HOUR WINDOW 2 SUM", "+OK");

@@ -167,8 +167,8 @@ CONTESTS_TEST(what_does_not_go_with_a_window_is_refused) {
                                 "leaves with its period, or fades";
     static const char copy[] = "-ERR WINDOW and COPY exclude each other";
     static const char stale[] = "-ERR WINDOW and STALE exclude each other";
-    static const char no_rooms[] = "-ERR the league has no board '{l}:rooms' with a PERIOD and "
-                                   "archives, and without COPY and WINDOW, for its rooms";
+    static const char no_rooms[] = "-ERR board '{l}:rooms': WINDOW is not possible: rooms begin "
+                                   "anew";
     const char *const rows[][2] = {
         {"LB.CREATE d FIELD a 60 DECAY 6 H PERIOD HOUR WINDOW 2 SUM", decay},
         {"LB.CREATE d FIELD a 60 DECAY 6 H PERIOD HOUR WINDOW 2 BEST", decay},

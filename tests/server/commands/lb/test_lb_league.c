@@ -285,8 +285,8 @@ ZSET_TEST(a_league_that_is_frozen_takes_no_results) {
 /* ---- what others do to its keys ---- */
 
 ZSET_TEST(without_a_template_nothing_is_written_and_tiers_stay) {
-    static const char none[] = "-ERR the league has no board '{weekly}:rooms' with a PERIOD and "
-                               "archives, and without COPY and WINDOW, for its rooms";
+    static const char none[] = "-ERR the league has no board '{weekly}:rooms' with a PERIOD for "
+                               "its rooms";
     play(h);
     zset_expect(h, "DEL {weekly}:rooms", ":1");
     zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", none);
@@ -300,13 +300,31 @@ ZSET_TEST(without_a_template_nothing_is_written_and_tiers_stay) {
     zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", none);
     zset_expect(h, "LB.LEAGUE REMOVE weekly ann", ":1");
     zset_expect(h, "DEL {weekly}:rooms", ":1");
-    /* Another one does as well, but for what CREATE refuses. */
-    zset_expect(h, "LB.CREATE {weekly}:rooms FIELD laps 10 PERIOD DAY COPY", "+OK");
-    zset_expect(h, "LB.LEAGUE ADD weekly 1 bob", none);
-    zset_expect(h, "LB.ALTER {weekly}:rooms PERIOD DAY ARCHIVE 0", "+OK");
-    zset_expect(h, "LB.LEAGUE ADD weekly 1 bob", none);
-    zset_expect(h, "LB.ALTER {weekly}:rooms ARCHIVE ALL", "+OK");
+    /* Another one does as well. */
+    zset_expect(h, "LB.CREATE {weekly}:rooms FIELD laps 10 PERIOD DAY", "+OK");
     zset_expect(h, "LB.LEAGUE ADD weekly 1 bob", "[:1 :1 [bob :2 nil :1] :1]");
+}
+
+/* What CREATE refuses does not come by LB.ALTER. */
+ZSET_TEST(a_template_with_rules_that_rooms_cannot_have_is_refused) {
+    const char *const rows[][3] = {
+        {"LB.ALTER {weekly}:rooms CAP 2", "CAP NONE",
+         "CAP and LIMIT are not possible: ROOM limits rooms"},
+        {"LB.ALTER {weekly}:rooms LIMIT 2", "LIMIT NONE",
+         "CAP and LIMIT are not possible: ROOM limits rooms"},
+        {"LB.ALTER {weekly}:rooms ARCHIVE 0", "ARCHIVE 4",
+         "ARCHIVE 0 is not possible: who goes up and down follows from the archives of rooms"},
+        {"LB.ALTER {weekly}:rooms PERIOD DAY COPY", "PERIOD DAY",
+         "COPY is not possible: rooms begin anew"},
+    };
+    play(h);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        zset_expect(h, rows[i][0], "+OK");
+        zset_expect(h, "LB.LEAGUE ADD weekly 1 ann",
+                    formatted("-ERR board '{weekly}:rooms': %s", rows[i][2]));
+        zset_expect(h, formatted("LB.ALTER {weekly}:rooms %s", rows[i][1]), "+OK");
+        zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", "[:1 :1 [ann :2 nil :1] :1]");
+    }
 }
 
 ZSET_TEST(rooms_of_a_league_that_is_renamed_or_copied_do_not_follow) {
