@@ -89,7 +89,7 @@ static bool window_refuse_taken(const struct call *call, struct bytes base,
     struct bytes rest = window_print_suffix(rules, rules->period_start_ms, suffix);
     return call_refuse_format(call,
                               "BUSYKEY '%.*s%.*s' is the board of the running period's results "
-                              "(WINDOW), but another key has this name",
+                              "(WINDOW), but another key has this name: rename or delete it",
                               bytes_shown_size(base, SHOWN_MAX), base.at, (int)rest.size, rest.at);
 }
 
