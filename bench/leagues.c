@@ -133,7 +133,6 @@ static void steps(struct driver *driver, const char *name, run_due *run) {
     double all_ns = 0;
     uint32_t count = DUE_KEYS_MAX;
     uint64_t ticks = 0;
-    uint64_t long_ticks = 0;
     while (count == DUE_KEYS_MAX) {
         double begin = cpu_ns();
         double elapsed_ns;
@@ -143,7 +142,6 @@ static void steps(struct driver *driver, const char *name, run_due *run) {
         } while (count == DUE_KEYS_MAX && elapsed_ns < BUDGET_NS);
         longest_ns = elapsed_ns > longest_ns ? elapsed_ns : longest_ns;
         all_ns += elapsed_ns;
-        long_ticks += elapsed_ns > 1e6;
         ticks++;
         while (registry_free_step(driver->server.registry, 256)) {}
     }

@@ -209,7 +209,7 @@ static struct figures measure(const struct names *names, enum order order, uint3
 /* In a process of its own. */
 static struct figures measure_apart(const struct names *names, enum order order, uint32_t members) {
     int ends[2];
-    struct figures figures;
+    struct figures figures = {0};
     if (pipe(ends) != 0) {
         stop("no pipe");
     }

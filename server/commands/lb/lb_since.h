@@ -51,7 +51,7 @@ MUST_CHECK bool lb_since_begin(const struct call *call, const struct board *boar
 void lb_since_end(struct lb_since *since);
 
 /* The elements of count members, at most LOOKUP_GROUP, which have these ranks on board. */
-enum { LB_SINCE_NOWHERE = UINT32_MAX }; /* nil: no member has this rank */
+#define LB_SINCE_NOWHERE UINT32_MAX /* nil: no member has this rank */
 /* false: no memory. */
 MUST_CHECK bool lb_since_find(const struct lb_since *since, const struct board *board,
                               const struct bytes *members, const uint32_t *ranks, unsigned count,
