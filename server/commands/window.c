@@ -127,9 +127,7 @@ struct registry_key *window_begin_share(const struct call *call, const struct re
     struct registry_key *share =
         window_find_share(call->registry, key, rules->period_start_ms, call->now_ms, &is_taken);
     if (is_taken) {
-        window_refuse_taken(call, registry_name(key), rules);
-    }
-    if (is_taken) {
+        (void)window_refuse_taken(call, registry_name(key), rules);
         return NULL;
     }
     if (share != NULL) {
