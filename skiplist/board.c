@@ -777,6 +777,12 @@ void board_chain_put(struct board_chain *chain, struct board *board) {
     chain->first = board;
 }
 
+void board_chain_moved(struct board_chain *chain) {
+    if (chain->first != NULL) {
+        chain->first->large->link = &chain->first;
+    }
+}
+
 /* ---- checking ---- */
 
 /* Check the tags, and that look-up finds every member at its place (so none is duplicated). */

@@ -158,6 +158,8 @@ struct board_chain {
 };
 /* Add a board to the list if it has remains and is not in a list yet. Needs no memory. */
 void board_chain_put(struct board_chain *chain, struct board *board);
+/* The list's head is at another address than before. */
+void board_chain_moved(struct board_chain *chain);
 
 /* Number of members whose key is above key: the rank at which equal keys begin. */
 uint32_t board_count_above(const struct board *board, uint64_t key);

@@ -289,6 +289,7 @@ void registry_exchange(struct registry *registry, struct registry *other) {
         here->totals.stale = before->totals.stale;
         here->totals.settled = before->totals.settled;
         here->rules.map.owner = &here->rules;
+        board_chain_moved(&here->remains);
         registry_observe(here);
         here->telling = (struct registry_telling){.is_going = false};
         registry_shift_durations(here, before->offset_ms);

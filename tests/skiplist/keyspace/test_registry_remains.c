@@ -73,6 +73,22 @@ REGISTRY_TEST(a_board_with_remains_goes_where_its_key_goes) {
     assert_false(board_has_remains(&key->board));
 }
 
+REGISTRY_TEST(boards_with_remains_go_where_their_registry_goes) {
+    struct registry *other = registry_create_beside(registry);
+    assert_non_null(other);
+    (void)create_cut_key(registry, 0, "one");
+    (void)create_cut_key(registry, 0, "two");
+    (void)create_cut_key(other, 0, "three");
+    registry_exchange(registry, other);
+    assert_registry_valid(registry);
+    assert_registry_valid(other);
+    registry_free_all(other);
+    assert_false(board_has_remains(&key_find(other, 0, "one", 0)->board));
+    assert_false(board_has_remains(&key_find(other, 0, "two", 0)->board));
+    assert_true(board_has_remains(&key_find(registry, 0, "three", 0)->board));
+    registry_destroy(other);
+}
+
 TEST(a_board_with_remains_is_removed_as_any_other) {
     uint64_t live_before = memory_live_count();
     for (uint32_t work = 1; work < 3 * MEMBERS; work = work * 4 + 1) {
