@@ -16,7 +16,7 @@ enum {
      * step. */
     MAP_STEP_IDS = 16,
     MAP_STEP_ENTRIES = 48,
-/* Reservations per segment of a table being prepared. A segment holds some nine thousand entries,
+/* Reservations and steps per segment of a table being prepared. A segment holds some nine thousand entries,
  * so the new table is complete long before the old one is full. */
 #ifdef SKIPLIST_TINY
     MAP_SEGMENT_PAUSE = 1,
@@ -568,7 +568,7 @@ bool map_step(struct map *map, uint32_t id_end) {
     } else if (map_prepares_too_much(map)) {
         map_give_up_next(map);
     } else if (map_has_next(map) || map->last.segment_count > 0) {
-        has_memory = map_work(map);
+        has_memory = map_is_waiting(map) || map_work(map);
     } else if (map_may_shrink(map)) {
         has_memory = map_shrink(map, id_end);
     } else {

@@ -1,4 +1,5 @@
 /* Boards large enough for several levels: loads in order and at random, long runs of equals. */
+#include "skiplist/board_parts.h"
 #include "tests/support/board_pair.h"
 
 /* Members of a large board: fewer where the sanitizers or the tiny limits make each one
@@ -70,6 +71,39 @@ PAIR_TEST(a_random_load_stands_in_order_through_moves_and_removals) {
         assert_board_valid(pair->board);
     }
 }
+
+#ifndef SKIPLIST_TINY
+/* Each segment of 64 KiB is memory that the system has to bring. */
+TEST(members_that_go_and_come_do_not_hurry_the_table_that_is_prepared) {
+    enum { CHANGES = 100, SEGMENTS_MIN = 8 };
+    struct board_pair pair;
+    pair_init(&pair, false, 42);
+    uint32_t count = 0;
+    while (count < 1000) {
+        put(pair.board, count, count);
+        count++;
+    }
+    const struct map *map = &pair.board->large->map;
+    while (!map_has_next(map) || map->is_moving ||
+           map_growth_size(map, 1, map->id_end) < SEGMENTS_MIN * UINT64_C(65536)) {
+        put(pair.board, count, count);
+        count++;
+    }
+    uint32_t segments = map->next.segment_count;
+    for (uint32_t i = 0; i < CHANGES; i++) {
+        char text[PAIR_MEMBER_MAX];
+        assert_true(remove_named(pair.board, user_of(i, text)));
+        put(pair.board, i, i);
+    }
+    assert_in_range(map->next.segment_count, segments, segments + 2);
+    while (map_has_next(map)) {
+        put(pair.board, count, count);
+        count++;
+    }
+    assert_board_valid(pair.board);
+    pair_deinit(&pair);
+}
+#endif
 
 /* A run of equals with others around it: every rank is right. */
 TEST(a_long_run_of_equals_keeps_arrival_order_or_the_reverse) {
