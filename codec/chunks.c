@@ -18,14 +18,18 @@ static char *chunks_chunk_at(const struct chunks *chunks, uint32_t chunk) {
     return chunks->range + (size_t)chunk * CHUNK_SIZE;
 }
 
+static bool chunks_has_empty(const struct chunks *chunks) {
+    return chunks->returned_count > 0 || chunks->fresh_begin < chunks->range_size / CHUNK_SIZE;
+}
+
 /* A chunk without memory. false: none left. */
 static bool chunks_pop_empty(struct chunks *chunks, uint32_t *chunk) {
+    if (!chunks_has_empty(chunks)) {
+        return false;
+    }
     if (chunks->returned_count > 0) {
         *chunk = chunks->returned[--chunks->returned_count];
         return true;
-    }
-    if (chunks->fresh_begin == chunks->range_size / CHUNK_SIZE) {
-        return false;
     }
     *chunk = chunks->fresh_begin++;
     (void)madvise(chunks_chunk_at(chunks, *chunk), CHUNK_SIZE, MADV_DODUMP);
@@ -189,6 +193,18 @@ char *chunks_take(struct chunks *chunks) {
     }
     pthread_mutex_unlock(&chunks->lock);
     return is_there ? chunks_chunk_at(chunks, chunk) : NULL;
+}
+
+bool chunks_are_ready(struct chunks *chunks) {
+    if (!chunks->has_keeper) {
+        return true;
+    }
+    pthread_mutex_lock(&chunks->lock);
+    uint32_t count = chunks->spare_count + chunks->leaving_count + chunks->ready_count;
+    uint32_t wanted = chunks_wanted_ready(chunks);
+    bool are_ready = count >= (wanted > 1 ? 2 : wanted) || !chunks_has_empty(chunks);
+    pthread_mutex_unlock(&chunks->lock);
+    return are_ready;
 }
 
 void chunks_give(struct chunks *chunks, const void *at) {

@@ -61,6 +61,10 @@ void chunks_deinit(struct chunks *chunks);
 MUST_CHECK char *chunks_take(struct chunks *chunks);
 /* Free a chunk, given any address inside it. */
 void chunks_give(struct chunks *chunks, const void *at);
+/* Has the keeper provided memory for the next chunks? Work that can wait should wait for that, rather than touch
+ * fresh memory itself. While usage grows, one chunk is left to work that cannot. true where waiting is of no use:
+ * without a keeper, and at the end of the range. */
+bool chunks_are_ready(struct chunks *chunks);
 
 /* Is this chunk held by the user? For validation, without a keeper. */
 bool chunks_is_used(const struct chunks *chunks, uint32_t chunk);

@@ -60,6 +60,7 @@ static struct {
     void *_Atomic reserve;
     const struct memory_host *host;
     struct pool pool;
+    bool is_behind; /* a test says so */
 } memory = {.host = &libc};
 
 static _Thread_local bool is_owner;
@@ -254,6 +255,14 @@ void memory_settle(void) {
     if (is_owner) {
         pool_settle(&memory.pool);
     }
+}
+
+bool memory_is_ready(void) {
+    return !memory.is_behind && (!is_owner || chunks_are_ready(&memory.pool.chunks));
+}
+
+void memory_pretend_behind(bool is_behind) {
+    memory.is_behind = is_behind;
 }
 
 const char *memory_allocator(void) {

@@ -62,6 +62,9 @@ void memory_use_host(const struct memory_host *host);
 /* Free recently freed pieces that are still cached. Call from the same thread, about once a
  * second. */
 void memory_settle(void);
+/* Is memory at hand for a step of work that can wait, from the thread that called memory_init? A step that finds none
+ * may take milliseconds, in which the system provides it; so ask again a moment later. */
+bool memory_is_ready(void);
 /* Source of most allocations: "pool", "libc" or the host's name. */
 const char *memory_allocator(void);
 
@@ -76,6 +79,8 @@ void memory_reserve_end(void);
  * one fails; later ones succeed. While a reserve is held, it is released and the allocation
  * retried, as in a real failure. */
 void memory_fail_at(uint64_t nth);
+/* For tests: memory_is_ready() says no, until this is ended. */
+void memory_pretend_behind(bool is_behind);
 /* Allocation requests since the program began. A resize counts as one; a retry does not count. */
 uint64_t memory_requests(void);
 /* Live allocations, for leak checks in tests. */

@@ -21,7 +21,8 @@ enum { JOBS_MAX = 64 }; /* at a time; that of the windows (commands/window_job.h
 
 struct job_kind {
     bool writes;
-    /* Can a step do anything? Asked in every tick; what makes it so must wake the loop. NULL: always. */
+    /* Can a step do anything? Asked in every tick; what makes it so must wake the loop (for memory_is_ready, the
+     * loop wakes by itself). NULL: always. */
     bool (*is_ready)(const struct server *server, const struct job *job);
     /* A step of some microseconds. true: that was the last. */
     bool (*step)(struct server *server, struct job *job);

@@ -57,6 +57,8 @@ struct stats {
     /* The longest tick since startup or CONFIG RESETSTAT, in microseconds, and the processor time of that
      * one; 0: no tick has taken a millisecond. */
     uint64_t tick_longest_us, tick_longest_cpu_us;
+    /* The most processor time of a tick, and how many took a millisecond of it or more. */
+    uint64_t tick_busiest_us, tick_busy_count;
     /* As of the last second. */
     struct stats_network networks[SETTING_IO_THREADS_MAX];
     uint32_t network_count;

@@ -225,32 +225,45 @@ static void tick_log_waiting_archive(struct tick *tick) {
     if (tick->archive_logged_at_ms == 0 || now_ms - tick->archive_logged_at_ms >= ARCHIVE_LOG_MS) {
         tick->archive_logged_at_ms = now_ms;
         log_write(LOG_WARNING,
-                  "archive: not copied (PERIOD ... COPY) while more memory is used than maxmemory "
+                  "archive: not copied (PERIOD ... COPY) while maxmemory has no room for it "
                   "used=%zu maxmemory=%llu",
                   memory_used(), (unsigned long long)tick->server->settings.maxmemory);
     }
 }
 
-/* Make archives that are copies, or on a replica what their effects will take. Above maxmemory they wait. true:
+/* Bytes that maxmemory leaves. */
+static uint64_t tick_memory_room(const struct server *server) {
+    uint64_t limit = server->settings.maxmemory;
+    uint64_t used = memory_used();
+    return limit == 0 ? UINT64_MAX : limit > used ? limit - used : 0;
+}
+
+/* Make archives that are copies, or on a replica what their effects will take. They wait for room below maxmemory. true:
  * more work is left. */
 static bool tick_copy_archives(struct tick *tick) {
     const struct server *server = tick->server;
     bool may_change = server_may_change(server) || replication_is_replica(&server->replication);
     uint64_t begin = clock_ticks();
-    bool has_more = false;
+    bool has_more;
+    bool is_ready;
     if (server->durability.is_loading || tick->is_behind || !may_change ||
         (server->persistence != NULL && persistence_is_full(server->persistence))) {
         return false;
     }
-    if (registry_hold_archives(server->registry, server_is_over_memory(server),
-                               server->clock.now_ms)) {
+    uint64_t room = tick_memory_room(server);
+    if (registry_limit_archives(server->registry, room, server->clock.now_ms)) {
         tick_log_waiting_archive(tick);
+    }
+    if (room == 0) {
         return false;
     }
     do {
-        has_more = registry_archive_step(server->registry, server->clock.now_ms, COPIED_MAX);
-    } while (has_more && clock_ticks_to_ns(clock_ticks() - begin) < CHORE_BUDGET_NS);
-    return has_more;
+        is_ready = memory_is_ready();
+        has_more = registry_archive_step(server->registry, server->clock.now_ms,
+                                         is_ready ? COPIED_MAX : 0);
+    } while (has_more && is_ready && clock_ticks_to_ns(clock_ticks() - begin) < CHORE_BUDGET_NS);
+    tick->waits_for_memory |= has_more && !is_ready;
+    return has_more && is_ready;
 }
 
 /* Free some of the removed boards and the detached watches. true: more are left. Commands that
@@ -319,6 +332,9 @@ static int64_t tick_wait_ms(const struct tick *tick) {
     if (server->client_pause.kind != SERVER_PAUSE_NONE) {
         wait_ms = tick_sooner(wait_ms, server->client_pause.until_ms, monotonic_ms);
     }
+    if (tick->waits_for_memory) {
+        wait_ms = tick_sooner(wait_ms, monotonic_ms + 1, monotonic_ms);
+    }
     if (tick->auth_first != NULL) {
         wait_ms = tick_sooner(wait_ms, tick->auth_due_ms, monotonic_ms);
     }
@@ -359,9 +375,10 @@ static uint64_t tick_thread_cpu_ns(void) {
 
 /* Reading the thread's processor time is a system call. So it is read at most once in LONG_TICK_NS
  * before a tick, and once more behind a tick that took as long: what such a tick is said to have
- * used is too much by less than LONG_TICK_NS, and exact where ticks are long. */
+ * used is too much by less than LONG_TICK_NS, and exact where ticks are long or work in steps is left. */
 static void tick_begin_time(struct tick *tick, uint64_t begin_ticks) {
-    if (clock_ticks_to_ns(begin_ticks - tick->cpu_read_at_ticks) >= LONG_TICK_NS) {
+    if (tick->is_idle_active || tick->waits_for_memory ||
+        clock_ticks_to_ns(begin_ticks - tick->cpu_read_at_ticks) >= LONG_TICK_NS) {
         tick->cpu_read_at_ticks = begin_ticks;
         tick->cpu_ns = tick_thread_cpu_ns();
     }
@@ -380,6 +397,10 @@ static void tick_end_long(struct tick *tick, uint64_t elapsed_ns) {
     if (elapsed_ns / 1000 > stats->tick_longest_us) {
         stats->tick_longest_cpu_us = used_ns / 1000;
     }
+    if (used_ns / 1000 > stats->tick_busiest_us) {
+        stats->tick_busiest_us = used_ns / 1000;
+    }
+    stats->tick_busy_count += used_ns >= LONG_TICK_NS;
     tick_note_latency(tick, "tick", elapsed_ns, elapsed_ns);
     tick_note_latency(tick, "tick-cpu", elapsed_ns, used_ns);
 }
@@ -408,6 +429,7 @@ static void tick_on_check(uv_check_t *check) {
     tick_check_pause_time(tick);
     tick_take_batches(tick);
     tick->has_more = false;
+    tick->waits_for_memory = false;
     bool has_more = tick->replicator != NULL && replicator_begin_tick(tick->replicator);
     tick->is_behind = tick_is_behind(server);
     if (tick->waiting_count > 0) {

@@ -56,6 +56,7 @@ struct tick {
     uint64_t requests_at_ns; /* when the last requests came */
     bool is_request_near;    /* and they came soon after the ones before */
     bool has_more;           /* something is to be tried again in the next tick */
+    bool waits_for_memory;   /* the same, a millisecond later (memory_is_ready) */
     /* The queue: batches in order of arrival. */
     struct batch *queue_first, *queue_last;
     struct batch *queue_at; /* no request before it waits; NULL: the queue is empty */

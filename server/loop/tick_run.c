@@ -247,6 +247,7 @@ bool tick_run_jobs(struct tick *tick) {
     bool may_write =
         !tick->is_behind && server_may_change(server) && server->durability.write_refusal == NULL;
     bool has_more = jobs_step(server, JOB_BUDGET_NS, may_write);
+    tick->waits_for_memory |= server->jobs.count > 0 && !memory_is_ready();
     for (struct job *job; (job = jobs_find_done(server)) != NULL;) {
         tick_run_answer_job(tick, job);
     }

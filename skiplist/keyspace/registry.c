@@ -185,6 +185,7 @@ struct registry *registry_create(uint64_t hash_seed, registry_rules_for *rules_f
     registry->hash_seed = hash_seed;
     registry->roll_at_ms = INT64_MAX;
     registry->roll_failed_ms = INT64_MIN;
+    registry->archiving.room = UINT64_MAX;
     registry_add_kind(registry, &key_kind_board);
     registry_add_kind(registry, &key_kind_hash);
     rules_set_init(&registry->rules, hash_seed);
@@ -283,7 +284,7 @@ void registry_exchange(struct registry *registry, struct registry *other) {
         here->is_passive = before->is_passive;
         here->is_held = before->is_held;
         here->is_still = before->is_still;
-        here->archiving.is_held = before->archiving.is_held;
+        here->archiving.room = before->archiving.room;
         here->totals.expired = before->totals.expired;
         here->totals.rolled = before->totals.rolled;
         here->totals.stale = before->totals.stale;

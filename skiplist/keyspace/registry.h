@@ -244,9 +244,10 @@ bool registry_roll_some(struct registry *registry, int64_t now_ms);
  * small one. A passive registry copies ahead of the effect that makes the archive. true: there is more to do
  * now. */
 bool registry_archive_step(struct registry *registry, int64_t now_ms, uint32_t entries_max);
-/* Held: no archive is copied, and what was copied of one is given up for a minute, for lack of memory. They stay
- * due. true: one is. */
-bool registry_hold_archives(struct registry *registry, bool is_held, int64_t now_ms);
+/* Bytes that copies may take. A long board that needs more is put off for a second, and others have their turn. 0: no archive is
+ * copied, and what was copied of one is given up, for a minute. They stay due. true: one waits. At first there is no
+ * limit. */
+bool registry_limit_archives(struct registry *registry, uint64_t room, int64_t now_ms);
 /* Carry out and report what is due for this name, as a look-up does. The name may be freed as soon
  * as a change is reported: this is for listeners that keep names of their own. Out of memory, the
  * name is reported as changed anyway. */

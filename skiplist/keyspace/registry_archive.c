@@ -27,17 +27,38 @@ static struct registry_key *registry_archive_find_due(const struct registry *reg
                                                           : NULL;
 }
 
-bool registry_hold_archives(struct registry *registry, bool is_held, int64_t now_ms) {
-    struct registry_archiving *archiving = &registry->archiving;
-    archiving->is_held = is_held;
-    if (is_held && archiving->mirror.copy != NULL) {
-        registry_archive_end(registry);
-        archiving->retry_ms = now_ms + GIVEN_UP_MS;
-    }
-    return is_held && registry_archive_find_due(registry, now_ms) != NULL;
+/* The board has its next turn then; meanwhile others have theirs. */
+static void registry_archive_put_off(struct registry *registry, struct registry_key *key,
+                                     int64_t until_ms) {
+    struct expiry *heaps = registry_database(registry, key->database)->heaps;
+    expiry_change(&heaps[HEAP_COPIES], &registry_tail(key)->roll_place, until_ms);
 }
 
-/* true: it is made, or begun. */
+/* For lack of memory. The original may be gone. */
+static void registry_archive_give_up(struct registry *registry, int64_t now_ms, int64_t wait_ms) {
+    const struct registry_key *copy = registry->archiving.mirror.copy;
+    const struct registry_key *key =
+        registry_peek(registry, copy->database, registry_name(copy), now_ms);
+    if (key != NULL && registry_is_copy_due(key, now_ms)) {
+        struct database *database = registry_database(registry, key->database);
+        registry_archive_put_off(registry, registry_key_at(database, key->index), now_ms + wait_ms);
+    }
+    registry_archive_end(registry);
+}
+
+bool registry_limit_archives(struct registry *registry, uint64_t room, int64_t now_ms) {
+    struct registry_archiving *archiving = &registry->archiving;
+    bool is_waiting = archiving->is_waiting;
+    archiving->room = room;
+    archiving->is_waiting = false;
+    if (room == 0 && archiving->mirror.copy != NULL) {
+        registry_archive_give_up(registry, now_ms, GIVEN_UP_MS);
+        return true;
+    }
+    return is_waiting || (room == 0 && registry_archive_find_due(registry, now_ms) != NULL);
+}
+
+/* true: it is made, begun, or put off. */
 static bool registry_archive_begin(struct registry *registry, struct registry_key *key,
                                    int64_t now_ms) {
     struct registry_archiving *archiving = &registry->archiving;
@@ -46,19 +67,19 @@ static bool registry_archive_begin(struct registry *registry, struct registry_ke
     if (is_short && registry->is_still) {
         return false;
     }
-    if (is_short ? registry_roll_copy(registry, key, NULL, now_ms)
-                 : registry_mirror_begin(&archiving->mirror, registry, key)) {
-        return true;
+    bool has_room = is_short || board_memory_size(&key->board) < archiving->room;
+    if (!has_room || !(is_short ? registry_roll_copy(registry, key, NULL, now_ms)
+                                : registry_mirror_begin(&archiving->mirror, registry, key))) {
+        archiving->is_waiting |= !has_room;
+        registry_archive_put_off(registry, key, now_ms + RETRY_MS);
     }
-    archiving->retry_ms = now_ms + RETRY_MS;
-    return false;
+    return true;
 }
 
 static bool registry_archive_go_on(struct registry *registry, int64_t now_ms,
                                    uint32_t entries_max) {
     struct registry_archiving *archiving = &registry->archiving;
     struct registry_mirror *mirror = &archiving->mirror;
-    bool is_made = false;
     switch (registry_mirror_step(mirror, entries_max)) {
     case REGISTRY_MIRROR_MORE:
         return true;
@@ -72,11 +93,13 @@ static bool registry_archive_go_on(struct registry *registry, int64_t now_ms,
             return false; /* its effect comes */
         }
         struct database *database = registry_database(registry, mirror->key->database);
-        is_made = registry_roll_copy(registry, registry_key_at(database, mirror->key->index),
-                                     mirror, now_ms);
+        if (registry_roll_copy(registry, registry_key_at(database, mirror->key->index), mirror,
+                               now_ms)) {
+            registry_archive_end(registry);
+            return true;
+        }
     }
-    registry_archive_end(registry);
-    archiving->retry_ms = is_made ? 0 : now_ms + RETRY_MS;
+    registry_archive_give_up(registry, now_ms, RETRY_MS);
     return true;
 }
 
@@ -86,17 +109,14 @@ bool registry_archive_step(struct registry *registry, int64_t now_ms, uint32_t e
         return registry_archive_go_on(registry, now_ms, entries_max);
     }
     struct registry_key *key = registry_archive_find_due(registry, now_ms);
-    return key != NULL && !archiving->is_held && now_ms >= archiving->retry_ms &&
-           registry_archive_begin(registry, key, now_ms);
+    return key != NULL && archiving->room > 0 && registry_archive_begin(registry, key, now_ms);
 }
 
 int64_t registry_archive_next_due(const struct registry *registry) {
     const struct registry_archiving *archiving = &registry->archiving;
     struct expiry_entry first = registry_first(registry, HEAP_COPIES);
-    if (first.place == NULL || archiving->is_held || archiving->mirror.copy != NULL) {
-        return REGISTRY_NO_EXPIRY;
-    }
-    return first.time_ms > archiving->retry_ms ? first.time_ms : archiving->retry_ms;
+    bool is_waiting = archiving->room == 0 || archiving->mirror.copy != NULL;
+    return first.place == NULL || is_waiting ? REGISTRY_NO_EXPIRY : first.time_ms;
 }
 
 bool registry_archive_save(struct registry *registry, struct registry_key **key) {

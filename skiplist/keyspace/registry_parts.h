@@ -66,11 +66,12 @@ struct registry_walk {
     bool is_going;
 };
 
-/* The archive that is being copied (registry_archive.c). */
+/* The archive that is being copied (registry_archive.c). A board that finds no memory is put off: its entry in the heap gets
+ * a later time. */
 struct registry_archiving {
     struct registry_mirror mirror; /* copy NULL: none is */
-    bool is_held;                  /* see registry_hold_archives */
-    int64_t retry_ms;              /* nothing is begun before this; 0: nothing has failed */
+    uint64_t room;                 /* see registry_limit_archives; 0: held */
+    bool is_waiting;               /* a board was put off for lack of room */
 };
 
 /* What durations have shifted by is being told (registry_tell_durations). */

@@ -9,8 +9,8 @@
  * Where archives are copies the board goes on instead: see registry_archive.h.
  *
  * Invariant: a key whose board has a PERIOD, and no other key, has a tail and an entry in its
- * database's heap of rolls, or of copies, with the end of the period. The registry's roll_at_ms is not later
- * than any of the former. It may be earlier, because removals do not change it. */
+ * database's heap of rolls, or of copies, with the end of the period; a copy may be put off. The registry's
+ * roll_at_ms is not later than any of the former. It may be earlier, because removals do not change it. */
 #include "skiplist/keyspace/registry_roll.h"
 
 #define XXH_INLINE_ALL
@@ -624,8 +624,10 @@ const char *registry_check_roll(const struct database *database, const struct re
     if (tail->key != key || tail->roll_place >= rolls->count) {
         return "registry: a key's tail is another one's, or its place is outside the heap";
     }
-    return expiry_has(rolls, &tail->roll_place) &&
-                   expiry_time_ms(rolls, tail->roll_place) == registry_rules(key)->period_end_ms
+    int64_t end_ms = registry_rules(key)->period_end_ms;
+    int64_t time_ms =
+        expiry_has(rolls, &tail->roll_place) ? expiry_time_ms(rolls, tail->roll_place) : INT64_MIN;
+    return time_ms == end_ms || (tail->roll_heap == HEAP_COPIES && time_ms > end_ms)
                ? NULL
                : "registry: a key does not wait for the end of its period";
 }

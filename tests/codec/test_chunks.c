@@ -113,6 +113,36 @@ TEST(chunks_are_made_ready_ahead_of_their_use) {
     chunks_deinit(&chunks);
 }
 
+/* A keeper that never comes. */
+TEST(work_that_can_wait_waits_for_the_keeper_and_leaves_a_chunk_to_others_while_usage_grows) {
+    struct chunks chunks;
+    char *taken[RANGE_CHUNKS];
+    assert_true(chunks_init(&chunks, (size_t)RANGE_CHUNKS * CHUNK_SIZE, false));
+    taken[0] = chunks_take(&chunks);
+    assert_true(chunks_are_ready(&chunks)); /* there is no keeper */
+    chunks.has_keeper = true;
+    assert_false(chunks_are_ready(&chunks));
+    chunks_give(&chunks, taken[0]);
+    assert_true(chunks_are_ready(&chunks));
+    for (size_t i = 0; i <= CHUNKS_MANY; i++) {
+        taken[i] = chunks_take(&chunks);
+    }
+    assert_false(chunks_are_ready(&chunks));
+    chunks_give(&chunks, taken[0]);
+    assert_false(chunks_are_ready(&chunks));
+    chunks_give(&chunks, taken[1]);
+    assert_true(chunks_are_ready(&chunks));
+    taken[1] = chunks_take(&chunks);
+    assert_false(chunks_are_ready(&chunks));
+    chunks.is_growing = false;
+    assert_true(chunks_are_ready(&chunks));
+    while (chunks_take(&chunks) != NULL) {}
+    chunks.is_growing = true;
+    assert_true(chunks_are_ready(&chunks)); /* no more will come */
+    chunks.has_keeper = false;
+    chunks_deinit(&chunks);
+}
+
 TEST(a_range_of_nothing_gives_nothing) {
     struct chunks chunks;
     assert_false(chunks_init(&chunks, CHUNK_SIZE - 1, true));

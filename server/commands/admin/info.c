@@ -304,6 +304,8 @@ static void info_print_stats(struct info *info) {
     info_put_u64(info, "eventloop_cycles", stats->ticks.count);
     info_put_u64(info, "tick_longest_us", stats->tick_longest_us);
     info_put_u64(info, "tick_longest_cpu_us", stats->tick_longest_cpu_us);
+    info_put_u64(info, "tick_busiest_us", stats->tick_busiest_us);
+    info_put_u64(info, "tick_busy_count", stats->tick_busy_count);
     info_put_u64(info, "tick_total_us", stats->ticks.total_ns / 1000);
     info_put_u64(info, "tick_long_count", stats->long_tick_count);
     info_put_u64(info, "tick_long_us", stats->long_tick_wall_ns / 1000);

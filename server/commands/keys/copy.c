@@ -13,7 +13,7 @@
 
 enum {
     AT_ONCE_MAX = 4000, /* members, or fields that count as MEMBERS_PER_FIELD */
-    STEP_ENTRIES = 64,
+    STEP_ENTRIES = 16,
     ATTEMPTS_MAX = 8,
     MEMBERS_PER_FIELD = 8, /* a field has memory of its own, unlike a member */
 };
@@ -108,6 +108,12 @@ static bool copy_begin(struct server *server, struct copying *copying,
     return copying->error != NULL;
 }
 
+static bool copy_is_ready(const struct server *server, const struct job *job) {
+    (void)server;
+    (void)job;
+    return memory_is_ready();
+}
+
 static bool copy_step(struct server *server, struct job *job) {
     struct copying *copying = (struct copying *)job;
     const struct copy_request *request = &copying->request;
@@ -151,8 +157,11 @@ static void copy_destroy(struct server *server, struct job *job) {
     memory_free(job);
 }
 
-static const struct job_kind copy_kind = {
-    .writes = true, .step = copy_step, .answer = copy_answer, .destroy = copy_destroy};
+static const struct job_kind copy_kind = {.writes = true,
+                                          .is_ready = copy_is_ready,
+                                          .step = copy_step,
+                                          .answer = copy_answer,
+                                          .destroy = copy_destroy};
 
 static void copy_in_steps(const struct call *call, const struct copy_request *request) {
     struct copying *copying =

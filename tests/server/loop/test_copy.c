@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "codec/memory.h"
 #include "server/loop/connection.h"
 #include "tests/support/loop_server.h"
 #include "tests/support/wire.h"
@@ -80,6 +81,20 @@ COPY_TEST(others_are_answered_while_a_board_is_copied_and_their_changes_are_in_t
     loop_turn_some(f);
     loop_expect(f, bob, ":1\r\n");
     assert_copied(f, "a", "c");
+}
+
+COPY_TEST(it_waits_while_the_system_brings_memory) {
+    memory_pretend_behind(true);
+    loop_send(ann, "COPY a b\r\n");
+    for (int i = 0; i < 1000; i++) {
+        loop_turn(f);
+    }
+    assert_int_equal(f->server->jobs.count, 1);
+    assert_false(f->tick.is_idle_active);
+    assert_true(f->tick.wake_at_ms == f->server->clock.now_ms + 1);
+    memory_pretend_behind(false);
+    loop_expect(f, ann, ":1\r\n");
+    assert_copied(f, "a", "b");
 }
 
 COPY_TEST(a_copy_is_the_same_after_a_restart) {

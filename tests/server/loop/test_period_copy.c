@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "codec/memory.h"
 #include "server/loop/connection.h"
 #include "tests/support/loop_server.h"
 #include "tests/support/wire.h"
@@ -71,6 +72,22 @@ COPY_TEST(it_is_kept_and_there_after_a_restart) {
     client = loop_connect(f);
     loop_ask(f, client, "ZCARD a@2026-01-01\r\n", formatted(":%d\r\n", MEMBERS));
     loop_ask(f, client, "ZCARD a\r\n", formatted(":%d\r\n", MEMBERS));
+}
+
+COPY_TEST(while_the_system_brings_memory_it_waits_a_millisecond) {
+    memory_pretend_behind(true);
+    f->harness->wall_us += DAY_US;
+    for (int i = 0; i < 1000; i++) {
+        loop_turn(f);
+    }
+    assert_null(find(f, "a@2026-01-01"));
+    assert_false(f->tick.is_idle_active);
+    assert_true(f->tick.wake_at_ms == f->server->clock.now_ms + 1);
+    loop_ask(f, client, "ZCARD a\r\n", formatted(":%d\r\n", MEMBERS));
+    memory_pretend_behind(false);
+    wait_for(f, "a@2026-01-01");
+    loop_turn_some(f);
+    assert_true(f->tick.wake_at_ms > f->server->clock.now_ms + 1000);
 }
 
 COPY_TEST(above_maxmemory_it_waits) {

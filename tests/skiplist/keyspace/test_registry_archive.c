@@ -229,16 +229,70 @@ REGISTRY_TEST(while_held_nothing_is_copied_and_what_was_is_given_up) {
     create_key(registry, "day", LARGE);
     assert_true(registry_archive_step(registry, END_MS, 50));
     assert_true(registry_archive_step(registry, END_MS, 50));
-    assert_true(registry_hold_archives(registry, true, END_MS));
+    assert_true(registry_limit_archives(registry, 0, END_MS));
     assert_false(registry_archive_step(registry, END_MS, 50));
     assert_true(registry_next_due(registry) == REGISTRY_NO_EXPIRY);
     registry_free_all(registry);
-    assert_false(registry_hold_archives(registry, false, END_MS));
+    assert_false(registry_limit_archives(registry, UINT64_MAX, END_MS));
     assert_false(registry_archive_step(registry, END_MS, 50));
     int64_t due_ms = registry_next_due(registry);
     assert_in_range(due_ms, END_MS + 1, END_MS + DAY_MS - 1);
     (void)run_steps(registry, due_ms);
     assert_int_equal(count_of(registry, "day@2026-11-16", due_ms), LARGE);
+}
+
+REGISTRY_TEST(a_board_that_finds_no_memory_does_not_keep_others_waiting) {
+    static const char *const archives[] = {"day@2026-11-16", "end@2026-11-16"};
+    create_key(registry, "day", LARGE);
+    create_key(registry, "end", LARGE);
+    assert_true(registry_archive_step(registry, END_MS, 50));
+    memory_fail_at(1);
+    while (registry_totals(registry)->rolled == 0) {
+        assert_true(registry_archive_step(registry, END_MS, 50));
+    }
+    memory_fail_at(0);
+    (void)run_steps(registry, END_MS);
+    assert_int_equal(registry_totals(registry)->rolled, 1);
+    assert_int_equal(count_of(registry, archives[0], END_MS) +
+                         count_of(registry, archives[1], END_MS),
+                     LARGE - 1);
+    int64_t due_ms = registry_next_due(registry);
+    assert_in_range(due_ms, END_MS + 1, END_MS + DAY_MS - 1);
+    (void)run_steps(registry, due_ms);
+    for (size_t i = 0; i < COUNT_OF(archives); i++) {
+        assert_int_equal(count_of(registry, archives[i], due_ms), LARGE);
+    }
+}
+
+REGISTRY_TEST(a_board_for_which_there_is_no_room_is_not_begun_and_others_are) {
+    create_key(registry, "large", 2 * LARGE);
+    create_key(registry, "day", LARGE);
+    create_key(registry, "small", 5);
+    uint64_t room = board_memory_size(&key_find(registry, 0, "day", NOON_MS)->board) + 1;
+    assert_false(registry_limit_archives(registry, room, END_MS));
+    (void)run_steps(registry, END_MS);
+    assert_true(registry_limit_archives(registry, room, END_MS));
+    assert_false(registry_limit_archives(registry, room, END_MS));
+    assert_int_equal(count_of(registry, "day@2026-11-16", END_MS), LARGE);
+    assert_int_equal(count_of(registry, "small@2026-11-16", END_MS), 5);
+    assert_int_equal(count_of(registry, "large@2026-11-16", END_MS), -1);
+    int64_t due_ms = registry_next_due(registry);
+    assert_in_range(due_ms, END_MS + 1, END_MS + DAY_MS - 1);
+    assert_false(registry_limit_archives(registry, UINT64_MAX, due_ms));
+    (void)run_steps(registry, due_ms);
+    assert_int_equal(count_of(registry, "large@2026-11-16", due_ms), 2 * LARGE);
+}
+
+REGISTRY_TEST(what_was_given_up_of_a_board_does_not_keep_others_waiting) {
+    create_key(registry, "day", LARGE);
+    create_key(registry, "end", LARGE);
+    assert_true(registry_archive_step(registry, END_MS, 50));
+    assert_true(registry_limit_archives(registry, 0, END_MS));
+    assert_false(registry_limit_archives(registry, UINT64_MAX, END_MS));
+    (void)run_steps(registry, END_MS);
+    assert_int_equal(registry_totals(registry)->rolled, 1);
+    (void)run_steps(registry, registry_next_due(registry));
+    assert_int_equal(registry_totals(registry)->rolled, 2);
 }
 
 REGISTRY_TEST(whether_archives_are_copies_may_be_changed) {
