@@ -176,6 +176,39 @@ REGISTRY_TEST(a_board_that_goes_or_gets_other_rules_meanwhile_is_begun_again_or_
     assert_true(registry_next_due(registry) == REGISTRY_NO_EXPIRY);
 }
 
+/* Made by LB.CREATE, or by a write: then it goes with its last member. */
+REGISTRY_TEST(a_board_that_is_emptied_before_its_copy_is_whole_has_no_archive) {
+    for (int i = 0; i < 2; i++) {
+        struct rules rules = copying_rules();
+        rules.is_created = i == 0;
+        struct registry_key *key = key_create_like(registry, "day", &rules, LARGE, NOON_MS);
+        assert_true(registry_archive_step(registry, END_MS, 50));
+        assert_true(registry_archive_step(registry, END_MS, 50));
+        registry_remove_range(registry, key, 0, LARGE);
+        if (i == 1) {
+            registry_remove(registry, key);
+        }
+        (void)run_steps(registry, END_MS);
+        assert_int_equal(registry_count(registry, 0), i == 0);
+        int64_t next_ms = i == 0 ? END_MS + DAY_MS : REGISTRY_NO_EXPIRY;
+        assert_true(registry_next_due(registry) == next_ms);
+        if (i == 0) {
+            registry_remove(registry, key);
+        }
+    }
+}
+
+/* What goes and comes before the copy is whole is so in the archive. */
+REGISTRY_TEST(a_board_that_is_emptied_and_filled_again_has_an_archive_of_what_is_there) {
+    struct registry_key *key = create_key(registry, "day", LARGE);
+    assert_true(registry_archive_step(registry, END_MS, 50));
+    assert_true(registry_archive_step(registry, END_MS, 50));
+    registry_remove_range(registry, key, 0, LARGE);
+    assert_true(key_put(registry, key, BYTES("new"), 7));
+    (void)run_steps(registry, END_MS);
+    assert_int_equal(count_of(registry, "day@2026-11-16", END_MS), 1);
+}
+
 REGISTRY_TEST(a_board_that_expires_before_its_copy_is_made_becomes_the_archive) {
     struct registry_key *key = create_key(registry, "day", LARGE);
     key_expire(registry, key, END_MS + 10);
