@@ -144,6 +144,8 @@ TEST(the_processor_time_of_a_long_tick_is_told_from_its_wall_time) {
     assert_int_equal(stats->long_tick_count, 2);
     assert_true(stats->long_tick_cpu_ns - slept_cpu_ns >= LONG_US * UINT64_C(1000));
     assert_true(stats->long_tick_cpu_ns <= stats->long_tick_wall_ns);
+    assert_true(stats->tick_busiest_us >= LONG_US);
+    assert_in_range(stats->tick_busy_count, 1, 2);
     const struct latency *latency = &fixture.harness->server.latency;
     assert_non_null(latency_find(latency, BYTES("tick")));
     assert_non_null(latency_find(latency, BYTES("tick-cpu")));
