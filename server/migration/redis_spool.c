@@ -137,7 +137,8 @@ static void redis_spool_on_done(void *context) {
 }
 
 bool redis_spool_check(struct redis_spool *spool, char *error) {
-    if (spool->failed == NULL) {
+    /* What a job has found is known when it is done. */
+    if (spool->worker.is_busy || spool->failed == NULL) {
         return true;
     }
     snprintf(error, DISK_ERROR_MAX, "cannot %s the spool: %s", spool->failed,

@@ -67,7 +67,7 @@ void redis_spool_take(struct redis_spool *spool, size_t size);
 static inline uint64_t redis_spool_waiting(const struct redis_spool *spool) {
     return spool->received - spool->taken;
 }
-/* Once a second: what has failed is done again. false: error says what. */
+/* Once a second: what has failed is done again. false: error says what. true while a job runs. */
 MUST_CHECK bool redis_spool_check(struct redis_spool *spool, char *error);
 
 #endif

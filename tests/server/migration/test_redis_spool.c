@@ -152,6 +152,47 @@ TEST(what_cannot_be_read_is_read_again) {
     end(&place);
 }
 
+/* The loop has not heard of it. */
+static void let_job_end(struct worker *worker) {
+    bool is_done = false;
+    while (!is_done) {
+        uv_mutex_lock(&worker->mutex);
+        is_done = worker->state == WORKER_DONE;
+        uv_mutex_unlock(&worker->mutex);
+    }
+}
+
+TEST(a_job_that_has_failed_is_not_done_again_before_the_loop_knows) {
+    enum { SIZE = 1000000 };
+    struct place place;
+    char error[DISK_ERROR_MAX];
+    struct disk failing = disk_system;
+    failing.read_at = fail_read;
+    begin(&place, 0);
+    uv_ref((uv_handle_t *)&place.spool->worker.async); /* a loop without handles does not turn */
+    redis_spool_begin(place.spool);
+    disk = &failing;
+    put(&place, SIZE);
+    put(&place, SIZE);
+    let_job_end(&place.spool->worker);
+    put(&place, SIZE);
+    redis_spool_take(place.spool, SIZE);
+    place.out = SIZE;
+    (void)uv_run(&place.loop, UV_RUN_NOWAIT);
+    assert_true(place.spool->worker.is_busy);
+    let_job_end(&place.spool->worker); /* it has written the third, and could not read the second */
+    assert_true(redis_spool_check(place.spool, error));
+    (void)uv_run(&place.loop, UV_RUN_NOWAIT);
+    assert_false(redis_spool_check(place.spool, error));
+    disk = &disk_system;
+    while (!redis_spool_check(place.spool, error)) {
+        uv_sleep(100);
+    }
+    take_all(&place);
+    uv_unref((uv_handle_t *)&place.spool->worker.async);
+    end(&place);
+}
+
 TEST(a_directory_that_is_not_there_is_an_error) {
     char error[DISK_ERROR_MAX];
     assert_null(redis_spool_open(uv_default_loop(), "/nowhere/at/all", 0, ignore, NULL, error));
