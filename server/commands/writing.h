@@ -65,7 +65,8 @@ bool writing_refuses_times(const struct call *call, const struct rules *rules);
 /* false: the error was replied. */
 MUST_CHECK bool writing_begin(const struct call *call, struct bytes name, struct writing *writing);
 
-/* The same, but a new board gets these rules, in the period they state. The name is a valid one. */
+/* The same, but a new board gets these rules, in the period they state, and goes with its last member. The name
+ * is a valid one. */
 MUST_CHECK bool writing_begin_in(const struct call *call, struct bytes name,
                                  const struct rules *rules, struct writing *writing);
 

@@ -545,8 +545,8 @@ struct registry_key *registry_make_key(struct registry *registry, uint32_t datab
     return key;
 }
 
-/* like: the rules of a new board; NULL: those of rules_for. is_in_period: they are those of the period
- * in which the board is to be. */
+/* like: the rules of a new board; NULL: those of rules_for. is_in_period: they are those of a board that is
+ * in its period, and the new one is not made by LB.CREATE. */
 static struct registry_key *registry_find_or_make(struct registry *registry, uint32_t database,
                                                   struct bytes name, uint32_t kind,
                                                   const struct rules *like, bool is_in_period,
@@ -565,7 +565,11 @@ static struct registry_key *registry_find_or_make(struct registry *registry, uin
         return NULL; /* it has expired, and there is no memory for what that means */
     }
     struct rules room;
-    if (kind == REGISTRY_BOARD && !is_in_period) {
+    if (is_in_period) {
+        rules_copy(like, &room);
+        room.is_created = false;
+        like = &room;
+    } else if (kind == REGISTRY_BOARD) {
         like = like != NULL ? like : registry->rules_for(registry->context, name);
         like = registry_rules_from_now(like, now_ms, &room);
     }

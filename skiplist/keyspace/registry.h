@@ -115,7 +115,7 @@ void registry_prefetch_recall(struct registry *registry, const struct registry_p
 MUST_CHECK struct registry_key *registry_find_or_create(struct registry *registry,
                                                         uint32_t database, struct bytes name,
                                                         int64_t now_ms, bool *is_new);
-/* The same, but a new board gets these rules, in the period they state. */
+/* The same, but a new board gets these rules, in the period they state, and goes with its last member. */
 MUST_CHECK struct registry_key *registry_find_or_create_in(struct registry *registry,
                                                            uint32_t database, struct bytes name,
                                                            const struct rules *rules,

@@ -43,15 +43,14 @@ static bool lb_league_add_read_options(const struct call *call, struct adding *a
 
 /* The number of a new room behind this one: the next whose name is free. Rooms of another PERIOD, or of a
  * league that is no more, may be there still; the steps grow, so that it takes 32 at the most. */
-static bool lb_league_add_find_free(const struct lb_league *league, struct league_entry *entry) {
+static bool lb_league_add_find_free(struct lb_league *league, struct league_entry *entry) {
     const struct call *call = league->call;
-    char text[REGISTRY_NAME_MAX];
     struct registry_key *key;
     uint64_t number = entry->room + UINT64_C(1);
     for (uint64_t step = 1; number <= UINT32_MAX; number += step, step *= 2) {
         entry->room = (uint32_t)number;
-        size_t size = league_print_room(registry_name(league->key), entry->tier, entry->room, text);
-        if (!lb_league_find_key(call, (struct bytes){.at = text, .size = size}, &key)) {
+        if (!lb_league_find_key(call, league_room(&league->names, entry->tier, entry->room),
+                                &key)) {
             return false;
         }
         if (key == NULL) {
@@ -61,41 +60,35 @@ static bool lb_league_add_find_free(const struct lb_league *league, struct leagu
     return call_refuse_format(call, "ERR tier %u has no more rooms", (unsigned)entry->tier);
 }
 
-/* Are as many in the room whose members have this entry from this rank on as may be? */
+/* Are as many in the room as may be? Those who are have this entry, from the cursor on. */
 static bool lb_league_add_is_full(const struct lb_league *league, struct league_entry entry,
-                                  uint32_t rank) {
-    const struct board *board = &league->key->board;
-    uint32_t last = rank + league->rules->league.room - 1;
-    return last < board_count(board) && board_at(board, last).key == league_key(entry);
+                                  struct board_cursor *cursor) {
+    struct board_entry last;
+    board_cursor_skip(cursor, league->rules->league.room - 1U);
+    return board_cursor_read(cursor, &last) && last.key == league_key(entry);
 }
 
 /* false: the error was replied. */
 static bool lb_league_add_choose_room(struct adding *adding) {
-    const struct lb_league *league = &adding->league;
+    struct lb_league *league = &adding->league;
     const struct lb_league_place *place = &adding->place;
     uint32_t tier = place->member.is_there ? place->tier : 1;
-    uint32_t rank;
+    struct board_cursor cursor;
     if (place->is_in_room) {
         adding->entry = place->entry;
         return true;
     }
-    adding->entry = lb_league_open_room(league, tier, &rank);
-    bool is_open = adding->entry.room > 0 && !lb_league_add_is_full(league, adding->entry, rank);
+    adding->entry = lb_league_open_room(league, tier, &cursor);
+    bool is_open = adding->entry.room > 0 && !lb_league_add_is_full(league, adding->entry, &cursor);
     return is_open || lb_league_add_find_free(league, &adding->entry);
 }
 
 /* false: the error was replied. */
 static bool lb_league_add_begin_room(struct adding *adding) {
-    const struct lb_league *league = &adding->league;
-    struct rules rules;
-    char text[REGISTRY_NAME_MAX];
-    rules_copy(league->rooms, &rules);
-    rules.is_created = false;
-    size_t size =
-        league_print_room(registry_name(league->key), adding->entry.tier, adding->entry.room, text);
-    const struct bytes name = {.at = text, .size = size};
+    struct lb_league *league = &adding->league;
+    struct bytes name = league_room(&league->names, adding->entry.tier, adding->entry.room);
     return keyspace_open(league->call, name) &&
-           writing_begin_in(league->call, name, &rules, &adding->writing);
+           writing_begin_in(league->call, name, league->rooms, &adding->writing);
 }
 
 /* ---- the result ---- */
