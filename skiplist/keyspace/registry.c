@@ -106,7 +106,7 @@ void registry_put(struct registry *registry, struct registry_key *key,
 void registry_take(struct registry *registry, struct registry_key *key) {
     struct database *database = registry_database(registry, key->database);
     registry_walk_note_taken(registry, key);
-    database->recent = NULL;
+    registry_forget_recent(database);
     if (registry->stale.open == key) {
         registry->stale.open = NULL;
     }

@@ -97,7 +97,7 @@ struct registry_prefetch {
     uint64_t gone_count;
     uint32_t database;
     uint32_t index;
-    bool is_recent; /* the key found last: nothing needs to be fetched */
+    bool is_recent; /* one of the keys found last: nothing needs to be fetched */
 };
 void registry_prefetch_slots(const struct registry *registry, uint32_t database, struct bytes name,
                              struct registry_prefetch *state);
