@@ -4,9 +4,9 @@
  *       the member's entry -> its tier now -> its room, the open one or a new one
  *       -> a result there, as by LB.ADD, and the entry of the running period */
 #include "server/commands/keyspace.h"
-#include "server/commands/lb/lb_add_apply.h"
 #include "server/commands/lb/lb_league.h"
 #include "server/commands/lb/lb_record.h"
+#include "server/commands/lb/lb_results.h"
 
 enum { FIRST_OPTION = LB_LEAGUE_KEY + 1 };
 
@@ -17,11 +17,8 @@ struct adding {
     struct bytes member;
     struct league_entry entry;
     struct writing writing; /* to the room */
-    struct tag_values tags;
-    struct lb_add_step step;
-    struct board_member in_room; /* as planned */
+    struct lb_result result;
     struct once once;
-    struct lb_hset_place hash;
 };
 
 /* ---- options ---- */
@@ -93,92 +90,42 @@ static bool lb_league_add_begin_room(struct adding *adding) {
 
 /* ---- the result ---- */
 
-static void lb_league_add_look_up(const struct adding *adding, struct board_member *member) {
-    board_look_up(adding->writing.board, adding->member, NULL, member);
-}
-
 /* false: the error was replied. */
-static bool lb_league_add_plan(struct adding *adding) {
+static bool lb_league_add_check(struct adding *adding) {
     const struct call *call = adding->league.call;
-    struct writing *writing = &adding->writing;
-    const struct layout *layout = board_layout(writing->board);
-    struct lb_add *add = &adding->add;
-    if (!lb_add_check_only(call, layout, add) || !lb_add_check_at(call, layout, add)) {
-        return false;
-    }
-    lb_league_add_look_up(adding, &adding->in_room);
-    struct lb_add_step before = lb_add_step_of(writing, add, &adding->in_room);
-    if (!lb_add_plan(writing, add, lb_add_values(call->request, add, 0), &before, &adding->step)) {
-        return false;
-    }
-    if (!adding->in_room.is_there && writing_room(writing) == 0) {
-        writing_refuse_full(call, writing->rules);
-        return false;
-    }
-    return add->tag_count == 0 ||
-           lb_add_read_tags(call, add, FIRST_OPTION, writing->board, &adding->tags);
+    const struct layout *layout = board_layout(adding->writing.board);
+    return lb_add_check_only(call, layout, &adding->add) &&
+           lb_add_check_at(call, layout, &adding->add);
 }
 
-static bool lb_league_add_reserve(const struct adding *adding) {
-    const struct board *room = adding->writing.board;
-    size_t size = lb_hset_growth_size(&adding->add.hset, &adding->hash) +
-                  board_growth_size(room, 1) + board_growth_size(&adding->league.key->board, 1) +
-                  2 * adding->member.size +
-                  (adding->add.tag_count > 0 ? board_tags_growth_size(room, 1) : 0);
-    return memory_reserve_begin(size) || call_out_of_memory(adding->league.call);
-}
-
-/* What may fail behind the plan: the hash, the id, and memory for all. false: the error was replied. */
-static bool lb_league_add_prepare(struct adding *adding) {
-    const struct call *call = adding->league.call;
-    struct lb_add *add = &adding->add;
-    if (lb_hset_is_asked(&add->hset) &&
-        lb_add_changes_fields(&adding->writing, &adding->step, adding->member) &&
-        !lb_hset_begin(call, &add->hset, registry_name(adding->writing.key), adding->member,
-                       &adding->hash)) {
+/* In the room, and in the league if its entry there becomes another one. false: the error was replied. */
+static bool lb_league_add_put(struct adding *adding, struct lb_results *results) {
+    struct board_member *member = &adding->place.member;
+    const struct board *board = &adding->league.key->board;
+    bool has_moved = !member->is_there || member->key != league_key(adding->entry);
+    if (has_moved) {
+        results->more = board_growth_size(board, 1) + adding->member.size;
+    }
+    if (!lb_results_prepare(results)) {
         return false;
     }
-    if (add->once != NULL && !once_put(add->once)) {
-        return false;
-    }
-    bool is_reserved = lb_league_add_reserve(adding);
-    if (!is_reserved && add->once != NULL) {
-        once_take_back(add->once);
-    }
-    if (adding->hash.key != NULL) {
-        /* What had its name may have expired, and have moved the league's members. */
-        board_look_up(&adding->league.key->board, adding->member, NULL, &adding->place.member);
-    }
-    return is_reserved;
-}
-
-static void lb_league_add_put(struct adding *adding) {
-    struct writing *writing = &adding->writing;
-    bool is_new = !adding->place.member.is_there;
-    if (adding->step.is_written) {
-        enum writing_status status =
-            writing_put(writing, &adding->in_room, adding->step.key, true); /* as LB.ADD */
-        CHECK(status != WRITING_FAILED);
-    }
-    writing_settle(writing);
-    lb_league_add_look_up(adding, &adding->in_room);
-    if (adding->in_room.is_there && adding->add.tag_count > 0) {
-        writing_tag(writing, &adding->in_room, &adding->tags);
-        lb_league_add_look_up(adding, &adding->in_room);
-    }
-    if (adding->in_room.is_there) {
-        lb_hset_put(adding->league.call, &adding->add.hset, &adding->hash);
-    }
-    if (is_new || adding->place.member.key != league_key(adding->entry)) {
+    lb_results_put(results);
+    if (has_moved) {
+        if (adding->result.place.key != NULL) {
+            /* What had its name may have expired, and have moved the league's members. */
+            board_look_up(board, adding->member, NULL, member);
+        }
         lb_league_put(&adding->league, &adding->place, adding->entry);
     }
+    return true;
 }
 
 static void lb_league_add_answer(const struct adding *adding) {
     const struct call *call = adding->league.call;
     const struct board *room = adding->writing.board;
-    const struct board_member member = adding->in_room;
+    struct board_member member;
     struct lb_writer writer;
+    board_look_up(room, adding->member, NULL, &member);
     reply_array(call->reply, 4);
     reply_integer(call->reply, adding->entry.tier);
     reply_integer(call->reply, adding->entry.room);
@@ -197,13 +144,15 @@ static void lb_league_add_answer(const struct adding *adding) {
 }
 
 static void lb_league_add_to_room(struct adding *adding) {
-    if (lb_league_add_plan(adding) && lb_league_add_prepare(adding)) {
-        lb_league_add_put(adding);
-        memory_reserve_end();
+    struct lb_results results = {
+        .call = adding->league.call, .add = &adding->add, .list = &adding->result, .count = 1};
+    adding->result = (struct lb_result){.writing = &adding->writing};
+    bool is_put = lb_league_add_check(adding) && lb_league_add_put(adding, &results);
+    lb_results_end(&results);
+    if (is_put) {
         lb_league_add_answer(adding);
     }
     writing_end(&adding->writing, adding->add.operation == LB_ADD_INCREMENT ? "zincr" : "zadd");
-    lb_hset_end(adding->league.call, &adding->hash);
 }
 
 /* ONCE: the result came before, and the member may be where others have put it since. */
@@ -242,7 +191,6 @@ static void lb_league_add_run(struct call *call) {
     if (!lb_league_add_read_options(call, &adding) || !lb_league_begin(call, &adding.league)) {
         return;
     }
-    adding.hash = (struct lb_hset_place){.key = NULL};
     adding.member = call_arg(call, call->request->count - 1);
     if (!zset_check_member(call, adding.member) || !lb_league_add_is_new(&adding) ||
         !lb_league_check_writing(&adding.league)) {
