@@ -122,6 +122,9 @@ static bool lb_results_plan(struct lb_results *results) {
             if (!lb_results_plan_one(results, begin + i, &member)) {
                 return false;
             }
+            if (results->count == 1) {
+                results->only = member;
+            }
         }
     }
     return true;
@@ -213,7 +216,12 @@ static void lb_results_put_members(struct lb_results *results) {
             struct lb_result *result = &results->list[begin + i];
             struct board_member member;
             if (result->step.is_written) {
-                lb_results_look_up(results, &group, i, &member);
+                /* Where a hash was opened, something may have expired, and have changed the board. */
+                if (results->count > 1 || lb_hset_is_asked(&results->add->hset)) {
+                    lb_results_look_up(results, &group, i, &member);
+                } else {
+                    member = results->only;
+                }
                 enum writing_status status =
                     writing_put(result->writing, &member, result->step.key, true); /* as planned */
                 CHECK(status != WRITING_FAILED);

@@ -29,7 +29,8 @@ struct lb_results {
     /* Where a member may be named twice: a zeroed table of slots, at least 2 * count and a power of 2. */
     uint32_t *slots;
     uint32_t slot_mask;
-    size_t more;     /* bytes that the caller will need, besides */
+    struct board_member only; /* of a single one: the member, as planned */
+    size_t more;              /* bytes that the caller will need, besides */
     uint32_t failed; /* prepare: the result that cannot be; count: it is none of a single one */
     bool is_reserved;
 };
