@@ -97,7 +97,8 @@ bool lb_parse_score(const struct call *call, const struct layout_field *field, s
     if (!lb_parse_decimal(call, field, text, &value)) {
         return false;
     }
-    return layout_field_add_at(field, zero, value, call->now_us, ordinal) == LAYOUT_OK ||
+    return layout_field_add_at(field, zero, value, call->now_us, call->now_us, ordinal) ==
+               LAYOUT_OK ||
            (layout_field_decays(field) && !value.is_negative
                 ? zset_refuse_sum(call, field, zero, value, call->now_us)
                 : lb_refuse_value(call, field, text, DECIMAL_OUT_OF_RANGE));

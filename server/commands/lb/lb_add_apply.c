@@ -26,7 +26,7 @@ static bool lb_add_apply_add_value(const struct call *call, const struct layout 
     }
     uint64_t sum;
     int64_t time_us = add->time == LB_ADD_TIME_GIVEN ? add->at_us : call->now_us;
-    if (layout_field_add_at(field, ordinal, delta, time_us, &sum) != LAYOUT_OK) {
+    if (layout_field_add_at(field, ordinal, delta, time_us, call->now_us, &sum) != LAYOUT_OK) {
         return zset_refuse_sum(call, field, ordinal, delta, time_us);
     }
     *key = layout_with_ordinal(layout, *key, field_index, sum);
@@ -82,7 +82,10 @@ static bool lb_add_apply_stamp(const struct call *call, const struct layout *lay
                                struct lb_add_step *step) {
     bool is_changed = !before->is_there || layout_without_time(layout, step->key) !=
                                                layout_without_time(layout, before->key);
-    bool is_kept = add->time == ADD_TIME_OF_CHANGE
+    /* DECAY: a result that comes so late that nothing is left of it. */
+    bool is_void = add->operation == LB_ADD_INCREMENT && layout_field_decays(&layout->fields[0]) &&
+                   add->time == LB_ADD_TIME_GIVEN;
+    bool is_kept = add->time == ADD_TIME_OF_CHANGE || is_void
                        ? !is_changed
                        : add->time == LB_ADD_TIME_KEPT && before->is_there;
     int64_t time_us = add->time == LB_ADD_TIME_GIVEN ? add->at_us : call->now_us;

@@ -155,10 +155,15 @@ static void lb_league_add_to_room(struct adding *adding) {
     writing_end(&adding->writing, adding->add.operation == LB_ADD_INCREMENT ? "zincr" : "zadd");
 }
 
-/* ONCE: the result came before, and the member may be where others have put it since. */
-static void lb_league_add_answer_repeated(struct adding *adding) {
-    const struct call *call = adding->league.call;
-    if (!lb_league_look_up(&adding->league, adding->member, &adding->place)) {
+/* ONCE: the result came before, and the member may be where others have put it since, or the league be gone. */
+static void lb_league_add_answer_repeated(const struct call *call, struct adding *adding) {
+    const struct board *board = call_board(call_find_key(call, call_arg(call, LB_LEAGUE_KEY)));
+    if (board == NULL || rules_of(board_layout(board))->league.room == 0) {
+        reply_null_array(call->reply);
+        return;
+    }
+    if (!lb_league_begin(call, &adding->league) ||
+        !lb_league_look_up(&adding->league, adding->member, &adding->place)) {
         return;
     }
     if (!adding->place.member.is_there) {
@@ -171,8 +176,7 @@ static void lb_league_add_answer_repeated(struct adding *adding) {
 }
 
 /* false: the command is answered. */
-static bool lb_league_add_is_new(struct adding *adding) {
-    const struct call *call = adding->league.call;
+static bool lb_league_add_is_new(const struct call *call, struct adding *adding) {
     struct lb_add *add = &adding->add;
     if (add->once_id.at == NULL) {
         return true;
@@ -181,19 +185,19 @@ static bool lb_league_add_is_new(struct adding *adding) {
         once_begin(call, call_arg(call, LB_LEAGUE_KEY), add->once_id, &adding->once);
     add->once = status == ONCE_NEW ? &adding->once : NULL;
     if (status == ONCE_REPEATED) {
-        lb_league_add_answer_repeated(adding);
+        lb_league_add_answer_repeated(call, adding);
     }
     return status == ONCE_NEW;
 }
 
 static void lb_league_add_run(struct call *call) {
     struct adding adding;
-    if (!lb_league_add_read_options(call, &adding) || !lb_league_begin(call, &adding.league)) {
+    if (!lb_league_add_read_options(call, &adding)) {
         return;
     }
     adding.member = call_arg(call, call->request->count - 1);
-    if (!zset_check_member(call, adding.member) || !lb_league_add_is_new(&adding) ||
-        !lb_league_check_writing(&adding.league)) {
+    if (!zset_check_member(call, adding.member) || !lb_league_add_is_new(call, &adding) ||
+        !lb_league_begin(call, &adding.league) || !lb_league_check_writing(&adding.league)) {
         return;
     }
     if (lb_league_look_up(&adding.league, adding.member, &adding.place) &&

@@ -618,6 +618,14 @@ ZSET_TEST(a_result_that_is_sent_again_counts_once) {
         {"LB.LEAGUE REMOVE weekly dan", ":1"},
         {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "nil*"},
         {"ZCARD weekly", ":3"},
+        /* The league is gone, or is none any more. */
+        {"DEL weekly", ":1"},
+        {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "nil*"},
+        {"LB.LEAGUE ADD weekly ONCE r3 INCR 5 dan", "-ERR no such key"},
+        {"ZADD weekly 1 dan", ":1"},
+        {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "nil*"},
+        {"LB.LEAGUE ADD weekly ONCE r3 INCR 5 dan",
+         "-ERR board is not a league: LB.LEAGUE CREATE makes one"},
     };
     play(h);
     zset_expect_each(h, rows);
