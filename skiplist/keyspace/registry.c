@@ -288,6 +288,7 @@ void registry_exchange(struct registry *registry, struct registry *other) {
         here->totals.rolled = before->totals.rolled;
         here->totals.stale = before->totals.stale;
         here->totals.settled = before->totals.settled;
+        here->totals.league_settled = before->totals.league_settled;
         here->rules.map.owner = &here->rules;
         board_chain_moved(&here->remains);
         registry_observe(here);
@@ -559,7 +560,7 @@ static struct registry_key *registry_find_or_make(struct registry *registry, uin
     if (key != NULL) {
         return key;
     }
-    bool may_be_stuck = registry_has_leagues(registry) ||
+    bool may_be_stuck = registry_league_count(registry) > 0 ||
                         registry_read(registry, database)->heaps[HEAP_COPIES].count > 0;
     if (may_be_stuck && registry_find_name(registry_read(registry, database), name) != NULL) {
         return NULL; /* it has expired, and there is no memory for what that means */

@@ -7,8 +7,8 @@
 /* Where an archive got a number because its name was taken (registry_roll.c), so many are tried. */
 enum { ARCHIVES_TRIED = 8 };
 
-bool registry_has_leagues(const struct registry *registry) {
-    return registry->rules.league_count > 0;
+uint64_t registry_league_count(const struct registry *registry) {
+    return registry->rules.league_count;
 }
 
 /* ---- a member that comes ---- */
@@ -159,7 +159,7 @@ enum registry_league_status registry_league_settle(struct registry *registry,
     struct bytes prefix;
     struct bytes inner;
     *work = 0;
-    if (!registry_has_leagues(registry) || key->kind != REGISTRY_BOARD ||
+    if (registry_league_count(registry) == 0 || key->kind != REGISTRY_BOARD ||
         board_count(&key->board) > ARCHIVE_MEMBERS_MAX ||
         !archive_find_board(registry_name(key), &name) ||
         !league_parse_room(name, &prefix, &inner, &settling.entry)) {

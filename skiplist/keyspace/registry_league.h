@@ -34,7 +34,7 @@ enum registry_league_status {
 MUST_CHECK enum registry_league_status registry_league_settle(struct registry *registry,
                                                               const struct registry_key *key,
                                                               uint32_t members_max, uint32_t *work);
-/* Is there a league? */
-bool registry_has_leagues(const struct registry *registry);
+/* Leagues of all databases; those that wait to be freed count, too. */
+uint64_t registry_league_count(const struct registry *registry);
 
 #endif
