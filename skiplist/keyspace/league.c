@@ -92,19 +92,19 @@ bool league_is_name(struct bytes name) {
 }
 
 void league_names_init(struct league_names *names, struct bytes league) {
-    char *at = names->at;
+    size_t size = 0;
     bool has_tag = league_has_tag(league);
     CHECK(league.size <= REGISTRY_KEY_MAX);
     if (!has_tag) {
-        *at++ = '{';
+        names->at[size++] = '{';
     }
-    memcpy(at, league.at, league.size);
-    at += league.size;
+    memcpy(names->at + size, league.at, league.size);
+    size += league.size;
     if (!has_tag) {
-        *at++ = '}';
+        names->at[size++] = '}';
     }
-    *at++ = ':';
-    names->prefix_size = (size_t)(at - names->at);
+    names->at[size++] = ':';
+    names->prefix_size = size;
 }
 
 static struct bytes league_finish(struct league_names *names, size_t size) {
