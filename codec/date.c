@@ -43,6 +43,11 @@ int date_days_in_month(int64_t year, int month) {
 }
 
 char *date_print_number(char *out, int64_t number, size_t digit_count) {
+    if (digit_count == 2 && number < 100) {
+        out[0] = (char)('0' + number / 10);
+        out[1] = (char)('0' + number % 10);
+        return out + 2;
+    }
     char digits[BYTES_INTEGER_TEXT_MAX];
     size_t size = bytes_print_u64(digits, (uint64_t)number);
     for (; digit_count > size; digit_count--) {

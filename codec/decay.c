@@ -143,12 +143,14 @@ static wide decay_log_of(struct score score) {
     return (wide)score.exponent * (wide)DECAY_ONE + decay_log2(score.mantissa);
 }
 
+/* A score at a time, which may be too large then, but not at a later one. */
 static enum decay_status decay_pack(const struct decay *decay, uint64_t ordinal_max,
-                                    struct score score, wide elapsed, uint64_t *ordinal) {
+                                    struct score score, wide elapsed, wide elapsed_now,
+                                    uint64_t *ordinal) {
     unsigned dropped_bits = DECAY_POINT - decay->fraction_bits;
     wide log = decay_log_of(score) + elapsed;
     wide rounded = (log + ((wide)1 << (dropped_bits - 1))) >> dropped_bits;
-    if (score.exponent >= UNITS_BITS) {
+    if (score.exponent >= UNITS_BITS && log - elapsed_now >= UNITS_BITS * (wide)DECAY_ONE) {
         return DECAY_TOO_LARGE;
     }
     if (log < 0 || rounded >= (wide)ordinal_max) {
@@ -198,7 +200,7 @@ uint64_t decay_score(const struct decay *decay, uint64_t ordinal, int64_t time_u
 }
 
 enum decay_status decay_add(const struct decay *decay, uint64_t ordinal_max, uint64_t ordinal,
-                            uint64_t units, int64_t time_us, uint64_t *sum) {
+                            uint64_t units, int64_t time_us, int64_t now_us, uint64_t *sum) {
     if (time_us < decay->epoch_us) {
         return DECAY_OUTSIDE_TIME;
     }
@@ -211,7 +213,8 @@ enum decay_status decay_add(const struct decay *decay, uint64_t ordinal_max, uin
     if (ordinal > 0) {
         score = decay_sum(score, decay_score_of_ordinal(decay, ordinal, elapsed));
     }
-    return decay_pack(decay, ordinal_max, score, elapsed, sum);
+    return decay_pack(decay, ordinal_max, score, elapsed,
+                      now_us > time_us ? decay_elapsed(decay, now_us) : elapsed, sum);
 }
 
 enum decay_status decay_join(const struct decay *decay, uint64_t ordinal_max, uint64_t a,
@@ -223,7 +226,7 @@ enum decay_status decay_join(const struct decay *decay, uint64_t ordinal_max, ui
     wide elapsed = decay_elapsed(decay, time_us);
     struct score score = decay_sum(decay_score_of_ordinal(decay, a, elapsed),
                                    decay_score_of_ordinal(decay, b, elapsed));
-    return decay_pack(decay, ordinal_max, score, elapsed, sum);
+    return decay_pack(decay, ordinal_max, score, elapsed, elapsed, sum);
 }
 
 bool decay_find(const struct decay *decay, uint64_t ordinal_max, uint64_t units, int64_t time_us,

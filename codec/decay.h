@@ -61,10 +61,11 @@ int64_t decay_last_us(const struct decay *decay, unsigned bits);
 
 /* The score at this time in units, rounded to the nearest; at most 2^64 - 1. It never falls as ordinals rise. */
 uint64_t decay_score(const struct decay *decay, uint64_t ordinal, int64_t time_us);
-/* The ordinal after a result at this time. 0 units change nothing. Errors: all; *sum is then left unchanged. */
+/* The ordinal after a result at this time, whose sum is not too large at a later one, now. 0 units change nothing,
+ * and neither do those that have lost nearly all their weight. Errors: all; *sum is then left unchanged. */
 MUST_CHECK enum decay_status decay_add(const struct decay *decay, uint64_t ordinal_max,
                                        uint64_t ordinal, uint64_t units, int64_t time_us,
-                                       uint64_t *sum);
+                                       int64_t now_us, uint64_t *sum);
 /* The ordinal of the sum of two scores, at this time (for the error) and any other. Same errors. */
 MUST_CHECK enum decay_status decay_join(const struct decay *decay, uint64_t ordinal_max, uint64_t a,
                                         uint64_t b, int64_t time_us, uint64_t *sum);

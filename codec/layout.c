@@ -706,11 +706,11 @@ void layout_explain_time(const struct layout *layout, int64_t time_us, char *err
 }
 
 void layout_explain_sum(const struct layout_field *field, uint64_t ordinal, struct decimal delta,
-                        int64_t time_us, char *error) {
+                        int64_t time_us, int64_t now_us, char *error) {
     char text[2 * DECIMAL_TEXT_MAX + 3];
     size_t size = 0;
     if (layout_field_decays(field)) {
-        if (layout_decay_explain(field, ordinal, delta, time_us, error)) {
+        if (layout_decay_explain(field, ordinal, delta, time_us, now_us, error)) {
             return;
         }
     } else {

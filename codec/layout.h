@@ -140,24 +140,24 @@ struct decimal layout_field_decimal(const struct layout_field *field, uint64_t o
 MUST_CHECK enum layout_status layout_field_add(const struct layout_field *field, uint64_t ordinal,
                                                struct decimal delta, uint64_t *sum);
 
-/* The same of any field. time_us: when the decimal is read; when the result came. Of a field that decays,
- * a delta below 0 is LAYOUT_VALUE_OUT_OF_RANGE, and there is LAYOUT_TIME_OUT_OF_RANGE. */
+/* The same of any field. time_us: when the decimal is read; when the result came, and now, when the sum must
+ * not be too large. Of a field that decays, a delta below 0 is LAYOUT_VALUE_OUT_OF_RANGE, and there is LAYOUT_TIME_OUT_OF_RANGE. */
 struct decimal layout_field_decimal_decayed(const struct layout_field *field, uint64_t ordinal,
                                             int64_t time_us);
 MUST_CHECK enum layout_status layout_field_add_decaying(const struct layout_field *field,
                                                         uint64_t ordinal, struct decimal delta,
-                                                        int64_t time_us, uint64_t *sum);
+                                                        int64_t time_us, int64_t now_us,
+                                                        uint64_t *sum);
 static inline struct decimal layout_field_decimal_at(const struct layout_field *field,
                                                      uint64_t ordinal, int64_t time_us) {
     return layout_field_decays(field) ? layout_field_decimal_decayed(field, ordinal, time_us)
                                       : layout_field_decimal(field, ordinal);
 }
-MUST_CHECK static inline enum layout_status layout_field_add_at(const struct layout_field *field,
-                                                                uint64_t ordinal,
-                                                                struct decimal delta,
-                                                                int64_t time_us, uint64_t *sum) {
+MUST_CHECK static inline enum layout_status
+layout_field_add_at(const struct layout_field *field, uint64_t ordinal, struct decimal delta,
+                    int64_t time_us, int64_t now_us, uint64_t *sum) {
     return layout_field_decays(field)
-               ? layout_field_add_decaying(field, ordinal, delta, time_us, sum)
+               ? layout_field_add_decaying(field, ordinal, delta, time_us, now_us, sum)
                : layout_field_add(field, ordinal, delta, sum);
 }
 /* The ordinal of the sum of two: of fields that do not decay, of their decimals. */
@@ -184,7 +184,7 @@ void layout_explain_value(const struct layout_field *field, struct bytes text,
 void layout_explain_time(const struct layout *layout, int64_t time_us, char *error);
 /* The same for layout_field_add_at: "value 4294967290 + 6 is out of range: field ...". */
 void layout_explain_sum(const struct layout_field *field, uint64_t ordinal, struct decimal delta,
-                        int64_t time_us, char *error);
+                        int64_t time_us, int64_t now_us, char *error);
 
 /* One field's ordinal. */
 static inline uint64_t layout_ordinal(const struct layout *layout, uint64_t key, unsigned index) {

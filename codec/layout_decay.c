@@ -115,10 +115,12 @@ static enum layout_status layout_decay_status_of(enum decay_status status) {
 }
 
 enum layout_status layout_field_add_decaying(const struct layout_field *field, uint64_t ordinal,
-                                             struct decimal delta, int64_t time_us, uint64_t *sum) {
-    return delta.is_negative ? LAYOUT_VALUE_OUT_OF_RANGE
-                             : layout_decay_status_of(decay_add(&field->decay, field->mask, ordinal,
-                                                                delta.magnitude, time_us, sum));
+                                             struct decimal delta, int64_t time_us, int64_t now_us,
+                                             uint64_t *sum) {
+    return delta.is_negative
+               ? LAYOUT_VALUE_OUT_OF_RANGE
+               : layout_decay_status_of(decay_add(&field->decay, field->mask, ordinal,
+                                                  delta.magnitude, time_us, now_us, sum));
 }
 
 enum layout_status layout_field_join(const struct layout_field *field, uint64_t ordinal,
@@ -130,13 +132,14 @@ enum layout_status layout_field_join(const struct layout_field *field, uint64_t 
 }
 
 bool layout_decay_explain(const struct layout_field *field, uint64_t ordinal, struct decimal delta,
-                          int64_t time_us, char *error) {
+                          int64_t time_us, int64_t now_us, char *error) {
     const struct decay *decay = &field->decay;
     uint64_t sum;
     if (delta.is_negative) {
         return false;
     }
-    if (decay_add(decay, field->mask, ordinal, delta.magnitude, time_us, &sum) == DECAY_TOO_LARGE) {
+    if (decay_add(decay, field->mask, ordinal, delta.magnitude, time_us, now_us, &sum) ==
+        DECAY_TOO_LARGE) {
         layout_reject(
             error, "value %s + %s is out of range: the score of field '%s' is at most %s",
             layout_show_decimal(layout_field_decimal_at(field, ordinal, time_us), field->scale)

@@ -42,7 +42,8 @@ void layout_decay_set_epoch(struct layout *layout);
 const char *layout_decay_fault(const struct layout *layout, unsigned index);
 /* Why layout_field_add_at refused the sum. false: for its delta alone, and error was not written. */
 MUST_CHECK bool layout_decay_explain(const struct layout_field *field, uint64_t ordinal,
-                                     struct decimal delta, int64_t time_us, char *error);
+                                     struct decimal delta, int64_t time_us, int64_t now_us,
+                                     char *error);
 /* Ordinals at both ends of a range. false: it is empty, as far as one limit tells. */
 MUST_CHECK bool layout_decay_range(const struct layout_field *field,
                                    const struct decimal_bound *lower,

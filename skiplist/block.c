@@ -304,9 +304,9 @@ struct block *block_create_grown(const struct block *block, uint8_t len) {
     if (wanted > BLOCK_ENTRIES_MAX) {
         wanted = BLOCK_ENTRIES_MAX;
     }
-    /* Future entries are assumed to have the average size, plus a byte for safety. */
+    /* Future entries are assumed to have the average size, plus a byte for safety. A full block has none. */
     uint32_t each = heap / entries + 1;
-    return block_create(wanted, heap + each * (wanted - entries));
+    return block_create(wanted, heap + (wanted > entries ? each * (wanted - entries) : 0));
 }
 
 uint32_t block_split_index(const struct block *block) {

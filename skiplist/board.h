@@ -186,9 +186,13 @@ struct board_cursor {
 };
 /* If rank is board_count or more, the cursor is at the end. */
 void board_seek(const struct board *board, uint32_t rank, struct board_cursor *cursor);
+/* At the first member whose key is not above this one; at the end, if there is none. */
+void board_seek_key(const struct board *board, uint64_t key, struct board_cursor *cursor);
 MUST_CHECK bool board_cursor_read(const struct board_cursor *cursor, struct board_entry *entry);
 void board_cursor_next(struct board_cursor *cursor);     /* to the next worse entry */
 void board_cursor_previous(struct board_cursor *cursor); /* to the next better entry */
+/* As count times board_cursor_next, which is at the end then if there are not so many. */
+void board_cursor_skip(struct board_cursor *cursor, uint32_t count);
 
 /* SCAN with Redis's guarantee: a member that is on the board during the whole scan is visited at
  * least once, whatever changes meanwhile; a member that was never on the board is not visited.

@@ -110,17 +110,43 @@ static void board_walk_fetch_ahead(const struct board_cursor *cursor, uint32_t i
     }
 }
 
+/* To the entry that has this index, counted from the first of this block, which may be NULL. */
+static void board_walk_set_cursor(struct board_cursor *cursor, const struct block *block,
+                                  uint32_t index) {
+    while (block != NULL && index >= block->count) {
+        index -= block->count;
+        block = board_leaf(cursor->board, block->links.next);
+    }
+    cursor->block = block;
+    if (block == NULL) {
+        return;
+    }
+    cursor->index = index;
+    cursor->member_offset = index > 0 ? block_offset(block, index) : 0;
+    board_walk_fetch_nodes(cursor);
+}
+
 void board_seek(const struct board *board, uint32_t rank, struct board_cursor *cursor) {
     *cursor = (struct board_cursor){.board = board};
     if (rank >= board_count(board)) {
         return;
     }
     struct skiplist_place place = board_walk_place_at(board, rank);
-    const struct block *block = board_leaf(board, place.leaf);
-    cursor->block = block;
-    cursor->index = place.index;
-    cursor->member_offset = place.index > 0 ? block_offset(block, place.index) : 0;
-    board_walk_fetch_nodes(cursor);
+    board_walk_set_cursor(cursor, board_leaf(board, place.leaf), place.index);
+}
+
+void board_seek_key(const struct board *board, uint64_t key, struct board_cursor *cursor) {
+    struct skiplist own;
+    const struct skiplist *list = board_list(board, &own);
+    *cursor = (struct board_cursor){.board = board};
+    if (board_walk_is_below_all(list, key)) {
+        return;
+    }
+    struct skiplist_place place = {.leaf = list->first};
+    if (!board_walk_is_above_all(list, key)) {
+        place = skiplist_place_above(list, key, false);
+    }
+    board_walk_set_cursor(cursor, board_leaf(board, place.leaf), place.index);
 }
 
 bool board_cursor_read(const struct board_cursor *cursor, struct board_entry *entry) {
@@ -145,6 +171,10 @@ void board_cursor_next(struct board_cursor *cursor) {
     cursor->index = 0;
     cursor->member_offset = 0;
     board_walk_fetch_nodes(cursor);
+}
+
+void board_cursor_skip(struct board_cursor *cursor, uint32_t count) {
+    board_walk_set_cursor(cursor, cursor->block, cursor->index + count);
 }
 
 void board_cursor_previous(struct board_cursor *cursor) {

@@ -1,6 +1,8 @@
 /* In a database of the server's own. See once_ids.h. */
 #include "server/clients/once_ids.h"
 
+#include "server/system/digest.h"
+
 enum { FORGET_MS = 1000 };
 
 /* Far from where sums of it and of a monotonic time overflow. */
@@ -10,6 +12,18 @@ const char *once_ids_find_refusal(struct server *server, struct bytes key) {
     (void)server;
     (void)key;
     return NULL;
+}
+
+struct bytes once_ids_member(struct bytes key, struct bytes id, char room[ONCE_IDS_MEMBER_SIZE]) {
+    char text[REGISTRY_KEY_MAX + 1 + ONCE_ID_MAX];
+    unsigned char digest[DIGEST_SIZE];
+    CHECK(key.size <= REGISTRY_KEY_MAX && id.size <= ONCE_ID_MAX);
+    memcpy(text, key.at, key.size);
+    text[key.size] = '\0';
+    memcpy(text + key.size + 1, id.at, id.size);
+    digest_make((struct bytes){.at = text, .size = key.size + 1 + id.size}, digest);
+    memcpy(room, digest, ONCE_IDS_MEMBER_SIZE);
+    return (struct bytes){.at = room, .size = ONCE_IDS_MEMBER_SIZE};
 }
 
 struct once_ids_name {

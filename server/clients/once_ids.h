@@ -2,7 +2,8 @@
  *
  *     a database of the server's own, REGISTRY_ONCE
  *       its key   the number of a user's database (1 byte)
- *       a board   of the ids of that database; a member is an id, its score the time at which it came
+ *       a board   of the ids of that database; a member is half of the SHA-256 of a key and an id,
+ *                 so its size does not depend on what clients send; its score is when it came
  *
  * So ids are in the journal, in snapshots and on replicas as members of any board, in the same group as
  * the result. The first is the oldest: new ones are appended, and those older than once-window leave at the
@@ -11,14 +12,17 @@
  * Their time is no server time: it goes on from the newest id there is by the monotonic clock, so that a
  * clock that is set makes no id older. Where no server is master no time goes by.
  *
- * In Redis and Valkey the ids of a key are a board beside it, and server/module/host_once.c takes the place
+ * In Redis and Valkey the ids of a key are the members of a board beside it, and server/module/host_once.c takes the place
  * of once_ids.c. */
 #ifndef SERVER_ONCE_IDS_H
 #define SERVER_ONCE_IDS_H
 
 #include "server/clients/server.h"
 
-enum { ONCE_IDS_MEMBER_SIZE = 16 }; /* bytes */
+enum {
+    ONCE_ID_MAX = 64, /* bytes; at least 1 */
+    ONCE_IDS_MEMBER_SIZE = 16,
+};
 
 /* The layout's only field is ASC. */
 static inline uint64_t once_ids_key_of(uint64_t time) {
@@ -30,6 +34,8 @@ static inline uint64_t once_ids_time_of(uint64_t key) {
 
 /* Can the ids of this key be kept? NULL: yes; otherwise the error. */
 const char *once_ids_find_refusal(struct server *server, struct bytes key);
+/* The member that is kept for an id of this key; room is for a name that is made of both. */
+struct bytes once_ids_member(struct bytes key, struct bytes id, char room[ONCE_IDS_MEMBER_SIZE]);
 /* The board that has the ids of this key. NULL: there is none. */
 struct registry_key *once_ids_find(struct server *server, uint32_t database, struct bytes key);
 /* The same, for an id that comes now; one that is made is empty. NULL: no memory. */

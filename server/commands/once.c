@@ -1,18 +1,8 @@
 /* Results that come again. See once.h. */
 #include "server/commands/once.h"
 
-#include "codec/sha256.h"
-
-static void once_make_name(struct once *once, struct bytes id) {
-    const struct bytes parts[] = {once->key, {.at = "", .size = 1}, id};
-    uint8_t digest[SHA256_SIZE];
-    sha256(parts, sizeof parts / sizeof *parts, digest);
-    memcpy(once->name, digest, sizeof once->name);
-}
-
 static void once_look_up(struct once *once) {
-    const struct bytes name = {.at = once->name, .size = sizeof once->name};
-    board_look_up(&once->ids->board, name, NULL, &once->member);
+    board_look_up(&once->ids->board, once->name, NULL, &once->member);
     once->count = board_count(&once->ids->board);
 }
 
@@ -44,13 +34,16 @@ static bool once_has_room(struct once *once) {
 enum once_status once_begin(const struct call *call, struct bytes key, struct bytes id,
                             struct once *once) {
     struct server *server = call->server;
+    if (!call_check_key(call, key)) {
+        return ONCE_REFUSED;
+    }
     const char *refusal = once_ids_find_refusal(server, key);
     if (refusal != NULL) {
         reply_error(call->reply, refusal);
         return ONCE_REFUSED;
     }
     *once = (struct once){.call = call, .key = key, .time = once_ids_now(server)};
-    once_make_name(once, id);
+    once->name = once_ids_member(key, id, once->room);
     once->ids = once_find_ids(once);
     if (once_is_known(once)) {
         server->stats.once_repeated++;

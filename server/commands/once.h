@@ -7,15 +7,12 @@
  *         if (!once_put(&once)) return;
  *         change the boards; where that fails: once_take_back(&once);
  *
- * An id belongs to the key to which it was sent: what is kept is half of the SHA-256 of both. So it has a size
- * that does not depend on what clients send, and none is equal to another's. Where it is kept: once_ids.h. */
+ * An id belongs to the key to which it was sent. How and where it is kept: once_ids.h. */
 #ifndef SERVER_COMMANDS_ONCE_H
 #define SERVER_COMMANDS_ONCE_H
 
 #include "server/clients/once_ids.h"
 #include "server/dispatch/call.h"
-
-enum { ONCE_ID_MAX = 64 }; /* bytes; at least 1 */
 
 enum once_status { ONCE_NEW, ONCE_REPEATED, ONCE_REFUSED };
 
@@ -24,7 +21,8 @@ struct once {
     struct bytes key;         /* borrowed */
     struct registry_key *ids; /* NULL: no board yet */
     uint64_t time;
-    char name[ONCE_IDS_MEMBER_SIZE];
+    struct bytes name; /* of the id on that board */
+    char room[ONCE_IDS_MEMBER_SIZE];
     struct board_member member; /* of that name, when the board had so many */
     uint32_t count;
 };

@@ -2,34 +2,17 @@
 #include "server/commands/window.h"
 
 #include "server/clients/server.h"
+#include "skiplist/keyspace/archive_name.h"
 
 /* ---- shares ---- */
-
-/* What is added to the board's name. */
-static struct bytes window_print_suffix(const struct rules *rules, int64_t start_ms,
-                                        char suffix[REGISTRY_SUFFIX_MAX]) {
-    suffix[0] = '@';
-    return (struct bytes){.at = suffix,
-                          .size = 1 + period_print_name(suffix + 1, &rules->period, start_ms)};
-}
-
-static struct bytes window_print_name(struct bytes base, const struct rules *rules,
-                                      int64_t start_ms, char name[REGISTRY_NAME_MAX]) {
-    char suffix[REGISTRY_SUFFIX_MAX];
-    struct bytes rest = window_print_suffix(rules, start_ms, suffix);
-    CHECK(base.size <= REGISTRY_KEY_MAX);
-    memcpy(name, base.at, base.size);
-    memcpy(name + base.size, rest.at, rest.size);
-    return (struct bytes){.at = name, .size = base.size + rest.size};
-}
 
 struct registry_key *window_find_share(struct registry *registry, const struct registry_key *key,
                                        int64_t start_ms, int64_t now_ms, bool *is_taken) {
     char name[REGISTRY_NAME_MAX];
     const struct rules *rules = registry_rules(key);
-    struct registry_key *share =
-        registry_find(registry, key->database,
-                      window_print_name(registry_name(key), rules, start_ms, name), now_ms);
+    struct registry_key *share = registry_find(
+        registry, key->database,
+        archive_print_name(registry_name(key), &rules->period, start_ms, name), now_ms);
     bool is_share = share != NULL && share->kind == REGISTRY_BOARD &&
                     rules_are_share(registry_rules(share), rules, start_ms);
     *is_taken = share != NULL && !is_share;
@@ -57,18 +40,14 @@ void window_find_shares(struct registry *registry, const struct registry_key *ke
 
 struct registry_key *window_find_board(struct registry *registry, struct registry_key *key,
                                        int64_t now_ms) {
-    struct bytes base = registry_name(key);
+    struct bytes base;
     const struct rules *rules = registry_rules(key);
     if (!rules->window.is_share) {
         return rules->window.count > 0 ? key : NULL;
     }
-    while (base.size > 0 && base.at[base.size - 1] != '@') {
-        base.size--;
-    }
-    if (base.size < 2) {
+    if (!archive_find_board(registry_name(key), &base)) {
         return NULL;
     }
-    base.size--;
     uint32_t database = key->database;
     int64_t start_ms = rules->window.from_ms;
     struct registry_key *board = registry_find(registry, database, base, now_ms);
@@ -86,11 +65,11 @@ static bool window_refuse_taken(const struct call *call, struct bytes base,
                                 const struct rules *rules) {
     enum { SHOWN_MAX = 64 };
     char suffix[REGISTRY_SUFFIX_MAX];
-    struct bytes rest = window_print_suffix(rules, rules->period_start_ms, suffix);
+    size_t size = archive_print_suffix(&rules->period, rules->period_start_ms, suffix);
     return call_refuse_format(call,
                               "BUSYKEY '%.*s%.*s' is the board of the running period's results "
                               "(WINDOW), but another key has this name: rename or delete it",
-                              bytes_shown_size(base, SHOWN_MAX), base.at, (int)rest.size, rest.at);
+                              bytes_shown_size(base, SHOWN_MAX), base.at, (int)size, suffix);
 }
 
 bool window_check_host(const struct call *call) {
@@ -138,7 +117,8 @@ struct registry_key *window_begin_share(const struct call *call, const struct re
         share_rules.settled_expire_ms = end_ms;
         end_ms = INT64_MAX;
     }
-    struct bytes full = window_print_name(registry_name(key), rules, rules->period_start_ms, name);
+    struct bytes full =
+        archive_print_name(registry_name(key), &rules->period, rules->period_start_ms, name);
     share = registry_find_or_create_like(call->registry, key->database, full, &share_rules,
                                          call->now_ms, is_new);
     if (share != NULL && end_ms != INT64_MAX &&
@@ -169,7 +149,7 @@ bool window_may_begin(const struct call *call, struct bytes base, const struct r
                                  "anew with each period, and this TIME does not last: give it more "
                                  "bits, a larger unit or a START");
     }
-    struct bytes full = window_print_name(base, &running, running.period_start_ms, name);
+    struct bytes full = archive_print_name(base, &running.period, running.period_start_ms, name);
     return call_find_key(call, full) == NULL || window_refuse_taken(call, base, &running);
 }
 

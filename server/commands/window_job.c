@@ -3,6 +3,7 @@
 
 #include "server/clients/job.h"
 #include "server/commands/window.h"
+#include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/effect_listener.h"
 #include "skiplist/lookup.h"
 
@@ -115,16 +116,12 @@ static void window_job_look_at(struct window_job *job, const struct registry_key
 /* A share is gone, and with it what its members had; but for an empty one. */
 static void window_job_note_share(struct window_job *job, const struct effect *effect) {
     const struct registry_key *key = effect->key;
-    struct bytes base = effect->name;
+    struct bytes base;
     if (key == NULL || key->kind != REGISTRY_BOARD || !registry_rules(key)->window.is_share ||
         board_count(&key->board) == 0) {
         return;
     }
-    while (base.size > 0 && base.at[base.size - 1] != '@') {
-        base.size--;
-    }
-    if (base.size > 1) {
-        base.size--;
+    if (archive_find_board(effect->name, &base)) {
         window_job_push(job, base,
                         (struct window_due){.database = effect->database,
                                             .is_share_gone = true,

@@ -65,7 +65,8 @@ bool writing_refuses_times(const struct call *call, const struct rules *rules);
 /* false: the error was replied. */
 MUST_CHECK bool writing_begin(const struct call *call, struct bytes name, struct writing *writing);
 
-/* The same, but a new board gets these rules, in the period they state. The name is a valid one. */
+/* The same, but a new board gets these rules, in the period they state, and goes with its last member. The name
+ * is a valid one. */
 MUST_CHECK bool writing_begin_in(const struct call *call, struct bytes name,
                                  const struct rules *rules, struct writing *writing);
 
@@ -157,7 +158,7 @@ static inline void writing_end(struct writing *writing, const char *event) {
 
 /* The number of newcomers for which the board has room: LIMIT, or the maximum of any board. */
 static inline uint32_t writing_room(const struct writing *writing) {
-    uint32_t count = board_count(writing->board);
+    uint32_t count = board_count(writing_shown(writing));
     uint32_t limit = writing->rules->limit > 0 ? writing->rules->limit : BOARD_MEMBERS_MAX;
     return count < limit ? limit - count : 0;
 }

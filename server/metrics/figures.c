@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include "server/clients/once_ids.h"
+#include "skiplist/keyspace/registry_league.h"
 
 static void figures_take_databases(const struct registry *registry, struct figures *figures) {
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
@@ -17,6 +18,7 @@ static void figures_take_databases(const struct registry *registry, struct figur
     }
     figures->totals = *registry_totals(registry);
     figures->unsettled = registry_unsettled_count(registry);
+    figures->leagues = registry_league_count(registry);
 }
 
 static void figures_take_once(const struct server *server, struct figures *figures) {

@@ -54,6 +54,7 @@ struct figures {
     struct figures_database databases[REGISTRY_DATABASES];
     struct registry_totals totals;
     uint64_t unsettled; /* archives */
+    uint64_t leagues;
     uint64_t windows_behind;
     uint64_t memory_limit, memory_clients, memory_clients_limit, memory_startup, memory_machine;
     uint64_t clients, clients_limit, clients_blocked, clients_watching, clients_pubsub;

@@ -30,14 +30,12 @@ enum redis_stream_state {
 };
 const char *redis_stream_state_name(enum redis_stream_state state);
 
-enum { REDIS_STREAM_ERROR_MAX = REDIS_APPLY_ERROR_MAX + 16 };
-
 struct redis_stream {
     struct redis_apply apply;
     enum redis_stream_state state;
-    uint64_t offset;      /* of the source: everything up to it is applied */
-    struct rdb_load load; /* what it counts is of the last copy */
-    char error[REDIS_STREAM_ERROR_MAX];
+    uint64_t offset;                /* of the source: everything up to it is applied */
+    struct rdb_load load;           /* what it counts is of the last copy */
+    char error[RDB_LOAD_ERROR_MAX]; /* of a copy, or of what is applied */
     /* Private. */
     bool has_load;
     uint64_t seed;

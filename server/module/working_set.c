@@ -5,6 +5,7 @@
 #include "server/module/working_set.h"
 
 #include "server/module/host_period.h"
+#include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/registry_embedded.h"
 
 void working_set_begin(struct working_set *set, struct host_context *ctx, bool writes,
@@ -91,18 +92,6 @@ static bool working_set_take(struct working_set *set, struct working_key *entry)
     return entry->key != NULL && registry_admit(module.server.registry, entry->key);
 }
 
-/* If this is an archive's name, the name of its board (the same as registry_roll.c finds). */
-static bool working_set_find_base(struct bytes name, struct bytes *base) {
-    size_t size_max = name.size < REGISTRY_SUFFIX_MAX ? name.size : REGISTRY_SUFFIX_MAX;
-    for (size_t size = 1; size <= size_max; size++) {
-        if (name.at[name.size - size] == '@') {
-            *base = (struct bytes){.at = name.at, .size = name.size - size};
-            return base->size > 0;
-        }
-    }
-    return false;
-}
-
 static void working_set_release_name(const struct working_set *set, struct host_string *name,
                                      bool is_own_name) {
     if (is_own_name) {
@@ -121,7 +110,7 @@ static bool working_set_put_own(struct working_set *set, struct bytes text) {
 /* An archive may only come to be now, because its board is due. */
 static bool working_set_put_base(struct working_set *set, struct bytes name) {
     struct bytes base;
-    return set->applies || !working_set_find_base(name, &base) || working_set_put_own(set, base);
+    return set->applies || !archive_find_board(name, &base) || working_set_put_own(set, base);
 }
 
 bool working_set_put(struct working_set *set, struct host_string *name, struct bytes text) {

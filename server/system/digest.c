@@ -6,8 +6,6 @@
 #include <openssl/evp.h>
 #include <sys/random.h>
 
-enum { DIGEST_SIZE = DIGEST_TEXT_SIZE / 2 };
-
 static void digest_print_hex(const unsigned char *bytes, size_t size, char *out) {
     static const char digits[] = "0123456789abcdef";
     for (size_t i = 0; i < size; i++) {
@@ -16,13 +14,17 @@ static void digest_print_hex(const unsigned char *bytes, size_t size, char *out)
     }
 }
 
-void digest_print(struct bytes text, char out[DIGEST_TEXT_SIZE]) {
-    unsigned char digest[EVP_MAX_MD_SIZE];
+void digest_make(struct bytes text, unsigned char out[DIGEST_SIZE]) {
     unsigned size = 0;
     int status =
-        EVP_Digest(text.size > 0 ? text.at : "", text.size, digest, &size, EVP_sha256(), NULL);
+        EVP_Digest(text.size > 0 ? text.at : "", text.size, out, &size, EVP_sha256(), NULL);
     CHECK(status == 1);
     CHECK(size == DIGEST_SIZE);
+}
+
+void digest_print(struct bytes text, char out[DIGEST_TEXT_SIZE]) {
+    unsigned char digest[DIGEST_SIZE];
+    digest_make(text, digest);
     digest_print_hex(digest, DIGEST_SIZE, out);
 }
 

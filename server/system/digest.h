@@ -1,12 +1,16 @@
-/* Passwords as they are kept: SHA-256 in hexadecimal; and random bytes from the system. */
+/* SHA-256, in hexadecimal as passwords are kept; and random bytes from the system. */
 #ifndef SERVER_DIGEST_H
 #define SERVER_DIGEST_H
 
 #include "codec/bytes.h"
 
-enum { DIGEST_TEXT_SIZE = 64 }; /* 0-9 a-f, not terminated */
+enum {
+    DIGEST_SIZE = 32,
+    DIGEST_TEXT_SIZE = 2 * DIGEST_SIZE, /* 0-9 a-f, not terminated */
+};
 
 /* The SHA-256 of a text. */
+void digest_make(struct bytes text, unsigned char out[DIGEST_SIZE]);
 void digest_print(struct bytes text, char out[DIGEST_TEXT_SIZE]);
 /* Are these the same? Takes the same time wherever they differ. */
 MUST_CHECK bool digest_equal(const char a[DIGEST_TEXT_SIZE], const char b[DIGEST_TEXT_SIZE]);

@@ -1,6 +1,7 @@
 /* The list of boards, one of them, and a page of it. */
 #include "codec/glob.h"
 #include "server/web/web_rows.h"
+#include "skiplist/keyspace/archive_name.h"
 
 enum {
     ROWS_DEFAULT = 25,
@@ -63,14 +64,10 @@ static void web_boards_keep(struct web_query *query, struct value_reader reader)
 
 /* Of "daily@2026-11-21" the board daily, if that names it. */
 static void web_boards_put_archive_of(struct web_query *query, struct bytes name) {
-    struct bytes base = name;
+    struct bytes base;
     struct value_reader board;
     struct value_reader at;
-    while (base.size > 0 && base.at[base.size - 1] != '@') {
-        base.size--;
-    }
-    base.size -= base.size > 0;
-    if (base.size > 0 && web_boards_find_kept(query, base, &board)) {
+    if (archive_find_board(name, &base) && web_boards_find_kept(query, base, &board)) {
         for (uint64_t left = value_find_list(board, "archives", &at); left > 0; left--) {
             if (bytes_equal(value_next(&at).text, name)) {
                 json_bytes(&query->json, "archive_of", base);

@@ -119,6 +119,13 @@ void web_put_board(struct json *json, const struct web_query *query, struct byte
     web_put_integer_of(json, board, "limit");
     web_put_text_of(json, board, "keep");
     web_put_flag_of(json, board, "created");
+    web_put_integer_of(json, board, "stale");
+    web_put_flag_of(json, board, "settle");
+    if (value_find_integer(board, "settled", INT64_MIN) == INT64_MIN) {
+        json_null(json, "settled");
+    } else {
+        web_put_flag_of(json, board, "settled");
+    }
     web_put_state(json, board);
     web_rows_put_period(json, board);
     web_rows_put_archives(json, board);

@@ -368,7 +368,7 @@ static enum effect_status effect_apply_create(struct registry *registry,
     if (key == NULL) {
         return EFFECT_OUT_OF_MEMORY;
     }
-    registry->databases[effect->database].recent = key; /* its members come next */
+    registry_remember(&registry->databases[effect->database], key); /* its members come next */
     registry_emit_key(registry, EFFECT_CREATE, key);
     registry_tell(registry, effect->database, effect->name);
     return EFFECT_OK;

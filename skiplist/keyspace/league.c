@@ -1,7 +1,7 @@
 /* Arithmetic and names of leagues. See league.h. */
 #include "skiplist/keyspace/league.h"
 
-#include "skiplist/keyspace/registry_types.h"
+#include "skiplist/keyspace/archive_name.h"
 
 #define LEAGUE_EPOCH_MS (INT64_C(1577836800) * 1000) /* 2020-01-01T00:00Z */
 #define HOUR_MS         (INT64_C(3600) * 1000)
@@ -26,9 +26,13 @@ uint32_t league_period(int64_t start_ms) {
     return hours < LEAGUE_PERIOD_MAX ? (uint32_t)hours : LEAGUE_PERIOD_MAX;
 }
 
+/* A time in the period with this number: it begins in this hour, perhaps at half past. */
+static int64_t league_time_in(uint32_t number) {
+    return LEAGUE_EPOCH_MS + (number + INT64_C(1)) * HOUR_MS - 1;
+}
+
 int64_t league_period_start(const struct period *period, uint32_t number) {
-    /* It begins in this hour, perhaps at half past. */
-    return period_start(period, LEAGUE_EPOCH_MS + (number + INT64_C(1)) * HOUR_MS - 1);
+    return period_start(period, league_time_in(number));
 }
 
 uint32_t league_count_between(const struct period *period, uint32_t from, uint32_t to,
@@ -87,33 +91,52 @@ bool league_is_name(struct bytes name) {
            (league_has_tag(name) || memchr(name.at, '}', name.size) == NULL);
 }
 
-size_t league_print_prefix(struct bytes name, char *out) {
-    char *at = out;
-    bool has_tag = league_has_tag(name);
+void league_names_init(struct league_names *names, struct bytes league) {
+    size_t size = 0;
+    bool has_tag = league_has_tag(league);
+    CHECK(league.size <= REGISTRY_KEY_MAX);
     if (!has_tag) {
-        *at++ = '{';
+        names->at[size++] = '{';
     }
-    memcpy(at, name.at, name.size);
-    at += name.size;
+    memcpy(names->at + size, league.at, league.size);
+    size += league.size;
     if (!has_tag) {
-        *at++ = '}';
+        names->at[size++] = '}';
     }
-    *at++ = ':';
-    return (size_t)(at - out);
+    names->at[size++] = ':';
+    names->prefix_size = size;
 }
 
-size_t league_print_template(struct bytes name, char *out) {
+static struct bytes league_finish(struct league_names *names, size_t size) {
+    return (struct bytes){.at = names->at, .size = size};
+}
+
+struct bytes league_pattern(struct league_names *names) {
+    names->at[names->prefix_size] = '*';
+    return league_finish(names, names->prefix_size + 1);
+}
+
+struct bytes league_template(struct league_names *names) {
     static const char word[] = {'r', 'o', 'o', 'm', 's'};
-    size_t size = league_print_prefix(name, out);
-    memcpy(out + size, word, sizeof word);
-    return size + sizeof word;
+    memcpy(names->at + names->prefix_size, word, sizeof word);
+    return league_finish(names, names->prefix_size + sizeof word);
 }
 
-size_t league_print_room(struct bytes name, uint32_t tier, uint32_t room, char *out) {
-    size_t size = league_print_prefix(name, out);
-    size += bytes_print_u64(out + size, tier);
-    out[size++] = ':';
-    return size + bytes_print_u64(out + size, room);
+struct bytes league_room(struct league_names *names, uint32_t tier, uint32_t room) {
+    size_t size = names->prefix_size;
+    size += bytes_print_u64(names->at + size, tier);
+    names->at[size++] = ':';
+    return league_finish(names, size + bytes_print_u64(names->at + size, room));
+}
+
+struct bytes league_archive(struct league_names *names, struct league_entry entry,
+                            const struct period *period) {
+    size_t size = league_room(names, entry.tier, entry.room).size;
+    return league_finish(names, size + league_print_suffix(period, entry.period, names->at + size));
+}
+
+size_t league_print_suffix(const struct period *period, uint32_t number, char *out) {
+    return archive_print_suffix(period, league_time_in(number), out);
 }
 
 /* Take ":17" from the end. */

@@ -15,11 +15,11 @@
  * is removed (registry_league.h). A member that is not in its room's archive, or whose archive is
  * not there, stays in its tier. Room 0: in the tier, with nothing to come from the period before.
  *
- * Nothing here knows a registry or a clock. */
+ * Nothing here looks a key up, or knows a clock. */
 #ifndef SKIPLIST_LEAGUE_H
 #define SKIPLIST_LEAGUE_H
 
-#include "skiplist/keyspace/rules.h"
+#include "skiplist/keyspace/registry_types.h"
 
 enum {
     LEAGUE_ROOM_MAX = 1000, /* members */
@@ -71,12 +71,22 @@ uint32_t league_tier_idle(const struct rules_league *league, uint32_t tier, uint
 /* Can a league have this name? It must leave room for those of its archives, and its rooms be in its
  * slot: with braces, it has to have a tag, {in the braces}. */
 MUST_CHECK bool league_is_name(struct bytes name);
-/* Write "{weekly}:rooms" to out (REGISTRY_NAME_MAX), without a terminator; returns the size. A name that has
- * a tag gets no braces. So does the name of a room, "{weekly}:3:17", and what all begin with,
- * "{weekly}:". */
-size_t league_print_prefix(struct bytes name, char *out);
-size_t league_print_template(struct bytes name, char *out);
-size_t league_print_room(struct bytes name, uint32_t tier, uint32_t room, char *out);
+/* The names of a league's keys, each printed in the place of the one before. A league's name that has a tag
+ * gets no braces. */
+struct league_names {
+    size_t prefix_size; /* of "{weekly}:", with which all begin */
+    char at[REGISTRY_NAME_MAX];
+};
+void league_names_init(struct league_names *names, struct bytes league);
+/* "{weekly}:*", which matches them all; "{weekly}:rooms"; "{weekly}:3:17". */
+struct bytes league_pattern(struct league_names *names);
+struct bytes league_template(struct league_names *names);
+struct bytes league_room(struct league_names *names, uint32_t tier, uint32_t room);
+/* Of the room and the period of an entry, "{weekly}:3:17@2026-11-16". */
+struct bytes league_archive(struct league_names *names, struct league_entry entry,
+                            const struct period *period);
+/* What that name has behind the room's, in out (REGISTRY_SUFFIX_MAX); returns the size. */
+size_t league_print_suffix(const struct period *period, uint32_t number, char *out);
 /* The parts of a room's name: what is before them, and without its braces; false: it is none. A
  * league may have either name. */
 MUST_CHECK bool league_parse_room(struct bytes name, struct bytes *prefix, struct bytes *inner,

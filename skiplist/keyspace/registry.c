@@ -106,7 +106,7 @@ void registry_put(struct registry *registry, struct registry_key *key,
 void registry_take(struct registry *registry, struct registry_key *key) {
     struct database *database = registry_database(registry, key->database);
     registry_walk_note_taken(registry, key);
-    database->recent = NULL;
+    registry_forget_recent(database);
     if (registry->stale.open == key) {
         registry->stale.open = NULL;
     }
@@ -289,6 +289,7 @@ void registry_exchange(struct registry *registry, struct registry *other) {
         here->totals.rolled = before->totals.rolled;
         here->totals.stale = before->totals.stale;
         here->totals.settled = before->totals.settled;
+        here->totals.league_settled = before->totals.league_settled;
         here->rules.map.owner = &here->rules;
         board_chain_moved(&here->remains);
         registry_observe(here);
@@ -546,8 +547,8 @@ struct registry_key *registry_make_key(struct registry *registry, uint32_t datab
     return key;
 }
 
-/* like: the rules of a new board; NULL: those of rules_for. is_in_period: they are those of the period
- * in which the board is to be. */
+/* like: the rules of a new board; NULL: those of rules_for. is_in_period: they are those of a board that is
+ * in its period, and the new one is not made by LB.CREATE. */
 static struct registry_key *registry_find_or_make(struct registry *registry, uint32_t database,
                                                   struct bytes name, uint32_t kind,
                                                   const struct rules *like, bool is_in_period,
@@ -560,13 +561,17 @@ static struct registry_key *registry_find_or_make(struct registry *registry, uin
     if (key != NULL) {
         return key;
     }
-    bool may_be_stuck = registry_has_leagues(registry) ||
+    bool may_be_stuck = registry_league_count(registry) > 0 ||
                         registry_read(registry, database)->heaps[HEAP_COPIES].count > 0;
     if (may_be_stuck && registry_find_name(registry_read(registry, database), name) != NULL) {
         return NULL; /* it has expired, and there is no memory for what that means */
     }
     struct rules room;
-    if (kind == REGISTRY_BOARD && !is_in_period) {
+    if (is_in_period) {
+        rules_copy(like, &room);
+        room.is_created = false;
+        like = &room;
+    } else if (kind == REGISTRY_BOARD) {
         like = like != NULL ? like : registry->rules_for(registry->context, name);
         like = registry_rules_from_now(like, now_ms, &room);
     }

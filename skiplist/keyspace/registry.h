@@ -97,7 +97,7 @@ struct registry_prefetch {
     uint64_t gone_count;
     uint32_t database;
     uint32_t index;
-    bool is_recent; /* the key found last: nothing needs to be fetched */
+    bool is_recent; /* one of the keys found last: nothing needs to be fetched */
 };
 void registry_prefetch_slots(const struct registry *registry, uint32_t database, struct bytes name,
                              struct registry_prefetch *state);
@@ -115,7 +115,7 @@ void registry_prefetch_recall(struct registry *registry, const struct registry_p
 MUST_CHECK struct registry_key *registry_find_or_create(struct registry *registry,
                                                         uint32_t database, struct bytes name,
                                                         int64_t now_ms, bool *is_new);
-/* The same, but a new board gets these rules, in the period they state. */
+/* The same, but a new board gets these rules, in the period they state, and goes with its last member. */
 MUST_CHECK struct registry_key *registry_find_or_create_in(struct registry *registry,
                                                            uint32_t database, struct bytes name,
                                                            const struct rules *rules,

@@ -65,7 +65,7 @@ bool registry_admit(struct registry *registry, struct registry_key *key) {
         return false;
     }
     registry_put(registry, key, REGISTRY_WALK_DONE);
-    registry->databases[0].recent = key;
+    registry_remember(&registry->databases[0], key);
     return true;
 }
 
@@ -83,11 +83,11 @@ void registry_embedded_lend(struct registry *registry, struct registry_key *key)
     CHECK(database->count == 0);
     key->expiry_place = EXPIRY_NOWHERE;
     key->is_lasting = false;
-    database->recent = key;
+    registry_remember(database, key);
 }
 
 void registry_embedded_take_back(struct registry *registry) {
-    registry->databases[0].recent = NULL;
+    registry_forget_recent(&registry->databases[0]);
 }
 
 struct registry_key *registry_embedded_first_of(const struct registry *registry, uint32_t number) {
@@ -101,10 +101,8 @@ struct registry_key *registry_embedded_first(const struct registry *registry) {
 
 struct registry_key *registry_embedded_find(const struct registry *registry, struct bytes name) {
     const struct database *database = registry_read(registry, 0);
-    struct registry_key *recent = database->recent;
-    return recent != NULL && bytes_equal(registry_name(recent), name)
-               ? recent
-               : registry_find_name(database, name);
+    struct registry_key *recent = registry_recall(database, name);
+    return recent != NULL ? recent : registry_find_name(database, name);
 }
 
 void registry_embedded_settle(struct registry *registry) {

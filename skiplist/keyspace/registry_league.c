@@ -1,24 +1,17 @@
 /* See registry_league.h. */
 #include "skiplist/keyspace/registry_league.h"
 
+#include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/registry_parts.h"
 
 /* Where an archive got a number because its name was taken (registry_roll.c), so many are tried. */
 enum { ARCHIVES_TRIED = 8 };
 
-bool registry_has_leagues(const struct registry *registry) {
-    return registry->rules.league_count > 0;
+uint64_t registry_league_count(const struct registry *registry) {
+    return registry->rules.league_count;
 }
 
 /* ---- a member that comes ---- */
-
-/* "{weekly}:3:17@2026-11-16" */
-static size_t registry_league_print_archive(struct bytes league, struct league_entry entry,
-                                            const struct period *period, char *out) {
-    size_t size = league_print_room(league, entry.tier, entry.room, out);
-    out[size++] = '@';
-    return size + period_print_name(out + size, period, league_period_start(period, entry.period));
-}
 
 /* Its tier, from an archive that has it; false: it has not. */
 static bool registry_league_read(const struct rules_league *league, const struct board *archive,
@@ -42,18 +35,16 @@ static const struct registry_key *registry_league_find_archive(struct registry *
 }
 
 bool registry_league_tier(struct registry *registry, const struct registry_key *league,
-                          struct bytes member, struct league_entry entry,
-                          const struct period *period, uint32_t now_period, int64_t now_ms,
-                          registry_league_open *open, const void *context, uint32_t *tier) {
-    char text[REGISTRY_NAME_MAX];
+                          struct league_names *names, struct bytes member,
+                          struct league_entry entry, const struct period *period,
+                          uint32_t now_period, int64_t now_ms, registry_league_open *open,
+                          const void *context, uint32_t *tier) {
     const struct rules_league *rules = &registry_rules(league)->league;
-    size_t size = entry.room > 0
-                      ? registry_league_print_archive(registry_name(league), entry, period, text)
-                      : 0;
-    size_t end = size;
+    struct bytes name =
+        entry.room > 0 ? league_archive(names, entry, period) : (struct bytes){.size = 0};
+    size_t size = name.size;
     *tier = entry.tier;
     for (uint64_t number = 2; size > 0 && number < 2 + ARCHIVES_TRIED; number++) {
-        const struct bytes name = {.at = text, .size = end};
         if (!open(context, name)) {
             return false;
         }
@@ -63,8 +54,8 @@ bool registry_league_tier(struct registry *registry, const struct registry_key *
                                 registry_league_read(rules, &archive->board, member, tier))) {
             break;
         }
-        text[size] = '.';
-        end = size + 1 + bytes_print_u64(text + size + 1, number);
+        names->at[size] = '.';
+        name.size = size + 1 + bytes_print_u64(names->at + size + 1, number);
     }
     uint32_t idle_count = rules->idle_goes_down
                               ? league_count_between(period, entry.period, now_period, rules->tiers)
@@ -84,21 +75,21 @@ struct settling {
     struct registry_key *league;
     const struct period *period; /* of the template */
     struct league_entry entry;   /* tier and room of the archive */
-    struct bytes date;           /* in its name */
+    struct bytes suffix;         /* "@2026-11-16" in its name */
     uint32_t settled_count;
 };
 
 /* Is there a league of this name, with its template? */
 static bool registry_league_find(struct settling *settling, struct bytes name) {
-    char text[REGISTRY_NAME_MAX];
+    struct league_names names;
     const struct database *database =
         registry_read(settling->registry, settling->archive->database);
     struct registry_key *key = league_is_name(name) ? registry_find_name(database, name) : NULL;
     if (key == NULL || key->kind != REGISTRY_BOARD || registry_rules(key)->league.room == 0) {
         return false;
     }
-    const struct registry_key *rooms = registry_find_name(
-        database, (struct bytes){.at = text, .size = league_print_template(name, text)});
+    league_names_init(&names, name);
+    const struct registry_key *rooms = registry_find_name(database, league_template(&names));
     if (rooms == NULL || rooms->kind != REGISTRY_BOARD ||
         registry_rules(rooms)->period.unit == PERIOD_NONE) {
         return false;
@@ -108,31 +99,17 @@ static bool registry_league_find(struct settling *settling, struct bytes name) {
     return true;
 }
 
-/* "2026-11-16", perhaps with a number behind it, from the end of the name. false: it is no archive's. */
-static bool registry_league_take_date(struct bytes *name, struct bytes *date) {
-    for (size_t size = 1; size < name->size && size <= REGISTRY_SUFFIX_MAX; size++) {
-        size_t at = name->size - size;
-        if (name->at[at] == '@') {
-            *date = bytes_behind(*name, at + 1);
-            const char *dot = date->size > 0 ? memchr(date->at, '.', date->size) : NULL;
-            date->size = dot != NULL ? (size_t)(dot - date->at) : date->size;
-            name->size = at;
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Did the member have its last result in this archive? */
 static bool registry_league_is_of(const struct settling *settling, uint64_t key) {
-    char text[PERIOD_NAME_TEXT_MAX];
+    char text[REGISTRY_SUFFIX_MAX];
     struct league_entry entry = league_entry_of(key);
     if (entry.tier != settling->entry.tier || entry.room != settling->entry.room) {
         return false;
     }
-    size_t size = period_print_name(text, settling->period,
-                                    league_period_start(settling->period, entry.period));
-    return bytes_equal(settling->date, (struct bytes){.at = text, .size = size});
+    /* Perhaps with a number behind it. */
+    size_t size = league_print_suffix(settling->period, entry.period, text);
+    return settling->suffix.size >= size && memcmp(settling->suffix.at, text, size) == 0 &&
+           (settling->suffix.size == size || settling->suffix.at[size] == '.');
 }
 
 /* false: no memory. */
@@ -178,16 +155,17 @@ enum registry_league_status registry_league_settle(struct registry *registry,
                                                    const struct registry_key *key,
                                                    uint32_t members_max, uint32_t *work) {
     struct settling settling = {.registry = registry, .archive = key};
-    struct bytes name = registry_name(key);
+    struct bytes name;
     struct bytes prefix;
     struct bytes inner;
     *work = 0;
-    if (!registry_has_leagues(registry) || key->kind != REGISTRY_BOARD ||
+    if (registry_league_count(registry) == 0 || key->kind != REGISTRY_BOARD ||
         board_count(&key->board) > ARCHIVE_MEMBERS_MAX ||
-        !registry_league_take_date(&name, &settling.date) ||
+        !archive_find_board(registry_name(key), &name) ||
         !league_parse_room(name, &prefix, &inner, &settling.entry)) {
         return REGISTRY_LEAGUE_SETTLED;
     }
+    settling.suffix = bytes_behind(registry_name(key), name.size);
     if (!registry_league_find(&settling, prefix) && !registry_league_find(&settling, inner)) {
         return REGISTRY_LEAGUE_SETTLED;
     }

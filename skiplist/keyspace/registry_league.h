@@ -13,14 +13,16 @@
 
 /* Called with a key's name before it is looked up. false: it cannot be. */
 typedef bool registry_league_open(const void *context, struct bytes name);
-/* The tier now of a member whose entry is of a period before this one of this calendar. Look-ups of
+/* The tier now of a member whose entry is of a period before this one of this calendar; names are those of
+ * this league. Look-ups of
  * archives bring due ones to their end, which may change entries of the league: look up the member
  * again afterwards. false: open has failed. */
 MUST_CHECK bool registry_league_tier(struct registry *registry, const struct registry_key *league,
-                                     struct bytes member, struct league_entry entry,
-                                     const struct period *period, uint32_t now_period,
-                                     int64_t now_ms, registry_league_open *open,
-                                     const void *context, uint32_t *tier);
+                                     struct league_names *names, struct bytes member,
+                                     struct league_entry entry, const struct period *period,
+                                     uint32_t now_period, int64_t now_ms,
+                                     registry_league_open *open, const void *context,
+                                     uint32_t *tier);
 
 enum registry_league_status {
     REGISTRY_LEAGUE_SETTLED,
@@ -32,7 +34,7 @@ enum registry_league_status {
 MUST_CHECK enum registry_league_status registry_league_settle(struct registry *registry,
                                                               const struct registry_key *key,
                                                               uint32_t members_max, uint32_t *work);
-/* Is there a league? */
-bool registry_has_leagues(const struct registry *registry);
+/* Leagues of all databases; those that wait to be freed count, too. */
+uint64_t registry_league_count(const struct registry *registry);
 
 #endif

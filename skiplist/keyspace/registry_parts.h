@@ -37,6 +37,8 @@ enum {
     HEAPS,
 };
 
+enum { RECENT_MAX = 8 };
+
 struct database {
     struct map map;
     struct pages list; /* struct registry_key * */
@@ -45,7 +47,8 @@ struct database {
     uint64_t member_count; /* of all its boards */
     uint32_t ahead_count;  /* the first so many keys of the list have not been walked yet */
     struct expiry heaps[HEAPS];
-    struct registry_key *recent;  /* found last, often looked up again; or NULL */
+    /* Found last, often looked up again; or NULL. */
+    struct registry_key *recent[RECENT_MAX];
     struct flushed_keys *flushed; /* reserved for a flush; NULL before the first key */
     uint64_t gone_count;          /* removals so far (a flush is one); detects stale prefetches */
     uint64_t hash_seed;
@@ -176,14 +179,32 @@ uint64_t registry_name_hash(const struct database *database, struct bytes name);
 /* The hash under which the map has the key. */
 uint64_t registry_hash(const struct database *database, const struct registry_key *key);
 struct registry_key *registry_find_name(const struct database *database, struct bytes name);
-/* The same, with a fast path for the key found last. A miss leaves that one, which may only be lent
+/* The key of this name, if it is one of those found last; NULL: it is not. There are several, for commands that need
+ * some keys, and the next that need the same. */
+static inline size_t registry_recent_slot(struct bytes name) {
+    return (name.size + (name.size > 0 ? (unsigned char)name.at[name.size - 1] : 0)) % RECENT_MAX;
+}
+static inline struct registry_key *registry_recall(const struct database *database,
+                                                   struct bytes name) {
+    struct registry_key *key = database->recent[registry_recent_slot(name)];
+    return key != NULL && bytes_equal(registry_name(key), name) ? key : NULL;
+}
+static inline void registry_remember(struct database *database, struct registry_key *key) {
+    database->recent[registry_recent_slot(registry_name(key))] = key;
+}
+static inline void registry_forget_recent(struct database *database) {
+    memset(database->recent, 0, sizeof database->recent);
+}
+/* As registry_find_name, but those found last are found at once. A miss leaves them: one may only be lent
  * (registry_embedded.h). */
 static inline struct registry_key *registry_find_again(struct database *database,
                                                        struct bytes name) {
-    struct registry_key *key = database->recent;
-    if (key == NULL || !bytes_equal(registry_name(key), name)) {
+    struct registry_key *key = registry_recall(database, name);
+    if (key == NULL) {
         key = registry_find_name(database, name);
-        database->recent = key != NULL ? key : database->recent;
+        if (key != NULL) {
+            registry_remember(database, key);
+        }
     }
     return key;
 }

@@ -8,9 +8,9 @@ void registry_prefetch_slots(const struct registry *registry, uint32_t database,
     const struct database *in = registry_read(registry, database);
     *state = (struct registry_prefetch){
         .name = name, .database = database, .index = UINT32_MAX, .gone_count = in->gone_count};
-    if (in->recent != NULL && bytes_equal(registry_name(in->recent), name)) {
-        state->key = in->recent;
-        state->is_recent = true;
+    state->key = registry_recall(in, name);
+    state->is_recent = state->key != NULL;
+    if (state->is_recent) {
         return;
     }
     state->hash = registry_name_hash(in, name);
@@ -53,6 +53,6 @@ const struct registry_key *registry_prefetch_end(const struct registry *registry
 void registry_prefetch_recall(struct registry *registry, const struct registry_prefetch *state) {
     struct database *in = registry_database(registry, state->database);
     if (state->key != NULL && state->gone_count == in->gone_count) {
-        in->recent = state->key;
+        registry_remember(in, state->key);
     }
 }

@@ -275,7 +275,6 @@ static struct rules *rules_add(struct rules_set *set, const struct rules *like, 
     rules->use_count = 0;
     rules->index = set->count++;
     set->contests_count += rules_are_of_contests(rules);
-    set->league_count += rules->league.room > 0;
     set->stale_count += rules->stale_ms > 0;
     *rules_list_at(set, rules->index) = rules;
     map_put(&set->map, hash, rules->index);
@@ -287,7 +286,6 @@ static void rules_take_out(struct rules_set *set, struct rules *rules) {
     map_remove(&set->map, rules->hash, rules->index);
     uint32_t last_index = --set->count;
     set->contests_count -= rules_are_of_contests(rules);
-    set->league_count -= rules->league.room > 0;
     set->stale_count -= rules->stale_ms > 0;
     struct rules *last = *rules_list_at(set, last_index);
     if (last != rules) {
@@ -304,6 +302,7 @@ static void rules_count_user(struct rules_set *set, struct rules *rules, int cha
     uint64_t difference = (uint64_t)(int64_t)change;
     rules->use_count += difference;
     set->use_count += difference;
+    set->league_count += rules->league.room > 0 ? difference : 0;
     set->unsettled_count += rules->settlement == RULES_UNSETTLED ? difference : 0;
 }
 
@@ -457,14 +456,14 @@ bool rules_set_validate(const struct rules_set *set, const char **reason) {
     const char *wrong = NULL;
     uint64_t use_count = 0;
     uint32_t contests_count = 0;
-    uint32_t league_count = 0;
+    uint64_t league_count = 0;
     uint32_t stale_count = 0;
     uint64_t unsettled_count = 0;
     for (uint32_t i = 0; i < set->count && wrong == NULL; i++) {
         const struct rules *rules = *rules_list_at(set, i);
         wrong = rules_check(set, i);
         contests_count += rules_are_of_contests(rules);
-        league_count += rules->league.room > 0;
+        league_count += rules->league.room > 0 ? rules->use_count : 0;
         stale_count += rules->stale_ms > 0;
         unsettled_count += rules->settlement == RULES_UNSETTLED ? rules->use_count : 0;
         use_count += rules->use_count;

@@ -165,10 +165,10 @@ struct rules_set {
     struct map map;                 /* (hash of the rules, index) */
     struct pages list;              /* struct rules * */
     uint32_t count, contests_count; /* contests: of rules_are_of_contests */
-    uint32_t league_count;
-    uint32_t stale_count;     /* with a STALE */
-    uint64_t unsettled_count; /* users of those of unsettled archives */
-    uint64_t use_count;       /* of all */
+    uint32_t stale_count;           /* with a STALE */
+    uint64_t league_count;          /* users of those of leagues */
+    uint64_t unsettled_count;       /* and of unsettled archives */
+    uint64_t use_count;             /* of all */
     uint64_t hash_seed;
 };
 

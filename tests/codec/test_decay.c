@@ -24,7 +24,7 @@ static uint64_t distance(uint64_t a, uint64_t b) {
 
 static uint64_t add(const struct decay *decay, uint64_t ordinal, uint64_t units, int64_t time_us) {
     uint64_t sum = 0;
-    assert_int_equal(decay_add(decay, ordinals, ordinal, units, time_us, &sum), DECAY_OK);
+    assert_int_equal(decay_add(decay, ordinals, ordinal, units, time_us, time_us, &sum), DECAY_OK);
     return sum;
 }
 
@@ -171,14 +171,34 @@ TEST(a_sum_that_is_too_large_or_outside_the_times_is_refused) {
     uint64_t sum = 77;
     int64_t time_us = EPOCH_US + 10 * HOUR_US;
     uint64_t most = add(&hot, 0, UINT64_MAX / 2, time_us);
-    assert_int_equal(decay_add(&hot, ordinals, most, UINT64_MAX, time_us, &sum), DECAY_TOO_LARGE);
-    assert_int_equal(decay_add(&hot, ordinals, 0, 1, EPOCH_US - 1, &sum), DECAY_OUTSIDE_TIME);
-    assert_int_equal(decay_add(&hot, most - 1, 0, UINT64_MAX / 2, time_us, &sum),
+    assert_int_equal(decay_add(&hot, ordinals, most, UINT64_MAX, time_us, time_us, &sum),
+                     DECAY_TOO_LARGE);
+    assert_int_equal(decay_add(&hot, ordinals, 0, 1, EPOCH_US - 1, EPOCH_US - 1, &sum),
                      DECAY_OUTSIDE_TIME);
-    assert_int_equal(decay_add(&hot, ordinals, 0, 1, INT64_MAX, &sum), DECAY_OUTSIDE_TIME);
+    assert_int_equal(decay_add(&hot, most - 1, 0, UINT64_MAX / 2, time_us, time_us, &sum),
+                     DECAY_OUTSIDE_TIME);
+    assert_int_equal(decay_add(&hot, ordinals, 0, 1, INT64_MAX, INT64_MAX, &sum),
+                     DECAY_OUTSIDE_TIME);
     assert_int_equal(sum, 77);
-    assert_int_equal(decay_add(&hot, most, 0, UINT64_MAX / 2, time_us, &sum), DECAY_OK);
+    assert_int_equal(decay_add(&hot, most, 0, UINT64_MAX / 2, time_us, time_us, &sum), DECAY_OK);
     assert_int_equal(sum, most);
+}
+
+/* Its score at the time of a late result may be one that no score can be. */
+TEST(a_late_result_is_what_is_left_of_it) {
+    uint64_t sum = 77;
+    int64_t now_us = EPOCH_US + 1000 * HOUR_US;
+    uint64_t before = add(&hot, 0, UINT64_MAX / 4, now_us);
+    for (int64_t late = 0; late < 1000 * HOUR_US; late += 7 * HOUR_US) {
+        int64_t time_us = now_us - late;
+        assert_int_equal(decay_add(&hot, ordinals, before, UINT64_MAX, time_us, now_us, &sum),
+                         late < 6 * HOUR_US ? DECAY_TOO_LARGE : DECAY_OK);
+        if (late >= 6 * HOUR_US) {
+            uint64_t left = decay_score(&hot, add(&hot, 0, UINT64_MAX, time_us), now_us);
+            assert_true(distance(sum, add(&hot, before, left, now_us)) <= 2);
+        }
+    }
+    assert_int_equal(sum, before);
 }
 
 TEST(the_last_time_has_room_for_the_largest_score) {
@@ -188,9 +208,10 @@ TEST(the_last_time_has_room_for_the_largest_score) {
     uint64_t sum;
     int64_t last_us = decay_last_us(&decay, 50);
     assert_int_equal(last_us, EPOCH_US + (1023 - 64) * HOUR_US);
-    assert_int_equal(decay_add(&decay, mask, 0, UINT64_MAX / 2, last_us, &sum), DECAY_OK);
-    assert_int_equal(decay_add(&decay, mask, 0, 1, last_us + 65 * HOUR_US, &sum),
-                     DECAY_OUTSIDE_TIME);
+    assert_int_equal(decay_add(&decay, mask, 0, UINT64_MAX / 2, last_us, last_us, &sum), DECAY_OK);
+    assert_int_equal(
+        decay_add(&decay, mask, 0, 1, last_us + 65 * HOUR_US, last_us + 65 * HOUR_US, &sum),
+        DECAY_OUTSIDE_TIME);
     assert_int_equal(decay_whole_bits((uint64_t)HOUR_US, (uint64_t)(last_us - EPOCH_US) - 1), 10);
     assert_int_equal(decay_whole_bits((uint64_t)HOUR_US, (uint64_t)(last_us - EPOCH_US)), 11);
 }
@@ -207,7 +228,7 @@ TEST(sums_of_any_keys_hold) {
         int64_t time_us =
             EPOCH_US + (int64_t)(random_next(&random) >> (1 + random_below(&random, 60)));
         uint64_t sum = near;
-        enum decay_status added = decay_add(&decay, ordinals, near, units, time_us, &sum);
+        enum decay_status added = decay_add(&decay, ordinals, near, units, time_us, time_us, &sum);
         assert_true(sum >= near);
         assert_true(added == DECAY_OK || sum == near);
         sum = near;

@@ -765,7 +765,7 @@ TEST(a_sum_that_does_not_fit_is_named_with_its_parts) {
     char error[LAYOUT_ERROR_MAX];
     struct layout layout = parse("FIELD money 20 SCALE 2");
     struct decimal delta = {.magnitude = 1048000, .is_negative = true};
-    layout_explain_sum(&layout.fields[0], 1050, delta, 0, error);
+    layout_explain_sum(&layout.fields[0], 1050, delta, 0, 0, error);
     assert_string_equal(error, "value 10.5 + -10480 is out of range: field 'money' takes "
                                "0..10485.75");
 }

@@ -33,8 +33,8 @@ static void check_sum(const struct layout_field *lead, uint64_t ordinal, int64_t
     char error[LAYOUT_ERROR_MAX];
     struct decimal delta = {.magnitude = ordinal};
     uint64_t sum;
-    if (layout_field_add_at(lead, ordinal, delta, time_us, &sum) != LAYOUT_OK) {
-        layout_explain_sum(lead, ordinal, delta, time_us, error);
+    if (layout_field_add_at(lead, ordinal, delta, time_us, time_us, &sum) != LAYOUT_OK) {
+        layout_explain_sum(lead, ordinal, delta, time_us, time_us, error);
         check_message(error);
         return;
     }

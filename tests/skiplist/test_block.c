@@ -273,6 +273,27 @@ TEST(a_full_block_of_any_sizes_splits_with_room_in_both_halves) {
     }
 }
 
+/* As when a leaf is trimmed that has lost nothing but spare bytes. */
+TEST(a_block_with_as_many_entries_as_there_may_be_fits_its_next_one) {
+    char heap[BLOCK_INLINE_MAX];
+    memset(heap, 'x', sizeof heap);
+    for (uint32_t size = 1; size * BLOCK_ENTRIES_MAX <= BLOCK_HEAP_MAX; size++) {
+        struct block_entry entry = {.key = 1, .at = heap, .len = (uint8_t)size};
+        struct block *block = block_create(BLOCK_ENTRIES_MAX, BLOCK_HEAP_MAX);
+        assert_non_null(block);
+        while (block->count < BLOCK_ENTRIES_MAX) {
+            block_insert(block, block->count, &entry);
+        }
+        struct block *next = block_create_grown(block, 1);
+        assert_non_null(next);
+        assert_true(next->heap_size >= block->heap_used);
+        block_copy(next, 0, block, 0, block->count);
+        assert_valid(next);
+        memory_free(next);
+        memory_free(block);
+    }
+}
+
 TEST(a_block_uses_all_that_the_allocator_gives) {
     for (uint32_t entries = 1; entries <= BLOCK_ENTRIES_MAX; entries++) {
         struct block *block = block_create(entries, entries * 17);

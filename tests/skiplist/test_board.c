@@ -289,6 +289,27 @@ PAIR_TEST(cursors_and_runs_walk_to_both_ends_from_every_rank) {
     compare_entry(pair, 100, entry.key, entry.member);
 }
 
+PAIR_TEST(a_cursor_begins_at_a_key_and_skips_entries) {
+    for (uint32_t count = 0; count <= 300; count = 3 * count + 1) {
+        pair_fill(pair, random, count, 40);
+        for (uint64_t key = 0; key <= 41; key++) {
+            uint32_t rank = board_count_above(pair->board, key);
+            struct board_cursor cursor;
+            struct board_entry entry;
+            board_seek_key(pair->board, key, &cursor);
+            while (board_cursor_read(&cursor, &entry)) {
+                uint32_t step = (uint32_t)random_below(random, 100);
+                compare_entry(pair, rank, entry.key, entry.member);
+                board_cursor_skip(&cursor, step);
+                rank += step;
+            }
+            assert_true(rank >= pair->twin.count);
+            board_cursor_skip(&cursor, 1);
+            assert_false(board_cursor_read(&cursor, &entry));
+        }
+    }
+}
+
 PAIR_TEST(ranges_of_any_size_are_removed) {
     for (int round = 0; round < 150; round++) {
         pair_fill(pair, random, (uint32_t)random_below(random, 500) + 1, 100);

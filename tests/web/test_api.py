@@ -340,6 +340,20 @@ class Boards(unittest.TestCase):
         self.assertIsNotNone(listed["hourly"]["rolls_at"])
         run("DEL", "hourly", name)
 
+    def test_what_contests_add_to_a_board(self):
+        run = self.server.run
+        run("LB.CREATE", "paid", "FIELD", "score", "30", "TIME", "30", "S", "STALE", "2", "DAY", "SETTLE", "YES", "PERIOD", "DAY")
+        run("ZADD", "paid", "1", "ann")
+        run("LB.ROLL", "paid", "paid:then")
+
+        def shown(name):
+            board = self.api.get(f"/boards/{name}")
+            return [board[each] for each in ("stale", "settle", "settled")]
+        self.assertEqual([shown("paid"), shown("paid:then")], [[172800000, True, None], [None, False, False]])
+        run("LB.SETTLE", "paid:then")
+        self.assertEqual(shown("paid:then"), [None, False, True])
+        run("DEL", "paid", "paid:then")
+
     def test_the_server(self):
         reply = self.api.get("/server")
         info = self.server.client.execute_command("INFO", "server").decode()

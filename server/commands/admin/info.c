@@ -15,6 +15,7 @@
 #include "server/durability/persistence.h"
 #include "server/replication/replicator.h"
 #include "server/system/process.h"
+#include "skiplist/keyspace/registry_league.h"
 
 double info_percent(uint64_t part, uint64_t whole) {
     return whole > 0 ? (double)part * 100 / (double)whole : 0;
@@ -284,6 +285,9 @@ static void info_print_stats(struct info *info) {
     info_put_u64(info, "stale_members", registry_totals(info->server->registry)->stale);
     info_put_u64(info, "settled_archives", registry_totals(info->server->registry)->settled);
     info_put_u64(info, "unsettled_archives", registry_unsettled_count(info->server->registry));
+    info_put_u64(info, "leagues", registry_league_count(info->server->registry));
+    info_put_u64(info, "league_settled_members",
+                 registry_totals(info->server->registry)->league_settled);
     info_put_u64(info, "once_ids", registry_member_count(info->server->registry, REGISTRY_ONCE));
     info_put_u64(info, "once_bytes", once_ids_size(info->server));
     info_put_u64(info, "once_repeated", stats->once_repeated);

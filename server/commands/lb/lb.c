@@ -2,6 +2,7 @@
 #include "server/commands/lb/lb.h"
 
 #include "server/acl/acl_check.h"
+#include "skiplist/keyspace/archive_name.h"
 
 const struct layout *lb_layout(const struct call *call, const struct board *board,
                                struct bytes name) {
@@ -32,7 +33,6 @@ bool lb_check_no_copy_is_due(const struct call *call, const struct registry_key 
 struct lb_archives lb_archives_begin(struct bytes name, const struct rules *rules, char *text) {
     CHECK(name.size <= REGISTRY_KEY_MAX);
     memcpy(text, name.at, name.size);
-    text[name.size] = '@';
     bool has_some = rules->period.unit != PERIOD_NONE;
     uint32_t kept = rules->archives_max < LB_ARCHIVES_MAX ? rules->archives_max : LB_ARCHIVES_MAX;
     return (struct lb_archives){.rules = rules,
@@ -49,8 +49,8 @@ bool lb_archives_next(struct lb_archives *archives, struct bytes *archive) {
     }
     archives->left--;
     archives->time_ms = period_start(period, archives->time_ms - 1);
-    size_t size = archives->name_size + 1;
-    size += period_print_name(archives->text + size, period, archives->time_ms);
+    size_t size = archives->name_size;
+    size += archive_print_suffix(period, archives->time_ms, archives->text + size);
     *archive = (struct bytes){.at = archives->text, .size = size};
     return true;
 }
@@ -97,7 +97,8 @@ bool lb_parse_score(const struct call *call, const struct layout_field *field, s
     if (!lb_parse_decimal(call, field, text, &value)) {
         return false;
     }
-    return layout_field_add_at(field, zero, value, call->now_us, ordinal) == LAYOUT_OK ||
+    return layout_field_add_at(field, zero, value, call->now_us, call->now_us, ordinal) ==
+               LAYOUT_OK ||
            (layout_field_decays(field) && !value.is_negative
                 ? zset_refuse_sum(call, field, zero, value, call->now_us)
                 : lb_refuse_value(call, field, text, DECIMAL_OUT_OF_RANGE));

@@ -100,6 +100,7 @@ static const char *lb_add_read_option(const struct request *request, struct lb_a
 
 /* Options come before the first value, in any order. */
 const char *lb_add_read_options(const struct request *request, struct lb_add *add) {
+    add->options = add->first;
     /* No value begins with a letter, and usually this is the first value already. */
     while (add->first < request->count && request->args[add->first].size > 0 &&
            request->args[add->first].at[0] >= 'A') {
@@ -117,9 +118,9 @@ const char *lb_add_read_options(const struct request *request, struct lb_add *ad
                : NULL;
 }
 
-bool lb_add_read_tags(const struct call *call, const struct lb_add *add, uint32_t index,
-                      struct board *board, struct tag_values *values) {
-    struct lb_add again = {.first = index};
+bool lb_add_read_tags(const struct call *call, const struct lb_add *add, struct board *board,
+                      struct tag_values *values) {
+    struct lb_add again = {.first = add->options};
     values->mask = 0;
     while (again.first < add->first) {
         bool is_option;
@@ -229,16 +230,6 @@ static bool lb_add_new_key(const struct layout *layout, const struct request *re
            LAYOUT_OK;
 }
 
-static void lb_add_run_with_tags(const struct call *call, struct writing *writing,
-                                 const struct lb_add *add) {
-    struct tag_values values;
-    if (lb_add_read_tags(call, add, FIRST_OPTION, writing_shown(writing), &values)) {
-        struct lb_add with_tags = *add;
-        with_tags.tags = &values;
-        lb_add_apply(call, writing, &with_tags);
-    }
-}
-
 static void lb_add_run_on_board(const struct call *call, struct writing *writing,
                                 struct lb_add *add) {
     const struct layout *layout = board_layout(writing->board);
@@ -246,12 +237,7 @@ static void lb_add_run_on_board(const struct call *call, struct writing *writing
         lb_add_refuse_count(call, layout, add);
     } else if (lb_add_check_at(call, layout, add) &&
                lb_hset_check(call, &add->hset, add->member_count)) {
-        if (add->tag_count > 0) {
-            lb_add_run_with_tags(call, writing, add);
-        } else {
-            writing->is_only = add->member_count == 1;
-            lb_add_apply(call, writing, add);
-        }
+        lb_add_apply(call, writing, add);
     }
 }
 

@@ -1,21 +1,13 @@
-/* Applies LB.ADD once its options are parsed.
- *
- *     plan every member -> reserve memory -> put, member by member -> reply
- *
- * The command is all or nothing. The result of a member can depend on its current state (an
- * increment may leave its field's range), so all results are computed before the first change: one
- * step per member. If a member is named twice, its second step continues from the first. A single
- * member without tags needs no undo and is put as soon as its step is known. */
+/* What becomes of a member's values, and LB.ADD once its options are parsed. The command is all or nothing:
+ * lb_results.h. A single member without tags and hash needs no undo, and is put as soon as its step is known. */
 #include "server/commands/lb/lb_add_apply.h"
 
 #include "server/commands/lb/lb_record.h"
+#include "server/commands/lb/lb_results.h"
 #include "skiplist/keyspace/registry.h"
 #include "skiplist/lookup.h"
 
-enum {
-    /* Up to this many steps need no heap memory. */
-    STEPS_ON_STACK = 16,
-};
+enum { RESULTS_ON_STACK = 16 }; /* so many need no heap memory */
 
 /* ---- planning a member ---- */
 
@@ -34,7 +26,7 @@ static bool lb_add_apply_add_value(const struct call *call, const struct layout 
     }
     uint64_t sum;
     int64_t time_us = add->time == LB_ADD_TIME_GIVEN ? add->at_us : call->now_us;
-    if (layout_field_add_at(field, ordinal, delta, time_us, &sum) != LAYOUT_OK) {
+    if (layout_field_add_at(field, ordinal, delta, time_us, call->now_us, &sum) != LAYOUT_OK) {
         return zset_refuse_sum(call, field, ordinal, delta, time_us);
     }
     *key = layout_with_ordinal(layout, *key, field_index, sum);
@@ -90,7 +82,10 @@ static bool lb_add_apply_stamp(const struct call *call, const struct layout *lay
                                struct lb_add_step *step) {
     bool is_changed = !before->is_there || layout_without_time(layout, step->key) !=
                                                layout_without_time(layout, before->key);
-    bool is_kept = add->time == ADD_TIME_OF_CHANGE
+    /* DECAY: a result that comes so late that nothing is left of it. */
+    bool is_void = add->operation == LB_ADD_INCREMENT && layout_field_decays(&layout->fields[0]) &&
+                   add->time == LB_ADD_TIME_GIVEN;
+    bool is_kept = add->time == ADD_TIME_OF_CHANGE || is_void
                        ? !is_changed
                        : add->time == LB_ADD_TIME_KEPT && before->is_there;
     int64_t time_us = add->time == LB_ADD_TIME_GIVEN ? add->at_us : call->now_us;
@@ -198,9 +193,9 @@ void lb_add_answer_result(const struct call *call, const struct board *board,
     reply_integer(call->reply, step != NULL && step->is_written);
 }
 
-/* Ranks as they are after the whole command. steps: NULL, if it has changed nothing. */
+/* Ranks as they are after the whole command. list: NULL, if it has changed nothing. */
 static void lb_add_apply_answer_ranks(const struct call *call, const struct board *board,
-                                      const struct lb_add *add, const struct lb_add_step *steps) {
+                                      const struct lb_add *add, const struct lb_result *list) {
     struct lb_writer writer;
     struct lookup ahead[LOOKUP_GROUP];
     lb_begin_records(call, board, (struct lb_shape){.with_strings = add->with_strings}, &writer);
@@ -213,7 +208,7 @@ static void lb_add_apply_answer_ranks(const struct call *call, const struct boar
         struct board_member member;
         board_look_up(board, lb_add_name(call->request, add, i), &ahead[i % LOOKUP_GROUP], &member);
         reply_array(call->reply, 2);
-        lb_add_apply_write_rank(call, &writer, &member, steps != NULL ? &steps[i] : NULL);
+        lb_add_apply_write_rank(call, &writer, &member, list != NULL ? &list[i].step : NULL);
     }
 }
 
@@ -240,22 +235,16 @@ void lb_add_answer_repeated(const struct call *call, struct bytes name, void *co
 }
 
 static void lb_add_apply_answer(const struct call *call, const struct board *board,
-                                const struct lb_add *add, const struct lb_add_step *steps) {
+                                const struct lb_add *add, const struct lb_result *list) {
     if (add->with_rank) {
-        lb_add_apply_answer_ranks(call, board, add, steps);
+        lb_add_apply_answer_ranks(call, board, add, list);
         return;
     }
     uint32_t written_count = 0;
     for (uint32_t i = 0; i < add->member_count; i++) {
-        written_count += steps[i].is_written;
+        written_count += list[i].step.is_written;
     }
     reply_integer(call->reply, written_count);
-}
-
-static void lb_add_apply_take_back_id(const struct lb_add *add) {
-    if (add->once != NULL) {
-        once_take_back(add->once);
-    }
 }
 
 /* ---- one member ---- */
@@ -263,268 +252,82 @@ static void lb_add_apply_take_back_id(const struct lb_add *add) {
 static void lb_add_apply_add_one(const struct call *call, struct writing *writing,
                                  const struct lb_add *add) {
     struct board_member member;
-    struct lb_add_step step;
+    struct lb_result result;
+    struct lb_add_step *step = &result.step;
     board_look_up(writing->board, lb_add_name(call->request, add, 0), call->ahead, &member);
     struct lb_add_step before = lb_add_step_of(writing, add, &member);
-    if (!lb_add_plan(writing, add, lb_add_values(call->request, add, 0), &before, &step)) {
+    if (!lb_add_plan(writing, add, lb_add_values(call->request, add, 0), &before, step)) {
         return;
     }
     if (add->once != NULL && !once_put(add->once)) {
         return;
     }
-    if (step.is_written) {
+    if (step->is_written) {
         enum writing_status status =
-            writing_put(writing, &member, step.key, true); /* lb_add_plan knows KEEP BEST */
+            writing_put(writing, &member, step->key, true); /* lb_add_plan knows KEEP BEST */
         if (status == WRITING_FAILED) {
-            lb_add_apply_take_back_id(add);
+            if (add->once != NULL) {
+                once_take_back(add->once);
+            }
             return;
         }
-        step.is_written = status == WRITING_PUT;
+        step->is_written = status == WRITING_PUT;
     }
     writing_settle(writing);
-    lb_add_apply_answer(call, writing_shown(writing), add, &step);
+    lb_add_apply_answer(call, writing_shown(writing), add, &result);
 }
 
-/* ---- many members ---- */
+/* ---- many members, tags, hashes ---- */
 
-/* Steps by member's name: open addressing, at most half full. */
-struct step_table {
-    uint32_t *slots; /* index of a step plus one; 0: free */
-    uint32_t mask;
-};
-
-struct many {
-    const struct call *call;
-    const struct lb_add *add;
-    struct writing *writing;
-    struct board *board;
-    struct lb_add_step *steps;
-    struct lb_hset_place *places; /* of HSET; NULL: none */
-    struct step_table table;
-    uint64_t new_count; /* members that the command adds to the board */
-};
-
-/* The slot of a member's latest step, or the free slot to use for it. */
-static uint32_t *lb_add_apply_find_slot(const struct many *many, struct bytes name, uint64_t hash) {
-    const struct step_table *table = &many->table;
-    uint32_t at = (uint32_t)(hash >> 32) & table->mask;
-    while (table->slots[at] != 0 &&
-           !bytes_equal(lb_add_name(many->call->request, many->add, table->slots[at] - 1), name)) {
-        at = (at + 1) & table->mask;
+static void lb_add_apply_add_all(const struct call *call, struct writing *writing,
+                                 const struct lb_add *add, struct lb_results *results) {
+    for (uint32_t i = 0; i < add->member_count; i++) {
+        results->list[i] = (struct lb_result){.writing = writing, .index = i};
     }
-    return &table->slots[at];
-}
-
-static bool lb_add_apply_plan_group(struct many *many, uint32_t begin, unsigned count) {
-    const struct call *call = many->call;
-    const struct lb_add *add = many->add;
-    struct lookup ahead[LOOKUP_GROUP];
-    lookup_members(many->board, &lb_add_values(call->request, add, begin)[add->value_count],
-                   add->value_count + 1, count, ahead);
-    for (uint32_t i = begin; i < begin + count; i++) {
-        struct board_member member;
-        board_look_up(many->board, lb_add_name(call->request, add, i), &ahead[i - begin], &member);
-        uint32_t *slot = lb_add_apply_find_slot(many, member.name, member.hash);
-        struct lb_add_step before =
-            *slot != 0 ? many->steps[*slot - 1] : lb_add_step_of(many->writing, add, &member);
-        if (!lb_add_plan(many->writing, add, lb_add_values(call->request, add, i), &before,
-                         &many->steps[i])) {
-            return false;
-        }
-        many->new_count += !before.is_there && many->steps[i].is_there;
-        *slot = i + 1;
-    }
-    return true;
-}
-
-static bool lb_add_apply_put_group(struct many *many, uint32_t begin, unsigned count) {
-    const struct lb_add *add = many->add;
-    struct lookup ahead[LOOKUP_GROUP];
-    uint64_t keys[LOOKUP_GROUP];
-    CHECK(count > 0 && count <= LOOKUP_GROUP);
-    for (unsigned i = 0; i < count; i++) {
-        keys[i] = many->steps[begin + i].key;
-    }
-    lookup_members_to_put(many->board,
-                          &lb_add_values(many->call->request, add, begin)[add->value_count],
-                          add->value_count + 1, count, keys, ahead);
-    for (unsigned i = 0; i < count; i++) {
-        struct lb_add_step *step = &many->steps[begin + i];
-        if (step->is_written) {
-            struct board_member member;
-            board_look_up(many->board, ahead[i].member, &ahead[i], &member);
-            enum writing_status status = writing_put(many->writing, &member, keys[i], true);
-            if (status == WRITING_FAILED) {
-                return false;
-            }
-            step->is_written = status == WRITING_PUT;
-        }
-    }
-    return true;
-}
-
-/* Those that NX leaves alone keep their tags; those that XX or CAP keeps off the board have none. */
-static bool lb_add_apply_tag_group(struct many *many, uint32_t begin, unsigned count) {
-    const struct lb_add *add = many->add;
-    struct lookup ahead[LOOKUP_GROUP];
-    lookup_members(many->board, &lb_add_values(many->call->request, add, begin)[add->value_count],
-                   add->value_count + 1, count, ahead);
-    for (uint32_t i = begin; i < begin + count; i++) {
-        struct board_member member;
-        board_look_up(many->board, lb_add_name(many->call->request, add, i), &ahead[i - begin],
-                      &member);
-        if (member.is_there && !(add->is_new_only && many->steps[i].was_there)) {
-            writing_tag(many->writing, &member, add->tags);
-        }
-    }
-    return true;
-}
-
-typedef bool many_group(struct many *many, uint32_t begin, unsigned count);
-
-static bool lb_add_apply_for_each_group(struct many *many, many_group *run_group) {
-    uint32_t count = many->add->member_count;
-    for (uint32_t begin = 0; begin < count; begin += LOOKUP_GROUP) {
-        if (!run_group(many, begin, lookup_group_size(count, begin))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Members that were added and then removed by CAP in the same command do not count as added. */
-static void lb_add_apply_take_back_lost(struct many *many) {
-    for (uint32_t i = 0; i < many->add->member_count; i++) {
-        uint64_t key;
-        many->steps[i].is_written =
-            many->steps[i].is_written &&
-            (many->steps[i].was_there ||
-             board_find(many->board, lb_add_name(many->call->request, many->add, i), &key));
-    }
-}
-
-/* Find or make the hashes of the members whose fields change. *size: what they may need. false: the error was
- * replied. */
-static bool lb_add_apply_begin_hashes(struct many *many, size_t *size) {
-    const struct lb_add *add = many->add;
-    struct bytes board = registry_name(writing_shown_key(many->writing));
-    for (uint32_t i = 0; many->places != NULL && i < add->member_count; i++) {
-        struct bytes name = lb_add_name(many->call->request, add, i);
-        if (lb_add_changes_fields(many->writing, &many->steps[i], name)) {
-            if (!lb_hset_begin(many->call, &add->hset, board, name, &many->places[i])) {
-                return false;
-            }
-            *size += lb_hset_growth_size(&add->hset, &many->places[i]);
-        }
-    }
-    return true;
-}
-
-/* Those that CAP has kept off the board, or removed again, are passed over. */
-static void lb_add_apply_set_hashes(const struct many *many) {
-    for (uint32_t i = 0; many->places != NULL && i < many->add->member_count; i++) {
-        uint64_t key;
-        if (many->steps[i].is_written &&
-            (!many->writing->has_lost ||
-             board_find(many->board, lb_add_name(many->call->request, many->add, i), &key))) {
-            lb_hset_put(many->call, &many->add->hset, &many->places[i]);
-        }
-    }
-}
-
-static void lb_add_apply_end_hashes(const struct many *many) {
-    for (uint32_t i = 0; many->places != NULL && i < many->add->member_count; i++) {
-        lb_hset_end(many->call, &many->places[i]);
-    }
-}
-
-/* What may fail behind the plan: hashes, the id, and memory for all. false: the error was replied, and nothing has
- * changed. */
-static bool lb_add_apply_prepare(struct many *many) {
-    const struct lb_add *add = many->add;
-    size_t size = 0;
-    if (many->new_count > writing_room(many->writing)) {
-        writing_refuse_full(many->call, many->writing->rules);
-        return false;
-    }
-    if (!lb_add_apply_begin_hashes(many, &size) || (add->once != NULL && !once_put(add->once))) {
-        return false;
-    }
-    if (!writing_reserve(many->writing,
-                         &lb_add_values(many->call->request, add, 0)[add->value_count],
-                         add->value_count + 1, add->member_count, add->tags != NULL, size)) {
-        lb_add_apply_take_back_id(add);
-        return call_out_of_memory(many->call);
-    }
-    return true;
-}
-
-static void lb_add_apply_plan_and_put(struct many *many) {
-    const struct lb_add *add = many->add;
-    if (!lb_add_apply_for_each_group(many, lb_add_apply_plan_group) ||
-        !lb_add_apply_prepare(many)) {
-        return;
-    }
-    bool is_put = lb_add_apply_for_each_group(many, lb_add_apply_put_group);
-    if (is_put && add->tags != NULL) {
-        writing_settle(many->writing);
-        (void)lb_add_apply_for_each_group(many, lb_add_apply_tag_group);
-    }
+    bool is_put = lb_results_prepare(results);
     if (is_put) {
-        writing_settle(many->writing);
-        lb_add_apply_set_hashes(many);
-    } else {
-        lb_add_apply_take_back_id(add);
+        lb_results_put(results);
     }
-    memory_reserve_end();
+    lb_results_end(results);
     if (is_put) {
-        if (many->writing->has_lost) {
-            lb_add_apply_take_back_lost(many);
-        }
-        lb_add_apply_answer(many->call, writing_shown(many->writing), many->add, many->steps);
+        lb_add_apply_answer(call, writing_shown(writing), add, results->list);
     }
 }
 
 static void lb_add_apply_add_many(const struct call *call, struct writing *writing,
                                   const struct lb_add *add) {
-    struct lb_add_step steps[STEPS_ON_STACK];
-    struct lb_hset_place places[STEPS_ON_STACK] = {{.key = NULL}};
-    bool has_hashes = lb_hset_is_asked(&add->hset);
-    uint32_t slots[4 * STEPS_ON_STACK] = {0};
-    struct many many = {.call = call,
-                        .add = add,
-                        .writing = writing,
-                        .board = writing->board,
-                        .steps = steps,
-                        .places = has_hashes ? places : NULL};
-    many.table = (struct step_table){.slots = slots, .mask = 4 * STEPS_ON_STACK - 1};
-    if (add->member_count > STEPS_ON_STACK) {
-        uint32_t slot_count = 4 * STEPS_ON_STACK;
+    struct lb_result list[RESULTS_ON_STACK];
+    uint32_t slots[4 * RESULTS_ON_STACK] = {0};
+    struct lb_results results = {.call = call,
+                                 .add = add,
+                                 .list = list,
+                                 .count = add->member_count,
+                                 .slots = slots,
+                                 .slot_mask = 4 * RESULTS_ON_STACK - 1};
+    bool is_long = add->member_count > RESULTS_ON_STACK;
+    if (is_long) {
+        uint32_t slot_count = 4 * RESULTS_ON_STACK;
         while (slot_count < 2 * add->member_count) {
             slot_count *= 2;
         }
-        many.steps = memory_allocate(add->member_count * sizeof(steps[0]));
-        many.table.slots = memory_allocate_zeroed(slot_count * sizeof(slots[0]));
-        many.table.mask = slot_count - 1;
-        if (has_hashes) {
-            many.places = memory_allocate_zeroed(add->member_count * sizeof *many.places);
-        }
+        results.list = memory_allocate(add->member_count * sizeof list[0]);
+        results.slots = memory_allocate_zeroed(slot_count * sizeof slots[0]);
+        results.slot_mask = slot_count - 1;
     }
-    if (many.steps != NULL && many.table.slots != NULL && (many.places != NULL || !has_hashes)) {
-        lb_add_apply_plan_and_put(&many);
-        lb_add_apply_end_hashes(&many);
+    if (results.list != NULL && results.slots != NULL) {
+        lb_add_apply_add_all(call, writing, add, &results);
     } else {
         call_out_of_memory(call);
     }
-    if (add->member_count > STEPS_ON_STACK) {
-        memory_free(many.steps);
-        memory_free(many.table.slots);
-        memory_free(many.places);
+    if (is_long) {
+        memory_free(results.list);
+        memory_free(results.slots);
     }
 }
 
 void lb_add_apply(const struct call *call, struct writing *writing, const struct lb_add *add) {
-    if (add->member_count == 1 && add->tags == NULL && !lb_hset_is_asked(&add->hset)) {
+    writing->is_only = add->member_count == 1;
+    if (writing->is_only && add->tag_count == 0 && !lb_hset_is_asked(&add->hset)) {
         lb_add_apply_add_one(call, writing, add);
     } else {
         lb_add_apply_add_many(call, writing, add);

@@ -1,5 +1,5 @@
-/* LB.ADD in two parts: lb_add.c parses the request, lb_add_apply.c applies it. lb_submit.c plans in
- * the same way. */
+/* LB.ADD in two parts: lb_add.c parses the request, lb_add_apply.c applies it. Other commands with results
+ * parse and plan in the same way, and all put them by lb_results.h. */
 #ifndef SERVER_COMMAND_LB_ADD_APPLY_H
 #define SERVER_COMMAND_LB_ADD_APPLY_H
 
@@ -33,13 +33,13 @@ struct lb_add {
     enum lb_add_operation operation;
     enum lb_add_time time;
     int64_t at_us;
-    uint32_t tag_count;            /* TAG, so often */
-    const struct tag_values *tags; /* of TAG, once the board is known; NULL: none */
-    struct bytes once_id;          /* ONCE; at NULL: none */
-    struct once *once;             /* of it, once that is known to be new; NULL: none */
-    struct lb_hset hset;           /* HSET */
-    uint32_t first;                /* index of the first member's first value */
-    uint32_t value_count;          /* number of values before each member */
+    uint32_t tag_count;   /* TAG, so often */
+    struct bytes once_id; /* ONCE; at NULL: none */
+    struct once *once;    /* of it, once that is known to be new; NULL: none */
+    struct lb_hset hset;  /* HSET */
+    uint32_t options;     /* index of the first option */
+    uint32_t first;       /* and of the first member's first value */
+    uint32_t value_count; /* number of values before each member */
     uint32_t member_count;
 };
 
@@ -57,9 +57,9 @@ static inline struct bytes lb_add_name(const struct request *request, const stru
 /* Read the options at add->first, which moves past them. PACKED is none of them here. Returns the
  * error; NULL: none. */
 const char *lb_add_read_options(const struct request *request, struct lb_add *add);
-/* Read the TAG among the options, which begin at index and were read before, as those of a board. false: the
- * error was replied. */
-MUST_CHECK bool lb_add_read_tags(const struct call *call, const struct lb_add *add, uint32_t index,
+/* Read the TAG among the options, which were read before, as those of a board. false: the error was
+ * replied. */
+MUST_CHECK bool lb_add_read_tags(const struct call *call, const struct lb_add *add,
                                  struct board *board, struct tag_values *values);
 /* Find the values of the only member behind the options. false: the error was replied. */
 MUST_CHECK bool lb_add_check_only(const struct call *call, const struct layout *layout,

@@ -82,14 +82,13 @@ bool lb_hset_begin(const struct call *call, const struct lb_hset *hset, struct b
     char on_stack[NAME_ON_STACK];
     size_t size = lb_hset_name_size(hset, board, member);
     char *at = size <= sizeof on_stack ? on_stack : memory_allocate(size);
-    *place = (struct lb_hset_place){.key = NULL};
     if (at == NULL) {
         return call_out_of_memory(call);
     }
     const struct bytes name = {.at = at,
                                .size = (size_t)(lb_hset_print_name(hset, board, member, at) - at)};
     bool is_open = call_check_key(call, name) && acl_check_made_key(call, name, board, ACL_WRITE) &&
-                   lb_hset_open(call, hset, name, place);
+                   (place == NULL || lb_hset_open(call, hset, name, place));
     if (at != on_stack) {
         memory_free(at);
     }

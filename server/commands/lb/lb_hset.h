@@ -7,6 +7,7 @@
  * board's name.
  *
  *     lb_hset_check                        once the request is parsed
+ *     lb_hset_begin                        of each result, without a place: the right to the hash
  *     lb_hset_begin                        for each hash, before the first change
  *     memory_reserve_begin of lb_hset_growth_size of all
  *     change the boards
@@ -55,7 +56,8 @@ size_t lb_hset_name_size(const struct lb_hset *hset, struct bytes board, struct 
 char *lb_hset_print_name(const struct lb_hset *hset, struct bytes board, struct bytes member,
                          char *out);
 
-/* Find or make the hash of a member. false: the error was replied. */
+/* Find or make the hash of a member. place NULL: only say whether its name can be a key, and the user may write to
+ * that. false: the error was replied. */
 MUST_CHECK bool lb_hset_begin(const struct call *call, const struct lb_hset *hset,
                               struct bytes board, struct bytes member, struct lb_hset_place *place);
 

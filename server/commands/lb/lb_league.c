@@ -13,13 +13,9 @@ enum { ARG_MEMBER = LB_LEAGUE_KEY + 1, ARG_TIER = LB_LEAGUE_KEY + 1 };
 /* ---- the league ---- */
 
 /* The rights that the command needs for its key, to all keys with the prefix of its rooms. */
-bool lb_league_check_access(const struct call *call, struct bytes name) {
-    char pattern[REGISTRY_NAME_MAX];
-    size_t size = league_print_prefix(name, pattern);
-    pattern[size++] = '*';
+bool lb_league_check_access(const struct call *call, struct league_names *names) {
     bool reads = (call->command->flags & COMMAND_READ) != 0;
-    return acl_check_pattern(call, (struct bytes){.at = pattern, .size = size}, true,
-                             reads ? ACL_READ : ACL_ALL);
+    return acl_check_pattern(call, league_pattern(names), true, reads ? ACL_READ : ACL_ALL);
 }
 
 bool lb_league_find_key(const struct call *call, struct bytes name, struct registry_key **key) {
@@ -49,10 +45,8 @@ const char *lb_league_refusal(const struct call *call, const struct rules *rooms
 }
 
 static bool lb_league_find_rooms(struct lb_league *league) {
-    char text[REGISTRY_NAME_MAX];
     struct registry_key *key;
-    size_t size = league_print_template(registry_name(league->key), text);
-    if (!lb_league_find_key(league->call, (struct bytes){.at = text, .size = size}, &key)) {
+    if (!lb_league_find_key(league->call, league_template(&league->names), &key)) {
         return false;
     }
     if (key == NULL || key->kind != REGISTRY_BOARD ||
@@ -68,8 +62,11 @@ static bool lb_league_find_rooms(struct lb_league *league) {
 }
 
 bool lb_league_begin(const struct call *call, struct lb_league *league) {
-    *league = (struct lb_league){.call = call};
     struct bytes name = call_arg(call, LB_LEAGUE_KEY);
+    league->call = call;
+    league->rooms = NULL;
+    league->refusal = NULL;
+    league->period = 0;
     if (!call_need_board(call, name, &league->key)) {
         return false;
     }
@@ -80,10 +77,11 @@ bool lb_league_begin(const struct call *call, struct lb_league *league) {
     if (!league_is_name(name)) {
         return call_refuse(call, "ERR the league was renamed to what no league's key may be");
     }
-    return lb_league_check_access(call, name) && lb_league_find_rooms(league);
+    league_names_init(&league->names, name);
+    return lb_league_check_access(call, &league->names) && lb_league_find_rooms(league);
 }
 
-bool lb_league_check_writing(const struct lb_league *league) {
+bool lb_league_check_writing(struct lb_league *league) {
     const struct call *call = league->call;
     if (writing_refuses_times(call, league->rules)) {
         return false;
@@ -91,9 +89,7 @@ bool lb_league_check_writing(const struct lb_league *league) {
     if (league->rooms != NULL) {
         return true;
     }
-    char text[REGISTRY_NAME_MAX];
-    size_t size = league_print_template(registry_name(league->key), text);
-    struct bytes_shown name = bytes_show((struct bytes){.at = text, .size = size});
+    struct bytes_shown name = bytes_show(league_template(&league->names));
     return league->refusal != NULL
                ? call_refuse_format(call, "ERR board '%s': %s", name.text, league->refusal)
                : call_refuse_format(call,
@@ -115,19 +111,17 @@ static bool lb_league_open_archive(const void *context, struct bytes name) {
 }
 
 /* The room of an entry of the running period. */
-static bool lb_league_find_room(const struct lb_league *league, struct lb_league_place *place) {
-    char text[REGISTRY_NAME_MAX];
+static bool lb_league_find_room(struct lb_league *league, struct lb_league_place *place) {
     struct registry_key *key;
-    size_t size =
-        league_print_room(registry_name(league->key), place->entry.tier, place->entry.room, text);
-    if (!lb_league_find_key(league->call, (struct bytes){.at = text, .size = size}, &key)) {
+    struct bytes name = league_room(&league->names, place->entry.tier, place->entry.room);
+    if (!lb_league_find_key(league->call, name, &key)) {
         return false;
     }
     place->room = key != NULL && key->kind == REGISTRY_BOARD ? key : NULL;
     return true;
 }
 
-bool lb_league_look_up(const struct lb_league *league, struct bytes member,
+bool lb_league_look_up(struct lb_league *league, struct bytes member,
                        struct lb_league_place *place) {
     const struct call *call = league->call;
     place->is_in_room = false;
@@ -147,7 +141,7 @@ bool lb_league_look_up(const struct lb_league *league, struct bytes member,
         uint32_t tier;
         uint64_t settled_count = registry_totals(call->registry)->league_settled;
         key = place->member.key;
-        if (!registry_league_tier(call->registry, league->key, member, place->entry,
+        if (!registry_league_tier(call->registry, league->key, &league->names, member, place->entry,
                                   &league->rooms->period, league->period, call->now_ms,
                                   lb_league_open_archive, call, &tier)) {
             return false;
@@ -161,15 +155,15 @@ bool lb_league_look_up(const struct lb_league *league, struct bytes member,
 }
 
 struct league_entry lb_league_open_room(const struct lb_league *league, uint32_t tier,
-                                        uint32_t *rank) {
-    const struct board *board = &league->key->board;
+                                        struct board_cursor *cursor) {
     struct league_entry last = {.tier = tier, .period = league->period, .room = UINT32_MAX};
     struct league_entry none = {.tier = tier, .period = league->period};
-    *rank = board_count_above(board, league_key(last));
-    if (*rank == board_count(board)) {
+    struct board_entry first;
+    board_seek_key(&league->key->board, league_key(last), cursor);
+    if (!board_cursor_read(cursor, &first)) {
         return none;
     }
-    struct league_entry open = league_entry_of(board_at(board, *rank).key);
+    struct league_entry open = league_entry_of(first.key);
     return open.tier == tier && open.period == league->period ? open : none;
 }
 
@@ -270,13 +264,14 @@ static void lb_league_reply_tier(const struct lb_league *league, uint32_t tier) 
     const struct call *call = league->call;
     const struct board *board = &league->key->board;
     uint32_t open_count = 0;
-    uint32_t rank;
+    struct board_cursor cursor;
     struct league_entry open = {.tier = tier};
     if (league->rooms != NULL) {
-        open = lb_league_open_room(league, tier, &rank);
+        open = lb_league_open_room(league, tier, &cursor);
     }
     if (open.room > 0) {
-        open_count = board_count_from(board, league_key(open)) - rank;
+        open_count =
+            board_count_from(board, league_key(open)) - board_count_above(board, league_key(open));
     }
     struct league_entry last = {LEAGUE_TIERS_MAX, LEAGUE_PERIOD_MAX, UINT32_MAX};
     last.tier = tier;

@@ -16,6 +16,7 @@ struct lb_league {
                                 * the running period, on a replica */
     const char *refusal; /* why rooms cannot have the template's rules; NULL: they can */
     uint32_t period;     /* the running one; if there are rooms */
+    struct league_names names;
 };
 
 /* A member, as it is now. */
@@ -35,14 +36,14 @@ MUST_CHECK bool lb_league_begin(const struct call *call, struct lb_league *leagu
 const char *lb_league_refusal(const struct call *call, const struct rules *rooms);
 /* For a command that writes: does the league take writes now, and has it rooms? false: the error was
  * replied. */
-MUST_CHECK bool lb_league_check_writing(const struct lb_league *league);
+MUST_CHECK bool lb_league_check_writing(struct lb_league *league);
 /* Another key of the league; NULL: it does not exist. false: no memory; the error was replied. */
 MUST_CHECK bool lb_league_find_key(const struct call *call, struct bytes name,
                                    struct registry_key **key);
-MUST_CHECK bool lb_league_check_access(const struct call *call, struct bytes name);
+MUST_CHECK bool lb_league_check_access(const struct call *call, struct league_names *names);
 
 /* Without rooms, tiers are those of the entries. false: no memory; the error was replied. */
-MUST_CHECK bool lb_league_look_up(const struct lb_league *league, struct bytes member,
+MUST_CHECK bool lb_league_look_up(struct lb_league *league, struct bytes member,
                                   struct lb_league_place *place);
 /* May it be a member, and is there room for it on the league's board? false: the error was replied. */
 MUST_CHECK bool lb_league_check_newcomer(const struct lb_league *league, struct bytes member,
@@ -51,10 +52,9 @@ MUST_CHECK bool lb_league_check_newcomer(const struct lb_league *league, struct 
  * three elements of GET and ADD. */
 void lb_league_reply_place(const struct lb_league *league, const struct lb_league_place *place,
                            bool with_strings);
-/* The entry of the room opened last in a tier, which those who are in it have from this rank on; room
- * 0: none was. */
+/* The entry of the room opened last in a tier, at the first of those who are in it; room 0: none was. */
 struct league_entry lb_league_open_room(const struct lb_league *league, uint32_t tier,
-                                        uint32_t *rank);
+                                        struct board_cursor *cursor);
 /* Put the member into the league, or change its entry; there is memory. Clients are told. */
 void lb_league_put(const struct lb_league *league, const struct lb_league_place *place,
                    struct league_entry entry);

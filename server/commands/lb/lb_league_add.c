@@ -4,9 +4,9 @@
  *       the member's entry -> its tier now -> its room, the open one or a new one
  *       -> a result there, as by LB.ADD, and the entry of the running period */
 #include "server/commands/keyspace.h"
-#include "server/commands/lb/lb_add_apply.h"
 #include "server/commands/lb/lb_league.h"
 #include "server/commands/lb/lb_record.h"
+#include "server/commands/lb/lb_results.h"
 
 enum { FIRST_OPTION = LB_LEAGUE_KEY + 1 };
 
@@ -17,11 +17,8 @@ struct adding {
     struct bytes member;
     struct league_entry entry;
     struct writing writing; /* to the room */
-    struct tag_values tags;
-    struct lb_add_step step;
-    struct board_member in_room; /* as planned */
+    struct lb_result result;
     struct once once;
-    struct lb_hset_place hash;
 };
 
 /* ---- options ---- */
@@ -43,15 +40,14 @@ static bool lb_league_add_read_options(const struct call *call, struct adding *a
 
 /* The number of a new room behind this one: the next whose name is free. Rooms of another PERIOD, or of a
  * league that is no more, may be there still; the steps grow, so that it takes 32 at the most. */
-static bool lb_league_add_find_free(const struct lb_league *league, struct league_entry *entry) {
+static bool lb_league_add_find_free(struct lb_league *league, struct league_entry *entry) {
     const struct call *call = league->call;
-    char text[REGISTRY_NAME_MAX];
     struct registry_key *key;
     uint64_t number = entry->room + UINT64_C(1);
     for (uint64_t step = 1; number <= UINT32_MAX; number += step, step *= 2) {
         entry->room = (uint32_t)number;
-        size_t size = league_print_room(registry_name(league->key), entry->tier, entry->room, text);
-        if (!lb_league_find_key(call, (struct bytes){.at = text, .size = size}, &key)) {
+        if (!lb_league_find_key(call, league_room(&league->names, entry->tier, entry->room),
+                                &key)) {
             return false;
         }
         if (key == NULL) {
@@ -61,131 +57,75 @@ static bool lb_league_add_find_free(const struct lb_league *league, struct leagu
     return call_refuse_format(call, "ERR tier %u has no more rooms", (unsigned)entry->tier);
 }
 
-/* Are as many in the room whose members have this entry from this rank on as may be? */
+/* Are as many in the room as may be? Those who are have this entry, from the cursor on. */
 static bool lb_league_add_is_full(const struct lb_league *league, struct league_entry entry,
-                                  uint32_t rank) {
-    const struct board *board = &league->key->board;
-    uint32_t last = rank + league->rules->league.room - 1;
-    return last < board_count(board) && board_at(board, last).key == league_key(entry);
+                                  struct board_cursor *cursor) {
+    struct board_entry last;
+    board_cursor_skip(cursor, league->rules->league.room - 1U);
+    return board_cursor_read(cursor, &last) && last.key == league_key(entry);
 }
 
 /* false: the error was replied. */
 static bool lb_league_add_choose_room(struct adding *adding) {
-    const struct lb_league *league = &adding->league;
+    struct lb_league *league = &adding->league;
     const struct lb_league_place *place = &adding->place;
     uint32_t tier = place->member.is_there ? place->tier : 1;
-    uint32_t rank;
+    struct board_cursor cursor;
     if (place->is_in_room) {
         adding->entry = place->entry;
         return true;
     }
-    adding->entry = lb_league_open_room(league, tier, &rank);
-    bool is_open = adding->entry.room > 0 && !lb_league_add_is_full(league, adding->entry, rank);
+    adding->entry = lb_league_open_room(league, tier, &cursor);
+    bool is_open = adding->entry.room > 0 && !lb_league_add_is_full(league, adding->entry, &cursor);
     return is_open || lb_league_add_find_free(league, &adding->entry);
 }
 
 /* false: the error was replied. */
 static bool lb_league_add_begin_room(struct adding *adding) {
-    const struct lb_league *league = &adding->league;
-    struct rules rules;
-    char text[REGISTRY_NAME_MAX];
-    rules_copy(league->rooms, &rules);
-    rules.is_created = false;
-    size_t size =
-        league_print_room(registry_name(league->key), adding->entry.tier, adding->entry.room, text);
-    const struct bytes name = {.at = text, .size = size};
+    struct lb_league *league = &adding->league;
+    struct bytes name = league_room(&league->names, adding->entry.tier, adding->entry.room);
     return keyspace_open(league->call, name) &&
-           writing_begin_in(league->call, name, &rules, &adding->writing);
+           writing_begin_in(league->call, name, league->rooms, &adding->writing);
 }
 
 /* ---- the result ---- */
 
-static void lb_league_add_look_up(const struct adding *adding, struct board_member *member) {
-    board_look_up(adding->writing.board, adding->member, NULL, member);
-}
-
 /* false: the error was replied. */
-static bool lb_league_add_plan(struct adding *adding) {
+static bool lb_league_add_check(struct adding *adding) {
     const struct call *call = adding->league.call;
-    struct writing *writing = &adding->writing;
-    const struct layout *layout = board_layout(writing->board);
-    struct lb_add *add = &adding->add;
-    if (!lb_add_check_only(call, layout, add) || !lb_add_check_at(call, layout, add)) {
-        return false;
-    }
-    lb_league_add_look_up(adding, &adding->in_room);
-    struct lb_add_step before = lb_add_step_of(writing, add, &adding->in_room);
-    if (!lb_add_plan(writing, add, lb_add_values(call->request, add, 0), &before, &adding->step)) {
-        return false;
-    }
-    if (!adding->in_room.is_there && writing_room(writing) == 0) {
-        writing_refuse_full(call, writing->rules);
-        return false;
-    }
-    return add->tag_count == 0 ||
-           lb_add_read_tags(call, add, FIRST_OPTION, writing->board, &adding->tags);
+    const struct layout *layout = board_layout(adding->writing.board);
+    return lb_add_check_only(call, layout, &adding->add) &&
+           lb_add_check_at(call, layout, &adding->add);
 }
 
-static bool lb_league_add_reserve(const struct adding *adding) {
-    const struct board *room = adding->writing.board;
-    size_t size = lb_hset_growth_size(&adding->add.hset, &adding->hash) +
-                  board_growth_size(room, 1) + board_growth_size(&adding->league.key->board, 1) +
-                  2 * adding->member.size +
-                  (adding->add.tag_count > 0 ? board_tags_growth_size(room, 1) : 0);
-    return memory_reserve_begin(size) || call_out_of_memory(adding->league.call);
-}
-
-/* What may fail behind the plan: the hash, the id, and memory for all. false: the error was replied. */
-static bool lb_league_add_prepare(struct adding *adding) {
-    const struct call *call = adding->league.call;
-    struct lb_add *add = &adding->add;
-    if (lb_hset_is_asked(&add->hset) &&
-        lb_add_changes_fields(&adding->writing, &adding->step, adding->member) &&
-        !lb_hset_begin(call, &add->hset, registry_name(adding->writing.key), adding->member,
-                       &adding->hash)) {
+/* In the room, and in the league if its entry there becomes another one. false: the error was replied. */
+static bool lb_league_add_put(struct adding *adding, struct lb_results *results) {
+    struct board_member *member = &adding->place.member;
+    const struct board *board = &adding->league.key->board;
+    bool has_moved = !member->is_there || member->key != league_key(adding->entry);
+    if (has_moved) {
+        results->more = board_growth_size(board, 1) + adding->member.size;
+    }
+    if (!lb_results_prepare(results)) {
         return false;
     }
-    if (add->once != NULL && !once_put(add->once)) {
-        return false;
-    }
-    bool is_reserved = lb_league_add_reserve(adding);
-    if (!is_reserved && add->once != NULL) {
-        once_take_back(add->once);
-    }
-    if (adding->hash.key != NULL) {
-        /* What had its name may have expired, and have moved the league's members. */
-        board_look_up(&adding->league.key->board, adding->member, NULL, &adding->place.member);
-    }
-    return is_reserved;
-}
-
-static void lb_league_add_put(struct adding *adding) {
-    struct writing *writing = &adding->writing;
-    bool is_new = !adding->place.member.is_there;
-    if (adding->step.is_written) {
-        enum writing_status status =
-            writing_put(writing, &adding->in_room, adding->step.key, true); /* as LB.ADD */
-        CHECK(status != WRITING_FAILED);
-    }
-    writing_settle(writing);
-    lb_league_add_look_up(adding, &adding->in_room);
-    if (adding->in_room.is_there && adding->add.tag_count > 0) {
-        writing_tag(writing, &adding->in_room, &adding->tags);
-        lb_league_add_look_up(adding, &adding->in_room);
-    }
-    if (adding->in_room.is_there) {
-        lb_hset_put(adding->league.call, &adding->add.hset, &adding->hash);
-    }
-    if (is_new || adding->place.member.key != league_key(adding->entry)) {
+    lb_results_put(results);
+    if (has_moved) {
+        if (adding->result.place.key != NULL) {
+            /* What had its name may have expired, and have moved the league's members. */
+            board_look_up(board, adding->member, NULL, member);
+        }
         lb_league_put(&adding->league, &adding->place, adding->entry);
     }
+    return true;
 }
 
 static void lb_league_add_answer(const struct adding *adding) {
     const struct call *call = adding->league.call;
     const struct board *room = adding->writing.board;
-    const struct board_member member = adding->in_room;
+    struct board_member member;
     struct lb_writer writer;
+    board_look_up(room, adding->member, NULL, &member);
     reply_array(call->reply, 4);
     reply_integer(call->reply, adding->entry.tier);
     reply_integer(call->reply, adding->entry.room);
@@ -204,19 +144,26 @@ static void lb_league_add_answer(const struct adding *adding) {
 }
 
 static void lb_league_add_to_room(struct adding *adding) {
-    if (lb_league_add_plan(adding) && lb_league_add_prepare(adding)) {
-        lb_league_add_put(adding);
-        memory_reserve_end();
+    struct lb_results results = {
+        .call = adding->league.call, .add = &adding->add, .list = &adding->result, .count = 1};
+    adding->result = (struct lb_result){.writing = &adding->writing};
+    bool is_put = lb_league_add_check(adding) && lb_league_add_put(adding, &results);
+    lb_results_end(&results);
+    if (is_put) {
         lb_league_add_answer(adding);
     }
     writing_end(&adding->writing, adding->add.operation == LB_ADD_INCREMENT ? "zincr" : "zadd");
-    lb_hset_end(adding->league.call, &adding->hash);
 }
 
-/* ONCE: the result came before, and the member may be where others have put it since. */
-static void lb_league_add_answer_repeated(struct adding *adding) {
-    const struct call *call = adding->league.call;
-    if (!lb_league_look_up(&adding->league, adding->member, &adding->place)) {
+/* ONCE: the result came before, and the member may be where others have put it since, or the league be gone. */
+static void lb_league_add_answer_repeated(const struct call *call, struct adding *adding) {
+    const struct board *board = call_board(call_find_key(call, call_arg(call, LB_LEAGUE_KEY)));
+    if (board == NULL || rules_of(board_layout(board))->league.room == 0) {
+        reply_null_array(call->reply);
+        return;
+    }
+    if (!lb_league_begin(call, &adding->league) ||
+        !lb_league_look_up(&adding->league, adding->member, &adding->place)) {
         return;
     }
     if (!adding->place.member.is_there) {
@@ -229,8 +176,7 @@ static void lb_league_add_answer_repeated(struct adding *adding) {
 }
 
 /* false: the command is answered. */
-static bool lb_league_add_is_new(struct adding *adding) {
-    const struct call *call = adding->league.call;
+static bool lb_league_add_is_new(const struct call *call, struct adding *adding) {
     struct lb_add *add = &adding->add;
     if (add->once_id.at == NULL) {
         return true;
@@ -239,20 +185,19 @@ static bool lb_league_add_is_new(struct adding *adding) {
         once_begin(call, call_arg(call, LB_LEAGUE_KEY), add->once_id, &adding->once);
     add->once = status == ONCE_NEW ? &adding->once : NULL;
     if (status == ONCE_REPEATED) {
-        lb_league_add_answer_repeated(adding);
+        lb_league_add_answer_repeated(call, adding);
     }
     return status == ONCE_NEW;
 }
 
 static void lb_league_add_run(struct call *call) {
     struct adding adding;
-    if (!lb_league_add_read_options(call, &adding) || !lb_league_begin(call, &adding.league)) {
+    if (!lb_league_add_read_options(call, &adding)) {
         return;
     }
-    adding.hash = (struct lb_hset_place){.key = NULL};
     adding.member = call_arg(call, call->request->count - 1);
-    if (!zset_check_member(call, adding.member) || !lb_league_add_is_new(&adding) ||
-        !lb_league_check_writing(&adding.league)) {
+    if (!zset_check_member(call, adding.member) || !lb_league_add_is_new(call, &adding) ||
+        !lb_league_begin(call, &adding.league) || !lb_league_check_writing(&adding.league)) {
         return;
     }
     if (lb_league_look_up(&adding.league, adding.member, &adding.place) &&

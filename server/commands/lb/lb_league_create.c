@@ -139,10 +139,9 @@ static struct registry_key *lb_league_create_board(const struct call *call, stru
 }
 
 static void lb_league_create_boards(const struct call *call, const struct words *words,
-                                    const struct rules *rooms) {
-    char text[REGISTRY_NAME_MAX];
+                                    const struct rules *rooms, struct league_names *names) {
     struct bytes name = call_arg(call, LB_LEAGUE_KEY);
-    struct bytes template = {.at = text, .size = league_print_template(name, text)};
+    struct bytes template = league_template(names);
     struct rules rules = {
         .is_created = true,
         .guards = RULES_LEAGUE,
@@ -192,8 +191,10 @@ static void lb_league_create_run(struct call *call) {
                            (int)REGISTRY_KEY_MAX - LEAGUE_SUFFIX_MAX);
         return;
     }
-    if (lb_league_check_access(call, name) && lb_league_create_read(call, &words, &rooms)) {
-        lb_league_create_boards(call, &words, &rooms);
+    struct league_names names;
+    league_names_init(&names, name);
+    if (lb_league_check_access(call, &names) && lb_league_create_read(call, &words, &rooms)) {
+        lb_league_create_boards(call, &words, &rooms, &names);
     }
 }
 

@@ -1,13 +1,12 @@
 /* LB.SUBMIT: one result on several boards at once, on all of them or on none.
  *
  *     LB.SUBMIT 3 daily weekly alltime BEST TAG country DE 900 zoe
- *       find or create the boards -> plan the result on each -> reserve memory -> put -> records
+ *       find or create the boards -> lb_results.h -> records
  *
- * Until the last board is planned nothing has changed, except that new boards are there; an error
- * takes them back. */
+ * An error takes new boards back. */
 #include <stdio.h>
 
-#include "server/commands/lb/lb_add_apply.h"
+#include "server/commands/lb/lb_results.h"
 
 enum {
     FIRST_KEY = 2,
@@ -21,8 +20,7 @@ struct submit {
     uint32_t board_count;
     uint32_t begun_count;
     struct writing writings[BOARDS_MAX];
-    struct lb_add_step steps[BOARDS_MAX];
-    struct lb_hset_place places[BOARDS_MAX];
+    struct lb_result list[BOARDS_MAX];
     struct once once;
 };
 
@@ -122,153 +120,45 @@ static bool lb_submit_check_values(const struct submit *submit, uint32_t index) 
                               (unsigned)layout->field_count, layout->field_count == 1 ? "" : "s");
 }
 
-/* ---- planning, and putting ---- */
-
-/* The tags of the result, as those of this board. false: the error was replied. */
-static bool lb_submit_read_tags(const struct submit *submit, uint32_t index,
-                                struct tag_values *values) {
-    return submit->add.tag_count == 0 ||
-           lb_add_read_tags(submit->call, &submit->add, FIRST_KEY + submit->board_count,
-                            writing_shown(&submit->writings[index]), values);
-}
-
-static void lb_submit_look_up(const struct submit *submit, uint32_t index,
-                              struct board_member *member) {
-    board_look_up(submit->writings[index].board,
-                  lb_add_name(submit->call->request, &submit->add, 0), NULL, member);
-}
+/* ---- the result ---- */
 
 /* false: the error was replied. */
-static bool lb_submit_plan(struct submit *submit, uint32_t index) {
+static bool lb_submit_check(const struct submit *submit, uint32_t index) {
     const struct call *call = submit->call;
-    const struct writing *writing = &submit->writings[index];
-    struct board_member member = {.is_there = false};
     size_t size_before = call->reply->out->size;
-    if (!lb_submit_check_values(submit, index) ||
-        !zset_check_member(call, lb_add_name(call->request, &submit->add, 0))) {
-        return false;
-    }
-    if (!lb_add_check_at(call, board_layout(writing->board), &submit->add)) {
-        return lb_submit_refuse_for(submit, index, size_before);
-    }
-    lb_submit_look_up(submit, index, &member);
-    struct lb_add_step before = lb_add_step_of(writing, &submit->add, &member);
-    if (!lb_add_plan(writing, &submit->add, lb_add_values(call->request, &submit->add, 0), &before,
-                     &submit->steps[index])) {
-        return lb_submit_refuse_for(submit, index, size_before);
-    }
-    if (!member.is_there && submit->steps[index].is_there && writing_room(writing) == 0) {
-        writing_refuse_full(call, writing->rules);
-        return lb_submit_refuse_for(submit, index, size_before);
-    }
-    struct tag_values values;
-    return lb_submit_read_tags(submit, index, &values) ||
-           lb_submit_refuse_for(submit, index, size_before);
-}
-
-/* The hashes of the boards on which fields change: one for all, or one of each. */
-static bool lb_submit_begin_hashes(struct submit *submit, size_t *size) {
-    const struct lb_hset *hset = &submit->add.hset;
-    struct bytes member = lb_add_name(submit->call->request, &submit->add, 0);
-    bool is_of_each = lb_hset_names_board(hset);
-    for (uint32_t i = 0; i < submit->board_count; i++) {
-        if (!lb_add_changes_fields(&submit->writings[i], &submit->steps[i], member)) {
-            continue;
-        }
-        size_t size_before = submit->call->reply->out->size;
-        if (!lb_hset_begin(submit->call, hset, lb_submit_name_at(submit, i), member,
-                           &submit->places[i])) {
-            return is_of_each ? lb_submit_refuse_for(submit, i, size_before) : false;
-        }
-        *size += lb_hset_growth_size(hset, &submit->places[i]);
-    }
-    return true;
-}
-
-/* Reserve memory for all boards, so that none fails after another was written; size: for their hashes. */
-static bool lb_submit_reserve(struct submit *submit, size_t size) {
-    for (uint32_t i = 0; i < submit->board_count; i++) {
-        struct writing *writing = &submit->writings[i];
-        size += writing_growth_size(writing, 1, submit->add.tag_count > 0) +
-                2 * lb_add_name(submit->call->request, &submit->add, 0).size;
-        writing->is_reserved = true;
-    }
-    return memory_reserve_begin(size) || call_out_of_memory(submit->call);
-}
-
-/* As LB.ADD does: lb_add_apply_tag_group. */
-static void lb_submit_tag(struct submit *submit, uint32_t index) {
-    struct tag_values values;
-    struct board_member member;
-    bool is_read = lb_submit_read_tags(submit, index, &values);
-    CHECK(is_read);
-    lb_submit_look_up(submit, index, &member);
-    if (member.is_there && !(submit->add.is_new_only && submit->steps[index].was_there)) {
-        writing_tag(&submit->writings[index], &member, &values);
-    }
-}
-
-static void lb_submit_put(struct submit *submit, uint32_t index) {
-    struct writing *writing = &submit->writings[index];
-    struct board_member member;
-    if (submit->steps[index].is_written) {
-        lb_submit_look_up(submit, index, &member);
-        enum writing_status status = writing_put(writing, &member, submit->steps[index].key, true);
-        CHECK(status != WRITING_FAILED);
-        submit->steps[index].is_written = status == WRITING_PUT;
-    }
-    writing_settle(writing);
-    if (submit->add.tag_count > 0) {
-        lb_submit_tag(submit, index);
-    }
-}
-
-/* What may fail behind the plan. false: the error was replied. */
-static bool lb_submit_prepare(struct submit *submit) {
-    bool has_id = submit->add.once != NULL;
-    size_t size = 0;
-    if ((lb_hset_is_asked(&submit->add.hset) && !lb_submit_begin_hashes(submit, &size)) ||
-        (has_id && !once_put(submit->add.once))) {
-        return false;
-    }
-    bool is_reserved = lb_submit_reserve(submit, size);
-    if (!is_reserved && has_id) {
-        once_take_back(submit->add.once);
-    }
-    return is_reserved;
-}
-
-/* Each board decides for itself, with CAP, too. */
-static void lb_submit_set_hashes(const struct submit *submit) {
-    bool is_of_each = lb_hset_names_board(&submit->add.hset);
-    for (uint32_t i = 0; i < submit->board_count; i++) {
-        if (submit->places[i].key != NULL && submit->steps[i].is_written) {
-            lb_hset_put(submit->call, &submit->add.hset, &submit->places[i]);
-            if (!is_of_each) {
-                return;
-            }
-        }
-    }
+    return lb_submit_check_values(submit, index) &&
+           (lb_add_check_at(call, board_layout(submit->writings[index].board), &submit->add) ||
+            lb_submit_refuse_for(submit, index, size_before));
 }
 
 static void lb_submit_to_all(struct submit *submit) {
-    for (uint32_t i = 0; i < submit->board_count; i++) {
-        if (!lb_submit_plan(submit, i)) {
-            return;
-        }
-    }
-    if (!lb_submit_prepare(submit)) {
+    const struct call *call = submit->call;
+    struct lb_results results = {
+        .call = call, .add = &submit->add, .list = submit->list, .count = submit->board_count};
+    size_t size_before = call->reply->out->size;
+    if (!zset_check_member(call, lb_add_name(call->request, &submit->add, 0))) {
         return;
     }
     for (uint32_t i = 0; i < submit->board_count; i++) {
-        lb_submit_put(submit, i);
+        if (!lb_submit_check(submit, i)) {
+            return;
+        }
+        submit->list[i] = (struct lb_result){.writing = &submit->writings[i]};
     }
-    lb_submit_set_hashes(submit);
-    memory_reserve_end();
-    reply_array(submit->call->reply, submit->board_count);
+    bool is_put = lb_results_prepare(&results);
+    if (is_put) {
+        lb_results_put(&results);
+    } else if (results.failed < results.count) {
+        (void)lb_submit_refuse_for(submit, results.failed, size_before);
+    }
+    lb_results_end(&results);
+    if (!is_put) {
+        return;
+    }
+    reply_array(call->reply, submit->board_count);
     for (uint32_t i = 0; i < submit->board_count; i++) {
-        lb_add_answer_result(submit->call, writing_shown(&submit->writings[i]), &submit->add,
-                             &submit->steps[i]);
+        lb_add_answer_result(call, writing_shown(&submit->writings[i]), &submit->add,
+                             &submit->list[i].step);
     }
 }
 
@@ -314,12 +204,8 @@ static void lb_submit_run(struct call *call) {
         (submit.add.once_id.at != NULL && !lb_submit_is_new(call, &submit))) {
         return;
     }
-    memset(submit.places, 0, submit.board_count * sizeof *submit.places);
     if (lb_submit_begin_boards(&submit)) {
         lb_submit_to_all(&submit);
-    }
-    for (uint32_t i = 0; i < submit.board_count; i++) {
-        lb_hset_end(call, &submit.places[i]);
     }
     for (uint32_t i = 0; i < submit.begun_count; i++) {
         writing_end(&submit.writings[i],

@@ -76,7 +76,7 @@ bool zset_refuse_value(const struct call *call, const struct layout_field *field
 bool zset_refuse_sum(const struct call *call, const struct layout_field *field, uint64_t ordinal,
                      struct decimal delta, int64_t time_us) {
     char error[LAYOUT_ERROR_MAX];
-    layout_explain_sum(field, ordinal, delta, time_us, error);
+    layout_explain_sum(field, ordinal, delta, time_us, call->now_us, error);
     return call_refuse_format(call, "ERR %s", error);
 }
 

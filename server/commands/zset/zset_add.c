@@ -164,8 +164,8 @@ static bool zset_add_apply_pair(const struct call *call, struct writing *writing
     }
     uint64_t key = is_there ? member.key : layout_zero_key(layout);
     uint64_t before = layout_ordinal(layout, key, 0);
-    if (zadd->is_increment &&
-        layout_field_add_at(lead, before, zadd->delta, call->now_us, &after) != LAYOUT_OK) {
+    if (zadd->is_increment && layout_field_add_at(lead, before, zadd->delta, call->now_us,
+                                                  call->now_us, &after) != LAYOUT_OK) {
         return zset_refuse_sum(call, lead, before, zadd->delta, call->now_us);
     }
     zadd->is_skipped = is_there && ((zadd->is_greater_only && after <= before) ||

@@ -151,8 +151,9 @@ static bool zset_store_pack(const struct call *call, const struct layout *layout
     uint64_t ordinal;
     enum decimal_status status = wide_to_decimal(entry->result.value, scale, lead->scale, &value);
     /* Where the score decays, the result is one that comes now. */
-    if (status == DECIMAL_OK && layout_field_add_at(lead, layout_field_zero(lead), value,
-                                                    call->now_us, &ordinal) != LAYOUT_OK) {
+    if (status == DECIMAL_OK &&
+        layout_field_add_at(lead, layout_field_zero(lead), value, call->now_us, call->now_us,
+                            &ordinal) != LAYOUT_OK) {
         status = DECIMAL_OUT_OF_RANGE;
     }
     if (status != DECIMAL_OK) {

@@ -229,6 +229,8 @@ function boardHead(board) {
                 title: wholeMoment(board.rollsAt) }, t("rollsIn", duration(board.rollsAt - Date.now()))) : null,
             board.cap ? h("span.tag", {}, t("capOf", board.cap)) : null,
             board.limit ? h("span.tag", {}, t("limitOf", board.limit)) : null,
+            board.stale ? h("span.tag", {}, t("staleAfter", duration(board.stale))) : null,
+            board.settled === null ? null : h("span.tag", {}, t(board.settled ? "settled" : "unsettled")),
             h("span", {}, t(fields[0].order === "asc" ? "lessIsBetter" : "moreIsBetter")),
             h("span", {}, t(!time ? "arrivalAhead" : time.order === "latest" ? "latestAhead" : "firstAhead")))];
 }

@@ -47,6 +47,9 @@ const english = {
     archiveOf: "A past period of",
     capOf: (n) => `keeps the best ${count(n)}`,
     limitOf: (n) => `takes up to ${count(n)}`,
+    staleAfter: (text) => `members leave after ${text} without a result`,
+    settled: "Settled",
+    unsettled: "Not settled",
     leagueOf: ({ tiers, room, up, down }) =>
         `League: ${count(tiers)} tiers, rooms of ${count(room)}, ${count(up)} go up, ${count(down)} go down`,
     roomOf: (room, tier) => `Room ${count(room)} of tier ${count(tier)} in`,
@@ -266,6 +269,9 @@ const chinese = {
     archiveOf: "往期，属于",
     capOf: (n) => `只保留前 ${count(n)} 名`,
     limitOf: (n) => `最多 ${count(n)} 名`,
+    staleAfter: (text) => `${text}没有成绩的成员会离开`,
+    settled: "已结算",
+    unsettled: "未结算",
     leagueOf: ({ tiers, room, up, down }) =>
         `联赛：${count(tiers)} 级，每组 ${count(room)} 名，${count(up)} 名升级，${count(down)} 名降级`,
     roomOf: (room, tier) => `第 ${count(tier)} 级第 ${count(room)} 组，属于`,

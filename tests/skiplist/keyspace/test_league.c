@@ -2,6 +2,7 @@
  * by one. */
 #include "tests/support/test.h"
 
+#include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/league.h"
 #include "skiplist/keyspace/registry_types.h"
 #include "tests/support/random.h"
@@ -140,32 +141,42 @@ static const struct {
 };
 
 TEST(rooms_are_in_the_slot_of_their_league) {
-    char out[REGISTRY_NAME_MAX];
+    static const struct period days = {.unit = PERIOD_DAY, .every = 1};
+    struct league_names out;
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         struct bytes league = bytes_from_text(names[i].league);
         bool is_name = names[i].prefix != NULL;
         assert_int_equal(league_is_name(league), is_name);
         if (is_name) {
-            size_t size = league_print_prefix(league, out);
-            assert_int_equal(size, strlen(names[i].prefix));
-            assert_memory_equal(out, names[i].prefix, size);
-            size = league_print_room(league, 3, 17, out);
-            assert_memory_equal(out + size - 5, ":3:17", 5);
-            size = league_print_template(league, out);
-            assert_memory_equal(out + size - 6, ":rooms", 6);
+            league_names_init(&out, league);
+            assert_int_equal(out.prefix_size, strlen(names[i].prefix));
+            assert_memory_equal(out.at, names[i].prefix, out.prefix_size);
+            struct bytes behind = bytes_behind(league_room(&out, 3, 17), out.prefix_size);
+            assert_true(bytes_equal(behind, BYTES("3:17")));
+            behind = bytes_behind(league_template(&out), out.prefix_size);
+            assert_true(bytes_equal(behind, BYTES("rooms")));
+            behind = bytes_behind(league_pattern(&out), out.prefix_size);
+            assert_true(bytes_equal(behind, BYTES("*")));
+            struct league_entry entry = {.tier = 3, .period = 24, .room = 17};
+            struct bytes archive = league_archive(&out, entry, &days);
+            behind = bytes_behind(archive, out.prefix_size);
+            assert_true(bytes_equal(behind, BYTES("3:17@2020-01-02")));
+            assert_true(archive_find_board(archive, &behind));
+            assert_true(bytes_equal(behind, league_room(&out, 3, 17)));
         }
     }
 }
 
 TEST(a_room_leads_back_to_its_league) {
-    char out[REGISTRY_NAME_MAX];
+    struct league_names out;
     struct bytes prefix;
     struct bytes inner;
     struct league_entry entry;
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         struct bytes league = bytes_from_text(names[i].league);
         if (names[i].prefix != NULL) {
-            struct bytes name = {out, league_print_room(league, 255, UINT32_MAX, out)};
+            league_names_init(&out, league);
+            struct bytes name = league_room(&out, 255, UINT32_MAX);
             assert_true(league_parse_room(name, &prefix, &inner, &entry));
             assert_true(bytes_equal(prefix, league) || bytes_equal(inner, league));
             assert_int_equal(entry.tier, 255);
@@ -196,11 +207,12 @@ TEST(a_room_leads_back_to_its_league) {
 
 TEST(the_longest_name_leaves_room_for_rooms) {
     static char text[REGISTRY_KEY_MAX];
-    char out[REGISTRY_NAME_MAX];
+    struct league_names out;
     memset(text, 'x', sizeof text);
     struct bytes longest = {text, REGISTRY_KEY_MAX - LEAGUE_SUFFIX_MAX};
     assert_true(league_is_name(longest));
-    assert_int_equal(league_print_room(longest, 255, UINT32_MAX, out), REGISTRY_KEY_MAX);
+    league_names_init(&out, longest);
+    assert_int_equal(league_room(&out, 255, UINT32_MAX).size, REGISTRY_KEY_MAX);
     longest.size++;
     assert_false(league_is_name(longest));
 }

@@ -145,6 +145,25 @@ DECAY_TEST(a_result_counts_from_the_time_that_AT_gives) {
                 "2026-01-01T00:00:00Z..2028-10-20T23:59:59.999999Z");
 }
 
+/* A day is a half-life. */
+DECAY_TEST(a_result_may_come_after_all_its_weight_has_gone) {
+    static const char *const rows[][2] = {
+        {"ZINCRBY day 1000000 ann", "1000000"},
+        {"LB.ADD day INCR AT 1772323200000 1000000 ann", ":0"}, /* a hundred days ago */
+        {"LB.ADD day INCR WITHRANK AT 1772323200000 1 ann",
+         "[[[ann :0 :1780963200000 :1000000] :0]]"},
+        {"LB.SUBMIT 1 day INCR AT 1772323200000 7 ann",
+         "[[[ann :0 :1780963200000 :1000000] :0 :0]]"},
+        {"LB.ADD day INCR AT 1772323200000 7 bob", ":1"},
+        {"LB.RANGE day 0 -1", "[[ann :0 :1780963200000 :1000000] [bob :1 :1772323200000 :0]]"},
+        /* Ten days ago: 2^-10 is left. */
+        {"LB.ADD day INCR AT 1780099200000 1024000 ann", ":1"},
+        {"ZSCORE day ann", "1001000"},
+    };
+    h->wall_us = zset_us("2026-06-09T00:00:00Z");
+    zset_expect_each(h, rows);
+}
+
 DECAY_TEST(after_its_last_time_a_board_takes_no_more) {
     zset_expect(h, "ZINCRBY hot 1 ann", "1");
     h->wall_us = zset_us("2070-01-01T00:00:00Z");

@@ -124,6 +124,11 @@ HARNESS_TEST(users_need_the_right_to_write_the_hash,
     zset_expect_begin(h, "LB.ADD bare:k HSET see:* 1 f v 6 ann", "-NOPERM");
     zset_expect_begin(h, "LB.SUBMIT 1 bare:k HSET other:%:* 1 f v 6 ann", "-NOPERM");
     zset_expect(h, "ZSCORE bare:k ann", "5");
+    /* Whatever becomes of the result. */
+    zset_expect_begin(h, "LB.ADD bare:k BEST HSET see:* 1 f v 4 ann", "-NOPERM");
+    zset_expect_begin(h, "LB.ADD bare:k NX HSET see:* 1 f v 6 ann 7 bob", "-NOPERM");
+    zset_expect_begin(h, "LB.SUBMIT 2 bare:k bare:l NX HSET see:* 1 f v 6 ann", "-NOPERM");
+    zset_expect(h, "EXISTS bare:l", ":0");
 }
 
 ZSET_TEST(those_who_watch_the_hash_are_told) {

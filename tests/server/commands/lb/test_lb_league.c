@@ -126,6 +126,12 @@ ZSET_TEST(large_rooms_are_settled_in_steps) {
     run_due(h);
     zset_expect(h, "ZCOUNT weekly 2 2", ":500");
     zset_expect(h, "DBSIZE", ":2");
+    zset_expect_part(h, "INFO stats", "league_settled_members:1000\r\n");
+    zset_expect(h, "COPY weekly other", ":1");
+    zset_expect_part(h, "INFO stats", "leagues:2\r\n");
+    zset_expect(h, "DEL weekly", ":1");
+    while (registry_free_step(h->server.registry, UINT32_MAX)) {}
+    zset_expect_part(h, "INFO stats", "leagues:1\r\n");
 }
 
 ZSET_TEST(set_and_remove_are_for_operators) {
@@ -325,6 +331,18 @@ ZSET_TEST(a_template_with_rules_that_rooms_cannot_have_is_refused) {
         zset_expect(h, formatted("LB.ALTER {weekly}:rooms %s", rows[i][1]), "+OK");
         zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", "[:1 :1 [ann :2 nil :1] :1]");
     }
+}
+
+/* It has come by LB.APPLY. As long as it follows, its archives are those of the server that it comes from. */
+ZSET_TEST(in_another_host_a_league_needs_all_archives_before_it_takes_results) {
+    play(h);
+    h->server.is_embedded = true;
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 ann",
+                "-ERR board '{weekly}:rooms': in Redis and Valkey a league needs ARCHIVE ALL: the "
+                "host removes what expires before its members are settled");
+    zset_expect(h, "LB.ALTER {weekly}:rooms ARCHIVE ALL", "+OK");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", "[:1 :1 [ann :2 nil :1] :1]");
+    h->server.is_embedded = false;
 }
 
 ZSET_TEST(rooms_of_a_league_that_is_renamed_or_copied_do_not_follow) {
@@ -618,6 +636,14 @@ ZSET_TEST(a_result_that_is_sent_again_counts_once) {
         {"LB.LEAGUE REMOVE weekly dan", ":1"},
         {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "nil*"},
         {"ZCARD weekly", ":3"},
+        /* The league is gone, or is none any more. */
+        {"DEL weekly", ":1"},
+        {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "nil*"},
+        {"LB.LEAGUE ADD weekly ONCE r3 INCR 5 dan", "-ERR no such key"},
+        {"ZADD weekly 1 dan", ":1"},
+        {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "nil*"},
+        {"LB.LEAGUE ADD weekly ONCE r3 INCR 5 dan",
+         "-ERR board is not a league: LB.LEAGUE CREATE makes one"},
     };
     play(h);
     zset_expect_each(h, rows);

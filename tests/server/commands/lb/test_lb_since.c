@@ -118,6 +118,27 @@ ZSET_TEST(last_is_the_newest_archive) {
     zset_expect(h, "LB.AROUND d MEMBER eve 1 SINCE LAST", "[[eve :0 nil :7 :0]]");
 }
 
+/* The archive then has a number behind its name. */
+ZSET_TEST(a_board_with_the_name_of_an_archive_is_none) {
+    zset_run(h, "LB.CREATE d FIELD score 32 PERIOD DAY");
+    zset_run(h, "ZADD d 9 zoe 8 kim");
+    zset_run(h, "ZADD d@2026-01-01 1 kim");
+    zset_expect(h, "LB.GET d 1 kim SINCE LAST", "[[kim :1 nil :8 nil]]");
+    zset_pass_seconds(h, DAY_S);
+    zset_expect(h, "EXISTS d@2026-01-01.2", ":1");
+    zset_run(h, "ZADD d 9 kim");
+    zset_expect(h, "LB.GET d 1 kim SINCE LAST", "[[kim :0 nil :9 :1]]");
+    zset_run(h, "DEL d@2026-01-01.2");
+    zset_expect(h, "LB.GET d 1 kim SINCE LAST", "[[kim :0 nil :9 nil]]");
+    /* One that may be written. */
+    zset_run(h, "DEL d d@2026-01-01");
+    zset_run(h, "LB.CREATE d FIELD score 32 PERIOD DAY ARCHIVED WRITABLE");
+    zset_run(h, "ZADD d 9 zoe");
+    zset_pass_seconds(h, DAY_S);
+    zset_run(h, "ZADD d 9 zoe");
+    zset_expect(h, "LB.GET d 1 zoe SINCE LAST", "[[zoe :0 nil :9 :0]]");
+}
+
 ZSET_TEST(last_without_a_period_or_archives_is_nil) {
     zset_run(h, "ZADD bare:k 9 zoe");
     zset_run(h, "ZADD LAST 9 zoe");
