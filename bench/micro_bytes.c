@@ -173,7 +173,8 @@ static struct figures count_parts(const struct board *board, size_t resident, ui
     }
     const struct large_board *large = board->large;
     uint32_t leaves = count_list(&large->list, parts);
-    parts[PART_MAP] = (double)map_count(&large->map) * sizeof(uint32_t);
+    parts[PART_MAP] =
+        (double)map_count(&large->map) * (1 + large->map.table.field_bits / 8.0); /* with the tag */
     parts[PART_MAP_ROOM] = (double)map_memory_size(&large->map) - parts[PART_MAP];
     parts[PART_BOARD] = (double)memory_size(large);
     double held = 0;
