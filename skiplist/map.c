@@ -51,7 +51,6 @@ static const struct map_table map_no_table = {
     .bucket_count = 1,
     .id_mask = (1U << MAP_ID_BITS_MIN) - 1,
     .slots = 1,
-    .field_bits = MAP_FIELD_BITS_MIN,
 };
 
 void map_init(struct map *map, map_hashes *hashes, const void *owner) {
@@ -154,6 +153,7 @@ static bool map_table_begin(struct map_table *table, uint32_t bucket_count,
         .hash_mask = form->hash_mask,
         .slots = form->slots,
         .field_bits = form->field_bits,
+        .field_first = form->field_first,
     };
     if (begun.segments == NULL) {
         return false;
@@ -181,11 +181,13 @@ static struct map_table map_form_for(uint32_t id_end) {
         id_bits++;
     }
     uint32_t id_mask = (1U << id_bits) - 1;
+    uint32_t slots = 8 * (MAP_BUCKET_SIZE - 1) / (8 + field_bits);
     return (struct map_table){
         .id_mask = id_mask,
         .hash_mask = ((1U << field_bits) - 1) & ~id_mask,
-        .slots = (uint8_t)(8 * (MAP_BUCKET_SIZE - 1) / (8 + field_bits)),
+        .slots = (uint8_t)slots,
         .field_bits = (uint8_t)field_bits,
+        .field_first = (uint8_t)(8 * slots),
     };
 }
 

@@ -49,7 +49,7 @@
 #include "skiplist/prefetch.h"
 
 #ifdef SKIPLIST_TINY
-#define MAP_BUCKET_SIZE  16
+#define MAP_BUCKET_SIZE  32
 #define MAP_SEGMENT_BITS 2
 #define MAP_GROUP_BITS   2
 #else
@@ -61,8 +61,8 @@
 enum {
 #ifdef SKIPLIST_TINY
     MAP_ID_BITS_MIN = 2,
-    MAP_FIELD_BITS_MIN = 4, /* of a field: these, and if ids need more, */
-    MAP_FIELD_BITS_MID = 12,
+    MAP_FIELD_BITS_MIN = 12, /* of a field: these, and if ids need more, */
+    MAP_FIELD_BITS_MID = 20,
 #else
     MAP_ID_BITS_MIN = 8,
     MAP_FIELD_BITS_MIN = 20,
@@ -99,6 +99,7 @@ struct map_table {
     uint32_t hash_mask; /* its other bits, which are of the hash */
     uint8_t slots;      /* of a bucket */
     uint8_t field_bits;
+    uint8_t field_first; /* the first field's first bit: behind the tags */
 };
 
 struct map {
@@ -215,16 +216,15 @@ static inline uint8_t map_tag(uint64_t hash) {
     return tag != 0 ? tag : 1;
 }
 
-/* Where the field of a slot is: shifted so far in four bytes, which end where the field ends. */
+/* Where the field of a slot is: shifted so far in four bytes. */
 struct map_place {
     uint32_t offset;
     uint32_t shift;
 };
 
 static inline struct map_place map_place(const struct map_table *table, uint32_t slot) {
-    uint32_t first = 8U * table->slots + slot * table->field_bits;
-    uint32_t offset = ((first + table->field_bits + 7) >> 3) - (uint32_t)sizeof(uint32_t);
-    return (struct map_place){.offset = offset, .shift = first - 8 * offset};
+    uint32_t first = table->field_first + slot * table->field_bits;
+    return (struct map_place){.offset = first >> 3, .shift = first & 7};
 }
 
 /* The field of a slot, with what is beside it in higher bits. */
@@ -268,9 +268,7 @@ static inline uint32_t map_bucket_match(const struct map_table *table,
                                         const struct map_bucket *bucket, uint8_t tag) {
     const uint8_t *bytes = (const uint8_t *)bucket;
     uint32_t matches = map_equal_bytes(bytes, tag);
-#if MAP_BUCKET_SIZE > 16
     matches |= map_equal_bytes(bytes + 16, tag) << 16;
-#endif
     /* Other bytes were compared along with the tags. */
     return matches & ((1U << table->slots) - 1);
 }
