@@ -50,6 +50,7 @@ static const struct map_table map_no_table = {
     .segments = &map_no_segment,
     .bucket_count = 1,
     .id_mask = (1U << MAP_ID_BITS_MIN) - 1,
+    .slot_mask = 1,
     .slots = 1,
 };
 
@@ -151,6 +152,7 @@ static bool map_table_begin(struct map_table *table, uint32_t bucket_count,
         .bucket_count = bucket_count,
         .id_mask = form->id_mask,
         .hash_mask = form->hash_mask,
+        .slot_mask = form->slot_mask,
         .slots = form->slots,
         .field_bits = form->field_bits,
         .field_first = form->field_first,
@@ -185,6 +187,7 @@ static struct map_table map_form_for(uint32_t id_end) {
     return (struct map_table){
         .id_mask = id_mask,
         .hash_mask = ((1U << field_bits) - 1) & ~id_mask,
+        .slot_mask = (1U << slots) - 1,
         .slots = (uint8_t)slots,
         .field_bits = (uint8_t)field_bits,
         .field_first = (uint8_t)(8 * slots),
@@ -699,7 +702,7 @@ static uint64_t map_table_end_of(const struct map_table *table, uint32_t bucket)
 }
 
 static bool map_bucket_is_empty(const struct map_table *table, const struct map_bucket *bucket) {
-    return bucket->overflow == 0 && map_bucket_match(table, bucket, 0) == (1U << table->slots) - 1;
+    return bucket->overflow == 0 && map_bucket_match(table, bucket, 0) == table->slot_mask;
 }
 
 /* The last bucket of a step that begins at first: the first one that may have entries, or the one

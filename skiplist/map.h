@@ -97,6 +97,7 @@ struct map_table {
     uint64_t crowd;     /* entries when a counter last reached MAP_OVERFLOW_MANY; 0: none has */
     uint32_t id_mask;   /* the field's id bits */
     uint32_t hash_mask; /* its other bits, which are of the hash */
+    uint32_t slot_mask; /* a bit for each slot of a bucket */
     uint8_t slots;      /* of a bucket */
     uint8_t field_bits;
     uint8_t field_first; /* the first field's first bit: behind the tags */
@@ -270,7 +271,7 @@ static inline uint32_t map_bucket_match(const struct map_table *table,
     uint32_t matches = map_equal_bytes(bytes, tag);
     matches |= map_equal_bytes(bytes + 16, tag) << 16;
     /* Other bytes were compared along with the tags. */
-    return matches & ((1U << table->slots) - 1);
+    return matches & table->slot_mask;
 }
 
 static inline void map_find_in(struct map_find *find, const struct map_table *table) {
