@@ -387,9 +387,16 @@ void map_replace(struct map *map, uint64_t hash, uint32_t id, uint32_t new_id) {
     }
 }
 
-/* Number of buckets of this form that hold this many entries with room for half as many again. */
+/* Number of buckets of this form that hold this many entries and a few more. Each size of a table
+ * holds half as many again as the size before. Their sequence is such that the round numbers which
+ * boards are made for, 1, 5 and 10 million, come shortly before a table grows. */
 static uint32_t map_buckets_for(uint64_t entry_count, const struct map_table *form) {
-    uint64_t slots = (entry_count + entry_count / 2) * 100 / 90 + form->slots;
+    enum { UNITS = 1 << 16 /* of an entry */, LEAST = 27 * UNITS + 25600 };
+    uint64_t held = LEAST;
+    while (held < (entry_count + entry_count / 16) * UNITS) {
+        held += held / 2;
+    }
+    uint64_t slots = held / UNITS * 100 / 90 + form->slots;
     return (uint32_t)(slots / form->slots);
 }
 
