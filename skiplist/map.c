@@ -674,30 +674,40 @@ static struct map_run map_run_of(const struct map_table *table, uint32_t first, 
     return run;
 }
 
-/* The id at a position of the run. false: its slot is free. */
-static bool map_run_id(const struct map_run *run, uint64_t position, uint32_t *id) {
-    const struct map_table *table = run->table;
-    uint64_t index = run->first + position / table->slots;
-    uint32_t slot = (uint32_t)(position % table->slots);
-    if (index >= table->bucket_count) {
-        index -= table->bucket_count;
+static const struct map_bucket *map_run_bucket(const struct map_run *run, uint32_t number) {
+    uint64_t index = (uint64_t)run->first + number;
+    if (index >= run->table->bucket_count) {
+        index -= run->table->bucket_count;
     }
-    const struct map_bucket *bucket = map_bucket(table, (uint32_t)index);
-    *id = map_field(table, bucket, slot) & table->id_mask;
-    return bucket->slots[slot] != 0;
+    return map_bucket(run->table, (uint32_t)index);
+}
+
+/* Is the id in one of the first slots, count of them? */
+static bool map_bucket_has_id(const struct map_table *table, const struct map_bucket *bucket,
+                              uint32_t count, uint32_t id) {
+    for (uint32_t slot = 0; slot < count; slot++) {
+        if (bucket->slots[slot] != 0 &&
+            ((map_field(table, bucket, slot) ^ id) & table->id_mask) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void map_run_visit(const struct map_run *run, map_visit *visit, void *context) {
-    uint64_t slots = (uint64_t)run->count * run->table->slots;
-    uint32_t id;
-    uint32_t earlier;
-    for (uint64_t i = 0; i < slots; i++) {
-        bool is_first = map_run_id(run, i, &id);
-        for (uint64_t j = 0; is_first && j < i; j++) {
-            is_first = !map_run_id(run, j, &earlier) || earlier != id;
-        }
-        if (is_first) {
-            visit(context, id);
+    const struct map_table *table = run->table;
+    for (uint32_t number = 0; number < run->count; number++) {
+        const struct map_bucket *bucket = map_run_bucket(run, number);
+        for (uint32_t slot = 0; slot < table->slots; slot++) {
+            uint32_t id = map_field(table, bucket, slot) & table->id_mask;
+            bool is_first = bucket->slots[slot] != 0 && !map_bucket_has_id(table, bucket, slot, id);
+            for (uint32_t earlier = 0; is_first && earlier < number; earlier++) {
+                is_first =
+                    !map_bucket_has_id(table, map_run_bucket(run, earlier), table->slots, id);
+            }
+            if (is_first) {
+                visit(context, id);
+            }
         }
     }
 }
