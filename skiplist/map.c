@@ -279,14 +279,13 @@ static void map_table_pass(struct map_table *table, struct map_bucket *bucket) {
     }
 }
 
-static void map_table_set_field(const struct map_table *table, struct map_bucket *bucket,
-                                uint32_t slot, uint64_t hash, uint32_t id) {
+/* Change these bits of a field. */
+static void map_table_flip_field(const struct map_table *table, struct map_bucket *bucket,
+                                 uint32_t slot, uint32_t flipped) {
     struct map_place place = map_place(table, slot);
-    uint32_t mask = table->id_mask | table->hash_mask;
-    uint32_t field = ((uint32_t)hash & table->hash_mask) | id;
     uint32_t bits;
     memcpy(&bits, bucket->slots + place.offset, sizeof bits);
-    bits = (bits & ~(mask << place.shift)) | field << place.shift;
+    bits ^= flipped << place.shift;
     memcpy(bucket->slots + place.offset, &bits, sizeof bits);
 }
 
@@ -304,7 +303,9 @@ static void map_table_put(struct map_table *table, uint64_t hash, uint32_t id) {
     }
     uint32_t slot = (uint32_t)__builtin_ctz(free_slots);
     bucket->slots[slot] = map_tag(hash);
-    map_table_set_field(table, bucket, slot, hash, id);
+    uint32_t field = ((uint32_t)hash & table->hash_mask) | id;
+    uint32_t before = map_field(table, bucket, slot) & (table->id_mask | table->hash_mask);
+    map_table_flip_field(table, bucket, slot, before ^ field);
     table->entry_count++;
 }
 
@@ -377,7 +378,7 @@ void map_replace(struct map *map, uint64_t hash, uint32_t id, uint32_t new_id) {
         CHECK(new_id <= to->id_mask);
         uint32_t slot;
         struct map_bucket *bucket = map_table_get(to, hash, id, 0, &slot);
-        map_table_set_field(to, bucket, slot, hash, new_id);
+        map_table_flip_field(to, bucket, slot, id ^ new_id);
     } else {
         map_table_remove(from, hash, id);
         map_table_put(to, hash, new_id);
