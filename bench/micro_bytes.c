@@ -5,7 +5,8 @@
  *
  * Every board is in a process of its own, with the server's allocator, so that the resident memory
  * is its own, too. The parts that are counted one by one must add up to what the board says it
- * holds. Prints tables in Markdown. */
+ * holds. As many members again are in boards of ten, of which the bytes a board are printed. Prints tables
+ * in Markdown. */
 #include <inttypes.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "bench/names.h"
 #include "codec/memory.h"
 #include "skiplist/board_parts.h"
+#include "skiplist/keyspace/registry.h"
 #include "skiplist/nodes.h"
 
 enum part {
@@ -66,7 +68,13 @@ static const struct names kinds[] = {
     {.title = "10 digits", .prefix = "", .form = NAME_ID},
     {.title = "user:", .prefix = "user:", .form = NAME_DIGITS},
 };
-enum { KINDS = sizeof kinds / sizeof *kinds, SETTLE_US = 1500000, UPDATES = 2 };
+enum {
+    KINDS = sizeof kinds / sizeof *kinds,
+    KIND_UUID = 1,
+    SETTLE_US = 1500000,
+    UPDATES = 2,
+    SMALL_MEMBERS = 10,
+};
 
 struct figures {
     double parts[PARTS]; /* bytes a member */
@@ -75,6 +83,7 @@ struct figures {
 };
 
 static struct layout layout;
+static struct rules usual_rules; /* of the small boards */
 
 static void stop(const char *what) {
     fprintf(stderr, "micro_bytes: %s\n", what);
@@ -173,7 +182,8 @@ static struct figures count_parts(const struct board *board, size_t resident, ui
     }
     const struct large_board *large = board->large;
     uint32_t leaves = count_list(&large->list, parts);
-    parts[PART_MAP] = (double)map_count(&large->map) * sizeof(uint32_t);
+    parts[PART_MAP] =
+        (double)map_count(&large->map) * (1 + large->map.table.field_bits / 8.0); /* with the tag */
     parts[PART_MAP_ROOM] = (double)map_memory_size(&large->map) - parts[PART_MAP];
     parts[PART_BOARD] = (double)memory_size(large);
     double held = 0;
@@ -206,7 +216,43 @@ static struct figures measure(const struct names *names, enum order order, uint3
     return count_parts(&board, resident_size() - resident, memory_live_count() - pieces);
 }
 
-/* In a process of its own. */
+/* ---- small boards ---- */
+
+static const struct rules *rules_for(void *context, struct bytes key) {
+    (void)context;
+    (void)key;
+    return &usual_rules;
+}
+
+/* Bytes a board, its key and the registry's tables included. */
+static struct figures measure_small(uint32_t boards) {
+    struct random random = {.state = 7};
+    memory_init();
+    layout_init_default(&usual_rules.layout);
+    struct registry *registry = registry_create(42, rules_for, NULL);
+    size_t resident = resident_size();
+    size_t used = memory_used();
+    for (uint32_t number = 0; number < boards; number++) {
+        char name[32];
+        int size = snprintf(name, sizeof name, "board:%" PRIu32, number);
+        bool is_new;
+        struct registry_key *key = registry_find_or_create(
+            registry, 0, (struct bytes){.at = name, .size = (size_t)size}, 0, &is_new);
+        for (uint64_t i = 0; key != NULL && i < SMALL_MEMBERS; i++) {
+            put(&key->board, &kinds[KIND_UUID], number * SMALL_MEMBERS + i,
+                random_next(&random) >> 20);
+        }
+    }
+    memory_settle();
+    usleep(SETTLE_US);
+    struct figures figures = {
+        .parts[PART_BOARD] = (double)(memory_used() - used) / boards,
+        .resident = (double)(resident_size() - resident) / boards,
+    };
+    return figures;
+}
+
+/* In a process of its own. names: NULL: small boards. */
 static struct figures measure_apart(const struct names *names, enum order order, uint32_t members) {
     int ends[2];
     struct figures figures = {0};
@@ -215,7 +261,8 @@ static struct figures measure_apart(const struct names *names, enum order order,
     }
     pid_t child = fork();
     if (child == 0) {
-        figures = measure(names, order, members);
+        figures =
+            names != NULL ? measure(names, order, members) : measure_small(members / SMALL_MEMBERS);
         _exit(write(ends[1], &figures, sizeof figures) == sizeof figures ? 0 : 1);
     }
     close(ends[1]);
@@ -259,6 +306,9 @@ static void run(uint32_t members) {
     }
     print_line("resident", figures, offsetof(struct figures, resident));
     print_line("members a block", figures, offsetof(struct figures, blocks_filled));
+    struct figures small = measure_apart(NULL, ORDER_RANDOM, members);
+    printf("\n%" PRIu32 " boards of ten UUIDs: %.1f bytes a board, %.1f of them allocated\n",
+           members / SMALL_MEMBERS, small.resident, small.parts[PART_BOARD]);
 }
 
 int main(int argc, char **argv) {

@@ -39,8 +39,10 @@ static bool chunks_pop_empty(struct chunks *chunks, uint32_t *chunk) {
 /* ---- the keeper ---- */
 
 static uint32_t chunks_wanted_ready(const struct chunks *chunks) {
-    return chunks->is_growing && chunks->used_count >= CHUNKS_MANY ? CHUNKS_READY
-                                                                   : chunks->used_count > 0;
+    if (!chunks->is_growing) {
+        return chunks->is_expected;
+    }
+    return chunks->used_count >= CHUNKS_MANY ? CHUNKS_READY : 1;
 }
 
 static bool chunks_wants_ready(const struct chunks *chunks) {
@@ -177,6 +179,20 @@ static bool chunks_pop_any(struct chunks *chunks, uint32_t *chunk) {
     return true;
 }
 
+/* Called with the lock held. */
+static void chunks_wake_keeper(struct chunks *chunks) {
+    if (chunks->has_keeper && chunks_wants_ready(chunks)) {
+        pthread_cond_signal(&chunks->wake);
+    }
+}
+
+void chunks_expect(struct chunks *chunks) {
+    pthread_mutex_lock(&chunks->lock);
+    chunks->is_expected = true;
+    chunks_wake_keeper(chunks);
+    pthread_mutex_unlock(&chunks->lock);
+}
+
 char *chunks_take(struct chunks *chunks) {
     uint32_t chunk;
     if (chunks->range == NULL) {
@@ -188,9 +204,8 @@ char *chunks_take(struct chunks *chunks) {
     chunks->used_count += is_there;
     chunks->taken_count++;
     chunks->is_growing = chunks->is_growing || !was_spare;
-    if (chunks->has_keeper && chunks_wants_ready(chunks)) {
-        pthread_cond_signal(&chunks->wake);
-    }
+    chunks->is_expected = false;
+    chunks_wake_keeper(chunks);
     pthread_mutex_unlock(&chunks->lock);
     return is_there ? chunks_chunk_at(chunks, chunk) : NULL;
 }

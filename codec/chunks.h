@@ -6,8 +6,8 @@
  *     spare      freed by the user, memory kept
  *
  * First touches and giving memory back stall the thread that does them, so a background thread, the
- * keeper, does both. It keeps a few chunks ready while usage grows, one otherwise, and gives back
- * chunks that are not needed as spare. It never touches the contents of a chunk. Without a keeper
+ * keeper, does both. It keeps a few chunks ready while usage grows, otherwise one when the user says
+ * that it will need another soon, and gives back chunks that are not needed as spare. It never touches the contents of a chunk. Without a keeper
  * (no thread, an old kernel) the user's own first touches do the work.
  *
  * One thread takes and gives chunks; the keeper is the only other thread. */
@@ -23,7 +23,7 @@
 
 enum {
     CHUNK_SIZE = 2 * 1024 * 1024,
-    CHUNKS_READY = 3, /* while usage grows; otherwise one */
+    CHUNKS_READY = 3, /* while usage grows; otherwise one or none */
     CHUNKS_SPARE_MAX = 1,
     CHUNKS_MANY = 8, /* in use; below this only one chunk is kept ready, to stay small */
     CHUNKS_IDLE_S = 1,
@@ -40,6 +40,7 @@ struct chunks {
     pthread_cond_t wake;  /* wakes the keeper */
     bool is_ending;
     bool is_growing;      /* non-spare chunks were taken recently */
+    bool is_expected;     /* chunks_expect since the last one was taken */
     uint32_t fresh_begin; /* chunks from here on are fresh */
     uint32_t used_count;  /* chunks held by the user */
     uint64_t taken_count; /* total since the start */
@@ -57,6 +58,8 @@ MUST_CHECK bool chunks_init(struct chunks *chunks, size_t range_size, bool with_
 /* Unmap everything, including chunks in use. */
 void chunks_deinit(struct chunks *chunks);
 
+/* The user's chunks are nearly full: have one ready. */
+void chunks_expect(struct chunks *chunks);
 /* A chunk with undefined contents; NULL: the range is exhausted. */
 MUST_CHECK char *chunks_take(struct chunks *chunks);
 /* Free a chunk, given any address inside it. */

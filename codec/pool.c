@@ -19,6 +19,8 @@ enum {
     /* Chunk overhead: 8 bytes before the first header, and the end header. */
     CHUNK_PIECE_SIZE = CHUNK_SIZE - ALIGNMENT,
     SUBLIST_BITS = 5,
+    /* When no free piece is larger, another chunk will be needed soon. */
+    CHUNK_REST = CHUNK_SIZE / 4,
 };
 #define IS_FREE          UINT64_C(1)
 #define IS_PREVIOUS_FREE UINT64_C(2)
@@ -220,6 +222,11 @@ static struct pool_piece *pool_take_piece(struct pool *pool, uint64_t whole, boo
         pool_take_from_list(pool, piece);
     } else {
         piece = pool_take_chunk(pool);
+    }
+    if (piece != NULL && pool_size_of(piece) >= CHUNK_REST &&
+        pool_size_of(piece) - whole < CHUNK_REST &&
+        pool_first_from(pool, pool_list_for(CHUNK_REST)) == NULL) {
+        chunks_expect(&pool->chunks);
     }
     if (piece != NULL) {
         piece->size_and_flags &= ~IS_FREE;

@@ -1,19 +1,22 @@
 /* A hash map from 64-bit hashes to 32-bit ids. It stores neither keys nor values: a slot holds a
- * part of the hash (the tag) and the id, together 32 bits. A look-up yields candidates, which the
- * owner compares with the actual key.
+ * byte of the hash (the tag) and a field with the id and as many more bits of the hash as fit beside
+ * it. A look-up yields candidates, which the owner compares with the actual key.
  *
- * Drawing of one bucket, a cache line:
+ * Drawing of one bucket, a cache line, of a table whose fields have 20 bits:
  *
- *     +--------+--------+-- ... --+---------+----------+
- *     | slot 0 | slot 1 |         | slot 14 | overflow |     slot: tag bits | id bits, 0 = free
- *     +--------+--------+-- ... --+---------+----------+     overflow: number of entries that
- *                                                            probed past this bucket
+ *     +-------------+----------------------+----------+
+ *     | 18 tags     | 18 fields            | overflow |     tag 0: the slot is free
+ *     | 1 byte each | 20 bits each         | 1 byte   |     overflow: number of entries that probed
+ *     +-------------+----------------------+----------+     past this bucket, or MAP_OVERFLOW_MANY
+ *
+ * Tables with more ids have fields of 24 bits (15 slots a bucket), then of 28 bits (14 slots).
  *
  * The home bucket is hash32 * bucket_count >> 32, where hash32 is the hash's upper half. So any
  * bucket count works, and buckets are in the order of hashes: scans survive growth. A full bucket
  * overflows into the next one and counts that, so that a look-up stops at the first bucket without
  * overflow and a removal needs no tombstones (as in F14: engineering.fb.com, "Open-sourcing F14",
- * 2019). The tag is taken from the upper bits of the hash's lower half and is never 0.
+ * 2019). A counter that has reached MAP_OVERFLOW_MANY stays there; map_step makes another table when
+ * many of the entries that were there then are gone. Tag and field have bits of the hash's lower half.
  *
  * Rehashing is incremental. Meanwhile there are two tables, and ids are moved one by one: entries
  * with id < cursor or id >= id_limit are in the new table, the others in the old one. Each step
@@ -34,6 +37,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #elif defined(__ARM_NEON) && defined(__aarch64__)
@@ -45,19 +49,27 @@
 #include "skiplist/prefetch.h"
 
 #ifdef SKIPLIST_TINY
-#define MAP_BUCKET_LINES 1 /* of 16 bytes */
+#define MAP_BUCKET_SIZE  32
 #define MAP_SEGMENT_BITS 2
 #define MAP_GROUP_BITS   2
 #else
-#define MAP_BUCKET_LINES 4
+#define MAP_BUCKET_SIZE  64
 #define MAP_SEGMENT_BITS 10
 #define MAP_GROUP_BITS   6
 #endif
 
 enum {
-    MAP_BUCKET_SLOTS = 4 * MAP_BUCKET_LINES - 1,
-    MAP_ID_BITS_MIN = 2 * MAP_BUCKET_LINES,
-    MAP_ID_BITS_MAX = 28,
+#ifdef SKIPLIST_TINY
+    MAP_ID_BITS_MIN = 2,
+    MAP_FIELD_BITS_MIN = 12, /* of a field: these, and if ids need more, */
+    MAP_FIELD_BITS_MID = 20,
+#else
+    MAP_ID_BITS_MIN = 8,
+    MAP_FIELD_BITS_MIN = 20,
+    MAP_FIELD_BITS_MID = 24,
+#endif
+    MAP_ID_BITS_MAX = 28, /* the widest field */
+    MAP_OVERFLOW_MANY = UINT8_MAX,
     MAP_SEGMENT_BUCKETS = 1 << MAP_SEGMENT_BITS,
     MAP_HASHES_MAX = 256, /* most entries of one id */
     /* Tables with fewer buckets are not shrunk. */
@@ -72,8 +84,8 @@ enum {
 typedef uint32_t map_hashes(const void *owner, uint32_t id, uint64_t *hashes);
 
 struct map_bucket {
-    uint32_t slots[MAP_BUCKET_SLOTS];
-    uint32_t overflow;
+    uint8_t slots[MAP_BUCKET_SIZE - 1]; /* all tags, then all fields */
+    uint8_t overflow;
 };
 
 struct map_table {
@@ -82,7 +94,13 @@ struct map_table {
     uint32_t bucket_count;
     uint32_t segment_count; /* 0: no table; segments is then one shared empty bucket */
     uint64_t entry_count;
-    uint32_t id_mask; /* the slot's id bits; the others are the tag */
+    uint64_t crowd;     /* entries when a counter last reached MAP_OVERFLOW_MANY; 0: none has */
+    uint32_t id_mask;   /* the field's id bits */
+    uint32_t hash_mask; /* its other bits, which are of the hash */
+    uint32_t slot_mask; /* a bit for each slot of a bucket */
+    uint8_t slots;      /* of a bucket */
+    uint8_t field_bits;
+    uint8_t field_first; /* the first field's first bit: behind the tags */
 };
 
 struct map {
@@ -152,16 +170,20 @@ static inline bool map_has_next(const struct map *map) {
 /* Is this table so large that a smaller one would do for the entries? */
 static inline bool map_is_too_large(const struct map *map, const struct map_table *table) {
     return table->bucket_count >= MAP_SHRINK_BUCKETS_MIN &&
-           map_count(map) * 10 < (uint64_t)table->bucket_count * (3 * MAP_BUCKET_SLOTS);
+           map_count(map) * 10 < (uint64_t)table->bucket_count * (3 * table->slots);
 }
 /* May map_step begin a smaller table? */
 static inline bool map_may_shrink(const struct map *map) {
     return map_is_too_large(map, &map->table) && map_count(map) < map->crowded_count;
 }
+/* May most of the buckets whose counters say MAP_OVERFLOW_MANY overflow no more? */
+static inline bool map_is_worn(const struct map *map) {
+    return map_count(map) * 4 < map->table.crowd * 3;
+}
 /* Does map_step have work left? Called on every removal. */
 static inline bool map_is_unfinished(const struct map *map) {
     return map_has_next(map) || map->last.segment_count > 0 || map_may_shrink(map) ||
-           (map_count(map) == 0 && map->table.segment_count > 0);
+           map_is_worn(map) || (map_count(map) == 0 && map->table.segment_count > 0);
 }
 /* Does the map hold so little memory that map_deinit need not run in steps? */
 bool map_is_small(const struct map *map);
@@ -179,7 +201,7 @@ struct map_find {
     const struct map_bucket *at; /* the current bucket */
     uint32_t bucket;             /* its index */
     uint32_t buckets_left;       /* bounds the search when every bucket overflows */
-    uint32_t matches;            /* slots of the bucket not yet returned, one bit each */
+    uint32_t matches;            /* slots of the bucket not yet compared, one bit each */
 };
 
 static inline struct map_bucket *map_bucket(const struct map_table *table, uint32_t index) {
@@ -190,70 +212,66 @@ static inline uint32_t map_home(const struct map_table *table, uint64_t hash) {
     return (uint32_t)(((hash >> 32) * table->bucket_count) >> 32);
 }
 
-/* The tag, shifted into place. Tag 0 would make a slot with id 0 look free. */
-static inline uint32_t map_tag(const struct map_table *table, uint64_t hash) {
-    uint32_t tag = (uint32_t)hash & ~table->id_mask;
-    return tag != 0 ? tag : table->id_mask + 1;
+static inline uint8_t map_tag(uint64_t hash) {
+    uint8_t tag = (uint8_t)(hash >> 24);
+    return tag != 0 ? tag : 1;
+}
+
+/* Where the field of a slot is: shifted so far in four bytes. */
+struct map_place {
+    uint32_t offset;
+    uint32_t shift;
+};
+
+static inline struct map_place map_place(const struct map_table *table, uint32_t slot) {
+    uint32_t first = table->field_first + slot * table->field_bits;
+    return (struct map_place){.offset = first >> 3, .shift = first & 7};
+}
+
+/* The field of a slot, with what is beside it in higher bits. */
+static inline uint32_t map_field(const struct map_table *table, const struct map_bucket *bucket,
+                                 uint32_t slot) {
+    struct map_place place = map_place(table, slot);
+    uint32_t bits;
+    memcpy(&bits, bucket->slots + place.offset, sizeof bits);
+    return bits >> place.shift;
 }
 
 #ifdef MAP_HAS_NEON
-/* Of four slots: a 16-bit lane of ones for each that is equal, otherwise of zeros. */
-static inline uint16x4_t map_equal_line(const struct map_bucket *bucket, int line,
-                                        uint32x4_t wanted, uint32x4_t mask) {
-    if (line >= MAP_BUCKET_LINES) {
-        return vdup_n_u16(0);
+/* The bytes that are equal, a bit each. One bit of each is kept, another one for each of eight
+ * neighbours; then neighbours are added three times. */
+static inline uint32_t map_equal_bytes(const uint8_t *bytes, uint8_t wanted) {
+    static const uint8_t bits[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+    uint8x16_t sum = vandq_u8(vceqq_u8(vld1q_u8(bytes), vdupq_n_u8(wanted)), vld1q_u8(bits));
+    sum = vpaddq_u8(sum, sum);
+    sum = vpaddq_u8(sum, sum);
+    sum = vpaddq_u8(sum, sum);
+    return vgetq_lane_u16(vreinterpretq_u16_u8(sum), 0);
+}
+#elif defined(__SSE2__)
+static inline uint32_t map_equal_bytes(const uint8_t *bytes, uint8_t wanted) {
+    __m128i equal = _mm_cmpeq_epi8(_mm_load_si128((const __m128i *)(const void *)bytes),
+                                   _mm_set1_epi8((char)wanted));
+    return (uint32_t)_mm_movemask_epi8(equal);
+}
+#else
+static inline uint32_t map_equal_bytes(const uint8_t *bytes, uint8_t wanted) {
+    uint32_t matches = 0;
+    for (unsigned i = 0; i < 16; i++) {
+        matches |= (uint32_t)(bytes[i] == wanted) << i;
     }
-    const uint32_t *slots = (const uint32_t *)(const void *)bucket + 4 * line;
-    return vmovn_u32(vceqq_u32(vandq_u32(vld1q_u32(slots), mask), wanted));
+    return matches;
 }
 #endif
 
-/* The slots that equal wanted under mask: bit i for slot i. */
-static inline uint32_t map_bucket_match(const struct map_bucket *bucket, uint32_t wanted,
-                                        uint32_t mask) {
-#if defined(__SSE2__)
-    const __m128i *slots = (const __m128i *)(const void *)bucket;
-    __m128i wanted4 = _mm_set1_epi32((int)wanted);
-    __m128i mask4 = _mm_set1_epi32((int)mask);
-    __m128i low = _mm_cmpeq_epi32(_mm_and_si128(_mm_load_si128(slots), mask4), wanted4);
-    __m128i high = _mm_setzero_si128();
-#if MAP_BUCKET_LINES == 4
-    /* Unrolled by hand: at -O2 a loop would go through memory. */
-    __m128i second = _mm_cmpeq_epi32(_mm_and_si128(_mm_load_si128(slots + 1), mask4), wanted4);
-    __m128i third = _mm_cmpeq_epi32(_mm_and_si128(_mm_load_si128(slots + 2), mask4), wanted4);
-    __m128i fourth = _mm_cmpeq_epi32(_mm_and_si128(_mm_load_si128(slots + 3), mask4), wanted4);
-    low = _mm_packs_epi32(low, second);
-    high = _mm_packs_epi32(third, fourth);
-#else
-    low = _mm_packs_epi32(low, high);
-#endif
-    uint32_t matches = (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(low, high));
-    /* The overflow counter was compared along with the slots. */
-    return matches & ((1U << MAP_BUCKET_SLOTS) - 1);
-#elif defined(MAP_HAS_NEON)
-    /* One bit of each byte is kept, another one for each of eight neighbours; then neighbours are
-     * added three times. */
-    static const uint8_t bits[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
-    uint32x4_t wanted4 = vdupq_n_u32(wanted);
-    uint32x4_t mask4 = vdupq_n_u32(mask);
-    uint16x8_t low = vcombine_u16(map_equal_line(bucket, 0, wanted4, mask4),
-                                  map_equal_line(bucket, 1, wanted4, mask4));
-    uint16x8_t high = vcombine_u16(map_equal_line(bucket, 2, wanted4, mask4),
-                                   map_equal_line(bucket, 3, wanted4, mask4));
-    uint8x16_t sum = vandq_u8(vcombine_u8(vmovn_u16(low), vmovn_u16(high)), vld1q_u8(bits));
-    sum = vpaddq_u8(sum, sum);
-    sum = vpaddq_u8(sum, sum);
-    sum = vpaddq_u8(sum, sum);
-    uint32_t matches = vgetq_lane_u16(vreinterpretq_u16_u8(sum), 0);
-    /* The overflow counter was compared along with the slots. */
-    return matches & ((1U << MAP_BUCKET_SLOTS) - 1);
-#else
-    uint32_t matches = 0;
-    for (unsigned i = 0; i < MAP_BUCKET_SLOTS; i++) {
-        matches |= (uint32_t)((bucket->slots[i] & mask) == wanted) << i;
-    }
-    return matches;
-#endif
+/* The slots with this tag (0: the free ones): bit i for slot i. */
+static inline uint32_t map_bucket_match(const struct map_table *table,
+                                        const struct map_bucket *bucket, uint8_t tag) {
+    const uint8_t *bytes = (const uint8_t *)bucket;
+    uint32_t matches = map_equal_bytes(bytes, tag);
+    matches |= map_equal_bytes(bytes + 16, tag) << 16;
+    /* Other bytes were compared along with the tags. */
+    return matches & table->slot_mask;
 }
 
 static inline void map_find_in(struct map_find *find, const struct map_table *table) {
@@ -261,7 +279,7 @@ static inline void map_find_in(struct map_find *find, const struct map_table *ta
     find->bucket = map_home(table, find->hash);
     find->buckets_left = table->bucket_count;
     find->at = map_bucket(table, find->bucket);
-    find->matches = map_bucket_match(find->at, map_tag(table, find->hash), ~table->id_mask);
+    find->matches = map_bucket_match(table, find->at, map_tag(find->hash));
 }
 
 static inline void map_find(const struct map *map, uint64_t hash, struct map_find *find) {
@@ -272,14 +290,21 @@ static inline void map_find(const struct map *map, uint64_t hash, struct map_fin
 
 __attribute__((always_inline)) static inline bool map_find_next(struct map_find *find,
                                                                 uint32_t *id) {
-    while (find->matches == 0) {
+    for (;;) {
         const struct map_table *table = find->table;
-        if (find->at->overflow != 0 && --find->buckets_left != 0) {
+        if (find->matches != 0) {
+            uint32_t field = map_field(table, find->at, (uint32_t)__builtin_ctz(find->matches));
+            find->matches &= find->matches - 1;
+            if (((field ^ (uint32_t)find->hash) & table->hash_mask) == 0) {
+                *id = field & table->id_mask;
+                return true;
+            }
+        } else if (find->at->overflow != 0 && --find->buckets_left != 0) {
             if (++find->bucket == table->bucket_count) {
                 find->bucket = 0;
             }
             find->at = map_bucket(table, find->bucket);
-            find->matches = map_bucket_match(find->at, map_tag(table, find->hash), ~table->id_mask);
+            find->matches = map_bucket_match(table, find->at, map_tag(find->hash));
         } else if (find->next_table != NULL) {
             map_find_in(find, find->next_table);
             find->next_table = NULL;
@@ -287,10 +312,6 @@ __attribute__((always_inline)) static inline bool map_find_next(struct map_find 
             return false;
         }
     }
-    unsigned slot = (unsigned)__builtin_ctz(find->matches);
-    find->matches &= find->matches - 1;
-    *id = find->at->slots[slot] & find->table->id_mask;
-    return true;
 }
 
 /* Prefetch the lines that looking up, adding or removing this hash will touch. */

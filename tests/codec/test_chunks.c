@@ -108,7 +108,9 @@ TEST(chunks_are_made_ready_ahead_of_their_use) {
         assert_non_null(chunks_take(&chunks));
     }
     size_t used = wait_while_growing(&chunks, CHUNKS_MANY);
-    /* When no more are taken, all but one are returned. */
+    /* When no more are taken, all are returned, until another is expected. */
+    wait_for(&chunks, used);
+    chunks_expect(&chunks);
     wait_for(&chunks, used + 1);
     chunks_deinit(&chunks);
 }

@@ -229,3 +229,17 @@ TEST(a_pool_without_range_owns_nothing) {
     assert_false(pool_owns(&pool, NULL));
     pool_deinit(&pool);
 }
+
+TEST(another_chunk_is_expected_when_the_last_is_nearly_full) {
+    struct pool pool;
+    assert_true(pool_init(&pool, (size_t)RANGE_CHUNKS * CHUNK_SIZE, false));
+    assert_non_null(pool_allocate(&pool, POOL_PIECE_MAX));
+    assert_non_null(pool_allocate(&pool, POOL_PIECE_MAX / 4));
+    assert_false(pool.chunks.is_expected);
+    void *large = pool_allocate(&pool, POOL_PIECE_MAX / 2);
+    assert_true(pool.chunks.is_expected);
+    pool_free(&pool, large);
+    assert_non_null(pool_allocate(&pool, POOL_PIECE_MAX));
+    assert_false(pool.chunks.is_expected);
+    pool_deinit(&pool);
+}

@@ -442,3 +442,66 @@ MAP_TEST(growing_ids_get_more_bits_in_time) {
         assert_valid(map, model);
     }
 }
+
+/* Ids of every width of a field, the largest ones included. */
+TEST(ids_of_any_size_are_found_replaced_and_removed) {
+    static const uint32_t ends[] = {
+        2,        1U << 2,        1U << 3,  1U << 11,       1U << 12,   1U << 19,
+        1U << 20, (1U << 20) + 1, 1U << 23, (1U << 23) + 1, MAP_ID_END,
+    };
+    enum { ENDS = sizeof ends / sizeof *ends, ENTRIES = 300 };
+    struct random random = random_begin(__func__);
+    uint64_t hashes[ENTRIES];
+    for (int e = 0; e < ENDS; e++) {
+        struct map map;
+        map_init(&map, model_hashes, NULL);
+        assert_true(map_reserve(&map, ENTRIES, ends[e]));
+        for (uint32_t i = 0; i < ENTRIES; i++) {
+            hashes[i] = random_next(&random);
+            map_put(&map, hashes[i], ends[e] - 1 - i % 2);
+        }
+        for (uint32_t i = 0; i < ENTRIES; i++) {
+            assert_true(map_finds(&map, hashes[i], ends[e] - 1 - i % 2));
+            map_replace(&map, hashes[i], ends[e] - 1 - i % 2, i % 2);
+            assert_true(map_finds(&map, hashes[i], i % 2));
+        }
+        for (uint32_t i = 0; i < ENTRIES; i++) {
+            map_remove(&map, hashes[i], i % 2);
+        }
+        assert_int_equal(map_count(&map), 0);
+        map_deinit(&map);
+    }
+}
+
+static uint32_t overflowing(const struct map *map) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < map->table.bucket_count; i++) {
+        count += map_bucket(&map->table, i)->overflow != 0;
+    }
+    return count;
+}
+
+/* Counters that can count no further say so for good; the table is made anew when it may not be so
+ * any more. */
+MAP_TEST(counters_that_were_full_do_not_stay) {
+    enum { ENTRIES = 4000, REST = 60 };
+    assert_true(map_reserve(map, ENTRIES, MODEL_IDS));
+    for (uint32_t i = 0; i < ENTRIES; i++) {
+        uint64_t hash = i < REST ? random_next(random) : random_below(random, UINT32_MAX);
+        map_put(map, hash, i % MODEL_IDS);
+        model_add(model, i % MODEL_IDS, hash);
+    }
+    assert_valid(map, model);
+    uint32_t before = overflowing(map);
+    assert_true(before > REST);
+    for (uint32_t id = 0; id < MODEL_IDS; id++) {
+        uint32_t left = id < REST ? 1 : 0;
+        while (model->counts[id] > left) {
+            map_remove(map, model_take(model, id, left), id);
+        }
+    }
+    assert_true(overflowing(map) > REST);
+    while (map_step(map, MODEL_IDS)) {}
+    assert_valid(map, model);
+    assert_true(overflowing(map) < REST);
+}
