@@ -26,8 +26,8 @@ const char put_headers[101][8] = {
 
 #define DIGITS(number, power, to_six_or_nine)                                                      \
     {                                                                                              \
-        .first = (power) == 1 ? 0 : (power), .size = (power) == 1 ? 10 : 9 * (power),              \
-        .factor = (to_six_or_nine), .count = (number)                                              \
+        .header = "\r\n$" #number "\r\n", .first = (power) == 1 ? 0 : (power),                     \
+        .size = (power) == 1 ? 10 : 9 * (power), .factor = (to_six_or_nine), .count = (number)     \
     }
 const struct put_digits put_digits_table[9] = {
     DIGITS(1, 1, 100000),    DIGITS(2, 10, 10000),    DIGITS(3, 100, 1000),

@@ -138,6 +138,7 @@ static inline char *put_next_bulk_header(char *out, size_t size) {
 /* Numbers of one count of digits: first .. first + size - 1. Those of a sorted range mostly are, and then
  * nothing has to be counted number by number. */
 struct put_digits {
+    char header[8]; /* put_headers of the count */
     uint32_t first, size;
     uint32_t factor; /* makes six digits of them, or nine, and zeros at the end are not kept */
     uint8_t count;
@@ -158,22 +159,16 @@ static inline const struct put_digits *put_digits_of(uint64_t value) {
     return digits;
 }
 
-/* A score of those numbers, as a double or as a bulk. */
-static inline char *put_next_score(char *out, const struct put_digits *digits, uint32_t value,
+/* A score of those numbers times their factor, as a double or as a bulk. */
+static inline char *put_next_score(char *out, const struct put_digits *digits, uint32_t scaled,
                                    bool is_double) {
-    if (is_double) {
-        memcpy(out, "\r\n,", 4);
-        out += 3;
-    } else {
-        memcpy(out, put_headers[digits->count], 8);
-        out += 6;
-    }
-    value *= digits->factor;
+    memcpy(out, is_double ? "\r\n,\0\0\0\0" : digits->header, 8);
+    out += is_double ? 3 : 6;
     if (digits->count > 6) {
-        put_word(out, put_three_digits[value / 1000000]);
-        put_word(out + 3, put_six_digits(value % 1000000));
+        put_word(out, put_three_digits[scaled / 1000000]);
+        put_word(out + 3, put_six_digits(scaled % 1000000));
     } else {
-        put_word(out, put_six_digits(value));
+        put_word(out, put_six_digits(scaled));
     }
     return out + digits->count;
 }

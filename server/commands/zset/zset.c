@@ -124,10 +124,10 @@ struct writer {
     const struct call *call;
     const struct board *board;
     enum zset_shape shape;
-    /* The lead field, above which a key has no bits: its ordinal is (key >> shift) ^ flip, and zero is the
-     * ordinal of 0. */
-    uint64_t flip;
-    uint64_t zero;
+    /* A plain score is (key >> shift) * step + origin: the lead field, above which a key has no bits, counted up
+     * or (ASC) down from the key of 0. */
+    uint64_t step;
+    uint64_t origin;
     unsigned shift;
     const struct put_digits *digits; /* of the score written last */
     bool
@@ -141,8 +141,8 @@ static void zset_begin_writing(struct writer *writer, const struct call *call,
         .call = call,
         .board = board,
         .shape = shape,
-        .flip = lead->is_ascending ? lead->mask : 0,
-        .zero = layout_field_zero(lead),
+        .step = lead->is_ascending ? UINT64_MAX : 1,
+        .origin = (lead->is_ascending ? lead->mask : 0) - layout_field_zero(lead),
         .shift = lead->shift,
         .digits = put_digits_table,
         .is_plain = shape == ZSET_MEMBERS || (lead->scale == 0 && !layout_field_decays(lead) &&
@@ -153,7 +153,7 @@ static void zset_begin_writing(struct writer *writer, const struct call *call,
 
 static uint64_t zset_plain_score(const struct writer *writer, uint64_t key) {
     /* A negative score wraps around and becomes large. */
-    return ((key >> writer->shift) ^ writer->flip) - writer->zero;
+    return (key >> writer->shift) * writer->step + writer->origin;
 }
 
 static uint64_t zset_key_ahead(const struct board_run *run, uint32_t index) {
@@ -188,8 +188,11 @@ __attribute__((always_inline)) static inline char *
 zset_put_entries(const struct writer *writer, struct board_run *run, uint32_t count, char *out,
                  bool is_best_first, enum zset_shape shape) {
     /* Local copies that the compiler can keep in registers. */
-    const struct writer own = *writer;
     const struct put_digits digits = *writer->digits;
+    const unsigned shift = writer->shift;
+    /* zset_plain_score * digits.factor */
+    const uint32_t step = (uint32_t)writer->step * digits.factor;
+    const uint32_t origin = (uint32_t)writer->origin * digits.factor;
     const uint16_t *marks = run->marks;
     const uint64_t *keys = run->keys;
     const char *at = run->members;
@@ -205,7 +208,7 @@ zset_put_entries(const struct writer *writer, struct board_run *run, uint32_t co
         out = put_next_bulk_header(out, block_name_size(len));
         out = block_put_name(out, at, len);
         if (shape != ZSET_MEMBERS) {
-            out = put_next_score(out, &digits, (uint32_t)zset_plain_score(&own, keys[index]),
+            out = put_next_score(out, &digits, (uint32_t)(keys[index] >> shift) * step + origin,
                                  shape == ZSET_PAIRS);
         }
         at += is_best_first ? block_heap_size(len) : 0;
