@@ -104,6 +104,16 @@ static inline uint8_t block_len_of(size_t member_size) {
 /* Heap offset of the member at index; index may be count. */
 uint32_t block_offset(const struct block *block, uint32_t index);
 
+/* The one way by which short names leave blocks for replies: the size of the name of an entry with this len,
+ * and its bytes, which are at the entry's place in the heap. len: at most BYTES_SHORT_MAX, so not of a
+ * long member. Returns the end of the name. */
+static inline size_t block_name_size(uint8_t len) {
+    return len;
+}
+static inline char *block_put_name(char *out, const char *at, uint8_t len) {
+    return bytes_copy_short(out, at, len);
+}
+
 /* The long member stored in these heap bytes. */
 struct bytes block_long_member(const char *heap_bytes);
 /* The member at index, with its known offset. */
