@@ -57,7 +57,7 @@ static void lookup_fetch_leaf(const struct lookup *lookup) {
 static uint32_t lookup_offset_near(const struct lookup *lookup, const struct block *block,
                                    uint32_t index) {
     uint32_t offset = lookup->member.size > 0
-                          ? block_heap_size(block_len_of(lookup->member.size)) * index
+                          ? block_heap_size(lookup->form.code) * index
                           : block->heap_used * index / (block->count + 1U);
     return offset < block->heap_used ? offset : block->heap_used;
 }
@@ -70,7 +70,7 @@ static void lookup_prefetch_members(const struct block *block, uint32_t offset) 
 static void lookup_fetch_entry(struct lookup *lookup) {
     const struct block *block = board_leaf(lookup->board, lookup->leaf);
     if (block == NULL ||
-        !block_find_tag(block, board_hash_tag(lookup->hash), lookup->member.size, &lookup->index)) {
+        !block_find_tag(block, board_hash_tag(lookup->hash), lookup->form.code, &lookup->index)) {
         lookup->index = SKIPLIST_NONE;
         return;
     }
@@ -81,7 +81,7 @@ static void lookup_fetch_entry(struct lookup *lookup) {
     } else {
         const char *member = block_heap(block) + block_offset(block, lookup->index);
         prefetch_line(key);
-        prefetch_lines(member, block_heap_size(block_len(block, lookup->index)));
+        prefetch_lines(member, block_heap_size(block_code(block, lookup->index)));
     }
 }
 
@@ -196,6 +196,7 @@ void lookup_begin(struct lookup *lookup, const struct board *board, struct bytes
         .is_change = is_change,
     };
     lookup_fetch_slots(lookup);
+    name_pack(member, &lookup->form);
 }
 
 void lookup_begin_place(struct lookup *lookup, uint64_t key) {

@@ -107,12 +107,13 @@ void zset_reply_header(const struct call *call, uint64_t count, enum zset_shape 
 }
 
 void zset_reply_entry(const struct call *call, const struct board *board,
-                      const struct board_entry *entry, enum zset_shape shape) {
+                      const struct board_stored *entry, enum zset_shape shape) {
     struct reply *reply = call->reply;
+    char room[NAME_TEXT_ROOM];
     if (shape == ZSET_PAIRS) {
         reply_array(reply, 2);
     }
-    reply_bulk(reply, entry->member);
+    reply_bulk(reply, name_text(entry->member, room));
     if (shape != ZSET_MEMBERS) {
         zset_reply_score(call, zset_lead(board),
                          layout_ordinal(board_layout(board), entry->key, 0));
@@ -156,18 +157,20 @@ static void zset_begin_writing(struct writer *writer, const struct call *call,
  * the code is half as long. */
 __attribute__((always_inline)) static inline char *
 zset_put_entries(const struct writer *writer, struct board_run *run, char *out, bool is_best_first,
-                 bool with_scores, bool is_pair, struct board_entry *odd) {
+                 bool with_scores, bool is_pair, struct board_stored *odd) {
     /* Local copies that the compiler can keep in registers. */
     const struct writer lead = *writer;
     struct board_run left = *run;
-    struct bytes member;
+    char room[NAME_TEXT_ROOM];
+    struct name stored;
     uint64_t key;
     odd->member.size = 0;
-    while (board_run_read_to(&left, is_best_first, &key, &member)) {
+    while (board_run_read_to(&left, is_best_first, &key, &stored)) {
         uint64_t ordinal = (key >> lead.shift & lead.mask) ^ lead.flip;
         uint64_t score = ordinal - lead.zero; /* a negative score wraps around and becomes large */
+        struct bytes member = name_text(stored, room);
         if (member.size > PUT_SHORT_MAX || (with_scores && score >= PUT_SMALL_LIMIT)) {
-            *odd = (struct board_entry){.key = key, .member = member};
+            *odd = (struct board_stored){.key = key, .member = stored};
             break;
         }
         out = with_scores ? put_scored_member(out, member, (uint32_t)score, is_pair)
@@ -179,7 +182,7 @@ zset_put_entries(const struct writer *writer, struct board_run *run, char *out, 
 
 /* One loop for each shape and direction. */
 static inline char *zset_put_shape(const struct writer *writer, struct board_run *run, char *out,
-                                   bool is_best_first, struct board_entry *odd) {
+                                   bool is_best_first, struct board_stored *odd) {
     switch (writer->shape) {
     case ZSET_MEMBERS:
         return zset_put_entries(writer, run, out, is_best_first, false, false, odd);
@@ -192,7 +195,7 @@ static inline char *zset_put_shape(const struct writer *writer, struct board_run
 }
 
 static void zset_write_run(const struct writer *writer, struct board_run *run) {
-    struct board_entry entry;
+    struct board_stored entry;
     struct buffer *buffer = writer->call->reply->out;
     while (run->count > 0 && writer->is_plain) {
         char *out = buffer_reserve(buffer, run->count * (size_t)PUT_SCORED_ROOM + PUT_OVERRUN);
