@@ -1,132 +1,185 @@
-/* Sixteen digits at a time are converted, in vectors that the compiler turns into the machine's
- * instructions, or eight in a word; no branch depends on a digit. */
+/* Eight digits are packed at a time, in a word, and sixteen unpacked; no branch depends on a digit. */
 #include "codec/name.h"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 enum {
     HEX_CODE = 128,
-    NUMBER_CODE = 160,
+    ODD_CODE = 160,
     UUID_CODE = 160 + 15,
     PREFIX_CODE = 192,
-    DIGITS_MAX = 19,
-    NUMBER_SIZE = 8,  /* stored bytes */
-    NUMBER_ROOM = 24, /* for its digits */
-    HEX_MAX = 2 * NAME_FORM_MAX,
-    HEX_BEHIND_PREFIX_MIN = 16, /* digits: fewer may be a word */
+    HEX_MAX = 2 * NAME_FORM_MAX, /* digits */
+    ODD_MAX = 19,
     UUID_SIZE = 36,
     UUID_STORED = 16,
-    PREFIX_MAX = 15,
-    PREFIX_IS_HEX = 128,
+    PREFIX_MAX = 8,
+    BEHIND_MAX = HEX_MAX - 4, /* digits behind a prefix */
+    HEX_BEHIND_MIN = 16,      /* hexadecimal ones: fewer may be a word */
+    /* Of the byte that says which prefix it is, and what follows. */
+    BEHIND_HEX = 0 << 6,
+    BEHIND_ODD = 1 << 6,
+    BEHIND_UUID = 2 << 6,
+    PREFIX_MASK = 63,
 };
 
-_Static_assert(PREFIX_MAX + 2 * (NAME_FORM_MAX - 1) + 16 <= NAME_TEXT_ROOM, "any name's text has room");
+_Static_assert(PREFIX_MAX + HEX_MAX <= NAME_SIZE_MAX, "any packed name's text has room");
 
-typedef uint8_t name_vector __attribute__((vector_size(16)));
-typedef uint16_t name_halves __attribute__((vector_size(16)));
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-#if defined(__clang__)
-#define NAME_SHUFFLE(a, b, ...) __builtin_shufflevector((a), (b), __VA_ARGS__)
-#else
-#define NAME_SHUFFLE(a, b, ...) __builtin_shuffle((a), (b), (name_vector){__VA_ARGS__})
+/* ---- words ---- */
+
+/* The first character is in the lowest byte. */
+static inline uint64_t name_load_8(const char *from) {
+    uint64_t word;
+    memcpy(&word, from, sizeof word);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
 #endif
-
-static name_vector name_load(const char *from) {
-    name_vector vector;
-    memcpy(&vector, from, sizeof vector);
-    return vector;
+    return word;
 }
 
-static void name_store(char *to, name_vector vector) {
-    memcpy(to, &vector, sizeof vector);
+static inline uint64_t name_load_4(const char *from) {
+    uint32_t word;
+    memcpy(&word, from, sizeof word);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap32(word);
+#endif
+    return word;
 }
 
-/* ---- hexadecimal digits ---- */
-
-/* Sixteen digits to their values. false: not all are lower-case hexadecimal digits. */
-static bool name_hex_values(const char *from, name_vector *values) {
-    name_vector text = name_load(from);
-    name_vector digit = text - '0';
-    name_vector letter = text - 'a';
-    name_vector is_digit = (name_vector)(digit < 10);
-    name_vector is_letter = (name_vector)(letter < 6);
-    *values = (digit & is_digit) | ((letter + 10) & is_letter);
-    uint64_t valid[2];
-    name_vector both = is_digit | is_letter;
-    memcpy(valid, &both, sizeof valid);
-    return (valid[0] & valid[1]) == UINT64_MAX;
+static inline void name_store_8(char *to, uint64_t word) {
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    memcpy(to, &word, sizeof word);
 }
 
-/* 32 values, the higher half of each byte first, to 16 bytes. */
-static name_vector name_join(name_vector first, name_vector second) {
-    name_vector high = NAME_SHUFFLE(first, second, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26,
-                                    28, 30);
-    name_vector low = NAME_SHUFFLE(first, second, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27,
-                                   29, 31);
-    return (high << 4) | low;
-}
-
-/* 32 digits. */
-static bool name_pack_32(const char *from, char *to) {
-    name_vector first;
-    name_vector second;
-    bool is_hex = name_hex_values(from, &first);
-    is_hex = name_hex_values(from + 16, &second) && is_hex;
-    name_store(to, name_join(first, second));
-    return is_hex;
-}
-
-/* An even number of digits, at most HEX_MAX; writes 32 bytes. */
-static bool name_pack_hex(struct bytes digits, char *to) {
-    char padded[HEX_MAX];
-    memset(padded, '0', sizeof padded);
-    memcpy(padded, digits.at, digits.size);
-    return name_pack_32(padded, to) &&
-           (digits.size <= 32 || name_pack_32(padded + 32, to + 16));
-}
-
-static name_vector name_hex_digits(name_vector values) {
-    return values + '0' + ((name_vector)(values > 9) & ('a' - '0' - 10));
-}
-
-/* The 32 digits of 16 bytes. */
-static void name_unpack_32(const char *from, char *to) {
-    name_vector bytes = name_load(from);
-    name_vector high = bytes >> 4;
-    name_vector low = bytes & 15;
-    name_store(to, name_hex_digits(NAME_SHUFFLE(high, low, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21,
-                                                6, 22, 7, 23)));
-    name_store(to + 16, name_hex_digits(NAME_SHUFFLE(high, low, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28,
-                                                     13, 29, 14, 30, 15, 31)));
-}
-
-/* At most 32 bytes; to has room for 64 digits. */
-static size_t name_unpack_hex(struct bytes from, char *to) {
-    char padded[NAME_FORM_MAX] = {0};
-    memcpy(padded, from.at, from.size);
-    name_unpack_32(padded, to);
-    if (from.size > 16) {
-        name_unpack_32(padded + 16, to + 32);
+/* Up to eight bytes at an offset of a text, 0 behind its end. */
+static inline uint64_t name_load(struct bytes text, size_t offset) {
+    size_t left = text.size - offset;
+    if (left >= 8) {
+        return name_load_8(text.at + offset);
     }
-    return 2 * from.size;
+    if (left == 0) {
+        return 0;
+    }
+    if (text.size >= 8) {
+        return name_load_8(text.at + text.size - 8) >> (64 - 8 * left);
+    }
+    /* Two words that overlap, or three bytes that do. */
+    if (left >= 4) {
+        return name_load_4(text.at) | name_load_4(text.at + left - 4) << (8 * left - 32);
+    }
+    size_t half = left / 2;
+    return (uint8_t)text.at[0] | (uint64_t)(uint8_t)text.at[half] << 8 * half |
+           (uint64_t)(uint8_t)text.at[left - 1] << (8 * left - 8);
+}
+
+/* ---- digits ---- */
+
+/* Eight characters to the values of hexadecimal digits. letters: a bit for each that is no decimal one. false:
+ * not all are digits. */
+static inline bool name_values(uint64_t text, uint64_t *values, uint64_t *letters) {
+    /* The highest bit of each byte: it is at least '0', above '9', and so on. */
+    uint64_t from_0 = text + EACH(0x80 - '0');
+    uint64_t above_9 = text + EACH(0x80 - '9' - 1);
+    uint64_t from_a = text + EACH(0x80 - 'a');
+    uint64_t above_f = text + EACH(0x80 - 'f' - 1);
+    *letters = from_a & ~above_f & EACH(0x80);
+    uint64_t digits = from_0 & ~above_9 & EACH(0x80);
+    *values = (text & EACH(15)) + (*letters >> 7) * 9;
+    return (text & EACH(0x80)) == 0 && (*letters | digits) == EACH(0x80);
+}
+
+/* Eight values to four bytes. */
+static inline uint32_t name_join(uint64_t values) {
+    values = (values << 4 | values >> 8) & UINT64_C(0x00ff00ff00ff00ff);
+    values = (values | values >> 8) & UINT64_C(0x0000ffff0000ffff);
+    return (uint32_t)(values | values >> 16);
+}
+
+static inline void name_store_4(char *to, uint32_t word) {
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap32(word);
+#endif
+    memcpy(to, &word, sizeof word);
+}
+
+/* Digits; behind an odd number 15 follows. Writes four bytes for every eight begun. has_letters: some are not
+ * decimal. false: not all are digits. */
+static inline bool name_pack_digits(struct bytes text, char *to, bool *has_letters) {
+    uint64_t all_letters = 0;
+    for (size_t offset = 0; offset < text.size; offset += 8, to += 4) {
+        size_t left = text.size - offset;
+        uint64_t word = name_load(text, offset);
+        uint64_t values;
+        uint64_t letters;
+        if (left < 8) {
+            word |= EACH('0') << 8 * left;
+        }
+        if (!name_values(word, &values, &letters)) {
+            return false;
+        }
+        if (left < 8) {
+            values |= UINT64_C(15) << 8 * left; /* the second half of the last byte, or behind it */
+        }
+        all_letters |= letters;
+        name_store_4(to, name_join(values));
+    }
+    *has_letters = all_letters != 0;
+    return true;
+}
+
+/* The sixteen digits of eight bytes. */
+static inline void name_write_16(char *to, uint64_t bytes) {
+#if defined(__SSE2__)
+    const __m128i half = _mm_set1_epi8(15);
+    __m128i packed = _mm_cvtsi64_si128((long long)bytes);
+    __m128i high = _mm_and_si128(_mm_srli_epi16(packed, 4), half);
+    __m128i values = _mm_unpacklo_epi8(high, _mm_and_si128(packed, half));
+    __m128i letters = _mm_cmpgt_epi8(values, _mm_set1_epi8(9));
+    __m128i digits = _mm_add_epi8(values, _mm_set1_epi8('0'));
+    digits = _mm_add_epi8(digits, _mm_and_si128(letters, _mm_set1_epi8('a' - '0' - 10)));
+    _mm_storeu_si128((__m128i *)(void *)to, digits);
+#else
+    for (int i = 0; i < 2; i++, bytes >>= 32, to += 8) {
+        uint64_t values = bytes & UINT32_MAX;
+        values = (values | values << 16) & UINT64_C(0x0000ffff0000ffff);
+        values = (values | values << 8) & UINT64_C(0x00ff00ff00ff00ff);
+        values = (values >> 4 | values << 8) & EACH(15);
+        uint64_t letters = (values + EACH(0x80 - 10)) >> 7 & EACH(1);
+        name_store_8(to, values + EACH('0') + letters * ('a' - '0' - 10));
+    }
+#endif
+}
+
+/* All digits of what is stored. */
+static inline void name_write_digits(char *to, struct bytes stored) {
+    for (size_t offset = 0; offset < stored.size; offset += 8, to += 16) {
+        name_write_16(to, name_load(stored, offset));
+    }
 }
 
 /* ---- UUIDs ---- */
 
 static bool name_pack_uuid(const char *text, char *to) {
     char digits[32];
-    if (text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-') {
-        return false;
-    }
+    bool has_letters;
     memcpy(digits, text, 8);
     memcpy(digits + 8, text + 9, 4);
     memcpy(digits + 12, text + 14, 4);
     memcpy(digits + 16, text + 19, 4);
     memcpy(digits + 20, text + 24, 12);
-    return name_pack_32(digits, to);
+    return text[8] == '-' && text[13] == '-' && text[18] == '-' && text[23] == '-' &&
+           name_pack_digits((struct bytes){.at = digits, .size = sizeof digits}, to, &has_letters);
 }
 
-static size_t name_unpack_uuid(const char *from, char *to) {
+static void name_write_uuid(char *to, const char *from) {
     char digits[32];
-    name_unpack_32(from, digits);
+    name_write_16(digits, name_load_8(from));
+    name_write_16(digits + 16, name_load_8(from + 8));
     memcpy(to, digits, 8);
     to[8] = '-';
     memcpy(to + 9, digits + 8, 4);
@@ -136,180 +189,84 @@ static size_t name_unpack_uuid(const char *from, char *to) {
     memcpy(to + 19, digits + 16, 4);
     to[23] = '-';
     memcpy(to + 24, digits + 20, 12);
-    return UUID_SIZE;
-}
-
-/* ---- decimal digits ---- */
-
-/* Number of the first string of so many digits. */
-static const uint64_t name_first_number[DIGITS_MAX + 2] = {
-    0,
-    0,
-    10,
-    110,
-    1110,
-    11110,
-    111110,
-    1111110,
-    11111110,
-    111111110,
-    1111111110,
-    11111111110,
-    111111111110,
-    1111111111110,
-    11111111111110,
-    111111111111110,
-    1111111111111110,
-    11111111111111110,
-    111111111111111110,
-    1111111111111111110,
-    11111111111111111110U,
-};
-
-/* Eight digits in a word, the first in the lowest byte. false: others are among them. */
-static bool name_digits_value(const char *from, uint32_t *value) {
-    uint64_t word = 0;
-    for (int i = 7; i >= 0; i--) {
-        word = word << 8 | (uint8_t)from[i];
-    }
-    uint64_t digits = word ^ UINT64_C(0x3030303030303030);
-    bool are_digits =
-        (((digits + UINT64_C(0x7676767676767676)) | digits) & UINT64_C(0x8080808080808080)) == 0;
-    digits = digits * 10 + (digits >> 8); /* pairs, in every other byte */
-    digits = ((digits & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x000f424000000064) +
-              (digits >> 16 & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x0000271000000001)) >>
-             32;
-    *value = (uint32_t)digits;
-    return are_digits;
-}
-
-/* The number of 1 to DIGITS_MAX digits. */
-static bool name_number_of(struct bytes text, uint64_t *number) {
-    char padded[24];
-    uint32_t parts[3];
-    memset(padded, '0', sizeof padded);
-    memcpy(padded + sizeof padded - text.size, text.at, text.size);
-    bool are_digits = true;
-    for (int i = 0; i < 3; i++) {
-        are_digits = name_digits_value(padded + 8 * i, &parts[i]) && are_digits;
-    }
-    *number = (parts[0] * UINT64_C(100000000) + parts[1]) * UINT64_C(100000000) + parts[2] +
-              name_first_number[text.size];
-    return are_digits;
-}
-
-/* Stored bytes of a number. */
-static uint32_t name_number_size(uint64_t number) {
-    return number == 0 ? 1 : (71 - (uint32_t)__builtin_clzll(number)) / 8;
-}
-
-static void name_write_word(char *to, uint64_t word) {
-    for (int i = 0; i < 8; i++) {
-        to[i] = (char)(word >> 8 * i);
-    }
-}
-
-static uint64_t name_read_number(struct bytes from) {
-    uint64_t number = 0;
-    for (size_t i = 0; i < from.size; i++) {
-        number |= (uint64_t)(uint8_t)from.at[i] << 8 * i;
-    }
-    return number;
-}
-
-/* Eight digits of value, below 10^8. Two, then four, then eight quotients are found at once, each
- * by a multiplication that is exact for what it may be. */
-static void name_write_eight(char *to, uint32_t value) {
-    uint64_t fours = value / 10000 | (uint64_t)(value % 10000) << 32;
-    uint64_t hundreds = (fours * 10486 >> 20) & UINT64_C(0x0000007f0000007f);
-    uint64_t twos = hundreds | (fours - 100 * hundreds) << 16;
-    uint64_t tens = (twos * 103 >> 10) & UINT64_C(0x000f000f000f000f);
-    uint64_t ones = tens | (twos - 10 * tens) << 8;
-    name_write_word(to, ones | UINT64_C(0x3030303030303030));
-}
-
-/* The last digit of NUMBER_ROOM. Returns how many there are. */
-static uint32_t name_write_number(char *room, uint64_t number) {
-    /* log10 by the number's bits, too small by one at most. */
-    uint32_t bits = 64 - (uint32_t)__builtin_clzll(number | 1);
-    uint32_t digits = bits > 4 ? bits * 1233 >> 12 : 1;
-    digits += number >= name_first_number[digits + 1];
-    uint64_t value = number - name_first_number[digits];
-    name_write_eight(room + 16, (uint32_t)(value % 100000000));
-    if (digits > 8) {
-        value /= 100000000;
-        name_write_eight(room + 8, (uint32_t)(value % 100000000));
-        name_write_eight(room, (uint32_t)(value / 100000000));
-    }
-    return digits;
 }
 
 /* ---- prefixes ---- */
 
-/* Those that begin alike stand together. A name's form is in no file, so this list may change. */
-static const struct bytes name_prefixes[] = {
-    BYTES_INIT("0x"), BYTES_INIT("G"), BYTES_INIT("Guest"), BYTES_INIT("P"), BYTES_INIT("Player"),
-    BYTES_INIT("Player_"), BYTES_INIT("U"), BYTES_INIT("User"), BYTES_INIT("User_"),
-    BYTES_INIT("a:"), BYTES_INIT("account:"), BYTES_INIT("bot"), BYTES_INIT("c:"),
-    BYTES_INIT("character:"), BYTES_INIT("clan:"), BYTES_INIT("guild:"), BYTES_INIT("guest"),
-    BYTES_INIT("guest_"), BYTES_INIT("guest-"), BYTES_INIT("id:"), BYTES_INIT("item:"),
-    BYTES_INIT("m:"), BYTES_INIT("member"), BYTES_INIT("member:"), BYTES_INIT("member_"),
-    BYTES_INIT("p"), BYTES_INIT("p:"), BYTES_INIT("p_"), BYTES_INIT("player"),
-    BYTES_INIT("player-"), BYTES_INIT("player:"), BYTES_INIT("player_"), BYTES_INIT("post:"),
-    BYTES_INIT("team:"), BYTES_INIT("tg:"), BYTES_INIT("u"), BYTES_INIT("u:"), BYTES_INIT("u_"),
-    BYTES_INIT("uid:"), BYTES_INIT("user"), BYTES_INIT("user-"), BYTES_INIT("user:"),
-    BYTES_INIT("user_"),
+struct name_prefix {
+    char text[PREFIX_MAX];
+    uint8_t size;
 };
-static const char name_prefix_letters[] = "0GGPPPUUUaabcccggggiimmmmppppppppttuuuuuuuu";
-enum { PREFIX_COUNT = sizeof name_prefixes / sizeof *name_prefixes };
-_Static_assert((int)PREFIX_COUNT <= (int)PREFIX_IS_HEX, "a byte says which, and what follows");
-_Static_assert(sizeof name_prefix_letters == PREFIX_COUNT + 1, "each has its first letter there");
+#define PREFIX(prefix)                                                                             \
+    { .text = prefix, .size = sizeof(prefix) - 1 }
 
-/* Pack what is digits or a UUID; its code, or 0. Writes no more than a form has room for. */
-static uint8_t name_pack_short(struct bytes text, char *to) {
-    uint64_t number;
-    if (text.size <= DIGITS_MAX && name_number_of(text, &number)) {
-        name_write_word(to, number);
-        return (uint8_t)(NUMBER_CODE + name_number_size(number) - 1);
+/* By their first character. A name's form is in no file, so this list may change. */
+static const struct name_prefix name_prefixes[] = {
+    PREFIX("0x"),       PREFIX("G"),       PREFIX("Guest"),  PREFIX("P"),       PREFIX("Player"),
+    PREFIX("Player_"),  PREFIX("U"),       PREFIX("User"),   PREFIX("User_"),   PREFIX("a:"),
+    PREFIX("account:"), PREFIX("bot"),     PREFIX("c:"),     PREFIX("char:"),   PREFIX("clan:"),
+    PREFIX("guild:"),   PREFIX("guest"),   PREFIX("guest_"), PREFIX("guest-"),  PREFIX("id:"),
+    PREFIX("item:"),    PREFIX("m:"),      PREFIX("member"), PREFIX("member:"), PREFIX("member_"),
+    PREFIX("p"),        PREFIX("p:"),      PREFIX("p_"),     PREFIX("player"),  PREFIX("player-"),
+    PREFIX("player:"),  PREFIX("player_"), PREFIX("post:"),  PREFIX("team:"),   PREFIX("tg:"),
+    PREFIX("u"),        PREFIX("u:"),      PREFIX("u_"),     PREFIX("uid:"),    PREFIX("user"),
+    PREFIX("user-"),    PREFIX("user:"),   PREFIX("user_"),
+};
+enum { PREFIX_COUNT = sizeof name_prefixes / sizeof *name_prefixes };
+_Static_assert((int)PREFIX_COUNT <= (int)PREFIX_MASK + 1, "a byte says which, and what follows");
+
+/* For each character: which prefixes begin with it. */
+struct name_range {
+    uint8_t first, end;
+};
+static const struct name_range name_ranges[UINT8_MAX + 1] = {
+    ['0'] = {0, 1},   ['G'] = {1, 3},   ['P'] = {3, 6},   ['U'] = {6, 9},   ['a'] = {9, 11},
+    ['b'] = {11, 12}, ['c'] = {12, 15}, ['g'] = {15, 19}, ['i'] = {19, 21}, ['m'] = {21, 25},
+    ['p'] = {25, 33}, ['t'] = {33, 35}, ['u'] = {35, 43},
+};
+
+/* An even number of digits, an odd one of decimal digits, or a UUID; its code, or 0. Of fewer than hex_min digits
+ * none is a letter. */
+static inline uint8_t name_pack_rest(struct bytes text, size_t hex_min, char *to) {
+    bool has_letters;
+    if (text.size == UUID_SIZE && text.at[8] == '-') {
+        return name_pack_uuid(text.at, to) ? UUID_CODE : 0;
     }
-    if (text.size == UUID_SIZE && name_pack_uuid(text.at, to)) {
-        return UUID_CODE;
+    bool is_odd = text.size % 2 == 1;
+    if (text.size > (is_odd ? ODD_MAX : HEX_MAX) || !name_pack_digits(text, to, &has_letters) ||
+        (has_letters && (is_odd || text.size < hex_min))) {
+        return 0;
     }
-    return 0;
+    return (uint8_t)((is_odd ? ODD_CODE : HEX_CODE) + (text.size + 1) / 2 - 1);
 }
 
-static bool name_may_be_hex(struct bytes text) {
-    return text.size % 2 == 0 && text.size <= HEX_MAX;
+static inline bool name_is_digit(char byte) {
+    return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'f');
 }
 
 /* Pack what is behind a prefix; its code, or 0. */
 static uint8_t name_pack_behind(struct bytes text, uint8_t prefix, char *to) {
-    to[0] = (char)prefix;
-    uint8_t code = name_pack_short(text, to + 1);
-    if (code != 0) {
-        return (uint8_t)(PREFIX_CODE + name_stored_size(code));
+    uint8_t code = name_is_digit(text.at[0]) && text.size <= BEHIND_MAX
+                       ? name_pack_rest(text, HEX_BEHIND_MIN, to + 1)
+                       : 0;
+    if (code == 0) {
+        return 0;
     }
-    if (name_may_be_hex(text) && text.size >= HEX_BEHIND_PREFIX_MIN && text.size < HEX_MAX &&
-        name_pack_hex(text, to + 1)) {
-        to[0] = (char)(prefix | PREFIX_IS_HEX);
-        return (uint8_t)(PREFIX_CODE + text.size / 2);
-    }
-    return 0;
-}
-
-static bool name_ends_in_hex(struct bytes text) {
-    char last = text.at[text.size - 1];
-    return (last >= '0' && last <= '9') || (last >= 'a' && last <= 'f');
+    to[0] = (char)(prefix | (code == UUID_CODE  ? BEHIND_UUID
+                             : code >= ODD_CODE ? BEHIND_ODD
+                                                : BEHIND_HEX));
+    return (uint8_t)(PREFIX_CODE + name_stored_size(code));
 }
 
 static uint8_t name_pack_prefixed(struct bytes text, char *to) {
-    const char *letter = memchr(name_prefix_letters, text.at[0], PREFIX_COUNT);
+    struct name_range range = name_ranges[(uint8_t)text.at[0]];
+    uint64_t begin = name_load(text, 0);
     uint8_t code = 0;
-    for (; letter != NULL && *letter == text.at[0] && code == 0; letter++) {
-        uint8_t i = (uint8_t)(letter - name_prefix_letters);
-        struct bytes prefix = name_prefixes[i];
-        if (text.size > prefix.size && memcmp(prefix.at, text.at, prefix.size) == 0) {
-            code = name_pack_behind(bytes_behind(text, prefix.size), i, to);
+    for (uint8_t i = range.first; i < range.end && code == 0; i++) {
+        const struct name_prefix *prefix = &name_prefixes[i];
+        uint64_t different = begin ^ name_load_8(prefix->text);
+        if (text.size > prefix->size && different << (64 - 8 * prefix->size) == 0) {
+            code = name_pack_behind(bytes_behind(text, prefix->size), i, to);
         }
     }
     return code;
@@ -319,10 +276,9 @@ static uint8_t name_pack_prefixed(struct bytes text, char *to) {
 
 void name_pack(struct bytes text, struct packed_name *form) {
     uint8_t code = 0;
-    if (text.size <= PREFIX_MAX + HEX_MAX && text.size > 0 && name_ends_in_hex(text)) {
-        code = name_pack_short(text, form->packed);
-        if (code == 0 && name_may_be_hex(text) && name_pack_hex(text, form->packed)) {
-            code = (uint8_t)(HEX_CODE + text.size / 2 - 1);
+    if (text.size > 1 && text.size <= NAME_SIZE_MAX && name_is_digit(text.at[text.size - 1])) {
+        if (name_is_digit(text.at[0])) {
+            code = name_pack_rest(text, 0, form->packed);
         }
         if (code == 0) {
             code = name_pack_prefixed(text, form->packed);
@@ -331,30 +287,45 @@ void name_pack(struct bytes text, struct packed_name *form) {
     form->code = code != 0 ? code : name_text_code(text.size);
 }
 
-/* The text of digits or a UUID; its size. Writes up to UUID_SIZE bytes. */
-static size_t name_unpack_short(struct bytes stored, char *to) {
-    if (stored.size > NUMBER_SIZE) {
-        return name_unpack_uuid(stored.at, to);
-    }
-    char digits[2 * NUMBER_ROOM] = {0};
-    uint32_t count = name_write_number(digits, name_read_number(stored));
-    memcpy(to, digits + NUMBER_ROOM - count, NUMBER_ROOM);
-    return count;
+/* Where what follows a prefix is stored, and its code. */
+static inline struct name name_behind(struct name name, const struct name_prefix **prefix) {
+    uint8_t which = (uint8_t)name.at[0];
+    uint32_t size = name.size - 1;
+    uint32_t code = (which & ~PREFIX_MASK) == BEHIND_HEX   ? HEX_CODE + size - 1
+                    : (which & ~PREFIX_MASK) == BEHIND_ODD ? ODD_CODE + size - 1
+                                                           : UUID_CODE;
+    *prefix = &name_prefixes[which & PREFIX_MASK];
+    return (struct name){name.at + 1, size, (uint8_t)code};
 }
 
-struct bytes name_unpack(struct name name, char room[NAME_TEXT_ROOM]) {
-    struct bytes stored = {.at = name.at, .size = name.size};
-    if (name.code < NUMBER_CODE) {
-        return (struct bytes){.at = room, .size = name_unpack_hex(stored, room)};
+static inline size_t name_rest_size(struct name name) {
+    if (name.code == UUID_CODE) {
+        return UUID_SIZE;
     }
+    return 2 * name.size - (name.code >= ODD_CODE);
+}
+
+size_t name_packed_size(struct name name) {
+    const struct name_prefix *prefix;
     if (name.code < PREFIX_CODE) {
-        return (struct bytes){.at = room, .size = name_unpack_short(stored, room)};
+        return name_rest_size(name);
     }
-    uint8_t first = (uint8_t)name.at[0];
-    struct bytes prefix = name_prefixes[first & (PREFIX_IS_HEX - 1)];
-    stored = bytes_behind(stored, 1);
-    memcpy(room, prefix.at, prefix.size);
-    size_t size = (first & PREFIX_IS_HEX) != 0 ? name_unpack_hex(stored, room + prefix.size)
-                                               : name_unpack_short(stored, room + prefix.size);
-    return (struct bytes){.at = room, .size = prefix.size + size};
+    name = name_behind(name, &prefix);
+    return prefix->size + name_rest_size(name);
+}
+
+size_t name_write(struct name name, char *to) {
+    size_t size = 0;
+    if (name.code >= PREFIX_CODE) {
+        const struct name_prefix *prefix;
+        name = name_behind(name, &prefix);
+        name_store_8(to, name_load_8(prefix->text));
+        size = prefix->size;
+    }
+    if (name.code == UUID_CODE) {
+        name_write_uuid(to + size, name.at);
+    } else {
+        name_write_digits(to + size, name_stored(name));
+    }
+    return size + name_rest_size(name);
 }

@@ -1,19 +1,15 @@
-/* The form in which a board keeps a member's name. Names of a few widespread kinds are packed: they take
- * half of their text, or less. Every name has exactly one form, so two names are equal if and only if
- * their codes and stored bytes are.
+/* The form in which a board keeps a member's name. Names of a few widespread kinds are packed, two digits to a
+ * byte. Every name has exactly one form, so two names are equal if and only if their codes and stored
+ * bytes are.
  *
- *     code          the name                                        stored bytes
- *     0 .. 127      any other of code bytes                         the name
- *     128 + n - 1   2n lower-case hexadecimal digits, n <= 32       n: two digits each
- *     160 + n - 1   1 to 19 decimal digits                          n <= 8: their number, below
- *     160 + 15      a UUID in lower case                            16
- *     192 + n - 1   a prefix and one of these three                 n: number of the prefix (128 more if
- *                                                                   hexadecimal digits follow), the rest
- *     255           a name of 128 bytes or more                     the name, somewhere else
- *
- * Digits keep their leading zeros: all strings of digits, the shorter first, are numbered from 0
- * ("0" is 0, "9" is 9, "00" is 10, "000" is 110), and that number is stored in as few bytes as it takes,
- * lowest first. */
+ *     code          the name                                   stored bytes
+ *     0 .. 127      any other of code bytes                    the name
+ *     128 + n - 1   2n lower-case hexadecimal digits           n <= 32: two digits each, the first in the
+ *                                                              high half
+ *     160 + n - 1   2n - 1 decimal digits                      n <= 10: the same, and 15 in the last half
+ *     160 + 15      a UUID in lower case                       16: its digits
+ *     192 + n - 1   a prefix (name.c) and one of these three   n: which of both in a byte, then as above
+ *     255           a name of 128 bytes or more                the name, somewhere else */
 #ifndef CODEC_NAME_H
 #define CODEC_NAME_H
 
@@ -23,7 +19,9 @@ enum {
     NAME_TEXT_MAX = 127, /* largest name that is stored as it is, in its place */
     NAME_LONG = 255,
     NAME_FORM_MAX = 32, /* most stored bytes of a packed name */
-    NAME_TEXT_ROOM = 96,     /* for any packed name's text */
+    NAME_SIZE_MAX = 72, /* above that of any packed name's text */
+    NAME_OVERRUN = 16,  /* bytes that name_write may write behind its text */
+    NAME_TEXT_ROOM = NAME_SIZE_MAX + NAME_OVERRUN,
 };
 
 /* A name as it is stored, or as it is sought; borrowed. */
@@ -35,7 +33,7 @@ struct name {
 
 /* A name's form without its text. */
 struct packed_name {
-    char packed[NAME_FORM_MAX + 8]; /* the stored bytes of a packed name */
+    char packed[NAME_FORM_MAX + 3]; /* the stored bytes of a packed name */
     uint8_t code;
 };
 
@@ -57,6 +55,7 @@ static inline struct name name_unpacked(struct bytes text) {
     return (struct name){text.at, (uint32_t)text.size, name_text_code(text.size)};
 }
 
+/* The name's form; what is stored is in form, or the text itself. */
 void name_pack(struct bytes text, struct packed_name *form);
 
 /* The name of this text and form; borrowed from both. */
@@ -69,19 +68,22 @@ static inline struct name name_from(struct bytes text, const struct packed_name 
     };
 }
 
-/* Write a packed name's text to room; where it begins there, and its size. */
-struct bytes name_unpack(struct name name, char room[NAME_TEXT_ROOM]);
+/* Write a packed name's text; its size. Writes up to NAME_OVERRUN bytes more. */
+size_t name_write(struct name name, char *to);
+/* Its size, without writing it. */
+size_t name_packed_size(struct name name);
 
 /* The name's text: in room if it is packed, else where it is stored. */
 static inline struct bytes name_text(struct name name, char room[NAME_TEXT_ROOM]) {
-    return name_is_packed(name.code) ? name_unpack(name, room)
-                                     : (struct bytes){.at = name.at, .size = name.size};
+    if (!name_is_packed(name.code)) {
+        return (struct bytes){.at = name.at, .size = name.size};
+    }
+    return (struct bytes){.at = room, .size = name_write(name, room)};
 }
 
 /* Size of the name's text. */
 static inline size_t name_size(struct name name) {
-    char room[NAME_TEXT_ROOM];
-    return name_text(name, room).size;
+    return name_is_packed(name.code) ? name_packed_size(name) : name.size;
 }
 
 /* The stored bytes: equal ones with equal codes are of equal names. */

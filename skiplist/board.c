@@ -356,7 +356,12 @@ static bool board_is_for(const struct lookup *ahead, const struct board *board, 
 void board_look_up(const struct board *board, struct bytes name, const struct lookup *ahead,
                    struct board_member *member) {
     struct found found;
-    *member = (struct board_member){.name = name, .target = SKIPLIST_NONE, .place = SKIPLIST_NONE};
+    /* The form is written below; clearing it before would take as long. */
+    member->name = name;
+    member->key = 0;
+    member->is_there = false;
+    member->leaf = member->index = member->offset = 0;
+    member->target = member->place = SKIPLIST_NONE;
     if (ahead != NULL && board_is_for(ahead, board, name)) {
         member->hash = ahead->hash;
         member->form = ahead->form;
