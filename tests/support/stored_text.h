@@ -27,7 +27,7 @@ static inline struct bytes packed_kind_text(unsigned kind, uint32_t number,
         {"", "", 1, false},           {"", "", 12, false},      {"user:", "", 1, false},
         {"player", "", 6, false},     {"", uuid_rest, 8, true}, {"p:", uuid_rest, 8, true},
         {"", "", 24, true},           {"", "", 64, true},       {"0x", "", 40, true},
-        {"account:", "", 62, true},
+        {"account:", "", 40, true},
     };
     int size = snprintf(text, NAME_TEXT_ROOM, kinds[kind].is_hex ? "%s%0*x%s" : "%s%0*u%s",
                         kinds[kind].prefix, kinds[kind].digits, number, kinds[kind].behind);
