@@ -86,6 +86,12 @@ static inline size_t name_size(struct name name) {
     return name_is_packed(name.code) ? name_packed_size(name) : name.size;
 }
 
+/* Is this its text? */
+static inline bool name_is(struct name name, struct bytes text) {
+    char room[NAME_TEXT_ROOM];
+    return name_size(name) == text.size && bytes_equal(name_text(name, room), text);
+}
+
 /* The stored bytes: equal ones with equal codes are of equal names. */
 static inline struct bytes name_stored(struct name name) {
     return (struct bytes){.at = name.at, .size = name.size};

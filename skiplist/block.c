@@ -52,9 +52,11 @@ static __m128i block_sum_vector(const struct block *block, int vector, __m128i c
     return _mm_sad_epu8(_mm_sub_epi16(codes, is_packed), _mm_setzero_si128());
 }
 
-static __m128i block_equal_vector(const struct block *block, int vector, __m128i mark) {
-    return vector < MARK_VECTORS ? _mm_cmpeq_epi16(block_load_marks(block, vector), mark)
-                                 : _mm_setzero_si128();
+/* Ones where a mark has the tag that all lanes of tag8 have in their higher bytes. */
+static __m128i block_equal_vector(const struct block *block, int vector, __m128i tag8) {
+    return vector < MARK_VECTORS
+               ? _mm_cmpeq_epi16(_mm_slli_epi16(block_load_marks(block, vector), 8), tag8)
+               : _mm_setzero_si128();
 }
 #elif defined(HAS_NEON)
 static uint16x8_t block_load_marks(const struct block *block, int vector) {
@@ -72,9 +74,9 @@ static uint16x8_t block_sum_vector(const struct block *block, int vector, uint16
     return vsubq_u16(codes, is_packed);
 }
 
-/* A byte of ones for every mark that is equal, otherwise of zeros. */
-static uint8x8_t block_equal_vector(const struct block *block, int vector, uint16x8_t mark) {
-    return vector < MARK_VECTORS ? vmovn_u16(vceqq_u16(block_load_marks(block, vector), mark))
+/* A byte of ones for every mark with this tag, otherwise of zeros. */
+static uint8x8_t block_equal_vector(const struct block *block, int vector, uint8x8_t tag8) {
+    return vector < MARK_VECTORS ? vceq_u8(vmovn_u16(block_load_marks(block, vector)), tag8)
                                  : vdup_n_u8(0);
 }
 #endif
@@ -140,16 +142,14 @@ struct name block_long_member(const char *heap_bytes) {
     return member;
 }
 
-/* Bitmap of the entries with this tag and code. Comparing both leaves hardly any false
- * candidates. */
-static uint64_t block_match(const struct block *block, uint8_t tag, uint8_t code) {
-    uint16_t mark = (uint16_t)(tag | code << 8);
+/* Bitmap of the entries with this tag: one in ten look-ups has a false candidate. */
+static uint64_t block_match(const struct block *block, uint8_t tag) {
 #if defined(__SSE2__)
-    __m128i mark8 = _mm_set1_epi16((short)mark);
+    __m128i tag8 = _mm_set1_epi16((short)(tag << 8));
     __m128i low =
-        _mm_packs_epi16(block_equal_vector(block, 0, mark8), block_equal_vector(block, 1, mark8));
+        _mm_packs_epi16(block_equal_vector(block, 0, tag8), block_equal_vector(block, 1, tag8));
     __m128i high =
-        _mm_packs_epi16(block_equal_vector(block, 2, mark8), block_equal_vector(block, 3, mark8));
+        _mm_packs_epi16(block_equal_vector(block, 2, tag8), block_equal_vector(block, 3, tag8));
     uint64_t matches = (uint32_t)_mm_movemask_epi8(low);
     matches |= (uint64_t)(uint32_t)_mm_movemask_epi8(high) << 16;
     /* The keys behind the marks may look like a match. */
@@ -158,12 +158,12 @@ static uint64_t block_match(const struct block *block, uint8_t tag, uint8_t code
     /* One bit of each byte is kept, another one for each of eight neighbours; then neighbours are
      * added three times. */
     static const uint8_t bits[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
-    uint16x8_t mark8 = vdupq_n_u16(mark);
+    uint8x8_t tag8 = vdup_n_u8(tag);
     uint8x16_t bit16 = vld1q_u8(bits);
     uint8x16_t low =
-        vcombine_u8(block_equal_vector(block, 0, mark8), block_equal_vector(block, 1, mark8));
+        vcombine_u8(block_equal_vector(block, 0, tag8), block_equal_vector(block, 1, tag8));
     uint8x16_t high =
-        vcombine_u8(block_equal_vector(block, 2, mark8), block_equal_vector(block, 3, mark8));
+        vcombine_u8(block_equal_vector(block, 2, tag8), block_equal_vector(block, 3, tag8));
     uint8x16_t sum = vpaddq_u8(vandq_u8(low, bit16), vandq_u8(high, bit16));
     sum = vpaddq_u8(sum, sum);
     sum = vpaddq_u8(sum, sum);
@@ -173,19 +173,19 @@ static uint64_t block_match(const struct block *block, uint8_t tag, uint8_t code
 #else
     uint64_t matches = 0;
     for (uint32_t i = 0; i < block->count; i++) {
-        matches |= (uint64_t)(block_marks(block)[i] == mark) << i;
+        matches |= (uint64_t)(block_tag(block, i) == tag) << i;
     }
     return matches;
 #endif
 }
 
-bool block_find(const struct block *block, uint8_t tag, struct name member, uint32_t *index,
+bool block_find(const struct block *block, uint8_t tag, struct bytes member, uint32_t *index,
                 uint32_t *offset) {
-    uint64_t matches = block_match(block, tag, member.code);
+    uint64_t matches = block_match(block, tag);
     for (; matches != 0; matches &= matches - 1) {
         uint32_t i = (uint32_t)__builtin_ctzll(matches);
         uint32_t begin = block_offset(block, i);
-        if (name_equal(block_member(block, i, begin), member)) {
+        if (name_is(block_member(block, i, begin), member)) {
             *index = i;
             *offset = begin;
             return true;
@@ -194,18 +194,17 @@ bool block_find(const struct block *block, uint8_t tag, struct name member, uint
     return false;
 }
 
-bool block_has(const struct block *block, uint32_t index, uint8_t tag, struct name member,
+bool block_has(const struct block *block, uint32_t index, uint8_t tag, struct bytes member,
                uint32_t *offset) {
-    if (index >= block->count ||
-        block_marks(block)[index] != (uint16_t)(tag | member.code << 8)) {
+    if (index >= block->count || block_tag(block, index) != tag) {
         return false;
     }
     *offset = block_offset(block, index);
-    return name_equal(block_member(block, index, *offset), member);
+    return name_is(block_member(block, index, *offset), member);
 }
 
-bool block_find_tag(const struct block *block, uint8_t tag, uint8_t code, uint32_t *index) {
-    uint64_t matches = block_match(block, tag, code);
+bool block_find_tag(const struct block *block, uint8_t tag, uint32_t *index) {
+    uint64_t matches = block_match(block, tag);
     if (matches == 0) {
         return false;
     }

@@ -7,7 +7,7 @@
  *
  * All three arrays are in the same order, best first. A member is its name's form (codec/name.h). A
  * mark is one byte of the member's hash (the tag) and the form's code, which says how many bytes are
- * stored. A lookup compares all marks at once and then, nearly always, a single member. The offset of
+ * stored. A lookup compares all tags at once and then, nearly always, a single member. The offset of
  * a member is the sum of the sizes before it. A member longer than NAME_TEXT_MAX bytes has its own
  * allocation; its code is NAME_LONG and its heap bytes are a pointer and a size.
  *
@@ -121,16 +121,15 @@ static inline struct block_entry block_get(const struct block *block, uint32_t i
 }
 
 /* Find a member by its tag; false: not in this block. offset: its heap offset. */
-MUST_CHECK bool block_find(const struct block *block, uint8_t tag, struct name member,
+MUST_CHECK bool block_find(const struct block *block, uint8_t tag, struct bytes member,
                            uint32_t *index, uint32_t *offset);
 
 /* Is this member at index? index may be out of range. offset: its heap offset. */
 MUST_CHECK bool block_has(const struct block *block, uint32_t index, uint8_t tag,
-                          struct name member, uint32_t *offset);
+                          struct bytes member, uint32_t *offset);
 
-/* The first entry with this tag and code, most likely the right one. For prefetching. */
-MUST_CHECK bool block_find_tag(const struct block *block, uint8_t tag, uint8_t code,
-                               uint32_t *index);
+/* The first entry with this tag, most likely the right one. For prefetching. */
+MUST_CHECK bool block_find_tag(const struct block *block, uint8_t tag, uint32_t *index);
 
 /* Number of keys above key, or (or_equal) above or equal to it; keys are in descending order. */
 static inline uint32_t block_keys_above(const uint64_t *keys, uint32_t count, uint64_t key,

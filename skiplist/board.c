@@ -276,7 +276,7 @@ struct found {
     const struct block *block;
 };
 
-static bool board_find_in_leaf(const struct board *board, uint32_t id, struct name member,
+static bool board_find_in_leaf(const struct board *board, uint32_t id, struct bytes member,
                                uint64_t hash, struct found *found) {
     found->block = board_leaf(board, id);
     found->place.leaf = id;
@@ -287,7 +287,7 @@ static bool board_find_in_leaf(const struct board *board, uint32_t id, struct na
 /* The part of board_locate for boards with remains. Separate, to keep look-ups fast where there are
  * none. */
 __attribute__((noinline)) static bool board_locate_living(const struct board *board,
-                                                          struct name member, uint64_t hash,
+                                                          struct bytes member, uint64_t hash,
                                                           struct found *found) {
     struct map_find find;
     uint32_t id;
@@ -300,7 +300,7 @@ __attribute__((noinline)) static bool board_locate_living(const struct board *bo
     return false;
 }
 
-static bool board_locate(const struct board *board, struct name member, uint64_t hash,
+static bool board_locate(const struct board *board, struct bytes member, uint64_t hash,
                          struct found *found) {
     if (!board->is_large) {
         return board_find_in_leaf(board, 0, member, hash, found);
@@ -321,9 +321,7 @@ static bool board_locate(const struct board *board, struct name member, uint64_t
 
 bool board_find(const struct board *board, struct bytes member, uint64_t *key) {
     struct found found;
-    struct packed_name form;
-    name_pack(member, &form);
-    if (!board_locate(board, name_from(member, &form), board_hash(board, member), &found)) {
+    if (!board_locate(board, member, board_hash(board, member), &found)) {
         return false;
     }
     *key = block_keys(found.block)[found.place.index];
@@ -337,7 +335,7 @@ static bool board_find_ahead(const struct board *board, const struct lookup *ahe
     found->place = (struct skiplist_place){.leaf = ahead->leaf, .index = ahead->index};
     return found->block != NULL && !board_has_detached(board) &&
            block_has(found->block, ahead->index, board_hash_tag(ahead->hash),
-                     name_from(ahead->member, &ahead->form), &found->offset);
+                     ahead->member, &found->offset);
 }
 
 static void board_note_found(struct board_member *member, const struct found *found) {
@@ -356,15 +354,9 @@ static bool board_is_for(const struct lookup *ahead, const struct board *board, 
 void board_look_up(const struct board *board, struct bytes name, const struct lookup *ahead,
                    struct board_member *member) {
     struct found found;
-    /* The form is written below; clearing it before would take as long. */
-    member->name = name;
-    member->key = 0;
-    member->is_there = false;
-    member->leaf = member->index = member->offset = 0;
-    member->target = member->place = SKIPLIST_NONE;
+    *member = (struct board_member){.name = name, .target = SKIPLIST_NONE, .place = SKIPLIST_NONE};
     if (ahead != NULL && board_is_for(ahead, board, name)) {
         member->hash = ahead->hash;
-        member->form = ahead->form;
         member->target = ahead->target;
         member->place = ahead->place;
         if (board_find_ahead(board, ahead, &found)) {
@@ -373,9 +365,8 @@ void board_look_up(const struct board *board, struct bytes name, const struct lo
         }
     } else {
         member->hash = board_hash(board, name);
-        name_pack(name, &member->form);
     }
-    if (board_locate(board, name_from(name, &member->form), member->hash, &found)) {
+    if (board_locate(board, name, member->hash, &found)) {
         board_note_found(member, &found);
     }
 }
@@ -548,11 +539,13 @@ static bool board_insert_entry(struct board *board, const struct block_entry *en
 
 static enum board_status board_add(struct board *board, const struct board_member *added,
                                    uint64_t key) {
-    struct name member = name_from(added->name, &added->form);
+    struct packed_name form;
     if (board_count(board) == BOARD_MEMBERS_MAX) {
         return BOARD_FULL;
     }
     char long_bytes[BLOCK_LONG_SIZE];
+    name_pack(added->name, &form);
+    struct name member = name_from(added->name, &form);
     struct block_entry entry = {
         .key = key,
         .at = member.at,
@@ -807,7 +800,9 @@ static const char *board_check_leaf(const struct board *board, uint32_t id) {
         if (block_tag(block, i) != board_hash_tag(hashes[i])) {
             return "board: a tag is not the member's";
         }
-        if (!board_locate(board, block_member(block, i, offset), hashes[i], &found)) {
+        char room[NAME_TEXT_ROOM];
+        struct bytes member = name_text(block_member(block, i, offset), room);
+        if (!board_locate(board, member, hashes[i], &found)) {
             return "board: a member is not found";
         }
         if (found.place.leaf != id || found.place.index != i) {

@@ -93,7 +93,6 @@ struct board_member {
     uint64_t key; /* its current key */
     bool is_there;
     uint64_t hash; /* seeded hash of the name; the remaining fields are private */
-    struct packed_name form;
     uint32_t leaf;
     uint32_t index;
     uint32_t offset;

@@ -57,7 +57,6 @@ struct lookup {
     uint32_t target; /* the block reached on the way to the key's leaf, or an impossible id */
     uint32_t place;  /* where in that leaf, or an impossible index */
     bool is_change;
-    struct packed_name form; /* of the member */
 };
 
 /* is_change: the member is about to be put or removed. */

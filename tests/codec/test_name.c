@@ -116,6 +116,9 @@ TEST(every_name_comes_back_and_has_one_form) {
             text[j] = draw(&random, texts[j]);
             check(text[j], &names[j], &forms[j]);
         }
-        assert_int_equal(name_equal(names[0], names[1]), bytes_equal(text[0], text[1]));
+        bool are_equal = bytes_equal(text[0], text[1]);
+        assert_int_equal(name_equal(names[0], names[1]), are_equal);
+        assert_int_equal(name_is(names[0], text[1]), are_equal);
+        assert_true(name_is(names[0], text[0]));
     }
 }
