@@ -105,12 +105,16 @@ static void write_hundred(struct reply *reply, unsigned number) {
     static const char member[] = "user:000000123456";
     reply_array(reply, reply->version == 3 ? 100 : 200);
     char *begin = buffer_reserve(reply->out, 100 * PUT_SCORED_ROOM + PUT_OVERRUN);
-    char *out = begin;
+    char *out = begin - PUT_LINE_END_SIZE;
     for (unsigned i = 0; i < 100; i++) {
-        out = put_scored_member(out, (struct bytes){.at = member, .size = 16 + (i & 1)},
-                                (number + i) * 31337U % 1000000U, reply->version == 3);
+        const struct put_digits *digits = &put_digits_table[5];
+        uint32_t score = digits->first + (number + i) * 31337U % digits->size;
+        out = reply->version == 3 ? put_next_pair(out) : out;
+        out = put_next_bulk_header(out, 16 + (i & 1));
+        out = bytes_copy_short(out, member, 16 + (i & 1));
+        out = put_next_score(out, digits, score * digits->factor, reply->version == 3);
     }
-    buffer_commit(reply->out, (size_t)(out - begin));
+    buffer_commit(reply->out, (size_t)(put_line_end(out) - begin));
 }
 
 static void bench_reply(const char *what, uint8_t version, write_reply *write, unsigned rounds) {

@@ -80,6 +80,33 @@ static inline bool bytes_equal(struct bytes a, struct bytes b) {
     return difference == 0;
 }
 
+/* Most names and numbers are as short as this. */
+enum { BYTES_SHORT_MAX = 64 };
+
+/* Copy up to BYTES_SHORT_MAX bytes in overlapping words, as a call would cost more than the copy. Reads
+ * and writes nothing beyond size. Returns the end of the copy. */
+static inline char *bytes_copy_short(char *out, const char *from, size_t size) {
+    if (size > 16) {
+        memcpy(out, from, 16);
+        if (size > 32) {
+            memcpy(out + 16, from + 16, 16);
+            memcpy(out + size - 32, from + size - 32, 16);
+        }
+        memcpy(out + size - 16, from + size - 16, 16);
+    } else if (size >= 8) {
+        memcpy(out, from, 8);
+        memcpy(out + size - 8, from + size - 8, 8);
+    } else if (size >= 4) {
+        memcpy(out, from, 4);
+        memcpy(out + size - 4, from + size - 4, 4);
+    } else if (size > 0) {
+        out[0] = from[0];
+        out[size / 2] = from[size / 2];
+        out[size - 1] = from[size - 1];
+    }
+    return out + size;
+}
+
 /* Below 0, 0, above 0: by the bytes, then the shorter one first. */
 static inline int bytes_compare(struct bytes a, struct bytes b) {
     size_t size = a.size < b.size ? a.size : b.size;

@@ -15,12 +15,24 @@ const uint32_t put_three_digits[1000] = {
 };
 
 #define HEADERS_OF_TEN(tens)                                                                       \
-    "$" tens "0\r\n", "$" tens "1\r\n", "$" tens "2\r\n", "$" tens "3\r\n", "$" tens "4\r\n",      \
-        "$" tens "5\r\n", "$" tens "6\r\n", "$" tens "7\r\n", "$" tens "8\r\n", "$" tens "9\r\n"
-const char put_headers[100][8] = {
+    "\r\n$" tens "0\r\n", "\r\n$" tens "1\r\n", "\r\n$" tens "2\r\n", "\r\n$" tens "3\r\n",        \
+        "\r\n$" tens "4\r\n", "\r\n$" tens "5\r\n", "\r\n$" tens "6\r\n", "\r\n$" tens "7\r\n",    \
+        "\r\n$" tens "8\r\n", "\r\n$" tens "9\r\n"
+const char put_headers[101][8] = {
     HEADERS_OF_TEN(""),  HEADERS_OF_TEN("1"), HEADERS_OF_TEN("2"), HEADERS_OF_TEN("3"),
     HEADERS_OF_TEN("4"), HEADERS_OF_TEN("5"), HEADERS_OF_TEN("6"), HEADERS_OF_TEN("7"),
     HEADERS_OF_TEN("8"), HEADERS_OF_TEN("9"),
+};
+
+#define DIGITS(number, power, to_six_or_nine)                                                      \
+    {                                                                                              \
+        .header = "\r\n$" #number "\r\n", .first = (power) == 1 ? 0 : (power),                     \
+        .size = (power) == 1 ? 10 : 9 * (power), .factor = (to_six_or_nine), .count = (number)     \
+    }
+const struct put_digits put_digits_table[9] = {
+    DIGITS(1, 1, 100000),    DIGITS(2, 10, 10000),    DIGITS(3, 100, 1000),
+    DIGITS(4, 1000, 100),    DIGITS(5, 10000, 10),    DIGITS(6, 100000, 1),
+    DIGITS(7, 1000000, 100), DIGITS(8, 10000000, 10), DIGITS(9, 100000000, 1),
 };
 
 char *put_large(char *out, uint64_t value) {

@@ -5,16 +5,17 @@
 #define PROTOCOL_PUT_H
 
 #include "codec/decimal.h"
+#include "codec/name.h"
 
 enum {
     PUT_OVERRUN = 8,
     /* Numbers below this take the fast path. */
     PUT_SMALL_LIMIT = 1000000000,
     /* Largest bulk copied in words, and room for it with its header and line ends. */
-    PUT_SHORT_MAX = 32,
+    PUT_SHORT_MAX = BYTES_SHORT_MAX,
     PUT_SHORT_ROOM = 8 + PUT_SHORT_MAX + 2 + PUT_OVERRUN,
-    /* Room for a member and its score. */
-    PUT_SCORED_ROOM = 4 + 2 * PUT_SHORT_ROOM,
+    /* Room for a member and its score, written by put_next_. */
+    PUT_SCORED_ROOM = 4 + 7 + NAME_SIZE_MAX + 6 + 9,
     PUT_HEADER_ROOM = 1 + 20 + 2 + PUT_OVERRUN, /* "*18446744073709551615\r\n" */
     PUT_NUMBER_ROOM = 8 + DECIMAL_TEXT_MAX + 2 + PUT_OVERRUN,
 };
@@ -22,8 +23,12 @@ enum {
 /* The texts of 000 to 999, first digit in the lowest byte. Converting three digits at a time takes
  * half the time of two at a time, and the 4 KiB stay in the cache. */
 extern const uint32_t put_three_digits[1000];
-/* The headers of bulks of 0 to 99 bytes, padded to 8 bytes. */
-extern const char put_headers[100][8];
+_Static_assert(NAME_SIZE_MAX < 100, "there is a header of every packed name");
+
+/* A line end and the header of a bulk of 0 to 99 bytes, padded to 8 bytes. One more, so that 8 bytes may be
+ * read from the header on. */
+extern const char put_headers[101][8];
+enum { PUT_LINE_END_SIZE = 2 };
 
 static inline char *put_line_end(char *out) {
     memcpy(out, "\r\n", 2);
@@ -70,37 +75,17 @@ static inline char *put_digits(char *out, uint64_t value) {
     return value < PUT_SMALL_LIMIT ? put_small(out, (uint32_t)value) : put_large(out, value);
 }
 
-/* Copy up to PUT_SHORT_MAX bytes in overlapping words. Most members and numbers are this short, and
- * a call would cost more than the copy. Reads and writes nothing beyond size. */
-static inline char *put_bytes(char *out, const char *from, size_t size) {
-    if (size > 16) {
-        memcpy(out, from, 16);
-        memcpy(out + size - 16, from + size - 16, 16);
-    } else if (size >= 8) {
-        memcpy(out, from, 8);
-        memcpy(out + size - 8, from + size - 8, 8);
-    } else if (size >= 4) {
-        memcpy(out, from, 4);
-        memcpy(out + size - 4, from + size - 4, 4);
-    } else if (size > 0) {
-        out[0] = from[0];
-        out[size / 2] = from[size / 2];
-        out[size - 1] = from[size - 1];
-    }
-    return out + size;
-}
-
 /* A bulk of at most PUT_SHORT_MAX bytes. */
 static inline char *put_short_bulk(char *out, struct bytes text) {
-    memcpy(out, put_headers[text.size], 8);
+    memcpy(out, put_headers[text.size] + PUT_LINE_END_SIZE, 8);
     out += 4 + (text.size >= 10);
-    return put_line_end(put_bytes(out, text.at, text.size));
+    return put_line_end(bytes_copy_short(out, text.at, text.size));
 }
 
 /* "<mark><value>\r\n": the header of a bulk or an array, or a complete integer. */
 static inline char *put_header(char *out, char mark, uint64_t value) {
     if (value < 100) {
-        memcpy(out, put_headers[value], 8);
+        memcpy(out, put_headers[value] + PUT_LINE_END_SIZE, 8);
         *out = mark;
         return out + 4 + (value >= 10);
     }
@@ -130,19 +115,80 @@ static inline char *put_small_score(char *out, uint32_t value, bool is_double) {
         return put_line_end(put_small(out + 1, value));
     }
     char *end = put_small(out + 4, value);
-    memcpy(out, put_headers[end - out - 4], 4);
+    memcpy(out, put_headers[end - out - 4] + PUT_LINE_END_SIZE, 4);
     return put_line_end(end);
 }
 
-/* A member and its score, as in rankings with WITHSCORES: a pair in RESP3, two bulks in RESP2. The
- * member has at most PUT_SHORT_MAX bytes, the score is below PUT_SMALL_LIMIT. */
-static inline char *put_scored_member(char *out, struct bytes member, uint32_t score,
-                                      bool is_pair) {
-    if (is_pair) {
-        memcpy(out, "*2\r\n", 4);
-        out += 4;
+/* ---- the values of an array, one after the other ----
+ *
+ * Each writes the line end of the value before it, and not its own: one store fewer. So the first begins
+ * PUT_LINE_END_SIZE bytes before the end of the array's header, and put_line_end follows the last.
+ *
+ *     out -= PUT_LINE_END_SIZE; ..put_next_bulk_header, name, put_next_score..; out = put_line_end(out); */
+
+/* The header of a pair, in RESP3. */
+static inline char *put_next_pair(char *out) {
+    memcpy(out, "\r\n*2", 4);
+    return out + 4;
+}
+
+/* The header of a bulk of at most 99 bytes, which follow. */
+static inline char *put_next_bulk_header(char *out, size_t size) {
+    memcpy(out, put_headers[size], 8);
+    return out + 6 + (size >= 10);
+}
+
+/* A bulk with the text of a packed name. May overwrite NAME_OVERRUN bytes beyond it. */
+static inline char *put_next_packed(char *out, struct name name) {
+    /* The text goes first: only then is its size known, which usually takes two digits. */
+    size_t size = name_write(name, out + 7);
+    const char *header = put_headers[size];
+    memcpy(out, header, 4);
+    if (size < 10) {
+        memmove(out + 6, out + 7, size);
+        memcpy(out + 2, header + 2, 4);
+        return out + 6 + size;
     }
-    return put_small_score(put_short_bulk(out, member), score, is_pair);
+    memcpy(out + 3, header + 3, 4);
+    return out + 7 + size;
+}
+
+/* Numbers of one count of digits: first .. first + size - 1. Those of a sorted range mostly are, and then
+ * nothing has to be counted number by number. */
+struct put_digits {
+    char header[8]; /* put_headers of the count */
+    uint32_t first, size;
+    uint32_t factor; /* makes six digits of them, or nine, and zeros at the end are not kept */
+    uint8_t count;
+};
+/* By count less one, 1 to 9. */
+extern const struct put_digits put_digits_table[9];
+
+static inline bool put_digits_have(const struct put_digits *digits, uint64_t value) {
+    return value - digits->first < digits->size;
+}
+
+/* The row that has value, which is below PUT_SMALL_LIMIT. */
+static inline const struct put_digits *put_digits_of(uint64_t value) {
+    const struct put_digits *digits = put_digits_table;
+    while (!put_digits_have(digits, value)) {
+        digits++;
+    }
+    return digits;
+}
+
+/* A score of those numbers times their factor, as a double or as a bulk. */
+static inline char *put_next_score(char *out, const struct put_digits *digits, uint32_t scaled,
+                                   bool is_double) {
+    memcpy(out, is_double ? "\r\n,\0\0\0\0" : digits->header, 8);
+    out += is_double ? 3 : 6;
+    if (digits->count > 6) {
+        put_word(out, put_three_digits[scaled / 1000000]);
+        put_word(out + 3, put_six_digits(scaled % 1000000));
+    } else {
+        put_word(out, put_six_digits(scaled));
+    }
+    return out + digits->count;
 }
 
 #endif

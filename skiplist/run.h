@@ -13,9 +13,8 @@
 #include "skiplist/block.h"
 #include "skiplist/board.h"
 
-/* A run is shorter than a full block, so that the next block can be prefetched while it is read:
- * first its node, then its first lines. */
-enum { BOARD_RUN_MAX = BLOCK_ENTRIES_MAX / 2 };
+/* A run is what a block has, and while it is read the next block is prefetched. */
+enum { BOARD_RUN_MAX = BLOCK_ENTRIES_MAX };
 
 struct board_run {
     const uint16_t *marks; /* of the next entry; backwards: behind it */

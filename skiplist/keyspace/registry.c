@@ -82,6 +82,7 @@ static void registry_move_key(struct database *database, uint32_t from, uint32_t
 void registry_put(struct registry *registry, struct registry_key *key,
                   enum registry_walk_state state) {
     struct database *database = registry_database(registry, key->database);
+    registry->used_databases |= UINT32_C(1) << key->database;
     key->index = database->count++;
     if (state == REGISTRY_WALK_AHEAD) {
         uint32_t last_index = key->index;

@@ -81,6 +81,7 @@ void registry_dismiss(struct registry *registry, struct registry_key *key) {
 void registry_embedded_lend(struct registry *registry, struct registry_key *key) {
     struct database *database = &registry->databases[0];
     CHECK(database->count == 0);
+    registry->used_databases |= 1;
     key->expiry_place = EXPIRY_NOWHERE;
     key->is_lasting = false;
     database->recent = key;

@@ -90,6 +90,8 @@ struct registry_stale {
 
 struct registry {
     struct database databases[REGISTRY_ALL_DATABASES];
+    uint32_t
+        used_databases; /* a bit for each that has ever had a key: what is due is asked for in every tick */
     struct rules_set rules;
     registry_rules_for *rules_for;
     void *context;
@@ -146,11 +148,14 @@ static inline void registry_count_members(struct registry *registry, const struc
     registry->databases[key->database].member_count += (uint64_t)change;
 }
 
+_Static_assert(REGISTRY_ALL_DATABASES <= 32, "used_databases has a bit for each");
+
 /* The earliest entry of this heap of all databases; place is NULL if there is none. */
 static inline struct expiry_entry registry_first(const struct registry *registry, uint32_t heap) {
     struct expiry_entry first = {.place = NULL};
-    for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
-        first = expiry_earlier(first, expiry_first(&registry->databases[i].heaps[heap]));
+    for (uint32_t left = registry->used_databases; left != 0; left &= left - 1) {
+        const struct database *database = &registry->databases[__builtin_ctz(left)];
+        first = expiry_earlier(first, expiry_first(&database->heaps[heap]));
     }
     return first;
 }

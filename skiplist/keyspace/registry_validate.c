@@ -52,6 +52,9 @@ static const char *registry_validate_database(const struct registry *registry, u
         periodic_count != database->heaps[HEAP_ROLLS].count + database->heaps[HEAP_COPIES].count) {
         return "registry: a heap holds more than the keys";
     }
+    if (database->count > 0 && (registry->used_databases >> number & 1) == 0) {
+        return "registry: a database with keys counts as unused";
+    }
     if (map_count(&database->map) != database->count) {
         return "registry: the map holds more or less than the keys";
     }

@@ -5,37 +5,64 @@
 #include "protocol/reply.h"
 #include "tests/support/random.h"
 
-static const char text[] = "a short text of 32 bytes, or less";
+static const char text[] = "a short text of 64 bytes, or less: what is here is never the same as";
 
 static void assert_same(const struct buffer *apart, const char *at, const char *end) {
     assert_int_equal(apart->size, end - at);
     assert_memory_equal(apart->at, at, apart->size);
 }
 
-TEST(a_scored_member_is_its_parts) {
+/* The largest number of random digits that is below PUT_SMALL_LIMIT. */
+static uint32_t random_small(struct random *random) {
+    return (uint32_t)(random_below(random, PUT_SMALL_LIMIT) >> random_below(random, 30));
+}
+
+TEST(values_one_after_the_other_are_those_written_apart) {
     struct random random = random_begin(__func__);
-    struct buffer out;
-    char together[PUT_SCORED_ROOM + PUT_OVERRUN];
-    buffer_init(&out, 0);
-    for (int i = 0; i < 50000; i++) {
+    struct buffer apart;
+    char together[PUT_HEADER_ROOM + PUT_SCORED_ROOM + PUT_OVERRUN];
+    buffer_init(&apart, 0);
+    for (int i = 0; i < 100000; i++) {
         struct reply reply;
-        uint8_t version = (uint8_t)(2 + random_below(&random, 2));
+        bool is_pair = random_below(&random, 2) == 1;
         struct bytes member = {text, (size_t)random_below(&random, PUT_SHORT_MAX + 1)};
-        uint32_t score =
-            (uint32_t)(random_below(&random, PUT_SMALL_LIMIT) >> random_below(&random, 30));
-        buffer_clear(&out);
-        reply_init(&reply, &out, version);
-        if (version == 3) {
+        uint32_t score = random_small(&random);
+        buffer_clear(&apart);
+        reply_init(&reply, &apart, is_pair ? 3 : 2);
+        reply_array(&reply, 2);
+        if (is_pair) {
             reply_array(&reply, 2);
         }
         reply_bulk(&reply, member);
         reply_decimal(&reply, (struct decimal){.magnitude = score}, 0);
         memset(together, '?', sizeof together);
-        char *end = put_scored_member(together, member, score, version == 3);
-        assert_same(&out, together, end);
-        assert_true(end + PUT_OVERRUN <= together + sizeof together);
+        const struct put_digits *digits = put_digits_of(score);
+        char *out = put_header(together, '*', 2) - PUT_LINE_END_SIZE;
+        out = is_pair ? put_next_pair(out) : out;
+        out = bytes_copy_short(put_next_bulk_header(out, member.size), member.at, member.size);
+        out = put_line_end(put_next_score(out, digits, score * digits->factor, is_pair));
+        assert_same(&apart, together, out);
+        assert_true(out + PUT_OVERRUN <= together + sizeof together);
     }
-    buffer_deinit(&out);
+    buffer_deinit(&apart);
+}
+
+TEST(every_small_number_has_the_row_of_its_digits) {
+    uint32_t first = 0;
+    for (unsigned count = 1; count <= 9; count++) {
+        uint32_t last = (count == 1 ? 0 : first) + 9 * (count == 1 ? 1 : first);
+        last -= count == 1 ? 0 : 1;
+        for (int end = 0; end < 2; end++) {
+            const struct put_digits *digits = put_digits_of(end == 0 ? first : last);
+            assert_int_equal(digits->count, count);
+            assert_true(put_digits_have(digits, first));
+            assert_true(put_digits_have(digits, last));
+            assert_false(put_digits_have(digits, (uint64_t)last + 1));
+            assert_false(put_digits_have(digits, (uint64_t)first - 1));
+        }
+        first = last + 1;
+    }
+    assert_int_equal(first, PUT_SMALL_LIMIT);
 }
 
 TEST(small_numbers_have_all_their_digits) {
@@ -52,10 +79,10 @@ TEST(small_numbers_have_all_their_digits) {
 }
 
 TEST(bytes_of_every_short_size_are_copied_and_no_more) {
-    for (size_t size = 0; size <= PUT_SHORT_MAX; size++) {
-        char out[PUT_SHORT_MAX + 1];
+    for (size_t size = 0; size <= BYTES_SHORT_MAX; size++) {
+        char out[BYTES_SHORT_MAX + 1];
         memset(out, '?', sizeof out);
-        assert_ptr_equal(put_bytes(out, text, size), out + size);
+        assert_ptr_equal(bytes_copy_short(out, text, size), out + size);
         assert_memory_equal(out, text, size);
         assert_int_equal(out[size], '?');
     }

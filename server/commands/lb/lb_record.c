@@ -9,6 +9,8 @@
 #include "server/commands/lb/lb_tags.h"
 #include "skiplist/run.h"
 
+_Static_assert((int)PUT_SHORT_MAX >= (int)BYTES_INTEGER_TEXT_MAX, "integers are short");
+
 /* Decimals of PCT: 100 / 10^8 is less than one member of the largest board. */
 enum { PERCENT_SCALE = 8 };
 /* Every integer up to 2^53 is a double. */
@@ -125,7 +127,7 @@ static char *lb_record_put_percent(char *out, uint32_t count, uint32_t rank, boo
 }
 
 static char *lb_record_put_key(char *out, const struct layout *layout, uint64_t key) {
-    char text[BYTES_INTEGER_TEXT_MAX];
+    char text[PUT_SHORT_MAX];
     size_t size = layout_key_print(layout, key, text);
     return put_short_bulk(out, (struct bytes){.at = text, .size = size});
 }

@@ -125,13 +125,14 @@ struct writer {
     const struct call *call;
     const struct board *board;
     enum zset_shape shape;
-    /* The lead field: its ordinal is (key >> shift & mask) ^ flip, and zero is the ordinal of 0. */
-    uint64_t mask;
-    uint64_t flip;
-    uint64_t zero;
+    /* A plain score is (key >> shift) * step + origin: the lead field, above which a key has no bits, counted up
+     * or (ASC) down from the key of 0. */
+    uint64_t step;
+    uint64_t origin;
     unsigned shift;
+    const struct put_digits *digits; /* of the score written last */
     bool
-        is_plain; /* neither decimals nor DECAY, and the shape is one that put_scored_member writes */
+        is_plain; /* neither decimals nor DECAY, and the shape is one that zset_put_entries writes */
 };
 
 static void zset_begin_writing(struct writer *writer, const struct call *call,
@@ -141,77 +142,137 @@ static void zset_begin_writing(struct writer *writer, const struct call *call,
         .call = call,
         .board = board,
         .shape = shape,
-        .mask = lead->mask,
-        .flip = lead->is_ascending ? lead->mask : 0,
-        .zero = layout_field_zero(lead),
+        .step = lead->is_ascending ? UINT64_MAX : 1,
+        .origin = (lead->is_ascending ? lead->mask : 0) - layout_field_zero(lead),
         .shift = lead->shift,
+        .digits = put_digits_table,
         .is_plain = shape == ZSET_MEMBERS || (lead->scale == 0 && !layout_field_decays(lead) &&
                                               shape == zset_shape_with_scores(call) &&
                                               (shape == ZSET_FLAT || call->reply->numbers == 3)),
     };
 }
 
-/* Write entries of the run to out, which has room for all, while they are short and small. Returns
- * the end of the output. The first entry that does not qualify, if any, is stored in *odd (whose
- * member is otherwise empty), and the run continues after it. Always inlined: with constant flags
- * the code is half as long. */
+static uint64_t zset_plain_score(const struct writer *writer, uint64_t key) {
+    /* A negative score wraps around and becomes large. */
+    return (key >> writer->shift) * writer->step + writer->origin;
+}
+
+static uint64_t zset_key_ahead(const struct board_run *run, uint32_t index) {
+    return run->is_best_first ? run->keys[index] : run->keys[-1 - (ptrdiff_t)index];
+}
+
+/* How many of the run's next entries have scores of as many digits as the first, all but always the whole run:
+ * they are sorted. 0: the first is not small. */
+static uint32_t zset_count_plain(struct writer *writer, const struct board_run *run) {
+    uint64_t first = zset_plain_score(writer, zset_key_ahead(run, 0));
+    uint32_t count = run->count;
+    if (writer->shape == ZSET_MEMBERS) {
+        return count;
+    }
+    if (first >= PUT_SMALL_LIMIT) {
+        return 0;
+    }
+    if (!put_digits_have(writer->digits, first)) {
+        writer->digits = put_digits_of(first);
+    }
+    while (!put_digits_have(writer->digits,
+                            zset_plain_score(writer, zset_key_ahead(run, count - 1)))) {
+        count--;
+    }
+    return count;
+}
+
+/* Write the next count entries of the run, whose scores are plain, to out, which has room for all, and move the
+ * run past them; up to the first whose name is not short. out is as put_next_ has it, and so is what is
+ * returned. Always inlined: with a constant shape and direction the code is a third as long. */
 __attribute__((always_inline)) static inline char *
-zset_put_entries(const struct writer *writer, struct board_run *run, char *out, bool is_best_first,
-                 bool with_scores, bool is_pair, struct board_stored *odd) {
+zset_put_entries(const struct writer *writer, struct board_run *run, uint32_t count, char *out,
+                 bool is_best_first, enum zset_shape shape) {
     /* Local copies that the compiler can keep in registers. */
-    const struct writer lead = *writer;
-    struct board_run left = *run;
-    char room[NAME_TEXT_ROOM];
-    struct name stored;
-    uint64_t key;
-    odd->member.size = 0;
-    while (board_run_read_to(&left, is_best_first, &key, &stored)) {
-        uint64_t ordinal = (key >> lead.shift & lead.mask) ^ lead.flip;
-        uint64_t score = ordinal - lead.zero; /* a negative score wraps around and becomes large */
-        struct bytes member = name_text(stored, room);
-        if (member.size > PUT_SHORT_MAX || (with_scores && score >= PUT_SMALL_LIMIT)) {
-            *odd = (struct board_stored){.key = key, .member = stored};
+    const struct put_digits digits = *writer->digits;
+    const unsigned shift = writer->shift;
+    /* zset_plain_score * digits.factor */
+    const uint32_t step = (uint32_t)writer->step * digits.factor;
+    const uint32_t origin = (uint32_t)writer->origin * digits.factor;
+    const uint16_t *marks = run->marks;
+    const uint64_t *keys = run->keys;
+    const char *at = run->members;
+    ptrdiff_t done = 0;
+    for (; done < (ptrdiff_t)count; done++) {
+        ptrdiff_t index = is_best_first ? done : -1 - done;
+        uint8_t code = (uint8_t)(marks[index] >> 8);
+        if (code > BYTES_SHORT_MAX && !name_is_packed(code)) {
             break;
         }
-        out = with_scores ? put_scored_member(out, member, (uint32_t)score, is_pair)
-                          : put_short_bulk(out, member);
+        at -= is_best_first ? 0 : name_stored_size(code);
+        out = shape == ZSET_PAIRS ? put_next_pair(out) : out;
+        out = name_is_packed(code)
+                  ? put_next_packed(out, (struct name){at, name_stored_size(code), code})
+                  : bytes_copy_short(put_next_bulk_header(out, code), at, code);
+        if (shape != ZSET_MEMBERS) {
+            out = put_next_score(out, &digits, (uint32_t)(keys[index] >> shift) * step + origin,
+                                 shape == ZSET_PAIRS);
+        }
+        at += is_best_first ? name_stored_size(code) : 0;
     }
-    *run = left;
+    run->marks += is_best_first ? done : -done;
+    run->keys += is_best_first ? done : -done;
+    run->members = at;
+    run->count -= (uint32_t)done;
     return out;
 }
 
-/* One loop for each shape and direction. */
-static inline char *zset_put_shape(const struct writer *writer, struct board_run *run, char *out,
-                                   bool is_best_first, struct board_stored *odd) {
+/* One loop for each shape. */
+__attribute__((always_inline)) static inline char *zset_put_shape(const struct writer *writer,
+                                                                  struct board_run *run,
+                                                                  uint32_t count, char *out,
+                                                                  bool is_best_first) {
     switch (writer->shape) {
     case ZSET_MEMBERS:
-        return zset_put_entries(writer, run, out, is_best_first, false, false, odd);
+        return zset_put_entries(writer, run, count, out, is_best_first, ZSET_MEMBERS);
     case ZSET_FLAT:
-        return zset_put_entries(writer, run, out, is_best_first, true, false, odd);
+        return zset_put_entries(writer, run, count, out, is_best_first, ZSET_FLAT);
     case ZSET_PAIRS:
-        return zset_put_entries(writer, run, out, is_best_first, true, true, odd);
+        return zset_put_entries(writer, run, count, out, is_best_first, ZSET_PAIRS);
     }
     return out;
 }
 
-static void zset_write_run(const struct writer *writer, struct board_run *run) {
-    struct board_stored entry;
+/* Not inlined: a loop for each direction, and each has the registers for itself. */
+__attribute__((noinline)) static char *
+zset_put_down(const struct writer *writer, struct board_run *run, uint32_t count, char *out) {
+    return zset_put_shape(writer, run, count, out, true);
+}
+
+__attribute__((noinline)) static char *
+zset_put_up(const struct writer *writer, struct board_run *run, uint32_t count, char *out) {
+    return zset_put_shape(writer, run, count, out, false);
+}
+
+/* What is in the output ends with a line end, as it has the array's header. */
+static void zset_put_run(struct writer *writer, struct board_run *run) {
     struct buffer *buffer = writer->call->reply->out;
-    while (run->count > 0 && writer->is_plain) {
-        char *out = buffer_reserve(buffer, run->count * (size_t)PUT_SCORED_ROOM + PUT_OVERRUN);
-        if (out == NULL) {
-            return;
+    uint32_t count = zset_count_plain(writer, run);
+    char *begin =
+        buffer_reserve(buffer, count * (size_t)PUT_SCORED_ROOM + PUT_LINE_END_SIZE + PUT_OVERRUN);
+    if (begin != NULL) {
+        char *out = begin - PUT_LINE_END_SIZE;
+        out = run->is_best_first ? zset_put_down(writer, run, count, out)
+                                 : zset_put_up(writer, run, count, out);
+        buffer_commit(buffer, (size_t)(put_line_end(out) - begin));
+    }
+}
+
+static void zset_write_run(struct writer *writer, struct board_run *run) {
+    struct board_stored entry;
+    do {
+        if (writer->is_plain) {
+            zset_put_run(writer, run);
         }
-        char *end = run->is_best_first ? zset_put_shape(writer, run, out, true, &entry)
-                                       : zset_put_shape(writer, run, out, false, &entry);
-        buffer_commit(buffer, (size_t)(end - out));
-        if (entry.member.size > 0) {
+        if (board_run_read(run, &entry.key, &entry.member)) {
             zset_reply_entry(writer->call, writer->board, &entry, writer->shape);
         }
-    }
-    while (board_run_read(run, &entry.key, &entry.member)) {
-        zset_reply_entry(writer->call, writer->board, &entry, writer->shape);
-    }
+    } while (run->count > 0 && !reply_is_lost(writer->call->reply));
 }
 
 void zset_reply_span(const struct call *call, const struct board *board, struct zset_span span,

@@ -195,6 +195,62 @@ ZSET_TEST(a_long_range_comes_whole) {
     free(expected.text);
 }
 
+/* Those that members and scores of every size are written with differ. */
+enum { EDGE_SCORES = 33 };
+
+static int64_t edge_score(int number) {
+    static const int64_t powers[] = {0,       10,       100,       1000,       10000,     100000,
+                                     1000000, 10000000, 100000000, 1000000000, 4000000000};
+    return powers[number / 3] + number % 3 - (number < 3 ? 0 : 1);
+}
+
+static const char *edge_name(int number) {
+    static const int sizes[] = {2,  3,  4,  7,  8,  9,  15,  16,  17,  31, 32,
+                                33, 48, 63, 64, 65, 99, 100, 254, 255, 300};
+    return formatted("%0*d", sizes[number % (int)(sizeof sizes / sizeof *sizes)], number);
+}
+
+static void add_edge(struct buffer *out, int number, bool is_resp3) {
+    char score[24];
+    const char *name = edge_name(number);
+    snprintf(score, sizeof score, "%" PRId64, edge_score(number));
+    buffer_append_text(out, is_resp3 ? "*2\r\n" : "");
+    buffer_append_text(out, formatted("$%zu\r\n", strlen(name)));
+    buffer_append_text(out, edge_name(number));
+    buffer_append_text(out, is_resp3 ? "\r\n," : formatted("\r\n$%zu\r\n", strlen(score)));
+    buffer_append_text(out, score);
+    buffer_append_text(out, "\r\n");
+}
+
+ZSET_TEST(members_and_scores_of_every_size_come_in_either_direction) {
+    static const char *const keys[] = {"k", "laps:k", "wide:k", "fine:k"};
+    struct session *session = h->server.sessions.first;
+    for (int number = 0; number < EDGE_SCORES; number++) {
+        for (int key = 0; key < 4; key++) {
+            const char *name = edge_name(number);
+            zset_run(h, "ZADD %s %" PRId64 " %s", keys[key], edge_score(number), name);
+        }
+    }
+    for (int version = 2; version <= 3; version++) {
+        harness_run(h, session, version == 3 ? "HELLO 3" : "HELLO 2");
+        for (int is_reverse = 0; is_reverse < 2; is_reverse++) {
+            struct buffer expected;
+            buffer_init(&expected, 0);
+            buffer_append_text(&expected, formatted("*%d\r\n", EDGE_SCORES * (4 - version)));
+            for (int i = 0; i < EDGE_SCORES; i++) {
+                add_edge(&expected, is_reverse ? EDGE_SCORES - 1 - i : i, version == 3);
+            }
+            buffer_append(&expected, "", 1);
+            for (int key = 0; key < 4; key++) {
+                const char *line = formatted("%s %s 0 -1 WITHSCORES",
+                                             is_reverse ? "ZREVRANGE" : "ZRANGE", keys[key]);
+                assert_string_equal(harness_run(h, session, line), expected.at);
+            }
+            buffer_deinit(&expected);
+        }
+    }
+}
+
 ZSET_TEST(a_silent_client_gets_nothing) {
     zset_run(h, "ZADD k 1 a 2 b");
     h->server.sessions.first->reply_mode = SESSION_REPLY_OFF;
