@@ -1,44 +1,18 @@
 /* Eight digits are packed at a time, in a word, and sixteen unpacked; no branch depends on a digit. */
 #include "codec/name.h"
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
 enum {
-    HEX_CODE = 128,
-    ODD_CODE = 160,
-    UUID_CODE = 160 + 15,
-    PREFIX_CODE = 192,
     HEX_MAX = 2 * NAME_FORM_MAX, /* digits */
     ODD_MAX = 19,
-    UUID_SIZE = 36,
-    UUID_STORED = 16,
-    PREFIX_MAX = 8,
     BEHIND_MAX = HEX_MAX - 4, /* digits behind a prefix */
     HEX_BEHIND_MIN = 16,      /* hexadecimal ones: fewer may be a word */
-    /* Of the byte that says which prefix it is, and what follows. */
-    BEHIND_HEX = 0 << 6,
-    BEHIND_ODD = 1 << 6,
-    BEHIND_UUID = 2 << 6,
-    PREFIX_MASK = 63,
 };
 
-_Static_assert(PREFIX_MAX + HEX_MAX <= NAME_SIZE_MAX, "any packed name's text has room");
+_Static_assert(NAME_PREFIX_MAX + HEX_MAX <= NAME_SIZE_MAX, "any packed name's text has room");
 
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
 /* ---- words ---- */
-
-/* The first character is in the lowest byte. */
-static inline uint64_t name_load_8(const char *from) {
-    uint64_t word;
-    memcpy(&word, from, sizeof word);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    word = __builtin_bswap64(word);
-#endif
-    return word;
-}
 
 static inline uint64_t name_load_4(const char *from) {
     uint32_t word;
@@ -60,13 +34,13 @@ static inline void name_store_8(char *to, uint64_t word) {
 static inline uint64_t name_load(struct bytes text, size_t offset) {
     size_t left = text.size - offset;
     if (left >= 8) {
-        return name_load_8(text.at + offset);
+        return bytes_load_8(text.at + offset);
     }
     if (left == 0) {
         return 0;
     }
     if (text.size >= 8) {
-        return name_load_8(text.at + text.size - 8) >> (64 - 8 * left);
+        return bytes_load_8(text.at + text.size - 8) >> (64 - 8 * left);
     }
     /* Two words that overlap, or three bytes that do. */
     if (left >= 4) {
@@ -132,18 +106,8 @@ static inline bool name_pack_digits(struct bytes text, char *to, bool *has_lette
     return true;
 }
 
-/* The sixteen digits of eight bytes. */
-static inline void name_write_16(char *to, uint64_t bytes) {
-#if defined(__SSE2__)
-    const __m128i half = _mm_set1_epi8(15);
-    __m128i packed = _mm_cvtsi64_si128((long long)bytes);
-    __m128i high = _mm_and_si128(_mm_srli_epi16(packed, 4), half);
-    __m128i values = _mm_unpacklo_epi8(high, _mm_and_si128(packed, half));
-    __m128i letters = _mm_cmpgt_epi8(values, _mm_set1_epi8(9));
-    __m128i digits = _mm_add_epi8(values, _mm_set1_epi8('0'));
-    digits = _mm_add_epi8(digits, _mm_and_si128(letters, _mm_set1_epi8('a' - '0' - 10)));
-    _mm_storeu_si128((__m128i *)(void *)to, digits);
-#else
+#if !defined(__SSE2__)
+void name_write_16_in_words(char *to, uint64_t bytes) {
     for (int i = 0; i < 2; i++, bytes >>= 32, to += 8) {
         uint64_t values = bytes & UINT32_MAX;
         values = (values | values << 16) & UINT64_C(0x0000ffff0000ffff);
@@ -152,15 +116,8 @@ static inline void name_write_16(char *to, uint64_t bytes) {
         uint64_t letters = (values + EACH(0x80 - 10)) >> 7 & EACH(1);
         name_store_8(to, values + EACH('0') + letters * ('a' - '0' - 10));
     }
+}
 #endif
-}
-
-/* All digits of what is stored. */
-static inline void name_write_digits(char *to, struct bytes stored) {
-    for (size_t offset = 0; offset < stored.size; offset += 8, to += 16) {
-        name_write_16(to, name_load(stored, offset));
-    }
-}
 
 /* ---- UUIDs ---- */
 
@@ -178,8 +135,8 @@ static bool name_pack_uuid(const char *text, char *to) {
 
 static void name_write_uuid(char *to, const char *from) {
     char digits[32];
-    name_write_16(digits, name_load_8(from));
-    name_write_16(digits + 16, name_load_8(from + 8));
+    name_write_16(digits, bytes_load_8(from));
+    name_write_16(digits + 16, bytes_load_8(from + 8));
     memcpy(to, digits, 8);
     to[8] = '-';
     memcpy(to + 9, digits + 8, 4);
@@ -193,15 +150,11 @@ static void name_write_uuid(char *to, const char *from) {
 
 /* ---- prefixes ---- */
 
-struct name_prefix {
-    char text[PREFIX_MAX];
-    uint8_t size;
-};
 #define PREFIX(prefix)                                                                             \
     { .text = prefix, .size = sizeof(prefix) - 1 }
 
 /* By their first character. A name's form is in no file, so this list may change. */
-static const struct name_prefix name_prefixes[] = {
+const struct name_prefix name_prefixes[NAME_PREFIXES] = {
     PREFIX("0x"),       PREFIX("G"),       PREFIX("Guest"),  PREFIX("P"),       PREFIX("Player"),
     PREFIX("Player_"),  PREFIX("U"),       PREFIX("User"),   PREFIX("User_"),   PREFIX("a:"),
     PREFIX("account:"), PREFIX("bot"),     PREFIX("c:"),     PREFIX("char:"),   PREFIX("clan:"),
@@ -212,9 +165,6 @@ static const struct name_prefix name_prefixes[] = {
     PREFIX("u"),        PREFIX("u:"),      PREFIX("u_"),     PREFIX("uid:"),    PREFIX("user"),
     PREFIX("user-"),    PREFIX("user:"),   PREFIX("user_"),
 };
-enum { PREFIX_COUNT = sizeof name_prefixes / sizeof *name_prefixes };
-_Static_assert((int)PREFIX_COUNT <= (int)PREFIX_MASK + 1, "a byte says which, and what follows");
-
 /* For each character: which prefixes begin with it. */
 struct name_range {
     uint8_t first, end;
@@ -229,15 +179,15 @@ static const struct name_range name_ranges[UINT8_MAX + 1] = {
  * none is a letter. */
 static inline uint8_t name_pack_rest(struct bytes text, size_t hex_min, char *to) {
     bool has_letters;
-    if (text.size == UUID_SIZE && text.at[8] == '-') {
-        return name_pack_uuid(text.at, to) ? UUID_CODE : 0;
+    if (text.size == NAME_UUID_SIZE && text.at[8] == '-') {
+        return name_pack_uuid(text.at, to) ? NAME_UUID_CODE : 0;
     }
     bool is_odd = text.size % 2 == 1;
     if (text.size > (is_odd ? ODD_MAX : HEX_MAX) || !name_pack_digits(text, to, &has_letters) ||
         (has_letters && (is_odd || text.size < hex_min))) {
         return 0;
     }
-    return (uint8_t)((is_odd ? ODD_CODE : HEX_CODE) + (text.size + 1) / 2 - 1);
+    return (uint8_t)((is_odd ? NAME_ODD_CODE : NAME_HEX_CODE) + (text.size + 1) / 2 - 1);
 }
 
 static inline bool name_is_digit(char byte) {
@@ -252,10 +202,11 @@ static uint8_t name_pack_behind(struct bytes text, uint8_t prefix, char *to) {
     if (code == 0) {
         return 0;
     }
-    to[0] = (char)(prefix | (code == UUID_CODE  ? BEHIND_UUID
-                             : code >= ODD_CODE ? BEHIND_ODD
-                                                : BEHIND_HEX));
-    return (uint8_t)(PREFIX_CODE + name_stored_size(code));
+    enum name_rest rest = code == NAME_UUID_CODE  ? NAME_REST_UUID
+                          : code >= NAME_ODD_CODE ? NAME_REST_ODD
+                                                  : NAME_REST_EVEN;
+    to[0] = (char)(prefix + NAME_PREFIXES * rest);
+    return (uint8_t)(NAME_PREFIX_CODE + name_stored_size(code));
 }
 
 static uint8_t name_pack_prefixed(struct bytes text, char *to) {
@@ -264,7 +215,7 @@ static uint8_t name_pack_prefixed(struct bytes text, char *to) {
     uint8_t code = 0;
     for (uint8_t i = range.first; i < range.end && code == 0; i++) {
         const struct name_prefix *prefix = &name_prefixes[i];
-        uint64_t different = begin ^ name_load_8(prefix->text);
+        uint64_t different = begin ^ bytes_load_8(prefix->text);
         if (text.size > prefix->size && different << (64 - 8 * prefix->size) == 0) {
             code = name_pack_behind(bytes_behind(text, prefix->size), i, to);
         }
@@ -287,45 +238,18 @@ void name_pack(struct bytes text, struct packed_name *form) {
     form->code = code != 0 ? code : name_text_code(text.size);
 }
 
-/* Where what follows a prefix is stored, and its code. */
-static inline struct name name_behind(struct name name, const struct name_prefix **prefix) {
-    uint8_t which = (uint8_t)name.at[0];
-    uint32_t size = name.size - 1;
-    uint32_t code = (which & ~PREFIX_MASK) == BEHIND_HEX   ? HEX_CODE + size - 1
-                    : (which & ~PREFIX_MASK) == BEHIND_ODD ? ODD_CODE + size - 1
-                                                           : UUID_CODE;
-    *prefix = &name_prefixes[which & PREFIX_MASK];
-    return (struct name){name.at + 1, size, (uint8_t)code};
-}
-
-static inline size_t name_rest_size(struct name name) {
-    if (name.code == UUID_CODE) {
-        return UUID_SIZE;
+void name_write_long(const struct name_digits *digits, char *to) {
+    const char *at = digits->end - digits->stored;
+    memcpy(to, digits->prefix->text, NAME_PREFIX_MAX);
+    to += digits->prefix->size;
+    if (digits->rest == NAME_REST_UUID) {
+        name_write_uuid(to, at);
+        return;
     }
-    return 2 * name.size - (name.code >= ODD_CODE);
-}
-
-size_t name_packed_size(struct name name) {
-    const struct name_prefix *prefix;
-    if (name.code < PREFIX_CODE) {
-        return name_rest_size(name);
+    for (; digits->end - at >= 8; at += 8, to += 16) {
+        name_write_16(to, bytes_load_8(at));
     }
-    name = name_behind(name, &prefix);
-    return prefix->size + name_rest_size(name);
-}
-
-size_t name_write(struct name name, char *to) {
-    size_t size = 0;
-    if (name.code >= PREFIX_CODE) {
-        const struct name_prefix *prefix;
-        name = name_behind(name, &prefix);
-        name_store_8(to, name_load_8(prefix->text));
-        size = prefix->size;
+    if (at < digits->end) {
+        name_write_16(to, bytes_load_8(digits->end - 8) >> 8 * (8 - (digits->end - at)));
     }
-    if (name.code == UUID_CODE) {
-        name_write_uuid(to + size, name.at);
-    } else {
-        name_write_digits(to + size, name_stored(name));
-    }
-    return size + name_rest_size(name);
 }

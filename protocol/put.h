@@ -140,17 +140,11 @@ static inline char *put_next_bulk_header(char *out, size_t size) {
 
 /* A bulk with the text of a packed name. May overwrite NAME_OVERRUN bytes beyond it. */
 static inline char *put_next_packed(char *out, struct name name) {
-    /* The text goes first: only then is its size known, which usually takes two digits. */
-    size_t size = name_write(name, out + 7);
-    const char *header = put_headers[size];
-    memcpy(out, header, 4);
-    if (size < 10) {
-        memmove(out + 6, out + 7, size);
-        memcpy(out + 2, header + 2, 4);
-        return out + 6 + size;
-    }
-    memcpy(out + 3, header + 3, 4);
-    return out + 7 + size;
+    struct name_digits digits = name_digits_of(name);
+    size_t size = name_digits_size(&digits);
+    out = put_next_bulk_header(out, size);
+    name_digits_write(&digits, out);
+    return out + size;
 }
 
 /* Numbers of one count of digits: first .. first + size - 1. Those of a sorted range mostly are, and then

@@ -180,11 +180,12 @@ static bool redis_order_copy_names(struct redis_apply *apply, struct redis_selec
         size += selection->picks[i].member.size;
     }
     buffer_clear(&apply->scratch);
-    char *at = buffer_reserve(&apply->scratch, size);
+    char *at = buffer_reserve(&apply->scratch, NAME_LEAD + size);
     if (at == NULL) {
         redis_selection_deinit(selection);
         return redis_apply_fail_memory(apply);
     }
+    at += NAME_LEAD;
     for (uint32_t i = 0; i < selection->pick_count; i++) {
         struct name *member = &selection->picks[i].member;
         memcpy(at, member->at, member->size);
