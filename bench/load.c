@@ -153,7 +153,7 @@ static size_t parse_placeholder(const char *at, enum number_kind *kind, enum nam
 /* Replace a placeholder by room for its name or digits. Returns the placeholder's size; 0: there is
  * none at this place. */
 static size_t take_placeholder(struct load *load, const char *at) {
-    static const char room[NAME_SIZE_MAX];
+    static const char room[MICRO_NAME_MAX];
     enum number_kind kind;
     enum name_form form;
     size_t size = parse_placeholder(at, &kind, &form);
@@ -257,10 +257,10 @@ static void encode_block(struct load *load) {
     for (uint64_t i = 0; i < count; i++) {
         memcpy(at, load->request, load->request_size);
         for (size_t n = 0; n < load->number_count; n++) {
-            char name[NAME_SIZE_MAX];
+            char name[MICRO_NAME_MAX];
             enum name_form form = load->number_form[n];
             size_t size = load->number_size[n];
-            name_write(form, load->name_seed, number(load, load->number_kind[n], i), name);
+            micro_write_name(form, load->name_seed, number(load, load->number_kind[n], i), name);
             memcpy(at + load->number_at[n], name + name_sizes[form] - size, size);
         }
         load->mixed = (load->mixed + load->mixing_step) % load->range;

@@ -95,13 +95,13 @@ static void run_find(struct board *board, const struct operation *operation) {
 }
 
 static void run_at(struct board *board, const struct operation *operation) {
-    struct board_entry entry = board_at(board, operation->rank);
+    struct board_stored entry = board_at(board, operation->rank);
     sink += entry.key + (uint64_t)entry.member.at[0];
 }
 
 static void run_walk(struct board *board, const struct operation *operation) {
     struct board_cursor cursor;
-    struct board_entry entry;
+    struct board_stored entry;
     board_seek(board, operation->rank, &cursor);
     for (int i = 0; i < WALK && board_cursor_read(&cursor, &entry); i++) {
         sink += entry.key + (uint64_t)entry.member.at[entry.member.size - 1];

@@ -104,10 +104,10 @@ static size_t resident_size(void) {
 /* ---- loading ---- */
 
 static void put(struct board *board, const struct names *names, uint64_t number, uint64_t key) {
-    char name[16 + NAME_SIZE_MAX];
+    char name[16 + MICRO_NAME_MAX];
     size_t prefix_size = strlen(names->prefix);
     memcpy(name, names->prefix, prefix_size);
-    name_write(names->form, 0, number, name + prefix_size);
+    micro_write_name(names->form, 0, number, name + prefix_size);
     struct bytes member = {.at = name, .size = prefix_size + name_sizes[names->form]};
     if (board_put(board, member, key) != BOARD_OK) {
         stop("no memory");

@@ -29,9 +29,9 @@ static const struct skiplist_owner nobody = {.moved = moved};
 
 static void insert(struct skiplist *list, uint64_t key) {
     struct block_entry entry = {
-        .key = key, .at = member, .tag = (uint8_t)key, .len = sizeof(member) - 1};
+        .key = key, .at = member, .tag = (uint8_t)key, .code = sizeof(member) - 1};
     struct skiplist_plan plan;
-    if (!skiplist_reserve(list, skiplist_place_for(list, key), entry.len, &plan)) {
+    if (!skiplist_reserve(list, skiplist_place_for(list, key), entry.code, &plan)) {
         fprintf(stderr, "micro_skiplist: no memory\n");
         exit(1);
     }

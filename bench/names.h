@@ -17,7 +17,7 @@ enum {
     NAME_BYTES_SIZE = 20,
     NAME_UUID_SIZE = 36,
     NAME_ID_SIZE = 10,
-    NAME_SIZE_MAX = NAME_UUID_SIZE,
+    MICRO_NAME_MAX = NAME_UUID_SIZE,
 };
 #define NAME_ID_FIRST UINT64_C(1000000000)
 #define NAME_ID_STEP  UINT64_C(5562305899)
@@ -27,7 +27,7 @@ static const char *const name_forms[NAME_FORMS] = {"int", "bytes", "uuid", "id"}
 static const size_t name_sizes[NAME_FORMS] = {MICRO_DIGITS, NAME_BYTES_SIZE, NAME_UUID_SIZE,
                                               NAME_ID_SIZE};
 
-static inline void name_write_uuid(char *out, uint64_t high, uint64_t low) {
+static inline void micro_write_uuid(char *out, uint64_t high, uint64_t low) {
     static const char digits[] = "0123456789abcdef";
     high = (high & ~UINT64_C(0xf000)) | UINT64_C(0x4000);
     low = (low & ~(UINT64_C(3) << 62)) | UINT64_C(1) << 63;
@@ -42,7 +42,8 @@ static inline void name_write_uuid(char *out, uint64_t high, uint64_t low) {
 
 /* out has room for the form's size. number: below 2^31 but for NAME_DIGITS. seed: other seeds have
  * other UUIDs and bytes. */
-static inline void name_write(enum name_form form, uint64_t seed, uint64_t number, char *out) {
+static inline void micro_write_name(enum name_form form, uint64_t seed, uint64_t number,
+                                    char *out) {
     if (form == NAME_DIGITS) {
         micro_write_digits(out, number);
         return;
@@ -61,7 +62,7 @@ static inline void name_write(enum name_form form, uint64_t seed, uint64_t numbe
         drawn[i] = random_next(&random);
     }
     if (form == NAME_UUID) {
-        name_write_uuid(out, drawn[0], drawn[1]);
+        micro_write_uuid(out, drawn[0], drawn[1]);
     } else {
         memcpy(out, drawn, NAME_BYTES_SIZE);
     }

@@ -5,6 +5,7 @@
 #define PROTOCOL_PUT_H
 
 #include "codec/decimal.h"
+#include "codec/name.h"
 
 enum {
     PUT_OVERRUN = 8,
@@ -14,7 +15,7 @@ enum {
     PUT_SHORT_MAX = BYTES_SHORT_MAX,
     PUT_SHORT_ROOM = 8 + PUT_SHORT_MAX + 2 + PUT_OVERRUN,
     /* Room for a member and its score, written by put_next_. */
-    PUT_SCORED_ROOM = 4 + 7 + PUT_SHORT_MAX + 6 + 9,
+    PUT_SCORED_ROOM = 4 + 7 + NAME_SIZE_MAX + 6 + 9,
     PUT_HEADER_ROOM = 1 + 20 + 2 + PUT_OVERRUN, /* "*18446744073709551615\r\n" */
     PUT_NUMBER_ROOM = 8 + DECIMAL_TEXT_MAX + 2 + PUT_OVERRUN,
 };
@@ -22,6 +23,8 @@ enum {
 /* The texts of 000 to 999, first digit in the lowest byte. Converting three digits at a time takes
  * half the time of two at a time, and the 4 KiB stay in the cache. */
 extern const uint32_t put_three_digits[1000];
+_Static_assert(NAME_SIZE_MAX < 100, "there is a header of every packed name");
+
 /* A line end and the header of a bulk of 0 to 99 bytes, padded to 8 bytes. One more, so that 8 bytes may be
  * read from the header on. */
 extern const char put_headers[101][8];
@@ -133,6 +136,15 @@ static inline char *put_next_pair(char *out) {
 static inline char *put_next_bulk_header(char *out, size_t size) {
     memcpy(out, put_headers[size], 8);
     return out + 6 + (size >= 10);
+}
+
+/* A bulk with the text of a packed name. May overwrite NAME_OVERRUN bytes beyond it. */
+static inline char *put_next_packed(char *out, struct name name) {
+    struct name_digits digits = name_digits_of(name);
+    size_t size = name_digits_size(&digits);
+    out = put_next_bulk_header(out, size);
+    name_digits_write(&digits, out);
+    return out + size;
 }
 
 /* Numbers of one count of digits: first .. first + size - 1. Those of a sorted range mostly are, and then

@@ -40,40 +40,50 @@ static __m128i block_load_marks(const struct block *block, int vector) {
     return _mm_loadu_si128((const __m128i *)(const void *)block_marks(block) + vector);
 }
 
-/* Add the lens of one vector of marks, counting those from count on as 0, in two partial sums. */
+/* Add the stored sizes of one vector of marks, counting those from count on as 0, in two partial sums
+ * (name_stored_size: below 128 the code, else its lowest five bits and 1). */
 static __m128i block_sum_vector(const struct block *block, int vector, __m128i count) {
     const __m128i lane = _mm_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7);
     __m128i number = _mm_add_epi16(lane, _mm_set1_epi16((short)(8 * vector)));
-    __m128i lens = _mm_srli_epi16(block_load_marks(block, vector), 8);
-    lens = _mm_and_si128(lens, _mm_cmplt_epi16(number, count));
-    return _mm_sad_epu8(lens, _mm_setzero_si128());
+    __m128i codes = _mm_srli_epi16(block_load_marks(block, vector), 8);
+    codes = _mm_and_si128(codes, _mm_cmplt_epi16(number, count));
+    __m128i is_packed = _mm_cmpgt_epi16(codes, _mm_set1_epi16(NAME_TEXT_MAX));
+    codes = _mm_andnot_si128(_mm_and_si128(is_packed, _mm_set1_epi16(0xe0)), codes);
+    return _mm_sad_epu8(_mm_sub_epi16(codes, is_packed), _mm_setzero_si128());
 }
 
-static __m128i block_equal_vector(const struct block *block, int vector, __m128i mark) {
-    return vector < MARK_VECTORS ? _mm_cmpeq_epi16(block_load_marks(block, vector), mark)
-                                 : _mm_setzero_si128();
+/* Ones where a mark has the tag that all lanes of tag8 have in their higher bytes. */
+static __m128i block_equal_vector(const struct block *block, int vector, __m128i tag8) {
+    return vector < MARK_VECTORS
+               ? _mm_cmpeq_epi16(_mm_slli_epi16(block_load_marks(block, vector), 8), tag8)
+               : _mm_setzero_si128();
 }
 #elif defined(HAS_NEON)
 static uint16x8_t block_load_marks(const struct block *block, int vector) {
     return vld1q_u16(block_marks(block) + 8 * vector);
 }
 
-/* Add the lens of one vector of marks to eight partial sums, counting those from count on as 0. */
+/* Add the stored sizes of one vector of marks to eight partial sums, counting those from count on as 0. */
 static uint16x8_t block_sum_vector(const struct block *block, int vector, uint16x8_t count) {
     static const uint16_t lanes[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     uint16x8_t number = vaddq_u16(vld1q_u16(lanes), vdupq_n_u16((uint16_t)(8 * vector)));
-    return vandq_u16(vshrq_n_u16(block_load_marks(block, vector), 8), vcltq_u16(number, count));
+    uint16x8_t codes = vshrq_n_u16(block_load_marks(block, vector), 8);
+    codes = vandq_u16(codes, vcltq_u16(number, count));
+    uint16x8_t is_packed = vcgtq_u16(codes, vdupq_n_u16(NAME_TEXT_MAX));
+    codes = vbicq_u16(codes, vandq_u16(is_packed, vdupq_n_u16(0xe0)));
+    return vsubq_u16(codes, is_packed);
 }
 
-/* A byte of ones for every mark that is equal, otherwise of zeros. */
-static uint8x8_t block_equal_vector(const struct block *block, int vector, uint16x8_t mark) {
-    return vector < MARK_VECTORS ? vmovn_u16(vceqq_u16(block_load_marks(block, vector), mark))
+/* A byte of ones for every mark with this tag, otherwise of zeros. */
+static uint8x8_t block_equal_vector(const struct block *block, int vector, uint8x8_t tag8) {
+    return vector < MARK_VECTORS ? vceq_u8(vmovn_u16(block_load_marks(block, vector)), tag8)
                                  : vdup_n_u8(0);
 }
 #endif
 
-/* Sum of the lens of the first count entries; a long member counts as 255. */
-static uint32_t block_sum_lens(const struct block *block, uint32_t count) {
+/* Sum of the stored sizes of the first count entries; a long member counts as LONG_SUM. */
+enum { LONG_SUM = (NAME_LONG & 31) + 1 };
+static uint32_t block_sum_sizes(const struct block *block, uint32_t count) {
 #if defined(__SSE2__)
     __m128i count8 = _mm_set1_epi16((short)count);
     __m128i sum = block_sum_vector(block, 0, count8);
@@ -103,7 +113,7 @@ static uint32_t block_sum_lens(const struct block *block, uint32_t count) {
 #else
     uint32_t sum = 0;
     for (uint32_t i = 0; i < count; i++) {
-        sum += block_len(block, i);
+        sum += name_stored_size(block_code(block, i));
     }
     return sum;
 #endif
@@ -114,7 +124,7 @@ static uint32_t block_count_long(const struct block *block, uint32_t index, uint
     uint32_t long_count = 0;
     if (block->long_count > 0) {
         for (uint32_t i = index; i < index + count; i++) {
-            long_count += block_len(block, i) == BLOCK_LEN_LONG;
+            long_count += block_code(block, i) == NAME_LONG;
         }
     }
     return long_count;
@@ -122,37 +132,24 @@ static uint32_t block_count_long(const struct block *block, uint32_t index, uint
 
 uint32_t block_offset(const struct block *block, uint32_t index) {
     uint32_t long_count = block_count_long(block, 0, index);
-    return block_sum_lens(block, index) - long_count * (BLOCK_LEN_LONG - BLOCK_LONG_SIZE);
+    return block_sum_sizes(block, index) - long_count * (LONG_SUM - BLOCK_LONG_SIZE);
 }
 
-struct bytes block_long_member(const char *heap_bytes) {
-    struct bytes member;
-    uint32_t size;
+struct name block_long_member(const char *heap_bytes) {
+    struct name member = {.code = NAME_LONG};
     memcpy(&member.at, heap_bytes, sizeof member.at);
-    memcpy(&size, heap_bytes + sizeof member.at, sizeof size);
-    member.size = size;
+    memcpy(&member.size, heap_bytes + sizeof member.at, sizeof member.size);
     return member;
 }
 
-struct bytes block_member(const struct block *block, uint32_t index, uint32_t offset) {
-    uint8_t len = block_len(block, index);
-    const char *at = block_heap(block) + offset;
-    if (len == BLOCK_LEN_LONG) {
-        return block_long_member(at);
-    }
-    return (struct bytes){.at = at, .size = len};
-}
-
-/* Bitmap of the entries with this tag and len. Comparing both leaves hardly any false
- * candidates. */
-static uint64_t block_match(const struct block *block, uint8_t tag, uint8_t len) {
-    uint16_t mark = (uint16_t)(tag | len << 8);
+/* Bitmap of the entries with this tag: one in ten look-ups has a false candidate. */
+static uint64_t block_match(const struct block *block, uint8_t tag) {
 #if defined(__SSE2__)
-    __m128i mark8 = _mm_set1_epi16((short)mark);
+    __m128i tag8 = _mm_set1_epi16((short)(tag << 8));
     __m128i low =
-        _mm_packs_epi16(block_equal_vector(block, 0, mark8), block_equal_vector(block, 1, mark8));
+        _mm_packs_epi16(block_equal_vector(block, 0, tag8), block_equal_vector(block, 1, tag8));
     __m128i high =
-        _mm_packs_epi16(block_equal_vector(block, 2, mark8), block_equal_vector(block, 3, mark8));
+        _mm_packs_epi16(block_equal_vector(block, 2, tag8), block_equal_vector(block, 3, tag8));
     uint64_t matches = (uint32_t)_mm_movemask_epi8(low);
     matches |= (uint64_t)(uint32_t)_mm_movemask_epi8(high) << 16;
     /* The keys behind the marks may look like a match. */
@@ -161,12 +158,12 @@ static uint64_t block_match(const struct block *block, uint8_t tag, uint8_t len)
     /* One bit of each byte is kept, another one for each of eight neighbours; then neighbours are
      * added three times. */
     static const uint8_t bits[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
-    uint16x8_t mark8 = vdupq_n_u16(mark);
+    uint8x8_t tag8 = vdup_n_u8(tag);
     uint8x16_t bit16 = vld1q_u8(bits);
     uint8x16_t low =
-        vcombine_u8(block_equal_vector(block, 0, mark8), block_equal_vector(block, 1, mark8));
+        vcombine_u8(block_equal_vector(block, 0, tag8), block_equal_vector(block, 1, tag8));
     uint8x16_t high =
-        vcombine_u8(block_equal_vector(block, 2, mark8), block_equal_vector(block, 3, mark8));
+        vcombine_u8(block_equal_vector(block, 2, tag8), block_equal_vector(block, 3, tag8));
     uint8x16_t sum = vpaddq_u8(vandq_u8(low, bit16), vandq_u8(high, bit16));
     sum = vpaddq_u8(sum, sum);
     sum = vpaddq_u8(sum, sum);
@@ -176,7 +173,7 @@ static uint64_t block_match(const struct block *block, uint8_t tag, uint8_t len)
 #else
     uint64_t matches = 0;
     for (uint32_t i = 0; i < block->count; i++) {
-        matches |= (uint64_t)(block_marks(block)[i] == mark) << i;
+        matches |= (uint64_t)(block_tag(block, i) == tag) << i;
     }
     return matches;
 #endif
@@ -184,11 +181,11 @@ static uint64_t block_match(const struct block *block, uint8_t tag, uint8_t len)
 
 bool block_find(const struct block *block, uint8_t tag, struct bytes member, uint32_t *index,
                 uint32_t *offset) {
-    uint64_t matches = block_match(block, tag, block_len_of(member.size));
+    uint64_t matches = block_match(block, tag);
     for (; matches != 0; matches &= matches - 1) {
         uint32_t i = (uint32_t)__builtin_ctzll(matches);
         uint32_t begin = block_offset(block, i);
-        if (bytes_equal(block_member(block, i, begin), member)) {
+        if (name_is(block_member(block, i, begin), member)) {
             *index = i;
             *offset = begin;
             return true;
@@ -199,16 +196,15 @@ bool block_find(const struct block *block, uint8_t tag, struct bytes member, uin
 
 bool block_has(const struct block *block, uint32_t index, uint8_t tag, struct bytes member,
                uint32_t *offset) {
-    if (index >= block->count ||
-        block_marks(block)[index] != (uint16_t)(tag | block_len_of(member.size) << 8)) {
+    if (index >= block->count || block_tag(block, index) != tag) {
         return false;
     }
     *offset = block_offset(block, index);
-    return bytes_equal(block_member(block, index, *offset), member);
+    return name_is(block_member(block, index, *offset), member);
 }
 
-bool block_find_tag(const struct block *block, uint8_t tag, size_t member_size, uint32_t *index) {
-    uint64_t matches = block_match(block, tag, block_len_of(member_size));
+bool block_find_tag(const struct block *block, uint8_t tag, uint32_t *index) {
+    uint64_t matches = block_match(block, tag);
     if (matches == 0) {
         return false;
     }
@@ -244,15 +240,14 @@ struct block *block_create(uint32_t entries, uint32_t heap_size) {
     return block;
 }
 
-bool block_long_create(struct bytes member, char *heap_bytes) {
+bool block_long_create(struct name member, char *heap_bytes) {
     char *at = memory_allocate(member.size);
     if (at == NULL) {
         return false;
     }
     memcpy(at, member.at, member.size);
-    uint32_t size = (uint32_t)member.size;
     memcpy(heap_bytes, &at, sizeof at);
-    memcpy(heap_bytes + sizeof at, &size, sizeof size);
+    memcpy(heap_bytes + sizeof at, &member.size, sizeof member.size);
     return true;
 }
 
@@ -274,9 +269,9 @@ size_t block_long_memory_size(const char *heap_bytes) {
     return memory_size(block_long_piece(heap_bytes));
 }
 
-bool block_is_full_for(const struct block *block, uint8_t len) {
+bool block_is_full_for(const struct block *block, uint8_t code) {
     return block->count == BLOCK_ENTRIES_MAX ||
-           block->heap_used + block_heap_size(len) > BLOCK_HEAP_MAX;
+           block->heap_used + block_heap_size(code) > BLOCK_HEAP_MAX;
 }
 
 bool block_may_merge(const struct block *a, const struct block *b) {
@@ -294,9 +289,9 @@ bool block_is_wasteful(const struct block *block) {
     return spare > BLOCK_SPARE_MAX * each && spare > used / 4;
 }
 
-struct block *block_create_grown(const struct block *block, uint8_t len) {
+struct block *block_create_grown(const struct block *block, uint8_t code) {
     uint32_t entries = block->count + 1U;
-    uint32_t heap = block->heap_used + block_heap_size(len);
+    uint32_t heap = block->heap_used + block_heap_size(code);
     /* A board of a few members must not pay for many. */
     uint32_t step =
         entries <= 2 * BLOCK_GROW_ENTRIES ? (BLOCK_GROW_ENTRIES + 1) / 2 : BLOCK_GROW_ENTRIES;
@@ -315,14 +310,14 @@ uint32_t block_split_index(const struct block *block) {
     uint32_t left_heap = block_offset(block, half);
     uint32_t right_heap = block->heap_used - left_heap;
     uint32_t larger_heap = left_heap > right_heap ? left_heap : right_heap;
-    if (larger_heap + BLOCK_INLINE_MAX <= BLOCK_HEAP_MAX) {
+    if (larger_heap + NAME_TEXT_MAX <= BLOCK_HEAP_MAX) {
         return half;
     }
     /* The next entry might not fit its half, so halve the bytes instead. */
     uint32_t before = 0;
     uint32_t index = 0;
     while (index < block->count - 1U) {
-        uint32_t size = block_heap_size(block_len(block, index));
+        uint32_t size = block_heap_size(block_code(block, index));
         if (index > 0 && before + size / 2 > block->heap_used / 2U) {
             break;
         }
@@ -343,22 +338,22 @@ static void block_move_tails(struct block *block, uint32_t from, uint32_t to, ui
 }
 
 void block_insert(struct block *block, uint32_t index, const struct block_entry *entry) {
-    uint32_t size = block_heap_size(entry->len);
-    CHECK(block_has_room(block, entry->len));
+    uint32_t size = block_heap_size(entry->code);
+    CHECK(block_has_room(block, entry->code));
     uint32_t offset = block_offset(block, index);
     block_move_tails(block, index, index + 1, offset, offset + size);
-    block_marks_of(block)[index] = (uint16_t)(entry->tag | entry->len << 8);
+    block_marks_of(block)[index] = (uint16_t)(entry->tag | entry->code << 8);
     block_keys_of(block)[index] = entry->key;
     memcpy(block_heap_of(block) + offset, entry->at, size);
     block->count++;
     block->heap_used = (uint16_t)(block->heap_used + size);
-    block->long_count = (uint8_t)(block->long_count + (entry->len == BLOCK_LEN_LONG));
+    block->long_count = (uint8_t)(block->long_count + (entry->code == NAME_LONG));
 }
 
 void block_remove(struct block *block, uint32_t index, uint32_t count) {
     CHECK(index + count <= block->count);
     uint32_t offset = block_offset(block, index);
-    uint32_t size = count == 1 ? block_heap_size(block_len(block, index))
+    uint32_t size = count == 1 ? block_heap_size(block_code(block, index))
                                : block_offset(block, index + count) - offset;
     uint32_t long_count = block_count_long(block, index, count);
     block_move_tails(block, index + count, index, offset + size, offset);
@@ -369,12 +364,12 @@ void block_remove(struct block *block, uint32_t index, uint32_t count) {
 
 void block_remove_one(struct block *block, uint32_t index, uint32_t offset) {
     CHECK(index < block->count);
-    uint8_t len = block_len(block, index);
-    uint32_t size = block_heap_size(len);
+    uint8_t code = block_code(block, index);
+    uint32_t size = block_heap_size(code);
     block_move_tails(block, index + 1, index, offset + size, offset);
     block->count--;
     block->heap_used = (uint16_t)(block->heap_used - size);
-    block->long_count = (uint8_t)(block->long_count - (len == BLOCK_LEN_LONG));
+    block->long_count = (uint8_t)(block->long_count - (code == NAME_LONG));
 }
 
 /* Move one array element from one index to another, shifting those in between. */
@@ -392,7 +387,7 @@ static void block_move_element(void *array, size_t size, uint32_t from, uint32_t
 
 /* Move size bytes from one heap offset to another, shifting those in between. */
 static void block_move_bytes(char *heap, uint32_t size, uint32_t from, uint32_t to) {
-    char moved[BLOCK_LEN_LONG];
+    char moved[NAME_LONG];
     memcpy(moved, heap + from, size);
     if (from < to) {
         memmove(heap + from, heap + from + size, to - from - size);
@@ -408,7 +403,7 @@ void block_shift(struct block *block, uint32_t from, uint32_t to, uint64_t key) 
     CHECK(to <= block->count);
     uint32_t last = from < to ? to - 1 : to; /* its final index */
     if (last != from) {
-        uint32_t size = block_heap_size(block_len(block, from));
+        uint32_t size = block_heap_size(block_code(block, from));
         block_move_bytes(block_heap_of(block), size, block_offset(block, from),
                          block_offset(block, to));
         block_move_element(block_keys_of(block), sizeof(uint64_t), from, last);
@@ -433,6 +428,14 @@ void block_copy(struct block *block, uint32_t index, const struct block *from, u
     block->long_count = (uint8_t)(block->long_count + block_count_long(from, from_index, count));
 }
 
+static bool block_has_own_form(struct name member) {
+    char room[NAME_TEXT_ROOM];
+    struct packed_name form;
+    struct bytes text = name_text(member, room);
+    name_pack(text, &form);
+    return name_equal(name_from(text, &form), member);
+}
+
 static const char *block_check(const struct block *block) {
     if (block->count > block->capacity) {
         return "block: more entries than it has room for";
@@ -447,15 +450,15 @@ static const char *block_check(const struct block *block) {
     uint32_t long_count = 0;
     uint32_t heap_used = 0;
     for (uint32_t i = 0; i < block->count; i++) {
-        uint8_t len = block_len(block, i);
-        if (len == 0 || (len > BLOCK_INLINE_MAX && len != BLOCK_LEN_LONG)) {
-            return "block: a member's length is impossible";
-        }
+        uint8_t code = block_code(block, i);
         if (heap_used != block_offset(block, i)) {
-            return "block: an offset is not the sum of the lengths";
+            return "block: an offset is not the sum of the sizes";
         }
-        heap_used += block_heap_size(len);
-        long_count += len == BLOCK_LEN_LONG;
+        if (code == 0 || !block_has_own_form(block_member(block, i, heap_used))) {
+            return "block: a member is not stored in its form";
+        }
+        heap_used += block_heap_size(code);
+        long_count += code == NAME_LONG;
         if (i > 0 && keys[i - 1] < keys[i]) {
             return "block: keys increase";
         }

@@ -5,11 +5,11 @@
  *     |  16 B  | room: capacity  | room: capacity  | heap_size bytes                       |
  *     +--------+-----------------+-----------------+---------------------------------------+
  *
- * All three arrays are in the same order, best first. A mark is one byte of the member's hash (the
- * tag) and the member's len. A lookup compares all marks at once and then, nearly always, a single
- * member. The offset of a member is the sum of the lens before it. A member longer than
- * BLOCK_INLINE_MAX bytes has its own allocation; its len is BLOCK_LEN_LONG and its heap bytes are a
- * pointer and a size.
+ * All three arrays are in the same order, best first. A member is its name's form (codec/name.h). A
+ * mark is one byte of the member's hash (the tag) and the form's code, which says how many bytes are
+ * stored. A lookup compares all tags at once and then, nearly always, a single member. The offset of
+ * a member is the sum of the sizes before it. A member longer than NAME_TEXT_MAX bytes has its own
+ * allocation; its code is NAME_LONG and its heap bytes are a pointer and a size.
  *
  * A block is allocated for its entries and one or two more. So a half-full block costs half, and
  * neighbours need not share entries to save memory. It is reallocated often; the pool makes that
@@ -19,25 +19,22 @@
 #ifndef SKIPLIST_BLOCK_H
 #define SKIPLIST_BLOCK_H
 
-#include "codec/bytes.h"
+#include "codec/name.h"
 
 enum {
 #ifdef SKIPLIST_TINY
     BLOCK_ENTRIES_MAX = 4,
     BLOCK_CAPACITY_MIN = 4,
-    BLOCK_INLINE_MAX = 40,
-    BLOCK_HEAP_MAX = 120,
+    BLOCK_HEAP_MAX = 3 * NAME_TEXT_MAX,
     BLOCK_GROW_ENTRIES = 1,
     BLOCK_SPARE_MAX = 3,
 #else
     BLOCK_ENTRIES_MAX = 32, /* at most 63: a set of entries is a uint64_t bitmap */
     BLOCK_CAPACITY_MIN = 8, /* entries the smallest block has room for */
-    BLOCK_INLINE_MAX = 254,
-    BLOCK_HEAP_MAX = 1024,  /* at least 3 * BLOCK_INLINE_MAX: either half of a split has room */
+    BLOCK_HEAP_MAX = 1024,  /* at least 3 * NAME_TEXT_MAX: either half of a split has room */
     BLOCK_GROW_ENTRIES = 2, /* entries of room added when a block grows */
     BLOCK_SPARE_MAX = 3,    /* a block with more free entries than this shrinks */
 #endif
-    BLOCK_LEN_LONG = 255,
     BLOCK_LONG_SIZE = 12, /* heap bytes of a long member: pointer and uint32_t size */
 };
 
@@ -53,19 +50,19 @@ struct block {
     uint16_t heap_size;
     uint8_t count;
     uint8_t capacity;   /* entries */
-    uint8_t long_count; /* entries with BLOCK_LEN_LONG */
+    uint8_t long_count; /* entries with NAME_LONG */
     uint8_t unused;
 };
 
-/* One entry as stored in a block. at: block_heap_size(len) bytes. */
+/* One entry as stored in a block. at: block_heap_size(code) bytes. */
 struct block_entry {
     uint64_t key;
     const char *at;
     uint8_t tag;
-    uint8_t len;
+    uint8_t code;
 };
 
-/* tag | len << 8 */
+/* tag | code << 8 */
 static inline const uint16_t *block_marks(const struct block *block) {
     return (const uint16_t *)(const void *)(block + 1);
 }
@@ -87,37 +84,30 @@ static inline uint8_t block_tag(const struct block *block, uint32_t index) {
     return (uint8_t)block_marks(block)[index];
 }
 
-static inline uint8_t block_len(const struct block *block, uint32_t index) {
+static inline uint8_t block_code(const struct block *block, uint32_t index) {
     return (uint8_t)(block_marks(block)[index] >> 8);
 }
 
-/* Heap bytes of an entry with this len. */
-static inline uint32_t block_heap_size(uint8_t len) {
-    return len == BLOCK_LEN_LONG ? BLOCK_LONG_SIZE : len;
-}
-
-/* The len of a member of this size. */
-static inline uint8_t block_len_of(size_t member_size) {
-    return member_size <= BLOCK_INLINE_MAX ? (uint8_t)member_size : BLOCK_LEN_LONG;
+/* Heap bytes of an entry with this code. */
+static inline uint32_t block_heap_size(uint8_t code) {
+    return code == NAME_LONG ? BLOCK_LONG_SIZE : name_stored_size(code);
 }
 
 /* Heap offset of the member at index; index may be count. */
 uint32_t block_offset(const struct block *block, uint32_t index);
 
-/* The one way by which short names leave blocks for replies: the size of the name of an entry with this len,
- * and its bytes, which are at the entry's place in the heap. len: at most BYTES_SHORT_MAX, so not of a
- * long member. Returns the end of the name. */
-static inline size_t block_name_size(uint8_t len) {
-    return len;
-}
-static inline char *block_put_name(char *out, const char *at, uint8_t len) {
-    return bytes_copy_short(out, at, len);
-}
-
 /* The long member stored in these heap bytes. */
-struct bytes block_long_member(const char *heap_bytes);
+struct name block_long_member(const char *heap_bytes);
+/* The member of this code at these heap bytes. */
+static inline struct name block_member_at(uint8_t code, const char *heap_bytes) {
+    return code == NAME_LONG ? block_long_member(heap_bytes)
+                             : (struct name){heap_bytes, name_stored_size(code), code};
+}
 /* The member at index, with its known offset. */
-struct bytes block_member(const struct block *block, uint32_t index, uint32_t offset);
+static inline struct name block_member(const struct block *block, uint32_t index,
+                                       uint32_t offset) {
+    return block_member_at(block_code(block, index), block_heap(block) + offset);
+}
 
 /* The entry at index, with its known offset; valid until the next change. */
 static inline struct block_entry block_get(const struct block *block, uint32_t index,
@@ -126,7 +116,7 @@ static inline struct block_entry block_get(const struct block *block, uint32_t i
         .key = block_keys(block)[index],
         .at = block_heap(block) + offset,
         .tag = block_tag(block, index),
-        .len = block_len(block, index),
+        .code = block_code(block, index),
     };
 }
 
@@ -138,10 +128,8 @@ MUST_CHECK bool block_find(const struct block *block, uint8_t tag, struct bytes 
 MUST_CHECK bool block_has(const struct block *block, uint32_t index, uint8_t tag,
                           struct bytes member, uint32_t *offset);
 
-/* The first entry with this tag and a member of this size, most likely the right one. For
- * prefetching. */
-MUST_CHECK bool block_find_tag(const struct block *block, uint8_t tag, size_t member_size,
-                               uint32_t *index);
+/* The first entry with this tag, most likely the right one. For prefetching. */
+MUST_CHECK bool block_find_tag(const struct block *block, uint8_t tag, uint32_t *index);
 
 /* Number of keys above key, or (or_equal) above or equal to it; keys are in descending order. */
 static inline uint32_t block_keys_above(const uint64_t *keys, uint32_t count, uint64_t key,
@@ -165,28 +153,28 @@ static inline uint32_t block_keys_above(const uint64_t *keys, uint32_t count, ui
 MUST_CHECK struct block *block_create(uint32_t entries, uint32_t heap_size);
 
 /* Allocate a long member and write its heap bytes (BLOCK_LONG_SIZE). false: no memory. */
-MUST_CHECK bool block_long_create(struct bytes member, char *heap_bytes);
+MUST_CHECK bool block_long_create(struct name member, char *heap_bytes);
 void block_long_destroy(const char *heap_bytes);
 /* Replace the heap bytes of the long member at this offset. */
 void block_long_set(struct block *block, uint32_t offset, const char *heap_bytes);
 /* Allocated bytes of a long member. */
 size_t block_long_memory_size(const char *heap_bytes);
 
-/* block_is_full_for: must the block be split before an entry of this len fits? block_has_room: does
+/* block_is_full_for: must the block be split before an entry of this code fits? block_has_room: does
  * it fit without growing the block? */
-bool block_is_full_for(const struct block *block, uint8_t len);
-static inline bool block_has_room(const struct block *block, uint8_t len) {
+bool block_is_full_for(const struct block *block, uint8_t code);
+static inline bool block_has_room(const struct block *block, uint8_t code) {
     return block->count < block->capacity &&
-           block->heap_used + block_heap_size(len) <= (uint32_t)block->heap_size;
+           block->heap_used + block_heap_size(code) <= (uint32_t)block->heap_size;
 }
 /* Would all entries of both blocks fit into one and leave some room? */
 bool block_may_merge(const struct block *a, const struct block *b);
 /* Is most of the block's memory unused? */
 bool block_is_wasteful(const struct block *block);
 
-/* An empty block with room for the entries of block and for growth; the next entry has this len.
+/* An empty block with room for the entries of block and for growth; the next entry has this code.
  * NULL: no memory. */
-MUST_CHECK struct block *block_create_grown(const struct block *block, uint8_t len);
+MUST_CHECK struct block *block_create_grown(const struct block *block, uint8_t code);
 
 /* Where to split a full block: entries from here on go to the new block. 1 .. count - 1. */
 uint32_t block_split_index(const struct block *block);

@@ -39,8 +39,10 @@ void board_hash_members(const struct board *board, const struct block *block, ui
                         uint32_t count, uint64_t *hashes) {
     uint32_t offset = block_offset(block, index);
     for (uint32_t i = 0; i < count; i++) {
-        hashes[i] = board_hash(board, block_member(block, index + i, offset));
-        offset += block_heap_size(block_len(block, index + i));
+        char room[NAME_TEXT_ROOM];
+        struct name member = block_member(block, index + i, offset);
+        hashes[i] = board_hash(board, name_text(member, room));
+        offset += block_heap_size(member.code);
     }
 }
 
@@ -332,8 +334,8 @@ static bool board_find_ahead(const struct board *board, const struct lookup *ahe
     found->block = board_leaf(board, ahead->leaf);
     found->place = (struct skiplist_place){.leaf = ahead->leaf, .index = ahead->index};
     return found->block != NULL && !board_has_detached(board) &&
-           block_has(found->block, ahead->index, board_hash_tag(ahead->hash), ahead->member,
-                     &found->offset);
+           block_has(found->block, ahead->index, board_hash_tag(ahead->hash),
+                     ahead->member, &found->offset);
 }
 
 static void board_note_found(struct board_member *member, const struct found *found) {
@@ -401,8 +403,8 @@ size_t board_growth_size(const struct board *board, uint32_t count) {
 
 /* Reserve all memory for an insertion that adds count entries to the map. */
 static bool board_reserve(struct board *board, struct skiplist *list, struct skiplist_place place,
-                          uint8_t len, uint32_t count, struct skiplist_plan *plan) {
-    if (!skiplist_reserve(list, place, len, plan)) {
+                          uint8_t code, uint32_t count, struct skiplist_plan *plan) {
+    if (!skiplist_reserve(list, place, code, plan)) {
         return false;
     }
     if (!board->is_large || map_reserve(&board->large->map, count, skiplist_id_end(list, plan))) {
@@ -515,13 +517,13 @@ static bool board_insert_entry(struct board *board, const struct block_entry *en
     struct skiplist own;
     struct skiplist_plan plan;
     bool needs_leaf =
-        !board->is_large && board->leaf != NULL && block_is_full_for(board->leaf, entry->len);
+        !board->is_large && board->leaf != NULL && block_is_full_for(board->leaf, entry->code);
     if (needs_leaf && !board_make_itself_large(board)) {
         return false;
     }
     struct skiplist *list = board_list(board, &own);
     struct skiplist_place place = board_place_for(list, board_target_of(added), entry->key);
-    if (!board_reserve(board, list, place, entry->len, 1, &plan)) {
+    if (!board_reserve(board, list, place, entry->code, 1, &plan)) {
         if (needs_leaf) {
             board_make_small(board);
         }
@@ -537,25 +539,27 @@ static bool board_insert_entry(struct board *board, const struct block_entry *en
 
 static enum board_status board_add(struct board *board, const struct board_member *added,
                                    uint64_t key) {
-    struct bytes member = added->name;
+    struct packed_name form;
     if (board_count(board) == BOARD_MEMBERS_MAX) {
         return BOARD_FULL;
     }
     char long_bytes[BLOCK_LONG_SIZE];
+    name_pack(added->name, &form);
+    struct name member = name_from(added->name, &form);
     struct block_entry entry = {
         .key = key,
         .at = member.at,
         .tag = board_hash_tag(added->hash),
-        .len = block_len_of(member.size),
+        .code = member.code,
     };
-    if (entry.len == BLOCK_LEN_LONG) {
+    if (entry.code == NAME_LONG) {
         if (!block_long_create(member, long_bytes)) {
             return BOARD_OUT_OF_MEMORY;
         }
         entry.at = long_bytes;
     }
     if (!board_insert_entry(board, &entry, added)) {
-        if (entry.len == BLOCK_LEN_LONG) {
+        if (entry.code == NAME_LONG) {
             block_long_destroy(long_bytes);
         }
         return BOARD_OUT_OF_MEMORY;
@@ -610,7 +614,7 @@ static enum board_status board_move(struct board *board, const struct found *fou
         counts_prefetch(list, to.leaf, list->tags->code);
     }
     enum board_status status = BOARD_OUT_OF_MEMORY;
-    if (board_reserve(board, list, to, entry.len, 0, &plan)) {
+    if (board_reserve(board, list, to, entry.code, 0, &plan)) {
         uint32_t id = skiplist_insert(list, &plan, &entry, board_owner(board));
         map_replace(&board->large->map, member->hash, from.leaf, id);
         skiplist_remove_moved(list, from, found->offset, board_owner(board));
@@ -796,13 +800,15 @@ static const char *board_check_leaf(const struct board *board, uint32_t id) {
         if (block_tag(block, i) != board_hash_tag(hashes[i])) {
             return "board: a tag is not the member's";
         }
-        if (!board_locate(board, block_member(block, i, offset), hashes[i], &found)) {
+        char room[NAME_TEXT_ROOM];
+        struct bytes member = name_text(block_member(block, i, offset), room);
+        if (!board_locate(board, member, hashes[i], &found)) {
             return "board: a member is not found";
         }
         if (found.place.leaf != id || found.place.index != i) {
             return "board: a member is there twice";
         }
-        offset += block_heap_size(block_len(block, i));
+        offset += block_heap_size(block_code(block, i));
     }
     return NULL;
 }

@@ -16,6 +16,7 @@
 
 #include "codec/bytes.h"
 #include "codec/layout.h"
+#include "codec/name.h"
 #include "skiplist/scan.h"
 
 enum {
@@ -43,10 +44,16 @@ enum board_status {
     BOARD_FULL, /* already BOARD_MEMBERS_MAX members */
 };
 
-/* The entry at one rank. */
+/* An entry to be put. */
 struct board_entry {
     uint64_t key;
-    struct bytes member; /* borrowed until the next change */
+    struct bytes member; /* borrowed */
+};
+
+/* The entry at one rank, as it is stored. */
+struct board_stored {
+    uint64_t key;
+    struct name member; /* borrowed until the next change; name_text is its text */
 };
 
 /* An empty board, which holds no memory. layout is borrowed and must outlive the board. hash_seed:
@@ -167,12 +174,12 @@ uint32_t board_count_above(const struct board *board, uint64_t key);
 uint32_t board_count_from(const struct board *board, uint64_t key);
 
 /* The entry at a rank (rank < board_count). */
-struct board_entry board_at(const struct board *board, uint32_t rank);
+struct board_stored board_at(const struct board *board, uint32_t rank);
 /* The entries at many ranks, in any order. On a large board much faster than repeated board_at,
  * because the cache misses overlap. */
 enum { BOARD_AT_MAX = 16 };
 void board_at_many(const struct board *board, const uint32_t *ranks, uint32_t count,
-                   struct board_entry *entries);
+                   struct board_stored *entries);
 
 /* Iterate over the ranks. Valid until the next change.
  *
@@ -188,7 +195,7 @@ struct board_cursor {
 void board_seek(const struct board *board, uint32_t rank, struct board_cursor *cursor);
 /* At the first member whose key is not above this one; at the end, if there is none. */
 void board_seek_key(const struct board *board, uint64_t key, struct board_cursor *cursor);
-MUST_CHECK bool board_cursor_read(const struct board_cursor *cursor, struct board_entry *entry);
+MUST_CHECK bool board_cursor_read(const struct board_cursor *cursor, struct board_stored *entry);
 void board_cursor_next(struct board_cursor *cursor);     /* to the next worse entry */
 void board_cursor_previous(struct board_cursor *cursor); /* to the next better entry */
 /* As count times board_cursor_next, which is at the end then if there are not so many. */
@@ -199,7 +206,7 @@ void board_cursor_skip(struct board_cursor *cursor, uint32_t count);
  * Start with cursor 0; returns the next cursor, 0 at the end. Visits about as many members as the
  * limits say: a small board all at once, fewer where many have been removed or the work limit is
  * reached. visit must not change the board. Cursors are below 2^32. */
-typedef void board_visit(void *context, const struct board_entry *entry);
+typedef void board_visit(void *context, const struct board_stored *entry);
 uint64_t board_scan(const struct board *board, uint64_t cursor, const struct scan_limits *limits,
                     board_visit *visit, void *context);
 

@@ -13,38 +13,44 @@ struct leaf_fill {
     struct block_entry entries[BLOCK_ENTRIES_MAX];
     uint32_t count;
     uint32_t heap;
+    struct packed_name forms[BLOCK_ENTRIES_MAX];
     char long_bytes[BLOCK_ENTRIES_MAX][BLOCK_LONG_SIZE];
 };
 
-static bool board_append_has_room(const struct leaf_fill *fill, uint8_t len) {
-    return fill->count < BLOCK_ENTRIES_MAX && fill->heap + block_heap_size(len) <= BLOCK_HEAP_MAX;
-}
-
-/* Add one more entry, for which there is room. false: no memory. */
+/* Add one more entry. is_full: there is no room for it. false: no memory. */
 static bool board_append_put_entry(struct leaf_fill *fill, const struct board *board,
-                                   const struct board_entry *from) {
+                                   const struct board_entry *from, bool *is_full) {
     uint32_t index = fill->count;
-    struct block_entry entry = {
-        .key = from->key,
-        .at = from->member.at,
-        .tag = board_hash_tag(board_hash(board, from->member)),
-        .len = block_len_of(from->member.size),
-    };
-    if (entry.len == BLOCK_LEN_LONG) {
-        if (!block_long_create(from->member, fill->long_bytes[index])) {
+    *is_full = index == BLOCK_ENTRIES_MAX;
+    if (*is_full) {
+        return true;
+    }
+    name_pack(from->member, &fill->forms[index]);
+    struct name member = name_from(from->member, &fill->forms[index]);
+    *is_full = fill->heap + block_heap_size(member.code) > BLOCK_HEAP_MAX;
+    if (*is_full) {
+        return true;
+    }
+    if (member.code == NAME_LONG) {
+        if (!block_long_create(member, fill->long_bytes[index])) {
             return false;
         }
-        entry.at = fill->long_bytes[index];
+        member.at = fill->long_bytes[index];
     }
-    fill->entries[index] = entry;
+    fill->entries[index] = (struct block_entry){
+        .key = from->key,
+        .at = member.at,
+        .tag = board_hash_tag(board_hash(board, from->member)),
+        .code = member.code,
+    };
     fill->count = index + 1;
-    fill->heap += block_heap_size(entry.len);
+    fill->heap += block_heap_size(member.code);
     return true;
 }
 
 static void board_append_drop_entries(struct leaf_fill *fill) {
     for (uint32_t i = 0; i < fill->count; i++) {
-        if (fill->entries[i].len == BLOCK_LEN_LONG) {
+        if (fill->entries[i].code == NAME_LONG) {
             block_long_destroy(fill->entries[i].at);
         }
     }
@@ -72,13 +78,13 @@ enum board_status board_append(struct board *board, const struct board_entry *en
     while (count > 0) {
         struct leaf_fill fill;
         bool has_memory = true;
+        bool is_full = false;
         fill.count = 0;
         fill.heap = 0;
-        while (count > 0 && has_memory &&
-               board_append_has_room(&fill, block_len_of(entries->member.size))) {
-            has_memory = board_append_put_entry(&fill, board, entries);
-            entries++;
-            count--;
+        while (count > 0 && has_memory && !is_full) {
+            has_memory = board_append_put_entry(&fill, board, entries, &is_full);
+            entries += !is_full;
+            count -= !is_full;
         }
         if (!has_memory || !board_append_leaf(board, &fill)) {
             board_append_drop_entries(&fill);

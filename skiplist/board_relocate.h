@@ -4,7 +4,7 @@
  * Blocks refer to each other by id, so a block's address is in its node alone (on a small board: in the
  * board), and any block can be moved at any time between two commands, and so can sheets of tags, which
  * are in the block above their leaves. What stays where it is: the tables of ids, which are few and large,
- * members longer than BLOCK_INLINE_MAX, counts and values of tags. */
+ * members longer than NAME_TEXT_MAX, counts and values of tags. */
 #ifndef SKIPLIST_BOARD_RELOCATE_H
 #define SKIPLIST_BOARD_RELOCATE_H
 

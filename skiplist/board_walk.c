@@ -45,15 +45,15 @@ static struct skiplist_place board_walk_place_at(const struct board *board, uint
     return skiplist_at(&board->large->list, rank);
 }
 
-static struct board_entry board_walk_entry_at(const struct block *block, uint32_t index,
+static struct board_stored board_walk_entry_at(const struct block *block, uint32_t index,
                                               uint32_t offset) {
-    return (struct board_entry){
+    return (struct board_stored){
         .key = block_keys(block)[index],
         .member = block_member(block, index, offset),
     };
 }
 
-struct board_entry board_at(const struct board *board, uint32_t rank) {
+struct board_stored board_at(const struct board *board, uint32_t rank) {
     struct skiplist_place place = board_walk_place_at(board, rank);
     const struct block *block = board_leaf(board, place.leaf);
     return board_walk_entry_at(block, place.index, block_offset(block, place.index));
@@ -62,7 +62,7 @@ struct board_entry board_at(const struct board *board, uint32_t rank) {
 _Static_assert((int)BOARD_AT_MAX <= (int)SKIPLIST_AT_MAX, "places are found at once");
 
 void board_at_many(const struct board *board, const uint32_t *ranks, uint32_t count,
-                   struct board_entry *entries) {
+                   struct board_stored *entries) {
     struct skiplist_place places[BOARD_AT_MAX];
     uint32_t offsets[BOARD_AT_MAX];
     CHECK(count <= BOARD_AT_MAX);
@@ -78,7 +78,7 @@ void board_at_many(const struct board *board, const uint32_t *ranks, uint32_t co
         uint32_t index = places[i].index;
         offsets[i] = block_offset(block, index);
         prefetch_line(block_keys(block) + index);
-        prefetch_lines(block_heap(block) + offsets[i], block_heap_size(block_len(block, index)));
+        prefetch_lines(block_heap(block) + offsets[i], block_heap_size(block_code(block, index)));
     }
     for (uint32_t i = 0; i < count; i++) {
         entries[i] =
@@ -149,7 +149,7 @@ void board_seek_key(const struct board *board, uint64_t key, struct board_cursor
     board_walk_set_cursor(cursor, board_leaf(board, place.leaf), place.index);
 }
 
-bool board_cursor_read(const struct board_cursor *cursor, struct board_entry *entry) {
+bool board_cursor_read(const struct board_cursor *cursor, struct board_stored *entry) {
     if (cursor->block == NULL) {
         return false;
     }
@@ -162,7 +162,7 @@ void board_cursor_next(struct board_cursor *cursor) {
     if (block == NULL) {
         return;
     }
-    cursor->member_offset += block_heap_size(block_len(block, cursor->index));
+    cursor->member_offset += block_heap_size(block_code(block, cursor->index));
     if (++cursor->index < block->count) {
         board_walk_fetch_ahead(cursor, block->links.next);
         return;
@@ -193,7 +193,7 @@ void board_cursor_previous(struct board_cursor *cursor) {
         board_walk_fetch_nodes(cursor);
     }
     cursor->index--;
-    cursor->member_offset -= block_heap_size(block_len(block, cursor->index));
+    cursor->member_offset -= block_heap_size(block_code(block, cursor->index));
     board_walk_fetch_ahead(cursor, block->links.previous);
 }
 
@@ -235,7 +235,7 @@ bool board_cursor_run(struct board_cursor *cursor, bool is_best_first, uint32_t 
     uint32_t count = here < count_max ? here : count_max;
     /* A backward walk is positioned behind its next entry. */
     uint32_t index = is_best_first ? cursor->index : cursor->index + 1;
-    uint32_t last_size = is_best_first ? 0 : block_heap_size(block_len(block, cursor->index));
+    uint32_t last_size = is_best_first ? 0 : block_heap_size(block_code(block, cursor->index));
     *run = (struct board_run){
         .marks = block_marks(block) + index,
         .keys = block_keys(block) + index,
@@ -262,7 +262,7 @@ struct board_scan {
 
 static void board_walk_scan_visit_entry(void *context, const struct scan_item *item) {
     const struct board_scan *scan = context;
-    struct board_entry entry = board_walk_entry_at(item->at, item->index, item->offset);
+    struct board_stored entry = board_walk_entry_at(item->at, item->index, item->offset);
     scan->visit(scan->context, &entry);
 }
 
@@ -294,7 +294,7 @@ static void board_walk_fetch_matches(const struct scan_leaf *leaf) {
     for (uint64_t matches = leaf->matches; matches != 0; matches &= matches - 1) {
         uint32_t index = (uint32_t)__builtin_ctzll(matches);
         const char *member = block_heap(leaf->block) + block_offset(leaf->block, index);
-        prefetch_lines(member, block_heap_size(block_len(leaf->block, index)));
+        prefetch_lines(member, block_heap_size(block_code(leaf->block, index)));
         prefetch_line(block_keys(leaf->block) + index);
     }
 }
@@ -304,7 +304,8 @@ static void board_walk_add_matches(const struct board *board, const struct scan_
     for (uint64_t matches = leaf->matches; matches != 0; matches &= matches - 1) {
         uint32_t index = (uint32_t)__builtin_ctzll(matches);
         uint32_t offset = block_offset(leaf->block, index);
-        struct bytes member = block_member(leaf->block, index, offset);
+        char room[NAME_TEXT_ROOM];
+        struct bytes member = name_text(block_member(leaf->block, index, offset), room);
         struct scan_item item = {
             .prefix = (uint32_t)(board_hash(board, member) >> 32),
             .index = index,
@@ -348,17 +349,17 @@ static bool board_walk_scan_small(struct board_scan *scan, const struct scan_lim
     uint64_t bytes = 0;
     uint32_t offset = 0;
     for (uint32_t i = 0; i < block->count; i++) {
-        bytes += block_member(block, i, offset).size;
-        offset += block_heap_size(block_len(block, i));
+        bytes += name_size(block_member(block, i, offset));
+        offset += block_heap_size(block_code(block, i));
     }
     if (scan_visit_work(limits, block->count, bytes) > limits->work_max) {
         return false;
     }
     offset = 0;
     for (uint32_t i = 0; i < block->count; i++) {
-        struct board_entry entry = board_walk_entry_at(block, i, offset);
+        struct board_stored entry = board_walk_entry_at(block, i, offset);
         scan->visit(scan->context, &entry);
-        offset += block_heap_size(block_len(block, i));
+        offset += block_heap_size(block_code(block, i));
     }
     return true;
 }

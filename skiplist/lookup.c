@@ -52,14 +52,9 @@ static void lookup_fetch_leaf(const struct lookup *lookup) {
     }
 }
 
-/* About the offset of the member at index: as if all had the size of the one that is looked up. An
- * exact offset is not worth the time. */
-static uint32_t lookup_offset_near(const struct lookup *lookup, const struct block *block,
-                                   uint32_t index) {
-    uint32_t offset = lookup->member.size > 0
-                          ? block_heap_size(block_len_of(lookup->member.size)) * index
-                          : block->heap_used * index / (block->count + 1U);
-    return offset < block->heap_used ? offset : block->heap_used;
+/* About the offset of the member at index, as if all took the same room. An exact one is not worth the time. */
+static uint32_t lookup_offset_near(const struct block *block, uint32_t index) {
+    return block->heap_used * index / (block->count + 1U);
 }
 
 /* What a change of the block moves from there on. */
@@ -70,18 +65,18 @@ static void lookup_prefetch_members(const struct block *block, uint32_t offset) 
 static void lookup_fetch_entry(struct lookup *lookup) {
     const struct block *block = board_leaf(lookup->board, lookup->leaf);
     if (block == NULL ||
-        !block_find_tag(block, board_hash_tag(lookup->hash), lookup->member.size, &lookup->index)) {
+        !block_find_tag(block, board_hash_tag(lookup->hash), &lookup->index)) {
         lookup->index = SKIPLIST_NONE;
         return;
     }
     const uint64_t *key = block_keys(block) + lookup->index;
     if (lookup->is_change) {
         prefetch_lines(key, (block->count - lookup->index) * sizeof *key);
-        lookup_prefetch_members(block, lookup_offset_near(lookup, block, lookup->index));
+        lookup_prefetch_members(block, lookup_offset_near(block, lookup->index));
     } else {
         const char *member = block_heap(block) + block_offset(block, lookup->index);
         prefetch_line(key);
-        prefetch_lines(member, block_heap_size(block_len(block, lookup->index)));
+        prefetch_lines(member, block_heap_size(block_code(block, lookup->index)));
     }
 }
 
@@ -177,7 +172,7 @@ static void lookup_fetch_place(struct lookup *lookup) {
         block_keys_above(keys, block->count, lookup->key, !lookup_list_of(lookup)->is_latest);
     lookup->place = index;
     prefetch_lines(keys + index, (block->count - index + 1U) * sizeof *keys);
-    lookup_prefetch_members(block, lookup_offset_near(lookup, block, index));
+    lookup_prefetch_members(block, lookup_offset_near(block, index));
 }
 
 /* ---- stages ---- */

@@ -37,11 +37,11 @@ size_t nodes_leaf_memory_size(const struct block *block) {
     size_t size = memory_size(block);
     const char *at = block_heap(block);
     for (uint32_t i = 0; i < block->count && block->long_count > 0; i++) {
-        uint8_t len = block_len(block, i);
-        if (len == BLOCK_LEN_LONG) {
+        uint8_t code = block_code(block, i);
+        if (code == NAME_LONG) {
             size += block_long_memory_size(at);
         }
-        at += block_heap_size(len);
+        at += block_heap_size(code);
     }
     return size;
 }
@@ -61,12 +61,12 @@ void nodes_free_long(struct skiplist *list, const struct block *block, uint32_t 
     }
     const char *at = block_heap(block) + block_offset(block, index);
     for (uint32_t i = index; i < index + count; i++) {
-        uint8_t len = block_len(block, i);
-        if (len == BLOCK_LEN_LONG) {
+        uint8_t code = block_code(block, i);
+        if (code == NAME_LONG) {
             list->memory_size -= block_long_memory_size(at);
             block_long_destroy(at);
         }
-        at += block_heap_size(len);
+        at += block_heap_size(code);
     }
 }
 

@@ -203,7 +203,7 @@ void skiplist_remove(struct skiplist *list, struct skiplist_place place, uint32_
 void skiplist_remove_moved(struct skiplist *list, struct skiplist_place place, uint32_t offset,
                            struct skiplist_owner owner) {
     struct block *block = nodes_leaf(list, place.leaf);
-    if (block_len(block, place.index) == BLOCK_LEN_LONG) {
+    if (block_code(block, place.index) == NAME_LONG) {
         list->memory_size -= block_long_memory_size(block_heap(block) + offset);
     }
     if (list->tags != NULL) {

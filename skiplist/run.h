@@ -32,7 +32,7 @@ MUST_CHECK bool board_cursor_run(struct board_cursor *cursor, bool is_best_first
 /* Read the next entry. false: the run is finished. is_best_first must be the run's; if it is a
  * constant, the compiler generates a loop for each direction. */
 MUST_CHECK static inline bool board_run_read_to(struct board_run *run, bool is_best_first,
-                                                uint64_t *key, struct bytes *member) {
+                                                uint64_t *key, struct name *member) {
     if (run->count == 0) {
         return false;
     }
@@ -41,23 +41,23 @@ MUST_CHECK static inline bool board_run_read_to(struct board_run *run, bool is_b
         run->marks--;
         run->keys--;
     }
-    uint8_t len = (uint8_t)(*run->marks >> 8);
+    uint8_t code = (uint8_t)(*run->marks >> 8);
     *key = *run->keys;
     if (!is_best_first) {
-        run->members -= block_heap_size(len);
+        run->members -= block_heap_size(code);
     }
     const char *at = run->members;
     if (is_best_first) {
         run->marks++;
         run->keys++;
-        run->members += block_heap_size(len);
+        run->members += block_heap_size(code);
     }
-    *member = len == BLOCK_LEN_LONG ? block_long_member(at) : (struct bytes){at, len};
+    *member = block_member_at(code, at);
     return true;
 }
 
 MUST_CHECK static inline bool board_run_read(struct board_run *run, uint64_t *key,
-                                             struct bytes *member) {
+                                             struct name *member) {
     return board_run_read_to(run, run->is_best_first, key, member);
 }
 

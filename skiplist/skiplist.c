@@ -118,8 +118,8 @@ static bool skiplist_copy_long_members(struct skiplist *to, struct block *block)
     }
     uint32_t offset = 0;
     for (uint32_t i = 0; i < block->count; i++) {
-        uint8_t len = block_len(block, i);
-        if (len == BLOCK_LEN_LONG) {
+        uint8_t code = block_code(block, i);
+        if (code == NAME_LONG) {
             char heap_bytes[BLOCK_LONG_SIZE];
             if (!block_long_create(block_member(block, i, offset), heap_bytes)) {
                 /* From here on the allocations still belong to the original and must not be freed.
@@ -130,7 +130,7 @@ static bool skiplist_copy_long_members(struct skiplist *to, struct block *block)
             to->memory_size += block_long_memory_size(heap_bytes);
             block_long_set(block, offset, heap_bytes);
         }
-        offset += block_heap_size(len);
+        offset += block_heap_size(code);
     }
     return true;
 }
@@ -314,13 +314,13 @@ static struct block *skiplist_plan_half(const struct block *block, uint32_t inde
     return block_create(entries, heap + more * (heap / entries + 1));
 }
 
-static bool skiplist_plan_leaf(struct skiplist *list, struct skiplist_plan *plan, uint8_t len) {
+static bool skiplist_plan_leaf(struct skiplist *list, struct skiplist_plan *plan, uint8_t code) {
     enum plan_change change = (enum plan_change)plan->change;
     const struct block *block = change == PLAN_FIRST ? NULL : nodes_leaf(list, plan->place.leaf);
-    uint32_t size = block_heap_size(len);
+    uint32_t size = block_heap_size(code);
     uint32_t entries = (BLOCK_GROW_ENTRIES + 1) / 2;
     if (change == PLAN_GROW) {
-        plan->new_block = nodes_adopt_leaf(list, block_create_grown(block, len));
+        plan->new_block = nodes_adopt_leaf(list, block_create_grown(block, code));
     } else if (change == PLAN_SPLIT) {
         /* Both halves move to allocations of their own size; the old one would be half empty. */
         uint32_t at = block_split_index(block);
@@ -367,15 +367,15 @@ static bool skiplist_plan_indexes(struct skiplist *list, struct skiplist_plan *p
 }
 
 static enum plan_change skiplist_plan_change_for(const struct skiplist *list,
-                                                 struct skiplist_place place, uint8_t len) {
+                                                 struct skiplist_place place, uint8_t code) {
     if (place.leaf == SKIPLIST_NONE) {
         return PLAN_FIRST;
     }
     const struct block *block = nodes_leaf(list, place.leaf);
-    if (block_has_room(block, len) && !block_is_full_for(block, len)) {
+    if (block_has_room(block, code) && !block_is_full_for(block, code)) {
         return PLAN_FITS;
     }
-    if (!block_is_full_for(block, len)) {
+    if (!block_is_full_for(block, code)) {
         return PLAN_GROW;
     }
     if (place.leaf == list->last && place.index == block->count) {
@@ -402,9 +402,9 @@ static bool skiplist_reserve_above(struct skiplist *list, struct skiplist_plan *
     return has_all;
 }
 
-bool skiplist_reserve(struct skiplist *list, struct skiplist_place place, uint8_t len,
+bool skiplist_reserve(struct skiplist *list, struct skiplist_place place, uint8_t code,
                       struct skiplist_plan *plan) {
-    enum plan_change change = skiplist_plan_change_for(list, place, len);
+    enum plan_change change = skiplist_plan_change_for(list, place, code);
     plan->place = place;
     plan->change = (uint8_t)change;
     plan->index_count = 0;
@@ -417,7 +417,7 @@ bool skiplist_reserve(struct skiplist *list, struct skiplist_place place, uint8_
     if (change == PLAN_FITS) {
         return true;
     }
-    return skiplist_reserve_above(list, plan, skiplist_plan_leaf(list, plan, len), 1);
+    return skiplist_reserve_above(list, plan, skiplist_plan_leaf(list, plan, code), 1);
 }
 
 uint32_t skiplist_id_end(const struct skiplist *list, const struct skiplist_plan *plan) {
@@ -652,7 +652,7 @@ uint32_t skiplist_insert(struct skiplist *list, struct skiplist_plan *plan,
                          const struct block_entry *entry, struct skiplist_owner owner) {
     struct skiplist_place place = skiplist_make_room(list, plan, owner);
     block_insert(nodes_leaf(list, place.leaf), place.index, entry);
-    if (entry->len == BLOCK_LEN_LONG) {
+    if (entry->code == NAME_LONG) {
         list->memory_size += block_long_memory_size(entry->at);
     }
     if (list->tags != NULL) {
@@ -667,7 +667,7 @@ static bool skiplist_reserve_append(struct skiplist *list, const struct block_en
                                     uint32_t count, struct skiplist_plan *plan) {
     uint32_t heap = 0;
     for (uint32_t i = 0; i < count; i++) {
-        heap += block_heap_size(entries[i].len);
+        heap += block_heap_size(entries[i].code);
     }
     plan->new_block = nodes_adopt_leaf(list, block_create(count, heap));
     bool has_leaf = plan->new_block != NULL &&
@@ -701,7 +701,7 @@ bool skiplist_append(struct skiplist *list, const struct block_entry *entries, u
     for (uint32_t i = 0; i < count; i++) {
         CHECK(i == 0 || entries[i].key <= entries[i - 1].key);
         block_insert(nodes_leaf(list, id), i, &entries[i]);
-        if (entries[i].len == BLOCK_LEN_LONG) {
+        if (entries[i].code == NAME_LONG) {
             list->memory_size += block_long_memory_size(entries[i].at);
         }
     }

@@ -91,9 +91,9 @@ void skiplist_at_many(const struct skiplist *list, const uint32_t *ranks, uint32
 /* Number of entries before place. */
 uint32_t skiplist_rank(const struct skiplist *list, struct skiplist_place place);
 
-/* Allocate all the memory needed to insert an entry of this len at place. false: no memory, nothing
+/* Allocate all the memory needed to insert an entry of this code at place. false: no memory, nothing
  * changed. */
-MUST_CHECK bool skiplist_reserve(struct skiplist *list, struct skiplist_place place, uint8_t len,
+MUST_CHECK bool skiplist_reserve(struct skiplist *list, struct skiplist_place place, uint8_t code,
                                  struct skiplist_plan *plan);
 /* After the insertion all ids will be below this. */
 uint32_t skiplist_id_end(const struct skiplist *list, const struct skiplist_plan *plan);

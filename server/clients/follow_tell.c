@@ -96,7 +96,8 @@ static uint64_t follow_tell_digest_top(const struct board *board, uint32_t n, ui
                                        size_t *size) {
     uint64_t digest = seed;
     struct board_cursor cursor;
-    struct board_entry entry;
+    struct board_stored entry;
+    char room[NAME_TEXT_ROOM];
     *size = 0;
     if (board->layout == NULL) {
         return digest;
@@ -105,8 +106,9 @@ static uint64_t follow_tell_digest_top(const struct board *board, uint32_t n, ui
     for (uint32_t i = 0; i < n && board_cursor_read(&cursor, &entry); i++) {
         uint64_t fields = layout_without_time(board->layout, entry.key);
         digest = XXH3_64bits_withSeed(&fields, sizeof fields, digest);
-        digest = XXH3_64bits_withSeed(entry.member.at, entry.member.size, digest);
-        *size += entry.member.size;
+        struct bytes member = name_text(entry.member, room);
+        digest = XXH3_64bits_withSeed(member.at, member.size, digest);
+        *size += member.size;
         board_cursor_next(&cursor);
     }
     return digest;
@@ -130,7 +132,8 @@ static void follow_tell_send_list(struct server *server, const struct followed_c
                                   const struct board *board) {
     struct buffer text;
     struct board_cursor cursor;
-    struct board_entry entry;
+    struct board_stored entry;
+    char room[NAME_TEXT_ROOM];
     const struct layout *layout = board->layout;
     buffer_init(&text, MESSAGE_MAX);
     buffer_append_text(&text, "[");
@@ -138,7 +141,7 @@ static void follow_tell_send_list(struct server *server, const struct followed_c
         board_seek(board, 0, &cursor);
         for (uint32_t i = 0; i < channel->n && board_cursor_read(&cursor, &entry); i++) {
             buffer_append_text(&text, i == 0 ? "[\"" : ",[\"");
-            follow_tell_append_escaped(&text, entry.member);
+            follow_tell_append_escaped(&text, name_text(entry.member, room));
             for (unsigned field = 0; field < layout->field_count; field++) {
                 char number[DECIMAL_TEXT_MAX];
                 struct decimal value = layout_field_decimal_at(
@@ -165,7 +168,8 @@ static struct follow_roster *follow_tell_make_roster(const struct follows *follo
                                                      size_t names_size) {
     uint32_t count = board->layout != NULL ? board_count(board) : 0;
     struct board_cursor cursor;
-    struct board_entry entry;
+    struct board_stored entry;
+    char room[NAME_TEXT_ROOM];
     count = count < n ? count : n;
     size_t head_size = sizeof(struct follow_roster) + count * sizeof(struct follow_member);
     struct follow_roster *roster = follows->roster_size + head_size + names_size <= ROSTERS_MAX
@@ -181,11 +185,12 @@ static struct follow_roster *follow_tell_make_roster(const struct follows *follo
         board_seek(board, 0, &cursor);
     }
     while (roster->count < count && board_cursor_read(&cursor, &entry)) {
-        memcpy(at, entry.member.at, entry.member.size);
+        struct bytes member = name_text(entry.member, room);
+        memcpy(at, member.at, member.size);
         roster->members[roster->count++] = (struct follow_member){
-            .hash = XXH3_64bits_withSeed(at, entry.member.size, follows->hash_seed),
-            .name = {.at = at, .size = entry.member.size}};
-        at += entry.member.size;
+            .hash = XXH3_64bits_withSeed(at, member.size, follows->hash_seed),
+            .name = {.at = at, .size = member.size}};
+        at += member.size;
         board_cursor_next(&cursor);
     }
     return roster;
@@ -276,7 +281,8 @@ static uint32_t follow_tell_overtaken(struct server *server, struct followed_cha
     uint32_t rank = member.is_there ? board_rank_of(board, &member) : 0;
     if (is_told && member.is_there && channel->is_there && rank > channel->rank &&
         member.key >= channel->key) {
-        struct bytes ahead = board_at(board, rank - 1).member;
+        char room[NAME_TEXT_ROOM];
+        struct bytes ahead = name_text(board_at(board, rank - 1).member, room);
         char ranks[40];
         struct buffer text;
         int size = snprintf(ranks, sizeof ranks, "overtaken %u %u ", (unsigned)channel->rank,

@@ -144,16 +144,18 @@ static void window_job_visit(void *context, const struct registry_key *key) {
 
 /* ---- ANEW ---- */
 
-static void window_job_collect(void *context, const struct board_entry *entry) {
+static void window_job_collect(void *context, const struct board_stored *entry) {
     struct window_job *job = context;
-    uint32_t size = (uint32_t)entry->member.size;
+    char room[NAME_TEXT_ROOM];
+    struct bytes member = name_text(entry->member, room);
+    uint32_t size = (uint32_t)member.size;
     char *at = buffer_reserve(&job->members, sizeof size + size);
     if (at == NULL) {
         job->waits_ms = job->server->clock.now_ms;
         return;
     }
     memcpy(at, &size, sizeof size);
-    memcpy(at + sizeof size, entry->member.at, size);
+    memcpy(at + sizeof size, member.at, size);
     buffer_commit(&job->members, sizeof size + size);
 }
 
@@ -225,6 +227,7 @@ static void window_job_renew(struct window_job *job, struct registry_key *key) {
 struct window_step {
     uint32_t count;
     struct bytes names[STEP_MEMBERS];
+    char rooms[STEP_MEMBERS][NAME_TEXT_ROOM]; /* for them */
     uint64_t keys[STEP_MEMBERS];
     enum window_change { CHANGE_NONE, CHANGE_PUT, CHANGE_TAKE } changes[STEP_MEMBERS];
 };
@@ -284,11 +287,11 @@ static void window_job_plan(struct window_job *job, const struct registry_key *k
     }
     while (step->count + group <= STEP_MEMBERS && lookups < STEP_LOOKUPS) {
         struct lookup ahead[LOOKUP_GROUP];
-        struct board_entry entries[LOOKUP_GROUP];
+        struct board_stored entries[LOOKUP_GROUP];
         unsigned count = 0;
         uint32_t begin = step->count;
         while (count < group && board_cursor_read(&cursor, &entries[count])) {
-            step->names[begin + count] = entries[count].member;
+            step->names[begin + count] = name_text(entries[count].member, step->rooms[begin + count]);
             board_cursor_next(&cursor);
             count++;
         }
@@ -298,7 +301,7 @@ static void window_job_plan(struct window_job *job, const struct registry_key *k
         }
         for (unsigned i = 0; i < count && lookups < STEP_LOOKUPS; i++) {
             struct board_member member;
-            board_look_up(&key->board, entries[i].member, &ahead[i], &member);
+            board_look_up(&key->board, step->names[begin + i], &ahead[i], &member);
             bool is_needy = window_job_plan_member(job, key, rank++, entries[i].key, &member,
                                                    &shares, &has_shares, step);
             needy_count += is_needy;

@@ -720,7 +720,7 @@ void effect_encode_open(struct effect_encoder *encoder, const struct registry_ke
 
 /* board: whose tags the members have, from this rank on; NULL: none. */
 static void effect_bytes_encode_piece(struct effect_encoder *encoder,
-                                      const struct board_entry *entries, uint32_t count,
+                                      const struct board_stored *entries, uint32_t count,
                                       const struct board *board, uint32_t rank) {
     size_t values_room = board != NULL ? TAG_VALUES_PACKED_MAX : 0;
     struct tag_values values;
@@ -731,7 +731,8 @@ static void effect_bytes_encode_piece(struct effect_encoder *encoder,
     at = effect_bytes_put_other(at, board != NULL ? OTHER_TAGGED_PIECE : OTHER_PIECE);
     effect_bytes_commit(encoder, effect_bytes_put_varint(at, count));
     for (uint32_t i = 0; i < count; i++) {
-        struct bytes member = entries[i].member;
+        char room[NAME_TEXT_ROOM];
+        struct bytes member = name_text(entries[i].member, room);
         at = buffer_reserve(encoder->out, VARINT_MAX + KEY_ROOM + member.size + values_room);
         if (at == NULL) {
             return;
@@ -747,20 +748,20 @@ static void effect_bytes_encode_piece(struct effect_encoder *encoder,
     }
 }
 
-void effect_encode_piece(struct effect_encoder *encoder, const struct board_entry *entries,
+void effect_encode_piece(struct effect_encoder *encoder, const struct board_stored *entries,
                          uint32_t count) {
     effect_bytes_encode_piece(encoder, entries, count, NULL, 0);
 }
 
 void effect_encode_piece_of(struct effect_encoder *encoder, const struct board *board,
-                            uint32_t rank, const struct board_entry *entries, uint32_t count) {
+                            uint32_t rank, const struct board_stored *entries, uint32_t count) {
     effect_bytes_encode_piece(encoder, entries, count, board_has_values(board) ? board : NULL,
                               rank);
 }
 
 bool effect_encode_next_piece(struct effect_encoder *encoder, const struct board *board,
                               uint32_t *rank) {
-    struct board_entry entries[EFFECT_PIECE_ENTRIES];
+    struct board_stored entries[EFFECT_PIECE_ENTRIES];
     struct board_cursor cursor;
     uint32_t count = 0;
     board_seek(board, *rank, &cursor);

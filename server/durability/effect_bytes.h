@@ -85,11 +85,11 @@ void effect_encode(struct effect_encoder *encoder, const struct effect *effect);
 /* Boards of a snapshot. */
 void effect_encode_open(struct effect_encoder *encoder, const struct registry_key *key,
                         int64_t expire_at_ms);
-void effect_encode_piece(struct effect_encoder *encoder, const struct board_entry *entries,
+void effect_encode_piece(struct effect_encoder *encoder, const struct board_stored *entries,
                          uint32_t count);
 /* The same with the values of their tags: the entries of a board from this rank on. */
 void effect_encode_piece_of(struct effect_encoder *encoder, const struct board *board,
-                            uint32_t rank, const struct board_entry *entries, uint32_t count);
+                            uint32_t rank, const struct board_stored *entries, uint32_t count);
 /* The next entries of a board from *rank on, EFFECT_PIECE_ENTRIES at most, as one piece, with their
  * values; *rank moves on. false: none are left. */
 enum { EFFECT_PIECE_ENTRIES = 512 };

@@ -333,11 +333,12 @@ static void snapshot_add_cut(struct snapshot *snapshot, const struct effect *eff
     }
     struct effect take = *effect;
     struct board_cursor cursor;
-    struct board_entry entry;
+    struct board_stored entry;
+    char room[NAME_TEXT_ROOM];
     take.kind = EFFECT_TAKE;
     board_seek(&effect->key->board, effect->rank, &cursor);
     for (uint32_t i = 0; i < effect->count && board_cursor_read(&cursor, &entry); i++) {
-        take.member = entry.member;
+        take.member = name_text(entry.member, room);
         snapshot_write_effect(snapshot, &take);
         board_cursor_next(&cursor);
     }
@@ -385,33 +386,34 @@ void snapshot_add_effect(struct snapshot *snapshot, const struct effect *effect)
 
 /* How many of these entries fit into one record, so that chunks do not get much too long. values_size: of
  * the tags of each, about. */
-static uint32_t snapshot_count_together(const struct board_entry *entries, uint32_t entries_max,
+static uint32_t snapshot_count_together(const struct board_stored *entries, uint32_t entries_max,
                                         size_t values_size) {
     size_t size = 0;
     uint32_t count = 0;
     while (count < entries_max && size < RECORD_SIZE) {
-        size += entries[count++].member.size + values_size;
+        size += name_size(entries[count++].member) + values_size;
     }
     return count;
 }
 
 /* Write entries of a board as a record; values_size becomes what their tags have taken. */
 static void snapshot_write_entries(struct snapshot *snapshot, const struct board *board,
-                                   uint32_t rank, const struct board_entry *entries,
+                                   uint32_t rank, const struct board_stored *entries,
                                    uint32_t count) {
     size_t size = snapshot->filling.size;
     CHECK(count > 0);
     effect_encode_piece_of(&snapshot->encoder, board, rank, entries, count);
     size = snapshot->filling.size - size;
     for (uint32_t i = 0; i < count && size > 0; i++) {
-        size -= entries[i].member.size < size ? entries[i].member.size : size;
+        size_t member_size = name_size(entries[i].member);
+        size -= member_size < size ? member_size : size;
     }
     snapshot->values_size = board_has_values(board) ? size / count : 0;
 }
 
 static void snapshot_write_board_piece(struct snapshot *snapshot,
                                        const struct registry_walk_piece *piece,
-                                       const struct board_entry *entries) {
+                                       const struct board_stored *entries) {
     struct effect_encoder *encoder = &snapshot->encoder;
     if (piece->is_first) {
         snapshot->reopen_count = 0;
@@ -491,7 +493,7 @@ static bool snapshot_has_room(const struct snapshot *snapshot) {
 
 bool snapshot_step(struct snapshot *snapshot, uint64_t budget_ns, uint64_t group, int64_t now_us) {
     union {
-        struct board_entry of_board[STEP_ENTRIES];
+        struct board_stored of_board[STEP_ENTRIES];
         struct hash_pair of_hash[STEP_ENTRIES];
     } entries;
     struct registry_walk_piece piece;

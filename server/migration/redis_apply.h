@@ -57,7 +57,7 @@ struct redis_apply {
     struct buffer scratch;          /* members' names */
     struct redis_tally {
         struct redis_tally_entry {
-            struct bytes member; /* borrowed */
+            struct name member; /* borrowed */
             double score;
         } * entries;
         uint32_t count, capacity;

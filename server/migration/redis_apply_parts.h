@@ -56,7 +56,7 @@ void redis_apply_end_removal(struct redis_apply *apply, struct registry_key *key
 struct redis_selection {
     uint32_t rank, count;
     struct redis_pick {
-        struct bytes member; /* in apply->scratch, or on the board */
+        struct name member; /* in apply->scratch, or on the board */
         uint64_t key;
     } * picks;
     uint32_t pick_count;

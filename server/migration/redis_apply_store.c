@@ -44,14 +44,14 @@ static void redis_apply_store_tally_begin(struct redis_apply *apply) {
 }
 
 /* Where the member is, or the free slot where it belongs. */
-static uint64_t *redis_apply_store_slot_of(const struct redis_tally *tally, struct bytes member,
+static uint64_t *redis_apply_store_slot_of(const struct redis_tally *tally, struct name member,
                                            uint64_t hash) {
     uint64_t tag = hash & ~(uint64_t)UINT32_MAX;
     uint64_t mask = tally->slot_count - 1;
     for (uint64_t at = hash & mask;; at = (at + 1) & mask) {
         uint64_t slot = tally->slots[at];
         if (slot == 0 || ((slot & ~(uint64_t)UINT32_MAX) == tag &&
-                          bytes_equal(tally->entries[(uint32_t)slot - 1].member, member))) {
+                          name_equal(tally->entries[(uint32_t)slot - 1].member, member))) {
             return &tally->slots[at];
         }
     }
@@ -88,7 +88,7 @@ static bool redis_apply_store_tally_reserve(struct redis_apply *apply, uint64_t 
     return true;
 }
 
-static void redis_apply_store_tally_join(struct redis_tally *tally, struct bytes member,
+static void redis_apply_store_tally_join(struct redis_tally *tally, struct name member,
                                          uint64_t hash, double score, enum aggregate aggregate) {
     uint64_t *slot = redis_apply_store_slot_of(tally, member, hash);
     if (*slot != 0) {
@@ -245,7 +245,7 @@ typedef bool combine(struct redis_apply *apply, struct combination *combination)
 
 static void redis_apply_store_unite_one(struct redis_tally *tally, const struct source *source,
                                         enum aggregate aggregate) {
-    struct board_entry entries[TALLY_GROUP];
+    struct board_stored entries[TALLY_GROUP];
     uint64_t hashes[TALLY_GROUP];
     struct board_cursor cursor;
     unsigned count;
@@ -253,7 +253,7 @@ static void redis_apply_store_unite_one(struct redis_tally *tally, const struct 
     do {
         for (count = 0; count < TALLY_GROUP && board_cursor_read(&cursor, &entries[count]);
              count++) {
-            struct bytes member = entries[count].member;
+            struct bytes member = name_stored(entries[count].member);
             hashes[count] = XXH3_64bits_withSeed(member.at, member.size, tally->seed);
             board_cursor_next(&cursor);
         }
@@ -281,7 +281,9 @@ static bool redis_apply_store_unite(struct redis_apply *apply, struct combinatio
         }
     }
     for (uint32_t i = 0; i < tally->count && is_fine; i++) {
-        is_fine = redis_apply_store_put(apply, tally->entries[i].member, tally->entries[i].score);
+        char room[NAME_TEXT_ROOM];
+        is_fine = redis_apply_store_put(apply, name_text(tally->entries[i].member, room),
+                                        tally->entries[i].score);
     }
     redis_apply_store_tally_end(tally);
     return is_fine;
@@ -294,7 +296,7 @@ redis_apply_store_each_of_first(struct redis_apply *apply, const struct combinat
                                              const struct board_entry *entry, double *score)) {
     const struct board *first = combination->sources[0].board;
     struct board_cursor cursor;
-    struct board_entry entry;
+    struct board_stored entry;
     bool is_fine = true;
     double score;
     if (first == NULL) {
@@ -302,8 +304,10 @@ redis_apply_store_each_of_first(struct redis_apply *apply, const struct combinat
     }
     board_seek(first, 0, &cursor);
     while (is_fine && board_cursor_read(&cursor, &entry)) {
-        is_fine =
-            !take(combination, &entry, &score) || redis_apply_store_put(apply, entry.member, score);
+        char room[NAME_TEXT_ROOM];
+        struct board_entry taken = {.key = entry.key, .member = name_text(entry.member, room)};
+        is_fine = !take(combination, &taken, &score) ||
+                  redis_apply_store_put(apply, taken.member, score);
         board_cursor_next(&cursor);
     }
     return is_fine;
@@ -470,7 +474,7 @@ static bool redis_apply_store_put_places(struct redis_apply *apply, const struct
                                          uint32_t first, uint32_t end) {
     struct redis_selection selection;
     struct board_cursor cursor;
-    struct board_entry entry;
+    struct board_stored entry;
     if (first == end) {
         return true;
     }
@@ -479,14 +483,16 @@ static bool redis_apply_store_put_places(struct redis_apply *apply, const struct
     }
     const struct layout *layout = board_layout(board);
     bool is_fine = true;
+    char room[NAME_TEXT_ROOM];
     board_seek(board, selection.rank, &cursor);
     for (uint32_t i = 0; i < selection.count && is_fine && board_cursor_read(&cursor, &entry);
          i++) {
-        is_fine = redis_apply_store_put(apply, entry.member, rdb_value_score(layout, entry.key));
+        is_fine = redis_apply_store_put(apply, name_text(entry.member, room),
+                                        rdb_value_score(layout, entry.key));
         board_cursor_next(&cursor);
     }
     for (uint32_t i = 0; i < selection.pick_count && is_fine; i++) {
-        is_fine = redis_apply_store_put(apply, selection.picks[i].member,
+        is_fine = redis_apply_store_put(apply, name_text(selection.picks[i].member, room),
                                         rdb_value_score(layout, selection.picks[i].key));
     }
     redis_selection_deinit(&selection);

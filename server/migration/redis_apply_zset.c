@@ -215,11 +215,12 @@ static void redis_apply_zset_take_picks(struct redis_apply *apply, struct regist
                                         const struct redis_pick *picks, uint32_t count) {
     struct lookup ahead[LOOKUP_GROUP];
     struct bytes names[LOOKUP_GROUP];
+    char rooms[LOOKUP_GROUP][NAME_TEXT_ROOM];
     struct board_member member;
     for (uint32_t at = 0; at < count; at += LOOKUP_GROUP) {
         unsigned size = lookup_group_size(count, at);
         for (unsigned i = 0; i < size; i++) {
-            names[i] = picks[at + i].member;
+            names[i] = name_text(picks[at + i].member, rooms[i]);
         }
         lookup_members_to_take(&key->board, names, 1, size, ahead);
         for (unsigned i = 0; i < size; i++) {

@@ -40,6 +40,12 @@ static struct group redis_order_group_at(const struct board *board, uint32_t pla
 
 /* ---- groups that are cut ---- */
 
+static int redis_order_compare(struct name a, struct name b) {
+    char room_a[NAME_TEXT_ROOM];
+    char room_b[NAME_TEXT_ROOM];
+    return bytes_compare(name_text(a, room_a), name_text(b, room_b));
+}
+
 static void redis_order_swap_picks(struct redis_pick *a, struct redis_pick *b) {
     struct redis_pick pick = *a;
     *a = *b;
@@ -50,14 +56,14 @@ static void redis_order_swap_picks(struct redis_pick *a, struct redis_pick *b) {
  * which is not all: the pivot is not the last one. */
 static uint32_t redis_order_part_picks(struct redis_pick *picks, uint32_t size,
                                        uint32_t pivot_index) {
-    struct bytes pivot = picks[pivot_index].member;
+    struct name pivot = picks[pivot_index].member;
     uint32_t low = 0;
     uint32_t high = size - 1;
     for (;; low++, high--) {
-        while (bytes_compare(picks[low].member, pivot) < 0) {
+        while (redis_order_compare(picks[low].member, pivot) < 0) {
             low++;
         }
-        while (bytes_compare(picks[high].member, pivot) > 0) {
+        while (redis_order_compare(picks[high].member, pivot) > 0) {
             high--;
         }
         if (low >= high) {
@@ -99,7 +105,7 @@ static uint32_t redis_order_rank_from(const struct board *board, uint32_t first,
 static void redis_order_read_places(const struct board *board, uint32_t first, uint32_t end,
                                     struct redis_pick *picks) {
     struct board_cursor cursor;
-    struct board_entry entry;
+    struct board_stored entry;
     board_seek(board, redis_order_rank_from(board, first, end), &cursor);
     for (uint32_t i = 0; i < end - first && board_cursor_read(&cursor, &entry); i++) {
         picks[i] = (struct redis_pick){.member = entry.member, .key = entry.key};
@@ -111,11 +117,11 @@ static void redis_order_read_places(const struct board *board, uint32_t first, u
 static struct redis_pick redis_order_find_end(const struct board *board, struct group group,
                                               bool is_last) {
     struct board_cursor cursor;
-    struct board_entry entry;
+    struct board_stored entry;
     struct redis_pick found = {.key = 0};
     board_seek(board, redis_order_rank_from(board, group.first, group.end), &cursor);
     for (uint32_t i = group.first; i < group.end && board_cursor_read(&cursor, &entry); i++) {
-        int order = i > group.first ? bytes_compare(entry.member, found.member) : 0;
+        int order = i > group.first ? redis_order_compare(entry.member, found.member) : 0;
         if (i == group.first || (is_last ? order > 0 : order < 0)) {
             found = (struct redis_pick){.member = entry.member, .key = entry.key};
         }
@@ -174,13 +180,14 @@ static bool redis_order_copy_names(struct redis_apply *apply, struct redis_selec
         size += selection->picks[i].member.size;
     }
     buffer_clear(&apply->scratch);
-    char *at = buffer_reserve(&apply->scratch, size);
+    char *at = buffer_reserve(&apply->scratch, NAME_LEAD + size);
     if (at == NULL) {
         redis_selection_deinit(selection);
         return redis_apply_fail_memory(apply);
     }
+    at += NAME_LEAD;
     for (uint32_t i = 0; i < selection->pick_count; i++) {
-        struct bytes *member = &selection->picks[i].member;
+        struct name *member = &selection->picks[i].member;
         memcpy(at, member->at, member->size);
         member->at = at;
         at += member->size;
@@ -334,7 +341,7 @@ static struct group redis_order_find_names(const struct board *board,
                                            const struct name_bound *upper) {
     struct name_span span = {.first = 0};
     struct board_cursor cursor;
-    struct board_entry entry;
+    struct board_stored entry;
     uint64_t low = redis_order_low_bits(board_layout(board));
     uint64_t score = 0;
     uint32_t count = board_count(board);
@@ -348,8 +355,10 @@ static struct group redis_order_find_names(const struct board *board,
             break;
         }
         score = entry.key | low;
-        span.below += redis_order_is_outside(lower, entry.member, 1);
-        span.above += redis_order_is_outside(upper, entry.member, -1);
+        char room[NAME_TEXT_ROOM];
+        struct bytes member = name_text(entry.member, room);
+        span.below += redis_order_is_outside(lower, member, 1);
+        span.above += redis_order_is_outside(upper, member, -1);
         place++;
         if (is_ascending) {
             board_cursor_next(&cursor);

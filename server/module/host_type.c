@@ -275,7 +275,8 @@ static void host_type_digest(struct host_digest *digest, void *context) {
     const struct host_value *value = context;
     const struct board *board = &value->key->board;
     struct board_cursor cursor;
-    struct board_entry entry;
+    struct board_stored entry;
+    char room[NAME_TEXT_ROOM];
     struct tag_values values;
     uint32_t rank = 0;
     char layout[LAYOUT_TEXT_MAX];
@@ -284,7 +285,8 @@ static void host_type_digest(struct host_digest *digest, void *context) {
     host_DigestAddStringBuffer(digest, layout, size);
     for (board_seek(board, 0, &cursor); board_cursor_read(&cursor, &entry);
          board_cursor_next(&cursor)) {
-        host_DigestAddStringBuffer(digest, entry.member.at, entry.member.size);
+        struct bytes member = name_text(entry.member, room);
+        host_DigestAddStringBuffer(digest, member.at, member.size);
         host_DigestAddLongLong(digest, (long long)entry.key);
         board_tags_at(board, rank++, &values);
         if (values.mask != 0) {

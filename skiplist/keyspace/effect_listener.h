@@ -30,6 +30,7 @@ struct effect_fill {
     struct board_cursor cursor;
     bool has_values, has_tags_left; /* of the board; of the member, which is this one */
     struct bytes member;
+    char room[NAME_TEXT_ROOM]; /* for its text */
     char values[TAG_VALUES_PACKED_MAX];
     const void *at; /* of other kinds: the next member */
 };

@@ -29,7 +29,7 @@ struct key_kind {
     /* The same by moving the value, which is then empty. NULL: moving its bytes is enough. */
     void (*move)(struct registry_key *key, struct registry_key *to);
     /* Read at most entries_max entries from the cursor on, and advance it; *is_last: it is at the
-     * end. The kind defines the type of an entry (boards: struct board_entry). */
+     * end. The kind defines the type of an entry (boards: struct board_stored). */
     uint32_t (*walk)(const struct registry_key *key, struct key_cursor *cursor, void *entries,
                      uint32_t entries_max, bool *is_last);
     /* Effects: the next one that helps to fill an empty value with what this one holds (false: none

@@ -174,7 +174,7 @@ static void kind_board_move(struct registry_key *key, struct registry_key *to) {
 
 static uint32_t kind_board_walk(const struct registry_key *key, struct key_cursor *cursor,
                                 void *entries, uint32_t entries_max, bool *is_last) {
-    struct board_entry *entry = entries;
+    struct board_stored *entry = entries;
     struct board_cursor place;
     struct board_run run;
     uint32_t count = 0;
@@ -213,7 +213,7 @@ static bool kind_board_fill_tags(struct effect_fill *fill, struct effect *effect
 /* In rank order, so that equals arrive in their order; LATEST: in reverse. */
 static bool kind_board_fill(struct effect_fill *fill, struct effect *effect) {
     const struct board *board = &effect->key->board;
-    struct board_entry entry;
+    struct board_stored entry;
     if (!fill->has_begun) {
         fill->has_begun = true;
         fill->has_values = board_has_values(board);
@@ -227,9 +227,9 @@ static bool kind_board_fill(struct effect_fill *fill, struct effect *effect) {
     if (fill->left == 0 || !board_cursor_read(&fill->cursor, &entry)) {
         return false;
     }
-    effect->member = entry.member;
+    fill->member = name_text(entry.member, fill->room);
+    effect->member = fill->member;
     effect->member_key = entry.key;
-    fill->member = entry.member;
     fill->has_tags_left = fill->has_values;
     fill->left--;
     if (fill->is_reverse) {

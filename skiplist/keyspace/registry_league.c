@@ -135,12 +135,14 @@ registry_league_settle_members(struct settling *settling, uint32_t members_max, 
     const struct board *archive = &settling->archive->board;
     enum registry_league_status status = REGISTRY_LEAGUE_SETTLED;
     struct board_cursor cursor;
-    struct board_entry entry;
+    struct board_stored entry;
+    char room[NAME_TEXT_ROOM];
     board_seek(archive, 0, &cursor);
     while (status == REGISTRY_LEAGUE_SETTLED && board_cursor_read(&cursor, &entry)) {
         if (settling->settled_count == members_max) {
             status = REGISTRY_LEAGUE_MORE;
-        } else if (!registry_league_settle_member(settling, entry.member, (*work)++)) {
+        } else if (!registry_league_settle_member(settling, name_text(entry.member, room),
+                                                  (*work)++)) {
             status = REGISTRY_LEAGUE_OUT_OF_MEMORY;
         }
         board_cursor_next(&cursor);

@@ -103,12 +103,13 @@ static void registry_mirror_copy_members(struct registry_mirror *mirror, uint32_
     bool is_latest = board_is_latest(board);
     uint32_t count = board_count(board);
     struct board_cursor cursor;
-    struct board_entry entry;
+    struct board_stored entry;
+    char room[NAME_TEXT_ROOM];
     board_seek(board, is_latest ? count - 1 - mirror->copied_count : mirror->copied_count, &cursor);
     for (uint32_t i = 0; i < entries_max && mirror->copied_count < count; i++) {
         bool is_there = board_cursor_read(&cursor, &entry);
         CHECK(is_there);
-        registry_mirror_put_member(mirror, entry.member, entry.key);
+        registry_mirror_put_member(mirror, name_text(entry.member, room), entry.key);
         if (mirror->status != REGISTRY_MIRROR_MORE) {
             return;
         }

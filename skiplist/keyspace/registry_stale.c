@@ -56,7 +56,7 @@ static bool registry_stale_extend(struct board_run *run, const struct ages *ages
         if (stretch->count > 0 && is_stale != stretch->is_stale) {
             return false;
         }
-        struct bytes member;
+        struct name member;
         stretch->is_stale = is_stale;
         stretch->count += board_run_read_to(run, true, &stretch->last_key, &member);
     }

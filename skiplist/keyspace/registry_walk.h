@@ -38,7 +38,7 @@ struct registry_walk_piece {
 /* Start: all keys are ahead. */
 void registry_walk_begin(struct registry *registry);
 /* The next entries (at most entries_max, which is at least 1), borrowed until the next change, with
- * room for so many of any kind: those of a board are struct board_entry, in rank order; of a hash
+ * room for so many of any kind: those of a board are struct board_stored, in rank order; of a hash
  * struct hash_pair. false: all
  * keys are done. */
 MUST_CHECK bool registry_walk_next(struct registry *registry, void *entries, uint32_t entries_max,

@@ -16,6 +16,7 @@
 #include "server/durability/snapshot_file.h"
 #include "skiplist/keyspace/registry_hash.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/support/stored_text.h"
 
 enum { FILE_MAX = 65536, ROOM_MAX = SNAPSHOT_BLOCK_SIZE };
 
@@ -147,7 +148,7 @@ static void take_apart(void *context, const struct registry_key *key) {
     struct registry_key *own =
         registry_find(registry, key->database, registry_name(key), INT64_MIN);
     struct board_cursor cursor;
-    struct board_entry entry;
+    struct board_stored entry;
     CHECK(own == key);
     if (own->kind == REGISTRY_HASH) {
         take_hash_apart(registry, own);
@@ -157,7 +158,7 @@ static void take_apart(void *context, const struct registry_key *key) {
         struct board_member member;
         board_seek(&own->board, 0, &cursor);
         CHECK(board_cursor_read(&cursor, &entry));
-        board_look_up(&own->board, entry.member, NULL, &member);
+        board_look_up(&own->board, stored_text(entry.member), NULL, &member);
         CHECK(member.is_there);
         board_remove_member(&own->board, &member);
     }

@@ -15,6 +15,7 @@
 #include "skiplist/tags.h"
 #include "tests/support/harness.h"
 #include "tests/support/shadow.h"
+#include "tests/support/stored_text.h"
 
 static const char zset_settings[] =
     "layout laps FIELD ms 32 ASC TIME 31 S\n"
@@ -215,13 +216,14 @@ static inline char *zset_dump(struct harness *harness, const char *key) {
     zset_line_add(&dump, "", 0);
     uint32_t rank = 0;
     struct board_cursor cursor;
-    struct board_entry entry;
+    struct board_stored entry;
     for (board_seek(board, 0, &cursor); board_cursor_read(&cursor, &entry);
          board_cursor_next(&cursor)) {
         char number[32];
         int size = snprintf(number, sizeof(number), "%016" PRIx64 " ", entry.key);
         zset_line_add(&dump, number, (size_t)size);
-        zset_line_add(&dump, entry.member.at, entry.member.size);
+        struct bytes member = stored_text(entry.member);
+        zset_line_add(&dump, member.at, member.size);
         zset_dump_tags(board, rank++, &dump);
         zset_line_add(&dump, "\n", 1);
     }

@@ -4,14 +4,18 @@
 #include "codec/memory.h"
 #include "skiplist/block.h"
 #include "tests/support/random.h"
+#include "tests/support/stored_text.h"
 
-/* A member is given by its size and a byte that fills it; the model owns the long ones. */
+/* A member's text is a letter so many times, or of a kind that is packed, with the letter's number;
+ * the model owns the long ones. */
 struct model_entry {
     uint64_t key;
-    size_t size;
+    size_t size; /* 0: of the kind */
+    unsigned kind;
     uint8_t tag;
-    char fill;
-    char heap[BLOCK_LEN_LONG]; /* as stored in the block */
+    uint8_t code;
+    char letter;
+    char heap[NAME_TEXT_MAX + 1]; /* as stored in the block */
 };
 
 struct model {
@@ -27,41 +31,49 @@ static void assert_valid(const struct block *block) {
     }
 }
 
-static struct bytes text_of(const struct model_entry *entry, char *text) {
-    memset(text, entry->fill, entry->size);
-    return (struct bytes){.at = text, .size = entry->size};
+/* The member as it is sought. */
+static struct name name_of(const struct model_entry *entry, char text[512],
+                           struct packed_name *form) {
+    struct bytes bytes = {.at = text, .size = entry->size};
+    memset(text, entry->letter, entry->size);
+    if (entry->size == 0) {
+        bytes = packed_kind_text(entry->kind, (uint32_t)entry->letter, text);
+    }
+    name_pack(bytes, form);
+    return name_from(bytes, form);
 }
 
 static void model_compare(const struct model *model) {
     char text[512];
+    struct packed_name form;
     uint32_t offset = 0;
     assert_valid(model->block);
     assert_int_equal(model->block->count, model->count);
     for (uint32_t i = 0; i < model->count; i++) {
         const struct model_entry *entry = &model->entries[i];
-        struct bytes member = text_of(entry, text);
+        struct name member = name_of(entry, text, &form);
         uint32_t index = UINT32_MAX;
         uint32_t found_offset = UINT32_MAX;
         assert_int_equal(block_offset(model->block, i), offset);
         assert_int_equal(block_keys(model->block)[i], entry->key);
-        assert_true(bytes_equal(block_member(model->block, i, offset), member));
+        assert_true(name_equal(block_member(model->block, i, offset), member));
         assert_true(block_find(model->block, entry->tag, member, &index, &found_offset));
         /* Members may repeat in this test: the first equal one is found. */
         assert_true(index <= i);
         assert_int_equal(found_offset, block_offset(model->block, index));
-        assert_true(block_find_tag(model->block, entry->tag, entry->size, &index));
+        assert_true(block_find_tag(model->block, entry->tag, entry->code, &index));
         struct block_entry got = block_get(model->block, i, offset);
         assert_int_equal(got.tag, entry->tag);
-        assert_int_equal(got.len, block_len_of(entry->size));
-        assert_memory_equal(got.at, entry->heap, block_heap_size(got.len));
-        offset += block_heap_size(got.len);
+        assert_int_equal(got.code, entry->code);
+        assert_memory_equal(got.at, entry->heap, block_heap_size(got.code));
+        offset += block_heap_size(got.code);
     }
     assert_int_equal(model->block->heap_used, offset);
 }
 
 static struct block_entry entry_of(const struct model_entry *entry) {
     return (struct block_entry){
-        .key = entry->key, .at = entry->heap, .tag = entry->tag, .len = block_len_of(entry->size)};
+        .key = entry->key, .at = entry->heap, .tag = entry->tag, .code = entry->code};
 }
 
 /* A key that may be placed before index. */
@@ -79,34 +91,39 @@ static uint64_t key_for(const struct model *model, struct random *random, uint32
 }
 
 static void model_insert(struct model *model, struct random *random) {
-    static const size_t sizes[] = {1, 5, 17, 17, 30, BLOCK_INLINE_MAX, BLOCK_INLINE_MAX + 1, 400};
+    static const size_t sizes[] = {1, 5, 17, 17, 30, NAME_TEXT_MAX, NAME_TEXT_MAX + 1, 400};
     uint32_t index = (uint32_t)random_below(random, model->count + 1U);
     struct model_entry entry = {
         .key = key_for(model, random, index, UINT32_MAX - 5),
-        .size = sizes[random_below(random, COUNT_OF(sizes))],
+        .kind = (unsigned)random_below(random, PACKED_KINDS),
         .tag = (uint8_t)random_below(random, 4),
-        .fill = (char)('a' + random_below(random, 26)),
+        .letter = (char)('a' + random_below(random, 26)),
     };
+    if (random_below(random, 2) == 0) {
+        entry.size = sizes[random_below(random, COUNT_OF(sizes))];
+    }
     char text[512];
-    struct bytes member = text_of(&entry, text);
-    uint8_t len = block_len_of(entry.size);
-    if (block_is_full_for(model->block, len)) {
+    struct packed_name form;
+    struct name member = name_of(&entry, text, &form);
+    assert_true(entry.size > 0 || name_is_packed(member.code));
+    entry.code = member.code;
+    if (block_is_full_for(model->block, entry.code)) {
         return;
     }
-    if (len == BLOCK_LEN_LONG) {
+    if (entry.code == NAME_LONG) {
         assert_true(block_long_create(member, entry.heap));
     } else {
         memcpy(entry.heap, member.at, member.size);
     }
-    if (!block_has_room(model->block, len)) {
-        struct block *grown = block_create_grown(model->block, len);
+    if (!block_has_room(model->block, entry.code)) {
+        struct block *grown = block_create_grown(model->block, entry.code);
         assert_non_null(grown);
         grown->links = model->block->links;
         block_copy(grown, 0, model->block, 0, model->block->count);
         memory_free(model->block);
         model->block = grown;
     }
-    assert_true(block_has_room(model->block, len));
+    assert_true(block_has_room(model->block, entry.code));
     struct block_entry raw = entry_of(&entry);
     block_insert(model->block, index, &raw);
     memmove(model->entries + index + 1, model->entries + index,
@@ -121,7 +138,7 @@ static void model_remove(struct model *model, struct random *random) {
     count = count > 3 ? 3 : count;
     block_remove(model->block, index, count);
     for (uint32_t i = index; i < index + count; i++) {
-        if (block_len_of(model->entries[i].size) == BLOCK_LEN_LONG) {
+        if (model->entries[i].code == NAME_LONG) {
             block_long_destroy(model->entries[i].heap);
         }
     }
@@ -165,8 +182,8 @@ static void model_split(struct model *model, struct random *random) {
     assert_valid(block);
     assert_valid(right);
     /* The next entry has room in either half. */
-    assert_false(block_is_full_for(block, BLOCK_INLINE_MAX));
-    assert_false(block_is_full_for(right, BLOCK_INLINE_MAX));
+    assert_false(block_is_full_for(block, NAME_TEXT_MAX));
+    assert_false(block_is_full_for(right, NAME_TEXT_MAX));
     if (random_below(random, 2) == 0) {
         block_copy(block, block->count, right, 0, behind);
         memory_free(right);
@@ -203,7 +220,7 @@ TEST(random_changes_agree_with_an_array) {
     }
     block_remove(model->block, 0, model->count);
     for (uint32_t i = 0; i < model->count; i++) {
-        if (block_len_of(model->entries[i].size) == BLOCK_LEN_LONG) {
+        if (model->entries[i].code == NAME_LONG) {
             block_long_destroy(model->entries[i].heap);
         }
     }
@@ -246,7 +263,7 @@ TEST(keys_are_counted_as_an_endless_search_would) {
 
 TEST(a_full_block_of_any_sizes_splits_with_room_in_both_halves) {
     struct random random = random_begin(__func__);
-    char heap[BLOCK_INLINE_MAX];
+    char heap[NAME_TEXT_MAX];
     memset(heap, 'x', sizeof heap);
     for (int round = 0; round < 3000; round++) {
         struct block *block = block_create(BLOCK_ENTRIES_MAX, BLOCK_HEAP_MAX);
@@ -254,12 +271,12 @@ TEST(a_full_block_of_any_sizes_splits_with_room_in_both_halves) {
         bool has_extremes = random_below(&random, 2) == 0;
         struct block_entry entry = {.key = 1, .at = heap};
         for (;;) {
-            uint64_t size = 1 + random_below(&random, BLOCK_INLINE_MAX);
+            uint64_t code = 1 + random_below(&random, NAME_LONG - 1);
             if (has_extremes) {
-                size = random_below(&random, 2) == 0 ? 1 : BLOCK_INLINE_MAX;
+                code = random_below(&random, 2) == 0 ? 1 : NAME_TEXT_MAX;
             }
-            entry.len = (uint8_t)size;
-            if (block_is_full_for(block, entry.len)) {
+            entry.code = (uint8_t)code;
+            if (block_is_full_for(block, entry.code)) {
                 break;
             }
             block_insert(block, (uint32_t)random_below(&random, block->count + 1U), &entry);
@@ -267,8 +284,8 @@ TEST(a_full_block_of_any_sizes_splits_with_room_in_both_halves) {
         uint32_t at = block_split_index(block);
         uint32_t left_heap = block_offset(block, at);
         assert_true(at >= 1 && at < block->count);
-        assert_true(left_heap + BLOCK_INLINE_MAX <= BLOCK_HEAP_MAX);
-        assert_true(block->heap_used - left_heap + BLOCK_INLINE_MAX <= BLOCK_HEAP_MAX);
+        assert_true(left_heap + NAME_TEXT_MAX <= BLOCK_HEAP_MAX);
+        assert_true(block->heap_used - left_heap + NAME_TEXT_MAX <= BLOCK_HEAP_MAX);
         memory_free(block);
     }
 }
@@ -314,7 +331,7 @@ TEST(a_failed_creation_leaves_nothing_behind) {
     memory_fail_at(1);
     assert_null(block_create(4, 40));
     memory_fail_at(1);
-    assert_false(block_long_create(BYTES("a long member, says the caller"), heap));
+    assert_false(block_long_create(name_unpacked(BYTES("long, says the caller")), heap));
     memory_fail_at(0);
     assert_int_equal(memory_live_count(), live_before);
 }

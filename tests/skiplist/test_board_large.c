@@ -25,7 +25,7 @@ static void assert_stands_at(const struct board *board, uint32_t number, uint32_
     board_look_up(board, member, NULL, &found);
     assert_true(found.is_there);
     assert_int_equal(board_rank_of(board, &found), rank);
-    assert_true(bytes_equal(board_at(board, rank).member, member));
+    assert_true(bytes_equal(stored_text(board_at(board, rank).member), member));
     assert_int_equal(board_at(board, rank).key, found.key);
 }
 
@@ -148,14 +148,14 @@ PAIR_TEST(a_long_run_of_equals_survives_removals) {
     assert_board_valid(pair->board);
     uint32_t rank = 0;
     struct board_cursor cursor;
-    struct board_entry entry;
+    struct board_stored entry;
     board_seek(pair->board, 0, &cursor);
     for (uint32_t i = 0; i < members; i++) {
         if (is_gone[i]) {
             continue;
         }
         assert_true(board_cursor_read(&cursor, &entry));
-        assert_true(bytes_equal(entry.member, user_of(i, text)));
+        assert_true(bytes_equal(stored_text(entry.member), user_of(i, text)));
         if (i % 100 == 0) {
             assert_stands_at(pair->board, i, rank);
         }
@@ -196,16 +196,16 @@ TEST(many_ranks_have_the_entries_of_each) {
         }
         for (int round = 0; round < 2000; round++) {
             uint32_t ranks[BOARD_AT_MAX];
-            struct board_entry entries[BOARD_AT_MAX];
+            struct board_stored entries[BOARD_AT_MAX];
             uint32_t count = (uint32_t)random_below(&random, BOARD_AT_MAX + 1);
             for (uint32_t at = 0; at < count; at++) {
                 ranks[at] = (uint32_t)random_below(&random, sizes[i]);
             }
             board_at_many(pair.board, ranks, count, entries);
             for (uint32_t at = 0; at < count; at++) {
-                struct board_entry entry = board_at(pair.board, ranks[at]);
+                struct board_stored entry = board_at(pair.board, ranks[at]);
                 assert_int_equal(entries[at].key, entry.key);
-                assert_true(bytes_equal(entries[at].member, entry.member));
+                assert_true(name_equal(entries[at].member, entry.member));
             }
         }
         pair_deinit(&pair);

@@ -199,11 +199,12 @@ struct seen {
     uint32_t visits[LARGE];
 };
 
-static void see(void *context, const struct board_entry *entry) {
+static void see(void *context, const struct board_stored *entry) {
     struct seen *seen = context;
     char text[32];
-    assert_int_equal(entry->member.size, 17);
-    memcpy(text, entry->member.at, 17);
+    struct bytes member = stored_text(entry->member);
+    assert_int_equal(member.size, 17);
+    memcpy(text, member.at, 17);
     text[17] = '\0';
     uint32_t number = (uint32_t)strtoul(text + 5, NULL, 10);
     assert_true(number < LARGE);

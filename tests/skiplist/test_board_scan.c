@@ -21,9 +21,9 @@ static uint32_t number_of(struct bytes member) {
     return number;
 }
 
-static void visit(void *context, const struct board_entry *entry) {
+static void visit(void *context, const struct board_stored *entry) {
     struct world *world = context;
-    uint32_t number = number_of(entry->member);
+    uint32_t number = number_of(stored_text(entry->member));
     assert_true(number < MEMBERS);
     assert_true(world->was_there[number]);
     world->visits[number]++;

@@ -15,7 +15,7 @@ struct owner {
 
 static uint32_t number_at(const struct block *block, uint32_t index) {
     uint32_t number;
-    struct bytes member = block_member(block, index, block_offset(block, index));
+    struct name member = block_member(block, index, block_offset(block, index));
     assert_int_equal(member.size, sizeof number);
     memcpy(&number, member.at, sizeof number);
     return number;
@@ -64,10 +64,10 @@ static struct skiplist_owner told(struct owner *owner) {
 static void owner_insert(struct owner *owner, uint32_t number, uint64_t key) {
     struct skiplist *list = &owner->list;
     struct skiplist_place place = skiplist_place_for(list, key);
-    struct block_entry entry = {.key = key, .at = (const char *)&number, .len = sizeof number};
+    struct block_entry entry = {.key = key, .at = (const char *)&number, .code = sizeof number};
     struct skiplist_plan plan;
     uint32_t rank = skiplist_rank(list, place);
-    assert_true(skiplist_reserve(list, place, entry.len, &plan));
+    assert_true(skiplist_reserve(list, place, entry.code, &plan));
     uint32_t id_end = skiplist_id_end(list, &plan);
     owner->leaf_of[number] = skiplist_insert(list, &plan, &entry, told(owner));
     assert_true(owner->leaf_of[number] < id_end);

@@ -48,10 +48,10 @@ static unsigned count_values(const struct tags_twin *twin, unsigned tag) {
     bool is_used[TAGS_VALUES + 1] = {false};
     unsigned count = 0;
     struct board_cursor cursor;
-    struct board_entry entry;
+    struct board_stored entry;
     for (board_seek(twin->pair->board, 0, &cursor); board_cursor_read(&cursor, &entry);
          board_cursor_next(&cursor)) {
-        unsigned value = twin->values[number_of(entry.member)][tag];
+        unsigned value = twin->values[number_of(stored_text(entry.member))][tag];
         count += value != 0 && !is_used[value];
         is_used[value] = true;
     }
@@ -106,7 +106,7 @@ static void twin_remove(struct tags_twin *twin, uint32_t number) {
 
 static void twin_remove_range(struct tags_twin *twin, uint32_t rank, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t number = number_of(board_at(twin->pair->board, rank + i).member);
+        uint32_t number = number_of(stored_text(board_at(twin->pair->board, rank + i).member));
         memset(twin->values[number], 0, sizeof twin->values[number]);
     }
     pair_remove_range(twin->pair, rank, count);
@@ -155,7 +155,7 @@ static void compare_values(const struct tags_twin *twin, uint32_t rank) {
     struct tag_values values;
     struct board_member member;
     const struct board *board = twin->pair->board;
-    uint32_t number = number_of(board_at(board, rank).member);
+    uint32_t number = number_of(stored_text(board_at(board, rank).member));
     for (int way = 0; way < 2; way++) {
         if (way == 0) {
             board_tags_at(board, rank, &values);
@@ -223,20 +223,20 @@ static void compare_group(const struct tags_twin *twin, struct random *random) {
     const struct board *board = twin->pair->board;
     uint32_t count = 0, rank, all = board_count(board), checks = 20;
     struct board_cursor cursor;
-    struct board_entry entry;
+    struct board_stored entry;
     group_draw(&group, tags_now(twin), random);
     struct tag_filter *filter = tag_filter_create(board, group.choices, group.count);
     assert_non_null(filter);
     uint32_t at = 0;
     for (board_seek(board, 0, &cursor); board_cursor_read(&cursor, &entry);
          board_cursor_next(&cursor), at++) {
-        bool is_in = group_has(&group, twin->values[number_of(entry.member)]);
+        bool is_in = group_has(&group, twin->values[number_of(stored_text(entry.member))]);
         if (is_in) {
             ranks[count++] = at;
         }
         if (random_below(random, 64) == 0) {
             struct board_member member;
-            board_look_up(board, entry.member, NULL, &member);
+            board_look_up(board, stored_text(entry.member), NULL, &member);
             assert_int_equal(board_group_has(board, filter, &member), is_in);
             assert_int_equal(board_group_rank(board, filter, &member), count - is_in);
             assert_int_equal(board_group_count(board, filter, at + 1), count);
@@ -277,7 +277,7 @@ static void visit_tally(void *context, const struct tag_values *values, uint32_t
     uint32_t found = 0;
     char text[TAG_VALUE_MAX];
     for (uint32_t rank = tally->from; rank < tally->to; rank++) {
-        uint32_t number = number_of(board_at(tally->twin->pair->board, rank).member);
+        uint32_t number = number_of(stored_text(board_at(tally->twin->pair->board, rank).member));
         bool is_same = group_has(tally->group, tally->twin->values[number]);
         for (unsigned i = 0; i < tags_now(tally->twin)->count && is_same; i++) {
             struct bytes wanted = value_of(tally->twin->values[number][i], text);

@@ -4,6 +4,7 @@
 
 #include "codec/memory.h"
 #include "tests/support/random.h"
+#include "tests/support/stored_text.h"
 #include "tests/support/test.h"
 #include "tests/support/twin_board.h"
 
@@ -17,15 +18,21 @@ struct board_pair {
     struct layout layout;
 };
 
-/* The member with this number. One byte for the first 26; then sizes on both sides of every limit:
- * the longest inline ones, the first that lie in a piece of their own, of the tiny build too. */
+/* The member with this number. One byte for the first 26; then, of those that are packed some of each
+ * kind, and of others sizes on both sides of every limit: the longest that are stored in their place,
+ * and the first that lie in a piece of their own. */
 static inline struct bytes member_of(uint32_t number, char *text) {
-    static const size_t sizes[] = {4, 9, 17, 17, 39, 40, 41, 120, 253, 254, 255, 256, 400};
+    static const size_t sizes[] = {4, 9, 17, 17, 40, 120, 126, 127, 128, 129, 255, 256, 400};
+    enum { SIZES = sizeof sizes / sizeof *sizes };
     if (number < 26) {
         text[0] = (char)('a' + number);
         return (struct bytes){.at = text, .size = 1};
     }
-    size_t size = sizes[(number * 2654435761U >> 16) % (sizeof sizes / sizeof *sizes)];
+    uint32_t kind = (number * 2654435761U >> 16) % (SIZES + PACKED_KINDS);
+    if (kind >= SIZES) {
+        return packed_kind_text(kind - SIZES, number, text);
+    }
+    size_t size = sizes[kind];
     memset(text, 'x', size);
     memcpy(text, &number, sizeof number);
     return (struct bytes){.at = text, .size = size};
@@ -139,8 +146,8 @@ static inline void pair_compare_member(const struct board_pair *pair, struct byt
     assert_int_equal(board_rank_of(pair->board, &found), twin_rank);
     assert_int_equal(found.key, pair->twin.entries[twin_rank].key);
     assert_int_equal(found_key, found.key);
-    struct board_entry entry = board_at(pair->board, twin_rank);
-    assert_true(bytes_equal(entry.member, member));
+    struct board_stored entry = board_at(pair->board, twin_rank);
+    assert_true(bytes_equal(stored_text(entry.member), member));
     assert_int_equal(entry.key, found.key);
 }
 

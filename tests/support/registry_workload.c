@@ -13,6 +13,7 @@
 #include "skiplist/keyspace/registry_stale.h"
 #include "tests/support/layout_text.h"
 #include "tests/support/registry_workload.h"
+#include "tests/support/stored_text.h"
 
 enum {
     MEMBERS = 400, /* different ones */
@@ -132,9 +133,12 @@ static struct registry_key *pick_kind(struct workload *workload, uint32_t kind) 
 }
 
 static struct bytes pick_member(struct workload *workload, char *text) {
-    /* Some are so long that they lie in pieces of their own. */
+    /* Every other one is packed; some are so long that they lie in pieces of their own. */
     uint32_t number = below(workload, MEMBERS);
-    int size = snprintf(text, 512, "m%0*u", number % 50 == 0 ? 300 : (int)(number % 9), number);
+    if (number % 2 == 0) {
+        return packed_kind_text(number / 2 % PACKED_KINDS, number, text);
+    }
+    int size = snprintf(text, 512, "m%0*u", number % 49 == 0 ? 300 : (int)(number % 9), number);
     return (struct bytes){text, (size_t)size};
 }
 
@@ -227,7 +231,8 @@ static void take_members(struct workload *workload) {
         return;
     }
     for (uint32_t left = below(workload, 6); left > 0 && board_count(&key->board) > 0; left--) {
-        struct bytes name = board_at(&key->board, below(workload, board_count(&key->board))).member;
+        uint32_t rank = below(workload, board_count(&key->board));
+        struct bytes name = stored_text(board_at(&key->board, rank).member);
         struct board_member member;
         char text[512];
         memcpy(text, name.at, name.size);
@@ -245,7 +250,8 @@ static void tag_members(struct workload *workload) {
         return;
     }
     for (uint32_t left = below(workload, 8); left > 0; left--) {
-        struct bytes name = board_at(&key->board, below(workload, board_count(&key->board))).member;
+        uint32_t rank = below(workload, board_count(&key->board));
+        struct bytes name = stored_text(board_at(&key->board, rank).member);
         struct board_member member;
         struct tag_values values;
         unsigned full;
@@ -616,8 +622,8 @@ static void compare_values(const struct board *a, const struct board *b, uint32_
 static void compare_boards(const struct board *a, const struct board *b) {
     struct board_cursor at_a;
     struct board_cursor at_b;
-    struct board_entry entry_a;
-    struct board_entry entry_b;
+    struct board_stored entry_a;
+    struct board_stored entry_b;
     assert_int_equal(board_count(a), board_count(b));
     board_seek(a, 0, &at_a);
     board_seek(b, 0, &at_b);
@@ -625,7 +631,7 @@ static void compare_boards(const struct board *a, const struct board *b) {
         assert_true(board_cursor_read(&at_b, &entry_b));
         compare_values(a, b, rank);
         assert_int_equal(entry_a.key, entry_b.key);
-        assert_true(bytes_equal(entry_a.member, entry_b.member));
+        assert_true(name_equal(entry_a.member, entry_b.member));
         board_cursor_next(&at_a);
         board_cursor_next(&at_b);
     }
@@ -739,7 +745,7 @@ struct digest {
 
 static void digest_board(uint64_t *hash, const struct registry_key *key) {
     struct board_cursor cursor;
-    struct board_entry entry;
+    struct board_stored entry;
     uint32_t rank = 0;
     digest_rules(hash, registry_rules(key));
     for (board_seek(&key->board, 0, &cursor); board_cursor_read(&cursor, &entry);
@@ -748,7 +754,7 @@ static void digest_board(uint64_t *hash, const struct registry_key *key) {
         struct tag_values values;
         board_tags_at(&key->board, rank++, &values);
         digest_number(hash, (int64_t)entry.key);
-        digest_text(hash, entry.member);
+        digest_text(hash, stored_text(entry.member));
         digest_text(hash, (struct bytes){packed, tag_values_pack(&values, packed)});
     }
 }

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "tests/support/stored_text.h"
+
 void twin_board_init(struct twin_board *twin, bool is_latest) {
     *twin = (struct twin_board){.is_latest = is_latest};
 }
@@ -102,7 +104,7 @@ uint32_t twin_board_count_from(const struct twin_board *twin, uint64_t key) {
 
 bool twin_board_equals(const struct twin_board *twin, const struct board *board) {
     struct board_cursor cursor;
-    struct board_entry entry;
+    struct board_stored entry;
     uint32_t rank = 0;
     if (twin->count != board_count(board)) {
         return false;
@@ -110,7 +112,7 @@ bool twin_board_equals(const struct twin_board *twin, const struct board *board)
     board_seek(board, 0, &cursor);
     for (; board_cursor_read(&cursor, &entry); board_cursor_next(&cursor), rank++) {
         if (rank >= twin->count || entry.key != twin->entries[rank].key ||
-            !bytes_equal(entry.member, twin->entries[rank].member)) {
+            !bytes_equal(stored_text(entry.member), twin->entries[rank].member)) {
             return false;
         }
     }

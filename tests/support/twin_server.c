@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tests/support/layout_text.h"
+#include "tests/support/stored_text.h"
 #include "tests/support/twin_parts.h"
 
 /* ---- plain storage ---- */
@@ -321,13 +322,13 @@ static twin_wide decimal_value(struct decimal decimal) {
 
 static bool compare_entry(struct comparison *comparison, const struct registry_key *key,
                           const struct twin_key *twin, uint32_t rank,
-                          const struct board_entry *entry) {
+                          const struct board_stored *entry) {
     const struct layout *layout = board_layout(&key->board);
     const struct twin_member *member = &twin->members[rank];
     uint64_t ordinals[LAYOUT_FIELDS_MAX];
     int64_t time_us;
     layout_unpack(layout, entry->key, ordinals, &time_us);
-    if (!bytes_equal(entry->member, member->name)) {
+    if (!bytes_equal(stored_text(entry->member), member->name)) {
         return differ(comparison, key, "member", rank);
     }
     for (uint32_t i = 0; i < layout->field_count; i++) {
@@ -359,7 +360,7 @@ static void compare_key(void *context, const struct registry_key *key) {
     }
     uint32_t rank = 0;
     struct board_cursor cursor;
-    struct board_entry entry;
+    struct board_stored entry;
     for (board_seek(&key->board, 0, &cursor); board_cursor_read(&cursor, &entry);
          board_cursor_next(&cursor)) {
         if (!compare_entry(comparison, key, other, rank++, &entry)) {

@@ -49,8 +49,8 @@ static void lb_quantile_write(const struct board *board, const struct lb_filter 
     uint32_t from_worst = lb_quantile_rank_from_worst(q, count);
     uint32_t shown_rank = count - (from_worst > 0 ? from_worst : 1);
     uint32_t rank = filter != NULL ? lb_filter_at(filter, shown_rank) : shown_rank;
-    struct board_entry entry = board_at(board, rank);
-    lb_group_add(writer, group, entry.member, entry.key, rank, shown_rank);
+    struct board_stored entry = board_at(board, rank);
+    lb_group_add_stored(writer, group, entry.member, entry.key, rank, shown_rank);
 }
 
 struct quantiles {

@@ -241,6 +241,12 @@ void lb_group_add(struct lb_writer *writer, struct lb_group *group, struct bytes
     }
 }
 
+void lb_group_add_stored(struct lb_writer *writer, struct lb_group *group, struct name member,
+                         uint64_t key, uint32_t rank, uint32_t shown_rank) {
+    struct bytes text = name_text(member, group->rooms[group->count]);
+    lb_group_add(writer, group, text, key, rank, shown_rank);
+}
+
 void lb_reply_nils(const struct call *call, uint32_t count) {
     reply_array(call->reply, count);
     for (uint32_t i = 0; i < count && !reply_is_lost(call->reply); i++) {
@@ -262,12 +268,13 @@ __attribute__((always_inline)) static inline void lb_record_write_span(struct lb
         CHECK(is_there);
         left -= run.count;
         uint64_t key;
-        for (struct bytes member; board_run_read(&run, &key, &member);) {
+        for (struct name member; board_run_read(&run, &key, &member);) {
             if (group != NULL) {
-                lb_group_add(writer, group, member, key, rank,
-                             lb_record_shown_rank(writer, key, rank));
+                lb_group_add_stored(writer, group, member, key, rank,
+                                    lb_record_shown_rank(writer, key, rank));
             } else {
-                lb_write_record(writer, member, key, rank);
+                char room[NAME_TEXT_ROOM];
+                lb_write_record(writer, name_text(member, room), key, rank);
             }
             rank = is_best_first ? rank + 1 : rank - 1;
         }
@@ -306,15 +313,15 @@ static void lb_record_write_filtered(struct lb_writer *writer, struct lb_group *
                                      unsigned count, uint32_t inside_rank, bool is_best_first,
                                      uint32_t *rank) {
     uint32_t ranks[BOARD_AT_MAX];
-    struct board_entry entries[BOARD_AT_MAX];
+    struct board_stored entries[BOARD_AT_MAX];
     for (unsigned i = 0; i < count; i++) {
         *rank = i > 0 ? lb_filter_step(writer->filter, *rank, is_best_first) : *rank;
         ranks[i] = *rank;
     }
     board_at_many(writer->board, ranks, count, entries);
     for (unsigned i = 0; i < count; i++) {
-        lb_group_add(writer, group, entries[i].member, entries[i].key, ranks[i],
-                     lb_record_shown_rank(writer, entries[i].key, inside_rank));
+        lb_group_add_stored(writer, group, entries[i].member, entries[i].key, ranks[i],
+                            lb_record_shown_rank(writer, entries[i].key, inside_rank));
         inside_rank = is_best_first ? inside_rank + 1 : inside_rank - 1;
     }
 }

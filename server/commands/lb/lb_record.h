@@ -82,6 +82,7 @@ void lb_write_record_as(const struct lb_writer *writer, struct bytes member, uin
  * are written at once. */
 struct lb_group {
     struct bytes members[LB_DATA_GROUP]; /* of the board */
+    char rooms[LB_DATA_GROUP][NAME_TEXT_ROOM]; /* for their texts */
     uint64_t keys[LB_DATA_GROUP];
     uint32_t ranks[LB_DATA_GROUP]; /* on the board */
     uint32_t shown_ranks[LB_DATA_GROUP];
@@ -90,6 +91,9 @@ struct lb_group {
 /* Add a record to the group, and write the group when it is full. The order stays. */
 void lb_group_add(struct lb_writer *writer, struct lb_group *group, struct bytes member,
                   uint64_t key, uint32_t rank, uint32_t shown_rank);
+/* The same for a member as it is stored. */
+void lb_group_add_stored(struct lb_writer *writer, struct lb_group *group, struct name member,
+                         uint64_t key, uint32_t rank, uint32_t shown_rank);
 /* Write what is left in the group. */
 void lb_group_write(const struct lb_writer *writer, struct lb_group *group);
 /* An array with the records of count missing members. */

@@ -10,7 +10,7 @@
 /* A run of members of a board, and their results. */
 struct batch {
     uint32_t count;
-    struct bytes members[BOARD_RUN_MAX];
+    struct name members[BOARD_RUN_MAX];
     uint64_t keys[BOARD_RUN_MAX];
     uint32_t arrivals[BOARD_RUN_MAX];
     struct tally_result results[BOARD_RUN_MAX];
@@ -72,9 +72,14 @@ static void combine_move_entry(struct batch *batch, uint32_t from, uint32_t to) 
 static void combine_look_up(const struct board *board, const struct batch *batch,
                             struct board_member *found) {
     struct lookup lookups[BOARD_RUN_MAX];
-    lookup_members(board, batch->members, 1, batch->count, lookups);
+    struct bytes texts[BOARD_RUN_MAX];
+    char rooms[BOARD_RUN_MAX][NAME_TEXT_ROOM];
     for (uint32_t i = 0; i < batch->count; i++) {
-        board_look_up(board, batch->members[i], &lookups[i], &found[i]);
+        texts[i] = name_text(batch->members[i], rooms[i]);
+    }
+    lookup_members(board, texts, 1, batch->count, lookups);
+    for (uint32_t i = 0; i < batch->count; i++) {
+        board_look_up(board, texts[i], &lookups[i], &found[i]);
     }
 }
 
@@ -155,7 +160,7 @@ static void combine_weigh_batch(const struct combine *combine, const struct comb
     }
 }
 
-static enum combine_status combine_blame(struct combine *combine, struct bytes member) {
+static enum combine_status combine_blame(struct combine *combine, struct name member) {
     combine->culprit = member;
     return COMBINE_OUT_OF_RANGE;
 }

@@ -47,7 +47,7 @@ struct combine {
     struct tally tally; /* initialised by the caller, who must deinitialise it in any case */
     /* set by combine_run */
     unsigned scale;       /* of the tally's values */
-    struct bytes culprit; /* COMBINE_OUT_OF_RANGE: the member whose value it is */
+    struct name culprit; /* COMBINE_OUT_OF_RANGE: the member whose value it is */
 };
 
 enum combine_status {

@@ -82,16 +82,17 @@ bool tally_reserve(struct tally *tally, uint32_t count, bool with_slots) {
 
 /* ---- entries ---- */
 
-struct tally_entry *tally_add(struct tally *tally, struct bytes member) {
+struct tally_entry *tally_add(struct tally *tally, struct name member) {
     CHECK(tally->count < tally->capacity);
     struct tally_entry *entry = &tally->entries[tally->count];
     entry->member = member.at;
-    entry->member_size = (uint32_t)member.size;
+    entry->member_size = member.size & 0xffffff;
+    entry->member_code = member.code;
     entry->arrival = tally->count++;
     return entry;
 }
 
-void tally_find_slot(const struct tally *tally, struct bytes member, struct tally_find *find) {
+void tally_find_slot(const struct tally *tally, struct name member, struct tally_find *find) {
     find->member = member;
     find->hash = XXH3_64bits_withSeed(member.at, member.size, tally->hash_seed);
     prefetch_line(&tally->slots[tally_home_of(find->hash, tally->slot_count)]);
@@ -128,7 +129,7 @@ struct tally_entry *tally_get(struct tally *tally, const struct tally_find *find
             break;
         }
         struct tally_entry *entry = &tally->entries[(uint32_t)tally->slots[at] - 1];
-        if (bytes_equal(tally_member(entry), find->member)) {
+        if (name_equal(tally_member(entry), find->member)) {
             *is_new = false;
             return entry;
         }

@@ -10,7 +10,7 @@
 #ifndef SERVER_TALLY_H
 #define SERVER_TALLY_H
 
-#include "codec/bytes.h"
+#include "codec/name.h"
 #include "codec/sort.h"
 #include "codec/wide.h"
 
@@ -22,8 +22,9 @@ struct tally_result {
 
 struct tally_entry {
     struct tally_result result;
-    const char *member; /* borrowed */
-    uint32_t member_size;
+    const char *member; /* as it is stored; borrowed */
+    uint32_t member_size : 24;
+    uint32_t member_code : 8;
     uint32_t arrival; /* breaks ties between equal values reached at the same time */
 };
 
@@ -47,22 +48,22 @@ MUST_CHECK bool tally_reserve(struct tally *tally, uint32_t count, bool with_slo
 
 /* Add an entry for a member that has none. The caller fills in the result; arrival is the number of
  * entries before it. Room must be reserved. */
-struct tally_entry *tally_add(struct tally *tally, struct bytes member);
+struct tally_entry *tally_add(struct tally *tally, struct name member);
 
 /* Find or add (*is_new) the member's entry. Room must be reserved. In steps, to be run for several
  * members each, so that their cache misses overlap. */
 struct tally_find {
-    struct bytes member;
+    struct name member;
     uint64_t hash;
     uint32_t candidate; /* most likely its entry, or none */
 };
-void tally_find_slot(const struct tally *tally, struct bytes member, struct tally_find *find);
+void tally_find_slot(const struct tally *tally, struct name member, struct tally_find *find);
 void tally_find_entry(const struct tally *tally, struct tally_find *find);
 void tally_find_member(const struct tally *tally, const struct tally_find *find);
 struct tally_entry *tally_get(struct tally *tally, const struct tally_find *find, bool *is_new);
 
-static inline struct bytes tally_member(const struct tally_entry *entry) {
-    return (struct bytes){.at = entry->member, .size = entry->member_size};
+static inline struct name tally_member(const struct tally_entry *entry) {
+    return (struct name){entry->member, entry->member_size, entry->member_code};
 }
 
 /* Rank the entries: best value first (is_ascending: lowest first), ties by time, earlier first,

@@ -107,12 +107,13 @@ void zset_reply_header(const struct call *call, uint64_t count, enum zset_shape 
 }
 
 void zset_reply_entry(const struct call *call, const struct board *board,
-                      const struct board_entry *entry, enum zset_shape shape) {
+                      const struct board_stored *entry, enum zset_shape shape) {
     struct reply *reply = call->reply;
+    char room[NAME_TEXT_ROOM];
     if (shape == ZSET_PAIRS) {
         reply_array(reply, 2);
     }
-    reply_bulk(reply, entry->member);
+    reply_bulk(reply, name_text(entry->member, room));
     if (shape != ZSET_MEMBERS) {
         zset_reply_score(call, zset_lead(board),
                          layout_ordinal(board_layout(board), entry->key, 0));
@@ -199,19 +200,20 @@ zset_put_entries(const struct writer *writer, struct board_run *run, uint32_t co
     ptrdiff_t done = 0;
     for (; done < (ptrdiff_t)count; done++) {
         ptrdiff_t index = is_best_first ? done : -1 - done;
-        uint8_t len = (uint8_t)(marks[index] >> 8);
-        if (len > BYTES_SHORT_MAX) {
+        uint8_t code = (uint8_t)(marks[index] >> 8);
+        if (code > BYTES_SHORT_MAX && !name_is_packed(code)) {
             break;
         }
-        at -= is_best_first ? 0 : block_heap_size(len);
+        at -= is_best_first ? 0 : name_stored_size(code);
         out = shape == ZSET_PAIRS ? put_next_pair(out) : out;
-        out = put_next_bulk_header(out, block_name_size(len));
-        out = block_put_name(out, at, len);
+        out = name_is_packed(code)
+                  ? put_next_packed(out, (struct name){at, name_stored_size(code), code})
+                  : bytes_copy_short(put_next_bulk_header(out, code), at, code);
         if (shape != ZSET_MEMBERS) {
             out = put_next_score(out, &digits, (uint32_t)(keys[index] >> shift) * step + origin,
                                  shape == ZSET_PAIRS);
         }
-        at += is_best_first ? block_heap_size(len) : 0;
+        at += is_best_first ? name_stored_size(code) : 0;
     }
     run->marks += is_best_first ? done : -done;
     run->keys += is_best_first ? done : -done;
@@ -262,7 +264,7 @@ static void zset_put_run(struct writer *writer, struct board_run *run) {
 }
 
 static void zset_write_run(struct writer *writer, struct board_run *run) {
-    struct board_entry entry;
+    struct board_stored entry;
     do {
         if (writer->is_plain) {
             zset_put_run(writer, run);

@@ -140,7 +140,7 @@ static inline enum zset_shape zset_shape_with_scores(const struct call *call) {
 void zset_reply_header(const struct call *call, uint64_t count, enum zset_shape shape);
 /* One member in that shape. */
 void zset_reply_entry(const struct call *call, const struct board *board,
-                      const struct board_entry *entry, enum zset_shape shape);
+                      const struct board_stored *entry, enum zset_shape shape);
 /* Every member of span, header included. */
 void zset_reply_span(const struct call *call, const struct board *board, struct zset_span span,
                      bool is_best_first, enum zset_shape shape);

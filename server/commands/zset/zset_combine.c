@@ -183,11 +183,12 @@ static void zset_combine_reply_entries(const struct call *call, const struct que
     zset_reply_header(call, tally->count, shape);
     struct tally_walk walk = tally_walk(tally, is_best_first);
     const struct tally_entry *entry;
+    char room[NAME_TEXT_ROOM];
     while (!reply_is_lost(call->reply) && (entry = tally_walk_next(&walk)) != NULL) {
         if (shape == ZSET_PAIRS) {
             reply_array(call->reply, 2);
         }
-        reply_bulk(call->reply, tally_member(entry));
+        reply_bulk(call->reply, name_text(tally_member(entry), room));
         if (shape != ZSET_MEMBERS) {
             zset_combine_reply_value(call, entry->result.value, query->combine.scale);
         }

@@ -232,7 +232,7 @@ static void zset_pop_reply_bzpop(const struct call *call, struct registry_key *k
                                  bool is_reverse) {
     bool is_best_first = zset_is_best_first(&key->board, is_reverse);
     struct zset_span span = zset_part_of_limit(zset_whole(&key->board), is_best_first, 0, 1);
-    struct board_entry entry = board_at(&key->board, span.rank);
+    struct board_stored entry = board_at(&key->board, span.rank);
     reply_array(call->reply, 3);
     reply_bulk(call->reply, registry_name(key));
     zset_reply_entry(call, &key->board, &entry, ZSET_FLAT);

@@ -11,7 +11,7 @@ static enum zset_shape zset_random_shape(const struct call *call, bool with_valu
 _Static_assert((int)DRAW_GROUP <= (int)BOARD_AT_MAX, "a group is read at once");
 static void zset_random_put(const struct draw_source *source, const uint32_t *ranks, uint32_t count,
                             bool with_values) {
-    struct board_entry entries[DRAW_GROUP];
+    struct board_stored entries[DRAW_GROUP];
     enum zset_shape shape = zset_random_shape(source->call, with_values);
     board_at_many(source->value, ranks, count, entries);
     for (uint32_t i = 0; i < count; i++) {
@@ -23,7 +23,7 @@ static void zset_random_walk(const struct draw_source *source, uint32_t count, b
     const struct call *call = source->call;
     enum zset_shape shape = zset_random_shape(call, with_values);
     struct board_cursor cursor;
-    struct board_entry entry;
+    struct board_stored entry;
     uint32_t left = source->size;
     for (board_seek(source->value, 0, &cursor); count > 0 && !reply_is_lost(call->reply); left--) {
         bool is_there = board_cursor_read(&cursor, &entry);

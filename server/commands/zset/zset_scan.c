@@ -23,10 +23,12 @@ static bool zset_scan_read_options(const struct call *call, struct zscan *scan) 
 }
 
 /* Scores are bulk strings here, in RESP3, too. */
-static void zset_scan_visit(void *context, const struct board_entry *entry) {
+static void zset_scan_visit(void *context, const struct board_stored *entry) {
     struct zscan *scan = context;
     struct scanning *scanning = &scan->scanning;
-    if (!scanning_takes(scanning, entry->member)) {
+    char room[NAME_TEXT_ROOM];
+    struct bytes member = name_text(entry->member, room);
+    if (!scanning_takes(scanning, member)) {
         return;
     }
     const struct layout_field *lead = zset_lead(scan->board);
@@ -34,7 +36,7 @@ static void zset_scan_visit(void *context, const struct board_entry *entry) {
     char text[DECIMAL_TEXT_MAX];
     size_t size =
         decimal_print(text, layout_field_decimal_at(lead, ordinal, scan->now_us), lead->scale);
-    reply_bulk(&scanning->found, entry->member);
+    reply_bulk(&scanning->found, member);
     reply_bulk(&scanning->found, (struct bytes){.at = text, .size = size});
     scanning->found_count += 2;
 }
@@ -44,7 +46,7 @@ enum { SMALL_COUNT = 128, SMALL_SIZE = 16384 };
 
 /* A small board comes at once, in ZRANGE's order, as in Redis. false: it is not small. */
 static bool zset_scan_visit_small(struct zscan *scan) {
-    struct board_entry entries[SMALL_COUNT];
+    struct board_stored entries[SMALL_COUNT];
     struct board_cursor cursor;
     uint32_t count = board_count(scan->board);
     size_t size = 0;
@@ -55,7 +57,7 @@ static bool zset_scan_visit_small(struct zscan *scan) {
     for (uint32_t i = 0; i < count; i++) {
         bool is_read = board_cursor_read(&cursor, &entries[i]);
         CHECK(is_read);
-        size += entries[i].member.size;
+        size += name_size(entries[i].member);
         board_cursor_next(&cursor);
     }
     bool is_best_first = zset_lead(scan->board)->is_ascending;

@@ -19,7 +19,13 @@ struct filling {
     enum board_status status;
     uint32_t count;
     struct board_entry entries[PORTION];
+    char rooms[PORTION][NAME_TEXT_ROOM]; /* for their members' texts */
 };
+
+/* The text of the member that is to be put next. */
+static struct bytes zset_store_text(struct filling *filling, struct name member) {
+    return name_text(member, filling->rooms[filling->count]);
+}
 
 /* false: the error was replied. count: members that the board is to get. */
 static bool zset_store_begin(const struct call *call, struct bytes destination,
@@ -129,7 +135,8 @@ void zset_reply_failure(const struct call *call, const struct combine *combine,
     case COMBINE_OUT_OF_RANGE:
         break;
     }
-    zset_store_refuse(call, combine->culprit,
+    char room[NAME_TEXT_ROOM];
+    zset_store_refuse(call, name_text(combine->culprit, room),
                       "value is out of range: at most 38 digits, decimals included");
 }
 
@@ -160,13 +167,15 @@ static bool zset_store_pack(const struct call *call, const struct layout *layout
         char text[WIDE_TEXT_MAX];
         size_t size = wide_print(text, entry->result.value, scale);
         layout_explain_value(lead, (struct bytes){.at = text, .size = size}, status, error);
-        zset_store_refuse(call, tally_member(entry), error);
+        char room[NAME_TEXT_ROOM];
+        zset_store_refuse(call, name_text(tally_member(entry), room), error);
         return false;
     }
     uint64_t fields = layout_with_ordinal(layout, layout_zero_key(layout), 0, ordinal);
     if (layout_stamp(layout, fields, entry->result.reached_us, key) != LAYOUT_OK) {
         layout_explain_time(layout, entry->result.reached_us, error);
-        zset_store_refuse(call, tally_member(entry), error);
+        char room[NAME_TEXT_ROOM];
+        zset_store_refuse(call, name_text(tally_member(entry), room), error);
         return false;
     }
     return true;
@@ -181,14 +190,15 @@ static bool zset_store_put_results(const struct call *call, struct bytes destina
     const struct tally_entry *entry;
     while (room > 0 && (entry = tally_walk_next(&walk)) != NULL) {
         uint64_t key;
-        if (zset_store_is_left_out(call, filling, destination, tally_member(entry))) {
+        struct bytes member = zset_store_text(filling, tally_member(entry));
+        if (zset_store_is_left_out(call, filling, destination, member)) {
             continue;
         }
         room--;
         if (!zset_store_pack(call, layout, combine->scale, entry, &key)) {
             return false;
         }
-        zset_store_put(filling, key, tally_member(entry));
+        zset_store_put(filling, key, member);
     }
     zset_store_end(filling);
     return true;
@@ -230,14 +240,15 @@ static void zset_store_as_they_are(const struct call *call, struct bytes destina
     struct board_cursor cursor;
     struct board_run run;
     uint64_t key;
-    struct bytes member;
+    struct name stored;
     board_seek(board, span.rank, &cursor);
     uint32_t room = zset_store_kept(filling, span.count);
     for (uint32_t left = filling->has_bans ? span.count : room; left > 0;) {
         bool is_there = board_cursor_run(&cursor, true, left, &run);
         CHECK(is_there);
         left -= run.count;
-        while (board_run_read(&run, &key, &member)) {
+        while (board_run_read(&run, &key, &stored)) {
+            struct bytes member = zset_store_text(filling, stored);
             if (room > 0 && !zset_store_is_left_out(call, filling, destination, member)) {
                 zset_store_put(filling, key, member);
                 room--;

@@ -7,6 +7,7 @@
 #include "server/commands/table.h"
 #include "tests/support/harness.h"
 #include "tests/support/random.h"
+#include "tests/support/stored_text.h"
 #include "tests/support/twin_requests.h"
 
 #define OK   "+OK\r\n"
@@ -308,11 +309,12 @@ static void look_at(void *context, const struct registry_key *key) {
     struct census *census = context;
     uint64_t sum = 1;
     struct board_cursor cursor;
-    struct board_entry entry;
+    struct board_stored entry;
     for (board_seek(&key->board, 0, &cursor); board_cursor_read(&cursor, &entry);
          board_cursor_next(&cursor)) {
         sum = mix(sum, &entry.key, sizeof entry.key);
-        sum = mix(sum, entry.member.at, entry.member.size);
+        struct bytes member = stored_text(entry.member);
+        sum = mix(sum, member.at, member.size);
     }
     int64_t expire_at_ms = registry_expiry(census->registry, key);
     sum = mix(sum, &expire_at_ms, sizeof expire_at_ms);

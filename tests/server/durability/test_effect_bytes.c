@@ -7,6 +7,7 @@
 #include "tests/support/keyspace.h"
 #include "tests/support/layout_text.h"
 #include "tests/support/registry_workload.h"
+#include "tests/support/stored_text.h"
 
 static struct effect_encoder encoder;
 static struct effect_decoder decoder;
@@ -507,13 +508,13 @@ static void assert_reads_open(const struct registry_key *key, int64_t expire_at_
 }
 
 /* A piece may be returned in several parts. */
-static void assert_reads_entries(const struct board_entry *entries, uint32_t count) {
+static void assert_reads_entries(const struct board_stored *entries, uint32_t count) {
     while (count > 0) {
         assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_ENTRIES);
         assert_in_range(decoder.entry_count, 1, count);
         for (uint32_t i = 0; i < decoder.entry_count; i++) {
             assert_true(decoder.entries[i].key == entries[i].key);
-            assert_text(decoder.entries[i].member, entries[i].member);
+            assert_text(decoder.entries[i].member, stored_text(entries[i].member));
         }
         entries += decoder.entry_count;
         count -= decoder.entry_count;
@@ -522,15 +523,18 @@ static void assert_reads_entries(const struct board_entry *entries, uint32_t cou
 
 TEST(boards_of_a_snapshot_are_read_in_pieces) {
     static const uint32_t counts[] = {1, 511, 512, 513, 1024, 1025, 4000};
-    static struct board_entry entries[4000];
+    static struct board_stored entries[4000];
     static char names[4000][12];
+    static struct packed_name forms[4000];
     struct registry *registry = workload_create_registry(1);
     const struct registry_key *key = key_create(registry, 3, "daily", 1, 0);
     struct buffer chunk;
     for (uint32_t i = 0; i < 4000; i++) {
-        int size = snprintf(names[i], sizeof names[i], "m%u", i);
+        int size = snprintf(names[i], sizeof names[i], i % 2 == 0 ? "m%u" : "user:%u", i);
+        struct bytes name = {names[i], (size_t)size};
+        name_pack(name, &forms[i]);
         entries[i] =
-            (struct board_entry){.key = UINT64_MAX - i * i, .member = {names[i], (size_t)size}};
+            (struct board_stored){.key = UINT64_MAX - i * i, .member = name_from(name, &forms[i])};
     }
     for (size_t i = 0; i < COUNT_OF(counts); i++) {
         struct effect put = {
@@ -586,7 +590,8 @@ TEST(pieces_have_the_values_of_their_members) {
         for (uint32_t i = 0; i < decoder.entry_count; i++) {
             char packed[TAG_VALUES_PACKED_MAX];
             board_tags_at(&key->board, rank + i, &values);
-            assert_text(decoder.entries[i].member, board_at(&key->board, rank + i).member);
+            assert_text(decoder.entries[i].member,
+                        stored_text(board_at(&key->board, rank + i).member));
             if (decoder.has_values) {
                 assert_text(decoder.entry_values[i],
                             (struct bytes){packed, tag_values_pack(&values, packed)});
@@ -712,8 +717,8 @@ static void make_small_chunk(struct buffer *chunk) {
     struct registry *registry = workload_create_registry(1);
     const struct registry_key *key = key_create(registry, 3, "daily", 1, 0);
     struct registry_key *tagged = key_create(registry, 3, "p", 2, 0);
-    const struct board_entry entries[] = {{.key = 900, .member = BYTES("zoe")},
-                                          {.key = 700, .member = BYTES("ann")}};
+    const struct board_stored entries[] = {{.key = 900, .member = name_unpacked(BYTES("zoe"))},
+                                           {.key = 700, .member = name_unpacked(BYTES("ann"))}};
     const struct tag_values values = {.mask = 2, .at = {{NULL, 0}, BYTES_INIT("mage")}};
     unsigned full;
     assert_int_equal(board_tag_at(&tagged->board, 1, &values, &full), TAGS_OK);

@@ -6,6 +6,7 @@
 #include "tests/support/directory.h"
 #include "tests/support/keyspace.h"
 #include "tests/support/registry_workload.h"
+#include "tests/support/stored_text.h"
 
 #define NEVER REGISTRY_NO_EXPIRY
 
@@ -133,11 +134,13 @@ static void put_effect(struct base *base, char (*words)[64]) {
 
 /* A piece of members, each with its key. */
 static void put_members(struct base *base, char (*words)[64]) {
-    struct board_entry entries[2];
+    struct board_stored entries[2];
     uint32_t count = 0;
     for (; count < 2 && words[1 + 2 * count][0] != '\0'; count++) {
-        entries[count] = (struct board_entry){.key = strtoull(words[2 + 2 * count], NULL, 10),
-                                              .member = bytes_from_text(words[1 + 2 * count])};
+        entries[count] = (struct board_stored){
+            .key = strtoull(words[2 + 2 * count], NULL, 10),
+            .member = name_unpacked(bytes_from_text(words[1 + 2 * count])),
+        };
     }
     effect_encode_piece(&base->encoder, entries, count);
     base->footer.member_count += count;
@@ -146,12 +149,13 @@ static void put_members(struct base *base, char (*words)[64]) {
 /* A member in a piece, its key, and the value of its first tag. */
 static void put_tagged(struct base *base, char (*words)[64]) {
     const struct tag_values values = {.mask = 1, .at = {bytes_from_text(words[3])}};
-    const struct board_entry entry = {.key = strtoull(words[2], NULL, 10),
-                                      .member = bytes_from_text(words[1])};
+    const struct bytes member = bytes_from_text(words[1]);
+    const struct board_stored entry = {.key = strtoull(words[2], NULL, 10),
+                                       .member = name_unpacked(member)};
     struct board board;
     unsigned full;
     board_init(&board, &workload_rules('p')->layout, 1);
-    assert_int_equal(board_put(&board, entry.member, entry.key), BOARD_OK);
+    assert_int_equal(board_put(&board, member, entry.key), BOARD_OK);
     assert_int_equal(board_tag_at(&board, 0, &values, &full), TAGS_OK);
     effect_encode_piece_of(&base->encoder, &board, 0, &entry, 1);
     base->footer.member_count++;
@@ -458,7 +462,7 @@ static void assert_values(struct base *base, const char *name, const char *expec
     snprintf(text, sizeof text, "%s:", board_layout(&key->board)->tags.tags[0].name);
     for (uint32_t rank = 0; rank < board_count(&key->board); rank++) {
         struct tag_values values;
-        struct bytes member = board_at(&key->board, rank).member;
+        struct bytes member = stored_text(board_at(&key->board, rank).member);
         size_t size = strlen(text);
         board_tags_at(&key->board, rank, &values);
         snprintf(text + size, sizeof text - size, " %.*s %.*s.%.*s", (int)member.size, member.at,

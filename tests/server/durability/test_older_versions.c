@@ -11,6 +11,7 @@
 #include "skiplist/keyspace/registry_hash.h"
 #include "tests/support/directory.h"
 #include "tests/support/durable_server.h"
+#include "tests/support/stored_text.h"
 
 static const char *const files[] = {"leaderboard.manifest", "leaderboard.3.base",
                                     "leaderboard.2.journal"};
@@ -97,7 +98,7 @@ static void assert_board(const struct registry *registry, const struct expected 
     assert_non_null(key);
     assert_int_equal(key->kind, REGISTRY_BOARD);
     for (uint32_t i = 0; i < board_count(&key->board); i++) {
-        struct bytes member = board_at(&key->board, i).member;
+        struct bytes member = stored_text(board_at(&key->board, i).member);
         size_t size = strlen(members);
         snprintf(members + size, sizeof members - size, "%s%.*s", i > 0 ? " " : "",
                  (int)member.size, member.at);

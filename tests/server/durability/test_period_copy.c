@@ -53,9 +53,9 @@ static void step(struct durable_server *durable, int count) {
 static void assert_same(const struct board *a, const struct board *b) {
     CHECK(board_count(a) == board_count(b));
     for (uint32_t rank = 0; rank < board_count(a); rank++) {
-        struct board_entry of_a = board_at(a, rank);
-        struct board_entry of_b = board_at(b, rank);
-        CHECK(of_a.key == of_b.key && bytes_equal(of_a.member, of_b.member));
+        struct board_stored of_a = board_at(a, rank);
+        struct board_stored of_b = board_at(b, rank);
+        CHECK(of_a.key == of_b.key && name_equal(of_a.member, of_b.member));
     }
 }
 

@@ -42,9 +42,9 @@ static void assert_copied(const struct loop_server *f, const char *from, const c
     const struct board *b = &key_of(f, to)->board;
     assert_int_equal(board_count(a), board_count(b));
     for (uint32_t rank = 0; rank < board_count(a); rank++) {
-        struct board_entry of_a = board_at(a, rank);
-        struct board_entry of_b = board_at(b, rank);
-        assert_true(of_a.key == of_b.key && bytes_equal(of_a.member, of_b.member));
+        struct board_stored of_a = board_at(a, rank);
+        struct board_stored of_b = board_at(b, rank);
+        assert_true(of_a.key == of_b.key && name_equal(of_a.member, of_b.member));
     }
 }
 

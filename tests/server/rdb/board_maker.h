@@ -44,7 +44,7 @@ static inline void make_open(struct buffer *out, const struct registry_key *key)
     buffer_deinit(&chunk);
 }
 
-static inline void make_piece(struct buffer *out, const struct board_entry *entries,
+static inline void make_piece(struct buffer *out, const struct board_stored *entries,
                               uint32_t count) {
     struct buffer chunk;
     struct effect_encoder encoder;
@@ -57,7 +57,7 @@ static inline void make_piece(struct buffer *out, const struct board_entry *entr
 
 /* The same with the values of their tags: the entries of a board from this rank on. */
 static inline void make_piece_of(struct buffer *out, const struct board *board, uint32_t rank,
-                                 const struct board_entry *entries, uint32_t count) {
+                                 const struct board_stored *entries, uint32_t count) {
     struct buffer chunk;
     struct effect_encoder encoder;
     buffer_init(&chunk, 0);
@@ -71,7 +71,7 @@ static inline void make_piece_of(struct buffer *out, const struct board *board, 
 static inline void make_value(struct buffer *out, const struct registry_key *key, uint64_t time_us,
                               uint32_t members_per_chunk) {
     enum { ENTRIES_MAX = 512 };
-    struct board_entry entries[ENTRIES_MAX];
+    struct board_stored entries[ENTRIES_MAX];
     struct board_cursor cursor;
     uint32_t count = 0;
     uint32_t rank = 0;

@@ -146,7 +146,7 @@ RDB_TEST(a_head_of_no_board_is_refused, "") {
 struct wrong_board {
     uint64_t count;
     int open_count;
-    struct board_entry pieces[2][2];
+    struct board_stored pieces[2][2];
     const char *told;
 };
 
@@ -170,9 +170,10 @@ static void make_wrong_board(struct buffer *file, const struct wrong_board *wron
 }
 
 RDB_TEST(chunks_of_no_board_are_refused, "") {
-    const struct board_entry ann = {.key = 9, .member = BYTES("ann")};
-    const struct board_entry bob = {.key = 7, .member = BYTES("bob")};
-    const struct board_entry too_wide = {.key = (uint64_t)1 << 20, .member = BYTES("ann")};
+    const struct board_stored ann = {.key = 9, .member = name_unpacked(BYTES("ann"))};
+    const struct board_stored bob = {.key = 7, .member = name_unpacked(BYTES("bob"))};
+    const struct board_stored too_wide = {.key = (uint64_t)1 << 20,
+                                          .member = name_unpacked(BYTES("ann"))};
     const struct wrong_board cases[] = {
         {2, 0, {{ann, bob}}, "damaged board"},   /* no OPEN */
         {2, 2, {{ann, bob}}, "damaged board"},   /* two */
@@ -206,7 +207,7 @@ RDB_TEST(values_of_tags_that_are_not_there_are_refused, "") {
     harness_run(h, s, "LB.CREATE none FIELD a 20");
     harness_run(h, s, "LB.CREATE one FIELD a 20 TAG country 1");
     const struct board *board = &find(h, "k")->board;
-    const struct board_entry entries[] = {board_at(board, 0), board_at(board, 1)};
+    const struct board_stored entries[] = {board_at(board, 0), board_at(board, 1)};
     for (int i = 0; i < 2; i++) {
         begin_file(file);
         make_board_head(file, "x", FILE_FORMAT, TIME_US, 2);

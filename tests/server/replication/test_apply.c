@@ -103,7 +103,7 @@ static void apply_groups(bool may_fail, uint64_t *failures) {
 /* A step of a walk, as a snapshot takes them between two groups. */
 static void walk_some(void) {
     union {
-        struct board_entry of_board[8];
+        struct board_stored of_board[8];
         struct hash_pair of_hash[8];
     } entries;
     struct registry_walk_piece piece;

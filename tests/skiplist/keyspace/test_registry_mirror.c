@@ -6,7 +6,7 @@
 
 static void assert_same_boards(const struct board *a, const struct board *b) {
     struct board_cursor at_a, at_b;
-    struct board_entry entry_a, entry_b;
+    struct board_stored entry_a, entry_b;
     struct tag_values values_a, values_b;
     assert_int_equal(board_count(a), board_count(b));
     board_seek(a, 0, &at_a);
@@ -21,7 +21,7 @@ static void assert_same_boards(const struct board *a, const struct board *b) {
         }
         assert_true(board_cursor_read(&at_b, &entry_b));
         assert_true(entry_a.key == entry_b.key);
-        assert_true(bytes_equal(entry_a.member, entry_b.member));
+        assert_true(name_equal(entry_a.member, entry_b.member));
         board_cursor_next(&at_a);
         board_cursor_next(&at_b);
     }

@@ -3,6 +3,7 @@
 #include "tests/support/keyspace.h"
 #include "tests/support/layout_text.h"
 #include "tests/support/random.h"
+#include "tests/support/stored_text.h"
 
 #define HOUR_MS  INT64_C(3600000)
 #define START_MS INT64_C(1793491200000) /* 2026-11-01T00:00:00Z */
@@ -43,7 +44,7 @@ static const char *members_of(struct registry *registry, const char *name) {
         return "gone";
     }
     for (uint32_t i = 0; i < board_count(&key->board); i++) {
-        struct bytes member = board_at(&key->board, i).member;
+        struct bytes member = stored_text(board_at(&key->board, i).member);
         size_t size = strlen(text);
         snprintf(text + size, sizeof text - size, "%s%.*s", i > 0 ? " " : "", (int)member.size,
                  member.at);

@@ -7,6 +7,7 @@
 #include "skiplist/keyspace/registry_hash.h"
 #include "tests/support/keyspace.h"
 #include "tests/support/registry_workload.h"
+#include "tests/support/stored_text.h"
 
 static struct registry *create_registry(void) {
     return workload_create_registry(1);
@@ -20,7 +21,7 @@ static struct registry_key *write_key(struct registry *registry, const char *nam
 
 REGISTRY_TEST(every_board_is_walked_once_from_its_best_member) {
     struct registry_walk_piece piece;
-    struct board_entry entries[3];
+    struct board_stored entries[3];
     struct registry_key *key = write_key(registry, "p", 7);
     registry_walk_begin(registry);
     assert_int_equal(registry_walk_state(registry, key), REGISTRY_WALK_AHEAD);
@@ -40,7 +41,7 @@ REGISTRY_TEST(every_board_is_walked_once_from_its_best_member) {
 
 REGISTRY_TEST(an_empty_board_is_one_piece_without_entries) {
     struct registry_walk_piece piece;
-    struct board_entry entry;
+    struct board_stored entry;
     write_key(registry, "p", 0);
     registry_walk_begin(registry);
     assert_true(registry_walk_next(registry, &entry, 1, &piece));
@@ -53,7 +54,7 @@ REGISTRY_TEST(an_empty_board_is_one_piece_without_entries) {
 
 REGISTRY_TEST(what_comes_to_be_during_a_walk_is_done) {
     struct registry_walk_piece piece;
-    struct board_entry entry;
+    struct board_stored entry;
     write_key(registry, "p", 2);
     registry_walk_begin(registry);
     const struct registry_key *key = write_key(registry, "q", 2);
@@ -70,7 +71,7 @@ REGISTRY_TEST(what_comes_to_be_during_a_walk_is_done) {
 static void begin_anew(const char *name, uint32_t pieces, bool has_archive) {
     struct registry *registry = workload_create_registry(1);
     struct registry_walk_piece piece;
-    struct board_entry entry;
+    struct board_stored entry;
     struct rules rules = *workload_rules(name[0]);
     rules.is_created = true;
     const struct registry_key *key = key_create_like(registry, name, &rules, 3, 0);
@@ -100,7 +101,7 @@ TEST(a_board_that_begins_anew_is_done_whatever_it_was) {
 
 REGISTRY_TEST(the_walk_goes_on_in_a_board_that_is_renamed) {
     struct registry_walk_piece piece;
-    struct board_entry entry;
+    struct board_stored entry;
     struct registry_key *key = write_key(registry, "p", 2);
     registry_walk_begin(registry);
     assert_true(registry_walk_next(registry, &entry, 1, &piece));
@@ -111,7 +112,7 @@ REGISTRY_TEST(the_walk_goes_on_in_a_board_that_is_renamed) {
     assert_ptr_equal(piece.key, key);
     assert_false(piece.is_first);
     assert_true(piece.is_last);
-    assert_true(bytes_equal(entry.member, BYTES("m1")));
+    assert_true(bytes_equal(stored_text(entry.member), BYTES("m1")));
     registry_walk_end(registry);
 }
 
@@ -145,7 +146,7 @@ TEST(what_comes_next_is_behind_what_was_passed_whatever_changes_in_the_board) {
         test_row("%s", rows[i].sentence);
         struct registry *registry = create_registry();
         struct registry_walk_piece piece;
-        struct board_entry entries[3];
+        struct board_stored entries[3];
         struct registry_key *key = write_key(registry, rows[i].board, 7);
         registry_walk_begin(registry);
         assert_true(registry_walk_next(registry, entries, 3, &piece));
@@ -162,7 +163,7 @@ TEST(what_comes_next_is_behind_what_was_passed_whatever_changes_in_the_board) {
             memory_fail_at(0);
         }
         assert_true(registry_walk_next(registry, entries, 1, &piece));
-        assert_true(bytes_equal(entries[0].member, bytes_from_text(rows[i].next)));
+        assert_true(bytes_equal(stored_text(entries[0].member), bytes_from_text(rows[i].next)));
         registry_walk_end(registry);
         registry_destroy(registry);
     }
@@ -205,7 +206,7 @@ REGISTRY_TEST(a_hash_that_loses_what_was_passed_is_walked_to_its_end) {
 
 REGISTRY_TEST(a_copy_is_ahead_unless_the_board_is_done) {
     struct registry_walk_piece piece;
-    struct board_entry entry;
+    struct board_stored entry;
     struct registry_key *key = write_key(registry, "p", 2);
     static const char *const names[] = {"a", "b", "c"};
     static const enum registry_walk_state states[] = {REGISTRY_WALK_AHEAD, REGISTRY_WALK_AHEAD,
@@ -233,7 +234,7 @@ REGISTRY_TEST(a_copy_is_ahead_unless_the_board_is_done) {
 
 REGISTRY_TEST(a_reopened_board_begins_anew) {
     struct registry_walk_piece piece;
-    struct board_entry entry;
+    struct board_stored entry;
     struct registry_key *key = write_key(registry, "p", 5);
     registry_walk_begin(registry);
     for (int i = 0; i < 3; i++) {
@@ -243,13 +244,13 @@ REGISTRY_TEST(a_reopened_board_begins_anew) {
     registry_remove_range(registry, key, 0, 2);
     assert_true(registry_walk_next(registry, &entry, 1, &piece));
     assert_false(piece.is_first);
-    assert_true(bytes_equal(entry.member, BYTES("m2")));
+    assert_true(bytes_equal(stored_text(entry.member), BYTES("m2")));
     registry_walk_end(registry);
 }
 
 REGISTRY_TEST(a_walk_needs_no_memory) {
     struct registry_walk_piece piece;
-    struct board_entry entry;
+    struct board_stored entry;
     struct registry_key *key = write_key(registry, "p", 500);
     write_key(registry, "q", 5);
     uint64_t requests = memory_requests();

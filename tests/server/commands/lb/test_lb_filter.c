@@ -330,7 +330,7 @@ static void change_by_rank(struct twin *twin) {
     uint32_t first = (uint32_t)pick(twin, (int)count + 1);
     uint32_t end = first + 1 + (uint32_t)pick(twin, 40);
     for (uint32_t rank = first; rank < end && rank < count; rank++) {
-        clear(twin, id_of(board_at(board, rank).member));
+        clear(twin, id_of(stored_text(board_at(board, rank).member)));
     }
     /* Redis counts places from the lowest score. */
     if (board_layout(board)->fields[0].is_ascending) {
@@ -439,9 +439,9 @@ static void make_group(struct twin *twin, const struct words *words, int own, un
     zset_run(twin->h, "DEL g");
     zset_run(twin->h, "LB.CREATE g %s", twin->layout);
     for (uint32_t i = 0; i < count; i++) {
-        struct board_entry entry = board_at(board, is_latest ? count - 1 - i : i);
+        struct board_stored entry = board_at(board, is_latest ? count - 1 - i : i);
         char key[BYTES_INTEGER_TEXT_MAX];
-        int id = id_of(entry.member);
+        int id = id_of(stored_text(entry.member));
         if (is_in(twin, words, own, within, id)) {
             size_t size = layout_key_print(layout, entry.key, key);
             zset_run(twin->h, "LB.ADD g PACKED %.*s m%d", (int)size, key, id);
@@ -537,7 +537,7 @@ static void compare_counts(struct twin *twin) {
     by[1] = (by[0] + 1 + pick(twin, TAGS - 1)) % TAGS;
     pick_words(twin, &words);
     for (int rank = first; rank <= last && rank < (int)board_count(board); rank++) {
-        int id = id_of(board_at(board, (uint32_t)rank).member), at = 0;
+        int id = id_of(stored_text(board_at(board, (uint32_t)rank).member)), at = 0;
         struct row row = {
             {twin->tags[id][by[0]], by_count > 1 ? twin->tags[id][by[1]] : -1}, {by[0], by[1]}, 0};
         if (!matches(twin, &words, id)) {

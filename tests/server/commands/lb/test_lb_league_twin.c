@@ -277,8 +277,8 @@ static void compare_key(void *context, const struct registry_key *key) {
     struct twin *twin = context;
     struct board_cursor here;
     struct board_cursor there;
-    struct board_entry entry;
-    struct board_entry same;
+    struct board_stored entry;
+    struct board_stored same;
     const struct registry_key *copy =
         registry_peek(twin->copy, key->database, registry_name(key), INT64_MIN);
     if (copy == NULL) {
@@ -291,7 +291,7 @@ static void compare_key(void *context, const struct registry_key *key) {
     while (board_cursor_read(&here, &entry)) {
         assert_true(board_cursor_read(&there, &same));
         assert_int_equal(entry.key, same.key);
-        assert_true(bytes_equal(entry.member, same.member));
+        assert_true(name_equal(entry.member, same.member));
         board_cursor_next(&here);
         board_cursor_next(&there);
     }

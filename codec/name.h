@@ -1,0 +1,210 @@
+/* The form in which a board keeps a member's name. Names of a few widespread kinds are packed, two digits to a
+ * byte. Every name has exactly one form, so two names are equal if and only if their codes and stored
+ * bytes are.
+ *
+ *     code          the name                                   stored bytes
+ *     0 .. 127      any other of code bytes                    the name
+ *     128 + n - 1   2n lower-case hexadecimal digits           n <= 32: two digits each, the first in the
+ *                                                              high half
+ *     160 + n - 1   2n - 1 decimal digits                      n <= 10: the same, and 15 in the last half
+ *     160 + 15      a UUID in lower case                       16: its digits
+ *     192 + n - 1   a prefix (name.c) and one of these three   n: which of both in a byte, then as above
+ *     255           a name of 128 bytes or more                the name, somewhere else */
+#ifndef CODEC_NAME_H
+#define CODEC_NAME_H
+
+#include "codec/bytes.h"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#else
+void name_write_16_in_words(char *to, uint64_t bytes);
+#endif
+
+enum {
+    NAME_TEXT_MAX = 127, /* largest name that is stored as it is, in its place */
+    NAME_LONG = 255,
+    NAME_FORM_MAX = 32, /* most stored bytes of a packed name */
+    NAME_LEAD = 8,
+    NAME_SIZE_MAX = 72, /* above that of any packed name's text */
+    NAME_OVERRUN = 16,  /* bytes that name_write may write behind its text */
+    NAME_TEXT_ROOM = NAME_SIZE_MAX + NAME_OVERRUN,
+};
+
+/* A name as it is stored, or as it is sought; borrowed. */
+struct name {
+    const char *at; /* packed: NAME_LEAD bytes before it may be read, too */
+    uint32_t size;  /* of what is stored; a long name's whole text */
+    uint8_t code;
+};
+
+/* A name's form without its text. */
+struct packed_name {
+    char lead[NAME_LEAD];
+    char packed[NAME_FORM_MAX + 3]; /* the stored bytes of a packed name */
+    uint8_t code;
+};
+
+static inline bool name_is_packed(uint8_t code) {
+    return code > NAME_TEXT_MAX && code != NAME_LONG;
+}
+
+/* Stored bytes of a name with this code, which is not NAME_LONG. */
+static inline uint32_t name_stored_size(uint8_t code) {
+    return code > NAME_TEXT_MAX ? (code & 31U) + 1 : code;
+}
+
+static inline uint8_t name_text_code(size_t size) {
+    return size <= NAME_TEXT_MAX ? (uint8_t)size : (uint8_t)NAME_LONG;
+}
+
+/* A text of any size that is not packed, whatever its form would be. */
+static inline struct name name_unpacked(struct bytes text) {
+    return (struct name){text.at, (uint32_t)text.size, name_text_code(text.size)};
+}
+
+/* The name's form; what is stored is in form, or the text itself. */
+void name_pack(struct bytes text, struct packed_name *form);
+
+/* The name of this text and form; borrowed from both. */
+static inline struct name name_from(struct bytes text, const struct packed_name *form) {
+    bool is_packed = name_is_packed(form->code);
+    return (struct name){
+        .at = is_packed ? form->packed : text.at,
+        .size = is_packed ? name_stored_size(form->code) : (uint32_t)text.size,
+        .code = form->code,
+    };
+}
+
+/* ---- packed names, digit by digit ---- */
+
+enum {
+    NAME_HEX_CODE = 128,
+    NAME_ODD_CODE = 160,
+    NAME_UUID_CODE = 160 + 15,
+    NAME_PREFIX_CODE = 192,
+    NAME_UUID_TEXT = 36,
+    NAME_PREFIX_MAX = 8,
+    NAME_PREFIXES = 64,
+    NAME_NO_PREFIX = NAME_PREFIXES - 1, /* an empty one */
+};
+
+/* What follows a prefix; in the byte that says which one it is, times NAME_PREFIXES. */
+enum name_rest { NAME_REST_EVEN, NAME_REST_ODD, NAME_REST_UUID };
+
+struct name_prefix {
+    char text[NAME_PREFIX_MAX];
+    uint8_t size;
+};
+extern const struct name_prefix name_prefixes[NAME_PREFIXES];
+
+/* A packed name without its prefix. */
+struct name_digits {
+    const struct name_prefix *prefix;
+    const char *end; /* of the stored bytes */
+    uint32_t stored; /* bytes */
+    enum name_rest rest;
+};
+
+static inline struct name_digits name_digits_of(struct name name) {
+    bool has_prefix = name.code >= NAME_PREFIX_CODE;
+    unsigned which = has_prefix ? (uint8_t)name.at[0] : NAME_NO_PREFIX;
+    unsigned rest = has_prefix                    ? which / NAME_PREFIXES
+                    : name.code == NAME_UUID_CODE ? (unsigned)NAME_REST_UUID
+                                                  : name.code >= NAME_ODD_CODE;
+    return (struct name_digits){
+        .prefix = &name_prefixes[which % NAME_PREFIXES],
+        .end = name.at + name.size,
+        .stored = name.size - has_prefix,
+        .rest = (enum name_rest)rest,
+    };
+}
+
+/* Size of its text. */
+static inline size_t name_digits_size(const struct name_digits *digits) {
+    return digits->prefix->size +
+           (digits->rest == NAME_REST_UUID ? NAME_UUID_TEXT : 2 * digits->stored - digits->rest);
+}
+
+/* The sixteen digits of eight bytes, the first in the lowest one. */
+static inline void name_write_16(char *to, uint64_t bytes) {
+#if defined(__SSE2__)
+    const __m128i half = _mm_set1_epi8(15);
+    __m128i packed = _mm_cvtsi64_si128((long long)bytes);
+    __m128i high = _mm_and_si128(_mm_srli_epi16(packed, 4), half);
+    __m128i values = _mm_unpacklo_epi8(high, _mm_and_si128(packed, half));
+    __m128i letters = _mm_cmpgt_epi8(values, _mm_set1_epi8(9));
+    __m128i text = _mm_add_epi8(values, _mm_set1_epi8('0'));
+    text = _mm_add_epi8(text, _mm_and_si128(letters, _mm_set1_epi8('a' - '0' - 10)));
+    _mm_storeu_si128((__m128i *)(void *)to, text);
+#else
+    name_write_16_in_words(to, bytes);
+#endif
+}
+
+/* The text of a UUID, or of more than eight stored bytes, which starts at to; with prefix. */
+void name_write_long(const struct name_digits *digits, char *to);
+
+/* Write its text. Writes up to NAME_OVERRUN bytes more. */
+static inline void name_digits_write(const struct name_digits *digits, char *to) {
+    if (digits->stored > 8) {
+        name_write_long(digits, to);
+        return;
+    }
+    memcpy(to, digits->prefix->text, NAME_PREFIX_MAX);
+    name_write_16(to + digits->prefix->size,
+                  bytes_load_8(digits->end - 8) >> (64 - 8 * digits->stored));
+}
+
+/* Write a packed name's text; its size. Writes up to NAME_OVERRUN bytes more. */
+static inline size_t name_write(struct name name, char *to) {
+    struct name_digits digits = name_digits_of(name);
+    name_digits_write(&digits, to);
+    return name_digits_size(&digits);
+}
+
+/* Its size, without writing it. */
+static inline size_t name_packed_size(struct name name) {
+    struct name_digits digits = name_digits_of(name);
+    return name_digits_size(&digits);
+}
+
+/* ---- any name ---- */
+
+/* The name's text: in room if it is packed, else where it is stored. */
+static inline struct bytes name_text(struct name name, char room[NAME_TEXT_ROOM]) {
+    if (!name_is_packed(name.code)) {
+        return (struct bytes){.at = name.at, .size = name.size};
+    }
+    return (struct bytes){.at = room, .size = name_write(name, room)};
+}
+
+/* Size of the name's text. */
+static inline size_t name_size(struct name name) {
+    return name_is_packed(name.code) ? name_packed_size(name) : name.size;
+}
+
+/* The stored bytes: equal ones with equal codes are of equal names. */
+static inline struct bytes name_stored(struct name name) {
+    return (struct bytes){.at = name.at, .size = name.size};
+}
+
+/* Is this its text? */
+static inline bool name_is(struct name name, struct bytes text) {
+    char room[NAME_TEXT_ROOM];
+    if (!name_is_packed(name.code)) {
+        return bytes_equal(name_stored(name), text);
+    }
+    struct name_digits digits = name_digits_of(name);
+    if (name_digits_size(&digits) != text.size) {
+        return false;
+    }
+    name_digits_write(&digits, room);
+    return bytes_equal((struct bytes){.at = room, .size = text.size}, text);
+}
+
+static inline bool name_equal(struct name a, struct name b) {
+    return a.code == b.code && bytes_equal(name_stored(a), name_stored(b));
+}
+
+#endif
