@@ -7,10 +7,10 @@
 #include "skiplist/lookup.h"
 
 enum {
-    PASS_COUNT = 32,    /* keys passed in a step */
-    STEP_MEMBERS = 64,  /* that a step changes at most */
-    STEP_LOOKUPS = 768, /* in shares, some 100 ns each */
-    BEHIND_MAX = 1000,  /* periods of one board; more are shown as so many */
+    PASS_COUNT = 32, /* keys passed in a step */
+    STEP_MEMBERS = WINDOW_VALUES_MAX,
+    STEP_LOOKUPS = 1536, /* in shares, some 60 ns each */
+    BEHIND_MAX = 1000,   /* periods of one board; more are shown as so many */
 };
 
 /* A board in the queue; its name follows. */
@@ -35,7 +35,6 @@ struct window_job {
     struct buffer members; /* ANEW: that a step of the scan has found, */
     size_t member_at;      /* the next of them to be made anew, */
     uint64_t next;         /* and where the scan goes on behind them */
-    bool needs_shares;     /* LEAVING: most members of the step before did */
 };
 
 /* ---- the queue ---- */
@@ -224,94 +223,76 @@ static void window_job_renew(struct window_job *job, struct registry_key *key) {
 
 /* ---- LEAVING ---- */
 
-/* Members of the first share, from the rank `from` on, and what they are to have on the board. */
+/* The next members of the first share, and what they are to have on the board. */
 struct window_step {
     uint32_t count;
     struct bytes names[STEP_MEMBERS];
     uint64_t keys[STEP_MEMBERS];
     enum window_change { CHANGE_NONE, CHANGE_PUT, CHANGE_TAKE } changes[STEP_MEMBERS];
+    uint32_t value_count; /* of those that follow from the other shares, */
+    uint32_t value_of[STEP_MEMBERS];
+    struct window_value values[STEP_MEMBERS]; /* what follows */
 };
 
-/* Bring what computing these members will read into the cache, the waits for memory overlapping. */
-static void window_job_fetch(const struct window_shares *shares, const struct bytes *names,
-                             unsigned count) {
-    struct lookup ahead[LOOKUP_GROUP];
-    for (uint32_t i = 0; i < shares->count; i++) {
-        lookup_members(&shares->at[i]->board, names, 1, count, ahead);
-    }
-}
-
-/* Returns whether it had to be looked up in all shares. */
-static bool window_job_plan_member(const struct window_job *job, const struct registry_key *key,
-                                   uint32_t rank, uint64_t share_key,
-                                   const struct board_member *member, struct window_shares *shares,
-                                   bool *has_shares, struct window_step *step) {
-    bool needs_shares;
+static void window_job_plan_member(const struct registry_key *key, uint64_t share_key,
+                                   const struct board_member *member, struct window_step *step) {
     uint32_t i = step->count++;
+    step->names[i] = member->name;
     step->changes[i] = CHANGE_NONE;
     step->keys[i] = member->key;
     if (!member->is_there) {
-        return false;
+        return;
     }
-    bool is_there = window_leave(key, member, share_key, NULL, &needs_shares, &step->keys[i]);
-    if (needs_shares) {
-        if (!*has_shares) {
-            window_find_shares(job->server->registry, key, job->server->clock.now_ms, shares);
-            *has_shares = true;
-        }
-        bool ignored;
-        shares->left = rank + 1;
-        is_there = window_leave(key, member, share_key, shares, &ignored, &step->keys[i]);
+    if (window_leave(key, member, share_key, &step->keys[i])) {
+        step->changes[i] = step->keys[i] != member->key ? CHANGE_PUT : CHANGE_NONE;
+        return;
     }
-    step->changes[i] = !is_there                      ? CHANGE_TAKE
-                       : step->keys[i] != member->key ? CHANGE_PUT
-                                                      : CHANGE_NONE;
-    return needs_shares;
+    step->value_of[step->value_count] = i;
+    step->values[step->value_count++] =
+        (struct window_value){.name = member->name, .most = member->key, .times = member->key};
 }
 
-static void window_job_plan(struct window_job *job, const struct registry_key *key,
-                            const struct registry_key *share, struct window_step *step) {
-    struct window_shares shares;
-    bool has_shares = job->needs_shares;
-    uint32_t lookups = 0;
-    uint32_t needy_count = 0;
-    uint32_t group = LOOKUP_GROUP;
-    uint32_t rank = registry_rules(key)->window.left;
-    struct board_cursor cursor;
-    board_seek(&share->board, rank, &cursor);
-    step->count = 0;
-    if (has_shares) {
-        window_find_shares(job->server->registry, key, job->server->clock.now_ms, &shares);
-        uint32_t group_max = shares.count > 0 ? STEP_LOOKUPS / 2 / shares.count : LOOKUP_GROUP;
-        group = group_max < 1 ? 1 : group_max < LOOKUP_GROUP ? group_max : LOOKUP_GROUP;
+static void window_job_plan_values(const struct window_shares *shares, struct window_step *step) {
+    window_compute(shares, step->values, step->value_count);
+    for (uint32_t i = 0; i < step->value_count; i++) {
+        const struct window_value *value = &step->values[i];
+        uint32_t member = step->value_of[i];
+        step->changes[member] = value->is_there ? CHANGE_PUT : CHANGE_TAKE;
+        step->keys[member] = value->key;
     }
-    while (step->count + group <= STEP_MEMBERS && lookups < STEP_LOOKUPS) {
+}
+
+/* So many members are computed from all shares in a step. */
+static uint32_t window_job_values_max(const struct window_shares *shares) {
+    uint32_t count = shares->count > 0 ? STEP_LOOKUPS / shares->count : STEP_MEMBERS;
+    return count < 1 ? 1 : count < STEP_MEMBERS ? count : STEP_MEMBERS;
+}
+
+static void window_job_plan(const struct registry_key *key, const struct registry_key *share,
+                            struct window_shares *shares, struct window_step *step) {
+    uint32_t values_max = window_job_values_max(shares);
+    struct board_cursor cursor;
+    unsigned count = LOOKUP_GROUP;
+    board_seek(&share->board, shares->left, &cursor);
+    while (count == LOOKUP_GROUP && step->count + LOOKUP_GROUP <= STEP_MEMBERS) {
         struct lookup ahead[LOOKUP_GROUP];
         struct board_entry entries[LOOKUP_GROUP];
-        unsigned count = 0;
-        uint32_t begin = step->count;
-        while (count < group && board_cursor_read(&cursor, &entries[count])) {
-            step->names[begin + count] = entries[count].member;
+        struct bytes names[LOOKUP_GROUP];
+        count = 0;
+        while (count < LOOKUP_GROUP && board_cursor_read(&cursor, &entries[count])) {
+            names[count] = entries[count].member;
             board_cursor_next(&cursor);
             count++;
         }
-        lookup_members(&key->board, &step->names[begin], 1, count, ahead);
-        if (job->needs_shares) {
-            window_job_fetch(&shares, &step->names[begin], count);
-        }
-        for (unsigned i = 0; i < count && lookups < STEP_LOOKUPS; i++) {
+        lookup_members(&key->board, names, 1, count, ahead);
+        for (unsigned i = 0; i < count && step->value_count < values_max; i++) {
             struct board_member member;
-            board_look_up(&key->board, entries[i].member, &ahead[i], &member);
-            bool is_needy = window_job_plan_member(job, key, rank++, entries[i].key, &member,
-                                                   &shares, &has_shares, step);
-            needy_count += is_needy;
-            lookups += is_needy ? shares.count : 0;
-        }
-        if (count < group) {
-            break;
+            board_look_up(&key->board, names[i], &ahead[i], &member);
+            window_job_plan_member(key, entries[i].key, &member, step);
         }
     }
-    job->needs_shares = 2 * needy_count > step->count;
+    shares->left = UINT32_MAX;
+    window_job_plan_values(shares, step);
 }
 
 static void window_job_change(struct registry *registry, struct registry_key *key,
@@ -340,15 +321,14 @@ static void window_job_change(struct registry *registry, struct registry_key *ke
 
 static void window_job_leave(struct window_job *job, struct registry_key *key) {
     struct server *server = job->server;
+    struct window_shares shares;
     struct window_step step = {.count = 0};
-    bool is_taken;
     const struct rules *rules = registry_rules(key);
     struct rules_window window = rules->window;
-    const struct registry_key *share =
-        window_find_share(server->registry, key, window.from_ms, server->clock.now_ms, &is_taken);
-    uint32_t share_count = share != NULL ? board_count(&share->board) : 0;
+    window_find_shares(server->registry, key, server->clock.now_ms, &shares);
+    uint32_t share_count = shares.has_first ? board_count(&shares.at[0]->board) : 0;
     if (window.left < share_count) {
-        window_job_plan(job, key, share, &step);
+        window_job_plan(key, shares.at[0], &shares, &step);
     }
     window.left += step.count;
     if (window.left >= share_count) {
