@@ -2,35 +2,18 @@
 #include "server/commands/window.h"
 
 #include "server/clients/server.h"
+#include "skiplist/keyspace/registry_window.h"
 #include "skiplist/lookup.h"
 
 /* ---- shares ---- */
-
-/* What is added to the board's name. */
-static struct bytes window_print_suffix(const struct rules *rules, int64_t start_ms,
-                                        char suffix[REGISTRY_SUFFIX_MAX]) {
-    suffix[0] = '@';
-    return (struct bytes){.at = suffix,
-                          .size = 1 + period_print_name(suffix + 1, &rules->period, start_ms)};
-}
-
-static struct bytes window_print_name(struct bytes base, const struct rules *rules,
-                                      int64_t start_ms, char name[REGISTRY_NAME_MAX]) {
-    char suffix[REGISTRY_SUFFIX_MAX];
-    struct bytes rest = window_print_suffix(rules, start_ms, suffix);
-    CHECK(base.size <= REGISTRY_KEY_MAX);
-    memcpy(name, base.at, base.size);
-    memcpy(name + base.size, rest.at, rest.size);
-    return (struct bytes){.at = name, .size = base.size + rest.size};
-}
 
 struct registry_key *window_find_share(struct registry *registry, const struct registry_key *key,
                                        int64_t start_ms, int64_t now_ms, bool *is_taken) {
     char name[REGISTRY_NAME_MAX];
     const struct rules *rules = registry_rules(key);
-    struct registry_key *share =
-        registry_find(registry, key->database,
-                      window_print_name(registry_name(key), rules, start_ms, name), now_ms);
+    struct registry_key *share = registry_find(
+        registry, key->database,
+        registry_window_print_name(registry_name(key), rules, start_ms, name), now_ms);
     bool is_share = share != NULL && share->kind == REGISTRY_BOARD &&
                     rules_are_share(registry_rules(share), rules, start_ms);
     *is_taken = share != NULL && !is_share;
@@ -45,7 +28,7 @@ void window_find_shares(struct registry *registry, const struct registry_key *ke
     shares->has_first = false;
     shares->left = rules->window.left;
     shares->count = 0;
-    while (start_ms <= rules->period_start_ms && shares->count < WINDOW_SHARES_MAX) {
+    for (unsigned i = 0; i < WINDOW_SHARES_MAX && start_ms <= rules->period_start_ms; i++) {
         bool is_taken;
         struct registry_key *share = window_find_share(registry, key, start_ms, now_ms, &is_taken);
         if (share != NULL) {
@@ -58,18 +41,14 @@ void window_find_shares(struct registry *registry, const struct registry_key *ke
 
 struct registry_key *window_find_board(struct registry *registry, struct registry_key *key,
                                        int64_t now_ms) {
-    struct bytes base = registry_name(key);
+    struct bytes base;
     const struct rules *rules = registry_rules(key);
     if (!rules->window.is_share) {
         return rules->window.count > 0 ? key : NULL;
     }
-    while (base.size > 0 && base.at[base.size - 1] != '@') {
-        base.size--;
-    }
-    if (base.size < 2) {
+    if (!registry_window_find_base(registry_name(key), &base)) {
         return NULL;
     }
-    base.size--;
     uint32_t database = key->database;
     int64_t start_ms = rules->window.from_ms;
     struct registry_key *board = registry_find(registry, database, base, now_ms);
@@ -86,12 +65,13 @@ struct registry_key *window_find_board(struct registry *registry, struct registr
 static bool window_refuse_taken(const struct call *call, struct bytes base,
                                 const struct rules *rules) {
     enum { SHOWN_MAX = 64 };
-    char suffix[REGISTRY_SUFFIX_MAX];
-    struct bytes rest = window_print_suffix(rules, rules->period_start_ms, suffix);
+    char name[REGISTRY_NAME_MAX];
+    struct bytes full = registry_window_print_name(base, rules, rules->period_start_ms, name);
     return call_refuse_format(call,
                               "BUSYKEY '%.*s%.*s' is the board of the running period's results "
                               "(WINDOW), but another key has this name: rename or delete it",
-                              bytes_shown_size(base, SHOWN_MAX), base.at, (int)rest.size, rest.at);
+                              bytes_shown_size(base, SHOWN_MAX), base.at,
+                              (int)(full.size - base.size), full.at + base.size);
 }
 
 bool window_check_host(const struct call *call) {
@@ -135,11 +115,9 @@ struct registry_key *window_begin_share(const struct call *call, const struct re
         return window_follow_alter(call, rules, share);
     }
     rules_begin_share(rules, &share_rules);
-    if (rules->settles && end_ms != INT64_MAX) {
-        share_rules.settled_expire_ms = end_ms;
-        end_ms = INT64_MAX;
-    }
-    struct bytes full = window_print_name(registry_name(key), rules, rules->period_start_ms, name);
+    end_ms = rules->settles ? INT64_MAX : end_ms; /* it gets one at the end of the period */
+    struct bytes full =
+        registry_window_print_name(registry_name(key), rules, rules->period_start_ms, name);
     share = registry_find_or_create_like(call->registry, key->database, full, &share_rules,
                                          call->now_ms, is_new);
     if (share != NULL && end_ms != INT64_MAX &&
@@ -170,7 +148,7 @@ bool window_may_begin(const struct call *call, struct bytes base, const struct r
                                  "anew with each period, and this TIME does not last: give it more "
                                  "bits, a larger unit or a START");
     }
-    struct bytes full = window_print_name(base, &running, running.period_start_ms, name);
+    struct bytes full = registry_window_print_name(base, &running, running.period_start_ms, name);
     return call_find_key(call, full) == NULL || window_refuse_taken(call, base, &running);
 }
 
@@ -382,7 +360,8 @@ static bool window_follow_sum(struct registry *registry, const struct registry_k
     const struct layout *layout = board_layout(&key->board);
     struct window_sums sums;
     bool fits;
-    if (member->is_there && window_is_at_end(layout, member->key)) {
+    if (registry_rules(key)->window.is_anew ||
+        (member->is_there && window_is_at_end(layout, member->key))) {
         *board_key = window_compute_after(registry, key, member->name, share, after, now_ms, &fits);
         return fits;
     }
@@ -407,10 +386,12 @@ static uint64_t window_follow_best(struct registry *registry, const struct regis
     uint64_t value = layout_without_time(layout, after);
     uint64_t best = layout_without_time(layout, member->key);
     bool fits;
-    if (!member->is_there || value > best) {
+    bool is_anew = registry_rules(key)->window.is_anew;
+    if (!is_anew && (!member->is_there || value > best)) {
         return after;
     }
-    if (!share_member->is_there || layout_without_time(layout, share_member->key) < best) {
+    if (!is_anew &&
+        (!share_member->is_there || layout_without_time(layout, share_member->key) < best)) {
         return member->key;
     }
     return window_compute_after(registry, key, member->name, share, after, now_ms, &fits);
@@ -573,22 +554,18 @@ void window_note_moved(struct registry *registry, struct registry_key *key,
     window.left -= gone_count;
     board_look_up(board, to, NULL, &member);
     window.left += member.is_there && board_rank_of(board, &member) < window.left;
-    if (!window_set(registry, key, &window)) {
-        return; /* the number is too large by one or two: their members count less */
-    }
+    bool is_set = window_set(registry, key, &window);
+    CHECK(is_set);
 }
 
-bool window_renew_by(struct registry *registry, struct registry_key *key,
-                     const struct window_shares *shares, struct bytes name, const uint64_t *times) {
+bool window_put(struct registry *registry, struct registry_key *key,
+                const struct window_value *value) {
     struct board_member member;
-    struct window_value value = {.name = name, .most = UINT64_MAX};
-    board_look_up(&key->board, name, NULL, &member);
-    value.times = times != NULL ? *times : member.is_there ? member.key : 0;
-    window_compute(shares, &value, 1);
-    if (!value.is_there) {
-        (void)window_take_from(registry, key, name);
+    if (!value->is_there) {
+        (void)window_take_from(registry, key, value->name);
         return true;
     }
-    return (member.is_there && member.key == value.key) ||
-           registry_put_member(registry, key, &member, value.key) == BOARD_OK;
+    board_look_up(&key->board, value->name, NULL, &member);
+    return (member.is_there && member.key == value->key) ||
+           registry_put_member(registry, key, &member, value->key) == BOARD_OK;
 }

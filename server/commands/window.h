@@ -90,15 +90,13 @@ MUST_CHECK bool window_leave(const struct registry_key *key, const struct board_
  * members. Returns of how many boards it was taken. */
 uint32_t window_take(struct registry *registry, struct registry_key *key,
                      struct window_shares *shares, struct bytes member);
-/* Has a share changed in another way? Make the member what follows from the shares. times: a key with
- * the time of its SUM; NULL: it keeps its own. false: no memory. */
-MUST_CHECK bool window_renew_by(struct registry *registry, struct registry_key *key,
-                                const struct window_shares *shares, struct bytes member,
-                                const uint64_t *times);
+/* Have shares changed in another way? Make the member what was computed from them. false: no memory. */
+MUST_CHECK bool window_put(struct registry *registry, struct registry_key *key,
+                           const struct window_value *value);
 /* How many of the first share's members that have left are this member: 1 or 0. */
 uint32_t window_count_gone(const struct window_shares *shares, uint32_t index, struct bytes member);
 /* The share of this index has changed: of members that had left so many moved, and `to`, if it is on it,
- * has a new rank. Whether that one has left follows from its rank. */
+ * has a new rank. Whether that one has left follows from its rank. WINDOW_RULES_ROOM is reserved. */
 void window_note_moved(struct registry *registry, struct registry_key *key,
                        const struct window_shares *shares, uint32_t index, uint32_t gone_count,
                        struct bytes to);

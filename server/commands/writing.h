@@ -157,7 +157,7 @@ static inline void writing_end(struct writing *writing, const char *event) {
 
 /* The number of newcomers for which the board has room: LIMIT, or the maximum of any board. */
 static inline uint32_t writing_room(const struct writing *writing) {
-    uint32_t count = board_count(writing->board);
+    uint32_t count = board_count(writing_shown(writing));
     uint32_t limit = writing->rules->limit > 0 ? writing->rules->limit : BOARD_MEMBERS_MAX;
     return count < limit ? limit - count : 0;
 }

@@ -19,6 +19,7 @@
 #include "codec/memory.h"
 #include "skiplist/keyspace/registry_emit.h"
 #include "skiplist/keyspace/registry_walk.h"
+#include "skiplist/keyspace/registry_window.h"
 
 /* Boards rolled over before keys are counted; each takes a microsecond or two. */
 enum { ROLL_SOME_MAX = 100 };
@@ -275,7 +276,7 @@ static bool registry_roll_slide(struct registry *registry, struct registry_key *
     struct rules next;
     rules_copy(registry_rules(key), &next);
     rules_slide(&next, now_ms);
-    if (registry_alter(registry, key, &next) == NULL) {
+    if (!registry_window_end_share(registry, key) || registry_alter(registry, key, &next) == NULL) {
         registry->roll_failed_ms = now_ms;
         return false;
     }
@@ -438,24 +439,11 @@ uint32_t registry_roll_ahead(struct registry *registry, int64_t now_ms) {
     return count;
 }
 
-/* If this is an archive's name, the name of its board: the part before '@' and a date. false: it is
- * not. */
-static bool registry_roll_find_base(struct bytes name, struct bytes *base) {
-    size_t size_max = name.size < REGISTRY_SUFFIX_MAX ? name.size : REGISTRY_SUFFIX_MAX;
-    for (size_t size = 1; size <= size_max; size++) {
-        if (name.at[name.size - size] == '@') {
-            *base = (struct bytes){.at = name.at, .size = name.size - size};
-            return base->size > 0;
-        }
-    }
-    return false;
-}
-
 struct registry_key *registry_find_due_base(struct registry *registry,
                                             const struct registry_key *key, int64_t now_ms) {
     struct bytes base;
     struct registry_key *original =
-        now_ms >= registry->roll_at_ms && registry_roll_find_base(registry_name(key), &base)
+        now_ms >= registry->roll_at_ms && registry_window_find_base(registry_name(key), &base)
             ? registry_find_name(registry_database(registry, key->database), base)
             : NULL;
     return original != NULL && registry_is_over(original, now_ms) ? original : NULL;
@@ -487,7 +475,7 @@ bool registry_settle_name(struct registry *registry, uint32_t database, struct b
         return true;
     }
     return registry_roll_settle_key(registry, database, name, now_ms) &&
-           (!registry_roll_find_base(name, &base) ||
+           (!registry_window_find_base(name, &base) ||
             registry_roll_settle_key(registry, database, base, now_ms));
 }
 
@@ -500,7 +488,7 @@ void registry_catch_up(struct registry *registry, uint32_t number, struct bytes 
     struct registry_key *key = registry_find_name(database, name);
     struct bytes base;
     struct registry_key *original =
-        registry_roll_find_base(name, &base) ? registry_find_name(database, base) : NULL;
+        registry_window_find_base(name, &base) ? registry_find_name(database, base) : NULL;
     bool has_memory = true;
     if (key != NULL && registry_is_over(key, now_ms)) {
         has_memory = registry_roll_key(registry, key, now_ms);
