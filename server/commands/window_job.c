@@ -61,10 +61,6 @@ static void window_job_pop(struct window_job *job) {
     struct window_due due = window_job_first(job, &name);
     job->at += sizeof due + due.name_size;
     window_job_rewind(job);
-    if (window_job_is_empty(job)) {
-        buffer_clear(&job->due);
-        job->at = 0;
-    }
 }
 
 static bool window_job_is_first(const struct window_job *job, uint32_t database,
@@ -391,6 +387,8 @@ static bool window_job_mark_all(struct window_job *job) {
 
 static void window_job_pass(struct window_job *job) {
     struct server *server = job->server;
+    buffer_clear(&job->due); /* it may be broken */
+    job->at = 0;
     job->keys_left = registry_pass(server->registry, job->database, job->keys_left, PASS_COUNT,
                                    server->clock.now_ms, window_job_visit, job);
     if (job->keys_left == 0) {

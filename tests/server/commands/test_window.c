@@ -324,6 +324,25 @@ WINDOW_TEST(a_removed_member_is_off_all_periods_of_the_window) {
     zset_expect(h, "KEYS *", "[]");
 }
 
+/* A member is looked for in each period. */
+WINDOW_TEST(so_many_are_removed_at_a_time) {
+    char line[2048] = "ZREM w";
+    zset_expect(h, "LB.CREATE w FIELD a 20 TIME 31 S PERIOD HOUR WINDOW 40 SUM", "+OK");
+    for (int hour = 0; hour < 40; hour++) {
+        zset_run(h, "ZADD w 1 ann");
+        pass_hours(h, hour < 39);
+    }
+    for (unsigned i = 0; i < 609; i++) {
+        memcpy(line + 6 + 2 * (size_t)i, " a", 3);
+    }
+    zset_expect(h, line, ":0");
+    memcpy(line + 6 + 2 * 609, " ann", 5);
+    zset_expect(h, line,
+                "-ERR too many members: at most 609 at a time are removed from a board with a "
+                "WINDOW and the boards of its 40 periods");
+    zset_expect(h, "ZSCORE w ann", "40");
+}
+
 WINDOW_TEST(a_forgotten_member_is_off_them_too) {
     zset_expect(h, "ZADD auto:a 5 ann 1 bob", ":2");
     pass_hours(h, 1);
@@ -670,6 +689,71 @@ TEST(without_memory_nothing_is_written_to_the_board_nor_to_the_period) {
     fail_each_allocation_in(&empty, "LB.ADD k INCR 5 a 6 b", ":2\r\n");
     fail_each_allocation_in(&empty, "LB.SUBMIT 1 k INCR 5 a", NULL);
     fail_each_allocation_in(&empty, "LB.ADD k TAG land DE 5 a 6 b", ":2\r\n");
+}
+
+static bool is_on(struct harness *h, const char *board, const char *member) {
+    uint64_t packed;
+    const struct registry_key *key =
+        registry_find(h->server.registry, 0, bytes_from_text(board), h->server.clock.now_ms);
+    return board_find(&key->board, bytes_from_text(member), &packed);
+}
+
+/* With each allocation of the steps failing once: after each step it is all of the window, or nothing. */
+TEST(without_memory_a_member_is_moved_from_all_periods_or_from_none) {
+    static const char *const boards[] = {"w", "w@2026-11-26T05", "w@2026-11-26T06",
+                                         "w@2026-11-26T07"};
+    static const char ann[] = "ann-with-a-name-of-some-length";
+    static const char bob[] = "bob-with-another-long-name";
+    for (uint64_t nth = 1; nth < 40; nth++) {
+        void *started;
+        assert_int_equal(window_start(&started), 0);
+        struct harness *h = started;
+        zset_expect(h,
+                    "LB.CREATE w FIELD a 20 TIME 31 S TAG c 4 PERIOD HOUR ARCHIVE 5 WINDOW 3 SUM",
+                    "+OK");
+        for (int hour = 0; hour < 3; hour++) {
+            zset_run(h, "LB.ADD w TAG c DE %d %s", 1 << hour, ann);
+            pass_hours(h, hour < 2);
+        }
+        struct session *s = harness_connect(h);
+        player_begin(h, s, formatted("LB.MOVE %s %s", ann, bob));
+        memory_fail_at(nth);
+        for (bool is_done = false; !is_done;) {
+            is_done = player_step(h, s);
+            for (size_t i = 0; i < COUNT_OF(boards); i++) {
+                assert_int_equal(is_on(h, boards[i], ann), is_on(h, "w", ann));
+                assert_int_equal(is_on(h, boards[i], bob), is_on(h, "w", bob));
+            }
+            assert_true(is_on(h, "w", ann) != is_on(h, "w", bob));
+        }
+        memory_fail_at(0);
+        (void)player_end(h, s);
+        zset_expect(h, formatted("ZSCORE w %s", bob), "7");
+        zset_expect(h, formatted("LB.TAGS w %s", bob), "[[c DE]]");
+        window_tear_down(&started);
+    }
+}
+
+/* LB.FORGET: it is tried again. */
+WINDOW_TEST(without_memory_a_member_is_forgotten_a_little_later) {
+    for (uint64_t nth = 1; nth < 20; nth++) {
+        zset_run(h, "FLUSHALL");
+        settle(h);
+        zset_expect(h, "ZADD auto:a 5 ann 1 bob", ":2");
+        struct session *s = harness_connect(h);
+        player_begin(h, s, "LB.FORGET ann");
+        memory_fail_at(nth);
+        (void)player_step(h, s);
+        (void)player_step(h, s);
+        memory_fail_at(0);
+        while (!player_step(h, s)) {}
+        (void)player_end(h, s);
+        harness_disconnect(h, s);
+        const struct registry_key *share =
+            registry_find(h->server.registry, 0, BYTES("auto:a"), h->server.clock.now_ms);
+        assert_int_equal(board_count(&share->board), 1);
+        zset_expect(h, "ZRANGE auto:a 0 -1", "[bob]");
+    }
 }
 
 WINDOW_TEST(where_another_host_has_the_keys_it_is_refused) {
