@@ -90,7 +90,8 @@ const pageOf = (json) => ({ from: json.from, members: json.count, rows: rowsOf(j
 const summaryOf = (json) => ({ name: named(json, "name"), layout: json.layout, members: json.count,
     period: json.period, cap: json.cap, limit: json.limit, frozen: json.frozen, opens: date(json.opens_at),
     closes: date(json.closes_at), rollsAt: date(json.rolls_at), archiveOf: named(json, "archive_of"),
-    archives: (json.archives ?? []).map((archive) => named(archive, "name")), league: json.league ?? null });
+    archives: (json.archives ?? []).map((archive) => named(archive, "name")), league: json.league ?? null,
+    window: json.window ?? null });
 
 export async function me() {
     const json = await ask("/me");

@@ -45,6 +45,7 @@ const english = {
     opensAt: (text) => `opens ${text}`,
     closesAt: (text) => `closes ${text}`,
     archiveOf: "A past period of",
+    windowOf: ({ periods, of }) => `${of === "best" ? "best" : "sum"} of the last ${count(periods)} periods`,
     capOf: (n) => `keeps the best ${count(n)}`,
     limitOf: (n) => `takes up to ${count(n)}`,
     leagueOf: ({ tiers, room, up, down }) =>
@@ -264,6 +265,7 @@ const chinese = {
     opensAt: (text) => `${text} 开放`,
     closesAt: (text) => `${text} 关闭`,
     archiveOf: "往期，属于",
+    windowOf: ({ periods, of }) => `最近 ${count(periods)} 期的${of === "best" ? "最佳" : "总和"}`,
     capOf: (n) => `只保留前 ${count(n)} 名`,
     limitOf: (n) => `最多 ${count(n)} 名`,
     leagueOf: ({ tiers, room, up, down }) =>
