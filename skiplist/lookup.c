@@ -303,6 +303,61 @@ void lookup_finish(struct lookup *lookups, unsigned count) {
     }
 }
 
+/* ---- bounds of keys ---- */
+
+/* The leaf with the only entry that may be the member's; NULL: there are none or several. */
+static const struct skiplist_node *lookup_only_node(const struct lookup *lookup, bool *has_none) {
+    struct map_find find;
+    uint32_t leaf;
+    uint32_t other;
+    const struct large_board *large = lookup->board->large;
+    map_find(&large->map, lookup->hash, &find);
+    *has_none = !map_find_next(&find, &leaf);
+    return *has_none || map_find_next(&find, &other) ? NULL : skiplist_node(&large->list, leaf);
+}
+
+static void lookup_fetch_bound(const struct lookup *lookup, const struct skiplist_node *node) {
+    if (node->parent != SKIPLIST_NONE) {
+        const struct index_block *index = nodes_index(lookup_list_of(lookup), node->parent);
+        prefetch_line(index);
+        prefetch_line((const char *)(index + 1) +
+                      INDEX_FANOUT * (sizeof(uint8_t) + sizeof(uint32_t)) +
+                      node->position * sizeof(uint64_t));
+    }
+}
+
+/* The separator is above the leaf's keys, or equal to the first; the first of an index block has none there. */
+static uint64_t lookup_bound_of(const struct lookup *lookup, const struct skiplist_node *node) {
+    return node->parent == SKIPLIST_NONE || node->position == 0
+               ? UINT64_MAX
+               : index_keys(nodes_index(lookup_list_of(lookup), node->parent))[node->position];
+}
+
+void lookup_bounds(struct lookup *lookups, unsigned count, uint64_t *bounds) {
+    const struct skiplist_node *nodes[LOOKUP_GROUP] = {NULL};
+    CHECK(count <= LOOKUP_GROUP);
+    for (unsigned i = 0; i < count; i++) {
+        bool has_none = false;
+        if (lookups[i].board->is_large && !board_has_detached(lookups[i].board)) {
+            nodes[i] = lookup_only_node(&lookups[i], &has_none);
+        }
+        bounds[i] = has_none ? 0 : UINT64_MAX;
+        if (nodes[i] != NULL) {
+            prefetch_line(nodes[i]);
+        }
+    }
+    for (unsigned i = 0; i < count; i++) {
+        if (nodes[i] != NULL) {
+            lookup_fetch_bound(&lookups[i], nodes[i]);
+        }
+    }
+    for (unsigned i = 0; i < count; i++) {
+        if (nodes[i] != NULL) {
+            bounds[i] = lookup_bound_of(&lookups[i], nodes[i]);
+        }
+    }
+}
+
 /* ---- many members of one board ---- */
 
 /* A single member has nothing to overlap with; small boards stay in the cache. */

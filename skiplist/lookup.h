@@ -71,6 +71,10 @@ void lookup_advance_ring(struct lookup ring[LOOKUP_RING], uint32_t now, uint32_t
 /* Run the stage s of the look-up due[s], if that is not NULL. The boards may have changed since the
  * stages before, but must still exist. */
 void lookup_advance(struct lookup *const due[LOOKUP_STAGES]);
+/* Of each look-up that has begun a key that its member, if it is there, is not above: that of the next
+ * better leaf, or the largest key. That takes half the time of the stages that find the member; run
+ * those (lookup_finish) for members that matter. */
+void lookup_bounds(struct lookup *lookups, unsigned count, uint64_t *bounds);
 /* One stage of the members of a group; the caller does something else until memory has answered. */
 void lookup_run(struct lookup *lookups, unsigned count, enum lookup_stage stage);
 /* All stages for a group, whose members may be on different boards. */

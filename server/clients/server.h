@@ -159,9 +159,8 @@ struct server {
     struct watches watches; /* watched keys */
     struct subscriptions subscriptions;
     struct waits waits;
-    struct follows follows;  /* boards that somebody follows */
-    struct jobs jobs;        /* commands that run in steps */
-    uint64_t windows_behind; /* periods that have to leave boards with a WINDOW and have not */
+    struct follows follows; /* boards that somebody follows */
+    struct jobs jobs;       /* commands that run in steps */
     struct {
         enum server_pause kind;
         int64_t until_ms; /* monotonic */

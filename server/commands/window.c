@@ -3,6 +3,8 @@
 
 #include "server/clients/server.h"
 #include "skiplist/keyspace/archive_name.h"
+#include "skiplist/keyspace/registry_window.h"
+#include "skiplist/lookup.h"
 
 /* ---- shares ---- */
 
@@ -27,7 +29,7 @@ void window_find_shares(struct registry *registry, const struct registry_key *ke
     shares->has_first = false;
     shares->left = rules->window.left;
     shares->count = 0;
-    while (start_ms <= rules->period_start_ms && shares->count < WINDOW_SHARES_MAX) {
+    for (unsigned i = 0; i < WINDOW_SHARES_MAX && start_ms <= rules->period_start_ms; i++) {
         bool is_taken;
         struct registry_key *share = window_find_share(registry, key, start_ms, now_ms, &is_taken);
         if (share != NULL) {
@@ -113,10 +115,7 @@ struct registry_key *window_begin_share(const struct call *call, const struct re
         return window_follow_alter(call, rules, share);
     }
     rules_begin_share(rules, &share_rules);
-    if (rules->settles && end_ms != INT64_MAX) {
-        share_rules.settled_expire_ms = end_ms;
-        end_ms = INT64_MAX;
-    }
+    end_ms = rules->settles ? INT64_MAX : end_ms; /* it gets one at the end of the period */
     struct bytes full =
         archive_print_name(registry_name(key), &rules->period, rules->period_start_ms, name);
     share = registry_find_or_create_like(call->registry, key->database, full, &share_rules,
@@ -202,62 +201,157 @@ static bool window_is_at_end(const struct layout *layout, uint64_t key) {
     return false;
 }
 
-/* Does the share's member count: has it not left? */
-static bool window_counts(const struct window_shares *shares, uint32_t index, struct bytes name,
-                          uint64_t *key) {
-    const struct board *board = &shares->at[index]->board;
-    struct board_member member;
-    board_look_up(board, name, NULL, &member);
-    *key = member.key;
-    return member.is_there && (index > 0 || !shares->has_first || shares->left == 0 ||
-                               board_rank_of(board, &member) >= shares->left);
+/* Has the share's member not left? */
+static bool window_counts(const struct window_shares *shares, uint32_t index,
+                          const struct board_member *member) {
+    return member->is_there && (index > 0 || !shares->has_first || shares->left == 0 ||
+                                board_rank_of(&shares->at[0]->board, member) >= shares->left);
 }
 
-/* Without the share `except`, if that is not NULL. */
-static bool window_sum_up(const struct window_shares *shares, struct bytes member,
-                          const struct registry_key *except, struct window_sums *sums) {
-    const struct layout *layout = board_layout(&shares->key->board);
-    bool is_found = false;
-    memset(sums->at, 0, layout->field_count * sizeof sums->at[0]);
-    for (uint32_t i = 0; i < shares->count; i++) {
-        uint64_t key;
-        if (shares->at[i] != except && window_counts(shares, i, member, &key)) {
-            window_add(layout, key, sums);
-            is_found = true;
+/* Look-ups of members on shares. */
+struct window_lookups {
+    uint32_t count;
+    struct lookup ahead[LOOKUP_GROUP];
+    uint32_t share[LOOKUP_GROUP], value[LOOKUP_GROUP];
+};
+
+struct window_group {
+    const struct window_shares *shares;
+    struct window_value *values;
+    struct window_sums *sums;    /* of each value; NULL: BEST */
+    struct window_lookups begun; /* BEST: the next to be bounded, */
+    struct window_lookups due;   /* and those that may be better; SUM: all */
+};
+
+static const struct board *window_board_of(const struct window_group *group, uint32_t share) {
+    return &group->shares->at[share]->board;
+}
+
+/* BEST: is a result with this key, of a later period, no better than what the member has? */
+static bool window_is_no_better(const struct window_group *group, uint32_t index, uint64_t key) {
+    const struct layout *layout = board_layout(&group->shares->key->board);
+    const struct window_value *value = &group->values[index];
+    return value->is_there &&
+           layout_without_time(layout, key) <= layout_without_time(layout, value->key);
+}
+
+/* What the member has on a share, the oldest first. */
+static void window_take_in(const struct window_group *group, uint32_t index, uint64_t key) {
+    struct window_value *value = &group->values[index];
+    if (group->sums != NULL) {
+        window_add(board_layout(&group->shares->key->board), key, &group->sums[index]);
+    } else if (!window_is_no_better(group, index, key)) {
+        value->key = key;
+    }
+    value->is_there = true;
+}
+
+static void window_end_due(struct window_group *group) {
+    struct window_lookups *due = &group->due;
+    lookup_finish(due->ahead, due->count);
+    for (uint32_t i = 0; i < due->count; i++) {
+        struct board_member member;
+        board_look_up(window_board_of(group, due->share[i]), due->ahead[i].member, &due->ahead[i],
+                      &member);
+        if (window_counts(group->shares, due->share[i], &member)) {
+            window_take_in(group, due->value[i], member.key);
         }
     }
-    return is_found;
+    due->count = 0;
 }
 
-static bool window_find_best(const struct window_shares *shares, struct bytes member,
-                             uint64_t *best) {
-    const struct layout *layout = board_layout(&shares->key->board);
-    bool is_found = false;
-    for (uint32_t i = 0; i < shares->count; i++) {
-        uint64_t key;
-        if (window_counts(shares, i, member, &key) &&
-            (!is_found || layout_without_time(layout, key) > layout_without_time(layout, *best))) {
-            *best = key;
-            is_found = true;
+static void window_put_due(struct window_group *group, const struct lookup *lookup, uint32_t share,
+                           uint32_t value) {
+    struct window_lookups *due = &group->due;
+    due->ahead[due->count] = *lookup;
+    due->share[due->count] = share;
+    due->value[due->count++] = value;
+    if (due->count == LOOKUP_GROUP) {
+        window_end_due(group);
+    }
+}
+
+static void window_bound_begun(struct window_group *group) {
+    uint64_t bounds[LOOKUP_GROUP];
+    struct window_lookups *begun = &group->begun;
+    lookup_bounds(begun->ahead, begun->count, bounds);
+    for (uint32_t i = 0; i < begun->count; i++) {
+        if (!window_is_no_better(group, begun->value[i], bounds[i])) {
+            window_put_due(group, &begun->ahead[i], begun->share[i], begun->value[i]);
         }
     }
-    return is_found;
+    begun->count = 0;
 }
 
-bool window_compute(const struct window_shares *shares, struct bytes member, uint64_t *key) {
-    struct window_sums sums;
-    bool fits;
-    if (registry_rules(shares->key)->window.is_best) {
-        return window_find_best(shares, member, key);
+static void window_look_up(struct window_group *group, uint32_t share, uint32_t value) {
+    struct lookup lookup;
+    struct window_lookups *begun = &group->begun;
+    if (group->sums != NULL) {
+        lookup_begin(&lookup, window_board_of(group, share), group->values[value].name, false);
+        window_put_due(group, &lookup, share, value);
+    } else if (!window_is_no_better(group, value, group->values[value].most)) {
+        lookup_begin(&begun->ahead[begun->count], window_board_of(group, share),
+                     group->values[value].name, false);
+        begun->share[begun->count] = share;
+        begun->value[begun->count++] = value;
+        if (begun->count == LOOKUP_GROUP) {
+            window_bound_begun(group);
+        }
     }
-    if (!window_sum_up(shares, member, NULL, &sums)) {
-        return false;
+}
+
+/* Of the running period's share, which is the last one and is looked up no more, the member is to have
+ * *after; NULL: what it has. */
+static void window_compute_with(const struct window_shares *shares, struct window_value *values,
+                                uint32_t count, const struct registry_key *running,
+                                const uint64_t *after) {
+    const struct layout *layout = board_layout(&shares->key->board);
+    struct window_sums sums[WINDOW_VALUES_MAX];
+    struct window_group group = {.shares = shares, .values = values, .sums = sums};
+    bool is_best = registry_rules(shares->key)->window.is_best;
+    group.sums = is_best ? NULL : sums;
+    CHECK(count <= WINDOW_VALUES_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        values[i].is_there = false;
+        memset(sums[i].at, 0, layout->field_count * sizeof sums[i].at[0]);
     }
-    *key = window_pack(board_layout(&shares->key->board), &sums, &fits);
-    return true;
+    for (uint32_t share = shares->has_first && shares->left == UINT32_MAX; share < shares->count;
+         share++) {
+        for (uint32_t i = 0; i < count && shares->at[share] != running; i++) {
+            window_look_up(&group, share, i);
+        }
+    }
+    window_bound_begun(&group);
+    window_end_due(&group);
+    for (uint32_t i = 0; i < count; i++) {
+        if (after != NULL) {
+            window_take_in(&group, i, *after);
+        }
+        if (!is_best) {
+            values[i].key = window_pack(layout, &sums[i], &values[i].fits) |
+                            (values[i].times & layout->time.mask);
+        }
+    }
+}
+
+void window_compute(const struct window_shares *shares, struct window_value *values,
+                    uint32_t count) {
+    window_compute_with(shares, values, count, NULL, NULL);
 }
 
 /* ---- a write ---- */
+
+/* What the member is by the shares if it has the key `after` in the running period. */
+static uint64_t window_compute_after(struct registry *registry, const struct registry_key *key,
+                                     struct bytes member, const struct registry_key *share,
+                                     uint64_t after, int64_t now_ms, bool *fits) {
+    struct window_shares shares;
+    struct window_value value = {.name = member, .most = UINT64_MAX, .times = after, .fits = true};
+    window_find_shares(registry, key, now_ms, &shares);
+    window_compute_with(&shares, &value, 1, share, &after);
+    *fits = value.fits;
+    return value.key;
+}
 
 static bool window_follow_sum(struct registry *registry, const struct registry_key *key,
                               const struct board_member *member, struct registry_key *share,
@@ -266,20 +360,18 @@ static bool window_follow_sum(struct registry *registry, const struct registry_k
     const struct layout *layout = board_layout(&key->board);
     struct window_sums sums;
     bool fits;
+    if (registry_rules(key)->window.is_anew ||
+        (member->is_there && window_is_at_end(layout, member->key))) {
+        *board_key = window_compute_after(registry, key, member->name, share, after, now_ms, &fits);
+        return fits;
+    }
     memset(sums.at, 0, layout->field_count * sizeof sums.at[0]);
-    if (member->is_there && window_is_at_end(layout, member->key)) {
-        struct window_shares shares;
-        window_find_shares(registry, key, now_ms, &shares);
-        (void)window_sum_up(&shares, member->name, share, &sums);
-        window_add(layout, after, &sums);
-    } else {
-        if (member->is_there) {
-            window_add(layout, member->key, &sums);
-        }
-        window_add(layout, after, &sums);
-        for (unsigned i = 0; share_member->is_there && i < layout->field_count; i++) {
-            sums.at[i] -= window_value(layout, share_member->key, i);
-        }
+    if (member->is_there) {
+        window_add(layout, member->key, &sums);
+    }
+    window_add(layout, after, &sums);
+    for (unsigned i = 0; share_member->is_there && i < layout->field_count; i++) {
+        sums.at[i] -= window_value(layout, share_member->key, i);
     }
     *board_key = window_pack(layout, &sums, &fits) | (after & layout->time.mask);
     return fits;
@@ -293,26 +385,16 @@ static uint64_t window_follow_best(struct registry *registry, const struct regis
     const struct layout *layout = board_layout(&key->board);
     uint64_t value = layout_without_time(layout, after);
     uint64_t best = layout_without_time(layout, member->key);
-    if (!member->is_there || value > best) {
+    bool fits;
+    bool is_anew = registry_rules(key)->window.is_anew;
+    if (!is_anew && (!member->is_there || value > best)) {
         return after;
     }
-    if (!share_member->is_there || layout_without_time(layout, share_member->key) < best) {
+    if (!is_anew &&
+        (!share_member->is_there || layout_without_time(layout, share_member->key) < best)) {
         return member->key;
     }
-    struct window_shares shares;
-    uint64_t found = after;
-    bool is_found = false;
-    window_find_shares(registry, key, now_ms, &shares);
-    for (uint32_t i = 0; i < shares.count; i++) {
-        uint64_t key_there = after;
-        if ((shares.at[i] == share || window_counts(&shares, i, member->name, &key_there)) &&
-            (!is_found ||
-             layout_without_time(layout, key_there) > layout_without_time(layout, found))) {
-            found = key_there;
-            is_found = true;
-        }
-    }
-    return found;
+    return window_compute_after(registry, key, member->name, share, after, now_ms, &fits);
 }
 
 bool window_follow(struct registry *registry, const struct registry_key *key,
@@ -330,39 +412,24 @@ bool window_follow(struct registry *registry, const struct registry_key *key,
 /* ---- leaving ---- */
 
 bool window_leave(const struct registry_key *key, const struct board_member *member,
-                  uint64_t share_key, const struct window_shares *shares, bool *needs_shares,
-                  uint64_t *board_key) {
+                  uint64_t share_key, uint64_t *board_key) {
     const struct layout *layout = board_layout(&key->board);
-    bool is_best = registry_rules(key)->window.is_best;
-    *needs_shares = false;
+    struct window_sums sums;
+    bool fits;
+    bool is_zero = true;
     *board_key = member->key;
-    if (is_best &&
-        layout_without_time(layout, member->key) > layout_without_time(layout, share_key)) {
-        return true;
+    if (registry_rules(key)->window.is_best) {
+        return layout_without_time(layout, member->key) > layout_without_time(layout, share_key);
     }
-    if (!is_best && !window_is_at_end(layout, member->key)) {
-        struct window_sums sums;
-        bool fits;
-        bool is_zero = true;
-        memset(sums.at, 0, layout->field_count * sizeof sums.at[0]);
-        for (unsigned i = 0; i < layout->field_count; i++) {
-            sums.at[i] = window_value(layout, member->key, i) - window_value(layout, share_key, i);
-            is_zero = is_zero && sums.at[i] == 0;
-        }
-        *board_key = window_pack(layout, &sums, &fits) | (member->key & layout->time.mask);
-        if (fits && !is_zero) {
-            return true;
-        }
+    if (window_is_at_end(layout, member->key)) {
+        return false;
     }
-    if (shares == NULL) {
-        *needs_shares = true;
-        return true;
+    for (unsigned i = 0; i < layout->field_count; i++) {
+        sums.at[i] = window_value(layout, member->key, i) - window_value(layout, share_key, i);
+        is_zero = is_zero && sums.at[i] == 0;
     }
-    bool is_there = window_compute(shares, member->name, board_key);
-    if (is_there && !is_best) {
-        *board_key |= member->key & layout->time.mask;
-    }
-    return is_there;
+    *board_key = window_pack(layout, &sums, &fits) | (member->key & layout->time.mask);
+    return fits && !is_zero;
 }
 
 /* ---- changes ---- */
@@ -470,10 +537,9 @@ uint32_t window_take(struct registry *registry, struct registry_key *key,
 }
 
 uint32_t window_count_gone(const struct window_shares *shares, uint32_t index, struct bytes name) {
-    uint64_t key;
     struct board_member member;
     board_look_up(&shares->at[index]->board, name, NULL, &member);
-    return member.is_there && !window_counts(shares, index, name, &key);
+    return member.is_there && !window_counts(shares, index, &member);
 }
 
 void window_note_moved(struct registry *registry, struct registry_key *key,
@@ -488,26 +554,18 @@ void window_note_moved(struct registry *registry, struct registry_key *key,
     window.left -= gone_count;
     board_look_up(board, to, NULL, &member);
     window.left += member.is_there && board_rank_of(board, &member) < window.left;
-    if (!window_set(registry, key, &window)) {
-        return; /* the number is too large by one or two: their members count less */
-    }
+    bool is_set = window_set(registry, key, &window);
+    CHECK(is_set);
 }
 
-bool window_renew_by(struct registry *registry, struct registry_key *key,
-                     const struct window_shares *shares, struct bytes name, const uint64_t *times) {
+bool window_put(struct registry *registry, struct registry_key *key,
+                const struct window_value *value) {
     struct board_member member;
-    uint64_t value;
-    const struct layout *layout = board_layout(&key->board);
-    board_look_up(&key->board, name, NULL, &member);
-    if (!window_compute(shares, name, &value)) {
-        (void)window_take_from(registry, key, name);
+    if (!value->is_there) {
+        (void)window_take_from(registry, key, value->name);
         return true;
     }
-    if (!registry_rules(key)->window.is_best && (times != NULL || member.is_there)) {
-        value |= (times != NULL ? *times : member.key) & layout->time.mask;
-    }
-    if (member.is_there && member.key == value) {
-        return true;
-    }
-    return registry_put_member(registry, key, &member, value) == BOARD_OK;
+    board_look_up(&key->board, value->name, NULL, &member);
+    return (member.is_there && member.key == value->key) ||
+           registry_put_member(registry, key, &member, value->key) == BOARD_OK;
 }

@@ -62,35 +62,41 @@ struct registry_key *window_begin_share(const struct call *call, const struct re
 MUST_CHECK bool window_may_begin(const struct call *call, struct bytes name,
                                  const struct rules *rules);
 
-/* The value of a member by the shares; false: it is on none. *key: of a SUM, without a time. */
-MUST_CHECK bool window_compute(const struct window_shares *shares, struct bytes member,
-                               uint64_t *key);
+enum { WINDOW_VALUES_MAX = 64 };
+struct window_value {
+    struct bytes name;
+    uint64_t most;  /* BEST: there is no better one; UINT64_MAX: that is not known */
+    uint64_t times; /* SUM: a key with the time that it gets */
+    bool is_there;  /* on some share; this and the rest are computed */
+    bool fits;      /* SUM: it is in the range of every field */
+    uint64_t key;
+};
+/* The values of members by the shares; of the first one none counts if shares->left is UINT32_MAX. */
+void window_compute(const struct window_shares *shares, struct window_value *values,
+                    uint32_t count);
 /* The key that the board's member gets when the share's becomes after. false: the sum is out of the
  * range of a field. */
 MUST_CHECK bool window_follow(struct registry *registry, const struct registry_key *key,
                               const struct board_member *member, struct registry_key *share,
                               const struct board_member *share_member, uint64_t after,
                               int64_t now_ms, uint64_t *board_key);
-/* What the board's member, which is there, is when what it had in a share leaves; false: it leaves,
- * too. shares: those that count then; NULL: they are needed, and *needs_shares was set. */
+/* What the board's member, which is there, is when what it had in a share leaves. false: that follows
+ * from the other shares only. */
 MUST_CHECK bool window_leave(const struct registry_key *key, const struct board_member *member,
-                             uint64_t share_key, const struct window_shares *shares,
-                             bool *needs_shares, uint64_t *board_key);
+                             uint64_t share_key, uint64_t *board_key);
 
 /* Take a member off the board and all its shares; those left without members are removed, also from shares. The board may
  * then be empty, and must be removed by the caller (zset_end_removal). WINDOW_RULES_ROOM is reserved, once for any number of
  * members. Returns of how many boards it was taken. */
 uint32_t window_take(struct registry *registry, struct registry_key *key,
                      struct window_shares *shares, struct bytes member);
-/* Has a share changed in another way? Make the member what follows from the shares. times: a key with
- * the time of its SUM; NULL: it keeps its own. false: no memory. */
-MUST_CHECK bool window_renew_by(struct registry *registry, struct registry_key *key,
-                                const struct window_shares *shares, struct bytes member,
-                                const uint64_t *times);
+/* Have shares changed in another way? Make the member what was computed from them. false: no memory. */
+MUST_CHECK bool window_put(struct registry *registry, struct registry_key *key,
+                           const struct window_value *value);
 /* How many of the first share's members that have left are this member: 1 or 0. */
 uint32_t window_count_gone(const struct window_shares *shares, uint32_t index, struct bytes member);
 /* The share of this index has changed: of members that had left so many moved, and `to`, if it is on it,
- * has a new rank. Whether that one has left follows from its rank. */
+ * has a new rank. Whether that one has left follows from its rank. WINDOW_RULES_ROOM is reserved. */
 void window_note_moved(struct registry *registry, struct registry_key *key,
                        const struct window_shares *shares, uint32_t index, uint32_t gone_count,
                        struct bytes to);

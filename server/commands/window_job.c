@@ -5,68 +5,49 @@
 #include "server/commands/window.h"
 #include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/effect_listener.h"
+#include "skiplist/keyspace/registry_window.h"
 #include "skiplist/lookup.h"
 
 enum {
-    PASS_COUNT = 32,    /* keys passed in a step */
-    STEP_MEMBERS = 64,  /* that a step changes at most */
-    STEP_LOOKUPS = 768, /* in shares, some 100 ns each */
-    BEHIND_MAX = 1000,  /* periods of one board; more are shown as so many */
+    PASS_COUNT = 32, /* keys passed in a step */
+    STEP_MEMBERS = WINDOW_VALUES_MAX,
+    STEP_LOOKUPS = 1536, /* in shares, some 60 ns each */
 };
 
-/* A board in the queue; its name follows. */
+/* A board that has to do; its name follows. */
 struct window_due {
     uint32_t database, name_size;
-    uint32_t behind;    /* of the server's count */
-    bool is_share_gone; /* of the period that begins at from_ms */
-    int64_t from_ms;
 };
 
 struct window_job {
     struct job job; /* first */
     struct server *server;
     struct effect_listener listener;
-    struct buffer queue;
-    size_t at;             /* of the first board in the queue */
+    struct buffer due;     /* what the last step of the pass has found */
+    size_t at;             /* of the first board in it */
     uint64_t cursor;       /* ANEW: of the first board */
     int64_t waits_ms;      /* there was no memory at that time */
     uint32_t database;     /* of the pass; REGISTRY_DATABASES: it is over */
     uint32_t keys_left;    /* in it */
-    bool has_missed;       /* there was no memory for the queue: another pass follows */
+    bool has_missed;       /* another pass follows, */
+    bool has_lost;         /* in which all boards are made anew: a share has gone without a word */
+    bool is_all_anew;      /* this is that pass */
     struct buffer members; /* ANEW: that a step of the scan has found, */
     size_t member_at;      /* the next of them to be made anew, */
     uint64_t next;         /* and where the scan goes on behind them */
-    bool needs_shares;     /* LEAVING: most members of the step before did */
 };
 
-/* ---- the queue ---- */
+/* ---- boards that have to do ---- */
 
 static bool window_job_is_empty(const struct window_job *job) {
-    return job->at == job->queue.size;
+    return job->at == job->due.size;
 }
 
 static struct window_due window_job_first(const struct window_job *job, struct bytes *name) {
     struct window_due due;
-    memcpy(&due, job->queue.at + job->at, sizeof due);
-    *name = (struct bytes){.at = job->queue.at + job->at + sizeof due, .size = due.name_size};
+    memcpy(&due, job->due.at + job->at, sizeof due);
+    *name = (struct bytes){.at = job->due.at + job->at + sizeof due, .size = due.name_size};
     return due;
-}
-
-static void window_job_put_first(struct window_job *job, const struct window_due *due) {
-    memcpy(job->queue.at + job->at, due, sizeof *due);
-}
-
-static void window_job_push(struct window_job *job, struct bytes name, struct window_due due) {
-    char *at = buffer_reserve(&job->queue, sizeof due + name.size);
-    if (at == NULL) {
-        job->has_missed = true;
-        return;
-    }
-    due.name_size = (uint32_t)name.size;
-    memcpy(at, &due, sizeof due);
-    memcpy(at + sizeof due, name.at, name.size);
-    buffer_commit(&job->queue, sizeof due + name.size);
-    job->server->windows_behind += due.behind;
 }
 
 /* The scan of the first board begins anew. */
@@ -79,13 +60,8 @@ static void window_job_rewind(struct window_job *job) {
 static void window_job_pop(struct window_job *job) {
     struct bytes name;
     struct window_due due = window_job_first(job, &name);
-    job->server->windows_behind -= due.behind;
     job->at += sizeof due + due.name_size;
     window_job_rewind(job);
-    if (window_job_is_empty(job)) {
-        buffer_clear(&job->queue);
-        job->at = 0;
-    }
 }
 
 static bool window_job_is_first(const struct window_job *job, uint32_t database,
@@ -95,51 +71,64 @@ static bool window_job_is_first(const struct window_job *job, uint32_t database,
            bytes_equal(first, name);
 }
 
-/* Has the board to do? What was made anew under other rules has to be made anew once more. */
-static void window_job_look_at(struct window_job *job, const struct registry_key *key) {
-    if (key->kind != REGISTRY_BOARD || registry_rules(key)->window.count == 0) {
+static bool window_job_has_window(const struct registry_key *key) {
+    return key != NULL && key->kind == REGISTRY_BOARD && registry_rules(key)->window.count > 0;
+}
+
+/* What was made anew under other rules has to be made anew once more. */
+static void window_job_note_rules(struct window_job *job, const struct registry_key *key) {
+    if (!window_job_has_window(key)) {
         return;
     }
-    if (window_job_is_first(job, key->database, registry_name(key))) {
-        if (registry_rules(key)->window.is_anew) {
-            window_job_rewind(job);
-        }
-        return;
-    }
-    uint32_t behind = rules_window_behind(registry_rules(key), BEHIND_MAX);
-    if (behind > 0 || registry_rules(key)->window.is_anew) {
-        window_job_push(job, registry_name(key),
-                        (struct window_due){.database = key->database, .behind = behind});
+    if (!window_job_is_first(job, key->database, registry_name(key))) {
+        job->has_missed |= rules_window_behind(registry_rules(key), 1) > 0;
+    } else if (registry_rules(key)->window.is_anew) {
+        window_job_rewind(job);
     }
 }
 
-/* A share is gone, and with it what its members had; but for an empty one. */
+/* A share is gone. Was there no memory for its board to say so (registry_window.h)? */
 static void window_job_note_share(struct window_job *job, const struct effect *effect) {
     const struct registry_key *key = effect->key;
     struct bytes base;
     if (key == NULL || key->kind != REGISTRY_BOARD || !registry_rules(key)->window.is_share ||
-        board_count(&key->board) == 0) {
+        board_count(&key->board) == 0 || !archive_find_board(effect->name, &base)) {
         return;
     }
-    if (archive_find_board(effect->name, &base)) {
-        window_job_push(job, base,
-                        (struct window_due){.database = effect->database,
-                                            .is_share_gone = true,
-                                            .from_ms = registry_rules(key)->window.from_ms});
+    const struct registry_key *board =
+        registry_peek(job->server->registry, effect->database, base, INT64_MIN);
+    if (window_job_has_window(board)) {
+        const struct rules_window *window = &registry_rules(board)->window;
+        job->has_lost |= !window->is_anew && registry_rules(key)->window.from_ms >= window->from_ms;
     }
 }
 
 static void window_job_receive(void *context, const struct effect *effect) {
     struct window_job *job = context;
     if (effect->kind == EFFECT_RULES || effect->kind == EFFECT_FILL) {
-        window_job_look_at(job, effect->key);
-    } else if (effect->kind == EFFECT_REMOVE || effect->kind == EFFECT_RENAME) {
+        window_job_note_rules(job, effect->key);
+    } else if (effect->kind == EFFECT_REMOVE) {
         window_job_note_share(job, effect);
     }
 }
 
 static void window_job_visit(void *context, const struct registry_key *key) {
-    window_job_look_at(context, key);
+    struct window_job *job = context;
+    struct bytes name = registry_name(key);
+    struct window_due due = {.database = key->database, .name_size = (uint32_t)name.size};
+    if (!window_job_has_window(key) ||
+        (!job->is_all_anew && rules_window_behind(registry_rules(key), 1) == 0)) {
+        return;
+    }
+    char *at = buffer_reserve(&job->due, sizeof due + name.size);
+    if (at == NULL) {
+        job->has_missed = true;
+        job->has_lost |= job->is_all_anew;
+        return;
+    }
+    memcpy(at, &due, sizeof due);
+    memcpy(at + sizeof due, name.at, name.size);
+    buffer_commit(&job->due, sizeof due + name.size);
 }
 
 /* ---- ANEW ---- */
@@ -183,19 +172,36 @@ static bool window_job_find_members(struct window_job *job, const struct registr
     return true;
 }
 
-/* So many of the members that were found. false: no memory. */
+/* The next of the members that were found, count at most. false: no memory. */
 static bool window_job_renew_members(struct window_job *job, struct registry_key *key,
                                      const struct window_shares *shares, uint32_t count) {
-    while (count-- > 0 && job->member_at < job->members.size) {
+    struct window_value values[STEP_MEMBERS];
+    size_t at = job->member_at;
+    uint32_t i;
+    for (i = 0; i < count && at < job->members.size; i++) {
         uint32_t size;
-        memcpy(&size, job->members.at + job->member_at, sizeof size);
-        struct bytes name = {.at = job->members.at + job->member_at + sizeof size, .size = size};
-        if (!window_renew_by(job->server->registry, key, shares, name, NULL)) {
+        memcpy(&size, job->members.at + at, sizeof size);
+        struct bytes name = {.at = job->members.at + at + sizeof size, .size = size};
+        uint64_t times = 0;
+        (void)!board_find(&key->board, name, &times);
+        values[i] = (struct window_value){.name = name, .most = UINT64_MAX, .times = times};
+        at += sizeof size + size;
+    }
+    count = i;
+    window_compute(shares, values, count);
+    for (i = 0; i < count; i++) {
+        if (!window_put(job->server->registry, key, &values[i])) {
             return false;
         }
-        job->member_at += sizeof size + size;
     }
+    job->member_at = at;
     return true;
+}
+
+/* So many members are computed from all shares in a step. */
+static uint32_t window_job_values_max(const struct window_shares *shares) {
+    uint32_t count = shares->count > 0 ? STEP_LOOKUPS / shares->count : STEP_MEMBERS;
+    return count < 1 ? 1 : count < STEP_MEMBERS ? count : STEP_MEMBERS;
 }
 
 static void window_job_renew(struct window_job *job, struct registry_key *key) {
@@ -203,8 +209,7 @@ static void window_job_renew(struct window_job *job, struct registry_key *key) {
     struct rules_window window = registry_rules(key)->window;
     struct window_shares shares;
     window_find_shares(server->registry, key, server->clock.now_ms, &shares);
-    uint32_t count =
-        shares.count > 0 && shares.count < STEP_LOOKUPS ? STEP_LOOKUPS / shares.count : 1;
+    uint32_t count = window_job_values_max(&shares);
     if ((job->member_at == job->members.size && !window_job_find_members(job, key, count)) ||
         !window_job_renew_members(job, key, &shares, count)) {
         job->waits_ms = server->clock.now_ms;
@@ -223,95 +228,73 @@ static void window_job_renew(struct window_job *job, struct registry_key *key) {
 
 /* ---- LEAVING ---- */
 
-/* Members of the first share, from the rank `from` on, and what they are to have on the board. */
+/* The next members of the first share, and what they are to have on the board. */
 struct window_step {
     uint32_t count;
     struct bytes names[STEP_MEMBERS];
     char rooms[STEP_MEMBERS][NAME_TEXT_ROOM]; /* for them */
     uint64_t keys[STEP_MEMBERS];
     enum window_change { CHANGE_NONE, CHANGE_PUT, CHANGE_TAKE } changes[STEP_MEMBERS];
+    uint32_t value_count; /* of those that follow from the other shares, */
+    uint32_t value_of[STEP_MEMBERS];
+    struct window_value values[STEP_MEMBERS]; /* what follows */
 };
 
-/* Bring what computing these members will read into the cache, the waits for memory overlapping. */
-static void window_job_fetch(const struct window_shares *shares, const struct bytes *names,
-                             unsigned count) {
-    struct lookup ahead[LOOKUP_GROUP];
-    for (uint32_t i = 0; i < shares->count; i++) {
-        lookup_members(&shares->at[i]->board, names, 1, count, ahead);
-    }
-}
-
-/* Returns whether it had to be looked up in all shares. */
-static bool window_job_plan_member(const struct window_job *job, const struct registry_key *key,
-                                   uint32_t rank, uint64_t share_key,
-                                   const struct board_member *member, struct window_shares *shares,
-                                   bool *has_shares, struct window_step *step) {
-    bool needs_shares;
+static void window_job_plan_member(const struct registry_key *key, uint64_t share_key,
+                                   const struct board_member *member, struct window_step *step) {
     uint32_t i = step->count++;
+    step->names[i] = member->name;
     step->changes[i] = CHANGE_NONE;
     step->keys[i] = member->key;
     if (!member->is_there) {
-        return false;
+        return;
     }
-    bool is_there = window_leave(key, member, share_key, NULL, &needs_shares, &step->keys[i]);
-    if (needs_shares) {
-        if (!*has_shares) {
-            window_find_shares(job->server->registry, key, job->server->clock.now_ms, shares);
-            *has_shares = true;
-        }
-        bool ignored;
-        shares->left = rank + 1;
-        is_there = window_leave(key, member, share_key, shares, &ignored, &step->keys[i]);
+    if (window_leave(key, member, share_key, &step->keys[i])) {
+        step->changes[i] = step->keys[i] != member->key ? CHANGE_PUT : CHANGE_NONE;
+        return;
     }
-    step->changes[i] = !is_there                      ? CHANGE_TAKE
-                       : step->keys[i] != member->key ? CHANGE_PUT
-                                                      : CHANGE_NONE;
-    return needs_shares;
+    step->value_of[step->value_count] = i;
+    step->values[step->value_count++] =
+        (struct window_value){.name = member->name, .most = member->key, .times = member->key};
 }
 
-static void window_job_plan(struct window_job *job, const struct registry_key *key,
-                            const struct registry_key *share, struct window_step *step) {
-    struct window_shares shares;
-    bool has_shares = job->needs_shares;
-    uint32_t lookups = 0;
-    uint32_t needy_count = 0;
-    uint32_t group = LOOKUP_GROUP;
-    uint32_t rank = registry_rules(key)->window.left;
-    struct board_cursor cursor;
-    board_seek(&share->board, rank, &cursor);
-    step->count = 0;
-    if (has_shares) {
-        window_find_shares(job->server->registry, key, job->server->clock.now_ms, &shares);
-        uint32_t group_max = shares.count > 0 ? STEP_LOOKUPS / 2 / shares.count : LOOKUP_GROUP;
-        group = group_max < 1 ? 1 : group_max < LOOKUP_GROUP ? group_max : LOOKUP_GROUP;
+static void window_job_plan_values(const struct window_shares *shares, struct window_step *step) {
+    window_compute(shares, step->values, step->value_count);
+    for (uint32_t i = 0; i < step->value_count; i++) {
+        const struct window_value *value = &step->values[i];
+        uint32_t member = step->value_of[i];
+        step->changes[member] = value->is_there ? CHANGE_PUT : CHANGE_TAKE;
+        step->keys[member] = value->key;
     }
-    while (step->count + group <= STEP_MEMBERS && lookups < STEP_LOOKUPS) {
+}
+
+static void window_job_plan(const struct registry_key *key, const struct registry_key *share,
+                            struct window_shares *shares, struct window_step *step) {
+    uint32_t values_max = window_job_values_max(shares);
+    struct board_cursor cursor;
+    unsigned count = LOOKUP_GROUP;
+    board_seek(&share->board, shares->left, &cursor);
+    while (count == LOOKUP_GROUP && step->count + LOOKUP_GROUP <= STEP_MEMBERS &&
+           step->value_count < values_max) {
         struct lookup ahead[LOOKUP_GROUP];
         struct board_stored entries[LOOKUP_GROUP];
-        unsigned count = 0;
+        struct bytes names[LOOKUP_GROUP];
         uint32_t begin = step->count;
-        while (count < group && board_cursor_read(&cursor, &entries[count])) {
-            step->names[begin + count] = name_text(entries[count].member, step->rooms[begin + count]);
+        count = 0;
+        while (count < LOOKUP_GROUP && board_cursor_read(&cursor, &entries[count])) {
+            names[count] = name_text(entries[count].member, step->rooms[begin + count]);
             board_cursor_next(&cursor);
             count++;
         }
-        lookup_members(&key->board, &step->names[begin], 1, count, ahead);
-        if (job->needs_shares) {
-            window_job_fetch(&shares, &step->names[begin], count);
-        }
-        for (unsigned i = 0; i < count && lookups < STEP_LOOKUPS; i++) {
+        lookup_members(&key->board, names, 1, count, ahead);
+        for (unsigned i = 0; i < count && step->value_count < values_max; i++) {
             struct board_member member;
-            board_look_up(&key->board, step->names[begin + i], &ahead[i], &member);
-            bool is_needy = window_job_plan_member(job, key, rank++, entries[i].key, &member,
-                                                   &shares, &has_shares, step);
-            needy_count += is_needy;
-            lookups += is_needy ? shares.count : 0;
-        }
-        if (count < group) {
-            break;
+            board_look_up(&key->board, names[i], &ahead[i], &member);
+            window_job_plan_member(key, entries[i].key, &member, step);
         }
     }
-    job->needs_shares = 2 * needy_count > step->count;
+    shares->left = UINT32_MAX;
+    window_job_plan_values(shares, step);
 }
 
 static void window_job_change(struct registry *registry, struct registry_key *key,
@@ -340,15 +323,14 @@ static void window_job_change(struct registry *registry, struct registry_key *ke
 
 static void window_job_leave(struct window_job *job, struct registry_key *key) {
     struct server *server = job->server;
+    struct window_shares shares;
     struct window_step step = {.count = 0};
-    bool is_taken;
     const struct rules *rules = registry_rules(key);
     struct rules_window window = rules->window;
-    const struct registry_key *share =
-        window_find_share(server->registry, key, window.from_ms, server->clock.now_ms, &is_taken);
-    uint32_t share_count = share != NULL ? board_count(&share->board) : 0;
+    window_find_shares(server->registry, key, server->clock.now_ms, &shares);
+    uint32_t share_count = shares.has_first ? board_count(&shares.at[0]->board) : 0;
     if (window.left < share_count) {
-        window_job_plan(job, key, share, &step);
+        window_job_plan(key, shares.at[0], &shares, &step);
     }
     window.left += step.count;
     if (window.left >= share_count) {
@@ -368,63 +350,66 @@ static void window_job_leave(struct window_job *job, struct registry_key *key) {
 
 /* ---- steps ---- */
 
-/* false: no memory. */
-static bool window_job_mark_anew(struct window_job *job, struct registry_key *key,
-                                 const struct window_due *due) {
-    struct rules_window window = registry_rules(key)->window;
-    if (due->from_ms < window.from_ms) {
-        return true;
-    }
-    window.is_anew = true;
-    window.left = due->from_ms == window.from_ms ? 0 : window.left;
-    window_job_rewind(job);
-    return window_set(job->server->registry, key, &window);
-}
-
 static void window_job_step_first(struct window_job *job) {
     struct server *server = job->server;
     struct bytes name;
     struct window_due due = window_job_first(job, &name);
     struct registry_key *key =
         registry_find(server->registry, due.database, name, server->clock.now_ms);
-    const struct rules *rules =
-        key != NULL && key->kind == REGISTRY_BOARD ? registry_rules(key) : NULL;
-    if (rules == NULL || rules->window.count == 0) {
+    if (!window_job_has_window(key)) {
         window_job_pop(job);
-        return;
-    }
-    if (due.is_share_gone && !window_job_mark_anew(job, key, &due)) {
-        job->waits_ms = server->clock.now_ms;
-        return;
-    }
-    rules = registry_rules(key);
-    uint32_t behind = rules_window_behind(rules, BEHIND_MAX);
-    server->windows_behind += (uint64_t)behind - due.behind;
-    due.behind = behind;
-    due.is_share_gone = false;
-    window_job_put_first(job, &due);
-    if (rules->window.is_anew) {
+    } else if (registry_rules(key)->window.is_anew) {
         window_job_renew(job, key);
-    } else if (behind > 0) {
+    } else if (rules_window_behind(registry_rules(key), 1) > 0) {
         window_job_leave(job, key);
     } else {
         window_job_pop(job);
     }
 }
 
+/* false: no memory. */
+static bool window_job_mark_all(struct window_job *job) {
+    struct server *server = job->server;
+    for (size_t at = job->at; at < job->due.size;) {
+        struct window_due due;
+        memcpy(&due, job->due.at + at, sizeof due);
+        struct bytes name = {.at = job->due.at + at + sizeof due, .size = due.name_size};
+        at += sizeof due + due.name_size;
+        struct registry_key *key =
+            registry_find(server->registry, due.database, name, server->clock.now_ms);
+        struct rules_window window;
+        if (!window_job_has_window(key)) {
+            continue;
+        }
+        window = registry_rules(key)->window;
+        window.is_anew = true;
+        if (!window_set(server->registry, key, &window)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void window_job_pass(struct window_job *job) {
     struct server *server = job->server;
+    buffer_clear(&job->due); /* it may be broken */
+    job->at = 0;
     job->keys_left = registry_pass(server->registry, job->database, job->keys_left, PASS_COUNT,
                                    server->clock.now_ms, window_job_visit, job);
     if (job->keys_left == 0) {
         job->database++;
         job->keys_left = UINT32_MAX;
     }
+    if (job->is_all_anew && !window_job_mark_all(job)) {
+        job->waits_ms = server->clock.now_ms;
+        job->has_lost = true;
+    }
 }
 
 static bool window_job_is_ready(const struct server *server, const struct job *of) {
     const struct window_job *job = (const struct window_job *)of;
-    return (!window_job_is_empty(job) || job->database < REGISTRY_DATABASES || job->has_missed) &&
+    return (!window_job_is_empty(job) || job->database < REGISTRY_DATABASES || job->has_missed ||
+            job->has_lost) &&
            job->waits_ms != server->clock.now_ms;
 }
 
@@ -436,9 +421,11 @@ static bool window_job_step(struct server *server, struct job *of) {
         window_job_step_first(job);
         return false;
     }
-    if (job->has_missed) {
-        job->has_missed = false;
+    if (job->database == REGISTRY_DATABASES && (job->has_missed || job->has_lost)) {
         job->database = 0;
+        job->is_all_anew = job->has_lost;
+        job->has_missed = false;
+        job->has_lost = false;
     }
     if (job->database < REGISTRY_DATABASES) {
         window_job_pass(job);
@@ -449,10 +436,9 @@ static bool window_job_step(struct server *server, struct job *of) {
 static void window_job_destroy(struct server *server, struct job *of) {
     struct window_job *job = (struct window_job *)of;
     effect_listener_remove(server->registry, &job->listener);
-    buffer_deinit(&job->queue);
+    buffer_deinit(&job->due);
     buffer_deinit(&job->members);
     memory_free(job);
-    server->windows_behind = 0;
 }
 
 static const struct job_kind window_job_kind = {.writes = true,
@@ -468,10 +454,9 @@ void window_job_begin(struct server *server) {
     job->server = server;
     job->keys_left = UINT32_MAX;
     job->waits_ms = INT64_MIN;
-    buffer_init(&job->queue, 0);
+    buffer_init(&job->due, 0);
     buffer_init(&job->members, 0);
     job->listener = (struct effect_listener){.receive = window_job_receive, .context = job};
-    server->windows_behind = 0;
     effect_listener_add(server->registry, &job->listener);
     job_begin(server, NULL, &window_job_kind, true, &job->job);
 }

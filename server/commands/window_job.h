@@ -1,9 +1,9 @@
 /* What leaves the boards with a WINDOW (window.h) does so in steps, a job (server/clients/job.h) that
  * is there as long as this server may change the keys.
  *
- *     a period ends, a share is removed    the board's name is queued, by the effect
- *     a restart, a change of roles         a pass over all keys queues those that have to do
- *     a step                               of the first board in the queue: one after another
+ *     a period ends, a share is removed,   a pass over all keys finds the boards that have to do;
+ *     a restart, a change of roles         the effects tell that another one is needed
+ *     a step                               of the first board found: one after another
  *         ANEW     some members, in the order of their hashes, get what follows from the shares
  *         LEAVING  the next members of the first share leave, by rank; behind the last one the next
  *                  period is the first

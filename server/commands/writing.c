@@ -157,10 +157,10 @@ static size_t writing_board_growth(const struct board *board, uint32_t count, bo
 }
 
 size_t writing_growth_size(const struct writing *writing, uint32_t count, bool with_tags) {
-    size_t size = writing_board_growth(writing->board, count, with_tags);
-    return writing->whole == NULL
-               ? size
-               : size + writing_board_growth(&writing->whole->board, count, with_tags);
+    const struct board *whole = writing->whole != NULL ? &writing->whole->board : NULL;
+    bool takes_tags = with_tags || (whole != NULL && board_has_values(whole));
+    size_t size = writing_board_growth(writing->board, count, takes_tags);
+    return whole == NULL ? size : size + writing_board_growth(whole, count, with_tags);
 }
 
 bool writing_reserve(struct writing *writing, const struct bytes *names, uint32_t stride,
@@ -234,31 +234,29 @@ writing_put_both(struct writing *writing, const struct board_member *member, uin
     /* It may not fit where a share is gone, and the member is named twice: the board shows the range's end until it
      * is made anew. */
     (void)!writing_follow(writing, member, key, &whole_member, &whole_key);
+    if (!whole_member.is_there && writing_room(writing) == 0) {
+        writing_refuse_full(writing->call, writing->rules);
+        return WRITING_FAILED;
+    }
     if (!writing->is_reserved &&
         !memory_reserve_begin(writing_growth_size(writing, 1, false) + 2 * member->name.size)) {
         call_out_of_memory(writing->call);
         return WRITING_FAILED;
     }
     writing->is_newcomer = !whole_member.is_there;
-    if (whole_member.is_there || board_count(&writing->whole->board) < BOARD_MEMBERS_MAX) {
-        bool is_same = whole_member.is_there && whole_member.key == whole_key;
-        enum board_status status =
-            is_same ? BOARD_OK
-                    : registry_put_member(registry, writing->whole, &whole_member, whole_key);
-        CHECK(status == BOARD_OK);
-        status = registry_put_member(registry, writing->key, member, key);
-        CHECK(status == BOARD_OK);
-        writing->is_changed = true;
+    bool is_same = whole_member.is_there && whole_member.key == whole_key;
+    enum board_status status =
+        is_same ? BOARD_OK
+                : registry_put_member(registry, writing->whole, &whole_member, whole_key);
+    CHECK(status == BOARD_OK);
+    status = registry_put_member(registry, writing->key, member, key);
+    CHECK(status == BOARD_OK);
+    writing->is_changed = true;
+    if (!was_there) {
+        writing_take_tags(writing, member->name);
     }
     if (!writing->is_reserved) {
         memory_reserve_end();
-    }
-    if (!writing->is_changed) {
-        writing_refuse_full(writing->call, writing->rules);
-        return WRITING_FAILED;
-    }
-    if (!was_there) {
-        writing_take_tags(writing, member->name);
     }
     return WRITING_PUT;
 }

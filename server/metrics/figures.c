@@ -19,6 +19,7 @@ static void figures_take_databases(const struct registry *registry, struct figur
     figures->totals = *registry_totals(registry);
     figures->unsettled = registry_unsettled_count(registry);
     figures->leagues = registry_league_count(registry);
+    figures->windows_behind = registry_behind_count(registry);
 }
 
 static void figures_take_once(const struct server *server, struct figures *figures) {
@@ -34,7 +35,6 @@ static void figures_take_clients(const struct server *server, struct figures *fi
         (uint64_t)server->waits.client_count + server->sessions.postponed_count;
     figures->clients_watching = server->watches.client_count;
     figures->clients_pubsub = server->subscriptions.client_count;
-    figures->windows_behind = server->windows_behind;
     figures->channels = subscription_topic_count(&server->subscriptions, SUBSCRIPTION_CHANNEL);
     figures->patterns = subscription_topic_count(&server->subscriptions, SUBSCRIPTION_PATTERN);
 }

@@ -94,6 +94,18 @@ static void web_rows_put_archives(struct json *json, struct value_reader board) 
     json_close(json, ']');
 }
 
+static void web_rows_put_window(struct json *json, struct value_reader board) {
+    struct value_reader window;
+    if (!web_find_map(board, "window", &window)) {
+        json_null(json, "window");
+        return;
+    }
+    json_open(json, "window", '{');
+    web_put_integer_of(json, window, "periods");
+    web_put_text_of(json, window, "of");
+    json_close(json, '}');
+}
+
 static void web_rows_put_league(struct json *json, struct value_reader board) {
     struct value_reader league;
     if (!web_find_map(board, "league", &league)) {
@@ -129,6 +141,7 @@ void web_put_board(struct json *json, const struct web_query *query, struct byte
     web_put_state(json, board);
     web_rows_put_period(json, board);
     web_rows_put_archives(json, board);
+    web_rows_put_window(json, board);
     web_rows_put_league(json, board);
 }
 

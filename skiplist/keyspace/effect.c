@@ -525,6 +525,7 @@ enum effect_status effect_apply(struct registry *registry, const struct effect *
     enum effect_status status = EFFECT_OK;
     uint32_t boards_end = 0;
     *applied = 0;
+    registry->is_applying = true;
     while (*applied < count && status == EFFECT_OK) {
         const struct effect *next = &effects[*applied];
         uint32_t done;
@@ -542,5 +543,6 @@ enum effect_status effect_apply(struct registry *registry, const struct effect *
         }
         *applied += done;
     }
+    registry->is_applying = false;
     return status;
 }

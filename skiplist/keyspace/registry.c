@@ -21,6 +21,7 @@
 #include "skiplist/keyspace/registry_hash.h"
 #include "skiplist/keyspace/registry_league.h"
 #include "skiplist/keyspace/registry_roll.h"
+#include "skiplist/keyspace/registry_window.h"
 #include "skiplist/prefetch.h"
 
 /* ---- one database ---- */
@@ -422,8 +423,10 @@ void registry_take_back(struct registry *registry, struct registry_key *key) {
 
 void registry_remove(struct registry *registry, struct registry_key *key) {
     registry_take_back(registry, key);
+    registry_window_note_taken(registry, key);
     registry_emit(registry, key, (struct effect){.kind = EFFECT_REMOVE});
     registry_tell(registry, key->database, registry_name(key));
+    registry_window_note_removed(registry, key);
 }
 
 uint64_t registry_flush(struct registry *registry, uint32_t database) {
@@ -439,16 +442,21 @@ uint64_t registry_flush(struct registry *registry, uint32_t database) {
 
 /* ---- finding and creating ---- */
 
+/* A board with a WINDOW takes a share along, which the caller may have found before. */
+static bool registry_has_share(const struct registry_key *key) {
+    return key->kind == REGISTRY_BOARD && registry_rules(key)->window.count > 0;
+}
+
 /* Inlined into every caller: this is on the path of every request. */
 __attribute__((always_inline)) static inline struct registry_key *
 registry_find_settled(struct registry *registry, uint32_t database, struct bytes name,
-                      int64_t now_ms) {
+                      bool is_to_be_made, int64_t now_ms) {
     struct registry_key *key = registry_find_again(registry_database(registry, database), name);
     if (key == NULL) {
         return NULL;
     }
     if (registry_has_expired(registry_database(registry, database), key, now_ms)) {
-        if (!registry->is_still) {
+        if (!registry->is_still && (is_to_be_made || !registry_has_share(key))) {
             (void)!registry_expire(registry, key);
         }
         return NULL;
@@ -459,7 +467,7 @@ registry_find_settled(struct registry *registry, uint32_t database, struct bytes
 struct registry_key *registry_find(struct registry *registry, uint32_t database, struct bytes name,
                                    int64_t now_ms) {
     return registry_settle(registry, database, name, now_ms)
-               ? registry_find_settled(registry, database, name, now_ms)
+               ? registry_find_settled(registry, database, name, false, now_ms)
                : NULL;
 }
 
@@ -558,7 +566,7 @@ static struct registry_key *registry_find_or_make(struct registry *registry, uin
     if (!registry_settle(registry, database, name, now_ms)) {
         return NULL;
     }
-    struct registry_key *key = registry_find_settled(registry, database, name, now_ms);
+    struct registry_key *key = registry_find_settled(registry, database, name, true, now_ms);
     if (key != NULL) {
         return key;
     }
@@ -634,6 +642,10 @@ uint32_t registry_board_count(const struct registry *registry, uint32_t database
 
 void registry_spare_older(struct registry *registry, bool has_older) {
     registry->has_older = has_older;
+}
+
+uint64_t registry_behind_count(const struct registry *registry) {
+    return registry->rules.behind_count;
 }
 
 uint64_t registry_unsettled_count(const struct registry *registry) {

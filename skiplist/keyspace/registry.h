@@ -270,6 +270,8 @@ MUST_CHECK enum registry_status registry_settle_archive(struct registry *registr
                                                         struct registry_key *key, int64_t now_ms);
 /* Unsettled archives of all databases; those that wait to be freed count, too. */
 uint64_t registry_unsettled_count(const struct registry *registry);
+/* Likewise, periods that have to leave boards with a WINDOW (rules_window_behind). */
+uint64_t registry_behind_count(const struct registry *registry);
 /* After the clock was set back: roll over boards whose periods begin later than now, as if their
  * periods were over, and name the archives after the periods they were in. Returns the number
  * rolled over; boards for which there is no memory are unchanged. */

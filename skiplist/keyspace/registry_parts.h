@@ -15,6 +15,7 @@
  *     registry_league.c   members of leagues whose period is over
  *     registry_archive.c  archives that are copies, made in steps
  *     registry_stale.c    members that leave boards with STALE
+ *     registry_window.c   boards with WINDOW, and the boards of their periods
  *     registry_scan.c     random keys, scans, iteration
  *     registry_walk.c     a walk over all keys while they change
  *     registry_embedded.c    keys of another host, in the registry while a command runs
@@ -110,10 +111,11 @@ struct registry {
     struct registry_walk walk;
     /* There is a listener or a walk: the only test that a change of a member makes. */
     bool is_observed;
-    bool is_passive; /* see registry_set_passive */
-    bool is_held;    /* see registry_set_held */
-    bool has_older;  /* see registry_spare_older */
-    bool is_still;   /* is_passive or is_held: nothing expires and no board rolls over */
+    bool is_passive;  /* see registry_set_passive */
+    bool is_held;     /* see registry_set_held */
+    bool has_older;   /* see registry_spare_older */
+    bool is_still;    /* is_passive or is_held: nothing expires and no board rolls over */
+    bool is_applying; /* effects: the registry adds nothing to them */
     uint64_t hash_seed;
     uint64_t board_count; /* boards created so far, for their seeds */
     int64_t offset_ms;    /* that of durations */

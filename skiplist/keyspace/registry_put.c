@@ -3,6 +3,7 @@
 #include "skiplist/keyspace/registry_emit.h"
 #include "skiplist/keyspace/registry_hash.h"
 #include "skiplist/keyspace/registry_roll.h"
+#include "skiplist/keyspace/registry_window.h"
 
 struct registry_key *registry_reserve_key(struct registry *registry, uint32_t number,
                                           struct registry_new_name name, uint32_t kind,
@@ -16,30 +17,36 @@ struct registry_key *registry_reserve_key(struct registry *registry, uint32_t nu
     return registry_create_key(number, name, kind, is_periodic);
 }
 
-/* Remove an existing key of that name, without giving back what was reserved. */
-static void registry_put_clear_destination(struct registry *registry,
-                                           const struct registry_key *key, int64_t now_ms) {
+/* Remove an existing key of that name, without giving back what was reserved. NULL: there was none. */
+static struct registry_key *registry_put_clear_destination(struct registry *registry,
+                                                           const struct registry_key *key,
+                                                           int64_t now_ms) {
     struct database *database = registry_database(registry, key->database);
     struct registry_key *old = registry_find_name(database, registry_name(key));
     if (old == NULL) {
-        return;
+        return NULL;
     }
     registry->totals.expired += registry_has_expired(database, old, now_ms);
     registry_take(registry, old);
     registry_free_later(registry, old);
+    registry_window_note_taken(registry, old);
     registry_emit(registry, old, (struct effect){.kind = EFFECT_REMOVE});
+    return old;
 }
 
 void registry_put_reserved(struct registry *registry, struct registry_key *key,
                            enum registry_walk_state state, int64_t expire_at_ms, int64_t now_ms) {
     struct database *database = registry_database(registry, key->database);
-    registry_put_clear_destination(registry, key, now_ms);
+    struct registry_key *old = registry_put_clear_destination(registry, key, now_ms);
     registry_put(registry, key, state);
     if (expire_at_ms != REGISTRY_NO_EXPIRY) {
         expiry_put(&database->heaps[key->is_lasting], expire_at_ms, &key->expiry_place);
     }
     registry_trim(database);
     registry_tell(registry, key->database, registry_name(key));
+    if (old != NULL) {
+        registry_window_note_removed(registry, old);
+    }
 }
 
 static enum registry_status registry_put_owned_board(struct registry *registry, uint32_t database,

@@ -27,19 +27,40 @@ static struct registry_key *registry_rename_reserve_successor(struct registry *r
     return successor;
 }
 
+/* A share of a WINDOW is none under another name. *held NULL: the key has no such rules. */
+static bool registry_rename_hold_renamed(struct registry *registry, const struct registry_key *key,
+                                         const struct rules **held) {
+    struct rules rules;
+    *held = NULL;
+    if (key->kind != REGISTRY_BOARD || !registry_rules(key)->window.is_share) {
+        return true;
+    }
+    rules_without_window(registry_rules(key), &rules);
+    *held = rules_hold(&registry->rules, &rules);
+    return *held != NULL;
+}
+
 enum registry_status registry_rename(struct registry *registry, struct registry_key *key,
                                      uint32_t to_database, struct bytes to_name, int64_t now_ms) {
     if (registry_rename_is_named(key, to_database, to_name)) {
         return REGISTRY_OK;
     }
+    const struct rules *held;
+    if (!registry_rename_hold_renamed(registry, key, &held)) {
+        return REGISTRY_OUT_OF_MEMORY;
+    }
     struct registry_key *successor = registry_rename_reserve_successor(
         registry, key, to_database, to_name, key->is_periodic, now_ms);
     if (successor == NULL) {
+        rules_release(&registry->rules, held);
         return REGISTRY_OUT_OF_MEMORY;
     }
     int64_t expire_at_ms = registry_expiry(registry, key);
     enum registry_walk_state state = registry_walk_state(registry, key);
     registry_move_value(registry, key, successor);
+    if (held != NULL) {
+        registry_set_rules(registry, successor, held);
+    }
     registry_take(registry, key);
     registry_tell(registry, key->database, registry_name(key));
     registry_put_reserved(registry, successor, state, expire_at_ms, now_ms);

@@ -20,6 +20,7 @@
 #include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/registry_emit.h"
 #include "skiplist/keyspace/registry_walk.h"
+#include "skiplist/keyspace/registry_window.h"
 
 /* Boards rolled over before keys are counted; each takes a microsecond or two. */
 enum { ROLL_SOME_MAX = 100 };
@@ -275,7 +276,7 @@ static bool registry_roll_slide(struct registry *registry, struct registry_key *
     struct rules next;
     rules_copy(registry_rules(key), &next);
     rules_slide(&next, now_ms);
-    if (registry_alter(registry, key, &next) == NULL) {
+    if (!registry_window_end_share(registry, key) || registry_alter(registry, key, &next) == NULL) {
         registry->roll_failed_ms = now_ms;
         return false;
     }

@@ -85,14 +85,22 @@ void rules_slide(struct rules *rules, int64_t now_ms) {
     int64_t start_ms = rules->period_start_ms;
     rules_enter_period(rules, now_ms);
     rules->period_start_ms = rules->period_start_ms > start_ms ? rules->period_start_ms : start_ms;
+    if (rules_window_behind(rules, rules->window.count) == rules->window.count) {
+        rules->window.from_ms = rules->period_start_ms;
+        for (uint32_t i = 1; i < rules->window.count; i++) {
+            rules->window.from_ms = period_start(&rules->period, rules->window.from_ms - 1);
+        }
+        rules->window.left = 0;
+        rules->window.is_anew = true;
+    }
 }
 
 uint32_t rules_window_behind(const struct rules *rules, uint32_t most) {
     const struct rules_window *window = &rules->window;
-    uint32_t behind = 0;
+    uint32_t behind = window->is_anew;
     while (window->count > 0 && behind < most &&
-           period_start_after(&rules->period, window->from_ms, window->count + behind) <=
-               rules->period_start_ms) {
+           period_start_after(&rules->period, window->from_ms,
+                              window->count + behind - window->is_anew) <= rules->period_start_ms) {
         behind++;
     }
     return behind;
@@ -112,6 +120,8 @@ void rules_without_window(const struct rules *rules, struct rules *copy) {
 
 void rules_begin_share(const struct rules *rules, struct rules *share) {
     rules_end_period(rules, rules->period_end_ms, share);
+    share->settlement = RULES_NO_ARCHIVE;
+    share->ended_ms = 0;
     share->guards = RULES_FROZEN;
     share->keeps_best = rules->keeps_best || rules->window.is_best;
     share->window = (struct rules_window){.is_share = true, .from_ms = rules->period_start_ms};
@@ -304,6 +314,7 @@ static void rules_count_user(struct rules_set *set, struct rules *rules, int cha
     set->use_count += difference;
     set->league_count += rules->league.room > 0 ? difference : 0;
     set->unsettled_count += rules->settlement == RULES_UNSETTLED ? difference : 0;
+    set->behind_count += difference * rules_window_behind(rules, RULES_WINDOW_MAX);
 }
 
 const struct rules *rules_hold(struct rules_set *set, const struct rules *like) {
@@ -459,6 +470,7 @@ bool rules_set_validate(const struct rules_set *set, const char **reason) {
     uint64_t league_count = 0;
     uint32_t stale_count = 0;
     uint64_t unsettled_count = 0;
+    uint64_t behind_count = 0;
     for (uint32_t i = 0; i < set->count && wrong == NULL; i++) {
         const struct rules *rules = *rules_list_at(set, i);
         wrong = rules_check(set, i);
@@ -466,11 +478,13 @@ bool rules_set_validate(const struct rules_set *set, const char **reason) {
         league_count += rules->league.room > 0 ? rules->use_count : 0;
         stale_count += rules->stale_ms > 0;
         unsettled_count += rules->settlement == RULES_UNSETTLED ? rules->use_count : 0;
+        behind_count += rules->use_count * rules_window_behind(rules, RULES_WINDOW_MAX);
         use_count += rules->use_count;
     }
-    if (wrong == NULL && (use_count != set->use_count || contests_count != set->contests_count ||
-                          league_count != set->league_count || stale_count != set->stale_count ||
-                          unsettled_count != set->unsettled_count)) {
+    if (wrong == NULL &&
+        (use_count != set->use_count || contests_count != set->contests_count ||
+         league_count != set->league_count || stale_count != set->stale_count ||
+         unsettled_count != set->unsettled_count || behind_count != set->behind_count)) {
         wrong = "rules: their users, or those of contests or leagues, are not counted right";
     }
     if (wrong == NULL && map_count(&set->map) != set->count) {

@@ -125,16 +125,15 @@ static inline bool rules_are_over(const struct rules *rules, int64_t now_ms) {
  * removed with its last member. It is frozen if the board has a PERIOD and does not say
  * otherwise. It is unsettled, and has ended at the end of the period, if that is not after now_ms. */
 void rules_end_period(const struct rules *rules, int64_t now_ms, struct rules *archive);
-/* Move rules with a WINDOW, whose period is over at this time, to the period that contains it. */
+/* Move rules with a WINDOW, whose period is over at this time, to the period that contains it. If more periods
+ * than the WINDOW has would have to leave one after another, the board is to be made anew instead: so from
+ * window.from_ms to the running period there are never more than twice as many. */
 void rules_slide(struct rules *rules, int64_t now_ms);
-/* Set share to the rules of the share of the running period: as those of an archive, and frozen, so
- * that it is written only together with the board. */
+/* Set share to the rules of the share of the running period: as those of an archive, but nothing is to be
+ * settled yet, and frozen, so that it is written only together with the board. */
 void rules_begin_share(const struct rules *rules, struct rules *share);
-/* Is it a share, and its period not over at this time? Then there is nothing to settle yet. */
-static inline bool rules_are_of_running_share(const struct rules *rules, int64_t now_ms) {
-    return rules->window.is_share && rules->ended_ms > now_ms;
-}
-/* How many periods that count have to leave? More than `most` are `most`. */
+/* How many periods that count have to leave? That the board is to be made anew counts as one. More than `most`
+ * are `most`. */
 uint32_t rules_window_behind(const struct rules *rules, uint32_t most);
 /* The rules of a copy of the board: without WINDOW, and then without PERIOD; no share. */
 void rules_without_window(const struct rules *rules, struct rules *copy);
@@ -168,6 +167,7 @@ struct rules_set {
     uint32_t stale_count;           /* with a STALE */
     uint64_t league_count;          /* users of those of leagues */
     uint64_t unsettled_count;       /* and of unsettled archives */
+    uint64_t behind_count;          /* rules_window_behind of all users */
     uint64_t use_count;             /* of all */
     uint64_t hash_seed;
 };

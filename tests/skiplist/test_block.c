@@ -57,11 +57,12 @@ static void model_compare(const struct model *model) {
         assert_int_equal(block_offset(model->block, i), offset);
         assert_int_equal(block_keys(model->block)[i], entry->key);
         assert_true(name_equal(block_member(model->block, i, offset), member));
-        assert_true(block_find(model->block, entry->tag, member, &index, &found_offset));
+        assert_true(
+            block_find(model->block, entry->tag, stored_text(member), &index, &found_offset));
         /* Members may repeat in this test: the first equal one is found. */
         assert_true(index <= i);
         assert_int_equal(found_offset, block_offset(model->block, index));
-        assert_true(block_find_tag(model->block, entry->tag, entry->code, &index));
+        assert_true(block_find_tag(model->block, entry->tag, &index));
         struct block_entry got = block_get(model->block, i, offset);
         assert_int_equal(got.tag, entry->tag);
         assert_int_equal(got.code, entry->code);
@@ -292,10 +293,10 @@ TEST(a_full_block_of_any_sizes_splits_with_room_in_both_halves) {
 
 /* As when a leaf is trimmed that has lost nothing but spare bytes. */
 TEST(a_block_with_as_many_entries_as_there_may_be_fits_its_next_one) {
-    char heap[BLOCK_INLINE_MAX];
+    char heap[NAME_TEXT_MAX];
     memset(heap, 'x', sizeof heap);
     for (uint32_t size = 1; size * BLOCK_ENTRIES_MAX <= BLOCK_HEAP_MAX; size++) {
-        struct block_entry entry = {.key = 1, .at = heap, .len = (uint8_t)size};
+        struct block_entry entry = {.key = 1, .at = heap, .code = (uint8_t)size};
         struct block *block = block_create(BLOCK_ENTRIES_MAX, BLOCK_HEAP_MAX);
         assert_non_null(block);
         while (block->count < BLOCK_ENTRIES_MAX) {

@@ -295,11 +295,11 @@ PAIR_TEST(a_cursor_begins_at_a_key_and_skips_entries) {
         for (uint64_t key = 0; key <= 41; key++) {
             uint32_t rank = board_count_above(pair->board, key);
             struct board_cursor cursor;
-            struct board_entry entry;
+            struct board_stored entry;
             board_seek_key(pair->board, key, &cursor);
             while (board_cursor_read(&cursor, &entry)) {
                 uint32_t step = (uint32_t)random_below(random, 100);
-                compare_entry(pair, rank, entry.key, entry.member);
+                compare_entry(pair, rank, entry.key, stored_text(entry.member));
                 board_cursor_skip(&cursor, step);
                 rank += step;
             }

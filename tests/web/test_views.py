@@ -381,6 +381,14 @@ class Leagues(PageTest):
         self.assertEqual(page.value("document.querySelector('.goes-down td.rank').title"), "goes one tier down")
 
 
+class Windows(PageTest):
+    def test_a_window_is_shown_beside_the_period(self):
+        server.run("LB.CREATE", "day", "FIELD", "points", "22", "PERIOD", "HOUR", "WINDOW", "24", "BEST")
+        server.run("LB.ADD", "day", "5", "ann")
+        self.open_board("day", rows=1)
+        self.assertIn("best of the last 24 periods", self.page.text(".facts-line"))
+
+
 class Groups(PageTest):
     """Boards with tags: the selectors, and what is read inside a group."""
     SELECT = "document.querySelector('.groups select[data-key=\"tag {}\"]')"

@@ -280,7 +280,7 @@ static void info_print_stats(struct info *info) {
     info_put(info, "instantaneous_output_kbps:%.2f", stats->output_kbps);
     info_put_u64(info, "rejected_connections", stats->connections_rejected);
     info_put_u64(info, "expired_keys", registry_totals(info->server->registry)->expired);
-    info_put_u64(info, "windows_behind", info->server->windows_behind);
+    info_put_u64(info, "windows_behind", registry_behind_count(info->server->registry));
     info_put_u64(info, "rolled_boards", registry_totals(info->server->registry)->rolled);
     info_put_u64(info, "stale_members", registry_totals(info->server->registry)->stale);
     info_put_u64(info, "settled_archives", registry_totals(info->server->registry)->settled);

@@ -6,25 +6,12 @@
 
 /* ---- DEL, UNLINK, EXISTS, TOUCH, TYPE ---- */
 
-/* WINDOW: what the running period brought goes with the board, as if it were only on it. */
-static void keys_remove(const struct call *call, struct registry_key *key) {
-    bool is_taken;
-    if (key->kind == REGISTRY_BOARD && registry_rules(key)->window.count > 0) {
-        struct registry_key *share = window_find_share(
-            call->registry, key, registry_rules(key)->period_start_ms, call->now_ms, &is_taken);
-        if (share != NULL) {
-            registry_remove(call->registry, share);
-        }
-    }
-    registry_remove(call->registry, key);
-}
-
 static void del_run(struct call *call) {
     int64_t removed = 0;
     for (uint32_t i = 1; i < call->request->count; i++) {
         struct registry_key *key = call_find_key(call, call_arg(call, i));
         if (key != NULL) {
-            keys_remove(call, key);
+            registry_remove(call->registry, key);
             call_notify(call, SETTING_EVENT_GENERIC, "del", call_arg(call, i));
             removed++;
         }

@@ -294,29 +294,27 @@ void board_task_resume(struct server *server) {
 
 /* ---- boards ---- */
 
-/* WINDOW: off the board and its shares, whichever of them this is. false: it is neither, or there
- * is no memory. */
+/* WINDOW: off the board and its shares. false: no memory. */
 static bool board_task_take_from_window(struct server *server, struct board_task *task,
-                                        struct registry_key **key) {
-    struct registry_key *board =
-        window_is_on(*key) ? window_find_board(server->registry, *key, server->clock.now_ms) : NULL;
+                                        struct registry_key *board) {
     struct window_shares shares;
-    if (board == NULL) {
-        return false;
-    }
     window_find_shares(server->registry, board, server->clock.now_ms, &shares);
     if (!memory_reserve_begin(WINDOW_RULES_ROOM)) {
         return false;
     }
     task->done_count += window_take(server->registry, board, &shares, task->member);
     memory_reserve_end();
-    *key = board;
     return true;
 }
 
 void board_task_take(struct server *server, struct board_task *task, struct registry_key *key) {
     struct board_member member;
-    if (!board_task_take_from_window(server, task, &key)) {
+    struct registry_key *board =
+        window_is_on(key) ? window_find_board(server->registry, key, server->clock.now_ms) : NULL;
+    if (board != NULL) {
+        key = board;
+        task->has_missed = !board_task_take_from_window(server, task, key) || task->has_missed;
+    } else {
         board_look_up(&key->board, task->member, NULL, &member);
         registry_take_member(server->registry, key, &member);
         task->done_count++;

@@ -60,7 +60,7 @@ struct board_task {
     /* Where the pass is: */
     uint32_t first_database, database, end_database;
     uint32_t keys_left;  /* registry_pass */
-    bool has_missed;     /* out of memory for a name: everything is passed again */
+    bool has_missed;     /* out of memory for a name, or for a WINDOW: everything is passed again */
     struct buffer found; /* database, size, name; from found_at on */
     size_t found_at;
     struct registry *registry; /* NULL: it has not begun, or has ended */

@@ -4,6 +4,7 @@
  *       rules from the settings, or from the arguments -> options -> an empty board */
 #include "server/commands/lb/lb.h"
 #include "server/commands/window.h"
+#include "skiplist/keyspace/registry_window.h"
 
 enum { FIRST_WORD = 2 };
 
@@ -215,12 +216,16 @@ static void lb_alter_run(struct call *call) {
         reply_ok(call->reply);
         return;
     }
+    bool has_window = registry_rules(key)->window.count > 0;
     key = window_keep_shares(call->registry, key, &rules, call->now_ms)
               ? registry_alter(call->registry, key, &rules)
               : NULL;
     if (key == NULL) {
         call_out_of_memory(call);
         return;
+    }
+    if (has_window && rules.window.count == 0) {
+        registry_window_take_share(call->registry, key);
     }
     uint32_t count = board_count(&key->board);
     if (rules.cap > 0 && count > rules.cap) {

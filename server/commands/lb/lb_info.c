@@ -300,8 +300,7 @@ static void lb_info_visit(void *context, const struct registry_key *key) {
     }
     if (!list->is_unsettled) {
         lb_info_list(list, key);
-    } else if (registry_rules(key)->settlement == RULES_UNSETTLED &&
-               !rules_are_of_running_share(registry_rules(key), list->aside.now_ms)) {
+    } else if (registry_rules(key)->settlement == RULES_UNSETTLED) {
         struct list_place place = {.ended_ms = registry_rules(key)->ended_ms,
                                    .begin = list->scanning.text.size};
         lb_info_list(list, key);

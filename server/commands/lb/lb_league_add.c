@@ -60,7 +60,7 @@ static bool lb_league_add_find_free(struct lb_league *league, struct league_entr
 /* Are as many in the room as may be? Those who are have this entry, from the cursor on. */
 static bool lb_league_add_is_full(const struct lb_league *league, struct league_entry entry,
                                   struct board_cursor *cursor) {
-    struct board_entry last;
+    struct board_stored last;
     board_cursor_skip(cursor, league->rules->league.room - 1U);
     return board_cursor_read(cursor, &last) && last.key == league_key(entry);
 }

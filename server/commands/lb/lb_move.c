@@ -88,25 +88,28 @@ static void lb_move_tag(struct registry *registry, struct registry_key *key, str
     CHECK(status == TAGS_OK || status == TAGS_SAME);
 }
 
-static void lb_move_on_board(struct server *server, struct board_task *task,
-                             struct registry_key *key) {
+static size_t lb_move_room(const struct board_task *task, const struct board *board) {
+    return board_growth_size(board, 1) + board_tags_growth_size(board, 1) + task->to.size;
+}
+
+/* May the other member get these results, and do they fit? *key is what it gets. */
+static bool lb_move_may(struct server *server, const struct board_task *task,
+                        const struct registry_key *on, uint64_t from_key, uint64_t *key) {
+    return !ban_holds(server->registry, on->database, registry_name(on), task->to,
+                      server->clock.now_ms) &&
+           lb_move_merge(task, &on->board, from_key, server->clock.now_us, key);
+}
+
+/* Memory is reserved. */
+static void lb_move_change(struct server *server, struct board_task *task, struct registry_key *key,
+                           const struct board_member *from, uint64_t packed_key) {
     struct registry *registry = server->registry;
     struct board *board = &key->board;
-    struct board_member from;
     struct board_member to;
     struct moved_tags kept = {.values = {.mask = 0}};
-    uint64_t packed_key;
-    board_look_up(board, task->member, NULL, &from);
     board_look_up(board, task->to, NULL, &to);
-    if (ban_holds(registry, key->database, registry_name(key), task->to, server->clock.now_ms) ||
-        !lb_move_merge(task, board, from.key, server->clock.now_us, &packed_key) ||
-        !memory_reserve_begin(board_growth_size(board, 1) + board_tags_growth_size(board, 1) +
-                              task->to.size)) {
-        task->left_count++;
-        return;
-    }
-    lb_move_keep_tags(board, &from, &to, &kept);
-    registry_take_member(registry, key, &from);
+    lb_move_keep_tags(board, from, &to, &kept);
+    registry_take_member(registry, key, from);
     board_look_up(board, task->to, NULL, &to);
     if (!to.is_there || to.key != packed_key) {
         enum board_status status = registry_put_member(registry, key, &to, packed_key);
@@ -115,14 +118,27 @@ static void lb_move_on_board(struct server *server, struct board_task *task,
     if (kept.values.mask != 0) {
         lb_move_tag(registry, key, task->to, &kept);
     }
-    memory_reserve_end();
     notify(server, SETTING_EVENT_ZSET, "zrem", key->database, registry_name(key));
     notify(server, SETTING_EVENT_ZSET, "zadd", key->database, registry_name(key));
     registry_tell_members(registry, key);
     task->done_count++;
 }
 
-/* The board itself. Its shares have been changed; where there is no memory, values of tags are not moved. */
+static void lb_move_on_board(struct server *server, struct board_task *task,
+                             struct registry_key *key) {
+    struct board_member from;
+    uint64_t packed_key;
+    board_look_up(&key->board, task->member, NULL, &from);
+    if (!lb_move_may(server, task, key, from.key, &packed_key) ||
+        !memory_reserve_begin(lb_move_room(task, &key->board))) {
+        task->left_count++;
+        return;
+    }
+    lb_move_change(server, task, key, &from, packed_key);
+    memory_reserve_end();
+}
+
+/* The board itself. Its shares have been changed, and memory is reserved. */
 static void lb_move_follow(struct registry *registry, const struct board_task *task,
                            struct registry_key *key, const struct window_shares *shares) {
     const struct board *board = &key->board;
@@ -133,50 +149,69 @@ static void lb_move_follow(struct registry *registry, const struct board_task *t
     unsigned full;
     board_look_up(board, task->member, NULL, &from);
     board_look_up(board, task->to, NULL, &to);
-    uint64_t times = to.key;
+    struct window_value values[2] = {
+        {.name = task->to, .most = UINT64_MAX, .times = to.is_there ? to.key : 0},
+        {.name = task->member, .most = UINT64_MAX, .times = from.key}};
     if (from.is_there) {
         lb_move_keep_tags(board, &from, &to, &kept);
-        times = to.is_there ? lb_move_later_time(layout, from.key, to.key) : from.key;
+        values[0].times = to.is_there ? lb_move_later_time(layout, from.key, to.key) : from.key;
     }
-    (void)!window_renew_by(registry, key, shares, task->to,
-                           from.is_there || to.is_there ? &times : NULL);
+    window_compute(shares, values, 2);
+    for (unsigned i = 0; i < 2; i++) {
+        bool is_put = window_put(registry, key, &values[i]);
+        CHECK(is_put);
+    }
     board_look_up(board, task->to, NULL, &to);
     if (to.is_there && kept.values.mask != 0) {
         (void)!registry_tag(registry, key, &to, &kept.values, &full);
     }
-    (void)!window_renew_by(registry, key, shares, task->member, NULL);
     registry_tell_members(registry, key);
 }
 
-/* WINDOW: on the shares; the board follows. A share of which a part has left: both members count, or
- * have left, as their ranks say, so the number of those that have left follows, too. */
+/* A share of which a part has left: both members count, or have left, as their ranks say, so the number of
+ * those that have left follows, too. */
+static void lb_move_on_share(struct server *server, struct board_task *task,
+                             struct registry_key *board, const struct window_shares *shares,
+                             uint32_t index) {
+    struct registry_key *share = shares->at[index];
+    struct board_member from;
+    uint64_t packed_key;
+    board_look_up(&share->board, task->member, NULL, &from);
+    if (!from.is_there) {
+        return;
+    }
+    if (!lb_move_may(server, task, share, from.key, &packed_key)) {
+        task->left_count++;
+        return;
+    }
+    uint32_t before =
+        window_count_gone(shares, index, task->member) + window_count_gone(shares, index, task->to);
+    lb_move_change(server, task, share, &from, packed_key);
+    window_note_moved(server->registry, board, shares, index, before, task->to);
+}
+
+/* WINDOW: on the shares; the board follows. All of it, or nothing where there is no memory. */
 static void lb_move_in_window(struct server *server, struct board_task *task,
                               struct registry_key *board) {
     struct registry *registry = server->registry;
     int64_t now_ms = server->clock.now_ms;
     struct window_shares shares;
-    if (ban_holds(registry, board->database, registry_name(board), task->to, now_ms)) {
+    size_t room = WINDOW_RULES_ROOM + 2 * lb_move_room(task, &board->board);
+    window_find_shares(registry, board, now_ms, &shares);
+    for (uint32_t i = 0; i < shares.count; i++) {
+        room += lb_move_room(task, &shares.at[i]->board);
+    }
+    if (ban_holds(registry, board->database, registry_name(board), task->to, now_ms) ||
+        !memory_reserve_begin(room)) {
         task->left_count++;
         return;
     }
-    window_find_shares(registry, board, now_ms, &shares);
     for (uint32_t i = 0; i < shares.count; i++) {
-        struct registry_key *share = shares.at[i];
-        struct board_member from;
-        board_look_up(&share->board, task->member, NULL, &from);
-        if (!from.is_there) {
-            continue;
-        }
-        uint32_t before =
-            window_count_gone(&shares, i, task->member) + window_count_gone(&shares, i, task->to);
-        uint64_t left_count = task->left_count;
-        lb_move_on_board(server, task, share);
-        if (task->left_count == left_count) {
-            window_note_moved(registry, board, &shares, i, before, task->to);
-        }
+        lb_move_on_share(server, task, board, &shares, i);
     }
     shares.left = registry_rules(board)->window.left;
     lb_move_follow(registry, task, board, &shares);
+    memory_reserve_end();
 }
 
 static void lb_move_act(struct server *server, struct board_task *task, struct registry_key *key) {

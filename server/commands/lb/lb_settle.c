@@ -17,8 +17,7 @@ static void lb_settle_run(struct call *call) {
         reply_integer(call->reply, 0);
         return;
     }
-    if (registry_rules(key)->settlement == RULES_NO_ARCHIVE ||
-        rules_are_of_running_share(registry_rules(key), call->now_ms)) {
+    if (registry_rules(key)->settlement == RULES_NO_ARCHIVE) {
         reply_error(call->reply,
                     "ERR board is no archive: it has nothing to settle until its PERIOD "
                     "ends, or LB.ROLL ends it");

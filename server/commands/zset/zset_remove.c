@@ -44,6 +44,9 @@ __attribute__((noinline)) static uint32_t zset_remove_take_all(const struct call
     return taken_count;
 }
 
+/* Members times boards that one command looks at. */
+enum { WINDOW_REMOVALS_MAX = 25000 };
+
 /* WINDOW: off the board and off its shares. */
 static void zset_remove_from_window(const struct call *call, struct registry_key *key) {
     int64_t removed_count = 0;
@@ -52,6 +55,14 @@ static void zset_remove_from_window(const struct call *call, struct registry_key
         return;
     }
     window_find_shares(call->registry, key, call->now_ms, &shares);
+    uint32_t members_max = WINDOW_REMOVALS_MAX / (1 + shares.count);
+    if (call->request->count - 2 > members_max) {
+        (void)call_refuse_format(call,
+                                 "ERR too many members: at most %u at a time are removed from a "
+                                 "board with a WINDOW and the boards of its %u periods",
+                                 (unsigned)members_max, (unsigned)shares.count);
+        return;
+    }
     if (!memory_reserve_begin(WINDOW_RULES_ROOM)) {
         call_out_of_memory(call);
         return;

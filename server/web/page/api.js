@@ -91,7 +91,8 @@ const summaryOf = (json) => ({ name: named(json, "name"), layout: json.layout, m
     period: json.period, cap: json.cap, limit: json.limit, stale: json.stale, settled: json.settled,
     frozen: json.frozen, opens: date(json.opens_at),
     closes: date(json.closes_at), rollsAt: date(json.rolls_at), archiveOf: named(json, "archive_of"),
-    archives: (json.archives ?? []).map((archive) => named(archive, "name")), league: json.league ?? null });
+    archives: (json.archives ?? []).map((archive) => named(archive, "name")), league: json.league ?? null,
+    window: json.window ?? null });
 
 export async function me() {
     const json = await ask("/me");

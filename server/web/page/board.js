@@ -227,6 +227,7 @@ function boardHead(board) {
                 : null,
             board.rollsAt ? h("time.tag", { datetime: board.rollsAt.toISOString(),
                 title: wholeMoment(board.rollsAt) }, t("rollsIn", duration(board.rollsAt - Date.now()))) : null,
+            board.window ? h("span.tag", {}, t("windowOf", board.window)) : null,
             board.cap ? h("span.tag", {}, t("capOf", board.cap)) : null,
             board.limit ? h("span.tag", {}, t("limitOf", board.limit)) : null,
             board.stale ? h("span.tag", {}, t("staleAfter", duration(board.stale))) : null,

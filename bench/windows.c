@@ -1,0 +1,120 @@
+/* What leaving costs on a board with WINDOW 24: CPU a million members, and the longest step, if all members are in all
+ * periods.
+ *
+ *     build/bench/windows [members] [row]    a million; all rows
+ *
+ * Of BEST the worst is that every member's best result leaves, and the next best may be in any period. */
+#include "bench/driver.h"
+#include "server/clients/job.h"
+#include "server/commands/window.h"
+#include "server/commands/window_job.h"
+
+#define HOUR_US INT64_C(3600000000)
+enum { PERIODS = 24, VALUE_MAX = 1000000 };
+
+/* The result of a member that has this one in the first period. */
+enum shape { SAME, FALLING, FIRST_IS_BEST, RANDOM };
+
+static uint32_t shape_value(struct driver *driver, enum shape shape, uint32_t first, int period) {
+    switch (shape) {
+    case FALLING:
+        return first - (uint32_t)period;
+    case FIRST_IS_BEST:
+        return period == 0 ? first : (uint32_t)random_below(&driver->random, first);
+    case RANDOM:
+        return (uint32_t)random_below(&driver->random, VALUE_MAX);
+    case SAME:
+        break;
+    }
+    return first;
+}
+
+static void put(struct driver *driver, struct registry_key *key, struct bytes name, uint64_t value,
+                bool is_best) {
+    struct board_member member;
+    const struct layout *layout = board_layout(&key->board);
+    board_look_up(&key->board, name, NULL, &member);
+    uint64_t before = member.is_there ? layout_ordinal(layout, member.key, 0) : 0;
+    if (is_best && member.is_there && before >= value) {
+        return;
+    }
+    value = is_best ? value : value + before;
+    uint64_t packed = layout_with_ordinal(layout, 0, 0, value);
+    CHECK(registry_put_member(driver->server.registry, key, &member, packed) == BOARD_OK);
+}
+
+static void fill_period(struct driver *driver, uint32_t members, enum shape shape, bool is_best,
+                        int period) {
+    bool ignored;
+    struct registry *registry = driver->server.registry;
+    int64_t now_ms = driver->server.clock.now_ms;
+    driver_one(driver, "LB.ADD w 1 first");
+    struct registry_key *whole = registry_find(registry, 0, bytes_from_text("w"), now_ms);
+    struct registry_key *share = window_find_share(
+        registry, whole, registry_rules(whole)->period_start_ms, now_ms, &ignored);
+    for (uint32_t i = 0; i < members; i++) {
+        char name[MICRO_MEMBER_SIZE + 1];
+        uint32_t member = (uint32_t)((i * UINT64_C(2654435761)) % members);
+        uint32_t first = 100 + (uint32_t)((member * UINT64_C(2246822519)) % VALUE_MAX);
+        micro_write_member(name, member);
+        uint32_t value = shape_value(driver, shape, first, period);
+        put(driver, share, bytes_from_text(name), value, is_best);
+        put(driver, whole, bytes_from_text(name), value, is_best);
+    }
+}
+
+static void pass_hour(struct driver *driver) {
+    driver->now_us += HOUR_US;
+    server_update_time(&driver->server);
+    (void)registry_roll_due(driver->server.registry, driver->server.clock.now_ms, 1000);
+}
+
+static const struct row {
+    const char *name;
+    bool is_best;
+    enum shape shape;
+} rows[] = {
+    {"SUM", false, RANDOM},
+    {"BEST, random results", true, RANDOM},
+    {"BEST, the same in all periods", true, SAME},
+    {"BEST, falling from period to period", true, FALLING},
+    {"BEST, the first period's is each one's best", true, FIRST_IS_BEST},
+};
+
+static void measure(struct driver *driver, uint32_t members, const struct row *row) {
+    double longest_ns = 0;
+    driver_one(driver, "FLUSHALL");
+    while (registry_free_step(driver->server.registry, UINT32_MAX)) {}
+    driver_one(driver, row->is_best
+                           ? "LB.CREATE w FIELD points 33 TIME 31 S PERIOD HOUR WINDOW 24 BEST"
+                           : "LB.CREATE w FIELD points 33 TIME 31 S PERIOD HOUR WINDOW 24 SUM");
+    for (int period = 0; period < PERIODS; period++) {
+        fill_period(driver, members, row->shape, row->is_best, period);
+        pass_hour(driver);
+    }
+    double begin_ns = driver_cpu_ns();
+    bool has_more = true;
+    while (has_more) {
+        double step_ns = driver_cpu_ns();
+        has_more = jobs_step(&driver->server, 0, true);
+        step_ns = driver_cpu_ns() - step_ns;
+        longest_ns = step_ns > longest_ns ? step_ns : longest_ns;
+    }
+    double all_ns = driver_cpu_ns() - begin_ns;
+    printf("%-45s %6.2f s a million %8.0f us the longest step\n", row->name,
+           all_ns / 1000 / members, longest_ns / 1000);
+}
+
+int main(int argc, char **argv) {
+    static struct driver driver;
+    uint32_t members = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 1000000;
+    memory_init(); /* as the server does */
+    driver_start(&driver);
+    window_job_begin(&driver.server);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (argc < 3 || i == strtoul(argv[2], NULL, 10)) {
+            measure(&driver, members, &rows[i]);
+        }
+    }
+    return 0;
+}

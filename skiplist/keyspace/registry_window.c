@@ -1,0 +1,78 @@
+/* See registry_window.h. */
+#include "skiplist/keyspace/registry_window.h"
+
+#include "skiplist/keyspace/archive_name.h"
+#include "skiplist/keyspace/registry_parts.h"
+
+static const struct rules *registry_window_rules(const struct registry_key *key) {
+    return key != NULL && key->kind == REGISTRY_BOARD ? registry_rules(key) : NULL;
+}
+
+static bool registry_window_follows(const struct registry *registry) {
+    return registry->is_passive || registry->is_applying || registry->is_elsewhere != NULL;
+}
+
+/* NULL: there is none. */
+static struct registry_key *registry_window_running(struct registry *registry,
+                                                    const struct registry_key *key) {
+    char name[REGISTRY_NAME_MAX];
+    const struct rules *rules = registry_rules(key);
+    struct registry_key *share = registry_find_name(
+        registry_database(registry, key->database),
+        archive_print_name(registry_name(key), &rules->period, rules->period_start_ms, name));
+    const struct rules *found = registry_window_rules(share);
+    return found != NULL && rules_are_share(found, rules, rules->period_start_ms) ? share : NULL;
+}
+
+void registry_window_take_share(struct registry *registry, const struct registry_key *key) {
+    struct registry_key *share = registry_window_running(registry, key);
+    if (share != NULL) {
+        registry_remove(registry, share);
+    }
+}
+
+/* Out of memory, window_job.h notes it later. */
+void registry_window_note_taken(struct registry *registry, const struct registry_key *key) {
+    const struct rules *rules = registry_window_rules(key);
+    struct bytes base;
+    struct rules anew;
+    if (rules == NULL || !rules->window.is_share || board_count(&key->board) == 0 ||
+        registry_window_follows(registry) || !archive_find_board(registry_name(key), &base)) {
+        return;
+    }
+    struct registry_key *board =
+        registry_find_name(registry_database(registry, key->database), base);
+    const struct rules *of_board = registry_window_rules(board);
+    if (of_board == NULL || of_board->window.count == 0 ||
+        rules->window.from_ms < of_board->window.from_ms) {
+        return;
+    }
+    rules_copy(of_board, &anew);
+    anew.window.is_anew = true;
+    if (rules->window.from_ms == anew.window.from_ms) {
+        anew.window.left = 0;
+    }
+    (void)!registry_alter(registry, board, &anew);
+}
+
+void registry_window_note_removed(struct registry *registry, const struct registry_key *key) {
+    const struct rules *rules = registry_window_rules(key);
+    if (rules != NULL && rules->window.count > 0 && !registry_window_follows(registry)) {
+        registry_window_take_share(registry, key);
+    }
+}
+
+bool registry_window_end_share(struct registry *registry, const struct registry_key *key) {
+    struct registry_key *share = registry_window_running(registry, key);
+    const struct rules *rules = registry_rules(key);
+    int64_t end_ms = rules_archive_end_ms(rules);
+    struct rules ended;
+    if (share == NULL || registry_rules(share)->settlement != RULES_NO_ARCHIVE) {
+        return true;
+    }
+    rules_copy(registry_rules(share), &ended);
+    ended.settlement = RULES_UNSETTLED;
+    ended.ended_ms = rules->period_end_ms;
+    ended.settled_expire_ms = rules->settles && end_ms != INT64_MAX ? end_ms : 0;
+    return registry_alter(registry, share, &ended) != NULL;
+}
