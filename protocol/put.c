@@ -62,3 +62,11 @@ char *put_integer(char *out, struct decimal value, bool is_resp3) {
     }
     return is_resp3 ? put_header(out, '(', value.magnitude) : put_decimal(out, value, 0, false);
 }
+
+void put_packed_begin(struct put_packed *common, struct name name) {
+    common->kind = put_packed_kind(name);
+    common->digits = name_digits_of(name);
+    common->size = (uint8_t)name_digits_size(&common->digits);
+    memcpy(common->header, put_headers[common->size], sizeof common->header);
+    common->header_size = (uint8_t)(6 + (common->size >= 10));
+}

@@ -138,13 +138,32 @@ static inline char *put_next_bulk_header(char *out, size_t size) {
     return out + 6 + (size >= 10);
 }
 
+/* What packed names of one code, and with one prefix, have in common. Neighbours on a board mostly have, and
+ * then it is found once. */
+struct put_packed {
+    unsigned kind; /* code, and the prefix's byte above it; 0: none yet */
+    struct name_digits digits;
+    char header[8];
+    uint8_t header_size, size; /* of the text */
+};
+
+static inline unsigned put_packed_kind(struct name name) {
+    return name.code >= NAME_PREFIX_CODE ? name.code | (unsigned)(uint8_t)name.at[0] << 8
+                                         : name.code;
+}
+
+void put_packed_begin(struct put_packed *common, struct name name);
+
 /* A bulk with the text of a packed name. May overwrite NAME_OVERRUN bytes beyond it. */
-static inline char *put_next_packed(char *out, struct name name) {
-    struct name_digits digits = name_digits_of(name);
-    size_t size = name_digits_size(&digits);
-    out = put_next_bulk_header(out, size);
-    name_digits_write(&digits, out);
-    return out + size;
+static inline char *put_next_packed(char *out, struct put_packed *common, struct name name) {
+    if (common->kind != put_packed_kind(name)) {
+        put_packed_begin(common, name);
+    }
+    memcpy(out, common->header, 8);
+    out += common->header_size;
+    common->digits.end = name.at + name.size;
+    name_digits_write(&common->digits, out);
+    return out + common->size;
 }
 
 /* Numbers of one count of digits: first .. first + size - 1. Those of a sorted range mostly are, and then

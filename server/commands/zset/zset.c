@@ -197,7 +197,9 @@ zset_put_entries(const struct writer *writer, struct board_run *run, uint32_t co
     const uint16_t *marks = run->marks;
     const uint64_t *keys = run->keys;
     const char *at = run->members;
+    struct put_packed common;
     ptrdiff_t done = 0;
+    common.kind = 0;
     for (; done < (ptrdiff_t)count; done++) {
         ptrdiff_t index = is_best_first ? done : -1 - done;
         uint8_t code = (uint8_t)(marks[index] >> 8);
@@ -207,7 +209,7 @@ zset_put_entries(const struct writer *writer, struct board_run *run, uint32_t co
         at -= is_best_first ? 0 : name_stored_size(code);
         out = shape == ZSET_PAIRS ? put_next_pair(out) : out;
         out = name_is_packed(code)
-                  ? put_next_packed(out, (struct name){at, name_stored_size(code), code})
+                  ? put_next_packed(out, &common, (struct name){at, name_stored_size(code), code})
                   : bytes_copy_short(put_next_bulk_header(out, code), at, code);
         if (shape != ZSET_MEMBERS) {
             out = put_next_score(out, &digits, (uint32_t)(keys[index] >> shift) * step + origin,
