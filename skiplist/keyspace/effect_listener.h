@@ -30,11 +30,11 @@ struct effect_fill {
     struct board_cursor cursor;
     bool has_values, has_tags_left; /* of the board; of the member, which is this one */
     struct bytes member;
-    char room[NAME_TEXT_ROOM]; /* for its text */
+    char rooms[2][NAME_TEXT_ROOM]; /* for its text, and that of the member before */
     char values[TAG_VALUES_PACKED_MAX];
     const void *at; /* of other kinds: the next member */
 };
-/* false: no effects left. */
+/* false: no effects left. The member of an effect stays until the one behind the next PUT. */
 MUST_CHECK bool effect_fill_next(struct effect_fill *fill, struct effect *effect);
 
 #endif

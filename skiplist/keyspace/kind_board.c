@@ -227,7 +227,7 @@ static bool kind_board_fill(struct effect_fill *fill, struct effect *effect) {
     if (fill->left == 0 || !board_cursor_read(&fill->cursor, &entry)) {
         return false;
     }
-    fill->member = name_text(entry.member, fill->room);
+    fill->member = name_text(entry.member, fill->rooms[fill->left % 2]);
     effect->member = fill->member;
     effect->member_key = entry.key;
     fill->has_tags_left = fill->has_values;
