@@ -83,6 +83,16 @@ TEST(a_name_is_stored_in_as_many_bytes_as_its_kind_takes) {
     }
 }
 
+TEST(every_prefix_is_found) {
+    for (size_t i = 0; i < NAME_PREFIXES && name_prefixes[i].size > 0; i++) {
+        char text[NAME_PREFIX_MAX + 3] = {0};
+        memcpy(text, name_prefixes[i].text, name_prefixes[i].size);
+        memcpy(text + name_prefixes[i].size, "17", 2);
+        assert_int_equal(stored_size(text), 2);
+    }
+    assert_int_equal(name_prefixes[NAME_NO_PREFIX].size, 0);
+}
+
 /* Texts that nearly are of a kind. */
 static struct bytes draw(struct random *random, char *text) {
     static const char *const kinds[] = {"0123456789", "0123456789abcdef", "0123456789abcdefA-:_u",
