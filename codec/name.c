@@ -155,15 +155,15 @@ static void name_write_uuid(char *to, const char *from) {
 
 /* By their first character. A name's form is in no file, so this list may change. */
 const struct name_prefix name_prefixes[NAME_PREFIXES] = {
-    PREFIX("0x"),       PREFIX("G"),       PREFIX("Guest"),  PREFIX("P"),       PREFIX("Player"),
-    PREFIX("Player_"),  PREFIX("U"),       PREFIX("User"),   PREFIX("User_"),   PREFIX("a:"),
-    PREFIX("account:"), PREFIX("bot"),     PREFIX("c:"),     PREFIX("char:"),   PREFIX("clan:"),
-    PREFIX("guild:"),   PREFIX("guest"),   PREFIX("guest_"), PREFIX("guest-"),  PREFIX("id:"),
-    PREFIX("item:"),    PREFIX("m:"),      PREFIX("member"), PREFIX("member:"), PREFIX("member_"),
-    PREFIX("p"),        PREFIX("p:"),      PREFIX("p_"),     PREFIX("player"),  PREFIX("player-"),
-    PREFIX("player:"),  PREFIX("player_"), PREFIX("post:"),  PREFIX("team:"),   PREFIX("tg:"),
-    PREFIX("u"),        PREFIX("u:"),      PREFIX("u_"),     PREFIX("uid:"),    PREFIX("user"),
-    PREFIX("user-"),    PREFIX("user:"),   PREFIX("user_"),
+    PREFIX("0x"),       PREFIX("G"),       PREFIX("Guest"),   PREFIX("P"),       PREFIX("Player"),
+    PREFIX("Player_"),  PREFIX("U"),       PREFIX("User"),    PREFIX("User_"),   PREFIX("a:"),
+    PREFIX("account:"), PREFIX("bot"),     PREFIX("c:"),      PREFIX("char:"),   PREFIX("clan:"),
+    PREFIX("guest"),    PREFIX("guest-"),  PREFIX("guest:"),  PREFIX("guest_"),  PREFIX("guild:"),
+    PREFIX("id:"),      PREFIX("item:"),   PREFIX("m:"),      PREFIX("member"),  PREFIX("member-"),
+    PREFIX("member:"),  PREFIX("member_"), PREFIX("p"),       PREFIX("p:"),      PREFIX("p_"),
+    PREFIX("player"),   PREFIX("player-"), PREFIX("player:"), PREFIX("player_"), PREFIX("post:"),
+    PREFIX("team:"),    PREFIX("tg:"),     PREFIX("u"),       PREFIX("u:"),      PREFIX("u_"),
+    PREFIX("uid:"),     PREFIX("user"),    PREFIX("user-"),   PREFIX("user:"),   PREFIX("user_"),
 };
 /* For each character: which prefixes begin with it. */
 struct name_range {
@@ -171,8 +171,8 @@ struct name_range {
 };
 static const struct name_range name_ranges[UINT8_MAX + 1] = {
     ['0'] = {0, 1},   ['G'] = {1, 3},   ['P'] = {3, 6},   ['U'] = {6, 9},   ['a'] = {9, 11},
-    ['b'] = {11, 12}, ['c'] = {12, 15}, ['g'] = {15, 19}, ['i'] = {19, 21}, ['m'] = {21, 25},
-    ['p'] = {25, 33}, ['t'] = {33, 35}, ['u'] = {35, 43},
+    ['b'] = {11, 12}, ['c'] = {12, 15}, ['g'] = {15, 20}, ['i'] = {20, 22}, ['m'] = {22, 27},
+    ['p'] = {27, 35}, ['t'] = {35, 37}, ['u'] = {37, 45},
 };
 
 /* An even number of digits, an odd one of decimal digits, or a UUID; its code, or 0. Of fewer than hex_min digits
