@@ -11,10 +11,11 @@
 
 enum {
     MAP_LINE_SIZE = 64,
-    /* Ids and entries moved in one step: about one leaf block of a board, or 16 single keys. Enough
-     * to finish a rehash long before the table is full; few enough for about two microseconds a
-     * step. */
-    MAP_STEP_IDS = 16,
+    /* Ids and entries moved in one step: about one leaf block of a board, or 24 single keys. Enough
+     * to finish a rehash before the table is full: from map_slots_grow_at to map_slots_full_at 6
+     * entries are added for every 90 that are moved, a fifth of them while segments are. Few enough
+     * for about two microseconds a step. */
+    MAP_STEP_IDS = 24,
     MAP_STEP_ENTRIES = 48,
 /* Reservations and steps per segment of a table being prepared. A segment holds some nine thousand entries,
  * so the new table is complete long before the old one is full. */
@@ -627,15 +628,29 @@ static bool map_table_is_crowded_in(const struct map_table *table, uint32_t buck
     return left > most;
 }
 
+/* Would a table for the entries there are be crowded? */
+static bool map_is_crowded(const struct map *map, uint32_t id_end) {
+    const struct map_table form = map_form_for(id_end);
+    return map_table_is_crowded_in(&map->table, map_buckets_for(map_count(map), &form), &form);
+}
+
 /* Begin a smaller table, or wait until there are fewer entries. */
 static bool map_shrink(struct map *map, uint32_t id_end) {
     uint64_t count = map_count(map);
-    const struct map_table form = map_form_for(id_end);
-    if (map_table_is_crowded_in(&map->table, map_buckets_for(count, &form), &form)) {
+    if (map_is_crowded(map, id_end)) {
         map->crowded_count = count - count / 8;
         return true;
     }
     return map_begin_next(map, count, id_end);
+}
+
+/* Begin a table whose counters are exact, which may be smaller, or wait as well. */
+static bool map_renew(struct map *map, uint32_t id_end) {
+    if (map_is_crowded(map, id_end)) {
+        map->table.crowd = map_count(map);
+        return true;
+    }
+    return map_begin_next(map, map_count(map), id_end);
 }
 
 bool map_step(struct map *map, uint32_t id_end) {
@@ -650,7 +665,7 @@ bool map_step(struct map *map, uint32_t id_end) {
     } else if (map_may_shrink(map)) {
         has_memory = map_shrink(map, id_end);
     } else if (map_is_worn(map)) {
-        has_memory = map_begin_next(map, map_count(map), id_end);
+        has_memory = map_renew(map, id_end);
     } else {
         return false;
     }

@@ -346,6 +346,87 @@ TEST(removing_in_the_order_of_a_scan_crowds_no_table) {
     free(listed.hashes);
 }
 
+/* Buckets that finding some of the entries takes, on the average. */
+static uint32_t read_on_average(const struct map *map, const struct listed *listed, uint32_t count) {
+    enum { SAMPLES = 500 };
+    uint64_t read = 0;
+    for (uint32_t i = 0; i < SAMPLES; i++) {
+        uint32_t id = listed->first + (uint32_t)((uint64_t)(count - listed->first) * i / SAMPLES);
+        struct map_find find;
+        uint32_t found = UINT32_MAX;
+        map_find(map, listed->hashes[id], &find);
+        while (found != id) {
+            assert_true(map_find_next(&find, &found));
+        }
+        read += find.table->bucket_count - find.buckets_left + 1;
+    }
+    return (uint32_t)(read / SAMPLES);
+}
+
+/* The same where some were removed at random before, so many that a smaller table is just large enough:
+ * its counters become full, and when a quarter is gone it is made anew, but not too small either. */
+TEST(a_table_that_is_made_anew_is_not_crowded) {
+    enum { ROOM = 40000, STEP = ROOM / 100, READ_MAX = 48 };
+    struct random random = random_begin(__func__);
+    for (uint32_t count = ROOM * 3 / 5; count < ROOM; count += STEP) {
+        struct listed listed = {.hashes = calloc(count, sizeof *listed.hashes)};
+        struct map map;
+        assert_non_null(listed.hashes);
+        for (uint32_t i = 0; i < count; i++) {
+            listed.hashes[i] = random_next(&random);
+        }
+        qsort(listed.hashes, count, sizeof *listed.hashes, by_hash);
+        map_init(&map, listed_hashes, &listed);
+        assert_true(map_reserve(&map, ROOM, ROOM));
+        for (uint32_t i = 0; i < count; i++) {
+            map_put(&map, listed.hashes[i], i);
+        }
+        while (listed.first + ROOM / 8 < count) {
+            if (listed.first % 500 == 0) {
+                assert_in_range(read_on_average(&map, &listed, count), 1, READ_MAX);
+            }
+            map_remove(&map, listed.hashes[listed.first], listed.first);
+            listed.first++;
+            (void)map_step(&map, ROOM);
+        }
+        map_deinit(&map);
+        free(listed.hashes);
+    }
+}
+
+#ifndef SKIPLIST_TINY
+struct counted {
+    uint64_t *hashes;
+    uint32_t moved; /* ids */
+};
+
+static uint32_t counted_hashes(const void *owner, uint32_t id, uint64_t *hashes) {
+    struct counted *counted = (struct counted *)(uintptr_t)owner;
+    counted->moved++;
+    hashes[0] = counted->hashes[id];
+    return 1;
+}
+
+/* The rehash is over before the table is full: else the last reservation would do all that is left. */
+TEST(ids_with_one_entry_each_are_moved_step_by_step) {
+    enum { ENTRIES = 800000 /* fields become wider */, STEP_IDS_MAX = 32 };
+    struct random random = random_begin(__func__);
+    struct counted counted = {.hashes = calloc(ENTRIES, sizeof *counted.hashes)};
+    struct map map;
+    assert_non_null(counted.hashes);
+    map_init(&map, counted_hashes, &counted);
+    for (uint32_t id = 0; id < ENTRIES; id++) {
+        counted.hashes[id] = random_next(&random);
+        counted.moved = 0;
+        assert_true(map_reserve(&map, 1, id + 1));
+        assert_in_range(counted.moved, 0, STEP_IDS_MAX);
+        map_put(&map, counted.hashes[id], id);
+    }
+    map_deinit(&map);
+    free(counted.hashes);
+}
+#endif
+
 /* A map of many entries of which few are left: a step covers no more of the large table than
  * allowed, although the small one has only a bucket or two. */
 MAP_TEST(a_step_of_a_scan_is_small_while_the_map_shrinks) {
