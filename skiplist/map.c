@@ -284,10 +284,8 @@ static void map_table_pass(struct map_table *table, struct map_bucket *bucket) {
 static void map_table_flip_field(const struct map_table *table, struct map_bucket *bucket,
                                  uint32_t slot, uint32_t flipped) {
     struct map_place place = map_place(table, slot);
-    uint32_t bits;
-    memcpy(&bits, bucket->slots + place.offset, sizeof bits);
-    bits ^= flipped << place.shift;
-    memcpy(bucket->slots + place.offset, &bits, sizeof bits);
+    char *at = (char *)bucket->slots + place.offset;
+    little_put_u32(at, little_get_u32(at) ^ flipped << place.shift);
 }
 
 static void map_table_put(struct map_table *table, uint64_t hash, uint32_t id) {

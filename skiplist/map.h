@@ -46,6 +46,7 @@
 #endif
 
 #include "codec/check.h"
+#include "codec/little.h"
 #include "skiplist/prefetch.h"
 
 #ifdef SKIPLIST_TINY
@@ -232,9 +233,7 @@ static inline struct map_place map_place(const struct map_table *table, uint32_t
 static inline uint32_t map_field(const struct map_table *table, const struct map_bucket *bucket,
                                  uint32_t slot) {
     struct map_place place = map_place(table, slot);
-    uint32_t bits;
-    memcpy(&bits, bucket->slots + place.offset, sizeof bits);
-    return bits >> place.shift;
+    return little_get_u32((const char *)bucket->slots + place.offset) >> place.shift;
 }
 
 #ifdef MAP_HAS_NEON

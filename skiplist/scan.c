@@ -108,7 +108,7 @@ uint64_t scan_map(struct scan *scan, const struct map *map, uint64_t cursor) {
     scan->next = cursor;
     while (scan->next < SCAN_END && scan->visited < count && steps_left > 0 &&
            (!scan_is_spent(scan) || scan->next == cursor)) {
-        /* A bucket holds about ten: half a batch leaves room for the last one. */
+        /* A bucket holds about sixteen: half a batch leaves room for the last one. */
         uint64_t wanted = count - scan->visited;
         if (wanted > SCAN_CANDIDATES_MAX / 2) {
             wanted = SCAN_CANDIDATES_MAX / 2;

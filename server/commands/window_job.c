@@ -324,9 +324,11 @@ static void window_job_change(struct registry *registry, struct registry_key *ke
 static void window_job_leave(struct window_job *job, struct registry_key *key) {
     struct server *server = job->server;
     struct window_shares shares;
-    struct window_step step = {.count = 0};
+    struct window_step step; /* large: only the counts are set */
     const struct rules *rules = registry_rules(key);
     struct rules_window window = rules->window;
+    step.count = 0;
+    step.value_count = 0;
     window_find_shares(server->registry, key, server->clock.now_ms, &shares);
     uint32_t share_count = shares.has_first ? board_count(&shares.at[0]->board) : 0;
     if (window.left < share_count) {

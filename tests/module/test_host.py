@@ -378,7 +378,10 @@ class Alone(unittest.TestCase):
         start = self.client.execute_command("LB.INFO", "since:1")
         start = dict(zip(start[::2], start[1::2]))["period"]
         begun = datetime.fromtimestamp(dict(zip(start[::2], start[1::2]))["start"] / 1000 - 3600, timezone.utc)
-        self.client.execute_command("COPY", "since:2", f"since:1@{begun:%Y-%m-%dT%H}")
+        archive = f"since:1@{begun:%Y-%m-%dT%H}"
+        self.client.execute_command("COPY", "since:2", archive)
+        self.assertEqual(since(self.client, "LB.RANGE", "since:1", 0, -1, "SINCE", "LAST"), [None, None])
+        self.client.execute_command("LB.ALTER", archive, "FREEZE")
         self.assertEqual(since(self.client, "LB.RANGE", "since:1", 0, -1, "SINCE", "LAST"), [1, 0])
         self.client.execute_command("ACL", "SETUSER", "player", "on", "nopass", "+@all", "%R~since:1",
                                     "%W~since:2")

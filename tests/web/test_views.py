@@ -150,7 +150,9 @@ class Places(PageTest):
     def test_places_gained_and_lost_since_the_last_period(self):
         yesterday = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=1)
         server.run("LB.CREATE", "daily", "FIELD", "score", "30", "TIME", "30", "MS", "PERIOD", "DAY")
-        server.run("ZADD", f"daily@{yesterday:%Y-%m-%d}", "9", "ann", "8", "kim", "7", "bob")
+        archive = f"daily@{yesterday:%Y-%m-%d}"
+        server.run("ZADD", archive, "9", "ann", "8", "kim", "7", "bob")
+        server.run("LB.ALTER", archive, "FREEZE")
         server.run("ZADD", "daily", "9", "bob", "8", "kim", "7", "ann", "6", "new")
         page = self.open_board("daily", rows=4)
         moves = "Array.from(document.querySelectorAll('.move'), (it) => [it.className, it.textContent].join())"
