@@ -24,13 +24,6 @@ static struct registry_key *registry_window_running(struct registry *registry,
     return found != NULL && rules_are_share(found, rules, rules->period_start_ms) ? share : NULL;
 }
 
-void registry_window_take_share(struct registry *registry, const struct registry_key *key) {
-    struct registry_key *share = registry_window_running(registry, key);
-    if (share != NULL) {
-        registry_remove(registry, share);
-    }
-}
-
 /* Out of memory, window_job.h notes it later. */
 void registry_window_note_taken(struct registry *registry, const struct registry_key *key) {
     const struct rules *rules = registry_window_rules(key);
@@ -57,8 +50,12 @@ void registry_window_note_taken(struct registry *registry, const struct registry
 
 void registry_window_note_removed(struct registry *registry, const struct registry_key *key) {
     const struct rules *rules = registry_window_rules(key);
-    if (rules != NULL && rules->window.count > 0 && !registry_window_follows(registry)) {
-        registry_window_take_share(registry, key);
+    struct registry_key *share =
+        rules != NULL && rules->window.count > 0 && !registry_window_follows(registry)
+            ? registry_window_running(registry, key)
+            : NULL;
+    if (share != NULL) {
+        registry_remove(registry, share);
     }
 }
 
