@@ -423,6 +423,29 @@ WINDOW_TEST(so_many_are_removed_at_a_time) {
     zset_expect(h, "ZSCORE w ann", "40");
 }
 
+WINDOW_TEST(what_is_written_at_a_time_counts_with_the_periods) {
+    static const struct {
+        const char *command;
+        int taken;
+    } rows[] = {{"ZADD", 79}, {"LB.ADD", 66}};
+    char line[1024];
+    zset_expect(h, "CONFIG SET busy-command-limit 20", "+OK");
+    zset_expect(h, "LB.CREATE w FIELD a 20 TIME 31 S PERIOD HOUR WINDOW 1000 BEST", "+OK");
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        size_t size = (size_t)snprintf(line, sizeof line, "%s %s", rows[i].command, "w");
+        for (int pair = 0; pair < rows[i].taken; pair++) {
+            memcpy(line + size, " 1 a", 5);
+            size += 4;
+        }
+        const char *reply = zset_run(h, "%s", line);
+        assert_int_equal(reply[0], ':');
+        memcpy(line + size, " 1 a", 5);
+        assert_non_null(strstr(zset_run(h, "%s", line), "busy-command-limit is 20 ms"));
+        line[strlen(rows[i].command) + 1] = 'x';
+        assert_int_equal(zset_run(h, "%s", line)[0], ':');
+    }
+}
+
 WINDOW_TEST(a_forgotten_member_is_off_them_too) {
     zset_expect(h, "ZADD auto:a 5 ann 1 bob", ":2");
     pass_hours(h, 1);
