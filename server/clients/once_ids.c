@@ -19,8 +19,8 @@ struct bytes once_ids_member(struct bytes key, struct bytes id, char room[ONCE_I
     unsigned char digest[DIGEST_SIZE];
     CHECK(key.size <= REGISTRY_KEY_MAX && id.size <= ONCE_ID_MAX);
     memcpy(text, key.at, key.size);
-    text[key.size] = '\0';
-    memcpy(text + key.size + 1, id.at, id.size);
+    memcpy(text + key.size, id.at, id.size);
+    text[key.size + id.size] = (char)id.size; /* so every pair has a text of its own */
     digest_make((struct bytes){.at = text, .size = key.size + 1 + id.size}, digest);
     memcpy(room, digest, ONCE_IDS_MEMBER_SIZE);
     return (struct bytes){.at = room, .size = ONCE_IDS_MEMBER_SIZE};

@@ -11,12 +11,12 @@
 struct registry_key *window_find_share(struct registry *registry, const struct registry_key *key,
                                        int64_t start_ms, int64_t now_ms, bool *is_taken) {
     char name[REGISTRY_NAME_MAX];
-    const struct rules *rules = registry_rules(key);
-    struct registry_key *share = registry_find(
-        registry, key->database,
-        archive_print_name(registry_name(key), &rules->period, start_ms, name), now_ms);
+    const struct period *period = &registry_rules(key)->period;
+    struct registry_key *share =
+        registry_find(registry, key->database,
+                      archive_print_name(registry_name(key), period, start_ms, name), now_ms);
     bool is_share = share != NULL && share->kind == REGISTRY_BOARD &&
-                    rules_are_share(registry_rules(share), rules, start_ms);
+                    rules_are_share(registry_rules(share), registry_rules(key), start_ms);
     *is_taken = share != NULL && !is_share;
     return is_share ? share : NULL;
 }
@@ -27,17 +27,18 @@ void window_find_shares(struct registry *registry, const struct registry_key *ke
     int64_t start_ms = rules->window.from_ms;
     shares->key = key;
     shares->has_first = false;
-    shares->left = rules->window.left;
     shares->count = 0;
     for (unsigned i = 0; i < WINDOW_SHARES_MAX && start_ms <= rules->period_start_ms; i++) {
         bool is_taken;
         struct registry_key *share = window_find_share(registry, key, start_ms, now_ms, &is_taken);
+        rules = registry_rules(key);
         if (share != NULL) {
             shares->has_first |= start_ms == rules->window.from_ms;
             shares->at[shares->count++] = share;
         }
         start_ms = period_start_after(&rules->period, start_ms, 1);
     }
+    shares->left = rules->window.left;
 }
 
 struct registry_key *window_find_board(struct registry *registry, struct registry_key *key,
@@ -111,6 +112,7 @@ struct registry_key *window_begin_share(const struct call *call, const struct re
         (void)window_refuse_taken(call, registry_name(key), rules);
         return NULL;
     }
+    rules = registry_rules(key);
     if (share != NULL) {
         return window_follow_alter(call, rules, share);
     }
@@ -472,6 +474,7 @@ bool window_keep_shares(struct registry *registry, struct registry_key *key,
         return true;
     }
     window_find_shares(registry, key, now_ms, &shares);
+    before = registry_rules(key);
     for (uint32_t i = 0; i < shares.count; i++) {
         int64_t start_ms = registry_rules(shares.at[i])->window.from_ms;
         if (!window_keep_share(registry, shares.at[i], window_archive_end_ms(before, start_ms),

@@ -28,7 +28,8 @@
 /* More than count can be there while what is due has not left yet. */
 enum { WINDOW_SHARES_MAX = 2 * RULES_WINDOW_MAX };
 
-/* The shares that are there, the oldest first. */
+/* The shares that are there, the oldest first. One that has expired is removed when it is looked for: then the
+ * board has got other rules (registry_window.h). */
 struct window_shares {
     const struct registry_key *key; /* the board */
     bool has_first;                 /* at[0] is the one of window.from_ms */

@@ -206,9 +206,9 @@ static uint32_t window_job_values_max(const struct window_shares *shares) {
 
 static void window_job_renew(struct window_job *job, struct registry_key *key) {
     struct server *server = job->server;
-    struct rules_window window = registry_rules(key)->window;
     struct window_shares shares;
     window_find_shares(server->registry, key, server->clock.now_ms, &shares);
+    struct rules_window window = registry_rules(key)->window;
     uint32_t count = window_job_values_max(&shares);
     if ((job->member_at == job->members.size && !window_job_find_members(job, key, count)) ||
         !window_job_renew_members(job, key, &shares, count)) {
@@ -325,11 +325,14 @@ static void window_job_leave(struct window_job *job, struct registry_key *key) {
     struct server *server = job->server;
     struct window_shares shares;
     struct window_step step; /* large: only the counts are set */
-    const struct rules *rules = registry_rules(key);
-    struct rules_window window = rules->window;
     step.count = 0;
     step.value_count = 0;
     window_find_shares(server->registry, key, server->clock.now_ms, &shares);
+    const struct rules *rules = registry_rules(key);
+    struct rules_window window = rules->window;
+    if (window.is_anew) {
+        return; /* a share has expired just now */
+    }
     uint32_t share_count = shares.has_first ? board_count(&shares.at[0]->board) : 0;
     if (window.left < share_count) {
         window_job_plan(key, shares.at[0], &shares, &step);

@@ -112,6 +112,14 @@ uint64_t cost_count_pairs(const struct cost_view *view) {
     return (view->call->request->count - 2) / 2;
 }
 
+uint64_t cost_count_results(const struct cost_view *view) {
+    enum { PERIODS = 4 };
+    const struct registry_key *key = cost_key(view, 1);
+    bool is_board = key != NULL && key->kind == REGISTRY_BOARD;
+    return cost_count_pairs(view) *
+           (1 + (is_board ? (uint64_t)registry_rules(key)->window.count / PERIODS : 0));
+}
+
 uint64_t cost_count_whole(const struct cost_view *view) {
     return cost_size(view, 1);
 }

@@ -46,6 +46,9 @@ command_work cost_count_keys;
 command_work cost_count_members;
 /* Half the arguments after the key: pairs of ZADD and HSET. */
 command_work cost_count_pairs;
+/* The same, of results: on a board with a WINDOW each may be looked up in all periods, four as much work as one
+ * result. */
+command_work cost_count_results;
 /* The members of the first key's board, or the fields of its hash. */
 command_work cost_count_whole;
 /* The keys of the database, or of all databases. */

@@ -245,6 +245,11 @@ void registry_put(struct registry *registry, struct registry_key *key,
  * in the walk. */
 void registry_put_reserved(struct registry *registry, struct registry_key *key,
                            enum registry_walk_state state, int64_t expire_at_ms, int64_t now_ms);
+/* The same, but what goes with a board with a WINDOW is still there: registry_window_note_removed follows with the
+ * key that was replaced, which is returned, or NULL. */
+struct registry_key *registry_put_over(struct registry *registry, struct registry_key *key,
+                                       enum registry_walk_state state, int64_t expire_at_ms,
+                                       int64_t now_ms);
 /* registry_copy with a copy of the value made before (in no database), which it takes; *copy is then NULL, as
  * it is where the value is copied now. */
 MUST_CHECK enum registry_status registry_copy_value(struct registry *registry,

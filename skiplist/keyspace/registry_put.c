@@ -34,8 +34,9 @@ static struct registry_key *registry_put_clear_destination(struct registry *regi
     return old;
 }
 
-void registry_put_reserved(struct registry *registry, struct registry_key *key,
-                           enum registry_walk_state state, int64_t expire_at_ms, int64_t now_ms) {
+struct registry_key *registry_put_over(struct registry *registry, struct registry_key *key,
+                                       enum registry_walk_state state, int64_t expire_at_ms,
+                                       int64_t now_ms) {
     struct database *database = registry_database(registry, key->database);
     struct registry_key *old = registry_put_clear_destination(registry, key, now_ms);
     registry_put(registry, key, state);
@@ -44,9 +45,13 @@ void registry_put_reserved(struct registry *registry, struct registry_key *key,
     }
     registry_trim(database);
     registry_tell(registry, key->database, registry_name(key));
-    if (old != NULL) {
-        registry_window_note_removed(registry, old);
-    }
+    return old;
+}
+
+void registry_put_reserved(struct registry *registry, struct registry_key *key,
+                           enum registry_walk_state state, int64_t expire_at_ms, int64_t now_ms) {
+    registry_window_note_removed(registry,
+                                 registry_put_over(registry, key, state, expire_at_ms, now_ms));
 }
 
 static enum registry_status registry_put_owned_board(struct registry *registry, uint32_t database,

@@ -3,6 +3,7 @@
 #include "skiplist/keyspace/registry_emit.h"
 #include "skiplist/keyspace/registry_roll.h"
 #include "skiplist/keyspace/registry_walk.h"
+#include "skiplist/keyspace/registry_window.h"
 
 static bool registry_rename_is_named(const struct registry_key *key, uint32_t database,
                                      struct bytes name) {
@@ -129,9 +130,12 @@ enum registry_status registry_copy_value(struct registry *registry, const struct
     }
     *copy = NULL;
     bool is_done = registry_walk_state(registry, key) == REGISTRY_WALK_DONE;
-    registry_put_reserved(registry, successor, is_done ? REGISTRY_WALK_DONE : REGISTRY_WALK_AHEAD,
+    /* What is copied may be the share of the board that is replaced, and go with it. */
+    const struct registry_key *old =
+        registry_put_over(registry, successor, is_done ? REGISTRY_WALK_DONE : REGISTRY_WALK_AHEAD,
                           registry_expiry(registry, key), now_ms);
     registry_emit_move(registry, EFFECT_COPY, key, successor);
+    registry_window_note_removed(registry, old);
     if (successor->kind == REGISTRY_BOARD) {
         board_chain_put(&registry->remains, &successor->board);
     }

@@ -24,13 +24,6 @@ static struct registry_key *registry_window_running(struct registry *registry,
     return found != NULL && rules_are_share(found, rules, rules->period_start_ms) ? share : NULL;
 }
 
-void registry_window_take_share(struct registry *registry, const struct registry_key *key) {
-    struct registry_key *share = registry_window_running(registry, key);
-    if (share != NULL) {
-        registry_remove(registry, share);
-    }
-}
-
 /* Out of memory, window_job.h notes it later. */
 void registry_window_note_taken(struct registry *registry, const struct registry_key *key) {
     const struct rules *rules = registry_window_rules(key);
@@ -57,8 +50,12 @@ void registry_window_note_taken(struct registry *registry, const struct registry
 
 void registry_window_note_removed(struct registry *registry, const struct registry_key *key) {
     const struct rules *rules = registry_window_rules(key);
-    if (rules != NULL && rules->window.count > 0 && !registry_window_follows(registry)) {
-        registry_window_take_share(registry, key);
+    struct registry_key *share =
+        rules != NULL && rules->window.count > 0 && !registry_window_follows(registry)
+            ? registry_window_running(registry, key)
+            : NULL;
+    if (share != NULL) {
+        registry_remove(registry, share);
     }
 }
 
@@ -69,6 +66,12 @@ bool registry_window_end_share(struct registry *registry, const struct registry_
     struct rules ended;
     if (share == NULL || registry_rules(share)->settlement != RULES_NO_ARCHIVE) {
         return true;
+    }
+    /* ARCHIVE may have changed since it began. */
+    int64_t expire_at_ms = rules->settles || end_ms == INT64_MAX ? REGISTRY_NO_EXPIRY : end_ms;
+    if (registry_expiry(registry, share) != expire_at_ms &&
+        registry_set_expiry(registry, share, expire_at_ms, false) != REGISTRY_OK) {
+        return false;
     }
     rules_copy(registry_rules(share), &ended);
     ended.settlement = RULES_UNSETTLED;

@@ -12,10 +12,8 @@
 
 #include "skiplist/keyspace/registry.h"
 
-/* Remove the share of the running period; key: of the board, which may be removed already. */
-void registry_window_take_share(struct registry *registry, const struct registry_key *key);
-
-/* For the registry itself. A key has been taken out: before its removal is reported, and after. */
+/* For the registry itself. A key has been taken out: before its removal is reported, and after. NULL:
+ * none has. */
 void registry_window_note_taken(struct registry *registry, const struct registry_key *key);
 void registry_window_note_removed(struct registry *registry, const struct registry_key *key);
 /* The board's running period is over. false: no memory. */

@@ -4,7 +4,6 @@
  *       rules from the settings, or from the arguments -> options -> an empty board */
 #include "server/commands/lb/lb.h"
 #include "server/commands/window.h"
-#include "skiplist/keyspace/registry_window.h"
 
 enum { FIRST_WORD = 2 };
 
@@ -196,6 +195,18 @@ static bool lb_create_check_tags(const struct call *call, struct registry_key *k
         (unsigned)board_count_values(&key->board, (unsigned)index));
 }
 
+/* The board of the running period, which goes with the WINDOW; the period may be another one then. */
+static struct registry_key *lb_create_find_ended(const struct call *call,
+                                                 const struct registry_key *key,
+                                                 const struct rules *rules) {
+    const struct rules *before = registry_rules(key);
+    bool is_taken;
+    return before->window.count > 0 && rules->window.count == 0
+               ? window_find_share(call->registry, key, before->period_start_ms, call->now_ms,
+                                   &is_taken)
+               : NULL;
+}
+
 static void lb_alter_run(struct call *call) {
     struct rules rules;
     struct registry_key *key;
@@ -216,16 +227,18 @@ static void lb_alter_run(struct call *call) {
         reply_ok(call->reply);
         return;
     }
-    bool has_window = registry_rules(key)->window.count > 0;
-    key = window_keep_shares(call->registry, key, &rules, call->now_ms)
-              ? registry_alter(call->registry, key, &rules)
-              : NULL;
+    struct registry_key *running = lb_create_find_ended(call, key, &rules);
+    bool are_kept = window_keep_shares(call->registry, key, &rules, call->now_ms);
+    if (rules.window.count > 0) {
+        rules.window.is_anew |= registry_rules(key)->window.is_anew;
+    }
+    key = are_kept ? registry_alter(call->registry, key, &rules) : NULL;
     if (key == NULL) {
         call_out_of_memory(call);
         return;
     }
-    if (has_window && rules.window.count == 0) {
-        registry_window_take_share(call->registry, key);
+    if (running != NULL) {
+        registry_remove(call->registry, running);
     }
     uint32_t count = board_count(&key->board);
     if (rules.cap > 0 && count > rules.cap) {

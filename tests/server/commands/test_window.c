@@ -211,6 +211,86 @@ WINDOW_TEST(a_board_that_goes_in_any_way_takes_the_running_periods_along) {
     }
 }
 
+WINDOW_TEST(a_period_that_is_changed_with_the_window_taken_away_ends_the_running_one) {
+    static const char *const changes[] = {"PERIOD NONE", "WINDOW NONE PERIOD DAY"};
+    for (size_t i = 0; i < COUNT_OF(changes); i++) {
+        zset_run(h, "FLUSHALL");
+        zset_expect(h, "ZADD auto:a 5 ann", ":1");
+        zset_expect(h, formatted("LB.ALTER auto:a %s", changes[i]), "+OK");
+        zset_expect(h, "KEYS *", "[auto:a]");
+        zset_expect(h, "ZSCORE auto:a ann", "5");
+    }
+}
+
+struct window_watch {
+    struct effect_listener listener;
+    struct registry *registry;
+    unsigned copy_count;
+};
+
+/* Whoever applies effects finds what is copied. */
+static void window_watch_receive(void *context, const struct effect *effect) {
+    struct window_watch *watch = context;
+    if (effect->kind == EFFECT_COPY) {
+        watch->copy_count++;
+        assert_non_null(registry_peek(watch->registry, effect->database, effect->name, INT64_MIN));
+    }
+}
+
+WINDOW_TEST(the_running_period_is_copied_over_its_board) {
+    struct window_watch watch = {.registry = h->server.registry};
+    watch.listener = (struct effect_listener){.receive = window_watch_receive, .context = &watch};
+    effect_listener_add(h->server.registry, &watch.listener);
+    zset_expect(h, "ZADD auto:a 5 ann", ":1");
+    zset_expect(h, "COPY auto:a@2026-11-26T05 auto:a REPLACE", ":1");
+    zset_expect(h, "KEYS *", "[auto:a]");
+    zset_expect(h, "ZSCORE auto:a ann", "5");
+    assert_int_equal(watch.copy_count, 1);
+    effect_listener_remove(h->server.registry, &watch.listener);
+}
+
+/* What looks for a period's board may find that it has expired before the tick does: the running one, and one that
+ * leaves. */
+WINDOW_TEST(a_period_that_has_expired_is_noted_by_what_looks_for_it) {
+    static const char *const rows[][3] = {
+        {"ZREM w eve", "nil", "6"},
+        {"ZADD w 1 ann", "1", "7"},
+        {"LB.ALTER w ARCHIVE 9", "nil", "6"},
+        {"LB.TAG w ann clan red", "nil", "6"},
+        {"PING", "nil", "6"},
+    };
+    for (int i = 0; i < (int)COUNT_OF(rows); i++) {
+        for (int is_leaving = 0; is_leaving < 2; is_leaving++) {
+            h->wall_us =
+                zset_us(formatted("2026-11-%02dT%02d:10:00Z", 26 + i, is_leaving ? 15 : 5));
+            settle(h);
+            zset_run(h, "FLUSHALL");
+            zset_expect(h,
+                        "LB.CREATE w FIELD score 33 SIGNED TIME 31 S TAG clan 8 PERIOD HOUR "
+                        "ARCHIVE 4 WINDOW 2 SUM",
+                        "+OK");
+            zset_expect(h, "ZADD w 5 ann 1 bob 1 eve", ":3");
+            zset_expect(h,
+                        formatted("PEXPIREAT w@2026-11-%02dT%02d %" PRId64, 26 + i,
+                                  is_leaving ? 15 : 5,
+                                  h->wall_us / 1000 + (is_leaving ? 2 * HOUR_US / 1000 : 5)),
+                        ":1");
+            if (is_leaving) {
+                pass_hours(h, 1);
+                zset_expect(h, "ZADD w 6 ann", ":0");
+            }
+            h->wall_us += is_leaving ? HOUR_US : 6000;
+            server_update_time(&h->server);
+            zset_run(h, "%s", rows[i][0]);
+            settle(h);
+            (void)registry_expire_due(h->server.registry, h->server.clock.now_ms, 100);
+            settle(h);
+            zset_expect(h, "ZSCORE w ann", rows[i][1 + is_leaving]);
+            zset_expect(h, "ZSCORE w bob", "nil");
+        }
+    }
+}
+
 /* ---- what is refused ---- */
 
 WINDOW_TEST(declarations_that_contradict_themselves_are_refused) {
@@ -341,6 +421,29 @@ WINDOW_TEST(so_many_are_removed_at_a_time) {
                 "-ERR too many members: at most 609 at a time are removed from a board with a "
                 "WINDOW and the boards of its 40 periods");
     zset_expect(h, "ZSCORE w ann", "40");
+}
+
+WINDOW_TEST(what_is_written_at_a_time_counts_with_the_periods) {
+    static const struct {
+        const char *command;
+        int taken;
+    } rows[] = {{"ZADD", 79}, {"LB.ADD", 66}};
+    char line[1024];
+    zset_expect(h, "CONFIG SET busy-command-limit 20", "+OK");
+    zset_expect(h, "LB.CREATE w FIELD a 20 TIME 31 S PERIOD HOUR WINDOW 1000 BEST", "+OK");
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        size_t size = (size_t)snprintf(line, sizeof line, "%s %s", rows[i].command, "w");
+        for (int pair = 0; pair < rows[i].taken; pair++) {
+            memcpy(line + size, " 1 a", 5);
+            size += 4;
+        }
+        const char *reply = zset_run(h, "%s", line);
+        assert_int_equal(reply[0], ':');
+        memcpy(line + size, " 1 a", 5);
+        assert_non_null(strstr(zset_run(h, "%s", line), "busy-command-limit is 20 ms"));
+        line[strlen(rows[i].command) + 1] = 'x';
+        assert_int_equal(zset_run(h, "%s", line)[0], ':');
+    }
 }
 
 WINDOW_TEST(a_forgotten_member_is_off_them_too) {
