@@ -660,6 +660,17 @@ WINDOW_TEST(a_longer_window_keeps_the_archives_that_are_there) {
     }
 }
 
+WINDOW_TEST(a_period_is_kept_as_long_as_archives_are_when_it_ends) {
+    zset_expect(h, "LB.CREATE w FIELD a 20 TIME 31 S PERIOD HOUR ARCHIVE 2 WINDOW 2 SUM", "+OK");
+    zset_expect(h, "ZADD w 5 ann", ":1");
+    zset_expect(h, "LB.ALTER w ARCHIVE ALL", "+OK");
+    zset_expect(h, "LB.ALTER w ARCHIVE 2", "+OK");
+    pass_hours(h, 1);
+    zset_expect(h, "ZSCORE w@2026-11-26T05 ann", "5");
+    zset_expect_begin(h, "PTTL w@2026-11-26T05", ":");
+    assert_true(registry_expiring_count(h->server.registry, 0) == 1);
+}
+
 WINDOW_TEST(a_window_can_be_altered) {
     zset_expect(h, "ZADD auto:a 5 ann", ":1");
     pass_hours(h, 1);

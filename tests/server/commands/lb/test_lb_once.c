@@ -189,6 +189,21 @@ ZSET_TEST(an_id_is_forgotten_after_the_window) {
     assert_int_equal(registry_count(h->server.registry, REGISTRY_ONCE), 0);
 }
 
+TEST(no_two_pairs_of_key_and_id_have_one_name) {
+    static const struct bytes pairs[][2] = {
+        {BYTES_INIT("a\0b"), BYTES_INIT("c")}, {BYTES_INIT("a"), BYTES_INIT("b\0c")},
+        {BYTES_INIT("a"), BYTES_INIT("bc")},   {BYTES_INIT("ab"), BYTES_INIT("c")},
+        {BYTES_INIT("ab\1"), BYTES_INIT("c")}, {BYTES_INIT("a"), BYTES_INIT("b\1c")},
+    };
+    char rooms[COUNT_OF(pairs)][ONCE_IDS_MEMBER_SIZE];
+    for (size_t i = 0; i < COUNT_OF(pairs); i++) {
+        struct bytes name = once_ids_member(pairs[i][0], pairs[i][1], rooms[i]);
+        for (size_t j = 0; j < i; j++) {
+            assert_memory_not_equal(name.at, rooms[j], ONCE_IDS_MEMBER_SIZE);
+        }
+    }
+}
+
 /* Neither forward nor back, and not where another server's clock was another one. */
 ZSET_TEST(a_clock_that_is_set_makes_no_id_older) {
     shadow_end(h->shadow);
