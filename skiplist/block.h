@@ -104,8 +104,7 @@ static inline struct name block_member_at(uint8_t code, const char *heap_bytes) 
                              : (struct name){heap_bytes, name_stored_size(code), code};
 }
 /* The member at index, with its known offset. */
-static inline struct name block_member(const struct block *block, uint32_t index,
-                                       uint32_t offset) {
+static inline struct name block_member(const struct block *block, uint32_t index, uint32_t offset) {
     return block_member_at(block_code(block, index), block_heap(block) + offset);
 }
 

@@ -334,8 +334,8 @@ static bool board_find_ahead(const struct board *board, const struct lookup *ahe
     found->block = board_leaf(board, ahead->leaf);
     found->place = (struct skiplist_place){.leaf = ahead->leaf, .index = ahead->index};
     return found->block != NULL && !board_has_detached(board) &&
-           block_has(found->block, ahead->index, board_hash_tag(ahead->hash),
-                     ahead->member, &found->offset);
+           block_has(found->block, ahead->index, board_hash_tag(ahead->hash), ahead->member,
+                     &found->offset);
 }
 
 static void board_note_found(struct board_member *member, const struct found *found) {

@@ -46,7 +46,7 @@ static struct skiplist_place board_walk_place_at(const struct board *board, uint
 }
 
 static struct board_stored board_walk_entry_at(const struct block *block, uint32_t index,
-                                              uint32_t offset) {
+                                               uint32_t offset) {
     return (struct board_stored){
         .key = block_keys(block)[index],
         .member = block_member(block, index, offset),

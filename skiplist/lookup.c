@@ -64,8 +64,7 @@ static void lookup_prefetch_members(const struct block *block, uint32_t offset) 
 
 static void lookup_fetch_entry(struct lookup *lookup) {
     const struct block *block = board_leaf(lookup->board, lookup->leaf);
-    if (block == NULL ||
-        !block_find_tag(block, board_hash_tag(lookup->hash), &lookup->index)) {
+    if (block == NULL || !block_find_tag(block, board_hash_tag(lookup->hash), &lookup->index)) {
         lookup->index = SKIPLIST_NONE;
         return;
     }

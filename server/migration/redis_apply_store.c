@@ -306,8 +306,8 @@ redis_apply_store_each_of_first(struct redis_apply *apply, const struct combinat
     while (is_fine && board_cursor_read(&cursor, &entry)) {
         char room[NAME_TEXT_ROOM];
         struct board_entry taken = {.key = entry.key, .member = name_text(entry.member, room)};
-        is_fine = !take(combination, &taken, &score) ||
-                  redis_apply_store_put(apply, taken.member, score);
+        is_fine =
+            !take(combination, &taken, &score) || redis_apply_store_put(apply, taken.member, score);
         board_cursor_next(&cursor);
     }
     return is_fine;

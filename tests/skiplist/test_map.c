@@ -347,7 +347,8 @@ TEST(removing_in_the_order_of_a_scan_crowds_no_table) {
 }
 
 /* Buckets that finding some of the entries takes, on the average. */
-static uint32_t read_on_average(const struct map *map, const struct listed *listed, uint32_t count) {
+static uint32_t read_on_average(const struct map *map, const struct listed *listed,
+                                uint32_t count) {
     enum { SAMPLES = 500 };
     uint64_t read = 0;
     for (uint32_t i = 0; i < SAMPLES; i++) {

@@ -24,9 +24,9 @@ static inline struct bytes packed_kind_text(unsigned kind, uint32_t number,
         int digits;
         bool is_hex;
     } kinds[PACKED_KINDS] = {
-        {"", "", 1, false},           {"", "", 12, false},      {"user:", "", 1, false},
-        {"player", "", 6, false},     {"", uuid_rest, 8, true}, {"p:", uuid_rest, 8, true},
-        {"", "", 24, true},           {"", "", 64, true},       {"0x", "", 40, true},
+        {"", "", 1, false},         {"", "", 12, false},      {"user:", "", 1, false},
+        {"player", "", 6, false},   {"", uuid_rest, 8, true}, {"p:", uuid_rest, 8, true},
+        {"", "", 24, true},         {"", "", 64, true},       {"0x", "", 40, true},
         {"account:", "", 40, true},
     };
     int size = snprintf(text, NAME_TEXT_ROOM, kinds[kind].is_hex ? "%s%0*x%s" : "%s%0*u%s",

@@ -81,7 +81,7 @@ void lb_write_record_as(const struct lb_writer *writer, struct bytes member, uin
 /* Records with TAGS, DATA or SINCE are written in groups, whose members are looked up together; those without
  * are written at once. */
 struct lb_group {
-    struct bytes members[LB_DATA_GROUP]; /* of the board */
+    struct bytes members[LB_DATA_GROUP];       /* of the board */
     char rooms[LB_DATA_GROUP][NAME_TEXT_ROOM]; /* for their texts */
     uint64_t keys[LB_DATA_GROUP];
     uint32_t ranks[LB_DATA_GROUP]; /* on the board */

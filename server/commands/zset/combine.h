@@ -46,7 +46,7 @@ struct combine {
     int64_t now_us;
     struct tally tally; /* initialised by the caller, who must deinitialise it in any case */
     /* set by combine_run */
-    unsigned scale;       /* of the tally's values */
+    unsigned scale;      /* of the tally's values */
     struct name culprit; /* COMBINE_OUT_OF_RANGE: the member whose value it is */
 };
 
