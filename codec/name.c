@@ -23,13 +23,6 @@ static inline uint64_t name_load_4(const char *from) {
     return word;
 }
 
-static inline void name_store_8(char *to, uint64_t word) {
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    word = __builtin_bswap64(word);
-#endif
-    memcpy(to, &word, sizeof word);
-}
-
 /* Up to eight bytes at an offset of a text, 0 behind its end. */
 static inline uint64_t name_load(struct bytes text, size_t offset) {
     size_t left = text.size - offset;
@@ -107,6 +100,13 @@ static inline bool name_pack_digits(struct bytes text, char *to, bool *has_lette
 }
 
 #if !defined(__SSE2__)
+static inline void name_store_8(char *to, uint64_t word) {
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    memcpy(to, &word, sizeof word);
+}
+
 void name_write_16_in_words(char *to, uint64_t bytes) {
     for (int i = 0; i < 2; i++, bytes >>= 32, to += 8) {
         uint64_t values = bytes & UINT32_MAX;
@@ -150,8 +150,8 @@ static void name_write_uuid(char *to, const char *from) {
 
 /* ---- prefixes ---- */
 
-#define PREFIX(prefix)                                                                             \
-    { .text = prefix, .size = sizeof(prefix) - 1 }
+#define PREFIX(literal)                                                                            \
+    { "" literal, sizeof(literal) - 1 }
 
 /* By their first character. A name's form is in no file, so this list may change. */
 const struct name_prefix name_prefixes[NAME_PREFIXES] = {
