@@ -576,7 +576,7 @@ static struct registry_key *registry_find_or_make(struct registry *registry, uin
         return NULL; /* it has expired, and there is no memory for what that means */
     }
     struct rules room;
-    if (is_in_period) {
+    if (is_in_period && like != NULL) {
         rules_copy(like, &room);
         room.is_created = false;
         like = &room;
