@@ -547,17 +547,14 @@ void journal_second(struct journal *journal) {
     }
 }
 
-/* Within a tick: hand over filling to make room for the effects that follow. The end of a sync may give the writer a
- * rotation, and the end of a job is when the policy changes: so both are waited for until neither is in the way. */
+/* Within a tick: hand over filling to make room for the effects that follow. */
 static void journal_hand_over(struct journal *journal) {
     if (journal->is_growing) {
         journal_complete_group(journal, 0, true);
     }
-    while (journal->writer.is_busy || journal_is_sync_in_the_way(journal)) {
-        worker_wait(&journal->writer);
-        if (journal_is_sync_in_the_way(journal)) {
-            worker_wait(&journal->syncer);
-        }
+    worker_wait(&journal->writer);
+    if (journal_is_sync_in_the_way(journal)) {
+        worker_wait(&journal->syncer);
     }
     if (journal->state == JOURNAL_WRITES && !journal->is_stalled && journal->filling.size > 0) {
         journal_write_batch(journal);
@@ -568,9 +565,7 @@ void journal_make_room(struct journal *journal) {
     CHECK(journal->state == JOURNAL_WRITES);
     if (journal->is_stalled && !journal->writer.is_busy) {
         worker_wait(&journal->syncer);
-        if (journal->state == JOURNAL_WRITES) {
-            worker_start(&journal->writer, journal_run_write);
-        }
+        worker_start(&journal->writer, journal_run_write);
     }
     journal_hand_over(journal);
     if (journal->state == JOURNAL_WRITES && journal_is_full(journal)) {
