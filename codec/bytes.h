@@ -42,16 +42,6 @@ MUST_CHECK static inline bool bytes_take_line(struct bytes *text, struct bytes *
     return true;
 }
 
-/* Eight bytes in a word, the first in its lowest byte. */
-static inline uint64_t bytes_load_8(const char *from) {
-    uint64_t word;
-    memcpy(&word, from, sizeof word);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    word = __builtin_bswap64(word);
-#endif
-    return word;
-}
-
 static inline uint64_t bytes_word_difference(const char *a, const char *b) {
     uint64_t word_a;
     uint64_t word_b;

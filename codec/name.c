@@ -14,30 +14,22 @@ _Static_assert(NAME_PREFIX_MAX + HEX_MAX <= NAME_SIZE_MAX, "any packed name's te
 
 /* ---- words ---- */
 
-static inline uint64_t name_load_4(const char *from) {
-    uint32_t word;
-    memcpy(&word, from, sizeof word);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    word = __builtin_bswap32(word);
-#endif
-    return word;
-}
-
 /* Up to eight bytes at an offset of a text, 0 behind its end. */
 static inline uint64_t name_load(struct bytes text, size_t offset) {
     size_t left = text.size - offset;
     if (left >= 8) {
-        return bytes_load_8(text.at + offset);
+        return little_get_u64(text.at + offset);
     }
     if (left == 0) {
         return 0;
     }
     if (text.size >= 8) {
-        return bytes_load_8(text.at + text.size - 8) >> (64 - 8 * left);
+        return little_get_u64(text.at + text.size - 8) >> (64 - 8 * left);
     }
     /* Two words that overlap, or three bytes that do. */
     if (left >= 4) {
-        return name_load_4(text.at) | name_load_4(text.at + left - 4) << (8 * left - 32);
+        return little_get_u32(text.at) | (uint64_t)little_get_u32(text.at + left - 4)
+                                             << (8 * left - 32);
     }
     size_t half = left / 2;
     return (uint8_t)text.at[0] | (uint64_t)(uint8_t)text.at[half] << 8 * half |
@@ -67,13 +59,6 @@ static inline uint32_t name_join(uint64_t values) {
     return (uint32_t)(values | values >> 16);
 }
 
-static inline void name_store_4(char *to, uint32_t word) {
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    word = __builtin_bswap32(word);
-#endif
-    memcpy(to, &word, sizeof word);
-}
-
 /* Digits; behind an odd number 15 follows. Writes four bytes for every eight begun. has_letters: some are not
  * decimal. false: not all are digits. */
 static inline bool name_pack_digits(struct bytes text, char *to, bool *has_letters) {
@@ -93,20 +78,13 @@ static inline bool name_pack_digits(struct bytes text, char *to, bool *has_lette
             values |= UINT64_C(15) << 8 * left; /* the second half of the last byte, or behind it */
         }
         all_letters |= letters;
-        name_store_4(to, name_join(values));
+        little_put_u32(to, name_join(values));
     }
     *has_letters = all_letters != 0;
     return true;
 }
 
 #if !defined(__SSE2__)
-static inline void name_store_8(char *to, uint64_t word) {
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    word = __builtin_bswap64(word);
-#endif
-    memcpy(to, &word, sizeof word);
-}
-
 void name_write_16_in_words(char *to, uint64_t bytes) {
     for (int i = 0; i < 2; i++, bytes >>= 32, to += 8) {
         uint64_t values = bytes & UINT32_MAX;
@@ -114,7 +92,7 @@ void name_write_16_in_words(char *to, uint64_t bytes) {
         values = (values | values << 8) & UINT64_C(0x00ff00ff00ff00ff);
         values = (values >> 4 | values << 8) & EACH(15);
         uint64_t letters = (values + EACH(0x80 - 10)) >> 7 & EACH(1);
-        name_store_8(to, values + EACH('0') + letters * ('a' - '0' - 10));
+        little_put_u64(to, values + EACH('0') + letters * ('a' - '0' - 10));
     }
 }
 #endif
@@ -135,8 +113,8 @@ static bool name_pack_uuid(const char *text, char *to) {
 
 static void name_write_uuid(char *to, const char *from) {
     char digits[32];
-    name_write_16(digits, bytes_load_8(from));
-    name_write_16(digits + 16, bytes_load_8(from + 8));
+    name_write_16(digits, little_get_u64(from));
+    name_write_16(digits + 16, little_get_u64(from + 8));
     memcpy(to, digits, 8);
     to[8] = '-';
     memcpy(to + 9, digits + 8, 4);
@@ -215,7 +193,7 @@ static uint8_t name_pack_prefixed(struct bytes text, char *to) {
     uint8_t code = 0;
     for (uint8_t i = range.first; i < range.end && code == 0; i++) {
         const struct name_prefix *prefix = &name_prefixes[i];
-        uint64_t different = begin ^ bytes_load_8(prefix->text);
+        uint64_t different = begin ^ little_get_u64(prefix->text);
         if (text.size > prefix->size && different << (64 - 8 * prefix->size) == 0) {
             code = name_pack_behind(bytes_behind(text, prefix->size), i, to);
         }
@@ -247,9 +225,9 @@ void name_write_long(const struct name_digits *digits, char *to) {
         return;
     }
     for (; digits->end - at >= 8; at += 8, to += 16) {
-        name_write_16(to, bytes_load_8(at));
+        name_write_16(to, little_get_u64(at));
     }
     if (at < digits->end) {
-        name_write_16(to, bytes_load_8(digits->end - 8) >> 8 * (8 - (digits->end - at)));
+        name_write_16(to, little_get_u64(digits->end - 8) >> 8 * (8 - (digits->end - at)));
     }
 }

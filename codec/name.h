@@ -14,6 +14,7 @@
 #define CODEC_NAME_H
 
 #include "codec/bytes.h"
+#include "codec/little.h"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -153,7 +154,7 @@ static inline void name_digits_write(const struct name_digits *digits, char *to)
     }
     memcpy(to, digits->prefix->text, NAME_PREFIX_MAX);
     name_write_16(to + digits->prefix->size,
-                  bytes_load_8(digits->end - 8) >> (64 - 8 * digits->stored));
+                  little_get_u64(digits->end - 8) >> (64 - 8 * digits->stored));
 }
 
 /* Write a packed name's text; its size. Writes up to NAME_OVERRUN bytes more. */
