@@ -18,8 +18,8 @@ enum {
     FILLING_STALLED_MAX = 4000,
 #else
     GROUP_LONG = 896 * 1024, /* a longer one is linked to the next; < JOURNAL_READ_SIZE */
-    FILLING_MAX = FILLING_MIN - 128 * 1024, /* plus one effect */
-    FILLING_STALLED_MAX = 64 * 1024 * 1024, /* limit while the disk is full */
+    FILLING_MAX = FILLING_MIN - 128 * 1024,              /* plus one effect */
+    FILLING_STALLED_MAX = 64 * 1024 * 1024 - 128 * 1024, /* of a full disk, plus one effect */
 #endif
     WRITTEN_HERE_MAX = 128 * 1024, /* by the loop */
     HOLD_US_MAX = 500,
@@ -547,14 +547,18 @@ void journal_second(struct journal *journal) {
     }
 }
 
-/* Within a tick: hand over filling to make room for the effects that follow. */
+/* Within a tick: hand over filling to make room for the effects that follow. The end of a sync may
+ * give the writer a rotation, and the end of a job is when the policy changes: so both are waited
+ * for until neither is in the way. */
 static void journal_hand_over(struct journal *journal) {
     if (journal->is_growing) {
         journal_complete_group(journal, 0, true);
     }
-    worker_wait(&journal->writer);
-    if (journal_is_sync_in_the_way(journal)) {
-        worker_wait(&journal->syncer);
+    while (journal->writer.is_busy || journal_is_sync_in_the_way(journal)) {
+        worker_wait(&journal->writer);
+        if (journal_is_sync_in_the_way(journal)) {
+            worker_wait(&journal->syncer);
+        }
     }
     if (journal->state == JOURNAL_WRITES && !journal->is_stalled && journal->filling.size > 0) {
         journal_write_batch(journal);
@@ -565,7 +569,9 @@ void journal_make_room(struct journal *journal) {
     CHECK(journal->state == JOURNAL_WRITES);
     if (journal->is_stalled && !journal->writer.is_busy) {
         worker_wait(&journal->syncer);
-        worker_start(&journal->writer, journal_run_write);
+        if (journal->state == JOURNAL_WRITES) {
+            worker_start(&journal->writer, journal_run_write);
+        }
     }
     journal_hand_over(journal);
     if (journal->state == JOURNAL_WRITES && journal_is_full(journal)) {

@@ -231,6 +231,49 @@ FIXTURE_TEST(it_goes_on_in_a_new_file) {
     expect_on_disk(fixture, 2);
 }
 
+/* Puts until room is made, within a tick. */
+static void put_more_than_there_is_room_for(struct fixture *fixture) {
+    while (!journal_is_full(&fixture->journal)) {
+        assert_true(put(fixture, LONG_NAME));
+    }
+    (void)put(fixture, LONG_NAME);
+}
+
+/* The end of the sync, which making room waits for, gives the writer the rotation. */
+FIXTURE_TEST(room_is_made_while_a_new_file_waits_for_a_sync_of_everysec) {
+    struct journal *journal = &fixture->journal;
+    assert_true(put(fixture, 10));
+    end_tick(fixture, SETTING_APPENDFSYNC_EVERYSEC);
+    journal_second(journal);
+    assert_true(journal->syncer.is_busy);
+    journal_rotate(journal);
+    end_tick(fixture, SETTING_APPENDFSYNC_ALWAYS);
+    assert_false(journal->writer.is_busy);
+    put_more_than_there_is_room_for(fixture);
+    end_tick(fixture, SETTING_APPENDFSYNC_ALWAYS);
+    assert_true(journal_flush(journal, true));
+    assert_int_equal(journal_take_outcome(journal), JOURNAL_ROTATED);
+    expect_on_disk(fixture, fixture->count);
+}
+
+FIXTURE_TEST(nothing_is_tried_again_on_a_disk_that_has_failed_meanwhile) {
+    struct journal *journal = &fixture->journal;
+    assert_true(put(fixture, 10));
+    end_tick(fixture, SETTING_APPENDFSYNC_EVERYSEC);
+    fails_sync = true;
+    journal_second(journal);
+    is_full = true;
+    assert_true(put(fixture, 10));
+    end_tick(fixture, SETTING_APPENDFSYNC_EVERYSEC); /* by the writer: the syncer is busy */
+    worker_wait(&journal->writer);
+    assert_true(journal->is_stalled);
+    is_full = false;
+    put_more_than_there_is_room_for(fixture);
+    assert_int_equal(journal_take_outcome(journal), JOURNAL_IS_LOST);
+    worker_wait(&journal->writer);
+    expect_on_disk(fixture, 1);
+}
+
 FIXTURE_TEST(without_a_new_file_the_old_one_goes_on) {
     fails_open = true;
     journal_rotate(&fixture->journal);
