@@ -1,0 +1,376 @@
+// A method for each LB. command. Written by leaderboard-docs from the commands' entries (make docs).
+"use strict";
+const $ = require("./words.js");
+
+class Commands {
+    add(results, options = {}) {
+        return this.run("LB.ADD", false, "integer", [
+            this.key,
+            $.values(options.condition, null, $.one),
+            $.values(options.operator, null, $.one),
+            $.values(options.at, "AT", $.one),
+            $.flag(options.touch, "TOUCH"),
+            $.flag(options.keeptime, "KEEPTIME"),
+            $.each(options.tag, "TAG", $.pairs),
+            $.once(options.once),
+            $.values(options.hset, "HSET", $.one, $.counted($.pairs)),
+            $.values(results, null, $.results),
+            $.values(options.packed, "PACKED", $.results),
+        ], options);
+    }
+
+    addWithrank(results, options = {}) {
+        return this.run("LB.ADD", false, "placed", [
+            this.key,
+            $.values(options.condition, null, $.one),
+            $.values(options.operator, null, $.one),
+            $.values(options.at, "AT", $.one),
+            $.flag(options.touch, "TOUCH"),
+            $.flag(options.keeptime, "KEEPTIME"),
+            $.each(options.tag, "TAG", $.pairs),
+            $.once(options.once),
+            $.values(options.hset, "HSET", $.one, $.counted($.pairs)),
+            "WITHRANK",
+            "STRINGS",
+            $.values(results, null, $.results),
+            $.values(options.packed, "PACKED", $.results),
+        ], options);
+    }
+
+    alter(options = {}) {
+        return this.run("LB.ALTER", false, "ok", [
+            this.key,
+            $.each(options.tag, "TAG", $.pairs),
+            $.values(options.cap, "CAP", $.one),
+            $.values(options.limit, "LIMIT", $.one),
+            $.values(options.keep, "KEEP", $.one),
+            $.values(options.state, null, $.one),
+            $.values(options.opens, "OPENS", $.one),
+            $.values(options.closes, "CLOSES", $.one),
+            $.words(options.stale, "STALE"),
+            $.values(options.settle, "SETTLE", $.one),
+            $.values(options.period, "PERIOD", $.one),
+            $.values(options.every, "EVERY", $.one),
+            $.values(options.on, "ON", $.one),
+            $.values(options.at, "AT", $.one),
+            $.values(options.from, "FROM", $.one),
+            $.values(options.tz, "TZ", $.one),
+            $.values(options.archive, "ARCHIVE", $.one),
+            $.values(options.archived, "ARCHIVED", $.one),
+            $.flag(options.copy, "COPY"),
+            $.words(options.window, "WINDOW"),
+        ], options);
+    }
+
+    around(member, count, options = {}) {
+        return this.run("LB.AROUND", true, "records", [
+            this.key,
+            $.values(member, "MEMBER", $.one),
+            $.values(options.score, "SCORE", $.one),
+            $.values(count, null, $.one),
+            $.flag(options.comp, "COMP"),
+            "STRINGS",
+            $.each(options.where, "WHERE", $.pairs),
+            $.each(options.wherenot, "WHERENOT", $.pairs),
+            $.each(options.within, "WITHIN", $.several),
+            $.flag(options.tags, "TAGS"),
+            $.values(options.data, "DATA", $.one),
+            $.values(options.fields, "FIELDS", $.counted($.several)),
+            $.values(options.since, "SINCE", $.one),
+        ], options);
+    }
+
+    ban(member, options = {}) {
+        return this.run("LB.BAN", false, "integer", [
+            $.values(member, null, $.one),
+            $.values(options.ex, "EX", $.one),
+            $.values(options.match, "MATCH", $.one),
+        ], options);
+    }
+
+    bans(options = {}) {
+        return this.run("LB.BANS", true, "bans", [
+            $.values(options.match, "MATCH", $.one),
+            $.values(options.cursor, "CURSOR", $.one),
+            $.values(options.count, "COUNT", $.one),
+        ], options);
+    }
+
+    count(start, stop, options = {}) {
+        return this.run("LB.COUNT", true, "integer", [
+            this.key,
+            $.values(start, null, $.one),
+            $.values(stop, null, $.one),
+            $.flag(options.byscore, "BYSCORE"),
+            $.each(options.where, "WHERE", $.pairs),
+            $.each(options.wherenot, "WHERENOT", $.pairs),
+        ], options);
+    }
+
+    countBy(start, stop, by, options = {}) {
+        return this.run("LB.COUNT", true, "counts", [
+            this.key,
+            $.values(start, null, $.one),
+            $.values(stop, null, $.one),
+            $.flag(options.byscore, "BYSCORE"),
+            $.each(by, "BY", $.several),
+            $.each(options.where, "WHERE", $.pairs),
+            $.each(options.wherenot, "WHERENOT", $.pairs),
+        ], options);
+    }
+
+    create(options = {}) {
+        return this.run("LB.CREATE", false, "ok", [
+            this.key,
+            $.values(options.layout, "LAYOUT", $.one),
+            $.words(options.fields),
+            $.each(options.tag, "TAG", $.pairs),
+            $.values(options.cap, "CAP", $.one),
+            $.values(options.limit, "LIMIT", $.one),
+            $.values(options.keep, "KEEP", $.one),
+            $.flag(options.freeze, "FREEZE"),
+            $.values(options.opens, "OPENS", $.one),
+            $.values(options.closes, "CLOSES", $.one),
+            $.values(options.stale, "STALE", $.one, $.one),
+            $.values(options.settle, "SETTLE", $.one),
+            $.values(options.period, "PERIOD", $.one),
+            $.values(options.every, "EVERY", $.one),
+            $.values(options.on, "ON", $.one),
+            $.values(options.at, "AT", $.one),
+            $.values(options.from, "FROM", $.one),
+            $.values(options.tz, "TZ", $.one),
+            $.values(options.archive, "ARCHIVE", $.one),
+            $.values(options.archived, "ARCHIVED", $.one),
+            $.flag(options.copy, "COPY"),
+            $.values(options.window, "WINDOW", $.one, $.one),
+        ], options);
+    }
+
+    forget(member, options = {}) {
+        return this.run("LB.FORGET", false, "integer", [
+            $.values(member, null, $.one),
+            $.values(options.match, "MATCH", $.one),
+            $.each(options.data, "DATA", $.several),
+            $.flag(options.all, "ALL"),
+        ], options);
+    }
+
+    get(member, options = {}) {
+        return this.run("LB.GET", true, "records", [
+            this.key,
+            $.values(member, null, $.counted($.several)),
+            $.flag(options.comp, "COMP"),
+            $.flag(options.sort, "SORT"),
+            $.flag(options.pct, "PCT"),
+            $.flag(options.withkey, "WITHKEY"),
+            "STRINGS",
+            $.each(options.where, "WHERE", $.pairs),
+            $.each(options.wherenot, "WHERENOT", $.pairs),
+            $.each(options.within, "WITHIN", $.several),
+            $.flag(options.tags, "TAGS"),
+            $.values(options.data, "DATA", $.one),
+            $.values(options.fields, "FIELDS", $.counted($.several)),
+            $.values(options.since, "SINCE", $.one),
+        ], options);
+    }
+
+    hist(edge, options = {}) {
+        return this.run("LB.HIST", true, "integers", [
+            this.key,
+            $.values(edge, null, $.several),
+            $.each(options.where, "WHERE", $.pairs),
+            $.each(options.wherenot, "WHERENOT", $.pairs),
+        ], options);
+    }
+
+    info() {
+        return this.run("LB.INFO", true, "info", [
+            this.key,
+        ]);
+    }
+
+    leagueAdd(member, field, options = {}) {
+        return this.run("LB.LEAGUE ADD", false, "leaguePlace", [
+            this.key,
+            $.values(options.operator, null, $.one),
+            $.values(options.at, "AT", $.one),
+            $.flag(options.touch, "TOUCH"),
+            $.flag(options.keeptime, "KEEPTIME"),
+            $.each(options.tag, "TAG", $.pairs),
+            $.once(options.once),
+            $.values(options.hset, "HSET", $.one, $.counted($.pairs)),
+            "STRINGS",
+            $.values(field, null, $.several),
+            $.values(member, null, $.one),
+        ], options);
+    }
+
+    leagueCreate(options = {}) {
+        return this.run("LB.LEAGUE CREATE", false, "ok", [
+            this.key,
+            $.values(options.layout, "LAYOUT", $.one),
+            $.words(options.fields),
+            $.each(options.tag, "TAG", $.pairs),
+            $.values(options.keep, "KEEP", $.one),
+            $.values(options.stale, "STALE", $.one, $.one),
+            $.values(options.settle, "SETTLE", $.one),
+            $.values(options.period, "PERIOD", $.one),
+            $.values(options.every, "EVERY", $.one),
+            $.values(options.on, "ON", $.one),
+            $.values(options.at, "AT", $.one),
+            $.values(options.from, "FROM", $.one),
+            $.values(options.tz, "TZ", $.one),
+            $.values(options.room, "ROOM", $.one),
+            $.values(options.tiers, "TIERS", $.one),
+            $.values(options.up, "UP", $.one),
+            $.values(options.down, "DOWN", $.one),
+            $.values(options.idle, "IDLE", $.one),
+            $.values(options.archive, "ARCHIVE", $.one),
+            $.values(options.archived, "ARCHIVED", $.one),
+        ], options);
+    }
+
+    leagueGet(member) {
+        return this.run("LB.LEAGUE GET", true, "leaguePlace", [
+            this.key,
+            $.values(member, null, $.one),
+        ]);
+    }
+
+    leagueInfo() {
+        return this.run("LB.LEAGUE INFO", true, "info", [
+            this.key,
+        ]);
+    }
+
+    leagueRemove(member) {
+        return this.run("LB.LEAGUE REMOVE", false, "flag", [
+            this.key,
+            $.values(member, null, $.one),
+        ]);
+    }
+
+    leagueSet(tier, member) {
+        return this.run("LB.LEAGUE SET", false, "flag", [
+            this.key,
+            $.values(tier, null, $.one),
+            $.values(member, null, $.one),
+        ]);
+    }
+
+    list(options = {}) {
+        return this.run("LB.LIST", true, "boards", [
+            $.values(options.match, "MATCH", $.one),
+            $.values(options.cursor, "CURSOR", $.one),
+            $.values(options.count, "COUNT", $.one),
+            $.flag(options.unsettled, "UNSETTLED"),
+        ], options);
+    }
+
+    move(from, to, options = {}) {
+        return this.run("LB.MOVE", false, "integers", [
+            $.values(from, null, $.one),
+            $.values(to, null, $.one),
+            $.values(options.match, "MATCH", $.one),
+            $.values(options.mode, null, $.one),
+        ], options);
+    }
+
+    quantile(q, options = {}) {
+        return this.run("LB.QUANTILE", true, "records", [
+            this.key,
+            $.values(q, null, $.several),
+            "STRINGS",
+            $.each(options.where, "WHERE", $.pairs),
+            $.each(options.wherenot, "WHERENOT", $.pairs),
+            $.flag(options.tags, "TAGS"),
+            $.values(options.data, "DATA", $.one),
+            $.values(options.fields, "FIELDS", $.counted($.several)),
+        ], options);
+    }
+
+    range(start, stop, options = {}) {
+        return this.run("LB.RANGE", true, "records", [
+            this.key,
+            $.values(start, null, $.one),
+            $.values(stop, null, $.one),
+            $.flag(options.byscore, "BYSCORE"),
+            $.flag(options.rev, "REV"),
+            $.values(options.limit, "LIMIT", $.one, $.one),
+            $.flag(options.comp, "COMP"),
+            $.flag(options.withkey, "WITHKEY"),
+            "STRINGS",
+            $.each(options.where, "WHERE", $.pairs),
+            $.each(options.wherenot, "WHERENOT", $.pairs),
+            $.flag(options.tags, "TAGS"),
+            $.values(options.data, "DATA", $.one),
+            $.values(options.fields, "FIELDS", $.counted($.several)),
+            $.values(options.since, "SINCE", $.one),
+        ], options);
+    }
+
+    roll(archive, options = {}) {
+        return this.run("LB.ROLL", false, "integer", [
+            this.key,
+            $.values(archive, null, $.one),
+            $.values(options.start, "START", $.one),
+            $.values(options.end, "END", $.one),
+            $.values(options.ex, "EX", $.one),
+        ], options);
+    }
+
+    settle(archive) {
+        return this.run("LB.SETTLE", false, "flag", [
+            $.values(archive, null, $.one),
+        ]);
+    }
+
+    submit(member, field, options = {}) {
+        return this.run("LB.SUBMIT", false, "results", [
+            $.values(options.boards ?? this.key, null, $.counted($.several)),
+            $.values(options.condition, null, $.one),
+            $.values(options.operator, null, $.one),
+            $.values(options.at, "AT", $.one),
+            $.flag(options.touch, "TOUCH"),
+            $.flag(options.keeptime, "KEEPTIME"),
+            $.each(options.tag, "TAG", $.pairs),
+            $.once(options.once),
+            $.values(options.hset, "HSET", $.one, $.counted($.pairs)),
+            "STRINGS",
+            $.values(field, null, $.several),
+            $.values(member, null, $.one),
+        ], options);
+    }
+
+    tag(member, tag, options = {}) {
+        return this.run("LB.TAG", false, "flag", [
+            this.key,
+            $.values(member, null, $.one),
+            $.values(tag, null, $.pairs),
+            $.values(options.if, "IF", $.pairs),
+        ], options);
+    }
+
+    tags(member) {
+        return this.run("LB.TAGS", true, "tagsEach", [
+            this.key,
+            $.values(member, null, $.several),
+        ]);
+    }
+
+    unban(member) {
+        return this.run("LB.UNBAN", false, "flag", [
+            $.values(member, null, $.one),
+        ]);
+    }
+
+    where(member, options = {}) {
+        return this.run("LB.WHERE", true, "boardRecords", [
+            $.values(member, null, $.one),
+            $.values(options.match, "MATCH", $.one),
+            "STRINGS",
+        ], options);
+    }
+}
+
+exports.Commands = Commands;

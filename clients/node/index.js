@@ -1,0 +1,135 @@
+// Boards of a leaderboard server, or of the module in Redis and Valkey, over the client that you have.
+//
+// A method for each LB. command is in commands.js, which leaderboard-docs writes from the commands' entries. Here is what
+// is more than a command: sending with ONCE until there is an answer, pages, iteration, events.
+"use strict";
+const { Commands } = require("./commands.js");
+const { text } = require("./words.js");
+const { replies, defineValues, numbers } = require("./replies.js");
+const { send, sendUntilAnswered, subscribe, database } = require("./send.js");
+
+const RETRY = { attempts: 20, delayMs: 10, delayMaxMs: 1000 };
+
+class Leaderboard extends Commands {
+    constructor(client, key, { numbers: kind = "number", fields, retry, database: number } = {}) {
+        super();
+        if (!Object.hasOwn(numbers, kind)) {
+            throw new TypeError(`numbers: "${kind}": "number", "bigint" and "string" are allowed`);
+        }
+        Object.assign(this, { client, key: String(key), numbers: kind, fields, retry: { ...RETRY, ...retry } });
+        this.database = number ?? database(client);
+    }
+
+    // Another board, by the same client and options.
+    named(key) {
+        const { client, numbers: kind, fields, retry, database: number } = this;
+        return new this.constructor(client, key, { numbers: kind, fields, retry, database: number });
+    }
+
+    // For commands.js: sends a command, and makes what replies.js calls form of the reply. asked: the options; with once
+    // the same words go again until there is an answer.
+    async run(name, isRead, form, words, asked = {}) {
+        const texts = [...name.split(" "), ...words.flat().map(text)];
+        const attempt = () => send(this.client, asked.boards?.[0] ?? this.key, isRead, texts);
+        const reply = await (asked.once === undefined ? attempt() : sendUntilAnswered(this.retry, attempt));
+        return replies[form](reply, this, asked);
+    }
+
+    // The numberth page, from 1 on, and how many members and pages there are. Two commands: a result that comes in
+    // between is in one of them.
+    async page(number, { size = 20, ...options } = {}) {
+        const start = (number - 1) * size;
+        const { where, wherenot } = options;
+        const [records, count] = await Promise.all([
+            this.range(start, start + size - 1, options), this.count(null, null, { where, wherenot })]);
+        return { number, pages: Math.ceil(count / size), count, records };
+    }
+
+    // All records, the best first, in steps of batch ranks.
+    async* records({ batch = 500, ...options } = {}) {
+        for (let start = 0; ; start += batch) {
+            const records = await this.range(start, start + batch - 1, options);
+            yield* records;
+            if (records.length < batch) {
+                return;
+            }
+        }
+    }
+
+    [Symbol.asyncIterator]() {
+        return this.records();
+    }
+
+    // All boards, or bans, of the database (in a cluster: of the node of this board).
+    async* boards(options) {
+        yield* steps((cursor) => this.list({ ...options, cursor }));
+    }
+
+    async* banned(options) {
+        yield* steps((cursor) => this.bans({ ...options, cursor }));
+    }
+
+    // Calls handler(event) for what happens on the board, where the server has notify-board-events; gives a function
+    // that ends it. A client that connects again subscribes again, and what was published meanwhile is lost.
+    async subscribe({ board, top, list, members, overtaken }, handler) {
+        const heard = new Map();
+        const listen = (channel, read) => heard.set(`__${channel}`, read);
+        const place = `@${this.database}__:`;
+        if (board) {
+            listen(`board${place}${this.key}`, boardEvent);
+        }
+        if (top) {
+            listen(`top${place}${top}:${this.key}`, () => ({ type: "changed" }));
+        }
+        if (list) {
+            listen(`toplist${place}${list}:${this.key}`, (message) => this.#listEvent(message));
+        }
+        if (members) {
+            listen(`topmembers${place}${members}:${this.key}`, (message) => {
+                const [, type, member] = /^(\w+) ([^]*)$/.exec(message);
+                return { type, member };
+            });
+        }
+        for (const member of [overtaken ?? []].flat()) {
+            listen(`overtaken${place}${Buffer.byteLength(this.key)}:${this.key}:${member}`, (message) => {
+                const [, from, to, by] = /^overtaken (\d+) (\d+) ([^]*)$/.exec(message);
+                return { type: "overtaken", member, from: Number(from), to: Number(to), by };
+            });
+        }
+        if (heard.size === 0) {
+            throw new TypeError("subscribe to one of board, top, list, members, overtaken");
+        }
+        return subscribe(this.client, [...heard.keys()], (channel, message) => {
+            const read = heard.get(channel);
+            if (read) {
+                handler(read(message));
+            }
+        });
+    }
+
+    // A list that was too long is told as a change alone.
+    #listEvent(message) {
+        return message === "changed" ? { type: "changed" } : { type: "list", records: JSON.parse(message).map(
+            ([member, ...values], rank) => defineValues({ member, rank }, this, values)) };
+    }
+}
+
+function boardEvent(message) {
+    const [, type, rest] = /^(\w+) ?([^]*)$/.exec(message);
+    if (type === "league") {
+        const [, tier, room, before, member] = /^(\d+) (\d+) (\d+) ([^]*)$/.exec(rest);
+        return { type, tier: Number(tier), room: Number(room), before: Number(before), member };
+    }
+    return type === "rolled" ? { type, archive: rest || null } : { type };
+}
+
+async function* steps(next) {
+    let cursor = 0n;
+    do {
+        const step = await next(cursor);
+        yield* step.items;
+        cursor = step.cursor;
+    } while (cursor !== 0n);
+}
+
+exports.Leaderboard = Leaderboard;

@@ -1,0 +1,88 @@
+// Sends words through the client that somebody has: node-redis 4 to 6 (client, pool, cluster, sentinel) and ioredis
+// (single, cluster, sentinel). What differs between them is here alone.
+"use strict";
+
+// node-redis reads these types of RESP into doubles and bigints; as text they are exact. By their first bytes: integers,
+// doubles, big numbers. Versions before 5 do not know the option, and ask in RESP2.
+const typeMapping = Object.fromEntries([...":,("].map((type) => [type.charCodeAt(0), String]));
+
+const isIoredis = (client) => typeof client.call === "function" && typeof client.sendCommand === "function";
+
+// ioredis does not know which word of a command that it does not know is the key, and would ask any node first. So its
+// command is told on its way; a version that keeps the key elsewhere is sent on by the cluster.
+function sendByIoredis(client, key, words) {
+    const told = Object.create(client, {
+        sendCommand: {
+            value: (command, ...rest) => {
+                command.keys = [key];
+                return client.sendCommand(command, ...rest);
+            },
+        },
+    });
+    return client.isCluster ? told.call(...words) : client.call(...words);
+}
+
+// words: strings. key: where in a cluster.
+async function send(client, key, isRead, words) {
+    if (isIoredis(client)) {
+        return sendByIoredis(client, key, words);
+    }
+    switch (client.sendCommand.length) {
+    case 4:
+        return client.sendCommand(key, isRead, words, { typeMapping });
+    case 3:
+        return client.sendCommand(isRead, words, { typeMapping });
+    default:
+        return client.sendCommand(words, { typeMapping });
+    }
+}
+
+// Listens to channels on a connection of its own, where the client does not keep one for that. listener(channel,
+// message). Gives a function that ends it.
+async function subscribe(client, channels, listener) {
+    if (isIoredis(client)) {
+        const own = client.duplicate();
+        own.on("message", listener);
+        own.on("error", (error) => client.emit("error", error));
+        await own.subscribe(...channels);
+        return () => own.quit();
+    }
+    const hear = (message, channel) => listener(channel, message);
+    if (client.sendCommand.length !== 2) {
+        await client.subscribe(channels, hear);
+        return () => client.unsubscribe(channels, hear);
+    }
+    if (typeof client.duplicate !== "function") {
+        throw new TypeError("a pool cannot subscribe: give the Leaderboard a client, a cluster or a sentinel");
+    }
+    const own = client.duplicate();
+    own.on("error", (error) => client.emit("error", error));
+    await own.connect();
+    await own.subscribe(channels, hear);
+    return () => own.close ? own.close() : own.quit();
+}
+
+// The number of the client's database.
+const database = (client) => client.options?.db ?? client.options?.database ?? 0;
+
+// Did the server answer this, or was the answer lost? Its errors begin with a word in capitals.
+const isAnswer = (error) => /^[A-Z]{2,} /.test(error.message);
+const isClosed = (error) => error.constructor.name === "ClientClosedError" || error.message === "The client is closed";
+// Answers behind which an earlier try may count, and after which another may be answered.
+const passing = /^(TRYAGAIN|READONLY|LOADING|MASTERDOWN|CLUSTERDOWN|NOREPLICAS|MISCONF|OOM|UNBLOCKED|BUSY) /;
+
+// Sends again until there is an answer.
+async function sendUntilAnswered({ attempts, delayMs, delayMaxMs }, attempt) {
+    for (let tried = 1; ; tried++) {
+        try {
+            return await attempt();
+        } catch (error) {
+            if (tried >= attempts || isClosed(error) || (isAnswer(error) && !passing.test(error.message))) {
+                throw error;
+            }
+        }
+        await new Promise((resolve) => setTimeout(resolve, Math.min(delayMs * 2 ** (tried - 1), delayMaxMs)));
+    }
+}
+
+module.exports = { send, sendUntilAnswered, subscribe, database };
