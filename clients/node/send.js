@@ -2,9 +2,10 @@
 // (single, cluster, sentinel). What differs between them is here alone.
 "use strict";
 
-// node-redis reads these types of RESP into doubles and bigints; as text they are exact. By their first bytes: integers,
-// doubles, big numbers. Versions before 5 do not know the option, and ask in RESP2.
-const typeMapping = Object.fromEntries([...":,("].map((type) => [type.charCodeAt(0), String]));
+// node-redis reads these types of RESP into doubles, bigints and objects; as text and Map they are exact. By their first
+// bytes: integers, doubles, big numbers, maps. Versions before 5 do not know the option, and ask in RESP2.
+const typeMapping = Object.fromEntries([[":", String], [",", String], ["(", String], ["%", Map]]
+    .map(([type, read]) => [type.charCodeAt(0), read]));
 
 const isIoredis = (client) => typeof client.call === "function" && typeof client.sendCommand === "function";
 

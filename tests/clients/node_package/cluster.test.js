@@ -1,0 +1,50 @@
+// The module in a cluster: each board on the node that has it.
+"use strict";
+const assert = require("node:assert/strict");
+const { test } = require("node:test");
+const { Leaderboard, clusters, connect } = require("./clients.js");
+
+const BOARDS = 30; // on three nodes
+
+for (const kind of clusters) {
+    test(`boards of a cluster, ${kind.name}`, async (context) => {
+        const client = await connect(context, kind);
+        const boards = Array.from({ length: BOARDS }, (_, i) => new Leaderboard(client, `{${kind.name} ${i}}day`));
+        await Promise.all(boards.map(async (board, i) => {
+            await board.create({ fields: "FIELD score 40", tag: { country: 8 } });
+            await board.add({ ann: i, bob: 20 }, { tag: { country: "DE" } });
+            const results = await board.submit("ann", 5, { operator: "INCR", once: true,
+                boards: [board.key, board.key.replace("day", "week")] });
+            assert.deepEqual(results.map((result) => result.record.score), [i + 5, 5]);
+            const [record] = await board.around("ann", 1, { within: "country", tags: true });
+            assert.deepEqual([record.score, record.tags], [i + 5, { country: "DE" }]);
+            assert.equal((await board.page(1)).count, 2);
+            assert.equal((await board.info()).count, 2);
+        }));
+        // Of the node that has the board.
+        const there = [];
+        for await (const { name } of boards[0].boards({ match: "*day" })) {
+            there.push(name);
+        }
+        assert.ok(there.includes(boards[0].key) && there.length < clusters.length * BOARDS);
+        assert.ok((await boards[1].where("ann")).some(({ board }) => board === boards[1].key));
+    });
+}
+
+test("ioredis asks the node that has the board, and no other", async (context) => {
+    const client = await connect(context, clusters[3]);
+    const board = new Leaderboard(client, "{straight}day");
+    await board.add({ ann: 1 });
+    const slots = client.slots.map((nodes) => [...nodes]);
+    const redirected = [];
+    const handleError = client.handleError;
+    client.handleError = function (error, ...rest) {
+        redirected.push(error.message);
+        return handleError.call(this, error, ...rest);
+    };
+    for (let i = 0; i < 50; i++) {
+        await board.named(`{straight ${i}}day`).add({ ann: 1 });
+    }
+    assert.deepEqual(redirected, []);
+    assert.deepEqual(client.slots, slots);
+});
