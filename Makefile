@@ -469,7 +469,9 @@ WRITTEN := commands:docs/commands.md settings:docs/settings.md long:docs/long-co
            metrics:docs/metrics.md \
            conf:leaderboard.conf man1:deploy/man/leaderboard-server.1 \
            man5:deploy/man/leaderboard.conf.5 completion:deploy/leaderboard-server.bash \
-           node:clients/node/commands.js node-types:clients/node/commands.d.ts
+           node:clients/node/commands.js node-types:clients/node/commands.d.ts \
+           python:clients/python/leaderboard_client/commands.py \
+           python-async:clients/python/leaderboard_client/async_commands.py
 
 docs: $(DOCS) ## write docs/*.md, leaderboard.conf, man pages and completion from the tables
 	@set -e; for each in $(WRITTEN); do \

@@ -10,6 +10,8 @@
  *     leaderboard-docs completion deploy/leaderboard-server.bash
  *     leaderboard-docs node       clients/node/commands.js
  *     leaderboard-docs node-types clients/node/commands.d.ts
+ *     leaderboard-docs python     clients/python/leaderboard_client/commands.py
+ *     leaderboard-docs python-async   the same directory's async_commands.py
  *
  * `make docs` updates the files in the repository; `make docs-check` fails if they are stale. */
 #include <stdio.h>
@@ -21,6 +23,7 @@
 #include "server/dispatch/execute.h"
 #include "server/dispatch/syntax.h"
 #include "server/docs_node.h"
+#include "server/docs_python.h"
 #include "server/metrics/metrics.h"
 #include "server/settings/setting.h"
 
@@ -220,9 +223,11 @@ int main(int argc, char **argv) {
         docs_node_write_script();
     } else if (strcmp(what, "node-types") == 0) {
         docs_node_write_types();
+    } else if (strncmp(what, "python", strlen("python")) == 0) {
+        docs_python_write(strcmp(what, "python-async") == 0);
     } else {
         fputs("Usage: leaderboard-docs commands|settings|long "
-              "PAGE|metrics|conf|man1|man5|completion|node|node-types\n",
+              "PAGE|metrics|conf|man1|man5|completion|python|python-async|node|node-types\n",
               stderr);
         return EXIT_FAILURE;
     }

@@ -251,26 +251,29 @@ static bool docs_methods_is_before_member(const struct docs_method *method, unsi
            values->parts[0].kind == DOCS_SEVERAL && strcmp(values[1].name, "member") == 0;
 }
 
-static void docs_methods_make_signature(struct docs_method *method) {
+/* Those that have to be given come before those that may be left out. */
+static void docs_methods_put_place(struct docs_method *method, enum docs_place place,
+                                   bool is_required) {
     for (unsigned i = 0; i < method->parameter_count; i++) {
         const struct docs_parameter *at = &method->parameters[i];
+        if (at->place != place || (at->is_required || (place == DOCS_POSITIONAL &&
+                                                       at->is_group_required)) != is_required) {
+            continue;
+        }
         bool is_swapped = docs_methods_is_before_member(method, i);
-        if (at->place == DOCS_POSITIONAL) {
-            docs_methods_put_signature(method, is_swapped ? at + 1 : at);
-            if (is_swapped) {
-                docs_methods_put_signature(method, at);
-                i++;
-            }
+        docs_methods_put_signature(method, is_swapped ? at + 1 : at);
+        if (is_swapped) {
+            docs_methods_put_signature(method, at);
+            i++;
         }
     }
-    for (unsigned is_required = 2; is_required-- > 0;) {
-        for (unsigned i = 0; i < method->parameter_count; i++) {
-            const struct docs_parameter *at = &method->parameters[i];
-            if (at->place == DOCS_NAMED && at->is_required == (is_required == 1)) {
-                docs_methods_put_signature(method, at);
-            }
-        }
-    }
+}
+
+static void docs_methods_make_signature(struct docs_method *method) {
+    docs_methods_put_place(method, DOCS_POSITIONAL, true);
+    docs_methods_put_place(method, DOCS_POSITIONAL, false);
+    docs_methods_put_place(method, DOCS_NAMED, true);
+    docs_methods_put_place(method, DOCS_NAMED, false);
 }
 
 static void docs_methods_begin(struct docs_method *method, const struct command *container,

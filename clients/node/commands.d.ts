@@ -120,7 +120,7 @@ export class Commands<V extends Value, F extends string> {
      *
      *     LB.COUNT key [start stop [BYSCORE]] [BY name [BY name ...]] [WHERE name value [WHERE name value ...]] [WHERENOT name value [WHERENOT name value ...]]
      */
-    countBy(start: Word | null, stop: Word | null, by: Several<Word>, options?: {
+    countBy(by: Several<Word>, start?: Word | null, stop?: Word | null, options?: {
         byscore?: boolean | undefined;
         where?: Pairs<Several<Word>> | undefined;
         wherenot?: Pairs<Several<Word>> | undefined;

@@ -107,7 +107,7 @@ class Commands {
         ], options);
     }
 
-    countBy(start, stop, by, options = {}) {
+    countBy(by, start, stop, options = {}) {
         return this.run("LB.COUNT", true, "counts", [
             this.key,
             $.values(start, null, $.one),
