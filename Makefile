@@ -125,12 +125,12 @@ BENCHES     := $(patsubst %.c,$(B)/%,$(BENCH_SOURCES))
 WEB_FILES := $(sort $(wildcard server/web/page/*))
 WEB_TABLE := $(B)/web_table.o
 
-NODE_MODULES := $(addsuffix /node_modules/.package-lock.json,tests/clients/node tests/web)
+NODE_MODULES := $(addsuffix /node_modules/.package-lock.json,tests/clients/node tests/web clients/node)
 # The integration tests that are no C programs.
 # The longest first, which counts where build/test-times is not there yet.
 SCRIPTS     := tests/web/run:test_views tests/module/run:test_leaving:test_replicaof tests/failover/run \
                tests/web/run:-test_views tests/module/run:-test_leaving:-test_replicaof tests/moving/run \
-               tests/torture/run tests/simulation/run tests/clients/run.sh tests/deploy/run tests/balancer/run \
+               tests/torture/run tests/simulation/run tests/clients/run.sh tests/clients/node_package/run tests/deploy/run tests/balancer/run \
                tests/quorum/run tests/runner/run tests/metrics/run tests/pages/run
 
 # The tests of commands on boards once more, each command through redis-server with the module, too.
@@ -153,7 +153,7 @@ SIMULATION_ARGS ?=
         bench bench-build bench-full bench-regress bench-regress-update clean install install-files install-module \
         uninstall deb container deploy-check arm64 arm64-all arm64-regress \
         model tests-build tiny-build engine-tests-build fuzz-build redis-server redis-sentinel haproxy \
-        monitoring-check hosts versions-check
+        monitoring-check hosts versions-check node-types-check
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -339,7 +339,7 @@ clean: ## remove everything that was built
 
 check: ## everything CI asks of the code, beside make test
 	@.ci/install-packages check
-	@$(MAKE) --no-print-directory layers format-check docs-check
+	@$(MAKE) --no-print-directory layers format-check docs-check node-types-check
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory sanitize CC=gcc B=$(B)/gcc-sanitize
 	@$(MAKE) --no-print-directory sanitize-thread CC=clang B=$(B)/clang-thread
@@ -481,6 +481,10 @@ docs: $(DOCS) ## write docs/*.md, leaderboard.conf, man pages and completion fro
 docs-check: $(DOCS)
 	@set -e; for each in $(WRITTEN); do $(DOCS) "$${each%%:*}" "$${each#*:}" | diff -u "$${each#*:}" -; done; \
 	    echo "docs: as the tables say"
+
+# Our declarations and those of both clients, with uses that must compile and uses that must not.
+node-types-check: clients/node/node_modules/.package-lock.json ## tsc --strict over clients/node
+	@clients/node/node_modules/.bin/tsc -p clients/node && echo "clients/node: types hold"
 
 # ---- how things are built -------------------------------------------------------------------
 

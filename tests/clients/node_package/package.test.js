@@ -22,9 +22,9 @@ test("the README's lines print what they say", () => {
         assert.match(block, /createClient\(\)|new Redis\(\)/);
         const program = block.replace("createClient()", `createClient({ url: "redis://127.0.0.1:${places.port}" })`)
             .replace("new Redis()", `new Redis(${places.port})`);
-        const said = [...block.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map(([, text]) => text);
+        const said = [...block.matchAll(/\); \/\/ (.*)$/gm)].map(([, text]) => text);
         assert.ok(said.length > 0);
-        assert.deepEqual(runThere("--input-type=module", "-e", program).trim().split("\n"), said);
+        assert.deepEqual(runThere("--input-type=module", "-e", program).trim().split("\n").slice(0, said.length), said);
     }
 });
 
