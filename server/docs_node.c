@@ -117,6 +117,21 @@ static void docs_node_write_words(const struct docs_parameter *parameter) {
     printf(",\n");
 }
 
+/* The key by which a cluster finds the node; null: the command is about all of them. */
+static void docs_node_write_key(const struct docs_method *method) {
+    const struct docs_parameter *first = &method->parameters[0];
+    if (method->parameter_count > 0 && first->kind == DOCS_BOARD) {
+        printf("this.key");
+    } else if (method->parameter_count > 0 && first->kind == DOCS_BOARDS) {
+        printf("options.boards?.[0] ?? this.key");
+    } else if (method->parameter_count > 0 && first->part_count == 1 &&
+               first->place == DOCS_POSITIONAL && first->parts[0].type == ARGUMENT_KEY) {
+        docs_node_write_value(first);
+    } else {
+        printf("null");
+    }
+}
+
 static void docs_node_write_method(const struct docs_method *method) {
     bool is_required;
     bool has_options = docs_node_has_options(method, &is_required);
@@ -132,7 +147,9 @@ static void docs_node_write_method(const struct docs_method *method) {
         }
     }
     printf(has_options ? "%soptions = {}" : "", separator);
-    printf(") {\n        return this.run(\"");
+    printf(") {\n        return this.run(");
+    docs_node_write_key(method);
+    printf(", \"");
     docs_node_write_command_name(method);
     printf("\", %s, \"%s\", [\n", (method->command->flags & COMMAND_WRITE) != 0 ? "false" : "true",
            replies[method->reply].name);

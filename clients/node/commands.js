@@ -4,7 +4,7 @@ const $ = require("./words.js");
 
 class Commands {
     add(results, options = {}) {
-        return this.run("LB.ADD", false, "integer", [
+        return this.run(this.key, "LB.ADD", false, "integer", [
             this.key,
             $.values(options.condition, null, $.one),
             $.values(options.operator, null, $.one),
@@ -20,7 +20,7 @@ class Commands {
     }
 
     addWithrank(results, options = {}) {
-        return this.run("LB.ADD", false, "placed", [
+        return this.run(this.key, "LB.ADD", false, "placed", [
             this.key,
             $.values(options.condition, null, $.one),
             $.values(options.operator, null, $.one),
@@ -38,7 +38,7 @@ class Commands {
     }
 
     alter(options = {}) {
-        return this.run("LB.ALTER", false, "ok", [
+        return this.run(this.key, "LB.ALTER", false, "ok", [
             this.key,
             $.each(options.tag, "TAG", $.pairs),
             $.values(options.cap, "CAP", $.one),
@@ -63,7 +63,7 @@ class Commands {
     }
 
     around(member, count, options = {}) {
-        return this.run("LB.AROUND", true, "records", [
+        return this.run(this.key, "LB.AROUND", true, "records", [
             this.key,
             $.values(member, "MEMBER", $.one),
             $.values(options.score, "SCORE", $.one),
@@ -81,7 +81,7 @@ class Commands {
     }
 
     ban(member, options = {}) {
-        return this.run("LB.BAN", false, "integer", [
+        return this.run(null, "LB.BAN", false, "integer", [
             $.values(member, null, $.one),
             $.values(options.ex, "EX", $.one),
             $.values(options.match, "MATCH", $.one),
@@ -89,7 +89,7 @@ class Commands {
     }
 
     bans(options = {}) {
-        return this.run("LB.BANS", true, "bans", [
+        return this.run(null, "LB.BANS", true, "bans", [
             $.values(options.match, "MATCH", $.one),
             $.values(options.cursor, "CURSOR", $.one),
             $.values(options.count, "COUNT", $.one),
@@ -97,7 +97,7 @@ class Commands {
     }
 
     count(start, stop, options = {}) {
-        return this.run("LB.COUNT", true, "integer", [
+        return this.run(this.key, "LB.COUNT", true, "integer", [
             this.key,
             $.values(start, null, $.one),
             $.values(stop, null, $.one),
@@ -108,7 +108,7 @@ class Commands {
     }
 
     countBy(by, start, stop, options = {}) {
-        return this.run("LB.COUNT", true, "counts", [
+        return this.run(this.key, "LB.COUNT", true, "counts", [
             this.key,
             $.values(start, null, $.one),
             $.values(stop, null, $.one),
@@ -120,7 +120,7 @@ class Commands {
     }
 
     create(options = {}) {
-        return this.run("LB.CREATE", false, "ok", [
+        return this.run(this.key, "LB.CREATE", false, "ok", [
             this.key,
             $.values(options.layout, "LAYOUT", $.one),
             $.words(options.fields),
@@ -147,7 +147,7 @@ class Commands {
     }
 
     forget(member, options = {}) {
-        return this.run("LB.FORGET", false, "integer", [
+        return this.run(null, "LB.FORGET", false, "integer", [
             $.values(member, null, $.one),
             $.values(options.match, "MATCH", $.one),
             $.each(options.data, "DATA", $.several),
@@ -156,7 +156,7 @@ class Commands {
     }
 
     get(member, options = {}) {
-        return this.run("LB.GET", true, "records", [
+        return this.run(this.key, "LB.GET", true, "records", [
             this.key,
             $.values(member, null, $.counted($.several)),
             $.flag(options.comp, "COMP"),
@@ -175,7 +175,7 @@ class Commands {
     }
 
     hist(edge, options = {}) {
-        return this.run("LB.HIST", true, "integers", [
+        return this.run(this.key, "LB.HIST", true, "integers", [
             this.key,
             $.values(edge, null, $.several),
             $.each(options.where, "WHERE", $.pairs),
@@ -184,13 +184,13 @@ class Commands {
     }
 
     info() {
-        return this.run("LB.INFO", true, "info", [
+        return this.run(this.key, "LB.INFO", true, "info", [
             this.key,
         ]);
     }
 
     leagueAdd(member, field, options = {}) {
-        return this.run("LB.LEAGUE ADD", false, "leaguePlace", [
+        return this.run(this.key, "LB.LEAGUE ADD", false, "leaguePlace", [
             this.key,
             $.values(options.operator, null, $.one),
             $.values(options.at, "AT", $.one),
@@ -206,7 +206,7 @@ class Commands {
     }
 
     leagueCreate(options = {}) {
-        return this.run("LB.LEAGUE CREATE", false, "ok", [
+        return this.run(this.key, "LB.LEAGUE CREATE", false, "ok", [
             this.key,
             $.values(options.layout, "LAYOUT", $.one),
             $.words(options.fields),
@@ -231,27 +231,27 @@ class Commands {
     }
 
     leagueGet(member) {
-        return this.run("LB.LEAGUE GET", true, "leaguePlace", [
+        return this.run(this.key, "LB.LEAGUE GET", true, "leaguePlace", [
             this.key,
             $.values(member, null, $.one),
         ]);
     }
 
     leagueInfo() {
-        return this.run("LB.LEAGUE INFO", true, "info", [
+        return this.run(this.key, "LB.LEAGUE INFO", true, "info", [
             this.key,
         ]);
     }
 
     leagueRemove(member) {
-        return this.run("LB.LEAGUE REMOVE", false, "flag", [
+        return this.run(this.key, "LB.LEAGUE REMOVE", false, "flag", [
             this.key,
             $.values(member, null, $.one),
         ]);
     }
 
     leagueSet(tier, member) {
-        return this.run("LB.LEAGUE SET", false, "flag", [
+        return this.run(this.key, "LB.LEAGUE SET", false, "flag", [
             this.key,
             $.values(tier, null, $.one),
             $.values(member, null, $.one),
@@ -259,7 +259,7 @@ class Commands {
     }
 
     list(options = {}) {
-        return this.run("LB.LIST", true, "boards", [
+        return this.run(null, "LB.LIST", true, "boards", [
             $.values(options.match, "MATCH", $.one),
             $.values(options.cursor, "CURSOR", $.one),
             $.values(options.count, "COUNT", $.one),
@@ -268,7 +268,7 @@ class Commands {
     }
 
     move(from, to, options = {}) {
-        return this.run("LB.MOVE", false, "integers", [
+        return this.run(null, "LB.MOVE", false, "integers", [
             $.values(from, null, $.one),
             $.values(to, null, $.one),
             $.values(options.match, "MATCH", $.one),
@@ -277,7 +277,7 @@ class Commands {
     }
 
     quantile(q, options = {}) {
-        return this.run("LB.QUANTILE", true, "records", [
+        return this.run(this.key, "LB.QUANTILE", true, "records", [
             this.key,
             $.values(q, null, $.several),
             "STRINGS",
@@ -290,7 +290,7 @@ class Commands {
     }
 
     range(start, stop, options = {}) {
-        return this.run("LB.RANGE", true, "records", [
+        return this.run(this.key, "LB.RANGE", true, "records", [
             this.key,
             $.values(start, null, $.one),
             $.values(stop, null, $.one),
@@ -310,7 +310,7 @@ class Commands {
     }
 
     roll(archive, options = {}) {
-        return this.run("LB.ROLL", false, "integer", [
+        return this.run(this.key, "LB.ROLL", false, "integer", [
             this.key,
             $.values(archive, null, $.one),
             $.values(options.start, "START", $.one),
@@ -320,13 +320,13 @@ class Commands {
     }
 
     settle(archive) {
-        return this.run("LB.SETTLE", false, "flag", [
+        return this.run(archive, "LB.SETTLE", false, "flag", [
             $.values(archive, null, $.one),
         ]);
     }
 
     submit(member, field, options = {}) {
-        return this.run("LB.SUBMIT", false, "results", [
+        return this.run(options.boards?.[0] ?? this.key, "LB.SUBMIT", false, "results", [
             $.values(options.boards ?? this.key, null, $.counted($.several)),
             $.values(options.condition, null, $.one),
             $.values(options.operator, null, $.one),
@@ -343,7 +343,7 @@ class Commands {
     }
 
     tag(member, tag, options = {}) {
-        return this.run("LB.TAG", false, "flag", [
+        return this.run(this.key, "LB.TAG", false, "flag", [
             this.key,
             $.values(member, null, $.one),
             $.values(tag, null, $.pairs),
@@ -352,20 +352,20 @@ class Commands {
     }
 
     tags(member) {
-        return this.run("LB.TAGS", true, "tagsEach", [
+        return this.run(this.key, "LB.TAGS", true, "tagsEach", [
             this.key,
             $.values(member, null, $.several),
         ]);
     }
 
     unban(member) {
-        return this.run("LB.UNBAN", false, "flag", [
+        return this.run(null, "LB.UNBAN", false, "flag", [
             $.values(member, null, $.one),
         ]);
     }
 
     where(member, options = {}) {
-        return this.run("LB.WHERE", true, "boardRecords", [
+        return this.run(null, "LB.WHERE", true, "boardRecords", [
             $.values(member, null, $.one),
             $.values(options.match, "MATCH", $.one),
             "STRINGS",

@@ -174,7 +174,7 @@ type RangeOptions = NonNullable<Parameters<Commands<number, never>["range"]>[2]>
 type ListOptions = Omit<NonNullable<Parameters<Commands<number, never>["list"]>[0]>, "cursor">;
 type BansOptions = Omit<NonNullable<Parameters<Commands<number, never>["bans"]>[0]>, "cursor">;
 
-/** One board. Commands without a key are about its database, in a cluster about its node. */
+/** One board. Commands without a key are about its database, in a cluster about all nodes. */
 export class Leaderboard<K extends keyof Numbers = "number", F extends string = never>
     extends Commands<Numbers[K], F> implements AsyncIterable<BoardRecord<Numbers[K], F>> {
     constructor(client: Client, key: string, options?: LeaderboardOptions<K, F>);

@@ -5,8 +5,8 @@
 "use strict";
 const { Commands } = require("./commands.js");
 const { text } = require("./words.js");
-const { replies, defineValues, numbers } = require("./replies.js");
-const { send, sendUntilAnswered, subscribe, database } = require("./send.js");
+const { replies, merged, defineValues, numbers } = require("./replies.js");
+const { send, nodes, sendUntilAnswered, subscribe, database } = require("./send.js");
 
 const RETRY = { attempts: 20, delayMs: 10, delayMaxMs: 1000 };
 
@@ -22,17 +22,33 @@ class Leaderboard extends Commands {
 
     // Another board, by the same client and options.
     named(key) {
-        const { client, numbers: kind, fields, retry, database: number } = this;
-        return new this.constructor(client, key, { numbers: kind, fields, retry, database: number });
+        return this.#by(this.client, key);
     }
 
-    // For commands.js: sends a command, and makes what replies.js calls form of the reply. asked: the options; with once
-    // the same words go again until there is an answer.
-    async run(name, isRead, form, words, asked = {}) {
+    #by(client, key = this.key) {
+        const { numbers: kind, fields, retry, database: number } = this;
+        return new Leaderboard(client, key, { numbers: kind, fields, retry, database: number });
+    }
+
+    // For commands.js: sends a command to the node of the key (null: to all nodes), and makes what replies.js calls form
+    // of the reply. asked: the options; with once the same words go again until there is an answer.
+    async run(key, name, isRead, form, words, asked = {}) {
         const texts = [...name.split(" "), ...words.flat().map(text)];
-        const attempt = () => send(this.client, asked.boards?.[0] ?? this.key, isRead, texts);
+        if (key === null) {
+            return this.#runOnNodes(await nodes(this.client), isRead, form, texts, asked);
+        }
+        const attempt = () => send(this.client, key, isRead, texts);
         const reply = await (asked.once === undefined ? attempt() : sendUntilAnswered(this.retry, attempt));
         return replies[form](reply, this, asked);
+    }
+
+    async #runOnNodes(clients, isRead, form, texts, asked) {
+        if (clients.length > 1 && !merged[form]) {
+            throw new TypeError(`${texts[0]}: each node of a cluster has a cursor of its own: use boards() or banned()`);
+        }
+        const answers = await Promise.all(clients.map(async (client) =>
+            replies[form](await send(client, this.key, isRead, texts), this, asked)));
+        return answers.length === 1 ? answers[0] : merged[form](answers);
     }
 
     // The numberth page, from 1 on, and how many members and pages there are. Two commands: a result that comes in
@@ -60,13 +76,25 @@ class Leaderboard extends Commands {
         return this.records();
     }
 
-    // All boards, or bans, of the database (in a cluster: of the node of this board).
+    // All boards, or bans, of the database, in a cluster of one node after another.
     async* boards(options) {
-        yield* steps((cursor) => this.list({ ...options, cursor }));
+        yield* this.#steps((board, cursor) => board.list({ ...options, cursor }));
     }
 
     async* banned(options) {
-        yield* steps((cursor) => this.bans({ ...options, cursor }));
+        yield* this.#steps((board, cursor) => board.bans({ ...options, cursor }));
+    }
+
+    async* #steps(next) {
+        for (const client of await nodes(this.client)) {
+            const board = this.#by(client);
+            let cursor = 0n;
+            do {
+                const step = await next(board, cursor);
+                yield* step.items;
+                cursor = step.cursor;
+            } while (cursor !== 0n);
+        }
     }
 
     // Calls handler(event) for what happens on the board, where the server has notify-board-events; gives a function
@@ -121,15 +149,6 @@ function boardEvent(message) {
         return { type, tier: Number(tier), room: Number(room), before: Number(before), member };
     }
     return type === "rolled" ? { type, archive: rest || null } : { type };
-}
-
-async function* steps(next) {
-    let cursor = 0n;
-    do {
-        const step = await next(cursor);
-        yield* step.items;
-        cursor = step.cursor;
-    } while (cursor !== 0n);
 }
 
 exports.Leaderboard = Leaderboard;

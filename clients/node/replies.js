@@ -148,4 +148,13 @@ const replies = {
     bans: (reply) => step(reply, ([member, pattern, until]) => ({ member, pattern, until: date(until) })),
 };
 
-module.exports = { replies, defineValues, numbers };
+const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
+// What all nodes of a cluster have answered, as one answer.
+const merged = {
+    integer: sum,
+    flag: (flags) => flags.some(Boolean),
+    integers: (rows) => rows[0].map((_, column) => sum(rows.map((row) => row[column]))),
+    boardRecords: (lists) => lists.flat(),
+};
+
+module.exports = { replies, merged, defineValues, numbers };

@@ -38,6 +38,17 @@ async function send(client, key, isRead, words) {
     }
 }
 
+// The clients of the nodes that have keys: of a cluster its masters.
+async function nodes(client) {
+    if (isIoredis(client)) {
+        if (client.isCluster && client.status !== "ready") {
+            await client.ping(); // waits until the nodes are known
+        }
+        return client.isCluster ? client.nodes("master") : [client];
+    }
+    return client.sendCommand.length === 4 ? Promise.all(client.masters.map((node) => client.nodeClient(node))) : [client];
+}
+
 // Listens to channels on a connection of its own, where the client does not keep one for that. listener(channel,
 // message). Gives a function that ends it.
 async function subscribe(client, channels, listener) {
@@ -86,4 +97,4 @@ async function sendUntilAnswered({ attempts, delayMs, delayMaxMs }, attempt) {
     }
 }
 
-module.exports = { send, sendUntilAnswered, subscribe, database };
+module.exports = { send, nodes, sendUntilAnswered, subscribe, database };

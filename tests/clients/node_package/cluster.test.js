@@ -21,13 +21,28 @@ for (const kind of clusters) {
             assert.equal((await board.page(1)).count, 2);
             assert.equal((await board.info()).count, 2);
         }));
-        // Of the node that has the board.
         const there = [];
-        for await (const { name } of boards[0].boards({ match: "*day" })) {
+        for await (const { name } of boards[0].boards({ match: `{${kind.name} *day` })) {
             there.push(name);
         }
-        assert.ok(there.includes(boards[0].key) && there.length < clusters.length * BOARDS);
-        assert.ok((await boards[1].where("ann")).some(({ board }) => board === boards[1].key));
+        assert.deepEqual(there.sort(), boards.map((board) => board.key).sort());
+        await assert.rejects(boards[0].list(), /each node of a cluster has a cursor/);
+        // What is about all nodes.
+        const match = `{${kind.name} *day`;
+        assert.equal((await boards[0].where("bob", { match })).length, BOARDS);
+        assert.deepEqual(await boards[0].move("bob", "kim", { match }), [BOARDS, 0]);
+        assert.equal(await boards[0].ban("kim", { match }), BOARDS);
+        const bans = [];
+        for await (const ban of boards[0].banned({ match: "kim" })) {
+            bans.push(ban.member);
+        }
+        assert.deepEqual(bans, ["kim", "kim", "kim"]);
+        assert.deepEqual([await boards[0].unban("kim"), await boards[0].unban("kim")], [true, false]);
+        assert.equal(await boards[0].forget("ann", { match }), BOARDS);
+        const [key, archive] = [`{${kind.name}}`, `{${kind.name}}1`];
+        await boards[0].named(key).add({ ann: 1 });
+        await boards[0].named(key).roll(archive);
+        assert.deepEqual([await boards[0].settle(archive), await boards[0].settle(archive)], [true, false]);
     });
 }
 
