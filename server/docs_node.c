@@ -111,7 +111,10 @@ static void docs_node_write_words(const struct docs_parameter *parameter) {
     case DOCS_WORDS:
         printf("$.words(");
         docs_node_write_value(parameter);
-        printf(parameter->token != NULL ? ", \"%s\")" : ")", parameter->token);
+        if (parameter->token != NULL) {
+            printf(", \"%s\"", parameter->token);
+        }
+        putchar(')');
         break;
     }
     printf(",\n");
@@ -146,7 +149,9 @@ static void docs_node_write_method(const struct docs_method *method) {
             separator = ", ";
         }
     }
-    printf(has_options ? "%soptions = {}" : "", separator);
+    if (has_options) {
+        printf("%soptions = {}", separator);
+    }
     printf(") {\n        return this.run(");
     docs_node_write_key(method);
     printf(", \"");
@@ -276,7 +281,9 @@ static void docs_node_write_declaration(const struct docs_method *method) {
             separator = ", ";
         }
     }
-    printf(!has_options ? "" : are_required ? "%soptions: {\n" : "%soptions?: {\n", separator);
+    if (has_options) {
+        printf("%soptions%s: {\n", separator, are_required ? "" : "?");
+    }
     for (unsigned i = 0; i < method->signature_count; i++) {
         const struct docs_parameter *at = method->signature[i];
         if (at->place == DOCS_NAMED) {
