@@ -32,8 +32,8 @@ def may_be_again(error: Exception) -> bool:
 
 
 def command_words(request: Sequence[Word]) -> List[Any]:
-    """The words to send. The command's name stays a text, by which cluster clients look it up."""
-    return [request[0], *(encode(word) for word in request[1:])]
+    """The words to send. Names of commands and of their subcommands stay texts, by which cluster clients look them up."""
+    return [word if isinstance(word, str) and word.isascii() else encode(word) for word in request]
 
 
 def merge(replies: List[Any]) -> Any:
