@@ -139,6 +139,7 @@ static void docs_node_write_method(const struct docs_method *method) {
     bool is_required;
     bool has_options = docs_node_has_options(method, &is_required);
     const char *separator = "";
+    CHECK(replies[method->reply].name != NULL);
     printf("\n    ");
     docs_node_write_name(method->name);
     putchar('(');

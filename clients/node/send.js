@@ -10,9 +10,11 @@ const typeMapping = Object.fromEntries([[":", String], [",", String], ["(", Stri
 const isIoredis = (client) => typeof client.call === "function" && typeof client.sendCommand === "function";
 
 // ioredis does not know which word of a command that it does not know is the key, and would ask any node first. So its
-// command is told on its way; a version that keeps the key elsewhere is sent on by the cluster.
+// command is told on its way; a version that keeps the key elsewhere is sent on by the cluster. Its own pipelines would
+// look for the key, too.
 function sendByIoredis(client, key, words) {
     const told = Object.create(client, {
+        options: { value: { ...client.options, enableAutoPipelining: false } },
         sendCommand: {
             value: (command, ...rest) => {
                 command.keys = [key];
@@ -52,15 +54,9 @@ async function nodes(client) {
 // Listens to channels on a connection of its own, where the client does not keep one for that. listener(channel,
 // message). Gives a function that ends it.
 async function subscribe(client, channels, listener) {
-    if (isIoredis(client)) {
-        const own = client.duplicate();
-        own.on("message", listener);
-        own.on("error", (error) => client.emit("error", error));
-        await own.subscribe(...channels);
-        return () => own.quit();
-    }
     const hear = (message, channel) => listener(channel, message);
-    if (client.sendCommand.length !== 2) {
+    const isOne = isIoredis(client) || client.sendCommand.length === 2;
+    if (!isOne) {
         await client.subscribe(channels, hear);
         return () => client.unsubscribe(channels, hear);
     }
@@ -68,10 +64,21 @@ async function subscribe(client, channels, listener) {
         throw new TypeError("a pool cannot subscribe: give the Leaderboard a client, a cluster or a sentinel");
     }
     const own = client.duplicate();
-    own.on("error", (error) => client.emit("error", error));
-    await own.connect();
-    await own.subscribe(channels, hear);
-    return () => own.close ? own.close() : own.quit();
+    const end = () => own.close ? own.close() : own.quit();
+    own.on("error", (error) => client.listenerCount("error") > 0 && client.emit("error", error));
+    try {
+        if (isIoredis(client)) {
+            own.on("message", listener);
+            await own.subscribe(...channels);
+        } else {
+            await own.connect();
+            await own.subscribe(channels, hear);
+        }
+    } catch (error) {
+        await end();
+        throw error;
+    }
+    return end;
 }
 
 // The number of the client's database.

@@ -229,3 +229,17 @@ test("a pool cannot subscribe, and says so", async (context) => {
     await assert.rejects(board.subscribe({ board: true }, () => {}), /a pool cannot subscribe/);
     await assert.rejects(board.subscribe({}, () => {}), /subscribe to one of/);
 });
+
+test("a connection that may not subscribe is closed", async (context) => {
+    const client = await connect(context, singles[1]);
+    await tell(client, "ACL", "SETUSER", "reader", "on", "nopass", "+@all", "~*", "resetchannels");
+    const reader = client.duplicate({ username: "reader", password: "any" });
+    reader.on("error", () => {});
+    await reader.connect();
+    await assert.rejects(new Leaderboard(reader, "closed: board").subscribe({ board: true }, () => {}), /NOPERM/);
+    await reader.close();
+    while ((await tell(client, "CLIENT", "LIST")).includes("user=reader")) {
+        await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    await tell(client, "ACL", "DELUSER", "reader");
+});

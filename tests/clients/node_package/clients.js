@@ -14,8 +14,8 @@ const nodeRedis = (name, version, options = {}) => made(name, async ({ port }) =
     client.on("error", () => {});
     return client.connect();
 }, (client) => client.close ? client.close() : client.quit());
-const ioredis = (name, version) => made(name, async ({ port }) => {
-    const client = new (requireThere(version))({ host: "127.0.0.1", port, maxRetriesPerRequest: 0 });
+const ioredis = (name, version, options = {}) => made(name, async ({ port }) => {
+    const client = new (requireThere(version))({ host: "127.0.0.1", port, maxRetriesPerRequest: 0, ...options });
     client.on("error", () => {});
     return client;
 }, (client) => client.quit());
@@ -27,6 +27,7 @@ const singles = [
     nodeRedis("node-redis 6", "redis-6"),
     ioredis("ioredis 5", "ioredis"),
     ioredis("ioredis 6", "ioredis-6"),
+    ioredis("ioredis 5 with numbers as strings, and pipelines", "ioredis", { stringNumbers: true, enableAutoPipelining: true }),
 ];
 const pool = made("a pool of node-redis 5", async ({ port }) => {
     const client = requireThere("redis").createClientPool({ url: `redis://127.0.0.1:${port}` });
@@ -41,9 +42,9 @@ const nodeRedisCluster = (name, version) => made(name, async ({ ports }) => {
     await client.connect();
     return client;
 }, (client) => client.close ? client.close() : client.quit());
-const ioredisCluster = (name, version) => made(name, async ({ ports }) => {
+const ioredisCluster = (name, version, options = {}) => made(name, async ({ ports }) => {
     const { Cluster } = requireThere(version);
-    return new Cluster(ports.map((port) => ({ host: "127.0.0.1", port })));
+    return new Cluster(ports.map((port) => ({ host: "127.0.0.1", port })), options);
 }, (client) => client.quit());
 const clusters = [
     nodeRedisCluster("node-redis 4", "redis-4"),
@@ -51,6 +52,7 @@ const clusters = [
     nodeRedisCluster("node-redis 6", "redis-6"),
     ioredisCluster("ioredis 5", "ioredis"),
     ioredisCluster("ioredis 6", "ioredis-6"),
+    ioredisCluster("ioredis 5 with pipelines", "ioredis", { enableAutoPipelining: true }),
 ];
 
 const nodeRedisSentinel = (name, version) => made(name, async ({ sentinel }) => {
