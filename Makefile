@@ -130,8 +130,9 @@ NODE_MODULES := $(addsuffix /node_modules/.package-lock.json,tests/clients/node 
 # The longest first, which counts where build/test-times is not there yet.
 SCRIPTS     := tests/web/run:test_views tests/module/run:test_leaving:test_replicaof tests/failover/run \
                tests/web/run:-test_views tests/module/run:-test_leaving:-test_replicaof tests/moving/run \
-               tests/torture/run tests/simulation/run tests/clients/run.sh tests/clients/node_package/run tests/deploy/run tests/balancer/run \
-               tests/quorum/run tests/runner/run tests/metrics/run tests/pages/run
+               tests/torture/run tests/simulation/run tests/clients/run.sh tests/clients/node_package/run tests/deploy/run \
+               tests/balancer/run tests/quorum/run tests/runner/run tests/metrics/run tests/pages/run \
+               tests/clients/python_package/run
 
 # The tests of commands on boards once more, each command through redis-server with the module, too.
 SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_range \
@@ -339,7 +340,8 @@ clean: ## remove everything that was built
 
 check: ## everything CI asks of the code, beside make test
 	@.ci/install-packages check
-	@$(MAKE) --no-print-directory layers format-check docs-check node-types-check
+	@$(MAKE) --no-print-directory layers format-check docs-check
+	@$(MAKE) --no-print-directory python-types-check node-types-check
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory sanitize CC=gcc B=$(B)/gcc-sanitize
 	@$(MAKE) --no-print-directory sanitize-thread CC=clang B=$(B)/clang-thread
@@ -485,6 +487,10 @@ docs-check: $(DOCS)
 # Our declarations and those of both clients, with uses that must compile and uses that must not.
 node-types-check: clients/node/node_modules/.package-lock.json ## tsc --strict over clients/node
 	@clients/node/node_modules/.bin/tsc -p clients/node && echo "clients/node: types hold"
+
+python-types-check: ## mypy --strict over clients/python
+	@.ci/install-packages check
+	@cd clients/python && mypy --cache-dir "$(abspath $(B))/mypy"
 
 # ---- how things are built -------------------------------------------------------------------
 

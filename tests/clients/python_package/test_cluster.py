@@ -42,7 +42,7 @@ class Cluster(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(board.submit("ann", 2**53 + 1, tag={"country": "DE"})[0].record.score, 2**53 + 1)
             self.assertEqual([each.member for each in board.around("ann", 3, within="country")], ["ann"])
         self.assertEqual(sorted(each["name"] for each in boards.boards(match="t:*")), sorted(names))
-        self.assertEqual(sorted(each.board for each in boards.where("ann")), sorted(names))
+        self.assertEqual(sorted(each.board for each in boards.where("ann", match="t:*")), sorted(names))
         self.assertEqual(boards.ban("ann", match="t:*"), 30)
         self.assertEqual(set(boards.banned()), {Ban("ann", "t:*", None)})
         with self.assertRaisesRegex(ValueError, "cursor"):
@@ -51,6 +51,24 @@ class Cluster(unittest.IsolatedAsyncioTestCase):
         league = Leaderboard(client, "league")
         league.league_create(fields="FIELD points 22 TIME 31 S", period="WEEK", room=3, tiers=4, up=1, down=1)
         self.assertEqual(league.league_add("ann", 5).tier, 1)
+
+    def test_a_board_that_moves_to_another_node_is_found(self):
+        client = RedisCluster(startup_nodes=[ClusterNode("127.0.0.1", node.port) for node in self.nodes])
+        self.addCleanup(client.close)
+        league = Leaderboard(client, "moving")
+        league.league_create(fields="FIELD points 22 TIME 31 S", period="WEEK", room=3, tiers=4, up=1, down=1)
+        slot = client.keyslot("moving")
+        source = next(node for node in self.nodes if node.port == client.get_node_from_key("moving").port)
+        target = next(node for node in self.nodes if node is not source)
+        ids = {node: node.client().execute_command("CLUSTER MYID").decode() for node in (source, target)}
+        target.client().execute_command("CLUSTER SETSLOT", slot, "IMPORTING", ids[source])
+        source.client().execute_command("CLUSTER SETSLOT", slot, "MIGRATING", ids[target])
+        keys = source.client().execute_command("CLUSTER GETKEYSINSLOT", slot, 10)
+        source.client().execute_command("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys)
+        for node in (target, source):
+            node.client().execute_command("CLUSTER SETSLOT", slot, "NODE", ids[target])
+        self.assertEqual(league.league_add("ann", 5).tier, 1)
+        self.assertEqual(league.count(), 1)
 
     async def test_asyncio(self):
         client = AsyncRedisCluster(startup_nodes=[redis.asyncio.cluster.ClusterNode("127.0.0.1", node.port)
