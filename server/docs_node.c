@@ -72,16 +72,14 @@ static void docs_node_write_value(const struct docs_parameter *parameter) {
 }
 
 static void docs_node_write_values(const struct docs_parameter *parameter) {
-    bool is_repeated = parameter->is_token_repeated;
-    bool is_once = parameter->token != NULL && strcmp(parameter->token, "ONCE") == 0;
-    printf(is_once ? "$.once(" : is_repeated ? "$.each(" : "$.values(");
+    printf(parameter->is_token_repeated ? "$.each(" : "$.values(");
     docs_node_write_value(parameter);
-    if (parameter->token != NULL && !is_once) {
+    if (parameter->token != NULL) {
         printf(", \"%s\"", parameter->token);
-    } else if (!is_once) {
+    } else {
         printf(", null");
     }
-    for (unsigned i = 0; i < parameter->part_count && !is_once; i++) {
+    for (unsigned i = 0; i < parameter->part_count; i++) {
         const struct docs_part *part = &parameter->parts[i];
         printf(part->is_counted ? ", $.counted($.%s)" : ", $.%s", part_functions[part->kind]);
     }
@@ -120,6 +118,27 @@ static void docs_node_write_words(const struct docs_parameter *parameter) {
     printf(",\n");
 }
 
+/* Of which one may be given. */
+static void docs_node_write_group(const struct docs_method *method, unsigned group) {
+    const char *separator = "";
+    bool is_required = false;
+    printf("        $.alternatives({ ");
+    for (unsigned i = 0; i < method->parameter_count; i++) {
+        const struct docs_parameter *at = &method->parameters[i];
+        if (at->group == group) {
+            printf("%s", separator);
+            docs_node_write_name(at->name);
+            if (at->place == DOCS_NAMED) {
+                printf(": ");
+                docs_node_write_value(at);
+            }
+            separator = ", ";
+            is_required = at->is_group_required;
+        }
+    }
+    printf(" }, %s);\n", is_required ? "true" : "false");
+}
+
 /* The key by which a cluster finds the node; null: the command is about all of them. */
 static void docs_node_write_key(const struct docs_method *method) {
     const struct docs_parameter *first = &method->parameters[0];
@@ -140,7 +159,7 @@ static void docs_node_write_method(const struct docs_method *method) {
     bool has_options = docs_node_has_options(method, &is_required);
     const char *separator = "";
     CHECK(replies[method->reply].name != NULL);
-    printf("\n    ");
+    printf("\n    async ");
     docs_node_write_name(method->name);
     putchar('(');
     for (unsigned i = 0; i < method->signature_count; i++) {
@@ -153,7 +172,14 @@ static void docs_node_write_method(const struct docs_method *method) {
     if (has_options) {
         printf("%soptions = {}", separator);
     }
-    printf(") {\n        return this.run(");
+    printf(") {\n");
+    for (unsigned group = 1; group <= method->group_count; group++) {
+        docs_node_write_group(method, group);
+    }
+    if (docs_methods_find(method, "ONCE") != NULL) {
+        printf("        options = this.withId(options);\n");
+    }
+    printf("        return this.run(");
     docs_node_write_key(method);
     printf(", \"");
     docs_node_write_command_name(method);
@@ -189,9 +215,7 @@ static bool docs_node_is_time(const struct docs_parameter *parameter,
 static void docs_node_write_word_type(const struct docs_parameter *parameter,
                                       const struct docs_part *part) {
     const char *separator = "";
-    if (parameter->token != NULL && strcmp(parameter->token, "ONCE") == 0) {
-        printf("string | true");
-    } else if (part->choices != NULL) {
+    if (part->choices != NULL) {
         for (const struct argument *at = part->choices; at->name != NULL; at++) {
             printf("%s\"%s\"", separator, at->token);
             separator = " | ";

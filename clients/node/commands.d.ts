@@ -17,7 +17,7 @@ export class Commands<V extends Value, F extends string> {
         touch?: boolean | undefined;
         keeptime?: boolean | undefined;
         tag?: Pairs<Several<Word>> | undefined;
-        once?: string | true | undefined;
+        once?: Word | undefined;
         hset?: readonly [string, Pairs<Word>] | undefined;
         packed?: Pairs<number | bigint> | undefined;
     }): Promise<number>;
@@ -34,7 +34,7 @@ export class Commands<V extends Value, F extends string> {
         touch?: boolean | undefined;
         keeptime?: boolean | undefined;
         tag?: Pairs<Several<Word>> | undefined;
-        once?: string | true | undefined;
+        once?: Word | undefined;
         hset?: readonly [string, Pairs<Word>] | undefined;
         packed?: Pairs<number | bigint> | undefined;
     }): Promise<Placed<V, F>[]>;
@@ -213,7 +213,7 @@ export class Commands<V extends Value, F extends string> {
         touch?: boolean | undefined;
         keeptime?: boolean | undefined;
         tag?: Pairs<Several<Word>> | undefined;
-        once?: string | true | undefined;
+        once?: Word | undefined;
         hset?: readonly [string, Pairs<Word>] | undefined;
     }): Promise<LeaguePlace<V, F> | null>;
 
@@ -357,7 +357,7 @@ export class Commands<V extends Value, F extends string> {
         touch?: boolean | undefined;
         keeptime?: boolean | undefined;
         tag?: Pairs<Several<Word>> | undefined;
-        once?: string | true | undefined;
+        once?: Word | undefined;
         hset?: readonly [string, Pairs<Word>] | undefined;
     }): Promise<Result<V, F>[]>;
 

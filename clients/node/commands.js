@@ -3,7 +3,10 @@
 const $ = require("./words.js");
 
 class Commands {
-    add(results, options = {}) {
+    async add(results, options = {}) {
+        $.alternatives({ at: options.at, touch: options.touch, keeptime: options.keeptime }, false);
+        $.alternatives({ results, packed: options.packed }, true);
+        options = this.withId(options);
         return this.run(this.key, "LB.ADD", false, "integer", [
             this.key,
             $.values(options.condition, null, $.one),
@@ -12,14 +15,17 @@ class Commands {
             $.flag(options.touch, "TOUCH"),
             $.flag(options.keeptime, "KEEPTIME"),
             $.each(options.tag, "TAG", $.pairs),
-            $.once(options.once),
+            $.values(options.once, "ONCE", $.one),
             $.values(options.hset, "HSET", $.one, $.counted($.pairs)),
             $.values(results, null, $.results),
             $.values(options.packed, "PACKED", $.results),
         ], options);
     }
 
-    addWithrank(results, options = {}) {
+    async addWithrank(results, options = {}) {
+        $.alternatives({ at: options.at, touch: options.touch, keeptime: options.keeptime }, false);
+        $.alternatives({ results, packed: options.packed }, true);
+        options = this.withId(options);
         return this.run(this.key, "LB.ADD", false, "placed", [
             this.key,
             $.values(options.condition, null, $.one),
@@ -28,7 +34,7 @@ class Commands {
             $.flag(options.touch, "TOUCH"),
             $.flag(options.keeptime, "KEEPTIME"),
             $.each(options.tag, "TAG", $.pairs),
-            $.once(options.once),
+            $.values(options.once, "ONCE", $.one),
             $.values(options.hset, "HSET", $.one, $.counted($.pairs)),
             "WITHRANK",
             "STRINGS",
@@ -37,7 +43,8 @@ class Commands {
         ], options);
     }
 
-    alter(options = {}) {
+    async alter(options = {}) {
+        $.alternatives({ cap: options.cap, limit: options.limit }, false);
         return this.run(this.key, "LB.ALTER", false, "ok", [
             this.key,
             $.each(options.tag, "TAG", $.pairs),
@@ -62,7 +69,8 @@ class Commands {
         ], options);
     }
 
-    around(member, count, options = {}) {
+    async around(member, count, options = {}) {
+        $.alternatives({ member, score: options.score }, true);
         return this.run(this.key, "LB.AROUND", true, "records", [
             this.key,
             $.values(member, "MEMBER", $.one),
@@ -80,7 +88,7 @@ class Commands {
         ], options);
     }
 
-    ban(member, options = {}) {
+    async ban(member, options = {}) {
         return this.run(null, "LB.BAN", false, "integer", [
             $.values(member, null, $.one),
             $.values(options.ex, "EX", $.one),
@@ -88,7 +96,7 @@ class Commands {
         ], options);
     }
 
-    bans(options = {}) {
+    async bans(options = {}) {
         return this.run(null, "LB.BANS", true, "bans", [
             $.values(options.match, "MATCH", $.one),
             $.values(options.cursor, "CURSOR", $.one),
@@ -96,7 +104,7 @@ class Commands {
         ], options);
     }
 
-    count(start, stop, options = {}) {
+    async count(start, stop, options = {}) {
         return this.run(this.key, "LB.COUNT", true, "integer", [
             this.key,
             $.values(start, null, $.one),
@@ -107,7 +115,7 @@ class Commands {
         ], options);
     }
 
-    countBy(by, start, stop, options = {}) {
+    async countBy(by, start, stop, options = {}) {
         return this.run(this.key, "LB.COUNT", true, "counts", [
             this.key,
             $.values(start, null, $.one),
@@ -119,7 +127,9 @@ class Commands {
         ], options);
     }
 
-    create(options = {}) {
+    async create(options = {}) {
+        $.alternatives({ layout: options.layout, fields: options.fields }, false);
+        $.alternatives({ cap: options.cap, limit: options.limit }, false);
         return this.run(this.key, "LB.CREATE", false, "ok", [
             this.key,
             $.values(options.layout, "LAYOUT", $.one),
@@ -146,7 +156,7 @@ class Commands {
         ], options);
     }
 
-    forget(member, options = {}) {
+    async forget(member, options = {}) {
         return this.run(null, "LB.FORGET", false, "integer", [
             $.values(member, null, $.one),
             $.values(options.match, "MATCH", $.one),
@@ -155,7 +165,7 @@ class Commands {
         ], options);
     }
 
-    get(member, options = {}) {
+    async get(member, options = {}) {
         return this.run(this.key, "LB.GET", true, "records", [
             this.key,
             $.values(member, null, $.counted($.several)),
@@ -174,7 +184,7 @@ class Commands {
         ], options);
     }
 
-    hist(edge, options = {}) {
+    async hist(edge, options = {}) {
         return this.run(this.key, "LB.HIST", true, "integers", [
             this.key,
             $.values(edge, null, $.several),
@@ -183,13 +193,15 @@ class Commands {
         ], options);
     }
 
-    info() {
+    async info() {
         return this.run(this.key, "LB.INFO", true, "info", [
             this.key,
         ]);
     }
 
-    leagueAdd(member, field, options = {}) {
+    async leagueAdd(member, field, options = {}) {
+        $.alternatives({ at: options.at, touch: options.touch, keeptime: options.keeptime }, false);
+        options = this.withId(options);
         return this.run(this.key, "LB.LEAGUE ADD", false, "leaguePlace", [
             this.key,
             $.values(options.operator, null, $.one),
@@ -197,7 +209,7 @@ class Commands {
             $.flag(options.touch, "TOUCH"),
             $.flag(options.keeptime, "KEEPTIME"),
             $.each(options.tag, "TAG", $.pairs),
-            $.once(options.once),
+            $.values(options.once, "ONCE", $.one),
             $.values(options.hset, "HSET", $.one, $.counted($.pairs)),
             "STRINGS",
             $.values(field, null, $.several),
@@ -205,7 +217,8 @@ class Commands {
         ], options);
     }
 
-    leagueCreate(options = {}) {
+    async leagueCreate(options = {}) {
+        $.alternatives({ layout: options.layout, fields: options.fields }, false);
         return this.run(this.key, "LB.LEAGUE CREATE", false, "ok", [
             this.key,
             $.values(options.layout, "LAYOUT", $.one),
@@ -230,27 +243,27 @@ class Commands {
         ], options);
     }
 
-    leagueGet(member) {
+    async leagueGet(member) {
         return this.run(this.key, "LB.LEAGUE GET", true, "leaguePlace", [
             this.key,
             $.values(member, null, $.one),
         ]);
     }
 
-    leagueInfo() {
+    async leagueInfo() {
         return this.run(this.key, "LB.LEAGUE INFO", true, "info", [
             this.key,
         ]);
     }
 
-    leagueRemove(member) {
+    async leagueRemove(member) {
         return this.run(this.key, "LB.LEAGUE REMOVE", false, "flag", [
             this.key,
             $.values(member, null, $.one),
         ]);
     }
 
-    leagueSet(tier, member) {
+    async leagueSet(tier, member) {
         return this.run(this.key, "LB.LEAGUE SET", false, "flag", [
             this.key,
             $.values(tier, null, $.one),
@@ -258,7 +271,7 @@ class Commands {
         ]);
     }
 
-    list(options = {}) {
+    async list(options = {}) {
         return this.run(null, "LB.LIST", true, "boards", [
             $.values(options.match, "MATCH", $.one),
             $.values(options.cursor, "CURSOR", $.one),
@@ -267,7 +280,7 @@ class Commands {
         ], options);
     }
 
-    move(from, to, options = {}) {
+    async move(from, to, options = {}) {
         return this.run(null, "LB.MOVE", false, "integers", [
             $.values(from, null, $.one),
             $.values(to, null, $.one),
@@ -276,7 +289,7 @@ class Commands {
         ], options);
     }
 
-    quantile(q, options = {}) {
+    async quantile(q, options = {}) {
         return this.run(this.key, "LB.QUANTILE", true, "records", [
             this.key,
             $.values(q, null, $.several),
@@ -289,7 +302,7 @@ class Commands {
         ], options);
     }
 
-    range(start, stop, options = {}) {
+    async range(start, stop, options = {}) {
         return this.run(this.key, "LB.RANGE", true, "records", [
             this.key,
             $.values(start, null, $.one),
@@ -309,7 +322,8 @@ class Commands {
         ], options);
     }
 
-    roll(archive, options = {}) {
+    async roll(archive, options = {}) {
+        $.alternatives({ start: options.start, end: options.end }, false);
         return this.run(this.key, "LB.ROLL", false, "integer", [
             this.key,
             $.values(archive, null, $.one),
@@ -319,13 +333,15 @@ class Commands {
         ], options);
     }
 
-    settle(archive) {
+    async settle(archive) {
         return this.run(archive, "LB.SETTLE", false, "flag", [
             $.values(archive, null, $.one),
         ]);
     }
 
-    submit(member, field, options = {}) {
+    async submit(member, field, options = {}) {
+        $.alternatives({ at: options.at, touch: options.touch, keeptime: options.keeptime }, false);
+        options = this.withId(options);
         return this.run(options.boards?.[0] ?? this.key, "LB.SUBMIT", false, "results", [
             $.values(options.boards ?? this.key, null, $.counted($.several)),
             $.values(options.condition, null, $.one),
@@ -334,7 +350,7 @@ class Commands {
             $.flag(options.touch, "TOUCH"),
             $.flag(options.keeptime, "KEEPTIME"),
             $.each(options.tag, "TAG", $.pairs),
-            $.once(options.once),
+            $.values(options.once, "ONCE", $.one),
             $.values(options.hset, "HSET", $.one, $.counted($.pairs)),
             "STRINGS",
             $.values(field, null, $.several),
@@ -342,7 +358,7 @@ class Commands {
         ], options);
     }
 
-    tag(member, tag, options = {}) {
+    async tag(member, tag, options = {}) {
         return this.run(this.key, "LB.TAG", false, "flag", [
             this.key,
             $.values(member, null, $.one),
@@ -351,20 +367,20 @@ class Commands {
         ], options);
     }
 
-    tags(member) {
+    async tags(member) {
         return this.run(this.key, "LB.TAGS", true, "tagsEach", [
             this.key,
             $.values(member, null, $.several),
         ]);
     }
 
-    unban(member) {
+    async unban(member) {
         return this.run(null, "LB.UNBAN", false, "flag", [
             $.values(member, null, $.one),
         ]);
     }
 
-    where(member, options = {}) {
+    async where(member, options = {}) {
         return this.run(null, "LB.WHERE", true, "boardRecords", [
             $.values(member, null, $.one),
             $.values(options.match, "MATCH", $.one),

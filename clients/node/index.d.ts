@@ -164,8 +164,11 @@ export interface LeaderboardOptions<K extends keyof Numbers = "number", F extend
     numbers?: K;
     /** The names of the board's fields, in the order of its layout. */
     fields?: readonly F[] | undefined;
-    /** How often, and after which pauses, a write with once is sent while there is no answer; 20 times, 10 ms to 1 s. */
-    retry?: { attempts?: number; delayMs?: number; delayMaxMs?: number } | undefined;
+    /**
+     * How often a result of add, submit and leagueAdd, which then has an id (once), and what reads is sent again while
+     * there is no answer, with pauses of 10 ms to 1 s. 0 if not given.
+     */
+    retries?: number | undefined;
     /** The number of the database, for events, if the client does not tell. */
     database?: number | undefined;
 }

@@ -1,22 +1,21 @@
 // Boards of a leaderboard server, or of the module in Redis and Valkey, over the client that you have.
 //
 // A method for each LB. command is in commands.js, which leaderboard-docs writes from the commands' entries. Here is what
-// is more than a command: sending with ONCE until there is an answer, pages, iteration, events.
+// is more than a command: sending again until there is an answer, pages, iteration, events.
 "use strict";
+const { randomUUID } = require("node:crypto");
 const { Commands } = require("./commands.js");
 const { text } = require("./words.js");
 const { replies, merged, defineValues, numbers } = require("./replies.js");
-const { send, nodes, sendUntilAnswered, subscribe, database } = require("./send.js");
-
-const RETRY = { attempts: 20, delayMs: 10, delayMaxMs: 1000 };
+const { send, nodes, subscribe, database } = require("./send.js");
 
 class Leaderboard extends Commands {
-    constructor(client, key, { numbers: kind = "number", fields, retry, database: number } = {}) {
+    constructor(client, key, { numbers: kind = "number", fields, retries = 0, database: number } = {}) {
         super();
         if (!Object.hasOwn(numbers, kind)) {
             throw new TypeError(`numbers: "${kind}": "number", "bigint" and "string" are allowed`);
         }
-        Object.assign(this, { client, key: String(key), numbers: kind, fields, retry: { ...RETRY, ...retry } });
+        Object.assign(this, { client, key: String(key), numbers: kind, fields, retries });
         this.database = number ?? database(client);
     }
 
@@ -26,28 +25,33 @@ class Leaderboard extends Commands {
     }
 
     #by(client, key = this.key) {
-        const { numbers: kind, fields, retry, database: number } = this;
-        return new Leaderboard(client, key, { numbers: kind, fields, retry, database: number });
+        const { numbers: kind, fields, retries, database: number } = this;
+        return new Leaderboard(client, key, { numbers: kind, fields, retries, database: number });
+    }
+
+    // For commands.js: options with an id of the result, if it may have to be sent again.
+    withId(options) {
+        const isDrawn = this.retries > 0 && (options.packed ?? null) === null; // LB.ADD PACKED takes none
+        return { ...options, once: options.once ?? (isDrawn ? randomUUID() : undefined) };
     }
 
     // For commands.js: sends a command to the node of the key (null: to all nodes), and makes what replies.js calls form
-    // of the reply. asked: the options; with once the same words go again until there is an answer.
+    // of the reply. asked: the options. What reads or has an id is sent again, with the same id, while there is no answer.
     async run(key, name, isRead, form, words, asked = {}) {
         const texts = [...name.split(" "), ...words.flat().map(text)];
+        const retries = isRead || (asked.once ?? null) !== null ? this.retries : 0;
         if (key === null) {
-            return this.#runOnNodes(await nodes(this.client), isRead, form, texts, asked);
+            return this.#runOnNodes(await nodes(this.client), retries, isRead, form, texts, asked);
         }
-        const attempt = () => send(this.client, key, isRead, texts);
-        const reply = await (asked.once === undefined ? attempt() : sendUntilAnswered(this.retry, attempt));
-        return replies[form](reply, this, asked);
+        return replies[form](await send(this.client, key, isRead, texts, retries), this, asked);
     }
 
-    async #runOnNodes(clients, isRead, form, texts, asked) {
+    async #runOnNodes(clients, retries, isRead, form, texts, asked) {
         if (clients.length > 1 && !merged[form]) {
             throw new TypeError(`${texts[0]}: each node of a cluster has a cursor of its own: use boards() or banned()`);
         }
         const answers = await Promise.all(clients.map(async (client) =>
-            replies[form](await send(client, this.key, isRead, texts), this, asked)));
+            replies[form](await send(client, this.key, isRead, texts, retries), this, asked)));
         return answers.length === 1 ? answers[0] : merged[form](answers);
     }
 

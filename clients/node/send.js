@@ -7,6 +7,10 @@
 const typeMapping = Object.fromEntries([[":", String], [",", String], ["(", String], ["%", Map]]
     .map(([type, read]) => [type.charCodeAt(0), read]));
 
+// Between two tries: the first pause, and the longest.
+const PAUSE_MIN_MS = 10;
+const PAUSE_MAX_MS = 1000;
+
 const isIoredis = (client) => typeof client.call === "function" && typeof client.sendCommand === "function";
 
 // ioredis does not know which word of a command that it does not know is the key, and would ask any node first. So its
@@ -26,7 +30,7 @@ function sendByIoredis(client, key, words) {
 }
 
 // words: strings. key: where in a cluster.
-async function send(client, key, isRead, words) {
+async function sendOnce(client, key, isRead, words) {
     if (isIoredis(client)) {
         return sendByIoredis(client, key, words);
     }
@@ -90,18 +94,18 @@ const isClosed = (error) => error.constructor.name === "ClientClosedError" || er
 // Answers behind which an earlier try may count, and after which another may be answered.
 const passing = /^(TRYAGAIN|READONLY|LOADING|MASTERDOWN|CLUSTERDOWN|NOREPLICAS|MISCONF|OOM|UNBLOCKED|BUSY) /;
 
-// Sends again until there is an answer.
-async function sendUntilAnswered({ attempts, delayMs, delayMaxMs }, attempt) {
-    for (let tried = 1; ; tried++) {
+// The answer, asked for again up to so many times while there is none.
+async function send(client, key, isRead, words, retries) {
+    for (let tried = 0; ; tried++) {
         try {
-            return await attempt();
+            return await sendOnce(client, key, isRead, words);
         } catch (error) {
-            if (tried >= attempts || isClosed(error) || (isAnswer(error) && !passing.test(error.message))) {
+            if (tried >= retries || isClosed(error) || (isAnswer(error) && !passing.test(error.message))) {
                 throw error;
             }
         }
-        await new Promise((resolve) => setTimeout(resolve, Math.min(delayMs * 2 ** (tried - 1), delayMaxMs)));
+        await new Promise((resolve) => setTimeout(resolve, Math.min(PAUSE_MIN_MS * 2 ** tried, PAUSE_MAX_MS)));
     }
 }
 
-module.exports = { send, nodes, sendUntilAnswered, subscribe, database };
+module.exports = { send, nodes, subscribe, database };

@@ -7,7 +7,7 @@ import { createClient as createClient6 } from "redis-6";
 import { Redis as Redis6 } from "ioredis-6";
 
 const redis = new Redis();
-const board = new Leaderboard(redis, "arena");
+const board = new Leaderboard(redis, "arena", { retries: 20 });
 const exact = new Leaderboard(createClient(), "coins", { numbers: "bigint" });
 const race = new Leaderboard(createClient4(), "race", { fields: ["laps", "ms"], numbers: "string" });
 
@@ -18,7 +18,7 @@ export const others = [
 ];
 
 export async function good(): Promise<void> {
-    const [result] = await board.submit("ann", 500, { operator: "INCR", once: true, boards: ["arena", "week"] });
+    const [result] = await board.submit("ann", 500, { operator: "INCR", once: "match:1", boards: ["arena", "week"] });
     const score: number | undefined = result?.record?.score;
     const coins: bigint[] = (await exact.range(0, 9)).map((record) => record.score);
     const ms: string[] = (await race.range("0", -1n, { rev: true })).map((record) => record.fields.ms);

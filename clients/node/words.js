@@ -1,6 +1,5 @@
 // The words of a request, from what a method is given. What is not given has none.
 "use strict";
-const { randomUUID } = require("node:crypto");
 
 const isMissing = (value) => value === undefined || value === null;
 
@@ -48,7 +47,15 @@ const flag = (value, token) => value ? [token] : [];
 const words = (value, token) => isMissing(value) ? []
     : [...token ? [token] : [], ...Array.isArray(value) ? value : text(value).split(/ +/)];
 
-// An id of a result; true: one that is drawn.
-const once = (value) => isMissing(value) || value === false ? [] : ["ONCE", value === true ? randomUUID() : value];
+// Of these one may be given, or must.
+function alternatives(values, isNeeded) {
+    const given = Object.keys(values).filter((name) => !isMissing(values[name]) && values[name] !== false);
+    if (given.length > 1) {
+        throw new TypeError(`${given.join(" and ")} exclude each other`);
+    }
+    if (isNeeded && given.length === 0) {
+        throw new TypeError(`one of these is needed: ${Object.keys(values).join(", ")}`);
+    }
+}
 
-module.exports = { text, one, several, pairs, results, counted, values, each, flag, words, once };
+module.exports = { text, one, several, pairs, results, counted, values, each, flag, words, alternatives };

@@ -21,7 +21,7 @@ const collect = async (items) => {
     return found;
 };
 
-for (const kind of [...singles, pool, ...sentinels.map((each) => ({ ...each, name: `${each.name} by Sentinel` }))]) {
+for (const kind of [...singles, pool]) {
     describe(kind.name, () => {
         test("records", async (context) => {
             const { board } = await begin(context, kind, { fields: ["laps", "ms"] });
@@ -37,7 +37,7 @@ for (const kind of [...singles, pool, ...sentinels.map((each) => ({ ...each, nam
             assert.deepEqual(names(await board.range(8, 8, { byscore: true, limit: [1, 1] })), ["3"]);
             assert.deepEqual(names(await board.range(0, 0, { rev: true })), ["3"]);
             assert.deepEqual(names(await board.around("ann", 5, { within: "country" })), ["bob", "ann"]);
-            assert.deepEqual(names(await board.around(null, 2, { score: 8 })), ["ann", "12"].slice(0, 2));
+            assert.deepEqual(names(await board.around(null, 2, { score: 8 })), ["ann", "12"]);
             assert.deepEqual(names(await board.quantile([1, 0.5, 0])), ["bob", "12", "3"]);
             assert.deepEqual(await board.hist([9]), [2, 2]);
             assert.equal(await board.count(), 4);
@@ -51,13 +51,11 @@ for (const kind of [...singles, pool, ...sentinels.map((each) => ({ ...each, nam
         test("data, and the rank on another board", async (context) => {
             const { board, client, name } = await begin(context, kind);
             await board.add({ ann: 5, bob: 4 });
-            if (!kind.name.includes("Sentinel")) {
-                await tell(client, "HSET", `${name}:p:ann`, "name", "Ann", "__proto__", "x");
-                assert.deepEqual((await board.range(0, 1, { data: `${name}:p:*`, fields: ["name", "tier"] }))
-                    .map((record) => record.data), [{ name: "Ann", tier: null }, null]);
-                assert.deepEqual(Object.entries((await board.get("ann", { data: `${name}:p:*` }))[0].data),
-                    [["name", "Ann"], ["__proto__", "x"]]);
-            }
+            await tell(client, "HSET", `${name}:p:ann`, "name", "Ann", "__proto__", "x");
+            assert.deepEqual((await board.range(0, 1, { data: `${name}:p:*`, fields: ["name", "tier"] }))
+                .map((record) => record.data), [{ name: "Ann", tier: null }, null]);
+            assert.deepEqual(Object.entries((await board.get("ann", { data: `${name}:p:*` }))[0].data),
+                [["name", "Ann"], ["__proto__", "x"]]);
             assert.equal(await board.roll(`${name}:old`), 2);
             await board.add({ bob: 7, kim: 6 });
             assert.deepEqual((await board.range(0, -1, { since: `${name}:old` })).map((record) => record.since), [1, null]);
@@ -74,6 +72,8 @@ for (const kind of [...singles, pool, ...sentinels.map((each) => ({ ...each, nam
             assert.equal(await board.add(null, { packed: { bob: (await board.get("ann", { withkey: true }))[0].key } }), 1);
             assert.equal((await board.get("bob"))[0].score, 35);
             await assert.rejects(board.submit("ann", "x"), /ERR value is not a valid/);
+            await assert.rejects(board.add({ ann: 1 }, { touch: true, keeptime: true }), /touch and keeptime exclude each/);
+            await assert.rejects(board.around(null, 5), /one of these is needed: member, score/);
         });
 
         test("tags", async (context) => {
@@ -95,11 +95,11 @@ for (const kind of [...singles, pool, ...sentinels.map((each) => ({ ...each, nam
             assert.deepEqual([info.keep, info.created, info.opens, info.closes, info.settled, info.fields[0].highest],
                 ["best", true, new Date(1000), null, null, "8589934591"]);
             assert.deepEqual([info.period.on, info.period.tz, info.period.archive, info.period.copy],
-                ["sat", "+08:00", 4, false].map((value, i) => i === 0 ? info.period.on : value));
+                ["SAT", "+08:00", 4, false]);
             assert.ok(info.period.end > info.period.start);
             assert.equal(await board.alter({ state: "FREEZE", stale: "10 DAY" }), undefined);
             await assert.rejects(board.add({ ann: 1 }), /^[^]*FROZEN/);
-            const found = (await collect(board.boards({ match: `${name.replaceAll(":", "?")}` })))[0];
+            const found = (await collect(board.boards({ match: name })))[0];
             assert.deepEqual([found.name, found.frozen, found.stale], [name, true, 864000000]);
             await board.alter({ state: "THAW", stale: "NONE", period: "NONE" });
         });
@@ -160,7 +160,8 @@ for (const kind of [...singles, pool, ...sentinels.map((each) => ({ ...each, nam
             const euros = exact.named(`${name}:euros`);
             await euros.create({ fields: "FIELD euros 64 SIGNED SCALE 2" });
             await euros.add({ ann: "9007199254740993.21", bob: 0.25 });
-            assert.throws(() => euros.named(euros.key) && ann.score, RangeError);
+            const [rounded] = await euros.range(0, 0);
+            assert.throws(() => rounded.score, RangeError);
             const texts = new Leaderboard(client, euros.key, { numbers: "string" });
             assert.deepEqual((await texts.range(0, -1)).map((record) => record.score), ["9007199254740993.21", "0.25"]);
             const plain = await board.named(euros.key).range(0, -1);

@@ -9,11 +9,12 @@ const BOARDS = 30; // on three nodes
 for (const kind of clusters) {
     test(`boards of a cluster, ${kind.name}`, async (context) => {
         const client = await connect(context, kind);
-        const boards = Array.from({ length: BOARDS }, (_, i) => new Leaderboard(client, `{${kind.name} ${i}}day`));
+        const boards = Array.from({ length: BOARDS }, (_, i) => new Leaderboard(client, `{${kind.name} ${i}}day`,
+            { retries: 5 }));
         await Promise.all(boards.map(async (board, i) => {
             await board.create({ fields: "FIELD score 40", tag: { country: 8 } });
             await board.add({ ann: i, bob: 20 }, { tag: { country: "DE" } });
-            const results = await board.submit("ann", 5, { operator: "INCR", once: true,
+            const results = await board.submit("ann", 5, { operator: "INCR",
                 boards: [board.key, board.key.replace("day", "week")] });
             assert.deepEqual(results.map((result) => result.record.score), [i + 5, 5]);
             const [record] = await board.around("ann", 1, { within: "country", tags: true });

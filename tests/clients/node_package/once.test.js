@@ -31,28 +31,35 @@ async function startWay(context) {
 for (const kind of singles) {
     test(`a lost answer, ${kind.name}`, async (context) => {
         const way = await startWay(context);
-        const board = new Leaderboard(await connect(context, kind, way), `once: ${kind.name}`);
+        const board = new Leaderboard(await connect(context, kind, way), `once: ${kind.name}`, { retries: 20 });
         way.lost = 3;
         const [result] = await board.submit("ann", 25, { operator: "INCR", once: "match:4711:ann" });
         assert.equal(result.record.score, 25);
         assert.equal(result.counts, false); // the first try counted
         assert.deepEqual(way.ids, Array(4).fill("match:4711:ann"));
         way.lost = 1;
-        assert.equal(await board.add({ ann: 5 }, { operator: "INCR", once: true }), 0);
+        assert.equal(await board.add({ ann: 5 }, { operator: "INCR" }), 0);
         assert.equal((await board.get("ann"))[0].score, 30);
         assert.equal(way.ids.length, 6);
         assert.equal(way.ids[4], way.ids[5]);
-        await board.add({ ann: 5 }, { operator: "INCR", once: true });
+        await board.add({ ann: 5 }, { operator: "INCR" });
         assert.notEqual(way.ids[6], way.ids[5]);
     });
 }
 
 test("an answer is an answer, and tries end", async (context) => {
     const way = await startWay(context);
-    const board = new Leaderboard(await connect(context, singles[1], way), "once: ends", { retry: { attempts: 3, delayMs: 1 } });
+    const board = new Leaderboard(await connect(context, singles[1], way), "once: ends", { retries: 2 });
     await assert.rejects(board.submit("ann", "many", { once: "a" }), /ERR/);
     assert.equal(way.ids.length, 1);
     way.lost = 100;
     await assert.rejects(board.submit("ann", 1, { once: "b" }));
     assert.equal(way.ids.length, 4);
+    assert.equal(await board.add(null, { packed: { ann: 5 } }), 1); // has none
+    assert.equal(way.ids.length, 4);
+    const hasty = new Leaderboard(board.client, board.key);
+    await assert.rejects(hasty.submit("ann", 1, { once: "c" }));
+    assert.deepEqual(way.ids.slice(4), ["c"]);
+    await hasty.add({ bob: 5 });
+    assert.equal(way.ids.length, 5);
 });
