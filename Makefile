@@ -154,7 +154,7 @@ SIMULATION_ARGS ?=
         bench bench-build bench-full bench-regress bench-regress-update clean install install-files install-module \
         uninstall deb container deploy-check arm64 arm64-all arm64-regress \
         model tests-build tiny-build engine-tests-build fuzz-build redis-server redis-sentinel haproxy \
-        monitoring-check hosts versions-check node-types-check
+        monitoring-check hosts versions-check python-types-check node-types-check
 .SECONDARY:
 .DELETE_ON_ERROR:
 
