@@ -15,6 +15,15 @@ test("the version is the server's", () => {
     assert.equal(requireThere("./package-lock.json").version, requireThere("./package.json").version);
 });
 
+test("what is packed is what is needed", () => {
+    const [{ files }] = JSON.parse(execFileSync("npm", ["pack", "--dry-run", "--json"], { cwd: home, encoding: "utf8" }));
+    const packed = files.map((file) => file.path);
+    const needed = fs.readdirSync(home).filter((file) => /(?<!test)\.js$|\.d\.ts$|^(LICENSE|README\.md|package\.json)$/.test(file));
+    assert.deepEqual(packed.sort(), needed.sort());
+    assert.equal(fs.readFileSync(path.join(home, "LICENSE"), "utf8"),
+        fs.readFileSync(path.join(home, "../../LICENSE"), "utf8"));
+});
+
 test("the README's lines print what they say", () => {
     const blocks = [...fs.readFileSync(path.join(home, "README.md"), "utf8").matchAll(/^```js\n([^]*?)^```/gm)];
     assert.ok(blocks.length >= 2);
