@@ -153,7 +153,7 @@ SIMULATION_ARGS ?=
         bench bench-build bench-full bench-regress bench-regress-update clean install install-files install-module \
         uninstall deb container deploy-check arm64 arm64-all arm64-regress \
         model tests-build tiny-build engine-tests-build fuzz-build redis-server redis-sentinel haproxy \
-        monitoring-check hosts versions-check
+        monitoring-check hosts versions-check python-types-check
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -340,12 +340,13 @@ clean: ## remove everything that was built
 check: ## everything CI asks of the code, beside make test
 	@.ci/install-packages check
 	@$(MAKE) --no-print-directory layers format-check docs-check
+	@$(MAKE) --no-print-directory python-types-check
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory sanitize CC=gcc B=$(B)/gcc-sanitize
 	@$(MAKE) --no-print-directory sanitize-thread CC=clang B=$(B)/clang-thread
 	@$(MAKE) --no-print-directory no-sse B=$(B)/no-sse
 	@$(MAKE) --no-print-directory arm64 B=$(B)/arm64
-	@$(MAKE) --no-print-directory monitoring-check python-types-check
+	@$(MAKE) --no-print-directory monitoring-check
 	@$(MAKE) --no-print-directory model
 	@$(MAKE) --no-print-directory fuzz
 	@$(MAKE) --no-print-directory module-fuzz
@@ -481,7 +482,6 @@ docs-check: $(DOCS)
 	@set -e; for each in $(WRITTEN); do $(DOCS) "$${each%%:*}" "$${each#*:}" | diff -u "$${each#*:}" -; done; \
 	    echo "docs: as the tables say"
 
-.PHONY: python-types-check
 python-types-check: ## mypy --strict over clients/python
 	@.ci/install-packages check
 	@cd clients/python && mypy --cache-dir "$(abspath $(B))/mypy"
