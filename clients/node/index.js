@@ -9,6 +9,12 @@ const { text } = require("./words.js");
 const { replies, merged, defineValues, numbers } = require("./replies.js");
 const { send, nodes, subscribe, database } = require("./send.js");
 
+function needPositive(name, value) {
+    if (!Number.isSafeInteger(value) || value < 1) {
+        throw new RangeError(`${name}: ${value}: a whole number from 1 on is allowed`);
+    }
+}
+
 class Leaderboard extends Commands {
     constructor(client, key, { numbers: kind = "number", fields, retries = 0, database: number } = {}) {
         super();
@@ -58,6 +64,8 @@ class Leaderboard extends Commands {
     // The numberth page, from 1 on, and how many members and pages there are. Two commands: a result that comes in
     // between is in one of them.
     async page(number, { size = 20, ...options } = {}) {
+        needPositive("page", number);
+        needPositive("size", size);
         const start = (number - 1) * size;
         const { where, wherenot } = options;
         const [records, count] = await Promise.all([
@@ -67,6 +75,7 @@ class Leaderboard extends Commands {
 
     // All records, the best first, in steps of batch ranks.
     async* records({ batch = 500, ...options } = {}) {
+        needPositive("batch", batch);
         for (let start = 0; ; start += batch) {
             const records = await this.range(start, start + batch - 1, options);
             yield* records;

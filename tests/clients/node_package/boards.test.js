@@ -179,11 +179,13 @@ for (const kind of [...singles, pool]) {
             await board.tag("m2", { even: "yes" });
             const page = await board.page(3, { size: 10 });
             assert.deepEqual([page.number, page.pages, page.count, names(page.records)], [3, 3, 25, members.slice(20)]);
+            await assert.rejects(board.page(0), /page: 0: a whole number from 1 on/);
+            await assert.rejects(collect(board.records({ batch: 0 })), RangeError);
             const group = await board.page(1, { size: 10, where: { even: "yes" } });
             assert.deepEqual([group.pages, group.count, names(group.records)], [1, 2, ["m0", "m2"]]);
             assert.deepEqual(names(await collect(board)), members);
             assert.deepEqual(names(await collect(board.records({ batch: 5 }))), members);
-            assert.deepEqual(names(await collect(board.records({ batch: 7, rev: true }))), members.toReversed());
+            assert.deepEqual(names(await collect(board.records({ batch: 7, rev: true }))), [...members].reverse());
         });
     });
 }
