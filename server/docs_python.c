@@ -208,13 +208,18 @@ static void docs_python_write_part(const struct docs_part *part, const char *val
     printf("%s)", part->is_counted ? ", counted=True" : "");
 }
 
-static void docs_python_write_values(const struct docs_parameter *parameter) {
+/* The elements of the list of words that a parameter is, once it is given. */
+static void docs_python_write_elements(const struct docs_parameter *parameter) {
     char value[DOCS_METHOD_NAME_MAX + 16];
     const char *name = docs_python_name(parameter);
     const char *token = parameter->token;
-    printf("request += [");
-    if (token != NULL && !parameter->is_token_repeated) {
-        printf("\"%s\", ", token);
+    if (parameter->kind == DOCS_BOARD) {
+        printf("self.name");
+    } else if (parameter->kind == DOCS_BOARDS) {
+        printf("*several(self.name if %s is None else %s, counted=True)", name, name);
+    } else if (token != NULL && !parameter->is_token_repeated) {
+        bool is_alone = parameter->kind == DOCS_ALWAYS || parameter->kind == DOCS_FLAG;
+        printf(is_alone ? "\"%s\"" : "\"%s\", ", token);
     }
     for (unsigned i = 0; i < parameter->part_count; i++) {
         snprintf(value, sizeof value, parameter->part_count > 1 ? "%s[%u]" : "%s", name, i);
@@ -225,34 +230,31 @@ static void docs_python_write_values(const struct docs_parameter *parameter) {
     if (parameter->kind == DOCS_WORDS) {
         printf("*split(%s)", name);
     }
-    printf("]\n");
 }
 
-/* The statements that append a parameter to the request. */
-static void docs_python_write_append(const struct docs_parameter *parameter) {
-    const char *name = docs_python_name(parameter);
-    printf("        ");
-    switch (parameter->kind) {
-    case DOCS_BOARD:
-        printf("request += [self.name]\n");
-        break;
-    case DOCS_BOARDS:
-        printf("request += several(self.name if %s is None else %s, counted=True)\n", name, name);
-        break;
-    case DOCS_ALWAYS:
-        printf("request += [\"%s\"]\n", parameter->token);
-        break;
-    case DOCS_FLAG:
-        printf("if %s:\n            request += [\"%s\"]\n", name, parameter->token);
-        break;
-    case DOCS_VALUES:
-    case DOCS_WORDS:
-        if (!parameter->is_required) {
-            printf("if %s is not None:\n            ", name);
-        }
-        docs_python_write_values(parameter);
-        break;
+/* The statements that make the request: a list for what is always there, and one for each option. */
+static void docs_python_write_request(const struct docs_method *method) {
+    bool is_open = true;
+    printf("        request: List[Word] = [");
+    if (method->container != NULL) {
+        printf("\"%s\", ", method->container->name);
     }
+    printf("\"%s\"", method->command->name);
+    for (unsigned i = 0; i < method->parameter_count; i++) {
+        const struct docs_parameter *at = &method->parameters[i];
+        bool is_option = at->kind == DOCS_FLAG ||
+                         (at->place != DOCS_HIDDEN && at->kind != DOCS_BOARDS && !at->is_required);
+        if (is_option) {
+            printf("%s        if %s%s:\n            request += [", is_open ? "]\n" : "",
+                   docs_python_name(at), at->kind == DOCS_FLAG ? "" : " is not None");
+        } else {
+            printf("%s", is_open ? ", " : "        request += [");
+        }
+        docs_python_write_elements(at);
+        printf("%s", is_option ? "]\n" : "");
+        is_open = !is_option;
+    }
+    printf("%s", is_open ? "]\n" : "");
 }
 
 /* Of alternatives one is given at the most: whether that is so is seen before anything is sent. */
@@ -319,15 +321,7 @@ static void docs_python_write_method(const struct docs_method *method) {
     docs_python_write_doc(method);
     docs_python_write_groups(method);
     bool has_once = docs_python_write_once(method);
-    if (method->container != NULL) {
-        printf("        request: List[Word] = [\"%s\", \"%s\"]\n", method->container->name,
-               method->command->name);
-    } else {
-        printf("        request: List[Word] = [\"%s\"]\n", method->command->name);
-    }
-    for (unsigned i = 0; i < method->parameter_count; i++) {
-        docs_python_write_append(&method->parameters[i]);
-    }
+    docs_python_write_request(method);
     docs_python_write_return(method, has_once);
 }
 

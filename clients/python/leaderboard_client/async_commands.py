@@ -51,8 +51,7 @@ class AsyncBoardCommands(AsyncBoardSender):
         alternatives(at=at, touch=touch, keeptime=keeptime, required=False)
         alternatives(results=results, packed=packed, required=True)
         once = self._once(once, packed)
-        request: List[Word] = ["LB.ADD"]
-        request += [self.name]
+        request: List[Word] = ["LB.ADD", self.name]
         if condition is not None:
             request += [condition]
         if operator is not None:
@@ -102,8 +101,7 @@ class AsyncBoardCommands(AsyncBoardSender):
         alternatives(at=at, touch=touch, keeptime=keeptime, required=False)
         alternatives(results=results, packed=packed, required=True)
         once = self._once(once, packed)
-        request: List[Word] = ["LB.ADD"]
-        request += [self.name]
+        request: List[Word] = ["LB.ADD", self.name]
         if condition is not None:
             request += [condition]
         if operator is not None:
@@ -120,8 +118,7 @@ class AsyncBoardCommands(AsyncBoardSender):
             request += ["ONCE", once]
         if hset is not None:
             request += ["HSET", hset[0], *pairs(hset[1], counted=True)]
-        request += ["WITHRANK"]
-        request += ["STRINGS"]
+        request += ["WITHRANK", "STRINGS"]
         if results is not None:
             request += [*results_words(results)]
         if packed is not None:
@@ -162,8 +159,7 @@ class AsyncBoardCommands(AsyncBoardSender):
         O(log n); the members' memory is freed in steps afterwards.
         """
         alternatives(cap=cap, limit=limit, required=False)
-        request: List[Word] = ["LB.ALTER"]
-        request += [self.name]
+        request: List[Word] = ["LB.ALTER", self.name]
         if tag is not None:
             request += [*pairs(tag, token="TAG")]
         if cap is not None:
@@ -230,8 +226,7 @@ class AsyncBoardCommands(AsyncBoardSender):
         O(log n + m) for m of the board's n members.
         """
         alternatives(member=member, score=score, required=True)
-        request: List[Word] = ["LB.AROUND"]
-        request += [self.name]
+        request: List[Word] = ["LB.AROUND", self.name]
         if member is not None:
             request += ["MEMBER", member]
         if score is not None:
@@ -273,8 +268,7 @@ class AsyncBoardCommands(AsyncBoardSender):
 
         O(log n), n being the members of the board; with BY O(m log m) for m different values.
         """
-        request: List[Word] = ["LB.COUNT"]
-        request += [self.name]
+        request: List[Word] = ["LB.COUNT", self.name]
         if start is not None:
             request += [start]
         if stop is not None:
@@ -305,8 +299,7 @@ class AsyncBoardCommands(AsyncBoardSender):
 
         O(log n), n being the members of the board; with BY O(m log m) for m different values.
         """
-        request: List[Word] = ["LB.COUNT"]
-        request += [self.name]
+        request: List[Word] = ["LB.COUNT", self.name]
         if start is not None:
             request += [start]
         if stop is not None:
@@ -360,8 +353,7 @@ class AsyncBoardCommands(AsyncBoardSender):
         """
         alternatives(layout=layout, fields=fields, required=False)
         alternatives(cap=cap, limit=limit, required=False)
-        request: List[Word] = ["LB.CREATE"]
-        request += [self.name]
+        request: List[Word] = ["LB.CREATE", self.name]
         if layout is not None:
             request += ["LAYOUT", layout]
         if fields is not None:
@@ -433,9 +425,7 @@ class AsyncBoardCommands(AsyncBoardSender):
 
         O(m log n) for m of the board's n members, also inside a group; SORT adds O(m log m).
         """
-        request: List[Word] = ["LB.GET"]
-        request += [self.name]
-        request += [*several(member, counted=True)]
+        request: List[Word] = ["LB.GET", self.name, *several(member, counted=True)]
         if comp:
             request += ["COMP"]
         if sort:
@@ -476,9 +466,7 @@ class AsyncBoardCommands(AsyncBoardSender):
 
         O(log n) for each edge, n being the members of the board.
         """
-        request: List[Word] = ["LB.HIST"]
-        request += [self.name]
-        request += [*several(edge)]
+        request: List[Word] = ["LB.HIST", self.name, *several(edge)]
         if where is not None:
             request += [*pairs(where, token="WHERE")]
         if wherenot is not None:
@@ -495,8 +483,7 @@ class AsyncBoardCommands(AsyncBoardSender):
 
         O(1).
         """
-        request: List[Word] = ["LB.INFO"]
-        request += [self.name]
+        request: List[Word] = ["LB.INFO", self.name]
         return await self._send(request, parse.description, again=True)
 
     async def league_add(
@@ -523,8 +510,7 @@ class AsyncBoardCommands(AsyncBoardSender):
         """
         alternatives(at=at, touch=touch, keeptime=keeptime, required=False)
         once = self._once(once)
-        request: List[Word] = ["LB.LEAGUE", "ADD"]
-        request += [self.name]
+        request: List[Word] = ["LB.LEAGUE", "ADD", self.name]
         if operator is not None:
             request += [operator]
         if at is not None:
@@ -539,9 +525,7 @@ class AsyncBoardCommands(AsyncBoardSender):
             request += ["ONCE", once]
         if hset is not None:
             request += ["HSET", hset[0], *pairs(hset[1], counted=True)]
-        request += ["STRINGS"]
-        request += [*several(field)]
-        request += [member]
+        request += ["STRINGS", *several(field), member]
         return await self._send(request, parse.league_place(), again=once is not None)
 
     async def league_create(
@@ -580,8 +564,7 @@ class AsyncBoardCommands(AsyncBoardSender):
         O(1).
         """
         alternatives(layout=layout, fields=fields, required=False)
-        request: List[Word] = ["LB.LEAGUE", "CREATE"]
-        request += [self.name]
+        request: List[Word] = ["LB.LEAGUE", "CREATE", self.name]
         if layout is not None:
             request += ["LAYOUT", layout]
         if fields is not None:
@@ -606,10 +589,7 @@ class AsyncBoardCommands(AsyncBoardSender):
             request += ["FROM", from_]
         if tz is not None:
             request += ["TZ", tz]
-        request += ["ROOM", room]
-        request += ["TIERS", tiers]
-        request += ["UP", up]
-        request += ["DOWN", down]
+        request += ["ROOM", room, "TIERS", tiers, "UP", up, "DOWN", down]
         if idle is not None:
             request += ["IDLE", idle]
         if archive is not None:
@@ -629,9 +609,7 @@ class AsyncBoardCommands(AsyncBoardSender):
 
         O(log n) in the members of the board.
         """
-        request: List[Word] = ["LB.LEAGUE", "GET"]
-        request += [self.name]
-        request += [member]
+        request: List[Word] = ["LB.LEAGUE", "GET", self.name, member]
         return await self._send(request, parse.league_place(), again=True)
 
     async def league_info(
@@ -644,8 +622,7 @@ class AsyncBoardCommands(AsyncBoardSender):
 
         O(t log n) for t tiers, at most 255, and n members.
         """
-        request: List[Word] = ["LB.LEAGUE", "INFO"]
-        request += [self.name]
+        request: List[Word] = ["LB.LEAGUE", "INFO", self.name]
         return await self._send(request, parse.description, again=True)
 
     async def league_remove(
@@ -658,9 +635,7 @@ class AsyncBoardCommands(AsyncBoardSender):
 
         O(log n) in the members of the board.
         """
-        request: List[Word] = ["LB.LEAGUE", "REMOVE"]
-        request += [self.name]
-        request += [member]
+        request: List[Word] = ["LB.LEAGUE", "REMOVE", self.name, member]
         return await self._send(request, parse.flag, again=False)
 
     async def league_set(
@@ -675,10 +650,7 @@ class AsyncBoardCommands(AsyncBoardSender):
 
         O(log n) in the members of the board.
         """
-        request: List[Word] = ["LB.LEAGUE", "SET"]
-        request += [self.name]
-        request += [tier]
-        request += [member]
+        request: List[Word] = ["LB.LEAGUE", "SET", self.name, tier, member]
         return await self._send(request, parse.flag, again=False)
 
     async def quantile(
@@ -699,10 +671,7 @@ class AsyncBoardCommands(AsyncBoardSender):
 
         O(log n) for each quantile, n being the members of the board.
         """
-        request: List[Word] = ["LB.QUANTILE"]
-        request += [self.name]
-        request += [*several(q)]
-        request += ["STRINGS"]
+        request: List[Word] = ["LB.QUANTILE", self.name, *several(q), "STRINGS"]
         if where is not None:
             request += [*pairs(where, token="WHERE")]
         if wherenot is not None:
@@ -742,10 +711,7 @@ class AsyncBoardCommands(AsyncBoardSender):
         O(log n + m) for m of the board's n members, also with a LIMIT far inside; with COMP and REV
         O(log n) more for every change of fields.
         """
-        request: List[Word] = ["LB.RANGE"]
-        request += [self.name]
-        request += [start]
-        request += [stop]
+        request: List[Word] = ["LB.RANGE", self.name, start, stop]
         if byscore:
             request += ["BYSCORE"]
         if rev:
@@ -786,9 +752,7 @@ class AsyncBoardCommands(AsyncBoardSender):
         O(1).
         """
         alternatives(start=start, end=end, required=False)
-        request: List[Word] = ["LB.ROLL"]
-        request += [self.name]
-        request += [archive]
+        request: List[Word] = ["LB.ROLL", self.name, archive]
         if start is not None:
             request += ["START", start]
         if end is not None:
@@ -823,8 +787,7 @@ class AsyncBoardCommands(AsyncBoardSender):
         """
         alternatives(at=at, touch=touch, keeptime=keeptime, required=False)
         once = self._once(once)
-        request: List[Word] = ["LB.SUBMIT"]
-        request += several(self.name if boards is None else boards, counted=True)
+        request: List[Word] = ["LB.SUBMIT", *several(self.name if boards is None else boards, counted=True)]
         if condition is not None:
             request += [condition]
         if operator is not None:
@@ -841,9 +804,7 @@ class AsyncBoardCommands(AsyncBoardSender):
             request += ["ONCE", once]
         if hset is not None:
             request += ["HSET", hset[0], *pairs(hset[1], counted=True)]
-        request += ["STRINGS"]
-        request += [*several(field)]
-        request += [member]
+        request += ["STRINGS", *several(field), member]
         return await self._send(request, parse.results(), again=once is not None)
 
     async def tag(
@@ -859,10 +820,7 @@ class AsyncBoardCommands(AsyncBoardSender):
 
         O(log n) in the members of the board.
         """
-        request: List[Word] = ["LB.TAG"]
-        request += [self.name]
-        request += [member]
-        request += [*pairs(tag)]
+        request: List[Word] = ["LB.TAG", self.name, member, *pairs(tag)]
         if if_ is not None:
             request += ["IF", *pairs(if_)]
         return await self._send(request, parse.flag, again=False)
@@ -877,9 +835,7 @@ class AsyncBoardCommands(AsyncBoardSender):
 
         O(m log n) for m of the board's n members.
         """
-        request: List[Word] = ["LB.TAGS"]
-        request += [self.name]
-        request += [*several(member)]
+        request: List[Word] = ["LB.TAGS", self.name, *several(member)]
         return await self._send(request, parse.tags_each, again=True)
 
 
@@ -899,8 +855,7 @@ class AsyncDatabaseCommands(AsyncDatabaseSender):
 
         O(n log m) for n boards of m members, in steps between other commands.
         """
-        request: List[Word] = ["LB.BAN"]
-        request += [member]
+        request: List[Word] = ["LB.BAN", member]
         if ex is not None:
             request += ["EX", ex]
         if match is not None:
@@ -944,8 +899,7 @@ class AsyncDatabaseCommands(AsyncDatabaseSender):
 
         O(n log m) for n boards of m members, in steps between other commands.
         """
-        request: List[Word] = ["LB.FORGET"]
-        request += [member]
+        request: List[Word] = ["LB.FORGET", member]
         if match is not None:
             request += ["MATCH", match]
         if data is not None:
@@ -996,9 +950,7 @@ class AsyncDatabaseCommands(AsyncDatabaseSender):
 
         O(n log m) for n boards of m members, in steps between other commands.
         """
-        request: List[Word] = ["LB.MOVE"]
-        request += [from_]
-        request += [to]
+        request: List[Word] = ["LB.MOVE", from_, to]
         if match is not None:
             request += ["MATCH", match]
         if mode is not None:
@@ -1015,8 +967,7 @@ class AsyncDatabaseCommands(AsyncDatabaseSender):
 
         O(1).
         """
-        request: List[Word] = ["LB.SETTLE"]
-        request += [archive]
+        request: List[Word] = ["LB.SETTLE", archive]
         return await self._send(request, parse.flag, again=False)
 
     async def unban(
@@ -1029,8 +980,7 @@ class AsyncDatabaseCommands(AsyncDatabaseSender):
 
         O(1).
         """
-        request: List[Word] = ["LB.UNBAN"]
-        request += [member]
+        request: List[Word] = ["LB.UNBAN", member]
         return await self._send_to_all(request, parse.flag, again=False)
 
     async def where(
@@ -1045,8 +995,7 @@ class AsyncDatabaseCommands(AsyncDatabaseSender):
 
         O(n log m) for n boards of m members, in steps between other commands.
         """
-        request: List[Word] = ["LB.WHERE"]
-        request += [member]
+        request: List[Word] = ["LB.WHERE", member]
         if match is not None:
             request += ["MATCH", match]
         request += ["STRINGS"]

@@ -53,8 +53,7 @@ class BoardCommands(BoardSender):
         alternatives(at=at, touch=touch, keeptime=keeptime, required=False)
         alternatives(results=results, packed=packed, required=True)
         once = self._once(once, packed)
-        request: List[Word] = ["LB.ADD"]
-        request += [self.name]
+        request: List[Word] = ["LB.ADD", self.name]
         if condition is not None:
             request += [condition]
         if operator is not None:
@@ -104,8 +103,7 @@ class BoardCommands(BoardSender):
         alternatives(at=at, touch=touch, keeptime=keeptime, required=False)
         alternatives(results=results, packed=packed, required=True)
         once = self._once(once, packed)
-        request: List[Word] = ["LB.ADD"]
-        request += [self.name]
+        request: List[Word] = ["LB.ADD", self.name]
         if condition is not None:
             request += [condition]
         if operator is not None:
@@ -122,8 +120,7 @@ class BoardCommands(BoardSender):
             request += ["ONCE", once]
         if hset is not None:
             request += ["HSET", hset[0], *pairs(hset[1], counted=True)]
-        request += ["WITHRANK"]
-        request += ["STRINGS"]
+        request += ["WITHRANK", "STRINGS"]
         if results is not None:
             request += [*results_words(results)]
         if packed is not None:
@@ -164,8 +161,7 @@ class BoardCommands(BoardSender):
         O(log n); the members' memory is freed in steps afterwards.
         """
         alternatives(cap=cap, limit=limit, required=False)
-        request: List[Word] = ["LB.ALTER"]
-        request += [self.name]
+        request: List[Word] = ["LB.ALTER", self.name]
         if tag is not None:
             request += [*pairs(tag, token="TAG")]
         if cap is not None:
@@ -232,8 +228,7 @@ class BoardCommands(BoardSender):
         O(log n + m) for m of the board's n members.
         """
         alternatives(member=member, score=score, required=True)
-        request: List[Word] = ["LB.AROUND"]
-        request += [self.name]
+        request: List[Word] = ["LB.AROUND", self.name]
         if member is not None:
             request += ["MEMBER", member]
         if score is not None:
@@ -275,8 +270,7 @@ class BoardCommands(BoardSender):
 
         O(log n), n being the members of the board; with BY O(m log m) for m different values.
         """
-        request: List[Word] = ["LB.COUNT"]
-        request += [self.name]
+        request: List[Word] = ["LB.COUNT", self.name]
         if start is not None:
             request += [start]
         if stop is not None:
@@ -307,8 +301,7 @@ class BoardCommands(BoardSender):
 
         O(log n), n being the members of the board; with BY O(m log m) for m different values.
         """
-        request: List[Word] = ["LB.COUNT"]
-        request += [self.name]
+        request: List[Word] = ["LB.COUNT", self.name]
         if start is not None:
             request += [start]
         if stop is not None:
@@ -362,8 +355,7 @@ class BoardCommands(BoardSender):
         """
         alternatives(layout=layout, fields=fields, required=False)
         alternatives(cap=cap, limit=limit, required=False)
-        request: List[Word] = ["LB.CREATE"]
-        request += [self.name]
+        request: List[Word] = ["LB.CREATE", self.name]
         if layout is not None:
             request += ["LAYOUT", layout]
         if fields is not None:
@@ -435,9 +427,7 @@ class BoardCommands(BoardSender):
 
         O(m log n) for m of the board's n members, also inside a group; SORT adds O(m log m).
         """
-        request: List[Word] = ["LB.GET"]
-        request += [self.name]
-        request += [*several(member, counted=True)]
+        request: List[Word] = ["LB.GET", self.name, *several(member, counted=True)]
         if comp:
             request += ["COMP"]
         if sort:
@@ -478,9 +468,7 @@ class BoardCommands(BoardSender):
 
         O(log n) for each edge, n being the members of the board.
         """
-        request: List[Word] = ["LB.HIST"]
-        request += [self.name]
-        request += [*several(edge)]
+        request: List[Word] = ["LB.HIST", self.name, *several(edge)]
         if where is not None:
             request += [*pairs(where, token="WHERE")]
         if wherenot is not None:
@@ -497,8 +485,7 @@ class BoardCommands(BoardSender):
 
         O(1).
         """
-        request: List[Word] = ["LB.INFO"]
-        request += [self.name]
+        request: List[Word] = ["LB.INFO", self.name]
         return self._send(request, parse.description, again=True)
 
     def league_add(
@@ -525,8 +512,7 @@ class BoardCommands(BoardSender):
         """
         alternatives(at=at, touch=touch, keeptime=keeptime, required=False)
         once = self._once(once)
-        request: List[Word] = ["LB.LEAGUE", "ADD"]
-        request += [self.name]
+        request: List[Word] = ["LB.LEAGUE", "ADD", self.name]
         if operator is not None:
             request += [operator]
         if at is not None:
@@ -541,9 +527,7 @@ class BoardCommands(BoardSender):
             request += ["ONCE", once]
         if hset is not None:
             request += ["HSET", hset[0], *pairs(hset[1], counted=True)]
-        request += ["STRINGS"]
-        request += [*several(field)]
-        request += [member]
+        request += ["STRINGS", *several(field), member]
         return self._send(request, parse.league_place(), again=once is not None)
 
     def league_create(
@@ -582,8 +566,7 @@ class BoardCommands(BoardSender):
         O(1).
         """
         alternatives(layout=layout, fields=fields, required=False)
-        request: List[Word] = ["LB.LEAGUE", "CREATE"]
-        request += [self.name]
+        request: List[Word] = ["LB.LEAGUE", "CREATE", self.name]
         if layout is not None:
             request += ["LAYOUT", layout]
         if fields is not None:
@@ -608,10 +591,7 @@ class BoardCommands(BoardSender):
             request += ["FROM", from_]
         if tz is not None:
             request += ["TZ", tz]
-        request += ["ROOM", room]
-        request += ["TIERS", tiers]
-        request += ["UP", up]
-        request += ["DOWN", down]
+        request += ["ROOM", room, "TIERS", tiers, "UP", up, "DOWN", down]
         if idle is not None:
             request += ["IDLE", idle]
         if archive is not None:
@@ -631,9 +611,7 @@ class BoardCommands(BoardSender):
 
         O(log n) in the members of the board.
         """
-        request: List[Word] = ["LB.LEAGUE", "GET"]
-        request += [self.name]
-        request += [member]
+        request: List[Word] = ["LB.LEAGUE", "GET", self.name, member]
         return self._send(request, parse.league_place(), again=True)
 
     def league_info(
@@ -646,8 +624,7 @@ class BoardCommands(BoardSender):
 
         O(t log n) for t tiers, at most 255, and n members.
         """
-        request: List[Word] = ["LB.LEAGUE", "INFO"]
-        request += [self.name]
+        request: List[Word] = ["LB.LEAGUE", "INFO", self.name]
         return self._send(request, parse.description, again=True)
 
     def league_remove(
@@ -660,9 +637,7 @@ class BoardCommands(BoardSender):
 
         O(log n) in the members of the board.
         """
-        request: List[Word] = ["LB.LEAGUE", "REMOVE"]
-        request += [self.name]
-        request += [member]
+        request: List[Word] = ["LB.LEAGUE", "REMOVE", self.name, member]
         return self._send(request, parse.flag, again=False)
 
     def league_set(
@@ -677,10 +652,7 @@ class BoardCommands(BoardSender):
 
         O(log n) in the members of the board.
         """
-        request: List[Word] = ["LB.LEAGUE", "SET"]
-        request += [self.name]
-        request += [tier]
-        request += [member]
+        request: List[Word] = ["LB.LEAGUE", "SET", self.name, tier, member]
         return self._send(request, parse.flag, again=False)
 
     def quantile(
@@ -701,10 +673,7 @@ class BoardCommands(BoardSender):
 
         O(log n) for each quantile, n being the members of the board.
         """
-        request: List[Word] = ["LB.QUANTILE"]
-        request += [self.name]
-        request += [*several(q)]
-        request += ["STRINGS"]
+        request: List[Word] = ["LB.QUANTILE", self.name, *several(q), "STRINGS"]
         if where is not None:
             request += [*pairs(where, token="WHERE")]
         if wherenot is not None:
@@ -744,10 +713,7 @@ class BoardCommands(BoardSender):
         O(log n + m) for m of the board's n members, also with a LIMIT far inside; with COMP and REV
         O(log n) more for every change of fields.
         """
-        request: List[Word] = ["LB.RANGE"]
-        request += [self.name]
-        request += [start]
-        request += [stop]
+        request: List[Word] = ["LB.RANGE", self.name, start, stop]
         if byscore:
             request += ["BYSCORE"]
         if rev:
@@ -788,9 +754,7 @@ class BoardCommands(BoardSender):
         O(1).
         """
         alternatives(start=start, end=end, required=False)
-        request: List[Word] = ["LB.ROLL"]
-        request += [self.name]
-        request += [archive]
+        request: List[Word] = ["LB.ROLL", self.name, archive]
         if start is not None:
             request += ["START", start]
         if end is not None:
@@ -825,8 +789,7 @@ class BoardCommands(BoardSender):
         """
         alternatives(at=at, touch=touch, keeptime=keeptime, required=False)
         once = self._once(once)
-        request: List[Word] = ["LB.SUBMIT"]
-        request += several(self.name if boards is None else boards, counted=True)
+        request: List[Word] = ["LB.SUBMIT", *several(self.name if boards is None else boards, counted=True)]
         if condition is not None:
             request += [condition]
         if operator is not None:
@@ -843,9 +806,7 @@ class BoardCommands(BoardSender):
             request += ["ONCE", once]
         if hset is not None:
             request += ["HSET", hset[0], *pairs(hset[1], counted=True)]
-        request += ["STRINGS"]
-        request += [*several(field)]
-        request += [member]
+        request += ["STRINGS", *several(field), member]
         return self._send(request, parse.results(), again=once is not None)
 
     def tag(
@@ -861,10 +822,7 @@ class BoardCommands(BoardSender):
 
         O(log n) in the members of the board.
         """
-        request: List[Word] = ["LB.TAG"]
-        request += [self.name]
-        request += [member]
-        request += [*pairs(tag)]
+        request: List[Word] = ["LB.TAG", self.name, member, *pairs(tag)]
         if if_ is not None:
             request += ["IF", *pairs(if_)]
         return self._send(request, parse.flag, again=False)
@@ -879,9 +837,7 @@ class BoardCommands(BoardSender):
 
         O(m log n) for m of the board's n members.
         """
-        request: List[Word] = ["LB.TAGS"]
-        request += [self.name]
-        request += [*several(member)]
+        request: List[Word] = ["LB.TAGS", self.name, *several(member)]
         return self._send(request, parse.tags_each, again=True)
 
 
@@ -901,8 +857,7 @@ class DatabaseCommands(DatabaseSender):
 
         O(n log m) for n boards of m members, in steps between other commands.
         """
-        request: List[Word] = ["LB.BAN"]
-        request += [member]
+        request: List[Word] = ["LB.BAN", member]
         if ex is not None:
             request += ["EX", ex]
         if match is not None:
@@ -946,8 +901,7 @@ class DatabaseCommands(DatabaseSender):
 
         O(n log m) for n boards of m members, in steps between other commands.
         """
-        request: List[Word] = ["LB.FORGET"]
-        request += [member]
+        request: List[Word] = ["LB.FORGET", member]
         if match is not None:
             request += ["MATCH", match]
         if data is not None:
@@ -998,9 +952,7 @@ class DatabaseCommands(DatabaseSender):
 
         O(n log m) for n boards of m members, in steps between other commands.
         """
-        request: List[Word] = ["LB.MOVE"]
-        request += [from_]
-        request += [to]
+        request: List[Word] = ["LB.MOVE", from_, to]
         if match is not None:
             request += ["MATCH", match]
         if mode is not None:
@@ -1017,8 +969,7 @@ class DatabaseCommands(DatabaseSender):
 
         O(1).
         """
-        request: List[Word] = ["LB.SETTLE"]
-        request += [archive]
+        request: List[Word] = ["LB.SETTLE", archive]
         return self._send(request, parse.flag, again=False)
 
     def unban(
@@ -1031,8 +982,7 @@ class DatabaseCommands(DatabaseSender):
 
         O(1).
         """
-        request: List[Word] = ["LB.UNBAN"]
-        request += [member]
+        request: List[Word] = ["LB.UNBAN", member]
         return self._send_to_all(request, parse.flag, again=False)
 
     def where(
@@ -1047,8 +997,7 @@ class DatabaseCommands(DatabaseSender):
 
         O(n log m) for n boards of m members, in steps between other commands.
         """
-        request: List[Word] = ["LB.WHERE"]
-        request += [member]
+        request: List[Word] = ["LB.WHERE", member]
         if match is not None:
             request += ["MATCH", match]
         request += ["STRINGS"]
