@@ -74,7 +74,8 @@ MODULE_REPLACED  := server/clients/notify.c server/clients/wait.c server/command
                     server/commands/lb/lb_data_find.c server/commands/lb/lb_hset_keys.c \
                     server/clients/once_ids.c server/commands/lb/board_task_pass.c server/acl/acl_pattern.c \
                     server/system/digest.c server/system/log.c server/system/fault.c
-SERVER_SOURCES   := $(filter-out server/main.c server/docs_main.c $(MODULE_SOURCES),$(call sources,server))
+DOCS_SOURCES     := $(wildcard server/docs_*.c)
+SERVER_SOURCES   := $(filter-out server/main.c $(DOCS_SOURCES) $(MODULE_SOURCES),$(call sources,server))
 SUPPORT_SOURCES  := $(filter-out tests/support/pooled.c,$(call sources,tests/support))
 ENGINE_UNIT_SOURCES := $(call sources,tests/codec tests/skiplist)
 SERVER_UNIT_SOURCES := $(call sources,tests/protocol tests/server)
@@ -124,13 +125,14 @@ BENCHES     := $(patsubst %.c,$(B)/%,$(BENCH_SOURCES))
 WEB_FILES := $(sort $(wildcard server/web/page/*))
 WEB_TABLE := $(B)/web_table.o
 
-NODE_MODULES := $(addsuffix /node_modules/.package-lock.json,tests/clients/node tests/web)
+NODE_MODULES := $(addsuffix /node_modules/.package-lock.json,tests/clients/node tests/web clients/node)
 # The integration tests that are no C programs.
 # The longest first, which counts where build/test-times is not there yet.
 SCRIPTS     := tests/web/run:test_views tests/module/run:test_leaving:test_replicaof tests/failover/run \
                tests/web/run:-test_views tests/module/run:-test_leaving:-test_replicaof tests/moving/run \
-               tests/torture/run tests/simulation/run tests/clients/run.sh tests/deploy/run tests/balancer/run \
-               tests/quorum/run tests/runner/run tests/metrics/run tests/pages/run
+               tests/torture/run tests/simulation/run tests/clients/run.sh tests/clients/node_package/run tests/deploy/run \
+               tests/balancer/run tests/quorum/run tests/runner/run tests/metrics/run tests/pages/run \
+               tests/clients/python_package/run
 
 # The tests of commands on boards once more, each command through redis-server with the module, too.
 SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_range \
@@ -152,7 +154,7 @@ SIMULATION_ARGS ?=
         bench bench-build bench-full bench-regress bench-regress-update clean install install-files install-module \
         uninstall deb container deploy-check arm64 arm64-all arm64-regress \
         model tests-build tiny-build engine-tests-build fuzz-build redis-server redis-sentinel haproxy \
-        monitoring-check hosts versions-check
+        monitoring-check hosts versions-check python-types-check node-types-check
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -339,6 +341,7 @@ clean: ## remove everything that was built
 check: ## everything CI asks of the code, beside make test
 	@.ci/install-packages check
 	@$(MAKE) --no-print-directory layers format-check docs-check
+	@$(MAKE) --no-print-directory python-types-check node-types-check
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory sanitize CC=gcc B=$(B)/gcc-sanitize
 	@$(MAKE) --no-print-directory sanitize-thread CC=clang B=$(B)/clang-thread
@@ -467,7 +470,10 @@ format-check:
 WRITTEN := commands:docs/commands.md settings:docs/settings.md long:docs/long-commands.md \
            metrics:docs/metrics.md \
            conf:leaderboard.conf man1:deploy/man/leaderboard-server.1 \
-           man5:deploy/man/leaderboard.conf.5 completion:deploy/leaderboard-server.bash
+           man5:deploy/man/leaderboard.conf.5 completion:deploy/leaderboard-server.bash \
+           node:clients/node/commands.js node-types:clients/node/commands.d.ts \
+           python:clients/python/leaderboard_client/commands.py \
+           python-async:clients/python/leaderboard_client/async_commands.py
 
 docs: $(DOCS) ## write docs/*.md, leaderboard.conf, man pages and completion from the tables
 	@set -e; for each in $(WRITTEN); do \
@@ -477,6 +483,14 @@ docs: $(DOCS) ## write docs/*.md, leaderboard.conf, man pages and completion fro
 docs-check: $(DOCS)
 	@set -e; for each in $(WRITTEN); do $(DOCS) "$${each%%:*}" "$${each#*:}" | diff -u "$${each#*:}" -; done; \
 	    echo "docs: as the tables say"
+
+# Our declarations and those of both clients, with uses that must compile and uses that must not.
+node-types-check: clients/node/node_modules/.package-lock.json ## tsc --strict over clients/node
+	@clients/node/node_modules/.bin/tsc -p clients/node && echo "clients/node: types hold"
+
+python-types-check: ## mypy --strict over clients/python
+	@.ci/install-packages check
+	@cd clients/python && mypy --cache-dir "$(abspath $(B))/mypy"
 
 # ---- how things are built -------------------------------------------------------------------
 
@@ -632,7 +646,7 @@ $(B)/commit: FORCE
 .PHONY: FORCE
 FORCE:
 
-$(DOCS): $(B)/server/docs_main.o $(LIBRARY) $(KEYSPACE) $(ENGINE)
+$(DOCS): $(call object,$(DOCS_SOURCES)) $(LIBRARY) $(KEYSPACE) $(ENGINE)
 	@$(CC) $(LINK) $(LDFLAGS) $^ $(LIBRARIES) -o $@
 
 # Units above codec take their memory from the pool, as the server does. Not those that fork, which

@@ -1,0 +1,392 @@
+// A method for each LB. command. Written by leaderboard-docs from the commands' entries (make docs).
+"use strict";
+const $ = require("./words.js");
+
+class Commands {
+    async add(results, options = {}) {
+        $.alternatives({ at: options.at, touch: options.touch, keeptime: options.keeptime }, false);
+        $.alternatives({ results, packed: options.packed }, true);
+        options = this.withId(options);
+        return this.run(this.key, "LB.ADD", false, "integer", [
+            this.key,
+            $.values(options.condition, null, $.one),
+            $.values(options.operator, null, $.one),
+            $.values(options.at, "AT", $.one),
+            $.flag(options.touch, "TOUCH"),
+            $.flag(options.keeptime, "KEEPTIME"),
+            $.each(options.tag, "TAG", $.pairs),
+            $.values(options.once, "ONCE", $.one),
+            $.values(options.hset, "HSET", $.one, $.counted($.pairs)),
+            $.values(results, null, $.results),
+            $.values(options.packed, "PACKED", $.results),
+        ], options);
+    }
+
+    async addWithrank(results, options = {}) {
+        $.alternatives({ at: options.at, touch: options.touch, keeptime: options.keeptime }, false);
+        $.alternatives({ results, packed: options.packed }, true);
+        options = this.withId(options);
+        return this.run(this.key, "LB.ADD", false, "placed", [
+            this.key,
+            $.values(options.condition, null, $.one),
+            $.values(options.operator, null, $.one),
+            $.values(options.at, "AT", $.one),
+            $.flag(options.touch, "TOUCH"),
+            $.flag(options.keeptime, "KEEPTIME"),
+            $.each(options.tag, "TAG", $.pairs),
+            $.values(options.once, "ONCE", $.one),
+            $.values(options.hset, "HSET", $.one, $.counted($.pairs)),
+            "WITHRANK",
+            "STRINGS",
+            $.values(results, null, $.results),
+            $.values(options.packed, "PACKED", $.results),
+        ], options);
+    }
+
+    async alter(options = {}) {
+        $.alternatives({ cap: options.cap, limit: options.limit }, false);
+        return this.run(this.key, "LB.ALTER", false, "ok", [
+            this.key,
+            $.each(options.tag, "TAG", $.pairs),
+            $.values(options.cap, "CAP", $.one),
+            $.values(options.limit, "LIMIT", $.one),
+            $.values(options.keep, "KEEP", $.one),
+            $.values(options.state, null, $.one),
+            $.values(options.opens, "OPENS", $.one),
+            $.values(options.closes, "CLOSES", $.one),
+            $.words(options.stale, "STALE"),
+            $.values(options.settle, "SETTLE", $.one),
+            $.values(options.period, "PERIOD", $.one),
+            $.values(options.every, "EVERY", $.one),
+            $.values(options.on, "ON", $.one),
+            $.values(options.at, "AT", $.one),
+            $.values(options.from, "FROM", $.one),
+            $.values(options.tz, "TZ", $.one),
+            $.values(options.archive, "ARCHIVE", $.one),
+            $.values(options.archived, "ARCHIVED", $.one),
+            $.flag(options.copy, "COPY"),
+            $.words(options.window, "WINDOW"),
+        ], options);
+    }
+
+    async around(member, count, options = {}) {
+        $.alternatives({ member, score: options.score }, true);
+        return this.run(this.key, "LB.AROUND", true, "records", [
+            this.key,
+            $.values(member, "MEMBER", $.one),
+            $.values(options.score, "SCORE", $.one),
+            $.values(count, null, $.one),
+            $.flag(options.comp, "COMP"),
+            "STRINGS",
+            $.each(options.where, "WHERE", $.pairs),
+            $.each(options.wherenot, "WHERENOT", $.pairs),
+            $.each(options.within, "WITHIN", $.several),
+            $.flag(options.tags, "TAGS"),
+            $.values(options.data, "DATA", $.one),
+            $.values(options.fields, "FIELDS", $.counted($.several)),
+            $.values(options.since, "SINCE", $.one),
+        ], options);
+    }
+
+    async ban(member, options = {}) {
+        return this.run(null, "LB.BAN", false, "integer", [
+            $.values(member, null, $.one),
+            $.values(options.ex, "EX", $.one),
+            $.values(options.match, "MATCH", $.one),
+        ], options);
+    }
+
+    async bans(options = {}) {
+        return this.run(null, "LB.BANS", true, "bans", [
+            $.values(options.match, "MATCH", $.one),
+            $.values(options.cursor, "CURSOR", $.one),
+            $.values(options.count, "COUNT", $.one),
+        ], options);
+    }
+
+    async count(start, stop, options = {}) {
+        return this.run(this.key, "LB.COUNT", true, "integer", [
+            this.key,
+            $.values(start, null, $.one),
+            $.values(stop, null, $.one),
+            $.flag(options.byscore, "BYSCORE"),
+            $.each(options.where, "WHERE", $.pairs),
+            $.each(options.wherenot, "WHERENOT", $.pairs),
+        ], options);
+    }
+
+    async countBy(by, start, stop, options = {}) {
+        return this.run(this.key, "LB.COUNT", true, "counts", [
+            this.key,
+            $.values(start, null, $.one),
+            $.values(stop, null, $.one),
+            $.flag(options.byscore, "BYSCORE"),
+            $.each(by, "BY", $.several),
+            $.each(options.where, "WHERE", $.pairs),
+            $.each(options.wherenot, "WHERENOT", $.pairs),
+        ], options);
+    }
+
+    async create(options = {}) {
+        $.alternatives({ layout: options.layout, fields: options.fields }, false);
+        $.alternatives({ cap: options.cap, limit: options.limit }, false);
+        return this.run(this.key, "LB.CREATE", false, "ok", [
+            this.key,
+            $.values(options.layout, "LAYOUT", $.one),
+            $.words(options.fields),
+            $.each(options.tag, "TAG", $.pairs),
+            $.values(options.cap, "CAP", $.one),
+            $.values(options.limit, "LIMIT", $.one),
+            $.values(options.keep, "KEEP", $.one),
+            $.flag(options.freeze, "FREEZE"),
+            $.values(options.opens, "OPENS", $.one),
+            $.values(options.closes, "CLOSES", $.one),
+            $.values(options.stale, "STALE", $.one, $.one),
+            $.values(options.settle, "SETTLE", $.one),
+            $.values(options.period, "PERIOD", $.one),
+            $.values(options.every, "EVERY", $.one),
+            $.values(options.on, "ON", $.one),
+            $.values(options.at, "AT", $.one),
+            $.values(options.from, "FROM", $.one),
+            $.values(options.tz, "TZ", $.one),
+            $.values(options.archive, "ARCHIVE", $.one),
+            $.values(options.archived, "ARCHIVED", $.one),
+            $.flag(options.copy, "COPY"),
+            $.values(options.window, "WINDOW", $.one, $.one),
+        ], options);
+    }
+
+    async forget(member, options = {}) {
+        return this.run(null, "LB.FORGET", false, "integer", [
+            $.values(member, null, $.one),
+            $.values(options.match, "MATCH", $.one),
+            $.each(options.data, "DATA", $.several),
+            $.flag(options.all, "ALL"),
+        ], options);
+    }
+
+    async get(member, options = {}) {
+        return this.run(this.key, "LB.GET", true, "records", [
+            this.key,
+            $.values(member, null, $.counted($.several)),
+            $.flag(options.comp, "COMP"),
+            $.flag(options.sort, "SORT"),
+            $.flag(options.pct, "PCT"),
+            $.flag(options.withkey, "WITHKEY"),
+            "STRINGS",
+            $.each(options.where, "WHERE", $.pairs),
+            $.each(options.wherenot, "WHERENOT", $.pairs),
+            $.each(options.within, "WITHIN", $.several),
+            $.flag(options.tags, "TAGS"),
+            $.values(options.data, "DATA", $.one),
+            $.values(options.fields, "FIELDS", $.counted($.several)),
+            $.values(options.since, "SINCE", $.one),
+        ], options);
+    }
+
+    async hist(edge, options = {}) {
+        return this.run(this.key, "LB.HIST", true, "integers", [
+            this.key,
+            $.values(edge, null, $.several),
+            $.each(options.where, "WHERE", $.pairs),
+            $.each(options.wherenot, "WHERENOT", $.pairs),
+        ], options);
+    }
+
+    async info() {
+        return this.run(this.key, "LB.INFO", true, "info", [
+            this.key,
+        ]);
+    }
+
+    async leagueAdd(member, field, options = {}) {
+        $.alternatives({ at: options.at, touch: options.touch, keeptime: options.keeptime }, false);
+        options = this.withId(options);
+        return this.run(this.key, "LB.LEAGUE ADD", false, "leaguePlace", [
+            this.key,
+            $.values(options.operator, null, $.one),
+            $.values(options.at, "AT", $.one),
+            $.flag(options.touch, "TOUCH"),
+            $.flag(options.keeptime, "KEEPTIME"),
+            $.each(options.tag, "TAG", $.pairs),
+            $.values(options.once, "ONCE", $.one),
+            $.values(options.hset, "HSET", $.one, $.counted($.pairs)),
+            "STRINGS",
+            $.values(field, null, $.several),
+            $.values(member, null, $.one),
+        ], options);
+    }
+
+    async leagueCreate(options = {}) {
+        $.alternatives({ layout: options.layout, fields: options.fields }, false);
+        return this.run(this.key, "LB.LEAGUE CREATE", false, "ok", [
+            this.key,
+            $.values(options.layout, "LAYOUT", $.one),
+            $.words(options.fields),
+            $.each(options.tag, "TAG", $.pairs),
+            $.values(options.keep, "KEEP", $.one),
+            $.values(options.stale, "STALE", $.one, $.one),
+            $.values(options.settle, "SETTLE", $.one),
+            $.values(options.period, "PERIOD", $.one),
+            $.values(options.every, "EVERY", $.one),
+            $.values(options.on, "ON", $.one),
+            $.values(options.at, "AT", $.one),
+            $.values(options.from, "FROM", $.one),
+            $.values(options.tz, "TZ", $.one),
+            $.values(options.room, "ROOM", $.one),
+            $.values(options.tiers, "TIERS", $.one),
+            $.values(options.up, "UP", $.one),
+            $.values(options.down, "DOWN", $.one),
+            $.values(options.idle, "IDLE", $.one),
+            $.values(options.archive, "ARCHIVE", $.one),
+            $.values(options.archived, "ARCHIVED", $.one),
+        ], options);
+    }
+
+    async leagueGet(member) {
+        return this.run(this.key, "LB.LEAGUE GET", true, "leaguePlace", [
+            this.key,
+            $.values(member, null, $.one),
+        ]);
+    }
+
+    async leagueInfo() {
+        return this.run(this.key, "LB.LEAGUE INFO", true, "info", [
+            this.key,
+        ]);
+    }
+
+    async leagueRemove(member) {
+        return this.run(this.key, "LB.LEAGUE REMOVE", false, "flag", [
+            this.key,
+            $.values(member, null, $.one),
+        ]);
+    }
+
+    async leagueSet(tier, member) {
+        return this.run(this.key, "LB.LEAGUE SET", false, "flag", [
+            this.key,
+            $.values(tier, null, $.one),
+            $.values(member, null, $.one),
+        ]);
+    }
+
+    async list(options = {}) {
+        return this.run(null, "LB.LIST", true, "boards", [
+            $.values(options.match, "MATCH", $.one),
+            $.values(options.cursor, "CURSOR", $.one),
+            $.values(options.count, "COUNT", $.one),
+            $.flag(options.unsettled, "UNSETTLED"),
+        ], options);
+    }
+
+    async move(from, to, options = {}) {
+        return this.run(null, "LB.MOVE", false, "integers", [
+            $.values(from, null, $.one),
+            $.values(to, null, $.one),
+            $.values(options.match, "MATCH", $.one),
+            $.values(options.mode, null, $.one),
+        ], options);
+    }
+
+    async quantile(q, options = {}) {
+        return this.run(this.key, "LB.QUANTILE", true, "records", [
+            this.key,
+            $.values(q, null, $.several),
+            "STRINGS",
+            $.each(options.where, "WHERE", $.pairs),
+            $.each(options.wherenot, "WHERENOT", $.pairs),
+            $.flag(options.tags, "TAGS"),
+            $.values(options.data, "DATA", $.one),
+            $.values(options.fields, "FIELDS", $.counted($.several)),
+        ], options);
+    }
+
+    async range(start, stop, options = {}) {
+        return this.run(this.key, "LB.RANGE", true, "records", [
+            this.key,
+            $.values(start, null, $.one),
+            $.values(stop, null, $.one),
+            $.flag(options.byscore, "BYSCORE"),
+            $.flag(options.rev, "REV"),
+            $.values(options.limit, "LIMIT", $.one, $.one),
+            $.flag(options.comp, "COMP"),
+            $.flag(options.withkey, "WITHKEY"),
+            "STRINGS",
+            $.each(options.where, "WHERE", $.pairs),
+            $.each(options.wherenot, "WHERENOT", $.pairs),
+            $.flag(options.tags, "TAGS"),
+            $.values(options.data, "DATA", $.one),
+            $.values(options.fields, "FIELDS", $.counted($.several)),
+            $.values(options.since, "SINCE", $.one),
+        ], options);
+    }
+
+    async roll(archive, options = {}) {
+        $.alternatives({ start: options.start, end: options.end }, false);
+        return this.run(this.key, "LB.ROLL", false, "integer", [
+            this.key,
+            $.values(archive, null, $.one),
+            $.values(options.start, "START", $.one),
+            $.values(options.end, "END", $.one),
+            $.values(options.ex, "EX", $.one),
+        ], options);
+    }
+
+    async settle(archive) {
+        return this.run(archive, "LB.SETTLE", false, "flag", [
+            $.values(archive, null, $.one),
+        ]);
+    }
+
+    async submit(member, field, options = {}) {
+        $.alternatives({ at: options.at, touch: options.touch, keeptime: options.keeptime }, false);
+        options = this.withId(options);
+        return this.run(options.boards?.[0] ?? this.key, "LB.SUBMIT", false, "results", [
+            $.values(options.boards ?? this.key, null, $.counted($.several)),
+            $.values(options.condition, null, $.one),
+            $.values(options.operator, null, $.one),
+            $.values(options.at, "AT", $.one),
+            $.flag(options.touch, "TOUCH"),
+            $.flag(options.keeptime, "KEEPTIME"),
+            $.each(options.tag, "TAG", $.pairs),
+            $.values(options.once, "ONCE", $.one),
+            $.values(options.hset, "HSET", $.one, $.counted($.pairs)),
+            "STRINGS",
+            $.values(field, null, $.several),
+            $.values(member, null, $.one),
+        ], options);
+    }
+
+    async tag(member, tag, options = {}) {
+        return this.run(this.key, "LB.TAG", false, "flag", [
+            this.key,
+            $.values(member, null, $.one),
+            $.values(tag, null, $.pairs),
+            $.values(options.if, "IF", $.pairs),
+        ], options);
+    }
+
+    async tags(member) {
+        return this.run(this.key, "LB.TAGS", true, "tagsEach", [
+            this.key,
+            $.values(member, null, $.several),
+        ]);
+    }
+
+    async unban(member) {
+        return this.run(null, "LB.UNBAN", false, "flag", [
+            $.values(member, null, $.one),
+        ]);
+    }
+
+    async where(member, options = {}) {
+        return this.run(null, "LB.WHERE", true, "boardRecords", [
+            $.values(member, null, $.one),
+            $.values(options.match, "MATCH", $.one),
+            "STRINGS",
+        ], options);
+    }
+}
+
+exports.Commands = Commands;

@@ -1,0 +1,167 @@
+// Boards of a leaderboard server, or of the module in Redis and Valkey, over the client that you have.
+//
+// A method for each LB. command is in commands.js, which leaderboard-docs writes from the commands' entries. Here is what
+// is more than a command: sending again until there is an answer, pages, iteration, events.
+"use strict";
+const { randomUUID } = require("node:crypto");
+const { Commands } = require("./commands.js");
+const { text } = require("./words.js");
+const { replies, merged, defineValues, numbers } = require("./replies.js");
+const { send, nodes, subscribe, database } = require("./send.js");
+
+function needPositive(name, value) {
+    if (!Number.isSafeInteger(value) || value < 1) {
+        throw new RangeError(`${name}: ${value}: a whole number from 1 on is allowed`);
+    }
+}
+
+class Leaderboard extends Commands {
+    constructor(client, key, { numbers: kind = "number", fields, retries = 0, database: number } = {}) {
+        super();
+        if (!Object.hasOwn(numbers, kind)) {
+            throw new TypeError(`numbers: "${kind}": "number", "bigint" and "string" are allowed`);
+        }
+        Object.assign(this, { client, key: String(key), numbers: kind, fields, retries });
+        this.database = number ?? database(client);
+    }
+
+    // Another board, by the same client and options.
+    named(key) {
+        return this.#by(this.client, key);
+    }
+
+    #by(client, key = this.key) {
+        const { numbers: kind, fields, retries, database: number } = this;
+        return new Leaderboard(client, key, { numbers: kind, fields, retries, database: number });
+    }
+
+    // For commands.js: options with an id of the result, if it may have to be sent again.
+    withId(options) {
+        const isDrawn = this.retries > 0 && (options.packed ?? null) === null; // LB.ADD PACKED takes none
+        return { ...options, once: options.once ?? (isDrawn ? randomUUID() : undefined) };
+    }
+
+    // For commands.js: sends a command to the node of the key (null: to all nodes), and makes what replies.js calls form
+    // of the reply. asked: the options. What reads or has an id is sent again, with the same id, while there is no answer.
+    async run(key, name, isRead, form, words, asked = {}) {
+        const texts = [...name.split(" "), ...words.flat().map(text)];
+        const retries = isRead || (asked.once ?? null) !== null ? this.retries : 0;
+        if (key === null) {
+            return this.#runOnNodes(await nodes(this.client), retries, isRead, form, texts, asked);
+        }
+        return replies[form](await send(this.client, key, isRead, texts, retries), this, asked);
+    }
+
+    async #runOnNodes(clients, retries, isRead, form, texts, asked) {
+        if (clients.length > 1 && !merged[form]) {
+            throw new TypeError(`${texts[0]}: each node of a cluster has a cursor of its own: use boards() or banned()`);
+        }
+        const answers = await Promise.all(clients.map(async (client) =>
+            replies[form](await send(client, this.key, isRead, texts, retries), this, asked)));
+        return answers.length === 1 ? answers[0] : merged[form](answers);
+    }
+
+    // The numberth page, from 1 on, and how many members and pages there are. Two commands: a result that comes in
+    // between is in one of them.
+    async page(number, { size = 20, ...options } = {}) {
+        needPositive("page", number);
+        needPositive("size", size);
+        const start = (number - 1) * size;
+        const { where, wherenot } = options;
+        const [records, count] = await Promise.all([
+            this.range(start, start + size - 1, options), this.count(null, null, { where, wherenot })]);
+        return { number, pages: Math.ceil(count / size), count, records };
+    }
+
+    // All records, the best first, in steps of batch ranks.
+    async* records({ batch = 500, ...options } = {}) {
+        needPositive("batch", batch);
+        for (let start = 0; ; start += batch) {
+            const records = await this.range(start, start + batch - 1, options);
+            yield* records;
+            if (records.length < batch) {
+                return;
+            }
+        }
+    }
+
+    [Symbol.asyncIterator]() {
+        return this.records();
+    }
+
+    // All boards, or bans, of the database, in a cluster of one node after another.
+    async* boards(options) {
+        yield* this.#steps((board, cursor) => board.list({ ...options, cursor }));
+    }
+
+    async* banned(options) {
+        yield* this.#steps((board, cursor) => board.bans({ ...options, cursor }));
+    }
+
+    async* #steps(next) {
+        for (const client of await nodes(this.client)) {
+            const board = this.#by(client);
+            let cursor = 0n;
+            do {
+                const step = await next(board, cursor);
+                yield* step.items;
+                cursor = step.cursor;
+            } while (cursor !== 0n);
+        }
+    }
+
+    // Calls handler(event) for what happens on the board, where the server has notify-board-events; gives a function
+    // that ends it. A client that connects again subscribes again, and what was published meanwhile is lost.
+    async subscribe({ board, top, list, members, overtaken }, handler) {
+        const heard = new Map();
+        const listen = (channel, read) => heard.set(`__${channel}`, read);
+        const place = `@${this.database}__:`;
+        if (board) {
+            listen(`board${place}${this.key}`, boardEvent);
+        }
+        if (top) {
+            listen(`top${place}${top}:${this.key}`, () => ({ type: "changed" }));
+        }
+        if (list) {
+            listen(`toplist${place}${list}:${this.key}`, (message) => this.#listEvent(message));
+        }
+        if (members) {
+            listen(`topmembers${place}${members}:${this.key}`, (message) => {
+                const [, type, member] = /^(\w+) ([^]*)$/.exec(message);
+                return { type, member };
+            });
+        }
+        for (const member of [overtaken ?? []].flat()) {
+            listen(`overtaken${place}${Buffer.byteLength(this.key)}:${this.key}:${member}`, (message) => {
+                const [, from, to, by] = /^overtaken (\d+) (\d+) ([^]*)$/.exec(message);
+                return { type: "overtaken", member, from: Number(from), to: Number(to), by };
+            });
+        }
+        if (heard.size === 0) {
+            throw new TypeError("subscribe to one of board, top, list, members, overtaken");
+        }
+        return subscribe(this.client, [...heard.keys()], (channel, message) => {
+            const read = heard.get(channel);
+            if (read) {
+                handler(read(message));
+            }
+        });
+    }
+
+    // A list that was too long is told as a change alone.
+    #listEvent(message) {
+        return message === "changed" ? { type: "changed" } : { type: "list", records: JSON.parse(message).map(
+            ([member, ...values], rank) => defineValues({ member, rank }, this, values)) };
+    }
+}
+
+function boardEvent(message) {
+    const [, type, rest] = /^(\w+) ?([^]*)$/.exec(message);
+    if (type === "league") {
+        const [, tier, room, before, member] = /^(\d+) (\d+) (\d+) ([^]*)$/.exec(rest);
+        return { type, tier: Number(tier), room: Number(room), before: Number(before), member };
+    }
+    return type === "rolled" ? { type, archive: rest || null } : { type };
+}
+
+exports.Leaderboard = Leaderboard;

@@ -1,0 +1,160 @@
+// From replies to records. RESP2 and RESP3, and both clients, differ in what a map is (an array of names and values, a
+// Map, an object) and in whether a number is text.
+"use strict";
+
+const isNothing = (reply) => reply === null || reply === undefined;
+const integer = (reply) => isNothing(reply) ? null : Number(reply);
+const date = (reply) => isNothing(reply) ? null : new Date(Number(reply));
+const boolean = (reply) => Number(reply) === 1;
+
+function pairs(reply) {
+    if (reply instanceof Map) {
+        return [...reply];
+    }
+    return Array.isArray(reply) ? reply.flatMap((name, i) => i % 2 ? [] : [[name, reply[i + 1]]]) : Object.entries(reply);
+}
+const object = (reply) => isNothing(reply) ? null : Object.fromEntries(pairs(reply));
+const camel = (name) => name.replace(/-./g, (end) => end[1].toUpperCase());
+
+// The number that a text says, or an error: never another one.
+const numbers = {
+    number(text) {
+        const value = Number(text);
+        const isExact = /^-?\d+$/.test(text) ? Number.isSafeInteger(value)
+            : text.replace(/\D/g, "").replace(/^0+/, "").length <= 15;
+        if (!isExact) {
+            throw new RangeError(`${text} has more digits than a number holds: read it with numbers: "bigint" or "string"`);
+        }
+        return value;
+    },
+    bigint(text) {
+        if (!/^-?\d+$/.test(text)) {
+            throw new RangeError(`${text} is no whole number: read it with numbers: "number" or "string"`);
+        }
+        return BigInt(text);
+    },
+    string: (text) => text,
+};
+
+// A value as text. What a client has rounded already is an error, too.
+function exactText(reply) {
+    if (typeof reply === "number" && Number.isInteger(reply) && !Number.isSafeInteger(reply)) {
+        throw new RangeError(`${reply} was rounded by the client`);
+    }
+    return String(reply);
+}
+
+// A property whose error is thrown by whoever reads it. So a write that was done never looks as if it had failed.
+function define(record, name, make) {
+    try {
+        record[name] = make();
+    } catch (error) {
+        Object.defineProperty(record, name, {
+            enumerable: true,
+            get() {
+                throw error;
+            },
+        });
+    }
+}
+
+// Values of a record: score, values, and (if the board's fields have been named) fields.
+function defineValues(record, board, replies) {
+    const convert = (reply) => numbers[board.numbers](exactText(reply));
+    define(record, "score", () => convert(replies[0]));
+    define(record, "values", () => replies.map(convert));
+    if (board.fields) {
+        define(record, "fields", () =>
+            Object.fromEntries(board.fields.map((name, i) => [name, convert(replies[i])])));
+    }
+    return record;
+}
+
+function data(reply, names) {
+    return isNothing(reply) || !names ? object(reply)
+        : Object.fromEntries(names.map((name, i) => [name, reply[i] ?? null]));
+}
+
+// [member, rank, time, values ..., percent, key, tags, data, rank on another board], the last five if they were asked for.
+function record(reply, board, asked = {}) {
+    if (isNothing(reply)) {
+        return null;
+    }
+    const rest = [...reply];
+    const end = {};
+    if (asked.since !== undefined) {
+        end.since = integer(rest.pop());
+    }
+    if (asked.data !== undefined) {
+        end.data = data(rest.pop(), asked.fields);
+    }
+    if (asked.tags) {
+        end.tags = object(rest.pop());
+    }
+    if (asked.withkey) {
+        end.key = BigInt(rest.pop());
+    }
+    if (asked.pct) {
+        end.percent = Number(rest.pop());
+    }
+    const [member, rank, time, ...values] = rest;
+    return Object.assign(defineValues({ member, rank: integer(rank), time: date(time) }, board, values), end);
+}
+
+const kinds = {};
+const kind = (convert, ...names) => names.forEach((name) => {
+    kinds[name] = convert;
+});
+kind(date, "opens", "closes", "ended", "start", "end", "first", "last");
+kind(boolean, "created", "frozen", "settle", "settled", "signed", "copy");
+kind(String, "name", "layout", "order", "unit", "tz", "keep", "archived", "of", "on", "idle");
+kind(exactText, "lowest", "highest");
+kind((value) => value, "archives");
+kind((value) => /-/.test(value) ? value : date(value), "from"); // a period has a day, a window a time
+kind((value) => info(value), "time", "period", "window", "league");
+kind((value) => value.map(info), "fields", "tags", "list");
+
+// The maps of LB.INFO and the like, with the maps in them. What is not named above is a number.
+function info(reply) {
+    const found = {};
+    for (const [name, value] of pairs(reply)) {
+        define(found, camel(name), () => isNothing(value) ? null : (kinds[name] ?? Number)(value));
+    }
+    return found;
+}
+
+const records = (reply, board, asked) => reply.map((each) => record(each, board, asked));
+const step = (reply, item) => ({ cursor: BigInt(reply[0]), items: reply[1].map(item) });
+
+// What a reply becomes, by its form as leaderboard-docs calls it. asked: the command's options.
+const replies = {
+    any: (reply) => reply,
+    ok: () => undefined,
+    integer,
+    flag: boolean,
+    integers: (reply) => reply.map(integer),
+    info,
+    records,
+    placed: (reply, board) => reply.map(([each, before]) =>
+        ({ record: record(each, board), before: integer(before) })),
+    results: (reply, board, { boards = [board.key] }) => reply.map(([each, before, counts], i) =>
+        ({ board: boards[i], record: record(each, board), before: integer(before), counts: boolean(counts) })),
+    boardRecords: (reply, board) => reply.map(([name, each]) => ({ board: name, record: record(each, board) })),
+    leaguePlace: (reply, board) => isNothing(reply) ? null
+        : { tier: integer(reply[0]), room: integer(reply[1]), record: record(reply[2], board), other: integer(reply[3]) },
+    counts: (reply) => reply.map((row) => ({ values: row.slice(0, -1), count: integer(row[row.length - 1]) })),
+    tagsEach: (reply) => reply.map(object),
+    boards: (reply) => step(reply, info),
+    bans: (reply) => step(reply, ([member, pattern, until]) => ({ member, pattern, until: date(until) })),
+};
+
+const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
+// What all nodes of a cluster have answered, as one answer.
+const merged = {
+    integer: sum,
+    flag: (flags) => flags.some(Boolean),
+    integers: (rows) => rows[0].map((_, column) => sum(rows.map((row) => row[column]))),
+    boardRecords: (lists) => lists.flat(),
+};
+
+module.exports = { replies, merged, defineValues, numbers };

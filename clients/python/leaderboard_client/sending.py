@@ -1,0 +1,186 @@
+"""Sends requests through a client of redis-py, and sends again what may be sent again."""
+
+import asyncio
+import time
+import uuid
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, TypeVar
+
+from redis.exceptions import ConnectionError, ReadOnlyError, RedisClusterException, ResponseError, TimeoutError
+
+from .records import Page
+from .words import Name, Word, decode, encode
+
+T = TypeVar("T")
+
+#: Errors of a try that was not answered, or not run; the latter begin with these words.
+UNANSWERED = (ConnectionError, TimeoutError, ReadOnlyError)
+NOT_RUN = ("TRYAGAIN", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "NOREPLICAS")
+PAUSE_MIN_S, PAUSE_MAX_S = 0.01, 1.0
+
+
+def pauses(count: int) -> Iterator[float]:
+    """How long to wait before each further try."""
+    for index in range(count):
+        yield min(PAUSE_MAX_S, PAUSE_MIN_S * 2.0**index)
+
+
+def may_be_again(error: Exception) -> bool:
+    """Is it right to send the request again?"""
+    return isinstance(error, UNANSWERED) or (
+        isinstance(error, ResponseError) and str(error).split(" ", 1)[0] in NOT_RUN
+    )
+
+
+def command_words(request: Sequence[Word]) -> List[Any]:
+    """The words to send. Names of commands and of their subcommands stay texts, by which cluster clients look them up."""
+    return [word if isinstance(word, str) and word.isascii() else encode(word) for word in request]
+
+
+def merge(replies: List[Any]) -> Any:
+    """What all nodes of a cluster replied, as if one had."""
+    first = replies[0]
+    if len(replies) > 1 and isinstance(first, Page):
+        raise ValueError("in a cluster each node has a cursor of its own: use the iterator")
+    if isinstance(first, bool):
+        return any(replies)
+    if isinstance(first, int):
+        return sum(replies)
+    if isinstance(first, list) and first and isinstance(first[0], int):
+        return [sum(column) for column in zip(*replies)]
+    return [each for reply in replies for each in reply] if isinstance(first, list) else first
+
+
+class Sender:
+    """What clients of boards and of databases share: the redis-py client, and how often to try again."""
+
+    def __init__(self, client: Any, retries: int) -> None:
+        self.client = client
+        self.retries = retries
+
+    def _once(self, once: Optional[Word], packed: object = None) -> Optional[Word]:
+        """The id of a result: the given one, or a random one if the result may be sent again."""
+        is_needed = once is None and packed is None and self.retries > 0
+        return uuid.uuid4().hex if is_needed else once
+
+    def _key(self, request: Sequence[Word]) -> Optional[Word]:
+        """The key by which a cluster finds the node; None: the cluster client finds it."""
+        return None
+
+    def _route(self, request: Sequence[Word]) -> Dict[str, Any]:
+        """Where to send a request in a cluster. Left to itself redis-py asks the server for the keys of each request
+        that may have an option with a key, and does not find those of subcommands."""
+        key = self._key(request)
+        if key is None or not hasattr(self.client, "keyslot"):
+            return {}
+        return {"target_nodes": self.client.nodes_manager.get_node_from_slot(self.client.keyslot(encode(key)))}
+
+
+def pause_after(error: Exception, route: Dict[str, Any], waits: Iterator[float], moves: Iterator[float]) -> float:
+    """How long to wait before the next try. Raises the error if there is none. A board that has moved to another
+    node is looked for again: redis-py has noted where it is, but gives up where it does not find the key itself."""
+    has_moved = bool(route) and isinstance(error, RedisClusterException)
+    pause = next(moves if has_moved else waits, None) if has_moved or may_be_again(error) else None
+    if pause is None:
+        raise error
+    return pause
+
+
+class SyncSender(Sender):
+    """For redis.Redis, redis.RedisCluster and Sentinel's master_for."""
+
+    def _execute(self, request: Sequence[Word], again: bool, node: Any = None) -> Any:
+        words = command_words(request)
+        waits, moves = pauses(self.retries if again else 0), iter([0.0])
+        while True:
+            route = self._route(request) if node is None else {"target_nodes": node}
+            try:
+                return self.client.execute_command(*words, **route)
+            except Exception as error:
+                time.sleep(pause_after(error, route, waits, moves))
+
+    def _send(self, request: Sequence[Word], parse: Callable[[Any], T], again: bool) -> T:
+        return parse(self._execute(request, again))
+
+    def _nodes(self) -> List[Any]:
+        """The masters of a cluster; of another client None alone."""
+        return list(self.client.get_primaries()) if hasattr(self.client, "get_primaries") else [None]
+
+    def _send_to(self, node: Any, request: Sequence[Word], parse: Callable[[Any], T], again: bool) -> T:
+        return parse(self._execute(request, again, node))
+
+    def _send_to_all(self, request: Sequence[Word], parse: Callable[[Any], T], again: bool) -> T:
+        merged: T = merge([self._send_to(node, request, parse, again) for node in self._nodes()])
+        return merged
+
+
+class AsyncSender(Sender):
+    """For the clients of redis.asyncio."""
+
+    async def _execute(self, request: Sequence[Word], again: bool, node: Any = None) -> Any:
+        words = command_words(request)
+        waits, moves = pauses(self.retries if again else 0), iter([0.0])
+        if hasattr(self.client, "keyslot"):
+            await self.client.initialize()
+        while True:
+            route = self._route(request) if node is None else {"target_nodes": node}
+            try:
+                return await self.client.execute_command(*words, **route)
+            except Exception as error:
+                await asyncio.sleep(pause_after(error, route, waits, moves))
+
+    async def _send(self, request: Sequence[Word], parse: Callable[[Any], T], again: bool) -> T:
+        return parse(await self._execute(request, again))
+
+    async def _nodes(self) -> List[Any]:
+        if not hasattr(self.client, "get_primaries"):
+            return [None]
+        await self.client.initialize()
+        return list(self.client.get_primaries())
+
+    async def _send_to(self, node: Any, request: Sequence[Word], parse: Callable[[Any], T], again: bool) -> T:
+        return parse(await self._execute(request, again, node))
+
+    async def _send_to_all(self, request: Sequence[Word], parse: Callable[[Any], T], again: bool) -> T:
+        merged: T = merge([await self._send_to(node, request, parse, again) for node in await self._nodes()])
+        return merged
+
+
+def key_of(request: Sequence[Word], name: Word) -> Word:
+    """The first key of a request about a board: with a count of keys in front the first one named, else the board's."""
+    return request[2] if isinstance(request[1], int) else name
+
+
+class BoardSender(SyncSender):
+    """Requests about one board."""
+
+    def __init__(self, client: Any, name: Name, *, retries: int = 0) -> None:
+        super().__init__(client, retries)
+        self.name = decode(name)
+
+    def _key(self, request: Sequence[Word]) -> Optional[Word]:
+        return key_of(request, self.name)
+
+
+class AsyncBoardSender(AsyncSender):
+    """Requests about one board."""
+
+    def __init__(self, client: Any, name: Name, *, retries: int = 0) -> None:
+        super().__init__(client, retries)
+        self.name = decode(name)
+
+    def _key(self, request: Sequence[Word]) -> Optional[Word]:
+        return key_of(request, self.name)
+
+
+class DatabaseSender(SyncSender):
+    """Requests about all boards."""
+
+    def __init__(self, client: Any, *, retries: int = 0) -> None:
+        super().__init__(client, retries)
+
+
+class AsyncDatabaseSender(AsyncSender):
+    """Requests about all boards."""
+
+    def __init__(self, client: Any, *, retries: int = 0) -> None:
+        super().__init__(client, retries)
