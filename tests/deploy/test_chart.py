@@ -14,7 +14,7 @@ import jsonschema
 import kubernetes.client
 import yaml
 
-from process import LIMIT_S, PROGRAM as SERVER, ROOT
+from process import LIMIT_S, PEERS, PROGRAM as SERVER, ROOT, wait_until
 
 CHART = ROOT / "deploy/helm/leaderboard"
 SECRET = "/etc/leaderboard-secret/"
@@ -295,6 +295,107 @@ class Chart(unittest.TestCase):
             self.assertEqual(said.count("known-replica"), file.count("known-replica") - (master != 2) if file else 0)
             self.assertNotIn(names[pod], (data / "asked").read_text().split("\n"))
             self.assertEqual((data / "leaderboard.conf").stat().st_mode & 0o777, 0o600)
+
+    def test_three_pods_choose_a_master_and_find_it_again(self):
+        """Servers and Sentinels as the pods have them, each with an address of its own in one network namespace."""
+        holder = self.namespace()
+        pods = [Pod(self, holder, number) for number in range(3)]
+        for pod in pods:
+            pod.start_server()
+        self.wait_for_replicas(pods[0])
+        for pod in pods:
+            pod.start_sentinel()
+        # Sentinels that have found each other and the replicas can replace the master.
+        wait_until(lambda: all(f"status=ok,address={pods[0].name}:6379,slaves=2,sentinels=3" in
+                               pod.ask_sentinel("INFO", "sentinel") for pod in pods), "Sentinels that know everybody")
+        self.assertEqual(pods[0].ask("ZADD", "board", "1", "member"), "1")
+        wait_until(lambda: pods[2].ask("ZCARD", "board") == "1", "the member on a replica")
+        pods[0].kill()
+        wait_until(lambda: {pods[1].master(), pods[2].master()} in ({pods[1].name}, {pods[2].name}), "a failover")
+        new = pods[1] if pods[1].master() == pods[1].name else pods[2]
+        pods[0].start_server()  # it is told at its start, and never takes itself for the master
+        self.assertIn(f"replicaof {new.name} 6379", (pods[0].data / "leaderboard.conf").read_text())
+        pods[0].start_sentinel()
+        self.wait_for_replicas(new)
+        for pod in pods:
+            pod.kill()
+        for pod in pods:
+            pod.start_server()
+        self.wait_for_replicas(new)
+        self.assertEqual([pod.ask("ZCARD", "board") for pod in pods], ["1"] * 3)
+
+    def namespace(self):
+        hosts = self.directory / "hosts"
+        hosts.write_text("127.0.0.1 localhost\n" + "".join(
+            f"127.0.0.{11 + number} arena-{number}.{PODS}\n" for number in range(3)))
+        holder = subprocess.Popen(["unshare", "--mount", "--net", "sh", "-c", f"ip link set lo up && mount --bind {hosts} "
+                                   "/etc/hosts && echo ready && exec sleep 600"], stdout=subprocess.PIPE, text=True,
+                                  stderr=subprocess.DEVNULL)
+        self.addCleanup(holder.communicate)
+        self.addCleanup(holder.kill)
+        if holder.stdout.readline() != "ready\n" or not (PEERS / "redis-sentinel").exists():
+            self.skipTest("needs namespaces and redis-sentinel")
+        return ["nsenter", "--target", str(holder.pid), "--mount", "--net"]
+
+    @staticmethod
+    def wait_for_replicas(pod):
+        wait_until(lambda: "connected_slaves:2" in pod.ask("INFO", "replication"), "two replicas", step_s=0.1)
+
+
+class Pod:
+    def __init__(self, test, holder, number):
+        self.test, self.holder, self.name = test, holder, f"arena-{number}.{PODS}"
+        self.address = f"127.0.0.{11 + number}"
+        self.secret = test.secrets()
+        self.conf, self.data = (test.directory / f"{kind}-{number}" for kind in ("conf", "volume"))
+        self.conf.mkdir()
+        self.data.mkdir()
+        values = {"sentinel": {"enabled": True, "downAfterMilliseconds": 1000}}
+        for name, text in test.documents(values)["ConfigMap", "arena"]["data"].items():
+            text = text.replace(SECRET, f"{self.secret}/").replace("dir /data", f"dir {self.data}")
+            text = text.replace("bind * -::*", f"bind {self.address}")
+            (self.conf / name).write_text(text.replace("port 26379", f"port 26379\nbind {self.address}"))
+        self.spec = test.pod(values)
+        self.environment = {**os.environ, "HOSTNAME": f"arena-{number}", "CONF": str(self.conf),
+                            "SECRET": str(self.secret), "DATA": str(self.data)}
+        self.environment.update((entry["name"], entry["value"]) for entry in self.spec["initContainers"][0]["env"])
+        self.processes = []
+
+    def run(self, *words):
+        return subprocess.run([*self.holder, *words], capture_output=True, text=True, check=False, timeout=LIMIT_S,
+                              env={**self.environment, "REDISCLI_AUTH": (self.secret / "password").read_text()}
+                              ).stdout.strip()
+
+    def start_server(self):
+        self.run("sh", str(self.conf / "role.sh"))
+        self.start(0, SERVER)
+
+    def start_sentinel(self):
+        self.start(1, PEERS / "redis-sentinel")
+
+    def start(self, number, program):
+        container = self.spec["containers"][number]
+        words = [word.replace("/data/", f"{self.data}/") for word in container["command"][1:]]
+        with open(self.data / f"{container['name']}.log", "a") as log:
+            process = subprocess.Popen([*self.holder, str(program), *words], stdout=log, stderr=log)
+        self.test.addCleanup(process.wait)
+        self.test.addCleanup(process.kill)
+        self.processes.append(process)
+
+    def kill(self):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+        self.processes = []
+
+    def ask(self, *words):
+        return self.run("redis-cli", "-h", self.address, *words)
+
+    def ask_sentinel(self, *words):
+        return self.run("env", "-u", "REDISCLI_AUTH", "redis-cli", "-h", self.address, "-p", "26379", *words)
+
+    def master(self):
+        return self.ask_sentinel("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "leaderboard").split("\n")[0]
 
 
 if __name__ == "__main__":
