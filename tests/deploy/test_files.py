@@ -68,7 +68,8 @@ class Container(Case):
                     place = self.directory / target / (Path(source).name if target.endswith("/") else "")
                     place.parent.mkdir(parents=True, exist_ok=True)
                     (shutil.copytree if (ROOT / source).is_dir() else shutil.copy2)(ROOT / source, place)
-        said = self.output("make", "--dry-run", "build", "COMMIT=abcdef0", "B=build", cwd=self.directory)
+        said = self.output("make", "--dry-run", "build/leaderboard-server", "COMMIT=abcdef0", "B=build",
+                           cwd=self.directory)
         self.assertIn("abcdef0", said)
         run = [rest for word, rest in lines if word == "RUN"][-1]
         self.assertEqual(run, 'make build COMMIT="$COMMIT" && deploy/container-root build/leaderboard-server /image')
