@@ -122,12 +122,17 @@ class Chart(unittest.TestCase):
         self.assertEqual((about["apiVersion"], about["name"], about["version"], about["appVersion"]),
                          ("v2", "leaderboard", version, version))
 
+    def test_the_chart_s_own_yaml_is_clean(self):
+        found = subprocess.run(["yamllint", "--strict", str(CHART / "Chart.yaml"), str(CHART / "values.yaml")],
+                               capture_output=True, text=True, check=False)
+        self.assertEqual((found.returncode, found.stdout), (0, ""))
+
     def test_what_is_rendered_is_clean_yaml_of_fields_that_kubernetes_has(self):
         for name, values in VALUES.items():
             text = self.render(values)[0]
             path = self.directory / f"{name}.yaml"
             path.write_text(text.strip() + "\n")
-            # What Helm itself prints has longer lines (Sentinel's image, the script) and other indents of lists.
+            # The script's lines are as long as a script's may be.
             rules = "{extends: default, rules: {line-length: disable, document-start: disable}}"
             found = subprocess.run(["yamllint", "--strict", "-d", rules, str(path)], capture_output=True, text=True,
                                    check=False)
