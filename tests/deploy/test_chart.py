@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -60,6 +61,14 @@ class Renderer:
         done = subprocess.run(["helm", "template", "arena", str(CHART), "--namespace", "games", "--values",
                                self.write(values)], capture_output=True, text=True, check=True, timeout=LIMIT_S)
         return self.documents(done.stdout)
+
+
+def free_ports(count):
+    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [listener.getsockname()[1] for listener in listeners]
+    for listener in listeners:
+        listener.close()
+    return ports
 
 
 def fields_unknown(value, kind, where):
@@ -242,14 +251,42 @@ class Chart(unittest.TestCase):
             shutil.copy(made / "tls.crt", made / "ca.crt")
         return made
 
-    def test_a_server_takes_the_settings(self):
+    def config(self, name, values, port=6379, metrics_port=9121):
+        """The settings in a file, with the Secrets and the volume in the test's directory."""
+        text = self.documents(values)["ConfigMap", "arena"]["data"]["leaderboard.conf"]
+        text = self.here(text).replace("dir /data", f"dir {self.directory}").replace("port 9121", f"port {metrics_port}")
+        path = self.directory / f"{name}.conf"
+        path.write_text(text.replace("port 6379", f"port {port}"))
+        return path
+
+    def here(self, text):
         made = self.secrets()
+        return text.replace(SECRET, f"{made}/").replace("/etc/leaderboard-tls/", f"{made}/")
+
+    def test_probes_and_metrics_of_a_server_with_tls(self):
+        port, metrics_port = free_ports(2)
+        values = {"tls": {**TLS["tls"], "authClients": "yes"}, **MONITORED}
+        server = subprocess.Popen([str(SERVER), str(self.config("probed", values, port, metrics_port))],
+                                  stdout=subprocess.DEVNULL)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+
+        def passes(probe):
+            command = [str(port) if word == "6379" else self.here(word)
+                       for word in self.pod(values)["containers"][0][probe]["exec"]["command"]]
+            return subprocess.run([str(SERVER), *command[1:]], stdout=subprocess.DEVNULL, check=False,
+                                  timeout=LIMIT_S).returncode == 0
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+            wait_until(lambda name=probe: passes(name), probe, step_s=0.1)
+        user = ":".join((self.secrets() / name).read_text() for name in ("metrics-username", "metrics-password"))
+        said = subprocess.run(["curl", "-s", "--cacert", str(self.secrets() / "ca.crt"), "-u", user, "--resolve",
+                               f"arena:{metrics_port}:127.0.0.1", f"https://arena:{metrics_port}/metrics"],
+                              capture_output=True, text=True, check=False, timeout=LIMIT_S).stdout
+        self.assertIn("leaderboard_build_info", said)
+
+    def test_a_server_takes_the_settings(self):
         for name, values in VALUES.items():
-            text = self.documents(values)["ConfigMap", "arena"]["data"]["leaderboard.conf"]
-            text = text.replace(SECRET, f"{made}/").replace("/etc/leaderboard-tls/", f"{made}/")
-            text = text.replace("dir /data", f"dir {self.directory}")
-            path = self.directory / f"{name}.conf"
-            path.write_text(text)
+            path = self.config(name, values)
             done = subprocess.run([str(SERVER), "--check-config", str(path)], capture_output=True, text=True,
                                   check=False, timeout=LIMIT_S)
             self.assertEqual((done.returncode, done.stdout), (0, f"{path}: no errors\n"), name)
