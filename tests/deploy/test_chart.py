@@ -254,7 +254,7 @@ class Chart(unittest.TestCase):
     def config(self, name, values, port=6379, metrics_port=9121):
         """The settings in a file, with the Secrets and the volume in the test's directory."""
         text = self.documents(values)["ConfigMap", "arena"]["data"]["leaderboard.conf"]
-        text = self.here(text).replace("dir /data", f"dir {self.directory}").replace("port 9121", f"port {metrics_port}")
+        text = self.here(text).replace("port 9121", f"port {metrics_port}").replace("/data", str(self.directory))
         path = self.directory / f"{name}.conf"
         path.write_text(text.replace("port 6379", f"port {port}"))
         return path
@@ -303,13 +303,16 @@ class Chart(unittest.TestCase):
             (self.directory / name).write_text(text)
         tools = self.directory / "tools"
         tools.mkdir()
-        (tools / "redis-cli").write_text('#!/bin/sh\necho "$2" >>"$DATA/asked"\ncat "$DATA/answers-of-$2" 2>/dev/null\n')
+        (tools / "redis-cli").write_text('#!/bin/sh\necho "$2" >>"$DATA/asked"\n'
+                                         'cat "$DATA/answers-of-$2" 2>/dev/null\n')
         (tools / "redis-cli").chmod(0o755)
         environment = {entry["name"]: entry["value"] for entry in self.pod(SENTINEL)["initContainers"][0]["env"]}
         self.assertEqual(environment["PODS"], PODS)
         names = [f"arena-{i}.{PODS}" for i in range(3)]
-        earlier = (f"sentinel monitor leaderboard {names[2]} 6379 2\nsentinel myid abc\nsentinel config-epoch leaderboard 7\n"
-                   f"sentinel known-replica leaderboard {names[0]} 6379\nsentinel known-replica leaderboard {names[1]} 6379\n")
+        earlier = (f"sentinel monitor leaderboard {names[2]} 6379 2\nsentinel myid abc\n"
+                   "sentinel config-epoch leaderboard 7\n"
+                   f"sentinel known-replica leaderboard {names[0]} 6379\n"
+                   f"sentinel known-replica leaderboard {names[1]} 6379\n")
         for pod, answers, file, master in (
                 (0, {}, None, 0), (1, {}, None, 0),
                 (1, {0: names[2]}, None, 2), (0, {1: "", 2: names[1]}, None, 1),
@@ -339,9 +342,11 @@ class Chart(unittest.TestCase):
             self.assertEqual((data / "leaderboard.conf").stat().st_mode & 0o777, 0o600)
 
     def test_three_pods_choose_a_master_and_find_it_again(self):
-        """Servers and Sentinels as the pods have them, each with an address of its own in one network namespace."""
+        """Servers and Sentinels as the pods have them, in one network namespace: each has an address of its own, and
+        another one when it comes back."""
         holder = self.namespace()
         pods = [Pod(self, holder, number) for number in range(3)]
+        Pod.name_all(pods)
         for pod in pods:
             pod.start_server()
         self.wait_for_replicas(pods[0])
@@ -355,24 +360,33 @@ class Chart(unittest.TestCase):
         pods[0].kill()
         wait_until(lambda: {pods[1].master(), pods[2].master()} in ({pods[1].name}, {pods[2].name}), "a failover")
         new = pods[1] if pods[1].master() == pods[1].name else pods[2]
+        pods[0].address = "127.0.0.21"
+        Pod.name_all(pods)
         pods[0].start_server()  # it is told at its start, and never takes itself for the master
         self.assertIn(f"replicaof {new.name} 6379", (pods[0].data / "leaderboard.conf").read_text())
         pods[0].start_sentinel()
         self.wait_for_replicas(new)
         for pod in pods:
             pod.kill()
+            pod.address = pod.address.replace("0.0.", "0.1.")
+        Pod.name_all(pods)
         for pod in pods:
             pod.start_server()
         self.wait_for_replicas(new)
-        self.assertEqual([pod.ask("ZCARD", "board") for pod in pods], ["1"] * 3)
+        for pod in pods:
+            pod.start_sentinel()
+        wait_until(lambda: {pod.master() for pod in pods} == {new.name}, "one master for all Sentinels")
+        new.kill()
+        rest = [pod for pod in pods if pod is not new]
+        wait_until(lambda: {pod.master() for pod in rest} < {pod.name for pod in rest}, "another failover")
+        self.assertEqual([pod.ask("ZCARD", "board") for pod in rest], ["1"] * 2)
 
     def namespace(self):
         hosts = self.directory / "hosts"
-        hosts.write_text("127.0.0.1 localhost\n" + "".join(
-            f"127.0.0.{11 + number} arena-{number}.{PODS}\n" for number in range(3)))
-        holder = subprocess.Popen(["unshare", "--mount", "--net", "sh", "-c", f"ip link set lo up && mount --bind {hosts} "
-                                   "/etc/hosts && echo ready && exec sleep 600"], stdout=subprocess.PIPE, text=True,
-                                  stderr=subprocess.DEVNULL)
+        hosts.touch()
+        script = f"ip link set lo up && mount --bind {hosts} /etc/hosts && echo ready && exec sleep 600"
+        holder = subprocess.Popen(["unshare", "--mount", "--net", "sh", "-c", script], stdout=subprocess.PIPE,
+                                  text=True, stderr=subprocess.DEVNULL)
         self.addCleanup(holder.communicate)
         self.addCleanup(holder.kill)
         if holder.stdout.readline() != "ready\n" or not (PEERS / "redis-sentinel").exists():
@@ -395,13 +409,19 @@ class Pod:
         values = {"sentinel": {"enabled": True, "downAfterMilliseconds": 1000}}
         for name, text in test.documents(values)["ConfigMap", "arena"]["data"].items():
             text = text.replace(SECRET, f"{self.secret}/").replace("dir /data", f"dir {self.data}")
-            text = text.replace("bind * -::*", f"bind {self.address}")
-            (self.conf / name).write_text(text.replace("port 26379", f"port 26379\nbind {self.address}"))
+            text = text.replace("bind * -::*", "bind ADDRESS").replace("port 26379", "port 26379\nbind ADDRESS")
+            (self.conf / f"{name}.any").write_text(text)
         self.spec = test.pod(values)
         self.environment = {**os.environ, "HOSTNAME": f"arena-{number}", "CONF": str(self.conf),
                             "SECRET": str(self.secret), "DATA": str(self.data)}
         self.environment.update((entry["name"], entry["value"]) for entry in self.spec["initContainers"][0]["env"])
         self.processes = []
+
+    @staticmethod
+    def name_all(pods):
+        """As DNS does, at their addresses of now."""
+        (pods[0].test.directory / "hosts").write_text("127.0.0.1 localhost\n" + "".join(
+            f"{pod.address} {pod.name}\n" for pod in pods))
 
     def run(self, *words):
         return subprocess.run([*self.holder, *words], capture_output=True, text=True, check=False, timeout=LIMIT_S,
@@ -409,6 +429,8 @@ class Pod:
                               ).stdout.strip()
 
     def start_server(self):
+        for path in self.conf.glob("*.any"):
+            path.with_suffix("").write_text(path.read_text().replace("ADDRESS", self.address))
         self.run("sh", str(self.conf / "role.sh"))
         self.start(0, SERVER)
 

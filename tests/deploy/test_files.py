@@ -111,7 +111,8 @@ class Homebrew(Case):
         linked = re.search(r"^LIBRARIES := (.*)$", (ROOT / "Makefile").read_text(), re.M)[1]
         names = {"-luv": "libuv", "-lzstd": "zstd", "-lssl": "openssl@3", "-lcrypto": "openssl@3",
                  "-lmicrohttpd": "libmicrohttpd", "-lhiredis": "hiredis"}
-        self.assertEqual(set(re.findall(r'depends_on "([^"]*)"$', text, re.M)), {names[word] for word in linked.split()})
+        self.assertEqual(set(re.findall(r'depends_on "([^"]*)"$', text, re.M)),
+                         {names[word] for word in linked.split()})
 
     @unittest.skipUnless(shutil.which("ruby"), "needs ruby")
     def test_ruby_takes_the_formula_and_make_what_it_asks_for(self):
