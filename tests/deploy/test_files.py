@@ -49,6 +49,18 @@ class Case(unittest.TestCase):
         return done.stdout
 
 
+class Debian(Case):
+    def test_what_an_operator_looks_for_is_in_the_package(self):
+        """make deb lists the package itself."""
+        for kind, wanted in (("docs", {"operations.md", "install.md", "monitoring.md", "load-balancer.md"}),
+                             ("examples", {"prometheus", "grafana", "haproxy.cfg", "haproxy-sentinel.cfg",
+                                           "sentinel.conf", "kubernetes"})):
+            lines = (ROOT / f"deploy/debian/leaderboard-server.{kind}").read_text().split()
+            found = {line: {path.name for path in ROOT.glob(line)} for line in lines}
+            self.assertNotIn(set(), found.values(), found)
+            self.assertLessEqual(wanted, set().union(*found.values()))
+
+
 class Container(Case):
     def instructions(self, name):
         text = re.sub(r"\\\n\s*", "", (ROOT / "deploy" / name).read_text())
