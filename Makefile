@@ -25,6 +25,9 @@ LOGDIR   := $(LOCALSTATEDIR)/log/leaderboard
 PLACED = sed -e 's|/usr/bin/leaderboard-server|$(BINDIR)/leaderboard-server|g' \
     -e 's|/etc/leaderboard|$(CONFDIR)|g' -e 's|/var/lib/leaderboard|$(STATEDIR)|g' \
     -e 's|/var/log/leaderboard|$(LOGDIR)|g'
+# leaderboard@.service is leaderboard.service with a configuration and directories of each instance's own.
+INSTANCED = sed -e 's|^Description=.*|&: %i|' -e 's|/etc/leaderboard/leaderboard\.conf|/etc/leaderboard/%i.conf|' \
+    -E -e 's,^(StateDirectory|LogsDirectory|WorkingDirectory)=.*,&/%i,' -e 's|^RuntimeDirectory=.*|&-%i|'
 ARGS    ?= leaderboard.conf
 # Extra flags of one build: SANITIZE=address,undefined  TINY=1  NO_SSE=1  WERROR=1
 SANITIZE ?=
@@ -256,9 +259,10 @@ install-files:
 	    echo "$$conf was edited and stays as it is; the new one is $$conf.new"; \
 	fi; \
 	install -d $(addprefix "$(DESTDIR),$(addsuffix ",$(UNITDIR) $(MANDIR)/man1 $(MANDIR)/man5 $(COMPLETIONDIR) $(ROTATEDIR))); \
-	for unit in leaderboard.service leaderboard.socket; do \
-	    $(PLACED) deploy/$$unit > "$(DESTDIR)$(UNITDIR)/$$unit"; chmod 644 "$(DESTDIR)$(UNITDIR)/$$unit"; \
-	done; \
+	units="$(DESTDIR)$(UNITDIR)"; \
+	for unit in leaderboard.service leaderboard.socket; do $(PLACED) deploy/$$unit > "$$units/$$unit"; done; \
+	$(INSTANCED) deploy/leaderboard.service | $(PLACED) > "$$units/leaderboard@.service"; \
+	chmod 644 "$$units"/leaderboard*; \
 	rotate="$(DESTDIR)$(ROTATEDIR)/leaderboard"; \
 	if [ ! -e "$$rotate" ]; then $(PLACED) deploy/logrotate > "$$rotate"; chmod 644 "$$rotate"; fi; \
 	install -m 644 deploy/man/leaderboard-server.1 "$(DESTDIR)$(MANDIR)/man1/"; \
@@ -274,7 +278,8 @@ install-module:
 uninstall: ## remove what make install has installed, but no boards and no edited configuration
 	@set -e; \
 	rm -f "$(DESTDIR)$(BINDIR)/leaderboard-server" \
-	    "$(DESTDIR)$(UNITDIR)/leaderboard.service" "$(DESTDIR)$(UNITDIR)/leaderboard.socket" \
+	    "$(DESTDIR)$(UNITDIR)/leaderboard.service" "$(DESTDIR)$(UNITDIR)/leaderboard@.service" \
+	    "$(DESTDIR)$(UNITDIR)/leaderboard.socket" \
 	    "$(DESTDIR)$(MANDIR)/man1/leaderboard-server.1" "$(DESTDIR)$(MANDIR)/man5/leaderboard.conf.5" \
 	    "$(DESTDIR)$(COMPLETIONDIR)/leaderboard-server" "$(DESTDIR)$(CONFDIR)/leaderboard.conf.new" \
 	    "$(DESTDIR)$(MODULEDIR)/leaderboard.so"; \

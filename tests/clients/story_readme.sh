@@ -35,7 +35,7 @@ change() {
     sed -i "s|$2|$3|" "$1"
 }
 
-redis-cli -p "$port" del arena >/dev/null
+redis-cli -p "$port" del arena race >/dev/null
 # A block with a prompt in it is a session; what stands below a prompt's line is the reply.
 block '' >"$directory/plain"
 session=$(sed -n '/^\$ redis-cli$/,/^layout/p' "$directory/plain" | grep -vE '^(\$ redis-cli|layout)')
@@ -56,4 +56,4 @@ change "$directory/example.mjs" 'createClient()' "createClient({ url: 'redis://1
 ln -s "$PWD/node/node_modules" "$directory/node_modules"
 same "the Node example, which also ends by itself" "$(promised "$directory/example.mjs" '//')" \
     "$(timeout 120 node "$directory/example.mjs" 2>&1)"
-redis-cli -p "$port" del arena >/dev/null
+redis-cli -p "$port" del arena race >/dev/null

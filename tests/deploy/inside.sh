@@ -92,6 +92,12 @@ check "it serves after them" answers +PONG PING
 check "reload" systemctl reload leaderboard
 check "the log says so" until_is 1 sh -c 'journalctl -u leaderboard -o cat | grep -c "log reopened"'
 
+check "the blocks of the page about several servers" run_blocks "### Several on one machine"
+check "an instance answers at its port" is PONG leaderboard-server --ping 6380
+check "it writes into its directory" is leaderboard stat -c %U /var/lib/leaderboard/arena
+check "the first one goes on" answers +PONG PING
+systemctl disable --now leaderboard@arena
+
 mkdir -p /etc/systemd/system/leaderboard.service.d
 printf '[Service]\nWatchdogSec=2s\nTimeoutAbortSec=1s\n' >/etc/systemd/system/leaderboard.service.d/w.conf
 systemctl daemon-reload

@@ -1,0 +1,143 @@
+"""What is built elsewhere, by a registry and by Homebrew, as far as can be told here."""
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from process import LIMIT_S, ROOT
+
+VERSION = re.search(r'SERVER_VERSION "(.*)"', (ROOT / "server/system/version.h").read_text())[1]
+# What Homebrew has instead: each word of the class is noted, and the blocks are run with what is given here.
+HOMEBREW = """
+require "pathname"
+class Formula
+  class << self
+    attr_reader :said
+    %i[desc homepage url version sha256 license head depends_on].each do |word|
+      define_method(word) { |*arguments| (@said ||= []) << [word, *arguments] }
+    end
+    def service(&block) = Class.new { def method_missing(*words) = puts("service", words.inspect)
+      def opt_bin = Pathname("/brew/opt/leaderboard/bin")
+      def etc = Pathname("/brew/etc")
+      def var = Pathname("/brew/var") }.new.instance_eval(&block)
+    def test(&block) = puts("test")
+  end
+  def system(*words) = puts(["system", *words].join(" "))
+  def method_missing(name) = "/brew/#{name}"
+end
+def ENV.cc = "gcc-12"
+load ARGV[0]
+Leaderboard.said.each { |words| puts words.inspect }
+Leaderboard.new.install
+"""
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="leaderboard-deploy-")
+        self.addCleanup(scratch.cleanup)
+        self.directory = Path(scratch.name)
+
+    def output(self, *words, cwd=ROOT):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False, cwd=cwd,
+                              timeout=LIMIT_S, env=environment)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+
+class Debian(Case):
+    def test_what_an_operator_looks_for_is_in_the_package(self):
+        """make deb lists the package itself."""
+        for kind, wanted in (("docs", {"operations.md", "install.md", "monitoring.md", "load-balancer.md"}),
+                             ("examples", {"prometheus", "grafana", "haproxy.cfg", "haproxy-sentinel.cfg",
+                                           "sentinel.conf", "kubernetes"})):
+            lines = (ROOT / f"deploy/debian/leaderboard-server.{kind}").read_text().split()
+            found = {line: {path.name for path in ROOT.glob(line)} for line in lines}
+            self.assertNotIn(set(), found.values(), found)
+            self.assertLessEqual(wanted, set().union(*found.values()))
+
+
+class Container(Case):
+    def instructions(self, name):
+        text = re.sub(r"\\\n\s*", "", (ROOT / "deploy" / name).read_text())
+        return [line.split(maxsplit=1) for line in text.splitlines() if line and not line.startswith("#")]
+
+    def test_a_registry_builds_from_what_is_copied(self):
+        """On any platform: the base has all of Debian's, no stage is fixed to one, no flag is of one machine."""
+        lines = self.instructions("Containerfile.registry")
+        self.assertEqual([rest for word, rest in lines if word == "FROM"],
+                         ["docker.io/library/debian:bookworm-slim AS build", "scratch"])
+        self.assertNotRegex((ROOT / "Makefile").read_text(), "-march=|-mtune=|-mcpu=|-msse|-mavx")
+        for word, rest in lines:
+            if word == "COPY" and "--from" not in rest:
+                *sources, target = rest.split()
+                for source in sources:
+                    self.assertTrue((ROOT / source).exists(), source)
+                    place = self.directory / target / (Path(source).name if target.endswith("/") else "")
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    (shutil.copytree if (ROOT / source).is_dir() else shutil.copy2)(ROOT / source, place)
+        said = self.output("make", "--dry-run", "build/leaderboard-server", "COMMIT=abcdef0", "B=build",
+                           cwd=self.directory)
+        self.assertIn("abcdef0", said)
+        run = [rest for word, rest in lines if word == "RUN"][-1]
+        self.assertEqual(run, 'make build COMMIT="$COMMIT" && deploy/container-root build/leaderboard-server /image')
+        self.assertTrue(os.access(self.directory / "deploy/container-root", os.X_OK))
+
+    def test_both_images_are_the_same_to_whoever_runs_them(self):
+        ends = []
+        for name in ("Containerfile", "Containerfile.registry"):
+            last = self.instructions(name)
+            last = last[max(i for i, line in enumerate(last) if line[0] == "FROM"):]
+            ends.append([line for line in last if line[0] not in ("FROM", "COPY", "ARG", "LABEL", "HEALTHCHECK")])
+            self.assertIn(["USER", "10001:10001"], last)
+        self.assertEqual(*ends)
+        words = dict(self.instructions("Containerfile.registry"))
+        self.assertIn(f'image.version="{VERSION}"', words["LABEL"])
+        self.assertIn('["/bin/leaderboard-server", "--ping", "6379", "--alive"]', words["HEALTHCHECK"])
+
+
+class Homebrew(Case):
+    def formula(self):
+        archive = self.directory / "v.tar.gz"
+        archive.write_bytes(b"")
+        text = self.output("deploy/homebrew/make-formula", "https://git.example.org/leaderboard.git",
+                           "https://git.example.org/leaderboard/v.tar.gz", archive)
+        path = self.directory / "leaderboard.rb"
+        path.write_text(text)
+        return path, text
+
+    def test_the_formula_has_what_homebrew_asks_for(self):
+        _, text = self.formula()
+        self.assertNotRegex(text, "@[A-Z0-9]+@")
+        for line in ('homepage "https://git.example.org/leaderboard"', f'version "{VERSION}"',
+                     'url "https://git.example.org/leaderboard/v.tar.gz"', 'license "BSD-3-Clause"',
+                     'sha256 "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"',
+                     'head "https://git.example.org/leaderboard.git", branch: "main"', "service do", "test do"):
+            self.assertIn(f"\n  {line}\n", text)
+        self.assertLess(len(re.search('desc "(.*)"', text)[1]), 80)
+        # Everything that is linked, by the name of Homebrew's package.
+        linked = re.search(r"^LIBRARIES := (.*)$", (ROOT / "Makefile").read_text(), re.M)[1]
+        names = {"-luv": "libuv", "-lzstd": "zstd", "-lssl": "openssl@3", "-lcrypto": "openssl@3",
+                 "-lmicrohttpd": "libmicrohttpd", "-lhiredis": "hiredis"}
+        self.assertEqual(set(re.findall(r'depends_on "([^"]*)"$', text, re.M)),
+                         {names[word] for word in linked.split()})
+
+    @unittest.skipUnless(shutil.which("ruby"), "needs ruby")
+    def test_ruby_takes_the_formula_and_make_what_it_asks_for(self):
+        path, _ = self.formula()
+        self.assertIn("Syntax OK", self.output("ruby", "-wc", path))
+        (self.directory / "brew.rb").write_text(HOMEBREW)
+        said = self.output("ruby", self.directory / "brew.rb", path)
+        self.assertIn("/brew/opt/leaderboard/bin/leaderboard-server", said)
+        asked = re.findall("^system (make .*)$", said, re.M)
+        self.assertEqual(len(asked), 2)
+        for line in asked:
+            self.output(*line.split(), "--dry-run", "COMMIT=none")
+
+
+if __name__ == "__main__":
+    unittest.main()
