@@ -130,28 +130,33 @@ static bool docs_python_may_default(const struct docs_method *method, unsigned i
 
 static void docs_python_write_parameter(const struct docs_method *method, unsigned index) {
     const struct docs_parameter *parameter = method->signature[index];
-    printf("        %s: ", docs_python_name(parameter));
+    printf("%s: ", docs_python_name(parameter));
     if (parameter->kind == DOCS_FLAG) {
-        printf("bool = False,\n");
+        printf("bool = False");
         return;
     }
     fputs(parameter->is_required ? "" : "Optional[", stdout);
     docs_python_write_given_type(parameter);
-    printf("%s%s,\n", parameter->is_required ? "" : "]",
+    printf("%s%s", parameter->is_required ? "" : "]",
            !parameter->is_required && docs_python_may_default(method, index) ? " = None" : "");
 }
 
+/* On one line if there are no options. */
 static void docs_python_write_signature(const struct docs_method *method) {
+    unsigned count = method->signature_count;
+    bool is_long = count > 0 && method->signature[count - 1]->place == DOCS_NAMED;
     bool is_named = false;
-    printf("\n    %sdef %s(\n        self,\n", is_async_written ? "async " : "", method->name);
-    for (unsigned i = 0; i < method->signature_count; i++) {
+    printf("\n    %sdef %s(%sself", is_async_written ? "async " : "", method->name,
+           is_long ? "\n        " : "");
+    for (unsigned i = 0; i < count; i++) {
+        printf("%s", is_long ? ",\n        " : ", ");
         if (method->signature[i]->place == DOCS_NAMED && !is_named) {
-            printf("        *,\n");
+            printf("*,\n        ");
             is_named = true;
         }
         docs_python_write_parameter(method, i);
     }
-    printf("    ) -> %s:\n", replies[method->reply].type);
+    printf("%s) -> %s:\n", is_long ? ",\n    " : "", replies[method->reply].type);
 }
 
 /* In lines of a docstring. */

@@ -473,9 +473,7 @@ class AsyncBoardCommands(AsyncBoardSender):
             request += [*pairs(wherenot, token="WHERENOT")]
         return await self._send(request, parse.integers, again=True)
 
-    async def info(
-        self,
-    ) -> Dict[str, Any]:
+    async def info(self) -> Dict[str, Any]:
         """A board's layout and options, the ranges of its fields and times, its members, its
         memory, its archives and its tags.
 
@@ -598,10 +596,7 @@ class AsyncBoardCommands(AsyncBoardSender):
             request += ["ARCHIVED", archived]
         return await self._send(request, parse.nothing, again=False)
 
-    async def league_get(
-        self,
-        member: Word,
-    ) -> Optional[LeaguePlace]:
+    async def league_get(self, member: Word) -> Optional[LeaguePlace]:
         """A member's tier, its room in the running period, its record there, and the tier that is
         to come, if it is another.
 
@@ -612,9 +607,7 @@ class AsyncBoardCommands(AsyncBoardSender):
         request: List[Word] = ["LB.LEAGUE", "GET", self.name, member]
         return await self._send(request, parse.league_place(), again=True)
 
-    async def league_info(
-        self,
-    ) -> Dict[str, Any]:
+    async def league_info(self) -> Dict[str, Any]:
         """A league's numbers, its running period, and its tiers, the highest first, with their
         members and the room that is open.
 
@@ -625,10 +618,7 @@ class AsyncBoardCommands(AsyncBoardSender):
         request: List[Word] = ["LB.LEAGUE", "INFO", self.name]
         return await self._send(request, parse.description, again=True)
 
-    async def league_remove(
-        self,
-        member: Word,
-    ) -> bool:
+    async def league_remove(self, member: Word) -> bool:
         """Take a member out of the league and its room; whether it was there.
 
             LB.LEAGUE REMOVE key member
@@ -638,11 +628,7 @@ class AsyncBoardCommands(AsyncBoardSender):
         request: List[Word] = ["LB.LEAGUE", "REMOVE", self.name, member]
         return await self._send(request, parse.flag, again=False)
 
-    async def league_set(
-        self,
-        tier: int,
-        member: Word,
-    ) -> bool:
+    async def league_set(self, tier: int, member: Word) -> bool:
         """Put a member into a tier: it leaves its room, and its next result begins anew; whether it
         was in another.
 
@@ -825,10 +811,7 @@ class AsyncBoardCommands(AsyncBoardSender):
             request += ["IF", *pairs(if_)]
         return await self._send(request, parse.flag, again=False)
 
-    async def tags(
-        self,
-        member: Several[Word],
-    ) -> List[Optional[Dict[str, str]]]:
+    async def tags(self, member: Several[Word]) -> List[Optional[Dict[str, str]]]:
         """The tags of many members.
 
             LB.TAGS key member [member ...]
@@ -957,10 +940,7 @@ class AsyncDatabaseCommands(AsyncDatabaseSender):
             request += [mode]
         return await self._send_to_all(request, parse.integers, again=False)
 
-    async def settle(
-        self,
-        archive: Name,
-    ) -> bool:
+    async def settle(self, archive: Name) -> bool:
         """Note that what an archive decides is done, such as rewards: 1 the first time.
 
             LB.SETTLE archive
@@ -970,10 +950,7 @@ class AsyncDatabaseCommands(AsyncDatabaseSender):
         request: List[Word] = ["LB.SETTLE", archive]
         return await self._send(request, parse.flag, again=False)
 
-    async def unban(
-        self,
-        member: Word,
-    ) -> bool:
+    async def unban(self, member: Word) -> bool:
         """Lift the bans of a member; whether there were any.
 
             LB.UNBAN member

@@ -475,9 +475,7 @@ class BoardCommands(BoardSender):
             request += [*pairs(wherenot, token="WHERENOT")]
         return self._send(request, parse.integers, again=True)
 
-    def info(
-        self,
-    ) -> Dict[str, Any]:
+    def info(self) -> Dict[str, Any]:
         """A board's layout and options, the ranges of its fields and times, its members, its
         memory, its archives and its tags.
 
@@ -600,10 +598,7 @@ class BoardCommands(BoardSender):
             request += ["ARCHIVED", archived]
         return self._send(request, parse.nothing, again=False)
 
-    def league_get(
-        self,
-        member: Word,
-    ) -> Optional[LeaguePlace]:
+    def league_get(self, member: Word) -> Optional[LeaguePlace]:
         """A member's tier, its room in the running period, its record there, and the tier that is
         to come, if it is another.
 
@@ -614,9 +609,7 @@ class BoardCommands(BoardSender):
         request: List[Word] = ["LB.LEAGUE", "GET", self.name, member]
         return self._send(request, parse.league_place(), again=True)
 
-    def league_info(
-        self,
-    ) -> Dict[str, Any]:
+    def league_info(self) -> Dict[str, Any]:
         """A league's numbers, its running period, and its tiers, the highest first, with their
         members and the room that is open.
 
@@ -627,10 +620,7 @@ class BoardCommands(BoardSender):
         request: List[Word] = ["LB.LEAGUE", "INFO", self.name]
         return self._send(request, parse.description, again=True)
 
-    def league_remove(
-        self,
-        member: Word,
-    ) -> bool:
+    def league_remove(self, member: Word) -> bool:
         """Take a member out of the league and its room; whether it was there.
 
             LB.LEAGUE REMOVE key member
@@ -640,11 +630,7 @@ class BoardCommands(BoardSender):
         request: List[Word] = ["LB.LEAGUE", "REMOVE", self.name, member]
         return self._send(request, parse.flag, again=False)
 
-    def league_set(
-        self,
-        tier: int,
-        member: Word,
-    ) -> bool:
+    def league_set(self, tier: int, member: Word) -> bool:
         """Put a member into a tier: it leaves its room, and its next result begins anew; whether it
         was in another.
 
@@ -827,10 +813,7 @@ class BoardCommands(BoardSender):
             request += ["IF", *pairs(if_)]
         return self._send(request, parse.flag, again=False)
 
-    def tags(
-        self,
-        member: Several[Word],
-    ) -> List[Optional[Dict[str, str]]]:
+    def tags(self, member: Several[Word]) -> List[Optional[Dict[str, str]]]:
         """The tags of many members.
 
             LB.TAGS key member [member ...]
@@ -959,10 +942,7 @@ class DatabaseCommands(DatabaseSender):
             request += [mode]
         return self._send_to_all(request, parse.integers, again=False)
 
-    def settle(
-        self,
-        archive: Name,
-    ) -> bool:
+    def settle(self, archive: Name) -> bool:
         """Note that what an archive decides is done, such as rewards: 1 the first time.
 
             LB.SETTLE archive
@@ -972,10 +952,7 @@ class DatabaseCommands(DatabaseSender):
         request: List[Word] = ["LB.SETTLE", archive]
         return self._send(request, parse.flag, again=False)
 
-    def unban(
-        self,
-        member: Word,
-    ) -> bool:
+    def unban(self, member: Word) -> bool:
         """Lift the bans of a member; whether there were any.
 
             LB.UNBAN member
