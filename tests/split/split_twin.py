@@ -1,0 +1,31 @@
+"""What a SplitBoard must answer, from one board with the same members."""
+from leaderboard_client.split import Record, shard_of, text
+
+
+class Twin:
+    """The members of one board, in the order of a split one: packed key, shard, arrival."""
+
+    def __init__(self, client, key, shards, *words):
+        records = client.execute_command("LB.RANGE", key, 0, -1, "WITHKEY", *words)
+        order = sorted(records, key=lambda record: (-int(record[-1]), shard_of(record[0], shards)))
+        self.records = [Record(text(member), rank, time, tuple(map(text, values)), None, int(packed))
+                        for rank, (member, _, time, *values, packed) in enumerate(order)]
+        self.places = {record.member: record.rank for record in self.records}
+
+    def page(self, first, count):
+        return self.records[first:first + count]
+
+    def rank(self, member):
+        place = self.places.get(member)
+        return None if place is None else self.records[place]
+
+    def around(self, member, count):
+        place = self.places.get(member)
+        if place is None:
+            return []
+        first = max(0, min(place - count // 2, len(self.records) - count))
+        return self.records[first:first + count]
+
+    def quantile(self, thousandths):
+        count = len(self.records)
+        return self.records[count - max(1, -(-thousandths * count // 1000))] if count else None
