@@ -135,20 +135,29 @@ class Split(unittest.TestCase):
             board.create("FIELD", "score", 21)
 
     def test_a_page_is_right_while_others_write(self):
-        """Ten newcomers on each shard whenever cuts were read, so that every rank is another one when the records
-        are: those that come are right at that moment."""
+        """The best of one shard go, or newcomers are better, whenever cuts were read, so that ranks are others when
+        the records are read: those that come are right at that moment."""
         board, other = self.begin("FIELD score 20", 5), SplitBoard(self.client, "arena", 5)
-        other.submit_many((f"m{i}", self.draw.randrange(1000)) for i in range(MEMBERS))
         ask = board._ask
 
         def ask_and_write(asked):
             replies = ask(asked)
             if asked[0][1] == "LB.CUTS":
-                other.submit_many((f"n{board.rounds}-{i}", 2000) for i in range(50))
+                key = self.draw.choice(board.keys)
+                for i in range(self.draw.randrange(15)):
+                    self.client.zadd(key, {f"n{board.rounds}-{i}": 2000 if is_growing else 0})
+                if not is_growing:
+                    self.client.zpopmax(key, self.draw.randrange(15))
             return replies
-        board._ask = ask_and_write
-        for place in (MEMBERS // 2, MEMBERS - 20, 10):
-            self.assertEqual(board.page(place, 20), other.page(place, 20))
+        for is_growing in (True, False):
+            self.client.flushall()
+            other.submit_many((f"m{i}", self.draw.randrange(1000)) for i in range(2 * MEMBERS))
+            for _ in range(40):
+                place = self.draw.randrange(MEMBERS)
+                board._ask = ask_and_write
+                page = board.page(place, 20)
+                board._ask = ask
+                self.assertEqual(page, board.page(place, 20))
 
     def test_a_board_that_changes_all_the_time_is_an_error_after_some_rounds(self):
         board, other = self.begin("FIELD score 20", 5), SplitBoard(self.client, "arena", 5)
