@@ -74,7 +74,8 @@ MODULE_REPLACED  := server/clients/notify.c server/clients/wait.c server/command
                     server/commands/lb/lb_data_find.c server/commands/lb/lb_hset_keys.c \
                     server/clients/once_ids.c server/commands/lb/board_task_pass.c server/acl/acl_pattern.c \
                     server/system/digest.c server/system/log.c server/system/fault.c
-SERVER_SOURCES   := $(filter-out server/main.c server/docs_main.c $(MODULE_SOURCES),$(call sources,server))
+DOCS_SOURCES     := $(wildcard server/docs_*.c)
+SERVER_SOURCES   := $(filter-out server/main.c $(DOCS_SOURCES) $(MODULE_SOURCES),$(call sources,server))
 SUPPORT_SOURCES  := $(filter-out tests/support/pooled.c,$(call sources,tests/support))
 ENGINE_UNIT_SOURCES := $(call sources,tests/codec tests/skiplist)
 SERVER_UNIT_SOURCES := $(call sources,tests/protocol tests/server)
@@ -467,7 +468,9 @@ format-check:
 WRITTEN := commands:docs/commands.md settings:docs/settings.md long:docs/long-commands.md \
            metrics:docs/metrics.md \
            conf:leaderboard.conf man1:deploy/man/leaderboard-server.1 \
-           man5:deploy/man/leaderboard.conf.5 completion:deploy/leaderboard-server.bash
+           man5:deploy/man/leaderboard.conf.5 completion:deploy/leaderboard-server.bash \
+           python:clients/python/leaderboard_client/commands.py \
+           python-async:clients/python/leaderboard_client/async_commands.py
 
 docs: $(DOCS) ## write docs/*.md, leaderboard.conf, man pages and completion from the tables
 	@set -e; for each in $(WRITTEN); do \
@@ -632,7 +635,7 @@ $(B)/commit: FORCE
 .PHONY: FORCE
 FORCE:
 
-$(DOCS): $(B)/server/docs_main.o $(LIBRARY) $(KEYSPACE) $(ENGINE)
+$(DOCS): $(call object,$(DOCS_SOURCES)) $(LIBRARY) $(KEYSPACE) $(ENGINE)
 	@$(CC) $(LINK) $(LDFLAGS) $^ $(LIBRARIES) -o $@
 
 # Units above codec take their memory from the pool, as the server does. Not those that fork, which

@@ -8,6 +8,8 @@
  *     leaderboard-docs man1       deploy/man/leaderboard-server.1
  *     leaderboard-docs man5       deploy/man/leaderboard.conf.5
  *     leaderboard-docs completion deploy/leaderboard-server.bash
+ *     leaderboard-docs python     clients/python/leaderboard_client/commands.py
+ *     leaderboard-docs python-async   the same directory's async_commands.py
  *
  * `make docs` updates the files in the repository; `make docs-check` fails if they are stale. */
 #include <stdio.h>
@@ -18,6 +20,7 @@
 #include "server/dispatch/command.h"
 #include "server/dispatch/execute.h"
 #include "server/dispatch/syntax.h"
+#include "server/docs_python.h"
 #include "server/metrics/metrics.h"
 #include "server/settings/setting.h"
 
@@ -213,9 +216,11 @@ int main(int argc, char **argv) {
         settings_write_file_manual(stdout);
     } else if (strcmp(what, "completion") == 0) {
         settings_write_completion(stdout);
+    } else if (strncmp(what, "python", strlen("python")) == 0) {
+        docs_python_write(strcmp(what, "python-async") == 0);
     } else {
         fputs("Usage: leaderboard-docs commands|settings|long "
-              "PAGE|metrics|conf|man1|man5|completion\n",
+              "PAGE|metrics|conf|man1|man5|completion|python|python-async\n",
               stderr);
         return EXIT_FAILURE;
     }

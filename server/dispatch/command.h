@@ -76,6 +76,28 @@ struct argument {
     const struct argument *children; /* ONEOF and BLOCK */
 };
 
+/* The form of a reply, for the clients that are written from the entries (server/docs_methods.h). A record is that of
+ * server/commands/lb/lb_record.h. */
+enum command_replies {
+    COMMAND_REPLIES_ANY, /* not told */
+    COMMAND_REPLIES_OK,
+    COMMAND_REPLIES_INTEGER,
+    COMMAND_REPLIES_FLAG,        /* 0 or 1 */
+    COMMAND_REPLIES_INTEGERS,    /* an array */
+    COMMAND_REPLIES_MAP,         /* names and values: LB.INFO */
+    COMMAND_REPLIES_RECORDS,     /* an array */
+    COMMAND_REPLIES_RECORD_EACH, /* for each member that the request names a record, or nil */
+    COMMAND_REPLIES_PLACED,      /* for each [record or nil, previous rank or nil] */
+    COMMAND_REPLIES_RESULTS,     /* for each board [record or nil, previous rank or nil, 0 or 1] */
+    COMMAND_REPLIES_BOARD_RECORDS, /* an array of [board, record] */
+    COMMAND_REPLIES_LEAGUE_PLACE, /* [tier, room or nil, record or nil, another tier or nil], or nil */
+    COMMAND_REPLIES_COUNTS,       /* an array of [value or nil, perhaps another, count] */
+    COMMAND_REPLIES_TAGS_EACH,    /* for each member a map of tags, or nil */
+    COMMAND_REPLIES_BOARDS,       /* the next cursor, and an array of maps */
+    COMMAND_REPLIES_BANS, /* the next cursor, and an array of [member, pattern, end or nil] */
+    COMMAND_REPLIES_COUNT,
+};
+
 /* How the options among them are read (server/dispatch/options.h). */
 enum option_kind {
     OPTION_FLAG,         /* a bool: set */
@@ -151,6 +173,10 @@ struct command {
     const char *since;      /* first version of leaderboard that has it; NULL: "1.0.0" */
     const char *syntax;     /* its arguments (server/dispatch/syntax.h); NULL: none */
     const struct option_row *options; /* or NULL */
+    enum command_replies reply;       /* of LB. commands */
+    /* An option with which the reply is another: "WITHRANK". NULL: there is none. */
+    const char *reply_option;
+    enum command_replies option_reply;
     unsigned flags;
     enum audit_class audit; /* AUDIT_NONE: its use is not logged */
     /* What it does with its keys, for each key specification (server/dispatch/key_spec.h), '|'

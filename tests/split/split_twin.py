@@ -1,18 +1,20 @@
 """What a SplitBoard must answer, from one board with the same members."""
-from leaderboard_client.split import Record, shard_of, text
+from dataclasses import replace
+
+from leaderboard_client.parse import records
+from leaderboard_client.split import shard_of
 
 
 class Twin:
     """The members of one board, in the order of a split one: packed key, shard, arrival."""
 
     def __init__(self, client, key, shards, *words):
-        records = client.execute_command("LB.RANGE", key, 0, -1, "WITHKEY", *words)
-        order = sorted(records, key=lambda record: (-int(record[-1]), shard_of(record[0], shards)))
-        self.records = [Record(text(member), rank, time, tuple(map(text, values)), None, int(packed))
-                        for rank, (member, _, time, *values, packed) in enumerate(order)]
+        found = records(withkey=True)(client.execute_command("LB.RANGE", key, 0, -1, "WITHKEY", "STRINGS", *words))
+        order = sorted(found, key=lambda record: (-record.key, shard_of(record.member, shards)))
+        self.records = [replace(record, rank=rank) for rank, record in enumerate(order)]
         self.places = {record.member: record.rank for record in self.records}
 
-    def page(self, first, count):
+    def range(self, first, count):
         return self.records[first:first + count]
 
     def rank(self, member):

@@ -7,7 +7,7 @@ import zlib
 import redis
 
 import process
-from leaderboard_client import split
+from leaderboard_client import Leaderboard, split
 from leaderboard_client.split import BoardChanged, SplitBoard
 from split_twin import Twin
 
@@ -47,24 +47,24 @@ class Split(unittest.TestCase):
 
     def begin(self, layout, shards):
         board = SplitBoard(self.client, "arena", shards)
-        board.create(*layout.split(), *TAGS)
+        board.create(fields=layout, tag={"country": 4})
         self.client.execute_command("LB.CREATE", "one", *layout.split(), *TAGS)
         return board
 
     def write(self, board, layout, fields, count):
         """The same to both."""
         for _ in range(count):
-            member, options = f"m{self.draw.randrange(MEMBERS)}", []
+            member, at = f"m{self.draw.randrange(MEMBERS)}", None
             if self.draw.random() < 0.1:
                 board.remove(member)
                 self.client.zrem("one", member)
                 continue
             if "TIME" in layout:
-                options = ["AT", 1700000000000 + 1000 * self.draw.randrange(100000)]
+                at = 1700000000000 + 1000 * self.draw.randrange(100000)
             values = [self.draw.randint(*field) for field in fields]
-            tags = {"country": self.draw.choice(["DE", "FR", ""])}
-            board.submit(member, *values, options=options, tags=tags)
-            self.client.execute_command("LB.ADD", "one", *options, "TAG", "country", tags["country"], *values, member)
+            country, options = self.draw.choice(["DE", "FR", ""]), [] if at is None else ["AT", at]
+            board.submit(member, values, at=at, tag={"country": country})
+            self.client.execute_command("LB.ADD", "one", *options, "TAG", "country", country, *values, member)
 
     def compare(self, board, group):
         words = [word for name, value in group.items() for word in ("WHERE", name, value)]
@@ -73,10 +73,11 @@ class Split(unittest.TestCase):
         places = [0, 3, count // 2, max(0, count - 3), count, count + 7, *[self.draw.randrange(count + 1) for _ in range(3)]]
         for place in places:
             for size in (1, self.draw.randrange(2, 60)):
-                self.assertEqual(board.page(place, size, where=group), twin.page(place, size), (place, size))
-        self.assertEqual(board.top(7, where=group), twin.page(0, 7))
+                self.assertEqual(board.range(place, place + size - 1, where=group), twin.range(place, size))
+        self.assertEqual(board.top(7, where=group), twin.range(0, 7))
+        self.assertEqual(board.page(2, 9), Twin(self.client, "one", board.shards).range(18, 9))
         members = [f"m{self.draw.randrange(MEMBERS)}" for _ in range(20)] + [
-            record.member for record in twin.page(0, 2) + twin.records[-2:]]
+            record.member for record in twin.range(0, 2) + twin.records[-2:]]
         self.assertEqual(board.ranks(*members, where=group), [twin.rank(member) for member in members])
         for member in members[-8:]:
             self.assertEqual(board.rank(member, where=group), twin.rank(member))
@@ -85,7 +86,7 @@ class Split(unittest.TestCase):
             shared = self.client.execute_command("LB.GET", "one", 1, member, "COMP", *words)[0]
             self.assertEqual(getattr(board.rank(member, where=group, comp=True), "rank", None), shared and shared[1])
         quantiles = [0, 1000, *[self.draw.randrange(1001) for _ in range(3)]]
-        self.assertEqual(board.quantile(*[f"{q / 1000:.3f}" for q in quantiles], where=group),
+        self.assertEqual(board.quantile([f"{q / 1000:.3f}" for q in quantiles], where=group),
                          [twin.quantile(q) for q in quantiles])
         self.assertEqual(board.count(where=group), count)
 
@@ -101,12 +102,12 @@ class Split(unittest.TestCase):
                         self.compare(board, {})
                         self.compare(board, {"country": self.draw.choice(["DE", "", "nobody"])})
                     edges = sorted(self.draw.sample(range(-10, 50), 4))
-                    self.assertEqual(board.histogram(*edges),
+                    self.assertEqual(board.hist(edges),
                                      self.client.execute_command("LB.HIST", "one", *edges))
                     self.assertEqual(board.count(edges[0], f"({edges[2]}"),
                                      self.client.execute_command("LB.COUNT", "one", edges[0], f"({edges[2]}", "BYSCORE"))
-                    self.assertEqual(board.count(by=["country"]), [
-                        tuple(row) for row in self.client.execute_command("LB.COUNT", "one", "BY", "country")])
+                    self.assertEqual(board.count_by("country"), Leaderboard(self.client, "one").count_by(by="country"))
+                    self.assertEqual(list(board), Twin(self.client, "one", shards).records)
 
     def test_within_is_the_group_of_the_member(self):
         board = self.begin("FIELD score 8", 3)
@@ -126,13 +127,13 @@ class Split(unittest.TestCase):
     def test_create_completes_what_was_interrupted_and_sees_other_layouts(self):
         self.client.execute_command("LB.CREATE", "arena:{1}", "FIELD", "score", 20)
         board = SplitBoard(self.client, "arena", 4)
-        board.create("FIELD", "score", 20)
+        board.create(fields="FIELD score 20")
         self.assertEqual(self.client.exists(*board.keys), 4)
-        with self.assertRaisesRegex(redis.RedisError, "exists"):
-            board.create("FIELD", "score", 20)
+        with self.assertRaisesRegex(redis.RedisError, "BUSYKEY"):
+            board.create(fields="FIELD score 20")
         self.client.delete("arena:{2}")
         with self.assertRaisesRegex(redis.RedisError, "different layouts"):
-            board.create("FIELD", "score", 21)
+            board.create(fields="FIELD score 21")
 
     def test_a_page_is_right_while_others_write(self):
         """The best of one shard go, or newcomers are better, whenever cuts were read, so that ranks are others when
@@ -155,9 +156,9 @@ class Split(unittest.TestCase):
             for _ in range(40):
                 place = self.draw.randrange(MEMBERS)
                 board._ask = ask_and_write
-                page = board.page(place, 20)
+                page = board.range(place, place + 19)
                 board._ask = ask
-                self.assertEqual(page, board.page(place, 20))
+                self.assertEqual(page, board.range(place, place + 19))
 
     def test_a_board_that_changes_all_the_time_is_an_error_after_some_rounds(self):
         board, other = self.begin("FIELD score 20", 5), SplitBoard(self.client, "arena", 5)
@@ -171,7 +172,7 @@ class Split(unittest.TestCase):
         board._ask = ask_and_write
         for place in range(1, MEMBERS, MEMBERS // 20):
             try:
-                board.page(place, 20)
+                board.range(place, place + 19)
             except BoardChanged:
                 pass
             self.assertLess(board.rounds, 60 * MEMBERS)

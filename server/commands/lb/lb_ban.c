@@ -44,6 +44,7 @@ static const struct option_row lb_ban_options[] = {
 
 const struct command command_lb_ban = {
     .name = "LB.BAN",
+    .reply = COMMAND_REPLIES_INTEGER,
     .syntax = "member [EX seconds:integer] [MATCH pattern]",
     .options = lb_ban_options,
     .summary = "Take a member off the boards, and refuse it until the ban ends; count the boards",
@@ -71,6 +72,7 @@ static void lb_unban_run(struct call *call) {
 
 const struct command command_lb_unban = {
     .name = "LB.UNBAN",
+    .reply = COMMAND_REPLIES_FLAG,
     .syntax = "member",
     .summary = "Lift the bans of a member; whether there were any",
     .flags = COMMAND_WRITE | COMMAND_FAST,
@@ -138,6 +140,7 @@ static void lb_bans_run(struct call *call) {
 
 const struct command command_lb_bans = {
     .name = "LB.BANS",
+    .reply = COMMAND_REPLIES_BANS,
     .syntax = "[MATCH pattern] [CURSOR cursor:integer] [COUNT count:integer]",
     .options = lb_bans_options,
     .summary = "Walk over the banned members of the database in steps, each with the boards' "

@@ -287,6 +287,9 @@ static uint64_t lb_count_count_rows(const struct cost_view *view) {
 
 const struct command command_lb_count = {
     .name = "LB.COUNT",
+    .reply = COMMAND_REPLIES_INTEGER,
+    .reply_option = "BY",
+    .option_reply = COMMAND_REPLIES_COUNTS,
     .syntax = "key range=[start stop [BYSCORE]] [BY name]... " LB_FILTER_SYNTAX,
     .options = lb_count_options,
     .summary =

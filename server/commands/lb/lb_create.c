@@ -96,6 +96,7 @@ static void lb_create_run(struct call *call) {
 
 const struct command command_lb_create = {
     .name = "LB.CREATE",
+    .reply = COMMAND_REPLIES_OK,
     .syntax =
         "key layout=[LAYOUT name | fields=((FIELD name bits:integer order=[ASC | DESC] [SIGNED] "
         "[SCALE scale:integer] [DECAY half-life:integer decay-unit=<S | M | H | D>])... [TIME "
@@ -249,6 +250,7 @@ static void lb_alter_run(struct call *call) {
 
 const struct command command_lb_alter = {
     .name = "LB.ALTER",
+    .reply = COMMAND_REPLIES_OK,
     .arity = -3,
     .syntax = "key tags=[TAG name bits]... size=[CAP cap | LIMIT limit] [KEEP <LAST | BEST>] "
               "state=[FREEZE | THAW] [OPENS "

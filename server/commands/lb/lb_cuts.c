@@ -105,6 +105,7 @@ static uint64_t lb_cuts_count_keys(const struct cost_view *view) {
 
 const struct command command_lb_above = {
     .name = "LB.ABOVE",
+    .reply = COMMAND_REPLIES_INTEGERS,
     .syntax = "key packed-key... [COMP] " LB_FILTER_SYNTAX,
     .options = lb_above_options,
     .summary =

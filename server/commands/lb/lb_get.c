@@ -290,6 +290,7 @@ static void lb_get_run(struct call *call) {
 
 const struct command command_lb_get = {
     .name = "LB.GET",
+    .reply = COMMAND_REPLIES_RECORD_EACH,
     .syntax = "key n:integer member... [COMP] [SORT] [PCT] [WITHKEY] [STRINGS] " LB_FILTER_SYNTAX
               " " LB_FILTER_WITHIN " [TAGS] " LB_DATA_SYNTAX " " LB_SINCE_SYNTAX,
     .options = lb_get_options,

@@ -237,6 +237,7 @@ static void lb_info_run(struct call *call) {
 
 const struct command command_lb_info = {
     .name = "LB.INFO",
+    .reply = COMMAND_REPLIES_MAP,
     .syntax = "key",
     .summary = "A board's layout and options, the ranges of its fields and times, its members, its "
                "memory, its archives and its tags",
@@ -372,6 +373,7 @@ static void lb_list_run(struct call *call) {
 
 const struct command command_lb_list = {
     .name = "LB.LIST",
+    .reply = COMMAND_REPLIES_BOARDS,
     .syntax = "[MATCH pattern] [CURSOR cursor:integer] [COUNT count:integer] [UNSETTLED]",
     .options = list_options,
     .summary = "Walk over the boards of the database in steps, each with its layout, options, "

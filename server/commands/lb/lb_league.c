@@ -250,6 +250,7 @@ static void lb_league_get_run(struct call *call) {
 
 static const struct command lb_league_get = {
     .name = "GET",
+    .reply = COMMAND_REPLIES_LEAGUE_PLACE,
     .syntax = "key member",
     .summary = "A member's tier, its room in the running period, its record there, and the tier "
                "that is to come, if it is another",
@@ -323,6 +324,7 @@ static void lb_league_info_run(struct call *call) {
 
 static const struct command lb_league_info = {
     .name = "INFO",
+    .reply = COMMAND_REPLIES_MAP,
     .syntax = "key",
     .summary = "A league's numbers, its running period, and its tiers, the highest first, with "
                "their members and the room that is open",
@@ -411,6 +413,7 @@ static void lb_league_set_run(struct call *call) {
 
 static const struct command lb_league_set = {
     .name = "SET",
+    .reply = COMMAND_REPLIES_FLAG,
     .syntax = "key tier:integer member",
     .summary = "Put a member into a tier: it leaves its room, and its next result begins anew; "
                "whether it was in another",
@@ -445,6 +448,7 @@ static void lb_league_remove_run(struct call *call) {
 
 static const struct command lb_league_remove = {
     .name = "REMOVE",
+    .reply = COMMAND_REPLIES_FLAG,
     .syntax = "key member",
     .summary = "Take a member out of the league and its room; whether it was there",
     .complexity = "O(log n) in the members of the board",

@@ -209,6 +209,7 @@ static void lb_league_add_run(struct call *call) {
 
 const struct command lb_league_add = {
     .name = "ADD",
+    .reply = COMMAND_REPLIES_LEAGUE_PLACE,
     .syntax =
         "key operator=[SET | INCR | BEST] time=[AT unix-time-milliseconds:unix-time | TOUCH "
         "| KEEPTIME] [TAG name value]... [ONCE id] " LB_HSET_SYNTAX " [STRINGS] field... member",

@@ -200,6 +200,7 @@ static void lb_league_create_run(struct call *call) {
 
 const struct command lb_league_create = {
     .name = "CREATE",
+    .reply = COMMAND_REPLIES_OK,
     .syntax =
         "key layout=[LAYOUT name | fields=((FIELD name bits:integer order=[ASC | DESC] [SIGNED] "
         "[SCALE scale:integer])... [TIME bits:integer unit=<US | MS | S | M | H | D> window=[START "

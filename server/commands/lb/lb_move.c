@@ -250,6 +250,7 @@ static const struct option_row lb_move_options[] = {
 
 const struct command command_lb_move = {
     .name = "LB.MOVE",
+    .reply = COMMAND_REPLIES_INTEGERS,
     .syntax = "from to [MATCH pattern] mode=[BEST | SUM]",
     .options = lb_move_options,
     .summary = "Merge a member's results into another's on all boards; count the boards, and those "

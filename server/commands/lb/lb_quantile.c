@@ -153,6 +153,7 @@ static void lb_quantile_run(struct call *call) {
 
 const struct command command_lb_quantile = {
     .name = "LB.QUANTILE",
+    .reply = COMMAND_REPLIES_RECORD_EACH,
     .syntax = "key q:double... [STRINGS] " LB_FILTER_SYNTAX " [TAGS] " LB_DATA_SYNTAX,
     .options = lb_quantile_options,
     .summary =
@@ -284,6 +285,7 @@ static uint64_t lb_quantile_count_edges(const struct cost_view *view) {
 
 const struct command command_lb_hist = {
     .name = "LB.HIST",
+    .reply = COMMAND_REPLIES_INTEGERS,
     .syntax = "key edge:double... " LB_FILTER_SYNTAX,
     .options = lb_hist_options,
     .summary = "How many members have a score below, between and above the given edges, of which "

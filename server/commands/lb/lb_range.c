@@ -154,6 +154,7 @@ static uint64_t lb_range_count_span(const struct cost_view *view) {
 
 const struct command command_lb_range = {
     .name = "LB.RANGE",
+    .reply = COMMAND_REPLIES_RECORDS,
     .syntax = "key start stop [BYSCORE] [REV] offset_count=[LIMIT offset:integer count:integer] "
               "[COMP] [WITHKEY] [STRINGS] " LB_FILTER_SYNTAX " [TAGS] " LB_DATA_SYNTAX
               " " LB_SINCE_SYNTAX,
@@ -337,6 +338,7 @@ static uint64_t lb_range_count_window(const struct cost_view *view) {
 
 const struct command command_lb_around = {
     .name = "LB.AROUND",
+    .reply = COMMAND_REPLIES_RECORDS,
     .syntax = "key where=<MEMBER member | SCORE score:double | PACKED packed-key> count:integer "
               "[COMP] [WITHKEY] [STRINGS] " LB_FILTER_SYNTAX " " LB_FILTER_WITHIN
               " [TAGS] " LB_DATA_SYNTAX " " LB_SINCE_SYNTAX,

@@ -109,6 +109,7 @@ static void lb_roll_run(struct call *call) {
 
 const struct command command_lb_roll = {
     .name = "LB.ROLL",
+    .reply = COMMAND_REPLIES_INTEGER,
     .syntax = "key archive:key window=[START start | END end] [EX seconds:integer]",
     .options = lb_roll_options,
     .summary =

@@ -35,6 +35,7 @@ static void lb_settle_run(struct call *call) {
 
 const struct command command_lb_settle = {
     .name = "LB.SETTLE",
+    .reply = COMMAND_REPLIES_FLAG,
     .syntax = "archive:key",
     .summary = "Note that what an archive decides is done, such as rewards: 1 the first time",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,

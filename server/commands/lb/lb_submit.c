@@ -215,6 +215,7 @@ static void lb_submit_run(struct call *call) {
 
 const struct command command_lb_submit = {
     .name = "LB.SUBMIT",
+    .reply = COMMAND_REPLIES_RESULTS,
     .syntax = "numkeys:integer key... condition=[NX | XX] operator=[SET | INCR | BEST] time=[AT "
               "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG name value]... [ONCE "
               "id] " LB_HSET_SYNTAX " [STRINGS] "

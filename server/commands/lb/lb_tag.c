@@ -131,6 +131,7 @@ static void lb_tag_run(struct call *call) {
 
 const struct command command_lb_tag = {
     .name = "LB.TAG",
+    .reply = COMMAND_REPLIES_FLAG,
     .syntax = "key member tag=(name value)... [IF (name value)...]",
     .summary = "Set tags of a member, if (IF) others have these values; 1 if that changed one",
     .complexity = "O(log n) in the members of the board",
@@ -173,6 +174,7 @@ static void lb_tags_run(struct call *call) {
 
 const struct command command_lb_tags = {
     .name = "LB.TAGS",
+    .reply = COMMAND_REPLIES_TAGS_EACH,
     .syntax = "key member...",
     .summary = "The tags of many members",
     .complexity = "O(m log n) for m of the board's n members",

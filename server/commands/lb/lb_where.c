@@ -76,6 +76,7 @@ static const struct option_row lb_where_options[] = {
 
 const struct command command_lb_where = {
     .name = "LB.WHERE",
+    .reply = COMMAND_REPLIES_BOARD_RECORDS,
     .syntax = "member [MATCH pattern] [STRINGS]",
     .options = lb_where_options,
     .summary = "The boards that a member is on, each with the member's record",
@@ -132,6 +133,7 @@ static const struct option_row lb_forget_options[] = {
 
 const struct command command_lb_forget = {
     .name = "LB.FORGET",
+    .reply = COMMAND_REPLIES_INTEGER,
     .syntax = "member [MATCH pattern] data=[DATA data:pattern]... [ALL]",
     .options = lb_forget_options,
     .summary = "Take a member off all boards, and remove its hashes; count the boards",

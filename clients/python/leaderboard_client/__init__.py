@@ -1,0 +1,27 @@
+"""Typed clients of `leaderboard`, and of its module in Redis and Valkey, over redis-py."""
+
+from .async_board import AsyncLeaderboard, AsyncLeaderboards, AsyncSubscription
+from .board import Leaderboard, Leaderboards, Subscription
+from .commands import VERSION as __version__
+from .events import Event
+from .records import Ban, BoardRecord, LeaguePlace, Page, Placed, Record, Result, Score, ValueCount
+
+__all__ = [
+    "AsyncLeaderboard",
+    "AsyncLeaderboards",
+    "AsyncSubscription",
+    "Ban",
+    "BoardRecord",
+    "Event",
+    "Leaderboard",
+    "Leaderboards",
+    "LeaguePlace",
+    "Page",
+    "Placed",
+    "Record",
+    "Result",
+    "Score",
+    "Subscription",
+    "ValueCount",
+    "__version__",
+]

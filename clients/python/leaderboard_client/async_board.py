@@ -1,0 +1,106 @@
+"""The same as board.py, over the clients of redis.asyncio."""
+
+from typing import Any, AsyncIterator, Dict, List, Optional
+
+from .async_commands import AsyncBoardCommands, AsyncDatabaseCommands
+from .board import PAGE_SIZE
+from .events import Event, channels, database_of, parse_event
+from .parse import ban_page, board_page
+from .records import Ban, Record
+from .words import Name, Several, Word
+
+
+class AsyncLeaderboard(AsyncBoardCommands):
+    """The board of a key: `await board.submit("ann", 500)`, `async for record in board`. See Leaderboard."""
+
+    async def page(self, number: int, size: int = 25, **options: Any) -> List[Record]:
+        """A page of the board, the first being 0, with the options of range."""
+        return await self.range(number * size, (number + 1) * size - 1, **options)
+
+    async def records(self, *, page_size: int = PAGE_SIZE, **options: Any) -> AsyncIterator[Record]:
+        """All records, best first, as Leaderboard.records has them."""
+        number = 0
+        while True:
+            page = await self.page(number, page_size, **options)
+            for record in page:
+                yield record
+            if len(page) < page_size:
+                return
+            number += 1
+
+    def __aiter__(self) -> AsyncIterator[Record]:
+        return self.records()
+
+    async def events(
+        self,
+        *,
+        top: Optional[int] = None,
+        changes: Optional[int] = None,
+        members: Optional[int] = None,
+        overtaken: Optional[Several[Name]] = None,
+        database: Optional[int] = None,
+    ) -> "AsyncSubscription":
+        """Subscribe to what happens on the board, as Leaderboard.events does."""
+        number = database_of(self.client) if database is None else database
+        names = channels(self.name, number, top=top, changes=changes, members=members, overtaken=overtaken)
+        pubsub = self.client.pubsub()
+        await pubsub.subscribe(*names)
+        confirmed = 0
+        while confirmed < len(names):
+            message = await pubsub.get_message(timeout=None)
+            confirmed += message is not None and message["type"] == "subscribe"
+        return AsyncSubscription(pubsub)
+
+
+class AsyncSubscription:
+    """Events as they come: `async for event in await board.events(top=10)`."""
+
+    def __init__(self, pubsub: Any) -> None:
+        self._pubsub = pubsub
+
+    async def get(self, timeout: float) -> Optional[Event]:
+        """The next event; None: there was none for so many seconds."""
+        return parse_event(await self._pubsub.get_message(timeout=timeout))
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        async for message in self._pubsub.listen():
+            event = parse_event(message)
+            if event is not None:
+                yield event
+
+    async def close(self) -> None:
+        await self._pubsub.close()
+
+    async def __aenter__(self) -> "AsyncSubscription":
+        return self
+
+    async def __aexit__(self, *ignored: object) -> None:
+        await self.close()
+
+
+class AsyncLeaderboards(AsyncDatabaseCommands):
+    """All boards of a database; of a cluster, those of all its nodes."""
+
+    def board(self, name: Name) -> AsyncLeaderboard:
+        return AsyncLeaderboard(self.client, name, retries=self.retries)
+
+    async def boards(self, *, match: Optional[Name] = None, unsettled: bool = False) -> AsyncIterator[Dict[str, Any]]:
+        """Every board, as LB.LIST describes it."""
+        async for each in self._walk("LB.LIST", match, ["UNSETTLED"] if unsettled else [], board_page):
+            yield each
+
+    async def banned(self, *, match: Optional[Name] = None) -> AsyncIterator[Ban]:
+        """Every ban; match is for members."""
+        async for each in self._walk("LB.BANS", match, [], ban_page):
+            yield each
+
+    async def _walk(self, command: str, match: Optional[Name], last: List[Word], parse: Any) -> AsyncIterator[Any]:
+        options: List[Word] = [] if match is None else ["MATCH", match]
+        for node in await self._nodes():
+            cursor = -1
+            while cursor != 0:
+                request: List[Word] = [command, *options, "CURSOR", max(cursor, 0), *last]
+                page = await self._send_to(node, request, parse, True)
+                for each in page.items:
+                    yield each
+                cursor = page.cursor

@@ -1,0 +1,82 @@
+"""The events of a board (docs/push.md): channels to subscribe to, and what a message says."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, List, Optional, Tuple
+
+from .records import Score
+from .parse import score
+from .words import Name, Several, decode, encode, several
+
+
+@dataclass(frozen=True)
+class Event:
+    """What happened on a board, by its kind.
+
+    rolled      the period is over; archive, or None where there is none
+    settled, opened, closed
+    league      member is in a room of a tier, and came from previous_tier
+    changed     the first ones are others, or have other results
+    top         the same, and `top` has them
+    entered, left   member came into the first ones, or is there no more
+    overtaken   member fell from previous_rank to rank, and `by` is directly ahead now
+    """
+
+    kind: str
+    member: Optional[str] = None
+    archive: Optional[str] = None
+    top: Optional[Tuple[Tuple[str, Tuple[Score, ...]], ...]] = None
+    tier: Optional[int] = None
+    room: Optional[int] = None
+    previous_tier: Optional[int] = None
+    rank: Optional[int] = None
+    previous_rank: Optional[int] = None
+    by: Optional[str] = None
+
+
+def channels(
+    board: str,
+    database: int,
+    *,
+    top: Optional[int],
+    changes: Optional[int],
+    members: Optional[int],
+    overtaken: Optional[Several[Name]],
+) -> List[bytes]:
+    """The channels of a board; without options only that of the board itself."""
+    names = [f"__board@{database}__:{board}"]
+    for kind, count in (("toplist", top), ("top", changes), ("topmembers", members)):
+        if count is not None:
+            names.append(f"__{kind}@{database}__:{count}:{board}")
+    size = len(encode(board))
+    for member in several(overtaken) if overtaken is not None else []:
+        names.append(f"__overtaken@{database}__:{size}:{board}:{decode(member)}")
+    return [encode(name) for name in names]
+
+
+def parse_event(message: Any) -> Optional[Event]:
+    """The event of a message of redis-py. None: it is about the subscription."""
+    if message is None or message["type"] not in ("message", "pmessage"):
+        return None
+    channel, text = decode(message["channel"]), decode(message["data"])
+    kind, _, rest = text.partition(" ")
+    if channel.startswith("__toplist@") and text.startswith("["):
+        rows = json.loads(text)
+        return Event("top", top=tuple((row[0], tuple(score(each) for each in row[1:])) for row in rows))
+    if kind == "rolled":
+        return Event(kind, archive=rest or None)
+    if kind == "league":
+        tier, room, before, member = rest.split(" ", 3)
+        return Event(kind, member=member, tier=int(tier), room=int(room), previous_tier=int(before))
+    if kind == "overtaken":
+        before, rank, by = rest.split(" ", 2)
+        size, _, names = channel.partition("__:")[2].partition(":")
+        member = decode(encode(names)[int(size) + 1 :])
+        return Event(kind, member=member, previous_rank=int(before), rank=int(rank), by=by)
+    return Event(kind, member=rest or None)
+
+
+def database_of(client: Any) -> int:
+    """The number of the database that a client of redis-py has selected."""
+    pool = getattr(client, "connection_pool", None)
+    return int((getattr(pool, "connection_kwargs", None) or {}).get("db") or 0)

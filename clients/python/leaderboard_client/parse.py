@@ -1,0 +1,168 @@
+"""From replies to values. RESP2 has arrays of names and values where RESP3 has maps."""
+
+from decimal import Decimal
+from typing import Any, Callable, Dict, List, Optional
+
+from .records import Ban, BoardRecord, LeaguePlace, Page, Placed, Record, Result, Score, ValueCount
+from .words import Several, Word, decode, several
+
+#: Names in LB.INFO, LB.LIST and LB.LEAGUE INFO whose values are maps, and arrays of maps.
+MAPS = {"time", "period", "window"}
+ARRAYS_OF_MAPS = {"fields", "tags", "list"}
+
+
+def anything(reply: Any) -> Any:
+    """The reply as the client gave it."""
+    return reply
+
+
+def nothing(reply: Any) -> None:
+    """OK says nothing."""
+
+
+def integer(reply: Any) -> int:
+    return int(reply)
+
+
+def flag(reply: Any) -> bool:
+    return int(reply) != 0
+
+
+def integers(reply: Any) -> List[int]:
+    return [int(each) for each in reply]
+
+
+def optional_integer(reply: Any) -> Optional[int]:
+    return None if reply is None else int(reply)
+
+
+def optional_text(reply: Any) -> Optional[str]:
+    return None if reply is None else decode(reply)
+
+
+def score(reply: Any) -> Score:
+    """Exact: what has no decimals is an int."""
+    text = decode(reply)
+    return Decimal(text) if "." in text else int(text)
+
+
+def as_dict(reply: Any) -> Dict[str, Any]:
+    """A map of either protocol; only the names are decoded."""
+    if isinstance(reply, dict):
+        return {decode(name): value for name, value in reply.items()}
+    return {decode(name): value for name, value in zip(reply[::2], reply[1::2])}
+
+
+def texts(reply: Any) -> Dict[str, str]:
+    return {name: decode(value) for name, value in as_dict(reply).items()}
+
+
+def value(name: str, reply: Any) -> Any:
+    """A value of a description."""
+    if isinstance(reply, (bytes, str)):
+        return decode(reply)
+    if name in MAPS and reply is not None:
+        return description(reply)
+    if isinstance(reply, list):
+        return [description(each) if name in ARRAYS_OF_MAPS else value("", each) for each in reply]
+    return reply
+
+
+def description(reply: Any) -> Dict[str, Any]:
+    """Names and values, as LB.INFO has them."""
+    return {name: value(name, each) for name, each in as_dict(reply).items()}
+
+
+def record_parser(
+    *,
+    pct: bool = False,
+    withkey: bool = False,
+    tags: bool = False,
+    data: bool = False,
+    fields: Optional[Several[Word]] = None,
+    since: bool = False,
+) -> Callable[[Any], Record]:
+    """A parser of records with these parts, which follow the fields."""
+    names = None if fields is None else [decode(name) for name in several(fields)]
+
+    def parse_data(reply: Any) -> Optional[Dict[str, Optional[str]]]:
+        if reply is None:
+            return None
+        values = as_dict(reply) if names is None else dict(zip(names, reply))
+        return {name: optional_text(each) for name, each in values.items()}
+
+    def parse(reply: Any) -> Record:
+        rest = list(reply[3:])
+        parts: Dict[str, Any] = {}
+        if since:
+            parts["since"] = optional_integer(rest.pop())
+        if data:
+            parts["data"] = parse_data(rest.pop())
+        if tags:
+            parts["tags"] = texts(rest.pop())
+        if withkey:
+            parts["key"] = int(rest.pop())
+        if pct:
+            parts["percent"] = Decimal(decode(rest.pop()))
+        scores = tuple(score(each) for each in rest)
+        return Record(decode(reply[0]), int(reply[1]), optional_integer(reply[2]), scores, **parts)
+
+    return parse
+
+
+def optional(parse: Callable[[Any], Record]) -> Callable[[Any], Optional[Record]]:
+    return lambda reply: None if reply is None else parse(reply)
+
+
+def records(**parts: Any) -> Callable[[Any], List[Record]]:
+    parse = record_parser(**parts)
+    return lambda reply: [parse(each) for each in reply]
+
+
+def record_each(**parts: Any) -> Callable[[Any], List[Optional[Record]]]:
+    parse = optional(record_parser(**parts))
+    return lambda reply: [parse(each) for each in reply]
+
+
+def placed(**parts: Any) -> Callable[[Any], List[Placed]]:
+    parse = optional(record_parser(**parts))
+    return lambda reply: [Placed(parse(each[0]), optional_integer(each[1])) for each in reply]
+
+
+def results(**parts: Any) -> Callable[[Any], List[Result]]:
+    parse = optional(record_parser(**parts))
+    return lambda reply: [Result(parse(each[0]), optional_integer(each[1]), flag(each[2])) for each in reply]
+
+
+def board_records(**parts: Any) -> Callable[[Any], List[BoardRecord]]:
+    parse = record_parser(**parts)
+    return lambda reply: [BoardRecord(decode(board), parse(record)) for board, record in reply]
+
+
+def league_place(**parts: Any) -> Callable[[Any], Optional[LeaguePlace]]:
+    parse = optional(record_parser(**parts))
+
+    def place(reply: Any) -> Optional[LeaguePlace]:
+        if reply is None:
+            return None
+        tier, room, record, other = reply
+        return LeaguePlace(int(tier), optional_integer(room), parse(record), optional_integer(other))
+
+    return place
+
+
+def value_counts(reply: Any) -> List[ValueCount]:
+    return [ValueCount(tuple(optional_text(each) for each in row[:-1]), int(row[-1])) for row in reply]
+
+
+def tags_each(reply: Any) -> List[Optional[Dict[str, str]]]:
+    return [None if each is None else texts(each) for each in reply]
+
+
+def board_page(reply: Any) -> Page[Dict[str, Any]]:
+    return Page(int(reply[0]), [description(each) for each in reply[1]])
+
+
+def ban_page(reply: Any) -> Page[Ban]:
+    bans = [Ban(decode(member), decode(pattern), optional_integer(until)) for member, pattern, until in reply[1]]
+    return Page(int(reply[0]), bans)

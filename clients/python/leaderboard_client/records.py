@@ -1,0 +1,110 @@
+"""What the commands reply, as values that do not change."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Generic, List, Mapping, Optional, Tuple, TypeVar, Union
+
+from .words import EPOCH
+
+#: Exact: an int of any size, or a Decimal where the number has decimals.
+Score = Union[int, Decimal]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Record:
+    """A member's place, and the result that it has there."""
+
+    member: str
+    #: 0 is the best.
+    rank: int
+    #: When the result was reached, in unix milliseconds; None: the board's layout has no TIME.
+    time: Optional[int]
+    #: The fields, in the order of the layout.
+    scores: Tuple[Score, ...]
+    #: With pct: how many percent of the members are not ahead of this one.
+    percent: Optional[Decimal] = None
+    #: With withkey: the packed key.
+    key: Optional[int] = None
+    #: With tags.
+    tags: Optional[Mapping[str, str]] = None
+    #: With data: what the member's hash holds; None, if there is no hash.
+    data: Optional[Mapping[str, Optional[str]]] = None
+    #: With since: the rank on the other board, None if the member was not there.
+    since: Optional[int] = None
+
+    @property
+    def score(self) -> Score:
+        """The first field."""
+        return self.scores[0]
+
+    @property
+    def reached(self) -> Optional[datetime]:
+        """The time as a moment, in UTC."""
+        return None if self.time is None else EPOCH + timedelta(milliseconds=self.time)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A member's record after a write, and its rank before it."""
+
+    #: None: the board did not keep the member.
+    record: Optional[Record]
+    #: None: the member was not on the board.
+    previous_rank: Optional[int]
+
+
+@dataclass(frozen=True)
+class Result(Placed):
+    """What a result did on one of several boards."""
+
+    #: Was it written there?
+    counts: bool
+
+
+@dataclass(frozen=True)
+class BoardRecord:
+    """A board, and a member's record on it."""
+
+    board: str
+    record: Record
+
+
+@dataclass(frozen=True)
+class LeaguePlace:
+    """A member's tier and room in a league."""
+
+    tier: int
+    #: None: there is no result in this period.
+    room: Optional[int]
+    record: Optional[Record]
+    #: Of league_add the tier before, None for a new member; of league_get the tier to come, None if it stays.
+    other_tier: Optional[int]
+
+
+@dataclass(frozen=True)
+class ValueCount:
+    """How many members have a tag's value, or a pair of two tags' values."""
+
+    #: None: without a value.
+    values: Tuple[Optional[str], ...]
+    count: int
+
+
+@dataclass(frozen=True)
+class Ban:
+    """A member that is kept off boards with such names."""
+
+    member: str
+    pattern: str
+    #: Unix milliseconds; None: it does not end by itself.
+    until: Optional[int]
+
+
+@dataclass(frozen=True)
+class Page(Generic[T]):
+    """A step of a walk. The walk is over when the cursor is 0."""
+
+    cursor: int
+    items: List[T]

@@ -1,0 +1,94 @@
+"""From values to the words of a request."""
+
+from datetime import datetime, timezone
+from decimal import Decimal
+from typing import Any, Iterable, List, Mapping, Optional, Tuple, TypeVar, Union
+
+Name = Union[str, bytes]
+Number = Union[int, Decimal, float, str]
+Word = Union[str, bytes, int, Decimal, float]
+#: Unix milliseconds, or a moment.
+Time = Union[int, datetime]
+
+T = TypeVar("T")
+V = TypeVar("V")
+#: One value, or several.
+Several = Union[T, Iterable[T]]
+#: What each member gets; pairs, if the order counts or a member comes twice.
+Results = Union[Mapping[Any, V], Iterable[Tuple[Any, V]]]
+
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+def encode(word: Word) -> bytes:
+    """A word as it is sent. A number keeps all its digits."""
+    if isinstance(word, bytes):
+        return word
+    if isinstance(word, Decimal):
+        return format(word, "f").encode()
+    if isinstance(word, float):
+        return repr(word).encode()
+    return str(word).encode("utf-8", "surrogateescape")
+
+
+def decode(word: Any) -> str:
+    """The text of a reply; bytes that are not UTF-8 come back as they were when they are sent again."""
+    return word.decode("utf-8", "surrogateescape") if isinstance(word, bytes) else str(word)
+
+
+def milliseconds(time: Time) -> int:
+    """Unix milliseconds. A moment without a time zone is an error."""
+    if not isinstance(time, datetime):
+        return time
+    if time.tzinfo is None:
+        raise ValueError("the time needs a time zone")
+    since = time - EPOCH
+    return since.days * 86_400_000 + since.seconds * 1000 + since.microseconds // 1000
+
+
+def several(values: Any, token: Optional[str] = None, counted: bool = False) -> List[Word]:
+    """One value or many, the token before each, or their number before all."""
+    single = isinstance(values, (str, bytes, int, float, Decimal))
+    given: List[Word] = [values] if single else list(values)
+    if not given:
+        raise ValueError("at least one value is needed")
+    words: List[Word] = [len(given)] if counted else []
+    for value in given:
+        words += [value] if token is None else [token, value]
+    return words
+
+
+def pairs(values: Mapping[str, Any], token: Optional[str] = None, counted: bool = False) -> List[Word]:
+    """Names and values; with a token one name may have several values."""
+    if not values:
+        raise ValueError("at least one name with a value is needed")
+    words: List[Word] = [len(values)] if counted else []
+    for name, value in values.items():
+        if token is None:
+            words += [name, value]
+        else:
+            for each in several(value):
+                words += [token, name, each]
+    return words
+
+
+def results(values: Any) -> List[Word]:
+    """For each member its values, and then the member."""
+    words: List[Word] = []
+    for member, value in values.items() if isinstance(values, Mapping) else values:
+        words += [*several(value), member]
+    if not words:
+        raise ValueError("at least one result is needed")
+    return words
+
+
+def split(values: Any) -> List[Word]:
+    """Words, from a text with blanks between them or a list."""
+    return list(values.split()) if isinstance(values, str) else several(values)
+
+
+def alternatives(*, required: bool, **given: Any) -> None:
+    """At most one of these is given; one, if required."""
+    names = [name for name, value in given.items() if value is not None and value is not False]
+    if len(names) > 1 or (required and not names):
+        raise TypeError(f"{'exactly' if required else 'at most'} one of {', '.join(given)} is to be given")
