@@ -128,7 +128,7 @@ class Split(unittest.TestCase):
         self.client.execute_command("LB.CREATE", "arena:{1}", "FIELD", "score", 20)
         board = SplitBoard(self.client, "arena", 4)
         board.create(fields="FIELD score 20")
-        self.assertEqual(self.client.exists(*board.keys), 4)
+        self.assertEqual(self.client.exists(*[each.name for each in board.boards]), 4)
         with self.assertRaisesRegex(redis.RedisError, "BUSYKEY"):
             board.create(fields="FIELD score 20")
         self.client.delete("arena:{2}")

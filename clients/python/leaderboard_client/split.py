@@ -363,10 +363,11 @@ class SplitBoard:
     ) -> Tuple[Optional[Placed], Optional[List[Record]]]:
         """The member's place now, and the records, if it was still there."""
         size, own = 2 * (count + 1), placed[0][1]
-        lists = self._records(self._ask([
-            (shard, ["LB.AROUND", *(["MEMBER", member] if shard == own else ["PACKED", self._at(placed, shard)]),
-                     size, "WITHKEY", "STRINGS", *words])
-            for shard in range(self.shards)]))
+        asked: List[Tuple[int, List[Word]]] = []
+        for shard in range(self.shards):
+            place: List[Word] = ["MEMBER", member] if shard == own else ["PACKED", self._at(placed, shard)]
+            asked.append((shard, ["LB.AROUND", *place, size, "WITHKEY", "STRINGS", *words]))
+        lists = self._records(self._ask(asked))
         now = next((each for each in lists[own] if each[1].member == decode(member)), None)
         if now is None or now[1].key != placed[1].key:
             return now, None
