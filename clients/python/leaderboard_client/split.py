@@ -285,7 +285,7 @@ class SplitBoard:
         of: Dict[int, List[int]] = {}
         for place, member in enumerate(members):
             of.setdefault(shard_of(member, self.shards), []).append(place)
-        asked = [
+        asked: List[Tuple[int, List[Word]]] = [
             (shard, ["LB.GET", len(own), *[members[place] for place in own], "WITHKEY", "STRINGS", *words])
             for shard, own in of.items()
         ]
