@@ -28,7 +28,7 @@ from .records import Record, ValueCount
 from .sending import command_words
 from .words import Name, Number, Several, Word, decode, encode, pairs, results, several
 
-CUTS = 4096  # of one round, all shards together
+CUTS = 2048  # of the first round, all shards together; of a later one four times as many at most
 CUTS_MAX = 10000  # that a shard takes
 FEW = 128  # places from the top that are read without cuts
 MANY = 512  # records that are read beside those asked for rather than another round taken
@@ -400,7 +400,7 @@ class SplitBoard:
         """A record for each quantile from 0, the worst, to 1, the best, as LB.QUANTILE; None: nobody is there. Rounds
         as of a page, together."""
         words = self._group(where, wherenot)
-        cuts = self._ask_all("LB.CUTS", self._cuts_each(1), *words)
+        cuts = self._ask_all("LB.CUTS", self._cuts_each(None, 1), *words)
         total = sum(own[-1][0] + 1 for own in cuts if own)
         searches = []
         for each in several(q):
@@ -411,8 +411,10 @@ class SplitBoard:
             searches.append(search)
         return [records[0] if records else None for records in self._find(searches, words, False)]
 
-    def _cuts_each(self, searches: int) -> int:
-        return max(2, min(CUTS_MAX, CUTS // (self.shards * searches)))
+    def _cuts_each(self, left: Optional[int], searches: int) -> int:
+        """In each shard. c of them leave about 2 / c of what is left, and MANY may remain."""
+        most = CUTS // self.shards if left is None else 4 * CUTS // (self.shards * searches)
+        return max(2, min(CUTS_MAX, most, most if left is None else 3 * left // MANY + 2))
 
     def _cut(self, searches: List[Search], words: List[Word]) -> None:
         """A round of cuts. New ones ask all the same."""
@@ -421,10 +423,11 @@ class SplitBoard:
         asked: List[Tuple[int, List[Word]]] = []
         of: List[Tuple[int, int]] = []
         for place, search in enumerate(different):
+            count = self._cuts_each(None if search.is_new else search.left, len(different))
             for index, shard in enumerate(search.shards):
                 if shard.left > 0:
                     span: List[Word] = [] if shard.end is None else [shard.first, shard.end - 1]
-                    asked.append((index, ["LB.CUTS", self._cuts_each(len(different)), *span, *words]))
+                    asked.append((index, ["LB.CUTS", count, *span, *words]))
                     of.append((place, index))
         replies: List[List[Any]] = [[None] * self.shards for _ in different]
         for (place, index), reply in zip(of, self._ask(asked)):
