@@ -19,7 +19,7 @@ from split_twin import Twin  # noqa: E402
 logging.getLogger("redis.cluster").setLevel(logging.CRITICAL + 1)  # every error that it gets over
 
 SHARDS = 16
-MEMBERS = 5000 if SHORT else 500000
+MEMBERS = 5000 if SHORT else 100000
 LAYOUT = "FIELD points 20 TIME 42 MS START 1700000000000"
 WRITERS = 3
 WINDOW_S = 2  # before the kill: what a master acknowledged and had no time to send

@@ -38,7 +38,8 @@ PAD_MAX = 1000
 Group = Optional[Mapping[str, Several[Word]]]
 #: A record's place in the order: the packed key (negative), the shard, the rank in it.
 Order = Tuple[int, int, int]
-Placed = Tuple[Order, Record]
+#: The record as it was replied: of most only the order counts.
+Placed = Tuple[Order, Any]
 
 
 class BoardChanged(RedisError):  # type: ignore[misc]
@@ -69,7 +70,7 @@ class Search:
 
     def __init__(self, first: int, count: int, shards: int) -> None:
         self.first, self.count, self.pad = first, count, 2
-        self.records: List[Record] = []
+        self.records: List[Any] = []
         self.begin(shards)
 
     def begin(self, shards: int) -> None:
@@ -136,7 +137,7 @@ class Search:
         """Of these ranges. False: the board has changed meanwhile."""
         spans = list(zip(self.ranges(), lists))
         if len(lists) == 1:
-            self.records = [record for _, record in lists[0]]
+            self.records = [reply for _, reply in lists[0]]
             return True
         if any(start > 0 and not records for (start, _), records in spans):
             return False
@@ -153,14 +154,14 @@ class Search:
             self.begin(shards)
 
 
-def merge(lists: List[List[Placed]], ends: List[bool], first: int, count: int) -> Optional[List[Record]]:
+def merge(lists: List[List[Placed]], ends: List[bool], first: int, count: int) -> Optional[List[Any]]:
     """The records at the places first .. first + count - 1, or as many as there are; None: others may be in between.
 
     lists: of each shard records without a gap; ends: is the last of them the shard's last?"""
-    heads = [records[0][0] for records in lists if records and records[0][1].rank > 0]
+    heads = [records[0][0] for records in lists if records and records[0][0][2] > 0]
     tails = [records[-1][0] for records, is_end in zip(lists, ends) if records and not is_end]
     merged = sorted((placed for records in lists for placed in records), key=lambda placed: placed[0])
-    begin = first - sum(records[0][1].rank for records in lists if records)
+    begin = first - sum(records[0][0][2] for records in lists if records)
     end = begin + count
     if begin < 0 or (tails and end > len(merged)):
         return None
@@ -169,7 +170,7 @@ def merge(lists: List[List[Placed]], ends: List[bool], first: int, count: int) -
         return None
     if wanted and tails and min(tails) < wanted[-1][0]:
         return None
-    return [replace(record, rank=first + index) for index, (_, record) in enumerate(wanted)]
+    return [reply for _, reply in wanted]
 
 
 class SplitBoard:
@@ -217,16 +218,20 @@ class SplitBoard:
     def _ask_all(self, *request: Word) -> List[Any]:
         return self._ask([(shard, request) for shard in range(self.shards)])
 
-    def _records(self, replies: Sequence[Any], tags: bool = False) -> List[List[Placed]]:
-        """Of every shard."""
-        parse = record_parser(withkey=True, tags=tags)
+    @staticmethod
+    def _placed(replies: Sequence[Any], tags: bool = False) -> List[List[Placed]]:
+        """Of every shard, records WITHKEY [TAGS]."""
+        place = -2 if tags else -1
         return [
-            [self._placed(shard, parse(reply)) for reply in records] for shard, records in enumerate(replies)
+            [((-int(reply[place]), shard, int(reply[1])), reply) for reply in records]
+            for shard, records in enumerate(replies)
         ]
 
     @staticmethod
-    def _placed(shard: int, record: Record) -> Placed:
-        return (-cast(int, record.key), shard, record.rank), record
+    def _ranked(replies: Sequence[Any], first: int, tags: bool = False) -> List[Record]:
+        """From first on."""
+        parse = record_parser(withkey=True, tags=tags)
+        return [replace(parse(reply), rank=first + index) for index, reply in enumerate(replies)]
 
     @staticmethod
     def _group(where: Group, wherenot: Group) -> List[Word]:
@@ -280,8 +285,8 @@ class SplitBoard:
 
     # ---- members ----
 
-    def _get(self, members: Sequence[Word], words: Sequence[Word], tags: bool = False) -> List[Optional[Placed]]:
-        """In one round. None: it is not there."""
+    def _get(self, members: Sequence[Word], words: Sequence[Word], tags: bool = False) -> List[Optional[Record]]:
+        """In one round, ranks in the shards. None: it is not there."""
         of: Dict[int, List[int]] = {}
         for place, member in enumerate(members):
             of.setdefault(shard_of(member, self.shards), []).append(place)
@@ -289,11 +294,11 @@ class SplitBoard:
             (shard, ["LB.GET", len(own), *[members[place] for place in own], "WITHKEY", "STRINGS", *words])
             for shard, own in of.items()
         ]
-        found: List[Optional[Placed]] = [None] * len(members)
+        found: List[Optional[Record]] = [None] * len(members)
         parse = record_parser(withkey=True, tags=tags)
-        for (shard, own), replies in zip(of.items(), self._ask(asked)):
+        for own, replies in zip(of.values(), self._ask(asked)):
             for place, reply in zip(own, replies):
-                found[place] = None if reply is None else self._placed(shard, parse(reply))
+                found[place] = None if reply is None else parse(reply)
         return found
 
     def _group_of(self, member: Word, where: Group, wherenot: Group, within: Several[Word]) -> Optional[List[Word]]:
@@ -303,7 +308,7 @@ class SplitBoard:
             found = self._get([member], ["TAGS"], True)[0]
             if found is None:
                 return None
-            tags = {name.lower(): value for name, value in (found[1].tags or {}).items()}
+            tags = {name.lower(): value for name, value in (found.tags or {}).items()}
             group = {decode(name): tags.get(decode(name).lower(), "") for name in several(within)}
         return [*self._group(where, wherenot), *self._group(group, None)]
 
@@ -326,23 +331,25 @@ class SplitBoard:
         asked: List[Tuple[int, List[Word]]] = []
         places: List[List[int]] = []
         for shard in range(self.shards):
-            keys = {place: self._at(placed, shard, comp)
-                    for place, placed in enumerate(found) if placed is not None and placed[0][1] != shard}
+            keys = {
+                place: self._at(record, shard, comp)
+                for place, record in enumerate(found)
+                if record is not None and shard_of(record.member, self.shards) != shard
+            }
             if keys:
                 asked.append((shard, ["LB.ABOVE", *keys.values(), *words]))
                 places.append(list(keys))
-        ranks = [0 if placed is None else placed[1].rank for placed in found]
+        ranks = [0 if record is None else record.rank for record in found]
         for own, counts in zip(places, self._ask(asked)):
             for place, count in zip(own, counts):
                 ranks[place] += count
-        return [None if placed is None else replace(placed[1], rank=rank) for placed, rank in zip(found, ranks)]
+        return [None if record is None else replace(record, rank=rank) for record, rank in zip(found, ranks)]
 
-    @staticmethod
-    def _at(placed: Placed, shard: int, comp: bool = False) -> Word:
+    def _at(self, record: Record, shard: int, comp: bool = False) -> Word:
         """The packed key that has in this shard all that is before the record above it: of lower shards those with the
         same key, too."""
-        key = cast(int, placed[1].key)
-        return f"={key}" if shard < placed[0][1] and not comp else key
+        key = cast(int, record.key)
+        return f"={key}" if shard < shard_of(record.member, self.shards) and not comp else key
 
     def around(
         self, member: Word, count: int, *, where: Group = None, wherenot: Group = None, within: Several[Word] = ()
@@ -353,30 +360,32 @@ class SplitBoard:
         for _ in range(ROUNDS_MAX):
             if found is None or words is None:
                 return []
-            found, records = self._around(member, found, count, words)
+            found, records = self._around(found, count, words)
             if records is not None:
                 return records
         raise BoardChanged(f"'{self.name}' changes too fast: no records around '{decode(member)}'")
 
     def _around(
-        self, member: Word, placed: Placed, count: int, words: List[Word]
-    ) -> Tuple[Optional[Placed], Optional[List[Record]]]:
-        """The member's place now, and the records, if it was still there."""
-        size, own = 2 * (count + 1), placed[0][1]
+        self, record: Record, count: int, words: List[Word]
+    ) -> Tuple[Optional[Record], Optional[List[Record]]]:
+        """The member's record in its shard now, and the records, if it still has the same key."""
+        size, own = 2 * (count + 1), shard_of(record.member, self.shards)
         asked: List[Tuple[int, List[Word]]] = []
         for shard in range(self.shards):
-            place: List[Word] = ["MEMBER", member] if shard == own else ["PACKED", self._at(placed, shard)]
+            place: List[Word] = ["MEMBER", record.member] if shard == own else ["PACKED", self._at(record, shard)]
             asked.append((shard, ["LB.AROUND", *place, size, "WITHKEY", "STRINGS", *words]))
-        lists = self._records(self._ask(asked))
-        now = next((each for each in lists[own] if each[1].member == decode(member)), None)
-        if now is None or now[1].key != placed[1].key:
+        lists = self._placed(self._ask(asked))
+        order, reply = next((each for each in lists[own] if decode(each[1][0]) == record.member), (None, None))
+        now = None if order is None else record_parser(withkey=True)(reply)
+        if order is None or now is None or now.key != record.key:
             return now, None
-        before = [sum(each[0] < now[0] for each in records) for records in lists]
+        before = [sum(each[0] < order for each in records) for records in lists]
         # The place is in the middle but where the board ends.
         ends = [len(records) < size or better > size // 2 for records, better in zip(lists, before)]
-        skipped = sum(records[0][1].rank for records in lists if records)
-        first = min(skipped + sum(before) - count // 2, skipped + sum(map(len, lists)) - count)
-        return now, merge(lists, ends, max(0, first), count)
+        skipped = sum(records[0][0][2] for records in lists if records)
+        first = max(0, min(skipped + sum(before) - count // 2, skipped + sum(map(len, lists)) - count))
+        found = merge(lists, ends, first, count)
+        return now, None if found is None else self._ranked(found, first)
 
     # ---- places ----
 
@@ -454,11 +463,11 @@ class SplitBoard:
             failed = []
             for place, search in enumerate(missing):
                 own = replies[place * self.shards : (place + 1) * self.shards]
-                if not search.take_records(self._records(own, tags)):
+                if not search.take_records(self._placed(own, tags)):
                     search.widen(self.shards)
                     failed.append(search)
             missing = failed
-        return [search.records for search in searches]
+        return [self._ranked(search.records, search.first, tags) for search in searches]
 
     def __iter__(self) -> Iterator[Record]:
         """All records, best first, as Leaderboard's."""
