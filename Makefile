@@ -131,7 +131,8 @@ NODE_MODULES := $(addsuffix /node_modules/.package-lock.json,tests/clients/node 
 SCRIPTS     := tests/web/run:test_views tests/module/run:test_leaving:test_replicaof tests/failover/run \
                tests/web/run:-test_views tests/module/run:-test_leaving:-test_replicaof tests/moving/run \
                tests/torture/run tests/simulation/run tests/clients/run.sh tests/deploy/run tests/balancer/run \
-               tests/quorum/run tests/split/run tests/runner/run tests/metrics/run tests/pages/run
+               tests/quorum/run tests/split/run tests/runner/run tests/metrics/run tests/pages/run \
+               tests/clients/python_package/run
 
 # The tests of commands on boards once more, each command through redis-server with the module, too.
 SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_range \
@@ -153,7 +154,7 @@ SIMULATION_ARGS ?=
         bench bench-build bench-full bench-regress bench-regress-update clean install install-files install-module \
         uninstall deb container deploy-check arm64 arm64-all arm64-regress \
         model tests-build tiny-build engine-tests-build fuzz-build redis-server redis-sentinel haproxy \
-        monitoring-check hosts versions-check
+        monitoring-check hosts versions-check python-types-check
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -340,6 +341,7 @@ clean: ## remove everything that was built
 check: ## everything CI asks of the code, beside make test
 	@.ci/install-packages check
 	@$(MAKE) --no-print-directory layers format-check docs-check
+	@$(MAKE) --no-print-directory python-types-check
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory sanitize CC=gcc B=$(B)/gcc-sanitize
 	@$(MAKE) --no-print-directory sanitize-thread CC=clang B=$(B)/clang-thread
@@ -480,6 +482,10 @@ docs: $(DOCS) ## write docs/*.md, leaderboard.conf, man pages and completion fro
 docs-check: $(DOCS)
 	@set -e; for each in $(WRITTEN); do $(DOCS) "$${each%%:*}" "$${each#*:}" | diff -u "$${each#*:}" -; done; \
 	    echo "docs: as the tables say"
+
+python-types-check: ## mypy --strict over clients/python
+	@.ci/install-packages check
+	@cd clients/python && mypy --cache-dir "$(abspath $(B))/mypy"
 
 # ---- how things are built -------------------------------------------------------------------
 

@@ -325,7 +325,6 @@ void docs_methods_for_each(docs_write_method *write) {
         bool is_subcommand = command_is_subcommand(index);
         container = is_subcommand ? container : command;
         if (command->run == NULL || strcmp(command->group, "leaderboard") != 0 ||
-            strncmp(container->name, "LB.", strlen("LB.")) != 0 ||
             strcmp(command->name, "HELP") == 0) {
             continue;
         }

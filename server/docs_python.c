@@ -60,12 +60,11 @@ static const char *docs_python_type(enum argument_type type) {
 static const char *docs_python_name(const struct docs_parameter *parameter) {
     static const char *const reserved[] = {"if", "from", "in", "is", "or", "and", "not"};
     static char name[DOCS_METHOD_NAME_MAX + 1];
-    snprintf(name, sizeof name, "%s", parameter->name);
+    const char *end = "";
     for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
-        if (strcmp(name, reserved[i]) == 0) {
-            strcat(name, "_");
-        }
+        end = strcmp(parameter->name, reserved[i]) == 0 ? "_" : end;
     }
+    snprintf(name, sizeof name, "%s%s", parameter->name, end);
     return name;
 }
 

@@ -173,10 +173,6 @@ struct command {
     const char *since;      /* first version of leaderboard that has it; NULL: "1.0.0" */
     const char *syntax;     /* its arguments (server/dispatch/syntax.h); NULL: none */
     const struct option_row *options; /* or NULL */
-    enum command_replies reply;       /* of LB. commands */
-    /* An option with which the reply is another: "WITHRANK". NULL: there is none. */
-    const char *reply_option;
-    enum command_replies option_reply;
     unsigned flags;
     enum audit_class audit; /* AUDIT_NONE: its use is not logged */
     /* What it does with its keys, for each key specification (server/dispatch/key_spec.h), '|'
@@ -193,7 +189,11 @@ struct command {
      * or NULL. */
     int member_arg, member_step, score_arg;
     command_new_key *new_key;
-    bool reads_hash;                          /* for prefetching, too: the hash of the first key */
+    bool reads_hash; /* for prefetching, too: the hash of the first key */
+    /* Of LB. commands, enum command_replies: the form of a reply, and that with reply_option,
+     * "WITHRANK"; NULL: there is none. */
+    uint8_t reply, option_reply;
+    const char *reply_option;
     const struct command *const *subcommands; /* NULL-terminated; NULL: none */
     const struct command_cost *cost;          /* NULL: at most O(log n), or incremental */
     command_run *run;                         /* NULL for a container: "CLIENT" */

@@ -3,9 +3,9 @@
 import asyncio
 import time
 import uuid
-from typing import Any, Callable, Iterator, List, Optional, Sequence, TypeVar
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, TypeVar
 
-from redis.exceptions import ConnectionError, ReadOnlyError, ResponseError, TimeoutError
+from redis.exceptions import ConnectionError, ReadOnlyError, RedisClusterException, ResponseError, TimeoutError
 
 from .records import Page
 from .words import Name, Word, decode, encode
@@ -32,8 +32,8 @@ def may_be_again(error: Exception) -> bool:
 
 
 def command_words(request: Sequence[Word]) -> List[Any]:
-    """The words to send. The command's name stays a text, by which cluster clients look it up."""
-    return [request[0], *(encode(word) for word in request[1:])]
+    """The words to send. Names of commands and of their subcommands stay texts, by which cluster clients look them up."""
+    return [word if isinstance(word, str) and word.isascii() else encode(word) for word in request]
 
 
 def merge(replies: List[Any]) -> Any:
@@ -62,21 +62,41 @@ class Sender:
         is_needed = once is None and packed is None and self.retries > 0
         return uuid.uuid4().hex if is_needed else once
 
+    def _key(self, request: Sequence[Word]) -> Optional[Word]:
+        """The key by which a cluster finds the node; None: the cluster client finds it."""
+        return None
+
+    def _route(self, request: Sequence[Word]) -> Dict[str, Any]:
+        """Where to send a request in a cluster. Left to itself redis-py asks the server for the keys of each request
+        that may have an option with a key, and does not find those of subcommands."""
+        key = self._key(request)
+        if key is None or not hasattr(self.client, "keyslot"):
+            return {}
+        return {"target_nodes": self.client.nodes_manager.get_node_from_slot(self.client.keyslot(encode(key)))}
+
+
+def pause_after(error: Exception, route: Dict[str, Any], waits: Iterator[float], moves: Iterator[float]) -> float:
+    """How long to wait before the next try. Raises the error if there is none. A board that has moved to another
+    node is looked for again: redis-py has noted where it is, but gives up where it does not find the key itself."""
+    has_moved = bool(route) and isinstance(error, RedisClusterException)
+    pause = next(moves if has_moved else waits, None) if has_moved or may_be_again(error) else None
+    if pause is None:
+        raise error
+    return pause
+
 
 class SyncSender(Sender):
     """For redis.Redis, redis.RedisCluster and Sentinel's master_for."""
 
-    def _execute(self, request: Sequence[Word], again: bool, **options: Any) -> Any:
+    def _execute(self, request: Sequence[Word], again: bool, node: Any = None) -> Any:
         words = command_words(request)
-        waits = pauses(self.retries if again else 0)
+        waits, moves = pauses(self.retries if again else 0), iter([0.0])
         while True:
+            route = self._route(request) if node is None else {"target_nodes": node}
             try:
-                return self.client.execute_command(*words, **options)
+                return self.client.execute_command(*words, **route)
             except Exception as error:
-                pause = next(waits, None) if may_be_again(error) else None
-                if pause is None:
-                    raise
-                time.sleep(pause)
+                time.sleep(pause_after(error, route, waits, moves))
 
     def _send(self, request: Sequence[Word], parse: Callable[[Any], T], again: bool) -> T:
         return parse(self._execute(request, again))
@@ -86,10 +106,7 @@ class SyncSender(Sender):
         return list(self.client.get_primaries()) if hasattr(self.client, "get_primaries") else [None]
 
     def _send_to(self, node: Any, request: Sequence[Word], parse: Callable[[Any], T], again: bool) -> T:
-        if node is None:
-            return parse(self._execute(request, again))
-        reply = self._execute(request, again, target_nodes=node)
-        return parse(reply[node.name] if isinstance(reply, dict) and node.name in reply else reply)
+        return parse(self._execute(request, again, node))
 
     def _send_to_all(self, request: Sequence[Word], parse: Callable[[Any], T], again: bool) -> T:
         merged: T = merge([self._send_to(node, request, parse, again) for node in self._nodes()])
@@ -99,17 +116,17 @@ class SyncSender(Sender):
 class AsyncSender(Sender):
     """For the clients of redis.asyncio."""
 
-    async def _execute(self, request: Sequence[Word], again: bool, **options: Any) -> Any:
+    async def _execute(self, request: Sequence[Word], again: bool, node: Any = None) -> Any:
         words = command_words(request)
-        waits = pauses(self.retries if again else 0)
+        waits, moves = pauses(self.retries if again else 0), iter([0.0])
+        if hasattr(self.client, "keyslot"):
+            await self.client.initialize()
         while True:
+            route = self._route(request) if node is None else {"target_nodes": node}
             try:
-                return await self.client.execute_command(*words, **options)
+                return await self.client.execute_command(*words, **route)
             except Exception as error:
-                pause = next(waits, None) if may_be_again(error) else None
-                if pause is None:
-                    raise
-                await asyncio.sleep(pause)
+                await asyncio.sleep(pause_after(error, route, waits, moves))
 
     async def _send(self, request: Sequence[Word], parse: Callable[[Any], T], again: bool) -> T:
         return parse(await self._execute(request, again))
@@ -121,14 +138,16 @@ class AsyncSender(Sender):
         return list(self.client.get_primaries())
 
     async def _send_to(self, node: Any, request: Sequence[Word], parse: Callable[[Any], T], again: bool) -> T:
-        if node is None:
-            return parse(await self._execute(request, again))
-        reply = await self._execute(request, again, target_nodes=node)
-        return parse(reply[node.name] if isinstance(reply, dict) and node.name in reply else reply)
+        return parse(await self._execute(request, again, node))
 
     async def _send_to_all(self, request: Sequence[Word], parse: Callable[[Any], T], again: bool) -> T:
         merged: T = merge([await self._send_to(node, request, parse, again) for node in await self._nodes()])
         return merged
+
+
+def key_of(request: Sequence[Word], name: Word) -> Word:
+    """The first key of a request about a board: with a count of keys in front the first one named, else the board's."""
+    return request[2] if isinstance(request[1], int) else name
 
 
 class BoardSender(SyncSender):
@@ -138,6 +157,9 @@ class BoardSender(SyncSender):
         super().__init__(client, retries)
         self.name = decode(name)
 
+    def _key(self, request: Sequence[Word]) -> Optional[Word]:
+        return key_of(request, self.name)
+
 
 class AsyncBoardSender(AsyncSender):
     """Requests about one board."""
@@ -145,6 +167,9 @@ class AsyncBoardSender(AsyncSender):
     def __init__(self, client: Any, name: Name, *, retries: int = 0) -> None:
         super().__init__(client, retries)
         self.name = decode(name)
+
+    def _key(self, request: Sequence[Word]) -> Optional[Word]:
+        return key_of(request, self.name)
 
 
 class DatabaseSender(SyncSender):
