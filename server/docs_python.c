@@ -130,28 +130,33 @@ static bool docs_python_may_default(const struct docs_method *method, unsigned i
 
 static void docs_python_write_parameter(const struct docs_method *method, unsigned index) {
     const struct docs_parameter *parameter = method->signature[index];
-    printf("        %s: ", docs_python_name(parameter));
+    printf("%s: ", docs_python_name(parameter));
     if (parameter->kind == DOCS_FLAG) {
-        printf("bool = False,\n");
+        printf("bool = False");
         return;
     }
     fputs(parameter->is_required ? "" : "Optional[", stdout);
     docs_python_write_given_type(parameter);
-    printf("%s%s,\n", parameter->is_required ? "" : "]",
+    printf("%s%s", parameter->is_required ? "" : "]",
            !parameter->is_required && docs_python_may_default(method, index) ? " = None" : "");
 }
 
+/* On one line if there are no options. */
 static void docs_python_write_signature(const struct docs_method *method) {
+    unsigned count = method->signature_count;
+    bool is_long = count > 0 && method->signature[count - 1]->place == DOCS_NAMED;
     bool is_named = false;
-    printf("\n    %sdef %s(\n        self,\n", is_async_written ? "async " : "", method->name);
-    for (unsigned i = 0; i < method->signature_count; i++) {
+    printf("\n    %sdef %s(%sself", is_async_written ? "async " : "", method->name,
+           is_long ? "\n        " : "");
+    for (unsigned i = 0; i < count; i++) {
+        printf("%s", is_long ? ",\n        " : ", ");
         if (method->signature[i]->place == DOCS_NAMED && !is_named) {
-            printf("        *,\n");
+            printf("*,\n        ");
             is_named = true;
         }
         docs_python_write_parameter(method, i);
     }
-    printf("    ) -> %s:\n", replies[method->reply].type);
+    printf("%s) -> %s:\n", is_long ? ",\n    " : "", replies[method->reply].type);
 }
 
 /* In lines of a docstring. */
@@ -208,13 +213,18 @@ static void docs_python_write_part(const struct docs_part *part, const char *val
     printf("%s)", part->is_counted ? ", counted=True" : "");
 }
 
-static void docs_python_write_values(const struct docs_parameter *parameter) {
+/* The elements of the list of words that a parameter is, once it is given. */
+static void docs_python_write_elements(const struct docs_parameter *parameter) {
     char value[DOCS_METHOD_NAME_MAX + 16];
     const char *name = docs_python_name(parameter);
     const char *token = parameter->token;
-    printf("request += [");
-    if (token != NULL && !parameter->is_token_repeated) {
-        printf("\"%s\", ", token);
+    if (parameter->kind == DOCS_BOARD) {
+        printf("self.name");
+    } else if (parameter->kind == DOCS_BOARDS) {
+        printf("*several(self.name if %s is None else %s, counted=True)", name, name);
+    } else if (token != NULL && !parameter->is_token_repeated) {
+        bool is_alone = parameter->kind == DOCS_ALWAYS || parameter->kind == DOCS_FLAG;
+        printf(is_alone ? "\"%s\"" : "\"%s\", ", token);
     }
     for (unsigned i = 0; i < parameter->part_count; i++) {
         snprintf(value, sizeof value, parameter->part_count > 1 ? "%s[%u]" : "%s", name, i);
@@ -225,34 +235,31 @@ static void docs_python_write_values(const struct docs_parameter *parameter) {
     if (parameter->kind == DOCS_WORDS) {
         printf("*split(%s)", name);
     }
-    printf("]\n");
 }
 
-/* The statements that append a parameter to the request. */
-static void docs_python_write_append(const struct docs_parameter *parameter) {
-    const char *name = docs_python_name(parameter);
-    printf("        ");
-    switch (parameter->kind) {
-    case DOCS_BOARD:
-        printf("request += [self.name]\n");
-        break;
-    case DOCS_BOARDS:
-        printf("request += several(self.name if %s is None else %s, counted=True)\n", name, name);
-        break;
-    case DOCS_ALWAYS:
-        printf("request += [\"%s\"]\n", parameter->token);
-        break;
-    case DOCS_FLAG:
-        printf("if %s:\n            request += [\"%s\"]\n", name, parameter->token);
-        break;
-    case DOCS_VALUES:
-    case DOCS_WORDS:
-        if (!parameter->is_required) {
-            printf("if %s is not None:\n            ", name);
-        }
-        docs_python_write_values(parameter);
-        break;
+/* The statements that make the request: a list for what is always there, and one for each option. */
+static void docs_python_write_request(const struct docs_method *method) {
+    bool is_open = true;
+    printf("        request: List[Word] = [");
+    if (method->container != NULL) {
+        printf("\"%s\", ", method->container->name);
     }
+    printf("\"%s\"", method->command->name);
+    for (unsigned i = 0; i < method->parameter_count; i++) {
+        const struct docs_parameter *at = &method->parameters[i];
+        bool is_option = at->kind == DOCS_FLAG ||
+                         (at->place != DOCS_HIDDEN && at->kind != DOCS_BOARDS && !at->is_required);
+        if (is_option) {
+            printf("%s        if %s%s:\n            request += [", is_open ? "]\n" : "",
+                   docs_python_name(at), at->kind == DOCS_FLAG ? "" : " is not None");
+        } else {
+            printf("%s", is_open ? ", " : "        request += [");
+        }
+        docs_python_write_elements(at);
+        printf("%s", is_option ? "]\n" : "");
+        is_open = !is_option;
+    }
+    printf("%s", is_open ? "]\n" : "");
 }
 
 /* Of alternatives one is given at the most: whether that is so is seen before anything is sent. */
@@ -319,15 +326,7 @@ static void docs_python_write_method(const struct docs_method *method) {
     docs_python_write_doc(method);
     docs_python_write_groups(method);
     bool has_once = docs_python_write_once(method);
-    if (method->container != NULL) {
-        printf("        request: List[Word] = [\"%s\", \"%s\"]\n", method->container->name,
-               method->command->name);
-    } else {
-        printf("        request: List[Word] = [\"%s\"]\n", method->command->name);
-    }
-    for (unsigned i = 0; i < method->parameter_count; i++) {
-        docs_python_write_append(&method->parameters[i]);
-    }
+    docs_python_write_request(method);
     docs_python_write_return(method, has_once);
 }
 

@@ -26,34 +26,6 @@ VERSION = "1.0.0"
 class BoardCommands(BoardSender):
     """Commands on one board."""
 
-    def above(
-        self,
-        packed_key: Several[Word],
-        *,
-        comp: bool = False,
-        where: Optional[Mapping[str, Several[Word]]] = None,
-        wherenot: Optional[Mapping[str, Several[Word]]] = None,
-    ) -> List[int]:
-        """How many members are better than each packed key, of which there are 10,000 at most, or
-        (=packed-key) at least as good; COMP: whatever their times; WHERE: inside a group of members
-        with the same tags.
-
-            LB.ABOVE key packed-key [packed-key ...] [COMP] [WHERE name value [WHERE name value
-            ...]] [WHERENOT name value [WHERENOT name value ...]]
-
-        O(log n) for each packed key, n being the members of the board.
-        """
-        request: List[Word] = ["LB.ABOVE"]
-        request += [self.name]
-        request += [*several(packed_key)]
-        if comp:
-            request += ["COMP"]
-        if where is not None:
-            request += [*pairs(where, token="WHERE")]
-        if wherenot is not None:
-            request += [*pairs(wherenot, token="WHERENOT")]
-        return self._send(request, parse.integers, again=True)
-
     def add(
         self,
         results: Optional[Results[Several[Word]]] = None,
@@ -81,8 +53,7 @@ class BoardCommands(BoardSender):
         alternatives(at=at, touch=touch, keeptime=keeptime, required=False)
         alternatives(results=results, packed=packed, required=True)
         once = self._once(once, packed)
-        request: List[Word] = ["LB.ADD"]
-        request += [self.name]
+        request: List[Word] = ["LB.ADD", self.name]
         if condition is not None:
             request += [condition]
         if operator is not None:
@@ -132,8 +103,7 @@ class BoardCommands(BoardSender):
         alternatives(at=at, touch=touch, keeptime=keeptime, required=False)
         alternatives(results=results, packed=packed, required=True)
         once = self._once(once, packed)
-        request: List[Word] = ["LB.ADD"]
-        request += [self.name]
+        request: List[Word] = ["LB.ADD", self.name]
         if condition is not None:
             request += [condition]
         if operator is not None:
@@ -150,8 +120,7 @@ class BoardCommands(BoardSender):
             request += ["ONCE", once]
         if hset is not None:
             request += ["HSET", hset[0], *pairs(hset[1], counted=True)]
-        request += ["WITHRANK"]
-        request += ["STRINGS"]
+        request += ["WITHRANK", "STRINGS"]
         if results is not None:
             request += [*results_words(results)]
         if packed is not None:
@@ -192,8 +161,7 @@ class BoardCommands(BoardSender):
         O(log n); the members' memory is freed in steps afterwards.
         """
         alternatives(cap=cap, limit=limit, required=False)
-        request: List[Word] = ["LB.ALTER"]
-        request += [self.name]
+        request: List[Word] = ["LB.ALTER", self.name]
         if tag is not None:
             request += [*pairs(tag, token="TAG")]
         if cap is not None:
@@ -240,9 +208,7 @@ class BoardCommands(BoardSender):
         count: int,
         *,
         score: Optional[Number] = None,
-        packed: Optional[Word] = None,
         comp: bool = False,
-        withkey: bool = False,
         where: Optional[Mapping[str, Several[Word]]] = None,
         wherenot: Optional[Mapping[str, Several[Word]]] = None,
         within: Optional[Several[Word]] = None,
@@ -251,31 +217,25 @@ class BoardCommands(BoardSender):
         fields: Optional[Several[Word]] = None,
         since: Optional[Word] = None,
     ) -> List[Record]:
-        """A window of records around a member, or around the place of a score or of a packed key;
-        WHERE and WITHIN: inside a group of members with the same tags; SINCE: with the rank on
-        another board.
+        """A window of records around a member, or around the place of a score; WHERE and WITHIN:
+        inside a group of members with the same tags; SINCE: with the rank on another board.
 
-            LB.AROUND key <MEMBER member | SCORE score | PACKED packed-key> count [COMP] [WITHKEY]
-            [STRINGS] [WHERE name value [WHERE name value ...]] [WHERENOT name value [WHERENOT name
-            value ...]] [WITHIN name [WITHIN name ...]] [TAGS] [DATA pattern] [FIELDS n field [field
-            ...]] [SINCE <archive | LAST>]
+            LB.AROUND key <MEMBER member | SCORE score> count [COMP] [STRINGS] [WHERE name value
+            [WHERE name value ...]] [WHERENOT name value [WHERENOT name value ...]] [WITHIN name
+            [WITHIN name ...]] [TAGS] [DATA pattern] [FIELDS n field [field ...]] [SINCE <archive |
+            LAST>]
 
         O(log n + m) for m of the board's n members.
         """
-        alternatives(member=member, score=score, packed=packed, required=True)
-        request: List[Word] = ["LB.AROUND"]
-        request += [self.name]
+        alternatives(member=member, score=score, required=True)
+        request: List[Word] = ["LB.AROUND", self.name]
         if member is not None:
             request += ["MEMBER", member]
         if score is not None:
             request += ["SCORE", score]
-        if packed is not None:
-            request += ["PACKED", packed]
         request += [count]
         if comp:
             request += ["COMP"]
-        if withkey:
-            request += ["WITHKEY"]
         request += ["STRINGS"]
         if where is not None:
             request += [*pairs(where, token="WHERE")]
@@ -291,7 +251,7 @@ class BoardCommands(BoardSender):
             request += ["FIELDS", *several(fields, counted=True)]
         if since is not None:
             request += ["SINCE", since]
-        return self._send(request, parse.records(withkey=withkey, tags=tags, data=data is not None, fields=fields, since=since is not None), again=True)
+        return self._send(request, parse.records(tags=tags, data=data is not None, fields=fields, since=since is not None), again=True)
 
     def count(
         self,
@@ -310,8 +270,7 @@ class BoardCommands(BoardSender):
 
         O(log n), n being the members of the board; with BY O(m log m) for m different values.
         """
-        request: List[Word] = ["LB.COUNT"]
-        request += [self.name]
+        request: List[Word] = ["LB.COUNT", self.name]
         if start is not None:
             request += [start]
         if stop is not None:
@@ -342,8 +301,7 @@ class BoardCommands(BoardSender):
 
         O(log n), n being the members of the board; with BY O(m log m) for m different values.
         """
-        request: List[Word] = ["LB.COUNT"]
-        request += [self.name]
+        request: List[Word] = ["LB.COUNT", self.name]
         if start is not None:
             request += [start]
         if stop is not None:
@@ -397,8 +355,7 @@ class BoardCommands(BoardSender):
         """
         alternatives(layout=layout, fields=fields, required=False)
         alternatives(cap=cap, limit=limit, required=False)
-        request: List[Word] = ["LB.CREATE"]
-        request += [self.name]
+        request: List[Word] = ["LB.CREATE", self.name]
         if layout is not None:
             request += ["LAYOUT", layout]
         if fields is not None:
@@ -443,36 +400,6 @@ class BoardCommands(BoardSender):
             request += ["WINDOW", window[0], window[1]]
         return self._send(request, parse.nothing, again=False)
 
-    def cuts(
-        self,
-        count: int,
-        start: Optional[int] = None,
-        stop: Optional[int] = None,
-        *,
-        where: Optional[Mapping[str, Several[Word]]] = None,
-        wherenot: Optional[Mapping[str, Several[Word]]] = None,
-    ) -> Any:
-        """Rank and packed key of the first member, the last, and others at equal distances, 2 to
-        10,000, of a board or a range of ranks; WHERE: inside a group of members with the same tags.
-
-            LB.CUTS key count [start stop] [WHERE name value [WHERE name value ...]] [WHERENOT name
-            value [WHERENOT name value ...]]
-
-        O(log n) for each of them, n being the members of the board.
-        """
-        request: List[Word] = ["LB.CUTS"]
-        request += [self.name]
-        request += [count]
-        if start is not None:
-            request += [start]
-        if stop is not None:
-            request += [stop]
-        if where is not None:
-            request += [*pairs(where, token="WHERE")]
-        if wherenot is not None:
-            request += [*pairs(wherenot, token="WHERENOT")]
-        return self._send(request, parse.anything, again=True)
-
     def get(
         self,
         member: Several[Word],
@@ -500,9 +427,7 @@ class BoardCommands(BoardSender):
 
         O(m log n) for m of the board's n members, also inside a group; SORT adds O(m log m).
         """
-        request: List[Word] = ["LB.GET"]
-        request += [self.name]
-        request += [*several(member, counted=True)]
+        request: List[Word] = ["LB.GET", self.name, *several(member, counted=True)]
         if comp:
             request += ["COMP"]
         if sort:
@@ -543,18 +468,14 @@ class BoardCommands(BoardSender):
 
         O(log n) for each edge, n being the members of the board.
         """
-        request: List[Word] = ["LB.HIST"]
-        request += [self.name]
-        request += [*several(edge)]
+        request: List[Word] = ["LB.HIST", self.name, *several(edge)]
         if where is not None:
             request += [*pairs(where, token="WHERE")]
         if wherenot is not None:
             request += [*pairs(wherenot, token="WHERENOT")]
         return self._send(request, parse.integers, again=True)
 
-    def info(
-        self,
-    ) -> Dict[str, Any]:
+    def info(self) -> Dict[str, Any]:
         """A board's layout and options, the ranges of its fields and times, its members, its
         memory, its archives and its tags.
 
@@ -562,8 +483,7 @@ class BoardCommands(BoardSender):
 
         O(1).
         """
-        request: List[Word] = ["LB.INFO"]
-        request += [self.name]
+        request: List[Word] = ["LB.INFO", self.name]
         return self._send(request, parse.description, again=True)
 
     def league_add(
@@ -590,8 +510,7 @@ class BoardCommands(BoardSender):
         """
         alternatives(at=at, touch=touch, keeptime=keeptime, required=False)
         once = self._once(once)
-        request: List[Word] = ["LB.LEAGUE", "ADD"]
-        request += [self.name]
+        request: List[Word] = ["LB.LEAGUE", "ADD", self.name]
         if operator is not None:
             request += [operator]
         if at is not None:
@@ -606,9 +525,7 @@ class BoardCommands(BoardSender):
             request += ["ONCE", once]
         if hset is not None:
             request += ["HSET", hset[0], *pairs(hset[1], counted=True)]
-        request += ["STRINGS"]
-        request += [*several(field)]
-        request += [member]
+        request += ["STRINGS", *several(field), member]
         return self._send(request, parse.league_place(), again=once is not None)
 
     def league_create(
@@ -647,8 +564,7 @@ class BoardCommands(BoardSender):
         O(1).
         """
         alternatives(layout=layout, fields=fields, required=False)
-        request: List[Word] = ["LB.LEAGUE", "CREATE"]
-        request += [self.name]
+        request: List[Word] = ["LB.LEAGUE", "CREATE", self.name]
         if layout is not None:
             request += ["LAYOUT", layout]
         if fields is not None:
@@ -673,10 +589,7 @@ class BoardCommands(BoardSender):
             request += ["FROM", from_]
         if tz is not None:
             request += ["TZ", tz]
-        request += ["ROOM", room]
-        request += ["TIERS", tiers]
-        request += ["UP", up]
-        request += ["DOWN", down]
+        request += ["ROOM", room, "TIERS", tiers, "UP", up, "DOWN", down]
         if idle is not None:
             request += ["IDLE", idle]
         if archive is not None:
@@ -685,10 +598,7 @@ class BoardCommands(BoardSender):
             request += ["ARCHIVED", archived]
         return self._send(request, parse.nothing, again=False)
 
-    def league_get(
-        self,
-        member: Word,
-    ) -> Optional[LeaguePlace]:
+    def league_get(self, member: Word) -> Optional[LeaguePlace]:
         """A member's tier, its room in the running period, its record there, and the tier that is
         to come, if it is another.
 
@@ -696,14 +606,10 @@ class BoardCommands(BoardSender):
 
         O(log n) in the members of the board.
         """
-        request: List[Word] = ["LB.LEAGUE", "GET"]
-        request += [self.name]
-        request += [member]
+        request: List[Word] = ["LB.LEAGUE", "GET", self.name, member]
         return self._send(request, parse.league_place(), again=True)
 
-    def league_info(
-        self,
-    ) -> Dict[str, Any]:
+    def league_info(self) -> Dict[str, Any]:
         """A league's numbers, its running period, and its tiers, the highest first, with their
         members and the room that is open.
 
@@ -711,30 +617,20 @@ class BoardCommands(BoardSender):
 
         O(t log n) for t tiers, at most 255, and n members.
         """
-        request: List[Word] = ["LB.LEAGUE", "INFO"]
-        request += [self.name]
+        request: List[Word] = ["LB.LEAGUE", "INFO", self.name]
         return self._send(request, parse.description, again=True)
 
-    def league_remove(
-        self,
-        member: Word,
-    ) -> bool:
+    def league_remove(self, member: Word) -> bool:
         """Take a member out of the league and its room; whether it was there.
 
             LB.LEAGUE REMOVE key member
 
         O(log n) in the members of the board.
         """
-        request: List[Word] = ["LB.LEAGUE", "REMOVE"]
-        request += [self.name]
-        request += [member]
+        request: List[Word] = ["LB.LEAGUE", "REMOVE", self.name, member]
         return self._send(request, parse.flag, again=False)
 
-    def league_set(
-        self,
-        tier: int,
-        member: Word,
-    ) -> bool:
+    def league_set(self, tier: int, member: Word) -> bool:
         """Put a member into a tier: it leaves its room, and its next result begins anew; whether it
         was in another.
 
@@ -742,10 +638,7 @@ class BoardCommands(BoardSender):
 
         O(log n) in the members of the board.
         """
-        request: List[Word] = ["LB.LEAGUE", "SET"]
-        request += [self.name]
-        request += [tier]
-        request += [member]
+        request: List[Word] = ["LB.LEAGUE", "SET", self.name, tier, member]
         return self._send(request, parse.flag, again=False)
 
     def quantile(
@@ -766,10 +659,7 @@ class BoardCommands(BoardSender):
 
         O(log n) for each quantile, n being the members of the board.
         """
-        request: List[Word] = ["LB.QUANTILE"]
-        request += [self.name]
-        request += [*several(q)]
-        request += ["STRINGS"]
+        request: List[Word] = ["LB.QUANTILE", self.name, *several(q), "STRINGS"]
         if where is not None:
             request += [*pairs(where, token="WHERE")]
         if wherenot is not None:
@@ -809,10 +699,7 @@ class BoardCommands(BoardSender):
         O(log n + m) for m of the board's n members, also with a LIMIT far inside; with COMP and REV
         O(log n) more for every change of fields.
         """
-        request: List[Word] = ["LB.RANGE"]
-        request += [self.name]
-        request += [start]
-        request += [stop]
+        request: List[Word] = ["LB.RANGE", self.name, start, stop]
         if byscore:
             request += ["BYSCORE"]
         if rev:
@@ -853,9 +740,7 @@ class BoardCommands(BoardSender):
         O(1).
         """
         alternatives(start=start, end=end, required=False)
-        request: List[Word] = ["LB.ROLL"]
-        request += [self.name]
-        request += [archive]
+        request: List[Word] = ["LB.ROLL", self.name, archive]
         if start is not None:
             request += ["START", start]
         if end is not None:
@@ -890,8 +775,7 @@ class BoardCommands(BoardSender):
         """
         alternatives(at=at, touch=touch, keeptime=keeptime, required=False)
         once = self._once(once)
-        request: List[Word] = ["LB.SUBMIT"]
-        request += several(self.name if boards is None else boards, counted=True)
+        request: List[Word] = ["LB.SUBMIT", *several(self.name if boards is None else boards, counted=True)]
         if condition is not None:
             request += [condition]
         if operator is not None:
@@ -908,9 +792,7 @@ class BoardCommands(BoardSender):
             request += ["ONCE", once]
         if hset is not None:
             request += ["HSET", hset[0], *pairs(hset[1], counted=True)]
-        request += ["STRINGS"]
-        request += [*several(field)]
-        request += [member]
+        request += ["STRINGS", *several(field), member]
         return self._send(request, parse.results(), again=once is not None)
 
     def tag(
@@ -926,27 +808,19 @@ class BoardCommands(BoardSender):
 
         O(log n) in the members of the board.
         """
-        request: List[Word] = ["LB.TAG"]
-        request += [self.name]
-        request += [member]
-        request += [*pairs(tag)]
+        request: List[Word] = ["LB.TAG", self.name, member, *pairs(tag)]
         if if_ is not None:
             request += ["IF", *pairs(if_)]
         return self._send(request, parse.flag, again=False)
 
-    def tags(
-        self,
-        member: Several[Word],
-    ) -> List[Optional[Dict[str, str]]]:
+    def tags(self, member: Several[Word]) -> List[Optional[Dict[str, str]]]:
         """The tags of many members.
 
             LB.TAGS key member [member ...]
 
         O(m log n) for m of the board's n members.
         """
-        request: List[Word] = ["LB.TAGS"]
-        request += [self.name]
-        request += [*several(member)]
+        request: List[Word] = ["LB.TAGS", self.name, *several(member)]
         return self._send(request, parse.tags_each, again=True)
 
 
@@ -966,8 +840,7 @@ class DatabaseCommands(DatabaseSender):
 
         O(n log m) for n boards of m members, in steps between other commands.
         """
-        request: List[Word] = ["LB.BAN"]
-        request += [member]
+        request: List[Word] = ["LB.BAN", member]
         if ex is not None:
             request += ["EX", ex]
         if match is not None:
@@ -1011,8 +884,7 @@ class DatabaseCommands(DatabaseSender):
 
         O(n log m) for n boards of m members, in steps between other commands.
         """
-        request: List[Word] = ["LB.FORGET"]
-        request += [member]
+        request: List[Word] = ["LB.FORGET", member]
         if match is not None:
             request += ["MATCH", match]
         if data is not None:
@@ -1063,41 +935,31 @@ class DatabaseCommands(DatabaseSender):
 
         O(n log m) for n boards of m members, in steps between other commands.
         """
-        request: List[Word] = ["LB.MOVE"]
-        request += [from_]
-        request += [to]
+        request: List[Word] = ["LB.MOVE", from_, to]
         if match is not None:
             request += ["MATCH", match]
         if mode is not None:
             request += [mode]
         return self._send_to_all(request, parse.integers, again=False)
 
-    def settle(
-        self,
-        archive: Name,
-    ) -> bool:
+    def settle(self, archive: Name) -> bool:
         """Note that what an archive decides is done, such as rewards: 1 the first time.
 
             LB.SETTLE archive
 
         O(1).
         """
-        request: List[Word] = ["LB.SETTLE"]
-        request += [archive]
+        request: List[Word] = ["LB.SETTLE", archive]
         return self._send(request, parse.flag, again=False)
 
-    def unban(
-        self,
-        member: Word,
-    ) -> bool:
+    def unban(self, member: Word) -> bool:
         """Lift the bans of a member; whether there were any.
 
             LB.UNBAN member
 
         O(1).
         """
-        request: List[Word] = ["LB.UNBAN"]
-        request += [member]
+        request: List[Word] = ["LB.UNBAN", member]
         return self._send_to_all(request, parse.flag, again=False)
 
     def where(
@@ -1112,8 +974,7 @@ class DatabaseCommands(DatabaseSender):
 
         O(n log m) for n boards of m members, in steps between other commands.
         """
-        request: List[Word] = ["LB.WHERE"]
-        request += [member]
+        request: List[Word] = ["LB.WHERE", member]
         if match is not None:
             request += ["MATCH", match]
         request += ["STRINGS"]

@@ -1,5 +1,6 @@
 """Each command through the typed client, in both versions of the protocol; what a lost answer does; events."""
 import datetime
+import inspect
 import unittest
 from decimal import Decimal
 
@@ -7,6 +8,9 @@ import redis
 
 import process
 import resp3
+from leaderboard_client.commands import BoardCommands, DatabaseCommands
+from leaderboard_client.parse import as_dict
+from leaderboard_client.words import decode
 from leaderboard_client import (Ban, Event, Leaderboard, Leaderboards, LeaguePlace, Page, Placed, Record, Result,
                                 ValueCount, __version__)
 
@@ -242,7 +246,37 @@ class Events(OverRedis):
             self.assertEqual([events.get(30), events.get(30)], [Event("closed"), Event("opened")])
 
 
+def tokens(arguments, source):
+    """The words of COMMAND DOCS that a method has to send; within words that the caller gives it sends these."""
+    for argument in map(as_dict, arguments):
+        token = decode(argument.get("token", b""))
+        name = (token or decode(argument["name"])).lower().replace("-", "_")
+        yield from [token] if token else []
+        if f"split({name})" not in source and f" {name}: Optional[Word]" not in source:
+            yield from tokens(argument.get("arguments", []), source)
+
+
 class Package(unittest.TestCase):
+    def test_every_option_of_every_command_is_there(self):
+        server = process.Server()
+        self.addCleanup(server.stop)
+        with server.connect() as client:
+            docs = as_dict(client.ask("COMMAND", "DOCS"))
+        docs = {name: as_dict(each) for name, each in docs.items() if name.startswith("lb.")}
+        for name in [name for name, each in docs.items() if "subcommands" in each]:
+            docs.update({sub: as_dict(each) for sub, each in as_dict(docs.pop(name)["subcommands"]).items()})
+        docs = {name: each for name, each in docs.items()
+                if decode(each["group"]) == "leaderboard" and not name.endswith("|help")}
+        self.assertGreater(len(docs), 25)
+        for name, each in docs.items():
+            method = name[len("lb."):].replace("|", "_")
+            source = "".join(inspect.getsource(function)
+                             for kind in (BoardCommands, DatabaseCommands) for own, function in vars(kind).items()
+                             if own == method or own.startswith(method + "_"))
+            self.assertTrue(source, name)
+            for token in tokens(each.get("arguments", []), source):
+                self.assertIn(f'"{token}"', source, name)
+
     def test_the_version_is_the_servers(self):
         header = (process.ROOT / "server/system/version.h").read_text(encoding="utf-8")
         self.assertIn(f'#define SERVER_VERSION "{__version__}"', header)
