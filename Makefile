@@ -134,12 +134,12 @@ NODE_MODULES := $(addsuffix /node_modules/.package-lock.json,tests/clients/node 
 SCRIPTS     := tests/web/run:test_views tests/module/run:test_leaving:test_replicaof tests/failover/run \
                tests/web/run:-test_views tests/module/run:-test_leaving:-test_replicaof tests/moving/run \
                tests/torture/run tests/simulation/run tests/clients/run.sh tests/clients/node_package/run tests/deploy/run \
-               tests/balancer/run tests/quorum/run tests/runner/run tests/metrics/run tests/pages/run \
+               tests/balancer/run tests/quorum/run tests/split/run tests/runner/run tests/metrics/run tests/pages/run \
                tests/clients/python_package/run
 
 # The tests of commands on boards once more, each command through redis-server with the module, too.
 SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_range \
-                   zset_remove zset_score zset_store lb_add lb_alter lb_ban lb_count lb_create lb_data \
+                   zset_remove zset_score zset_store lb_add lb_alter lb_ban lb_count lb_create lb_cuts lb_data \
                    lb_filter lb_forget lb_hset lb_info lb_league_twin lb_list lb_model lb_move lb_once lb_records lb_roll \
                    lb_settle lb_since lb_submit lb_tag lb_where \
                    writing),$(UNITS)) $(B)/tests/integration/twin

@@ -20,9 +20,10 @@
     ENTRY("hash", hincrby) ENTRY("hash", hincrbyfloat) ENTRY("hash", hkeys) ENTRY("hash", hlen)    \
     ENTRY("hash", hmget) ENTRY("hash", hmset) ENTRY("hash", hrandfield) ENTRY("hash", hscan)       \
     ENTRY("hash", hset) ENTRY("hash", hsetnx) ENTRY("hash", hstrlen) ENTRY("hash", hvals)          \
-    ENTRY("leaderboard", lb_add) ENTRY("leaderboard", lb_alter) ENTRY("leaderboard", lb_around)    \
+    ENTRY("leaderboard", lb_above) ENTRY("leaderboard", lb_add) ENTRY("leaderboard", lb_alter)     \
+    ENTRY("leaderboard", lb_around)                                                                \
     ENTRY("leaderboard", lb_ban) ENTRY("leaderboard", lb_bans) ENTRY("leaderboard", lb_count)      \
-    ENTRY("leaderboard", lb_create)                                                                \
+    ENTRY("leaderboard", lb_create) ENTRY("leaderboard", lb_cuts)                                  \
     ENTRY("leaderboard", lb_forget) ENTRY("leaderboard", lb_get) ENTRY("leaderboard", lb_hist)     \
     ENTRY("leaderboard", lb_info) ENTRY("leaderboard", lb_league) ENTRY("leaderboard", lb_list)    \
     ENTRY("leaderboard", lb_move)                                                                  \

@@ -21,6 +21,7 @@
 #define COMMANDS(X)                                                                                \
     X("generic", dump)                                                                             \
     X("generic", restore)                                                                          \
+    X("leaderboard", lb_above)                                                                     \
     X("leaderboard", lb_add)                                                                       \
     X("leaderboard", lb_alter)                                                                     \
     X("leaderboard", lb_around)                                                                    \
@@ -28,6 +29,7 @@
     X("leaderboard", lb_bans)                                                                      \
     X("leaderboard", lb_count)                                                                     \
     X("leaderboard", lb_create)                                                                    \
+    X("leaderboard", lb_cuts)                                                                      \
     X("leaderboard", lb_forget)                                                                    \
     X("leaderboard", lb_get)                                                                       \
     X("leaderboard", lb_hist)                                                                      \

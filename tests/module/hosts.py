@@ -2,10 +2,13 @@
 import random
 import shutil
 import signal
+import subprocess
 import sys
+import unittest
 from pathlib import Path
 
 import redis
+from redis.cluster import ClusterNode, RedisCluster
 
 import process
 from process import IS_SHORT as SHORT, PROGRAM as SERVER, ROOT, hold_port, new_directory  # noqa: F401
@@ -68,6 +71,36 @@ class Host(process.Server):
         elif self.process.returncode not in (0, -signal.SIGKILL, -signal.SIGTERM):
             print(f"{program()} has ended with {self.process.returncode}:\n{self.told()}", file=sys.stderr)
         process.let_port_go(self.port)
+
+
+class SixNodes(unittest.TestCase):
+    """Three masters and three replicas."""
+
+    def setUp(self):
+        self.hosts = []
+        for _ in range(6):
+            host = Host("--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
+                        "--repl-ping-replica-period", "1", is_cluster=True)
+            self.addCleanup(host.stop)
+            self.hosts.append(host)
+        self.tell("create", *[f"127.0.0.1:{host.port}" for host in self.hosts],
+                  "--cluster-replicas", 1, "--cluster-yes")
+        wait_until(lambda: all(host.client().execute_command("CLUSTER INFO")["cluster_state"] == "ok"
+                               for host in self.hosts), "a cluster")
+        wait_until(lambda: sum(host.client().info("replication")["role"] == "slave" and
+                               host.client().info("replication")["master_link_status"] == "up"
+                               for host in self.hosts) == 3, "replicas")
+
+    def tell(self, *words):
+        done = subprocess.run([shutil.which("redis-cli"), "--cluster", *map(str, words)],
+                              capture_output=True, text=True, timeout=600)
+        self.assertEqual(done.returncode, 0, done.stdout[-3000:] + done.stderr)
+        return done.stdout
+
+    def client(self):
+        return RedisCluster(startup_nodes=[ClusterNode("127.0.0.1", host.port)
+                                           for host in self.hosts if host.process.poll() is None],
+                            decode_responses=True, cluster_error_retry_attempts=30)
 
 
 def settled(master, replica):

@@ -2,7 +2,6 @@
 import logging
 import random
 import re
-import shutil
 import subprocess
 import tempfile
 import threading
@@ -10,9 +9,8 @@ import time
 import unittest
 
 import redis
-from redis.cluster import ClusterNode, RedisCluster
 
-from hosts import ROOT, Host, SHORT, wait_until
+from hosts import ROOT, SHORT, SixNodes, wait_until
 
 logging.getLogger("redis.cluster").setLevel(logging.CRITICAL + 1)  # every error that it gets over
 
@@ -25,33 +23,7 @@ LOADS = 3  # clients of each kind
 WINDOW_S = 2  # before the kill: what a master acknowledged and had no time to send
 
 
-class Cluster(unittest.TestCase):
-    def setUp(self):
-        self.hosts = []
-        for _ in range(6):
-            host = Host("--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
-                        "--repl-ping-replica-period", "1", is_cluster=True)
-            self.addCleanup(host.stop)
-            self.hosts.append(host)
-        self.tell("create", *[f"127.0.0.1:{host.port}" for host in self.hosts],
-                  "--cluster-replicas", 1, "--cluster-yes")
-        wait_until(lambda: all(host.client().execute_command("CLUSTER INFO")["cluster_state"] == "ok"
-                               for host in self.hosts), "a cluster")
-        wait_until(lambda: sum(host.client().info("replication")["role"] == "slave" and
-                               host.client().info("replication")["master_link_status"] == "up"
-                               for host in self.hosts) == 3, "replicas")
-
-    def tell(self, *words):
-        done = subprocess.run([shutil.which("redis-cli"), "--cluster", *map(str, words)],
-                              capture_output=True, text=True, timeout=600)
-        self.assertEqual(done.returncode, 0, done.stdout[-3000:] + done.stderr)
-        return done.stdout
-
-    def client(self):
-        return RedisCluster(startup_nodes=[ClusterNode("127.0.0.1", host.port)
-                                           for host in self.hosts if host.process.poll() is None],
-                            decode_responses=True, cluster_error_retry_attempts=30)
-
+class Cluster(SixNodes):
     def fill(self, client, draw):
         """Boards with ties: the order of arrival is what must not be lost. Returns them."""
         boards = {}

@@ -5,12 +5,14 @@ from .board import Leaderboard, Leaderboards, Subscription
 from .commands import VERSION as __version__
 from .events import Event
 from .records import Ban, BoardRecord, LeaguePlace, Page, Placed, Record, Result, Score, ValueCount
+from .split import BoardChanged, SplitBoard
 
 __all__ = [
     "AsyncLeaderboard",
     "AsyncLeaderboards",
     "AsyncSubscription",
     "Ban",
+    "BoardChanged",
     "BoardRecord",
     "Event",
     "Leaderboard",
@@ -21,6 +23,7 @@ __all__ = [
     "Record",
     "Result",
     "Score",
+    "SplitBoard",
     "Subscription",
     "ValueCount",
     "__version__",

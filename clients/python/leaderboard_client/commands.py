@@ -26,6 +26,32 @@ VERSION = "1.0.0"
 class BoardCommands(BoardSender):
     """Commands on one board."""
 
+    def above(
+        self,
+        packed_key: Several[Word],
+        *,
+        comp: bool = False,
+        where: Optional[Mapping[str, Several[Word]]] = None,
+        wherenot: Optional[Mapping[str, Several[Word]]] = None,
+    ) -> List[int]:
+        """How many members are better than each packed key, of which there are 10,000 at most, or
+        (=packed-key) at least as good; COMP: whatever their times; WHERE: inside a group of members
+        with the same tags.
+
+            LB.ABOVE key packed-key [packed-key ...] [COMP] [WHERE name value [WHERE name value
+            ...]] [WHERENOT name value [WHERENOT name value ...]]
+
+        O(log n) for each packed key, n being the members of the board.
+        """
+        request: List[Word] = ["LB.ABOVE", self.name, *several(packed_key)]
+        if comp:
+            request += ["COMP"]
+        if where is not None:
+            request += [*pairs(where, token="WHERE")]
+        if wherenot is not None:
+            request += [*pairs(wherenot, token="WHERENOT")]
+        return self._send(request, parse.integers, again=True)
+
     def add(
         self,
         results: Optional[Results[Several[Word]]] = None,
@@ -208,7 +234,9 @@ class BoardCommands(BoardSender):
         count: int,
         *,
         score: Optional[Number] = None,
+        packed: Optional[Word] = None,
         comp: bool = False,
+        withkey: bool = False,
         where: Optional[Mapping[str, Several[Word]]] = None,
         wherenot: Optional[Mapping[str, Several[Word]]] = None,
         within: Optional[Several[Word]] = None,
@@ -217,25 +245,30 @@ class BoardCommands(BoardSender):
         fields: Optional[Several[Word]] = None,
         since: Optional[Word] = None,
     ) -> List[Record]:
-        """A window of records around a member, or around the place of a score; WHERE and WITHIN:
-        inside a group of members with the same tags; SINCE: with the rank on another board.
+        """A window of records around a member, or around the place of a score or of a packed key;
+        WHERE and WITHIN: inside a group of members with the same tags; SINCE: with the rank on
+        another board.
 
-            LB.AROUND key <MEMBER member | SCORE score> count [COMP] [STRINGS] [WHERE name value
-            [WHERE name value ...]] [WHERENOT name value [WHERENOT name value ...]] [WITHIN name
-            [WITHIN name ...]] [TAGS] [DATA pattern] [FIELDS n field [field ...]] [SINCE <archive |
-            LAST>]
+            LB.AROUND key <MEMBER member | SCORE score | PACKED packed-key> count [COMP] [WITHKEY]
+            [STRINGS] [WHERE name value [WHERE name value ...]] [WHERENOT name value [WHERENOT name
+            value ...]] [WITHIN name [WITHIN name ...]] [TAGS] [DATA pattern] [FIELDS n field [field
+            ...]] [SINCE <archive | LAST>]
 
         O(log n + m) for m of the board's n members.
         """
-        alternatives(member=member, score=score, required=True)
+        alternatives(member=member, score=score, packed=packed, required=True)
         request: List[Word] = ["LB.AROUND", self.name]
         if member is not None:
             request += ["MEMBER", member]
         if score is not None:
             request += ["SCORE", score]
+        if packed is not None:
+            request += ["PACKED", packed]
         request += [count]
         if comp:
             request += ["COMP"]
+        if withkey:
+            request += ["WITHKEY"]
         request += ["STRINGS"]
         if where is not None:
             request += [*pairs(where, token="WHERE")]
@@ -251,7 +284,7 @@ class BoardCommands(BoardSender):
             request += ["FIELDS", *several(fields, counted=True)]
         if since is not None:
             request += ["SINCE", since]
-        return self._send(request, parse.records(tags=tags, data=data is not None, fields=fields, since=since is not None), again=True)
+        return self._send(request, parse.records(withkey=withkey, tags=tags, data=data is not None, fields=fields, since=since is not None), again=True)
 
     def count(
         self,
@@ -399,6 +432,34 @@ class BoardCommands(BoardSender):
         if window is not None:
             request += ["WINDOW", window[0], window[1]]
         return self._send(request, parse.nothing, again=False)
+
+    def cuts(
+        self,
+        count: int,
+        start: Optional[int] = None,
+        stop: Optional[int] = None,
+        *,
+        where: Optional[Mapping[str, Several[Word]]] = None,
+        wherenot: Optional[Mapping[str, Several[Word]]] = None,
+    ) -> Any:
+        """Rank and packed key of the first member, the last, and others at equal distances, 2 to
+        10,000, of a board or a range of ranks; WHERE: inside a group of members with the same tags.
+
+            LB.CUTS key count [start stop] [WHERE name value [WHERE name value ...]] [WHERENOT name
+            value [WHERENOT name value ...]]
+
+        O(log n) for each of them, n being the members of the board.
+        """
+        request: List[Word] = ["LB.CUTS", self.name, count]
+        if start is not None:
+            request += [start]
+        if stop is not None:
+            request += [stop]
+        if where is not None:
+            request += [*pairs(where, token="WHERE")]
+        if wherenot is not None:
+            request += [*pairs(wherenot, token="WHERENOT")]
+        return self._send(request, parse.anything, again=True)
 
     def get(
         self,

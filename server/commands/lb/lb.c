@@ -104,6 +104,18 @@ bool lb_parse_score(const struct call *call, const struct layout_field *field, s
                 : lb_refuse_value(call, field, text, DECIMAL_OUT_OF_RANGE));
 }
 
+bool lb_parse_packed_key(const struct call *call, const struct layout *layout, struct bytes text,
+                         uint64_t *key, bool *is_equal) {
+    *is_equal = text.size > 0 && text.at[0] == '=';
+    struct bytes digits = {.at = text.at + *is_equal, .size = text.size - *is_equal};
+    if (layout_key_parse(layout, digits, key)) {
+        return true;
+    }
+    char error[LAYOUT_ERROR_MAX];
+    layout_explain_key(layout, digits, error);
+    return call_refuse_format(call, "ERR %s", error);
+}
+
 bool lb_span_of_scores(const struct call *call, const struct board *board, uint32_t index,
                        struct zset_span *span) {
     struct bytes start = call_arg(call, index);

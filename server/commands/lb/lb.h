@@ -61,6 +61,10 @@ MUST_CHECK bool lb_parse_score(const struct call *call, const struct layout_fiel
 MUST_CHECK bool lb_parse_decimal(const struct call *call, const struct layout_field *field,
                                  struct bytes text, struct decimal *value);
 
+/* A packed key as WITHKEY shows it. *is_equal: it has a = in front. false: the error was replied. */
+MUST_CHECK bool lb_parse_packed_key(const struct call *call, const struct layout *layout,
+                                    struct bytes text, uint64_t *key, bool *is_equal);
+
 /* The members with a score between the limits at args[index] and behind it, in either order. If board is
  * NULL, only the texts are checked, and the span is empty. false: the error was replied. */
 MUST_CHECK bool lb_span_of_scores(const struct call *call, const struct board *board,

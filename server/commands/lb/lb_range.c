@@ -172,7 +172,7 @@ const struct command command_lb_range = {
     .run = lb_range_run,
 };
 
-/* LB.AROUND: the records around a member, or around the position that a score would have.
+/* LB.AROUND: the records around a member, or around the position that a score or a packed key would have.
  *
  *     LB.AROUND board MEMBER zoe 5
  *
@@ -184,7 +184,8 @@ const struct command command_lb_range = {
 enum { ARG_KIND = 2, ARG_WHERE, ARG_COUNT, ARG_OPTIONS };
 
 struct around {
-    bool is_score; /* SCORE; else MEMBER */
+    bool is_member; /* MEMBER */
+    bool is_score;  /* SCORE; else PACKED */
     int64_t count;
     struct lb_shape shape;
     struct option_uses filter; /* WHERE, WHERENOT and WITHIN */
@@ -192,6 +193,7 @@ struct around {
 
 static const struct option_row lb_around_options[] = {
     {"COMP", OPTION_FLAG, offsetof(struct around, shape.is_competition), NULL},
+    {"WITHKEY", OPTION_FLAG, offsetof(struct around, shape.with_key), NULL},
     {"STRINGS", OPTION_FLAG, offsetof(struct around, shape.with_strings), NULL},
     {"TAGS", OPTION_FLAG, offsetof(struct around, shape.with_tags), NULL},
     LB_FILTER_OPTIONS(struct around, filter),
@@ -203,7 +205,8 @@ static const struct option_row lb_around_options[] = {
 
 static bool lb_range_read_arguments(const struct call *call, struct around *around) {
     around->is_score = call_arg_is(call, ARG_KIND, "SCORE");
-    if (!around->is_score && !call_arg_is(call, ARG_KIND, "MEMBER")) {
+    around->is_member = call_arg_is(call, ARG_KIND, "MEMBER");
+    if (!around->is_score && !around->is_member && !call_arg_is(call, ARG_KIND, "PACKED")) {
         return call_syntax_error(call);
     }
     if (!call_parse_integer(call, call_arg(call, ARG_COUNT), &around->count)) {
@@ -232,6 +235,21 @@ static bool lb_range_find_score(const struct call *call, const struct board *boa
     return true;
 }
 
+/* The rank of the packed key's first equal, or (=) behind the last. If board is NULL, only the key is checked. */
+static bool lb_range_find_packed(const struct call *call, const struct board *board,
+                                 uint32_t *rank) {
+    uint64_t key;
+    bool is_equal;
+    const struct layout *layout = lb_layout(call, board, call_arg(call, 1));
+    if (!lb_parse_packed_key(call, layout, call_arg(call, ARG_WHERE), &key, &is_equal)) {
+        return false;
+    }
+    if (board != NULL) {
+        *rank = is_equal ? board_count_from(board, key) : board_count_above(board, key);
+    }
+    return true;
+}
+
 /* member_count: of the board, or of the group. */
 static struct zset_span lb_range_window(uint32_t member_count, uint32_t rank, int64_t count) {
     int64_t size = count < member_count ? count : member_count;
@@ -247,12 +265,14 @@ static void lb_range_reply_window_inside(const struct call *call, const struct a
                                          const struct board_member *member) {
     struct lb_filter filter;
     struct zset_span span = {.count = 0};
-    bool is_in = around->is_score;
+    bool is_in = !around->is_member;
     if (!lb_filter_begin(call, board, &around->filter, &filter)) {
         return;
     }
-    if (around->is_score && lb_filter_is_within(&filter)) {
-        reply_error(call->reply, "ERR WITHIN needs MEMBER: a score has no tags");
+    if (!around->is_member && lb_filter_is_within(&filter)) {
+        reply_error(call->reply, around->is_score
+                                     ? "ERR WITHIN needs MEMBER: a score has no tags"
+                                     : "ERR WITHIN needs MEMBER: a packed key has no tags");
     } else if (member != NULL && !lb_filter_select(&filter, member, &is_in)) {
         call_out_of_memory(call);
     } else {
@@ -270,8 +290,8 @@ static void lb_range_reply_window(const struct call *call, const struct around *
     struct board_member member;
     uint32_t rank = 0;
     bool is_there = board != NULL;
-    if (around->is_score) {
-        if (!lb_range_find_score(call, board, &rank)) {
+    if (!around->is_member) {
+        if (!(around->is_score ? lb_range_find_score : lb_range_find_packed)(call, board, &rank)) {
             return;
         }
     } else {
@@ -280,7 +300,7 @@ static void lb_range_reply_window(const struct call *call, const struct around *
     }
     if (around->filter.count > 0 && board != NULL) {
         lb_range_reply_window_inside(call, around, board, rank,
-                                     is_there && !around->is_score ? &member : NULL);
+                                     is_there && around->is_member ? &member : NULL);
         return;
     }
     struct zset_span span = {.count = 0};
@@ -291,7 +311,7 @@ static void lb_range_reply_window(const struct call *call, const struct around *
 }
 
 static void lb_around_run(struct call *call) {
-    struct around around = {.is_score = false};
+    struct around around = {.count = 0};
     if (!lb_range_read_arguments(call, &around)) {
         return;
     }
@@ -305,7 +325,7 @@ static void lb_around_run(struct call *call) {
 }
 
 static uint64_t lb_range_count_window(const struct cost_view *view) {
-    struct around around = {.is_score = false};
+    struct around around = {.count = 0};
     int64_t size = cost_size(view, 1);
     if (!lb_range_read_arguments(view->call, &around)) {
         return 0;
@@ -319,14 +339,15 @@ static uint64_t lb_range_count_window(const struct cost_view *view) {
 const struct command command_lb_around = {
     .name = "LB.AROUND",
     .reply = COMMAND_REPLIES_RECORDS,
-    .syntax = "key where=<MEMBER member | SCORE score:double> count:integer [COMP] "
-              "[STRINGS] " LB_FILTER_SYNTAX " " LB_FILTER_WITHIN " [TAGS] " LB_DATA_SYNTAX
-              " " LB_SINCE_SYNTAX,
+    .syntax = "key where=<MEMBER member | SCORE score:double | PACKED packed-key> count:integer "
+              "[COMP] [WITHKEY] [STRINGS] " LB_FILTER_SYNTAX " " LB_FILTER_WITHIN
+              " [TAGS] " LB_DATA_SYNTAX " " LB_SINCE_SYNTAX,
     .options = lb_around_options,
     .key_option = LB_SINCE_WORD,
     .options_arg = ARG_OPTIONS,
-    .summary = "A window of records around a member, or around the place of a score; WHERE and "
-               "WITHIN: inside a group of members with the same tags; SINCE: with the rank on "
+    .summary = "A window of records around a member, or around the place of a score or of a packed "
+               "key; WHERE and WITHIN: inside a group of members with the same tags; SINCE: with "
+               "the rank on "
                "another board",
     .complexity = "O(log n + m) for m of the board's n members",
     .flags = COMMAND_READ,

@@ -23,6 +23,8 @@ ZSET_TEST(commands_refuse_the_other_kind) {
         "LB.AROUND h MEMBER m 3",
         "LB.GET h 1 m",
         "LB.HIST h 1",
+        "LB.ABOVE h 1",
+        "LB.CUTS h 2",
         "LB.INFO h",
         "LB.QUANTILE h 0.5",
         "LB.RANGE h 0 -1",

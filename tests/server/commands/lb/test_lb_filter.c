@@ -216,6 +216,8 @@ TEST(without_memory_nothing_is_read) {
     fail_each_allocation(create, "LB.QUANTILE k 1 0 WHERENOT country DE", NULL, true);
     fail_each_allocation(create, "LB.HIST k 5 9 WHERENOT country DE", NULL, true);
     fail_each_allocation(create, "LB.AROUND k MEMBER member:1 5 WITHIN country", NULL, true);
+    fail_each_allocation(create, "LB.ABOVE k 5 9 WHERENOT country DE", NULL, true);
+    fail_each_allocation(create, "LB.CUTS k 5 WHERENOT country DE", NULL, true);
 }
 
 /* A group is work, which is counted before it is done. */

@@ -479,6 +479,49 @@ static void step_hist(struct twin_model *twin) {
     twin_model_check(twin, line);
 }
 
+static twin_wide packed(const struct twin_model *twin, uint32_t rank, char *text) {
+    const char *digits = twin_print_packed(twin, &twin->board->members[rank], text);
+    twin_wide key = 0;
+    for (const char *at = digits + (digits[0] == '-'); *at != '\0'; at++) {
+        key = 10 * key + (*at - '0');
+    }
+    return digits[0] == '-' ? -key : key;
+}
+
+static void step_above(struct twin_model *twin) {
+    uint32_t count = twin->board->count;
+    if (count == 0) {
+        return;
+    }
+    char text[64], other[64];
+    bool is_equal = twin_flip(twin, 2);
+    twin_wide key = packed(twin, (uint32_t)random_below(&twin->random, count), text);
+    int64_t above = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        twin_wide its = packed(twin, i, other);
+        above += its > key || (is_equal && its == key);
+    }
+    twin_put_array(&twin->server, 1);
+    twin_put_integer(&twin->server, above);
+    twin_model_check(twin, formatted("LB.ABOVE %s %s%s", twin->name, is_equal ? "=" : "", text));
+}
+
+static void step_cuts(struct twin_model *twin) {
+    uint32_t count = twin->board->count, cuts = 2 + (uint32_t)random_below(&twin->random, 8);
+    uint32_t start = (uint32_t)random_below(&twin->random, 4);
+    uint32_t size = start < count ? count - start : 0, shown = cuts < size ? cuts : size;
+    twin_put_array(&twin->server, shown);
+    for (uint32_t i = 0; i < shown; i++) {
+        char text[64];
+        uint32_t rank = start + (shown > 1 ? i * (size - 1) / (shown - 1) : 0);
+        twin_put_array(&twin->server, 2);
+        twin_put_integer(&twin->server, rank);
+        twin_put_bulk(&twin->server,
+                      bytes_from_text(twin_print_packed(twin, &twin->board->members[rank], text)));
+    }
+    twin_model_check(twin, formatted("LB.CUTS %s %u %u -1", twin->name, cuts, start));
+}
+
 static void step_clock(struct twin_model *twin) {
     static const int64_t steps_us[] = {1, 1000, 400000, 1000000, 61000000, -5000000, -1};
     twin->harness->wall_us += steps_us[random_below(&twin->random, 7)];
@@ -491,11 +534,11 @@ static const struct {
     {step_add, 8},      {step_add_packed, 1}, {step_zadd, 3},  {step_increment, 2},
     {step_zrem, 1},     {step_get, 2},        {step_range, 2}, {step_range_by_score, 2},
     {step_around, 2},   {step_quantile, 1},   {step_hist, 1},  {step_clock, 2},
-    {step_by_score, 2},
+    {step_by_score, 2}, {step_above, 1},      {step_cuts, 1},
 };
 
 static void run_step(struct twin_model *twin) {
-    int left = (int)random_below(&twin->random, 29); /* the sum of the weights */
+    int left = (int)random_below(&twin->random, 31); /* the sum of the weights */
     size_t i = 0;
     for (; left >= steps[i].weight; i++) {
         left -= steps[i].weight;

@@ -360,7 +360,7 @@ ZSET_TEST(surroundings_that_make_no_sense_are_refused) {
         {"LB.AROUND $ MEMBER a -9223372036854775808", positive},
         {"LB.AROUND $ MEMBER a x", no_integer},
         {"LB.AROUND $ RANK a 3", syntax},
-        {"LB.AROUND $ MEMBER a 3 WITHKEY", syntax},
+        {"LB.AROUND $ MEMBER a 3 PCT", syntax},
         {"LB.AROUND $ MEMBER a 3 COMP REV", syntax},
         {"LB.AROUND $ SCORE x 3", no_score},
         {"LB.AROUND $ SCORE 1.5 3", too_fine},

@@ -1,0 +1,230 @@
+/* LB.ABOVE and LB.CUTS: places by packed keys, for clients that read one board from several (docs/cluster.md).
+ *
+ *     rank   0    1    2    3    4        LB.ABOVE board 70 =70 10       1 3 5
+ *     key   90   70   70   40   20        LB.CUTS board 3                [0 90] [2 70] [4 20]
+ *
+ * A packed key is as WITHKEY shows it: a larger one is better, whatever the layout. A count of better members is
+ * the rank of the key's first equal, one of better and equal members (=) the rank behind the last. */
+#include "server/commands/lb/lb.h"
+#include "server/commands/lb/lb_filter.h"
+
+enum { FIRST_KEY = 2, ARG_COUNT = 2, ARG_START = 3, CUTS_MIN = 2, CUTS_MAX = 10000 };
+
+/* Digits and = are in front of letters. */
+static bool lb_cuts_is_option(const struct call *call, uint32_t index) {
+    struct bytes word = call_arg(call, index);
+    return word.size > 0 && word.at[0] >= 'A' && options_has_word(call, index);
+}
+
+/* ---- LB.ABOVE ---- */
+
+struct above {
+    uint32_t end;              /* index behind the last key */
+    bool is_competition;       /* COMP */
+    struct option_uses filter; /* WHERE and WHERENOT */
+};
+
+static const struct option_row lb_above_options[] = {
+    {"COMP", OPTION_FLAG, offsetof(struct above, is_competition), NULL},
+    LB_FILTER_OPTIONS(struct above, filter),
+    {0},
+};
+
+/* Keys end where an option begins. */
+static bool lb_cuts_read_above(const struct call *call, struct above *above) {
+    above->end = FIRST_KEY;
+    while (above->end < call->request->count && !lb_cuts_is_option(call, above->end)) {
+        above->end++;
+    }
+    if (above->end - FIRST_KEY > CUTS_MAX) {
+        return call_refuse_format(call, "ERR LB.ABOVE takes at most %d packed keys", (int)CUTS_MAX);
+    }
+    return above->end > FIRST_KEY ? options_read(call, above->end, above) : call_syntax_error(call);
+}
+
+static bool lb_cuts_check_keys(const struct call *call, const struct above *above,
+                               const struct layout *layout) {
+    uint64_t key;
+    bool is_equal;
+    for (uint32_t i = FIRST_KEY; i < above->end; i++) {
+        if (!lb_parse_packed_key(call, layout, call_arg(call, i), &key, &is_equal)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static uint32_t lb_cuts_count_above(const struct call *call, const struct above *above,
+                                    const struct board *board, uint32_t index) {
+    const struct layout *layout = board_layout(board);
+    uint64_t key = 0;
+    bool is_equal;
+    bool is_parsed = lb_parse_packed_key(call, layout, call_arg(call, index), &key, &is_equal);
+    CHECK(is_parsed);
+    if (is_equal) {
+        return board_count_from(board,
+                                above->is_competition ? layout_without_time(layout, key) : key);
+    }
+    return board_count_above(board, above->is_competition ? lb_best_key(layout, key) : key);
+}
+
+/* board may be NULL, and so may filter: without WHERE. */
+static void lb_cuts_reply_above(const struct call *call, const struct above *above,
+                                const struct board *board, const struct lb_filter *filter) {
+    reply_array(call->reply, above->end - FIRST_KEY);
+    for (uint32_t i = FIRST_KEY; i < above->end && !reply_is_lost(call->reply); i++) {
+        uint32_t rank = board != NULL ? lb_cuts_count_above(call, above, board, i) : 0;
+        reply_integer(call->reply, filter != NULL ? lb_filter_rank(filter, rank) : rank);
+    }
+}
+
+static void lb_above_run(struct call *call) {
+    struct above above = {.end = 0};
+    struct lb_filter filter;
+    const struct board *board;
+    if (!lb_cuts_read_above(call, &above) || !call_find_board(call, call_arg(call, 1), &board) ||
+        !lb_cuts_check_keys(call, &above, lb_layout(call, board, call_arg(call, 1)))) {
+        return;
+    }
+    if (above.filter.count == 0 || board == NULL) {
+        lb_cuts_reply_above(call, &above, board, NULL);
+    } else if (lb_filter_begin(call, board, &above.filter, &filter)) {
+        lb_cuts_reply_above(call, &above, board, &filter);
+        lb_filter_end(&filter);
+    }
+}
+
+static uint64_t lb_cuts_count_keys(const struct cost_view *view) {
+    struct above above = {.end = 0};
+    if (!lb_cuts_read_above(view->call, &above)) {
+        return 0;
+    }
+    uint64_t count = above.end - FIRST_KEY;
+    return count + lb_filter_work(&above.filter, LB_FILTER_STEPS, count);
+}
+
+const struct command command_lb_above = {
+    .name = "LB.ABOVE",
+    .reply = COMMAND_REPLIES_INTEGERS,
+    .syntax = "key packed-key... [COMP] " LB_FILTER_SYNTAX,
+    .options = lb_above_options,
+    .summary =
+        "How many members are better than each packed key, of which there are 10,000 at most, or "
+        "(=packed-key) at least as good; COMP: whatever their times; WHERE: inside a group of "
+        "members with the same tags",
+    .complexity = "O(log n) for each packed key, n being the members of the board",
+    .flags = COMMAND_READ | COMMAND_FAST,
+    .cost = COST(COMMAND_BY_ARGUMENTS, lb_cuts_count_keys, 350, 0, "packed key",
+                 "several commands of a thousand each"),
+    .run = lb_above_run,
+};
+
+/* ---- LB.CUTS ---- */
+
+struct cuts {
+    int64_t count;
+    int64_t start, stop;       /* ranks; negative ones count from the end */
+    struct option_uses filter; /* WHERE and WHERENOT */
+};
+
+static const struct option_row lb_cuts_options[] = {
+    LB_FILTER_OPTIONS(struct cuts, filter),
+    {0},
+};
+
+static bool lb_cuts_read_arguments(const struct call *call, struct cuts *cuts) {
+    bool has_range = call->request->count > ARG_START && !options_has_word(call, ARG_START);
+    *cuts = (struct cuts){.stop = -1};
+    if (has_range && call->request->count < ARG_START + 2) {
+        return call_syntax_error(call);
+    }
+    if (!call_parse_integer(call, call_arg(call, ARG_COUNT), &cuts->count) ||
+        (has_range && (!call_parse_integer(call, call_arg(call, ARG_START), &cuts->start) ||
+                       !call_parse_integer(call, call_arg(call, ARG_START + 1), &cuts->stop)))) {
+        return false;
+    }
+    if (cuts->count < CUTS_MIN || cuts->count > CUTS_MAX) {
+        return call_refuse_format(call, "ERR count is out of range: %d..%d", (int)CUTS_MIN,
+                                  (int)CUTS_MAX);
+    }
+    return options_read(call, has_range ? ARG_START + 2 : ARG_START, cuts);
+}
+
+static void lb_cuts_reply_cut(const struct call *call, const struct layout *layout, uint32_t rank,
+                              uint64_t key) {
+    char text[BYTES_INTEGER_TEXT_MAX];
+    size_t size = layout_key_print(layout, key, text);
+    reply_array(call->reply, 2);
+    reply_integer(call->reply, rank);
+    reply_bulk(call->reply, (struct bytes){.at = text, .size = size});
+}
+
+/* The first member of span, the last one, and those at equal distances in between. */
+static void lb_cuts_reply(const struct call *call, const struct board *board,
+                          const struct lb_filter *filter, struct zset_span span, uint32_t count) {
+    uint32_t shown[BOARD_AT_MAX];
+    uint32_t ranks[BOARD_AT_MAX];
+    struct board_stored entries[BOARD_AT_MAX];
+    count = count < span.count ? count : span.count;
+    reply_array(call->reply, count);
+    for (uint32_t i = 0, group; i < count && !reply_is_lost(call->reply); i += group) {
+        group = count - i < BOARD_AT_MAX ? count - i : BOARD_AT_MAX;
+        for (uint32_t j = 0; j < group; j++) {
+            uint64_t part = count > 1 ? (uint64_t)(i + j) * (span.count - 1) / (count - 1) : 0;
+            shown[j] = span.rank + (uint32_t)part;
+            ranks[j] = filter != NULL ? lb_filter_at(filter, shown[j]) : shown[j];
+        }
+        board_at_many(board, ranks, group, entries);
+        for (uint32_t j = 0; j < group; j++) {
+            lb_cuts_reply_cut(call, board_layout(board), shown[j], entries[j].key);
+        }
+    }
+}
+
+static struct zset_span lb_cuts_span(const struct cuts *cuts, uint32_t member_count) {
+    struct zset_span whole = {.count = member_count};
+    return zset_part_of_indexes(whole, true, cuts->start, cuts->stop);
+}
+
+static void lb_cuts_run(struct call *call) {
+    struct cuts cuts;
+    struct lb_filter filter;
+    const struct board *board;
+    if (!lb_cuts_read_arguments(call, &cuts) || !call_find_board(call, call_arg(call, 1), &board)) {
+        return;
+    }
+    if (board == NULL) {
+        reply_array(call->reply, 0);
+    } else if (cuts.filter.count == 0) {
+        lb_cuts_reply(call, board, NULL, lb_cuts_span(&cuts, board_count(board)),
+                      (uint32_t)cuts.count);
+    } else if (lb_filter_begin(call, board, &cuts.filter, &filter)) {
+        lb_cuts_reply(call, board, &filter, lb_cuts_span(&cuts, lb_filter_count(&filter)),
+                      (uint32_t)cuts.count);
+        lb_filter_end(&filter);
+    }
+}
+
+static uint64_t lb_cuts_count_cuts(const struct cost_view *view) {
+    struct cuts cuts;
+    if (!lb_cuts_read_arguments(view->call, &cuts)) {
+        return 0;
+    }
+    uint64_t size = cost_size(view, 1);
+    uint64_t count = (uint64_t)cuts.count < size ? (uint64_t)cuts.count : size;
+    return count + lb_filter_work(&cuts.filter, LB_FILTER_STEPS, count);
+}
+
+const struct command command_lb_cuts = {
+    .name = "LB.CUTS",
+    .syntax = "key count:integer range=[start:integer stop:integer] " LB_FILTER_SYNTAX,
+    .options = lb_cuts_options,
+    .summary =
+        "Rank and packed key of the first member, the last, and others at equal distances, 2 to "
+        "10,000, of a board or a range of ranks; WHERE: inside a group of members with the "
+        "same tags",
+    .complexity = "O(log n) for each of them, n being the members of the board",
+    .flags = COMMAND_READ,
+    .cost = COST(COMMAND_BY_MEMORY, lb_cuts_count_cuts, 350, 0, "cut", "a thousand at a time"),
+    .run = lb_cuts_run,
+};
