@@ -48,8 +48,8 @@ struct web_identity {
     } kind;
     bool is_local;
     char user[HTTP_USER_MAX];
-    char
-        digest[DIGEST_TEXT_SIZE]; /* of the password: the login is void when the user has another */
+    char digest
+        [DIGEST_TEXT_SIZE]; /* of the password or token: the login is void when it is the user's no more */
 };
 
 enum web_verdict {
