@@ -130,7 +130,7 @@ NODE_MODULES := $(addsuffix /node_modules/.package-lock.json,tests/clients/node 
 SCRIPTS     := tests/web/run:test_views tests/module/run:test_leaving:test_replicaof tests/failover/run \
                tests/web/run:-test_views tests/module/run:-test_leaving:-test_replicaof tests/moving/run \
                tests/torture/run tests/simulation/run tests/clients/run.sh tests/deploy/run tests/balancer/run \
-               tests/quorum/run tests/runner/run tests/metrics/run tests/pages/run
+               tests/quorum/run tests/runner/run tests/metrics/run tests/pages/run tests/pages/games
 
 # The tests of commands on boards once more, each command through redis-server with the module, too.
 SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_range \
