@@ -54,7 +54,7 @@ static bool web_routes_set_fields(struct web_query *query, struct bytes text) {
         const char *comma = memchr(at, ',', (size_t)(end - at));
         struct bytes field = {.at = at, .size = (size_t)((comma != NULL ? comma : end) - at)};
         if (query->data.count == WEB_FIELDS_MAX) {
-            web_error(query, 400, "bad_request", "data has at most %d fields", WEB_FIELDS_MAX);
+            web_error(query, 400, "data has at most %d fields", WEB_FIELDS_MAX);
             return false;
         }
         query->data.fields[query->data.count++] = field;
@@ -83,7 +83,7 @@ static bool web_routes_read_data(struct web_query *query) {
         return true;
     }
     if (fields.size == 0 || query->data.pattern.at == NULL) {
-        web_error(query, 400, "bad_request",
+        web_error(query, 400,
                   "hash=PATTERN, in which * stands for the member, and data=FIELD,FIELD go "
                   "together");
         return false;
@@ -94,18 +94,18 @@ static bool web_routes_read_data(struct web_query *query) {
 static bool web_routes_add_where(struct web_query *query, struct bytes text) {
     const char *colon = text.size > 0 ? memchr(text.at, ':', text.size) : NULL;
     if (colon == NULL) {
-        web_error(query, 400, "bad_request", "where is TAG:VALUE, as in where=country:DE");
+        web_error(query, 400, "where is TAG:VALUE, as in where=country:DE");
         return false;
     }
     struct web_where where = {.tag = {.at = text.at, .size = (size_t)(colon - text.at)}};
     where.value = (struct bytes){.at = colon + 1, .size = text.size - where.tag.size - 1};
     if (where.value.size > TAG_VALUE_MAX) {
-        web_error(query, 400, "bad_request", "where: a value of tag '%s' has at most %d bytes",
+        web_error(query, 400, "where: a value of tag '%s' has at most %d bytes",
                   bytes_show(where.tag).text, TAG_VALUE_MAX);
         return false;
     }
     if (query->where_count == WEB_WHERES_MAX) {
-        web_error(query, 400, "bad_request", "where is given at most %d times", WEB_WHERES_MAX);
+        web_error(query, 400, "where is given at most %d times", WEB_WHERES_MAX);
         return false;
     }
     query->wheres[query->where_count++] = where;
@@ -136,18 +136,18 @@ bool web_query_parse(struct web_query *query, const char *target) {
     int64_t database;
     query->text = memory_allocate(size + 1);
     if (query->text == NULL) {
-        web_error(query, 503, "busy", "out of memory");
+        web_error(query, 503, "out of memory");
         return false;
     }
     memcpy(query->text, target, size + 1);
     const char *wrong = http_target_parse(query->text, &query->target);
     if (wrong != NULL) {
-        web_error(query, 400, "bad_request", "%s", wrong);
+        web_error(query, 400, "%s", wrong);
         return false;
     }
     query->route = web_routes_find(query);
     if (query->route == NULL) {
-        web_error(query, 404, "not_found", "there is no such path: docs/web.md lists them");
+        web_error(query, 404, "there is no such path: docs/web.md lists them");
         return false;
     }
     if (!web_number(query, "db", 0, REGISTRY_DATABASES - 1, 0, &database) ||
@@ -164,7 +164,7 @@ bool web_query_parse(struct web_query *query, const char *target) {
     if (query->route->needs_figures) {
         query->figures = memory_allocate_zeroed(figures_size(command_count()));
         if (query->figures == NULL) {
-            web_error(query, 503, "busy", "out of memory");
+            web_error(query, 503, "out of memory");
             return false;
         }
     }
