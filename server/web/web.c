@@ -175,7 +175,7 @@ static void web_handle_api(struct web *web, struct web_request *request,
     request->wants_stream =
         bytes_equal(target->segments[target->segment_count - 1], BYTES("events"));
     if (http_exchange_header(exchange, "Authorization") != NULL) {
-        web_log_in_basic(request);
+        web_log_in_by_header(request);
         return;
     }
     web_identify(web, request, &identity);

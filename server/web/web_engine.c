@@ -79,15 +79,6 @@ void web_engine_deinit(struct web_engine *engine) {
     }
 }
 
-static bool web_engine_has_digest(const struct acl_user *user, const char *digest) {
-    bool is_right = user->has_no_password;
-    for (uint32_t i = 0; i < user->passwords.count; i++) {
-        bool is_this = digest_equal(user->passwords.at[i].text.at, digest);
-        is_right |= is_this;
-    }
-    return is_right;
-}
-
 /* NULL: nobody; the verdict says why. */
 static struct acl_user *web_engine_find_user(const struct web_engine *engine,
                                              struct web_query *query) {
@@ -100,8 +91,8 @@ static struct acl_user *web_engine_find_user(const struct web_engine *engine,
         struct acl_user *user = acl_users_find(&server->acl.users, bytes_from_text(identity->user));
         query->verdict = WEB_LOGIN_NEEDED;
         query->user.is_known = true;
-        return user != NULL && user->is_on && web_engine_has_digest(user, identity->digest) ? user
-                                                                                            : NULL;
+        return user != NULL && user->is_on && acl_user_has_digest(user, identity->digest) ? user
+                                                                                          : NULL;
     }
     if (!server_has_password(server) && (identity->is_local || !server->settings.protected_mode)) {
         query->user.is_known = true;
@@ -139,8 +130,18 @@ enum http_verdict web_engine_check_login(void *context, struct http_login *login
         return HTTP_LOGIN_REFUSED;
     }
     enum login_outcome outcome =
-        login_try_address(engine->server, login->address, bytes_from_text(login->user),
-                          bytes_from_text(login->password), &user, &login->retry_ms);
+        login->is_token
+            ? login_try_token(engine->server, login->address, bytes_from_text(login->password),
+                              &user, &login->retry_ms)
+            : login_try_address(engine->server, login->address, bytes_from_text(login->user),
+                                bytes_from_text(login->password), &user, &login->retry_ms);
+    if (outcome == LOGIN_RIGHT && user->name.size >= sizeof login->user) {
+        return HTTP_LOGIN_NEEDED; /* as with a password: no name of HTTP is as long */
+    }
+    if (outcome == LOGIN_RIGHT) {
+        memcpy(login->user, user->name.at, user->name.size);
+        login->user[user->name.size] = '\0';
+    }
     return outcome == LOGIN_RIGHT   ? HTTP_LOGIN_OK
            : outcome == LOGIN_WRONG ? HTTP_LOGIN_NEEDED
                                     : HTTP_LOGIN_TOO_SOON;

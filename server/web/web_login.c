@@ -138,7 +138,7 @@ bool web_keep_login(struct web *web, const struct web_request *request) {
     return true;
 }
 
-/* ---- logging in: POST, or HTTP Basic ---- */
+/* ---- logging in: POST, or the header Authorization ---- */
 
 /* A string, terminated. */
 static bool web_login_take_text(struct json_reader *reader, char *out, size_t size_max) {
@@ -173,24 +173,27 @@ bool web_read_login(const char *text, struct http_login *login) {
     return json_take(&reader, '}') && json_is_over(&reader) && has_user && login->has_password;
 }
 
+#define WEB_NO_SUCH_USER "no user has this name and password, or this token\n"
+
 static void web_login_refuse(struct http_exchange *exchange, const struct http_login_ask *login) {
     switch (login->verdict) {
     case HTTP_LOGIN_TOO_SOON:
         http_exchange_refuse(
             exchange, 429,
-            "too many wrong passwords from this address: try again in %lld seconds\n",
+            "too many wrong passwords or tokens from this address: try again in %lld seconds\n",
             (long long)(login->given.retry_ms + 999) / 1000);
         return;
     case HTTP_LOGIN_REFUSED:
         http_exchange_refuse(
-            exchange, 403, "no password is taken from %s without TLS while protected-mode is on\n",
+            exchange, 403,
+            "no password or token is taken from %s without TLS while protected-mode is on\n",
             login->given.address);
         return;
     case HTTP_LOGIN_OK:
     case HTTP_LOGIN_NEEDED:
         break;
     }
-    http_exchange_fill(exchange, 401, "no user has this name and password\n");
+    http_exchange_fill(exchange, 401, WEB_NO_SUCH_USER);
     http_exchange_delay(exchange, HTTP_REFUSAL_DELAY_MS);
 }
 
@@ -287,17 +290,17 @@ void web_log_in(struct web_request *request) {
     http_login_ask(login);
 }
 
-void web_log_in_basic(struct web_request *request) {
+void web_log_in_by_header(struct web_request *request) {
     struct http_exchange *exchange = request->exchange;
     struct http_login_ask *login =
         http_login_create(exchange, web_engine_check_login, web_login_is_answered);
     if (login == NULL) {
         return;
     }
-    if (!http_login_take_basic(login) || !login->given.has_password) {
+    if (!http_login_take_header(login) || !login->given.has_password) {
         http_login_destroy(login);
         exchange->reply.is_login_wanted = true;
-        http_exchange_refuse(exchange, 401, "no user has this name and password\n");
+        http_exchange_refuse(exchange, 401, WEB_NO_SUCH_USER);
         return;
     }
     request->login = login;

@@ -62,7 +62,7 @@ void web_engine_deinit(struct web_engine *engine);
 bool web_engine_answer(void *engine, struct ask *ask);
 /* Give back the answers that wait no more, and those that are never to be sent, as WEB_LOADING. */
 void web_engine_release_answers(struct web_engine *engine);
-/* A password: is the user's digest kept? */
+/* A password or token. */
 enum http_verdict web_engine_check_login(void *engine, struct http_login *login);
 
 /* ---- logins: web_login.c ---- */
@@ -97,8 +97,8 @@ void web_log_out(struct web *web, struct web_request *request);
 void web_identify(struct web *web, struct web_request *request, struct web_identity *identity);
 /* Is the login still there that the request came with? That is use of it. */
 MUST_CHECK bool web_keep_login(struct web *web, const struct web_request *request);
-/* Look at the password of HTTP Basic, and go on by web_run_as. */
-void web_log_in_basic(struct web_request *request);
+/* Look at the password or token of the header Authorization, and go on by web_run_as. */
+void web_log_in_by_header(struct web_request *request);
 
 /* ---- views: web_views.c ---- */
 
