@@ -18,7 +18,7 @@ http_exchange_fill_block(struct http_exchange *exchange, unsigned status, const 
     reply->content_type = HTTP_PLAIN_TEXT;
     const struct http_handler *handler = exchange->server->options.handler;
     if (handler->print_refusal != NULL) {
-        handler->print_refusal(reply, text);
+        handler->print_refusal(exchange, text);
     } else {
         buffer_append(&reply->body, text, strlen(text));
     }

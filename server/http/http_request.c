@@ -173,9 +173,8 @@ enum MHD_Result http_request_take(void *context, struct MHD_Connection *connecti
         bool is_refused = http_request_refuse(exchange, method);
         /* From here on it waits for us, unless a body is to come. */
         http_peer_begin_phase(server, exchange->peer,
-                              http_request_has_body(exchange) && !is_refused
-                                  ? HTTP_REQUEST_LIMIT_MS
-                                  : 0);
+                              http_request_has_body(exchange) && !is_refused ? HTTP_REQUEST_LIMIT_MS
+                                                                             : 0);
         return is_refused ? http_exchange_send(exchange) : MHD_YES;
     }
     if (*upload_size > 0) {

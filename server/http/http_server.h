@@ -140,7 +140,7 @@ struct http_handler {
     /* The first of them runs on the HTTP thread, at its end. NULL: nothing to do. */
     void (*end)(void *context);
     /* A refusal, made fit for this handler's clients. text ends with a newline. */
-    void (*print_refusal)(struct http_reply *reply, const char *text);
+    void (*print_refusal)(struct http_exchange *exchange, const char *text);
 };
 
 struct http_server_options {

@@ -181,8 +181,7 @@ static bool web_members_ask_search(struct web_query *query) {
             return false;
         }
         if (prefix.size == 0 || prefix.size > SEARCH_SIZE_MAX) {
-            web_error(query, 400, "q is what members begin with: 1 to %d bytes",
-                      SEARCH_SIZE_MAX);
+            web_error(query, 400, "q is what members begin with: 1 to %d bytes", SEARCH_SIZE_MAX);
             return false;
         }
         if (by.at != NULL && !is_by_name && !bytes_equal(by, BYTES("id"))) {

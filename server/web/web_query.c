@@ -341,8 +341,8 @@ bool web_number(struct web_query *query, const char *name, int64_t lowest, int64
         return true;
     }
     if (!bytes_parse_i64(text, number) || *number < lowest || *number > highest) {
-        web_error(query, 400, "%s is a number from %lld to %lld", name,
-                  (long long)lowest, (long long)highest);
+        web_error(query, 400, "%s is a number from %lld to %lld", name, (long long)lowest,
+                  (long long)highest);
         return false;
     }
     return true;
@@ -464,8 +464,7 @@ static bool web_query_is_refused(struct web_query *query) {
         return true;
     }
     if (query->replies.is_broken) {
-        web_error(query, 413,
-                  "the reply is too long: ask for fewer rows with count=N");
+        web_error(query, 413, "the reply is too long: ask for fewer rows with count=N");
         return true;
     }
     return false;
@@ -496,8 +495,7 @@ static void web_query_on_answer(void *context, struct ask *ask) {
     }
     bool has_more = query->route->print(query);
     if (query->out.is_broken || query->kept.is_broken) {
-        web_error(query, 413,
-                  "the reply is too long: ask for fewer rows with count=N");
+        web_error(query, 413, "the reply is too long: ask for fewer rows with count=N");
     } else if (has_more) {
         query->round++;
         web_query_begin_round(query);

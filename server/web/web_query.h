@@ -59,7 +59,7 @@ enum web_verdict {
     WEB_LOGIN_NEEDED,   /* 401 */
     WEB_NOT_FROM_THERE, /* 403: protected-mode */
     WEB_LOADING,        /* 503; or the boards were replaced meanwhile */
-    WEB_LATER,          /* writes wait (CLIENT PAUSE, the disk): nothing was run, it is asked again */
+    WEB_LATER, /* writes wait (CLIENT PAUSE, the disk): nothing was run, it is asked again */
 };
 
 enum web_query_state { WEB_QUERY_NEW, WEB_QUERY_WAITS, WEB_QUERY_ASKED, WEB_QUERY_DONE };
@@ -83,7 +83,7 @@ struct web_operation {
     const char *summary; /* a line */
     /* Names of parameters (web_openapi.c), one blank between each two; behind a colon a number's range and default. */
     const char *parameters;
-    const char *body, *answer; /* names of schemas; NULL: none */
+    const char *body, *answer;     /* names of schemas; NULL: none */
     const struct web_route *route; /* NULL: web.c answers it */
     bool is_stream;
 };
@@ -91,9 +91,9 @@ extern const struct web_operation web_operations[];
 extern const unsigned web_operation_count;
 
 struct web_command {
-    uint32_t number;   /* command_index */
-    unsigned end;      /* of its words, which begin where those of the command before end */
-    size_t reply_end;  /* likewise of its reply */
+    uint32_t number;  /* command_index */
+    unsigned end;     /* of its words, which begin where those of the command before end */
+    size_t reply_end; /* likewise of its reply */
 };
 
 /* The hashes that are shown beside members (DATA). */
@@ -124,12 +124,13 @@ struct web_scan {
 
 /* What a request writes (web_results.h). All zeros: nothing. */
 struct web_write {
-    struct buffer body;                /* owned; strings are decoded where they are */
-    struct bytes id;                   /* Idempotency-Key; NULL: none */
-    struct buffer words, commands;     /* struct bytes, and struct web_command */
-    struct buffer firsts;              /* unsigned: of each command the index of its first result */
+    struct buffer body; /* owned; strings are decoded where they are */
+    struct bytes id;    /* Idempotency-Key; NULL: none */
+    char id_text[64];
+    struct buffer words, commands; /* struct bytes, and struct web_command */
+    struct buffer firsts;          /* unsigned: of each command the index of its first result */
     unsigned result_count;
-    size_t room;                       /* bytes of all this that web_take_memory counts */
+    size_t room; /* bytes of all this that web_take_memory counts */
 };
 
 /* Who asks, as the engine knows it. */
@@ -169,9 +170,9 @@ struct web_query {
     struct bytes *words;
     struct web_command own_commands[WEB_COMMANDS_MAX];
     struct bytes own_words[WEB_WORDS_MAX];
-    struct buffer texts;   /* words that are made up; does not move while words point to it */
-    struct buffer replies; /* does not grow */
-    size_t room;           /* bytes of it that web_take_memory counts */
+    struct buffer texts;     /* words that are made up; does not move while words point to it */
+    struct buffer replies;   /* does not grow */
+    size_t room;             /* bytes of it that web_take_memory counts */
     struct figures *figures; /* of a route that needs them; owned */
     struct buffer kept;      /* the route's own: what earlier rounds have found */
     unsigned reply_count;

@@ -8,11 +8,11 @@
 #include "codec/utf8.h"
 
 enum {
-    VALUE_SIZE_MAX = 64,   /* bytes of a number */
-    DATA_MAX = 16,         /* fields of a member's hash */
-    BOARDS_MAX = 64,       /* as LB.SUBMIT has it */
+    VALUE_SIZE_MAX = 64, /* bytes of a number */
+    DATA_MAX = 16,       /* fields of a member's hash */
+    BOARDS_MAX = 64,     /* as LB.SUBMIT has it */
     WORDS_SIZE_MAX = 4 << 20,
-    RECORD_SIZE = 192,     /* bytes of a record's reply, without its member and values */
+    RECORD_SIZE = 192, /* bytes of a record's reply, without its member and values */
     RECORD_VALUE_SIZE = 40,
 };
 
@@ -64,7 +64,8 @@ struct web_results_reader {
 /* ---- errors ---- */
 
 static bool web_results_is_malformed(const struct web_results_reader *reader) {
-    web_error(reader->query, 400, "the body is not the JSON that docs/web.md describes: see byte %zu",
+    web_error(reader->query, 400,
+              "the body is not the JSON that docs/web.md describes: see byte %zu",
               (size_t)(reader->json.at - reader->query->write.body.at));
     return false;
 }
@@ -158,9 +159,9 @@ static bool web_results_take_value(struct web_results_reader *reader, struct web
     if (result->value_count == LAYOUT_FIELDS_MAX) {
         return web_results_refuse(reader, field, "a board has at most 64 fields");
     }
-    bool is_taken = web_results_peek(reader) == '"' ? web_results_take_text(reader, &text)
-                                                    : web_results_take_null(reader) ||
-                                                          web_results_take_number(reader, &text);
+    bool is_taken = web_results_peek(reader) == '"'
+                        ? web_results_take_text(reader, &text)
+                        : web_results_take_null(reader) || web_results_take_number(reader, &text);
     if (!is_taken) {
         return web_results_is_malformed(reader);
     }
@@ -284,8 +285,7 @@ static bool web_results_take_field(struct web_results_reader *reader, struct web
         return web_results_take_word(reader, name, operators, 4, "set, incr, best or touch",
                                      &result->operation);
     case GIVEN_ONLY:
-        return web_results_take_word(reader, name, conditions, 2, "new or existing",
-                                     &result->only);
+        return web_results_take_word(reader, name, conditions, 2, "new or existing", &result->only);
     case GIVEN_AT:
         return web_results_take_at(reader, name, &result->at);
     case GIVEN_TAGS:
@@ -475,7 +475,8 @@ static bool web_results_add(struct web_results_reader *reader, const struct web_
     unsigned boards = reader->kind == WEB_RESULTS_OF_BOARDS ? result->board_count : 1;
     reader->weight += boards;
     if (reader->weight > WEB_RESULTS_MAX) {
-        web_error(reader->query, 413, "at most %d results, of which one on several boards counts for each",
+        web_error(reader->query, 413,
+                  "at most %d results, of which one on several boards counts for each",
                   WEB_RESULTS_MAX);
         return false;
     }
@@ -547,8 +548,7 @@ static struct web_results_reader web_results_begin(struct web_query *query) {
     buffer_init(&write->commands, WORDS_SIZE_MAX);
     buffer_init(&write->firsts, WORDS_SIZE_MAX);
     return (struct web_results_reader){
-        .query = query,
-        .json = {.at = write->body.at, .end = write->body.at + write->body.size}};
+        .query = query, .json = {.at = write->body.at, .end = write->body.at + write->body.size}};
 }
 
 static bool web_results_is_text(const struct web_results_reader *reader) {
@@ -575,8 +575,7 @@ bool web_results_read(struct web_query *query, enum web_results_kind kind) {
 bool web_results_read_tags(struct web_query *query) {
     struct web_results_reader reader = web_results_begin(query);
     struct web_pairs pairs = {.count = 0};
-    if (!web_results_is_text(&reader) ||
-        !web_results_take_pairs(&reader, "", TAGS_MAX, &pairs)) {
+    if (!web_results_is_text(&reader) || !web_results_take_pairs(&reader, "", TAGS_MAX, &pairs)) {
         return false;
     }
     if (!json_is_over(&reader.json)) {

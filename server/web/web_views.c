@@ -186,7 +186,7 @@ void web_views_add(struct web *web, struct web_request *request, struct web_quer
         web_query_leave(query);
     }
     exchange->reply.header_count = 0;
-    web_add_headers(&exchange->reply);
+    web_add_headers(exchange);
     http_reply_header(&exchange->reply, "X-Accel-Buffering", "no");
     if (view == NULL || !http_exchange_stream(exchange)) {
         if (view != NULL && view->first == NULL) {
