@@ -485,9 +485,9 @@ $(B)/%.o: %.c
 	@echo "  CC    $@"
 	@$(CC) $(FLAGS) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $< -o $@
 
-$(B)/web_table.c: server/web/embed server/web/openapi.json $(WEB_FILES)
+$(B)/web_table.c: server/web/embed $(WEB_FILES)
 	@mkdir -p $(@D)
-	@server/web/embed openapi.json=server/web/openapi.json $(foreach f,$(WEB_FILES),$(notdir $(f))=$(f)) > $@
+	@server/web/embed $(foreach f,$(WEB_FILES),$(notdir $(f))=$(f)) > $@
 $(WEB_TABLE): $(B)/web_table.c
 	@echo "  CC    $@"
 	@$(CC) $(FLAGS) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $< -o $@

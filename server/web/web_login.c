@@ -223,6 +223,42 @@ static void web_login_end(struct web *web, const struct web_request *request, bo
     }
 }
 
+/* ---- logins by header that were right ---- */
+
+void web_forget_known(struct web *web, const char *address) {
+    for (unsigned i = 0; i < WEB_KNOWN_MAX; i++) {
+        if (strcmp(web->known[i].address, address) == 0) {
+            explicit_bzero(&web->known[i], sizeof web->known[i]);
+        }
+    }
+}
+
+/* NULL: it was not right yet, or too long ago. */
+static const struct web_identity *web_login_find_known(const struct web *web,
+                                                       const struct http_login *given) {
+    char digest[DIGEST_TEXT_SIZE];
+    const char *name = given->is_token ? "" : given->user;
+    const struct web_identity *identity = NULL;
+    digest_print(bytes_from_text(given->password), digest);
+    for (unsigned i = 0; i < WEB_KNOWN_MAX; i++) {
+        const struct web_known *known = &web->known[i];
+        if (known->is_token == given->is_token && strcmp(known->address, given->address) == 0 &&
+            strcmp(known->given, name) == 0 && digest_equal(known->identity.digest, digest)) {
+            identity = &known->identity;
+        }
+    }
+    return identity;
+}
+
+static void web_login_remember(struct web *web, const struct http_login_ask *login,
+                               const struct web_identity *identity) {
+    struct web_known *known = &web->known[web->known_next++ % WEB_KNOWN_MAX];
+    *known = (struct web_known){.is_token = login->given.is_token, .identity = *identity};
+    snprintf(known->address, sizeof known->address, "%s", login->given.address);
+    snprintf(known->given, sizeof known->given, "%s",
+             login->given.is_token ? "" : login->given.user);
+}
+
 static void web_login_reply_me(struct web *web, struct web_request *request,
                                const struct web_identity *identity) {
     struct web_query *query = web_query_create(web);
@@ -241,8 +277,11 @@ static void web_login_is_answered(void *context, struct http_login_ask *login) {
     struct web_request *request = exchange->own;
     struct web_identity identity = {.is_local = login->given.is_local};
     char token[WEB_TOKEN_SIZE];
-    bool was_secure, is_posted = exchange->method == HTTP_POST;
+    bool was_secure, is_posted = request->wants_login;
     request->login = NULL;
+    if (login->verdict != HTTP_LOGIN_OK) {
+        web_forget_known(web, login->given.address);
+    }
     if (exchange->stage != HTTP_WAITS) {
         return; /* it has waited too long */
     }
@@ -255,6 +294,7 @@ static void web_login_is_answered(void *context, struct http_login_ask *login) {
     snprintf(identity.user, sizeof identity.user, "%s", login->given.user);
     digest_print(bytes_from_text(login->given.password), identity.digest);
     if (!is_posted) {
+        web_login_remember(web, login, &identity);
         web_run_as(request, &identity);
         return;
     }
@@ -301,6 +341,12 @@ void web_log_in_by_header(struct web_request *request) {
         http_login_destroy(login);
         exchange->reply.is_login_wanted = true;
         http_exchange_refuse(exchange, 401, WEB_NO_SUCH_USER);
+        return;
+    }
+    const struct web_identity *known = web_login_find_known(request->web, &login->given);
+    if (known != NULL) {
+        http_login_destroy(login);
+        web_run_as(request, known);
         return;
     }
     request->login = login;
