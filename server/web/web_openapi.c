@@ -40,11 +40,11 @@
 static const struct {
     const char *name, *text;
 } schemas[] = {
-    {"Problem",
-     "type:s title:s status:i detail:s code:<bad_request|login_needed|forbidden|not_found|"
-     "method_not_allowed|conflict|too_large|unsupported_type|misdirected|unprocessable|"
-     "too_many|busy> redis?:s'the prefix of the command error, as READONLY' "
-     "written?:i'of a list of results: so many, from its beginning, are written'"},
+    {"Problem", "type:s title:s status:i detail:s error:s'the same as detail' "
+                "code:<bad_request|login_needed|forbidden|not_found|"
+                "method_not_allowed|conflict|too_large|unsupported_type|misdirected|unprocessable|"
+                "too_many|busy> redis?:s'the prefix of the command error, as READONLY' "
+                "written?:i'of a list of results: so many, from its beginning, are written'"},
     {"ListedBoard", PROPERTIES " archive_of~?"},
     {"Boards", "boards:[@ListedBoard] cursor:s'0: that was all'"},
     {"Board", PROPERTIES
@@ -172,7 +172,7 @@ static void web_openapi_put_reference(struct json *json, struct bytes name) {
 }
 
 static size_t web_openapi_span_name(const char *at) {
-    return strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+    return strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
 }
 
 static const char *web_openapi_put_object(struct json *json, const char *at, char end);
