@@ -405,8 +405,7 @@ static void web_openapi_put_parameters(struct json *json, const struct web_opera
 /* "content" of one type. name: of its schema; "Results" is one Result or a list of them, likewise "Submissions". */
 static void web_openapi_put_content(struct json *json, const char *type, const char *name) {
     size_t size = strlen(name);
-    bool is_list = size > 7 && strcmp(name + size - 1, "s") == 0 &&
-                   (strcmp(name, "Results") == 0 || strcmp(name, "Submissions") == 0);
+    bool is_list = strcmp(name, "Results") == 0 || strcmp(name, "Submissions") == 0;
     json_open(json, "content", '{');
     json_open(json, type, '{');
     json_open(json, "schema", '{');
