@@ -40,11 +40,11 @@
 static const struct {
     const char *name, *text;
 } schemas[] = {
-    {"Problem",
-     "type:s title:s status:i detail:s code:<bad_request|login_needed|forbidden|not_found|"
-     "method_not_allowed|conflict|too_large|unsupported_type|misdirected|unprocessable|"
-     "too_many|busy> redis?:s'the prefix of the command error, as READONLY' "
-     "written?:i'of a list of results: so many, from its beginning, are written'"},
+    {"Problem", "type:s title:s status:i detail:s error:s'the same as detail' "
+                "code:<bad_request|login_needed|forbidden|not_found|"
+                "method_not_allowed|conflict|too_large|unsupported_type|misdirected|unprocessable|"
+                "too_many|busy> redis?:s'the prefix of the command error, as READONLY' "
+                "written?:i'of a list of results: so many, from its beginning, are written'"},
     {"ListedBoard", PROPERTIES " archive_of~?"},
     {"Boards", "boards:[@ListedBoard] cursor:s'0: that was all'"},
     {"Board", PROPERTIES
@@ -172,7 +172,7 @@ static void web_openapi_put_reference(struct json *json, struct bytes name) {
 }
 
 static size_t web_openapi_span_name(const char *at) {
-    return strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+    return strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
 }
 
 static const char *web_openapi_put_object(struct json *json, const char *at, char end);
@@ -405,8 +405,7 @@ static void web_openapi_put_parameters(struct json *json, const struct web_opera
 /* "content" of one type. name: of its schema; "Results" is one Result or a list of them, likewise "Submissions". */
 static void web_openapi_put_content(struct json *json, const char *type, const char *name) {
     size_t size = strlen(name);
-    bool is_list = size > 7 && strcmp(name + size - 1, "s") == 0 &&
-                   (strcmp(name, "Results") == 0 || strcmp(name, "Submissions") == 0);
+    bool is_list = strcmp(name, "Results") == 0 || strcmp(name, "Submissions") == 0;
     json_open(json, "content", '{');
     json_open(json, type, '{');
     json_open(json, "schema", '{');

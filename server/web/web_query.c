@@ -112,6 +112,7 @@ void web_put_problem(struct json *json, unsigned status, struct bytes detail, st
     json_text(json, "title", bytes_from_text(problem->title));
     json_integer(json, "status", status);
     json_text(json, "detail", detail);
+    json_text(json, "error", detail); /* its name before there were problem documents */
     json_text(json, "code", bytes_from_text(problem->code));
     if (redis.size > 0) {
         json_text(json, "redis", redis);
