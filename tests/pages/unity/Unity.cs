@@ -81,6 +81,7 @@ namespace UnityEngine.Networking
         public object SendWebRequest()
         {
             request.Timeout = timeout * 1000;
+            responseCode = -1;
             try
             {
                 if (uploadHandler != null)
