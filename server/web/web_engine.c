@@ -313,7 +313,9 @@ bool web_engine_answer(void *context, struct ask *ask) {
         return true;
     }
     if (web_engine_is_later(engine->server, query)) {
+        enum { LATER_NS = 20000 }; /* asking again is at a pace, too */
         query->verdict = WEB_LATER;
+        query->elapsed_ns = LATER_NS;
         return true;
     }
     web_engine_run(engine, query, user);

@@ -528,7 +528,8 @@ static bool web_results_take_all(struct web_results_reader *reader) {
 static bool web_results_keep(struct web_results_reader *reader) {
     struct web_query *query = reader->query;
     struct web_write *write = &query->write;
-    size_t room = write->words.capacity + write->commands.capacity + write->firsts.capacity;
+    size_t room = write->body.capacity + write->words.capacity + write->commands.capacity +
+                  write->firsts.capacity;
     bool is_kept = !write->words.is_broken && !write->commands.is_broken &&
                    !write->firsts.is_broken && reader->reply_size <= WEB_REPLIES_MAX &&
                    web_take_memory(query->web, room);
