@@ -133,9 +133,9 @@ NODE_MODULES := $(addsuffix /node_modules/.package-lock.json,tests/clients/node 
 # The longest first, which counts where build/test-times is not there yet.
 SCRIPTS     := tests/web/run:test_views tests/module/run:test_leaving:test_replicaof tests/failover/run \
                tests/web/run:-test_views tests/module/run:-test_leaving:-test_replicaof tests/moving/run \
-               tests/torture/run tests/simulation/run tests/clients/run.sh tests/clients/node_package/run tests/deploy/run \
-               tests/balancer/run tests/quorum/run tests/split/run tests/runner/run tests/metrics/run tests/pages/run \
-               tests/clients/python_package/run
+               tests/torture/run tests/simulation/run tests/clients/run.sh tests/clients/node_package/run \
+               tests/clients/python_package/run tests/deploy/run tests/balancer/run tests/quorum/run tests/split/run \
+               tests/runner/run tests/metrics/run tests/pages/run tests/pages/games
 
 # The tests of commands on boards once more, each command through redis-server with the module, too.
 SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_range \
@@ -504,9 +504,9 @@ $(B)/%.o: %.c
 	@echo "  CC    $@"
 	@$(CC) $(FLAGS) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $< -o $@
 
-$(B)/web_table.c: server/web/embed server/web/openapi.json $(WEB_FILES)
+$(B)/web_table.c: server/web/embed $(WEB_FILES)
 	@mkdir -p $(@D)
-	@server/web/embed openapi.json=server/web/openapi.json $(foreach f,$(WEB_FILES),$(notdir $(f))=$(f)) > $@
+	@server/web/embed $(foreach f,$(WEB_FILES),$(notdir $(f))=$(f)) > $@
 $(WEB_TABLE): $(B)/web_table.c
 	@echo "  CC    $@"
 	@$(CC) $(FLAGS) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $< -o $@

@@ -76,6 +76,9 @@ static struct acl_user *acl_file_make_user(struct reading *reading, const struct
     if (*status == ACL_OK && !acl_user_finish(user)) {
         *status = ACL_OUT_OF_MEMORY;
     }
+    if (*status == ACL_OK && acl_users_have_token_of(reading->users, user)) {
+        *status = ACL_TOKEN_TAKEN;
+    }
     if (*status != ACL_OK) {
         acl_user_destroy(user);
         return NULL;
@@ -394,7 +397,8 @@ static bool acl_file_is_plain_default(const struct server *server, const struct 
     const struct acl_selector *root = user->selectors[0];
     return user == server->acl.users.default_user && user->is_on && user->selector_count == 1 &&
            user->sanitize == ACL_SANITIZE_UNSAID && root->rules.count == 0 &&
-           acl_user_may_everything(user) && (password != NULL ? has_one : user->has_no_password);
+           user->tokens.count == 0 && acl_user_may_everything(user) &&
+           (password != NULL ? has_one : user->has_no_password);
 }
 
 /* Append the user's line: the one that there was, if it still says what holds. */

@@ -25,8 +25,18 @@ const char *acl_status_text(enum acl_status status) {
                          "lowercase hexadecimal characters",
         [ACL_FIRST_ARG_OF_SUBCOMMAND] = "Allowing first-arg of a subcommand is not supported",
         [ACL_UNMATCHED_PARENTHESIS] = "Unmatched parenthesis",
+        [ACL_BAD_TOKEN] =
+            "A token is kept as token#hash or token#hash:label: its SHA-256 as 64 "
+            "lowercase hexadecimal characters; a label has at most 64 letters, digits, "
+            "'_' and '-', at least a letter, and is no hash",
+        [ACL_NO_SUCH_TOKEN] = "The token you are trying to remove from the user does not exist: "
+                              "token< takes its label or its SHA-256",
+        [ACL_LABEL_TAKEN] = "The user has a token with this label: remove it, or use another label",
+        [ACL_TOKEN_TAKEN] = "Another user has one of these tokens",
+        [ACL_TOKEN_NOT_MADE] =
+            "Only ACL SETUSER makes tokens, since it can show them: a file has token#hash",
         [ACL_TEXT_TOO_LONG] = "A pattern or argument has at most 1024 bytes, a password 16384",
-        [ACL_TOO_MANY] = "Too many selectors, passwords, patterns or rules for one user",
+        [ACL_TOO_MANY] = "Too many selectors, passwords, tokens, patterns or rules for one user",
         [ACL_OUT_OF_MEMORY] = "Out of memory",
     };
     return texts[status];
@@ -351,10 +361,41 @@ static enum acl_status acl_rules_apply_password(struct acl_user *draft, struct b
     return ACL_OK;
 }
 
+/* token#hash:label token<label token<hash */
+static enum acl_status acl_rules_apply_token(struct acl_user *draft, struct bytes rule) {
+    struct acl_list *tokens = &draft->tokens;
+    char sign = acl_token_sign(rule);
+    struct bytes text = bytes_behind(rule, ACL_TOKEN_SIGN + 1);
+    if (sign == '>') {
+        return ACL_TOKEN_NOT_MADE;
+    }
+    if (sign == '<') {
+        uint32_t at = acl_token_find(tokens, text);
+        if (at == tokens->count) {
+            return ACL_NO_SUCH_TOKEN;
+        }
+        acl_list_remove(tokens, at);
+        return ACL_OK;
+    }
+    if (!acl_token_is_kept(text)) {
+        return ACL_BAD_TOKEN;
+    }
+    uint32_t same = acl_token_find(tokens, (struct bytes){.at = text.at, .size = DIGEST_TEXT_SIZE});
+    uint32_t labelled = acl_token_find(tokens, acl_token_label(text));
+    if (labelled != tokens->count && labelled != same) {
+        return ACL_LABEL_TAKEN;
+    }
+    if (same != tokens->count) {
+        acl_list_remove(tokens, same);
+    }
+    return acl_rules_status_of(acl_list_add(tokens, text, 0));
+}
+
 static void acl_rules_reset(struct acl_user *draft, bool has_all_channels) {
     struct acl_selector *root = draft->selectors[0];
     acl_user_cut_selectors(draft, 1);
     acl_list_deinit(&draft->passwords);
+    acl_list_deinit(&draft->tokens);
     acl_list_deinit(&root->keys.list);
     acl_list_deinit(&root->channels.list);
     acl_rules_set_all(root, false);
@@ -379,6 +420,10 @@ static enum acl_status acl_rules_apply_rule(struct acl_user *draft, struct bytes
     } else if (bytes_is(rule, "nopass") || bytes_is(rule, "resetpass")) {
         draft->has_no_password = bytes_is(rule, "nopass");
         acl_list_deinit(&draft->passwords);
+    } else if (bytes_is(rule, "resettokens")) {
+        acl_list_deinit(&draft->tokens);
+    } else if (acl_token_sign(rule) != '\0') {
+        return acl_rules_apply_token(draft, rule);
     } else if (strchr("><#!", rule.at[0]) != NULL && rule.at[0] != '\0') {
         return acl_rules_apply_password(draft, rule);
     } else if (rule.at[0] == '(' && rule.at[rule.size - 1] == ')' && rule.size > 1) {
@@ -395,8 +440,9 @@ static enum acl_status acl_rules_apply_rule(struct acl_user *draft, struct bytes
 
 enum acl_status acl_rules_apply(struct acl_user *draft, struct bytes rule, bool has_all_channels) {
     enum acl_status status = acl_rules_apply_rule(draft, rule, has_all_channels);
-    bool is_counted =
-        draft->selector_count > ACL_SELECTORS_MAX || draft->passwords.count > ACL_PASSWORDS_MAX;
+    bool is_counted = draft->selector_count > ACL_SELECTORS_MAX ||
+                      draft->passwords.count > ACL_PASSWORDS_MAX ||
+                      draft->tokens.count > ACL_TOKENS_MAX;
     return status == ACL_OK && is_counted ? ACL_TOO_MANY : status;
 }
 
@@ -523,16 +569,22 @@ static void acl_rules_print_selector(const struct acl_selector *selector, struct
     acl_rules_print_commands(selector, out);
 }
 
+static void acl_rules_print_list(const struct acl_list *list, const char *sign,
+                                 struct buffer *out) {
+    for (uint32_t i = 0; i < list->count; i++) {
+        buffer_append_text(out, sign);
+        buffer_append_bytes(out, list->at[i].text);
+        buffer_append_text(out, " ");
+    }
+}
+
 void acl_rules_print(const struct acl_user *user, struct buffer *out) {
     for (uint32_t i = 0; acl_rules_flag(user, i) != NULL; i++) {
         buffer_append_text(out, acl_rules_flag(user, i));
         buffer_append_text(out, " ");
     }
-    for (uint32_t i = 0; i < user->passwords.count; i++) {
-        buffer_append_text(out, "#");
-        buffer_append_bytes(out, user->passwords.at[i].text);
-        buffer_append_text(out, " ");
-    }
+    acl_rules_print_list(&user->passwords, "#", out);
+    acl_rules_print_list(&user->tokens, "token#", out);
     for (uint32_t i = 0; i < user->selector_count; i++) {
         buffer_append_text(out, i > 0 ? " (" : "");
         acl_rules_print_selector(user->selectors[i], out);

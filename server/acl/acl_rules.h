@@ -2,6 +2,8 @@
  *
  *     on >secret ~app:* &app:* +@read -lb.forget +config|get (%R~top:* +@read)
  *
+ * and our own about tokens (acl_token.h).
+ *
  * What is printed makes the same user when it is applied to a new one. Rules about commands are kept
  * in the order in which they were given, without those that later ones replace; a rule may also name
  * a command that Redis has and this server has not, since users' files are written for both. */
@@ -21,6 +23,11 @@ enum acl_status {
     ACL_BAD_HASH,
     ACL_FIRST_ARG_OF_SUBCOMMAND,
     ACL_UNMATCHED_PARENTHESIS, /* of acl_rules_apply_all */
+    ACL_BAD_TOKEN,
+    ACL_NO_SUCH_TOKEN,
+    ACL_LABEL_TAKEN,
+    ACL_TOKEN_TAKEN, /* of who applied the rules: acl_users_have_token_of */
+    ACL_TOKEN_NOT_MADE,
     ACL_TEXT_TOO_LONG,
     ACL_TOO_MANY,
     ACL_OUT_OF_MEMORY,

@@ -291,13 +291,15 @@ void acl_user_destroy(struct acl_user *user) {
     acl_user_cut_selectors(user, 0);
     memory_free(user->selectors);
     acl_list_deinit(&user->passwords);
+    acl_list_deinit(&user->tokens);
     memory_free((char *)(uintptr_t)user->name.at);
     memory_free(user);
 }
 
 struct acl_user *acl_user_copy(const struct acl_user *user) {
     struct acl_user *copy = acl_user_create_bare(user->name);
-    bool is_fine = copy != NULL && acl_user_copy_list(&copy->passwords, &user->passwords);
+    bool is_fine = copy != NULL && acl_user_copy_list(&copy->passwords, &user->passwords) &&
+                   acl_user_copy_list(&copy->tokens, &user->tokens);
     for (uint32_t i = 0; is_fine && i < user->selector_count; i++) {
         struct acl_selector *selector = acl_user_add_selector(copy, false);
         is_fine = selector != NULL && acl_user_copy_selector(selector, user->selectors[i]);
@@ -333,18 +335,28 @@ bool acl_user_set_password(struct acl_user *user, const char *password) {
     return acl_list_add(&user->passwords, (struct bytes){.at = digest, .size = sizeof digest}, 0);
 }
 
-bool acl_user_takes_password(const struct acl_user *user, struct bytes password) {
-    char digest[DIGEST_TEXT_SIZE];
+static bool acl_user_has_password(const struct acl_user *user, const char *digest) {
     bool is_right = user->has_no_password;
-    if (password.size > ACL_PASSWORD_MAX) {
-        return is_right;
-    }
-    digest_print(password, digest);
     for (uint32_t i = 0; i < user->passwords.count; i++) {
         bool is_this = digest_equal(user->passwords.at[i].text.at, digest);
         is_right |= is_this;
     }
     return is_right;
+}
+
+bool acl_user_has_digest(const struct acl_user *user, const char digest[DIGEST_TEXT_SIZE]) {
+    struct bytes name = {.at = digest, .size = DIGEST_TEXT_SIZE};
+    return acl_user_has_password(user, digest) ||
+           acl_token_find(&user->tokens, name) < user->tokens.count;
+}
+
+bool acl_user_takes_password(const struct acl_user *user, struct bytes password) {
+    char digest[DIGEST_TEXT_SIZE];
+    if (password.size > ACL_PASSWORD_MAX) {
+        return user->has_no_password;
+    }
+    digest_print(password, digest);
+    return acl_user_has_password(user, digest);
 }
 
 bool acl_user_may_read(const struct acl_user *user, struct bytes key) {
@@ -400,6 +412,7 @@ void acl_users_deinit(struct acl_users *users) {
         acl_user_destroy(users->at[i]);
     }
     memory_free(users->at);
+    acl_tokens_deinit(&users->tokens);
     *users = (struct acl_users){.count = 0};
 }
 
@@ -425,6 +438,9 @@ struct acl_user *acl_users_find(const struct acl_users *users, struct bytes name
 }
 
 bool acl_users_reserve(struct acl_users *users) {
+    if (!acl_tokens_reserve(&users->tokens)) {
+        return false;
+    }
     if (users->count < users->capacity) {
         return true;
     }
@@ -441,7 +457,9 @@ struct acl_user *acl_users_replace(struct acl_users *users, struct acl_user *dra
     struct acl_user *user = acl_users_find(users, draft->name);
     if (user != NULL) {
         struct acl_user before = *user;
+        acl_tokens_take_user(&users->tokens, user);
         *user = *draft;
+        acl_tokens_put_user(&users->tokens, user);
         *draft = before;
         acl_user_destroy(draft);
         return user;
@@ -452,7 +470,36 @@ struct acl_user *acl_users_replace(struct acl_users *users, struct acl_user *dra
             (users->count - place) * sizeof(struct acl_user *));
     users->at[place] = draft;
     users->count++;
+    acl_tokens_put_user(&users->tokens, draft);
     return draft;
+}
+
+struct acl_user *acl_users_find_token(const struct acl_users *users, struct bytes token) {
+    char digest[DIGEST_TEXT_SIZE];
+    if (token.size > ACL_PASSWORD_MAX) {
+        return NULL;
+    }
+    digest_print(token, digest);
+    struct acl_user *user = acl_tokens_find(&users->tokens, digest);
+    return user != NULL && user->is_on ? user : NULL;
+}
+
+bool acl_users_have_token_of(const struct acl_users *users, const struct acl_user *draft) {
+    for (uint32_t i = 0; i < draft->tokens.count; i++) {
+        const struct acl_user *owner = acl_tokens_find(&users->tokens, draft->tokens.at[i].text.at);
+        if (owner != NULL && !bytes_equal(owner->name, draft->name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Users have moved: lead to where they are. There is room for their tokens. */
+static void acl_user_find_tokens_again(struct acl_users *users) {
+    acl_tokens_clear(&users->tokens);
+    for (uint32_t i = 0; i < users->count; i++) {
+        acl_tokens_put_user(&users->tokens, users->at[i]);
+    }
 }
 
 void acl_users_exchange(struct acl_users *users, struct acl_users *fresh) {
@@ -472,12 +519,15 @@ void acl_users_exchange(struct acl_users *users, struct acl_users *fresh) {
     *fresh = before;
     users->default_user = acl_users_find(users, BYTES("default"));
     fresh->default_user = acl_users_find(fresh, BYTES("default"));
+    acl_user_find_tokens_again(users);
+    acl_user_find_tokens_again(fresh);
 }
 
 void acl_users_remove(struct acl_users *users, struct acl_user *user) {
     uint32_t place = acl_user_find_place(users, user->name);
     CHECK(user != users->default_user);
     CHECK(place < users->count && users->at[place] == user);
+    acl_tokens_take_user(&users->tokens, user);
     users->count--;
     memmove(&users->at[place], &users->at[place + 1],
             (users->count - place) * sizeof(struct acl_user *));
@@ -526,6 +576,22 @@ static bool acl_user_validate(const struct acl_user *user, const char **reason) 
     return true;
 }
 
+static bool acl_user_validate_tokens(const struct acl_users *users, const char **reason) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < users->count; i++) {
+        const struct acl_user *user = users->at[i];
+        for (uint32_t k = 0; k < user->tokens.count; k++, count++) {
+            if (!acl_token_is_kept(user->tokens.at[k].text) ||
+                acl_tokens_find(&users->tokens, user->tokens.at[k].text.at) != user) {
+                *reason = "a token that does not lead to its user";
+                return false;
+            }
+        }
+    }
+    *reason = "more tokens in the index than users have";
+    return count == users->tokens.count;
+}
+
 bool acl_users_validate(const struct acl_users *users, const char **reason) {
     if (acl_users_find(users, BYTES("default")) != users->default_user) {
         *reason = "the default user is not there";
@@ -540,5 +606,5 @@ bool acl_users_validate(const struct acl_users *users, const char **reason) {
             return false;
         }
     }
-    return true;
+    return acl_user_validate_tokens(users, reason);
 }

@@ -1,6 +1,6 @@
 /* Users, and what they may do.
  *
- *     user "app" -- passwords           SHA-256 only
+ *     user "app" -- passwords, tokens   SHA-256 only
  *                -- selectors[0]        commands, keys and channels together: the user's own rules
  *                -- selectors[1] ...    further sets of rights: ( ... )
  *
@@ -17,6 +17,7 @@
 #define SERVER_ACL_USER_H
 
 #include "codec/bytes.h"
+#include "server/acl/acl_token.h"
 
 struct acl_text {
     struct bytes text; /* owned */
@@ -90,6 +91,7 @@ struct acl_user {
     bool is_on, has_no_password;
     enum acl_sanitize sanitize; /* for Redis's RESTORE; only kept and shown */
     struct acl_list passwords;  /* DIGEST_TEXT_SIZE bytes each */
+    struct acl_list tokens;     /* "SHA256" or "SHA256:label" (acl_token.h) */
     struct acl_selector **selectors;
     uint32_t selector_count; /* at least 1 */
 };
@@ -97,6 +99,7 @@ struct acl_user {
 struct acl_users {
     struct acl_user **at; /* sorted by name */
     uint32_t count, capacity;
+    struct acl_tokens tokens;
     struct acl_user *default_user;
 };
 
@@ -118,6 +121,9 @@ void acl_user_cut_selectors(struct acl_user *user, uint32_t count_left);
 MUST_CHECK bool acl_user_finish(struct acl_user *user);
 /* The password alone, or none if it is NULL, as requirepass has it. false: out of memory. */
 MUST_CHECK bool acl_user_set_password(struct acl_user *user, const char *password);
+/* Is it the SHA-256 of one of the passwords or tokens, or is none needed? */
+MUST_CHECK bool acl_user_has_digest(const struct acl_user *user,
+                                    const char digest[DIGEST_TEXT_SIZE]);
 /* Is this one of the passwords, or none needed? */
 MUST_CHECK bool acl_user_takes_password(const struct acl_user *user, struct bytes password);
 /* May it run every command on all keys and channels? */
@@ -144,11 +150,17 @@ void acl_users_deinit(struct acl_users *users);
 MUST_CHECK struct acl_user *acl_users_create_default(void);
 /* NULL: there is none. */
 struct acl_user *acl_users_find(const struct acl_users *users, struct bytes name);
-/* Make room for one more. false: out of memory. */
+/* Make room for one more with its tokens. false: out of memory. */
 MUST_CHECK bool acl_users_reserve(struct acl_users *users);
 /* Give the draft, which is finished, to the user of its name, or add it; there is room. The draft is
  * then gone. Returns the user. */
 struct acl_user *acl_users_replace(struct acl_users *users, struct acl_user *draft);
+/* The user that is on whose token this is; NULL: there is none. In O(1), and the same time for every token that
+ * is nobody's. */
+MUST_CHECK struct acl_user *acl_users_find_token(const struct acl_users *users, struct bytes token);
+/* Has another user one of its tokens? Such a draft may not be given to acl_users_replace. */
+MUST_CHECK bool acl_users_have_token_of(const struct acl_users *users,
+                                        const struct acl_user *draft);
 /* Exchange both; but users whose name is in both keep the address they have in users. */
 void acl_users_exchange(struct acl_users *users, struct acl_users *fresh);
 /* It is not the default user. */

@@ -17,5 +17,9 @@ enum login_outcome { LOGIN_RIGHT, LOGIN_WRONG, LOGIN_TOO_SOON };
 MUST_CHECK enum login_outcome login_try_address(struct server *server, const char *address,
                                                 struct bytes name, struct bytes password,
                                                 struct acl_user **user, int64_t *retry_ms);
+/* The same with a token, which says by itself whose it is. The guard knows it by its SHA-256 instead of a name. */
+MUST_CHECK enum login_outcome login_try_token(struct server *server, const char *address,
+                                              struct bytes token, struct acl_user **user,
+                                              int64_t *retry_ms);
 
 #endif

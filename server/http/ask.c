@@ -4,6 +4,8 @@
  * up by the other in the middle of it; what was taken is turned round to be in order. */
 #include "server/http/ask.h"
 
+#include "server/system/clock.h"
+
 /* ---- one way ---- */
 
 static void ask_push(struct ask_way *way, struct ask *ask) {
@@ -47,7 +49,10 @@ static void ask_on_question(void *context) {
         last = &(*last)->next;
     }
     *last = ask_take(&asks->to_engine);
-    for (int i = 0; i < ASKS_PER_TURN && asks->left_first != NULL; i++) {
+    uint64_t begin_ticks = clock_ticks();
+    for (int i = 0; i < ASKS_PER_TURN && asks->left_first != NULL &&
+                    clock_ticks_to_ns(clock_ticks() - begin_ticks) < ASKS_NS_PER_TURN;
+         i++) {
         struct ask *ask = asks->left_first;
         asks->left_first = ask->next;
         if (ask->answer(asks->engine_context, ask)) {

@@ -102,8 +102,8 @@ static void http_run_route(struct http *http, struct request *request) {
 static void http_refuse_login(struct http_exchange *exchange, const struct http_login_ask *login) {
     if (login->verdict == HTTP_LOGIN_TOO_SOON) {
         http_exchange_refuse(exchange, 429,
-                             "too many wrong passwords from this address: try again in %lld "
-                             "seconds\n",
+                             "too many wrong passwords or tokens from this address: try again in "
+                             "%lld seconds\n",
                              (long long)(login->given.retry_ms + 999) / 1000);
         return;
     }
@@ -115,7 +115,7 @@ static void http_refuse_login(struct http_exchange *exchange, const struct http_
             "run INFO\n",
             login->given.address);
     } else {
-        http_exchange_fill(exchange, 401, "a user and a password are needed\n");
+        http_exchange_fill(exchange, 401, "a user and a password, or a token, are needed\n");
         exchange->reply.is_login_wanted = true;
     }
     if (login->given.has_password) {
@@ -151,7 +151,7 @@ static void http_ask_login(struct request *request) {
     if (login == NULL) {
         return;
     }
-    if (!http_login_take_basic(login)) {
+    if (!http_login_take_header(login)) {
         login->verdict = HTTP_LOGIN_NEEDED;
         http_refuse_login(exchange, login);
         http_login_destroy(login);

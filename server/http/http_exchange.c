@@ -18,7 +18,7 @@ http_exchange_fill_block(struct http_exchange *exchange, unsigned status, const 
     reply->content_type = HTTP_PLAIN_TEXT;
     const struct http_handler *handler = exchange->server->options.handler;
     if (handler->print_refusal != NULL) {
-        handler->print_refusal(reply, text);
+        handler->print_refusal(exchange, text);
     } else {
         buffer_append(&reply->body, text, strlen(text));
     }
@@ -44,6 +44,20 @@ void http_reply_header(struct http_reply *reply, const char *name, const char *v
     CHECK(reply->header_count < HTTP_HEADERS_MAX);
     reply->headers[reply->header_count++] = (struct http_header){.name = name, .value = value};
 }
+
+static void http_exchange_add_allowed(const struct http_exchange *exchange,
+                                      struct MHD_Response *response) {
+    enum { ALLOWED_MAX = 64 };
+    char text[ALLOWED_MAX] = "GET, HEAD";
+    for (size_t i = HTTP_POST; i < HTTP_METHODS; i++) {
+        if ((exchange->server->options.methods >> i & 1) != 0) {
+            size_t size = strlen(text);
+            snprintf(text + size, sizeof text - size, ", %s", http_method_names[i]);
+        }
+    }
+    MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, text);
+}
+
 void http_exchange_add_headers(const struct http_exchange *exchange,
                                struct MHD_Response *response) {
     const struct http_reply *reply = &exchange->reply;
@@ -55,15 +69,15 @@ void http_exchange_add_headers(const struct http_exchange *exchange,
     }
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     if (reply->status == MHD_HTTP_METHOD_NOT_ALLOWED) {
-        MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW,
-                                exchange->server->options.takes_posts ? "GET, HEAD, POST"
-                                                                      : "GET, HEAD");
+        http_exchange_add_allowed(exchange, response);
     }
     if (reply->is_last) {
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     }
-    if (reply->status == MHD_HTTP_SERVICE_UNAVAILABLE) {
-        MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+    if (reply->status == MHD_HTTP_SERVICE_UNAVAILABLE || reply->retry_s > 0) {
+        char seconds[16];
+        snprintf(seconds, sizeof seconds, "%u", reply->retry_s > 0 ? reply->retry_s : 1);
+        MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
     }
     for (unsigned i = 0; i < reply->header_count; i++) {
         MHD_add_response_header(response, reply->headers[i].name, reply->headers[i].value);

@@ -165,3 +165,23 @@ bool http_header_take_forwarded(const char *header, size_t *size,
     memcpy(address, taken.address, SUBNET_ADDRESS_SIZE);
     return true;
 }
+
+/* ---- Authorization ---- */
+
+bool http_header_bearer(const char *header, struct bytes *token) {
+    static const char scheme[] = "Bearer";
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                  "-._~+/";
+    size_t blanks = strncasecmp(header, scheme, sizeof scheme - 1) == 0
+                        ? strspn(header + sizeof scheme - 1, " ")
+                        : 0;
+    if (blanks == 0) {
+        return false;
+    }
+    const char *begin = header + sizeof scheme - 1 + blanks;
+    size_t size = strspn(begin, letters);
+    size_t padding = size > 0 ? strspn(begin + size, "=") : 0;
+    *token =
+        (struct bytes){.at = begin, .size = begin[size + padding] == '\0' ? size + padding : 0};
+    return true;
+}

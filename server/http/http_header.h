@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "codec/bytes.h"
 #include "codec/subnet.h"
 
 #define HTTP_FORWARDED_FOR "X-Forwarded-For"
@@ -26,5 +27,9 @@ unsigned http_header_quality(const char *accept, const char *type);
  * is no address. header may be NULL if *size is 0. */
 MUST_CHECK bool http_header_take_forwarded(const char *header, size_t *size,
                                            uint8_t address[SUBNET_ADDRESS_SIZE]);
+
+/* Is it an Authorization header with a token, "Bearer lbt_8f3e" (RFC 6750)? token: empty, if what follows is none;
+ * else of the characters that it may have. */
+MUST_CHECK bool http_header_bearer(const char *header, struct bytes *token);
 
 #endif

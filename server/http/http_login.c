@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "server/http/http_header.h"
+
 static bool http_login_answer(void *context, struct ask *ask) {
     struct http_login_ask *login = (struct http_login_ask *)ask;
     login->verdict = login->check(context, &login->given);
@@ -36,8 +38,19 @@ http_login_create(struct http_exchange *exchange,
     return login;
 }
 
-bool http_login_take_basic(struct http_login_ask *login) {
+bool http_login_take_header(struct http_login_ask *login) {
     struct http_login *given = &login->given;
+    const char *header = http_exchange_header(login->exchange, "Authorization");
+    struct bytes token;
+    if (header != NULL && http_header_bearer(header, &token)) {
+        given->has_password = given->is_token = true;
+        if (token.size == 0 || token.size >= sizeof given->password) {
+            return false;
+        }
+        memcpy(given->password, token.at, token.size);
+        given->password[token.size] = '\0';
+        return true;
+    }
     return http_exchange_credentials(login->exchange, given->user, given->password,
                                      &given->has_password);
 }

@@ -1,4 +1,4 @@
-/* A user's password, looked at by the engine before a request is handled. It outlives its request. */
+/* A user's password or token, looked at by the engine before a request is handled. It outlives its request. */
 #ifndef SERVER_HTTP_LOGIN_H
 #define SERVER_HTTP_LOGIN_H
 
@@ -22,7 +22,8 @@ struct http_login {
     bool is_local;                  /* the connection is of this machine */
     bool is_client_local;           /* so is the client: no proxy passes it on */
     bool is_secure;                 /* over TLS */
-    bool has_password;              /* user and password were given */
+    bool has_password;              /* user and password were given, or a token */
+    bool is_token;                  /* the password is a token; whose, the engine says in user */
     char user[HTTP_USER_MAX], password[HTTP_PASSWORD_MAX];
     int64_t retry_ms; /* set with TOO_SOON */
 };
@@ -41,8 +42,9 @@ struct http_login_ask *http_login_create(struct http_exchange *exchange,
                                          enum http_verdict (*check)(void *engine_context,
                                                                     struct http_login *login),
                                          void (*done)(void *context, struct http_login_ask *login));
-/* Take user and password of HTTP Basic. false: what was given fits no user. */
-MUST_CHECK bool http_login_take_basic(struct http_login_ask *login);
+/* Take what the header Authorization has: user and password (Basic), or a token (Bearer, RFC 6750), if anything.
+ * false: what was given fits no user. */
+MUST_CHECK bool http_login_take_header(struct http_login_ask *login);
 /* Ask the engine. done is called on the HTTP thread, unless the request was given up meanwhile; then the
  * login is freed. */
 void http_login_ask(struct http_login_ask *login);

@@ -4,6 +4,19 @@
 #include "server/http/http_header.h"
 #include "server/http/http_server_parts.h"
 
+const char *const http_method_names[HTTP_METHODS] = {"GET",   "HEAD",   "POST",   "PUT",
+                                                     "PATCH", "DELETE", "OPTIONS"};
+
+static bool http_request_has_body(const struct http_exchange *exchange) {
+    return exchange->method == HTTP_POST || exchange->method == HTTP_PUT ||
+           exchange->method == HTTP_PATCH;
+}
+
+static size_t http_request_body_max(const struct http_exchange *exchange) {
+    size_t body_max = exchange->server->options.body_max;
+    return !http_request_has_body(exchange) ? 0 : body_max > 0 ? body_max : HTTP_BODY_MAX;
+}
+
 static bool http_request_is_too_long(const struct http_exchange *exchange) {
     const char *size = http_exchange_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
     uint64_t bytes = 0;
@@ -11,7 +24,7 @@ static bool http_request_is_too_long(const struct http_exchange *exchange) {
         return true;
     }
     return size != NULL && (!bytes_parse_u64(bytes_from_text(size), &bytes) ||
-                            bytes > (exchange->method == HTTP_POST ? HTTP_BODY_MAX : 0));
+                            bytes > http_request_body_max(exchange));
 }
 
 struct doubled {
@@ -38,13 +51,23 @@ static bool http_request_is_ambiguous(const struct http_exchange *exchange) {
     return seen.hosts > 1 || seen.sizes > 1 || seen.is_odd;
 }
 
+/* false: it is none that the handler takes. */
+static bool http_request_take_method(struct http_exchange *exchange, const char *method) {
+    unsigned taken = exchange->server->options.methods | 1U << HTTP_GET | 1U << HTTP_HEAD;
+    exchange->method = HTTP_GET;
+    for (unsigned i = 0; i < HTTP_METHODS; i++) {
+        if ((taken >> i & 1) != 0 && strcmp(method, http_method_names[i]) == 0) {
+            exchange->method = (enum http_method)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Fill in why the request is refused. false: it is not. */
 static bool http_request_refuse(struct http_exchange *exchange, const char *method) {
     const struct http_server_options *options = &exchange->server->options;
-    bool is_post = options->takes_posts && strcmp(method, MHD_HTTP_METHOD_POST) == 0;
-    exchange->method = is_post                                     ? HTTP_POST
-                       : strcmp(method, MHD_HTTP_METHOD_HEAD) == 0 ? HTTP_HEAD
-                                                                   : HTTP_GET;
+    bool is_known = http_request_take_method(exchange, method);
     if (http_request_is_ambiguous(exchange)) {
         http_exchange_fill(exchange, MHD_HTTP_BAD_REQUEST,
                            "a header must not be there twice, or have blanks in its name\n");
@@ -55,14 +78,15 @@ static bool http_request_refuse(struct http_exchange *exchange, const char *meth
                            "this server does not know itself by that name: ask it by its address, "
                            "or add the name to %s\n",
                            options->hosts_setting);
-    } else if (!is_post && strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
-               exchange->method != HTTP_HEAD) {
-        http_exchange_fill(exchange, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD%s\n",
-                           options->takes_posts ? " and POST" : "");
+    } else if (!is_known) {
+        http_exchange_fill(exchange, MHD_HTTP_METHOD_NOT_ALLOWED,
+                           options->methods == 0
+                               ? "only GET and HEAD\n"
+                               : "only the methods that the header Allow names\n");
     } else if (http_request_is_too_long(exchange)) {
-        if (is_post) {
-            http_exchange_fill(exchange, 413, "a body has at most %d bytes, not in chunks\n",
-                               HTTP_BODY_MAX);
+        if (http_request_has_body(exchange)) {
+            http_exchange_fill(exchange, 413, "a body has at most %zu bytes, not in chunks\n",
+                               http_request_body_max(exchange));
         } else {
             http_exchange_fill(exchange, 413, "a request has no body here\n");
         }
@@ -101,7 +125,8 @@ void *http_request_begin(void *context, const char *target, struct MHD_Connectio
     }
     exchange->reply = (struct http_reply){.status = MHD_HTTP_OK, .content_type = HTTP_PLAIN_TEXT};
     buffer_init(&exchange->reply.body, HTTP_REPLY_SIZE_MAX);
-    buffer_init(&exchange->body, HTTP_BODY_MAX);
+    buffer_init(&exchange->body,
+                server->options.body_max > 0 ? server->options.body_max : HTTP_BODY_MAX);
     return exchange;
 }
 
@@ -116,6 +141,18 @@ static enum MHD_Result http_request_send_or_suspend(struct http_exchange *exchan
     exchange->is_suspended = true;
     MHD_suspend_connection(exchange->connection);
     return MHD_YES;
+}
+
+static void http_request_take_body(struct http_exchange *exchange, const char *at, size_t size) {
+    struct http_server *server = exchange->server;
+    const struct http_server_options *options = &server->options;
+    if (options->bodies_max > 0 && server->bodies_size + size > options->bodies_max) {
+        exchange->body.is_broken = true;
+        return;
+    }
+    server->bodies_size += size;
+    exchange->received += size;
+    buffer_append(&exchange->body, at, size);
 }
 
 /* The library calls this when the headers are there, once more for each piece of a body and once when
@@ -136,18 +173,23 @@ enum MHD_Result http_request_take(void *context, struct MHD_Connection *connecti
         bool is_refused = http_request_refuse(exchange, method);
         /* From here on it waits for us, unless a body is to come. */
         http_peer_begin_phase(server, exchange->peer,
-                              exchange->method == HTTP_POST && !is_refused ? HTTP_REQUEST_LIMIT_MS
-                                                                           : 0);
+                              http_request_has_body(exchange) && !is_refused ? HTTP_REQUEST_LIMIT_MS
+                                                                             : 0);
         return is_refused ? http_exchange_send(exchange) : MHD_YES;
     }
     if (*upload_size > 0) {
-        buffer_append(&exchange->body, upload, *upload_size);
+        http_request_take_body(exchange, upload, *upload_size);
         *upload_size = 0;
         return MHD_YES;
     }
     if (exchange->stage == HTTP_NEW && server->is_ended) {
         /* In the last run: the library must not be stopped while a request is suspended. */
         http_exchange_fill(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, "the server ends\n");
+        return http_exchange_send(exchange);
+    }
+    if (exchange->stage == HTTP_NEW && exchange->body.is_broken) {
+        http_exchange_fill(exchange, MHD_HTTP_SERVICE_UNAVAILABLE,
+                           "busy: too many long requests are there, or no memory\n");
         return http_exchange_send(exchange);
     }
     if (exchange->stage == HTTP_NEW) {
@@ -181,6 +223,7 @@ void http_request_end(void *context, struct MHD_Connection *connection, void **o
     http_text_release(exchange->sending);
     http_text_release(exchange->pending);
     server->sending_size -= exchange->counted;
+    server->bodies_size -= exchange->received;
     buffer_deinit(&exchange->reply.body);
     buffer_deinit(&exchange->body);
     memory_free(exchange->target);

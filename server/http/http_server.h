@@ -28,8 +28,8 @@
 enum {
     HTTP_CONNECTION_SIZE = 16 * 1024, /* of the request's line and headers, and of the reply's */
     HTTP_REPLY_SIZE_MAX = 8 * 1024 * 1024,
-    HTTP_BODY_MAX = 4096,          /* of a POST */
-    HTTP_HEADERS_MAX = 8,          /* of a reply, beside those of every reply */
+    HTTP_BODY_MAX = 4096,          /* of a request, where the options say nothing else */
+    HTTP_HEADERS_MAX = 16,         /* of a reply, beside those of every reply */
     HTTP_REQUEST_LIMIT_MS = 10000, /* from connecting to the end of the first request's headers */
     HTTP_IDLE_LIMIT_MS = 75000,    /* from a reply to the end of the next request's headers */
     HTTP_SEND_LIMIT_MS = 30000,    /* for sending the reply, or one text of a stream */
@@ -78,10 +78,22 @@ struct http_reply {
     bool is_kept;         /* no "Cache-Control: no-store": a header of its own says so */
     bool is_last;         /* the connection ends with it */
     bool is_login_wanted; /* the browser is to ask for user and password (401) */
+    unsigned retry_s;     /* Retry-After, in seconds; 0: none but that of every 503 */
 };
 void http_reply_header(struct http_reply *reply, const char *name, const char *value);
 
-enum http_method { HTTP_GET, HTTP_HEAD, HTTP_POST };
+enum http_method {
+    HTTP_GET,
+    HTTP_HEAD,
+    HTTP_POST,
+    HTTP_PUT,
+    HTTP_PATCH,
+    HTTP_DELETE,
+    HTTP_OPTIONS,
+    HTTP_METHODS
+};
+extern const char *const http_method_names[HTTP_METHODS];
+
 enum http_stage {
     HTTP_NEW,
     HTTP_WAITS,
@@ -96,7 +108,7 @@ struct http_exchange {
     enum http_method method;
     const char *path;   /* decoded; without a query */
     char *target;       /* as sent, with the query; owned; NULL: out of memory */
-    struct buffer body; /* of a POST */
+    struct buffer body; /* of a request that has one */
     struct http_reply reply;
     void *own; /* the handler's */
     /* private */
@@ -104,11 +116,12 @@ struct http_exchange {
     struct http_peer *peer;
     struct http_exchange *next, *previous; /* of those that wait, or stream */
     enum http_stage stage;
-    bool is_begun, is_suspended, is_refused, is_stream_over;
+    bool is_begun, is_suspended, is_stream_over;
     int64_t due_ms;
     struct http_text *sending, *pending;
     size_t sent;
-    size_t counted; /* bytes of its reply among those that are being sent */
+    size_t counted;  /* bytes of its reply among those that are being sent */
+    size_t received; /* bytes of its body among those of all */
 };
 
 struct http_handler {
@@ -127,7 +140,7 @@ struct http_handler {
     /* The first of them runs on the HTTP thread, at its end. NULL: nothing to do. */
     void (*end)(void *context);
     /* A refusal, made fit for this handler's clients. text ends with a newline. */
-    void (*print_refusal)(struct http_reply *reply, const char *text);
+    void (*print_refusal)(struct http_exchange *exchange, const char *text);
 };
 
 struct http_server_options {
@@ -144,7 +157,9 @@ struct http_server_options {
     unsigned proxy_count;
     const char *hosts;         /* names of this server (http_header.h); "" for none */
     const char *hosts_setting; /* where they are set */
-    bool takes_posts;
+    unsigned methods;  /* bits 1 << HTTP_POST and so on that it takes besides GET and HEAD */
+    size_t body_max;   /* bytes of a request's body; 0: HTTP_BODY_MAX */
+    size_t bodies_max; /* bytes of those of all connections; 0: no limit */
     /* PEM texts; certificate NULL: without TLS. */
     const char *certificate, *key;
 };

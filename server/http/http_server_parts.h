@@ -48,6 +48,7 @@ struct http_server {
     struct http_exchange *waiting_first, *stream_first;
     unsigned stream_count;
     size_t sending_size;    /* of replies that are being sent */
+    size_t bodies_size;     /* of requests */
     struct pollfd *streams; /* streams_max of them */
     int64_t streams_swept_ms;
     uint64_t timer_ms; /* 0: it does not run */

@@ -120,13 +120,16 @@ static enum http_verdict monitoring_check_login(void *context, struct http_login
     struct acl_user *user = server->acl.users.default_user;
     uint32_t position;
     server_update_time(server);
-    if (server_has_password(server)) {
+    if (server_has_password(server) || login->is_token) {
         if (!login->has_password) {
             return HTTP_LOGIN_NEEDED;
         }
+        struct bytes password = bytes_from_text(login->password);
         enum login_outcome outcome =
-            login_try_address(server, login->address, bytes_from_text(login->user),
-                              bytes_from_text(login->password), &user, &login->retry_ms);
+            login->is_token
+                ? login_try_token(server, login->address, password, &user, &login->retry_ms)
+                : login_try_address(server, login->address, bytes_from_text(login->user), password,
+                                    &user, &login->retry_ms);
         if (outcome != LOGIN_RIGHT) {
             return outcome == LOGIN_WRONG ? HTTP_LOGIN_NEEDED : HTTP_LOGIN_TOO_SOON;
         }

@@ -220,6 +220,9 @@ struct settings {
     int64_t web_max_connections, web_max_connections_per_address; /* of an address 0: no limit */
     struct setting_subnets web_proxies; /* whose X-Forwarded-For is believed */
     int64_t web_session_timeout_s;
+    bool web_write;
+    int64_t web_write_rate; /* results a second; 0: no limit */
+    char *web_allow_origin; /* origins; NULL: none */
     /* durability */
     char *dir; /* never NULL; as given: relative to the directory where the server was started */
     char *appenddirname; /* never NULL; a name in dir */

@@ -443,6 +443,20 @@ const struct setting setting_table[] = {
     {"web-session-timeout", &page, SETTING_FIXED,
      INTEGER(web_session_timeout_s, 60, 31536000, "seconds"), "43200", NULL,
      "A login in the page ends after this many seconds without a request."},
+    {"web-write", &page, SETTING_FIXED, BOOLEAN(web_write), "no", "yes",
+     "Whether the JSON API of the web-port takes results, removals and tags, from users with the "
+     "rights to the commands that these are: see docs/web.md."},
+    {"web-write-rate", &page, SETTING_FIXED, INTEGER(web_write_rate, 0, 1000000000, "results"),
+     "1000", NULL,
+     "How many results a second one address may write by it for long, and twice as many at once; "
+     "an "
+     "IPv6 network of 64 bits is one address. Beyond that it gets 429. This machine has no limit, "
+     "but "
+     "each client that a proxy names has. 0 means no limit."},
+    {"web-allow-origin", &page, SETTING_FIXED, STRING(web_allow_origin, "\"origin origin ...\""),
+     "\"\"", "\"https://game.example.com\"",
+     "Origins whose pages may use the JSON API from browsers (CORS), as users of the ACL or as "
+     "anybody; the page's cookie is not for them."},
     {"dir", &durability, SETTING_FIXED, TEXT(DIRECTORY, dir, 1, SETTING_STRING_MAX, "path"), "./",
      "/var/lib/leaderboard",
      "The directory under which the server keeps its files. It must exist. A path that does not "

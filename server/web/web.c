@@ -8,7 +8,8 @@
 
 #include "server/web/web_parts.h"
 
-#define JSON_TYPE "application/json; charset=utf-8"
+#define JSON_TYPE    "application/json; charset=utf-8"
+#define PROBLEM_TYPE "application/problem+json"
 
 /* ---- replies ---- */
 
@@ -33,9 +34,18 @@ static void web_forbid_frames(struct http_reply *reply) {
     http_reply_header(reply, "Cross-Origin-Opener-Policy", "same-origin");
 }
 
-void web_add_headers(struct http_reply *reply) {
+void web_add_headers(struct http_exchange *exchange) {
+    struct http_reply *reply = &exchange->reply;
+    const struct web_request *request = exchange->own;
     web_add_policy(reply, POLICY_BEGIN POLICY_END POLICY_OF_PAGE);
     web_forbid_frames(reply);
+    if (request != NULL && request->web->origin_count > 0) {
+        http_reply_header(reply, "Vary", "Origin");
+    }
+    if (request != NULL && request->origin != NULL) {
+        http_reply_header(reply, "Access-Control-Allow-Origin", request->origin);
+        http_reply_header(reply, "Access-Control-Expose-Headers", "Retry-After");
+    }
 }
 
 void web_add_file_headers(const struct web *web, struct http_reply *reply, bool may_frame) {
@@ -45,37 +55,28 @@ void web_add_file_headers(const struct web *web, struct http_reply *reply, bool 
     }
 }
 
-static const char *web_code_of(unsigned status) {
-    return status == 401   ? "login_needed"
-           : status == 403 ? "forbidden"
-           : status == 404 ? "not_found"
-           : status == 413 ? "too_large"
-           : status == 429 ? "too_many"
-           : status >= 500 ? "busy"
-                           : "bad_request";
-}
-
-/* Errors of the listener are JSON here, too. text ends with a newline. */
-static void web_print_refusal(struct http_reply *reply, const char *text) {
+/* Errors of the listener are problem documents here, too. text ends with a newline. */
+static void web_print_refusal(struct http_exchange *exchange, const char *text) {
+    struct http_reply *reply = &exchange->reply;
     struct json json = web_json(&reply->body);
     size_t size = strlen(text);
-    json_open(&json, NULL, '{');
-    json_text(&json, "error", (struct bytes){.at = text, .size = size > 0 ? size - 1 : 0});
-    json_text(&json, "code", bytes_from_text(web_code_of(reply->status)));
+    web_put_problem(&json, reply->status,
+                    (struct bytes){.at = text, .size = size > 0 ? size - 1 : 0},
+                    (struct bytes){.at = NULL});
     json_close(&json, '}');
-    reply->content_type = JSON_TYPE;
+    reply->content_type = PROBLEM_TYPE;
     reply->header_count = 0;
     reply->is_kept = false;
-    web_add_headers(reply);
+    web_add_headers(exchange);
 }
 
 void web_answer(struct http_exchange *exchange, struct web_query *query) {
     struct http_reply *reply = &exchange->reply;
     struct buffer body = reply->body;
     reply->status = query->status;
-    reply->content_type = JSON_TYPE;
+    reply->content_type = query->status < 400 ? JSON_TYPE : PROBLEM_TYPE;
     reply->header_count = 0;
-    web_add_headers(reply);
+    web_add_headers(exchange);
     const struct web_request *request = exchange->own;
     if (request->cookie[0] != '\0') {
         http_reply_header(reply, "Set-Cookie", request->cookie);
@@ -90,6 +91,9 @@ void web_answer(struct http_exchange *exchange, struct web_query *query) {
 static void web_request_is_answered(struct web_query *query) {
     struct web_request *request = query->owner;
     request->query = NULL;
+    if (query->verdict == WEB_LOGIN_NEEDED && query->identity.kind == WEB_USER) {
+        web_forget_known(request->web, query->address);
+    }
     if (request->exchange->stage == HTTP_WAITS) {
         web_answer(request->exchange, query);
     }
@@ -110,6 +114,48 @@ void web_run(struct web_request *request, struct web_query *query) {
     web_query_run(query);
 }
 
+/* "abc", or abc: an id of a result. The exchange has the header as long as it lives, which is long enough: words are
+ * read by the engine also behind that, so the query has a copy. */
+static bool web_take_key(const struct http_exchange *exchange, struct web_query *query) {
+    const char *header = http_exchange_header(exchange, "Idempotency-Key");
+    if (header == NULL) {
+        return true;
+    }
+    struct bytes key = bytes_from_text(header);
+    if (key.size >= 2 && key.at[0] == '"' && key.at[key.size - 1] == '"') {
+        key = (struct bytes){.at = key.at + 1, .size = key.size - 2};
+    }
+    if (key.size == 0 || key.size > sizeof query->write.id_text) {
+        web_error(query, 422, "Idempotency-Key has 1 to %zu bytes", sizeof query->write.id_text);
+        return false;
+    }
+    memcpy(query->write.id_text, key.at, key.size);
+    query->write.id = (struct bytes){.at = query->write.id_text, .size = key.size};
+    return true;
+}
+
+/* What the request writes becomes the query's. false: the error was written. */
+static bool web_take_body(struct web_request *request, struct web_query *query) {
+    struct http_exchange *exchange = request->exchange;
+    if (!query->route->writes) {
+        return true;
+    }
+    if (query->route->read != NULL) {
+        query->write.body = exchange->body;
+        buffer_init(&exchange->body, 0);
+        if (!web_take_key(exchange, query) || !query->route->read(query)) {
+            return false;
+        }
+    }
+    unsigned count = query->write.result_count > 0 ? query->write.result_count : 1;
+    unsigned retry_s = web_take_rate(request->web, exchange, count);
+    if (retry_s > 0) {
+        web_error(query, 429, "this address has written too many results: see web-write-rate");
+        exchange->reply.retry_s = retry_s;
+    }
+    return retry_s == 0;
+}
+
 void web_run_as(struct web_request *request, const struct web_identity *identity) {
     struct web *web = request->web;
     struct http_exchange *exchange = request->exchange;
@@ -120,7 +166,8 @@ void web_run_as(struct web_request *request, const struct web_identity *identity
     }
     query->identity = *identity;
     (void)http_exchange_peer(exchange, query->address);
-    if (!web_query_parse(query, exchange->target)) {
+    if (!web_query_parse(query, exchange->method, exchange->target) ||
+        !web_take_body(request, query)) {
         web_answer(exchange, query);
         web_query_leave(query);
     } else if (request->wants_stream) {
@@ -135,6 +182,17 @@ static bool web_is_path(const struct http_target *target, unsigned from, const c
            bytes_equal(target->segments[from], bytes_from_text(word));
 }
 
+/* Pages of these sites may ask. NULL: it is of none of them. */
+static const char *web_find_origin(const struct web *web, const struct http_exchange *exchange) {
+    const char *origin = http_exchange_header(exchange, "Origin");
+    for (unsigned i = 0; origin != NULL && i < web->origin_count; i++) {
+        if (bytes_equal_ignoring_case(bytes_from_text(origin), web->origins[i])) {
+            return origin;
+        }
+    }
+    return NULL;
+}
+
 /* A page of another site, or of another port or name of this one, may neither read nor hold connections. */
 static bool web_is_of_other_site(const struct http_exchange *exchange) {
     const char *site = http_exchange_header(exchange, "Sec-Fetch-Site");
@@ -142,7 +200,7 @@ static bool web_is_of_other_site(const struct http_exchange *exchange) {
     const char *origin = http_exchange_header(exchange, "Origin");
     const char *host = http_exchange_header(exchange, "Host");
     bool is_navigation =
-        exchange->method != HTTP_POST && mode != NULL && strcmp(mode, "navigate") == 0;
+        exchange->method <= HTTP_HEAD && mode != NULL && strcmp(mode, "navigate") == 0;
     bool is_own = site == NULL || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0;
     if (!is_own && !is_navigation) {
         return true;
@@ -154,32 +212,117 @@ static bool web_is_of_other_site(const struct http_exchange *exchange) {
     return at == NULL || host == NULL || strcasecmp(at + 3, host) != 0;
 }
 
+/* What a browser asks first, before a page of another site may write. */
+static void web_answer_preflight(struct web_request *request) {
+    struct http_exchange *exchange = request->exchange;
+    struct http_reply *reply = &exchange->reply;
+    if (request->origin == NULL ||
+        http_exchange_header(exchange, "Access-Control-Request-Method") == NULL) {
+        http_exchange_refuse(exchange, 405, "only pages of other sites ask for OPTIONS\n");
+        return;
+    }
+    reply->status = 204;
+    reply->content_type = NULL;
+    web_add_headers(exchange);
+    http_reply_header(reply, "Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE");
+    http_reply_header(reply, "Access-Control-Allow-Headers",
+                      "Authorization, Content-Type, Idempotency-Key");
+    http_reply_header(reply, "Access-Control-Max-Age", "600");
+    http_exchange_ready(exchange);
+}
+
+/* Whoever writes names a user in this request. Without one it is the default user, if that needs no password, as
+ * with RESP; but no browser writes as it, whatever page it shows: browsers send these headers by themselves. */
+static bool web_is_by_browser(const struct http_exchange *exchange) {
+    static const char *const names[] = {"Origin", "Cookie", "Referer", "Sec-Fetch-Site"};
+    bool is_by_browser = false;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        is_by_browser |= http_exchange_header(exchange, names[i]) != NULL;
+    }
+    return is_by_browser;
+}
+
+/* Refuse a write that may not be. false: it may. */
+static bool web_refuse_write(struct web_request *request) {
+    struct http_exchange *exchange = request->exchange;
+    const char *type = http_exchange_header(exchange, "Content-Type");
+    size_t size = type != NULL ? strcspn(type, "; ") : 0;
+    bool is_json = type != NULL && size == strlen("application/json") &&
+                   strncasecmp(type, "application/json", size) == 0;
+    if (!request->web->settings->web_write) {
+        http_exchange_refuse(exchange, 403, "this server takes no writes here: see web-write\n");
+    } else if (exchange->method != HTTP_DELETE && !is_json) {
+        http_exchange_refuse(exchange, 415, "a body has the Content-Type application/json\n");
+    } else if (http_exchange_header(exchange, "Authorization") == NULL &&
+               web_is_by_browser(exchange)) {
+        exchange->reply.is_login_wanted = request->origin == NULL;
+        http_exchange_refuse(exchange, 401,
+                             "a browser writes as a user that the header Authorization names\n");
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void web_handle_post(struct web *web, struct web_request *request, bool is_log_in) {
+    request->wants_login = true;
+    if (request->origin != NULL) {
+        http_exchange_refuse(request->exchange, 403, "not for pages of other sites\n");
+    } else if (is_log_in) {
+        web_log_in(request);
+    } else {
+        web_log_out(web, request);
+    }
+}
+
 static void web_handle_api(struct web *web, struct web_request *request,
                            const struct http_target *target) {
     struct http_exchange *exchange = request->exchange;
     struct web_identity identity = {.kind = WEB_ANYBODY};
+    bool is_log_in = target->segment_count == 3 && web_is_path(target, 2, "login");
+    bool is_log_out = target->segment_count == 3 && web_is_path(target, 2, "logout");
+    bool writes = exchange->method > HTTP_HEAD;
     if (web_is_of_other_site(exchange)) {
-        http_exchange_refuse(exchange, 403, "not for pages of other sites\n");
+        request->origin = web_find_origin(web, exchange);
+        if (request->origin == NULL) {
+            http_exchange_refuse(exchange, 403, "not for pages of other sites\n");
+            return;
+        }
+    }
+    if (exchange->method == HTTP_OPTIONS) {
+        web_answer_preflight(request);
         return;
     }
-    if (exchange->method == HTTP_POST) {
-        if (target->segment_count == 3 && web_is_path(target, 2, "login")) {
-            web_log_in(request);
-        } else if (target->segment_count == 3 && web_is_path(target, 2, "logout")) {
-            web_log_out(web, request);
-        } else {
-            http_exchange_refuse(exchange, 405, "only login and logout are posted\n");
-        }
+    if (exchange->method == HTTP_POST && (is_log_in || is_log_out)) {
+        web_handle_post(web, request, is_log_in);
+        return;
+    }
+    if (writes && !web_has_operation(exchange->method, target)) {
+        http_exchange_refuse(exchange, 405, "this path is only read: docs/web.md lists them\n");
+        return;
+    }
+    if (writes && web_refuse_write(request)) {
         return;
     }
     request->wants_stream =
         bytes_equal(target->segments[target->segment_count - 1], BYTES("events"));
     if (http_exchange_header(exchange, "Authorization") != NULL) {
-        web_log_in_basic(request);
+        web_log_in_by_header(request);
         return;
     }
-    web_identify(web, request, &identity);
+    if (writes || request->origin != NULL) {
+        identity.is_local = request->origin == NULL && http_exchange_is_local(exchange);
+    } else {
+        web_identify(web, request, &identity);
+    }
     web_run_as(request, &identity);
+}
+
+static void web_answer_openapi(struct web *web, struct http_exchange *exchange) {
+    exchange->reply.content_type = JSON_TYPE;
+    web_add_headers(exchange);
+    exchange->reply.fixed = buffer_bytes(&web->openapi);
+    http_exchange_ready(exchange);
 }
 
 static void web_handle(void *context, struct http_exchange *exchange) {
@@ -198,13 +341,17 @@ static void web_handle(void *context, struct http_exchange *exchange) {
     exchange->own = request;
     memcpy(text, exchange->target, size + 1);
     const char *wrong = http_target_parse(text, &target);
+    bool is_of_api = wrong == NULL && web_is_path(&target, 0, "api");
+    unsigned version = is_of_api && web_is_path(&target, 1, "v1"); /* /api/openapi.json, too */
     if (wrong != NULL) {
         http_exchange_refuse(exchange, 400, "%s\n", wrong);
-    } else if (web_is_path(&target, 0, "api") && web_is_path(&target, 1, "v1") &&
-               !web_is_path(&target, 2, "openapi.json")) {
+    } else if (is_of_api && target.segment_count == version + 2 && exchange->method <= HTTP_HEAD &&
+               web_is_path(&target, version + 1, "openapi.json")) {
+        web_answer_openapi(web, exchange);
+    } else if (version > 0) {
         web_handle_api(web, request, &target);
-    } else if (exchange->method == HTTP_POST) {
-        http_exchange_refuse(exchange, 405, "only login and logout are posted\n");
+    } else if (exchange->method > HTTP_HEAD) {
+        http_exchange_refuse(exchange, 405, "only paths of the API are written to\n");
     } else if (!web_files_answer(exchange, &target)) {
         http_exchange_refuse(exchange, 404, "there is no such page\n");
     }
@@ -321,6 +468,21 @@ static bool web_is_origin(struct bytes word) {
     return is_right;
 }
 
+static bool web_read_origins(struct web *web, const char *text, char *error) {
+    while (text != NULL && *(text += strspn(text, " ")) != '\0') {
+        struct bytes word = {.at = text, .size = strcspn(text, " ")};
+        text += word.size;
+        if (web->origin_count == WEB_ORIGINS_MAX || !web_is_origin(word)) {
+            snprintf(error, HTTP_ERROR_MAX,
+                     "web-allow-origin: at most %d origins, like \"https://game.example.com\"",
+                     WEB_ORIGINS_MAX);
+            return false;
+        }
+        web->origins[web->origin_count++] = word;
+    }
+    return true;
+}
+
 /* "avatar https://cdn.example.com", behind web-data. */
 static bool web_read_avatars(struct web *web, const char *text, char *error) {
     struct web_avatars *avatars = &web->avatars;
@@ -354,6 +516,7 @@ static bool web_read_avatars(struct web *web, const char *text, char *error) {
 static void web_free(struct web *web) {
     web_engine_deinit(&web->engine);
     web_sessions_deinit(&web->sessions);
+    buffer_deinit(&web->openapi);
     if (web->history.query != NULL) {
         web_query_destroy(web->history.query);
     }
@@ -372,10 +535,19 @@ static struct web *web_create(struct server *server, char *error) {
     if (!web_sessions_init(&web->sessions, settings->web_session_timeout_s * 1000) ||
         !web_read_data(web, settings->web_data, error) ||
         !web_read_avatars(web, settings->web_avatars, error) ||
+        !web_read_origins(web, settings->web_allow_origin, error) ||
         !web_engine_init(&web->engine, server, error)) {
         web_free(web);
         return NULL;
     }
+    struct json json = web_json(&web->openapi);
+    web_put_openapi(&json);
+    if (web->openapi.is_broken) {
+        snprintf(error, HTTP_ERROR_MAX, "web-port: out of memory");
+        web_free(web);
+        return NULL;
+    }
+    digest_random((char *)&web->rate_seed, sizeof web->rate_seed);
     web->handler = (struct http_handler){
         .context = web,
         .engine_context = &web->engine,
@@ -411,7 +583,10 @@ struct web *web_start(int fd, uv_loop_t *engine_loop, struct server *server,
         .proxy_count = settings->web_proxies.count,
         .hosts = settings->web_hosts != NULL ? settings->web_hosts : "",
         .hosts_setting = "web-hosts",
-        .takes_posts = true,
+        .methods = 1U << HTTP_POST | 1U << HTTP_PUT | 1U << HTTP_PATCH | 1U << HTTP_DELETE |
+                   1U << HTTP_OPTIONS,
+        .body_max = settings->web_write ? WEB_BODY_MAX : 0,
+        .bodies_max = WEB_BODIES_MAX,
         .certificate = certificate,
         .key = key,
     };

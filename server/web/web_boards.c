@@ -37,8 +37,7 @@ static bool web_boards_ask_list(struct web_query *query) {
     }
     struct bytes match = http_target_find(&query->target, "match");
     if (match.size > GLOB_PATTERN_MAX) {
-        web_error(query, 400, "bad_request", "match is too long: at most %d bytes",
-                  GLOB_PATTERN_MAX);
+        web_error(query, 400, "match is too long: at most %d bytes", GLOB_PATTERN_MAX);
         return false;
     }
     query->scan.size_max = LIST_REPLY_MAX;

@@ -79,15 +79,6 @@ void web_engine_deinit(struct web_engine *engine) {
     }
 }
 
-static bool web_engine_has_digest(const struct acl_user *user, const char *digest) {
-    bool is_right = user->has_no_password;
-    for (uint32_t i = 0; i < user->passwords.count; i++) {
-        bool is_this = digest_equal(user->passwords.at[i].text.at, digest);
-        is_right |= is_this;
-    }
-    return is_right;
-}
-
 /* NULL: nobody; the verdict says why. */
 static struct acl_user *web_engine_find_user(const struct web_engine *engine,
                                              struct web_query *query) {
@@ -100,8 +91,8 @@ static struct acl_user *web_engine_find_user(const struct web_engine *engine,
         struct acl_user *user = acl_users_find(&server->acl.users, bytes_from_text(identity->user));
         query->verdict = WEB_LOGIN_NEEDED;
         query->user.is_known = true;
-        return user != NULL && user->is_on && web_engine_has_digest(user, identity->digest) ? user
-                                                                                            : NULL;
+        return user != NULL && user->is_on && acl_user_has_digest(user, identity->digest) ? user
+                                                                                          : NULL;
     }
     if (!server_has_password(server) && (identity->is_local || !server->settings.protected_mode)) {
         query->user.is_known = true;
@@ -139,8 +130,18 @@ enum http_verdict web_engine_check_login(void *context, struct http_login *login
         return HTTP_LOGIN_REFUSED;
     }
     enum login_outcome outcome =
-        login_try_address(engine->server, login->address, bytes_from_text(login->user),
-                          bytes_from_text(login->password), &user, &login->retry_ms);
+        login->is_token
+            ? login_try_token(engine->server, login->address, bytes_from_text(login->password),
+                              &user, &login->retry_ms)
+            : login_try_address(engine->server, login->address, bytes_from_text(login->user),
+                                bytes_from_text(login->password), &user, &login->retry_ms);
+    if (outcome == LOGIN_RIGHT && user->name.size >= sizeof login->user) {
+        return HTTP_LOGIN_NEEDED; /* as with a password: no name of HTTP is as long */
+    }
+    if (outcome == LOGIN_RIGHT) {
+        memcpy(login->user, user->name.at, user->name.size);
+        login->user[user->name.size] = '\0';
+    }
     return outcome == LOGIN_RIGHT   ? HTTP_LOGIN_OK
            : outcome == LOGIN_WRONG ? HTTP_LOGIN_NEEDED
                                     : HTTP_LOGIN_TOO_SOON;
@@ -154,7 +155,7 @@ static void web_engine_begin_session(const struct web_engine *engine, struct web
     session->protocol = 3;
     session->has_strings = true;
     session->database = query->database;
-    session->is_no_touch = true;
+    session->is_no_touch = !query->route->writes;
     snprintf(session->address, sizeof session->address,
              strchr(query->address, ':') != NULL ? "[%s]:0" : "%s:0", query->address);
     server_set_user(engine->server, session, user, true);
@@ -188,17 +189,18 @@ static void web_engine_choose_pattern(const struct acl_user *user, struct web_qu
 static void web_engine_run_command(struct server *server, struct web_query *query, unsigned nth,
                                    struct session *session) {
     struct reply reply;
+    unsigned begin = nth > 0 ? query->commands[nth - 1].end : 0;
     const struct request request = {
-        .args = &query->words[query->word_begins[nth]],
-        .count = query->word_begins[nth + 1] - query->word_begins[nth],
+        .args = &query->words[begin],
+        .count = query->commands[nth].end - begin,
     };
     reply_init(&reply, &query->replies, 3);
     session_shape_reply(session, &reply);
     server->ahead = NULL;
     server->command_begin_ticks = clock_ticks();
-    execute_request(server, session, query->numbers[nth], &request, &reply);
+    execute_request(server, session, query->commands[nth].number, &request, &reply);
     CHECK(session->job == NULL);
-    query->reply_ends[query->reply_count++] = query->replies.size;
+    query->commands[query->reply_count++].reply_end = query->replies.size;
 }
 
 /* Take the cursor of the last reply for the next step. false: there is none, or it was the last step. */
@@ -227,8 +229,12 @@ static void web_engine_run_commands(const struct web_engine *engine, struct web_
     enum { SCAN_NS = 200000 };
     uint64_t begin_ticks = clock_ticks();
     query->reply_count = 0;
-    for (unsigned i = 0; i < query->command_count; i++) {
+    bool is_over = false;
+    for (unsigned i = 0; i < query->command_count && !is_over; i++) {
+        size_t begin = query->replies.size;
         web_engine_run_command(engine->server, query, i, session);
+        is_over =
+            query->route->writes && query->replies.size > begin && query->replies.at[begin] == '-';
     }
     while (query->scan.cursor_word > 0 && query->replies.size < query->scan.size_max &&
            clock_ticks_to_ns(clock_ticks() - begin_ticks) < SCAN_NS &&
@@ -241,13 +247,21 @@ static bool web_engine_must_be_held(const struct web_engine *engine, struct web_
     struct server *server = engine->server;
     bool sees_boards = false;
     for (unsigned i = 0; i < query->command_count; i++) {
-        sees_boards |= commit_wait_sees_boards(command_by_index(query->numbers[i]));
+        sees_boards |= commit_wait_sees_boards(command_by_index(query->commands[i].number));
     }
-    if (!sees_boards || !commit_wait_holds_readers(server)) {
+    bool has_changed = query->has_changed && server->persistence != NULL;
+    if (!has_changed && (!sees_boards || !commit_wait_holds_readers(server))) {
         return false;
     }
     query->held_for = persistence_last_group(server->persistence);
     return query->held_for > commit_wait_free_group(server);
+}
+
+/* What makes a client's write wait before it runs: a pause, or a journal that the disk holds up. */
+static bool web_engine_is_later(struct server *server, const struct web_query *query) {
+    return query->route->writes &&
+           (server_pause(server) != SERVER_PAUSE_NONE ||
+            (server->persistence != NULL && persistence_is_behind(server->persistence)));
 }
 
 static void web_engine_run(const struct web_engine *engine, struct web_query *query,
@@ -257,7 +271,9 @@ static void web_engine_run(const struct web_engine *engine, struct web_query *qu
     if (query->scan.pattern_word > 0) {
         web_engine_choose_pattern(user, query);
     }
+    uint64_t effects_before = engine->server->durability.effect_count;
     web_engine_run_commands(engine, query, &session);
+    query->has_changed = engine->server->durability.effect_count != effects_before;
     session_deinit(&session);
     if (query->figures != NULL && query->user.may_see_server) {
         figures_take(engine->server, query->figures);
@@ -294,6 +310,12 @@ bool web_engine_answer(void *context, struct ask *ask) {
     bool is_outdated = query->epoch != replication_answer_epoch(replication);
     if (is_outdated || (engine->server->durability.is_loading && query->command_count > 0)) {
         query->verdict = WEB_LOADING;
+        return true;
+    }
+    if (web_engine_is_later(engine->server, query)) {
+        enum { LATER_NS = 20000 }; /* asking again is at a pace, too */
+        query->verdict = WEB_LATER;
+        query->elapsed_ns = LATER_NS;
         return true;
     }
     web_engine_run(engine, query, user);

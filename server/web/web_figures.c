@@ -177,9 +177,9 @@ static bool web_figures_check_server(struct web_query *query) {
         return true;
     }
     if (query->user.is_public) {
-        web_error(query, 401, "login_needed", "log in to see the server");
+        web_error(query, 401, "log in to see the server");
     } else {
-        web_error(query, 403, "forbidden", "the user %s may not run INFO", query->user.shown);
+        web_error(query, 403, "the user %s may not run INFO", query->user.shown);
     }
     return false;
 }
@@ -451,7 +451,7 @@ static bool web_figures_ask_slowlog(struct web_query *query) {
 static bool web_figures_print_slowlog(struct web_query *query) {
     struct json *json = &query->json;
     if (query->user.is_public) {
-        web_error(query, 401, "login_needed", "log in to see the slow log");
+        web_error(query, 401, "log in to see the slow log");
         return false;
     }
     if (web_reply_is_error(query, 0)) {

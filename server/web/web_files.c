@@ -25,11 +25,11 @@ static bool web_files_is_view(const struct http_target *target) {
 
 static const struct web_file *web_files_choose(const struct http_target *target) {
     if (web_files_begins_with(target, "api")) {
-        return target->segment_count == 3 ? web_files_find(target->segments[2]) : NULL;
+        return NULL;
     }
     if (target->segment_count == 1 && target->segments[0].size > 0) {
         const struct web_file *file = web_files_find(target->segments[0]);
-        if (file != NULL && !web_files_begins_with(target, "openapi.json")) {
+        if (file != NULL) {
             return file;
         }
     }

@@ -138,7 +138,7 @@ bool web_keep_login(struct web *web, const struct web_request *request) {
     return true;
 }
 
-/* ---- logging in: POST, or HTTP Basic ---- */
+/* ---- logging in: POST, or the header Authorization ---- */
 
 /* A string, terminated. */
 static bool web_login_take_text(struct json_reader *reader, char *out, size_t size_max) {
@@ -173,24 +173,27 @@ bool web_read_login(const char *text, struct http_login *login) {
     return json_take(&reader, '}') && json_is_over(&reader) && has_user && login->has_password;
 }
 
+#define WEB_NO_SUCH_USER "no user has this name and password, or this token\n"
+
 static void web_login_refuse(struct http_exchange *exchange, const struct http_login_ask *login) {
     switch (login->verdict) {
     case HTTP_LOGIN_TOO_SOON:
         http_exchange_refuse(
             exchange, 429,
-            "too many wrong passwords from this address: try again in %lld seconds\n",
+            "too many wrong passwords or tokens from this address: try again in %lld seconds\n",
             (long long)(login->given.retry_ms + 999) / 1000);
         return;
     case HTTP_LOGIN_REFUSED:
         http_exchange_refuse(
-            exchange, 403, "no password is taken from %s without TLS while protected-mode is on\n",
+            exchange, 403,
+            "no password or token is taken from %s without TLS while protected-mode is on\n",
             login->given.address);
         return;
     case HTTP_LOGIN_OK:
     case HTTP_LOGIN_NEEDED:
         break;
     }
-    http_exchange_fill(exchange, 401, "no user has this name and password\n");
+    http_exchange_fill(exchange, 401, WEB_NO_SUCH_USER);
     http_exchange_delay(exchange, HTTP_REFUSAL_DELAY_MS);
 }
 
@@ -220,6 +223,42 @@ static void web_login_end(struct web *web, const struct web_request *request, bo
     }
 }
 
+/* ---- logins by header that were right ---- */
+
+void web_forget_known(struct web *web, const char *address) {
+    for (unsigned i = 0; i < WEB_KNOWN_MAX; i++) {
+        if (strcmp(web->known[i].address, address) == 0) {
+            explicit_bzero(&web->known[i], sizeof web->known[i]);
+        }
+    }
+}
+
+/* NULL: it was not right yet, or too long ago. */
+static const struct web_identity *web_login_find_known(const struct web *web,
+                                                       const struct http_login *given) {
+    char digest[DIGEST_TEXT_SIZE];
+    const char *name = given->is_token ? "" : given->user;
+    const struct web_identity *identity = NULL;
+    digest_print(bytes_from_text(given->password), digest);
+    for (unsigned i = 0; i < WEB_KNOWN_MAX; i++) {
+        const struct web_known *known = &web->known[i];
+        if (known->is_token == given->is_token && strcmp(known->address, given->address) == 0 &&
+            strcmp(known->given, name) == 0 && digest_equal(known->identity.digest, digest)) {
+            identity = &known->identity;
+        }
+    }
+    return identity;
+}
+
+static void web_login_remember(struct web *web, const struct http_login_ask *login,
+                               const struct web_identity *identity) {
+    struct web_known *known = &web->known[web->known_next++ % WEB_KNOWN_MAX];
+    *known = (struct web_known){.is_token = login->given.is_token, .identity = *identity};
+    snprintf(known->address, sizeof known->address, "%s", login->given.address);
+    snprintf(known->given, sizeof known->given, "%s",
+             login->given.is_token ? "" : login->given.user);
+}
+
 static void web_login_reply_me(struct web *web, struct web_request *request,
                                const struct web_identity *identity) {
     struct web_query *query = web_query_create(web);
@@ -238,8 +277,11 @@ static void web_login_is_answered(void *context, struct http_login_ask *login) {
     struct web_request *request = exchange->own;
     struct web_identity identity = {.is_local = login->given.is_local};
     char token[WEB_TOKEN_SIZE];
-    bool was_secure, is_posted = exchange->method == HTTP_POST;
+    bool was_secure, is_posted = request->wants_login;
     request->login = NULL;
+    if (login->verdict != HTTP_LOGIN_OK) {
+        web_forget_known(web, login->given.address);
+    }
     if (exchange->stage != HTTP_WAITS) {
         return; /* it has waited too long */
     }
@@ -252,6 +294,7 @@ static void web_login_is_answered(void *context, struct http_login_ask *login) {
     snprintf(identity.user, sizeof identity.user, "%s", login->given.user);
     digest_print(bytes_from_text(login->given.password), identity.digest);
     if (!is_posted) {
+        web_login_remember(web, login, &identity);
         web_run_as(request, &identity);
         return;
     }
@@ -287,17 +330,23 @@ void web_log_in(struct web_request *request) {
     http_login_ask(login);
 }
 
-void web_log_in_basic(struct web_request *request) {
+void web_log_in_by_header(struct web_request *request) {
     struct http_exchange *exchange = request->exchange;
     struct http_login_ask *login =
         http_login_create(exchange, web_engine_check_login, web_login_is_answered);
     if (login == NULL) {
         return;
     }
-    if (!http_login_take_basic(login) || !login->given.has_password) {
+    if (!http_login_take_header(login) || !login->given.has_password) {
         http_login_destroy(login);
         exchange->reply.is_login_wanted = true;
-        http_exchange_refuse(exchange, 401, "no user has this name and password\n");
+        http_exchange_refuse(exchange, 401, WEB_NO_SUCH_USER);
+        return;
+    }
+    const struct web_identity *known = web_login_find_known(request->web, &login->given);
+    if (known != NULL) {
+        http_login_destroy(login);
+        web_run_as(request, known);
         return;
     }
     request->login = login;

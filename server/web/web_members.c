@@ -35,7 +35,7 @@ static bool web_members_print_member(struct web_query *query) {
     (void)value_next(&record);
     struct value_reader first = record;
     if (value_next(&first).kind == VALUE_NULL) {
-        web_error(query, 404, "not_found", "this member is not %s",
+        web_error(query, 404, "this member is not %s",
                   query->where_count > 0 ? "in this group of the board" : "on the board");
         return false;
     }
@@ -181,12 +181,11 @@ static bool web_members_ask_search(struct web_query *query) {
             return false;
         }
         if (prefix.size == 0 || prefix.size > SEARCH_SIZE_MAX) {
-            web_error(query, 400, "bad_request", "q is what members begin with: 1 to %d bytes",
-                      SEARCH_SIZE_MAX);
+            web_error(query, 400, "q is what members begin with: 1 to %d bytes", SEARCH_SIZE_MAX);
             return false;
         }
         if (by.at != NULL && !is_by_name && !bytes_equal(by, BYTES("id"))) {
-            web_error(query, 400, "bad_request", "by is id or name");
+            web_error(query, 400, "by is id or name");
             return false;
         }
     }

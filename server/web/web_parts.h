@@ -2,11 +2,16 @@
 #ifndef SERVER_WEB_PARTS_H
 #define SERVER_WEB_PARTS_H
 
+#include "server/acl/auth_guard.h"
 #include "server/web/web.h"
 #include "server/web/web_query.h"
 
 enum {
     WEB_PENDING_MAX = 1000,     /* queries that wait for their turn */
+    WEB_KNOWN_MAX = 64,         /* logins by header that were right */
+    WEB_RATES_MAX = 4096,       /* addresses that write; a power of two */
+    WEB_RATE_WAYS = 4,          /* places that one may be in */
+    WEB_BODIES_MAX = 32 << 20,  /* bytes of the bodies of all requests */
     WEB_SESSIONS_MAX = 1024,    /* logins */
     WEB_USER_SESSIONS_MAX = 64, /* of one user */
     WEB_TOKEN_SIZE = 48,        /* hexadecimal digits */
@@ -35,7 +40,8 @@ struct web_request {
     struct http_exchange *exchange;
     struct http_login_ask *login; /* that the engine has */
     struct web_query *query;      /* that is being answered */
-    bool wants_stream;
+    bool wants_stream, wants_login;
+    const char *origin; /* of another site that may ask (web-allow-origin); NULL: of none */
     struct web_session *session; /* that its cookie names; NULL: none, or it is of another kind */
     char token_digest[DIGEST_TEXT_SIZE]; /* of that session: another one may take its place */
     /* a viewer */
@@ -62,7 +68,7 @@ void web_engine_deinit(struct web_engine *engine);
 bool web_engine_answer(void *engine, struct ask *ask);
 /* Give back the answers that wait no more, and those that are never to be sent, as WEB_LOADING. */
 void web_engine_release_answers(struct web_engine *engine);
-/* A password: is the user's digest kept? */
+/* A password or token. */
 enum http_verdict web_engine_check_login(void *engine, struct http_login *login);
 
 /* ---- logins: web_login.c ---- */
@@ -97,8 +103,18 @@ void web_log_out(struct web *web, struct web_request *request);
 void web_identify(struct web *web, struct web_request *request, struct web_identity *identity);
 /* Is the login still there that the request came with? That is use of it. */
 MUST_CHECK bool web_keep_login(struct web *web, const struct web_request *request);
-/* Look at the password of HTTP Basic, and go on by web_run_as. */
-void web_log_in_basic(struct web_request *request);
+/* Look at the password or token of the header Authorization, and go on by web_run_as. */
+void web_log_in_by_header(struct web_request *request);
+
+/* A login by header that was right: it is not looked at again while the user has this password or token. Any that
+ * is wrong, from the same address, ends that, so that it makes guessing no faster. */
+struct web_known {
+    char address[HTTP_ADDRESS_MAX]; /* empty: free */
+    bool is_token;
+    char given[HTTP_USER_MAX]; /* the name that was given */
+    struct web_identity identity;
+};
+void web_forget_known(struct web *web, const char *address);
 
 /* ---- views: web_views.c ---- */
 
@@ -143,6 +159,11 @@ void web_history_step(struct web *web, int64_t now_ms);
 
 /* Ask the engine, now or when the pace allows it. */
 void web_put(struct web *web, struct web_query *query);
+/* The engine wants to be asked again, later. */
+void web_put_again(struct web *web, struct web_query *query);
+/* May the client write so many results now? 0: yes; else in so many seconds (web-write-rate). */
+MUST_CHECK unsigned web_take_rate(struct web *web, const struct http_exchange *exchange,
+                                  unsigned results);
 /* Count so many bytes for all that the page holds. false: that would be too much. */
 MUST_CHECK bool web_take_memory(struct web *web, size_t size);
 void web_give_memory(struct web *web, size_t size);
@@ -152,6 +173,11 @@ void web_take_back(struct web *web, struct web_query *query);
 void web_note_answer(struct web *web, const struct web_query *query);
 /* Ask what waits, as far as it may be asked now. */
 void web_pace_step(struct web *web);
+
+/* ---- the document of the API: web_openapi.c ---- */
+
+/* Write the routes as OpenAPI 3.1. */
+void web_put_openapi(struct json *json);
 
 /* ---- files: web_files.c ---- */
 
@@ -168,6 +194,13 @@ struct web_avatars {
     struct bytes field; /* NULL: there are none */
     struct bytes origins[WEB_ORIGINS_MAX];
     unsigned origin_count;
+};
+
+/* What an address may still write. */
+struct web_rate {
+    struct auth_guard_address address;
+    int64_t at_ms; /* when left was that; 0: the place is free */
+    int64_t left;  /* results */
 };
 
 struct web {
@@ -190,15 +223,26 @@ struct web {
     struct web_avatars avatars;
     /* Content-Security-Policy of the page, and of what other sites may show in a frame */
     char policy[WEB_POLICY_MAX], policy_of_frames[WEB_POLICY_MAX];
+    struct bytes origins[WEB_ORIGINS_MAX]; /* web-allow-origin */
+    unsigned origin_count;
+    struct web_known known[WEB_KNOWN_MAX];
+    unsigned known_next; /* to be replaced */
+    struct web_rate rates[WEB_RATES_MAX];
+    uint64_t rate_seed;
+    struct buffer openapi; /* the document */
 };
 
 /* The routes of boards and of the server. */
 extern const struct web_route web_route_list, web_route_board, web_route_page, web_route_member,
     web_route_search, web_route_histogram, web_route_archives, web_route_server, web_route_history,
-    web_route_slowlog, web_route_me;
+    web_route_slowlog, web_route_me, web_route_results, web_route_submit, web_route_remove,
+    web_route_set_tags, web_route_replace_tags, web_route_league_results, web_route_league_member,
+    web_route_leave_league;
 
+/* Is there an operation of this method? */
+MUST_CHECK bool web_has_operation(enum http_method method, const struct http_target *target);
 /* What every reply of the page says to browsers. */
-void web_add_headers(struct http_reply *reply);
+void web_add_headers(struct http_exchange *exchange);
 /* The same for the page's files, which may show pictures. may_frame: other sites may show it in a frame. */
 void web_add_file_headers(const struct web *web, struct http_reply *reply, bool may_frame);
 /* Reply what the query has written. */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "server/dispatch/command.h"
-#include "server/web/web_parts.h"
+#include "server/web/web_results.h"
 
 enum { TEXTS_MAX = 8192, REPLIES_FIRST = 16 * 1024, REPLIES_GROWTH = 8 };
 
@@ -17,9 +17,7 @@ static void web_query_give_room(struct web_query *query) {
     buffer_deinit(&query->replies);
 }
 
-/* Room for so many bytes of replies, and not one more: the engine's thread neither allocates nor moves what
- * this one frees. false: there is not so much memory; the room is as it was. */
-static bool web_query_make_room(struct web_query *query, size_t size) {
+bool web_query_make_room(struct web_query *query, size_t size) {
     size_t room = size > REPLIES_FIRST ? size : 0;
     struct buffer replies;
     buffer_init(&replies, size);
@@ -47,6 +45,8 @@ struct web_query *web_query_create(struct web *web) {
     buffer_init(&query->kept, WEB_REPLIES_MAX);
     buffer_init(&query->out, WEB_JSON_MAX);
     query->json = web_json(&query->out);
+    query->commands = query->own_commands;
+    query->words = query->own_words;
     if (!web_query_make_room(query, REPLIES_FIRST) ||
         buffer_reserve(&query->texts, TEXTS_MAX) == NULL) {
         buffer_deinit(&query->replies);
@@ -64,6 +64,7 @@ void web_query_destroy(struct web_query *query) {
     buffer_deinit(&query->out);
     memory_free(query->figures);
     memory_free(query->text);
+    web_results_deinit(query);
     memory_free(query);
 }
 
@@ -79,33 +80,118 @@ void web_query_leave(struct web_query *query) {
 
 /* ---- replies ---- */
 
-void web_error(struct web_query *query, unsigned status, const char *code, const char *format,
-               ...) {
+static const struct web_problem {
+    unsigned status;
+    const char *code, *title;
+} problems[] = {
+    {400, "bad_request", "The request is malformed"},
+    {401, "login_needed", "A user has to log in"},
+    {403, "forbidden", "This is not allowed"},
+    {404, "not_found", "There is no such thing"},
+    {405, "method_not_allowed", "The path takes other methods"},
+    {409, "conflict", "The key is in another state"},
+    {413, "too_large", "This is too large"},
+    {415, "unsupported_type", "The body is of another type"},
+    {421, "misdirected", "The request is for another server"},
+    {422, "unprocessable", "The request cannot be carried out"},
+    {429, "too_many", "There are too many requests"},
+    {503, "busy", "This is not possible now"},
+    {500, "busy", "The server has failed"}, /* last: any other */
+};
+
+void web_put_problem(struct json *json, unsigned status, struct bytes detail, struct bytes redis) {
+    enum { TYPE_MAX = 64 };
+    const struct web_problem *problem = problems;
+    char type[TYPE_MAX];
+    while (problem->status != status && problem->status != 500) {
+        problem++;
+    }
+    snprintf(type, sizeof type, "urn:leaderboard:%s", problem->code);
+    json_open(json, NULL, '{');
+    json_text(json, "type", bytes_from_text(type));
+    json_text(json, "title", bytes_from_text(problem->title));
+    json_integer(json, "status", status);
+    json_text(json, "detail", detail);
+    json_text(json, "error", detail); /* its name before there were problem documents */
+    json_text(json, "code", bytes_from_text(problem->code));
+    if (redis.size > 0) {
+        json_text(json, "redis", redis);
+    }
+}
+
+static void web_query_fail(struct web_query *query, unsigned status, struct bytes detail,
+                           struct bytes redis) {
+    buffer_clear(&query->out);
+    query->json = web_json(&query->out);
+    query->status = status;
+    web_put_problem(&query->json, status, detail, redis);
+    if (query->route != NULL && query->route->writes) {
+        web_results_put_failure(query);
+    }
+    json_close(&query->json, '}');
+}
+
+void web_error(struct web_query *query, unsigned status, const char *format, ...) {
     char text[HTTP_ERROR_MAX];
     va_list arguments;
     va_start(arguments, format);
     int size = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     (void)size;
-    buffer_clear(&query->out);
-    query->json = web_json(&query->out);
-    query->status = status;
-    json_open(&query->json, NULL, '{');
-    json_text(&query->json, "error", bytes_from_text(text));
-    json_text(&query->json, "code", bytes_from_text(code));
-    json_close(&query->json, '}');
+    web_query_fail(query, status, bytes_from_text(text), (struct bytes){.at = NULL});
 }
 
 struct value_reader web_reply(const struct web_query *query, unsigned nth) {
     CHECK(nth < query->reply_count);
-    size_t begin = nth > 0 ? query->reply_ends[nth - 1] : 0;
+    size_t begin = nth > 0 ? query->commands[nth - 1].reply_end : 0;
     return (struct value_reader){.at = query->replies.at + begin,
-                                 .end = query->replies.at + query->reply_ends[nth]};
+                                 .end = query->replies.at + query->commands[nth].reply_end};
 }
 
 static bool web_query_begins(struct bytes text, const char *word) {
     size_t size = strlen(word);
     return text.size >= size && memcmp(text.at, word, size) == 0;
+}
+
+/* What an error of a command is in HTTP. Behind the last row: ERR, and others. */
+static const struct web_refusal {
+    const char *begins;
+    unsigned status;
+    const char *text; /* in place of the command's; NULL: that */
+} refusals[] = {
+    {"NOPERM", 403, NULL},
+    {"ERR no such key", 404, "there is no such board"},
+    {"WRONGTYPE", 404, "this key is no board"},
+    {"BANNED", 403, NULL},
+    {"FROZEN", 409, NULL},
+    {"CLOSED", 409, NULL},
+    {"BUSYKEY", 409, NULL},
+    {"BUSY", 503, NULL},
+    {"LOADING", 503, NULL},
+    {"OOM", 503, NULL},
+    {"READONLY", 503, NULL},
+    {"NOREPLICAS", 503, NULL},
+    {"MASTERDOWN", 503, NULL},
+    {"NOMASTERLINK", 503, NULL},
+    {"MISCONF", 503, NULL},
+    {"TRYAGAIN", 503, NULL},
+};
+
+static void web_query_refuse(struct web_query *query, struct bytes text) {
+    struct bytes rest = text;
+    struct bytes prefix = bytes_take_word(&rest);
+    bool writes = query->route != NULL && query->route->writes;
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+        const struct web_refusal *refusal = &refusals[i];
+        if (web_query_begins(text, refusal->begins)) {
+            bool is_conflict = writes && refusal->text != NULL && refusal->status == 404 &&
+                               !bytes_equal(prefix, BYTES("ERR"));
+            web_query_fail(query, is_conflict ? 409 : refusal->status,
+                           refusal->text != NULL ? bytes_from_text(refusal->text) : text, prefix);
+            return;
+        }
+    }
+    web_query_fail(query, writes ? 422 : 400, text, prefix);
 }
 
 bool web_reply_is_error(struct web_query *query, unsigned nth) {
@@ -114,22 +200,11 @@ bool web_reply_is_error(struct web_query *query, unsigned nth) {
     if (value.kind != VALUE_ERROR) {
         return false;
     }
-    struct bytes text = value.text;
-    if (web_query_begins(text, "NOPERM")) {
-        if (query->identity.kind == WEB_ANYBODY && query->user.is_public) {
-            web_error(query, 401, "login_needed", "log in to see this");
-        } else {
-            web_error(query, 403, "forbidden", "%.*s", (int)text.size, text.at);
-        }
-    } else if (web_query_begins(text, "ERR no such key")) {
-        web_error(query, 404, "not_found", "there is no such board");
-    } else if (web_query_begins(text, "WRONGTYPE")) {
-        web_error(query, 404, "not_found", "this key is no board");
-    } else if (web_query_begins(text, "LOADING") || web_query_begins(text, "BUSY") ||
-               web_query_begins(text, "OOM")) {
-        web_error(query, 503, "busy", "%.*s", (int)text.size, text.at);
+    if (web_query_begins(value.text, "NOPERM") && query->identity.kind == WEB_ANYBODY &&
+        query->user.is_public) {
+        web_error(query, 401, "log in to do this");
     } else {
-        web_error(query, 400, "bad_request", "%.*s", (int)text.size, text.at);
+        web_query_refuse(query, value.text);
     }
     return true;
 }
@@ -145,9 +220,9 @@ bool web_replies_have_error(struct web_query *query) {
 /* ---- commands ---- */
 
 void web_word(struct web_query *query, struct bytes word) {
-    CHECK(query->word_count < WEB_WORDS_MAX);
+    CHECK(query->word_count < WEB_WORDS_MAX && query->words == query->own_words);
     query->words[query->word_count++] = word;
-    query->word_begins[query->command_count] = query->word_count;
+    query->commands[query->command_count - 1].end = query->word_count;
 }
 
 struct bytes web_word_copy(struct web_query *query, struct bytes bytes) {
@@ -232,17 +307,22 @@ void web_words(struct web_query *query, const char *words, ...) {
     va_end(arguments);
 }
 
+uint32_t web_command_number(struct bytes full_name) {
+    char lower[COMMAND_FULL_NAME_MAX];
+    for (size_t i = 0; i < full_name.size; i++) {
+        lower[i] = bytes_lower(full_name.at[i]);
+    }
+    uint32_t number = command_find_original((struct bytes){.at = lower, .size = full_name.size});
+    CHECK(number != COMMAND_NONE);
+    return number;
+}
+
 void web_command(struct web_query *query, const char *words, ...) {
     CHECK(query->command_count < WEB_COMMANDS_MAX);
-    char lower[COMMAND_FULL_NAME_MAX];
-    size_t size = 0;
-    for (; words[size] != ' '; size++) {
-        lower[size] = bytes_lower(words[size]);
-    }
-    uint32_t number = command_find_original((struct bytes){.at = lower, .size = size});
-    CHECK(number != COMMAND_NONE);
-    query->numbers[query->command_count] = number;
-    query->word_begins[query->command_count++] = query->word_count;
+    size_t size = strcspn(words, " ");
+    uint32_t number = web_command_number((struct bytes){.at = words, .size = size});
+    query->commands[query->command_count++] =
+        (struct web_command){.number = number, .end = query->word_count};
     size_t first = strcspn(words, "| ");
     web_word(query, (struct bytes){.at = words, .size = first});
     if (first < size) {
@@ -262,8 +342,8 @@ bool web_number(struct web_query *query, const char *name, int64_t lowest, int64
         return true;
     }
     if (!bytes_parse_i64(text, number) || *number < lowest || *number > highest) {
-        web_error(query, 400, "bad_request", "%s is a number from %lld to %lld", name,
-                  (long long)lowest, (long long)highest);
+        web_error(query, 400, "%s is a number from %lld to %lld", name, (long long)lowest,
+                  (long long)highest);
         return false;
     }
     return true;
@@ -279,7 +359,6 @@ static void web_query_finish(struct web_query *query) {
 static void web_query_begin_round(struct web_query *query) {
     query->command_count = query->word_count = query->reply_count = 0;
     query->scan.cursor_word = query->scan.pattern_word = 0;
-    query->word_begins[0] = 0;
     buffer_clear(&query->texts);
     buffer_clear(&query->replies);
     if (!query->route->ask(query)) {
@@ -292,7 +371,8 @@ static void web_query_begin_round(struct web_query *query) {
 /* The replies did not fit: room for more, and the round once more. false: they are too long. */
 static bool web_query_try_with_more_room(struct web_query *query) {
     size_t size = query->replies.size_max * REPLIES_GROWTH;
-    if (!query->replies.is_broken || query->replies.size_max >= WEB_REPLIES_MAX ||
+    if (!query->replies.is_broken || query->route->writes ||
+        query->replies.size_max >= WEB_REPLIES_MAX ||
         !web_query_make_room(query, size < WEB_REPLIES_MAX ? size : WEB_REPLIES_MAX)) {
         return false;
     }
@@ -361,26 +441,31 @@ static bool web_query_is_refused(struct web_query *query) {
     case WEB_ALLOWED:
         break;
     case WEB_LOGIN_NEEDED:
-        web_error(query, 401, "login_needed", "log in to see this");
+        web_error(query, 401, "log in to %s this", query->route->writes ? "do" : "see");
         return true;
     case WEB_NOT_FROM_THERE:
-        web_error(query, 403, "forbidden",
+        web_error(query, 403,
                   "not from %s: without a password (requirepass) only this machine is let in, and "
                   "nobody through a proxy, while protected-mode is on, but for boards that "
                   "web-public names",
                   query->address);
         return true;
     case WEB_LOADING:
-        web_error(query, 503, "busy", "the server loads its boards, or has just taken over others");
+        web_error(query, 503,
+                  query->route->writes
+                      ? "the server loads its boards, or has just taken over others: it is not "
+                        "known whether this was done"
+                      : "the server loads its boards, or has just taken over others");
         return true;
+    case WEB_LATER:
+        break;
     }
     if (web_query_is_other_data(query)) {
-        web_error(query, 401, "login_needed", "log in to see other data than that of web-data");
+        web_error(query, 401, "log in to see other data than that of web-data");
         return true;
     }
     if (query->replies.is_broken) {
-        web_error(query, 413, "too_large",
-                  "the reply is too long: ask for fewer rows with count=N");
+        web_error(query, 413, "the reply is too long: ask for fewer rows with count=N");
         return true;
     }
     return false;
@@ -395,6 +480,10 @@ static void web_query_on_answer(void *context, struct ask *ask) {
         web_query_destroy(query);
         return;
     }
+    if (query->verdict == WEB_LATER) {
+        web_put_again(web, query);
+        return;
+    }
     if (query->verdict == WEB_ALLOWED && web_query_try_with_more_room(query)) {
         return;
     }
@@ -407,8 +496,7 @@ static void web_query_on_answer(void *context, struct ask *ask) {
     }
     bool has_more = query->route->print(query);
     if (query->out.is_broken || query->kept.is_broken) {
-        web_error(query, 413, "too_large",
-                  "the reply is too long: ask for fewer rows with count=N");
+        web_error(query, 413, "the reply is too long: ask for fewer rows with count=N");
     } else if (has_more) {
         query->round++;
         web_query_begin_round(query);

@@ -37,6 +37,8 @@ enum {
     WEB_WHERES_MAX = 32,
     WEB_REQUEST_SHARE = 10,
     WEB_VIEW_SHARE = 50,
+    WEB_BODY_MAX = 256 * 1024, /* bytes of JSON that a request may write */
+    WEB_RESULTS_MAX = 1000,    /* of a request; one on several boards counts for each */
 };
 
 /* Whose rights a question has. */
@@ -48,8 +50,8 @@ struct web_identity {
     } kind;
     bool is_local;
     char user[HTTP_USER_MAX];
-    char
-        digest[DIGEST_TEXT_SIZE]; /* of the password: the login is void when the user has another */
+    /* Of the password or the token: the login is void when the user has another. */
+    char digest[DIGEST_TEXT_SIZE];
 };
 
 enum web_verdict {
@@ -57,6 +59,7 @@ enum web_verdict {
     WEB_LOGIN_NEEDED,   /* 401 */
     WEB_NOT_FROM_THERE, /* 403: protected-mode */
     WEB_LOADING,        /* 503; or the boards were replaced meanwhile */
+    WEB_LATER, /* writes wait (CLIENT PAUSE, the disk): nothing was run, it is asked again */
 };
 
 enum web_query_state { WEB_QUERY_NEW, WEB_QUERY_WAITS, WEB_QUERY_ASKED, WEB_QUERY_DONE };
@@ -66,8 +69,31 @@ struct web_route {
     bool (*ask)(struct web_query *query);
     /* Write the JSON, or return true for a further round. */
     bool (*print)(struct web_query *query);
+    /* Of a route that writes: read the query's body, to which words then point. false: as ask. */
+    bool (*read)(struct web_query *query);
     bool needs_figures;
     bool is_for_all; /* also for those who may see nothing */
+    bool writes;     /* the first command that is refused ends the round */
+};
+
+/* A row of the table of routes (web_routes.c), which is also what /api/openapi.json is written from. */
+struct web_operation {
+    enum http_method method;
+    const char *path;    /* behind /api/v1: segments, of which those in braces are any */
+    const char *summary; /* a line */
+    /* Names of parameters (web_openapi.c), one blank between each two; behind a colon a number's range and default. */
+    const char *parameters;
+    const char *body, *answer;     /* names of schemas; NULL: none */
+    const struct web_route *route; /* NULL: web.c answers it */
+    bool is_stream;
+};
+extern const struct web_operation web_operations[];
+extern const unsigned web_operation_count;
+
+struct web_command {
+    uint32_t number;  /* command_index */
+    unsigned end;     /* of its words, which begin where those of the command before end */
+    size_t reply_end; /* likewise of its reply */
 };
 
 /* The hashes that are shown beside members (DATA). */
@@ -94,6 +120,17 @@ struct web_scan {
     char cursor_text[BYTES_INTEGER_TEXT_MAX];
     char pattern_text[ACL_TEXT_MAX];
     unsigned pattern_count;
+};
+
+/* What a request writes (web_results.h). All zeros: nothing. */
+struct web_write {
+    struct buffer body; /* owned; strings are decoded where they are */
+    struct bytes id;    /* Idempotency-Key; NULL: none */
+    char id_text[64];
+    struct buffer words, commands; /* struct bytes, and struct web_command */
+    struct buffer firsts;          /* unsigned: of each command the index of its first result */
+    unsigned result_count;
+    size_t room; /* bytes of all this that web_take_memory counts */
 };
 
 /* Who asks, as the engine knows it. */
@@ -129,17 +166,18 @@ struct web_query {
     /* a round */
     unsigned round, more; /* more: the route's own */
     unsigned command_count, word_count;
-    unsigned word_begins[WEB_COMMANDS_MAX + 1];
-    uint32_t numbers[WEB_COMMANDS_MAX]; /* command_index */
-    struct bytes words[WEB_WORDS_MAX];
-    struct buffer texts;   /* words that are made up; does not move while words point to it */
-    struct buffer replies; /* does not grow */
-    size_t room;           /* bytes of it that web_take_memory counts */
-    size_t reply_ends[WEB_COMMANDS_MAX];
+    struct web_command *commands; /* its own ones, or those of a write */
+    struct bytes *words;
+    struct web_command own_commands[WEB_COMMANDS_MAX];
+    struct bytes own_words[WEB_WORDS_MAX];
+    struct buffer texts;     /* words that are made up; does not move while words point to it */
+    struct buffer replies;   /* does not grow */
+    size_t room;             /* bytes of it that web_take_memory counts */
     struct figures *figures; /* of a route that needs them; owned */
     struct buffer kept;      /* the route's own: what earlier rounds have found */
     unsigned reply_count;
     struct web_scan scan;
+    struct web_write write;
     /* from the engine */
     enum web_verdict verdict;
     struct web_user user;
@@ -149,6 +187,7 @@ struct web_query {
     uint64_t change_count;       /* of the engine, when the first round began */
     bool has_seen, is_unchanged; /* nothing has changed since seen_change_count: nothing was run */
     uint64_t seen_change_count;
+    bool has_changed; /* a write has */
     /* the reply */
     unsigned status;
     struct buffer out;
@@ -158,7 +197,11 @@ struct web_query {
 /* NULL: out of memory. */
 MUST_CHECK struct web_query *web_query_create(struct web *web);
 /* Take a target apart and choose its route. false: status and JSON say why not. */
-MUST_CHECK bool web_query_parse(struct web_query *query, const char *target);
+MUST_CHECK bool web_query_parse(struct web_query *query, enum http_method method,
+                                const char *target);
+/* Room for so many bytes of replies, and not one more: the engine's thread neither allocates nor moves what
+ * this one frees. false: there is not so much memory; the room is as it was. */
+MUST_CHECK bool web_query_make_room(struct web_query *query, size_t size);
 /* Ask the engine, round by round; then done is called, on the HTTP thread. Once more for another time. */
 void web_query_run(struct web_query *query);
 /* Nobody waits for it any more. */
@@ -184,15 +227,20 @@ void web_words(struct web_query *query, const char *words, ...);
 void web_word(struct web_query *query, struct bytes word);
 /* A copy of bytes for a word of this round. Room: 1 KiB in all, names of keys apart. */
 struct bytes web_word_copy(struct web_query *query, struct bytes bytes);
+/* The number of a command ("LB.LEAGUE|ADD"), which exists. */
+uint32_t web_command_number(struct bytes full_name);
 /* The reply to the nth command of the round. */
 struct value_reader web_reply(const struct web_query *query, unsigned nth);
 /* If the nth command was refused: the status and the JSON of that. */
 MUST_CHECK bool web_reply_is_error(struct web_query *query, unsigned nth);
 /* The same for the first of all commands of the round that was refused. */
 MUST_CHECK bool web_replies_have_error(struct web_query *query);
-/* An error as the whole reply. */
-__attribute__((format(printf, 4, 5))) void web_error(struct web_query *query, unsigned status,
-                                                     const char *code, const char *format, ...);
+/* An error as the whole reply: a problem document (RFC 9457), whose code follows from the status. */
+__attribute__((format(printf, 3, 4))) void web_error(struct web_query *query, unsigned status,
+                                                     const char *format, ...);
+/* Append one. redis: the prefix of the command's error; at NULL: none. Open: members of
+ * its own may follow. */
+void web_put_problem(struct json *json, unsigned status, struct bytes detail, struct bytes redis);
 /* A parameter that is a number. false: the error was written. */
 MUST_CHECK bool web_number(struct web_query *query, const char *name, int64_t lowest,
                            int64_t highest, int64_t otherwise, int64_t *number);

@@ -7,31 +7,60 @@
 
 enum { FIRST = 2 /* behind api and v1 */ };
 
-/* Behind /api/v1; * is any segment. */
-static const struct {
-    const char *path;
-    const struct web_route *route;
-} routes[] = {
-    {"boards", &web_route_list},
-    {"boards/*", &web_route_board},
-    {"boards/*/page", &web_route_page},
-    {"boards/*/events", &web_route_page},
-    {"boards/*/search", &web_route_search},
-    {"boards/*/histogram", &web_route_histogram},
-    {"boards/*/archives", &web_route_archives},
-    {"boards/*/member/*", &web_route_member},
-    {"server", &web_route_server},
-    {"server/events", &web_route_server},
-    {"server/history", &web_route_history},
-    {"slowlog", &web_route_slowlog},
-    {"me", &web_route_me},
+#define GROUP "hash data where tags"
+#define PAGE  "db from count:1-200=25 " GROUP " since"
+
+const struct web_operation web_operations[] = {
+    {HTTP_GET, "boards", "Boards, in steps", "match cursor count:1-200=100 db", NULL, "Boards",
+     &web_route_list, false},
+    {HTTP_GET, "boards/{NAME}", "A board", "db where", NULL, "Board", &web_route_board, false},
+    {HTTP_GET, "boards/{NAME}/page", "Rows by rank", PAGE, NULL, "Page", &web_route_page, false},
+    {HTTP_GET, "boards/{NAME}/events",
+     "event: page with a Page whenever it has changed; event: gone with a Problem", PAGE, NULL,
+     NULL, &web_route_page, true},
+    {HTTP_GET, "boards/{NAME}/search", "Members that begin with q",
+     "db q count:1-50=25 cursor by " GROUP, NULL, "Found", &web_route_search, false},
+    {HTTP_GET, "boards/{NAME}/histogram", "Bins and quantiles of the first field",
+     "db buckets spacing hash data where", NULL, "Histogram", &web_route_histogram, false},
+    {HTTP_GET, "boards/{NAME}/archives", "The last periods", "db count:1-50=10 " GROUP, NULL,
+     "Archives", &web_route_archives, false},
+    {HTTP_GET, "boards/{NAME}/member/{MEMBER}", "A member: place, percentile, the ten around",
+     "db " GROUP " since", NULL, "Member", &web_route_member, false},
+    {HTTP_POST, "boards/{NAME}/results", "Write results: LB.ADD", "db hash rank Idempotency-Key",
+     "Results", "Written", &web_route_results, false},
+    {HTTP_POST, "results", "Write results, each on several boards or on none: LB.SUBMIT",
+     "db hash Idempotency-Key", "Submissions", "Submitted", &web_route_submit, false},
+    {HTTP_DELETE, "boards/{NAME}/members/{MEMBER}", "Remove a member: ZREM", "db", NULL, "Removed",
+     &web_route_remove, false},
+    {HTTP_PATCH, "boards/{NAME}/members/{MEMBER}/tags", "Set some of a member's tags: LB.TAG", "db",
+     "Tags", "Tagged", &web_route_set_tags, false},
+    {HTTP_PUT, "boards/{NAME}/members/{MEMBER}/tags",
+     "Set a member's tags, and take away those that are not named", "db", "Tags", "Tagged",
+     &web_route_replace_tags, false},
+    {HTTP_POST, "leagues/{NAME}/results", "Write results in members' rooms: LB.LEAGUE ADD",
+     "db hash Idempotency-Key", "Results", "LeagueResults", &web_route_league_results, false},
+    {HTTP_GET, "leagues/{NAME}/members/{MEMBER}", "A member's tier and room: LB.LEAGUE GET", "db",
+     NULL, "LeagueMember", &web_route_league_member, false},
+    {HTTP_DELETE, "leagues/{NAME}/members/{MEMBER}", "Take a member out: LB.LEAGUE REMOVE", "db",
+     NULL, "Removed", &web_route_leave_league, false},
+    {HTTP_GET, "server", "Figures of the server", "", NULL, "Server", &web_route_server, false},
+    {HTTP_GET, "server/events", "event: server with Server, every second", "", NULL, NULL,
+     &web_route_server, true},
+    {HTTP_GET, "server/history", "The last hour", "", NULL, "History", &web_route_history, false},
+    {HTTP_GET, "slowlog", "The slow log", "count:1-128=128", NULL, "Slowlog", &web_route_slowlog,
+     false},
+    {HTTP_GET, "me", "Who asks, and what the page may show", "", NULL, "Me", &web_route_me, false},
+    {HTTP_POST, "login", "Log in: sets a cookie", "", "Login", "Me", NULL, false},
+    {HTTP_POST, "logout", "End the login", "", NULL, "Me", NULL, false},
+    {HTTP_GET, "openapi.json", "This document", "", NULL, "Document", NULL, false},
 };
+const unsigned web_operation_count = sizeof web_operations / sizeof web_operations[0];
 
 static bool web_routes_match(const struct http_target *target, const char *path) {
     unsigned at = FIRST;
     for (; *path != '\0' && at < target->segment_count; at++) {
         struct bytes word = {.at = path, .size = strcspn(path, "/")};
-        if (*path != '*' && !bytes_equal(word, target->segments[at])) {
+        if (*path != '{' && !bytes_equal(word, target->segments[at])) {
             return false;
         }
         path += word.size + (path[word.size] == '/');
@@ -39,13 +68,21 @@ static bool web_routes_match(const struct http_target *target, const char *path)
     return *path == '\0' && at == target->segment_count;
 }
 
-static const struct web_route *web_routes_find(const struct web_query *query) {
-    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
-        if (web_routes_match(&query->target, routes[i].path)) {
-            return routes[i].route;
+/* NULL: there is none. */
+static const struct web_operation *web_routes_find(enum http_method method,
+                                                   const struct http_target *target) {
+    for (unsigned i = 0; i < web_operation_count; i++) {
+        const struct web_operation *operation = &web_operations[i];
+        if (operation->method == (method == HTTP_HEAD ? HTTP_GET : method) &&
+            web_routes_match(target, operation->path)) {
+            return operation;
         }
     }
     return NULL;
+}
+
+bool web_has_operation(enum http_method method, const struct http_target *target) {
+    return web_routes_find(method, target) != NULL;
 }
 
 static bool web_routes_set_fields(struct web_query *query, struct bytes text) {
@@ -54,7 +91,7 @@ static bool web_routes_set_fields(struct web_query *query, struct bytes text) {
         const char *comma = memchr(at, ',', (size_t)(end - at));
         struct bytes field = {.at = at, .size = (size_t)((comma != NULL ? comma : end) - at)};
         if (query->data.count == WEB_FIELDS_MAX) {
-            web_error(query, 400, "bad_request", "data has at most %d fields", WEB_FIELDS_MAX);
+            web_error(query, 400, "data has at most %d fields", WEB_FIELDS_MAX);
             return false;
         }
         query->data.fields[query->data.count++] = field;
@@ -83,7 +120,7 @@ static bool web_routes_read_data(struct web_query *query) {
         return true;
     }
     if (fields.size == 0 || query->data.pattern.at == NULL) {
-        web_error(query, 400, "bad_request",
+        web_error(query, 400,
                   "hash=PATTERN, in which * stands for the member, and data=FIELD,FIELD go "
                   "together");
         return false;
@@ -94,18 +131,18 @@ static bool web_routes_read_data(struct web_query *query) {
 static bool web_routes_add_where(struct web_query *query, struct bytes text) {
     const char *colon = text.size > 0 ? memchr(text.at, ':', text.size) : NULL;
     if (colon == NULL) {
-        web_error(query, 400, "bad_request", "where is TAG:VALUE, as in where=country:DE");
+        web_error(query, 400, "where is TAG:VALUE, as in where=country:DE");
         return false;
     }
     struct web_where where = {.tag = {.at = text.at, .size = (size_t)(colon - text.at)}};
     where.value = (struct bytes){.at = colon + 1, .size = text.size - where.tag.size - 1};
     if (where.value.size > TAG_VALUE_MAX) {
-        web_error(query, 400, "bad_request", "where: a value of tag '%s' has at most %d bytes",
+        web_error(query, 400, "where: a value of tag '%s' has at most %d bytes",
                   bytes_show(where.tag).text, TAG_VALUE_MAX);
         return false;
     }
     if (query->where_count == WEB_WHERES_MAX) {
-        web_error(query, 400, "bad_request", "where is given at most %d times", WEB_WHERES_MAX);
+        web_error(query, 400, "where is given at most %d times", WEB_WHERES_MAX);
         return false;
     }
     query->wheres[query->where_count++] = where;
@@ -131,27 +168,28 @@ static bool web_routes_read_tags(struct web_query *query) {
     return true;
 }
 
-bool web_query_parse(struct web_query *query, const char *target) {
+bool web_query_parse(struct web_query *query, enum http_method method, const char *target) {
     size_t size = strlen(target);
     int64_t database;
     query->text = memory_allocate(size + 1);
     if (query->text == NULL) {
-        web_error(query, 503, "busy", "out of memory");
+        web_error(query, 503, "out of memory");
         return false;
     }
     memcpy(query->text, target, size + 1);
     const char *wrong = http_target_parse(query->text, &query->target);
     if (wrong != NULL) {
-        web_error(query, 400, "bad_request", "%s", wrong);
+        web_error(query, 400, "%s", wrong);
         return false;
     }
-    query->route = web_routes_find(query);
+    const struct web_operation *operation = web_routes_find(method, &query->target);
+    query->route = operation != NULL ? operation->route : NULL;
     if (query->route == NULL) {
-        web_error(query, 404, "not_found", "there is no such path: docs/web.md lists them");
+        web_error(query, 404, "there is no such path: docs/web.md lists them");
         return false;
     }
     if (!web_number(query, "db", 0, REGISTRY_DATABASES - 1, 0, &database) ||
-        !web_routes_read_data(query) || !web_routes_read_tags(query)) {
+        (!query->route->writes && (!web_routes_read_data(query) || !web_routes_read_tags(query)))) {
         return false;
     }
     query->database = (uint8_t)database;
@@ -164,7 +202,7 @@ bool web_query_parse(struct web_query *query, const char *target) {
     if (query->route->needs_figures) {
         query->figures = memory_allocate_zeroed(figures_size(command_count()));
         if (query->figures == NULL) {
-            web_error(query, 503, "busy", "out of memory");
+            web_error(query, 503, "out of memory");
             return false;
         }
     }

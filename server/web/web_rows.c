@@ -334,7 +334,7 @@ bool web_read_cursor(struct web_query *query) {
             return true;
         }
     }
-    web_error(query, 400, "bad_request", "cursor is 0, or what the reply before has given");
+    web_error(query, 400, "cursor is 0, or what the reply before has given");
     return false;
 }
 

@@ -96,7 +96,7 @@ static bool web_spread_place(struct web_query *query, struct bins *bins) {
     bool is_auto = bytes_equal(spacing, BYTES("auto"));
     bool is_log = bytes_equal(spacing, BYTES("log"));
     if (spacing.at != NULL && !is_auto && !is_log && !bytes_equal(spacing, BYTES("even"))) {
-        web_error(query, 400, "bad_request", "spacing is even, log or auto");
+        web_error(query, 400, "spacing is even, log or auto");
         return false;
     }
     if (!(is_log || (is_auto && web_spread_is_skewed(bins))) ||

@@ -71,7 +71,7 @@ static void web_views_renew(struct web *web, struct web_view *view, const char *
     struct web_query *query = view->query;
     if (query->out.size > WEB_VIEW_SIZE_MAX || !web_views_count(web, view, 2 * query->out.size)) {
         bool is_long = query->out.size > WEB_VIEW_SIZE_MAX;
-        web_error(query, is_long ? 413 : 503, is_long ? "too_large" : "busy", "%s",
+        web_error(query, is_long ? 413 : 503, "%s",
                   is_long ? "the page is too long to be told of its changes: view fewer rows"
                           : "too much is viewed: the server has no memory for more");
         view->is_over = true;
@@ -186,7 +186,7 @@ void web_views_add(struct web *web, struct web_request *request, struct web_quer
         web_query_leave(query);
     }
     exchange->reply.header_count = 0;
-    web_add_headers(&exchange->reply);
+    web_add_headers(exchange);
     http_reply_header(&exchange->reply, "X-Accel-Buffering", "no");
     if (view == NULL || !http_exchange_stream(exchange)) {
         if (view != NULL && view->first == NULL) {

@@ -46,7 +46,7 @@ class Api:
             connection.close()
             if reply.status != 503 or time.monotonic() > give_up_at:
                 break
-        if reply.headers.get("Content-Type", "").startswith("application/json") and text:
+        if re.match(r"application/(problem\+)?json", reply.headers.get("Content-Type", "")) and text:
             return reply.status, json.loads(text), reply.headers
         return reply.status, text, reply.headers
 

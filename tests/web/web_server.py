@@ -8,11 +8,11 @@ from process import PROGRAM, ROOT, end_with_the_test, hold_port, let_port_go  # 
 
 
 class WebServer(process.Server):
-    def __init__(self, *words, password=None):
+    def __init__(self, *words, password=None, **options):
         self.web_port = hold_port()
         let_port_go(self.web_port)  # libmicrohttpd binds alone
         super().__init__("--web-port", self.web_port, *(["--requirepass", password] if password else []), *words,
-                         password=password)
+                         password=password, **options)
 
     def start(self):
         super().start()

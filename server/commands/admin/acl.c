@@ -1,5 +1,6 @@
 /* ACL: users, and what they may do. */
 #include <stdio.h>
+#include <string.h>
 
 #include "server/acl/acl_check.h"
 #include "server/acl/acl_file.h"
@@ -46,6 +47,96 @@ static void acl_refuse_rule(const struct call *call, enum acl_status status, str
     }
 }
 
+/* The rules, with those that keep new tokens in the place of each "token>label". */
+struct acl_setting {
+    const struct bytes *rules;
+    struct bytes *changed;       /* NULL: as they were given */
+    struct acl_token_made *made; /* NULL: none */
+    uint32_t made_count;
+};
+
+static enum acl_status acl_make_tokens(const struct call *call, struct acl_setting *setting,
+                                       struct bytes *failed) {
+    const struct bytes *given = call->request->args + 3;
+    uint32_t count = call->request->count - 3;
+    uint32_t wanted = 0;
+    *setting = (struct acl_setting){.rules = given};
+    for (uint32_t i = 0; i < count; i++) {
+        if (acl_token_sign(given[i]) == '>' && ++wanted > ACL_TOKENS_MAX) {
+            *failed = given[i];
+            return ACL_TOO_MANY;
+        }
+    }
+    if (wanted == 0) {
+        return ACL_OK;
+    }
+    *failed = given[0];
+    setting->changed = memory_allocate(count * sizeof *setting->changed);
+    setting->made = memory_allocate(wanted * sizeof *setting->made);
+    if (setting->changed == NULL || setting->made == NULL) {
+        return ACL_OUT_OF_MEMORY;
+    }
+    setting->rules = setting->changed;
+    for (uint32_t i = 0; i < count; i++) {
+        struct acl_token_made *made = &setting->made[setting->made_count];
+        setting->changed[i] = given[i];
+        if (acl_token_sign(given[i]) != '>') {
+            continue;
+        }
+        if (!acl_token_make(given[i], made)) {
+            *failed = given[i];
+            return ACL_BAD_TOKEN;
+        }
+        setting->changed[i] = (struct bytes){.at = made->rule, .size = made->rule_size};
+        setting->made_count++;
+    }
+    return ACL_OK;
+}
+
+static void acl_forget_tokens(struct acl_setting *setting) {
+    if (setting->made != NULL) {
+        explicit_bzero(setting->made, setting->made_count * sizeof *setting->made);
+    }
+    memory_free(setting->made);
+    memory_free(setting->changed);
+}
+
+static enum acl_status acl_apply(const struct call *call, struct acl_user *draft,
+                                 bool has_all_channels, const struct acl_setting *setting,
+                                 struct buffer *joined, struct bytes *failed) {
+    uint32_t count = call->request->count - 3;
+    enum acl_status status =
+        acl_rules_apply_all(draft, setting->rules, count, has_all_channels, joined, failed);
+    if (status == ACL_OK && !acl_user_finish(draft)) {
+        status = ACL_OUT_OF_MEMORY;
+    }
+    if (status == ACL_OK && acl_users_have_token_of(&call->server->acl.users, draft)) {
+        status = ACL_TOKEN_TAKEN;
+    }
+    /* It is refused as it was given. */
+    for (uint32_t i = 0; i < count; i++) {
+        if (failed->at == setting->rules[i].at) {
+            *failed = call_arg(call, 3 + i);
+        }
+    }
+    return status;
+}
+
+/* OK; or the tokens, this once. */
+static void acl_reply_set(const struct call *call, const struct acl_setting *setting) {
+    if (setting->made_count == 0) {
+        reply_ok(call->reply);
+        return;
+    }
+    if (setting->made_count > 1) {
+        reply_array(call->reply, setting->made_count);
+    }
+    for (uint32_t i = 0; i < setting->made_count; i++) {
+        reply_bulk(call->reply,
+                   (struct bytes){.at = setting->made[i].token, .size = ACL_TOKEN_SIZE});
+    }
+}
+
 static void setuser_run(struct call *call) {
     struct server *server = call->server;
     bool has_all_channels = server->settings.acl_pubsub_default == SETTING_ACL_ALLCHANNELS;
@@ -53,14 +144,13 @@ static void setuser_run(struct call *call) {
     if (draft == NULL) {
         return;
     }
+    struct acl_setting setting;
     struct buffer joined;
     struct bytes failed;
     buffer_init(&joined, 0);
-    enum acl_status status =
-        acl_rules_apply_all(draft, call->request->args + 3, call->request->count - 3,
-                            has_all_channels, &joined, &failed);
-    if (status == ACL_OK && !acl_user_finish(draft)) {
-        status = ACL_OUT_OF_MEMORY;
+    enum acl_status status = acl_make_tokens(call, &setting, &failed);
+    if (status == ACL_OK) {
+        status = acl_apply(call, draft, has_all_channels, &setting, &joined, &failed);
     }
     if (status != ACL_OK) {
         acl_refuse_rule(call, status, failed);
@@ -68,8 +158,9 @@ static void setuser_run(struct call *call) {
     } else {
         const struct acl_user *user = acl_users_replace(&server->acl.users, draft);
         acl_refresh(server, user);
-        reply_ok(call->reply);
+        acl_reply_set(call, &setting);
     }
+    acl_forget_tokens(&setting);
     buffer_deinit(&joined);
 }
 
@@ -77,7 +168,7 @@ static const struct command acl_setuser = {
     .name = "SETUSER",
     .audit = AUDIT_USERS,
     .syntax = "username [rule...]",
-    .summary = "Change the rules of a user, all or none, or add a user",
+    .summary = "Change the rules of a user, all or none, or add a user; reply the tokens made",
     .complexity = "O(n) in the rules given and those of the user",
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_SECRET,
     .run = setuser_run,
@@ -135,6 +226,14 @@ static void acl_reply_selector(const struct call *call, const struct acl_selecto
     acl_reply_printed(call, "channels", acl_rules_print_channels, selector);
 }
 
+static void acl_reply_list(struct reply *reply, const char *name, const struct acl_list *list) {
+    reply_bulk_text(reply, name);
+    reply_array(reply, list->count);
+    for (uint32_t i = 0; i < list->count; i++) {
+        reply_bulk(reply, list->at[i].text);
+    }
+}
+
 static void getuser_run(struct call *call) {
     const struct acl_user *user = acl_users_find(&call->server->acl.users, call_arg(call, 2));
     struct reply *reply = call->reply;
@@ -146,23 +245,23 @@ static void getuser_run(struct call *call) {
     while (acl_rules_flag(user, flag_count) != NULL) {
         flag_count++;
     }
-    reply_map(reply, 6);
+    bool has_tokens = user->tokens.count > 0; /* which Redis has not */
+    reply_map(reply, has_tokens ? 7 : 6);
     reply_bulk_text(reply, "flags");
     reply_set(reply, flag_count);
     for (uint32_t i = 0; i < flag_count; i++) {
         reply_bulk_text(reply, acl_rules_flag(user, i));
     }
-    reply_bulk_text(reply, "passwords");
-    reply_array(reply, user->passwords.count);
-    for (uint32_t i = 0; i < user->passwords.count; i++) {
-        reply_bulk(reply, user->passwords.at[i].text);
-    }
+    acl_reply_list(reply, "passwords", &user->passwords);
     acl_reply_selector(call, user->selectors[0]);
     reply_bulk_text(reply, "selectors");
     reply_array(reply, user->selector_count - 1);
     for (uint32_t i = 1; i < user->selector_count; i++) {
         reply_map(reply, 3);
         acl_reply_selector(call, user->selectors[i]);
+    }
+    if (has_tokens) {
+        acl_reply_list(reply, "tokens", &user->tokens);
     }
 }
 

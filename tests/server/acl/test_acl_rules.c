@@ -70,6 +70,9 @@ static const char *pick(struct random *random, const char *const *list, size_t c
 }
 #define PICK(random, list) pick((random), (list), sizeof(list) / sizeof(list)[0])
 
+#define HASH_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define HASH_B "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
 static void random_rule(struct random *random, char *out, size_t size) {
     static const char *const rules[] = {"on",
                                         "off",
@@ -108,7 +111,13 @@ static void random_rule(struct random *random, char *out, size_t size) {
                                         "()",
                                         "(~a +zadd)",
                                         "(+@read %R~z -zscore &q)",
-                                        "(+select|1)"};
+                                        "(+select|1)",
+                                        "token#" HASH_A,
+                                        "token#" HASH_A ":a",
+                                        "token#" HASH_B ":b-1",
+                                        "token<a",
+                                        "token<" HASH_B,
+                                        "resettokens"};
     static const char *const categories[] = {"read",        "write",  "slow",
                                              "fast",        "admin",  "dangerous",
                                              "leaderboard", "string", "connection"};
@@ -145,7 +154,7 @@ TEST(what_is_printed_makes_the_same_user) {
         struct acl_user *user = make_user();
         uint64_t count = random_below(&random, 20);
         for (uint64_t i = 0; i < count; i++) {
-            char rule[64];
+            char rule[128];
             random_rule(&random, rule, sizeof rule);
             struct acl_user *draft = acl_user_copy(user);
             assert_non_null(draft);
@@ -161,6 +170,7 @@ TEST(what_is_printed_makes_the_same_user) {
         assert_int_equal(user->selector_count, other->selector_count);
         assert_int_equal(user->has_no_password, other->has_no_password);
         assert_true(equal_lists(&user->passwords, &other->passwords));
+        assert_true(equal_lists(&user->tokens, &other->tokens));
         for (uint32_t i = 0; i < user->selector_count; i++) {
             if (!equal_selectors(user->selectors[i], other->selectors[i])) {
                 fail_msg("%s", text);
@@ -202,7 +212,7 @@ TEST(commands_are_those_that_the_rules_leave) {
         struct acl_user *user = make_user();
         memset(allowed, 0, sizeof allowed);
         for (int i = 0; i < 12; i++) {
-            char rule[64];
+            char rule[128];
             random_rule(&random, rule, sizeof rule);
             if ((rule[0] != '+' && rule[0] != '-') || strstr(rule, "|") != NULL) {
                 continue;
@@ -233,6 +243,61 @@ TEST(a_rule_replaces_earlier_ones_about_the_same) {
     assert_prints(user, "off resetchannels -@all -zadd +select|A -config +@read");
     assert_int_equal(apply(user, "allcommands"), ACL_OK);
     assert_prints(user, "off resetchannels +@all");
+    acl_user_destroy(user);
+}
+
+TEST(tokens_are_kept_by_digest_and_label_and_removed_by_either) {
+    static const struct {
+        const char *rule;
+        enum acl_status status;
+        const char *left; /* NULL: as before */
+    } steps[] = {
+        {"token#" HASH_A ":game", ACL_OK, "token#" HASH_A ":game "},
+        {"token#" HASH_B ":game", ACL_LABEL_TAKEN, NULL},
+        {"TOKEN#" HASH_B, ACL_OK, "token#" HASH_A ":game token#" HASH_B " "},
+        {"token#" HASH_A ":other", ACL_OK, "token#" HASH_B " token#" HASH_A ":other "},
+        {"token#" HASH_A ":other", ACL_OK, NULL},
+        {"nopass", ACL_OK, "nopass token#" HASH_B " token#" HASH_A ":other "},
+        {"resetpass", ACL_OK, "token#" HASH_B " token#" HASH_A ":other "},
+        {"token<game", ACL_NO_SUCH_TOKEN, NULL},
+        {"token<", ACL_NO_SUCH_TOKEN, NULL},
+        {"token<" HASH_B, ACL_OK, "token#" HASH_A ":other "},
+        {"token<other", ACL_OK, ""},
+        {"token<" HASH_A, ACL_NO_SUCH_TOKEN, NULL},
+        {"token>", ACL_TOKEN_NOT_MADE, NULL},
+        {"token>game", ACL_TOKEN_NOT_MADE, NULL},
+        {"token", ACL_SYNTAX, NULL},
+        {"token!" HASH_A, ACL_SYNTAX, NULL},
+        {"token#", ACL_BAD_TOKEN, NULL},
+        {"token#" HASH_A ":", ACL_BAD_TOKEN, NULL},
+        {"token#" HASH_A "game", ACL_BAD_TOKEN, NULL},
+        {"token#" HASH_A ":a b", ACL_BAD_TOKEN, NULL},
+        {"token#" HASH_A ":a:b", ACL_BAD_TOKEN, NULL},
+        {"token#" HASH_A ":7", ACL_BAD_TOKEN, NULL},
+        {"token#" HASH_A ":" HASH_B, ACL_BAD_TOKEN, NULL},
+        {"token#" HASH_A ":x" HASH_B, ACL_BAD_TOKEN, NULL},
+        {"token#A" HASH_B, ACL_BAD_TOKEN, NULL},
+        {"(token#" HASH_A ")", ACL_SYNTAX, NULL},
+        {"token#" HASH_A, ACL_OK, "token#" HASH_A " "},
+        {"resettokens", ACL_OK, ""},
+        {"token#" HASH_A, ACL_OK, "token#" HASH_A " "},
+        {"reset", ACL_OK, "sanitize-payload "},
+    };
+    struct acl_user *user = make_user();
+    const char *left = "";
+    for (size_t i = 0; i < COUNT_OF(steps); i++) {
+        struct acl_user *draft = acl_user_copy(user);
+        assert_non_null(draft);
+        assert_int_equal(apply(draft, steps[i].rule), steps[i].status);
+        left = steps[i].left != NULL ? steps[i].left : left;
+        acl_user_destroy(steps[i].status == ACL_OK ? user : draft);
+        user = steps[i].status == ACL_OK ? draft : user;
+        assert_prints(user, formatted("off %sresetchannels -@all", left));
+    }
+    for (int i = 0; i < ACL_TOKENS_MAX; i++) {
+        assert_int_equal(apply(user, formatted("token#%064x:t%d", (unsigned)i, i)), ACL_OK);
+    }
+    assert_int_equal(apply(user, "token#" HASH_A), ACL_TOO_MANY);
     acl_user_destroy(user);
 }
 

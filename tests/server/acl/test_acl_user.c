@@ -139,6 +139,150 @@ TEST(the_table_is_a_sorted_list_of_users) {
     acl_users_deinit(&users);
 }
 
+/* Users "0" to "19" with some of 60 tokens each, beside a plain array of whose each token is. */
+enum { TWIN_USERS = 20, TWIN_TOKENS = 60 };
+
+static int owner_of(const int *owners, const bool *is_on, int token) {
+    return owners[token] >= 0 && is_on[owners[token]] ? owners[token] : -1;
+}
+
+static void random_user_with_tokens(struct random *random, struct acl_users *users, int *owners,
+                                    bool *is_on) {
+    int number = (int)random_below(random, TWIN_USERS);
+    struct acl_user *draft = make_user(formatted("%d", number));
+    is_on[number] = draft->is_on = random_below(random, 4) > 0;
+    bool is_foreign = false;
+    int wanted[TWIN_TOKENS];
+    memcpy(wanted, owners, sizeof wanted);
+    for (int i = 0; i < TWIN_TOKENS; i++) {
+        char digest[DIGEST_TEXT_SIZE];
+        wanted[i] = wanted[i] == number ? -1 : wanted[i];
+        if (random_below(random, 10) > 0 || (owners[i] >= 0 && random_below(random, 4) > 0)) {
+            continue;
+        }
+        digest_print(text_of(formatted("token %d", i)), digest);
+        assert_true(
+            acl_list_add(&draft->tokens, (struct bytes){.at = digest, .size = sizeof digest}, 0));
+        is_foreign |= wanted[i] >= 0;
+        wanted[i] = number;
+    }
+    assert_true(acl_user_finish(draft));
+    assert_true(acl_users_reserve(users));
+    assert_int_equal(acl_users_have_token_of(users, draft), is_foreign);
+    if (is_foreign) {
+        struct acl_user *user = acl_users_find(users, draft->name);
+        is_on[number] = user != NULL && user->is_on;
+        acl_user_destroy(draft);
+        return;
+    }
+    memcpy(owners, wanted, sizeof wanted);
+    (void)acl_users_replace(users, draft);
+}
+
+TEST(a_token_leads_to_its_user) {
+    struct random random = random_begin("tokens");
+    struct acl_users users[2];
+    int owners[2][TWIN_TOKENS];
+    bool is_on[2][TWIN_USERS] = {{false}};
+    const char *reason = "";
+    memset(owners, -1, sizeof owners);
+    assert_true(acl_users_init(&users[0], NULL));
+    assert_true(acl_users_init(&users[1], NULL));
+    for (int step = 0; step < 5000; step++) {
+        int side = (int)random_below(&random, 2);
+        struct acl_user *user = acl_users_find(
+            &users[side], text_of(formatted("%d", (int)random_below(&random, TWIN_USERS))));
+        if (user != NULL && random_below(&random, 6) == 0) {
+            int number = atoi(user->name.at);
+            for (int i = 0; i < TWIN_TOKENS; i++) {
+                owners[side][i] = owners[side][i] == number ? -1 : owners[side][i];
+            }
+            acl_users_remove(&users[side], user);
+        } else if (random_below(&random, 50) == 0) {
+            int before[TWIN_TOKENS];
+            bool was_on[TWIN_USERS];
+            acl_users_exchange(&users[0], &users[1]);
+            memcpy(before, owners[0], sizeof before);
+            memcpy(owners[0], owners[1], sizeof before);
+            memcpy(owners[1], before, sizeof before);
+            memcpy(was_on, is_on[0], sizeof was_on);
+            memcpy(is_on[0], is_on[1], sizeof was_on);
+            memcpy(is_on[1], was_on, sizeof was_on);
+        } else {
+            random_user_with_tokens(&random, &users[side], owners[side], is_on[side]);
+        }
+        for (side = 0; side < 2; side++) {
+            int token = (int)random_below(&random, TWIN_TOKENS);
+            int owner = owner_of(owners[side], is_on[side], token);
+            const struct acl_user *found =
+                acl_users_find_token(&users[side], text_of(formatted("token %d", token)));
+            assert_ptr_equal(
+                found,
+                owner < 0 ? NULL : acl_users_find(&users[side], text_of(formatted("%d", owner))));
+            if (!acl_users_validate(&users[side], &reason)) {
+                fail_msg("%s", reason);
+            }
+        }
+    }
+    acl_users_deinit(&users[0]);
+    acl_users_deinit(&users[1]);
+}
+
+TEST(a_token_is_found_among_many_in_a_few_steps) {
+    enum { USERS = 2000, EACH = 50 };
+    struct acl_users users;
+    assert_true(acl_users_init(&users, NULL));
+    for (int i = 0; i < USERS; i++) {
+        struct acl_user *draft = make_user(formatted("%d", i));
+        draft->is_on = true;
+        for (int k = 0; k < EACH; k++) {
+            char digest[DIGEST_TEXT_SIZE];
+            digest_print(text_of(formatted("token %d %d", i, k)), digest);
+            assert_true(acl_list_add(&draft->tokens,
+                                     (struct bytes){.at = digest, .size = sizeof digest}, 0));
+        }
+        assert_true(acl_users_reserve(&users));
+        (void)acl_users_replace(&users, draft);
+    }
+    /* An hour, if each tried every token. */
+    for (int i = 0; i < 100000; i++) {
+        const struct acl_user *user = acl_users_find_token(
+            &users, text_of(formatted("token %d %d", i % (2 * USERS), i % EACH)));
+        assert_int_equal(user != NULL, i % (2 * USERS) < USERS);
+    }
+    acl_users_deinit(&users);
+}
+
+TEST(what_is_no_token_is_nobodys) {
+    static char longest[ACL_PASSWORD_MAX + 1];
+    char digest[DIGEST_TEXT_SIZE];
+    struct acl_users users;
+    memset(longest, 'x', sizeof longest);
+    assert_true(acl_users_init(&users, NULL));
+    assert_null(acl_users_find_token(&users, BYTES("")));
+    struct acl_user *draft = make_user("u");
+    draft->is_on = true;
+    digest_print(BYTES("token"), digest);
+    assert_true(
+        acl_list_add(&draft->tokens, (struct bytes){.at = digest, .size = sizeof digest}, 0));
+    assert_true(acl_users_reserve(&users));
+    (void)acl_users_replace(&users, draft);
+    assert_non_null(acl_users_find_token(&users, BYTES("token")));
+    const struct bytes wrong[] = {BYTES(""),
+                                  BYTES("token\0"),
+                                  BYTES("Token"),
+                                  BYTES("toke"),
+                                  {.at = digest, .size = sizeof digest},
+                                  {.at = longest, .size = sizeof longest},
+                                  {.at = longest, .size = sizeof longest - 1}};
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        assert_null(acl_users_find_token(&users, wrong[i]));
+        assert_false(acl_user_takes_password(users.at[1], wrong[i]));
+    }
+    assert_false(acl_user_takes_password(users.at[1], BYTES("token")));
+    acl_users_deinit(&users);
+}
+
 TEST(exchanged_tables_keep_the_addresses_of_users_in_both) {
     struct acl_users users, fresh;
     assert_true(acl_users_init(&users, NULL));
@@ -171,6 +315,7 @@ TEST(a_copy_or_nothing_when_memory_runs_out) {
     assert_true(acl_user_set_password(user, "secret"));
     assert_true(acl_list_add(&user->selectors[0]->keys.list, BYTES("a*"), ACL_ALL));
     assert_true(acl_list_add(&user->selectors[0]->rules, BYTES("+@read"), 0));
+    assert_true(acl_list_add(&user->tokens, user->passwords.at[0].text, 0));
     assert_non_null(acl_user_add_selector(user, true));
     uint64_t live = memory_live_count();
     bool is_made = false;

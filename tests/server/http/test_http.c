@@ -76,6 +76,10 @@ static enum http_verdict check_login(void *context, struct http_login *login) {
     if (!login->has_password) {
         return HTTP_LOGIN_NEEDED;
     }
+    if (login->is_token) {
+        assert_string_equal(login->user, "");
+        return strcmp(login->password, "lbt_1") == 0 ? HTTP_LOGIN_OK : HTTP_LOGIN_NEEDED;
+    }
     if (strcmp(login->user, "stranger") == 0) {
         return HTTP_LOGIN_REFUSED;
     }
@@ -281,15 +285,21 @@ HTTP_TEST(a_closed_route_wants_a_user) {
     expect(ask(REQUEST("GET", "/closed", "Authorization: Basic c3RyYW5nZXI6eA==\r\n"), true), "403",
            "not from 127.0.0.1"); /* stranger:x */
     expect(ask(REQUEST("GET", "/closed", "Authorization: Basic ????\r\n"), true), "401", "");
+    expect(ask(REQUEST("GET", "/closed", "Authorization: bearer lbt_1\r\n"), true), "200", "fixed");
     expect(ask(REQUEST("GET", "/closed", "Authorization: Bearer x\r\n"), true), "401", "");
-    char longest[8000];
-    int size = snprintf(longest, sizeof longest, "%s",
-                        "GET /closed HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic ");
-    for (; size < 6000; size += 4) {
-        memcpy(longest + size, "YWFh", 4); /* no colon */
+    expect(ask(REQUEST("GET", "/closed", "Authorization: Bearer lbt_1 x\r\n"), true), "401", "");
+    static const char *const schemes[] = {"Basic", "Bearer"};
+    for (size_t i = 0; i < COUNT_OF(schemes); i++) {
+        char longest[8000];
+        int size =
+            snprintf(longest, sizeof longest,
+                     "GET /closed HTTP/1.1\r\nHost: localhost\r\nAuthorization: %s ", schemes[i]);
+        for (; size < 6000; size += 4) {
+            memcpy(longest + size, "YWFh", 4); /* no colon */
+        }
+        snprintf(longest + size, sizeof longest - (size_t)size, "\r\n\r\n");
+        expect(ask(longest, true), "401", "");
     }
-    snprintf(longest + size, sizeof longest - (size_t)size, "\r\n\r\n");
-    expect(ask(longest, true), "401", "");
 }
 
 HTTP_TEST(another_host_is_refused) {

@@ -115,3 +115,36 @@ TEST(what_is_no_address_was_forwarded_by_nobody) {
         assert_true(size < strlen(headers[i]) || size == 0);
     }
 }
+
+TEST(a_bearers_token_has_the_characters_of_one) {
+    static const struct {
+        const char *header, *token; /* NULL: of another scheme */
+    } cases[] = {
+        {"Bearer abc", "abc"},
+        {"bearer   a-._~+/09Z==", "a-._~+/09Z=="},
+        {"BEARER lbt_12", "lbt_12"},
+        {"Bearer", NULL},
+        {"", NULL},
+        {"Bearerabc", NULL},
+        {"Basic YW5u", NULL},
+        {" Bearer abc", NULL},
+        {"Bearer\tabc", NULL},
+        {"Bearer ", ""},
+        {"Bearer a b", ""},
+        {"Bearer a, Basic b", ""},
+        {"Bearer =", ""},
+        {"Bearer a=b", ""},
+        {"Bearer \"a\"", ""},
+        {"Bearer a ", ""},
+        {"Bearer \xc3\xa4", ""},
+        {"Bearer a\x01", ""},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct bytes token = BYTES("?");
+        bool is_bearer = http_header_bearer(cases[i].header, &token);
+        if (is_bearer != (cases[i].token != NULL) ||
+            (is_bearer && !bytes_equal(token, bytes_from_text(cases[i].token)))) {
+            fail_msg("'%s'", cases[i].header);
+        }
+    }
+}

@@ -12,7 +12,7 @@ static bool parse(const char *target) {
     execute_init(command_table);
     query = web_query_create(&web);
     assert_non_null(query);
-    return web_query_parse(query, target);
+    return web_query_parse(query, HTTP_GET, target);
 }
 
 static void check_where(unsigned nth, const char *tag, const char *value, size_t value_size) {
@@ -25,7 +25,7 @@ static void check_refused(const char *target, const char *text) {
     assert_false(parse(target));
     buffer_append(&query->out, "", 1);
     assert_int_equal(query->status, 400);
-    assert_non_null(strstr(query->out.at, "\"bad_request\""));
+    assert_non_null(strstr(query->out.at, "\"code\":\"bad_request\""));
     assert_non_null(strstr(query->out.at, text));
     web_query_destroy(query);
 }

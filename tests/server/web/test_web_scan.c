@@ -18,7 +18,7 @@ static void begin(const struct web_route *route) {
 }
 
 static void end_step(void) {
-    query->reply_ends[query->reply_count++] = query->replies.size;
+    query->commands[query->reply_count++].reply_end = query->replies.size;
 }
 
 static void put_step(const char *cursor) {

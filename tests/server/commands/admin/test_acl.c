@@ -260,6 +260,88 @@ ACL_TEST(passwords_are_shown_nowhere) {
     assert_null(memmem(monitor->output.at, monitor->output.size, "hunter2", 7));
 }
 
+/* "$68\r\nlbt_...\r\n" */
+static bool is_token(const char *reply) {
+    return strncmp(reply, "$68\r\nlbt_", 9) == 0 && strspn(reply + 9, "0123456789abcdef") == 64;
+}
+
+ACL_TEST(a_token_is_made_shown_once_and_no_password) {
+    harness_expect(h, admin, "CONFIG SET slowlog-log-slower-than 0", "+OK\r\n");
+    struct session *monitor = harness_connect(h);
+    harness_expect(h, monitor, "MONITOR", "+OK\r\n");
+    char *reply = strdup(harness_run(h, admin, "ACL SETUSER ann on +@all ~* &* token>game"));
+    assert_true(is_token(reply));
+    char token[ACL_TOKEN_SIZE + 1] = "", digest[DIGEST_TEXT_SIZE + 1] = "";
+    memcpy(token, reply + 5, ACL_TOKEN_SIZE);
+    free(reply);
+    digest_print(bytes_from_text(token), digest);
+    assert_non_null(acl_users_find_token(&h->server.acl.users, bytes_from_text(token)));
+    harness_expect(h, client, formatted("AUTH ann %s", token),
+                   "-WRONGPASS invalid username-password pair or user is disabled.\r\n");
+    harness_expect(h, client, formatted("AUTH %s", token),
+                   "-ERR AUTH <password> called without any password configured for the default "
+                   "user. Are you sure your configuration is correct?\r\n");
+    static const char *const lines[] = {"SLOWLOG GET 100", "ACL LIST",     "ACL GETUSER ann",
+                                        "CLIENT LIST",     "CONFIG GET *", "ACL LOG"};
+    for (size_t i = 0; i < COUNT_OF(lines); i++) {
+        assert_null(strstr(harness_run(h, admin, lines[i]), token));
+    }
+    assert_null(memmem(monitor->output.at, monitor->output.size, "lbt_", 4));
+    harness_expect_part(h, admin, "ACL LIST", formatted("user ann on token#%s:game ~*", digest));
+    harness_expect_part(h, admin, "ACL GETUSER ann",
+                        formatted("$6\r\ntokens\r\n*1\r\n$69\r\n%s:game\r\n", digest));
+    harness_expect_prefix(h, admin, "ACL GETUSER ann", "*14\r\n");
+    harness_expect_prefix(h, admin, "ACL GETUSER default", "*12\r\n");
+    harness_expect(h, admin, "ACL SETUSER ann off", "+OK\r\n");
+    assert_null(acl_users_find_token(&h->server.acl.users, bytes_from_text(token)));
+    harness_expect(h, admin, "ACL SETUSER ann on token<game", "+OK\r\n");
+    assert_null(acl_users_find_token(&h->server.acl.users, bytes_from_text(token)));
+    /* The operator may bring one. */
+    harness_expect(h, admin, formatted("ACL SETUSER ann token#%s", digest), "+OK\r\n");
+    assert_non_null(acl_users_find_token(&h->server.acl.users, bytes_from_text(token)));
+    harness_expect(h, admin, formatted("ACL SETUSER bob token#%s", digest),
+                   formatted("-ERR Error in ACL SETUSER modifier 'token#%s': Another user has one "
+                             "of these tokens\r\n",
+                             digest));
+    harness_expect(h, admin, "ACL DELUSER ann", ":1\r\n");
+    assert_null(acl_users_find_token(&h->server.acl.users, bytes_from_text(token)));
+    harness_expect(h, admin, formatted("ACL SETUSER bob token#%s", digest), "+OK\r\n");
+}
+
+ACL_TEST(several_tokens_are_an_array_and_none_is_made_by_rules_that_are_refused) {
+    char tokens[2][ACL_TOKEN_SIZE];
+    const char *reply = harness_run(h, admin, "ACL SETUSER ann token>a token> ~x token>b");
+    assert_memory_equal(reply, "*3\r\n", 4);
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(is_token(reply + 4 + i * 75));
+    }
+    memcpy(tokens, reply + 9, ACL_TOKEN_SIZE);
+    memcpy(tokens + 1, reply + 9 + 75, ACL_TOKEN_SIZE);
+    assert_memory_not_equal(tokens[0], tokens[1], ACL_TOKEN_SIZE);
+    char *before = strdup(harness_run(h, admin, "ACL LIST"));
+    static const char *const wrong[][2] = {
+        {"token>a", "'token>a': The user has a token with this label"},
+        {"token>c token>c", "'token>c': The user has a token with this label"},
+        {"token>c token>7", "'token>7': A token is kept as"},
+        {"token>a.b", "'token>a.b': A token is kept as"},
+        {"token>c (~a token>d +get)", "': Syntax error"},
+        {"token>c nosuch", "'nosuch': Syntax error"},
+        {"token<c", "'token<c': The token you are trying to remove"},
+    };
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        harness_expect_part(h, admin, formatted("ACL SETUSER ann %s", wrong[i][0]), wrong[i][1]);
+        assert_string_equal(harness_run(h, admin, "ACL LIST"), before);
+    }
+    free(before);
+    char line[2048] = "ACL SETUSER bob";
+    for (size_t i = 0; i <= ACL_TOKENS_MAX; i++) {
+        strcat(line, " token>");
+    }
+    harness_expect_part(h, admin, line, "Too many selectors, passwords, tokens");
+    line[strlen(line) - 7] = '\0';
+    harness_expect_prefix(h, admin, line, "*100\r\n$68\r\n");
+}
+
 ACL_TEST(clients_show_their_user_and_can_be_closed_by_it) {
     make("+@all");
     harness_expect_part(h, admin, "CLIENT LIST", " user=ann ");
@@ -328,12 +410,13 @@ ACL_TEST(a_boards_channels_need_the_right_to_read_the_board) {
 
 ACL_TEST(memory_that_runs_out_leaves_users_as_they_were) {
     make("~a +zadd (+zrem ~b)");
+    harness_expect_prefix(h, admin, "ACL SETUSER ann token>old", "$68\r\n");
     char *before = strdup(harness_run(h, admin, "ACL LIST"));
     bool is_made = false;
     for (uint64_t nth = 1; !is_made && nth < 200; nth++) {
-        static const char line[] = "ACL SETUSER ann >pw ~c &d +get (~q +zadd)";
+        static const char line[] = "ACL SETUSER ann >pw token>new ~c &d +get (~q +zadd)";
         const char *reply = harness_run_failing(h, admin, line, nth);
-        is_made = strcmp(reply, "+OK\r\n") == 0;
+        is_made = is_token(reply);
         assert_true(is_made || strstr(reply, "OOM") != NULL || reply[0] == '\0');
         if (!is_made) {
             assert_string_equal(harness_run(h, admin, "ACL LIST"), before);

@@ -1,0 +1,537 @@
+/* The API as an OpenAPI 3.1 document, written from the table of routes, and from the schemas and parameters that its
+ * rows name.
+ *
+ * A schema's text: members of an object, one blank between each two.
+ *
+ *     rank:i             an integer; s text, b boolean, n number, d time, y base64, o any object
+ *     tags?:{s}          optional; texts by names
+ *     member~            text, and its bytes as member_base64, if it is not UTF-8
+ *     rows:[@Row]        an array of a schema; its name alone is that schema
+ *     top:(a:i b:s)      an object
+ *     order:<asc|desc>   one of these texts
+ *     value:#            an exact number, as one or as its text
+ *     cap:i?'largest'    or null; and a description, which is last */
+#include <stdio.h>
+
+#include "server/web/web_parts.h"
+
+/* ---- what rows name ---- */
+
+#define NAMED_BOARD "board~ db:i "
+#define COUNTED     NAMED_BOARD "count:i "
+#define STATE       "frozen:b opens_at:d? closes_at:d? starts_at:d? rolls_at:d? "
+#define PROPERTIES                                                                                 \
+    "name~ db:i count:i layout:s cap:i? limit:i? keep:s created:b stale:i?'milliseconds' "         \
+    "settle:b "                                                                                    \
+    "settled:b?'null: no archive' " STATE                                                          \
+    "period:(unit?:s every?:i on?:s? at?:i tz?:s from?:s? archive?:i? archived?:s)? "              \
+    "window:(periods?:i of?:<sum|best>)?'of a board with WINDOW: docs/contests.md' "               \
+    "league:(room?:i tiers?:i up?:i down?:i idle?:s)?'of a league: docs/contests.md' "             \
+    "archives:[(name~)]"
+#define RESULT                                                                                     \
+    "member:s value?:#'of a board with one field' "                                                \
+    "values?:[#?]'of each field; null, or *: as it is. Either value or values is given' "          \
+    "operator?:<set|incr|best|touch>'set, if it is left out' only?:<new|existing> "                \
+    "at?:i'milliseconds since 1970: when it was reached' "                                         \
+    "tags?:{s?}'null: none of this tag' data?:{s?}'fields of the hash that web-data or hash "      \
+    "name' "                                                                                       \
+    "id?:s'1 to 64 bytes: a result that comes again with its id changes nothing (ONCE)'"
+
+static const struct {
+    const char *name, *text;
+} schemas[] = {
+    {"Problem", "type:s title:s status:i detail:s error:s'the same as detail' "
+                "code:<bad_request|login_needed|forbidden|not_found|"
+                "method_not_allowed|conflict|too_large|unsupported_type|misdirected|unprocessable|"
+                "too_many|busy> redis?:s'the prefix of the command error, as READONLY' "
+                "written?:i'of a list of results: so many, from its beginning, are written'"},
+    {"ListedBoard", PROPERTIES " archive_of~?"},
+    {"Boards", "boards:[@ListedBoard] cursor:s'0: that was all'"},
+    {"Board", PROPERTIES
+     " bits:i memory:i fields:[(name:s bits:i order:<asc|desc> signed:b scale:i lowest:s "
+     "highest:s)] "
+     "time:(unit?:s bits?:i order?:s)? data_fields:[s] "
+     "tags:[(name:s bits:i values:i'different ones that members have' values_max:i "
+     "top:[(value~ count:i'members')]'the most frequent values, most first' "
+     "without:i'members without a value' places:i?'top and without count members of so many first "
+     "places of the board; null: of all')]"},
+    {"Row",
+     "rank:i member~ score:s'exact decimal' fields:[s] reached_at:d? "
+     "tags?:{s}'by tags=1: values by names, without those that the member has not; NAME_base64: "
+     "the "
+     "bytes of one that is not UTF-8' data?:{s?} "
+     "since?:i?'by since=BOARD: the rank on that board, inside the same group; null: it was not on "
+     "it. Left out where the user may not read that board, or it has not the tags of the group'"},
+    {"Page", COUNTED "from:i fields:[s] data_fields:[s] " STATE "rows:[@Row]"},
+    {"Member",
+     COUNTED "member~ rank:i fields:[s] data_fields:[s] row:@Row percentile:s around:[@Row]"},
+    {"Found", COUNTED "fields:[s] data_fields:[s] rows:[@Row] cursor:s"},
+    {"Histogram", COUNTED "field:s order:s bins:[(from:s to:s count:i)] "
+                          "quantiles:[(q:s member~ rank:i score:s data?:{s?})] spacing:<even|log> "
+                          "data_fields:[s]"},
+    {"Archives", NAMED_BOARD "archives:[(name~ count:i fields:[s] rows:[@Row])] data_fields:[s]"},
+    {"Server",
+     "version?:s uptime_ms?:i started_at?:d loading?:b writable?:b operations_per_second?:n "
+     "operations?:i errors?:i input_bytes_per_second?:n output_bytes_per_second?:n clients?:i "
+     "clients_limit?:i clients_blocked?:i clients_rejected?:i subscribers?:i web_connections?:i "
+     "web_engine_us?:i'time of the engine, spent on answers to the page since the start' "
+     "members?:i "
+     "latency?:o tick?:o memory?:o journal?:o snapshot?:o databases?:[o] commands?:[o] "
+     "replication?:(role?:<master|replica> group?:i'the last group of changes in memory' "
+     "failing_over?:b backlog?:i'bytes' "
+     "master?:(address?:s "
+     "link?:<none|connect|connecting|handshake|sync|connected|stopped> "
+     "heard_ms?:i'since its last byte; -1: the link is not up' down_ms?:i unapplied_groups?:i "
+     "copy_size?:i'bytes of the full copy that comes; 0: none does, or it is not known' "
+     "copied_size?:i error?:s?'why the link stopped')?'of a replica' replica_count?:i "
+     "replicas?:[(address?:s state?:<online|copying|waiting|handshake> "
+     "lag_groups?:i'that it has not acknowledged' heard_ms?:i'since its last acknowledgement')] "
+     "sync?:(state?:<replica|closed|pulling|open> votes?:i votes_needed?:i "
+     "unacknowledged_groups?:i "
+     "replicas_wanted?:i'sync-replicas' replicas_counted?:i'whose acknowledgements count' "
+     "lost_durability?:b held_ms?:i'how long answers have waited')?'null without sync-replicas')"},
+    {"History",
+     "interval_ms:i points:[(at:d operations_per_second:n p50_us:i p99_us:i tick_us:i memory:i "
+     "clients:i members:i input_bytes_per_second:n output_bytes_per_second:n)]"},
+    {"Slowlog", "entries:[(id:i at:d us:i command:[s] client:s name:s)]"},
+    {"Me",
+     "user:s? is_logged_in:b is_public:b can_login:b can_see_server:b can_see_slowlog:b version:s? "
+     "data:(pattern?:s fields?:[s])? avatars:(field?:s origins?:[s])?"},
+    {"Login", "user:s password:s"},
+    {"Document", ""},
+    {"Result", RESULT},
+    {"Submission", RESULT " boards:[s]"},
+    {"Tags", "*:s?"},
+    {"Written", NAMED_BOARD "results:i changed?:i'members' "
+                            "rows?:[(row:@Row? before:i?'the rank before')]'by rank=1'"},
+    {"Submitted", "db:i results:[[(board~ row:@Row? before:i?'the rank before' changed:b)]]"},
+    {"Removed", "board?~ league?~ db:i member~ removed:b"},
+    {"Tagged", NAMED_BOARD "member~ changed:b"},
+    {"LeagueResults", "league~ db:i results:[(tier:i? room:i? row:@Row? tier_before:i?)?]"},
+    {"LeagueMember", "league~ db:i member~ tier:i? room:i? row:@Row? tier_to_come:i?"},
+};
+
+static const struct web_parameter {
+    const char *name, *in, *schema, *description;
+} parameters[] = {
+    {"NAME", "path", "{\"type\":\"string\"}",
+     "percent-encoded, byte by byte where it is not UTF-8"},
+    {"MEMBER", "path", "{\"type\":\"string\"}",
+     "percent-encoded, byte by byte where it is not UTF-8"},
+    {"match", "query", "{\"type\":\"string\"}", "glob"},
+    {"cursor", "query", "{\"type\":\"string\"}", NULL},
+    {"count", "query", NULL, NULL},
+    {"from", "query", "{\"type\":\"integer\",\"minimum\":0,\"maximum\":4294967295,\"default\":0}",
+     NULL},
+    {"db", "query", "{\"type\":\"integer\",\"minimum\":0,\"maximum\":15,\"default\":0}", NULL},
+    {"q", "query", "{\"type\":\"string\"}", "what members begin with"},
+    {"by", "query", "{\"type\":\"string\",\"enum\":[\"id\",\"name\"],\"default\":\"id\"}",
+     "name: by what members are called, the first of their data; the best first"},
+    {"buckets", "query", "{\"type\":\"integer\",\"minimum\":1,\"maximum\":100,\"default\":20}",
+     NULL},
+    {"spacing", "query",
+     "{\"type\":\"string\",\"enum\":[\"even\",\"log\",\"auto\"],\"default\":\"even\"}",
+     "log: bins begin at 1, 2, 5, 10, 20 ...; auto: so if even bins would show one bar"},
+    {"hash", "query", "{\"type\":\"string\"}",
+     "pattern of the members' hashes: * stands for the member"},
+    {"data", "query", "{\"type\":\"string\"}",
+     "fields of it, with commas between them; empty: none"},
+    {"where", "query",
+     "{\"type\":\"array\",\"items\":{\"type\":\"string\",\"pattern\":\"^[^:]+:\"},\"maxItems\":32}",
+     "TAG:VALUE, repeated: a group of members. The same tag is or, different tags are and; an "
+     "empty "
+     "value: members without one. The reply is that of a board with only these"},
+    {"tags", "query", "{\"type\":\"integer\",\"enum\":[0,1],\"default\":0}",
+     "1: rows have the members' tags"},
+    {"since", "query", "{\"type\":\"string\"}",
+     "another board, or LAST, the newest archive of this one: rows have the members' ranks on it"},
+    {"rank", "query", "{\"type\":\"integer\",\"enum\":[0,1],\"default\":0}",
+     "1: the reply has each member's row, and its rank before"},
+    {"Idempotency-Key", "header", "{\"type\":\"string\",\"maxLength\":66}",
+     "the id of a result that may be sent again (ONCE), 1 to 64 bytes, in quotation marks or "
+     "without"},
+};
+
+/* ---- schemas ---- */
+
+static void web_openapi_put_type(struct json *json, const char *type, bool is_nullable) {
+    if (is_nullable) {
+        json_open(json, "type", '[');
+        json_text(json, NULL, bytes_from_text(type));
+        json_text(json, NULL, BYTES("null"));
+        json_close(json, ']');
+    } else {
+        json_text(json, "type", bytes_from_text(type));
+    }
+}
+
+static void web_openapi_put_reference(struct json *json, struct bytes name) {
+    char text[96];
+    snprintf(text, sizeof text, "#/components/schemas/%.*s", (int)name.size, name.at);
+    json_text(json, "$ref", bytes_from_text(text));
+}
+
+static size_t web_openapi_span_name(const char *at) {
+    return strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+}
+
+static const char *web_openapi_put_object(struct json *json, const char *at, char end);
+
+static const char *web_openapi_put_value(struct json *json, const char *at);
+
+/* The type behind which a ? may stand, by its first mark. Returns its end. */
+static const char *web_openapi_find_end(const char *at) {
+    static const char opening[] = "[({<", closing[] = "])}>";
+    const char *pair = strchr(opening, *at);
+    if (*at == '@') {
+        return at + 1 + web_openapi_span_name(at + 1);
+    }
+    if (pair == NULL || *at == '\0') {
+        return at + 1;
+    }
+    int depth = 0;
+    bool is_text = false;
+    for (; *at != '\0'; at++) {
+        is_text ^= *at == '\'';
+        depth += !is_text && *at == *pair;
+        depth -= !is_text && *at == closing[pair - opening];
+        if (depth == 0) {
+            break;
+        }
+    }
+    return at + 1;
+}
+
+static void web_openapi_put_choice(struct json *json, const char *at, bool is_nullable) {
+    web_openapi_put_type(json, "string", is_nullable);
+    json_open(json, "enum", '[');
+    while (*at != '>') {
+        size_t size = strcspn(++at, "|>");
+        json_text(json, NULL, (struct bytes){.at = at, .size = size});
+        at += size;
+    }
+    json_close(json, ']');
+}
+
+/* What stands within the braces of a schema, without its description. */
+static void web_openapi_put_kind(struct json *json, const char *at, const char *end,
+                                 bool is_nullable) {
+    switch (*at) {
+    case '@':
+        if (is_nullable) {
+            json_open(json, "anyOf", '[');
+            json_open(json, NULL, '{');
+            web_openapi_put_reference(json, (struct bytes){at + 1, (size_t)(end - at) - 1});
+            json_close(json, '}');
+            json_open(json, NULL, '{');
+            web_openapi_put_type(json, "null", false);
+            json_close(json, '}');
+            json_close(json, ']');
+        } else {
+            web_openapi_put_reference(json, (struct bytes){at + 1, (size_t)(end - at) - 1});
+        }
+        break;
+    case '[':
+        web_openapi_put_type(json, "array", is_nullable);
+        json_open(json, "items", '{');
+        (void)web_openapi_put_value(json, at + 1);
+        json_close(json, '}');
+        break;
+    case '{':
+        web_openapi_put_type(json, "object", is_nullable);
+        json_open(json, "additionalProperties", '{');
+        (void)web_openapi_put_value(json, at + 1);
+        json_close(json, '}');
+        break;
+    case '(':
+        web_openapi_put_type(json, "object", is_nullable);
+        (void)web_openapi_put_object(json, at + 1, ')');
+        break;
+    case '<':
+        web_openapi_put_choice(json, at, is_nullable);
+        break;
+    case '#':
+        json_verbatim(json, "type",
+                      is_nullable ? BYTES("[\"number\",\"string\",\"null\"]")
+                                  : BYTES("[\"number\",\"string\"]"));
+        break;
+    default:
+        web_openapi_put_type(json,
+                             *at == 'i'   ? "integer"
+                             : *at == 'b' ? "boolean"
+                             : *at == 'n' ? "number"
+                             : *at == 'o' ? "object"
+                                          : "string",
+                             is_nullable);
+        if (*at == 'd' || *at == 'y') {
+            json_text(json, "format", *at == 'd' ? BYTES("date-time") : BYTES("byte"));
+        }
+        break;
+    }
+}
+
+static const char *web_openapi_put_value(struct json *json, const char *at) {
+    const char *end = web_openapi_find_end(at);
+    bool is_nullable = *end == '?';
+    web_openapi_put_kind(json, at, end, is_nullable);
+    end += is_nullable;
+    if (*end == '\'') {
+        size_t size = strcspn(end + 1, "'");
+        json_text(json, "description", (struct bytes){.at = end + 1, .size = size});
+        end += size + 2;
+    }
+    return end;
+}
+
+/* name~ */
+static const char *web_openapi_put_bytes(struct json *json, const char *name, const char *at) {
+    char more[64];
+    bool is_nullable = at[1] == '?';
+    json_open(json, name, '{');
+    web_openapi_put_type(json, "string", is_nullable);
+    json_text(json, "description", BYTES("readable; bytes that are not UTF-8 as \\xNN"));
+    json_close(json, '}');
+    snprintf(more, sizeof more, "%s_base64", name);
+    json_open(json, more, '{');
+    (void)web_openapi_put_value(json, "y'its bytes, if they are not UTF-8'");
+    json_close(json, '}');
+    return at + 1 + is_nullable;
+}
+
+static void web_openapi_put_required(struct json *json, const char *at, char end) {
+    json_open(json, "required", '[');
+    while (*at != end) {
+        size_t size = web_openapi_span_name(at);
+        bool is_optional = at[size] == '?';
+        if (!is_optional) {
+            json_text(json, NULL, (struct bytes){.at = at, .size = size});
+        }
+        at += size + is_optional;
+        if (*at == '~') {
+            at += 1 + (at[1] == '?');
+        } else {
+            at = web_openapi_find_end(at + 1);
+            at += *at == '?';
+            at += *at == '\'' ? 2 + strcspn(at + 1, "'") : 0;
+        }
+        at += *at == ' ';
+    }
+    json_close(json, ']');
+}
+
+static const char *web_openapi_put_object(struct json *json, const char *at, char end) {
+    const char *begin = at;
+    if (*at == '*') {
+        json_open(json, "additionalProperties", '{');
+        at = web_openapi_put_value(json, at + 2);
+        json_close(json, '}');
+        return at;
+    }
+    json_open(json, "properties", '{');
+    while (*at != end) {
+        char name[48];
+        size_t size = web_openapi_span_name(at);
+        snprintf(name, sizeof name, "%.*s", (int)size, at);
+        at += size + (at[size] == '?');
+        CHECK(*at == ':' || *at == '~');
+        if (*at == '~') {
+            at = web_openapi_put_bytes(json, name, at);
+        } else {
+            json_open(json, name, '{');
+            at = web_openapi_put_value(json, at + 1);
+            json_close(json, '}');
+        }
+        at += *at == ' ';
+    }
+    json_close(json, '}');
+    web_openapi_put_required(json, begin, end);
+    return at;
+}
+
+/* ---- operations ---- */
+
+/* "count:1-200=25" */
+static void web_openapi_put_range(struct json *json, const char *text) {
+    char numbers[3][16];
+    char schema[128];
+    int read = sscanf(text, ":%15[0-9]-%15[0-9]=%15[0-9]", numbers[0], numbers[1], numbers[2]);
+    CHECK(read == 3);
+    snprintf(schema, sizeof schema,
+             "{\"type\":\"integer\",\"minimum\":%s,\"maximum\":%s,\"default\":%s}", numbers[0],
+             numbers[1], numbers[2]);
+    json_verbatim(json, "schema", bytes_from_text(schema));
+}
+
+static void web_openapi_put_parameter(struct json *json, const char *word, size_t size) {
+    const struct web_parameter *parameter = parameters;
+    while (strlen(parameter->name) != size || memcmp(parameter->name, word, size) != 0) {
+        CHECK(++parameter < parameters + sizeof parameters / sizeof parameters[0]);
+    }
+    json_open(json, NULL, '{');
+    json_text(json, "name", bytes_from_text(parameter->name));
+    json_text(json, "in", bytes_from_text(parameter->in));
+    if (strcmp(parameter->in, "path") == 0 || strcmp(parameter->name, "q") == 0) {
+        json_boolean(json, "required", true);
+    }
+    if (parameter->schema != NULL) {
+        json_verbatim(json, "schema", bytes_from_text(parameter->schema));
+    } else {
+        web_openapi_put_range(json, word + size);
+    }
+    if (strcmp(parameter->name, "where") == 0) {
+        json_text(json, "style", BYTES("form"));
+        json_boolean(json, "explode", true);
+    }
+    if (parameter->description != NULL) {
+        json_text(json, "description", bytes_from_text(parameter->description));
+    }
+    json_close(json, '}');
+}
+
+static void web_openapi_put_parameters(struct json *json, const struct web_operation *operation) {
+    json_open(json, "parameters", '[');
+    for (const char *at = strchr(operation->path, '{'); at != NULL; at = strchr(at, '{')) {
+        size_t size = strcspn(++at, "}");
+        web_openapi_put_parameter(json, at, size);
+    }
+    for (const char *at = operation->parameters; *at != '\0';) {
+        size_t size = strcspn(at, " ");
+        web_openapi_put_parameter(json, at, strcspn(at, " :"));
+        at += size + (at[size] == ' ');
+    }
+    json_close(json, ']');
+}
+
+/* "content" of one type. name: of its schema; "Results" is one Result or a list of them, likewise "Submissions". */
+static void web_openapi_put_content(struct json *json, const char *type, const char *name) {
+    size_t size = strlen(name);
+    bool is_list = strcmp(name, "Results") == 0 || strcmp(name, "Submissions") == 0;
+    json_open(json, "content", '{');
+    json_open(json, type, '{');
+    json_open(json, "schema", '{');
+    if (is_list) {
+        struct bytes one = {.at = name, .size = size - 1};
+        json_open(json, "oneOf", '[');
+        json_open(json, NULL, '{');
+        web_openapi_put_reference(json, one);
+        json_close(json, '}');
+        json_open(json, NULL, '{');
+        web_openapi_put_type(json, "array", false);
+        json_integer(json, "minItems", 1);
+        json_integer(json, "maxItems", WEB_RESULTS_MAX);
+        json_open(json, "items", '{');
+        web_openapi_put_reference(json, one);
+        json_close(json, '}');
+        json_close(json, '}');
+        json_close(json, ']');
+    } else {
+        web_openapi_put_reference(json, bytes_from_text(name));
+    }
+    json_close(json, '}');
+    json_close(json, '}');
+    json_close(json, '}');
+}
+
+static void web_openapi_put_answers(struct json *json, const struct web_operation *operation) {
+    static const char *const failures[][2] = {{"4XX", "refused"}, {"5XX", "not possible now"}};
+    json_open(json, "responses", '{');
+    json_open(json, "200", '{');
+    json_text(json, "description", BYTES("OK"));
+    if (operation->is_stream) {
+        json_verbatim(json, "content",
+                      BYTES("{\"text/event-stream\":{\"schema\":{\"type\":\"string\"}}}"));
+    } else {
+        web_openapi_put_content(json, "application/json", operation->answer);
+    }
+    json_close(json, '}');
+    for (size_t i = 0; i < 2; i++) {
+        json_open(json, failures[i][0], '{');
+        json_text(json, "description", bytes_from_text(failures[i][1]));
+        web_openapi_put_content(json, "application/problem+json", "Problem");
+        json_close(json, '}');
+    }
+    json_close(json, '}');
+}
+
+static void web_openapi_put_operation(struct json *json, const struct web_operation *operation) {
+    char method[16];
+    snprintf(method, sizeof method, "%s", http_method_names[operation->method]);
+    for (char *at = method; *at != '\0'; at++) {
+        *at = bytes_lower(*at);
+    }
+    json_open(json, method, '{');
+    json_text(json, "summary", bytes_from_text(operation->summary));
+    web_openapi_put_parameters(json, operation);
+    if (operation->body != NULL) {
+        json_open(json, "requestBody", '{');
+        json_boolean(json, "required", true);
+        web_openapi_put_content(json, "application/json", operation->body);
+        json_close(json, '}');
+    }
+    if (operation->route != NULL && operation->route->writes) {
+        json_verbatim(json, "security", BYTES("[{},{\"basic\":[]},{\"bearer\":[]}]"));
+    }
+    web_openapi_put_answers(json, operation);
+    json_close(json, '}');
+}
+
+/* All operations of a path, at its first row. */
+static void web_openapi_put_path(struct json *json, unsigned first) {
+    char path[96];
+    snprintf(path, sizeof path, "/%s", web_operations[first].path);
+    json_open(json, path, '{');
+    for (unsigned i = first; i < web_operation_count; i++) {
+        if (strcmp(web_operations[i].path, web_operations[first].path) == 0) {
+            web_openapi_put_operation(json, &web_operations[i]);
+        }
+    }
+    json_close(json, '}');
+}
+
+static void web_openapi_put_schemas(struct json *json) {
+    json_open(json, "schemas", '{');
+    for (size_t i = 0; i < sizeof schemas / sizeof schemas[0]; i++) {
+        json_open(json, schemas[i].name, '{');
+        web_openapi_put_type(json, "object", false);
+        if (schemas[i].text[0] != '\0') {
+            (void)web_openapi_put_object(json, schemas[i].text, '\0');
+        }
+        json_close(json, '}');
+    }
+    json_close(json, '}');
+}
+
+void web_put_openapi(struct json *json) {
+    json_open(json, NULL, '{');
+    json_text(json, "openapi", BYTES("3.1.0"));
+    json_open(json, "info", '{');
+    json_text(json, "title", BYTES("leaderboard: the JSON API"));
+    json_text(json, "version", BYTES("1"));
+    json_text(json, "description",
+              BYTES("docs/web.md. Scores are strings: exact decimals. Times are ISO 8601 in UTC."));
+    json_close(json, '}');
+    json_verbatim(json, "servers", BYTES("[{\"url\":\"/api/v1\"}]"));
+    json_verbatim(json, "security", BYTES("[{},{\"basic\":[]},{\"bearer\":[]},{\"cookie\":[]}]"));
+    json_open(json, "paths", '{');
+    for (unsigned i = 0; i < web_operation_count; i++) {
+        unsigned first = 0;
+        while (strcmp(web_operations[first].path, web_operations[i].path) != 0) {
+            first++;
+        }
+        if (first == i) {
+            web_openapi_put_path(json, i);
+        }
+    }
+    json_close(json, '}');
+    json_open(json, "components", '{');
+    web_openapi_put_schemas(json);
+    json_verbatim(
+        json, "securitySchemes",
+        BYTES("{\"basic\":{\"type\":\"http\",\"scheme\":\"basic\"},"
+              "\"bearer\":{\"type\":\"http\",\"scheme\":\"bearer\"},"
+              "\"cookie\":{\"type\":\"apiKey\",\"in\":\"cookie\","
+              "\"name\":\"leaderboard-PORT\",\"description\":\"PORT is web-port; over TLS "
+              "the name begins with __Host-; it is for reading alone\"}}"));
+    json_close(json, '}');
+    json_close(json, '}');
+}

@@ -1,0 +1,428 @@
+"""Writing over HTTP: results, tags, leagues; whose they are, and what hostile requests get."""
+import base64
+import json
+import re
+import threading
+import unittest
+
+from process import wait_until
+from test_api import Api
+from web_server import WebServer
+
+JSON = {"Content_Type": "application/json"}
+
+
+class Writer(Api):
+    def post(self, path, body, method="POST", **options):
+        """(status, JSON, headers)"""
+        text = body if isinstance(body, (str, bytes)) else json.dumps(body)
+        return self.once(path, method, body=text, **{**JSON, **options})
+
+    def once(self, path, method="GET", body=None, user=None, **headers):
+        """Without trying again where the server is busy."""
+        connection = self.connection()
+        headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        if user:
+            headers["Authorization"] = self.basic(user)
+        connection.request(method, "/api/v1" + path, body=body, headers=headers)
+        reply = connection.getresponse()
+        text = reply.read()
+        connection.close()
+        return reply.status, json.loads(text) if text else None, reply.headers
+
+    @staticmethod
+    def basic(user):
+        return "Basic " + base64.b64encode(user.encode()).decode()
+
+
+class Case(unittest.TestCase):
+    WORDS, PASSWORD = ("--web-write", "yes"), None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = WebServer(*cls.WORDS, password=cls.PASSWORD)
+        cls.api = Writer(cls.server)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.kill()
+
+    def written(self, path, body, **options):
+        status, reply, _ = self.api.post(path, body, **options)
+        self.assertEqual(status, 200, reply)
+        return reply
+
+    def refused(self, status, path, body, **options):
+        got, reply, headers = self.api.post(path, body, **options)
+        self.assertEqual((got, reply.get("status")), (status, status), reply)
+        self.assertEqual(headers["Content-Type"], "application/problem+json")
+        self.assertLessEqual({"type", "title", "status", "detail", "code"}, set(reply))
+        return reply
+
+
+class Results(Case):
+    def setUp(self):
+        self.server.run("FLUSHALL")
+
+    def rows(self, board):
+        return self.server.run("ZRANGE", board, 0, -1, "REV", "WITHSCORES")
+
+    def test_one_result_or_many(self):
+        self.assertEqual(self.written("/boards/arena/results", {"member": "ann", "value": 5}),
+                         {"board": "arena", "db": 0, "results": 1, "changed": 1})
+        reply = self.written("/boards/arena/results?db=3&rank=1",
+                             [{"member": "ann", "value": 5}, {"member": "kim", "value": "7"}])
+        self.assertEqual([(row["row"]["rank"], row["row"]["member"], row["row"]["score"], row["before"])
+                          for row in reply["rows"]], [(1, "ann", "5", None), (0, "kim", "7", None)])
+        many = [{"member": f"m{i}", "values": [i]} for i in range(1000)]
+        self.assertEqual(self.written("/boards/big/results", many)["changed"], 1000)
+        self.assertEqual(self.server.run("ZCARD", "big"), 1000)
+        self.refused(413, "/boards/big/results", many + [{"member": "x", "value": 1}])
+        self.assertIsNone(self.server.run("ZSCORE", "big", "x"))
+
+    def test_numbers_are_exact(self):
+        self.server.run("LB.CREATE", "exact", "FIELD", "n", "54", "FIELD", "d", "10", "SIGNED", "SCALE", "1")
+        self.written("/boards/exact/results", '[{"member":"a","values":[18014398509481983,-0.5]},'
+                     '{"member":"b","values":["9007199254740993","1.5e1"]},{"member":"c","values":[0.1e1, 0]}]')
+        self.written("/boards/exact/results", '{"member":"b","values":[null,2]}')
+        self.assertEqual(self.server.run("LB.RANGE", "exact", 0, 9, "STRINGS")[0][3:], [b"18014398509481983", b"-0.5"])
+        self.assertEqual([row["fields"] for row in self.api.get("/boards/exact/page")["rows"]],
+                         [["18014398509481983", "-0.5"], ["9007199254740993", "2"], ["1", "0"]])
+
+    def test_operators_are_those_of_the_command(self):
+        for body, score in (({"value": 5}, 5), ({"value": 3, "operator": "incr"}, 8), ({"value": 2, "operator": "best"}, 8),
+                            ({"value": 9, "operator": "best"}, 9), ({"value": 1, "only": "new"}, 9),
+                            ({"value": 4, "operator": "touch", "only": "existing"}, 4), ({"value": 2, "operator": "set"}, 2)):
+            self.written("/boards/a/results", {"member": "ann", **body})
+            self.assertEqual(self.server.run("ZSCORE", "a", "ann"), b"%d" % score, body)
+
+    def test_neighbours_are_one_command_and_the_order_stays(self):
+        self.server.run("CONFIG", "RESETSTAT")
+        self.written("/boards/a/results", [{"member": "a", "value": 1}, {"member": "b", "value": 1},
+                                           {"member": "a", "value": 2, "operator": "incr"}, {"member": "c", "value": 1}])
+        self.assertIn(b"cmdstat_lb.add:calls=3,", self.server.run("INFO", "commandstats"))
+        self.assertEqual(self.rows("a"), [b"a", b"3", b"b", b"1", b"c", b"1"])
+
+    def test_the_first_refusal_ends_the_request(self):
+        reply = self.refused(422, "/boards/a/results", [
+            {"member": "a", "value": 1}, {"member": "b", "value": 1}, {"member": "c", "value": "1.5", "operator": "incr"},
+            {"member": "d", "value": 1}])
+        self.assertEqual((reply["written"], reply["redis"]), (2, "ERR"))
+        self.assertEqual(self.rows("a"), [b"a", b"1", b"b", b"1"])
+
+    def test_several_boards_at_once(self):
+        reply = self.written("/results", [{"member": "ann", "value": 5, "boards": ["day", "week"], "operator": "best"},
+                                          {"member": "kim", "value": 6, "boards": ["day"]}])
+        self.assertEqual([[(board["board"], board["row"]["rank"], board["changed"]) for board in result]
+                          for result in reply["results"]], [[("day", 0, True), ("week", 0, True)], [("day", 0, True)]])
+        self.server.run("LB.CREATE", "two", "FIELD", "a", "8", "FIELD", "b", "8")
+        self.refused(422, "/results", {"member": "zoe", "value": 5, "boards": ["day", "two"]})
+        self.assertIsNone(self.server.run("ZSCORE", "day", "zoe"))
+        self.refused(413, "/results", [{"member": "a", "value": 1, "boards": [f"b{i}" for i in range(64)]}] * 16)
+
+    def test_what_comes_again_counts_once(self):
+        once = {"Idempotency_Key": '"match:1"'}
+        for changed in (1, 0, 0):
+            self.assertEqual(self.written("/boards/a/results", {"member": "ann", "value": 5, "operator": "incr"}, **once)["changed"],
+                             changed)
+            once = {"Idempotency_Key": "match:1"}
+        results = [{"member": "ann", "value": 1, "operator": "incr", "id": "1"}, {"member": "kim", "value": 1, "id": "2"}]
+        self.assertEqual([self.written("/boards/a/results", results)["changed"] for _ in range(2)], [2, 0])
+        self.assertEqual(self.server.run("ZSCORE", "a", "ann"), b"6")
+        self.refused(422, "/boards/a/results", results, **once)
+        self.refused(422, "/boards/a/results", results[0], Idempotency_Key="x" * 65)
+
+    def test_tags_data_and_removal(self):
+        self.server.run("LB.CREATE", "race", "FIELD", "p", "32", "TAG", "country", "8", "TAG", "clan", "8")
+        self.written("/boards/race/results?hash=user:*", {"member": "zoë", "value": 1, "tags": {"country": "DE", "clan": "w"},
+                                                          "data": {"name": "Zoë", "age": 7}})
+        self.assertEqual(self.server.run("HGETALL", "user:zoë"), [b"name", "Zoë".encode(), b"age", b"7"])
+        path = "/boards/race/members/zo%C3%AB"
+        for method, tags, expected in (("PATCH", {"country": "FR"}, {b"country": b"FR", b"clan": b"w"}),
+                                       ("PATCH", {"clan": None}, {b"country": b"FR"}),
+                                       ("PUT", {"clan": "z"}, {b"clan": b"z"}), ("PUT", {}, {})):
+            self.assertTrue(self.written(path + "/tags", tags, method=method)["changed"])
+            flat = self.server.run("LB.TAGS", "race", "zoë")[0]
+            self.assertEqual(dict(zip(flat[::2], flat[1::2])), expected)
+        self.refused(422, path + "/tags", {"nothing": "x"}, method="PATCH")
+        self.refused(422, path + "/tags", {}, method="PATCH")
+        self.refused(422, "/boards/race/results", {"member": "a", "value": 1, "data": {"a": "b"}})
+        for removed in (True, False):
+            status, reply, _ = self.api.once(path, "DELETE")
+            self.assertEqual((status, reply["removed"]), (200, removed))
+
+    def test_leagues(self):
+        self.server.run(*"LB.LEAGUE CREATE weekly FIELD points 22 PERIOD WEEK ROOM 3 TIERS 4 UP 1 DOWN 1".split())
+        reply = self.written("/leagues/weekly/results", [{"member": m, "value": 9, "operator": "incr"} for m in "abcd"])
+        self.assertEqual([(place["tier"], place["room"], place["row"]["rank"]) for place in reply["results"]],
+                         [(1, 1, 0), (1, 1, 1), (1, 1, 2), (1, 2, 0)])
+        self.assertEqual(self.api.get("/leagues/weekly/members/d")["room"], 2)
+        self.assertTrue(self.api.once("/leagues/weekly/members/d", "DELETE")[1]["removed"])
+        self.assertEqual(self.api.once("/leagues/weekly/members/d")[0], 404)
+        self.refused(422, "/boards/weekly/results", {"member": "a", "value": 1})
+
+    def test_boards_that_take_no_writes(self):
+        self.server.run("LB.CREATE", "frozen", "FIELD", "p", "32")
+        self.server.run("LB.ALTER", "frozen", "FREEZE")
+        self.server.run("HSET", "hash", "a", "b")
+        self.server.run("LB.BAN", "cheat")
+        self.assertEqual(self.refused(409, "/boards/frozen/results", {"member": "a", "value": 1})["redis"], "FROZEN")
+        self.assertEqual(self.refused(409, "/boards/hash/results", {"member": "a", "value": 1})["redis"], "WRONGTYPE")
+        self.assertEqual(self.refused(403, "/boards/b/results", {"member": "cheat", "value": 1})["redis"], "BANNED")
+
+    def test_hostile_bodies_change_nothing(self):
+        good = '{"member":"a","value":1}'
+        bodies = {
+            400: ("", " ", "[", "[]", "{}x", "{", '{"member":"a","value":1', good + good, good + "]", "[" + good + ",]",
+                  "[" * 1000, '{"member":"a","value":' + "[" * 500, '{"member":"a","value":01}', '{"member":"a","value":1.}',
+                  '{"member":"a","value":.5}', '{"member":"a","value":+1}', '{"member":"a","value":1e}', "nul", "null", "1",
+                  '{"member":"a","value":--1}', '{"member":"a","value":NaN}', '{"member":"a","value":true}', "'a'",
+                  '{"member":"\\ud800","value":1}', '{"member":"a\nb","value":1}', b'{"member":"\xff","value":1}',
+                  '{"member":1,"value":1}', '{"member":"a","value":{}}', '{"member":"a","values":[]}', "\ufeff" + good,
+                  '{"member":"a","value":1,"tags":[]}', '{"member":"a","value":1,"tags":{"a":{}}}', good + "\0"),
+            422: ('{"member":"a"}', '{"value":1}', '{"member":"a","value":1,"values":[1]}', '{"member":"a","value":1,"x":1}',
+                  '{"member":"a","value":1,"member":"b"}', '{"member":"a","value":1,"tags":{"a":"1","a":"2"}}',
+                  '{"member":"a","value":1,"operator":"SET"}', '{"member":"a","value":"NX"}', '{"member":"a","value":"KEEPTIME"}',
+                  '{"member":"a","values":["TAG","c","d",1]}', '{"member":"a","value":""}', '{"member":"a","value":"e5"}',
+                  '{"member":"a","value":"' + "1" * 65 + '"}', '{"member":"a","value":1,"at":1.5}', '{"member":"a","value":1e999999999}',
+                  '{"member":"a","value":1,"boards":["a"]}', '{"member":"a","values":[' + "1," * 64 + "1]}",
+                  '{"member":"a","value":1,"id":""}', '{"member":"a","value":1,"only":"NX"}', '{"member":"","value":"0x10"}',
+                  '{"member":"a","value":1,"tags":{' + ",".join(f'"t{i}":"1"' for i in range(9)) + "}}"),
+        }
+        for status, texts in bodies.items():
+            for text in texts:
+                with self.subTest(text=text[:60]):
+                    self.refused(status, "/boards/a/results", text if isinstance(text, bytes) else text.encode())
+        self.assertEqual(self.server.run("DBSIZE"), 0)
+        reply = self.refused(422, "/boards/a/results", "[" + good + ',{"member":"b","value":1,"operator":"more"}]')
+        self.assertEqual(reply["detail"], "results[1].operator: set, incr, best or touch")
+        self.refused(415, "/boards/a/results", good, Content_Type="text/plain")
+        self.refused(415, "/boards/a/results", good, Content_Type="application/jsonp")
+        self.written("/boards/b/results", good, Content_Type="Application/JSON; charset=utf-8")
+        self.refused(413, "/boards/a/results", " " * (256 * 1024) + good)
+        self.refused(413, "/results", [{"member": "m" * 200, "value": 1, "boards": ["b"]}] * 1001)
+        for path, method in (("/boards/a/page", "POST"), ("/boards/a", "DELETE"), ("/nothing", "PUT"), ("/boards/a/results", "PUT")):
+            self.assertEqual(self.api.once(path, method)[0], 405, path)
+        self.assertEqual(self.server.run("EXISTS", "a"), 0)
+
+    def test_writes_wait_for_the_end_of_a_pause(self):
+        self.server.run("CLIENT", "PAUSE", "60000", "WRITE")
+        replies = []
+        thread = threading.Thread(target=lambda: replies.append(self.api.post("/boards/a/results", {"member": "a", "value": 1})[0]))
+        thread.start()
+        self.assertEqual(self.api.get("/boards")["boards"], [])  # readers do not wait
+        self.server.run("CLIENT", "UNPAUSE")
+        thread.join()
+        self.assertEqual(replies, [200])
+
+    def test_they_are_commands_of_a_client(self):
+        self.server.run("CONFIG", "SET", "slowlog-log-slower-than", "0")
+        self.written("/boards/seen/results", {"member": "a", "value": 1})
+        entries = self.server.run("SLOWLOG", "GET", 10)
+        self.server.run("CONFIG", "SET", "slowlog-log-slower-than", "10000")
+        self.assertIn([b"LB.ADD", b"seen", b"1", b"a"], [entry[3] for entry in entries])
+        popped = []
+        client = self.server.client.__class__(port=self.server.port)
+        thread = threading.Thread(target=lambda: popped.append(client.execute_command("BZPOPMIN", "queue", 30)))
+        thread.start()
+        wait_until(lambda: b"blocked_clients:1" in self.server.run("INFO", "clients"), "a client that waits")
+        self.written("/boards/queue/results", {"member": "job", "value": 1})
+        thread.join()
+        self.assertEqual(popped[0][1], b"job")
+
+
+class Refused(unittest.TestCase):
+    def test_without_web_write_each_route_says_so(self):
+        server = WebServer()
+        self.addCleanup(server.kill)
+        api = Writer(server)
+        count = 0
+        for path, operations in api.get("/openapi.json")["paths"].items():
+            for method in set(operations) - {"get"}:
+                if path in ("/login", "/logout"):
+                    continue
+                body = {"member": "a", "value": 1} if method != "delete" else ""
+                status, reply, _ = api.post(re.sub(r"\{\w+\}", "x", path), body, method.upper())
+                self.assertEqual((status, reply["code"]), (403, "forbidden"), path)
+                self.assertIn("web-write", reply["detail"])
+                count += 1
+        self.assertEqual(count, 7)
+        self.assertEqual(server.run("DBSIZE"), 0)
+
+    def test_a_replica_says_where_writes_go(self):
+        master = WebServer("--web-write", "yes")
+        self.addCleanup(master.kill)
+        replica = WebServer("--web-write", "yes", "--replicaof", f"127.0.0.1 {master.port}")
+        self.addCleanup(replica.kill)
+        self.assertEqual(Writer(master).post("/boards/a/results", {"member": "a", "value": 1})[0], 200)
+        wait_until(lambda: replica.run("ZSCORE", "a", "a") == b"1", "the replica has it")
+        status, reply, headers = Writer(replica).post("/boards/a/results", {"member": "b", "value": 1})
+        self.assertEqual((status, reply["redis"], reply["written"]), (503, "READONLY", 0))
+        self.assertEqual(headers["Retry-After"], "1")
+
+    def test_an_answer_outlives_the_server(self):
+        server = WebServer("--web-write", "yes", "--appendonly", "yes", "--appendfsync", "always")
+        self.addCleanup(server.kill)
+        api, acknowledged, is_over = Writer(server), [], threading.Event()
+
+        def write(name):
+            for i in range(100000):
+                try:
+                    status = api.post("/boards/a/results", {"member": f"{name}:{i}", "value": i})[0]
+                except OSError:
+                    return
+                except Exception:  # cut off in the middle of its answer
+                    return
+                if status == 200:
+                    acknowledged.append(f"{name}:{i}")
+                if is_over.is_set():
+                    return
+
+        threads = [threading.Thread(target=write, args=(name,)) for name in "abcd"]
+        for thread in threads:
+            thread.start()
+        wait_until(lambda: len(acknowledged) > 200, "200 answers")
+        server.kill()
+        is_over.set()
+        for thread in threads:
+            thread.join()
+        server.start()
+        for member in acknowledged:
+            self.assertIsNotNone(server.run("ZSCORE", "a", member), member)
+
+    def test_an_address_writes_so_many(self):
+        server = WebServer("--web-write", "yes", "--web-write-rate", "10", "--web-proxies", "127.0.0.1", "--protected-mode", "no")
+        self.addCleanup(server.kill)
+        api, results = Writer(server), [{"member": "a", "value": 1}] * 50
+
+        def status(client):
+            return api.post("/boards/a/results", results, X_Forwarded_For=client)
+
+        self.assertEqual(status("192.0.2.1")[0], 200)  # as a whole
+        got, reply, headers = status("192.0.2.1")
+        self.assertEqual((got, reply["code"]), (429, "too_many"))
+        self.assertIn(int(headers["Retry-After"]), range(1, 6))
+        self.assertEqual(status("192.0.2.2")[0], 200)
+        self.assertEqual(api.post("/boards/a/results", results)[0], 200)  # this machine has no limit
+        self.assertEqual(api.post("/boards/a/results", results)[0], 200)
+
+
+class Rights(Case):
+    WORDS = ("--web-write", "yes", "--web-public", "arena", "--web-allow-origin", "https://game.example.com", "--auth-delay", "0")
+    PASSWORD = "secret"
+    RESULT = {"member": "ann", "value": 1}
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        run = cls.server.run
+        run("ACL", "SETUSER", "game", "on", ">p", "~arena", "-@all", "+lb.add")
+        run("ACL", "SETUSER", "viewer", "on", ">p", "%R~*", "-@all", "+@read", "+lb.add")
+
+    def test_whoever_writes_is_a_user_with_the_rights(self):
+        self.written("/boards/arena/results", self.RESULT, user="game:p")
+        self.assertEqual(self.refused(403, "/boards/other/results", self.RESULT, user="game:p")["redis"], "NOPERM")
+        self.refused(403, "/boards/arena/results", self.RESULT, user="viewer:p")
+        self.assertEqual(self.api.once("/boards/arena/members/ann", "DELETE", user="game:p")[0], 403)
+        self.refused(401, "/boards/arena/results", self.RESULT)
+        self.refused(401, "/boards/arena/results", self.RESULT, user="game:wrong")
+        self.refused(401, "/boards/arena/results", self.RESULT, Authorization="Bearer lbt_00")
+        self.assertEqual(self.server.run("ZCARD", "arena"), 1)
+
+    def test_a_login_that_was_right_ends_with_the_password(self):
+        run = self.server.run
+        run("ACL", "SETUSER", "short", "on", ">p", "~*", "+lb.add")
+        for _ in range(2):
+            self.written("/boards/arena/results", self.RESULT, user="short:p")
+        run("ACL", "SETUSER", "short", "<p", ">q")
+        self.refused(401, "/boards/arena/results", self.RESULT, user="short:p")
+        self.written("/boards/arena/results", self.RESULT, user="short:q")
+        run("ACL", "DELUSER", "short")
+        self.refused(401, "/boards/arena/results", self.RESULT, user="short:q")
+
+    def test_tokens(self):
+        reply = self.server.run("ACL", "SETUSER", "game", "token>phone")
+        token = re.search(rb"lbt_[0-9a-f]+", b" ".join(reply) if isinstance(reply, list) else reply)[0].decode()
+        for _ in range(2):
+            self.written("/boards/arena/results", self.RESULT, Authorization="Bearer " + token)
+        self.refused(403, "/boards/other/results", self.RESULT, Authorization="Bearer " + token)
+        self.server.run("ACL", "SETUSER", "game", "token<phone")
+        self.refused(401, "/boards/arena/results", self.RESULT, Authorization="Bearer " + token)
+
+    def test_no_cookie_writes(self):
+        cookie = self.api.log_in("default", "secret")[2].split(";")[0]
+        self.assertEqual(self.api.get("/me", cookie=cookie)["user"], "default")
+        own = f"http://127.0.0.1:{self.server.web_port}"
+        for headers in ({}, {"Origin": own}, {"Origin": own, "Sec_Fetch_Site": "same-origin"}):
+            self.refused(401, "/boards/arena/results", self.RESULT, Cookie=cookie, **headers)
+
+    def test_pages_of_allowed_sites_alone(self):
+        game = {"Origin": "https://game.example.com", "Sec_Fetch_Site": "cross-site"}
+        status, _, headers = self.api.once("/boards/arena/results", "OPTIONS", Access_Control_Request_Method="POST", **game)
+        self.assertEqual((status, headers["Access-Control-Allow-Origin"]), (204, "https://game.example.com"))
+        self.assertIn("Authorization", headers["Access-Control-Allow-Headers"])
+        self.assertNotIn("Access-Control-Allow-Credentials", headers)
+        status, _, headers = self.api.post("/boards/arena/results", self.RESULT, user="game:p", **game)
+        self.assertEqual((status, headers["Access-Control-Allow-Origin"], headers["Vary"]), (200, "https://game.example.com", "Origin"))
+        self.refused(401, "/boards/arena/results", self.RESULT, **game)
+        cookie = self.api.log_in("default", "secret")[2].split(";")[0]
+        self.assertEqual(self.api.once("/me", Cookie=cookie, **game)[1]["user"], None)
+        self.assertEqual(self.api.post("/login", {"user": "default", "password": "secret"}, **game)[0], 403)
+        for other in ("https://evil.example.com", "https://game.example.com.evil.com", "http://game.example.com", "null"):
+            self.refused(403, "/boards/arena/results", self.RESULT, user="game:p", Origin=other)
+            status, _, headers = self.api.once("/boards/arena/results", "OPTIONS", Origin=other, Access_Control_Request_Method="POST")
+            self.assertEqual((status, headers["Access-Control-Allow-Origin"]), (403, None))
+
+
+class Guessing(unittest.TestCase):
+    def test_a_login_that_was_right_does_not_make_guessing_faster(self):
+        server = WebServer("--web-write", "yes", "--auth-delay", "60000", "--auth-delay-after", "1", password="secret")
+        self.addCleanup(server.kill)
+        server.run("ACL", "SETUSER", "game", "on", ">p", "~*", "+@all")
+        api, result = Writer(server), {"member": "a", "value": 1}
+        for _ in range(2):
+            self.assertEqual(api.post("/boards/a/results", result, user="game:p")[0], 200)
+        self.assertEqual(api.post("/boards/a/results", result, user="game:wrong")[0], 401)
+        self.assertEqual(api.post("/boards/a/results", result, user="game:x")[0], 429)
+        self.assertEqual(api.post("/boards/a/results", result, user="game:p")[0], 429)  # as for any other password
+
+
+class OpenApi(Case):
+    def test_the_document_is_whole(self):
+        document = self.api.get("/openapi.json")
+        self.assertEqual(self.api.ask("/api/openapi.json")[1], document)
+        self.assertRegex(document["openapi"], r"^3\.1\.\d+$")
+        names = set()
+
+        def look(value, at):
+            if isinstance(value, dict):
+                if "$ref" in value:
+                    name = re.fullmatch(r"#/components/schemas/(\w+)", value["$ref"])[1]
+                    self.assertIn(name, set(document["components"]["schemas"]), at)
+                    names.add(name)
+                for key, part in value.items():
+                    look(part, f"{at}/{key}")
+                if "required" in value and isinstance(value["required"], list):
+                    self.assertLessEqual(set(value["required"]), set(value["properties"]), at)
+            elif isinstance(value, list):
+                for i, part in enumerate(value):
+                    look(part, f"{at}/{i}")
+
+        look(document, "")
+        self.assertEqual(set(document["components"]["schemas"]) - names, set())
+        for path, operations in document["paths"].items():
+            for method, operation in operations.items():
+                self.assertEqual({"summary", "parameters", "responses"} - set(operation), set(), path)
+                in_path = {p["name"] for p in operation["parameters"] if p["in"] == "path"}
+                self.assertEqual(in_path, set(re.findall(r"\{(\w+)\}", path)), path)
+                self.assertTrue(all("schema" in p for p in operation["parameters"]), path)
+                if "events" not in path:
+                    body = "{}" if operation.get("requestBody") else ""
+                    status = self.api.post(re.sub(r"\{\w+\}", "x", path), body, method.upper())[0]
+                    self.assertNotIn(status, (405, 413), (path, method))
+                for schemes in operation.get("security", []):
+                    self.assertLessEqual(set(schemes), set(document["components"]["securitySchemes"]))
+
+
+if __name__ == "__main__":
+    unittest.main()
