@@ -6,6 +6,17 @@ import type {
 
 export class Commands<V extends Value, F extends string> {
     /**
+     * How many members are better than each packed key, of which there are 10,000 at most, or (=packed-key) at least as good; COMP: whatever their times; WHERE: inside a group of members with the same tags.
+     *
+     *     LB.ABOVE key packed-key [packed-key ...] [COMP] [WHERE name value [WHERE name value ...]] [WHERENOT name value [WHERENOT name value ...]]
+     */
+    above(packedKey: Several<Word>, options?: {
+        comp?: boolean | undefined;
+        where?: Pairs<Several<Word>> | undefined;
+        wherenot?: Pairs<Several<Word>> | undefined;
+    }): Promise<number[]>;
+
+    /**
      * Write fields, times and tags of members, all of them or nothing; count those added or changed.
      *
      *     LB.ADD key [NX | XX] [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH | KEEPTIME] [TAG name value [TAG name value ...]] [ONCE id] [HSET pattern n field value [field value ...]] [WITHRANK] [STRINGS] <field [field ...] member [field [field ...] member ...] | PACKED packed-key member [packed-key member ...]>
@@ -67,13 +78,15 @@ export class Commands<V extends Value, F extends string> {
     }): Promise<void>;
 
     /**
-     * A window of records around a member, or around the place of a score; WHERE and WITHIN: inside a group of members with the same tags; SINCE: with the rank on another board.
+     * A window of records around a member, or around the place of a score or of a packed key; WHERE and WITHIN: inside a group of members with the same tags; SINCE: with the rank on another board.
      *
-     *     LB.AROUND key <MEMBER member | SCORE score> count [COMP] [STRINGS] [WHERE name value [WHERE name value ...]] [WHERENOT name value [WHERENOT name value ...]] [WITHIN name [WITHIN name ...]] [TAGS] [DATA pattern] [FIELDS n field [field ...]] [SINCE <archive | LAST>]
+     *     LB.AROUND key <MEMBER member | SCORE score | PACKED packed-key> count [COMP] [WITHKEY] [STRINGS] [WHERE name value [WHERE name value ...]] [WHERENOT name value [WHERENOT name value ...]] [WITHIN name [WITHIN name ...]] [TAGS] [DATA pattern] [FIELDS n field [field ...]] [SINCE <archive | LAST>]
      */
     around(member: Word | null, count: number | bigint, options?: {
         score?: Word | undefined;
+        packed?: Word | undefined;
         comp?: boolean | undefined;
+        withkey?: boolean | undefined;
         where?: Pairs<Several<Word>> | undefined;
         wherenot?: Pairs<Several<Word>> | undefined;
         within?: Several<Word> | undefined;
@@ -154,6 +167,16 @@ export class Commands<V extends Value, F extends string> {
         copy?: boolean | undefined;
         window?: readonly [number | bigint, "SUM" | "BEST"] | undefined;
     }): Promise<void>;
+
+    /**
+     * Rank and packed key of the first member, the last, and others at equal distances, 2 to 10,000, of a board or a range of ranks; WHERE: inside a group of members with the same tags.
+     *
+     *     LB.CUTS key count [start stop] [WHERE name value [WHERE name value ...]] [WHERENOT name value [WHERENOT name value ...]]
+     */
+    cuts(count: number | bigint, start?: number | bigint | null, stop?: number | bigint | null, options?: {
+        where?: Pairs<Several<Word>> | undefined;
+        wherenot?: Pairs<Several<Word>> | undefined;
+    }): Promise<unknown>;
 
     /**
      * Take a member off all boards, and remove its hashes; count the boards.

@@ -3,6 +3,16 @@
 const $ = require("./words.js");
 
 class Commands {
+    async above(packedKey, options = {}) {
+        return this.run(this.key, "LB.ABOVE", true, "integers", [
+            this.key,
+            $.values(packedKey, null, $.several),
+            $.flag(options.comp, "COMP"),
+            $.each(options.where, "WHERE", $.pairs),
+            $.each(options.wherenot, "WHERENOT", $.pairs),
+        ], options);
+    }
+
     async add(results, options = {}) {
         $.alternatives({ at: options.at, touch: options.touch, keeptime: options.keeptime }, false);
         $.alternatives({ results, packed: options.packed }, true);
@@ -70,13 +80,15 @@ class Commands {
     }
 
     async around(member, count, options = {}) {
-        $.alternatives({ member, score: options.score }, true);
+        $.alternatives({ member, score: options.score, packed: options.packed }, true);
         return this.run(this.key, "LB.AROUND", true, "records", [
             this.key,
             $.values(member, "MEMBER", $.one),
             $.values(options.score, "SCORE", $.one),
+            $.values(options.packed, "PACKED", $.one),
             $.values(count, null, $.one),
             $.flag(options.comp, "COMP"),
+            $.flag(options.withkey, "WITHKEY"),
             "STRINGS",
             $.each(options.where, "WHERE", $.pairs),
             $.each(options.wherenot, "WHERENOT", $.pairs),
@@ -153,6 +165,17 @@ class Commands {
             $.values(options.archived, "ARCHIVED", $.one),
             $.flag(options.copy, "COPY"),
             $.values(options.window, "WINDOW", $.one, $.one),
+        ], options);
+    }
+
+    async cuts(count, start, stop, options = {}) {
+        return this.run(this.key, "LB.CUTS", true, "any", [
+            this.key,
+            $.values(count, null, $.one),
+            $.values(start, null, $.one),
+            $.values(stop, null, $.one),
+            $.each(options.where, "WHERE", $.pairs),
+            $.each(options.wherenot, "WHERENOT", $.pairs),
         ], options);
     }
 
