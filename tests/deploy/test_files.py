@@ -94,6 +94,8 @@ class Container(Case):
             last = last[max(i for i, line in enumerate(last) if line[0] == "FROM"):]
             ends.append([line for line in last if line[0] not in ("FROM", "COPY", "ARG", "LABEL", "HEALTHCHECK")])
             self.assertIn(["USER", "10001:10001"], last)
+            # Copied to a directory that is there, the files get the owner and the directory does not.
+            self.assertRegex([rest for word, rest in last if "--chown" in rest][0], "--chown=10001:10001 .*volume/ /$")
         self.assertEqual(*ends)
         words = dict(self.instructions("Containerfile.registry"))
         self.assertIn(f'image.version="{VERSION}"', words["LABEL"])
