@@ -88,11 +88,15 @@ static struct acl_user *web_engine_find_user(const struct web_engine *engine,
         return server->acl.users.default_user;
     }
     if (identity->kind == WEB_USER) {
-        struct acl_user *user = acl_users_find(&server->acl.users, bytes_from_text(identity->user));
+        struct acl_users *users = &server->acl.users;
+        struct acl_user *user = identity->is_token
+                                    ? acl_tokens_find(&users->tokens, identity->digest)
+                                    : acl_users_find(users, bytes_from_text(identity->user));
+        bool is_right =
+            identity->is_token || (user != NULL && acl_user_has_password(user, identity->digest));
         query->verdict = WEB_LOGIN_NEEDED;
         query->user.is_known = true;
-        return user != NULL && user->is_on && acl_user_has_digest(user, identity->digest) ? user
-                                                                                          : NULL;
+        return is_right && user != NULL && user->is_on ? user : NULL;
     }
     if (!server_has_password(server) && (identity->is_local || !server->settings.protected_mode)) {
         query->user.is_known = true;
