@@ -335,19 +335,13 @@ bool acl_user_set_password(struct acl_user *user, const char *password) {
     return acl_list_add(&user->passwords, (struct bytes){.at = digest, .size = sizeof digest}, 0);
 }
 
-static bool acl_user_has_password(const struct acl_user *user, const char *digest) {
+bool acl_user_has_password(const struct acl_user *user, const char digest[DIGEST_TEXT_SIZE]) {
     bool is_right = user->has_no_password;
     for (uint32_t i = 0; i < user->passwords.count; i++) {
         bool is_this = digest_equal(user->passwords.at[i].text.at, digest);
         is_right |= is_this;
     }
     return is_right;
-}
-
-bool acl_user_has_digest(const struct acl_user *user, const char digest[DIGEST_TEXT_SIZE]) {
-    struct bytes name = {.at = digest, .size = DIGEST_TEXT_SIZE};
-    return acl_user_has_password(user, digest) ||
-           acl_token_find(&user->tokens, name) < user->tokens.count;
 }
 
 bool acl_user_takes_password(const struct acl_user *user, struct bytes password) {

@@ -121,9 +121,9 @@ void acl_user_cut_selectors(struct acl_user *user, uint32_t count_left);
 MUST_CHECK bool acl_user_finish(struct acl_user *user);
 /* The password alone, or none if it is NULL, as requirepass has it. false: out of memory. */
 MUST_CHECK bool acl_user_set_password(struct acl_user *user, const char *password);
-/* Is it the SHA-256 of one of the passwords or tokens, or is none needed? */
-MUST_CHECK bool acl_user_has_digest(const struct acl_user *user,
-                                    const char digest[DIGEST_TEXT_SIZE]);
+/* Is it the SHA-256 of one of the passwords, or none needed? */
+MUST_CHECK bool acl_user_has_password(const struct acl_user *user,
+                                      const char digest[DIGEST_TEXT_SIZE]);
 /* Is this one of the passwords, or none needed? */
 MUST_CHECK bool acl_user_takes_password(const struct acl_user *user, struct bytes password);
 /* May it run every command on all keys and channels? */

@@ -53,7 +53,9 @@ static bool web_engine_add_patterns(struct acl_user *user, const char *patterns,
 
 bool web_engine_init(struct web_engine *engine, struct server *server, char *error) {
     const char *patterns = server->settings.web_public;
-    *engine = (struct web_engine){.server = server};
+    *engine = (struct web_engine){.server = server,
+                                  .info = web_command_number(BYTES("info")),
+                                  .slowlog_get = web_command_number(BYTES("slowlog|get"))};
     if (patterns == NULL || patterns[strspn(patterns, " ")] == '\0') {
         return true;
     }
@@ -88,11 +90,15 @@ static struct acl_user *web_engine_find_user(const struct web_engine *engine,
         return server->acl.users.default_user;
     }
     if (identity->kind == WEB_USER) {
-        struct acl_user *user = acl_users_find(&server->acl.users, bytes_from_text(identity->user));
+        struct acl_users *users = &server->acl.users;
+        struct acl_user *user = identity->is_token
+                                    ? acl_tokens_find(&users->tokens, identity->digest)
+                                    : acl_users_find(users, bytes_from_text(identity->user));
+        bool is_right =
+            identity->is_token || (user != NULL && acl_user_has_password(user, identity->digest));
         query->verdict = WEB_LOGIN_NEEDED;
         query->user.is_known = true;
-        return user != NULL && user->is_on && acl_user_has_digest(user, identity->digest) ? user
-                                                                                          : NULL;
+        return is_right && user != NULL && user->is_on ? user : NULL;
     }
     if (!server_has_password(server) && (identity->is_local || !server->settings.protected_mode)) {
         query->user.is_known = true;
@@ -103,21 +109,22 @@ static struct acl_user *web_engine_find_user(const struct web_engine *engine,
     return engine->public_user;
 }
 
-static bool web_engine_may_run(const struct acl_user *user, struct bytes full_name,
+static bool web_engine_may_run(const struct acl_user *user, uint32_t number,
                                const struct bytes *words, uint32_t count) {
     const struct request request = {.args = words, .count = count};
     uint32_t position;
-    return acl_check(user, command_find_original(full_name), &request, &position) == ACL_ALLOWED;
+    return acl_check(user, number, &request, &position) == ACL_ALLOWED;
 }
 
-static void web_engine_describe_user(const struct acl_user *user, struct web_query *query) {
+static void web_engine_describe_user(const struct web_engine *engine, const struct acl_user *user,
+                                     struct web_query *query) {
     const struct bytes info[] = {BYTES("INFO")};
     const struct bytes slowlog[] = {BYTES("SLOWLOG"), BYTES("GET")};
     query->user.may_see_server =
         query->identity.kind == WEB_SELF ||
-        (!query->user.is_public && web_engine_may_run(user, BYTES("info"), info, 1));
+        (!query->user.is_public && web_engine_may_run(user, engine->info, info, 1));
     query->user.may_see_slowlog =
-        !query->user.is_public && web_engine_may_run(user, BYTES("slowlog|get"), slowlog, 2);
+        !query->user.is_public && web_engine_may_run(user, engine->slowlog_get, slowlog, 2);
     snprintf(query->user.shown, sizeof query->user.shown, "%.*s", (int)user->name.size,
              user->name.at);
 }
@@ -301,7 +308,9 @@ bool web_engine_answer(void *context, struct ask *ask) {
         return true;
     }
     query->verdict = WEB_ALLOWED;
-    web_engine_describe_user(user, query);
+    if (!query->route->writes) {
+        web_engine_describe_user(engine, user, query);
+    }
     if (query->has_seen && query->round == 0 && query->figures == NULL &&
         query->seen_change_count == query->change_count) {
         query->is_unchanged = true;

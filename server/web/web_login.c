@@ -291,6 +291,7 @@ static void web_login_is_answered(void *context, struct http_login_ask *login) {
         return;
     }
     identity.kind = WEB_USER;
+    identity.is_token = login->given.is_token;
     snprintf(identity.user, sizeof identity.user, "%s", login->given.user);
     digest_print(bytes_from_text(login->given.password), identity.digest);
     if (!is_posted) {

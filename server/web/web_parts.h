@@ -57,6 +57,7 @@ struct web_request {
 struct web_engine {
     struct server *server;
     struct acl_user *public_user; /* NULL: nothing is public */
+    uint32_t info, slowlog_get;   /* command_index of these */
     struct asks *asks;
     struct web_query *held_first; /* whose answers wait (dispatch/commit_wait.h); next */
 };

@@ -49,6 +49,7 @@ struct web_identity {
         WEB_SELF, /* the page itself: may see the figures */
     } kind;
     bool is_local;
+    bool is_token; /* whoever has the token of this digest: user may have changed since */
     char user[HTTP_USER_MAX];
     /* Of the password or the token: the login is void when the user has another. */
     char digest[DIGEST_TEXT_SIZE];

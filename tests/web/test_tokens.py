@@ -51,6 +51,8 @@ class Tokens(unittest.TestCase):
         self.assertEqual((self.status(token), self.status(other)), (401, 200))
         self.server.run("ZINCRBY", "arena", "1", "bob")
         self.assertEqual(stream.next()[0], "gone")
+        self.server.run("ACL", "SETUSER", "ann", "nopass")  # that is of passwords
+        self.assertEqual((self.status(token), self.status(other)), (401, 200))
         self.server.run("ACL", "SETUSER", "ann", "off")
         self.assertEqual(self.status(other), 401)
         self.server.run("ACL", "SETUSER", "ann", "on")
