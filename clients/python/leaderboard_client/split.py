@@ -275,6 +275,7 @@ class SplitBoard:
         return bool(self._ask([(shard_of(member, self.shards), ["LB.TAG", member, *pairs(pair)])])[0])
 
     def remove(self, *members: Word) -> int:
+        """With ZREM: in the module a `board` line must match the shards' names."""
         of: Dict[int, List[Word]] = {}
         for member in members:
             of.setdefault(shard_of(member, self.shards), []).append(member)
@@ -392,8 +393,8 @@ class SplitBoard:
     def range(
         self, start: int, stop: int, *, tags: bool = False, where: Group = None, wherenot: Group = None
     ) -> List[Record]:
-        """The records at the places start .. stop, which are 0 or more. Three rounds; one near the top; four on a
-        board of a billion."""
+        """The records at the places start .. stop, which are 0 or more. Three rounds; one near the top; four with
+        64 shards, or a billion members."""
         search = Search(start, max(0, stop - start + 1), self.shards)
         return self._find([search], self._group(where, wherenot), tags)[0]
 
