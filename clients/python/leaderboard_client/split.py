@@ -32,6 +32,7 @@ CUTS = 2048  # of the first round, all shards together; of a later one four time
 CUTS_MAX = 10000  # that a shard takes
 FEW = 128  # places from the top that are read without cuts
 MANY = 512  # records that are read beside those asked for rather than another round taken
+WALKED = 5000  # records at a time, by whoever wants all
 ROUNDS_MAX = 40
 PAD_MAX = 1000
 
@@ -472,11 +473,11 @@ class SplitBoard:
 
     def __iter__(self) -> Iterator[Record]:
         """All records, best first, as Leaderboard's."""
-        number, page = 0, self.page(0, 500)
+        number, page = 0, self.page(0, WALKED)
         while page:
             yield from page
             number += 1
-            page = self.page(number, 500)
+            page = self.page(number, WALKED)
 
     # ---- counts ----
 
