@@ -32,6 +32,7 @@ CUTS = 2048  # of the first round, all shards together; of a later one four time
 CUTS_MAX = 10000  # that a shard takes
 FEW = 128  # places from the top that are read without cuts
 MANY = 512  # records that are read beside those asked for rather than another round taken
+WALKED = 5000  # records at a time, by whoever wants all
 ROUNDS_MAX = 40
 PAD_MAX = 1000
 
@@ -275,6 +276,7 @@ class SplitBoard:
         return bool(self._ask([(shard_of(member, self.shards), ["LB.TAG", member, *pairs(pair)])])[0])
 
     def remove(self, *members: Word) -> int:
+        """With ZREM: in the module a `board` line must match the shards' names."""
         of: Dict[int, List[Word]] = {}
         for member in members:
             of.setdefault(shard_of(member, self.shards), []).append(member)
@@ -392,8 +394,8 @@ class SplitBoard:
     def range(
         self, start: int, stop: int, *, tags: bool = False, where: Group = None, wherenot: Group = None
     ) -> List[Record]:
-        """The records at the places start .. stop, which are 0 or more. Three rounds; one near the top; four on a
-        board of a billion."""
+        """The records at the places start .. stop, which are 0 or more. Three rounds; one near the top; four with
+        64 shards, or a billion members."""
         search = Search(start, max(0, stop - start + 1), self.shards)
         return self._find([search], self._group(where, wherenot), tags)[0]
 
@@ -471,11 +473,11 @@ class SplitBoard:
 
     def __iter__(self) -> Iterator[Record]:
         """All records, best first, as Leaderboard's."""
-        number, page = 0, self.page(0, 500)
+        number, page = 0, self.page(0, WALKED)
         while page:
             yield from page
             number += 1
-            page = self.page(number, 500)
+            page = self.page(number, WALKED)
 
     # ---- counts ----
 
