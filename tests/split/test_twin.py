@@ -75,7 +75,7 @@ class Split(unittest.TestCase):
             for size in (1, self.draw.randrange(2, 60)):
                 self.assertEqual(board.range(place, place + size - 1, where=group), twin.range(place, size))
         self.assertEqual(board.top(7, where=group), twin.range(0, 7))
-        self.assertEqual(board.page(2, 9), Twin(self.client, "one", board.shards).range(18, 9))
+        self.assertEqual(board.page(3, 9), Twin(self.client, "one", board.shards).range(18, 9))
         members = [f"m{self.draw.randrange(MEMBERS)}" for _ in range(20)] + [
             record.member for record in twin.range(0, 2) + twin.records[-2:]]
         self.assertEqual(board.ranks(*members, where=group), [twin.rank(member) for member in members])

@@ -3,7 +3,7 @@
 from typing import Any, AsyncIterator, Dict, List, Optional
 
 from .async_commands import AsyncBoardCommands, AsyncDatabaseCommands
-from .board import PAGE_SIZE
+from .board import PAGE_SIZE, page_ranks
 from .events import Event, channels, database_of, parse_event
 from .parse import ban_page, board_page
 from .records import Ban, Record
@@ -13,13 +13,13 @@ from .words import Name, Several, Word
 class AsyncLeaderboard(AsyncBoardCommands):
     """The board of a key: `await board.submit("ann", 500)`, `async for record in board`. See Leaderboard."""
 
-    async def page(self, number: int, size: int = 25, **options: Any) -> List[Record]:
-        """A page of the board, the first being 0, with the options of range."""
-        return await self.range(number * size, (number + 1) * size - 1, **options)
+    async def page(self, number: int, size: int = 20, **options: Any) -> List[Record]:
+        """A page of the board, the first being 1, with the options of range."""
+        return await self.range(*page_ranks(number, size), **options)
 
     async def records(self, *, page_size: int = PAGE_SIZE, **options: Any) -> AsyncIterator[Record]:
         """All records, best first, as Leaderboard.records has them."""
-        number = 0
+        number = 1
         while True:
             page = await self.page(number, page_size, **options)
             for record in page:

@@ -1,6 +1,6 @@
 """A board, and all boards of a database, over a client of redis-py."""
 
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from .commands import BoardCommands, DatabaseCommands
 from .events import Event, channels, database_of, parse_event
@@ -9,6 +9,13 @@ from .records import Ban, Record
 from .words import Name, Several, Word
 
 PAGE_SIZE = 500
+
+
+def page_ranks(number: int, size: int) -> Tuple[int, int]:
+    """The first and last rank of a page, the first being 1."""
+    if number < 1 or size < 1:
+        raise ValueError("pages begin with 1, and have at least one record")
+    return (number - 1) * size, number * size - 1
 
 
 class Leaderboard(BoardCommands):
@@ -23,14 +30,14 @@ class Leaderboard(BoardCommands):
     get an id (ONCE) and so count once.
     """
 
-    def page(self, number: int, size: int = 25, **options: Any) -> List[Record]:
-        """A page of the board, the first being 0, with the options of range."""
-        return self.range(number * size, (number + 1) * size - 1, **options)
+    def page(self, number: int, size: int = 20, **options: Any) -> List[Record]:
+        """A page of the board, the first being 1, with the options of range."""
+        return self.range(*page_ranks(number, size), **options)
 
     def records(self, *, page_size: int = PAGE_SIZE, **options: Any) -> Iterator[Record]:
         """All records, best first, with the options of range. Each page is of the moment it is asked for: members
         who move meanwhile may come twice or not at all."""
-        number = 0
+        number = 1
         while True:
             page = self.page(number, page_size, **options)
             yield from page

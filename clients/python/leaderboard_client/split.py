@@ -3,7 +3,7 @@
     board = SplitBoard(cluster, "arena", shards=16)      boards arena:{0} .. arena:{15}, wherever they are
     board.create(fields="FIELD points 30 TIME 34 MS")
     board.submit("ann", 500)
-    board.rank("ann"), board.page(20000, 50), board.around("ann", 5)
+    board.rank("ann"), board.page(20001, 50), board.around("ann", 5)
 
 A member's board is that of shard crc32(name) % shards, for ever. The whole is in the order of packed key
 (WITHKEY; larger is better), then shard, then rank in the shard. Places are found by cuts:
@@ -22,7 +22,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Seque
 
 from redis.exceptions import RedisError
 
-from .board import Leaderboard
+from .board import Leaderboard, page_ranks
 from .parse import record_parser, value_counts
 from .records import Record, ValueCount
 from .sending import command_words
@@ -399,9 +399,9 @@ class SplitBoard:
         search = Search(start, max(0, stop - start + 1), self.shards)
         return self._find([search], self._group(where, wherenot), tags)[0]
 
-    def page(self, number: int, size: int = 25, **options: Any) -> List[Record]:
-        """A page, the first being 0, with the options of range."""
-        return self.range(number * size, (number + 1) * size - 1, **options)
+    def page(self, number: int, size: int = 20, **options: Any) -> List[Record]:
+        """A page, the first being 1, with the options of range."""
+        return self.range(*page_ranks(number, size), **options)
 
     def top(self, count: int, **options: Any) -> List[Record]:
         """The best, with the options of range."""
@@ -473,7 +473,7 @@ class SplitBoard:
 
     def __iter__(self) -> Iterator[Record]:
         """All records, best first, as Leaderboard's."""
-        number, page = 0, self.page(0, WALKED)
+        number, page = 1, self.page(1, WALKED)
         while page:
             yield from page
             number += 1

@@ -23,7 +23,7 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
         self.assertEqual((result.record.score, result.counts), (2**53 + 1, True))
         await self.board.add({f"m{number}": number for number in range(700)})
         self.assertEqual(len([record async for record in self.board]), 701)
-        self.assertEqual([each.member for each in await self.board.page(0, 2)], ["ann", "m699"])
+        self.assertEqual([each.member for each in await self.board.page(1, 2)], ["ann", "m699"])
         self.assertEqual([each.member for each in await self.board.around("ann", 5, within="country")], ["ann"])
         boards = AsyncLeaderboards(self.client)
         self.assertEqual([each["name"] async for each in boards.boards()], ["arena"])

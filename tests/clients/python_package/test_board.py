@@ -150,7 +150,7 @@ class Commands(OverRedis):
 
     def test_pages_and_iterating(self):
         self.board.add({f"m{number}": number for number in range(1203)})
-        self.assertEqual([each.score for each in self.board.page(1, 3)], [1199, 1198, 1197])
+        self.assertEqual([each.score for each in self.board.page(2, 3)], [1199, 1198, 1197])
         self.assertEqual([each.score for each in self.board], list(range(1202, -1, -1)))
         self.assertEqual(len(list(self.board.records(page_size=401, byscore=False))), 1203)
         self.assertEqual((len(self.board), "m5" in self.board, "x" in self.board, bool(self.board)),
