@@ -60,9 +60,9 @@ static void web_print_refusal(struct http_exchange *exchange, const char *text) 
     struct http_reply *reply = &exchange->reply;
     struct json json = web_json(&reply->body);
     size_t size = strlen(text);
-    web_put_problem(&json, reply->status,
-                    (struct bytes){.at = text, .size = size > 0 ? size - 1 : 0},
-                    (struct bytes){.at = NULL});
+    const struct bytes detail = {.at = text, .size = size > 0 ? size - 1 : 0};
+    const struct bytes none = {.at = NULL};
+    web_put_problem(&json, reply->status, detail, none);
     json_close(&json, '}');
     reply->content_type = PROBLEM_TYPE;
     reply->header_count = 0;
