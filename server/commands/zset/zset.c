@@ -217,18 +217,22 @@ zset_put_entries(const struct writer *writer, struct board_run *run, uint32_t co
     while (left > 0) {
         uint8_t code = (uint8_t)(*mark >> 8);
         uint32_t size = name_stored_size(code);
+        if (code > BYTES_SHORT_MAX && !name_is_packed(code)) {
+            break;
+        }
         if (!name_is_packed(code)) {
-            if (code > BYTES_SHORT_MAX) {
-                break;
-            }
             at -= is_best_first ? 0 : size;
-            out = shape == ZSET_PAIRS ? put_next_pair(out) : out;
-            out = bytes_copy_short(put_next_bulk_header(out, size), at, size);
-            out = zset_put_score(out, &digits, (uint32_t)(*key >> shift) * step + origin, shape);
-            at += is_best_first ? size : 0;
-            mark += forward;
-            key += forward;
-            left--;
+            do {
+                out = shape == ZSET_PAIRS ? put_next_pair(out) : out;
+                out = bytes_copy_short(put_next_bulk_header(out, size), at, size);
+                out =
+                    zset_put_score(out, &digits, (uint32_t)(*key >> shift) * step + origin, shape);
+                at += is_best_first ? (ptrdiff_t)size : -(ptrdiff_t)size;
+                mark += forward;
+                key += forward;
+                left--;
+            } while (left > 0 && *mark >> 8 == code);
+            at += is_best_first ? 0 : size;
             continue;
         }
         at -= is_best_first ? 0 : size;
