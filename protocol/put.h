@@ -24,6 +24,7 @@ enum {
  * half the time of two at a time, and the 4 KiB stay in the cache. */
 extern const uint32_t put_three_digits[1000];
 _Static_assert(NAME_SIZE_MAX < 100, "there is a header of every packed name");
+_Static_assert(7 + NAME_PREFIX_MAX <= 16, "a header and a prefix are two words");
 
 /* A line end and the header of a bulk of 0 to 99 bytes, padded to 8 bytes. One more, so that 8 bytes may be
  * read from the header on. */
@@ -139,31 +140,39 @@ static inline char *put_next_bulk_header(char *out, size_t size) {
 }
 
 /* What packed names of one code, and with one prefix, have in common. Neighbours on a board mostly have, and
- * then it is found once. */
+ * then it is found once. Passed by value, so that a loop that writes bytes keeps it in registers. */
 struct put_packed {
-    unsigned kind; /* code, and the prefix's byte above it; 0: none yet */
-    struct name_digits digits;
-    char header[8];
-    uint8_t header_size, size; /* of the text */
+    uint64_t head[2]; /* the bulk's header, and the prefix */
+    uint8_t head_size;
+    uint8_t digits_size; /* of the text behind the prefix */
+    uint8_t stored_size;
+    uint8_t digits_stored; /* without the byte that says which prefix */
+    uint8_t code;
+    bool has_prefix;
+    char which; /* prefix */
 };
 
-static inline unsigned put_packed_kind(struct name name) {
-    return name.code >= NAME_PREFIX_CODE ? name.code | (unsigned)(uint8_t)name.at[0] << 8
-                                         : name.code;
+struct put_packed put_packed_of(struct name name);
+
+/* Is the name with this code, which is stored there, one of them? */
+static inline bool put_packed_has(struct put_packed common, uint8_t code, const char *at) {
+    return code == common.code && (!common.has_prefix || *at == common.which);
 }
 
-void put_packed_begin(struct put_packed *common, struct name name);
-
-/* A bulk with the text of a packed name. May overwrite NAME_OVERRUN bytes beyond it. */
-static inline char *put_next_packed(char *out, struct put_packed *common, struct name name) {
-    if (common->kind != put_packed_kind(name)) {
-        put_packed_begin(common, name);
+/* A bulk with the text of one of them, stored at at. May overwrite NAME_OVERRUN bytes beyond it. */
+static inline char *put_next_packed(char *out, struct put_packed common, const char *at) {
+    memcpy(out, &common.head[0], 8);
+    memcpy(out + 8, &common.head[1], 8);
+    out += common.head_size;
+    if (common.digits_stored > 8) {
+        struct name_digits digits =
+            name_digits_of((struct name){at, common.stored_size, common.code});
+        name_write_long(&digits, out - digits.prefix->size);
+    } else {
+        name_write_16(out, little_get_u64(at + common.stored_size - 8) >>
+                               (64 - 8 * common.digits_stored));
     }
-    memcpy(out, common->header, 8);
-    out += common->header_size;
-    common->digits.end = name.at + name.size;
-    name_digits_write(&common->digits, out);
-    return out + common->size;
+    return out + common.digits_size;
 }
 
 /* Numbers of one count of digits: first .. first + size - 1. Those of a sorted range mostly are, and then

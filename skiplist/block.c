@@ -7,7 +7,7 @@
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
-#elif defined(__ARM_NEON) && defined(__aarch64__)
+#elif defined(__ARM_NEON) && defined(__aarch64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #include <arm_neon.h>
 #define HAS_NEON
 #endif
@@ -26,90 +26,118 @@ static char *block_heap_of(struct block *block) {
     return (char *)(block_keys_of(block) + block->capacity);
 }
 
-#if defined(__SSE2__) || defined(HAS_NEON)
-/* Eight marks are compared at once. All BLOCK_ENTRIES_MAX are always read, because an early exit
- * would be a branch mispredicted half the time; even the smallest block is large enough for that.
- * The steps are unrolled by hand, because compilers do not unroll loops at -O2. */
-enum { MARK_VECTORS = (BLOCK_ENTRIES_MAX + 7) / 8 };
-_Static_assert(MARK_VECTORS <= 4, "four steps are written out");
-_Static_assert(MARK_VECTORS * 16 <= 10 * BLOCK_CAPACITY_MIN, "marks are read beyond the block");
-#endif
+/* Sixteen marks are read at once. All BLOCK_ENTRIES_MAX are always read, because an early exit would be a
+ * branch mispredicted half the time. The steps are unrolled by hand, because compilers do not unroll loops at
+ * -O2. */
+enum {
+    MARK_STEP = 16,
+    MARK_STEPS = (BLOCK_ENTRIES_MAX + MARK_STEP - 1) / MARK_STEP,
+    BLOCK_SIZE_MIN = (int)sizeof(struct block) + MARK_STEPS * MARK_STEP * (int)sizeof(uint16_t),
+};
+_Static_assert(MARK_STEPS <= 3, "three steps are written out");
 
 #if defined(__SSE2__)
-static __m128i block_load_marks(const struct block *block, int vector) {
-    return _mm_loadu_si128((const __m128i *)(const void *)block_marks(block) + vector);
+typedef __m128i mark_bytes;
+typedef __m128i mark_sums;
+
+static mark_bytes block_load_marks(const struct block *block, int step, int half) {
+    return _mm_loadu_si128((const __m128i *)(const void *)block_marks(block) + 2 * step + half);
 }
 
-/* Add the stored sizes of one vector of marks, counting those from count on as 0, in two partial sums
- * (name_stored_size: below 128 the code, else its lowest five bits and 1). */
-static __m128i block_sum_vector(const struct block *block, int vector, __m128i count) {
-    const __m128i lane = _mm_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7);
-    __m128i number = _mm_add_epi16(lane, _mm_set1_epi16((short)(8 * vector)));
-    __m128i codes = _mm_srli_epi16(block_load_marks(block, vector), 8);
-    codes = _mm_and_si128(codes, _mm_cmplt_epi16(number, count));
-    __m128i is_packed = _mm_cmpgt_epi16(codes, _mm_set1_epi16(NAME_TEXT_MAX));
-    codes = _mm_andnot_si128(_mm_and_si128(is_packed, _mm_set1_epi16(0xe0)), codes);
-    return _mm_sad_epu8(_mm_sub_epi16(codes, is_packed), _mm_setzero_si128());
+static mark_bytes block_load_tags(const struct block *block, int step) {
+    const __m128i low = _mm_set1_epi16(UINT8_MAX);
+    return _mm_packus_epi16(_mm_and_si128(block_load_marks(block, step, 0), low),
+                            _mm_and_si128(block_load_marks(block, step, 1), low));
 }
 
-/* Ones where a mark has the tag that all lanes of tag8 have in their higher bytes. */
-static __m128i block_equal_vector(const struct block *block, int vector, __m128i tag8) {
-    return vector < MARK_VECTORS
-               ? _mm_cmpeq_epi16(_mm_slli_epi16(block_load_marks(block, vector), 8), tag8)
-               : _mm_setzero_si128();
+static mark_bytes block_load_codes(const struct block *block, int step) {
+    return _mm_packus_epi16(_mm_srli_epi16(block_load_marks(block, step, 0), 8),
+                            _mm_srli_epi16(block_load_marks(block, step, 1), 8));
+}
+
+static mark_bytes block_each(uint32_t byte) {
+    return _mm_set1_epi8((char)byte);
+}
+
+/* Partial sums of the stored sizes of one step, counting entries from count on as 0 (name_stored_size: below
+ * 128 the code, else its lowest five bits and 1). */
+static mark_sums block_sum_step(const struct block *block, int step, mark_bytes count) {
+    const __m128i lane = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    __m128i number = _mm_add_epi8(lane, block_each(MARK_STEP * (uint32_t)step));
+    __m128i codes = _mm_and_si128(block_load_codes(block, step), _mm_cmplt_epi8(number, count));
+    __m128i is_packed = _mm_cmpgt_epi8(_mm_setzero_si128(), codes);
+    codes = _mm_andnot_si128(_mm_and_si128(is_packed, block_each(0xe0)), codes);
+    return _mm_sad_epu8(_mm_sub_epi8(codes, is_packed), _mm_setzero_si128());
+}
+
+static mark_sums block_add_sums(mark_sums a, mark_sums b) {
+    return _mm_add_epi64(a, b);
+}
+
+static uint32_t block_sum_all(mark_sums sums) {
+    return (uint32_t)_mm_cvtsi128_si32(_mm_add_epi64(sums, _mm_srli_si128(sums, 8)));
+}
+
+/* A bit for each mark of one step with this tag. */
+static uint64_t block_match_step(const struct block *block, int step, mark_bytes tag) {
+    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(block_load_tags(block, step), tag));
 }
 #elif defined(HAS_NEON)
-static uint16x8_t block_load_marks(const struct block *block, int vector) {
-    return vld1q_u16(block_marks(block) + 8 * vector);
+typedef uint8x16_t mark_bytes;
+typedef uint16x8_t mark_sums;
+
+static uint8x16x2_t block_load_marks(const struct block *block, int step) {
+    return vld2q_u8((const uint8_t *)(block_marks(block) + MARK_STEP * step));
 }
 
-/* Add the stored sizes of one vector of marks to eight partial sums, counting those from count on as 0. */
-static uint16x8_t block_sum_vector(const struct block *block, int vector, uint16x8_t count) {
-    static const uint16_t lanes[8] = {0, 1, 2, 3, 4, 5, 6, 7};
-    uint16x8_t number = vaddq_u16(vld1q_u16(lanes), vdupq_n_u16((uint16_t)(8 * vector)));
-    uint16x8_t codes = vshrq_n_u16(block_load_marks(block, vector), 8);
-    codes = vandq_u16(codes, vcltq_u16(number, count));
-    uint16x8_t is_packed = vcgtq_u16(codes, vdupq_n_u16(NAME_TEXT_MAX));
-    codes = vbicq_u16(codes, vandq_u16(is_packed, vdupq_n_u16(0xe0)));
-    return vsubq_u16(codes, is_packed);
+static mark_bytes block_each(uint32_t byte) {
+    return vdupq_n_u8((uint8_t)byte);
 }
 
-/* A byte of ones for every mark with this tag, otherwise of zeros. */
-static uint8x8_t block_equal_vector(const struct block *block, int vector, uint8x8_t tag8) {
-    return vector < MARK_VECTORS ? vceq_u8(vmovn_u16(block_load_marks(block, vector)), tag8)
-                                 : vdup_n_u8(0);
+/* Partial sums of the stored sizes of one step, counting entries from count on as 0 (name_stored_size: below
+ * 128 the code, else its lowest five bits and 1). */
+static mark_sums block_sum_step(const struct block *block, int step, mark_bytes count) {
+    static const uint8_t lanes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    uint8x16_t number = vaddq_u8(vld1q_u8(lanes), block_each(MARK_STEP * (uint32_t)step));
+    uint8x16_t codes = vandq_u8(block_load_marks(block, step).val[1], vcltq_u8(number, count));
+    uint8x16_t is_packed = vcgtq_u8(codes, block_each(NAME_TEXT_MAX));
+    codes = vbicq_u8(codes, vandq_u8(is_packed, block_each(0xe0)));
+    return vpaddlq_u8(vsubq_u8(codes, is_packed));
+}
+
+static mark_sums block_add_sums(mark_sums a, mark_sums b) {
+    return vaddq_u16(a, b);
+}
+
+static uint32_t block_sum_all(mark_sums sums) {
+    return vaddlvq_u16(sums);
+}
+
+/* A bit for each mark of one step with this tag. One bit of each byte is kept, another one for each of eight
+ * neighbours; then neighbours are added three times. */
+static uint64_t block_match_step(const struct block *block, int step, mark_bytes tag) {
+    static const uint8_t bits[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+    uint8x16_t sum = vandq_u8(vceqq_u8(block_load_marks(block, step).val[0], tag), vld1q_u8(bits));
+    sum = vpaddq_u8(sum, sum);
+    sum = vpaddq_u8(sum, sum);
+    sum = vpaddq_u8(sum, sum);
+    return vgetq_lane_u16(vreinterpretq_u16_u8(sum), 0);
 }
 #endif
 
 /* Sum of the stored sizes of the first count entries; a long member counts as LONG_SUM. */
 enum { LONG_SUM = (NAME_LONG & 31) + 1 };
 static uint32_t block_sum_sizes(const struct block *block, uint32_t count) {
-#if defined(__SSE2__)
-    __m128i count8 = _mm_set1_epi16((short)count);
-    __m128i sum = block_sum_vector(block, 0, count8);
-    if (MARK_VECTORS > 1) {
-        sum = _mm_add_epi64(sum, block_sum_vector(block, 1, count8));
+#if defined(__SSE2__) || defined(HAS_NEON)
+    mark_bytes counts = block_each(count);
+    mark_sums sums = block_sum_step(block, 0, counts);
+    if (MARK_STEPS > 1) {
+        sums = block_add_sums(sums, block_sum_step(block, 1, counts));
     }
-    if (MARK_VECTORS > 2) {
-        sum = _mm_add_epi64(sum, block_sum_vector(block, 2, count8));
+    if (MARK_STEPS > 2) {
+        sums = block_add_sums(sums, block_sum_step(block, 2, counts));
     }
-    if (MARK_VECTORS > 3) {
-        sum = _mm_add_epi64(sum, block_sum_vector(block, 3, count8));
-    }
-    return (uint32_t)_mm_cvtsi128_si32(_mm_add_epi64(sum, _mm_srli_si128(sum, 8)));
-#elif defined(HAS_NEON)
-    uint16x8_t count8 = vdupq_n_u16((uint16_t)count);
-    uint16x8_t sum = block_sum_vector(block, 0, count8);
-    if (MARK_VECTORS > 1) {
-        sum = vaddq_u16(sum, block_sum_vector(block, 1, count8));
-    }
-    if (MARK_VECTORS > 2) {
-        sum = vaddq_u16(sum, block_sum_vector(block, 2, count8));
-    }
-    if (MARK_VECTORS > 3) {
-        sum = vaddq_u16(sum, block_sum_vector(block, 3, count8));
-    }
-    return vaddlvq_u16(sum);
+    return block_sum_all(sums);
 #else
     uint32_t sum = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -144,31 +172,16 @@ struct name block_long_member(const char *heap_bytes) {
 
 /* Bitmap of the entries with this tag: one in ten look-ups has a false candidate. */
 static uint64_t block_match(const struct block *block, uint8_t tag) {
-#if defined(__SSE2__)
-    __m128i tag8 = _mm_set1_epi16((short)(tag << 8));
-    __m128i low =
-        _mm_packs_epi16(block_equal_vector(block, 0, tag8), block_equal_vector(block, 1, tag8));
-    __m128i high =
-        _mm_packs_epi16(block_equal_vector(block, 2, tag8), block_equal_vector(block, 3, tag8));
-    uint64_t matches = (uint32_t)_mm_movemask_epi8(low);
-    matches |= (uint64_t)(uint32_t)_mm_movemask_epi8(high) << 16;
-    /* The keys behind the marks may look like a match. */
-    return matches & (UINT64_MAX >> (63 - block->count) >> 1);
-#elif defined(HAS_NEON)
-    /* One bit of each byte is kept, another one for each of eight neighbours; then neighbours are
-     * added three times. */
-    static const uint8_t bits[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
-    uint8x8_t tag8 = vdup_n_u8(tag);
-    uint8x16_t bit16 = vld1q_u8(bits);
-    uint8x16_t low =
-        vcombine_u8(block_equal_vector(block, 0, tag8), block_equal_vector(block, 1, tag8));
-    uint8x16_t high =
-        vcombine_u8(block_equal_vector(block, 2, tag8), block_equal_vector(block, 3, tag8));
-    uint8x16_t sum = vpaddq_u8(vandq_u8(low, bit16), vandq_u8(high, bit16));
-    sum = vpaddq_u8(sum, sum);
-    sum = vpaddq_u8(sum, sum);
-    uint64_t matches = vgetq_lane_u32(vreinterpretq_u32_u8(sum), 0);
-    /* The keys behind the marks may look like a match. */
+#if defined(__SSE2__) || defined(HAS_NEON)
+    mark_bytes tags = block_each(tag);
+    uint64_t matches = block_match_step(block, 0, tags);
+    if (MARK_STEPS > 1) {
+        matches |= block_match_step(block, 1, tags) << MARK_STEP;
+    }
+    if (MARK_STEPS > 2) {
+        matches |= block_match_step(block, 2, tags) << 2 * MARK_STEP;
+    }
+    /* What is behind the marks may look like a match. */
     return matches & (UINT64_MAX >> (63 - block->count) >> 1);
 #else
     uint64_t matches = 0;
@@ -222,7 +235,8 @@ struct block *block_create(uint32_t entries, uint32_t heap_size) {
     CHECK(entries >= 1);
     CHECK(entries <= BLOCK_ENTRIES_MAX);
     uint32_t capacity = entries > BLOCK_CAPACITY_MIN ? entries : BLOCK_CAPACITY_MIN;
-    struct block *block = memory_allocate(block_fixed_size(capacity) + heap_size);
+    size_t size = block_fixed_size(capacity) + heap_size;
+    struct block *block = memory_allocate(size > BLOCK_SIZE_MIN ? size : BLOCK_SIZE_MIN);
     if (block == NULL) {
         return NULL;
     }

@@ -29,7 +29,7 @@ enum {
     BLOCK_GROW_ENTRIES = 1,
     BLOCK_SPARE_MAX = 3,
 #else
-    BLOCK_ENTRIES_MAX = 32, /* at most 63: a set of entries is a uint64_t bitmap */
+    BLOCK_ENTRIES_MAX = 48, /* at most 63: a set of entries is a uint64_t bitmap */
     BLOCK_CAPACITY_MIN = 8, /* entries the smallest block has room for */
     BLOCK_HEAP_MAX = 1024,  /* at least 3 * NAME_TEXT_MAX: either half of a split has room */
     BLOCK_GROW_ENTRIES = 2, /* entries of room added when a block grows */

@@ -73,9 +73,9 @@ static void lookup_fetch_entry(struct lookup *lookup) {
         prefetch_lines(key, (block->count - lookup->index) * sizeof *key);
         lookup_prefetch_members(block, lookup_offset_near(block, lookup->index));
     } else {
-        const char *member = block_heap(block) + block_offset(block, lookup->index);
+        const char *member = block_heap(block) + lookup_offset_near(block, lookup->index);
         prefetch_line(key);
-        prefetch_lines(member, block_heap_size(block_code(block, lookup->index)));
+        prefetch_lines(member, 2 * block_heap_size(block_code(block, lookup->index)));
     }
 }
 

@@ -14,8 +14,16 @@ static inline void prefetch_line(const void *at) {
     __asm__ volatile("");
 }
 
-/* Prefetch every line that overlaps the size bytes (at least 1) at `at`. */
-static inline void prefetch_lines(const void *at, size_t size) {
+/* Prefetch every line that overlaps the size bytes (at least 1) at `at`. A constant size takes no loop. */
+__attribute__((always_inline)) static inline void prefetch_lines(const void *at, size_t size) {
+    if (__builtin_constant_p(size)) {
+#pragma GCC unroll 16
+        for (size_t offset = 0; offset < size; offset += 64) {
+            prefetch_line((const char *)at + offset);
+        }
+        prefetch_line((const char *)at + size - 1);
+        return;
+    }
     uintptr_t line = (uintptr_t)at & ~(uintptr_t)63;
     for (; line < (uintptr_t)at + size; line += 64) {
         prefetch_line((const void *)line);

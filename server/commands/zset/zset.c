@@ -161,6 +161,11 @@ static uint64_t zset_key_ahead(const struct board_run *run, uint32_t index) {
     return run->is_best_first ? run->keys[index] : run->keys[-1 - (ptrdiff_t)index];
 }
 
+static bool zset_is_plain(const struct writer *writer, const struct board_run *run,
+                          uint32_t index) {
+    return put_digits_have(writer->digits, zset_plain_score(writer, zset_key_ahead(run, index)));
+}
+
 /* How many of the run's next entries have scores of as many digits as the first, all but always the whole run:
  * they are sorted. 0: the first is not small. */
 static uint32_t zset_count_plain(struct writer *writer, const struct board_run *run) {
@@ -175,11 +180,20 @@ static uint32_t zset_count_plain(struct writer *writer, const struct board_run *
     if (!put_digits_have(writer->digits, first)) {
         writer->digits = put_digits_of(first);
     }
-    while (!put_digits_have(writer->digits,
-                            zset_plain_score(writer, zset_key_ahead(run, count - 1)))) {
-        count--;
+    uint32_t least = zset_is_plain(writer, run, count - 1) ? count : 1;
+    while (least < count) {
+        uint32_t middle = least + (count - least) / 2;
+        bool is_plain = zset_is_plain(writer, run, middle);
+        least = is_plain ? middle + 1 : least;
+        count = is_plain ? count : middle;
     }
     return count;
+}
+
+/* A score, unless the shape has none. */
+__attribute__((always_inline)) static inline char *
+zset_put_score(char *out, const struct put_digits *digits, uint32_t scaled, enum zset_shape shape) {
+    return shape == ZSET_MEMBERS ? out : put_next_score(out, digits, scaled, shape == ZSET_PAIRS);
 }
 
 /* Write the next count entries of the run, whose scores are plain, to out, which has room for all, and move the
@@ -194,33 +208,50 @@ zset_put_entries(const struct writer *writer, struct board_run *run, uint32_t co
     /* zset_plain_score * digits.factor */
     const uint32_t step = (uint32_t)writer->step * digits.factor;
     const uint32_t origin = (uint32_t)writer->origin * digits.factor;
-    const uint16_t *marks = run->marks;
-    const uint64_t *keys = run->keys;
+    const ptrdiff_t forward = is_best_first ? 1 : -1;
+    /* Backwards, what is read is before the run's place. */
+    const uint16_t *mark = run->marks - !is_best_first;
+    const uint64_t *key = run->keys - !is_best_first;
     const char *at = run->members;
-    struct put_packed common;
-    ptrdiff_t done = 0;
-    common.kind = 0;
-    for (; done < (ptrdiff_t)count; done++) {
-        ptrdiff_t index = is_best_first ? done : -1 - done;
-        uint8_t code = (uint8_t)(marks[index] >> 8);
+    uint32_t left = count;
+    while (left > 0) {
+        uint8_t code = (uint8_t)(*mark >> 8);
+        uint32_t size = name_stored_size(code);
         if (code > BYTES_SHORT_MAX && !name_is_packed(code)) {
             break;
         }
-        at -= is_best_first ? 0 : name_stored_size(code);
-        out = shape == ZSET_PAIRS ? put_next_pair(out) : out;
-        out = name_is_packed(code)
-                  ? put_next_packed(out, &common, (struct name){at, name_stored_size(code), code})
-                  : bytes_copy_short(put_next_bulk_header(out, code), at, code);
-        if (shape != ZSET_MEMBERS) {
-            out = put_next_score(out, &digits, (uint32_t)(keys[index] >> shift) * step + origin,
-                                 shape == ZSET_PAIRS);
+        if (!name_is_packed(code)) {
+            at -= is_best_first ? 0 : size;
+            do {
+                out = shape == ZSET_PAIRS ? put_next_pair(out) : out;
+                out = bytes_copy_short(put_next_bulk_header(out, size), at, size);
+                out =
+                    zset_put_score(out, &digits, (uint32_t)(*key >> shift) * step + origin, shape);
+                at += is_best_first ? (ptrdiff_t)size : -(ptrdiff_t)size;
+                mark += forward;
+                key += forward;
+                left--;
+            } while (left > 0 && *mark >> 8 == code);
+            at += is_best_first ? 0 : size;
+            continue;
         }
-        at += is_best_first ? name_stored_size(code) : 0;
+        at -= is_best_first ? 0 : size;
+        const struct put_packed alike = put_packed_of((struct name){at, size, code});
+        do {
+            out = shape == ZSET_PAIRS ? put_next_pair(out) : out;
+            out = put_next_packed(out, alike, at);
+            out = zset_put_score(out, &digits, (uint32_t)(*key >> shift) * step + origin, shape);
+            at += is_best_first ? (ptrdiff_t)size : -(ptrdiff_t)size;
+            mark += forward;
+            key += forward;
+            left--;
+        } while (left > 0 && put_packed_has(alike, (uint8_t)(*mark >> 8), at));
+        at += is_best_first ? 0 : size;
     }
-    run->marks += is_best_first ? done : -done;
-    run->keys += is_best_first ? done : -done;
+    run->marks = mark + !is_best_first;
+    run->keys = key + !is_best_first;
     run->members = at;
-    run->count -= (uint32_t)done;
+    run->count -= count - left;
     return out;
 }
 

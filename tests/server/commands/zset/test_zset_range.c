@@ -251,6 +251,57 @@ ZSET_TEST(members_and_scores_of_every_size_come_in_either_direction) {
     }
 }
 
+enum { MIXED_NAMES = 300 };
+
+/* In runs of one kind and in none; every eleventh is not packed. */
+static const char *mixed_name(int i, char text[NAME_TEXT_ROOM]) {
+    unsigned kind = (unsigned)(i / 60 * 7 + (i % 60 < 30 ? i / 5 : i)) % PACKED_KINDS;
+    if (i % 11 == 10) {
+        return formatted("%.*s%d", i % 80,
+                         "not packed: whatever it is, it is longer than most, "
+                         "and some are not short at all",
+                         i);
+    }
+    struct bytes name = packed_kind_text(kind, (uint32_t)i * 7, text);
+    return formatted("%.*s", (int)name.size, name.at);
+}
+
+/* Whatever their neighbours are, and with scores of one digit to three. */
+ZSET_TEST(names_of_any_kinds_beside_each_other_are_written_in_both_directions) {
+    struct session *session = h->server.sessions.first;
+    char text[NAME_TEXT_ROOM];
+    for (int i = 0; i < MIXED_NAMES; i++) {
+        zset_expect(h, formatted("ZADD k %d \"%s\"", i, mixed_name(i, text)), ":1");
+    }
+    for (int form = 0; form < 8; form++) {
+        bool is_reverse = form % 2 == 1;
+        bool with_scores = form / 2 % 2 == 1;
+        int version = 2 + form / 4;
+        struct buffer expected;
+        buffer_init(&expected, 0);
+        harness_run(h, session, version == 3 ? "HELLO 3" : "HELLO 2");
+        buffer_append_text(
+            &expected, formatted("*%d\r\n", MIXED_NAMES * (with_scores && version == 2 ? 2 : 1)));
+        for (int n = 0; n < MIXED_NAMES; n++) {
+            int i = is_reverse ? MIXED_NAMES - 1 - n : n;
+            const char *name = mixed_name(i, text);
+            buffer_append_text(&expected, with_scores && version == 3 ? "*2\r\n" : "");
+            buffer_append_text(&expected, formatted("$%zu\r\n%s\r\n", strlen(name), name));
+            if (with_scores) {
+                const char *score = formatted("%d", i);
+                buffer_append_text(
+                    &expected, version == 3 ? formatted(",%d\r\n", i)
+                                            : formatted("$%zu\r\n%s\r\n", strlen(score), score));
+            }
+        }
+        buffer_append(&expected, "", 1);
+        const char *line = formatted("%s k 0 -1%s", is_reverse ? "ZREVRANGE" : "ZRANGE",
+                                     with_scores ? " WITHSCORES" : "");
+        assert_string_equal(harness_run(h, session, line), expected.at);
+        buffer_deinit(&expected);
+    }
+}
+
 ZSET_TEST(a_silent_client_gets_nothing) {
     zset_run(h, "ZADD k 1 a 2 b");
     h->server.sessions.first->reply_mode = SESSION_REPLY_OFF;
