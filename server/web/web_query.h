@@ -92,9 +92,10 @@ extern const struct web_operation web_operations[];
 extern const unsigned web_operation_count;
 
 struct web_command {
-    uint32_t number;  /* command_index */
-    unsigned end;     /* of its words, which begin where those of the command before end */
-    size_t reply_end; /* likewise of its reply */
+    uint32_t number;     /* command_index */
+    unsigned end;        /* of its words, which begin where those of the command before end */
+    size_t reply_end;    /* likewise of its reply */
+    uint8_t value_count; /* session.value_count */
 };
 
 /* The hashes that are shown beside members (DATA). */

@@ -421,7 +421,8 @@ static void web_results_put_options(struct web_results_reader *reader,
 static void web_results_begin_command(struct web_results_reader *reader,
                                       const struct web_result *result) {
     struct web_query *query = reader->query;
-    const struct web_command command = {.number = reader->number};
+    const struct web_command command = {.number = reader->number,
+                                        .value_count = (uint8_t)result->value_count};
     struct bytes id = result->id.at != NULL ? result->id : query->write.id;
     buffer_append(&query->write.commands, &command, sizeof command);
     buffer_append(&query->write.firsts, &reader->index, sizeof reader->index);
