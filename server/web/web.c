@@ -147,7 +147,7 @@ static bool web_take_body(struct web_request *request, struct web_query *query) 
             return false;
         }
     }
-    unsigned count = query->write.result_count > 0 ? query->write.result_count : 1;
+    unsigned count = query->write.weight > 0 ? query->write.weight : 1;
     unsigned retry_s = web_take_rate(request->web, exchange, count);
     if (retry_s > 0) {
         web_error(query, 429, "this address has written too many results: see web-write-rate");

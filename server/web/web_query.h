@@ -131,8 +131,8 @@ struct web_write {
     char id_text[64];
     struct buffer words, commands; /* struct bytes, and struct web_command */
     struct buffer firsts;          /* unsigned: of each command the index of its first result */
-    unsigned result_count;
-    size_t room; /* bytes of all this that web_take_memory counts */
+    unsigned result_count, weight; /* weight: one on several boards counts for each */
+    size_t room;                   /* bytes of all this that web_take_memory counts */
 };
 
 /* Who asks, as the engine knows it. */

@@ -141,6 +141,13 @@ class Results(Case):
         self.assertIsNone(self.server.run("ZSCORE", "day", "zoe"))
         self.refused(413, "/results", [{"member": "a", "value": 1, "boards": [f"b{i}" for i in range(64)]}] * 16)
 
+    def test_a_reply_that_would_be_too_long_is_refused_before(self):
+        body = {"member": "<" * 65000, "value": 1, "boards": [f"b{i}" for i in range(60)]}
+        self.assertEqual(self.refused(413, "/results", body)["written"], 0)
+        self.assertIsNone(self.server.run("ZSCORE", "b0", body["member"]))
+        body["boards"] = body["boards"][:35]
+        self.assertEqual(len(self.written("/results", body)["results"][0]), 35)
+
     def test_what_comes_again_counts_once(self):
         once = {"Idempotency_Key": '"match:1"'}
         for changed in (1, 0, 0):
@@ -324,6 +331,9 @@ class Refused(unittest.TestCase):
         self.assertEqual((got, reply["code"]), (429, "too_many"))
         self.assertIn(int(headers["Retry-After"]), range(1, 6))
         self.assertEqual(status("192.0.2.2")[0], 200)
+        many = {"member": "a", "value": 1, "boards": [f"b{i}" for i in range(64)]}
+        statuses = [api.post("/results", many, X_Forwarded_For="192.0.2.3")[0] for _ in range(2)]
+        self.assertEqual(statuses, [200, 429])  # each board counts
         ends = time.monotonic() + 30
         while status("192.0.2.1")[0] == 429:  # asking again and again wins nothing, and loses nothing
             self.assertLess(time.monotonic(), ends)
