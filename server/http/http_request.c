@@ -32,6 +32,12 @@ struct doubled {
     bool is_odd;
 };
 
+/* Where a header goes on in a further line, as no client writes it today, the library may add that line to the name. */
+static bool http_request_goes_on(const char *name, const char *begin) {
+    size_t size = strlen(begin);
+    return strncasecmp(name, begin, size) == 0 && name[size] != '\0';
+}
+
 static enum MHD_Result http_request_look_at(void *own, enum MHD_ValueKind kind, const char *name,
                                             const char *value) {
     struct doubled *seen = own;
@@ -39,7 +45,9 @@ static enum MHD_Result http_request_look_at(void *own, enum MHD_ValueKind kind, 
     (void)value;
     seen->hosts += strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0;
     seen->sizes += strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
-    seen->is_odd |= strpbrk(name, " \t") != NULL;
+    seen->is_odd |= strpbrk(name, " \t") != NULL ||
+                    http_request_goes_on(name, MHD_HTTP_HEADER_CONTENT_LENGTH) ||
+                    http_request_goes_on(name, MHD_HTTP_HEADER_TRANSFER_ENCODING);
     return MHD_YES;
 }
 
@@ -70,7 +78,8 @@ static bool http_request_refuse(struct http_exchange *exchange, const char *meth
     bool is_known = http_request_take_method(exchange, method);
     if (http_request_is_ambiguous(exchange)) {
         http_exchange_fill(exchange, MHD_HTTP_BAD_REQUEST,
-                           "a header must not be there twice, or have blanks in its name\n");
+                           "a header must not be there twice, go on in a further line, or have "
+                           "blanks in its name\n");
         exchange->reply.is_last = true;
     } else if (!http_header_allows_host(http_exchange_header(exchange, MHD_HTTP_HEADER_HOST),
                                         options->hosts)) {

@@ -147,7 +147,7 @@ static bool web_take_body(struct web_request *request, struct web_query *query) 
             return false;
         }
     }
-    unsigned count = query->write.result_count > 0 ? query->write.result_count : 1;
+    unsigned count = query->write.weight > 0 ? query->write.weight : 1;
     unsigned retry_s = web_take_rate(request->web, exchange, count);
     if (retry_s > 0) {
         web_error(query, 429, "this address has written too many results: see web-write-rate");
@@ -282,6 +282,7 @@ static void web_handle_api(struct web *web, struct web_request *request,
     bool is_log_in = target->segment_count == 3 && web_is_path(target, 2, "login");
     bool is_log_out = target->segment_count == 3 && web_is_path(target, 2, "logout");
     bool writes = exchange->method > HTTP_HEAD;
+    const struct web_operation *operation = web_find_operation(exchange->method, target);
     if (web_is_of_other_site(exchange)) {
         request->origin = web_find_origin(web, exchange);
         if (request->origin == NULL) {
@@ -297,15 +298,14 @@ static void web_handle_api(struct web *web, struct web_request *request,
         web_handle_post(web, request, is_log_in);
         return;
     }
-    if (writes && !web_has_operation(exchange->method, target)) {
+    if (writes && operation == NULL) {
         http_exchange_refuse(exchange, 405, "this path is only read: docs/web.md lists them\n");
         return;
     }
     if (writes && web_refuse_write(request)) {
         return;
     }
-    request->wants_stream =
-        bytes_equal(target->segments[target->segment_count - 1], BYTES("events"));
+    request->wants_stream = operation != NULL && operation->is_stream;
     if (http_exchange_header(exchange, "Authorization") != NULL) {
         web_log_in_by_header(request);
         return;

@@ -205,6 +205,7 @@ static void web_engine_run_command(struct server *server, struct web_query *quer
     session_shape_reply(session, &reply);
     server->ahead = NULL;
     server->command_begin_ticks = clock_ticks();
+    session->value_count = query->commands[nth].value_count;
     execute_request(server, session, query->commands[nth].number, &request, &reply);
     CHECK(session->job == NULL);
     query->commands[query->reply_count++].reply_end = query->replies.size;

@@ -69,13 +69,19 @@ void web_put(struct web *web, struct web_query *query) {
 
 /* ---- results of an address ---- */
 
-static int64_t web_pace_refill_rate(const struct web *web, struct web_rate *rate, int64_t now_ms) {
-    enum { SECOND_MS = 1000, BURST_S = 2 };
+/* In a millisecond as many thousandths come as results in a second. */
+enum { RATE_UNITS = 1000, RATE_BURST_S = 2 };
+
+static int64_t web_pace_refill_rate(const struct web *web, const struct web_rate *rate,
+                                    int64_t now_ms) {
+    /* In this time one result a second makes up for the longest request. */
+    enum { PASSED_MAX_MS = (WEB_RESULTS_MAX + RATE_BURST_S) * 1000 };
     int64_t per_second = web->settings->web_write_rate;
     int64_t passed_ms = now_ms - rate->at_ms;
-    passed_ms = passed_ms < BURST_S * SECOND_MS ? passed_ms : BURST_S * SECOND_MS;
-    int64_t left = rate->left + passed_ms * per_second / SECOND_MS;
-    return left < BURST_S * per_second ? left : BURST_S * per_second;
+    int64_t most = RATE_BURST_S * RATE_UNITS * per_second;
+    passed_ms = passed_ms < PASSED_MAX_MS ? passed_ms : PASSED_MAX_MS;
+    int64_t left = rate->left + passed_ms * per_second;
+    return left < most ? left : most;
 }
 
 /* Its place; one of those that has most left, where all are taken. */
@@ -98,8 +104,9 @@ static struct web_rate *web_pace_find_rate(struct web *web, struct auth_guard_ad
             most = left;
         }
     }
-    *fullest = (struct web_rate){
-        .address = address, .at_ms = now_ms, .left = 2 * web->settings->web_write_rate};
+    *fullest = (struct web_rate){.address = address,
+                                 .at_ms = now_ms,
+                                 .left = RATE_BURST_S * RATE_UNITS * web->settings->web_write_rate};
     return fullest;
 }
 
@@ -117,9 +124,10 @@ unsigned web_take_rate(struct web *web, const struct http_exchange *exchange, un
     rate->left = web_pace_refill_rate(web, rate, now_ms);
     rate->at_ms = now_ms;
     if (rate->left <= 0) {
-        return (unsigned)(-rate->left / per_second + 1);
+        return (unsigned)(-rate->left / (RATE_UNITS * per_second) + 1);
     }
-    rate->left -= results; /* below 0: a request is taken as a whole, and the next ones wait */
+    rate->left -= (int64_t)RATE_UNITS *
+                  results; /* below 0: a request is taken as a whole, and the next ones wait */
     return 0;
 }
 

@@ -201,7 +201,7 @@ struct web_avatars {
 struct web_rate {
     struct auth_guard_address address;
     int64_t at_ms; /* when left was that; 0: the place is free */
-    int64_t left;  /* results */
+    int64_t left;  /* thousandths of results; below 0: written ahead */
 };
 
 struct web {
@@ -240,8 +240,9 @@ extern const struct web_route web_route_list, web_route_board, web_route_page, w
     web_route_set_tags, web_route_replace_tags, web_route_league_results, web_route_league_member,
     web_route_leave_league;
 
-/* Is there an operation of this method? */
-MUST_CHECK bool web_has_operation(enum http_method method, const struct http_target *target);
+/* NULL: there is none of this method. */
+const struct web_operation *web_find_operation(enum http_method method,
+                                               const struct http_target *target);
 /* What every reply of the page says to browsers. */
 void web_add_headers(struct http_exchange *exchange);
 /* The same for the page's files, which may show pictures. may_frame: other sites may show it in a frame. */

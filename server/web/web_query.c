@@ -368,10 +368,11 @@ static void web_query_begin_round(struct web_query *query) {
     web_put(query->web, query);
 }
 
-/* The replies did not fit: room for more, and the round once more. false: they are too long. */
+/* The replies did not fit: room for more, and the round once more, if it has written nothing. false: they are too
+ * long. */
 static bool web_query_try_with_more_room(struct web_query *query) {
     size_t size = query->replies.size_max * REPLIES_GROWTH;
-    if (!query->replies.is_broken || query->route->writes ||
+    if (!query->replies.is_broken || query->has_changed ||
         query->replies.size_max >= WEB_REPLIES_MAX ||
         !web_query_make_room(query, size < WEB_REPLIES_MAX ? size : WEB_REPLIES_MAX)) {
         return false;

@@ -92,9 +92,10 @@ extern const struct web_operation web_operations[];
 extern const unsigned web_operation_count;
 
 struct web_command {
-    uint32_t number;  /* command_index */
-    unsigned end;     /* of its words, which begin where those of the command before end */
-    size_t reply_end; /* likewise of its reply */
+    uint32_t number;     /* command_index */
+    unsigned end;        /* of its words, which begin where those of the command before end */
+    size_t reply_end;    /* likewise of its reply */
+    uint8_t value_count; /* session.value_count */
 };
 
 /* The hashes that are shown beside members (DATA). */
@@ -130,8 +131,8 @@ struct web_write {
     char id_text[64];
     struct buffer words, commands; /* struct bytes, and struct web_command */
     struct buffer firsts;          /* unsigned: of each command the index of its first result */
-    unsigned result_count;
-    size_t room; /* bytes of all this that web_take_memory counts */
+    unsigned result_count, weight; /* weight: one on several boards counts for each */
+    size_t room;                   /* bytes of all this that web_take_memory counts */
 };
 
 /* Who asks, as the engine knows it. */

@@ -14,6 +14,8 @@ enum {
     WORDS_SIZE_MAX = 4 << 20,
     RECORD_SIZE = 192, /* bytes of a record's reply, without its member and values */
     RECORD_VALUE_SIZE = 40,
+    /* Bytes of RESP that fit into the JSON, where each byte may take six, beside names of boards from the body. */
+    RECORDS_SIZE_MAX = (WEB_JSON_MAX - 6 * WEB_BODY_MAX) / 6,
 };
 
 struct web_pair {
@@ -55,7 +57,6 @@ struct web_results_reader {
     enum web_results_kind kind;
     bool is_list, has_rank;
     unsigned index;  /* of the result */
-    unsigned weight; /* results so far, one on several boards counting for each */
     uint32_t number; /* of the command */
     size_t reply_size;
     struct bytes hash; /* the pattern for data; at NULL: none */
@@ -421,7 +422,8 @@ static void web_results_put_options(struct web_results_reader *reader,
 static void web_results_begin_command(struct web_results_reader *reader,
                                       const struct web_result *result) {
     struct web_query *query = reader->query;
-    const struct web_command command = {.number = reader->number};
+    const struct web_command command = {.number = reader->number,
+                                        .value_count = (uint8_t)result->value_count};
     struct bytes id = result->id.at != NULL ? result->id : query->write.id;
     buffer_append(&query->write.commands, &command, sizeof command);
     buffer_append(&query->write.firsts, &reader->index, sizeof reader->index);
@@ -473,8 +475,8 @@ static bool web_results_add(struct web_results_reader *reader, const struct web_
                             const struct web_result *result) {
     struct web_write *write = &reader->query->write;
     unsigned boards = reader->kind == WEB_RESULTS_OF_BOARDS ? result->board_count : 1;
-    reader->weight += boards;
-    if (reader->weight > WEB_RESULTS_MAX) {
+    write->weight += boards;
+    if (write->weight > WEB_RESULTS_MAX) {
         web_error(reader->query, 413,
                   "at most %d results, of which one on several boards counts for each",
                   WEB_RESULTS_MAX);
@@ -531,9 +533,12 @@ static bool web_results_keep(struct web_results_reader *reader) {
     size_t room = write->body.capacity + write->words.capacity + write->commands.capacity +
                   write->firsts.capacity;
     bool is_kept = !write->words.is_broken && !write->commands.is_broken &&
-                   !write->firsts.is_broken && reader->reply_size <= WEB_REPLIES_MAX &&
-                   web_take_memory(query->web, room);
+                   !write->firsts.is_broken && web_take_memory(query->web, room);
     write->room = is_kept ? room : 0;
+    if (reader->reply_size > RECORDS_SIZE_MAX) {
+        web_error(query, 413, "the reply would be too long: send fewer results");
+        return false;
+    }
     if (is_kept && reader->reply_size > query->replies.size_max) {
         is_kept = web_query_make_room(query, reader->reply_size);
     }

@@ -68,9 +68,8 @@ static bool web_routes_match(const struct http_target *target, const char *path)
     return *path == '\0' && at == target->segment_count;
 }
 
-/* NULL: there is none. */
-static const struct web_operation *web_routes_find(enum http_method method,
-                                                   const struct http_target *target) {
+const struct web_operation *web_find_operation(enum http_method method,
+                                               const struct http_target *target) {
     for (unsigned i = 0; i < web_operation_count; i++) {
         const struct web_operation *operation = &web_operations[i];
         if (operation->method == (method == HTTP_HEAD ? HTTP_GET : method) &&
@@ -79,10 +78,6 @@ static const struct web_operation *web_routes_find(enum http_method method,
         }
     }
     return NULL;
-}
-
-bool web_has_operation(enum http_method method, const struct http_target *target) {
-    return web_routes_find(method, target) != NULL;
 }
 
 static bool web_routes_set_fields(struct web_query *query, struct bytes text) {
@@ -182,7 +177,7 @@ bool web_query_parse(struct web_query *query, enum http_method method, const cha
         web_error(query, 400, "%s", wrong);
         return false;
     }
-    const struct web_operation *operation = web_routes_find(method, &query->target);
+    const struct web_operation *operation = web_find_operation(method, &query->target);
     query->route = operation != NULL ? operation->route : NULL;
     if (query->route == NULL) {
         web_error(query, 404, "there is no such path: docs/web.md lists them");

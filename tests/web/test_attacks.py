@@ -552,6 +552,8 @@ class OddRequests(unittest.TestCase):
                      b"POST /api/v1/logout HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked",
                      b"GET /api/v1/me HTTP/1.1\r\nHost: localhost\r\nContent-Length: 62\r\nTransfer-Encoding: chunked",
                      b"GET /api/v1/me HTTP/1.1\r\nHost: localhost\r\nContent-Length: 62",
+                     b"POST /api/v1/logout HTTP/1.1\r\nHost: localhost\r\nContent-Length:\r\n 62",
+                     b"POST /api/v1/logout HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding:\r\n chunked",
                      b"POST /api/v1/boards HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999"):
             got = raw(self.server, head + b"\r\n\r\n" + inner)
             self.assertEqual(got.count(b"HTTP/1.1 "), 1, head)

@@ -3,6 +3,7 @@ import base64
 import json
 import re
 import threading
+import time
 import unittest
 
 from process import wait_until
@@ -89,6 +90,26 @@ class Results(Case):
         self.assertEqual([row["fields"] for row in self.api.get("/boards/exact/page")["rows"]],
                          [["18014398509481983", "-0.5"], ["9007199254740993", "2"], ["1", "0"]])
 
+    def test_names_that_are_numbers_are_no_values(self):
+        self.server.run("LB.CREATE", "three", "FIELD", "a", "20", "FIELD", "b", "20", "FIELD", "c", "20")
+        numbered = [{"member": "1", "value": 5}, {"member": "2", "value": 6}]
+        reply = self.refused(422, "/boards/three/results", numbered)
+        self.assertEqual(reply["detail"], "ERR syntax error, this board takes 3 values before each member: a b c")
+        self.refused(422, "/boards/three/results?rank=1", numbered, Idempotency_Key="1")
+        self.assertEqual(self.server.run("ZCARD", "three"), 0)
+        for board in ("one", "two"):  # one that is there, and one that is made
+            self.written("/boards/one/results", {"member": "kim", "value": 1})
+            self.refused(422, f"/boards/{board}/results", {"member": "ann", "values": [10, 20, 30]})
+            self.assertIsNone(self.server.run("ZSCORE", board, "20"))
+        self.written("/boards/three/results", {"member": "7", "values": [1, None, 3]})
+
+    def test_a_member_may_have_the_name_of_a_path(self):
+        self.written("/boards/a/results", {"member": "events", "value": 1})
+        self.assertEqual(self.api.get("/boards/a/member/events")["member"], "events")
+        self.assertTrue(self.api.once("/boards/a/members/events", "DELETE")[1]["removed"])
+        self.written("/boards/events/results", {"member": "ann", "value": 1})
+        self.assertEqual(self.api.get("/boards/events")["count"], 1)
+
     def test_operators_are_those_of_the_command(self):
         for body, score in (({"value": 5}, 5), ({"value": 3, "operator": "incr"}, 8), ({"value": 2, "operator": "best"}, 8),
                             ({"value": 9, "operator": "best"}, 9), ({"value": 1, "only": "new"}, 9),
@@ -119,6 +140,13 @@ class Results(Case):
         self.refused(422, "/results", {"member": "zoe", "value": 5, "boards": ["day", "two"]})
         self.assertIsNone(self.server.run("ZSCORE", "day", "zoe"))
         self.refused(413, "/results", [{"member": "a", "value": 1, "boards": [f"b{i}" for i in range(64)]}] * 16)
+
+    def test_a_reply_that_would_be_too_long_is_refused_before(self):
+        body = {"member": "<" * 65000, "value": 1, "boards": [f"b{i}" for i in range(60)]}
+        self.assertEqual(self.refused(413, "/results", body)["written"], 0)
+        self.assertIsNone(self.server.run("ZSCORE", "b0", body["member"]))
+        body["boards"] = body["boards"][:35]
+        self.assertEqual(len(self.written("/results", body)["results"][0]), 35)
 
     def test_what_comes_again_counts_once(self):
         once = {"Idempotency_Key": '"match:1"'}
@@ -303,6 +331,13 @@ class Refused(unittest.TestCase):
         self.assertEqual((got, reply["code"]), (429, "too_many"))
         self.assertIn(int(headers["Retry-After"]), range(1, 6))
         self.assertEqual(status("192.0.2.2")[0], 200)
+        many = {"member": "a", "value": 1, "boards": [f"b{i}" for i in range(64)]}
+        statuses = [api.post("/results", many, X_Forwarded_For="192.0.2.3")[0] for _ in range(2)]
+        self.assertEqual(statuses, [200, 429])  # each board counts
+        ends = time.monotonic() + 30
+        while status("192.0.2.1")[0] == 429:  # asking again and again wins nothing, and loses nothing
+            self.assertLess(time.monotonic(), ends)
+            time.sleep(0.02)
         self.assertEqual(api.post("/boards/a/results", results)[0], 200)  # this machine has no limit
         self.assertEqual(api.post("/boards/a/results", results)[0], 200)
 

@@ -152,6 +152,14 @@ static bool lb_add_find_members(const struct request *request, const struct layo
     return arg_count > 0 && arg_count % (add->value_count + 1) == 0;
 }
 
+/* Do the arguments fit the board, and does who has counted its values mean such a board? Otherwise names of members
+ * that are numbers could be taken for values. */
+static bool lb_add_fits(const struct call *call, const struct layout *layout, struct lb_add *add) {
+    uint32_t meant = call->session->value_count;
+    return lb_add_find_members(call->request, layout, add) &&
+           (meant == 0 || meant == add->value_count);
+}
+
 static void lb_add_refuse_count(const struct call *call, const struct layout *layout,
                                 const struct lb_add *add) {
     char names[LAYOUT_ERROR_MAX];
@@ -233,7 +241,7 @@ static bool lb_add_new_key(const struct layout *layout, const struct request *re
 static void lb_add_run_on_board(const struct call *call, struct writing *writing,
                                 struct lb_add *add) {
     const struct layout *layout = board_layout(writing->board);
-    if (!lb_add_find_members(call->request, layout, add)) {
+    if (!lb_add_fits(call, layout, add)) {
         lb_add_refuse_count(call, layout, add);
     } else if (lb_add_check_at(call, layout, add) &&
                lb_hset_check(call, &add->hset, add->member_count)) {
@@ -251,7 +259,7 @@ struct repeated {
 static void lb_add_answer_ranks(void *context, const struct board *board) {
     const struct repeated *repeated = context;
     const struct layout *layout = board_layout(board);
-    if (lb_add_find_members(repeated->call->request, layout, repeated->add)) {
+    if (lb_add_fits(repeated->call, layout, repeated->add)) {
         lb_add_answer_unchanged(repeated->call, board, repeated->add);
     } else {
         lb_add_refuse_count(repeated->call, layout, repeated->add);
