@@ -72,8 +72,15 @@ static void docs_node_write_value(const struct docs_parameter *parameter) {
 }
 
 static void docs_node_write_values(const struct docs_parameter *parameter) {
+    bool is_needed = parameter->is_required && parameter->group == 0;
     printf(parameter->is_token_repeated ? "$.each(" : "$.values(");
+    if (is_needed) {
+        printf("$.needed(\"");
+        docs_node_write_name(parameter->name);
+        printf("\", ");
+    }
     docs_node_write_value(parameter);
+    printf(is_needed ? ")" : "");
     if (parameter->token != NULL) {
         printf(", \"%s\"", parameter->token);
     } else {

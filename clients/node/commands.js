@@ -6,7 +6,7 @@ class Commands {
     async above(packedKey, options = {}) {
         return this.run(this.key, "LB.ABOVE", true, "integers", [
             this.key,
-            $.values(packedKey, null, $.several),
+            $.values($.needed("packedKey", packedKey), null, $.several),
             $.flag(options.comp, "COMP"),
             $.each(options.where, "WHERE", $.pairs),
             $.each(options.wherenot, "WHERENOT", $.pairs),
@@ -86,7 +86,7 @@ class Commands {
             $.values(member, "MEMBER", $.one),
             $.values(options.score, "SCORE", $.one),
             $.values(options.packed, "PACKED", $.one),
-            $.values(count, null, $.one),
+            $.values($.needed("count", count), null, $.one),
             $.flag(options.comp, "COMP"),
             $.flag(options.withkey, "WITHKEY"),
             "STRINGS",
@@ -102,7 +102,7 @@ class Commands {
 
     async ban(member, options = {}) {
         return this.run(null, "LB.BAN", false, "integer", [
-            $.values(member, null, $.one),
+            $.values($.needed("member", member), null, $.one),
             $.values(options.ex, "EX", $.one),
             $.values(options.match, "MATCH", $.one),
         ], options);
@@ -133,7 +133,7 @@ class Commands {
             $.values(start, null, $.one),
             $.values(stop, null, $.one),
             $.flag(options.byscore, "BYSCORE"),
-            $.each(by, "BY", $.several),
+            $.each($.needed("by", by), "BY", $.several),
             $.each(options.where, "WHERE", $.pairs),
             $.each(options.wherenot, "WHERENOT", $.pairs),
         ], options);
@@ -171,7 +171,7 @@ class Commands {
     async cuts(count, start, stop, options = {}) {
         return this.run(this.key, "LB.CUTS", true, "any", [
             this.key,
-            $.values(count, null, $.one),
+            $.values($.needed("count", count), null, $.one),
             $.values(start, null, $.one),
             $.values(stop, null, $.one),
             $.each(options.where, "WHERE", $.pairs),
@@ -181,7 +181,7 @@ class Commands {
 
     async forget(member, options = {}) {
         return this.run(null, "LB.FORGET", false, "integer", [
-            $.values(member, null, $.one),
+            $.values($.needed("member", member), null, $.one),
             $.values(options.match, "MATCH", $.one),
             $.each(options.data, "DATA", $.several),
             $.flag(options.all, "ALL"),
@@ -191,7 +191,7 @@ class Commands {
     async get(member, options = {}) {
         return this.run(this.key, "LB.GET", true, "records", [
             this.key,
-            $.values(member, null, $.counted($.several)),
+            $.values($.needed("member", member), null, $.counted($.several)),
             $.flag(options.comp, "COMP"),
             $.flag(options.sort, "SORT"),
             $.flag(options.pct, "PCT"),
@@ -210,7 +210,7 @@ class Commands {
     async hist(edge, options = {}) {
         return this.run(this.key, "LB.HIST", true, "integers", [
             this.key,
-            $.values(edge, null, $.several),
+            $.values($.needed("edge", edge), null, $.several),
             $.each(options.where, "WHERE", $.pairs),
             $.each(options.wherenot, "WHERENOT", $.pairs),
         ], options);
@@ -235,8 +235,8 @@ class Commands {
             $.values(options.once, "ONCE", $.one),
             $.values(options.hset, "HSET", $.one, $.counted($.pairs)),
             "STRINGS",
-            $.values(field, null, $.several),
-            $.values(member, null, $.one),
+            $.values($.needed("field", field), null, $.several),
+            $.values($.needed("member", member), null, $.one),
         ], options);
     }
 
@@ -256,10 +256,10 @@ class Commands {
             $.values(options.at, "AT", $.one),
             $.values(options.from, "FROM", $.one),
             $.values(options.tz, "TZ", $.one),
-            $.values(options.room, "ROOM", $.one),
-            $.values(options.tiers, "TIERS", $.one),
-            $.values(options.up, "UP", $.one),
-            $.values(options.down, "DOWN", $.one),
+            $.values($.needed("room", options.room), "ROOM", $.one),
+            $.values($.needed("tiers", options.tiers), "TIERS", $.one),
+            $.values($.needed("up", options.up), "UP", $.one),
+            $.values($.needed("down", options.down), "DOWN", $.one),
             $.values(options.idle, "IDLE", $.one),
             $.values(options.archive, "ARCHIVE", $.one),
             $.values(options.archived, "ARCHIVED", $.one),
@@ -269,7 +269,7 @@ class Commands {
     async leagueGet(member) {
         return this.run(this.key, "LB.LEAGUE GET", true, "leaguePlace", [
             this.key,
-            $.values(member, null, $.one),
+            $.values($.needed("member", member), null, $.one),
         ]);
     }
 
@@ -282,15 +282,15 @@ class Commands {
     async leagueRemove(member) {
         return this.run(this.key, "LB.LEAGUE REMOVE", false, "flag", [
             this.key,
-            $.values(member, null, $.one),
+            $.values($.needed("member", member), null, $.one),
         ]);
     }
 
     async leagueSet(tier, member) {
         return this.run(this.key, "LB.LEAGUE SET", false, "flag", [
             this.key,
-            $.values(tier, null, $.one),
-            $.values(member, null, $.one),
+            $.values($.needed("tier", tier), null, $.one),
+            $.values($.needed("member", member), null, $.one),
         ]);
     }
 
@@ -305,8 +305,8 @@ class Commands {
 
     async move(from, to, options = {}) {
         return this.run(null, "LB.MOVE", false, "integers", [
-            $.values(from, null, $.one),
-            $.values(to, null, $.one),
+            $.values($.needed("from", from), null, $.one),
+            $.values($.needed("to", to), null, $.one),
             $.values(options.match, "MATCH", $.one),
             $.values(options.mode, null, $.one),
         ], options);
@@ -315,7 +315,7 @@ class Commands {
     async quantile(q, options = {}) {
         return this.run(this.key, "LB.QUANTILE", true, "records", [
             this.key,
-            $.values(q, null, $.several),
+            $.values($.needed("q", q), null, $.several),
             "STRINGS",
             $.each(options.where, "WHERE", $.pairs),
             $.each(options.wherenot, "WHERENOT", $.pairs),
@@ -328,8 +328,8 @@ class Commands {
     async range(start, stop, options = {}) {
         return this.run(this.key, "LB.RANGE", true, "records", [
             this.key,
-            $.values(start, null, $.one),
-            $.values(stop, null, $.one),
+            $.values($.needed("start", start), null, $.one),
+            $.values($.needed("stop", stop), null, $.one),
             $.flag(options.byscore, "BYSCORE"),
             $.flag(options.rev, "REV"),
             $.values(options.limit, "LIMIT", $.one, $.one),
@@ -349,7 +349,7 @@ class Commands {
         $.alternatives({ start: options.start, end: options.end }, false);
         return this.run(this.key, "LB.ROLL", false, "integer", [
             this.key,
-            $.values(archive, null, $.one),
+            $.values($.needed("archive", archive), null, $.one),
             $.values(options.start, "START", $.one),
             $.values(options.end, "END", $.one),
             $.values(options.ex, "EX", $.one),
@@ -358,7 +358,7 @@ class Commands {
 
     async settle(archive) {
         return this.run(archive, "LB.SETTLE", false, "flag", [
-            $.values(archive, null, $.one),
+            $.values($.needed("archive", archive), null, $.one),
         ]);
     }
 
@@ -376,16 +376,16 @@ class Commands {
             $.values(options.once, "ONCE", $.one),
             $.values(options.hset, "HSET", $.one, $.counted($.pairs)),
             "STRINGS",
-            $.values(field, null, $.several),
-            $.values(member, null, $.one),
+            $.values($.needed("field", field), null, $.several),
+            $.values($.needed("member", member), null, $.one),
         ], options);
     }
 
     async tag(member, tag, options = {}) {
         return this.run(this.key, "LB.TAG", false, "flag", [
             this.key,
-            $.values(member, null, $.one),
-            $.values(tag, null, $.pairs),
+            $.values($.needed("member", member), null, $.one),
+            $.values($.needed("tag", tag), null, $.pairs),
             $.values(options.if, "IF", $.pairs),
         ], options);
     }
@@ -393,19 +393,19 @@ class Commands {
     async tags(member) {
         return this.run(this.key, "LB.TAGS", true, "tagsEach", [
             this.key,
-            $.values(member, null, $.several),
+            $.values($.needed("member", member), null, $.several),
         ]);
     }
 
     async unban(member) {
         return this.run(null, "LB.UNBAN", false, "flag", [
-            $.values(member, null, $.one),
+            $.values($.needed("member", member), null, $.one),
         ]);
     }
 
     async where(member, options = {}) {
         return this.run(null, "LB.WHERE", true, "boardRecords", [
-            $.values(member, null, $.one),
+            $.values($.needed("member", member), null, $.one),
             $.values(options.match, "MATCH", $.one),
             "STRINGS",
         ], options);

@@ -82,10 +82,10 @@ function record(reply, board, asked = {}) {
     }
     const rest = [...reply];
     const end = {};
-    if (asked.since !== undefined) {
+    if (!isNothing(asked.since)) {
         end.since = integer(rest.pop());
     }
-    if (asked.data !== undefined) {
+    if (!isNothing(asked.data)) {
         end.data = data(rest.pop(), asked.fields);
     }
     if (asked.tags) {

@@ -29,6 +29,14 @@ const counted = (part) => (value) => {
     return [[found.length], ...found];
 };
 
+// A value that has to be given. Without it the next one would take its place.
+function needed(name, value) {
+    if (isMissing(value)) {
+        throw new TypeError(`${name} is needed`);
+    }
+    return value;
+}
+
 // The token, if there is one, and the value; with several parts the value is an array of theirs.
 function values(value, token, ...parts) {
     if (isMissing(value)) {
@@ -58,4 +66,4 @@ function alternatives(values, isNeeded) {
     }
 }
 
-module.exports = { text, one, several, pairs, results, counted, values, each, flag, words, alternatives };
+module.exports = { text, needed, one, several, pairs, results, counted, values, each, flag, words, alternatives };

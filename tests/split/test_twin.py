@@ -118,6 +118,56 @@ class Split(unittest.TestCase):
             self.assertEqual(board.rank(member, within=["country"]), board.rank(member, where=group))
             self.assertEqual(board.around(member, 3, within=["country"]), board.around(member, 3, where=group))
 
+    def test_places_and_quantiles_that_are_none_are_refused_at_once(self):
+        board = self.begin("FIELD score 8", 3)
+        board.submit("ann", 5)
+        for start, stop in ((-3, -1), (-1, 5), (0, -1)):
+            with self.assertRaises(ValueError):
+                board.range(start, stop)
+        for quantile in (-0.1, "1.01"):
+            with self.assertRaises(ValueError):
+                board.quantile([0, quantile])
+        self.assertEqual((board.top(0), board.rounds), ([], 0))
+
+    def test_ranks_of_more_members_than_a_command_takes(self):
+        board = self.begin("FIELD score 8", 2)
+        board.submit("ann", 5)
+        self.addCleanup(setattr, split, "KEYS_MAX", split.KEYS_MAX)
+        split.KEYS_MAX = 2
+        self.assertEqual([record and record.rank for record in board.ranks("ann", "bob", "ann", "ann", "eva")],
+                         [0, None, 0, 0, None])
+
+    def test_a_shard_that_is_gone_is_empty(self):
+        board = self.begin("FIELD score 64", 2)
+        board.submit("ann", 2 ** 64 - 1)
+        self.client.delete(board.boards[1 - split.shard_of("ann", 2)].name)
+        self.assertEqual((board.rank("ann").rank, len(board.around("ann", 3))), (0, 1))
+
+    def test_results_whose_answers_are_lost_count_once(self):
+        client, lost = self.client, []
+
+        class Loses:
+            """Every second answer."""
+            def pipeline(self, transaction):
+                pipe = client.pipeline(transaction=transaction)
+                execute = pipe.execute
+
+                def lose(**options):
+                    replies = execute(**options)
+                    lost.append(len(lost) % 2 == 0)
+                    if lost[-1]:
+                        raise redis.ConnectionError("gone")
+                    return replies
+                pipe.execute = lose
+                return pipe
+        self.begin("FIELD score 20", 3)
+        board = SplitBoard(Loses(), "arena", 3, retries=1)
+        board.submit_many([(f"m{i}", 5) for i in range(20)], "INCR")
+        self.assertEqual(lost, [True, False])
+        self.assertEqual([record.score for record in board.top(20)], 20 * [5])
+        with self.assertRaises(redis.ConnectionError):
+            board.remove("m1")
+
     def test_shards_are_by_crc32(self):
         """For ever: another order of members would be another board."""
         self.assertEqual([split.shard_of(name, 16) for name in ("ann", b"bob", "zoë", "")],
@@ -141,7 +191,7 @@ class Split(unittest.TestCase):
         board, other = self.begin("FIELD score 20", 5), SplitBoard(self.client, "arena", 5)
         ask = board._ask
 
-        def ask_and_write(asked):
+        def ask_and_write(asked, again=True):
             replies = ask(asked)
             if asked[0][1] == "LB.CUTS":
                 key = self.draw.choice(board.keys)
@@ -164,7 +214,7 @@ class Split(unittest.TestCase):
         board, other = self.begin("FIELD score 20", 5), SplitBoard(self.client, "arena", 5)
         ask, results = board._ask, [(f"m{i}", i) for i in range(MEMBERS)]
 
-        def ask_and_write(asked):
+        def ask_and_write(asked, again=True):
             other.delete()
             if board.rounds % 2:
                 other.submit_many(results)

@@ -155,7 +155,7 @@ class BoardSender(SyncSender):
 
     def __init__(self, client: Any, name: Name, *, retries: int = 0) -> None:
         super().__init__(client, retries)
-        self.name = decode(name)
+        self.name = decode(encode(name))
 
     def _key(self, request: Sequence[Word]) -> Optional[Word]:
         return key_of(request, self.name)
@@ -166,7 +166,7 @@ class AsyncBoardSender(AsyncSender):
 
     def __init__(self, client: Any, name: Name, *, retries: int = 0) -> None:
         super().__init__(client, retries)
-        self.name = decode(name)
+        self.name = decode(encode(name))
 
     def _key(self, request: Sequence[Word]) -> Optional[Word]:
         return key_of(request, self.name)

@@ -1,7 +1,7 @@
 """One board larger than a machine: SplitBoard. docs/cluster.md says what it promises.
 
     board = SplitBoard(cluster, "arena", shards=16)      boards arena:{0} .. arena:{15}, wherever they are
-    board.create(fields="FIELD points 30 TIME 34 MS")
+    board.create(fields="FIELD points 23 TIME 41 MS")
     board.submit("ann", 500)
     board.rank("ann"), board.page(20001, 50), board.around("ann", 5)
 
@@ -15,6 +15,8 @@ A member's board is that of shard crc32(name) % shards, for ever. The whole is i
 What is read in the end is checked: records of each shard without a gap, and beyond them nothing that belongs in
 between. A round is one request for each shard at once, in a pipeline."""
 
+import time
+import uuid
 import zlib
 from dataclasses import replace
 from fractions import Fraction
@@ -25,11 +27,12 @@ from redis.exceptions import RedisError
 from .board import Leaderboard, page_ranks
 from .parse import record_parser, value_counts
 from .records import Record, ValueCount
-from .sending import command_words
+from .sending import command_words, pause_after, pauses
 from .words import Name, Number, Several, Word, decode, encode, pairs, results, several
 
 CUTS = 2048  # of the first round, all shards together; of a later one four times as many at most
 CUTS_MAX = 10000  # that a shard takes
+KEYS_MAX = 10000  # packed keys, likewise
 FEW = 128  # places from the top that are read without cuts
 MANY = 512  # records that are read beside those asked for rather than another round taken
 WALKED = 5000  # records at a time, by whoever wants all
@@ -175,13 +178,13 @@ def merge(lists: List[List[Placed]], ends: List[bool], first: int, count: int) -
 
 
 class SplitBoard:
-    """client: a redis.cluster.RedisCluster or a redis.Redis. retries: as a Leaderboard's, of submit and tag.
+    """client: a redis.cluster.RedisCluster or a redis.Redis. retries: as a Leaderboard's.
 
     where and wherenot read inside a group of members with the same tags, within in that of the member asked about.
     Records have their packed key, and ranks in the whole."""
 
     def __init__(self, client: Any, name: Name, shards: int = 16, *, retries: int = 0, suffix: str = "") -> None:
-        self.client, self.name, self.shards = client, decode(name), shards
+        self.client, self.name, self.shards, self.retries = client, decode(encode(name)), shards, retries
         self.boards = [
             Leaderboard(client, f"{self.name}:{{{shard}}}{suffix}", retries=retries) for shard in range(shards)
         ]
@@ -189,7 +192,7 @@ class SplitBoard:
 
     def archive(self, period: str) -> "SplitBoard":
         """The board of an earlier period (PERIOD): archive("2026-11-16")."""
-        return SplitBoard(self.client, self.name, self.shards, suffix=f"@{period}")
+        return SplitBoard(self.client, self.name, self.shards, retries=self.retries, suffix=f"@{period}")
 
     def board_of(self, member: Word) -> Leaderboard:
         """The shard in which the member is, or would be. Ranks that it replies are those in the shard."""
@@ -197,11 +200,18 @@ class SplitBoard:
 
     # ---- rounds ----
 
-    def _ask(self, asked: Sequence[Tuple[int, Sequence[Word]]]) -> List[Any]:
-        """asked: a shard, a command and the words behind the key. Replies in this order; an error is raised when all
-        are there."""
-        if not asked:
-            return []
+    def _ask(self, asked: Sequence[Tuple[int, Sequence[Word]]], again: bool = True) -> List[Any]:
+        """asked: a shard, a command and the words behind the key. Replies in this order. again: may be sent again."""
+        waits = pauses(self.retries if again else 0)
+        while asked:
+            try:
+                return self._ask_once(asked)
+            except RedisError as error:
+                time.sleep(pause_after(error, {}, waits, iter(())))
+        return []
+
+    def _ask_once(self, asked: Sequence[Tuple[int, Sequence[Word]]]) -> List[Any]:
+        """An error is raised when all replies are there."""
         self.rounds += 1
         pipe = self.client.pipeline(transaction=False)
         for shard, (command, *words) in asked:
@@ -216,8 +226,8 @@ class SplitBoard:
                 raise reply
         return replies
 
-    def _ask_all(self, *request: Word) -> List[Any]:
-        return self._ask([(shard, request) for shard in range(self.shards)])
+    def _ask_all(self, *request: Word, again: bool = True) -> List[Any]:
+        return self._ask([(shard, request) for shard in range(self.shards)], again)
 
     @staticmethod
     def _placed(replies: Sequence[Any], tags: bool = False) -> List[List[Placed]]:
@@ -265,25 +275,31 @@ class SplitBoard:
 
     def submit_many(self, values: Iterable[Tuple[Word, Several[Word]]], *options: Word) -> int:
         """Write many results with the same words of LB.ADD. Each shard writes its own as a whole or not at all; an
-        error of one is raised when the others are done. How many members were changed."""
+        error of one is raised when the others are done. With retries each shard's get an id (ONCE), unless the words
+        have ONCE or PACKED. How many members were changed."""
+        has_id = self.retries > 0 and not {decode(word).upper() for word in options} & {"ONCE", "PACKED"}
         of: Dict[int, List[Tuple[Word, Several[Word]]]] = {}
         for member, value in values:
             of.setdefault(shard_of(member, self.shards), []).append((member, value))
-        return sum(self._ask([(shard, ["LB.ADD", *options, *results(own)]) for shard, own in of.items()]))
+        asked: List[Tuple[int, List[Word]]] = []
+        for shard, own in of.items():
+            once: List[Word] = ["ONCE", uuid.uuid4().hex] if has_id else []
+            asked.append((shard, ["LB.ADD", *once, *options, *results(own)]))
+        return sum(self._ask(asked, again=has_id))
 
     def tag(self, member: Word, pair: Mapping[str, Word]) -> bool:
         """Set tags of a member that is there."""
-        return bool(self._ask([(shard_of(member, self.shards), ["LB.TAG", member, *pairs(pair)])])[0])
+        return bool(self._ask([(shard_of(member, self.shards), ["LB.TAG", member, *pairs(pair)])], again=False)[0])
 
     def remove(self, *members: Word) -> int:
         """With ZREM: in the module a `board` line must match the shards' names."""
         of: Dict[int, List[Word]] = {}
         for member in members:
             of.setdefault(shard_of(member, self.shards), []).append(member)
-        return sum(self._ask([(shard, ["ZREM", *own]) for shard, own in of.items()]))
+        return sum(self._ask([(shard, ["ZREM", *own]) for shard, own in of.items()], again=False))
 
     def delete(self) -> int:
-        return sum(self._ask_all("UNLINK"))
+        return sum(self._ask_all("UNLINK", again=False))
 
     # ---- members ----
 
@@ -324,8 +340,11 @@ class SplitBoard:
     def ranks(
         self, *members: Word, comp: bool = False, where: Group = None, wherenot: Group = None
     ) -> List[Optional[Record]]:
-        """The records of many, in two rounds. comp: members with the same fields share the best rank."""
-        return self._ranks(members, self._group(where, wherenot), comp)
+        """The records of many, in two rounds for each ten thousand. comp: members with the same fields share the best
+        rank."""
+        words = self._group(where, wherenot)
+        parts = [members[begin : begin + KEYS_MAX] for begin in range(0, len(members), KEYS_MAX)]
+        return [record for part in parts for record in self._ranks(part, words, comp)]
 
     def _ranks(self, members: Sequence[Word], words: List[Word], comp: bool) -> List[Optional[Record]]:
         words = [*words, *(["COMP"] if comp else [])]
@@ -396,6 +415,8 @@ class SplitBoard:
     ) -> List[Record]:
         """The records at the places start .. stop, which are 0 or more. Three rounds; one near the top; four with
         64 shards, or a billion members."""
+        if start < 0 or stop < 0:
+            raise ValueError("places of a split board are 0 or more: they are not counted from the end")
         search = Search(start, max(0, stop - start + 1), self.shards)
         return self._find([search], self._group(where, wherenot), tags)[0]
 
@@ -405,17 +426,20 @@ class SplitBoard:
 
     def top(self, count: int, **options: Any) -> List[Record]:
         """The best, with the options of range."""
-        return self.range(0, count - 1, **options)
+        return self.range(0, count - 1, **options) if count > 0 else []
 
     def quantile(self, q: Several[Number], *, where: Group = None, wherenot: Group = None) -> List[Optional[Record]]:
         """A record for each quantile from 0, the worst, to 1, the best, as LB.QUANTILE; None: nobody is there. Rounds
         as of a page, together."""
         words = self._group(where, wherenot)
+        wanted = [Fraction(decode(each)) for each in several(q)]
+        if not all(0 <= each <= 1 for each in wanted):
+            raise ValueError("quantiles are from 0 to 1")
         cuts = self._ask_all("LB.CUTS", self._cuts_each(None, 1), *words)
         total = sum(own[-1][0] + 1 for own in cuts if own)
         searches = []
-        for each in several(q):
-            from_worst = -(-Fraction(decode(each)) * total // 1)
+        for each in wanted:
+            from_worst = -(-each * total // 1)
             search = Search(max(0, total - max(1, int(from_worst))), 1, self.shards)
             if search.is_new:
                 search.take_cuts(cuts)

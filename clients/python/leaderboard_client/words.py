@@ -21,14 +21,18 @@ EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def encode(word: Word) -> bytes:
-    """A word as it is sent. A number keeps all its digits."""
-    if isinstance(word, bytes):
-        return word
+    """A word as it is sent. A number keeps all its digits. What is no word, as None, is an error, not its name."""
+    if isinstance(word, str):
+        return word.encode("utf-8", "surrogateescape")
+    if isinstance(word, (bytes, bytearray, memoryview)):
+        return bytes(word)
     if isinstance(word, Decimal):
         return format(word, "f").encode()
     if isinstance(word, float):
-        return repr(word).encode()
-    return str(word).encode("utf-8", "surrogateescape")
+        return float.__repr__(word).encode()
+    if isinstance(word, bool) or not hasattr(word, "__index__"):
+        raise TypeError(f"{word!r} is neither text, bytes nor a number")
+    return str(int(word)).encode()
 
 
 def decode(word: Any) -> str:
@@ -48,7 +52,7 @@ def milliseconds(time: Time) -> int:
 
 def several(values: Any, token: Optional[str] = None, counted: bool = False) -> List[Word]:
     """One value or many, the token before each, or their number before all."""
-    single = isinstance(values, (str, bytes, int, float, Decimal))
+    single = isinstance(values, (str, bytes, bytearray, int, float, Decimal)) or hasattr(values, "__index__")
     given: List[Word] = [values] if single else list(values)
     if not given:
         raise ValueError("at least one value is needed")

@@ -108,6 +108,13 @@ bool lb_parse_packed_key(const struct call *call, const struct layout *layout, s
                          uint64_t *key, bool *is_equal) {
     *is_equal = text.size > 0 && text.at[0] == '=';
     struct bytes digits = {.at = text.at + *is_equal, .size = text.size - *is_equal};
+    int64_t negative;
+    if (layout == NULL) {
+        *key = 0;
+        return bytes_parse_u64(digits, key) || bytes_parse_i64(digits, &negative) ||
+               call_refuse_format(call, "ERR packed key %s is not an integer",
+                                  bytes_show(digits).text);
+    }
     if (layout_key_parse(layout, digits, key)) {
         return true;
     }

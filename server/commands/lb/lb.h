@@ -61,7 +61,8 @@ MUST_CHECK bool lb_parse_score(const struct call *call, const struct layout_fiel
 MUST_CHECK bool lb_parse_decimal(const struct call *call, const struct layout_field *field,
                                  struct bytes text, struct decimal *value);
 
-/* A packed key as WITHKEY shows it. *is_equal: it has a = in front. false: the error was replied. */
+/* A packed key as WITHKEY shows it. *is_equal: it has a = in front. layout NULL: there is no board, and any integer
+ * may be one. false: the error was replied. */
 MUST_CHECK bool lb_parse_packed_key(const struct call *call, const struct layout *layout,
                                     struct bytes text, uint64_t *key, bool *is_equal);
 

@@ -83,7 +83,7 @@ static void lb_above_run(struct call *call) {
     struct lb_filter filter;
     const struct board *board;
     if (!lb_cuts_read_above(call, &above) || !call_find_board(call, call_arg(call, 1), &board) ||
-        !lb_cuts_check_keys(call, &above, lb_layout(call, board, call_arg(call, 1)))) {
+        !lb_cuts_check_keys(call, &above, board != NULL ? board_layout(board) : NULL)) {
         return;
     }
     if (above.filter.count == 0 || board == NULL) {

@@ -240,7 +240,7 @@ static bool lb_range_find_packed(const struct call *call, const struct board *bo
                                  uint32_t *rank) {
     uint64_t key;
     bool is_equal;
-    const struct layout *layout = lb_layout(call, board, call_arg(call, 1));
+    const struct layout *layout = board != NULL ? board_layout(board) : NULL;
     if (!lb_parse_packed_key(call, layout, call_arg(call, ARG_WHERE), &key, &is_equal)) {
         return false;
     }

@@ -48,6 +48,15 @@ for (const kind of [...singles, pool]) {
                 [{ values: ["DE", null], count: 2 }, { values: ["FR", null], count: 1 }]);
         });
 
+        test("what is missing is refused, and what is null is not asked for", async (context) => {
+            const { board } = await begin(context, kind);
+            await board.add({ ann: 5 });
+            await assert.rejects(board.submit(null, 5), /^TypeError: member is needed$/);
+            await assert.rejects(board.tag(undefined, { country: "DE" }), TypeError);
+            const [{ score, since, data }] = await board.get("ann", { since: null, data: null });
+            assert.deepEqual([score, since, data], [5, undefined, undefined]);
+        });
+
         test("data, and the rank on another board", async (context) => {
             const { board, client, name } = await begin(context, kind);
             await board.add({ ann: 5, bob: 4 });

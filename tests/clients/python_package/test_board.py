@@ -104,6 +104,16 @@ class Commands(OverRedis):
         self.assertEqual(self.board.get(members[0])[0].score, 5)
         self.assertEqual(self.redis.zscore("arena", b"\xff\x00a"), 5)
 
+    def test_what_is_no_word_is_refused(self):
+        for values in ({None: 5}, {"ann": None}, {"ann": True}):
+            with self.assertRaises(TypeError):
+                self.board.add(values)
+        for ask in (lambda: self.board.submit(None, 5), lambda: self.board.tag("ann", {"country": None}),
+                    lambda: Leaderboard(self.client, None)):
+            with self.assertRaises(TypeError):
+                ask()
+        self.assertEqual(self.redis.dbsize(), 0)
+
     def test_options_are_those_of_the_server(self):
         self.board.create(fields="FIELD points 30 TIME 30 MS", cap=3, keep="BEST", period="WEEK", on="SUN", at=18,
                           tz="+08:00", archive=2, settle="YES")

@@ -21,6 +21,10 @@ ZSET_TEST(above_counts_the_better_ones_and_with_an_equals_sign_the_equal_ones_to
         {"LB.ABOVE k =70 WHERENOT country DE", "[:1]"},
         {"LB.ABOVE k 20 WHERE country US", "[:0]"},
         {"LB.ABOVE none 5 =6", "[:0 :0]"},
+        /* No board has no layout: its keys may be those of any. */
+        {"LB.ABOVE none 18446744073709551615 =-9223372036854775808", "[:0 :0]"},
+        {"LB.ABOVE none 5 =x", "-ERR packed key x is not an integer"},
+        {"LB.AROUND none PACKED 18446744073709551615 3", "[]"},
         {"LB.ABOVE none 5 WHERE x y", "[:0]"},
     };
     set_up(h);
