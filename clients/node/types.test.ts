@@ -49,7 +49,7 @@ export async function good(): Promise<void> {
 const split = new SplitBoard(createCluster({ rootNodes: [] }), "arena", { shards: 64, numbers: "bigint", fields: ["points"] });
 
 export async function goodSplit(): Promise<void> {
-    await split.create({ fields: "FIELD points 30 TIME 34 MS", tag: { country: 8 } });
+    await split.create({ fields: "FIELD points 30 TIME 34 S", tag: { country: 8 } });
     const counts: boolean = await split.submit("ann", 500n, { operator: "BEST", tag: { country: "DE" } });
     const record: SplitRecord<bigint, "points"> | null = await split.rank("ann", { within: "country", comp: true });
     const points: bigint | undefined = (await split.page(1, { size: 50, where: { country: "DE" } })).records[0]?.fields.points;

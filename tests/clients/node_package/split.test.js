@@ -61,9 +61,9 @@ const collect = async (items) => {
 // What a split board must answer, from one board with the same members.
 async function twinOf(one, shards, group) {
     const records = await one.range(0, -1, { ...group, withkey: true, tags: true });
-    const places = new Map(records.sort((a, b) => a.key > b.key ? -1 : a.key < b.key ? 1
-        : shardOf(a.member, shards) - shardOf(b.member, shards)).map((record, rank) => [record.member, { ...record, rank }]));
-    const all = [...places.values()];
+    const all = records.sort((a, b) => a.key > b.key ? -1 : a.key < b.key ? 1
+        : shardOf(a.member, shards) - shardOf(b.member, shards)).map((record, rank) => ({ ...record, rank }));
+    const places = new Map(all.map((record) => [record.member, record]));
     return {
         all,
         range: (first, count) => all.slice(first, first + count),
