@@ -1,4 +1,5 @@
 import { Commands } from "./commands";
+export * from "./split";
 
 /** How values of records are read. */
 export type Numbers = {

@@ -5,15 +5,9 @@
 "use strict";
 const { randomUUID } = require("node:crypto");
 const { Commands } = require("./commands.js");
-const { text } = require("./words.js");
+const { text, needWhole } = require("./words.js");
 const { replies, merged, defineValues, numbers } = require("./replies.js");
 const { send, nodes, subscribe, database } = require("./send.js");
-
-function needPositive(name, value) {
-    if (!Number.isSafeInteger(value) || value < 1) {
-        throw new RangeError(`${name}: ${value}: a whole number from 1 on is allowed`);
-    }
-}
 
 class Leaderboard extends Commands {
     constructor(client, key, { numbers: kind = "number", fields, retries = 0, database: number } = {}) {
@@ -64,8 +58,8 @@ class Leaderboard extends Commands {
     // The numberth page, from 1 on, and how many members and pages there are. Two commands: a result that comes in
     // between is in one of them.
     async page(number, { size = 20, ...options } = {}) {
-        needPositive("page", number);
-        needPositive("size", size);
+        needWhole("page", number);
+        needWhole("size", size);
         const start = (number - 1) * size;
         const { where, wherenot } = options;
         const [records, count] = await Promise.all([
@@ -75,7 +69,7 @@ class Leaderboard extends Commands {
 
     // All records, the best first, in steps of batch ranks.
     async* records({ batch = 500, ...options } = {}) {
-        needPositive("batch", batch);
+        needWhole("batch", batch);
         for (let start = 0; ; start += batch) {
             const records = await this.range(start, start + batch - 1, options);
             yield* records;
@@ -164,4 +158,8 @@ function boardEvent(message) {
     return type === "rolled" ? { type, archive: rest || null } : { type };
 }
 
-exports.Leaderboard = Leaderboard;
+exports.Leaderboard = Leaderboard; // before split.js, which needs it
+const { SplitBoard, BoardChanged, shardOf } = require("./split.js");
+exports.SplitBoard = SplitBoard;
+exports.BoardChanged = BoardChanged;
+exports.shardOf = shardOf;

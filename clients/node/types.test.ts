@@ -1,6 +1,8 @@
 // What must compile with tsc --strict, and, below @ts-expect-error, what must not. It is not run.
 import { Redis } from "ioredis";
-import { Leaderboard, type BoardEvent, type BoardRecord } from "leaderboard-client";
+import {
+    BoardChanged, Leaderboard, SplitBoard, shardOf, type BoardEvent, type BoardRecord, type SplitRecord,
+} from "leaderboard-client";
 import { createClient, createClientPool, createCluster, createSentinel } from "redis";
 import { createClient as createClient4 } from "redis-4";
 import { createClient as createClient6 } from "redis-6";
@@ -44,6 +46,21 @@ export async function good(): Promise<void> {
     await stop();
 }
 
+const split = new SplitBoard(createCluster({ rootNodes: [] }), "arena", { shards: 64, numbers: "bigint", fields: ["points"] });
+
+export async function goodSplit(): Promise<void> {
+    await split.create({ fields: "FIELD points 30 TIME 34 S", tag: { country: 8 } });
+    const counts: boolean = await split.submit("ann", 500n, { operator: "BEST", tag: { country: "DE" } });
+    const record: SplitRecord<bigint, "points"> | null = await split.rank("ann", { within: "country", comp: true });
+    const points: bigint | undefined = (await split.page(1, { size: 50, where: { country: "DE" } })).records[0]?.fields.points;
+    const [worst, best] = await split.quantile([0, "1"], { tags: true });
+    const records: BoardRecord<bigint, "points">[] = await split.archive("2026-11-16").around("ann", 5);
+    for await (const { key } of split) {
+        console.log(key + 1n, counts, record?.key, points, worst?.rank, best?.tags, records, await split.count(null, "(5"));
+    }
+    console.log(shardOf("ann", 64), new BoardChanged() instanceof Error, await new SplitBoard(redis, "a").top(3));
+}
+
 export async function bad(): Promise<void> {
     // @ts-expect-error: no such option
     await board.submit("ann", 500, { operater: "INCR" });
@@ -77,4 +94,12 @@ export async function bad(): Promise<void> {
     console.log(new Leaderboard({}, "a"));
     // @ts-expect-error: events have no score
     await board.subscribe({ top: 10 }, (event) => event.score);
+    // @ts-expect-error: a shard has its own boards only
+    await split.submit("ann", 500, { boards: ["week"] });
+    // @ts-expect-error: places are from 0 on, and the best is first
+    await split.range(0, 9, { rev: true });
+    // @ts-expect-error: these are bigints
+    const split0: number | undefined = (await split.top(1))[0]?.score;
+    // @ts-expect-error: shards are a number
+    console.log(split0, new SplitBoard(redis, "a", { shards: ["a"] }));
 }

@@ -66,4 +66,12 @@ function alternatives(values, isNeeded) {
     }
 }
 
-module.exports = { text, needed, one, several, pairs, results, counted, values, each, flag, words, alternatives };
+function needWhole(name, value, from = 1) {
+    if (!Number.isSafeInteger(value) || value < from) {
+        throw new RangeError(`${name}: ${value}: a whole number from ${from} on is allowed`);
+    }
+}
+
+module.exports = {
+    text, needed, entries, one, several, pairs, results, counted, values, each, flag, words, alternatives, needWhole,
+};

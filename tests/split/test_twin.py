@@ -193,8 +193,8 @@ class Split(unittest.TestCase):
 
         def ask_and_write(asked, again=True):
             replies = ask(asked)
-            if asked[0][1] == "LB.CUTS":
-                key = self.draw.choice(board.keys)
+            if asked[0][1][0] == "LB.CUTS":
+                key = f"arena:{{{self.draw.randrange(board.shards)}}}"
                 for i in range(self.draw.randrange(15)):
                     self.client.zadd(key, {f"n{board.rounds}-{i}": 2000 if is_growing else 0})
                 if not is_growing:

@@ -320,15 +320,18 @@ class SplitBoard:
         return found
 
     def _group_of(self, member: Word, where: Group, wherenot: Group, within: Several[Word]) -> Optional[List[Word]]:
-        """A round, if there is a within. None: the member is not there."""
-        group: Dict[str, Any] = {}
-        if within:
-            found = self._get([member], ["TAGS"], True)[0]
-            if found is None:
-                return None
-            tags = {name.lower(): value for name, value in (found.tags or {}).items()}
-            group = {decode(name): tags.get(decode(name).lower(), "") for name in several(within)}
-        return [*self._group(where, wherenot), *self._group(group, None)]
+        """A round, if there is a within. None: the member is not there, or not in the group."""
+        words = self._group(where, wherenot)
+        names = [decode(name).lower() for name in several(within)]
+        if not names:
+            return words
+        found = self._get([member], ["TAGS", *words], True)[0]
+        if found is None:
+            return None
+        tags = {name.lower(): value for name, value in (found.tags or {}).items()}
+        # As the member is in the group, its own value is one of those that where allows.
+        others = {name: value for name, value in (where or {}).items() if decode(name).lower() not in names}
+        return self._group({**others, **{name: tags.get(name, "") for name in names}}, wherenot)
 
     def rank(
         self, member: Word, *, comp: bool = False, where: Group = None, wherenot: Group = None, within: Several[Word] = ()
