@@ -117,6 +117,10 @@ class Split(unittest.TestCase):
             group = {"country": value[1] if value else ""}
             self.assertEqual(board.rank(member, within=["country"]), board.rank(member, where=group))
             self.assertEqual(board.around(member, 3, within=["country"]), board.around(member, 3, where=group))
+            one = Leaderboard(self.client, "one").get([member], where={"country": "DE"}, within="Country")[0]
+            record = board.rank(member, where={"country": "DE"}, within="Country")
+            self.assertEqual(record is None, one is None)
+            self.assertEqual(record, record and board.rank(member, where={"country": "DE"}))
 
     def test_places_and_quantiles_that_are_none_are_refused_at_once(self):
         board = self.begin("FIELD score 8", 3)
@@ -203,7 +207,7 @@ class Split(unittest.TestCase):
         for is_growing in (True, False):
             self.client.flushall()
             other.submit_many((f"m{i}", self.draw.randrange(1000)) for i in range(2 * MEMBERS))
-            for _ in range(40):
+            for _ in range(20):
                 place = self.draw.randrange(MEMBERS)
                 board._ask = ask_and_write
                 page = board.range(place, place + 19)

@@ -322,9 +322,9 @@ class SplitBoard:
     def _group_of(self, member: Word, where: Group, wherenot: Group, within: Several[Word]) -> Optional[List[Word]]:
         """A round, if there is a within. None: the member is not there, or not in the group."""
         words = self._group(where, wherenot)
-        names = [decode(name).lower() for name in several(within)]
-        if not names:
+        if not within:
             return words
+        names = [decode(name).lower() for name in several(within)]
         found = self._get([member], ["TAGS", *words], True)[0]
         if found is None:
             return None
