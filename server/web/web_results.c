@@ -553,8 +553,9 @@ static struct web_results_reader web_results_begin(struct web_query *query) {
     buffer_init(&write->words, WORDS_SIZE_MAX);
     buffer_init(&write->commands, WORDS_SIZE_MAX);
     buffer_init(&write->firsts, WORDS_SIZE_MAX);
+    const char *at = write->body.at; /* NULL: it is empty */
     return (struct web_results_reader){
-        .query = query, .json = {.at = write->body.at, .end = write->body.at + write->body.size}};
+        .query = query, .json = {.at = at, .end = at != NULL ? at + write->body.size : NULL}};
 }
 
 static bool web_results_is_text(const struct web_results_reader *reader) {
