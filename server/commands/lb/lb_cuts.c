@@ -10,12 +10,6 @@
 
 enum { FIRST_KEY = 2, ARG_COUNT = 2, ARG_START = 3, CUTS_MIN = 2, CUTS_MAX = 10000 };
 
-/* Digits and = are in front of letters. */
-static bool lb_cuts_is_option(const struct call *call, uint32_t index) {
-    struct bytes word = call_arg(call, index);
-    return word.size > 0 && word.at[0] >= 'A' && options_has_word(call, index);
-}
-
 /* ---- LB.ABOVE ---- */
 
 struct above {
@@ -30,16 +24,9 @@ static const struct option_row lb_above_options[] = {
     {0},
 };
 
-/* Keys end where an option begins. */
 static bool lb_cuts_read_above(const struct call *call, struct above *above) {
-    above->end = FIRST_KEY;
-    while (above->end < call->request->count && !lb_cuts_is_option(call, above->end)) {
-        above->end++;
-    }
-    if (above->end - FIRST_KEY > CUTS_MAX) {
-        return call_refuse_format(call, "ERR LB.ABOVE takes at most %d packed keys", (int)CUTS_MAX);
-    }
-    return above->end > FIRST_KEY ? options_read(call, above->end, above) : call_syntax_error(call);
+    return lb_find_numbers(call, FIRST_KEY, CUTS_MAX, "LB.ABOVE", "packed keys", &above->end) &&
+           options_read(call, above->end, above);
 }
 
 static bool lb_cuts_check_keys(const struct call *call, const struct above *above,

@@ -67,16 +67,10 @@ static const struct option_row lb_quantile_options[] = {
     {0},
 };
 
-/* Hardly a number begins with a letter. */
-static inline bool lb_quantile_is_option(const struct call *call, uint32_t index) {
-    struct bytes word = call_arg(call, index);
-    return word.size > 0 && word.at[0] >= 'A' && options_has_word(call, index);
-}
-
 /* Quantiles end where an option begins. */
 static bool lb_quantile_read_arguments(const struct call *call, struct quantiles *quantiles) {
     uint32_t end = FIRST_Q;
-    while (end < call->request->count && !lb_quantile_is_option(call, end)) {
+    while (end < call->request->count && !lb_is_option(call, end)) {
         uint64_t q;
         if (!lb_quantile_parse_q(call, call_arg(call, end), &q)) {
             return false;
@@ -186,17 +180,9 @@ static const struct option_row lb_hist_options[] = {
     {0},
 };
 
-/* Edges end where an option begins. */
 static bool lb_quantile_find_edges(const struct call *call, struct edges *edges) {
-    edges->end = FIRST_EDGE;
-    while (edges->end < call->request->count && !lb_quantile_is_option(call, edges->end)) {
-        edges->end++;
-    }
-    if (edges->end - FIRST_EDGE > EDGES_MAX) {
-        return call_refuse_format(call, "ERR LB.HIST takes at most %d edges", (int)EDGES_MAX);
-    }
-    return edges->end > FIRST_EDGE ? options_read(call, edges->end, edges)
-                                   : call_syntax_error(call);
+    return lb_find_numbers(call, FIRST_EDGE, EDGES_MAX, "LB.HIST", "edges", &edges->end) &&
+           options_read(call, edges->end, edges);
 }
 
 /* They are scores with the field's decimals, in ascending order. They may lie outside the field's
