@@ -4,6 +4,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import unittest
 from pathlib import Path
 
@@ -96,6 +97,23 @@ class SixNodes(unittest.TestCase):
                               capture_output=True, text=True, timeout=600)
         self.assertEqual(done.returncode, 0, done.stdout[-3000:] + done.stderr)
         return done.stdout
+
+    def reshard(self, slots, *options):
+        """From the first node to the second."""
+        first, second = (host.client().execute_command("CLUSTER MYID").decode() for host in self.hosts[:2])
+        self.tell("reshard", f"127.0.0.1:{self.hosts[0].port}", "--cluster-from", first, "--cluster-to", second,
+                  "--cluster-slots", slots, "--cluster-yes", *options)
+
+    def kill_master(self):
+        """The third node, whose replica takes over. The time of the kill, by time.monotonic()."""
+        replica = next(host for host in self.hosts[3:] if
+                       host.client().info("replication")["master_port"] == self.hosts[2].port)
+        killed_at = time.monotonic()
+        self.hosts[2].kill()
+        wait_until(lambda: replica.client().info("replication")["role"] == "master", "a new master")
+        wait_until(lambda: replica.client().execute_command("CLUSTER INFO")["cluster_state"] == "ok",
+                   "the cluster is whole")
+        return killed_at
 
     def client(self):
         return RedisCluster(startup_nodes=[ClusterNode("127.0.0.1", host.port)

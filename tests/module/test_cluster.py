@@ -10,7 +10,7 @@ import unittest
 
 import redis
 
-from hosts import ROOT, SHORT, SixNodes, wait_until
+from hosts import ROOT, SHORT, SixNodes
 
 logging.getLogger("redis.cluster").setLevel(logging.CRITICAL + 1)  # every error that it gets over
 
@@ -183,20 +183,11 @@ class Cluster(SixNodes):
         self.check_banned(client, boards)
         end_load = self.begin_load()
         time.sleep(WINDOW_S)
-        node_of = lambda host: host.client().execute_command("CLUSTER MYID").decode()
-        self.tell("reshard", f"127.0.0.1:{self.hosts[0].port}", "--cluster-from",
-                  node_of(self.hosts[0]), "--cluster-to", node_of(self.hosts[1]),
-                  "--cluster-slots", SLOTS, "--cluster-yes", "--cluster-pipeline", 50)
+        self.reshard(SLOTS, "--cluster-pipeline", 50)
         self.check(self.client(), boards)
         self.check_tags(self.client(), boards)
         time.sleep(2 * WINDOW_S)
-        replica = next(host for host in self.hosts[3:] if
-                       host.client().info("replication")["master_port"] == self.hosts[2].port)
-        killed_at = time.monotonic()
-        self.hosts[2].kill()
-        wait_until(lambda: replica.client().info("replication")["role"] == "master", "a new master")
-        wait_until(lambda: replica.client().execute_command("CLUSTER INFO")["cluster_state"] == "ok",
-                   "the cluster is whole")
+        killed_at = self.kill_master()
         print(f"failover in {time.monotonic() - killed_at:.1f} s, ", end="", flush=True)
         time.sleep(3 * WINDOW_S)
         acknowledged = end_load()

@@ -9,7 +9,7 @@ import unittest
 
 import redis
 
-from hosts import ROOT, SHORT, SixNodes, wait_until
+from hosts import ROOT, SHORT, SixNodes
 
 sys.path[:0] = [str(ROOT / "clients/python"), str(ROOT / "tests/split")]
 
@@ -121,17 +121,9 @@ class SplitOverNodes(SixNodes):
         for thread in threads:
             thread.start()
         time.sleep(WINDOW_S)
-        node_of = lambda host: host.client().execute_command("CLUSTER MYID").decode()
-        self.tell("reshard", f"127.0.0.1:{self.hosts[0].port}", "--cluster-from", node_of(self.hosts[0]),
-                  "--cluster-to", node_of(self.hosts[1]), "--cluster-slots", 5000, "--cluster-yes")
+        self.reshard(5000)
         time.sleep(2 * WINDOW_S)
-        replica = next(host for host in self.hosts[3:] if
-                       host.client().info("replication")["master_port"] == self.hosts[2].port)
-        killed_at = time.monotonic()
-        self.hosts[2].kill()
-        wait_until(lambda: replica.client().info("replication")["role"] == "master", "a new master")
-        wait_until(lambda: replica.client().execute_command("CLUSTER INFO")["cluster_state"] == "ok",
-                   "the cluster is whole")
+        killed_at = self.kill_master()
         time.sleep(3 * WINDOW_S)
         stop.set()
         for thread in threads:
