@@ -127,17 +127,50 @@ static inline size_t name_digits_size(const struct name_digits *digits) {
            (digits->rest == NAME_REST_UUID ? NAME_UUID_TEXT : 2 * digits->stored - digits->rest);
 }
 
-/* The sixteen digits of eight bytes, the first in the lowest one. */
+/* Sixteen digits. */
+#if defined(__SSE2__)
+typedef __m128i name_16;
+#else
+typedef struct {
+    char text[16];
+} name_16;
+#endif
+
+#if defined(__SSE2__)
+/* The texts of sixteen values below 16. */
+static inline __m128i name_digits_text(__m128i values) {
+    __m128i letters = _mm_cmpgt_epi8(values, _mm_set1_epi8(9));
+    __m128i text = _mm_add_epi8(values, _mm_set1_epi8('0'));
+    return _mm_add_epi8(text, _mm_and_si128(letters, _mm_set1_epi8('a' - '0' - 10)));
+}
+#endif
+
+/* The digits of eight bytes each, the first in the lowest one, from the bit shift on. */
+static inline void name_unpack_two(uint64_t first, uint64_t second, unsigned shift,
+                                   name_16 *first_text, name_16 *second_text) {
+#if defined(__SSE2__)
+    const __m128i half = _mm_set1_epi8(15);
+    __m128i packed = _mm_unpacklo_epi64(_mm_cvtsi64_si128((long long)first),
+                                        _mm_cvtsi64_si128((long long)second));
+    packed = _mm_srl_epi64(packed, _mm_cvtsi32_si128((int)shift));
+    __m128i high = name_digits_text(_mm_and_si128(_mm_srli_epi16(packed, 4), half));
+    __m128i low = name_digits_text(_mm_and_si128(packed, half));
+    *first_text = _mm_unpacklo_epi8(high, low);
+    *second_text = _mm_unpackhi_epi8(high, low);
+#else
+    name_write_16_in_words(first_text->text, first >> shift);
+    name_write_16_in_words(second_text->text, second >> shift);
+#endif
+}
+
+/* The same of one, written. */
 static inline void name_write_16(char *to, uint64_t bytes) {
 #if defined(__SSE2__)
     const __m128i half = _mm_set1_epi8(15);
     __m128i packed = _mm_cvtsi64_si128((long long)bytes);
     __m128i high = _mm_and_si128(_mm_srli_epi16(packed, 4), half);
-    __m128i values = _mm_unpacklo_epi8(high, _mm_and_si128(packed, half));
-    __m128i letters = _mm_cmpgt_epi8(values, _mm_set1_epi8(9));
-    __m128i text = _mm_add_epi8(values, _mm_set1_epi8('0'));
-    text = _mm_add_epi8(text, _mm_and_si128(letters, _mm_set1_epi8('a' - '0' - 10)));
-    _mm_storeu_si128((__m128i *)(void *)to, text);
+    __m128i text = name_digits_text(_mm_unpacklo_epi8(high, _mm_and_si128(packed, half)));
+    memcpy(to, &text, sizeof text);
 #else
     name_write_16_in_words(to, bytes);
 #endif

@@ -62,22 +62,3 @@ char *put_integer(char *out, struct decimal value, bool is_resp3) {
     }
     return is_resp3 ? put_header(out, '(', value.magnitude) : put_decimal(out, value, 0, false);
 }
-
-struct put_packed put_packed_of(struct name name) {
-    struct name_digits digits = name_digits_of(name);
-    size_t size = name_digits_size(&digits);
-    char head[16] = {0};
-    char *end = put_next_bulk_header(head, size);
-    memcpy(end, digits.prefix->text, NAME_PREFIX_MAX);
-    struct put_packed common = {
-        .head_size = (uint8_t)((size_t)(end - head) + digits.prefix->size),
-        .digits_size = (uint8_t)(size - digits.prefix->size),
-        .stored_size = (uint8_t)name.size,
-        .digits_stored = (uint8_t)digits.stored,
-        .code = name.code,
-        .has_prefix = name.code >= NAME_PREFIX_CODE,
-        .which = name.at[0],
-    };
-    memcpy(common.head, head, sizeof common.head);
-    return common;
-}

@@ -29,7 +29,7 @@ _Static_assert(7 + NAME_PREFIX_MAX <= 16, "a header and a prefix are two words")
 /* A line end and the header of a bulk of 0 to 99 bytes, padded to 8 bytes. One more, so that 8 bytes may be
  * read from the header on. */
 extern const char put_headers[101][8];
-enum { PUT_LINE_END_SIZE = 2 };
+enum { PUT_LINE_END_SIZE = 2, PUT_PAIR_SIZE = 4 };
 
 static inline char *put_line_end(char *out) {
     memcpy(out, "\r\n", 2);
@@ -129,50 +129,14 @@ static inline char *put_small_score(char *out, uint32_t value, bool is_double) {
 
 /* The header of a pair, in RESP3. */
 static inline char *put_next_pair(char *out) {
-    memcpy(out, "\r\n*2", 4);
-    return out + 4;
+    memcpy(out, "\r\n*2", PUT_PAIR_SIZE);
+    return out + PUT_PAIR_SIZE;
 }
 
 /* The header of a bulk of at most 99 bytes, which follow. */
 static inline char *put_next_bulk_header(char *out, size_t size) {
     memcpy(out, put_headers[size], 8);
     return out + 6 + (size >= 10);
-}
-
-/* What packed names of one code, and with one prefix, have in common. Neighbours on a board mostly have, and
- * then it is found once. Passed by value, so that a loop that writes bytes keeps it in registers. */
-struct put_packed {
-    uint64_t head[2]; /* the bulk's header, and the prefix */
-    uint8_t head_size;
-    uint8_t digits_size; /* of the text behind the prefix */
-    uint8_t stored_size;
-    uint8_t digits_stored; /* without the byte that says which prefix */
-    uint8_t code;
-    bool has_prefix;
-    char which; /* prefix */
-};
-
-struct put_packed put_packed_of(struct name name);
-
-/* Is the name with this code, which is stored there, one of them? */
-static inline bool put_packed_has(struct put_packed common, uint8_t code, const char *at) {
-    return code == common.code && (!common.has_prefix || *at == common.which);
-}
-
-/* A bulk with the text of one of them, stored at at. May overwrite NAME_OVERRUN bytes beyond it. */
-static inline char *put_next_packed(char *out, struct put_packed common, const char *at) {
-    memcpy(out, &common.head[0], 8);
-    memcpy(out + 8, &common.head[1], 8);
-    out += common.head_size;
-    if (common.digits_stored > 8) {
-        struct name_digits digits =
-            name_digits_of((struct name){at, common.stored_size, common.code});
-        name_write_long(&digits, out - digits.prefix->size);
-    } else {
-        name_write_16(out, little_get_u64(at + common.stored_size - 8) >>
-                               (64 - 8 * common.digits_stored));
-    }
-    return out + common.digits_size;
 }
 
 /* Numbers of one count of digits: first .. first + size - 1. Those of a sorted range mostly are, and then
@@ -199,18 +163,14 @@ static inline const struct put_digits *put_digits_of(uint64_t value) {
     return digits;
 }
 
-/* A score of those numbers times their factor, as a double or as a bulk. */
-static inline char *put_next_score(char *out, const struct put_digits *digits, uint32_t scaled,
-                                   bool is_double) {
-    memcpy(out, is_double ? "\r\n,\0\0\0\0" : digits->header, 8);
-    out += is_double ? 3 : 6;
-    if (digits->count > 6) {
+/* Digits of those numbers times their factor. May overwrite 8 bytes. */
+static inline void put_score_digits(char *out, uint32_t scaled, bool is_wide) {
+    if (is_wide) {
         put_word(out, put_three_digits[scaled / 1000000]);
         put_word(out + 3, put_six_digits(scaled % 1000000));
     } else {
         put_word(out, put_six_digits(scaled));
     }
-    return out + digits->count;
 }
 
 #endif

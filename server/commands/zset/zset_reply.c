@@ -1,0 +1,432 @@
+/* Replies that list members.
+ *
+ * A range is written run by run, directly from the board's blocks into the client's output. Room is
+ * reserved once per run. Nearly always entries that follow each other are alike: their names have one
+ * form and size, their scores one count of digits. Then their texts have one size, and what differs
+ * is always at the same place. The others are written one by one by the general functions. */
+#include "protocol/put.h"
+#include "server/commands/zset/zset.h"
+#include "skiplist/run.h"
+
+void zset_reply_header(const struct call *call, uint64_t count, enum zset_shape shape) {
+    reply_array(call->reply, shape == ZSET_FLAT ? count * 2 : count);
+}
+
+void zset_reply_entry(const struct call *call, const struct board *board,
+                      const struct board_stored *entry, enum zset_shape shape) {
+    struct reply *reply = call->reply;
+    char room[NAME_TEXT_ROOM];
+    if (shape == ZSET_PAIRS) {
+        reply_array(reply, 2);
+    }
+    reply_bulk(reply, name_text(entry->member, room));
+    if (shape != ZSET_MEMBERS) {
+        zset_reply_score(call, zset_lead(board),
+                         layout_ordinal(board_layout(board), entry->key, 0));
+    }
+}
+
+enum {
+    ALIKE_MIN = 4, /* with fewer of one size, names are copied whatever their sizes */
+    BULK_HEAD_SIZE = 6, /* of a score, the line end before it included */
+    DOUBLE_HEAD_SIZE = 3,
+};
+
+/* How names are written. */
+enum names {
+    NAMES_SHORT,    /* at most BYTES_SHORT_MAX bytes, of different sizes */
+    NAMES_MIDDLE,   /* 17 to 32 bytes, all of one size: two words of sixteen */
+    NAMES_PACKED,   /* at most sixteen digits */
+    NAMES_PREFIXED, /* the same behind a prefix */
+    NAMES_LONG,     /* packed, and longer */
+};
+
+/* Entries whose names are of one form and size, and whose scores have one count of digits: where the parts of
+ * their texts are, and those that are always the same. A text begins with the line end of what is before it, and
+ * has none of its own. */
+struct alike {
+    char head[16];     /* the name's header, and a packed name's prefix */
+    uint32_t name_at;  /* behind what is in head */
+    uint32_t score_at; /* its header */
+    uint32_t size;
+    /* The name, as it is in the block. */
+    uint32_t stored;
+    unsigned name_shift;       /* of the eight bytes that end with it */
+    struct name_digits digits; /* NAMES_LONG */
+    enum names names;
+    uint8_t code;
+    char which; /* prefix */
+    /* The score: (uint32_t)(key >> key_shift) * step + origin are its digits, and zeros at the end. */
+    unsigned key_shift;
+    uint32_t step;
+    uint32_t origin;
+    char score_head[8];
+    uint32_t score_size; /* with its header; 0: there are no scores */
+    bool is_wide;        /* more than six digits */
+};
+
+/* State for writing a range, the same for all entries. */
+struct writer {
+    const struct call *call;
+    const struct board *board;
+    enum zset_shape shape;
+    bool is_plain; /* neither decimals nor DECAY, and the shape is one that zset_put_alike writes */
+    /* A plain score is (key >> shift) * step + origin: the lead field, above which a key has no bits, counted up
+     * or (ASC) down from the key of 0. */
+    uint64_t step;
+    uint64_t origin;
+    unsigned shift;
+    const struct put_digits *digits; /* of the score written last; NULL: none yet */
+    struct alike alike;              /* to what was written last */
+};
+
+static void zset_begin_writing(struct writer *writer, const struct call *call,
+                               const struct board *board, enum zset_shape shape) {
+    const struct layout_field *lead = zset_lead(board);
+    writer->call = call;
+    writer->board = board;
+    writer->shape = shape;
+    writer->is_plain =
+        shape == ZSET_MEMBERS || (lead->scale == 0 && !layout_field_decays(lead) &&
+                                  shape == zset_shape_with_scores(call) &&
+                                  (shape == ZSET_FLAT || call->reply->numbers == 3));
+    writer->step = lead->is_ascending ? UINT64_MAX : 1;
+    writer->origin = (lead->is_ascending ? lead->mask : 0) - layout_field_zero(lead);
+    writer->shift = lead->shift;
+    writer->digits = NULL;
+    writer->alike.code = NAME_LONG; /* like nothing that is written */
+    writer->alike.score_size = 0;
+    writer->alike.is_wide = false;
+}
+
+/* ---- which entries are alike ---- */
+
+static uint64_t zset_plain_score(const struct writer *writer, uint64_t key) {
+    /* A negative score wraps around and becomes large. */
+    return (key >> writer->shift) * writer->step + writer->origin;
+}
+
+static uint64_t zset_key_ahead(const struct board_run *run, uint32_t index) {
+    return run->is_best_first ? run->keys[index] : run->keys[-1 - (ptrdiff_t)index];
+}
+
+static bool zset_is_plain(const struct writer *writer, const struct board_run *run,
+                          uint32_t index) {
+    return put_digits_have(writer->digits, zset_plain_score(writer, zset_key_ahead(run, index)));
+}
+
+/* From here on scores have this many digits. */
+static void zset_set_digits(struct writer *writer, const struct put_digits *digits) {
+    bool is_double = writer->shape == ZSET_PAIRS;
+    struct alike *alike = &writer->alike;
+    writer->digits = digits;
+    memcpy(alike->score_head, digits->header, sizeof alike->score_head);
+    alike->score_size = (is_double ? DOUBLE_HEAD_SIZE : BULK_HEAD_SIZE) + digits->count;
+    alike->is_wide = digits->count > 6;
+    alike->key_shift = writer->shift;
+    alike->step = (uint32_t)writer->step * digits->factor;
+    alike->origin = (uint32_t)writer->origin * digits->factor;
+    alike->code = NAME_LONG;
+}
+
+/* How many of the run's next entries have scores of as many digits as the first, all but always the whole run:
+ * they are sorted. 0: the first is not small. */
+static uint32_t zset_count_plain(struct writer *writer, const struct board_run *run) {
+    uint64_t first = zset_plain_score(writer, zset_key_ahead(run, 0));
+    uint32_t count = run->count;
+    if (writer->shape == ZSET_MEMBERS) {
+        return count;
+    }
+    if (first >= PUT_SMALL_LIMIT) {
+        return 0;
+    }
+    if (writer->digits == NULL || !put_digits_have(writer->digits, first)) {
+        zset_set_digits(writer, put_digits_of(first));
+    }
+    uint32_t least = zset_is_plain(writer, run, count - 1) ? count : 1;
+    while (least < count) {
+        uint32_t middle = least + (count - least) / 2;
+        bool is_plain = zset_is_plain(writer, run, middle);
+        least = is_plain ? middle + 1 : least;
+        count = is_plain ? count : middle;
+    }
+    return count;
+}
+
+/* How many of the next count entries, at least one, have names of the first one's code. */
+static uint32_t zset_count_code(const struct board_run *run, uint32_t count) {
+    const uint64_t codes = UINT64_C(0xff00ff00ff00ff00);
+    const ptrdiff_t forward = run->is_best_first ? 1 : -1;
+    const uint16_t *mark = run->marks - !run->is_best_first;
+    const uint16_t code = *mark >> 8;
+    uint32_t left = count;
+    for (const uint16_t *four_at = run->is_best_first ? mark : mark - 3; left >= 4; left -= 4) {
+        uint64_t four;
+        memcpy(&four, four_at, sizeof four);
+        if ((four & codes) != code * UINT64_C(0x0100010001000100)) {
+            break;
+        }
+        four_at += 4 * forward;
+    }
+    for (mark += (ptrdiff_t)(count - left) * forward; left > 0 && *mark >> 8 == code; left--) {
+        mark += forward;
+    }
+    return count - left;
+}
+
+/* ---- entries that are alike ---- */
+
+static enum names zset_names_of(struct name name, const struct name_digits *digits,
+                                uint32_t count) {
+    if (!name_is_packed(name.code)) {
+        return name.size > 16 && name.size <= 32 && count >= ALIKE_MIN ? NAMES_MIDDLE : NAMES_SHORT;
+    }
+    return digits->stored > 8                ? NAMES_LONG
+           : name.code >= NAME_PREFIX_CODE ? NAMES_PREFIXED
+                                           : NAMES_PACKED;
+}
+
+/* From here on names are of this one's form: the next count of them are. */
+static void zset_set_alike(struct writer *writer, struct name name, uint32_t count) {
+    struct alike *alike = &writer->alike;
+    struct name_digits digits = name_digits_of(name);
+    bool is_packed = name_is_packed(name.code);
+    uint32_t size = is_packed ? (uint32_t)name_digits_size(&digits) : name.size;
+    uint32_t prefix_size = is_packed ? digits.prefix->size : 0;
+    char *end = put_next_bulk_header(alike->head, size);
+    memcpy(end, digits.prefix->text, NAME_PREFIX_MAX);
+    alike->name_at = (writer->shape == ZSET_PAIRS ? PUT_PAIR_SIZE : 0) +
+                     (uint32_t)(end - alike->head) + prefix_size;
+    alike->score_at = alike->name_at + size - prefix_size;
+    alike->size = alike->score_at + alike->score_size;
+    alike->stored = name.size;
+    alike->name_shift = 64 - 8 * digits.stored;
+    alike->digits = digits;
+    alike->names = zset_names_of(name, &digits, count);
+    alike->code = name.code;
+    alike->which = name.at[0];
+}
+
+static bool zset_is_alike(const struct alike *alike, struct name name) {
+    return name.code == alike->code && (name.code < NAME_PREFIX_CODE || name.at[0] == alike->which);
+}
+
+/* A score, with its header. */
+__attribute__((always_inline)) static inline void zset_put_score(char *out,
+                                                                 const struct alike *alike,
+                                                                 uint64_t key,
+                                                                 enum zset_shape shape,
+                                                                 bool is_wide) {
+    uint32_t scaled = (uint32_t)(key >> alike->key_shift) * alike->step + alike->origin;
+    if (shape == ZSET_PAIRS) {
+        memcpy(out, "\r\n,", DOUBLE_HEAD_SIZE + 1);
+        put_score_digits(out + DOUBLE_HEAD_SIZE, scaled, is_wide);
+    } else if (shape == ZSET_FLAT) {
+        memcpy(out, alike->score_head, sizeof alike->score_head);
+        put_score_digits(out + BULK_HEAD_SIZE, scaled, is_wide);
+    }
+}
+
+/* One entry; digits: the name's text, if it is packed and not long. */
+__attribute__((always_inline)) static inline void
+zset_put_entry(char *out, const struct alike *alike, const char *at, uint64_t key, name_16 digits,
+               enum names names, enum zset_shape shape, bool is_wide) {
+    memcpy(shape == ZSET_PAIRS ? put_next_pair(out) : out, alike->head, sizeof alike->head);
+    if (names == NAMES_MIDDLE) {
+        memcpy(out + alike->name_at, at, 16);
+        memcpy(out + alike->score_at - 16, at + alike->stored - 16, 16);
+    } else if (names == NAMES_LONG) {
+        struct name_digits long_digits = alike->digits;
+        long_digits.end = at + alike->stored;
+        name_write_long(&long_digits, out + alike->name_at - long_digits.prefix->size);
+    } else {
+        memcpy(out + alike->name_at, &digits, sizeof digits);
+    }
+    zset_put_score(out + alike->score_at, alike, key, shape, is_wide);
+}
+
+/* Write the next count entries of the run, or those before the first with another prefix, and move it past
+ * them. out is as put_next_ has it, and so is what is returned. Digits of two names are unpacked together.
+ * Always inlined, with the last three constant: the loop has what it needs in registers. */
+__attribute__((always_inline)) static inline char *
+zset_put_alike(const struct writer *writer, struct board_run *run, uint32_t count, char *out,
+               enum names names, enum zset_shape shape, bool is_wide) {
+    const struct alike alike = writer->alike; /* a copy: what is written could be anything */
+    const bool is_packed = names == NAMES_PACKED || names == NAMES_PREFIXED;
+    const ptrdiff_t forward = run->is_best_first ? 1 : -1;
+    const ptrdiff_t at_step = forward * (ptrdiff_t)alike.stored;
+    const uint64_t *key = run->keys - !run->is_best_first;
+    const char *at = run->members - (run->is_best_first ? 0 : alike.stored);
+    name_16 first = {0};
+    name_16 second = {0};
+    uint32_t left = count;
+    while (left > 1) {
+        if (names == NAMES_PREFIXED && (*at != alike.which || at[at_step] != alike.which)) {
+            break;
+        }
+        if (is_packed) {
+            name_unpack_two(little_get_u64(at + alike.stored - 8),
+                            little_get_u64(at + at_step + alike.stored - 8), alike.name_shift,
+                            &first, &second);
+        }
+        zset_put_entry(out, &alike, at, key[0], first, names, shape, is_wide);
+        zset_put_entry(out + alike.size, &alike, at + at_step, key[forward], second, names, shape,
+                       is_wide);
+        out += 2 * alike.size;
+        at += 2 * at_step;
+        key += 2 * forward;
+        left -= 2;
+    }
+    if (left > 0 && (names != NAMES_PREFIXED || *at == alike.which)) {
+        if (is_packed) {
+            name_unpack_two(little_get_u64(at + alike.stored - 8), 0, alike.name_shift, &first,
+                            &second);
+        }
+        zset_put_entry(out, &alike, at, key[0], first, names, shape, is_wide);
+        out += alike.size;
+        at += at_step;
+        key += forward;
+        left--;
+    }
+    run->marks += forward * (ptrdiff_t)(count - left);
+    run->keys = key + !run->is_best_first;
+    run->members = at + (run->is_best_first ? 0 : alike.stored);
+    run->count -= count - left;
+    return out;
+}
+
+/* The same of names of different sizes, up to the first that is not short. */
+__attribute__((always_inline)) static inline char *
+zset_put_short(const struct writer *writer, struct board_run *run, uint32_t count, char *out,
+               enum zset_shape shape, bool is_wide) {
+    const struct alike alike = writer->alike;
+    const bool is_best_first = run->is_best_first;
+    const ptrdiff_t forward = is_best_first ? 1 : -1;
+    const uint16_t *mark = run->marks - !is_best_first;
+    const uint64_t *key = run->keys - !is_best_first;
+    const char *at = run->members;
+    uint32_t left = count;
+    for (; left > 0 && *mark >> 8 <= BYTES_SHORT_MAX; left--) {
+        uint32_t size = *mark >> 8;
+        at -= is_best_first ? 0 : size;
+        out = put_next_bulk_header(shape == ZSET_PAIRS ? put_next_pair(out) : out, size);
+        out = bytes_copy_short(out, at, size);
+        zset_put_score(out, &alike, *key, shape, is_wide);
+        out += alike.score_size;
+        at += is_best_first ? size : 0;
+        mark += forward;
+        key += forward;
+    }
+    run->marks = mark + !is_best_first;
+    run->keys = key + !is_best_first;
+    run->members = at;
+    run->count -= count - left;
+    return out;
+}
+
+/* A loop for each kind of names, shape, and digits. */
+__attribute__((always_inline)) static inline char *
+zset_put_scored(const struct writer *writer, struct board_run *run, uint32_t count, char *out,
+                enum names names, enum zset_shape shape, bool is_wide) {
+    return names == NAMES_SHORT ? zset_put_short(writer, run, count, out, shape, is_wide)
+                                : zset_put_alike(writer, run, count, out, names, shape, is_wide);
+}
+
+__attribute__((always_inline)) static inline char *
+zset_put_names(const struct writer *writer, struct board_run *run, uint32_t count, char *out,
+               enum names names) {
+    bool is_wide = writer->alike.is_wide;
+    switch (writer->shape) {
+    case ZSET_MEMBERS:
+        break;
+    case ZSET_FLAT:
+        return is_wide ? zset_put_scored(writer, run, count, out, names, ZSET_FLAT, true)
+                       : zset_put_scored(writer, run, count, out, names, ZSET_FLAT, false);
+    case ZSET_PAIRS:
+        return is_wide ? zset_put_scored(writer, run, count, out, names, ZSET_PAIRS, true)
+                       : zset_put_scored(writer, run, count, out, names, ZSET_PAIRS, false);
+    }
+    return zset_put_scored(writer, run, count, out, names, ZSET_MEMBERS, false);
+}
+
+/* Write the next count entries, whose scores are plain, or those before the first with a longer name. */
+static char *zset_put_entries(struct writer *writer, struct board_run *run, uint32_t count,
+                              char *out) {
+    const uint32_t end = run->count - count;
+    struct alike *alike = &writer->alike;
+    while (run->count > end) {
+        uint8_t code = (uint8_t)(run->marks[run->is_best_first ? 0 : -1] >> 8);
+        if (code > BYTES_SHORT_MAX && !name_is_packed(code)) {
+            break;
+        }
+        uint32_t size = name_stored_size(code);
+        struct name name = {run->members - (run->is_best_first ? 0 : size), size, code};
+        uint32_t left = run->count - end;
+        uint32_t alike_count = zset_count_code(run, left);
+        if (!zset_is_alike(alike, name)) {
+            zset_set_alike(writer, name, alike_count);
+        }
+        switch (alike->names) {
+        case NAMES_SHORT:
+            out = zset_put_names(writer, run, left, out, NAMES_SHORT);
+            break;
+        case NAMES_MIDDLE:
+            out = zset_put_names(writer, run, alike_count, out, NAMES_MIDDLE);
+            break;
+        case NAMES_PACKED:
+            out = zset_put_names(writer, run, alike_count, out, NAMES_PACKED);
+            break;
+        case NAMES_PREFIXED:
+            out = zset_put_names(writer, run, alike_count, out, NAMES_PREFIXED);
+            break;
+        case NAMES_LONG:
+            out = zset_put_names(writer, run, alike_count, out, NAMES_LONG);
+            break;
+        }
+    }
+    return out;
+}
+
+/* Write entries whose scores are plain and whose names are not too long. false: the next one is another. What is in the output ends
+ * with a line end, as it has the array's header. */
+static bool zset_put_run(struct writer *writer, struct board_run *run) {
+    struct buffer *buffer = writer->call->reply->out;
+    uint32_t count = zset_count_plain(writer, run);
+    uint32_t before = run->count;
+    char *begin =
+        buffer_reserve(buffer, count * (size_t)PUT_SCORED_ROOM + PUT_LINE_END_SIZE + PUT_OVERRUN);
+    if (begin != NULL) {
+        char *out = zset_put_entries(writer, run, count, begin - PUT_LINE_END_SIZE);
+        buffer_commit(buffer, (size_t)(put_line_end(out) - begin));
+    }
+    return run->count < before;
+}
+
+static void zset_write_run(struct writer *writer, struct board_run *run) {
+    struct board_stored entry;
+    while (run->count > 0 && !reply_is_lost(writer->call->reply)) {
+        if ((!writer->is_plain || !zset_put_run(writer, run)) &&
+            board_run_read(run, &entry.key, &entry.member)) {
+            zset_reply_entry(writer->call, writer->board, &entry, writer->shape);
+        }
+    }
+}
+
+void zset_reply_span(const struct call *call, const struct board *board, struct zset_span span,
+                     bool is_best_first, enum zset_shape shape) {
+    zset_reply_header(call, span.count, shape);
+    if (span.count == 0 || reply_is_lost(call->reply)) {
+        return;
+    }
+    struct writer writer;
+    zset_begin_writing(&writer, call, board, shape);
+    struct board_cursor cursor;
+    struct board_run run;
+    board_seek(board, zset_part(span, is_best_first, 0, 1).rank, &cursor);
+    for (uint32_t left = span.count; left > 0 && !reply_is_lost(call->reply);) {
+        bool is_there = board_cursor_run(&cursor, is_best_first, left, &run);
+        CHECK(is_there);
+        left -= run.count;
+        zset_write_run(&writer, &run);
+    }
+}
