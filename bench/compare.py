@@ -245,6 +245,7 @@ class Memory:
         return self.grown(server, resident), cost["us"]
 
     def grown(self, server, resident):
+        time.sleep(SETTLE_S)  # what its clients took is free by then
         return (server.resident_bytes() - resident) / self.members
 
     def measure(self, updates):

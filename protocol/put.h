@@ -43,8 +43,10 @@ static inline void put_word(char *out, uint64_t word) {
     memcpy(out, &word, 8);
 }
 
-static inline uint64_t put_six_digits(uint32_t value) {
-    return put_three_digits[value / 1000] | (uint64_t)put_three_digits[value % 1000] << 24;
+/* value is below a million. In 64 bits, as compilers divide 32 bits and then clear the others. */
+static inline uint64_t put_six_digits(uint64_t value) {
+    uint64_t head = value * 274877907 >> 38; /* value / 1000 */
+    return put_three_digits[head] | (uint64_t)put_three_digits[value - head * 1000] << 24;
 }
 
 /* value, below PUT_SMALL_LIMIT, without leading zeros; at most 9 bytes. */

@@ -143,7 +143,7 @@ static uint32_t zset_count_plain(struct writer *writer, const struct board_run *
     if (writer->digits == NULL || !put_digits_have(writer->digits, first)) {
         zset_set_digits(writer, put_digits_of(first));
     }
-    uint32_t least = zset_is_plain(writer, run, count - 1) ? count : 1;
+    uint32_t least = zset_is_plain(writer, run, count - 1) ? count : 1U;
     while (least < count) {
         uint32_t middle = least + (count - least) / 2;
         bool is_plain = zset_is_plain(writer, run, middle);
@@ -211,13 +211,33 @@ static bool zset_is_alike(const struct alike *alike, struct name name) {
     return name.code == alike->code && (name.code < NAME_PREFIX_CODE || name.at[0] == alike->which);
 }
 
+static inline uint32_t zset_scale(const struct alike *alike, uint64_t key) {
+    return (uint32_t)(key >> alike->key_shift) * alike->step + alike->origin;
+}
+
+/* The same of two. */
+static inline void zset_scale_two(const struct alike *alike, uint64_t key, uint64_t other,
+                                  uint32_t scaled[2]) {
+#if defined(__SSE2__)
+    __m128i keys =
+        _mm_unpacklo_epi64(_mm_cvtsi64_si128((long long)key), _mm_cvtsi64_si128((long long)other));
+    keys = _mm_srl_epi64(keys, _mm_cvtsi32_si128((int)alike->key_shift));
+    keys = _mm_mul_epu32(keys, _mm_set1_epi32((int)alike->step));
+    keys = _mm_add_epi32(keys, _mm_set1_epi32((int)alike->origin));
+    scaled[0] = (uint32_t)_mm_cvtsi128_si32(keys);
+    scaled[1] = (uint32_t)_mm_cvtsi128_si32(_mm_unpackhi_epi64(keys, keys));
+#else
+    scaled[0] = zset_scale(alike, key);
+    scaled[1] = zset_scale(alike, other);
+#endif
+}
+
 /* A score, with its header. */
 __attribute__((always_inline)) static inline void zset_put_score(char *out,
                                                                  const struct alike *alike,
-                                                                 uint64_t key,
+                                                                 uint32_t scaled,
                                                                  enum zset_shape shape,
                                                                  bool is_wide) {
-    uint32_t scaled = (uint32_t)(key >> alike->key_shift) * alike->step + alike->origin;
     if (shape == ZSET_PAIRS) {
         memcpy(out, "\r\n,", DOUBLE_HEAD_SIZE + 1);
         put_score_digits(out + DOUBLE_HEAD_SIZE, scaled, is_wide);
@@ -229,8 +249,8 @@ __attribute__((always_inline)) static inline void zset_put_score(char *out,
 
 /* One entry; digits: the name's text, if it is packed and not long. */
 __attribute__((always_inline)) static inline void
-zset_put_entry(char *out, const struct alike *alike, const char *at, uint64_t key, name_16 digits,
-               enum names names, enum zset_shape shape, bool is_wide) {
+zset_put_entry(char *out, const struct alike *alike, const char *at, name_16 digits,
+               uint32_t scaled, enum names names, enum zset_shape shape, bool is_wide) {
     memcpy(shape == ZSET_PAIRS ? put_next_pair(out) : out, alike->head, sizeof alike->head);
     if (names == NAMES_MIDDLE) {
         memcpy(out + alike->name_at, at, 16);
@@ -242,7 +262,7 @@ zset_put_entry(char *out, const struct alike *alike, const char *at, uint64_t ke
     } else {
         memcpy(out + alike->name_at, &digits, sizeof digits);
     }
-    zset_put_score(out + alike->score_at, alike, key, shape, is_wide);
+    zset_put_score(out + alike->score_at, alike, scaled, shape, is_wide);
 }
 
 /* Write the next count entries of the run, or those before the first with another prefix, and move it past
@@ -269,8 +289,10 @@ zset_put_alike(const struct writer *writer, struct board_run *run, uint32_t coun
                             little_get_u64(at + at_step + alike.stored - 8), alike.name_shift,
                             &first, &second);
         }
-        zset_put_entry(out, &alike, at, key[0], first, names, shape, is_wide);
-        zset_put_entry(out + alike.size, &alike, at + at_step, key[forward], second, names, shape,
+        uint32_t scaled[2];
+        zset_scale_two(&alike, key[0], key[forward], scaled);
+        zset_put_entry(out, &alike, at, first, scaled[0], names, shape, is_wide);
+        zset_put_entry(out + alike.size, &alike, at + at_step, second, scaled[1], names, shape,
                        is_wide);
         out += 2 * alike.size;
         at += 2 * at_step;
@@ -282,7 +304,7 @@ zset_put_alike(const struct writer *writer, struct board_run *run, uint32_t coun
             name_unpack_two(little_get_u64(at + alike.stored - 8), 0, alike.name_shift, &first,
                             &second);
         }
-        zset_put_entry(out, &alike, at, key[0], first, names, shape, is_wide);
+        zset_put_entry(out, &alike, at, first, zset_scale(&alike, *key), names, shape, is_wide);
         out += alike.size;
         at += at_step;
         key += forward;
@@ -311,7 +333,7 @@ zset_put_short(const struct writer *writer, struct board_run *run, uint32_t coun
         at -= is_best_first ? 0 : size;
         out = put_next_bulk_header(shape == ZSET_PAIRS ? put_next_pair(out) : out, size);
         out = bytes_copy_short(out, at, size);
-        zset_put_score(out, &alike, *key, shape, is_wide);
+        zset_put_score(out, &alike, zset_scale(&alike, *key), shape, is_wide);
         out += alike.score_size;
         at += is_best_first ? size : 0;
         mark += forward;
@@ -349,6 +371,19 @@ zset_put_names(const struct writer *writer, struct board_run *run, uint32_t coun
     return zset_put_scored(writer, run, count, out, names, ZSET_MEMBERS, false);
 }
 
+/* Not inlined: each has the registers for itself. */
+#define PUT_NAMES(function, names)                                                                 \
+    __attribute__((noinline)) static char *function(const struct writer *writer,                   \
+                                                    struct board_run *run, uint32_t count,         \
+                                                    char *out) {                                   \
+        return zset_put_names(writer, run, count, out, names);                                     \
+    }
+PUT_NAMES(zset_put_short_names, NAMES_SHORT)
+PUT_NAMES(zset_put_middle_names, NAMES_MIDDLE)
+PUT_NAMES(zset_put_packed_names, NAMES_PACKED)
+PUT_NAMES(zset_put_prefixed_names, NAMES_PREFIXED)
+PUT_NAMES(zset_put_long_names, NAMES_LONG)
+
 /* Write the next count entries, whose scores are plain, or those before the first with a longer name. */
 static char *zset_put_entries(struct writer *writer, struct board_run *run, uint32_t count,
                               char *out) {
@@ -368,19 +403,19 @@ static char *zset_put_entries(struct writer *writer, struct board_run *run, uint
         }
         switch (alike->names) {
         case NAMES_SHORT:
-            out = zset_put_names(writer, run, left, out, NAMES_SHORT);
+            out = zset_put_short_names(writer, run, left, out);
             break;
         case NAMES_MIDDLE:
-            out = zset_put_names(writer, run, alike_count, out, NAMES_MIDDLE);
+            out = zset_put_middle_names(writer, run, alike_count, out);
             break;
         case NAMES_PACKED:
-            out = zset_put_names(writer, run, alike_count, out, NAMES_PACKED);
+            out = zset_put_packed_names(writer, run, alike_count, out);
             break;
         case NAMES_PREFIXED:
-            out = zset_put_names(writer, run, alike_count, out, NAMES_PREFIXED);
+            out = zset_put_prefixed_names(writer, run, alike_count, out);
             break;
         case NAMES_LONG:
-            out = zset_put_names(writer, run, alike_count, out, NAMES_LONG);
+            out = zset_put_long_names(writer, run, alike_count, out);
             break;
         }
     }
