@@ -112,7 +112,9 @@ static void write_hundred(struct reply *reply, unsigned number) {
         out = reply->version == 3 ? put_next_pair(out) : out;
         out = put_next_bulk_header(out, 16 + (i & 1));
         out = bytes_copy_short(out, member, 16 + (i & 1));
-        out = put_next_score(out, digits, score * digits->factor, reply->version == 3);
+        out = put_next_score_header(out, digits, reply->version == 3);
+        put_score_digits(out, score * digits->factor, digits->count > PUT_SIX_DIGITS);
+        out += digits->count;
     }
     buffer_commit(reply->out, (size_t)(put_line_end(out) - begin));
 }

@@ -127,7 +127,8 @@ static inline char *put_small_score(char *out, uint32_t value, bool is_double) {
  * Each writes the line end of the value before it, and not its own: one store fewer. So the first begins
  * PUT_LINE_END_SIZE bytes before the end of the array's header, and put_line_end follows the last.
  *
- *     out -= PUT_LINE_END_SIZE; ..put_next_bulk_header, name, put_next_score..; out = put_line_end(out); */
+ *     out -= PUT_LINE_END_SIZE; ..put_next_bulk_header, name, put_next_score_header, digits..;
+ *     out = put_line_end(out); */
 
 /* The header of a pair, in RESP3. */
 static inline char *put_next_pair(char *out) {
@@ -165,7 +166,17 @@ static inline const struct put_digits *put_digits_of(uint64_t value) {
     return digits;
 }
 
-/* Digits of those numbers times their factor. May overwrite 8 bytes. */
+enum { PUT_SIX_DIGITS = 6, PUT_BULK_SCORE = 6, PUT_DOUBLE_SCORE = 3 };
+
+/* The header of a score of those numbers, as a double or as a bulk. */
+static inline char *put_next_score_header(char *out, const struct put_digits *digits,
+                                          bool is_double) {
+    memcpy(out, is_double ? "\r\n,\0\0\0\0" : digits->header, 8);
+    return out + (is_double ? PUT_DOUBLE_SCORE : PUT_BULK_SCORE);
+}
+
+/* The digits of such a number times its factor. is_wide: more than PUT_SIX_DIGITS. Behind them some bytes are
+ * overwritten. */
 static inline void put_score_digits(char *out, uint32_t scaled, bool is_wide) {
     if (is_wide) {
         put_word(out, put_three_digits[scaled / 1000000]);

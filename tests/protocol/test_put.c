@@ -40,7 +40,9 @@ TEST(values_one_after_the_other_are_those_written_apart) {
         char *out = put_header(together, '*', 2) - PUT_LINE_END_SIZE;
         out = is_pair ? put_next_pair(out) : out;
         out = bytes_copy_short(put_next_bulk_header(out, member.size), member.at, member.size);
-        out = put_line_end(put_next_score(out, digits, score * digits->factor, is_pair));
+        out = put_next_score_header(out, digits, is_pair);
+        put_score_digits(out, score * digits->factor, digits->count > PUT_SIX_DIGITS);
+        out = put_line_end(out + digits->count);
         assert_same(&apart, together, out);
         assert_true(out + PUT_OVERRUN <= together + sizeof together);
     }

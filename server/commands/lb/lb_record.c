@@ -21,6 +21,16 @@ static inline uint64_t lb_record_plain_limit(uint8_t numbers) {
     return numbers != REPLY_STRINGS ? PUT_SMALL_LIMIT : 0;
 }
 
+/* Most times are of the last days: all but the last nine digits are those of now. */
+static void lb_record_prepare_now(struct lb_writer *writer) {
+    int64_t now_ms = writer->call->now_us / 1000;
+    uint64_t above = now_ms > 0 ? (uint64_t)now_ms / PUT_SMALL_LIMIT : 0;
+    char *end = put_header(writer->now_text, ':', above);
+    writer->now_text_size = (uint8_t)(end - writer->now_text - PUT_LINE_END_SIZE);
+    /* In 1970 there is nothing above: then no time is among them. */
+    writer->now_begin_ms = above > 0 ? above * PUT_SMALL_LIMIT : UINT64_MAX / 2;
+}
+
 /* Most layouts convert their times with a single multiplication. */
 static void lb_record_prepare_time(struct lb_writer *writer) {
     const struct layout_time *time = &writer->layout->time;
@@ -57,6 +67,8 @@ void lb_begin_records(const struct call *call, const struct board *board, struct
     };
     writer->limit =
         layout_field_decays(&layout->fields[0]) ? 0 : lb_record_plain_limit(writer->numbers);
+    writer->head_size = (uint8_t)(put_header(writer->head, '*', element_count) - writer->head);
+    lb_record_prepare_now(writer);
     lb_record_prepare_time(writer);
 }
 
@@ -107,6 +119,11 @@ static inline char *lb_record_put_time(char *out, const struct lb_writer *writer
     uint64_t stored = key & time->mask;
     uint64_t unit_index = time->is_latest ? stored : stored ^ time->mask;
     uint64_t time_ms = writer->start_ms + unit_index * writer->unit_ms;
+    if (time_ms - writer->now_begin_ms < PUT_SMALL_LIMIT) {
+        memcpy(out, writer->now_text, 8);
+        out += writer->now_text_size;
+        return put_line_end(put_nine_digits(out, (uint32_t)(time_ms - writer->now_begin_ms)));
+    }
     uint64_t above = time_ms / PUT_SMALL_LIMIT; /* days and hours: small for a long time to come */
     *out++ = ':';
     if (above == 0 || above >= PUT_SMALL_LIMIT) {
@@ -142,8 +159,8 @@ void lb_write_record_as(const struct lb_writer *writer, struct bytes member, uin
         return;
     }
     char *begin = out;
-    out = put_header(out, '*', writer->element_count);
-    out = put_bulk(out, member);
+    memcpy(out, writer->head, 8);
+    out = put_bulk(out + writer->head_size, member);
     out = put_header(out, ':', shown_rank);
     out = lb_record_put_time(out, writer, key);
     for (unsigned i = 0; i < writer->layout->field_count; i++) {

@@ -28,8 +28,6 @@ void zset_reply_entry(const struct call *call, const struct board *board,
 
 enum {
     ALIKE_MIN = 4, /* with fewer of one size, names are copied whatever their sizes */
-    BULK_HEAD_SIZE = 6, /* of a score, the line end before it included */
-    DOUBLE_HEAD_SIZE = 3,
 };
 
 /* How names are written. */
@@ -86,15 +84,17 @@ static void zset_begin_writing(struct writer *writer, const struct call *call,
     writer->call = call;
     writer->board = board;
     writer->shape = shape;
-    writer->is_plain =
-        shape == ZSET_MEMBERS || (lead->scale == 0 && !layout_field_decays(lead) &&
-                                  shape == zset_shape_with_scores(call) &&
-                                  (shape == ZSET_FLAT || call->reply->numbers == 3));
+    writer->is_plain = shape == ZSET_MEMBERS || (lead->scale == 0 && !layout_field_decays(lead) &&
+                                                 shape == zset_shape_with_scores(call) &&
+                                                 (shape == ZSET_FLAT || call->reply->numbers == 3));
     writer->step = lead->is_ascending ? UINT64_MAX : 1;
     writer->origin = (lead->is_ascending ? lead->mask : 0) - layout_field_zero(lead);
     writer->shift = lead->shift;
     writer->digits = NULL;
     writer->alike.code = NAME_LONG; /* like nothing that is written */
+    writer->alike.key_shift = 0;
+    writer->alike.step = 0;
+    writer->alike.origin = 0;
     writer->alike.score_size = 0;
     writer->alike.is_wide = false;
 }
@@ -120,9 +120,9 @@ static void zset_set_digits(struct writer *writer, const struct put_digits *digi
     bool is_double = writer->shape == ZSET_PAIRS;
     struct alike *alike = &writer->alike;
     writer->digits = digits;
-    memcpy(alike->score_head, digits->header, sizeof alike->score_head);
-    alike->score_size = (is_double ? DOUBLE_HEAD_SIZE : BULK_HEAD_SIZE) + digits->count;
-    alike->is_wide = digits->count > 6;
+    char *end = put_next_score_header(alike->score_head, digits, is_double);
+    alike->score_size = (uint32_t)(end - alike->score_head) + digits->count;
+    alike->is_wide = digits->count > PUT_SIX_DIGITS;
     alike->key_shift = writer->shift;
     alike->step = (uint32_t)writer->step * digits->factor;
     alike->origin = (uint32_t)writer->origin * digits->factor;
@@ -181,7 +181,7 @@ static enum names zset_names_of(struct name name, const struct name_digits *digi
     if (!name_is_packed(name.code)) {
         return name.size > 16 && name.size <= 32 && count >= ALIKE_MIN ? NAMES_MIDDLE : NAMES_SHORT;
     }
-    return digits->stored > 8                ? NAMES_LONG
+    return digits->stored > 8              ? NAMES_LONG
            : name.code >= NAME_PREFIX_CODE ? NAMES_PREFIXED
                                            : NAMES_PACKED;
 }
@@ -233,17 +233,13 @@ static inline void zset_scale_two(const struct alike *alike, uint64_t key, uint6
 }
 
 /* A score, with its header. */
-__attribute__((always_inline)) static inline void zset_put_score(char *out,
-                                                                 const struct alike *alike,
-                                                                 uint32_t scaled,
-                                                                 enum zset_shape shape,
-                                                                 bool is_wide) {
-    if (shape == ZSET_PAIRS) {
-        memcpy(out, "\r\n,", DOUBLE_HEAD_SIZE + 1);
-        put_score_digits(out + DOUBLE_HEAD_SIZE, scaled, is_wide);
-    } else if (shape == ZSET_FLAT) {
+__attribute__((always_inline)) static inline void
+zset_put_score(char *out, const struct alike *alike, uint32_t scaled, enum zset_shape shape,
+               bool is_wide) {
+    if (shape != ZSET_MEMBERS) {
         memcpy(out, alike->score_head, sizeof alike->score_head);
-        put_score_digits(out + BULK_HEAD_SIZE, scaled, is_wide);
+        put_score_digits(out + (shape == ZSET_PAIRS ? PUT_DOUBLE_SCORE : PUT_BULK_SCORE), scaled,
+                         is_wide);
     }
 }
 
@@ -273,6 +269,8 @@ zset_put_alike(const struct writer *writer, struct board_run *run, uint32_t coun
                enum names names, enum zset_shape shape, bool is_wide) {
     const struct alike alike = writer->alike; /* a copy: what is written could be anything */
     const bool is_packed = names == NAMES_PACKED || names == NAMES_PREFIXED;
+    const bool has_prefix =
+        names == NAMES_PREFIXED || (names == NAMES_LONG && alike.code >= NAME_PREFIX_CODE);
     const ptrdiff_t forward = run->is_best_first ? 1 : -1;
     const ptrdiff_t at_step = forward * (ptrdiff_t)alike.stored;
     const uint64_t *key = run->keys - !run->is_best_first;
@@ -281,7 +279,7 @@ zset_put_alike(const struct writer *writer, struct board_run *run, uint32_t coun
     name_16 second = {0};
     uint32_t left = count;
     while (left > 1) {
-        if (names == NAMES_PREFIXED && (*at != alike.which || at[at_step] != alike.which)) {
+        if (has_prefix && (*at != alike.which || at[at_step] != alike.which)) {
             break;
         }
         if (is_packed) {
@@ -299,7 +297,7 @@ zset_put_alike(const struct writer *writer, struct board_run *run, uint32_t coun
         key += 2 * forward;
         left -= 2;
     }
-    if (left > 0 && (names != NAMES_PREFIXED || *at == alike.which)) {
+    if (left > 0 && (!has_prefix || *at == alike.which)) {
         if (is_packed) {
             name_unpack_two(little_get_u64(at + alike.stored - 8), 0, alike.name_shift, &first,
                             &second);
@@ -354,9 +352,10 @@ zset_put_scored(const struct writer *writer, struct board_run *run, uint32_t cou
                                 : zset_put_alike(writer, run, count, out, names, shape, is_wide);
 }
 
-__attribute__((always_inline)) static inline char *
-zset_put_names(const struct writer *writer, struct board_run *run, uint32_t count, char *out,
-               enum names names) {
+__attribute__((always_inline)) static inline char *zset_put_names(const struct writer *writer,
+                                                                  struct board_run *run,
+                                                                  uint32_t count, char *out,
+                                                                  enum names names) {
     bool is_wide = writer->alike.is_wide;
     switch (writer->shape) {
     case ZSET_MEMBERS:
@@ -373,9 +372,8 @@ zset_put_names(const struct writer *writer, struct board_run *run, uint32_t coun
 
 /* Not inlined: each has the registers for itself. */
 #define PUT_NAMES(function, names)                                                                 \
-    __attribute__((noinline)) static char *function(const struct writer *writer,                   \
-                                                    struct board_run *run, uint32_t count,         \
-                                                    char *out) {                                   \
+    __attribute__((noinline)) static char *function(                                               \
+        const struct writer *writer, struct board_run *run, uint32_t count, char *out) {           \
         return zset_put_names(writer, run, count, out, names);                                     \
     }
 PUT_NAMES(zset_put_short_names, NAMES_SHORT)

@@ -251,11 +251,14 @@ ZSET_TEST(members_and_scores_of_every_size_come_in_either_direction) {
     }
 }
 
-enum { MIXED_NAMES = 300 };
+enum { MIXED_NAMES = 400, MIXED_PACKED = 300 };
 
-/* In runs of one kind and in none; every eleventh is not packed. */
+/* In runs of one kind and in none; every eleventh is not packed, and none of the last: runs of one size. */
 static const char *mixed_name(int i, char text[NAME_TEXT_ROOM]) {
     unsigned kind = (unsigned)(i / 60 * 7 + (i % 60 < 30 ? i / 5 : i)) % PACKED_KINDS;
+    if (i >= MIXED_PACKED) {
+        return formatted("%0*d~", 15 + i / 6 % 18, i);
+    }
     if (i % 11 == 10) {
         return formatted("%.*s%d", i % 80,
                          "not packed: whatever it is, it is longer than most, "
@@ -266,17 +269,20 @@ static const char *mixed_name(int i, char text[NAME_TEXT_ROOM]) {
     return formatted("%.*s", (int)name.size, name.at);
 }
 
-/* Whatever their neighbours are, and with scores of one digit to three. */
+/* Whatever their neighbours are, with scores of one digit to nine. */
 ZSET_TEST(names_of_any_kinds_beside_each_other_are_written_in_both_directions) {
     struct session *session = h->server.sessions.first;
     char text[NAME_TEXT_ROOM];
     for (int i = 0; i < MIXED_NAMES; i++) {
-        zset_expect(h, formatted("ZADD k %d \"%s\"", i, mixed_name(i, text)), ":1");
+        zset_expect(h, formatted("ZADD k1 %d \"%s\"", i, mixed_name(i, text)), ":1");
+        zset_expect(h, formatted("ZADD k2000017 %d \"%s\"", i * 2000017, mixed_name(i, text)),
+                    ":1");
     }
-    for (int form = 0; form < 8; form++) {
+    for (int form = 0; form < 16; form++) {
         bool is_reverse = form % 2 == 1;
         bool with_scores = form / 2 % 2 == 1;
-        int version = 2 + form / 4;
+        int version = 2 + form / 4 % 2;
+        int factor = form / 8 == 0 ? 1 : 2000017;
         struct buffer expected;
         buffer_init(&expected, 0);
         harness_run(h, session, version == 3 ? "HELLO 3" : "HELLO 2");
@@ -288,14 +294,14 @@ ZSET_TEST(names_of_any_kinds_beside_each_other_are_written_in_both_directions) {
             buffer_append_text(&expected, with_scores && version == 3 ? "*2\r\n" : "");
             buffer_append_text(&expected, formatted("$%zu\r\n%s\r\n", strlen(name), name));
             if (with_scores) {
-                const char *score = formatted("%d", i);
+                const char *score = formatted("%d", i * factor);
                 buffer_append_text(
-                    &expected, version == 3 ? formatted(",%d\r\n", i)
+                    &expected, version == 3 ? formatted(",%s\r\n", score)
                                             : formatted("$%zu\r\n%s\r\n", strlen(score), score));
             }
         }
         buffer_append(&expected, "", 1);
-        const char *line = formatted("%s k 0 -1%s", is_reverse ? "ZREVRANGE" : "ZRANGE",
+        const char *line = formatted("%s k%d 0 -1%s", is_reverse ? "ZREVRANGE" : "ZRANGE", factor,
                                      with_scores ? " WITHSCORES" : "");
         assert_string_equal(harness_run(h, session, line), expected.at);
         buffer_deinit(&expected);
