@@ -68,7 +68,8 @@ struct writer {
     const struct call *call;
     const struct board *board;
     enum zset_shape shape;
-    bool is_plain; /* neither decimals nor DECAY, and the shape is one that zset_put_alike writes */
+    bool
+        is_plain; /* neither decimals nor DECAY, and the shape is one that zset_reply_put_alike writes */
     /* A plain score is (key >> shift) * step + origin: the lead field, above which a key has no bits, counted up
      * or (ASC) down from the key of 0. */
     uint64_t step;
@@ -78,8 +79,8 @@ struct writer {
     struct alike alike;              /* to what was written last */
 };
 
-static void zset_begin_writing(struct writer *writer, const struct call *call,
-                               const struct board *board, enum zset_shape shape) {
+static void zset_reply_begin_writing(struct writer *writer, const struct call *call,
+                                     const struct board *board, enum zset_shape shape) {
     const struct layout_field *lead = zset_lead(board);
     writer->call = call;
     writer->board = board;
@@ -101,22 +102,23 @@ static void zset_begin_writing(struct writer *writer, const struct call *call,
 
 /* ---- which entries are alike ---- */
 
-static uint64_t zset_plain_score(const struct writer *writer, uint64_t key) {
+static uint64_t zset_reply_plain_score(const struct writer *writer, uint64_t key) {
     /* A negative score wraps around and becomes large. */
     return (key >> writer->shift) * writer->step + writer->origin;
 }
 
-static uint64_t zset_key_ahead(const struct board_run *run, uint32_t index) {
+static uint64_t zset_reply_key_ahead(const struct board_run *run, uint32_t index) {
     return run->is_best_first ? run->keys[index] : run->keys[-1 - (ptrdiff_t)index];
 }
 
-static bool zset_is_plain(const struct writer *writer, const struct board_run *run,
-                          uint32_t index) {
-    return put_digits_have(writer->digits, zset_plain_score(writer, zset_key_ahead(run, index)));
+static bool zset_reply_is_plain(const struct writer *writer, const struct board_run *run,
+                                uint32_t index) {
+    return put_digits_have(writer->digits,
+                           zset_reply_plain_score(writer, zset_reply_key_ahead(run, index)));
 }
 
 /* From here on scores have this many digits. */
-static void zset_set_digits(struct writer *writer, const struct put_digits *digits) {
+static void zset_reply_set_digits(struct writer *writer, const struct put_digits *digits) {
     bool is_double = writer->shape == ZSET_PAIRS;
     struct alike *alike = &writer->alike;
     writer->digits = digits;
@@ -131,8 +133,8 @@ static void zset_set_digits(struct writer *writer, const struct put_digits *digi
 
 /* How many of the run's next entries have scores of as many digits as the first, all but always the whole run:
  * they are sorted. 0: the first is not small. */
-static uint32_t zset_count_plain(struct writer *writer, const struct board_run *run) {
-    uint64_t first = zset_plain_score(writer, zset_key_ahead(run, 0));
+static uint32_t zset_reply_count_plain(struct writer *writer, const struct board_run *run) {
+    uint64_t first = zset_reply_plain_score(writer, zset_reply_key_ahead(run, 0));
     uint32_t count = run->count;
     if (writer->shape == ZSET_MEMBERS) {
         return count;
@@ -141,12 +143,12 @@ static uint32_t zset_count_plain(struct writer *writer, const struct board_run *
         return 0;
     }
     if (writer->digits == NULL || !put_digits_have(writer->digits, first)) {
-        zset_set_digits(writer, put_digits_of(first));
+        zset_reply_set_digits(writer, put_digits_of(first));
     }
-    uint32_t least = zset_is_plain(writer, run, count - 1) ? count : 1U;
+    uint32_t least = zset_reply_is_plain(writer, run, count - 1) ? count : 1U;
     while (least < count) {
         uint32_t middle = least + (count - least) / 2;
-        bool is_plain = zset_is_plain(writer, run, middle);
+        bool is_plain = zset_reply_is_plain(writer, run, middle);
         least = is_plain ? middle + 1 : least;
         count = is_plain ? count : middle;
     }
@@ -154,7 +156,7 @@ static uint32_t zset_count_plain(struct writer *writer, const struct board_run *
 }
 
 /* How many of the next count entries, at least one, have names of the first one's code. */
-static uint32_t zset_count_code(const struct board_run *run, uint32_t count) {
+static uint32_t zset_reply_count_code(const struct board_run *run, uint32_t count) {
     const uint64_t codes = UINT64_C(0xff00ff00ff00ff00);
     const ptrdiff_t forward = run->is_best_first ? 1 : -1;
     const uint16_t *mark = run->marks - !run->is_best_first;
@@ -176,8 +178,8 @@ static uint32_t zset_count_code(const struct board_run *run, uint32_t count) {
 
 /* ---- entries that are alike ---- */
 
-static enum names zset_names_of(struct name name, const struct name_digits *digits,
-                                uint32_t count) {
+static enum names zset_reply_names_of(struct name name, const struct name_digits *digits,
+                                      uint32_t count) {
     if (!name_is_packed(name.code)) {
         return name.size > 16 && name.size <= 32 && count >= ALIKE_MIN ? NAMES_MIDDLE : NAMES_SHORT;
     }
@@ -187,7 +189,7 @@ static enum names zset_names_of(struct name name, const struct name_digits *digi
 }
 
 /* From here on names are of this one's form: the next count of them are. */
-static void zset_set_alike(struct writer *writer, struct name name, uint32_t count) {
+static void zset_reply_set_alike(struct writer *writer, struct name name, uint32_t count) {
     struct alike *alike = &writer->alike;
     struct name_digits digits = name_digits_of(name);
     bool is_packed = name_is_packed(name.code);
@@ -202,22 +204,22 @@ static void zset_set_alike(struct writer *writer, struct name name, uint32_t cou
     alike->stored = name.size;
     alike->name_shift = 64 - 8 * digits.stored;
     alike->digits = digits;
-    alike->names = zset_names_of(name, &digits, count);
+    alike->names = zset_reply_names_of(name, &digits, count);
     alike->code = name.code;
     alike->which = name.at[0];
 }
 
-static bool zset_is_alike(const struct alike *alike, struct name name) {
+static bool zset_reply_is_alike(const struct alike *alike, struct name name) {
     return name.code == alike->code && (name.code < NAME_PREFIX_CODE || name.at[0] == alike->which);
 }
 
-static inline uint32_t zset_scale(const struct alike *alike, uint64_t key) {
+static inline uint32_t zset_reply_scale(const struct alike *alike, uint64_t key) {
     return (uint32_t)(key >> alike->key_shift) * alike->step + alike->origin;
 }
 
 /* The same of two. */
-static inline void zset_scale_two(const struct alike *alike, uint64_t key, uint64_t other,
-                                  uint32_t scaled[2]) {
+static inline void zset_reply_scale_two(const struct alike *alike, uint64_t key, uint64_t other,
+                                        uint32_t scaled[2]) {
 #if defined(__SSE2__)
     __m128i keys =
         _mm_unpacklo_epi64(_mm_cvtsi64_si128((long long)key), _mm_cvtsi64_si128((long long)other));
@@ -227,15 +229,15 @@ static inline void zset_scale_two(const struct alike *alike, uint64_t key, uint6
     scaled[0] = (uint32_t)_mm_cvtsi128_si32(keys);
     scaled[1] = (uint32_t)_mm_cvtsi128_si32(_mm_unpackhi_epi64(keys, keys));
 #else
-    scaled[0] = zset_scale(alike, key);
-    scaled[1] = zset_scale(alike, other);
+    scaled[0] = zset_reply_scale(alike, key);
+    scaled[1] = zset_reply_scale(alike, other);
 #endif
 }
 
 /* A score, with its header. */
 __attribute__((always_inline)) static inline void
-zset_put_score(char *out, const struct alike *alike, uint32_t scaled, enum zset_shape shape,
-               bool is_wide) {
+zset_reply_put_score(char *out, const struct alike *alike, uint32_t scaled, enum zset_shape shape,
+                     bool is_wide) {
     if (shape != ZSET_MEMBERS) {
         memcpy(out, alike->score_head, sizeof alike->score_head);
         put_score_digits(out + (shape == ZSET_PAIRS ? PUT_DOUBLE_SCORE : PUT_BULK_SCORE), scaled,
@@ -245,8 +247,8 @@ zset_put_score(char *out, const struct alike *alike, uint32_t scaled, enum zset_
 
 /* One entry; digits: the name's text, if it is packed and not long. */
 __attribute__((always_inline)) static inline void
-zset_put_entry(char *out, const struct alike *alike, const char *at, name_16 digits,
-               uint32_t scaled, enum names names, enum zset_shape shape, bool is_wide) {
+zset_reply_put_entry(char *out, const struct alike *alike, const char *at, name_16 digits,
+                     uint32_t scaled, enum names names, enum zset_shape shape, bool is_wide) {
     memcpy(shape == ZSET_PAIRS ? put_next_pair(out) : out, alike->head, sizeof alike->head);
     if (names == NAMES_MIDDLE) {
         memcpy(out + alike->name_at, at, 16);
@@ -258,15 +260,15 @@ zset_put_entry(char *out, const struct alike *alike, const char *at, name_16 dig
     } else {
         memcpy(out + alike->name_at, &digits, sizeof digits);
     }
-    zset_put_score(out + alike->score_at, alike, scaled, shape, is_wide);
+    zset_reply_put_score(out + alike->score_at, alike, scaled, shape, is_wide);
 }
 
 /* Write the next count entries of the run, or those before the first with another prefix, and move it past
  * them. out is as put_next_ has it, and so is what is returned. Digits of two names are unpacked together.
  * Always inlined, with the last three constant: the loop has what it needs in registers. */
 __attribute__((always_inline)) static inline char *
-zset_put_alike(const struct writer *writer, struct board_run *run, uint32_t count, char *out,
-               enum names names, enum zset_shape shape, bool is_wide) {
+zset_reply_put_alike(const struct writer *writer, struct board_run *run, uint32_t count, char *out,
+                     enum names names, enum zset_shape shape, bool is_wide) {
     const struct alike alike = writer->alike; /* a copy: what is written could be anything */
     const bool is_packed = names == NAMES_PACKED || names == NAMES_PREFIXED;
     const bool has_prefix =
@@ -288,10 +290,10 @@ zset_put_alike(const struct writer *writer, struct board_run *run, uint32_t coun
                             &first, &second);
         }
         uint32_t scaled[2];
-        zset_scale_two(&alike, key[0], key[forward], scaled);
-        zset_put_entry(out, &alike, at, first, scaled[0], names, shape, is_wide);
-        zset_put_entry(out + alike.size, &alike, at + at_step, second, scaled[1], names, shape,
-                       is_wide);
+        zset_reply_scale_two(&alike, key[0], key[forward], scaled);
+        zset_reply_put_entry(out, &alike, at, first, scaled[0], names, shape, is_wide);
+        zset_reply_put_entry(out + alike.size, &alike, at + at_step, second, scaled[1], names,
+                             shape, is_wide);
         out += 2 * alike.size;
         at += 2 * at_step;
         key += 2 * forward;
@@ -302,7 +304,8 @@ zset_put_alike(const struct writer *writer, struct board_run *run, uint32_t coun
             name_unpack_two(little_get_u64(at + alike.stored - 8), 0, alike.name_shift, &first,
                             &second);
         }
-        zset_put_entry(out, &alike, at, first, zset_scale(&alike, *key), names, shape, is_wide);
+        zset_reply_put_entry(out, &alike, at, first, zset_reply_scale(&alike, *key), names, shape,
+                             is_wide);
         out += alike.size;
         at += at_step;
         key += forward;
@@ -317,8 +320,8 @@ zset_put_alike(const struct writer *writer, struct board_run *run, uint32_t coun
 
 /* The same of names of different sizes, up to the first that is not short. */
 __attribute__((always_inline)) static inline char *
-zset_put_short(const struct writer *writer, struct board_run *run, uint32_t count, char *out,
-               enum zset_shape shape, bool is_wide) {
+zset_reply_put_short(const struct writer *writer, struct board_run *run, uint32_t count, char *out,
+                     enum zset_shape shape, bool is_wide) {
     const struct alike alike = writer->alike;
     const bool is_best_first = run->is_best_first;
     const ptrdiff_t forward = is_best_first ? 1 : -1;
@@ -331,7 +334,7 @@ zset_put_short(const struct writer *writer, struct board_run *run, uint32_t coun
         at -= is_best_first ? 0 : size;
         out = put_next_bulk_header(shape == ZSET_PAIRS ? put_next_pair(out) : out, size);
         out = bytes_copy_short(out, at, size);
-        zset_put_score(out, &alike, zset_scale(&alike, *key), shape, is_wide);
+        zset_reply_put_score(out, &alike, zset_reply_scale(&alike, *key), shape, is_wide);
         out += alike.score_size;
         at += is_best_first ? size : 0;
         mark += forward;
@@ -346,45 +349,46 @@ zset_put_short(const struct writer *writer, struct board_run *run, uint32_t coun
 
 /* A loop for each kind of names, shape, and digits. */
 __attribute__((always_inline)) static inline char *
-zset_put_scored(const struct writer *writer, struct board_run *run, uint32_t count, char *out,
-                enum names names, enum zset_shape shape, bool is_wide) {
-    return names == NAMES_SHORT ? zset_put_short(writer, run, count, out, shape, is_wide)
-                                : zset_put_alike(writer, run, count, out, names, shape, is_wide);
+zset_reply_put_scored(const struct writer *writer, struct board_run *run, uint32_t count, char *out,
+                      enum names names, enum zset_shape shape, bool is_wide) {
+    return names == NAMES_SHORT
+               ? zset_reply_put_short(writer, run, count, out, shape, is_wide)
+               : zset_reply_put_alike(writer, run, count, out, names, shape, is_wide);
 }
 
-__attribute__((always_inline)) static inline char *zset_put_names(const struct writer *writer,
-                                                                  struct board_run *run,
-                                                                  uint32_t count, char *out,
-                                                                  enum names names) {
+__attribute__((always_inline)) static inline char *zset_reply_put_names(const struct writer *writer,
+                                                                        struct board_run *run,
+                                                                        uint32_t count, char *out,
+                                                                        enum names names) {
     bool is_wide = writer->alike.is_wide;
     switch (writer->shape) {
     case ZSET_MEMBERS:
         break;
     case ZSET_FLAT:
-        return is_wide ? zset_put_scored(writer, run, count, out, names, ZSET_FLAT, true)
-                       : zset_put_scored(writer, run, count, out, names, ZSET_FLAT, false);
+        return is_wide ? zset_reply_put_scored(writer, run, count, out, names, ZSET_FLAT, true)
+                       : zset_reply_put_scored(writer, run, count, out, names, ZSET_FLAT, false);
     case ZSET_PAIRS:
-        return is_wide ? zset_put_scored(writer, run, count, out, names, ZSET_PAIRS, true)
-                       : zset_put_scored(writer, run, count, out, names, ZSET_PAIRS, false);
+        return is_wide ? zset_reply_put_scored(writer, run, count, out, names, ZSET_PAIRS, true)
+                       : zset_reply_put_scored(writer, run, count, out, names, ZSET_PAIRS, false);
     }
-    return zset_put_scored(writer, run, count, out, names, ZSET_MEMBERS, false);
+    return zset_reply_put_scored(writer, run, count, out, names, ZSET_MEMBERS, false);
 }
 
 /* Not inlined: each has the registers for itself. */
 #define PUT_NAMES(function, names)                                                                 \
     __attribute__((noinline)) static char *function(                                               \
         const struct writer *writer, struct board_run *run, uint32_t count, char *out) {           \
-        return zset_put_names(writer, run, count, out, names);                                     \
+        return zset_reply_put_names(writer, run, count, out, names);                               \
     }
-PUT_NAMES(zset_put_short_names, NAMES_SHORT)
-PUT_NAMES(zset_put_middle_names, NAMES_MIDDLE)
-PUT_NAMES(zset_put_packed_names, NAMES_PACKED)
-PUT_NAMES(zset_put_prefixed_names, NAMES_PREFIXED)
-PUT_NAMES(zset_put_long_names, NAMES_LONG)
+PUT_NAMES(zset_reply_put_short_names, NAMES_SHORT)
+PUT_NAMES(zset_reply_put_middle_names, NAMES_MIDDLE)
+PUT_NAMES(zset_reply_put_packed_names, NAMES_PACKED)
+PUT_NAMES(zset_reply_put_prefixed_names, NAMES_PREFIXED)
+PUT_NAMES(zset_reply_put_long_names, NAMES_LONG)
 
 /* Write the next count entries, whose scores are plain, or those before the first with a longer name. */
-static char *zset_put_entries(struct writer *writer, struct board_run *run, uint32_t count,
-                              char *out) {
+static char *zset_reply_put_entries(struct writer *writer, struct board_run *run, uint32_t count,
+                                    char *out) {
     const uint32_t end = run->count - count;
     struct alike *alike = &writer->alike;
     while (run->count > end) {
@@ -395,25 +399,25 @@ static char *zset_put_entries(struct writer *writer, struct board_run *run, uint
         uint32_t size = name_stored_size(code);
         struct name name = {run->members - (run->is_best_first ? 0 : size), size, code};
         uint32_t left = run->count - end;
-        uint32_t alike_count = zset_count_code(run, left);
-        if (!zset_is_alike(alike, name)) {
-            zset_set_alike(writer, name, alike_count);
+        uint32_t alike_count = zset_reply_count_code(run, left);
+        if (!zset_reply_is_alike(alike, name)) {
+            zset_reply_set_alike(writer, name, alike_count);
         }
         switch (alike->names) {
         case NAMES_SHORT:
-            out = zset_put_short_names(writer, run, left, out);
+            out = zset_reply_put_short_names(writer, run, left, out);
             break;
         case NAMES_MIDDLE:
-            out = zset_put_middle_names(writer, run, alike_count, out);
+            out = zset_reply_put_middle_names(writer, run, alike_count, out);
             break;
         case NAMES_PACKED:
-            out = zset_put_packed_names(writer, run, alike_count, out);
+            out = zset_reply_put_packed_names(writer, run, alike_count, out);
             break;
         case NAMES_PREFIXED:
-            out = zset_put_prefixed_names(writer, run, alike_count, out);
+            out = zset_reply_put_prefixed_names(writer, run, alike_count, out);
             break;
         case NAMES_LONG:
-            out = zset_put_long_names(writer, run, alike_count, out);
+            out = zset_reply_put_long_names(writer, run, alike_count, out);
             break;
         }
     }
@@ -422,23 +426,23 @@ static char *zset_put_entries(struct writer *writer, struct board_run *run, uint
 
 /* Write entries whose scores are plain and whose names are not too long. false: the next one is another. What is in the output ends
  * with a line end, as it has the array's header. */
-static bool zset_put_run(struct writer *writer, struct board_run *run) {
+static bool zset_reply_put_run(struct writer *writer, struct board_run *run) {
     struct buffer *buffer = writer->call->reply->out;
-    uint32_t count = zset_count_plain(writer, run);
+    uint32_t count = zset_reply_count_plain(writer, run);
     uint32_t before = run->count;
     char *begin =
         buffer_reserve(buffer, count * (size_t)PUT_SCORED_ROOM + PUT_LINE_END_SIZE + PUT_OVERRUN);
     if (begin != NULL) {
-        char *out = zset_put_entries(writer, run, count, begin - PUT_LINE_END_SIZE);
+        char *out = zset_reply_put_entries(writer, run, count, begin - PUT_LINE_END_SIZE);
         buffer_commit(buffer, (size_t)(put_line_end(out) - begin));
     }
     return run->count < before;
 }
 
-static void zset_write_run(struct writer *writer, struct board_run *run) {
+static void zset_reply_write_run(struct writer *writer, struct board_run *run) {
     struct board_stored entry;
     while (run->count > 0 && !reply_is_lost(writer->call->reply)) {
-        if ((!writer->is_plain || !zset_put_run(writer, run)) &&
+        if ((!writer->is_plain || !zset_reply_put_run(writer, run)) &&
             board_run_read(run, &entry.key, &entry.member)) {
             zset_reply_entry(writer->call, writer->board, &entry, writer->shape);
         }
@@ -452,7 +456,7 @@ void zset_reply_span(const struct call *call, const struct board *board, struct 
         return;
     }
     struct writer writer;
-    zset_begin_writing(&writer, call, board, shape);
+    zset_reply_begin_writing(&writer, call, board, shape);
     struct board_cursor cursor;
     struct board_run run;
     board_seek(board, zset_part(span, is_best_first, 0, 1).rank, &cursor);
@@ -460,6 +464,6 @@ void zset_reply_span(const struct call *call, const struct board *board, struct 
         bool is_there = board_cursor_run(&cursor, is_best_first, left, &run);
         CHECK(is_there);
         left -= run.count;
-        zset_write_run(&writer, &run);
+        zset_reply_write_run(&writer, &run);
     }
 }
