@@ -111,7 +111,8 @@ static bool name_pack_uuid(const char *text, char *to) {
            name_pack_digits((struct bytes){.at = digits, .size = sizeof digits}, to, &has_letters);
 }
 
-static void name_write_uuid(char *to, const char *from) {
+#if !defined(__SSE2__)
+void name_write_uuid_in_words(char *to, const char *from) {
     char digits[32];
     name_write_16(digits, little_get_u64(from));
     name_write_16(digits + 16, little_get_u64(from + 8));
@@ -125,6 +126,7 @@ static void name_write_uuid(char *to, const char *from) {
     to[23] = '-';
     memcpy(to + 24, digits + 20, 12);
 }
+#endif
 
 /* ---- prefixes ---- */
 

@@ -20,6 +20,7 @@
 #include <emmintrin.h>
 #else
 void name_write_16_in_words(char *to, uint64_t bytes);
+void name_write_uuid_in_words(char *to, const char *from);
 #endif
 
 enum {
@@ -173,6 +174,28 @@ static inline void name_write_16(char *to, uint64_t bytes) {
     memcpy(to, &text, sizeof text);
 #else
     name_write_16_in_words(to, bytes);
+#endif
+}
+
+/* The text of a UUID of these sixteen bytes. Writes some bytes more. */
+static inline void name_write_uuid(char *to, const char *from) {
+#if defined(__SSE2__)
+    __m128i first, second;
+    name_unpack_two(little_get_u64(from), little_get_u64(from + 8), 0, &first, &second);
+    uint64_t middle = (uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(first, first));
+    uint64_t next = (uint64_t)_mm_cvtsi128_si64(second);
+    __m128i last = _mm_srli_si128(second, 4);
+    memcpy(to, &first, 8);
+    to[8] = '-';
+    little_put_u32(to + 9, (uint32_t)middle);
+    to[13] = '-';
+    little_put_u32(to + 14, (uint32_t)(middle >> 32));
+    to[18] = '-';
+    little_put_u32(to + 19, (uint32_t)next);
+    to[23] = '-';
+    memcpy(to + 24, &last, sizeof last);
+#else
+    name_write_uuid_in_words(to, from);
 #endif
 }
 

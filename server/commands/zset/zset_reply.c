@@ -36,6 +36,7 @@ enum names {
     NAMES_MIDDLE,   /* 17 to 32 bytes, all of one size: two words of sixteen */
     NAMES_PACKED,   /* at most sixteen digits */
     NAMES_PREFIXED, /* the same behind a prefix */
+    NAMES_UUID,     /* with a prefix or without */
     NAMES_LONG,     /* packed, and longer */
 };
 
@@ -183,7 +184,8 @@ static enum names zset_reply_names_of(struct name name, const struct name_digits
     if (!name_is_packed(name.code)) {
         return name.size > 16 && name.size <= 32 && count >= ALIKE_MIN ? NAMES_MIDDLE : NAMES_SHORT;
     }
-    return digits->stored > 8              ? NAMES_LONG
+    return digits->rest == NAME_REST_UUID  ? NAMES_UUID
+           : digits->stored > 8            ? NAMES_LONG
            : name.code >= NAME_PREFIX_CODE ? NAMES_PREFIXED
                                            : NAMES_PACKED;
 }
@@ -253,6 +255,8 @@ zset_reply_put_entry(char *out, const struct alike *alike, const char *at, name_
     if (names == NAMES_MIDDLE) {
         memcpy(out + alike->name_at, at, 16);
         memcpy(out + alike->score_at - 16, at + alike->stored - 16, 16);
+    } else if (names == NAMES_UUID) {
+        name_write_uuid(out + alike->name_at, at + alike->stored - 16);
     } else if (names == NAMES_LONG) {
         struct name_digits long_digits = alike->digits;
         long_digits.end = at + alike->stored;
@@ -272,7 +276,8 @@ zset_reply_put_alike(const struct writer *writer, struct board_run *run, uint32_
     const struct alike alike = writer->alike; /* a copy: what is written could be anything */
     const bool is_packed = names == NAMES_PACKED || names == NAMES_PREFIXED;
     const bool has_prefix =
-        names == NAMES_PREFIXED || (names == NAMES_LONG && alike.code >= NAME_PREFIX_CODE);
+        names == NAMES_PREFIXED ||
+        ((names == NAMES_UUID || names == NAMES_LONG) && alike.code >= NAME_PREFIX_CODE);
     const ptrdiff_t forward = run->is_best_first ? 1 : -1;
     const ptrdiff_t at_step = forward * (ptrdiff_t)alike.stored;
     const uint64_t *key = run->keys - !run->is_best_first;
@@ -384,6 +389,7 @@ PUT_NAMES(zset_reply_put_short_names, NAMES_SHORT)
 PUT_NAMES(zset_reply_put_middle_names, NAMES_MIDDLE)
 PUT_NAMES(zset_reply_put_packed_names, NAMES_PACKED)
 PUT_NAMES(zset_reply_put_prefixed_names, NAMES_PREFIXED)
+PUT_NAMES(zset_reply_put_uuids, NAMES_UUID)
 PUT_NAMES(zset_reply_put_long_names, NAMES_LONG)
 
 /* Write the next count entries, whose scores are plain, or those before the first with a longer name. */
@@ -415,6 +421,9 @@ static char *zset_reply_put_entries(struct writer *writer, struct board_run *run
             break;
         case NAMES_PREFIXED:
             out = zset_reply_put_prefixed_names(writer, run, alike_count, out);
+            break;
+        case NAMES_UUID:
+            out = zset_reply_put_uuids(writer, run, alike_count, out);
             break;
         case NAMES_LONG:
             out = zset_reply_put_long_names(writer, run, alike_count, out);
