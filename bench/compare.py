@@ -12,10 +12,11 @@ depend on how fast the client asks; and of that, the ratio between servers of on
 runs on one core, the client on another. Results go to bench/results/ as .md, .svg and .json.
 """
 import argparse
+import time
 from pathlib import Path
 
 import plot
-from servers import (BASE, OURS, Generator, alternate, find_programs, markdown_table, say,
+from servers import (BASE, OURS, SETTLE_S, Generator, alternate, find_programs, markdown_table, say,
                      titles_of, write_results)
 
 CPU_NOTE = ("us: the server's CPU time, user and system, per operation. Only ratios of one run"

@@ -241,6 +241,7 @@ def growth_point(part, members):
         figures[name] = {LOAD_TITLE: load_board(part, server, members)}
         # Memory comes in pieces of 2 MiB, and what was loaded twice has left holes.
         if members >= part.scaled(MILLION):
+            time.sleep(SETTLE_S)
             grown = server.resident_bytes() - resident
             figures[name][BYTES_TITLE] = grown / members
     rows = {title: rows_named(row_name)[0] for title, row_name in GROWTH_ROWS.items()}
