@@ -208,7 +208,7 @@ static void zset_reply_set_alike(struct writer *writer, struct name name, uint32
     alike->digits = digits;
     alike->names = zset_reply_names_of(name, &digits, count);
     alike->code = name.code;
-    alike->which = name.at[0];
+    alike->which = name.code >= NAME_PREFIX_CODE ? name.at[0] : 0;
 }
 
 static bool zset_reply_is_alike(const struct alike *alike, struct name name) {
