@@ -1,10 +1,13 @@
 """full.py's part `churn`: nine tenths of a board's members are removed at random and put back with other
 scores, again and again. Bytes a member, and CPU, beside a board that was just loaded."""
+import datetime
+import json
 import time
+from pathlib import Path
 
 import plot
 from compare import CPU_NOTE, USERS, words_on_first
-from servers import OURS, SETTLE_S, markdown_table, say, titles_of
+from servers import OURS, SETTLE_S, markdown_table, say
 
 MEMBERS = 10000000
 GROWTH_MAX = 1.2  # of bytes a member, against the fresh board: ours stays below
@@ -42,10 +45,21 @@ class Churn:
                 "zadd_us": self.run(ZADD, self.removed, begin), "bytes": self.size(self.members)}
 
 
+def measured_before(part):
+    """With --only: what the day's result says of the other servers."""
+    path = Path(part.options.results) / f"{datetime.date.today().isoformat()}-churn.json"
+    if not part.options.only or not path.exists():
+        return {}
+    results = json.loads(path.read_text())
+    part.versions.update(results["versions"])
+    return results["churn"]
+
+
 def measure(part):
     members = part.scaled(MEMBERS)
-    figures = {}
-    for name in part.programs:
+    only = part.options.only.split(",") if part.options.only else list(part.programs)
+    figures = measured_before(part)
+    for name in (name for name in part.programs if name in only):
         server = part.start([name])[name]
         board = Churn(part, server, members)
         figures[name] = [board.load()]
@@ -57,26 +71,39 @@ def measure(part):
             say(f"  {name}, {number}: {point['bytes']:.1f} B a member, ZREM {point['zrem_us']:.2f} us,"
                 f" ZADD {point['zadd_us']:.2f} us; after removing {point['left_bytes']:.1f} B")
         part.stop()
+    figures = {name: figures[name] for name in part.programs if name in figures}
     write(part, members, figures)
 
 
-def memory_rows(figures, cycles):
-    """Bytes a member by title and server."""
+def memory_rows(figures):
+    """Bytes a member by title and server, of the servers that came so far."""
     points = {"loaded": lambda points: points[0]["bytes"]}
-    for number in sorted({1, 2, 5, cycles} & set(range(1, cycles + 1))):
+    most = max(len(points) for points in figures.values()) - 1
+    for number in sorted({1, 2, 5, most} & set(range(1, most + 1))):
         points[f"after {number} cycle{'s' if number > 1 else ''}"] = (
             lambda points, number=number: points[number]["bytes"])
     points["the most of any cycle"] = lambda points: max(point["bytes"] for point in points)
-    return {title: {name: read(own) for name, own in figures.items()}
-            for title, read in points.items()}
+    rows = {}
+    for title, read in points.items():
+        rows[title] = {}
+        for name, own in figures.items():
+            try:
+                rows[title][name] = read(own)
+            except IndexError:
+                pass
+    return rows
+
+
+def words_on_cycles(figures):
+    return "Cycles: " + ", ".join(f"{name} {len(points) - 1}" for name, points in figures.items())
 
 
 def write(part, members, figures):
-    cycles = part.options.cycles
-    memory = memory_rows(figures, cycles)
+    memory = memory_rows(figures)
     grown = {name: memory["the most of any cycle"][name] / points[0]["bytes"]
              for name, points in figures.items()}
-    lines = [[title] + [f"{cells[name]:.1f}" for name in figures] for title, cells in memory.items()]
+    lines = [[title] + [f"{cells[name]:.1f}" if name in cells else "" for name in figures]
+             for title, cells in memory.items()]
     lines.append(["the most, of what the loaded board took"]
                  + [f"**{grown[name]:.2f}**" for name in figures])
     left = ("a tenth of the members left, the last cycle",
@@ -89,15 +116,17 @@ def write(part, members, figures):
              ("ZADD, the last cycle", lambda points: points[-1]["zadd_us"])]
     cost_rows = [(title, {name: read(points) for name, points in figures.items()})
                  for title, read in costs]
-    titles = list(titles_of(part.versions).values())
+    titles = [f"{name} {part.versions[name]}" for name in figures]
+    compared = [row for row in memory.items() if len(row[1]) == len(figures)]
     body = "\n\n".join([
         markdown_table(["resident bytes a member, with its name", *titles], lines),
         f"{OURS} {'stays' if grown[OURS] <= GROWTH_MAX else 'DOES NOT STAY'} within"
         f" {100 * GROWTH_MAX - 100:.0f}% of the loaded board",
         markdown_table(["us", *titles], [[title] + [f"{cells[name]:.2f}" for name in figures]
                                          for title, cells in cost_rows]),
-        words_on_first([*memory.items(), left, *cost_rows], part.versions, "")])
+        words_on_first([*compared, left, *cost_rows], part.versions, "")])
     subtitle = (f"One board of {members:,} members; nine tenths removed at random and put back with"
-                f" other scores, {cycles} times")
-    part.write("churn", "Churn", [CPU_NOTE, f"Memory is read {SETTLE_S} s after the last command"],
-               body, plot.of_memory, part.results(subtitle, memory=memory, churn=figures))
+                " other scores, again and again")
+    part.write("churn", "Churn", [words_on_cycles(figures), CPU_NOTE,
+                                  f"Memory is read {SETTLE_S} s after the last command"],
+               body, plot.of_memory, part.results(subtitle, memory=dict(compared), churn=figures))

@@ -382,7 +382,8 @@ def parse_options():
     parser.add_argument("--cycles", type=int, default=10, help="of `churn`")
     parser.add_argument("--scale", type=float, default=1.0, help="of all sizes: 0.01 to try it")
     parser.add_argument("--only", help="of `long`: commands whose titles have one of these words,"
-                        " with commas between them; of `threads`: tables with these names")
+                        " with commas between them; of `threads`: tables with these names; of"
+                        " `churn`: servers with these, beside what the day's result has of the others")
     parser.add_argument("--data", help="directory for what durability writes; default: where the"
                         " server is")
     parser.add_argument("--results", default=str(Path(__file__).parent / "results"))
