@@ -559,6 +559,22 @@ class OddRequests(unittest.TestCase):
             self.assertEqual(got.count(b"HTTP/1.1 "), 1, head)
             self.assertRegex(got[:12], rb"HTTP/1.1 (400|405|413)", head)
 
+    def test_what_a_request_has_once_is_not_there_twice_or_missing(self):
+        for head, name in ((b"POST /api/v1/boards/arena/results HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n"
+                            b"Idempotency-Key: 1\r\nIdempotency-Key: 2", "Idempotency-Key"),
+                           (b"POST /api/v1/login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n"
+                            b"Content-Type: text/plain\r\nContent-Type: application/json", "Content-Type"),
+                           (b"GET /api/v1/me HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic eDp5\r\n"
+                            b"Authorization: Basic eDp6", "Authorization"),
+                           (b"GET /api/v1/me HTTP/1.1", "Host"), (b"GET / HTTP/1.1\r\nX: y", "Host")):
+            got, _, body = raw(self.server, head + b"\r\n\r\n").partition(b"\r\n\r\n")
+            self.assertTrue(got.startswith(b"HTTP/1.1 400 "), got)
+            self.assertIn(b"application/problem+json", got)
+            problem = json.loads(body)
+            self.assertEqual((problem["status"], problem["code"]), (400, "bad_request"))
+            self.assertIn(f"the header {name} is ", problem["detail"])
+        self.assertIn(b" 200 ", raw(self.server, b"GET /api/v1/me HTTP/1.0\r\n\r\n").split(b"\r\n")[0])
+
     def test_a_request_is_for_one_host(self):
         got = raw(self.server, b"GET /api/v1/me HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n")
         self.assertIn(b" 400 ", got.split(b"\r\n")[0])
