@@ -165,7 +165,8 @@ void web_run_as(struct web_request *request, const struct web_identity *identity
         return;
     }
     query->identity = *identity;
-    (void)http_exchange_peer(exchange, query->address);
+    query->identity.is_exposed =
+        !http_exchange_peer(exchange, query->address) && !http_server_is_secure(web->http);
     if (!web_query_parse(query, exchange->method, exchange->target) ||
         !web_take_body(request, query)) {
         web_answer(exchange, query);

@@ -89,6 +89,10 @@ static struct acl_user *web_engine_find_user(const struct web_engine *engine,
     if (identity->kind == WEB_SELF) {
         return server->acl.users.default_user;
     }
+    if (identity->kind == WEB_USER && identity->is_exposed && server->settings.protected_mode) {
+        query->verdict = WEB_WITHOUT_TLS;
+        return NULL;
+    }
     if (identity->kind == WEB_USER) {
         struct acl_users *users = &server->acl.users;
         struct acl_user *user = identity->is_token

@@ -95,6 +95,10 @@ struct web_session *web_sessions_find(struct web_sessions *sessions, struct byte
                                       int64_t now_ms);
 void web_sessions_end(struct web_session *session);
 
+/* 403, with the client's address. */
+#define WEB_TLS_NEEDED                                                                             \
+    "no password or token is taken from %s without TLS while protected-mode is on"
+
 /* {"user": "...", "password": "..."}, in any order; text is terminated. false: it is not that. */
 MUST_CHECK bool web_read_login(const char *text, struct http_login *login);
 /* POST /login and /logout. */

@@ -451,6 +451,9 @@ static bool web_query_is_refused(struct web_query *query) {
                   "web-public names",
                   query->address);
         return true;
+    case WEB_WITHOUT_TLS:
+        web_error(query, 403, WEB_TLS_NEEDED, query->address);
+        return true;
     case WEB_LOADING:
         web_error(query, 503,
                   query->route->writes
