@@ -269,10 +269,11 @@ static bool web_engine_must_be_held(const struct web_engine *engine, struct web_
     return query->held_for > commit_wait_free_group(server);
 }
 
-/* What makes a client's write wait before it runs: a pause, or a journal that the disk holds up. */
+/* What makes a client's write wait before it runs: a pause, or a journal that the disk holds up. Once the server is over
+ * it waits for the end of the HTTP thread, which says so. */
 static bool web_engine_is_later(struct server *server, const struct web_query *query) {
     return query->route->writes &&
-           (server_pause(server) != SERVER_PAUSE_NONE ||
+           (server->ending.is_over || server_pause(server) != SERVER_PAUSE_NONE ||
             (server->persistence != NULL && persistence_is_behind(server->persistence)));
 }
 

@@ -2,6 +2,8 @@
 #ifndef SERVER_WEB_PARTS_H
 #define SERVER_WEB_PARTS_H
 
+#include <stdatomic.h>
+
 #include "server/acl/auth_guard.h"
 #include "server/web/web.h"
 #include "server/web/web_query.h"
@@ -235,6 +237,10 @@ struct web {
     struct web_rate rates[WEB_RATES_MAX];
     uint64_t rate_seed;
     struct buffer openapi; /* the document */
+    /* Queries that write: each is counted before it looks at is_draining, which the engine's thread sets before it
+     * looks at the count. */
+    _Atomic unsigned write_count;
+    _Atomic bool is_draining;
 };
 
 /* The routes of boards and of the server. */

@@ -58,6 +58,9 @@ struct web_query *web_query_create(struct web *web) {
 }
 
 void web_query_destroy(struct web_query *query) {
+    if (query->is_counted) {
+        atomic_fetch_sub(&query->web->write_count, 1);
+    }
     buffer_deinit(&query->texts);
     web_query_give_room(query);
     buffer_deinit(&query->kept);

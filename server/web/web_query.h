@@ -150,7 +150,8 @@ struct web_query {
     struct web_query *next, *previous; /* of those that wait */
     enum web_query_state state;
     bool is_view;
-    bool is_left; /* nobody waits for it: it is freed when the engine has given it back */
+    bool is_left;    /* nobody waits for it: it is freed when the engine has given it back */
+    bool is_counted; /* in web.write_count */
     void (*done)(struct web_query *query);
     void *owner;
     /* what is asked */
