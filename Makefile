@@ -508,7 +508,8 @@ $(B)/%.o: %.c
 	@echo "  CC    $@"
 	@$(CC) $(FLAGS) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $< -o $@
 
-$(B)/web_table.c: server/web/embed $(WEB_FILES)
+# The directory is newer where a file has come or gone.
+$(B)/web_table.c: server/web/embed server/web/page $(WEB_FILES)
 	@mkdir -p $(@D)
 	@server/web/embed $(foreach f,$(WEB_FILES),$(notdir $(f))=$(f)) > $@
 $(WEB_TABLE): $(B)/web_table.c

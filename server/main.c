@@ -470,6 +470,7 @@ static bool main_start_web(void) {
     log_write(LOG_NOTICE, "page address=\"%s port %lld\" tls=%s", settings->web_bind,
               (long long)settings->web_port, program.web_certificate != NULL ? "yes" : "no");
     program.tick.release_others = web_release_answers;
+    program.tick.drain_others = web_drain;
     program.tick.others = program.web;
     return true;
 }

@@ -124,6 +124,7 @@ struct server_ending {
     struct server_retiring retiring;
     bool is_asked;   /* the loop stops after this command */
     bool is_now;     /* NOW: do not wait for clients */
+    bool is_over;    /* what is kept is saved now: nothing changes any more */
     unsigned how;    /* enum persistence_ending: SAVE, NOSAVE or neither */
     bool has_failed; /* the final save failed: the last changes are not on disk */
 };

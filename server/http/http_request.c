@@ -27,8 +27,18 @@ static bool http_request_is_too_long(const struct http_exchange *exchange) {
                             bytes > http_request_body_max(exchange));
 }
 
-struct doubled {
-    unsigned hosts, sizes;
+/* Of two of these, another program on the way may believe the other one. The first is that of HTTP/1.1. */
+static const char *const http_request_single[] = {
+    MHD_HTTP_HEADER_HOST,
+    MHD_HTTP_HEADER_CONTENT_LENGTH,
+    MHD_HTTP_HEADER_CONTENT_TYPE,
+    MHD_HTTP_HEADER_AUTHORIZATION,
+    "Idempotency-Key",
+};
+
+struct http_request_seen {
+    unsigned single;     /* bits: which of those there are */
+    const char *doubled; /* one that is there twice; NULL: none */
     bool is_odd;
 };
 
@@ -40,23 +50,42 @@ static bool http_request_goes_on(const char *name, const char *begin) {
 
 static enum MHD_Result http_request_look_at(void *own, enum MHD_ValueKind kind, const char *name,
                                             const char *value) {
-    struct doubled *seen = own;
+    struct http_request_seen *seen = own;
     (void)kind;
     (void)value;
-    seen->hosts += strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0;
-    seen->sizes += strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
+    for (size_t i = 0; i < sizeof http_request_single / sizeof http_request_single[0]; i++) {
+        if (strcasecmp(name, http_request_single[i]) == 0) {
+            seen->doubled = (seen->single >> i & 1) != 0 ? http_request_single[i] : seen->doubled;
+            seen->single |= 1U << i;
+        }
+    }
     seen->is_odd |= strpbrk(name, " \t") != NULL ||
                     http_request_goes_on(name, MHD_HTTP_HEADER_CONTENT_LENGTH) ||
                     http_request_goes_on(name, MHD_HTTP_HEADER_TRANSFER_ENCODING);
     return MHD_YES;
 }
 
-/* What another program on the way may read otherwise: where the request ends, or whom it is for. */
-static bool http_request_is_ambiguous(const struct http_exchange *exchange) {
-    struct doubled seen = {.hosts = 0};
+/* What another program on the way may read otherwise: where the request ends, whom it is for, or from whom it is
+ * (RFC 9110, 5.3; RFC 9112, 3.2). Fills in the refusal; false: nothing. */
+static bool http_request_is_ambiguous(struct http_exchange *exchange, const char *version) {
+    struct http_request_seen seen = {.single = 0};
     (void)MHD_get_connection_values(exchange->connection, MHD_HEADER_KIND, http_request_look_at,
                                     &seen);
-    return seen.hosts > 1 || seen.sizes > 1 || seen.is_odd;
+    if (seen.doubled != NULL) {
+        http_exchange_fill(exchange, MHD_HTTP_BAD_REQUEST, "the header %s is there twice\n",
+                           seen.doubled);
+    } else if (seen.is_odd) {
+        http_exchange_fill(
+            exchange, MHD_HTTP_BAD_REQUEST,
+            "a header must not go on in a further line, or have blanks in its name\n");
+    } else if ((seen.single & 1) == 0 && strcmp(version, MHD_HTTP_VERSION_1_1) >= 0) {
+        http_exchange_fill(exchange, MHD_HTTP_BAD_REQUEST,
+                           "the header Host is missing, which HTTP/1.1 asks for\n");
+    } else {
+        return false;
+    }
+    exchange->reply.is_last = true;
+    return true;
 }
 
 /* false: it is none that the handler takes. */
@@ -73,16 +102,16 @@ static bool http_request_take_method(struct http_exchange *exchange, const char 
 }
 
 /* Fill in why the request is refused. false: it is not. */
-static bool http_request_refuse(struct http_exchange *exchange, const char *method) {
+static bool http_request_refuse(struct http_exchange *exchange, const char *method,
+                                const char *version) {
     const struct http_server_options *options = &exchange->server->options;
     bool is_known = http_request_take_method(exchange, method);
-    if (http_request_is_ambiguous(exchange)) {
-        http_exchange_fill(exchange, MHD_HTTP_BAD_REQUEST,
-                           "a header must not be there twice, go on in a further line, or have "
-                           "blanks in its name\n");
-        exchange->reply.is_last = true;
-    } else if (!http_header_allows_host(http_exchange_header(exchange, MHD_HTTP_HEADER_HOST),
-                                        options->hosts)) {
+    if (http_request_is_ambiguous(exchange, version)) {
+        exchange->stage = HTTP_READY;
+        return true;
+    }
+    if (!http_header_allows_host(http_exchange_header(exchange, MHD_HTTP_HEADER_HOST),
+                                 options->hosts)) {
         http_exchange_fill(exchange, 421,
                            "this server does not know itself by that name: ask it by its address, "
                            "or add the name to %s\n",
@@ -172,14 +201,13 @@ enum MHD_Result http_request_take(void *context, struct MHD_Connection *connecti
     struct http_server *server = context;
     struct http_exchange *exchange = *own;
     (void)connection;
-    (void)version;
     if (exchange == NULL) {
         return MHD_NO;
     }
     exchange->path = path;
     if (!exchange->is_begun) {
         exchange->is_begun = true;
-        bool is_refused = http_request_refuse(exchange, method);
+        bool is_refused = http_request_refuse(exchange, method, version);
         /* From here on it waits for us, unless a body is to come. */
         http_peer_begin_phase(server, exchange->peer,
                               http_request_has_body(exchange) && !is_refused ? HTTP_REQUEST_LIMIT_MS

@@ -23,6 +23,7 @@ enum {
     CLOSED_MAX = 64,        /* clients closed per tick */
     GIVEN_UP_MAX = 256,     /* clients per tick that wait no longer for a key */
     CHECKED_MAX = 128,      /* clients checked for timeouts per tick */
+    OTHERS_MS = 10,         /* between two looks at whether others have drained */
     LONG_TICK_NS = 1000000, /* a tick of which the processor time is kept */
 };
 
@@ -334,6 +335,9 @@ static int64_t tick_wait_ms(const struct tick *tick) {
     }
     if (tick->waits_for_memory) {
         wait_ms = tick_sooner(wait_ms, monotonic_ms + 1, monotonic_ms);
+    }
+    if (tick->is_draining && !tick->is_lingering && tick->drain_others != NULL) {
+        wait_ms = tick_sooner(wait_ms, monotonic_ms + OTHERS_MS, monotonic_ms);
     }
     if (tick->auth_first != NULL) {
         wait_ms = tick_sooner(wait_ms, tick->auth_due_ms, monotonic_ms);

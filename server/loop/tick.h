@@ -99,6 +99,9 @@ struct tick {
     struct replicator *replicator;  /* NULL: none */
     /* Called by tick_release_answers, for answers that wait elsewhere. NULL: there are none. */
     void (*release_others)(void *others);
+    /* Called while the server drains: begin to drain, and say whether all is answered that came before. NULL: there is
+     * nothing. */
+    bool (*drain_others)(void *others);
     void *others;
     /* Called once when draining begins. */
     void (*stop_listening)(void *context);

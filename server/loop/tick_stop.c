@@ -22,6 +22,7 @@ static void tick_stop_stop(struct tick *tick) {
     }
     tick->is_stopping = true;
     tick_drop_queue(tick);
+    tick->server->ending.is_over = true;
     shutdown_finish(tick->server);
     while (tick->server->sessions.first != NULL) {
         connection_close(connection_of(tick->server->sessions.first), "shutdown");
@@ -81,6 +82,9 @@ void tick_shutdown(struct tick *tick, bool is_now) {
 
 /* Has every client received the replies to all that it had sent? */
 static bool tick_stop_is_drained(const struct tick *tick) {
+    if (tick->drain_others != NULL && !tick->drain_others(tick->others)) {
+        return false;
+    }
     for (unsigned i = 0; i < tick->network_count; i++) {
         if (!tick->networks[i].is_drained) {
             return false;

@@ -100,8 +100,23 @@ static void web_request_is_answered(struct web_query *query) {
     web_query_leave(query);
 }
 
+/* false: the server drains, and it is a write. */
+static bool web_may_begin(struct web *web, struct web_query *query) {
+    if (!query->route->writes) {
+        return true;
+    }
+    query->is_counted = true;
+    atomic_fetch_add(&web->write_count, 1);
+    return !atomic_load(&web->is_draining);
+}
+
 void web_run(struct web_request *request, struct web_query *query) {
     struct web *web = request->web;
+    if (!web_may_begin(web, query)) {
+        web_query_leave(query);
+        http_exchange_refuse(request->exchange, 503, "the server ends: this was not done\n");
+        return;
+    }
     if (web->pending_count >= WEB_PENDING_MAX) {
         web_query_leave(query);
         http_exchange_refuse(request->exchange, 503, "too many requests wait for the server\n");
@@ -165,7 +180,8 @@ void web_run_as(struct web_request *request, const struct web_identity *identity
         return;
     }
     query->identity = *identity;
-    (void)http_exchange_peer(exchange, query->address);
+    query->identity.is_exposed =
+        !http_exchange_peer(exchange, query->address) && !http_server_is_secure(web->http);
     if (!web_query_parse(query, exchange->method, exchange->target) ||
         !web_take_body(request, query)) {
         web_answer(exchange, query);
@@ -601,6 +617,12 @@ struct web *web_start(int fd, uv_loop_t *engine_loop, struct server *server,
 void web_release_answers(void *context) {
     struct web *web = context;
     web_engine_release_answers(&web->engine);
+}
+
+bool web_drain(void *context) {
+    struct web *web = context;
+    atomic_store(&web->is_draining, true);
+    return atomic_load(&web->write_count) == 0;
 }
 
 void web_stop(struct web *web) {

@@ -21,6 +21,9 @@ MUST_CHECK struct web *web_start(int fd, uv_loop_t *engine_loop, struct server *
                                  const char *certificate, const char *key, char *error);
 /* Answers that wait (dispatch/commit_wait.h) may perhaps go. The engine's thread. web: a struct web. */
 void web_release_answers(void *web);
+/* The server drains: writes that come from now on are refused. false: some that came before are not answered yet. The
+ * engine's thread. web: a struct web. */
+bool web_drain(void *web);
 /* As http_server_stop and http_server_destroy. */
 void web_stop(struct web *web);
 void web_destroy(struct web *web);

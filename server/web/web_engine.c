@@ -89,6 +89,10 @@ static struct acl_user *web_engine_find_user(const struct web_engine *engine,
     if (identity->kind == WEB_SELF) {
         return server->acl.users.default_user;
     }
+    if (identity->kind == WEB_USER && identity->is_exposed && server->settings.protected_mode) {
+        query->verdict = WEB_WITHOUT_TLS;
+        return NULL;
+    }
     if (identity->kind == WEB_USER) {
         struct acl_users *users = &server->acl.users;
         struct acl_user *user = identity->is_token
@@ -265,10 +269,11 @@ static bool web_engine_must_be_held(const struct web_engine *engine, struct web_
     return query->held_for > commit_wait_free_group(server);
 }
 
-/* What makes a client's write wait before it runs: a pause, or a journal that the disk holds up. */
+/* What makes a client's write wait before it runs: a pause, or a journal that the disk holds up. Once the server is over
+ * it waits for the end of the HTTP thread, which says so. */
 static bool web_engine_is_later(struct server *server, const struct web_query *query) {
     return query->route->writes &&
-           (server_pause(server) != SERVER_PAUSE_NONE ||
+           (server->ending.is_over || server_pause(server) != SERVER_PAUSE_NONE ||
             (server->persistence != NULL && persistence_is_behind(server->persistence)));
 }
 

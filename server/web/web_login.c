@@ -184,10 +184,7 @@ static void web_login_refuse(struct http_exchange *exchange, const struct http_l
             (long long)(login->given.retry_ms + 999) / 1000);
         return;
     case HTTP_LOGIN_REFUSED:
-        http_exchange_refuse(
-            exchange, 403,
-            "no password or token is taken from %s without TLS while protected-mode is on\n",
-            login->given.address);
+        http_exchange_refuse(exchange, 403, WEB_TLS_NEEDED "\n", login->given.address);
         return;
     case HTTP_LOGIN_OK:
     case HTTP_LOGIN_NEEDED:

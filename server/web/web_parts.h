@@ -2,6 +2,8 @@
 #ifndef SERVER_WEB_PARTS_H
 #define SERVER_WEB_PARTS_H
 
+#include <stdatomic.h>
+
 #include "server/acl/auth_guard.h"
 #include "server/web/web.h"
 #include "server/web/web_query.h"
@@ -94,6 +96,10 @@ void web_sessions_add(struct web_sessions *sessions, const char *user, const cha
 struct web_session *web_sessions_find(struct web_sessions *sessions, struct bytes token,
                                       int64_t now_ms);
 void web_sessions_end(struct web_session *session);
+
+/* 403, with the client's address. */
+#define WEB_TLS_NEEDED                                                                             \
+    "no password or token is taken from %s without TLS while protected-mode is on"
 
 /* {"user": "...", "password": "..."}, in any order; text is terminated. false: it is not that. */
 MUST_CHECK bool web_read_login(const char *text, struct http_login *login);
@@ -231,6 +237,10 @@ struct web {
     struct web_rate rates[WEB_RATES_MAX];
     uint64_t rate_seed;
     struct buffer openapi; /* the document */
+    /* Queries that write: each is counted before it looks at is_draining, which the engine's thread sets before it
+     * looks at the count. */
+    _Atomic unsigned write_count;
+    _Atomic bool is_draining;
 };
 
 /* The routes of boards and of the server. */

@@ -58,6 +58,9 @@ struct web_query *web_query_create(struct web *web) {
 }
 
 void web_query_destroy(struct web_query *query) {
+    if (query->is_counted) {
+        atomic_fetch_sub(&query->web->write_count, 1);
+    }
     buffer_deinit(&query->texts);
     web_query_give_room(query);
     buffer_deinit(&query->kept);
@@ -450,6 +453,9 @@ static bool web_query_is_refused(struct web_query *query) {
                   "nobody through a proxy, while protected-mode is on, but for boards that "
                   "web-public names",
                   query->address);
+        return true;
+    case WEB_WITHOUT_TLS:
+        web_error(query, 403, WEB_TLS_NEEDED, query->address);
         return true;
     case WEB_LOADING:
         web_error(query, 503,

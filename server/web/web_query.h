@@ -49,7 +49,8 @@ struct web_identity {
         WEB_SELF, /* the page itself: may see the figures */
     } kind;
     bool is_local;
-    bool is_token; /* whoever has the token of this digest: user may have changed since */
+    bool is_token;   /* whoever has the token of this digest: user may have changed since */
+    bool is_exposed; /* it comes from another machine, and without TLS */
     char user[HTTP_USER_MAX];
     /* Of the password or the token: the login is void when the user has another. */
     char digest[DIGEST_TEXT_SIZE];
@@ -59,6 +60,7 @@ enum web_verdict {
     WEB_ALLOWED,
     WEB_LOGIN_NEEDED,   /* 401 */
     WEB_NOT_FROM_THERE, /* 403: protected-mode */
+    WEB_WITHOUT_TLS,    /* 403: likewise, of a user who has logged in */
     WEB_LOADING,        /* 503; or the boards were replaced meanwhile */
     WEB_LATER, /* writes wait (CLIENT PAUSE, the disk): nothing was run, it is asked again */
 };
@@ -148,7 +150,8 @@ struct web_query {
     struct web_query *next, *previous; /* of those that wait */
     enum web_query_state state;
     bool is_view;
-    bool is_left; /* nobody waits for it: it is freed when the engine has given it back */
+    bool is_left;    /* nobody waits for it: it is freed when the engine has given it back */
+    bool is_counted; /* in web.write_count */
     void (*done)(struct web_query *query);
     void *owner;
     /* what is asked */

@@ -31,8 +31,8 @@ static bool web_views_is_same(const struct web_view *view, const struct web_quer
     const struct web_identity *a = &view->query->identity;
     const struct web_identity *b = &query->identity;
     return !view->is_over && strcmp(view->target, target) == 0 && a->kind == b->kind &&
-           a->is_local == b->is_local && strcmp(a->user, b->user) == 0 &&
-           memcmp(a->digest, b->digest, sizeof a->digest) == 0;
+           a->is_local == b->is_local && a->is_exposed == b->is_exposed &&
+           strcmp(a->user, b->user) == 0 && memcmp(a->digest, b->digest, sizeof a->digest) == 0;
 }
 
 static void web_views_destroy_view(struct web *web, struct web_view *view) {

@@ -49,6 +49,12 @@ class Case(unittest.TestCase):
         return done.stdout
 
 
+class Page(Case):
+    def test_a_file_that_comes_or_goes_is_embedded_anew(self):
+        """-W: as if the directory were newer, which it is then."""
+        self.assertIn("server/web/embed ", self.output("make", "-n", "-W", "server/web/page", "build/web_table.c"))
+
+
 class Debian(Case):
     def test_what_an_operator_looks_for_is_in_the_package(self):
         """make deb lists the package itself."""

@@ -170,6 +170,45 @@ class Proxies(unittest.TestCase):
         self.server.run("ACL", "DELUSER", "ann")
 
 
+class Exposed(unittest.TestCase):
+    """Logins that were taken without TLS, until protected-mode is on again."""
+
+    def test_a_login_that_was_right_is_judged_anew(self):
+        server = WebServer("--web-bind", "*", "--protected-mode", "no", "--web-write", "yes", password="secret")
+        self.addCleanup(server.stop)
+        address = own_address()
+        token = server.run("ACL", "SETUSER", "ann", "on", ">p", "~*", "+@all", "token>").decode()
+        server.run("ZADD", "arena", "1", "ann")
+        cookie = Api(server).log_in("ann", "p")[2].split(";")[0]
+        ways = ({"Authorization": "Basic " + base64.b64encode(b"ann:p").decode()}, {"Authorization": "Bearer " + token},
+                {"Cookie": cookie})
+
+        def ask(where, path="/boards/arena", **headers):
+            one = Held(server, where)
+            self.addCleanup(one.close)
+            return one.ask(path, **headers)
+
+        streams = [Held(server, address) for _ in ways]
+        for stream, headers in zip(streams, ways):
+            self.addCleanup(stream.close)
+            self.assertEqual(stream.stream("/boards/arena/events", **headers), 200)
+        for is_on in (False, True, False):
+            server.run("CONFIG", "SET", "protected-mode", "yes" if is_on else "no")
+            for headers in ways:
+                for _ in range(2):
+                    status, reply = ask(address, **headers)
+                    self.assertEqual(status, 403 if is_on else 200, reply)
+                    if is_on:
+                        self.assertIn(f"no password or token is taken from {address} without TLS", reply["detail"])
+                    self.assertEqual(ask("127.0.0.1", **headers)[0], 200)
+                user = None if is_on else "ann"
+                if "Cookie" in headers:
+                    self.assertEqual(ask(address, "/me", **headers)[1]["user"], user)
+            if is_on:
+                for stream in streams:
+                    self.assertIn(b"event: gone", stream.reply.read())
+
+
 class Forwarded(unittest.TestCase):
     """A proxy on this machine that web-proxies does not name."""
 
@@ -558,6 +597,22 @@ class OddRequests(unittest.TestCase):
             got = raw(self.server, head + b"\r\n\r\n" + inner)
             self.assertEqual(got.count(b"HTTP/1.1 "), 1, head)
             self.assertRegex(got[:12], rb"HTTP/1.1 (400|405|413)", head)
+
+    def test_what_a_request_has_once_is_not_there_twice_or_missing(self):
+        for head, name in ((b"POST /api/v1/boards/arena/results HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n"
+                            b"Idempotency-Key: 1\r\nIdempotency-Key: 2", "Idempotency-Key"),
+                           (b"POST /api/v1/login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n"
+                            b"Content-Type: text/plain\r\nContent-Type: application/json", "Content-Type"),
+                           (b"GET /api/v1/me HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic eDp5\r\n"
+                            b"Authorization: Basic eDp6", "Authorization"),
+                           (b"GET /api/v1/me HTTP/1.1", "Host"), (b"GET / HTTP/1.1\r\nX: y", "Host")):
+            got, _, body = raw(self.server, head + b"\r\n\r\n").partition(b"\r\n\r\n")
+            self.assertTrue(got.startswith(b"HTTP/1.1 400 "), got)
+            self.assertIn(b"application/problem+json", got)
+            problem = json.loads(body)
+            self.assertEqual((problem["status"], problem["code"]), (400, "bad_request"))
+            self.assertIn(f"the header {name} is ", problem["detail"])
+        self.assertIn(b" 200 ", raw(self.server, b"GET /api/v1/me HTTP/1.0\r\n\r\n").split(b"\r\n")[0])
 
     def test_a_request_is_for_one_host(self):
         got = raw(self.server, b"GET /api/v1/me HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n")

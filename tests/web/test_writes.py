@@ -2,10 +2,12 @@
 import base64
 import json
 import re
+import socket
 import threading
 import time
 import unittest
 
+import redis
 from process import wait_until
 from test_api import Api
 from web_server import WebServer
@@ -287,6 +289,68 @@ class Refused(unittest.TestCase):
         status, reply, headers = Writer(replica).post("/boards/a/results", {"member": "b", "value": 1})
         self.assertEqual((status, reply["redis"], reply["written"]), (503, "READONLY", 0))
         self.assertEqual(headers["Retry-After"], "1")
+
+    def begin_paused(self, count, *words):
+        """A server, and so many requests whose writes wait."""
+        server = WebServer("--web-write", "yes", "--appendonly", "yes", *words)
+        self.addCleanup(server.kill)
+        api = Writer(server)
+        server.run("CLIENT", "PAUSE", "1000000", "WRITE")
+        waiting = [api.connection() for _ in range(count)]
+        for i, one in enumerate(waiting):
+            one.request("POST", "/api/v1/boards/a/results", json.dumps({"member": f"m{i}", "value": i}),
+                        {"Content-Type": "application/json"})
+        for _ in range(3):  # what came before is read before
+            self.assertEqual(api.get("/boards")["boards"], [])
+        return server, waiting
+
+    def read(self, connection):
+        reply = connection.getresponse()
+        got = reply.status, json.loads(reply.read()), reply.headers
+        connection.close()
+        return got
+
+    def test_what_waits_for_a_pause_runs_when_the_server_ends(self):
+        """As with RESP: a pause ends with the server, and what was sent before is answered."""
+        for words in (), ("--appendfsync", "always"):
+            server, waiting = self.begin_paused(20, *words)
+            server.client.connection_pool.disconnect()  # so nobody else is waited for
+            server.stop()
+            self.assertEqual([self.read(one)[0] for one in waiting], [200] * 20)
+            server.start()
+            self.assertEqual(server.run("ZCARD", "a"), 20)
+
+    def test_what_is_not_done_when_the_server_ends_at_once_gets_a_503(self):
+        server, waiting = self.begin_paused(20)
+        with self.assertRaises(redis.ConnectionError):
+            server.run("SHUTDOWN", "NOW")
+        server.process.wait(60)
+        for one in waiting:
+            status, reply, headers = self.read(one)
+            self.assertEqual((status, reply["status"], headers["Content-Type"], headers["Retry-After"]),
+                             (503, 503, "application/problem+json", "1"))
+            self.assertIn("the server ends", reply["detail"])
+        server.start()
+        self.assertEqual(server.run("DBSIZE"), 0)
+
+    def test_no_write_begins_while_the_server_drains(self):
+        server = WebServer("--web-write", "yes", "--appendonly", "yes")
+        self.addCleanup(server.kill)
+        api = Writer(server)
+        server.run("ZADD", "long", *(word for i in range(16) for word in (i, "x" * 60000 + str(i))))
+        slow = socket.create_connection(("127.0.0.1", server.port))  # reads no reply: the server waits for it
+        self.addCleanup(slow.close)
+        slow.sendall(b"ZRANGE long 0 -1\r\n" * 100)
+        wait_until(lambda: re.search(rb" omem=[1-9]", server.run("CLIENT", "LIST")), "replies that nobody reads")
+        server.terminate()
+        wait_until(lambda: "shutdown: clients=" in server.log.read_text(), "that it drains")
+        status, reply, _ = api.post("/boards/a/results", {"member": "ann", "value": 1})
+        self.assertEqual((status, reply["detail"]), (503, "the server ends: this was not done"))
+        self.assertEqual(api.get("/boards/long")["count"], 16)  # reading goes on
+        slow.close()
+        server.stop()
+        server.start()
+        self.assertIsNone(server.run("ZSCORE", "a", "ann"))
 
     def test_an_answer_outlives_the_server(self):
         server = WebServer("--web-write", "yes", "--appendonly", "yes", "--appendfsync", "always")
