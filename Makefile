@@ -224,7 +224,7 @@ failover: ## 200 failovers under load of every kind, judged by recorded historie
 	@$(PARALLEL) $(SERVER) redis-server redis-sentinel haproxy $(NODE_MODULES)
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/failover/run $(or $(FAILOVER_ARGS),--failovers 200 --jobs 2)
 
-hosts: ## Redis, Redict and Valkey in the versions that Debian has, unpacked into build/hosts
+hosts: ## Redis, Redict, Valkey and redis-py in the versions that Debian has, unpacked into build/hosts
 	@.ci/fetch-hosts $(B)/hosts
 
 versions-check: ## following Redis, the module and Sentinel with each of these versions (an hour or two; VERSIONS_ARGS)

@@ -19,7 +19,6 @@ static const struct {
     const char *name;
     const char *type;
 } replies[COMMAND_REPLIES_COUNT] = {
-    [COMMAND_REPLIES_ANY] = {"any", "unknown"},
     [COMMAND_REPLIES_OK] = {"ok", "void"},
     [COMMAND_REPLIES_INTEGER] = {"integer", "number"},
     [COMMAND_REPLIES_FLAG] = {"flag", "boolean"},
@@ -33,6 +32,7 @@ static const struct {
                                        "{ board: string; record: BoardRecord<V, F> }[]"},
     [COMMAND_REPLIES_LEAGUE_PLACE] = {"leaguePlace", "LeaguePlace<V, F> | null"},
     [COMMAND_REPLIES_COUNTS] = {"counts", "ValueCount[]"},
+    [COMMAND_REPLIES_CUTS] = {"cuts", "Cut[]"},
     [COMMAND_REPLIES_TAGS_EACH] = {"tagsEach", "({ [name: string]: string } | null)[]"},
     [COMMAND_REPLIES_BOARDS] = {"boards", "Step<BoardSummary>"},
     [COMMAND_REPLIES_BANS] = {"bans", "Step<Ban>"},
@@ -335,7 +335,8 @@ void docs_node_write_types(void) {
     printf("// A method for each LB. command. Written by leaderboard-docs from the commands' "
            "entries (make docs).\n"
            "import type {\n"
-           "    Ban, BoardInfo, BoardRecord, BoardSummary, LeagueInfo, LeaguePlace, Pairs, Placed, "
+           "    Ban, BoardInfo, BoardRecord, BoardSummary, Cut, LeagueInfo, LeaguePlace, Pairs, "
+           "Placed, "
            "Result, Several, "
            "Step, Time, ValueCount,\n"
            "    Value, Word, Words,\n"

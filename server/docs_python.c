@@ -18,7 +18,6 @@ static const struct {
     const char *parser;
     bool has_parts; /* the parser is told which parts a record has */
 } replies[COMMAND_REPLIES_COUNT] = {
-    [COMMAND_REPLIES_ANY] = {"Any", "anything", false},
     [COMMAND_REPLIES_OK] = {"None", "nothing", false},
     [COMMAND_REPLIES_INTEGER] = {"int", "integer", false},
     [COMMAND_REPLIES_FLAG] = {"bool", "flag", false},
@@ -31,6 +30,7 @@ static const struct {
     [COMMAND_REPLIES_BOARD_RECORDS] = {"List[BoardRecord]", "board_records", true},
     [COMMAND_REPLIES_LEAGUE_PLACE] = {"Optional[LeaguePlace]", "league_place", true},
     [COMMAND_REPLIES_COUNTS] = {"List[ValueCount]", "value_counts", false},
+    [COMMAND_REPLIES_CUTS] = {"List[Cut]", "cuts", false},
     [COMMAND_REPLIES_TAGS_EACH] = {"List[Optional[Dict[str, str]]]", "tags_each", false},
     [COMMAND_REPLIES_BOARDS] = {"Page[Dict[str, Any]]", "board_page", false},
     [COMMAND_REPLIES_BANS] = {"Page[Ban]", "ban_page", false},
@@ -322,6 +322,7 @@ static void docs_python_write_method(const struct docs_method *method) {
     if (is_of_board != is_of_board_written) {
         return;
     }
+    CHECK(replies[method->reply].type != NULL);
     docs_python_write_signature(method);
     docs_python_write_doc(method);
     docs_python_write_groups(method);
@@ -337,7 +338,7 @@ void docs_python_write(bool is_async) {
            "commands: do not edit.\"\"\"\n\n"
            "from typing import Any, Dict, List, Literal, Mapping, Optional, Tuple\n\n"
            "from . import parse\n"
-           "from .records import Ban, BoardRecord, LeaguePlace, Page, Placed, Record, Result, "
+           "from .records import Ban, BoardRecord, Cut, LeaguePlace, Page, Placed, Record, Result, "
            "ValueCount\n"
            "from .sending import %sBoardSender, %sDatabaseSender\n"
            "from .words import (\n"

@@ -1,6 +1,6 @@
 // A method for each LB. command. Written by leaderboard-docs from the commands' entries (make docs).
 import type {
-    Ban, BoardInfo, BoardRecord, BoardSummary, LeagueInfo, LeaguePlace, Pairs, Placed, Result, Several, Step, Time, ValueCount,
+    Ban, BoardInfo, BoardRecord, BoardSummary, Cut, LeagueInfo, LeaguePlace, Pairs, Placed, Result, Several, Step, Time, ValueCount,
     Value, Word, Words,
 } from "./index";
 
@@ -176,7 +176,7 @@ export class Commands<V extends Value, F extends string> {
     cuts(count: number | bigint, start?: number | bigint | null, stop?: number | bigint | null, options?: {
         where?: Pairs<Several<Word>> | undefined;
         wherenot?: Pairs<Several<Word>> | undefined;
-    }): Promise<unknown>;
+    }): Promise<Cut[]>;
 
     /**
      * Take a member off all boards, and remove its hashes; count the boards.

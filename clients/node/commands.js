@@ -169,7 +169,7 @@ class Commands {
     }
 
     async cuts(count, start, stop, options = {}) {
-        return this.run(this.key, "LB.CUTS", true, "any", [
+        return this.run(this.key, "LB.CUTS", true, "cuts", [
             this.key,
             $.values($.needed("count", count), null, $.one),
             $.values(start, null, $.one),

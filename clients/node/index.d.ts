@@ -69,6 +69,11 @@ export interface ValueCount {
     values: (string | null)[];
     count: number;
 }
+/** A rank, and the packed key of the member there, as with withkey: larger is better. */
+export interface Cut {
+    rank: number;
+    key: bigint;
+}
 export interface Ban {
     member: string;
     /** Of the boards' names. */

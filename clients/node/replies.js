@@ -128,7 +128,6 @@ const step = (reply, item) => ({ cursor: BigInt(reply[0]), items: reply[1].map(i
 
 // What a reply becomes, by its form as leaderboard-docs calls it. asked: the command's options.
 const replies = {
-    any: (reply) => reply,
     ok: () => undefined,
     integer,
     flag: boolean,
@@ -143,6 +142,7 @@ const replies = {
     leaguePlace: (reply, board) => isNothing(reply) ? null
         : { tier: integer(reply[0]), room: integer(reply[1]), record: record(reply[2], board), other: integer(reply[3]) },
     counts: (reply) => reply.map((row) => ({ values: row.slice(0, -1), count: integer(row[row.length - 1]) })),
+    cuts: (reply) => reply.map(([rank, key]) => ({ rank: integer(rank), key: BigInt(key) })),
     tagsEach: (reply) => reply.map(object),
     boards: (reply) => step(reply, info),
     bans: (reply) => step(reply, ([member, pattern, until]) => ({ member, pattern, until: date(until) })),

@@ -51,7 +51,7 @@ const compare = (a, b) => a.key > b.key ? -1 : a.key < b.key ? 1 : a.shard - b.s
 const placed = (lists) => lists.map((records, shard) =>
     records.map((record) => ({ key: record.key, shard, rank: record.rank, record })));
 const cutsOf = (lists) => lists.map((cuts, shard) =>
-    cuts.map(([rank, key]) => ({ key: BigInt(key), shard, rank: Number(rank) })));
+    cuts.map(({ rank, key }) => ({ key, shard, rank })));
 const sizeOf = (cuts) => (cuts.at(-1)?.rank ?? -1) + 1;
 // What is passed on to shards: of other options they would not know the whole.
 const groupOf = ({ where, wherenot }) => ({ where, wherenot });

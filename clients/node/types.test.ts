@@ -32,10 +32,11 @@ export async function good(): Promise<void> {
     await board.create({ fields: "FIELD ms 32 ASC", stale: [10, "DAY"], window: [24, "SUM"], period: "HOUR" });
     await board.leagueCreate({ fields: "FIELD points 22", room: 30, tiers: 4, up: 5, down: 5 });
     const written: number = await board.add({ ann: 5 });
+    const key: bigint | undefined = (await board.cuts(10)).find(({ rank }) => rank === 0)?.key;
     const placed = await board.addWithrank({ ann: "0.25" });
     const before: number | null | undefined = placed[0]?.before;
     for await (const { member, score: points } of board) {
-        console.log(member.length, points.toFixed(), score, coins, ms, records, found, written, before);
+        console.log(member.length, points.toFixed(), score, coins, ms, records, found, written, before, key);
     }
     for await (const { name, period } of board.boards({ unsettled: true })) {
         console.log(name, period?.end.getTime());

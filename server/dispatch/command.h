@@ -79,7 +79,7 @@ struct argument {
 /* The form of a reply, for the clients that are written from the entries (server/docs_methods.h). A record is that of
  * server/commands/lb/lb_record.h. */
 enum command_replies {
-    COMMAND_REPLIES_ANY, /* not told */
+    COMMAND_REPLIES_UNTOLD, /* of a command that the clients do not have */
     COMMAND_REPLIES_OK,
     COMMAND_REPLIES_INTEGER,
     COMMAND_REPLIES_FLAG,        /* 0 or 1 */
@@ -92,6 +92,7 @@ enum command_replies {
     COMMAND_REPLIES_BOARD_RECORDS, /* an array of [board, record] */
     COMMAND_REPLIES_LEAGUE_PLACE, /* [tier, room or nil, record or nil, another tier or nil], or nil */
     COMMAND_REPLIES_COUNTS,       /* an array of [value or nil, perhaps another, count] */
+    COMMAND_REPLIES_CUTS,         /* an array of [rank, packed key] */
     COMMAND_REPLIES_TAGS_EACH,    /* for each member a map of tags, or nil */
     COMMAND_REPLIES_BOARDS,       /* the next cursor, and an array of maps */
     COMMAND_REPLIES_BANS, /* the next cursor, and an array of [member, pattern, end or nil] */

@@ -16,7 +16,7 @@
 #include "codec/buffer.h"
 #include "server/module/host_api.h"
 
-#define HOST_REPLY_COMMAND "LB.REPLY"
+#define HOST_REPLY_COMMAND "lb.reply"
 
 /* Make the pieces; LB.REPLY is registered, and ctx lives as long as the module. false: the server does not pass
  * on what is written into them. */

@@ -277,7 +277,9 @@ static bool module_table_describe(struct host_context *ctx, const char *name, ui
     bool is_set = (command->arguments == NULL || info.arguments != NULL) &&
                   module_table_set_info(ctx, name, &info);
     module_table_free_arguments(info.arguments);
-    return is_set && module_table_add_categories(ctx, name, number);
+    /* By those of a container a user would get all its subcommands, whatever theirs are. */
+    bool is_container = command->subcommands != NULL;
+    return is_set && (is_container || module_table_add_categories(ctx, name, number));
 }
 
 static bool module_table_describe_key(struct host_context *ctx, const char *name,
@@ -305,38 +307,41 @@ static void module_table_print_flags(const struct command *command, char *out, s
 }
 
 /* Each subcommand has the function of its container. */
-static bool module_table_register_container(struct host_context *ctx, uint32_t number) {
+static bool module_table_register_container(struct host_context *ctx, const char *name,
+                                            uint32_t number) {
     enum { FLAGS_MAX = 64 };
     char flags[FLAGS_MAX];
     const struct command *container = command_by_index(indexes[number]);
-    struct host_created *created =
-        host_CreateCommand(ctx, container->name, NULL, "", 0, 0, 0) == HOST_OK
-            ? host_GetCommand(ctx, container->name)
-            : NULL;
-    bool is_registered =
-        created != NULL && module_table_describe(ctx, container->name, indexes[number]);
+    struct host_created *created = host_CreateCommand(ctx, name, NULL, "", 0, 0, 0) == HOST_OK
+                                       ? host_GetCommand(ctx, name)
+                                       : NULL;
+    bool is_registered = created != NULL && module_table_describe(ctx, name, indexes[number]);
     for (uint32_t i = 1; i <= module_table_count_subcommands(container) && is_registered; i++) {
         uint32_t index = indexes[number] + i;
         const struct command *command = command_by_index(index);
+        const char *full_name = command_full_name(index);
         module_table_print_flags(command, flags, sizeof flags);
-        is_registered = host_CreateSubcommand(created, command->name, functions[number], flags,
-                                              command->first_key, command->last_key,
-                                              command->key_step) == HOST_OK &&
-                        module_table_describe(ctx, command_full_name(index), index);
+        is_registered = host_CreateSubcommand(created, strchr(full_name, '|') + 1,
+                                              functions[number], flags, command->first_key,
+                                              command->last_key, command->key_step) == HOST_OK &&
+                        module_table_describe(ctx, full_name, index);
     }
     return is_registered;
 }
 
+/* By the names that the host shows of its own commands, too: in lower case. Clients of clusters compare
+ * those of subcommands byte by byte. */
 static bool module_table_register_one(struct host_context *ctx, uint32_t number) {
     enum { FLAGS_MAX = 64 };
     const struct command *command = command_by_index(indexes[number]);
+    const char *own_name = command_full_name(indexes[number]);
     char name[COMMAND_FULL_NAME_MAX + 8];
     char flags[FLAGS_MAX];
-    bool is_native = strncmp(command->name, "LB.", 3) == 0;
+    bool is_native = strncmp(own_name, "lb.", 3) == 0;
+    snprintf(name, sizeof name, "%s%s", is_native ? "" : "lb.", own_name);
     if (command->subcommands != NULL) {
-        return module_table_register_container(ctx, number);
+        return module_table_register_container(ctx, name, number);
     }
-    snprintf(name, sizeof name, "%s%s", is_native ? "" : "LB.", command->name);
     module_table_print_flags(command, flags, sizeof flags);
     return host_CreateCommand(ctx, name, functions[number], flags, command->first_key,
                               command->last_key, command->key_step) == HOST_OK &&
@@ -388,9 +393,9 @@ static int module_table_run_test_clear(struct host_context *ctx, struct host_str
 
 bool module_table_register(struct host_context *ctx) {
 #ifdef MODULE_TEST
-    if (host_CreateCommand(ctx, "LB.TESTCLOCK", module_table_run_test_clock, "readonly", 0, 0, 0) !=
+    if (host_CreateCommand(ctx, "lb.testclock", module_table_run_test_clock, "readonly", 0, 0, 0) !=
             HOST_OK ||
-        host_CreateCommand(ctx, "LB.TESTCLEAR", module_table_run_test_clear, "readonly", 0, 0, 0) !=
+        host_CreateCommand(ctx, "lb.testclear", module_table_run_test_clear, "readonly", 0, 0, 0) !=
             HOST_OK) {
         return false;
     }
@@ -401,17 +406,17 @@ bool module_table_register(struct host_context *ctx) {
             return false;
         }
     }
-    return host_CreateCommand(ctx, "LB.TYPE", module_table_run_type, "readonly fast", 1, 1, 1) ==
+    return host_CreateCommand(ctx, "lb.type", module_table_run_type, "readonly fast", 1, 1, 1) ==
                HOST_OK &&
-           module_table_describe_key(ctx, "LB.TYPE", "TYPE, and zset of a board", KEY_READ_ONLY) &&
-           module_table_set_categories(ctx, "LB.TYPE", "keyspace read fast") &&
+           module_table_describe_key(ctx, "lb.type", "TYPE, and zset of a board", KEY_READ_ONLY) &&
+           module_table_set_categories(ctx, "lb.type", "keyspace read fast") &&
            host_CreateCommand(ctx, HOST_REPLY_COMMAND, host_reply_run,
                               "readonly fast no-monitor no-slowlog allow-loading allow-stale", 0, 0,
                               0) == HOST_OK &&
-           host_CreateCommand(ctx, "LB.APPLYSTATE", host_state_apply, "write admin deny-oom", 0, 0,
+           host_CreateCommand(ctx, "lb.applystate", host_state_apply, "write admin deny-oom", 0, 0,
                               0) == HOST_OK &&
-           module_table_set_categories(ctx, "LB.APPLYSTATE", "write admin slow dangerous") &&
-           host_CreateCommand(ctx, "LB.APPLY", host_effects_apply, "write admin deny-oom", 1, -1,
+           module_table_set_categories(ctx, "lb.applystate", "write admin slow dangerous") &&
+           host_CreateCommand(ctx, "lb.apply", host_effects_apply, "write admin deny-oom", 1, -1,
                               2) == HOST_OK &&
-           module_table_set_categories(ctx, "LB.APPLY", "write admin slow dangerous");
+           module_table_set_categories(ctx, "lb.apply", "write admin slow dangerous");
 }

@@ -260,8 +260,8 @@ class Alone(unittest.TestCase):
         native = acl_cat("leaderboard")  # LB.INFO is not INFO
         host_name = lambda name: name if name in native or "lb." + name in native else "lb." + name
         # What a container may do its subcommands say.
-        ours = sorted(name.decode().lower() for name in self.raw().ask("COMMAND", "LIST")
-                      if name.lower().startswith(b"lb.") and name.lower() != b"lb.league")
+        ours = sorted(name.decode() for name in self.raw().ask("COMMAND", "LIST")
+                      if name.startswith(b"lb.") and name != b"lb.league")
         expected = {category: {host_name(name) for name in acl_cat(category)} & set(ours)
                     for category in acl_cat()}
         for name, categories in (("lb.type", ("keyspace", "read", "fast")),
@@ -300,16 +300,16 @@ class Alone(unittest.TestCase):
 
     def test_what_the_host_says_of_commands(self):
         pairs = lambda flat: dict(zip(flat[::2], flat[1::2]))
-        docs = pairs(pairs(self.raw().ask("COMMAND", "DOCS", "LB.ZREVRANGE"))[b"LB.ZREVRANGE"])
+        docs = pairs(pairs(self.raw().ask("COMMAND", "DOCS", "LB.ZREVRANGE"))[b"lb.zrevrange"])
         self.assertEqual(docs[b"summary"], b"Members by place, from the highest score down")
         self.assertEqual(docs[b"group"], b"module")
         names = [pairs(argument)[b"name"] for argument in docs[b"arguments"]]
         self.assertEqual(names, [b"key", b"start", b"stop", b"withscores"])
         # Every command has its documentation.
         docs = pairs(self.raw().ask("COMMAND", "DOCS"))
-        ours = {name: pairs(about) for name, about in docs.items() if name.startswith(b"LB.")}
+        ours = {name: pairs(about) for name, about in docs.items() if name.startswith(b"lb.")}
         self.assertGreater(len(ours), 50)
-        own = {b"LB.APPLY", b"LB.APPLYSTATE", b"LB.REPLY"}
+        own = {b"lb.apply", b"lb.applystate", b"lb.reply"}
         self.assertEqual({name for name, about in ours.items() if b"summary" not in about}, own)
 
     def test_long_replies(self):
@@ -349,7 +349,7 @@ class Alone(unittest.TestCase):
         slow = [str(entry["command"]) for entry in self.client.slowlog_get(100)]
         self.assertTrue(any("ZREVRANGE" in entry for entry in slow), slow)
         self.assertFalse(any("LB.REPLY" in entry for entry in seen + slow), (seen, slow))
-        self.assertNotIn("cmdstat_LB.REPLY", self.client.info("commandstats"))
+        self.assertNotIn("cmdstat_lb.reply", self.client.info("commandstats"))
 
     def test_where_keys_are(self):
         self.client.set_response_callback("COMMAND", lambda reply, **_: reply)

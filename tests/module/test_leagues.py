@@ -3,6 +3,7 @@ import random
 import unittest
 
 import redis
+from redis.cluster import ClusterNode, RedisCluster
 
 from hosts import MODULE_TEST, Host, settled, wait_until
 
@@ -81,6 +82,32 @@ class Leagues(unittest.TestCase):
         slots = {key: client.execute_command("CLUSTER", "KEYSLOT", key) for key in client.keys("*")}
         self.assertEqual(len(slots), 8)
         self.assertEqual(len(set(slots.values())), 2)
+
+    def test_subcommands_are_shown_as_the_hosts_own(self):
+        """So that a cluster client that reads COMMAND finds their keys, and rules of users hold in any case of letters."""
+        host = self.host("--cluster-enabled", "yes", is_cluster=True)
+        client = host.client()
+        client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+        wait_until(lambda: client.execute_command("CLUSTER INFO")["cluster_state"] == "ok", "a cluster")
+        names = [name.decode() for name in client.execute_command("COMMAND LIST")]
+        self.assertIn("config|get", names)
+        self.assertIn("lb.league|add", names)
+        self.assertEqual([name for name in names if name.startswith("LB.")], [])
+        cluster = RedisCluster(startup_nodes=[ClusterNode("127.0.0.1", host.port)])
+        self.addCleanup(cluster.close)
+        self.assertEqual(cluster.execute_command("LB.LEAGUE", "CREATE", *CREATE[2:]), b"OK")
+        self.assertEqual(cluster.execute_command("LB.LEAGUE", "ADD", "weekly", 1, "ann")[:2], [1, 1])
+        self.assertEqual(cluster.execute_command("lb.league", "get", "weekly", "ann")[0], 1)
+        for rules, may_add in ((["+lb.league", "-LB.LEAGUE|ADD"], False), (["+LB.LEAGUE|GET", "+lb.league|add"], True),
+                               (["+lb.league|get"], False)):
+            client.execute_command("ACL", "SETUSER", "player", "reset", "on", "nopass", "~*", *rules)
+            player = host.client(username="player", password="x")
+            self.assertEqual(player.execute_command("LB.LEAGUE", "GET", "weekly", "ann")[0], 1)
+            if may_add:
+                self.assertEqual(player.execute_command("LB.LEAGUE", "ADD", "weekly", 1, "ann")[0], 1)
+            else:
+                with self.assertRaises(redis.exceptions.NoPermissionError):
+                    player.execute_command("LB.LEAGUE", "ADD", "weekly", 1, "ann")
 
     def test_archives_that_expire_are_refused(self):
         client = self.host().client()

@@ -4,7 +4,7 @@ from .async_board import AsyncLeaderboard, AsyncLeaderboards, AsyncSubscription
 from .board import Leaderboard, Leaderboards, Subscription
 from .commands import VERSION as __version__
 from .events import Event
-from .records import Ban, BoardRecord, LeaguePlace, Page, Placed, Record, Result, Score, ValueCount
+from .records import Ban, BoardRecord, Cut, LeaguePlace, Page, Placed, Record, Result, Score, ValueCount
 from .split import BoardChanged, SplitBoard
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Ban",
     "BoardChanged",
     "BoardRecord",
+    "Cut",
     "Event",
     "Leaderboard",
     "Leaderboards",

@@ -69,7 +69,8 @@ class AsyncSubscription:
                 yield event
 
     async def close(self) -> None:
-        await self._pubsub.close()
+        # redis-py 5 has named it anew.
+        await (getattr(self._pubsub, "aclose", None) or self._pubsub.close)()
 
     async def __aenter__(self) -> "AsyncSubscription":
         return self

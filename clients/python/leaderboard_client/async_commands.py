@@ -3,7 +3,7 @@
 from typing import Any, Dict, List, Literal, Mapping, Optional, Tuple
 
 from . import parse
-from .records import Ban, BoardRecord, LeaguePlace, Page, Placed, Record, Result, ValueCount
+from .records import Ban, BoardRecord, Cut, LeaguePlace, Page, Placed, Record, Result, ValueCount
 from .sending import AsyncBoardSender, AsyncDatabaseSender
 from .words import (
     Name,
@@ -439,7 +439,7 @@ class AsyncBoardCommands(AsyncBoardSender):
         *,
         where: Optional[Mapping[str, Several[Word]]] = None,
         wherenot: Optional[Mapping[str, Several[Word]]] = None,
-    ) -> Any:
+    ) -> List[Cut]:
         """Rank and packed key of the first member, the last, and others at equal distances, 2 to
         10,000, of a board or a range of ranks; WHERE: inside a group of members with the same tags.
 
@@ -457,7 +457,7 @@ class AsyncBoardCommands(AsyncBoardSender):
             request += [*pairs(where, token="WHERE")]
         if wherenot is not None:
             request += [*pairs(wherenot, token="WHERENOT")]
-        return await self._send(request, parse.anything, again=True)
+        return await self._send(request, parse.cuts, again=True)
 
     async def get(
         self,

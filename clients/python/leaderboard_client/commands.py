@@ -3,7 +3,7 @@
 from typing import Any, Dict, List, Literal, Mapping, Optional, Tuple
 
 from . import parse
-from .records import Ban, BoardRecord, LeaguePlace, Page, Placed, Record, Result, ValueCount
+from .records import Ban, BoardRecord, Cut, LeaguePlace, Page, Placed, Record, Result, ValueCount
 from .sending import BoardSender, DatabaseSender
 from .words import (
     Name,
@@ -441,7 +441,7 @@ class BoardCommands(BoardSender):
         *,
         where: Optional[Mapping[str, Several[Word]]] = None,
         wherenot: Optional[Mapping[str, Several[Word]]] = None,
-    ) -> Any:
+    ) -> List[Cut]:
         """Rank and packed key of the first member, the last, and others at equal distances, 2 to
         10,000, of a board or a range of ranks; WHERE: inside a group of members with the same tags.
 
@@ -459,7 +459,7 @@ class BoardCommands(BoardSender):
             request += [*pairs(where, token="WHERE")]
         if wherenot is not None:
             request += [*pairs(wherenot, token="WHERENOT")]
-        return self._send(request, parse.anything, again=True)
+        return self._send(request, parse.cuts, again=True)
 
     def get(
         self,

@@ -3,17 +3,12 @@
 from decimal import Decimal
 from typing import Any, Callable, Dict, List, Optional
 
-from .records import Ban, BoardRecord, LeaguePlace, Page, Placed, Record, Result, Score, ValueCount
+from .records import Ban, BoardRecord, Cut, LeaguePlace, Page, Placed, Record, Result, Score, ValueCount
 from .words import Several, Word, decode, several
 
 #: Names in LB.INFO, LB.LIST and LB.LEAGUE INFO whose values are maps, and arrays of maps.
 MAPS = {"time", "period", "window"}
 ARRAYS_OF_MAPS = {"fields", "tags", "list"}
-
-
-def anything(reply: Any) -> Any:
-    """The reply as the client gave it."""
-    return reply
 
 
 def nothing(reply: Any) -> None:
@@ -153,6 +148,10 @@ def league_place(**parts: Any) -> Callable[[Any], Optional[LeaguePlace]]:
 
 def value_counts(reply: Any) -> List[ValueCount]:
     return [ValueCount(tuple(optional_text(each) for each in row[:-1]), int(row[-1])) for row in reply]
+
+
+def cuts(reply: Any) -> List[Cut]:
+    return [Cut(int(rank), int(key)) for rank, key in reply]
 
 
 def tags_each(reply: Any) -> List[Optional[Dict[str, str]]]:

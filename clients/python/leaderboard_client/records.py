@@ -93,6 +93,15 @@ class ValueCount:
 
 
 @dataclass(frozen=True)
+class Cut:
+    """A rank, and the packed key of the member there."""
+
+    rank: int
+    #: As with withkey: larger is better.
+    key: int
+
+
+@dataclass(frozen=True)
 class Ban:
     """A member that is kept off boards with such names."""
 

@@ -68,7 +68,7 @@ class Sender:
 
     def _route(self, request: Sequence[Word]) -> Dict[str, Any]:
         """Where to send a request in a cluster. Left to itself redis-py asks the server for the keys of each request
-        that may have an option with a key, and does not find those of subcommands."""
+        that may have an option with a key, and in its version 4.3 asyncio does not find those of subcommands."""
         key = self._key(request)
         if key is None or not hasattr(self.client, "keyslot"):
             return {}

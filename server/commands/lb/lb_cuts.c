@@ -204,6 +204,7 @@ static uint64_t lb_cuts_count_cuts(const struct cost_view *view) {
 
 const struct command command_lb_cuts = {
     .name = "LB.CUTS",
+    .reply = COMMAND_REPLIES_CUTS,
     .syntax = "key count:integer range=[start:integer stop:integer] " LB_FILTER_SYNTAX,
     .options = lb_cuts_options,
     .summary =

@@ -40,6 +40,9 @@ for (const kind of [...singles, pool]) {
             assert.deepEqual(names(await board.around(null, 2, { score: 8 })), ["ann", "12"]);
             assert.deepEqual(names(await board.quantile([1, 0.5, 0])), ["bob", "12", "3"]);
             assert.deepEqual(await board.hist([9]), [2, 2]);
+            const keys = (await board.range(0, -1, { withkey: true })).map(({ key }) => key);
+            assert.deepEqual(await board.cuts(3), [0, 1, 3].map((rank) => ({ rank, key: keys[rank] })));
+            assert.deepEqual(await board.cuts(9, 1, -1, { where: { country: "DE" } }), [{ rank: 1, key: keys[1] }]);
             assert.equal(await board.count(), 4);
             assert.equal(await board.count(0, 2, { where: { country: ["DE", "FR"] }, wherenot: { country: "FR" } }), 2);
             assert.deepEqual(await board.countBy("country"),

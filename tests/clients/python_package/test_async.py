@@ -13,8 +13,7 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
     async def asyncSetUp(self):
         self.server = process.Server("--notify-board-events", "yes")
         self.addCleanup(self.server.stop)
-        self.client = redis.asyncio.Redis(port=self.server.port)
-        self.addAsyncCleanup(self.client.close)
+        self.client = await self.enterAsyncContext(redis.asyncio.Redis(port=self.server.port))
         self.board = AsyncLeaderboard(self.client, "arena", retries=2)
 
     async def test_a_board(self):

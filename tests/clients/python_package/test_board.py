@@ -11,7 +11,7 @@ import resp3
 from leaderboard_client.commands import BoardCommands, DatabaseCommands
 from leaderboard_client.parse import as_dict
 from leaderboard_client.words import decode
-from leaderboard_client import (Ban, Event, Leaderboard, Leaderboards, LeaguePlace, Page, Placed, Record, Result,
+from leaderboard_client import (Ban, Cut, Event, Leaderboard, Leaderboards, LeaguePlace, Page, Placed, Record, Result,
                                 ValueCount, __version__)
 
 BIG = 2**53 + 1
@@ -67,6 +67,10 @@ class Commands(OverRedis):
                          ["ann"])
         self.assertEqual([each.member for each in self.board.quantile([1, "0.5", Decimal(0)])], ["eva", "ann", "bob"])
         self.assertEqual(self.board.hist([45, 55]), [1, 1, 2])
+        eva, ann, bob = (self.board.get(member, withkey=True)[0].key for member in ("eva", "ann", "bob"))
+        self.assertEqual(self.board.cuts(3), [Cut(0, eva), Cut(1, eva), Cut(3, bob)])
+        self.assertEqual(self.board.cuts(9, 0, -1, where={"country": "DE"}), [Cut(0, ann), Cut(1, bob)])
+        self.assertEqual(Leaderboard(self.client, "none").cuts(2), [])
         self.assertEqual((self.board.count(), self.board.count(0, 1), self.board.count(where={"country": "DE"})), (4, 2, 2))
         self.assertEqual(self.board.count_by(["country", "class"]),
                          [ValueCount(("DE", None), 2), ValueCount(("FR", "mage"), 2)])

@@ -71,9 +71,8 @@ class Cluster(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(league.count(), 1)
 
     async def test_asyncio(self):
-        client = AsyncRedisCluster(startup_nodes=[redis.asyncio.cluster.ClusterNode("127.0.0.1", node.port)
-                                                  for node in self.nodes])
-        self.addAsyncCleanup(client.close)
+        client = await self.enterAsyncContext(AsyncRedisCluster(
+            startup_nodes=[redis.asyncio.cluster.ClusterNode("127.0.0.1", node.port) for node in self.nodes]))
         boards = AsyncLeaderboards(client)
         for number in range(10):
             await boards.board(f"a:{number}").add({"eva": 5})
