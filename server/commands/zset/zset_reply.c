@@ -26,9 +26,8 @@ void zset_reply_entry(const struct call *call, const struct board *board,
     }
 }
 
-enum {
-    ALIKE_MIN = 4, /* with fewer of one size, names are copied whatever their sizes */
-};
+/* Fewer that are alike are written one by one: to find where their parts are would take longer. */
+enum { ALIKE_MIN = 4 };
 
 /* How names are written. */
 enum names {
@@ -177,12 +176,29 @@ static uint32_t zset_reply_count_code(const struct board_run *run, uint32_t coun
     return count - left;
 }
 
+/* How many of the next count entries, at least one, have names of this one's code, which is that of the next. If
+ * they are fewer than ALIKE_MIN, or the first so many have not all its prefix: how many of those have both. */
+static uint32_t zset_reply_count_alike(const struct board_run *run, struct name name,
+                                       uint32_t count) {
+    const ptrdiff_t forward = run->is_best_first ? 1 : -1;
+    const ptrdiff_t at_step = forward * (ptrdiff_t)name.size;
+    const uint16_t *mark = run->marks - !run->is_best_first;
+    const char *at = name.at;
+    for (uint32_t i = 1; i < count && i < ALIKE_MIN; i++) {
+        mark += forward;
+        at += at_step;
+        if (*mark >> 8 != name.code || (name.code >= NAME_PREFIX_CODE && *at != name.at[0])) {
+            return i;
+        }
+    }
+    return zset_reply_count_code(run, count);
+}
+
 /* ---- entries that are alike ---- */
 
-static enum names zset_reply_names_of(struct name name, const struct name_digits *digits,
-                                      uint32_t count) {
+static enum names zset_reply_names_of(struct name name, const struct name_digits *digits) {
     if (!name_is_packed(name.code)) {
-        return name.size > 16 && name.size <= 32 && count >= ALIKE_MIN ? NAMES_MIDDLE : NAMES_SHORT;
+        return name.size > 16 && name.size <= 32 ? NAMES_MIDDLE : NAMES_SHORT;
     }
     return digits->rest == NAME_REST_UUID  ? NAMES_UUID
            : digits->stored > 8            ? NAMES_LONG
@@ -190,8 +206,8 @@ static enum names zset_reply_names_of(struct name name, const struct name_digits
                                            : NAMES_PACKED;
 }
 
-/* From here on names are of this one's form: the next count of them are. */
-static void zset_reply_set_alike(struct writer *writer, struct name name, uint32_t count) {
+/* From here on names are of this one's form. */
+static void zset_reply_set_alike(struct writer *writer, struct name name) {
     struct alike *alike = &writer->alike;
     struct name_digits digits = name_digits_of(name);
     bool is_packed = name_is_packed(name.code);
@@ -206,7 +222,7 @@ static void zset_reply_set_alike(struct writer *writer, struct name name, uint32
     alike->stored = name.size;
     alike->name_shift = 64 - 8 * digits.stored;
     alike->digits = digits;
-    alike->names = zset_reply_names_of(name, &digits, count);
+    alike->names = zset_reply_names_of(name, &digits);
     alike->code = name.code;
     alike->which = name.code >= NAME_PREFIX_CODE ? name.at[0] : 0;
 }
@@ -392,6 +408,25 @@ PUT_NAMES(zset_reply_put_prefixed_names, NAMES_PREFIXED)
 PUT_NAMES(zset_reply_put_uuids, NAMES_UUID)
 PUT_NAMES(zset_reply_put_long_names, NAMES_LONG)
 
+/* Write the next entry, whose name is packed, whatever the others are. */
+static inline char *zset_reply_put_one(const struct writer *writer, struct board_run *run,
+                                       struct name name, char *out) {
+    const struct alike *alike = &writer->alike;
+    const ptrdiff_t forward = run->is_best_first ? 1 : -1;
+    const struct name_digits digits = name_digits_of(name);
+    const size_t size = name_digits_size(&digits);
+    uint64_t key = zset_reply_key_ahead(run, 0);
+    out = put_next_bulk_header(writer->shape == ZSET_PAIRS ? put_next_pair(out) : out, size);
+    name_digits_write(&digits, out);
+    zset_reply_put_score(out + size, alike, zset_reply_scale(alike, key), writer->shape,
+                         alike->is_wide);
+    run->marks += forward;
+    run->keys += forward;
+    run->members += forward * (ptrdiff_t)name.size;
+    run->count--;
+    return out + size + alike->score_size;
+}
+
 /* Write the next count entries, whose scores are plain, or those before the first with a longer name. */
 static char *zset_reply_put_entries(struct writer *writer, struct board_run *run, uint32_t count,
                                     char *out) {
@@ -405,9 +440,14 @@ static char *zset_reply_put_entries(struct writer *writer, struct board_run *run
         uint32_t size = name_stored_size(code);
         struct name name = {run->members - (run->is_best_first ? 0 : size), size, code};
         uint32_t left = run->count - end;
-        uint32_t alike_count = zset_reply_count_code(run, left);
+        uint32_t alike_count = zset_reply_count_alike(run, name, left);
+        if (alike_count < ALIKE_MIN) {
+            out = name_is_packed(code) ? zset_reply_put_one(writer, run, name, out)
+                                       : zset_reply_put_short_names(writer, run, left, out);
+            continue;
+        }
         if (!zset_reply_is_alike(alike, name)) {
-            zset_reply_set_alike(writer, name, alike_count);
+            zset_reply_set_alike(writer, name);
         }
         switch (alike->names) {
         case NAMES_SHORT:
@@ -433,8 +473,8 @@ static char *zset_reply_put_entries(struct writer *writer, struct board_run *run
     return out;
 }
 
-/* Write entries whose scores are plain and whose names are not too long. false: the next one is another. What is in the output ends
- * with a line end, as it has the array's header. */
+/* Write entries whose scores are plain and whose names are not too long. false: the next one, if there is one, is
+ * another. What is in the output ends with a line end, as it has the array's header. */
 static bool zset_reply_put_run(struct writer *writer, struct board_run *run) {
     struct buffer *buffer = writer->call->reply->out;
     uint32_t count = zset_reply_count_plain(writer, run);
@@ -445,7 +485,7 @@ static bool zset_reply_put_run(struct writer *writer, struct board_run *run) {
         char *out = zset_reply_put_entries(writer, run, count, begin - PUT_LINE_END_SIZE);
         buffer_commit(buffer, (size_t)(put_line_end(out) - begin));
     }
-    return run->count < before;
+    return count > 0 && run->count == before - count;
 }
 
 static void zset_reply_write_run(struct writer *writer, struct board_run *run) {
