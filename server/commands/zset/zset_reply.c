@@ -26,9 +26,8 @@ void zset_reply_entry(const struct call *call, const struct board *board,
     }
 }
 
-enum {
-    ALIKE_MIN = 4, /* with fewer of one size, names are copied whatever their sizes */
-};
+/* Fewer that are alike are written one by one: to find where their parts are would take longer. */
+enum { ALIKE_MIN = 4 };
 
 /* How names are written. */
 enum names {
@@ -50,11 +49,10 @@ struct alike {
     uint32_t size;
     /* The name, as it is in the block. */
     uint32_t stored;
-    unsigned name_shift;       /* of the eight bytes that end with it */
-    struct name_digits digits; /* NAMES_LONG */
+    unsigned name_shift; /* of the eight bytes that end with it */
     enum names names;
     uint8_t code;
-    char which; /* prefix */
+    char prefix_byte; /* the first one stored, if it says which prefix the name has */
     /* The score: (uint32_t)(key >> key_shift) * step + origin are its digits, and zeros at the end. */
     unsigned key_shift;
     uint32_t step;
@@ -69,8 +67,7 @@ struct writer {
     const struct call *call;
     const struct board *board;
     enum zset_shape shape;
-    bool
-        is_plain; /* neither decimals nor DECAY, and the shape is one that zset_reply_put_alike writes */
+    bool is_plain; /* neither decimals nor DECAY, and the shape is one of put_alike's */
     /* A plain score is (key >> shift) * step + origin: the lead field, above which a key has no bits, counted up
      * or (ASC) down from the key of 0. */
     uint64_t step;
@@ -156,6 +153,13 @@ static uint32_t zset_reply_count_plain(struct writer *writer, const struct board
     return count;
 }
 
+/* The next entry's, which is not NAME_LONG or not read. */
+static struct name zset_reply_next_name(const struct board_run *run) {
+    uint8_t code = (uint8_t)(run->marks[run->is_best_first ? 0 : -1] >> 8);
+    uint32_t size = name_stored_size(code);
+    return (struct name){run->members - (run->is_best_first ? 0 : size), size, code};
+}
+
 /* How many of the next count entries, at least one, have names of the first one's code. */
 static uint32_t zset_reply_count_code(const struct board_run *run, uint32_t count) {
     const uint64_t codes = UINT64_C(0xff00ff00ff00ff00);
@@ -177,12 +181,29 @@ static uint32_t zset_reply_count_code(const struct board_run *run, uint32_t coun
     return count - left;
 }
 
+/* How many of the next count entries, at least one, have names of this one's code, which is that of the next. If
+ * they are fewer than ALIKE_MIN, or the first so many have not all its prefix: how many of those have both. */
+static uint32_t zset_reply_count_alike(const struct board_run *run, struct name name,
+                                       uint32_t count) {
+    const ptrdiff_t forward = run->is_best_first ? 1 : -1;
+    const ptrdiff_t at_step = forward * (ptrdiff_t)name.size;
+    const uint16_t *mark = run->marks - !run->is_best_first;
+    const char *at = name.at;
+    for (uint32_t i = 1; i < count && i < ALIKE_MIN; i++) {
+        mark += forward;
+        at += at_step;
+        if (*mark >> 8 != name.code || (name.code >= NAME_PREFIX_CODE && *at != name.at[0])) {
+            return i;
+        }
+    }
+    return zset_reply_count_code(run, count);
+}
+
 /* ---- entries that are alike ---- */
 
-static enum names zset_reply_names_of(struct name name, const struct name_digits *digits,
-                                      uint32_t count) {
+static enum names zset_reply_names_of(struct name name, const struct name_digits *digits) {
     if (!name_is_packed(name.code)) {
-        return name.size > 16 && name.size <= 32 && count >= ALIKE_MIN ? NAMES_MIDDLE : NAMES_SHORT;
+        return name.size > 16 && name.size <= 32 ? NAMES_MIDDLE : NAMES_SHORT;
     }
     return digits->rest == NAME_REST_UUID  ? NAMES_UUID
            : digits->stored > 8            ? NAMES_LONG
@@ -190,8 +211,8 @@ static enum names zset_reply_names_of(struct name name, const struct name_digits
                                            : NAMES_PACKED;
 }
 
-/* From here on names are of this one's form: the next count of them are. */
-static void zset_reply_set_alike(struct writer *writer, struct name name, uint32_t count) {
+/* From here on names are of this one's form. */
+static void zset_reply_set_alike(struct writer *writer, struct name name) {
     struct alike *alike = &writer->alike;
     struct name_digits digits = name_digits_of(name);
     bool is_packed = name_is_packed(name.code);
@@ -205,14 +226,14 @@ static void zset_reply_set_alike(struct writer *writer, struct name name, uint32
     alike->size = alike->score_at + alike->score_size;
     alike->stored = name.size;
     alike->name_shift = 64 - 8 * digits.stored;
-    alike->digits = digits;
-    alike->names = zset_reply_names_of(name, &digits, count);
+    alike->names = zset_reply_names_of(name, &digits);
     alike->code = name.code;
-    alike->which = name.code >= NAME_PREFIX_CODE ? name.at[0] : 0;
+    alike->prefix_byte = name.code >= NAME_PREFIX_CODE ? name.at[0] : 0;
 }
 
 static bool zset_reply_is_alike(const struct alike *alike, struct name name) {
-    return name.code == alike->code && (name.code < NAME_PREFIX_CODE || name.at[0] == alike->which);
+    return name.code == alike->code &&
+           (name.code < NAME_PREFIX_CODE || name.at[0] == alike->prefix_byte);
 }
 
 static inline uint32_t zset_reply_scale(const struct alike *alike, uint64_t key) {
@@ -257,10 +278,6 @@ zset_reply_put_entry(char *out, const struct alike *alike, const char *at, name_
         memcpy(out + alike->score_at - 16, at + alike->stored - 16, 16);
     } else if (names == NAMES_UUID) {
         name_write_uuid(out + alike->name_at, at + alike->stored - 16);
-    } else if (names == NAMES_LONG) {
-        struct name_digits long_digits = alike->digits;
-        long_digits.end = at + alike->stored;
-        name_write_long(&long_digits, out + alike->name_at - long_digits.prefix->size);
     } else {
         memcpy(out + alike->name_at, &digits, sizeof digits);
     }
@@ -276,8 +293,7 @@ zset_reply_put_alike(const struct writer *writer, struct board_run *run, uint32_
     const struct alike alike = writer->alike; /* a copy: what is written could be anything */
     const bool is_packed = names == NAMES_PACKED || names == NAMES_PREFIXED;
     const bool has_prefix =
-        names == NAMES_PREFIXED ||
-        ((names == NAMES_UUID || names == NAMES_LONG) && alike.code >= NAME_PREFIX_CODE);
+        names == NAMES_PREFIXED || (names == NAMES_UUID && alike.code >= NAME_PREFIX_CODE);
     const ptrdiff_t forward = run->is_best_first ? 1 : -1;
     const ptrdiff_t at_step = forward * (ptrdiff_t)alike.stored;
     const uint64_t *key = run->keys - !run->is_best_first;
@@ -285,16 +301,14 @@ zset_reply_put_alike(const struct writer *writer, struct board_run *run, uint32_
     name_16 first = {0};
     name_16 second = {0};
     uint32_t left = count;
-    while (left > 1) {
-        if (has_prefix && (*at != alike.which || at[at_step] != alike.which)) {
+    while (is_packed && left > 1) {
+        if (has_prefix && (*at != alike.prefix_byte || at[at_step] != alike.prefix_byte)) {
             break;
         }
-        if (is_packed) {
-            name_unpack_two(little_get_u64(at + alike.stored - 8),
-                            little_get_u64(at + at_step + alike.stored - 8), alike.name_shift,
-                            &first, &second);
-        }
         uint32_t scaled[2];
+        name_unpack_two(little_get_u64(at + alike.stored - 8),
+                        little_get_u64(at + at_step + alike.stored - 8), alike.name_shift, &first,
+                        &second);
         zset_reply_scale_two(&alike, key[0], key[forward], scaled);
         zset_reply_put_entry(out, &alike, at, first, scaled[0], names, shape, is_wide);
         zset_reply_put_entry(out + alike.size, &alike, at + at_step, second, scaled[1], names,
@@ -304,7 +318,7 @@ zset_reply_put_alike(const struct writer *writer, struct board_run *run, uint32_
         key += 2 * forward;
         left -= 2;
     }
-    if (left > 0 && (!has_prefix || *at == alike.which)) {
+    for (; left > 0 && (!has_prefix || *at == alike.prefix_byte); left--) {
         if (is_packed) {
             name_unpack_two(little_get_u64(at + alike.stored - 8), 0, alike.name_shift, &first,
                             &second);
@@ -314,7 +328,6 @@ zset_reply_put_alike(const struct writer *writer, struct board_run *run, uint32_
         out += alike.size;
         at += at_step;
         key += forward;
-        left--;
     }
     run->marks += forward * (ptrdiff_t)(count - left);
     run->keys = key + !run->is_best_first;
@@ -390,7 +403,25 @@ PUT_NAMES(zset_reply_put_middle_names, NAMES_MIDDLE)
 PUT_NAMES(zset_reply_put_packed_names, NAMES_PACKED)
 PUT_NAMES(zset_reply_put_prefixed_names, NAMES_PREFIXED)
 PUT_NAMES(zset_reply_put_uuids, NAMES_UUID)
-PUT_NAMES(zset_reply_put_long_names, NAMES_LONG)
+
+/* Write the next entry, whose name is packed, whatever the others are. */
+static char *zset_reply_put_one(const struct writer *writer, struct board_run *run, char *out) {
+    const struct alike *alike = &writer->alike;
+    const struct name name = zset_reply_next_name(run);
+    const ptrdiff_t forward = run->is_best_first ? 1 : -1;
+    const struct name_digits digits = name_digits_of(name);
+    const size_t size = name_digits_size(&digits);
+    uint64_t key = zset_reply_key_ahead(run, 0);
+    out = put_next_bulk_header(writer->shape == ZSET_PAIRS ? put_next_pair(out) : out, size);
+    name_digits_write(&digits, out);
+    zset_reply_put_score(out + size, alike, zset_reply_scale(alike, key), writer->shape,
+                         alike->is_wide);
+    run->marks += forward;
+    run->keys += forward;
+    run->members += forward * (ptrdiff_t)name.size;
+    run->count--;
+    return out + size + alike->score_size;
+}
 
 /* Write the next count entries, whose scores are plain, or those before the first with a longer name. */
 static char *zset_reply_put_entries(struct writer *writer, struct board_run *run, uint32_t count,
@@ -398,16 +429,19 @@ static char *zset_reply_put_entries(struct writer *writer, struct board_run *run
     const uint32_t end = run->count - count;
     struct alike *alike = &writer->alike;
     while (run->count > end) {
-        uint8_t code = (uint8_t)(run->marks[run->is_best_first ? 0 : -1] >> 8);
-        if (code > BYTES_SHORT_MAX && !name_is_packed(code)) {
+        struct name name = zset_reply_next_name(run);
+        if (name.code > BYTES_SHORT_MAX && !name_is_packed(name.code)) {
             break;
         }
-        uint32_t size = name_stored_size(code);
-        struct name name = {run->members - (run->is_best_first ? 0 : size), size, code};
         uint32_t left = run->count - end;
-        uint32_t alike_count = zset_reply_count_code(run, left);
+        uint32_t alike_count = zset_reply_count_alike(run, name, left);
+        if (alike_count < ALIKE_MIN) {
+            out = name_is_packed(name.code) ? zset_reply_put_one(writer, run, out)
+                                            : zset_reply_put_short_names(writer, run, left, out);
+            continue;
+        }
         if (!zset_reply_is_alike(alike, name)) {
-            zset_reply_set_alike(writer, name, alike_count);
+            zset_reply_set_alike(writer, name);
         }
         switch (alike->names) {
         case NAMES_SHORT:
@@ -426,15 +460,17 @@ static char *zset_reply_put_entries(struct writer *writer, struct board_run *run
             out = zset_reply_put_uuids(writer, run, alike_count, out);
             break;
         case NAMES_LONG:
-            out = zset_reply_put_long_names(writer, run, alike_count, out);
+            for (; alike_count > 0; alike_count--) {
+                out = zset_reply_put_one(writer, run, out);
+            }
             break;
         }
     }
     return out;
 }
 
-/* Write entries whose scores are plain and whose names are not too long. false: the next one is another. What is in the output ends
- * with a line end, as it has the array's header. */
+/* Write entries whose scores are plain and whose names are not too long. false: the next one, if there is one, is
+ * another. What is in the output ends with a line end, as it has the array's header. */
 static bool zset_reply_put_run(struct writer *writer, struct board_run *run) {
     struct buffer *buffer = writer->call->reply->out;
     uint32_t count = zset_reply_count_plain(writer, run);
@@ -445,7 +481,7 @@ static bool zset_reply_put_run(struct writer *writer, struct board_run *run) {
         char *out = zset_reply_put_entries(writer, run, count, begin - PUT_LINE_END_SIZE);
         buffer_commit(buffer, (size_t)(put_line_end(out) - begin));
     }
-    return run->count < before;
+    return count > 0 && run->count == before - count;
 }
 
 static void zset_reply_write_run(struct writer *writer, struct board_run *run) {

@@ -115,6 +115,35 @@ ZSET_TEST(times_of_every_kind_are_unix_milliseconds) {
     }
 }
 
+/* Those that begin like now are written faster. */
+ZSET_TEST(times_are_shown_alike_whatever_the_clock_shows) {
+    static const int64_t clocks_ms[] = {
+        -1767225600000,     0, 999999999, 1000000000, 1098765432109, 1767225600000,
+        INT64_MAX / 1000000};
+    static const char *const times[] = {"0",
+                                        "999999999",
+                                        "1000000000",
+                                        "1999999999",
+                                        "2000000000",
+                                        "1097999999999",
+                                        "1098000000000",
+                                        "1098000000001",
+                                        "1098999999999",
+                                        "1099000000000"};
+    enum { TIMES = sizeof times / sizeof times[0] };
+    for (int i = 0; i < TIMES; i++) {
+        zset_expect(h, formatted("LB.ADD early:k AT %s 1 m%d", times[i], i), ":1");
+    }
+    for (size_t clock = 0; clock < sizeof clocks_ms / sizeof clocks_ms[0]; clock++) {
+        harness_set_clock(h, clocks_ms[clock] * 1000);
+        for (int i = 0; i < TIMES; i++) {
+            const char *answered = zset_run(h, "LB.GET early:k 1 m%d", i);
+            const char *expected = formatted("[[m%d :%d :%s :1]]", i, i, times[i]);
+            assert_string_equal(answered, expected);
+        }
+    }
+}
+
 ZSET_TEST(replies_are_byte_for_byte) {
     zset_expect(h, "LB.ADD money:k 12.30 a-member-of-more-than-thirty-two-bytes", ":1");
     const char line[] = "LB.GET money:k 1 a-member-of-more-than-thirty-two-bytes PCT WITHKEY";
