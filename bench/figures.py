@@ -118,7 +118,8 @@ def facts(results, path):
     others = [title for name, title in titles_of(results).items() if name != OURS]
     members = re.search(r"([\d,]+) members", results.get("subtitle", ""))
     members = results.get("members", members.group(1) if members else "")
-    cycles = max((len(points) - 1 for points in results.get("churn", {BASE: []}).values()))
+    counts = {len(points) - 1 for points in results.get("churn", {BASE: []}).values()}
+    cycles = str(max(counts)) if len(counts) == 1 else f"{min(counts)}–{max(counts)}"
     return {"members": members, "clients": results.get("clients"), "cycles": cycles,
             "pipeline": results.get("pipeline"), "servers": ", ".join([*others, titles_of(results)[OURS]]),
             "date": path.stem[:10], "link": f"bench/results/{path.stem}.md"}
