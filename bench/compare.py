@@ -16,8 +16,8 @@ import time
 from pathlib import Path
 
 import plot
-from servers import (BASE, OURS, SETTLE_S, Generator, alternate, find_programs, markdown_table, say,
-                     titles_of, write_results)
+from servers import (BASE, OURS, SETTLE_S, Generator, alternate, find_programs, markdown_table,
+                     say, titles_of, write_results)
 
 CPU_NOTE = ("us: the server's CPU time, user and system, per operation. Only ratios of one run"
             " count.")
