@@ -31,12 +31,13 @@ enum { ALIKE_MIN = 4 };
 
 /* How names are written. */
 enum names {
-    NAMES_SHORT,    /* at most BYTES_SHORT_MAX bytes, of different sizes */
-    NAMES_MIDDLE,   /* 17 to 32 bytes, all of one size: two words of sixteen */
+    NAMES_MIDDLE,   /* 17 to 32 bytes: where all are of one size, in two words of sixteen */
     NAMES_PACKED,   /* at most sixteen digits */
     NAMES_PREFIXED, /* the same behind a prefix */
     NAMES_UUID,     /* with a prefix or without */
-    NAMES_LONG,     /* packed, and longer */
+    NAMES_SHORT,    /* at most BYTES_SHORT_MAX bytes, of any size */
+    NAMES_LONG,     /* packed, and longer: one by one */
+    NAMES_OTHERS,   /* by the general functions */
 };
 
 /* Entries whose names are of one form and size, and whose scores have one count of digits: where the parts of
@@ -50,7 +51,6 @@ struct alike {
     /* The name, as it is in the block. */
     uint32_t stored;
     unsigned name_shift; /* of the eight bytes that end with it */
-    enum names names;
     uint8_t code;
     char prefix_byte; /* the first one stored, if it says which prefix the name has */
     /* The score: (uint32_t)(key >> key_shift) * step + origin are its digits, and zeros at the end. */
@@ -201,12 +201,15 @@ static uint32_t zset_reply_count_alike(const struct board_run *run, struct name 
 
 /* ---- entries that are alike ---- */
 
-static enum names zset_reply_names_of(struct name name, const struct name_digits *digits) {
+static enum names zset_reply_names_of(struct name name) {
     if (!name_is_packed(name.code)) {
-        return name.size > 16 && name.size <= 32 ? NAMES_MIDDLE : NAMES_SHORT;
+        return name.code > BYTES_SHORT_MAX         ? NAMES_OTHERS
+               : name.code > 16 && name.code <= 32 ? NAMES_MIDDLE
+                                                   : NAMES_SHORT;
     }
-    return digits->rest == NAME_REST_UUID  ? NAMES_UUID
-           : digits->stored > 8            ? NAMES_LONG
+    struct name_digits digits = name_digits_of(name);
+    return digits.rest == NAME_REST_UUID   ? NAMES_UUID
+           : digits.stored > 8             ? NAMES_LONG
            : name.code >= NAME_PREFIX_CODE ? NAMES_PREFIXED
                                            : NAMES_PACKED;
 }
@@ -226,7 +229,6 @@ static void zset_reply_set_alike(struct writer *writer, struct name name) {
     alike->size = alike->score_at + alike->score_size;
     alike->stored = name.size;
     alike->name_shift = 64 - 8 * digits.stored;
-    alike->names = zset_reply_names_of(name, &digits);
     alike->code = name.code;
     alike->prefix_byte = name.code >= NAME_PREFIX_CODE ? name.at[0] : 0;
 }
@@ -404,6 +406,15 @@ PUT_NAMES(zset_reply_put_packed_names, NAMES_PACKED)
 PUT_NAMES(zset_reply_put_prefixed_names, NAMES_PREFIXED)
 PUT_NAMES(zset_reply_put_uuids, NAMES_UUID)
 
+/* Names that are written many at a time where they are alike. */
+static char *(*const zset_reply_put_many[])(const struct writer *, struct board_run *, uint32_t,
+                                            char *) = {
+    [NAMES_MIDDLE] = zset_reply_put_middle_names,
+    [NAMES_PACKED] = zset_reply_put_packed_names,
+    [NAMES_PREFIXED] = zset_reply_put_prefixed_names,
+    [NAMES_UUID] = zset_reply_put_uuids,
+};
+
 /* Write the next entry, whose name is packed, whatever the others are. */
 static char *zset_reply_put_one(const struct writer *writer, struct board_run *run, char *out) {
     const struct alike *alike = &writer->alike;
@@ -427,43 +438,23 @@ static char *zset_reply_put_one(const struct writer *writer, struct board_run *r
 static char *zset_reply_put_entries(struct writer *writer, struct board_run *run, uint32_t count,
                                     char *out) {
     const uint32_t end = run->count - count;
-    struct alike *alike = &writer->alike;
     while (run->count > end) {
         struct name name = zset_reply_next_name(run);
-        if (name.code > BYTES_SHORT_MAX && !name_is_packed(name.code)) {
-            break;
-        }
+        enum names names = zset_reply_names_of(name);
         uint32_t left = run->count - end;
-        uint32_t alike_count = zset_reply_count_alike(run, name, left);
-        if (alike_count < ALIKE_MIN) {
-            out = name_is_packed(name.code) ? zset_reply_put_one(writer, run, out)
-                                            : zset_reply_put_short_names(writer, run, left, out);
-            continue;
+        if (names == NAMES_OTHERS) {
+            break;
         }
-        if (!zset_reply_is_alike(alike, name)) {
-            zset_reply_set_alike(writer, name);
-        }
-        switch (alike->names) {
-        case NAMES_SHORT:
-            out = zset_reply_put_short_names(writer, run, left, out);
-            break;
-        case NAMES_MIDDLE:
-            out = zset_reply_put_middle_names(writer, run, alike_count, out);
-            break;
-        case NAMES_PACKED:
-            out = zset_reply_put_packed_names(writer, run, alike_count, out);
-            break;
-        case NAMES_PREFIXED:
-            out = zset_reply_put_prefixed_names(writer, run, alike_count, out);
-            break;
-        case NAMES_UUID:
-            out = zset_reply_put_uuids(writer, run, alike_count, out);
-            break;
-        case NAMES_LONG:
-            for (; alike_count > 0; alike_count--) {
-                out = zset_reply_put_one(writer, run, out);
+        uint32_t alike_count = names <= NAMES_UUID ? zset_reply_count_alike(run, name, left) : 0;
+        if (alike_count >= ALIKE_MIN) {
+            if (!zset_reply_is_alike(&writer->alike, name)) {
+                zset_reply_set_alike(writer, name);
             }
-            break;
+            out = zset_reply_put_many[names](writer, run, alike_count, out);
+        } else if (name_is_packed(name.code)) {
+            out = zset_reply_put_one(writer, run, out);
+        } else {
+            out = zset_reply_put_short_names(writer, run, left, out);
         }
     }
     return out;
