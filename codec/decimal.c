@@ -300,11 +300,6 @@ enum decimal_status decimal_parse_exact(struct bytes text, struct decimal *value
 /* ---- limits ---- */
 
 static bool decimal_parse_infinity(struct bytes text, bool *is_negative) {
-    if (text.size == 4 && memcmp(text.at + 1, "inf", 3) == 0 &&
-        (text.at[0] == '+' || text.at[0] == '-')) { /* as nearly everybody writes it */
-        *is_negative = text.at[0] == '-';
-        return true;
-    }
     if (text.size == 0) {
         return false;
     }
