@@ -2,12 +2,13 @@
 scores, again and again. Bytes a member, and CPU, beside a board that was just loaded."""
 import datetime
 import json
+import sys
 import time
 from pathlib import Path
 
 import plot
 from compare import CPU_NOTE, USERS, words_on_first
-from servers import OURS, SETTLE_S, markdown_table, say
+from servers import OURS, SETTLE_S, markdown_table, say, titles_of
 
 MEMBERS = 10000000
 GROWTH_MAX = 1.2  # of bytes a member, against the fresh board: ours stays below
@@ -55,11 +56,23 @@ def measured_before(part):
     return results["churn"]
 
 
+def check_names(part, names, figures):
+    """Before anything takes its minutes."""
+    unknown = set(names) - set(part.programs)
+    if unknown:
+        sys.exit(f"no such servers: {', '.join(sorted(unknown))}; there are:"
+                 f" {', '.join(part.programs)}")
+    if OURS not in {*names, *figures}:
+        sys.exit(f"{OURS} is neither among them nor in the day's result, and the others are"
+                 " compared with it")
+
+
 def measure(part):
     members = part.scaled(MEMBERS)
-    only = part.options.only.split(",") if part.options.only else list(part.programs)
+    names = part.options.only.split(",") if part.options.only else list(part.programs)
     figures = measured_before(part)
-    for name in (name for name in part.programs if name in only):
+    check_names(part, names, figures)
+    for name in names:
         server = part.start([name])[name]
         board = Churn(part, server, members)
         figures[name] = [board.load()]
@@ -72,25 +85,20 @@ def measure(part):
                 f" ZADD {point['zadd_us']:.2f} us; after removing {point['left_bytes']:.1f} B")
         part.stop()
     figures = {name: figures[name] for name in part.programs if name in figures}
+    part.versions = {name: part.versions[name] for name in figures}
     write(part, members, figures)
 
 
 def memory_rows(figures):
     """Bytes a member by title and server, of the servers that came so far."""
-    points = {"loaded": lambda points: points[0]["bytes"]}
+    rows = {"loaded": {name: points[0]["bytes"] for name, points in figures.items()}}
     most = max(len(points) for points in figures.values()) - 1
     for number in sorted({1, 2, 5, most} & set(range(1, most + 1))):
-        points[f"after {number} cycle{'s' if number > 1 else ''}"] = (
-            lambda points, number=number: points[number]["bytes"])
-    points["the most of any cycle"] = lambda points: max(point["bytes"] for point in points)
-    rows = {}
-    for title, read in points.items():
-        rows[title] = {}
-        for name, own in figures.items():
-            try:
-                rows[title][name] = read(own)
-            except IndexError:
-                pass
+        rows[f"after {number} cycle{'s' if number > 1 else ''}"] = {
+            name: points[number]["bytes"] for name, points in figures.items()
+            if len(points) > number}
+    rows["the most of any cycle"] = {name: max(point["bytes"] for point in points)
+                                     for name, points in figures.items()}
     return rows
 
 
@@ -116,7 +124,7 @@ def write(part, members, figures):
              ("ZADD, the last cycle", lambda points: points[-1]["zadd_us"])]
     cost_rows = [(title, {name: read(points) for name, points in figures.items()})
                  for title, read in costs]
-    titles = [f"{name} {part.versions[name]}" for name in figures]
+    titles = list(titles_of(part.versions).values())
     compared = [row for row in memory.items() if len(row[1]) == len(figures)]
     body = "\n\n".join([
         markdown_table(["resident bytes a member, with its name", *titles], lines),
