@@ -42,14 +42,16 @@ static struct host_string *host_filter_find_new_name(struct host_filter_input *i
         return host_filter_is_board(host_filter_argument(input, 1)) ? type_name : NULL;
     }
     const struct command *command = command_find(name);
+    const struct request sizes = {.count = (uint32_t)host_CommandFilterArgsCount(input)};
+    /* A wrong number of arguments the host's own command refuses, by the name that was sent. */
     if (command == NULL || new_names[command_index(command)] == NULL ||
+        command_has_wrong_arity(command, &sizes) ||
         (is_replica && (command->flags & COMMAND_WRITE) != 0)) {
         return NULL;
     }
     bool is_counted = command->first_key == 0;
     int key_index = is_counted ? command->key_count_arg + 1 : command->first_key;
-    return key_index < host_CommandFilterArgsCount(input) &&
-                   host_filter_is_board(host_filter_argument(input, key_index))
+    return host_filter_is_board(host_filter_argument(input, key_index))
                ? new_names[command_index(command)]
                : NULL;
 }

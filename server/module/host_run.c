@@ -90,6 +90,7 @@ static void host_run_send_events(struct host_context *ctx) {
 
 /* ---- one command ---- */
 
+/* The host has refused a wrong number of arguments, but not in an AOF. */
 static int host_run_refuse_arity(struct host_context *ctx, uint32_t index) {
     char text[COMMAND_FULL_NAME_MAX + 64];
     snprintf(text, sizeof text, "ERR wrong number of arguments for '%s' command",

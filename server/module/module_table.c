@@ -262,12 +262,13 @@ static bool module_table_describe(struct host_context *ctx, const char *name, ui
     for (uint32_t i = 0; i < count; i++) {
         key_specs[i] = module_table_copy_spec(&specs[i]);
     }
-    /* The arity stays ours: the host would say the new name in the error. */
+    /* With the arity, or the host would look for a number of keys behind the last argument. */
     struct host_command_info info = {
         .version = &version,
         .summary = command->summary,
         .complexity = command->complexity,
         .since = command->since,
+        .arity = command->arity,
         .key_specs = count > 0 ? key_specs : NULL,
     };
     uint32_t key_count = 0;
@@ -282,17 +283,6 @@ static bool module_table_describe(struct host_context *ctx, const char *name, ui
     return is_set && (is_container || module_table_add_categories(ctx, name, number));
 }
 
-static bool module_table_describe_key(struct host_context *ctx, const char *name,
-                                      const char *summary, unsigned flags) {
-    struct host_key_spec specs[2] = {{.flags = flags, .begin_type = HOST_SEARCH_INDEX},
-                                     {.begin_type = HOST_SEARCH_NONE}};
-    specs[0].begin.index = 1;
-    specs[0].find_type = HOST_FIND_RANGE;
-    specs[0].find.range.step = 1;
-    const struct host_command_info info = {
-        .version = &version, .summary = summary, .key_specs = specs};
-    return module_table_set_info(ctx, name, &info);
-}
 
 /* ---- registering ---- */
 
@@ -391,32 +381,55 @@ static int module_table_run_test_clear(struct host_context *ctx, struct host_str
 }
 #endif
 
-bool module_table_register(struct host_context *ctx) {
+/* Those that are no command of the server. */
+static const struct own_command {
+    const char *name, *summary, *flags, *categories; /* categories NULL: of the flags alone */
+    host_command *run;
+    int arity, first_key, last_key, key_step;
+    bool shows_no_value; /* of its key */
+} own_commands[] = {
+    {"lb.type", "TYPE, and zset of a board", "readonly fast", "keyspace read fast",
+     module_table_run_type, 2, 1, 1, 1, true},
+    {"lb.apply", "Apply changes of boards as the module has written them", "write admin deny-oom",
+     "write admin slow dangerous", host_effects_apply, -3, 1, -1, 2, false},
+    {"lb.applystate", "Apply changes of bans as the module has written them",
+     "write admin deny-oom", "write admin slow dangerous", host_state_apply, 2, 0, 0, 0, false},
+    {HOST_REPLY_COMMAND, "For the module itself",
+     "readonly fast no-monitor no-slowlog allow-loading allow-stale", NULL, host_reply_run, 1, 0, 0,
+     0, false},
 #ifdef MODULE_TEST
-    if (host_CreateCommand(ctx, "lb.testclock", module_table_run_test_clock, "readonly", 0, 0, 0) !=
-            HOST_OK ||
-        host_CreateCommand(ctx, "lb.testclear", module_table_run_test_clear, "readonly", 0, 0, 0) !=
-            HOST_OK) {
-        return false;
-    }
+    {"lb.testclock", "Set the clock", "readonly", NULL, module_table_run_test_clock, -3, 0, 0, 0,
+     false},
+    {"lb.testclear", "Forget bans and jobs", "readonly", NULL, module_table_run_test_clear, 1, 0, 0,
+     0, false},
 #endif
+};
+
+static bool module_table_register_own(struct host_context *ctx, const struct own_command *own) {
+    struct host_key_spec specs[2] = {{.flags = KEY_READ_ONLY, .begin_type = HOST_SEARCH_INDEX},
+                                     {.begin_type = HOST_SEARCH_NONE}};
+    specs[0].begin.index = own->first_key;
+    specs[0].find_type = HOST_FIND_RANGE;
+    specs[0].find.range.step = own->key_step;
+    const struct host_command_info info = {.version = &version,
+                                           .summary = own->summary,
+                                           .arity = own->arity,
+                                           .key_specs = own->shows_no_value ? specs : NULL};
+    return host_CreateCommand(ctx, own->name, own->run, own->flags, own->first_key, own->last_key,
+                              own->key_step) == HOST_OK &&
+           module_table_set_info(ctx, own->name, &info) &&
+           (own->categories == NULL ||
+            module_table_set_categories(ctx, own->name, own->categories));
+}
+
+bool module_table_register(struct host_context *ctx) {
+    bool is_registered = true;
     module_table_init_categories(ctx);
-    for (uint32_t i = 0; i < NUMBERS; i++) {
-        if (!module_table_register_one(ctx, i)) {
-            return false;
-        }
+    for (uint32_t i = 0; i < NUMBERS && is_registered; i++) {
+        is_registered = module_table_register_one(ctx, i);
     }
-    return host_CreateCommand(ctx, "lb.type", module_table_run_type, "readonly fast", 1, 1, 1) ==
-               HOST_OK &&
-           module_table_describe_key(ctx, "lb.type", "TYPE, and zset of a board", KEY_READ_ONLY) &&
-           module_table_set_categories(ctx, "lb.type", "keyspace read fast") &&
-           host_CreateCommand(ctx, HOST_REPLY_COMMAND, host_reply_run,
-                              "readonly fast no-monitor no-slowlog allow-loading allow-stale", 0, 0,
-                              0) == HOST_OK &&
-           host_CreateCommand(ctx, "lb.applystate", host_state_apply, "write admin deny-oom", 0, 0,
-                              0) == HOST_OK &&
-           module_table_set_categories(ctx, "lb.applystate", "write admin slow dangerous") &&
-           host_CreateCommand(ctx, "lb.apply", host_effects_apply, "write admin deny-oom", 1, -1,
-                              2) == HOST_OK &&
-           module_table_set_categories(ctx, "lb.apply", "write admin slow dangerous");
+    for (size_t i = 0; i < sizeof own_commands / sizeof *own_commands && is_registered; i++) {
+        is_registered = module_table_register_own(ctx, &own_commands[i]);
+    }
+    return is_registered;
 }
