@@ -781,6 +781,14 @@ void board_chain_put(struct board_chain *chain, struct board *board) {
     chain->first = board;
 }
 
+bool board_chain_clear(struct board_chain *chain) {
+    bool had_some = chain->first != NULL;
+    while (chain->first != NULL) {
+        board_leave_chain(chain->first);
+    }
+    return had_some;
+}
+
 void board_chain_moved(struct board_chain *chain) {
     if (chain->first != NULL) {
         chain->first->large->link = &chain->first;

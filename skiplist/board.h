@@ -165,6 +165,8 @@ struct board_chain {
 };
 /* Add a board to the list if it has remains and is not in a list yet. Needs no memory. */
 void board_chain_put(struct board_chain *chain, struct board *board);
+/* The boards keep what remains, and are in no list. true: there were some. */
+bool board_chain_clear(struct board_chain *chain);
 /* The list's head is at another address than before. */
 void board_chain_moved(struct board_chain *chain);
 

@@ -1,14 +1,18 @@
 /* Values of the host's keys. See host_value.h.
  *
  * The host frees values in other threads, too (UNLINK, FLUSHALL ASYNC). The members go there; what is
- * shared, the rules, is released in the main thread, from a list that any thread may push to. */
+ * shared, the rules, is released in the main thread, from a list that any thread may push to. A value whose
+ * board the main thread is at work on (has_remains) goes to that list as it is. */
 #include "server/module/host_value.h"
-
-#include <stdatomic.h>
 
 #include "skiplist/keyspace/registry_embedded.h"
 
 static struct host_value *_Atomic freed;
+static struct {
+    struct host_value *freed;    /* taken from the list */
+    struct host_value **remains; /* values with remains */
+    uint32_t remains_count, remains_capacity;
+} left; /* of the main thread */
 
 struct host_value *host_value_create(struct registry_key *key) {
     struct host_value *value = memory_allocate(sizeof *value);
@@ -23,26 +27,99 @@ struct host_value *host_value_of(struct host_key *opened) {
 }
 
 void host_value_free(struct host_value *value) {
-    if (value->key == NULL) {
-        memory_free(value);
-        return;
+    if (!atomic_load_explicit(&value->has_remains, memory_order_acquire)) {
+        if (value->key == NULL) {
+            memory_free(value);
+            return;
+        }
+        value->rules = registry_embedded_free(value->key);
+        value->key = NULL;
     }
-    value->rules = registry_embedded_free(value->key);
-    value->key = NULL;
     value->next_freed = atomic_load_explicit(&freed, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&freed, &value->next_freed, value,
                                                   memory_order_release, memory_order_relaxed)) {}
 }
 
-void host_value_settle(void) {
-    if (atomic_load_explicit(&freed, memory_order_relaxed) == NULL) {
+/* ---- the main thread ---- */
+
+static bool host_value_reserve_remains(void) {
+    if (left.remains_count < left.remains_capacity) {
+        return true;
+    }
+    uint32_t capacity = left.remains_capacity == 0 ? 16 : left.remains_capacity * 2;
+    struct host_value **resized =
+        memory_resize(left.remains, capacity * sizeof(struct host_value *));
+    if (resized == NULL) {
+        return false;
+    }
+    left.remains = resized;
+    left.remains_capacity = capacity;
+    return true;
+}
+
+void host_value_note_remains(struct host_value *value) {
+    struct board *board = &value->key->board;
+    if (!board_has_remains(board) ||
+        atomic_load_explicit(&value->has_remains, memory_order_relaxed)) {
         return;
     }
-    struct host_value *value = atomic_exchange_explicit(&freed, NULL, memory_order_acquire);
-    while (value != NULL) {
-        struct host_value *next = value->next_freed;
-        registry_embedded_release(module.server.registry, value->rules);
-        memory_free(value);
-        value = next;
+    if (!host_value_reserve_remains()) {
+        while (!board_free_step(board, UINT32_MAX)) {}
+        return;
     }
+    left.remains[left.remains_count++] = value;
+    atomic_store_explicit(&value->has_remains, true, memory_order_relaxed);
+}
+
+bool host_value_has_work(void) {
+    return left.freed != NULL || left.remains_count > 0 ||
+           atomic_load_explicit(&freed, memory_order_relaxed) != NULL;
+}
+
+static void host_value_release(struct host_value *value) {
+    registry_embedded_release(module.server.registry, value->rules);
+    if (value->key != NULL) {
+        registry_embedded_free_later(module.server.registry, value->key);
+        value->key = NULL;
+    }
+    if (atomic_load_explicit(&value->has_remains, memory_order_relaxed)) {
+        value->is_freed = true;
+    } else {
+        memory_free(value);
+    }
+}
+
+/* Some remains of the value that was noted last. */
+static void host_value_free_remains(uint32_t work) {
+    struct host_value *value = left.remains[left.remains_count - 1];
+    if (value->key != NULL && !board_free_step(&value->key->board, work)) {
+        return;
+    }
+    left.remains_count--;
+    if (value->is_freed) {
+        memory_free(value);
+    } else {
+        atomic_store_explicit(&value->has_remains, false, memory_order_release);
+    }
+    if (left.remains_count == 0) {
+        memory_free(left.remains);
+        left.remains = NULL;
+        left.remains_capacity = 0;
+    }
+}
+
+bool host_value_step(uint32_t work) {
+    enum { VALUE_WORK = 4 /* as long as so many members */ };
+    if (left.freed == NULL) {
+        left.freed = atomic_exchange_explicit(&freed, NULL, memory_order_acquire);
+    }
+    for (uint32_t done = 0; left.freed != NULL && done < work; done += VALUE_WORK) {
+        struct host_value *next = left.freed->next_freed;
+        host_value_release(left.freed);
+        left.freed = next;
+    }
+    if (left.remains_count > 0) {
+        host_value_free_remains(work);
+    }
+    return host_value_has_work();
 }

@@ -17,7 +17,11 @@
 #include "server/module/host_state.h"
 #include "server/system/version.h"
 
-enum { FREE_STEP = 100000 /* members: a few milliseconds at most */, FREE_AGAIN_MS = 1 };
+enum {
+    FREE_WORK = 256, /* members between two looks at the clock */
+    FREE_NS = 500 * 1000,
+    FREE_AGAIN_MS = 1,
+};
 
 struct module module;
 
@@ -104,9 +108,17 @@ static void module_free_again(struct host_context *ctx, void *context) {
 }
 
 void module_free_step(void) {
-    host_value_settle();
-    if (registry_totals(module.server.registry)->unfreed > 0 && !module.is_freeing &&
-        registry_free_step(module.server.registry, FREE_STEP)) {
+    struct registry *registry = module.server.registry;
+    bool has_more = host_value_has_work() || registry_totals(registry)->unfreed > 0;
+    uint64_t begin = has_more ? clock_ticks() : 0;
+    while (has_more) {
+        has_more = host_value_step(FREE_WORK);
+        has_more |= registry_free_step(registry, FREE_WORK);
+        if (module.is_freeing || clock_ticks_to_ns(clock_ticks() - begin) >= FREE_NS) {
+            break;
+        }
+    }
+    if (has_more && !module.is_freeing) {
         module.is_freeing = true;
         (void)host_CreateTimer(module.timer_context, FREE_AGAIN_MS, module_free_again, NULL);
     }

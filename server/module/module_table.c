@@ -283,7 +283,6 @@ static bool module_table_describe(struct host_context *ctx, const char *name, ui
     return is_set && (is_container || module_table_add_categories(ctx, name, number));
 }
 
-
 /* ---- registering ---- */
 
 static void module_table_print_flags(const struct command *command, char *out, size_t size) {

@@ -213,6 +213,7 @@ static void working_set_give(const struct working_set *set, struct host_key *ope
         host_SetAbsExpire(opened, expire_at_ms);
     }
     host_period_note(value, host_GetSelectedDb(set->ctx));
+    host_value_note_remains(value);
 }
 
 static struct host_key *working_set_reopen(struct working_set *set, struct working_key *entry) {
@@ -236,6 +237,9 @@ static void working_set_remove_key(struct working_set *set, struct working_key *
 static void working_set_stay(const struct working_set *set, const struct working_key *entry,
                              int64_t expire_at_ms) {
     bool is_archive = registry_rules(entry->key)->settlement != RULES_NO_ARCHIVE;
+    if (set->has_remains) {
+        host_value_note_remains(entry->value);
+    }
     if (entry->is_to_note) {
         host_period_note(entry->value, host_GetSelectedDb(set->ctx));
     }
@@ -265,6 +269,7 @@ static void working_set_leave(struct working_set *set, struct working_key *entry
     } else if (entry->value != NULL && !entry->is_replaced) {
         entry->value->key = now; /* the same board at another address */
         host_period_note(entry->value, host_GetSelectedDb(set->ctx));
+        host_value_note_remains(entry->value);
     } else {
         if (entry->value != NULL) {
             entry->value->key = NULL;
@@ -296,7 +301,7 @@ void working_set_end(struct working_set *set) {
     if (is_lent) {
         registry_embedded_take_back(module.server.registry);
     }
-    registry_embedded_settle(module.server.registry);
+    set->has_remains = registry_embedded_keep_remains(module.server.registry);
     for (uint32_t i = 0; i < set->count; i++) {
         struct working_key *entry = &set->keys[i];
         if (!is_lent) {

@@ -32,6 +32,7 @@ struct working_set {
     uint32_t count, capacity;
     bool writes;
     bool applies;
+    bool has_remains;             /* removals have left some on boards */
     bool has_gone;                /* a key was removed or has got another name meanwhile */
     bool is_lent;                 /* the only key, a board that is read: registry_embedded_lend */
     struct registry_key **boards; /* by key, while copies stand for them; NULL: none do */

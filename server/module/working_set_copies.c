@@ -80,7 +80,7 @@ void working_set_drop_copies(struct working_set *set) {
     if (set->boards == NULL) {
         return;
     }
-    registry_embedded_settle(registry);
+    (void)registry_embedded_keep_remains(registry);
     working_set_copies_clear(set);
     for (uint32_t i = 0; i < set->count; i++) {
         struct working_key *entry = &set->keys[i];

@@ -59,6 +59,10 @@ void registry_embedded_release(struct registry *registry, const struct rules *ru
     rules_release(&registry->rules, rules);
 }
 
+void registry_embedded_free_later(struct registry *registry, struct registry_key *key) {
+    registry_free_later(registry, key);
+}
+
 bool registry_admit(struct registry *registry, struct registry_key *key) {
     bool is_periodic = key->is_periodic;
     if (!registry_database_reserve(registry_database(registry, 0), is_periodic)) {
@@ -106,10 +110,8 @@ struct registry_key *registry_embedded_find(const struct registry *registry, str
     return recent != NULL ? recent : registry_find_name(database, name);
 }
 
-void registry_embedded_settle(struct registry *registry) {
-    while (registry->remains.first != NULL) {
-        (void)board_free_step(registry->remains.first, UINT32_MAX);
-    }
+bool registry_embedded_keep_remains(struct registry *registry) {
+    return board_chain_clear(&registry->remains);
 }
 
 void registry_embedded_hold_rolls(struct registry *registry) {

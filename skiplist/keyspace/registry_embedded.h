@@ -28,6 +28,8 @@ MUST_CHECK bool registry_embedded_part(struct registry *registry, struct registr
  * them in the registry's thread with registry_embedded_release. Any thread. NULL: it had none. */
 const struct rules *registry_embedded_free(struct registry_key *key);
 void registry_embedded_release(struct registry *registry, const struct rules *rules);
+/* Free a key with its value and what it holds in steps (registry_free_step), in the registry's thread. */
+void registry_embedded_free_later(struct registry *registry, struct registry_key *key);
 
 /* Put the key into database 0, where its name is free. false: no memory, nothing changed. */
 MUST_CHECK bool registry_admit(struct registry *registry, struct registry_key *key);
@@ -44,8 +46,9 @@ struct registry_key *registry_embedded_first(const struct registry *registry);
 struct registry_key *registry_embedded_first_of(const struct registry *registry, uint32_t number);
 /* Without carrying out what is due. */
 struct registry_key *registry_embedded_find(const struct registry *registry, struct bytes name);
-/* Free what removals have left on boards that are in the registry. Before they leave it. */
-void registry_embedded_settle(struct registry *registry);
+/* What removals have left on boards that are in the registry stays with them: who has them frees it by
+ * board_free_step. Before they leave the registry. true: there is some. */
+bool registry_embedded_keep_remains(struct registry *registry);
 /* Until the next admission, no period ends: on a replica its master rolls boards over. */
 void registry_embedded_hold_rolls(struct registry *registry);
 

@@ -48,6 +48,50 @@ class Lazily(unittest.TestCase):
         wait_until(lambda: client.info("memory")["lazyfree_pending_objects"] == 0, "freed")
         self.assertEqual(client.ping(), True)
 
+    def test_what_a_large_removal_leaves_is_freed_in_steps(self):
+        """Whatever comes meanwhile, on a replica, too."""
+        count, kept = 40000, 50
+        host = Host("--save", "")
+        self.addCleanup(host.stop)
+        replica = Host("--replicaof", f"127.0.0.1 {host.port}")
+        self.addCleanup(replica.stop)
+        client = host.client(decode_responses=True)
+        names = [f"user:{i}" for i in range(count)]
+        for at in range(0, count, 1000):
+            client.execute_command("LB.ADD", "m:all", "TAG", "clan", f"clan {at % 9000}", *[
+                word for i in range(at, at + 1000) for word in (count - i, names[i])])
+        members = lambda key: client.execute_command("LB.ZREVRANGE", key, 0, -1)
+        size = lambda key: client.memory_usage(key)
+        whole = size("m:all")
+        removals = [["LB.ALTER", "m:1", "CAP", kept], ["ZREMRANGEBYRANK", "m:1", 0, -1 - kept],
+                    ["ZREMRANGEBYSCORE", "m:1", "-inf", count - kept]]
+        meanwhile = [[], ["RENAME", "m:1", "m:2"], ["COPY", "m:1", "m:2"], ["UNLINK", "m:1"], ["DEL", "m:1"],
+                     ["FLUSHALL", "ASYNC"], ["DEBUG", "RELOAD"], ["ZUNIONSTORE", "m:1", 1, "m:all"],
+                     ["ZADD", "m:1", *[word for i in range(kept, 5000) for word in (count - i, names[i])]],
+                     ["ZREMRANGEBYRANK", "m:1", 0, -1], ["LB.ROLL", "m:1", "m:2"]]
+        payload = host.client().dump("m:all")
+        for i, then in enumerate(meanwhile):
+            client.flushall()
+            host.client().restore("m:all", 0, payload)
+            client.copy("m:all", "m:1")
+            pipe = client.pipeline(transaction=True)
+            pipe.execute_command(*removals[i % len(removals)])
+            pipe.memory_usage("m:1")
+            self.assertGreater(pipe.execute()[1], whole / 4, then[:2])
+            self.assertEqual(members("m:1"), names[:kept], then[:2])
+            if then:
+                client.execute_command(*then)
+            left = {key: members(key) for key in ("m:1", "m:2")}
+            expected = {"ZADD": names[:5000], "ZUNIONSTORE": names}.get(then[0] if then else "", names[:kept])
+            if not then or then[0] not in ("UNLINK", "DEL", "FLUSHALL", "ZREMRANGEBYRANK"):
+                self.assertIn(expected, left.values())
+            if then[:1] != ["ZUNIONSTORE"]:
+                wait_until(lambda: all(not left[key] or size(key) < whole / 4 for key in left), "it is freed")
+            self.assertEqual({key: members(key) for key in left}, left, then[:2])
+            settled(host, replica)
+            self.assertEqual(host.digest(), replica.digest(), then[:2])
+        self.assertEqual(client.ping(), True)
+
 
 class InACluster(unittest.TestCase):
     def test_the_board_of_since_is_in_the_slot(self):

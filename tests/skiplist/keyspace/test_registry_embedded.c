@@ -116,15 +116,41 @@ REGISTRY_TEST(an_embedded_key_whose_period_is_over_rolls_over_unless_that_is_hel
     free_embedded(registry, key);
 }
 
-REGISTRY_TEST(an_embedded_key_leaves_without_remains) {
+REGISTRY_TEST(an_embedded_key_leaves_with_its_remains) {
     struct registry_key *key = make_embedded(registry, BYTES("daily"));
     assert_true(board_fill(&key->board, 0, 5000));
     assert_true(registry_admit(registry, key));
     registry_remove_range(registry, key, 10, 4900);
     assert_true(board_has_remains(&key->board));
-    registry_embedded_settle(registry);
-    assert_false(board_has_remains(&key->board));
+    assert_true(registry_embedded_keep_remains(registry));
+    assert_false(registry_embedded_keep_remains(registry));
     registry_dismiss(registry, key);
     assert_int_equal(board_count(&key->board), 102);
+    assert_true(board_has_remains(&key->board));
+    uint32_t steps = 0;
+    while (!board_free_step(&key->board, 256)) {
+        steps++;
+    }
+    assert_true(steps > 4);
+    assert_false(board_has_remains(&key->board));
+    assert_true(registry_admit(registry, key));
+    assert_int_equal(board_count(&key->board), 102);
+    registry_dismiss(registry, key);
     free_embedded(registry, key);
+}
+
+REGISTRY_TEST(an_embedded_key_with_remains_is_freed_in_steps) {
+    struct registry_key *key = make_embedded(registry, BYTES("daily"));
+    assert_true(board_fill(&key->board, 0, 5000));
+    assert_true(registry_admit(registry, key));
+    registry_remove_range(registry, key, 10, 2000);
+    assert_true(registry_embedded_keep_remains(registry));
+    registry_dismiss(registry, key);
+    registry_embedded_free_later(registry, key);
+    uint32_t steps = 0;
+    while (registry_free_step(registry, 256)) {
+        steps++;
+    }
+    assert_true(steps > 8);
+    assert_int_equal(registry_totals(registry)->unfreed, 0);
 }
