@@ -171,6 +171,7 @@ struct host_command_info {
 
 /* X(need, result, name, parameters): need is REQUIRED or OPTIONAL. */
 #define HOST_API(X)                                                                                \
+    X(REQUIRED, int, IsModuleNameBusy, (const char *))                                             \
     X(REQUIRED, int, SetModuleAttribs, (struct host_context *, const char *, int, int))            \
     X(REQUIRED, void, SetModuleOptions, (struct host_context *, int))                              \
     X(REQUIRED, void *, Alloc, (size_t))                                                           \

@@ -244,22 +244,6 @@ static void module_on_event(struct host_context *ctx, struct host_event event, u
     }
 }
 
-static bool module_subscribe(struct host_context *ctx) {
-    static const uint64_t events[] = {HOST_EVENT_LOADING, HOST_EVENT_BESIDE, HOST_EVENT_FORK,
-                                      HOST_EVENT_ROLE, HOST_EVENT_SWAPDB};
-    bool is_subscribed = true;
-    for (size_t i = 0; is_subscribed && i < sizeof events / sizeof events[0]; i++) {
-        is_subscribed = host_SubscribeToServerEvent(ctx, (struct host_event){events[i], 1},
-                                                    module_on_event) == HOST_OK;
-    }
-    return is_subscribed;
-}
-
-static int module_refuse(struct host_context *ctx, const char *why) {
-    host_Log(ctx, "warning", "leaderboard: %s", why);
-    return HOST_ERROR;
-}
-
 /* A key may come to another name without a word to us. Where these events are not to be had, a pass over all boards
  * may miss one that gets another name meanwhile, and a board with a PERIOD rolls over with its next command. */
 static int module_on_key_event(struct host_context *ctx, int class, const char *event,
@@ -284,14 +268,36 @@ static int module_on_key_event(struct host_context *ctx, int class, const char *
     return HOST_OK;
 }
 
+static bool module_subscribe(struct host_context *ctx) {
+    static const uint64_t events[] = {HOST_EVENT_LOADING, HOST_EVENT_BESIDE, HOST_EVENT_FORK,
+                                      HOST_EVENT_ROLE, HOST_EVENT_SWAPDB};
+    bool is_subscribed = true;
+    for (size_t i = 0; is_subscribed && i < sizeof events / sizeof events[0]; i++) {
+        is_subscribed = host_SubscribeToServerEvent(ctx, (struct host_event){events[i], 1},
+                                                    module_on_event) == HOST_OK;
+    }
+    return is_subscribed &&
+           (host_moves_clients() || host_SubscribeToKeyspaceEvents(ctx, HOST_NOTIFY_GENERIC,
+                                                                   module_on_key_event) == HOST_OK);
+}
+
+static int module_refuse(struct host_context *ctx, const char *why) {
+    host_Log(ctx, "warning", "leaderboard: %s", why);
+    return HOST_ERROR;
+}
+
 int RedisModule_OnLoad(struct host_context *ctx, struct host_string **argv, int argc) {
     enum { VERSION_NUMBER = 1, API_VERSION = 1 };
+    static const char name[] = "leaderboard";
     char error[SETTING_ERROR_MAX] = "out of memory";
     const char *missing;
     if (!host_api_load(ctx, &missing)) {
         return HOST_ERROR; /* there may not even be a log */
     }
-    host_SetModuleAttribs(ctx, "leaderboard", VERSION_NUMBER, API_VERSION);
+    if (host_IsModuleNameBusy(name) != 0) { /* from the same file: what is in memory is in use */
+        return module_refuse(ctx, "it is loaded already");
+    }
+    host_SetModuleAttribs(ctx, name, VERSION_NUMBER, API_VERSION);
     memory_use_host(&allocator);
     if (!module_read_settings(argv, argc, error)) {
         return module_refuse(ctx, error);
@@ -308,14 +314,15 @@ int RedisModule_OnLoad(struct host_context *ctx, struct host_string **argv, int 
     module.is_cluster = (host_GetContextFlags(ctx) & HOST_IS_CLUSTER) != 0;
     host_SetModuleOptions(ctx, HOST_HANDLES_IO_ERRORS | HOST_SIGNALS_ITSELF | HOST_LOADS_ASYNC |
                                    (host_is_valkey ? HOST_MIGRATES_SLOTS : 0));
-    if (!host_type_register(ctx) || !module_subscribe(ctx) || !module_table_register(ctx) ||
-        !host_filter_register(ctx) ||
-        (!host_moves_clients() && host_SubscribeToKeyspaceEvents(ctx, HOST_NOTIFY_GENERIC,
-                                                                 module_on_key_event) != HOST_OK)) {
-        return module_refuse(ctx, "the server refused the data type, a command or the filter");
+    if (!host_type_register(ctx) || !module_table_register(ctx)) {
+        return module_refuse(ctx, "the server refused the data type or a command");
     }
     if (!host_reply_init(module.timer_context)) {
         return module_refuse(ctx, "the server does not pass on replies as text");
+    }
+    /* Last: Redis 7.0 does not undo these for a module that it then does not load. */
+    if (!host_filter_register(ctx) || !module_subscribe(ctx)) {
+        return module_refuse(ctx, "the server refused the filter or an event");
     }
     host_Log(ctx, "notice", "leaderboard " SERVER_VERSION ": %u board line(s), %u layout(s)",
              module.server.settings.rule_count, module.server.settings.layout_count);

@@ -12,7 +12,7 @@ import redis
 
 from connection import Connection
 from crc import Crc
-from hosts import MODULE_TEST, Server, Changes, Host, SHORT, settled, wait_until
+from hosts import MODULE, MODULE_TEST, Server, Changes, Host, SHORT, settled, wait_until
 
 COUNT = 2000 if SHORT else 100000
 
@@ -113,6 +113,46 @@ class InACluster(unittest.TestCase):
                 client.execute_command(*read, other)
         with self.assertRaisesRegex(redis.ResponseError, "tag"):
             client.execute_command("LB.CREATE", "now", "FIELD", "p", 20, "PERIOD", "DAY", "COPY")
+
+
+class Loading(unittest.TestCase):
+    def setUp(self):
+        self.host = Host("--enable-module-command", "yes", boards=None)
+        self.addCleanup(self.host.stop)
+        self.client = self.host.client(decode_responses=True)
+
+    def load(self, path, *words):
+        return self.client.execute_command("MODULE", "LOAD", path, *words)
+
+    def expect_refusal(self, why, path, *words):
+        with self.assertRaisesRegex(redis.ResponseError, "rror loading the extension"):
+            self.load(path, *words)
+        self.assertIn(why, self.host.log.read_text())
+        self.assertEqual(self.client.ping(), True)
+
+    def test_a_module_that_is_there_is_not_loaded_again(self):
+        """From the same file, or from a copy of it."""
+        copy = Path(self.host.directory, "copy.so")
+        copy.write_bytes(Path(MODULE).read_bytes())
+        self.load(MODULE, "board", "daily:*", "default")
+        self.client.zadd("daily:1", {"ann": 7})
+        modules = self.client.module_list()
+        for path in str(MODULE), str(copy), str(MODULE):
+            self.expect_refusal("it is loaded already", path, "board", "other", "default")
+        self.assertEqual(self.client.module_list(), modules)
+        self.client.zincrby("daily:1", 2, "ann")
+        self.client.zadd("other", {"ann": 7})
+        self.assertEqual((self.client.zscore("daily:1", "ann"), self.client.object("ENCODING", "other")), (9, "listpack"))
+
+    def test_what_a_refused_module_began_is_undone(self):
+        self.expect_refusal("'leyout': arguments begin with", MODULE, "leyout", "daily:*")
+        self.expect_refusal("there is no layout 'money'", MODULE, "board", "daily:*", "money")
+        self.client.zadd("daily:1", {"ann": 7})
+        self.assertEqual(self.client.object("ENCODING", "daily:1"), "listpack")
+        self.client.delete("daily:1")
+        self.load(MODULE, "board", "daily:*", "default")
+        self.client.zadd("daily:1", {"ann": 7})
+        self.assertEqual(self.client.execute_command("LB.ZREVRANK", "daily:1", "ann"), 0)
 
 
 class Alone(unittest.TestCase):
