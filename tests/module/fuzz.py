@@ -9,10 +9,12 @@
 
 The words come from docs/commands.md (grammar.py), so a new command is in it at once. In between: MULTI,
 scripts, waiting clients, damaged payloads for RESTORE and LB.APPLY with right checksums, periods that end,
-memory that is short. An error must have changed nothing. The commands of a round are printed if it fails;
+memory that is short, and a user who may use some keys and commands alone, who must not change others. An error must
+have changed nothing. The commands of a round are printed if it fails;
 --seed and --first repeat it. The last line is "N commands, M errors in S s: clean".
 """
 import argparse
+import fnmatch
 import random
 import re
 import subprocess
@@ -40,6 +42,10 @@ RDB_MODULE = 7  # the first byte of a module's value
 TIMER_S = 1.1  # the module's timer looks for what is due once a second
 # They go on between other commands: tests/module/test_players.py has them.
 IN_STEPS = {"LB.BAN", "LB.UNBAN", "LB.FORGET", "LB.MOVE", "LB.WHERE"}
+# Those of a user, who has one kind of right to each of some patterns.
+RIGHTS, PATTERNS = ["~", "~", "%R~", "%W~"], [b"daily:*", b"daily:1", b"m:*", b"b", b"*1", b"*p"]
+COMMANDS = [["+@all"], ["+@all", "-@dangerous"], ["+@all", "-@write"], ["+@sortedset"], ["+@read", "+@write"]]
+NOT_OF_KEYS = {"SELECT", "SWAPDB", "DEBUG", "CONFIG", "FLUSHALL", "FLUSHDB"}
 HOUR_US = 3600 * 10 ** 6
 DATABASES = 3
 
@@ -150,6 +156,8 @@ class Fuzzer:
             ["PERSIST", key], ["TYPE", key], ["OBJECT", "ENCODING", key], ["MEMORY", "USAGE", key],
             ["SET", key, "x"], ["HSET", key, "points", 1], ["SCAN", 0, "TYPE", "LB-board1"],
             ["DEBUG", "DIGEST-VALUE", key], ["COMMAND", "GETKEYS", *self.command_of_module()],
+            ["COMMAND", "GETKEYSANDFLAGS", *self.command_of_module()],
+            ["ACL", "DRYRUN", "limited", *self.command_of_module()],
             ["TOUCH", key], ["DUMP", key], ["GETDEL", key], ["SORT", key], ["EXISTS", key],
             ["CONFIG", "SET", "maxmemory", draw.choice(["0", "0", "1mb"])],
             ["MEMORY", "DOCTOR"], ["OBJECT", "FREQ", key], ["LB.TYPE", key], ["RANDOMKEY"],
@@ -191,7 +199,7 @@ class Fuzzer:
         for _ in range(self.draw.randrange(1, 5)):
             command = [str(word).encode() if not isinstance(word, bytes) else word
                        for word in self.command()]
-            if command[0] in (b"SELECT", b"SWAPDB", b"DEBUG", b"CONFIG", b"FLUSHALL", b"FLUSHDB"):
+            if command[0].decode() in NOT_OF_KEYS:
                 continue
             call = self.draw.choice(["redis.call", "redis.pcall"])
             calls.append(f"{call}(unpack(ARGV,{len(words) + 1},{len(words) + len(command)}))")
@@ -223,6 +231,30 @@ class Fuzzer:
         if isinstance(reply, redis.RedisError) and self.master.digest() != before and expired() == gone:
             raise AssertionError(f"an error, but something changed: {reply}: {shown(words)}")
 
+    def limit(self):
+        """Another user with the name."""
+        patterns = self.draw.sample(PATTERNS, self.draw.randrange(1, 4))
+        self.ask(self.connections[0], "ACL", "SETUSER", "limited", "reset", "on", "nopass", "&*",
+                 *self.draw.choice(COMMANDS),
+                 *[self.draw.choice(RIGHTS).encode() + pattern for pattern in patterns])
+        self.forbidden = [key for key in KEYS
+                          if not any(fnmatch.fnmatchcase(key, pattern) for pattern in patterns)]
+
+    def ask_limited(self, has_periods):
+        """What the user may not use has not changed."""
+        words = self.script() if self.draw.random() < 0.2 else self.command()
+        if words[0] in NOT_OF_KEYS:
+            return
+        client = Connection(self.master, self.draw.choice([2, 3]))
+        client.ask("AUTH", "limited", "x")
+        expired = lambda: self.control.info("stats")["expired_keys"]
+        digests = lambda: self.control.execute_command("DEBUG", "DIGEST-VALUE", *self.forbidden)
+        before, gone = digests(), expired()
+        self.ask(client, *words)
+        if not has_periods and digests() != before and expired() == gone:
+            raise AssertionError(f"a user has changed one of {self.forbidden}: {shown(words)}")
+        client.close()
+
     def transaction(self, connection):
         if self.draw.random() < 0.3:
             self.ask(connection, "WATCH", self.draw.choice(KEYS))
@@ -242,6 +274,7 @@ class Fuzzer:
         self.grammar = Grammar(self.draw)
         self.log, self.control = [], self.master.client(socket_timeout=60)
         self.connections = [Connection(self.master, protocol) for protocol in (2, 3, 2)]
+        self.limit()
         waiting = Waiting(self.master, self.draw, self.grammar)
         has_periods = number % 2 == 1
         if not has_periods:  # what is due rolls over now, and nothing becomes due
@@ -260,6 +293,10 @@ class Fuzzer:
                 self.move_clock(self.draw.choice([10 ** 6, HOUR_US // 2, HOUR_US, 5 * HOUR_US]))
             elif act < 0.08 and not has_periods:
                 self.ask_and_see(connection, self.command())
+            elif act < 0.085:
+                self.limit()
+            elif act < 0.16:
+                self.ask_limited(has_periods)
             else:
                 self.ask(connection, *self.command())
         waiting.end()
