@@ -34,14 +34,16 @@ static bool host_access_may_use(struct host_context *ctx, struct host_user *user
     return is_allowed;
 }
 
-/* Keys with tails of no, one and many random bytes. */
+/* Keys with tails of no, one and many random bytes. One without a name is no board, and to the host it does not
+ * match a pattern of * alone. */
 static bool host_access_may_use_all(struct host_context *ctx, struct host_user *user,
                                     struct bytes begin, struct bytes end, unsigned access) {
     static const size_t sizes[] = {0, 1, TAIL_MAX};
     struct buffer text;
     bool is_allowed = true;
     buffer_init(&text, 0);
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] && is_allowed; i++) {
+    for (size_t i = begin.size + end.size > 0 ? 0 : 1;
+         i < sizeof sizes / sizeof sizes[0] && is_allowed; i++) {
         char tail[TAIL_MAX];
         for (size_t at = 0; at < sizes[i]; at++) {
             tail[at] = (char)server_random(&module.server);

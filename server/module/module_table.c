@@ -285,20 +285,32 @@ static bool module_table_describe(struct host_context *ctx, const char *name, ui
 
 /* ---- registering ---- */
 
-static void module_table_print_flags(const struct command *command, char *out, size_t size) {
-    snprintf(out, size, "%s%s%s%s%s", (command->flags & COMMAND_WRITE) != 0 ? "write" : "readonly",
-             (command->flags & COMMAND_DENYOOM) != 0 ? " deny-oom" : "",
-             (command->flags & COMMAND_FAST) != 0 ? " fast" : "",
-             (command->flags & COMMAND_MOVABLE_KEYS) != 0 || command->key_option != NULL
-                 ? " getkeys-api"
-                 : "",
-             (command->flags & COMMAND_NO_MULTI) != 0 ? " deny-script" : "");
+enum { FLAGS_MAX = 96 };
+
+static void module_table_print_flags(const struct command *command, char out[FLAGS_MAX]) {
+    static const struct {
+        unsigned flags;
+        const char *word;
+    } words[] = {
+        {COMMAND_WRITE, "write"},           {COMMAND_READ, "readonly"},
+        {COMMAND_DENYOOM, "deny-oom"},      {COMMAND_FAST, "fast"},
+        {COMMAND_LOADING, "allow-loading"}, {COMMAND_LOADING | COMMAND_STALE, "allow-stale"},
+        {COMMAND_NO_MULTI, "deny-script"},
+    };
+    bool has_hidden_keys =
+        (command->flags & COMMAND_MOVABLE_KEYS) != 0 || command->key_option != NULL;
+    size_t used = (size_t)snprintf(out, FLAGS_MAX, "%s", has_hidden_keys ? "getkeys-api" : "");
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if ((command->flags & words[i].flags) != 0) {
+            used += (size_t)snprintf(out + used, FLAGS_MAX - used, "%s%s", used > 0 ? " " : "",
+                                     words[i].word);
+        }
+    }
 }
 
 /* Each subcommand has the function of its container. */
 static bool module_table_register_container(struct host_context *ctx, const char *name,
                                             uint32_t number) {
-    enum { FLAGS_MAX = 64 };
     char flags[FLAGS_MAX];
     const struct command *container = command_by_index(indexes[number]);
     struct host_created *created = host_CreateCommand(ctx, name, NULL, "", 0, 0, 0) == HOST_OK
@@ -309,7 +321,7 @@ static bool module_table_register_container(struct host_context *ctx, const char
         uint32_t index = indexes[number] + i;
         const struct command *command = command_by_index(index);
         const char *full_name = command_full_name(index);
-        module_table_print_flags(command, flags, sizeof flags);
+        module_table_print_flags(command, flags);
         is_registered = host_CreateSubcommand(created, strchr(full_name, '|') + 1,
                                               functions[number], flags, command->first_key,
                                               command->last_key, command->key_step) == HOST_OK &&
@@ -321,7 +333,6 @@ static bool module_table_register_container(struct host_context *ctx, const char
 /* By the names that the host shows of its own commands, too: in lower case. Clients of clusters compare
  * those of subcommands byte by byte. */
 static bool module_table_register_one(struct host_context *ctx, uint32_t number) {
-    enum { FLAGS_MAX = 64 };
     const struct command *command = command_by_index(indexes[number]);
     const char *own_name = command_full_name(indexes[number]);
     char name[COMMAND_FULL_NAME_MAX + 8];
@@ -331,7 +342,7 @@ static bool module_table_register_one(struct host_context *ctx, uint32_t number)
     if (command->subcommands != NULL) {
         return module_table_register_container(ctx, name, number);
     }
-    module_table_print_flags(command, flags, sizeof flags);
+    module_table_print_flags(command, flags);
     return host_CreateCommand(ctx, name, functions[number], flags, command->first_key,
                               command->last_key, command->key_step) == HOST_OK &&
            module_table_describe(ctx, name, indexes[number]);
