@@ -84,7 +84,7 @@ static void run_relocations(struct board_pair *pair, struct random *random, uint
                             int steps) {
     char text[PAIR_MEMBER_MAX];
     uint32_t position = 0;
-    int ends = 0;
+    int ends = 0, remains = 0;
     for (int i = 0; i < steps; i++) {
         struct bytes member = member_of((uint32_t)random_below(random, members), text);
         if (random_below(random, 3) == 0) {
@@ -93,13 +93,19 @@ static void run_relocations(struct board_pair *pair, struct random *random, uint
             pair_put(pair, member, random_below(random, 50));
         }
         tag_member(pair, random, member);
+        if (members > 1000 && i % 1500 == 1499) {
+            pair_remove_range(pair, pair->twin.count / 5, pair->twin.count / 2);
+            remains += board_has_remains(pair->board);
+        }
         relocate(pair, random, &position);
+        (void)board_free_step(pair->board, 1);
         ends += position == 0;
         if (i % 16 == 0) {
             pair_compare(pair);
         }
     }
     assert_true(ends > 1);
+    assert_int_equal(remains, members > 1000 ? steps / 1500 : 0);
     pair_compare(pair);
 }
 
