@@ -269,6 +269,38 @@ ZSET_TEST(what_is_touched_decides_not_what_is_there) {
     zset_expect(h, "ZCARD half", ":30000");
 }
 
+/* Each member has a group of its own, which the numbers of small tags tell at once, and of the second of two large ones
+ * only the codes of all members. */
+ZSET_TEST(an_estimate_knows_what_a_group_reads) {
+    static char line[LINE_MAX_SIZE];
+    zset_expect(h, "LB.CREATE c FIELD score 33 TAG clan 16 TAG guild 16", "+OK");
+    zset_expect(h, "LB.CREATE s FIELD score 33 TAG class 4", "+OK");
+    fill(h, "c", 0, MEMBERS);
+    fill(h, "s", 0, MEMBERS);
+    zset_expect(h, "LB.TAG c user:1 guild owls", ":1");
+    zset_expect(h, "LB.TAG s user:1 class mage", ":1");
+    set_limit(h, 4);
+    size_t size = 0;
+    for (int i = 0; i < 200; i++) {
+        size += (size_t)snprintf(line + size, sizeof line - size, " user:%d", i);
+    }
+    assert_false(is_refused(h, formatted("LB.GET s 200%s WITHIN class", line)));
+    assert_true(is_refused(h, formatted("LB.GET c 200%s WITHIN guild", line)));
+    assert_false(is_refused(h, formatted("LB.GET c 200%s", line)));
+    assert_false(is_refused(h, formatted("LB.GET c 200%s WHERE guild owls", line)));
+    assert_false(is_refused(h, "LB.GET c 1 user:1 WITHIN guild"));
+}
+
+/* Inside a group they may read a whole board. */
+ZSET_TEST(no_command_that_takes_groups_is_flagged_fast) {
+    (void)h;
+    for (uint32_t i = 0; i < command_count(); i++) {
+        const struct command *command = command_by_index(i);
+        assert_true((command->flags & COMMAND_FAST) == 0 || command->syntax == NULL ||
+                    strstr(command->syntax, "WHERENOT") == NULL);
+    }
+}
+
 ZSET_TEST(arguments_count_without_a_board_too) {
     static char line[LINE_MAX_SIZE];
     static const char *const commands[] = {"ZMSCORE nobody", "DEL",         "EXISTS",
