@@ -38,6 +38,8 @@ enum command_flag {
     COMMAND_PUBSUB = 1 << 17,      /* about channels */
     COMMAND_SUBSCRIBER = 1 << 18,  /* allowed to a subscriber in RESP2 */
     COMMAND_BLOCKING = 1 << 19,    /* may wait */
+    COMMAND_SHARD =
+        1 << 22, /* told to clients of clusters, which find its channels as they find keys */
     COMMAND_NAMES = 1 << 21, /* of the boards its reply shows nothing but which keys there are */
     COMMAND_STALE = 1 << 20, /* allowed where reads are refused with MASTERDOWN, as are those
                                     * allowed while boards are loaded */
