@@ -207,13 +207,16 @@ static enum combine_status combine_join_batch(struct combine *combine, const str
     return COMBINE_OK;
 }
 
-static uint32_t combine_count_boards(const struct combine *combine, uint32_t *largest_count) {
+static uint32_t combine_count_boards(const struct combine *combine, uint32_t *largest_count,
+                                     uint64_t *sum) {
     uint32_t board_count = 0;
     *largest_count = 0;
+    *sum = 0;
     for (uint32_t i = 0; i < combine->source_count; i++) {
         uint32_t count = combine_count_of(&combine->sources[i]);
         board_count += combine->sources[i].board != NULL;
         *largest_count = count > *largest_count ? count : *largest_count;
+        *sum += count;
     }
     return board_count;
 }
@@ -350,10 +353,16 @@ static bool combine_next_walk(struct combine *combine) {
 }
 
 static enum combine_status combine_begin_union(struct combine *combine) {
+    enum { BOARDS_APART = 4 }; /* more are likely to have members in common */
     uint32_t largest_count;
-    combine->work.is_only = combine_count_boards(combine, &largest_count) == 1;
+    uint64_t sum;
+    bool is_only = combine_count_boards(combine, &largest_count, &sum) == 1;
+    uint64_t most = (uint64_t)largest_count * BOARDS_APART;
+    combine->work.is_only = is_only;
     combine->work.at = UINT32_MAX;
-    return tally_reserve(&combine->tally, largest_count, !combine->work.is_only)
+    /* Growing look-up would take some milliseconds at once. */
+    return tally_reserve(&combine->tally, largest_count, false) &&
+                   (is_only || tally_reserve_slots(&combine->tally, sum < most ? sum : most))
                ? COMBINE_OK
                : COMBINE_OUT_OF_MEMORY;
 }
