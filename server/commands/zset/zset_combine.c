@@ -353,15 +353,17 @@ static uint64_t zset_combine_count_difference(const struct cost_view *view) {
 /* ---- the commands ---- */
 
 #define COMBINED "numkeys:integer key... [WEIGHTS weight:integer...] [AGGREGATE <SUM | MIN | MAX>]"
+/* Only in MULTI it is so much; elsewhere nothing, or a sixth for the reply. */
 #define UNION_COST(grown_key)                                                                      \
-    COST(COMMAND_BY_PRODUCT, zset_combine_count_union, 300, grown_key, "member of all boards",     \
+    COST(COMMAND_BY_PRODUCT, zset_combine_count_union, 300, grown_key,                             \
+         "in `MULTI`: member of all boards",                                                       \
          "store the result once: `ZINCRBY` both boards as points arrive, or `PERIOD` boards")
 #define INTERSECTION_COST(ns, grown_key, other)                                                    \
     COST(COMMAND_BY_PRODUCT, zset_combine_count_intersection, ns, grown_key,                       \
-         "member of the smallest board, for each board", other)
+         "in `MULTI`: member of the smallest board, for each board", other)
 #define DIFFERENCE_COST(ns, grown_key)                                                             \
     COST(COMMAND_BY_PRODUCT, zset_combine_count_difference, ns, grown_key,                         \
-         "member of the first board, and look-up", IN_PARTS)
+         "in `MULTI`: member of the first board, and look-up", IN_PARTS)
 #define IN_PARTS                "`LB.GET` or `ZMSCORE` of some members at a time"
 #define UNION_COMPLEXITY        "O(n) in the members of all boards"
 #define INTERSECTION_COMPLEXITY "O(n k) for n members on the smallest of k boards"
@@ -425,9 +427,9 @@ const struct command command_zintercard = {
     .summary = "How many members are on all of several boards, counted up to a limit",
     .complexity = INTERSECTION_COMPLEXITY,
     .flags = COMMAND_READ,
-    .cost =
-        COST(COMMAND_BY_PRODUCT, zset_combine_count_intersection, 60, 0,
-             "member of the smallest board, for each board", "`LIMIT`, if it need not be exact"),
+    .cost = COST(COMMAND_BY_PRODUCT, zset_combine_count_intersection, 60, 0,
+                 "in `MULTI`: member of the smallest board, for each board",
+                 "`LIMIT`, if it need not be exact"),
     .variant = &(const struct combining){.kind = COMBINE_INTERSECTION, .is_counted = true},
     .run = zset_combine_run,
 };
