@@ -28,6 +28,28 @@ void tally_deinit(struct tally *tally) {
     tally_init(tally, tally->hash_seed);
 }
 
+/* The last ones go. What cannot be made smaller goes at once, later. */
+static bool tally_shrink(void **at, uint64_t *count, size_t size) {
+    enum { PIECE_SIZE = 4 << 20 };
+    uint64_t piece = PIECE_SIZE / size;
+    if (*at == NULL || *count <= piece) {
+        return false;
+    }
+    void *smaller = memory_resize(*at, (*count - piece) * size);
+    *count -= smaller != NULL ? piece : *count;
+    *at = smaller != NULL ? smaller : *at;
+    return smaller != NULL;
+}
+
+bool tally_free_step(struct tally *tally) {
+    void *entries = tally->entries, *slots = tally->slots;
+    bool has_more = tally_shrink(&entries, &tally->capacity, sizeof *tally->entries) ||
+                    tally_shrink(&slots, &tally->slot_count, sizeof *tally->slots);
+    tally->entries = entries;
+    tally->slots = slots;
+    return has_more;
+}
+
 /* ---- slots ---- */
 
 static uint64_t tally_slot_of(uint32_t hash, uint32_t index) {

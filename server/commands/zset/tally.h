@@ -48,6 +48,8 @@ struct tally_run {
 /* hash_seed must be random and secret: members come from untrusted clients. */
 void tally_init(struct tally *tally, uint64_t hash_seed);
 void tally_deinit(struct tally *tally);
+/* Free a few megabytes of it, which is not used any more: the system takes milliseconds for many. Is there more? */
+MUST_CHECK bool tally_free_step(struct tally *tally);
 
 /* Reserve room for count more entries; with_slots: also for look-up by member. false: out of
  * memory. */

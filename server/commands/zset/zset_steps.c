@@ -8,6 +8,8 @@
  *     CHANGE     STORE: whoever changed on the boards meanwhile is combined anew, from the boards themselves. When nobody
  *                is left, the board takes the destination's place: so it is true of this moment, as if all was done now
  *
+ *     CLEAR      what was needed for it is freed
+ *
  * A board that is removed, replaced or altered begins all anew; after ATTEMPTS_MAX of these it is done at once. */
 #include "server/clients/job.h"
 #include "server/commands/ban.h"
@@ -23,7 +25,15 @@ enum {
     ATTEMPTS_MAX = 8,
 };
 
-enum phase { PHASE_GATHER, PHASE_COMBINE, PHASE_SORT, PHASE_FILL, PHASE_INDEX, PHASE_CHANGE };
+enum phase {
+    PHASE_GATHER,
+    PHASE_COMBINE,
+    PHASE_SORT,
+    PHASE_FILL,
+    PHASE_INDEX,
+    PHASE_CHANGE,
+    PHASE_CLEAR
+};
 
 struct steps {
     struct job job;          /* first */
@@ -84,11 +94,15 @@ static void zset_steps_discard(struct server *server, struct steps *steps) {
     }
 }
 
-/* Back to the beginning. */
-static void zset_steps_restart(const struct call *call, struct steps *steps) {
+static void zset_steps_end_copies(struct steps *steps) {
     for (uint32_t i = 0; i < SOURCES_MAX; i++) {
         registry_mirror_end(&steps->mirrors[i]);
     }
+}
+
+/* Back to the beginning. */
+static void zset_steps_restart(const struct call *call, struct steps *steps) {
+    zset_steps_end_copies(steps);
     zset_steps_discard(call->server, steps);
     combine_end(&steps->query.combine);
     tally_deinit(&steps->query.combine.tally);
@@ -288,8 +302,11 @@ static bool zset_steps_change(const struct call *call, struct steps *steps) {
     }
     if (is_outdated) { /* the destination has other rules, or members are banned from it */
         zset_steps_restart(call, steps);
+        return true;
     }
-    return is_outdated;
+    zset_steps_end_copies(steps);
+    steps->phase = PHASE_CLEAR;
+    return tally_free_step(&combine->tally);
 }
 
 /* ---- steps ---- */
@@ -310,6 +327,9 @@ static bool zset_steps_is_lost(const struct call *call, const struct steps *step
 static bool zset_steps_go_on(const struct call *call, struct steps *steps) {
     bool is_over = false;
     bool is_stored = zset_query_is_stored(call);
+    if (steps->phase == PHASE_CLEAR) {
+        return tally_free_step(&steps->query.combine.tally);
+    }
     if (server_is_over_memory(call->server)) { /* many may have begun below it */
         return call_refuse(call, SERVER_OVER_MEMORY_ERROR);
     }
@@ -342,6 +362,7 @@ static bool zset_steps_go_on(const struct call *call, struct steps *steps) {
         steps->phase = is_over ? PHASE_CHANGE : PHASE_INDEX;
         return true;
     case PHASE_CHANGE:
+    case PHASE_CLEAR:
         break;
     }
     return zset_steps_change(call, steps);
@@ -381,9 +402,7 @@ static void zset_steps_answer(struct server *server, struct job *job, struct rep
 
 static void zset_steps_destroy(struct server *server, struct job *job) {
     struct steps *steps = (struct steps *)job;
-    for (uint32_t i = 0; i < SOURCES_MAX; i++) {
-        registry_mirror_end(&steps->mirrors[i]);
-    }
+    zset_steps_end_copies(steps);
     if (steps->is_open) {
         effect_listener_remove(server->registry, &steps->bans);
     }
