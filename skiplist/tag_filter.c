@@ -8,6 +8,9 @@
 enum {
     READER_RANGES_MAX = 4096, /* more are not faster than the sheets */
     VALUES_FEW = 8,           /* are searched */
+    SORTED_SEARCH =
+        32,           /* a search among sorted numbers takes as long as reading so many of them, */
+    SORTED_CODES = 8, /* and reading one as long as so many codes of sheets */
 };
 
 static int tag_filter_compare(const void *a, const void *b) {
@@ -26,11 +29,15 @@ static bool tag_filter_has_value(const uint32_t *values, uint32_t count, uint32_
     return values[low] == value;
 }
 
+/* Is it one of the test's values, whether these are taken in or left out? */
+static bool tag_filter_names(const struct filter_test *test, uint32_t value) {
+    return test->count > 0 && value <= test->values[test->count - 1] &&
+           (test->set != NULL ? (test->set[value / 64] >> value % 64 & 1) != 0
+                              : tag_filter_has_value(test->values, test->count, value));
+}
+
 static bool tag_filter_passes_value(const struct filter_test *test, uint32_t value) {
-    bool is_in = test->count > 0 && value <= test->values[test->count - 1] &&
-                 (test->set != NULL ? (test->set[value / 64] >> value % 64 & 1) != 0
-                                    : tag_filter_has_value(test->values, test->count, value));
-    return is_in != test->is_excluding;
+    return tag_filter_names(test, value) != test->is_excluding;
 }
 
 static bool tag_filter_passes(const struct filter_test *test, uint32_t code) {
@@ -104,6 +111,15 @@ static void tag_filter_make_set(struct filter_test *test) {
     }
 }
 
+static void tag_filter_deinit_test(struct filter_test *test) {
+    if (!test->is_borrowed && test->values != test->own) {
+        memory_free(test->values);
+    }
+    if (!test->is_borrowed) {
+        memory_free(test->set);
+    }
+}
+
 /* The test for one tag; false: no memory. */
 static bool tag_filter_add_test(struct tag_filter *filter, const struct tag_slot *slot,
                                 unsigned tag, const struct tag_choice *choices, uint32_t count) {
@@ -124,11 +140,15 @@ static bool tag_filter_add_test(struct tag_filter *filter, const struct tag_slot
     if (test->values == NULL) {
         return false;
     }
-    filter->count++;
-    filter->tag_mask |= 1U << tag;
     uint32_t *others = test->values + wanted;
     wanted = tag_filter_collect(slot, choices, count, tag, false, test->values);
     unwanted = tag_filter_collect(slot, choices, count, tag, true, others);
+    if (test->is_excluding && unwanted == 0) { /* of values that nobody has */
+        tag_filter_deinit_test(test);
+        return true;
+    }
+    filter->count++;
+    filter->tag_mask |= 1U << tag;
     if (test->is_excluding) {
         test->count = unwanted;
         tag_filter_make_set(test);
@@ -140,7 +160,24 @@ static bool tag_filter_add_test(struct tag_filter *filter, const struct tag_slot
     return true;
 }
 
+static void tag_filter_list_codes(struct tag_filter *filter) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < filter->count; i++) {
+        count += filter->tests[i].count;
+    }
+    if (count > FILTER_CODES) {
+        return;
+    }
+    for (uint32_t i = 0; i < filter->count; i++) {
+        const struct filter_test *test = &filter->tests[i];
+        for (uint32_t v = 0; v < test->count; v++) {
+            filter->codes[filter->code_count++] = tag_slot_deposit(test->slot, test->values[v]);
+        }
+    }
+}
+
 static void tag_filter_simplify(struct tag_filter *filter) {
+    tag_filter_list_codes(filter);
     filter->is_simple = !filter->is_nobody;
     filter->is_inverse = filter->count == 1 && filter->tests[0].is_excluding;
     for (uint32_t i = 0; i < filter->count; i++) {
@@ -229,17 +266,38 @@ static void tag_filter_deinit_reader(struct filter_reader *reader) {
     reader->combination = NULL;
 }
 
-/* Which sorted numbers are to be read: of their first tag's values, if that is asked for. */
-static void tag_filter_choose_sorted(struct tag_filter *filter, const struct tag_combination *all) {
-    const struct filter_test *test = tag_filter_test_of(filter, all->tags[0]);
-    filter->sorted_test = test != NULL && (!test->is_excluding || filter->count == 1) ? test : NULL;
+/* If the ranges are more than half of all numbers, the gaps between them are less to read. */
+static void tag_filter_invert_ranges(struct filter_reader *reader) {
+    uint32_t end = UINT32_C(1) << reader->combination->bits, sum = 0, first = 0, count = 0;
+    for (uint32_t i = 0; i < reader->range_count; i++) {
+        sum += reader->ranges[i].count;
+    }
+    if (sum <= end / 2 || reader->range_count == READER_RANGES ||
+        reader->range_count == READER_RANGES_MAX) {
+        return;
+    }
+    for (uint32_t i = 0; i <= reader->range_count; i++) {
+        struct filter_range range =
+            i < reader->range_count ? reader->ranges[i] : (struct filter_range){.first = end};
+        if (range.first > first) {
+            reader->ranges[count++] = (struct filter_range){first, range.first - first};
+        }
+        first = range.first + range.count;
+    }
+    reader->range_count = count;
+    reader->is_inverse = true;
 }
 
 static void tag_filter_init_reader(const struct tag_filter *filter, unsigned tag_mask,
                                    const struct tag_combination *combination,
                                    struct filter_reader *reader) {
     reader->combination = combination;
-    if (combination != NULL && !tag_filter_find_ranges(filter, tag_mask, reader, 0, 0)) {
+    if (combination == NULL) {
+        return;
+    }
+    if (tag_filter_find_ranges(filter, tag_mask, reader, 0, 0)) {
+        tag_filter_invert_ranges(reader);
+    } else {
         tag_filter_deinit_reader(reader);
     }
 }
@@ -256,6 +314,36 @@ const struct tag_combination *tag_filter_choose(const struct tag_counts_plan *pl
     return best;
 }
 
+/* Do the numbers of whole blocks tell of a group that has no rows? *is_sorted: with sorted_test; *rest: the tags that
+ * are then asked for beside it, or all. */
+static bool tag_filter_has_sums(const struct tag_counts_plan *plan, unsigned tag_mask,
+                                unsigned excluding_mask, bool *is_sorted, unsigned *rest) {
+    unsigned first = 1U << plan->all.tags[0];
+    *is_sorted = plan->is_sparse && (tag_mask & first) != 0;
+    *rest = !*is_sorted ? tag_mask : (excluding_mask & first) != 0 ? tag_mask & ~first : 0;
+    return *rest == 0 || (*rest & ~plan->dense.tag_mask) == 0 ||
+           (*is_sorted && tag_filter_choose(plan, *rest) != NULL);
+}
+
+static void tag_filter_init_sums(struct tag_filter *filter, const struct tag_counts_plan *plan) {
+    bool is_sorted;
+    unsigned rest, excluding = 0;
+    for (uint32_t i = 0; i < filter->count; i++) {
+        excluding |= filter->tests[i].is_excluding ? 1U << filter->tests[i].tag : 0;
+    }
+    if (!tag_filter_has_sums(plan, filter->tag_mask, excluding, &is_sorted, &rest)) {
+        return;
+    }
+    filter->sorted_test = is_sorted ? tag_filter_test_of(filter, plan->all.tags[0]) : NULL;
+    if (rest != 0 && (rest & ~plan->dense.tag_mask) == 0) {
+        tag_filter_init_reader(filter, rest, &plan->dense, &filter->dense);
+    } else if (rest != 0) {
+        tag_filter_init_reader(filter, rest, tag_filter_choose(plan, rest), &filter->rest);
+    }
+    filter->has_sums =
+        rest == 0 || filter->dense.combination != NULL || filter->rest.combination != NULL;
+}
+
 static void tag_filter_init_readers(struct tag_filter *filter, const struct tags *tags) {
     const struct tag_counts_plan *plan = &tags->plan;
     unsigned mask = filter->tag_mask;
@@ -268,10 +356,7 @@ static void tag_filter_init_readers(struct tag_filter *filter, const struct tags
         tag_filter_init_reader(filter, single, tag_filter_choose(plan, single),
                                &filter->singles[i]);
     }
-    if ((mask & ~plan->dense.tag_mask) == 0) {
-        tag_filter_init_reader(filter, mask, &plan->dense, &filter->dense);
-    }
-    tag_filter_choose_sorted(filter, &plan->all);
+    tag_filter_init_sums(filter, plan);
 }
 
 bool tag_filter_matches_values(const struct tag_filter *filter,
@@ -286,67 +371,103 @@ bool tag_filter_matches_values(const struct tag_filter *filter,
     return true;
 }
 
-/* Sorted numbers from these values to those; of an inverse filter, of what does not match. */
-static uint32_t tag_filter_sum_between(const struct tag_filter *filter,
-                                       const struct tag_combination *all,
-                                       const struct tag_count *sorted, uint32_t count,
-                                       uint32_t first, uint32_t last) {
+/* Sorted numbers, and which of them hold values of the sorted test. */
+struct sorted_read {
+    const struct tag_filter *filter;
+    const struct tag_combination *all;
+    const struct tag_count *sorted;
+    uint32_t count;
+};
+
+/* Where those of one value of the sorted test, or of all values up to another one, are. */
+static struct filter_range tag_filter_find_sorted(const struct sorted_read *read, uint32_t first,
+                                                  uint32_t last) {
+    uint32_t shift = read->all->shifts[read->filter->sorted_test->tag];
+    uint32_t others = (uint32_t)((UINT64_C(1) << shift) - 1);
+    uint32_t begin = tag_counts_find(read->sorted, read->count, first << shift);
+    uint32_t end = tag_counts_find(read->sorted, read->count, last << shift | others);
+    end += end < read->count && read->sorted[end].values == (last << shift | others);
+    return (struct filter_range){begin, end - begin};
+}
+
+/* Those that hold a value of the sorted test, and pass all others. */
+static uint32_t tag_filter_sum_range(const struct sorted_read *read, struct filter_range range) {
+    const struct tag_filter *filter = read->filter;
     uint32_t sum = 0;
-    for (uint32_t at = tag_counts_find(sorted, count, first);
-         at < count && sorted[at].values <= last; at++) {
-        if (tag_filter_matches_values(filter, all, sorted[at].values) != filter->is_inverse) {
-            sum += sorted[at].count;
+    for (uint32_t at = range.first; at < range.first + range.count; at++) {
+        bool is_in = true;
+        for (uint32_t i = 0; i < filter->count && is_in; i++) {
+            const struct filter_test *test = &filter->tests[i];
+            uint32_t mask = UINT32_MAX >> (TAGS_BITS_MAX - test->slot->bits);
+            uint32_t value = read->sorted[at].values >> read->all->shifts[test->tag] & mask;
+            is_in = test == filter->sorted_test ? tag_filter_names(test, value)
+                                                : tag_filter_passes_value(test, value);
         }
+        sum += is_in ? read->sorted[at].count : 0;
     }
     return sum;
 }
 
-static uint32_t tag_filter_sum_sorted(const struct tag_filter *filter,
-                                      const struct tag_combination *all,
-                                      const struct tag_count *sorted, uint32_t count) {
-    const struct filter_test *test = filter->sorted_test;
+/* false: there are more than *left to be read. */
+static bool tag_filter_sum_sorted(const struct sorted_read *read, uint32_t *sum, uint64_t *left) {
+    const struct filter_test *test = read->filter->sorted_test;
+    struct filter_range range =
+        tag_filter_find_sorted(read, test->values[0], test->values[test->count - 1]);
+    bool is_each = range.count / SORTED_SEARCH > test->count;
+    for (uint32_t i = 0; i < (is_each ? test->count : 1); i++) {
+        if (is_each) {
+            range = tag_filter_find_sorted(read, test->values[i], test->values[i]);
+        }
+        uint64_t work = range.count + (is_each ? SORTED_SEARCH : 0);
+        if (work > *left) {
+            return false;
+        }
+        *left -= work;
+        *sum += tag_filter_sum_range(read, range);
+    }
+    return true;
+}
+
+static uint32_t tag_filter_sum_dense(const struct filter_reader *dense,
+                                     const struct tag_counts *counts, uint32_t count) {
     uint32_t sum = 0;
-    if (test == NULL) {
-        return tag_filter_sum_between(filter, all, sorted, count, 0, UINT32_MAX);
+    for (uint32_t r = 0; r < dense->range_count; r++) {
+        const struct filter_range *range = &dense->ranges[r];
+        for (uint32_t i = 0; i < range->count; i++) {
+            sum += counts->dense[range->first + i];
+        }
     }
-    uint32_t shift = all->shifts[test->tag], others = (uint32_t)((UINT64_C(1) << shift) - 1);
-    if (test->count > VALUES_FEW) {
-        return tag_filter_sum_between(filter, all, sorted, count, test->values[0] << shift,
-                                      test->values[test->count - 1] << shift | others);
-    }
-    for (uint32_t i = 0; i < test->count; i++) {
-        uint32_t first = test->values[i] << shift;
-        sum += tag_filter_sum_between(filter, all, sorted, count, first, first | others);
-    }
-    return sum;
+    return dense->is_inverse ? count - sum : sum;
 }
 
 bool tag_filter_sum(const struct tag_filter *filter, const struct tag_counts_plan *plan,
-                    const struct tag_counts *counts, uint32_t count, uint32_t *sum) {
-    *sum = 0;
-    if (filter->dense.combination != NULL) {
-        for (uint32_t r = 0; r < filter->dense.range_count; r++) {
-            const struct filter_range *range = &filter->dense.ranges[r];
-            for (uint32_t i = 0; i < range->count; i++) {
-                *sum += counts->dense[range->first + i];
-            }
-        }
-        return true;
+                    const struct tag_counts *counts, uint32_t count, uint32_t in_rest,
+                    uint32_t *sum, uint64_t *read) {
+    const struct filter_test *test = filter->sorted_test;
+    *sum = filter->dense.combination != NULL  ? tag_filter_sum_dense(&filter->dense, counts, count)
+           : filter->rest.combination != NULL ? in_rest
+                                              : count;
+    if (test == NULL || !filter->has_sums) {
+        return filter->has_sums;
     }
-    /* If all sorted numbers were to be read, reading the codes of the sheets would be faster. */
-    if (!plan->is_sparse || counts->is_crowded ||
-        (filter->sorted_test == NULL && filter->is_simple)) {
+    const struct sorted_read sparse = {filter, &plan->all, counts->sparse, counts->sparse_count};
+    const struct sorted_read latest = {filter, &plan->all, counts->latest, counts->latest_count};
+    uint64_t left_max = count / SORTED_CODES + (uint64_t)SORTED_SEARCH * 2 * VALUES_FEW;
+    uint64_t left = left_max;
+    uint32_t named = 0;
+    if (counts->is_crowded || !tag_filter_sum_sorted(&sparse, &named, &left) ||
+        !tag_filter_sum_sorted(&latest, &named, &left)) {
         return false;
     }
-    *sum = tag_filter_sum_sorted(filter, &plan->all, counts->sparse, counts->sparse_count) +
-           tag_filter_sum_sorted(filter, &plan->all, counts->latest, counts->latest_count);
-    *sum = filter->is_inverse ? count - *sum : *sum;
+    *read += (left_max - left) * SORTED_CODES;
+    *sum = test->is_excluding ? *sum - named : named;
     return true;
 }
 
 uint32_t tag_filter_sum_children(const struct filter_reader *reader,
-                                 const struct tag_counts_plan *plan, struct tag_counts *counts,
+                                 const struct tag_counts_plan *plan, struct index_block *index,
                                  uint32_t from, uint32_t to) {
+    struct tag_counts *counts = index->counts;
     uint32_t sum = 0;
     for (uint32_t r = 0; r < reader->range_count; r++) {
         uint32_t row = reader->combination->first_row + reader->ranges[r].first;
@@ -357,7 +478,7 @@ uint32_t tag_filter_sum_children(const struct filter_reader *reader,
             }
         }
     }
-    return sum;
+    return reader->is_inverse ? index_span_sum(index, to) - index_span_sum(index, from) - sum : sum;
 }
 
 /* ---- the life of a filter ---- */
@@ -381,17 +502,38 @@ static void tag_filter_init_valueless(struct tag_filter *filter, const struct ta
     filter->is_simple = !filter->is_nobody;
 }
 
+static void tag_filter_init(struct tag_filter *filter) {
+    memset(filter, 0, sizeof *filter);
+    filter->rows.ranges = filter->rows.own;
+    filter->dense.ranges = filter->dense.own;
+    filter->rest.ranges = filter->rest.own;
+    for (unsigned i = 0; i < TAGS_MAX; i++) {
+        filter->singles[i].ranges = filter->singles[i].own;
+    }
+}
+
+static struct tag_filter *tag_filter_create_empty(void) {
+    struct tag_filter *filter = memory_allocate(sizeof *filter);
+    if (filter != NULL) {
+        tag_filter_init(filter);
+    }
+    return filter;
+}
+
+/* After the tests. */
+static void tag_filter_complete(struct tag_filter *filter, const struct tags *tags) {
+    tag_filter_simplify(filter);
+    if (!filter->is_nobody) {
+        tag_filter_init_readers(filter, tags);
+    }
+}
+
 struct tag_filter *tag_filter_create(const struct board *board, const struct tag_choice *choices,
                                      uint32_t count) {
     const struct tags *tags = tag_filter_tags(board);
-    struct tag_filter *filter = memory_allocate_zeroed(sizeof *filter);
+    struct tag_filter *filter = tag_filter_create_empty();
     if (filter == NULL) {
         return NULL;
-    }
-    filter->rows.ranges = filter->rows.own;
-    filter->dense.ranges = filter->dense.own;
-    for (unsigned i = 0; i < TAGS_MAX; i++) {
-        filter->singles[i].ranges = filter->singles[i].own;
     }
     if (tags == NULL) {
         tag_filter_init_valueless(filter, choices, count);
@@ -403,26 +545,95 @@ struct tag_filter *tag_filter_create(const struct board *board, const struct tag
             return NULL;
         }
     }
-    tag_filter_simplify(filter);
-    if (!filter->is_nobody) {
-        tag_filter_init_readers(filter, tags);
-    }
+    tag_filter_complete(filter, tags);
     return filter;
 }
 
-void tag_filter_destroy(struct tag_filter *filter) {
-    if (filter == NULL) {
-        return;
-    }
+static void tag_filter_deinit(struct tag_filter *filter) {
     for (uint32_t i = 0; i < filter->count; i++) {
-        struct filter_test *test = &filter->tests[i];
-        if (test->values != test->own) {
-            memory_free(test->values);
-        }
-        memory_free(test->set);
+        tag_filter_deinit_test(&filter->tests[i]);
         tag_filter_deinit_reader(&filter->singles[i]);
     }
     tag_filter_deinit_reader(&filter->rows);
     tag_filter_deinit_reader(&filter->dense);
-    memory_free(filter);
+    tag_filter_deinit_reader(&filter->rest);
+    memory_free(filter->marks.at);
+}
+
+void tag_filter_destroy(struct tag_filter *filter) {
+    if (filter != NULL) {
+        tag_filter_deinit(filter);
+        memory_free(filter);
+    }
+}
+
+/* ---- a part of a group ---- */
+
+/* A value that nobody has stands for nobody. */
+static void tag_filter_narrow_test(struct tag_filter *filter, const struct tag_slot *slot,
+                                   unsigned tag, struct bytes value) {
+    struct filter_test *test = &filter->tests[filter->count++];
+    *test = (struct filter_test){.tag = tag, .slot = slot, .count = 1};
+    test->values = test->own;
+    test->own[0] = value.size > 0 ? tag_dictionary_find(&slot->values, value) : 0;
+    filter->is_nobody = filter->is_nobody || (value.size > 0 && test->own[0] == 0);
+    filter->tag_mask |= 1U << tag;
+}
+
+bool tag_filter_narrow(const struct board *board, const struct tag_filter *whole, unsigned tag_mask,
+                       const struct tag_values *values, struct tag_filter **part) {
+    const struct tags *tags = tag_filter_tags(board);
+    if (*part != NULL) {
+        tag_filter_deinit(*part);
+        tag_filter_init(*part);
+    } else {
+        *part = tag_filter_create_empty();
+    }
+    struct tag_filter *filter = *part;
+    if (filter == NULL) {
+        return false;
+    }
+    if (tags == NULL) {
+        filter->is_nobody = whole->is_nobody || (values->mask & tag_mask) != 0;
+        filter->is_simple = !filter->is_nobody;
+        return true;
+    }
+    for (unsigned tag = 0; tag < tags->count; tag++) {
+        const struct filter_test *test = tag_filter_test_of(whole, tag);
+        if ((tag_mask >> tag & 1) != 0) {
+            bool has_value = (values->mask >> tag & 1) != 0;
+            tag_filter_narrow_test(filter, tags->slots[tag], tag,
+                                   has_value ? values->at[tag] : (struct bytes){.size = 0});
+        } else if (test != NULL) {
+            filter->tests[filter->count] = *test;
+            filter->tests[filter->count++].is_borrowed = true;
+            filter->tag_mask |= 1U << tag;
+            filter->is_nobody = filter->is_nobody || (!test->is_excluding && test->count == 0);
+        }
+    }
+    tag_filter_complete(filter, tags);
+    return true;
+}
+
+/* ---- estimates ---- */
+
+uint32_t board_group_reads(const struct board *board, unsigned tag_mask, unsigned excluding_mask) {
+    enum { BLOCK = INDEX_FANOUT * INDEX_FANOUT * BLOCK_ENTRIES_MAX / 2 }; /* half of level 2 */
+    const struct tags *tags = tag_filter_tags(board);
+    uint32_t count = board_count(board);
+    bool is_sorted;
+    unsigned rest;
+    tag_mask &= tags != NULL ? (1U << tags->count) - 1 : 0;
+    if (tag_mask == 0 || tag_filter_choose(&tags->plan, tag_mask) != NULL) {
+        return 0;
+    }
+    bool has_sums = tag_filter_has_sums(&tags->plan, tag_mask, excluding_mask, &is_sorted, &rest);
+    if (has_sums && is_sorted) {
+        const struct skiplist *list = &board->large->list;
+        const struct skiplist_node *root = skiplist_node(list, list->root);
+        const struct tag_counts *counts =
+            root->level > 1 ? nodes_index(list, list->root)->counts : NULL;
+        has_sums = counts == NULL || !counts->is_crowded;
+    }
+    return has_sums && count > BLOCK ? BLOCK : count;
 }

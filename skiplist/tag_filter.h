@@ -6,7 +6,11 @@
 #include "skiplist/sheet.h"
 #include "skiplist/tags.h"
 
-enum { READER_RANGES = 8, TEST_VALUES = 2 };
+enum {
+    READER_RANGES = 8,
+    TEST_VALUES = 2,
+    FILTER_CODES = 16, /* values of all tests together that are compared side by side */
+};
 
 /* The values of one tag that match. */
 struct filter_test {
@@ -14,6 +18,7 @@ struct filter_test {
     const struct tag_slot *slot;
     bool is_excluding; /* all but these values match */
     uint32_t count;
+    bool is_borrowed; /* values and set are another filter's */
     uint32_t *values; /* codes of values, ascending, own or on the heap; 0: none */
     uint32_t own[TEST_VALUES];
     uint64_t *set; /* the same as bits, of many values; or NULL */
@@ -27,9 +32,21 @@ struct filter_range {
 /* Where the tests of some tags are in the numbers of a combination that has all of these. */
 struct filter_reader {
     const struct tag_combination *combination; /* NULL: there is none */
+    bool is_inverse;                           /* the ranges are what does not match */
     uint32_t range_count;
     struct filter_range *ranges; /* own, or on the heap */
     struct filter_range own[READER_RANGES];
+};
+
+/* How much of the group is in front of each lowest index block: made once ranks inside the group have read as many
+ * codes as the list has entries, so that a command, however many ranks it asks for, reads them about twice at most. */
+struct filter_marks {
+    uint64_t read; /* codes and sorted numbers, until the marks are made */
+    uint32_t count;
+    struct filter_mark {
+        uint32_t id;
+        uint32_t rank, inside; /* of its first entry: on the board, and in the group */
+    } * at;                    /* NULL: not made */
 };
 
 struct tag_filter {
@@ -41,12 +58,18 @@ struct tag_filter {
     unsigned tag_mask;
     uint32_t count;
     struct filter_test tests[TAGS_MAX];
+    /* The values of all tests, one test after another, as codes have them; 0: there are more. */
+    uint32_t code_count;
+    uint32_t codes[FILTER_CODES];
     /* The whole group in rows; or where it has none, each test by itself: 0 is enough to know. */
     struct filter_reader rows, singles[TAGS_MAX];
-    /* The whole group in the dense numbers; or without a combination, in the sorted ones of this test's values (NULL:
-     * anywhere). */
-    struct filter_reader dense;
+    /* Do the numbers of a whole block tell? Without a sorted test all tests are in the dense ones. If that one takes
+     * values in, the sorted numbers have them. If it leaves values out, the group is the rest, which is what the
+     * other tests let pass, without the sorted numbers of these values. The rest is in dense numbers, or in rows. */
+    bool has_sums;
     const struct filter_test *sorted_test;
+    struct filter_reader dense, rest;
+    struct filter_marks marks;
 };
 
 /* The list's tags; NULL: nobody has a value. */
@@ -61,12 +84,14 @@ bool tag_filter_matches_values(const struct tag_filter *filter,
 /* The smallest combination with rows that has these tags; NULL: none. */
 const struct tag_combination *tag_filter_choose(const struct tag_counts_plan *plan,
                                                 unsigned tag_mask);
-/* The group below an index block with these counts, of `count` entries. false: they do not tell. */
+/* The group below an index block with these counts, of `count` entries, of which in_rest are in filter->rest, if that
+ * has a combination. false: they do not tell, or not sooner than the codes. *read: sorted numbers that were read. */
 bool tag_filter_sum(const struct tag_filter *filter, const struct tag_counts_plan *plan,
-                    const struct tag_counts *counts, uint32_t count, uint32_t *sum);
-/* What a reader finds in the rows of the children from .. to - 1 together. */
+                    const struct tag_counts *counts, uint32_t count, uint32_t in_rest,
+                    uint32_t *sum, uint64_t *read);
+/* What a reader finds in the rows of an index block for the children from .. to - 1 together. */
 uint32_t tag_filter_sum_children(const struct filter_reader *reader,
-                                 const struct tag_counts_plan *plan, struct tag_counts *counts,
+                                 const struct tag_counts_plan *plan, struct index_block *index,
                                  uint32_t from, uint32_t to);
 
 #endif

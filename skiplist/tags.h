@@ -64,27 +64,37 @@ struct tag_choice {
 };
 
 struct tag_filter;
-/* For this board, until its next change; choices are not needed afterwards. NULL: no memory. */
+/* For this board, until its next change; choices are not needed afterwards. Where many ranks are asked for, a filter
+ * remembers what it has counted. NULL: no memory. */
 MUST_CHECK struct tag_filter *tag_filter_create(const struct board *board,
                                                 const struct tag_choice *choices, uint32_t count);
 void tag_filter_destroy(struct tag_filter *filter); /* may be NULL */
+/* The group of those that have these values of the tags in tag_mask, and whom all tests of `whole` but those of these
+ * tags let pass. *part: NULL, or what an earlier call made, which becomes this; to be destroyed before whole. false: no
+ * memory. */
+MUST_CHECK bool tag_filter_narrow(const struct board *board, const struct tag_filter *whole,
+                                  unsigned tag_mask, const struct tag_values *values,
+                                  struct tag_filter **part);
+
+/* For estimates: how many codes one rank inside a group reads at worst, by the tags that it asks for, and those among
+ * them of which it only leaves values out. All ranks of one filter together read twice the board at most. */
+uint32_t board_group_reads(const struct board *board, unsigned tag_mask, unsigned excluding_mask);
 
 /* Is a member that has been looked up, and is there, in the group? */
 bool board_group_has(const struct board *board, const struct tag_filter *filter,
                      const struct board_member *member);
 /* Its rank inside, or if it is not in the group: members of it that rank above. */
-uint32_t board_group_rank(const struct board *board, const struct tag_filter *filter,
+uint32_t board_group_rank(const struct board *board, struct tag_filter *filter,
                           const struct board_member *member);
 /* Members of the group among the first `ranks` ranks: the rank inside the group of whoever is there. */
-uint32_t board_group_count(const struct board *board, const struct tag_filter *filter,
-                           uint32_t ranks);
+uint32_t board_group_count(const struct board *board, struct tag_filter *filter, uint32_t ranks);
 /* The rank of the group's nth member, 0: the best. false: it has fewer. */
-MUST_CHECK bool board_group_find(const struct board *board, const struct tag_filter *filter,
-                                 uint32_t nth, uint32_t *rank);
+MUST_CHECK bool board_group_find(const struct board *board, struct tag_filter *filter, uint32_t nth,
+                                 uint32_t *rank);
 /* The first of the group at rank `from` or behind it; the last at `from` or before it. */
-MUST_CHECK bool board_group_next(const struct board *board, const struct tag_filter *filter,
+MUST_CHECK bool board_group_next(const struct board *board, struct tag_filter *filter,
                                  uint32_t from, uint32_t *rank);
-MUST_CHECK bool board_group_previous(const struct board *board, const struct tag_filter *filter,
+MUST_CHECK bool board_group_previous(const struct board *board, struct tag_filter *filter,
                                      uint32_t from, uint32_t *rank);
 
 /* Count the group's members (filter NULL: all) from rank `from` to `to` - 1 by their values of the tags in

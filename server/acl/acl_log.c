@@ -64,8 +64,16 @@ static struct acl_log_entry *acl_log_take_same(struct acl_log *log, const char *
     return NULL;
 }
 
+static void acl_log_count(struct acl_log *log, const char *reason) {
+    log->denied_auth += strcmp(reason, "auth") == 0;
+    log->denied_command += strcmp(reason, "command") == 0;
+    log->denied_key += strcmp(reason, "key") == 0;
+    log->denied_channel += strcmp(reason, "channel") == 0;
+}
+
 void acl_log_add(struct acl_log *log, uint32_t length_max, const char *reason, const char *context,
                  struct bytes object, struct bytes user, struct bytes client, int64_t now_ms) {
+    acl_log_count(log, reason);
     object = acl_log_shorten(object);
     user = acl_log_shorten(user);
     char *line = memory_allocate(client.size + 1);
@@ -73,6 +81,10 @@ void acl_log_add(struct acl_log *log, uint32_t length_max, const char *reason, c
         line != NULL ? acl_log_take_same(log, reason, context, object, user, now_ms) : NULL;
     if (entry == NULL && line != NULL) {
         entry = acl_log_create(object, user);
+        if (entry != NULL) {
+            entry->id = log->next_id++;
+            entry->first_time_ms = now_ms;
+        }
     }
     if (entry == NULL) {
         memory_free(line);

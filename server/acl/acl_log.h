@@ -10,6 +10,8 @@ enum { ACL_LOG_TEXT_MAX = 1024 }; /* bytes kept of a key's, channel's or user's 
 struct acl_log_entry {
     struct acl_log_entry *next; /* the one before it */
     uint64_t count;
+    uint64_t id; /* of the first refusal that it counts, ascending */
+    int64_t first_time_ms;
     const char *reason;                /* "command", "key", "channel", "auth"; static */
     const char *context;               /* "toplevel", "multi"; static */
     struct bytes object, user, client; /* of client_line.h */
@@ -20,6 +22,9 @@ struct acl_log_entry {
 struct acl_log {
     struct acl_log_entry *first; /* the newest */
     uint32_t count;
+    uint64_t next_id;
+    /* Refusals since the start, whether they are kept or not, by reason. */
+    uint64_t denied_auth, denied_command, denied_key, denied_channel;
 };
 
 /* Without memory nothing is kept. reason and context are static. */

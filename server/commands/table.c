@@ -39,7 +39,7 @@
     ENTRY("server", failover) ENTRY("server", flushall) ENTRY("server", flushdb)                   \
     ENTRY("server", info) ENTRY("server", lastsave) ENTRY("server", latency)                       \
     ENTRY("server", lb_snapshot) ENTRY("server", lb_sync) ENTRY("server", memory)                  \
-    ENTRY("server", monitor) ENTRY("server", psync) ENTRY("server", replconf)                      \
+    ENTRY("server", module) ENTRY("server", monitor) ENTRY("server", psync) ENTRY("server", replconf)                      \
     ENTRY("server", replicaof) ENTRY("server", role) ENTRY("server", save)                         \
     ENTRY("server", shutdown) ENTRY("server", slaveof) ENTRY("server", slowlog)                    \
     ENTRY("server", sync) ENTRY("server", time)                                                    \

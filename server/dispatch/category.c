@@ -66,6 +66,7 @@ static struct exception category_exception_of(const char *full_name) {
         {"lb.forget", 1U << DANGEROUS, false},
         {"lb.move", 1U << DANGEROUS, false},
         {"lb.unban", 1U << DANGEROUS, false},
+        {"restore", 1U << DANGEROUS, false},
         {"role", 1U << ADMIN | 1U << DANGEROUS, false},
         {"wait", 1U << CONNECTION, true},
     };
@@ -137,7 +138,7 @@ const struct absent_group absent_groups[] = {
                            "HPEXPIREAT HPEXPIRETIME HPTTL HSETEX HTTL"},
     {"waiting for files", "WAITAOF"},
     {"clusters", "ASKING CLUSTER"},
-    {"modules and debugging", "DEBUG LOLWUT MODULE"},
+    {"debugging", "DEBUG LOLWUT"},
     {NULL, NULL},
 };
 
@@ -164,7 +165,8 @@ const char *absent_title(struct bytes name) {
 /* Of the containers that are here. */
 static const char subcommands[] =
     "CLIENT|CACHING CLIENT|GETREDIR CLIENT|TRACKING CLIENT|TRACKINGINFO COMMAND|GETKEYSANDFLAGS "
-    "LATENCY|DOCTOR LATENCY|GRAPH MEMORY|DOCTOR MEMORY|MALLOC-STATS MEMORY|PURGE";
+    "LATENCY|DOCTOR LATENCY|GRAPH MEMORY|DOCTOR MEMORY|MALLOC-STATS MEMORY|PURGE MODULE|LOAD "
+    "MODULE|LOADEX MODULE|UNLOAD";
 
 bool absent_is_known(struct bytes full_name) {
     const char *bar = full_name.size > 0 ? memchr(full_name.at, '|', full_name.size) : NULL;

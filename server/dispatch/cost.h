@@ -60,7 +60,7 @@ command_work cost_count_memory;
 /* At most what a request may cost, in nanoseconds, without a look at its keys: in most requests that is
  * far below the limit, and nothing is estimated. */
 static inline uint64_t cost_bound_ns(const struct command *command, const struct request *request) {
-    enum { MEMBER_BYTES_MIN = 16, FEW_ARGUMENTS = 8 };
+    enum { MEMBER_BYTES_MIN = 16, FEW_ARGUMENTS = 8, WHERE_ARGUMENTS = 6, CODE_NS = 3 };
     uint64_t arguments = request->count;
     uint64_t members;
     uint64_t units = arguments * arguments; /* at most a million arguments */
@@ -71,6 +71,10 @@ static inline uint64_t cost_bound_ns(const struct command *command, const struct
         units += arguments > FEW_ARGUMENTS ? members * arguments : members;
         break;
     case COMMAND_BY_ARGUMENTS:
+        break;
+    case COMMAND_BY_GROUP:
+        members = arguments >= WHERE_ARGUMENTS ? memory_used() / MEMBER_BYTES_MIN : 0;
+        units += members * arguments * CODE_NS / command->cost->unit_ns;
         break;
     case COMMAND_BY_PRODUCT:
         return UINT64_MAX;

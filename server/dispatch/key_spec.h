@@ -14,6 +14,7 @@ enum key_flag {
     KEY_UPDATE = 1 << 5,
     KEY_INSERT = 1 << 6, /* adds, and never removes or replaces */
     KEY_DELETE = 1 << 7,
+    KEY_NONE = 1 << 8,       /* not_key: it is only found like one */
     KEY_INCOMPLETE = 1 << 9, /* what follows its word need not be a key: COMMAND GETKEYS tells */
 };
 

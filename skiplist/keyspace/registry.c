@@ -320,6 +320,10 @@ void registry_set_elsewhere(struct registry *registry, registry_is_elsewhere *is
     registry->is_elsewhere = is_elsewhere;
 }
 
+bool registry_is_embedded(const struct registry *registry) {
+    return registry->is_elsewhere != NULL;
+}
+
 void registry_set_rolled_listener(struct registry *registry, registry_board_rolled *board_rolled) {
     registry->board_rolled = board_rolled;
 }

@@ -44,6 +44,8 @@ void registry_set_expired_listener(struct registry *registry, registry_key_chang
 /* For a registry that has only some of the keys (registry_embedded.h): an archive takes no name that is
  * taken outside. The context is that of registry_set_listener. */
 void registry_set_elsewhere(struct registry *registry, registry_is_elsewhere *is_elsewhere);
+/* Was it set? The keys are then another host's, and here only while one command runs. */
+bool registry_is_embedded(const struct registry *registry);
 
 /* Passive: nothing expires and no board rolls over but by effects (skiplist/keyspace/effect.h), as on a
  * replica. Until the effect comes, an expired key, and a board whose period is over, are as if

@@ -158,6 +158,34 @@ static void registry_mirror_follow_field(struct registry_mirror *mirror,
     }
 }
 
+/* ---- frozen copies ---- */
+
+/* Reported before the members are removed: they are still there. */
+static bool registry_mirror_tell_cut(struct registry_mirror *mirror, uint32_t rank,
+                                     uint32_t count) {
+    enum { FEW = 1024 };
+    struct board_cursor cursor;
+    struct board_stored entry;
+    char room[NAME_TEXT_ROOM];
+    bool is_told = count <= FEW;
+    board_seek(&mirror->key->board, rank, &cursor);
+    for (uint32_t i = 0; i < count && is_told && board_cursor_read(&cursor, &entry); i++) {
+        is_told = mirror->changed(mirror->context, name_text(entry.member, room));
+        board_cursor_next(&cursor);
+    }
+    return is_told;
+}
+
+static void registry_mirror_tell(struct registry_mirror *mirror, const struct effect *effect) {
+    bool is_told =
+        effect->kind == EFFECT_TAGS ||
+        (effect->kind == EFFECT_CUT ? registry_mirror_tell_cut(mirror, effect->rank, effect->count)
+                                    : mirror->changed(mirror->context, effect->member));
+    if (!is_told) {
+        registry_mirror_fail(mirror, REGISTRY_MIRROR_LOST);
+    }
+}
+
 /* ---- following changes ---- */
 
 /* The original may be freed already, unless one of its entries changes. */
@@ -196,7 +224,8 @@ static void registry_mirror_receive(void *context, const struct effect *effect) 
     case EFFECT_CUT:
     case EFFECT_TAGS:
         if (effect->key == mirror->key) {
-            registry_mirror_follow_entry(mirror, effect);
+            (mirror->changed != NULL ? registry_mirror_tell : registry_mirror_follow_entry)(mirror,
+                                                                                            effect);
         }
         break;
     case EFFECT_RULES:
@@ -252,7 +281,7 @@ bool registry_mirror_begin(struct registry_mirror *mirror, struct registry *regi
 
 enum registry_mirror_status registry_mirror_step(struct registry_mirror *mirror,
                                                  uint32_t entries_max) {
-    if (mirror->status != REGISTRY_MIRROR_MORE) {
+    if (mirror->status != REGISTRY_MIRROR_MORE || mirror->changed != NULL) {
         return mirror->status;
     }
     bool is_board = mirror->key->kind == REGISTRY_BOARD;
@@ -275,6 +304,13 @@ enum registry_status registry_copy_mirrored(struct registry_mirror *mirror, uint
     }
     effect_listener_remove(registry, &mirror->listener);
     return registry_copy_value(registry, mirror->key, &mirror->copy, to_database, to_name, now_ms);
+}
+
+void registry_mirror_freeze(struct registry_mirror *mirror, registry_mirror_changed *changed,
+                            void *context) {
+    CHECK(registry_mirror_step(mirror, 0) == REGISTRY_MIRROR_WHOLE);
+    mirror->changed = changed;
+    mirror->context = context;
 }
 
 void registry_mirror_give(struct registry_mirror *mirror, struct registry_key *to) {

@@ -23,6 +23,9 @@ enum registry_mirror_status {
     REGISTRY_MIRROR_OUT_OF_MEMORY,
 };
 
+/* A member of the original has changed. false: it cannot be noted, and the mirror is lost. */
+typedef bool registry_mirror_changed(void *context, struct bytes member);
+
 struct registry_mirror {
     struct registry *registry;
     const struct registry_key *key; /* the original */
@@ -31,6 +34,8 @@ struct registry_mirror {
     uint32_t copied_count; /* entries */
     uint64_t last_key;     /* of a board: that of the entry copied last */
     enum registry_mirror_status status;
+    registry_mirror_changed *changed; /* of a frozen one; else NULL */
+    void *context;
 };
 
 /* Add the listener: call between commands, or within one that has reported all its changes. false: no
@@ -41,6 +46,10 @@ MUST_CHECK bool registry_mirror_begin(struct registry_mirror *mirror, struct reg
  * only the end is left. */
 enum registry_mirror_status registry_mirror_step(struct registry_mirror *mirror,
                                                  uint32_t entries_max);
+/* Of a board: the copy, which is whole, stays as it is from now on, and `changed` is told which members of the original
+ * change. It may still be LOST. */
+void registry_mirror_freeze(struct registry_mirror *mirror, registry_mirror_changed *changed,
+                            void *context);
 /* As registry_copy of the original, with a copy that is whole. The mirror is to be ended afterwards. */
 MUST_CHECK enum registry_status registry_copy_mirrored(struct registry_mirror *mirror,
                                                        uint32_t to_database, struct bytes to_name,

@@ -60,6 +60,32 @@ TEST(random_members_in_resp3_from_threads_run_clean) {
     check_benchmark("-t ping,zadd,zpopmin -r 100000 -P 16 -3 --threads 2", 4);
 }
 
+/* Has the page, read from the repository's root, this line? */
+static bool has_line(const char *path, const char *line) {
+    char text[4096];
+    bool is_found = false;
+    FILE *page = fopen(path, "r");
+    assert_non_null(page);
+    while (!is_found && fgets(text, sizeof text, page)) {
+        text[strcspn(text, "\n")] = '\0';
+        is_found = strcmp(text, line) == 0;
+    }
+    assert_int_equal(fclose(page), 0);
+    return is_found;
+}
+
+/* README.md, README.zh-CN.md and docs/differences-from-redis.md name them. */
+TEST(the_tests_that_the_pages_name_run_clean) {
+    static const char tests[] = "-t ping,hset,zadd,zpopmin";
+    static const char *const pages[] = {"README.md", "README.zh-CN.md",
+                                        "docs/differences-from-redis.md"};
+    for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++) {
+        assert_true(has_line(
+            pages[i], formatted("redis-benchmark %s -n 1000000 -r 1000000 -P 32 -q", tests)));
+    }
+    check_benchmark(formatted("%s -r 1000000 -P 32", tests), 5);
+}
+
 TEST(commands_of_ones_own_run_clean) {
     check_benchmark("-r 100000 -P 32 zadd board __rand_int__ user:__rand_int__", 1);
     check_benchmark("-r 100000 -P 32 zincrby board 3 user:__rand_int__", 1);

@@ -1,5 +1,6 @@
 /* Tags of members against a naive twin: the values of each member in an array, groups found by looking at every
  * member in rank order. */
+#include "skiplist/tag_filter.h"
 #include "skiplist/tags.h"
 #include "tests/support/board_pair.h"
 
@@ -217,6 +218,38 @@ static bool group_has(const struct group *group, const uint8_t *values) {
     return true;
 }
 
+/* The part of a group that has the values of one member of some tags. *part is used for one after another. */
+static void compare_part(const struct tags_twin *twin, const struct group *group,
+                         const struct tag_filter *whole, struct random *random,
+                         struct tag_filter **part) {
+    const struct board *board = twin->pair->board;
+    uint32_t all = board_count(board), inside = 0;
+    uint32_t rank = (uint32_t)random_below(random, all), seen = (uint32_t)random_below(random, all);
+    const uint8_t *own = twin->values[number_of(stored_text(board_at(board, rank).member))];
+    unsigned mask = (unsigned)random_below(random, 1U << tags_now(twin)->count);
+    struct tag_values values;
+    struct board_cursor cursor;
+    struct board_stored entry;
+    uint32_t at = 0, before = 0;
+    if (!group_has(group, own)) {
+        return;
+    }
+    board_tags_at(board, rank, &values);
+    assert_true(tag_filter_narrow(board, whole, mask, &values, part));
+    for (board_seek(board, 0, &cursor); board_cursor_read(&cursor, &entry);
+         board_cursor_next(&cursor), at++) {
+        const uint8_t *its = twin->values[number_of(stored_text(entry.member))];
+        bool is_in = group_has(group, its);
+        for (unsigned tag = 0; tag < tags_now(twin)->count; tag++) {
+            is_in = is_in && ((mask >> tag & 1) == 0 || its[tag] == own[tag]);
+        }
+        before += is_in && at < seen;
+        inside += is_in;
+    }
+    assert_int_equal(board_group_count(board, *part, seen), before);
+    assert_int_equal(board_group_count(board, *part, all), inside);
+}
+
 static void compare_group(const struct tags_twin *twin, struct random *random) {
     static uint32_t ranks[TAGS_MEMBERS];
     struct group group;
@@ -262,6 +295,11 @@ static void compare_group(const struct tags_twin *twin, struct random *random) {
     if (count > 0 && ranks[0] > 0) {
         assert_false(board_group_previous(board, filter, ranks[0] - 1, &rank));
     }
+    struct tag_filter *part = NULL;
+    for (int i = 0; i < 3 && all > 0; i++) {
+        compare_part(twin, &group, filter, random, &part);
+    }
+    tag_filter_destroy(part);
     tag_filter_destroy(filter);
 }
 
@@ -384,6 +422,111 @@ PAIR_TEST(a_few_members_have_the_values_they_were_given) {
 
 PAIR_TEST(many_members_have_the_values_they_were_given) {
     twin_run(pair, random, TAGS_MEMBERS, 40000, 1000);
+}
+
+/* One tag in dense numbers, one that only rows have, and one that only sorted numbers have; or two of these. */
+PAIR_TEST(large_and_small_tags_are_combined_in_any_way) {
+    static const unsigned bits[][3] = {{16, 8, 8}, {13, 7, 4}, {14, 13, 5}};
+    static struct tags_twin twin;
+    unsigned set = (unsigned)random_below(random, 3);
+    memset(&twin, 0, sizeof twin);
+    twin.pair = pair;
+    add_tag(&pair->layout, "country", bits[set][1]);
+    add_tag(&pair->layout, "clan", bits[set][0]);
+    add_tag(&pair->layout, "class", bits[set][2]);
+    for (uint32_t i = 0; i < TAGS_MEMBERS; i++) {
+        char text[PAIR_MEMBER_MAX];
+        pair_put(pair, user_of(i, text), random_below(random, 500));
+        twin_tag(&twin, random, i, false);
+        twin_tag(&twin, random, i, true);
+    }
+    for (int i = 0; i < 40; i++) {
+        twin_compare(&twin, random);
+        twin_step(&twin, random, TAGS_MEMBERS, true);
+    }
+    compare_tally(&twin, random);
+}
+
+/* What one rank in the middle of the board reads for a group. */
+static uint64_t count_read(const struct board *board, const struct tag_choice *choices,
+                           uint32_t count) {
+    struct tag_filter *filter = tag_filter_create(board, choices, count);
+    assert_non_null(filter);
+    (void)board_group_count(board, filter, board_count(board) / 2);
+    uint64_t read = filter->marks.read;
+    tag_filter_destroy(filter);
+    return read;
+}
+
+PAIR_TEST(no_three_tests_read_ten_times_as_much_as_one) {
+    enum { ALL = 60000, TESTS = 12 };
+    struct tag_choice tests[TESTS];
+    char text[PAIR_MEMBER_MAX], texts[TESTS][TAG_VALUE_MAX];
+    uint64_t one = 0;
+    unsigned full;
+    add_tag(&pair->layout, "clan", 16);
+    add_tag(&pair->layout, "country", 8);
+    add_tag(&pair->layout, "class", 4);
+    for (uint32_t i = 0; i < ALL; i++) {
+        struct board_member member;
+        struct tag_values values = {.mask = 7};
+        for (unsigned tag = 0; tag < 3; tag++) {
+            static const uint32_t kinds[] = {ALL, 250, 15};
+            uint32_t number = 1 + (uint32_t)random_below(random, kinds[tag]);
+            values.at[tag] = value_of(number, texts[tag]);
+        }
+        assert_int_equal(board_put(pair->board, user_of(i, text), random_below(random, ALL)),
+                         BOARD_OK);
+        board_look_up(pair->board, user_of(i, text), NULL, &member);
+        assert_true(board_tag(pair->board, &member, &values, &full) < TAGS_OUT_OF_MEMORY);
+    }
+    for (unsigned i = 0; i < TESTS; i++) {
+        tests[i] = (struct tag_choice){.tag = (uint8_t)(i / 4),
+                                       .is_excluded = i % 4 > 1,
+                                       .value = value_of(1 + i % 2, texts[i])};
+        uint64_t read = count_read(pair->board, &tests[i], 1);
+        one = !tests[i].is_excluded && read > one ? read : one;
+    }
+    for (unsigned i = 0; i < TESTS * TESTS * TESTS; i++) {
+        struct tag_choice three[] = {tests[i % TESTS], tests[i / TESTS % TESTS],
+                                     tests[i / TESTS / TESTS]};
+        assert_true(count_read(pair->board, three, 3) <= 10 * one);
+    }
+}
+
+/* However many ranks one filter is asked for. */
+PAIR_TEST(a_filter_reads_a_board_about_twice_at_most) {
+    enum { ALL = 20000 };
+    char text[PAIR_MEMBER_MAX], value_text[TAG_VALUE_MAX];
+    struct tag_choice choices[2];
+    char texts[2][TAG_VALUE_MAX];
+    unsigned full;
+    add_tag(&pair->layout, "clan", 16);
+    add_tag(&pair->layout, "guild", 16);
+    for (uint32_t i = 0; i < ALL; i++) {
+        struct board_member member;
+        struct tag_values values = {.mask = 2, .at = {[1] = value_of(i % 50 + 1, value_text)}};
+        assert_int_equal(board_put(pair->board, user_of(i, text), random_below(random, ALL)),
+                         BOARD_OK);
+        board_look_up(pair->board, user_of(i, text), NULL, &member);
+        assert_int_equal(board_tag(pair->board, &member, &values, &full), TAGS_OK);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        choices[i] = (struct tag_choice){
+            .tag = 1, .is_excluded = i == 1, .value = value_of(i + 1, texts[i])};
+    }
+    struct tag_filter *filter = tag_filter_create(pair->board, choices, 2);
+    assert_non_null(filter);
+    uint32_t rank = 0, count = board_group_count(pair->board, filter, ALL);
+    uint64_t read = 0;
+    for (uint32_t i = 0; i < 1000; i++) {
+        assert_true(board_group_find(pair->board, filter, i % count, &rank));
+        assert_int_equal(board_group_count(pair->board, filter, rank), i % count);
+        read = filter->marks.read > read ? filter->marks.read : read;
+    }
+    assert_true(read <= 2 * ALL);
+    assert_non_null(filter->marks.at);
+    tag_filter_destroy(filter);
 }
 
 PAIR_TEST(a_tag_takes_as_many_values_as_its_bits_allow) {

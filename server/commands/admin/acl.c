@@ -392,7 +392,7 @@ static void log_run(struct call *call) {
     reply_array(reply, count);
     const struct acl_log_entry *entry = log->first;
     for (uint64_t i = 0; i < count && !reply_is_lost(reply); i++, entry = entry->next) {
-        reply_map(reply, 7);
+        reply_map(reply, 10);
         reply_named_integer(reply, "count", (int64_t)entry->count);
         reply_named_text(reply, "reason", entry->reason);
         reply_named_text(reply, "context", entry->context);
@@ -401,6 +401,9 @@ static void log_run(struct call *call) {
         reply_bulk_text(reply, "age-seconds");
         reply_double(reply, (double)(call->now_ms - entry->time_ms) / 1000);
         acl_reply_named(reply, "client-info", entry->client);
+        reply_named_integer(reply, "entry-id", (int64_t)entry->id);
+        reply_named_integer(reply, "timestamp-created", entry->first_time_ms);
+        reply_named_integer(reply, "timestamp-last-updated", entry->time_ms);
     }
 }
 

@@ -190,9 +190,23 @@ static void describe_reply_begin(struct reply *reply, const struct key_spec *spe
     reply_named_integer(reply, "startfrom", spec->begin);
 }
 
+/* Of a shard channel, which is no key. */
+static const struct key_spec describe_channel = {.flags = KEY_NONE, .begin = 1, .step = 1};
+static const struct key_spec describe_channels = {
+    .flags = KEY_NONE, .begin = 1, .last = -1, .step = 1};
+
+static uint32_t describe_find_keys(uint32_t index, const struct key_spec **specs) {
+    const struct command *command = command_by_index(index);
+    if ((command->flags & COMMAND_SHARD) != 0) {
+        *specs = command->arity > 0 ? &describe_channel : &describe_channels;
+        return 1;
+    }
+    return key_specs_of(index, specs);
+}
+
 static void describe_reply_keys(struct reply *reply, uint32_t index) {
     const struct key_spec *specs;
-    uint32_t count = key_specs_of(index, &specs);
+    uint32_t count = describe_find_keys(index, &specs);
     reply_set(reply, count);
     for (uint32_t i = 0; i < count; i++) {
         struct words words = describe_key_words(&specs[i]);
@@ -208,6 +222,72 @@ static void describe_reply_keys(struct reply *reply, uint32_t index) {
     }
 }
 
+/* ---- tips ---- */
+
+/* What a client of a cluster, or one that compares replies, is told of Redis's commands: as Redis 8 says it. */
+#define UNORDERED "nondeterministic_output_order"
+#define UNSURE    "nondeterministic_output"
+#define NODES     "request_policy:all_nodes"
+#define SHARDS    "request_policy:all_shards"
+#define KEYS      "request_policy:multi_shard"
+#define SUCCEEDED "response_policy:all_succeeded"
+#define SUM       "response_policy:agg_sum"
+#define SPECIAL   "response_policy:special"
+static const struct tips {
+    const char *tips[3];
+    const char *names; /* full names, a blank behind each */
+} describe_tips[] = {
+    {{UNSURE},
+     "client|info client|list dump hrandfield hscan lastsave object|encoding object|freq "
+     "object|idletime object|refcount pttl time ttl zrandmember zscan "},
+    {{UNORDERED},
+     "command command|docs command|info command|list hgetall hkeys hvals "
+     "module|list "},
+    {{UNSURE, NODES, SPECIAL}, "latency|histogram latency|history latency|latest "},
+    {{UNSURE, SHARDS, SPECIAL}, "info memory|stats "},
+    {{UNSURE, "request_policy:special", SPECIAL}, "scan "},
+    {{NODES, UNSURE}, "slowlog|get "},
+    {{NODES, SUM}, "latency|reset "},
+    {{NODES, SUM, UNSURE}, "slowlog|len "},
+    {{NODES, SUCCEEDED},
+     "acl|deluser acl|save acl|setuser client|setinfo client|setname config|resetstat "
+     "config|rewrite config|set slowlog|reset "},
+    {{SHARDS, UNORDERED}, "keys "},
+    {{SHARDS, "response_policy:agg_min"}, "wait "},
+    {{SHARDS, SUM}, "dbsize "},
+    {{SHARDS, SUCCEEDED}, "flushall flushdb ping "},
+    {{SHARDS, SPECIAL, UNSURE}, "randomkey "},
+    {{KEYS, SUM}, "del exists touch unlink "},
+};
+
+static bool describe_has_name(const char *names, const char *name) {
+    size_t size = strlen(name);
+    for (; *names != '\0'; names += strcspn(names, " ") + 1) {
+        if (strcspn(names, " ") == size && memcmp(names, name, size) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void describe_reply_tips(struct reply *reply, uint32_t index) {
+    static const struct tips none = {.names = ""};
+    const struct tips *tips = &none;
+    uint32_t count = 0;
+    for (size_t i = 0; i < sizeof describe_tips / sizeof describe_tips[0]; i++) {
+        if (describe_has_name(describe_tips[i].names, command_full_name(index))) {
+            tips = &describe_tips[i];
+        }
+    }
+    while (count < 3 && tips->tips[count] != NULL) {
+        count++;
+    }
+    reply_set(reply, count);
+    for (uint32_t i = 0; i < count; i++) {
+        reply_bulk_text(reply, tips->tips[i]);
+    }
+}
+
 /* ---- COMMAND INFO ---- */
 
 uint64_t command_describe_info(struct call *call, uint32_t index) {
@@ -219,11 +299,12 @@ uint64_t command_describe_info(struct call *call, uint32_t index) {
     reply_bulk_text(reply, command_full_name(index));
     reply_integer(reply, command->arity);
     describe_reply_words(reply, &flags, "");
-    reply_integer(reply, command->first_key);
-    reply_integer(reply, command->last_key);
-    reply_integer(reply, command->key_step);
+    bool is_shard = (command->flags & COMMAND_SHARD) != 0;
+    reply_integer(reply, is_shard ? 1 : command->first_key);
+    reply_integer(reply, !is_shard ? command->last_key : command->arity > 0 ? 1 : -1);
+    reply_integer(reply, is_shard ? 1 : command->key_step);
     describe_reply_words(reply, &categories, "@");
-    reply_set(reply, 0); /* tips are for cluster clients */
+    describe_reply_tips(reply, index);
     describe_reply_keys(reply, index);
     uint32_t subcommand_count = describe_count_subcommands(command);
     if (subcommand_count == 0) {

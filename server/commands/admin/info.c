@@ -146,6 +146,14 @@ static uint64_t info_replicas_memory_size(const struct server *server) {
     return size;
 }
 
+static uint64_t info_journal_buffer_size(const struct server *server) {
+    struct persistence_info kept = {.waiting_size = 0};
+    if (server->persistence != NULL) {
+        persistence_describe(server->persistence, &kept);
+    }
+    return kept.waiting_size;
+}
+
 static void info_print_memory(struct info *info) {
     const struct server *server = info->server;
     struct info_memory memory = info_measure_memory(server);
@@ -167,6 +175,12 @@ static void info_print_memory(struct info *info) {
     info_put_u64(info, "maxmemory_clients", server_client_memory_limit(server));
     info_put_u64(info, "mem_clients_slaves", info_replicas_memory_size(server));
     info_put_u64(info, "mem_replication_backlog", server->replication.backlog_size);
+    info_put_u64(info, "mem_total_replication_buffers",
+                 server->replication.backlog_size + info_replicas_memory_size(server));
+    info_put_u64(info, "mem_aof_buffer", info_journal_buffer_size(server));
+    info_put(info, "mem_not_counted_for_evict:0"); /* all counts towards maxmemory */
+    info_put_u64(info, "allocator_allocated", memory.used);
+    info_put_u64(info, "allocator_resident", memory.resident);
     info_put(info, "mem_allocator:%s", memory_allocator());
     info_put(info, "active_defrag_running:0");
     info_put_u64(info, "lazyfree_pending_objects", registry_totals(server->registry)->unfreed);
@@ -269,6 +283,28 @@ static void info_print_sync_counters(struct info *info) {
     info_put_u64(info, "sync_partial_err", counters->partial_sync_failures);
 }
 
+/* System calls of all threads that have sockets; io_threaded_...: of those beside the engine's. */
+static void info_print_reads(struct info *info) {
+    const struct stats *stats = &info->server->stats;
+    uint64_t reads = 0, writes = 0;
+    for (uint32_t i = 0; i < stats->network_count; i++) {
+        reads += stats->networks[i].reads;
+        writes += stats->networks[i].writes;
+    }
+    info_put_u64(info, "total_reads_processed", reads);
+    info_put_u64(info, "total_writes_processed", writes);
+    info_put_u64(info, "io_threaded_reads_processed", stats->network_count > 1 ? reads : 0);
+    info_put_u64(info, "io_threaded_writes_processed", stats->network_count > 1 ? writes : 0);
+}
+
+static void info_print_denied(struct info *info) {
+    const struct acl_log *log = &info->server->acl.log;
+    info_put_u64(info, "acl_access_denied_auth", log->denied_auth);
+    info_put_u64(info, "acl_access_denied_cmd", log->denied_command);
+    info_put_u64(info, "acl_access_denied_key", log->denied_key);
+    info_put_u64(info, "acl_access_denied_channel", log->denied_channel);
+}
+
 static void info_print_stats(struct info *info) {
     const struct stats *stats = &info->server->stats;
     info_put_u64(info, "total_connections_received", stats->connections_received);
@@ -280,6 +316,7 @@ static void info_print_stats(struct info *info) {
     info_put(info, "instantaneous_output_kbps:%.2f", stats->output_kbps);
     info_put_u64(info, "rejected_connections", stats->connections_rejected);
     info_put_u64(info, "expired_keys", registry_totals(info->server->registry)->expired);
+    info_put(info, "expired_time_cap_reached_count:0");
     info_put_u64(info, "windows_behind", registry_behind_count(info->server->registry));
     info_put_u64(info, "rolled_boards", registry_totals(info->server->registry)->rolled);
     info_put_u64(info, "stale_members", registry_totals(info->server->registry)->stale);
@@ -302,7 +339,11 @@ static void info_print_stats(struct info *info) {
     info_print_sync_counters(info);
     info_put(info, "latest_fork_usec:0");
     info_put(info, "total_forks:0");
+    info_put(info,
+             "unexpected_error_replies:0"); /* of commands that a master or the journal sent */
     info_put_u64(info, "total_error_replies", stats->error_replies);
+    info_print_denied(info);
+    info_print_reads(info);
     info_put_u64(info, "client_output_buffer_limit_disconnections",
                  stats->unexpected_closed_output);
     info_put_u64(info, "eventloop_cycles", stats->ticks.count);

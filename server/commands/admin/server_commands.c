@@ -175,3 +175,24 @@ const struct command command_memory = {
     .complexity = "Depends on subcommand.",
     .subcommands = COMMAND_LIST(&call_help_command, &memory_stats, &memory_usage),
 };
+
+/* ---- MODULE ---- */
+
+/* Tools ask which modules there are; what they would look for is built in. */
+static void module_list_run(struct call *call) {
+    reply_array(call->reply, 0);
+}
+
+static const struct command module_list = {
+    .name = "LIST",
+    .summary = "The modules that are loaded: none, an empty array",
+    .flags = COMMAND_ADMIN,
+    .run = module_list_run,
+};
+
+const struct command command_module = {
+    .name = "MODULE",
+    .summary = "For tools that ask which modules a server has",
+    .complexity = "Depends on subcommand.",
+    .subcommands = COMMAND_LIST(&call_help_command, &module_list),
+};

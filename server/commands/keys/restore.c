@@ -541,6 +541,7 @@ const struct command command_restore = {
     .complexity = "O(n) in the members of the board or the fields of the hash, O(n log n) if they "
                   "are not in order",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
+    .key_access = "OW update",
     .cost = COST(COMMAND_BY_PRODUCT, restore_count_restored, 250, 1, "16 bytes of the value",
                  "an import of a dump file, before a start"),
     .run = restore_run,

@@ -267,22 +267,30 @@ static void lb_count_run(struct call *call) {
     }
 }
 
-/* With BY: at most so many different values, whatever the range. */
+/* With BY: at most so many different values, whatever the range, and what is read for them. */
 static uint64_t lb_count_count_rows(const struct cost_view *view) {
     struct count count = {.is_by_score = false};
     struct tally_rows rows = {.count = 0};
     struct zset_span span;
     const struct board *board = cost_board(view, 1);
-    if (!lb_count_read_arguments(view->call, &count) || count.by.count == 0 || board == NULL ||
-        !lb_count_read_by(view->call, &count, &board_layout(board)->tags, &rows) ||
+    if (!lb_count_read_arguments(view->call, &count) || board == NULL) {
+        return 1;
+    }
+    if (count.by.count == 0) {
+        return 1 + lb_filter_work(view, &count.filter, 1, 2);
+    }
+    if (!lb_count_read_by(view->call, &count, &board_layout(board)->tags, &rows) ||
         !lb_count_find_span(view->call, &count, board, cost_growth(view, 1), &span)) {
         return 1;
     }
     uint64_t combinations = 1;
+    unsigned by_mask = 0;
     for (uint32_t i = 0; i < rows.by_count; i++) {
         combinations *= (uint64_t)board_count_values(board, rows.by[i]) + 1;
+        by_mask |= 1U << rows.by[i];
     }
-    return combinations < span.count ? combinations : span.count;
+    return (combinations < span.count ? combinations : span.count) +
+           lb_filter_tally_work(view, &count.filter, by_mask, span.count);
 }
 
 const struct command command_lb_count = {

@@ -87,7 +87,7 @@ static uint64_t lb_cuts_count_keys(const struct cost_view *view) {
         return 0;
     }
     uint64_t count = above.end - FIRST_KEY;
-    return count + lb_filter_work(&above.filter, LB_FILTER_STEPS, count);
+    return count + lb_filter_work(view, &above.filter, LB_FILTER_STEPS, count);
 }
 
 const struct command command_lb_above = {
@@ -100,8 +100,8 @@ const struct command command_lb_above = {
         "(=packed-key) at least as good; COMP: whatever their times; WHERE: inside a group of "
         "members with the same tags",
     .complexity = "O(log n) for each packed key, n being the members of the board",
-    .flags = COMMAND_READ | COMMAND_FAST,
-    .cost = COST(COMMAND_BY_ARGUMENTS, lb_cuts_count_keys, 350, 0, "packed key",
+    .flags = COMMAND_READ,
+    .cost = COST(COMMAND_BY_GROUP, lb_cuts_count_keys, 350, 0, "packed key",
                  "several commands of a thousand each"),
     .run = lb_above_run,
 };
@@ -199,7 +199,7 @@ static uint64_t lb_cuts_count_cuts(const struct cost_view *view) {
     }
     uint64_t size = cost_size(view, 1);
     uint64_t count = (uint64_t)cuts.count < size ? (uint64_t)cuts.count : size;
-    return count + lb_filter_work(&cuts.filter, LB_FILTER_STEPS, count);
+    return count + lb_filter_work(view, &cuts.filter, LB_FILTER_STEPS, count);
 }
 
 const struct command command_lb_cuts = {

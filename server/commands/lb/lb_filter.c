@@ -6,99 +6,86 @@
 
 #include "server/commands/lb/lb_tags.h"
 
+enum {
+    CODES_A_NS = 2, /* that are compared with few values; */
+    NS_A_CODE = 3,  /* with many, or counted by their values */
+};
+
+/* What is read before there are groups. */
+struct filter_choices {
+    const struct tag_set *tags;
+    unsigned within_mask;
+    uint32_t count;
+    struct tag_choice *at;
+    struct tag_choice few[LB_FILTER_FEW];
+};
+
 /* One of the options at index. false: the error was replied. */
-static bool lb_filter_read(const struct call *call, uint32_t index, struct lb_filter *filter) {
-    const struct tag_set *tags = &board_layout(filter->board)->tags;
+static bool lb_filter_read(const struct call *call, uint32_t index,
+                           struct filter_choices *choices) {
     unsigned tag;
     bool is_excluded = call_arg_is(call, index, "WHERENOT");
     bool is_choice = is_excluded || call_arg_is(call, index, "WHERE");
     if (!is_choice && !call_arg_is(call, index, "WITHIN")) {
         return true; /* another option */
     }
-    if (!lb_tags_find(call, tags, call_arg(call, index + 1), &tag)) {
+    if (!lb_tags_find(call, choices->tags, call_arg(call, index + 1), &tag)) {
         return false;
     }
     if (is_choice) {
-        filter->choices[filter->choice_count++] = (struct tag_choice){
+        choices->at[choices->count++] = (struct tag_choice){
             .tag = (uint8_t)tag, .is_excluded = is_excluded, .value = call_arg(call, index + 2)};
     } else {
-        filter->within_mask |= 1U << tag;
+        choices->within_mask |= 1U << tag;
     }
     return true;
 }
 
 static bool lb_filter_read_all(const struct call *call, const struct option_uses *uses,
-                               struct lb_filter *filter) {
+                               struct filter_choices *choices) {
     uint32_t index = uses->first;
     for (; index < call->request->count; index = options_next(call, index)) {
-        if (!lb_filter_read(call, index, filter)) {
+        if (!lb_filter_read(call, index, choices)) {
             return false;
         }
     }
     return true;
 }
 
-/* Use the group of the first count choices. */
-static bool lb_filter_use(struct lb_filter *filter, const struct tag_choice *choices,
-                          uint32_t count) {
-    tag_filter_destroy(filter->group);
-    filter->group = tag_filter_create(filter->board, choices, count);
-    return filter->group != NULL;
-}
-
 bool lb_filter_begin(const struct call *call, const struct board *board,
                      const struct option_uses *uses, struct lb_filter *filter) {
-    /* Behind those of the options are those of a member's group: each of the former again, and its own. */
-    size_t choices_max = 2 * (size_t)uses->count + TAGS_MAX;
+    struct filter_choices choices = {.tags = &board_layout(board)->tags};
     if (uses->count > LB_FILTER_USES_MAX) {
         return call_refuse_format(call, "ERR at most %d WHERE, WHERENOT and WITHIN are allowed",
                                   (int)LB_FILTER_USES_MAX);
     }
-    filter->board = board;
-    filter->group = NULL;
-    filter->choice_count = 0;
-    filter->within_mask = 0;
-    filter->choices = filter->few;
-    if (choices_max > LB_FILTER_FEW) {
-        filter->choices = memory_allocate(choices_max * sizeof filter->choices[0]);
-        if (filter->choices == NULL) {
+    choices.at = choices.few;
+    if (uses->count > LB_FILTER_FEW) {
+        choices.at = memory_allocate(uses->count * sizeof choices.at[0]);
+        if (choices.at == NULL) {
             return call_out_of_memory(call);
         }
     }
-    if (lb_filter_read_all(call, uses, filter) &&
-        (lb_filter_is_within(filter) ||
-         lb_filter_use(filter, filter->choices, filter->choice_count) ||
-         call_out_of_memory(call))) {
-        return true;
+    bool is_done = lb_filter_read_all(call, uses, &choices);
+    if (is_done) {
+        *filter = (struct lb_filter){.board = board, .within_mask = choices.within_mask};
+        struct tag_filter *whole = tag_filter_create(board, choices.at, choices.count);
+        filter->whole = choices.within_mask != 0 ? whole : NULL;
+        filter->group = choices.within_mask != 0 ? NULL : whole;
+        is_done = whole != NULL || call_out_of_memory(call);
     }
-    lb_filter_end(filter);
-    return false;
+    if (choices.at != choices.few) {
+        memory_free(choices.at);
+    }
+    return is_done;
 }
 
 void lb_filter_end(struct lb_filter *filter) {
     tag_filter_destroy(filter->group);
-    if (filter->choices != filter->few) {
-        memory_free(filter->choices);
-    }
+    tag_filter_destroy(filter->whole);
 }
 
 /* ---- WITHIN ---- */
-
-/* Do these values match WHERE and WHERENOT? */
-static bool lb_filter_matches(const struct lb_filter *filter, const struct tag_values *values) {
-    unsigned asked = 0;
-    unsigned met = 0;
-    for (uint32_t i = 0; i < filter->choice_count; i++) {
-        const struct tag_choice *choice = &filter->choices[i];
-        bool is_equal = bytes_equal(lb_tags_value(values, choice->tag), choice->value);
-        if (is_equal && choice->is_excluded) {
-            return false;
-        }
-        asked |= choice->is_excluded ? 0 : 1U << choice->tag;
-        met |= is_equal ? 1U << choice->tag : 0;
-    }
-    return (asked & ~met) == 0;
-}
 
 static bool lb_filter_is_same(const struct lb_filter *filter, const struct tag_values *values) {
     for (unsigned tag = 0; tag < TAGS_MAX; tag++) {
@@ -110,39 +97,80 @@ static bool lb_filter_is_same(const struct lb_filter *filter, const struct tag_v
     return true;
 }
 
-/* The group of a member with these values, which match: its own value of a tag is all that is left of
- * the WHERE of this tag. */
-static bool lb_filter_use_within(struct lb_filter *filter, const struct tag_values *values) {
-    struct tag_choice *choices = &filter->choices[filter->choice_count];
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < filter->choice_count; i++) {
-        const struct tag_choice *choice = &filter->choices[i];
-        if (choice->is_excluded || (filter->within_mask >> choice->tag & 1) == 0) {
-            choices[count++] = *choice;
-        }
-    }
-    for (unsigned tag = 0; tag < TAGS_MAX; tag++) {
-        if ((filter->within_mask >> tag & 1) != 0) {
-            choices[count++] =
-                (struct tag_choice){.tag = (uint8_t)tag, .value = lb_tags_value(values, tag)};
-        }
+bool lb_filter_select_values(struct lb_filter *filter, const struct tag_values *values) {
+    if (filter->group != NULL && lb_filter_is_same(filter, values)) {
+        return true;
     }
     filter->within = *values;
-    return lb_filter_use(filter, choices, count);
-}
-
-bool lb_filter_select_values(struct lb_filter *filter, const struct tag_values *values) {
-    return (filter->group != NULL && lb_filter_is_same(filter, values)) ||
-           lb_filter_use_within(filter, values);
+    return tag_filter_narrow(filter->board, filter->whole, filter->within_mask, values,
+                             &filter->group);
 }
 
 bool lb_filter_select(struct lb_filter *filter, const struct board_member *member, bool *is_in) {
     struct tag_values values;
-    if (!lb_filter_is_within(filter)) {
-        *is_in = board_group_has(filter->board, filter->group, member);
+    bool is_within = lb_filter_is_within(filter);
+    *is_in = board_group_has(filter->board, is_within ? filter->whole : filter->group, member);
+    if (!*is_in || !is_within) {
         return true;
     }
     board_tags_of(filter->board, member, &values);
-    *is_in = lb_filter_matches(filter, &values);
-    return !*is_in || lb_filter_select_values(filter, &values);
+    return lb_filter_select_values(filter, &values);
+}
+
+/* ---- estimates ---- */
+
+/* The tags that are asked for, and those of which values are only left out. */
+static void lb_filter_masks(const struct cost_view *view, const struct option_uses *uses,
+                            const struct board *board, unsigned *asked, unsigned *excluding,
+                            unsigned *within) {
+    const struct call *call = view->call;
+    unsigned wanted = 0;
+    uint32_t index = uses->count > 0 ? uses->first : call->request->count;
+    *asked = *within = 0;
+    for (; index < call->request->count; index = options_next(call, index)) {
+        bool is_within = call_arg_is(call, index, "WITHIN");
+        bool is_excluded = call_arg_is(call, index, "WHERENOT");
+        bool is_choice = is_excluded || is_within || call_arg_is(call, index, "WHERE");
+        int tag =
+            is_choice ? tag_set_find(&board_layout(board)->tags, call_arg(call, index + 1)) : -1;
+        if (tag >= 0) {
+            *asked |= 1U << tag;
+            *within |= is_within ? 1U << tag : 0;
+            wanted |= is_excluded ? 0 : 1U << tag;
+        }
+    }
+    *excluding = *asked & ~wanted;
+}
+
+static uint64_t lb_filter_read_ns(const struct option_uses *uses, uint64_t codes) {
+    return uses->count <= LB_FILTER_FEW ? codes / CODES_A_NS : codes * NS_A_CODE;
+}
+
+uint64_t lb_filter_work(const struct cost_view *view, const struct option_uses *uses, uint64_t unit,
+                        uint64_t count) {
+    const struct board *board = cost_board(view, 1);
+    unsigned asked, excluding, within;
+    if (uses->count == 0) {
+        return 0;
+    }
+    uint64_t work = (unit + uses->count) * count;
+    if (board == NULL) {
+        return work;
+    }
+    lb_filter_masks(view, uses, board, &asked, &excluding, &within);
+    uint64_t codes = count * board_group_reads(board, asked, excluding);
+    uint64_t twice = 2 * (uint64_t)board_count(board);
+    /* Each part of WITHIN is read for itself. */
+    return work + lb_filter_read_ns(uses, within == 0 && codes > twice ? twice : codes) /
+                      view->call->command->cost->unit_ns;
+}
+
+uint64_t lb_filter_tally_work(const struct cost_view *view, const struct option_uses *uses,
+                              unsigned by_mask, uint64_t span_count) {
+    const struct board *board = cost_board(view, 1);
+    unsigned asked, excluding, within;
+    lb_filter_masks(view, uses, board, &asked, &excluding, &within);
+    uint64_t codes = board_group_reads(board, asked | by_mask, excluding);
+    return (codes < span_count ? codes : span_count) * NS_A_CODE /
+           view->call->command->cost->unit_ns;
 }

@@ -38,22 +38,21 @@ enum {
 #define LB_FILTER_WITHIN_OPTION(type, name)                                                        \
     { "WITHIN", OPTION_EACH, offsetof(type, name), NULL }
 
-/* The work of count ranks or steps, beside that of a command without a group. At worst all values are looked
- * at each time. */
-static inline uint64_t lb_filter_work(const struct option_uses *uses, uint64_t unit,
-                                      uint64_t count) {
-    return uses->count > 0 ? (unit + uses->count) * count : 0;
-}
+/* The work of count ranks or steps, beside that of a command without a group: at worst all values are looked at each
+ * time, and codes of members are read, which depends on the board's tags and on those of the group. */
+uint64_t lb_filter_work(const struct cost_view *view, const struct option_uses *uses, uint64_t unit,
+                        uint64_t count);
+/* The same of LB.COUNT, which reads all codes of span_count members, unless rows have them. by_mask: BY. */
+uint64_t lb_filter_tally_work(const struct cost_view *view, const struct option_uses *uses,
+                              unsigned by_mask, uint64_t span_count);
 
 /* The group of one command, until its board's next change. All is private but group. */
 struct lb_filter {
     const struct board *board;
     struct tag_filter *group; /* NULL with WITHIN, before lb_filter_select */
-    uint32_t choice_count;    /* of WHERE and WHERENOT: the first ones */
+    struct tag_filter *whole; /* of WITHIN: the group that others are parts of; or NULL */
     unsigned within_mask;     /* tags of WITHIN */
     struct tag_values within; /* whose group it is now */
-    struct tag_choice *choices;
-    struct tag_choice few[LB_FILTER_FEW];
 };
 
 /* lb_filter_end follows. false: the error was replied, and nothing needs to be ended. */

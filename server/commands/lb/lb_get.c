@@ -251,8 +251,8 @@ static uint64_t lb_get_count_members(const struct cost_view *view) {
         return 0;
     }
     return lb_data_work(&get.shape.data, get.member_count) +
-           lb_filter_work(&get.filter, LB_FILTER_RANKS, get.member_count) +
-           lb_since_work(&get.shape.since, &get.filter, LB_SINCE_MEMBERS, get.member_count);
+           lb_filter_work(view, &get.filter, LB_FILTER_RANKS, get.member_count) +
+           lb_since_work(view, &get.shape.since, &get.filter, LB_SINCE_MEMBERS, get.member_count);
 }
 
 static void lb_get_reply(const struct call *call, const struct get *get,
@@ -302,9 +302,9 @@ const struct command command_lb_get = {
                "the rank on another board",
     .complexity =
         "O(m log n) for m of the board's n members, also inside a group; SORT adds O(m log m)",
-    .flags = COMMAND_READ | COMMAND_FAST,
+    .flags = COMMAND_READ,
     .member_arg = FIRST_MEMBER,
-    .cost = COST(COMMAND_BY_ARGUMENTS, lb_get_count_members, 300, 0, "requested member",
+    .cost = COST(COMMAND_BY_GROUP, lb_get_count_members, 300, 0, "requested member",
                  "several commands of a thousand each"),
     .run = lb_get_run,
 };

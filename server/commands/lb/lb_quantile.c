@@ -93,7 +93,7 @@ static uint64_t lb_quantile_count_records(const struct cost_view *view) {
         return 0;
     }
     return lb_data_work(&quantiles.shape.data, quantiles.count) +
-           lb_filter_work(&quantiles.filter, LB_FILTER_STEPS, quantiles.count);
+           lb_filter_work(view, &quantiles.filter, LB_FILTER_STEPS, quantiles.count);
 }
 
 /* filter: NULL without WHERE. */
@@ -154,8 +154,8 @@ const struct command command_lb_quantile = {
         "The members at given quantiles, from the worst (0) to the best (1); WHERE: inside a "
         "group of members with the same tags",
     .complexity = "O(log n) for each quantile, n being the members of the board",
-    .flags = COMMAND_READ | COMMAND_FAST,
-    .cost = COST(COMMAND_BY_ARGUMENTS, lb_quantile_count_records, 700, 0, "quantile",
+    .flags = COMMAND_READ,
+    .cost = COST(COMMAND_BY_GROUP, lb_quantile_count_records, 700, 0, "quantile",
                  "several commands of a thousand each"),
     .run = lb_quantile_run,
 };
@@ -266,7 +266,7 @@ static uint64_t lb_quantile_count_edges(const struct cost_view *view) {
         return 0;
     }
     return edges.end - FIRST_EDGE +
-           lb_filter_work(&edges.filter, LB_FILTER_STEPS, edges.end - FIRST_EDGE);
+           lb_filter_work(view, &edges.filter, LB_FILTER_STEPS, edges.end - FIRST_EDGE);
 }
 
 const struct command command_lb_hist = {
@@ -277,8 +277,8 @@ const struct command command_lb_hist = {
     .summary = "How many members have a score below, between and above the given edges, of which "
                "there are 10,000 at most; WHERE: inside a group of members with the same tags",
     .complexity = "O(log n) for each edge, n being the members of the board",
-    .flags = COMMAND_READ | COMMAND_FAST,
-    .cost = COST(COMMAND_BY_ARGUMENTS, lb_quantile_count_edges, 650, 0, "edge",
+    .flags = COMMAND_READ,
+    .cost = COST(COMMAND_BY_GROUP, lb_quantile_count_edges, 650, 0, "edge",
                  "several commands of a thousand each"),
     .run = lb_hist_run,
 };

@@ -37,10 +37,12 @@ static inline bool lb_since_is_asked(const struct lb_since *since) {
     return since->name.at != NULL;
 }
 /* The work that it adds to count records of so many units each. */
-static inline uint64_t lb_since_work(const struct lb_since *since, const struct option_uses *uses,
-                                     uint64_t units, uint64_t count) {
-    return lb_since_is_asked(since) ? units * count + lb_filter_work(uses, LB_FILTER_RANKS, count)
-                                    : 0;
+static inline uint64_t lb_since_work(const struct cost_view *view, const struct lb_since *since,
+                                     const struct option_uses *uses, uint64_t units,
+                                     uint64_t count) {
+    return lb_since_is_asked(since)
+               ? units * count + lb_filter_work(view, uses, LB_FILTER_RANKS, count)
+               : 0;
 }
 
 /* Find the other board, and the group on it, after board, that of the command's key, was found; board

@@ -55,6 +55,18 @@ static bool pubsub_check_name(const struct call *call, enum subscription_kind ki
                               SUBSCRIPTION_NAME_MAX);
 }
 
+/* Above maxmemory clients may still subscribe, as in Redis: Sentinels find each other by it. But not to any number. */
+enum { WHEN_FULL_MAX = 128 };
+
+static bool pubsub_is_refused(const struct call *call) {
+    const uint32_t *counts = call->session->subscriptions.counts;
+    uint64_t count = call->request->count - 1;
+    for (int kind = 0; kind < SUBSCRIPTION_KINDS; kind++) {
+        count += counts[kind];
+    }
+    return count > WHEN_FULL_MAX && server_is_over_memory(call->server);
+}
+
 /* Channels are added in order; if memory runs out, those that were added are removed again. */
 static void subscribe_run(struct call *call) {
     const struct pubsub_variant *variant = pubsub_variant_of(call);
@@ -64,6 +76,10 @@ static void subscribe_run(struct call *call) {
     size_t size_before = call->reply->out->size;
     if (session->transaction.is_running && variant->kind == SUBSCRIPTION_SHARD) {
         reply_error(call->reply, "ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client");
+        return;
+    }
+    if (pubsub_is_refused(call)) {
+        reply_error(call->reply, SERVER_OVER_MEMORY_ERROR);
         return;
     }
     for (uint32_t i = 1; i < call->request->count; i++) {
@@ -103,24 +119,24 @@ static const struct command_cost name_cost =
 #define SUBSCRIBER_FLAGS (COMMAND_PUBSUB | COMMAND_SUBSCRIBER | COMMAND_LOADING)
 #define VARIANT(...)     (&(const struct pubsub_variant){__VA_ARGS__})
 
-#define SUBSCRIBE_ENTRY(word, argument, what, which, of, ...)                                      \
+#define SUBSCRIBE_ENTRY(word, argument, what, which, of, more, ...)                                \
     {                                                                                              \
         .name = word, .syntax = argument "...",                                                    \
         .summary = "Receive the messages published to " what,                                      \
-        .complexity = "O(n) in the " of " named", .flags = SUBSCRIBER_FLAGS | COMMAND_DENYOOM,     \
+        .complexity = "O(n) in the " of " named", .flags = SUBSCRIBER_FLAGS | (more),              \
         .channels = which, .cost = &name_cost, .variant = VARIANT(__VA_ARGS__),                    \
         .run = subscribe_run                                                                       \
     }
 
 const struct command command_subscribe =
     SUBSCRIBE_ENTRY("SUBSCRIBE", "channel", "these channels", COMMAND_CHANNELS_SUBSCRIBE,
-                    "channels", SUBSCRIPTION_CHANNEL, "subscribe");
+                    "channels", 0, SUBSCRIPTION_CHANNEL, "subscribe");
 const struct command command_psubscribe =
     SUBSCRIBE_ENTRY("PSUBSCRIBE", "pattern", "the channels that match these patterns",
-                    COMMAND_CHANNELS_PATTERNS, "patterns", SUBSCRIPTION_PATTERN, "psubscribe");
-const struct command command_ssubscribe =
-    SUBSCRIBE_ENTRY("SSUBSCRIBE", "shardchannel", "these channels by SPUBLISH",
-                    COMMAND_CHANNELS_SUBSCRIBE, "channels", SUBSCRIPTION_SHARD, "ssubscribe");
+                    COMMAND_CHANNELS_PATTERNS, "patterns", 0, SUBSCRIPTION_PATTERN, "psubscribe");
+const struct command command_ssubscribe = SUBSCRIBE_ENTRY(
+    "SSUBSCRIBE", "shardchannel", "these channels by SPUBLISH", COMMAND_CHANNELS_SUBSCRIBE,
+    "channels", COMMAND_SHARD, SUBSCRIPTION_SHARD, "ssubscribe");
 
 /* ---- UNSUBSCRIBE ---- */
 
@@ -163,21 +179,21 @@ static uint64_t pubsub_count_gone(const struct cost_view *view) {
 static const struct command_cost gone_cost = COST_ROW(
     COMMAND_BY_MEMORY, pubsub_count_gone, 500, 0, "subscription ended", "closing the connection");
 
-#define UNSUBSCRIBE_ENTRY(word, argument, which, ...)                                              \
+#define UNSUBSCRIBE_ENTRY(word, argument, which, more, ...)                                        \
     {                                                                                              \
         .name = word, .syntax = "[" argument "...]",                                               \
         .summary = "End the subscriptions " which ", or to all",                                   \
-        .complexity = "O(n) in the subscriptions that end", .flags = SUBSCRIBER_FLAGS,             \
+        .complexity = "O(n) in the subscriptions that end", .flags = SUBSCRIBER_FLAGS | (more),    \
         .cost = &gone_cost, .variant = VARIANT(__VA_ARGS__), .run = unsubscribe_run                \
     }
 
 const struct command command_unsubscribe = UNSUBSCRIBE_ENTRY(
-    "UNSUBSCRIBE", "channel", "to these channels", SUBSCRIPTION_CHANNEL, "unsubscribe");
+    "UNSUBSCRIBE", "channel", "to these channels", 0, SUBSCRIPTION_CHANNEL, "unsubscribe");
 const struct command command_punsubscribe = UNSUBSCRIBE_ENTRY(
-    "PUNSUBSCRIBE", "pattern", "to these patterns", SUBSCRIPTION_PATTERN, "punsubscribe");
+    "PUNSUBSCRIBE", "pattern", "to these patterns", 0, SUBSCRIPTION_PATTERN, "punsubscribe");
 const struct command command_sunsubscribe =
     UNSUBSCRIBE_ENTRY("SUNSUBSCRIBE", "shardchannel", "of SSUBSCRIBE to these channels",
-                      SUBSCRIPTION_SHARD, "sunsubscribe");
+                      COMMAND_SHARD, SUBSCRIPTION_SHARD, "sunsubscribe");
 
 /* ---- PUBLISH ---- */
 
@@ -200,21 +216,21 @@ static const struct command_cost publish_cost =
     COST_ROW(COMMAND_BY_MEMORY, pubsub_count_tests, 200, 0,
              "subscriber of the channel, and pattern that anyone subscribes to", "fewer patterns");
 
-#define PUBLISH_ENTRY(word, channel, who, of, kind)                                                \
+#define PUBLISH_ENTRY(word, channel, who, of, more, kind)                                          \
     {                                                                                              \
         .name = (word), .syntax = channel " message", .summary = "Send a message to " who,         \
-        .complexity = "O(n" of, .flags = COMMAND_PUBSUB | COMMAND_LOADING | COMMAND_FAST,          \
+        .complexity = "O(n" of, .flags = COMMAND_PUBSUB | COMMAND_LOADING | COMMAND_FAST | (more), \
         .channels = COMMAND_CHANNELS_PUBLISH, .cost = &publish_cost,                               \
         .variant = VARIANT(kind, NULL), .run = publish_run                                         \
     }
 
 const struct command command_publish = PUBLISH_ENTRY(
     "PUBLISH", "channel", "the subscribers of a channel",
-    " + m) in the subscribers of the channel and the patterns that anyone subscribes to",
+    " + m) in the subscribers of the channel and the patterns that anyone subscribes to", 0,
     SUBSCRIPTION_CHANNEL);
 const struct command command_spublish =
     PUBLISH_ENTRY("SPUBLISH", "shardchannel", "those who subscribed to the channel by SSUBSCRIBE",
-                  ") in the subscribers of the channel", SUBSCRIPTION_SHARD);
+                  ") in the subscribers of the channel", COMMAND_SHARD, SUBSCRIPTION_SHARD);
 
 /* ---- PUBSUB ---- */
 

@@ -17,13 +17,6 @@ struct batch {
     bool are_too_wide[BOARD_RUN_MAX]; /* no result: the value does not fit */
 };
 
-/* A walk over a board in order of arrival. */
-struct walk {
-    struct board_cursor cursor;
-    uint32_t count, left;
-    bool is_best_first;
-};
-
 /* Convert a rank to its index in order of arrival, or back. */
 static uint32_t combine_arrival_of(const struct board *board, uint32_t rank) {
     return board_layout(board)->time.is_latest ? board_count(board) - 1 - rank : rank;
@@ -34,18 +27,18 @@ static uint32_t combine_count_of(const struct combine_source *source) {
 }
 
 /* Walk count ranks, starting at rank. */
-static void combine_walk_begin_at(struct walk *walk, const struct board *board, uint32_t rank,
-                                  uint32_t count) {
+static void combine_walk_begin_at(struct combine_walk *walk, const struct board *board,
+                                  uint32_t rank, uint32_t count) {
     walk->count = walk->left = count;
     walk->is_best_first = !board_layout(board)->time.is_latest;
     board_seek(board, walk->is_best_first || count == 0 ? rank : rank + count - 1, &walk->cursor);
 }
 
-static void combine_walk_begin(struct walk *walk, const struct board *board) {
+static void combine_walk_begin(struct combine_walk *walk, const struct board *board) {
     combine_walk_begin_at(walk, board, 0, board_count(board));
 }
 
-static bool combine_walk_next(struct walk *walk, struct batch *batch) {
+static bool combine_walk_next(struct combine_walk *walk, struct batch *batch) {
     struct board_run run;
     batch->count = 0;
     if (walk->left == 0 ||
@@ -214,43 +207,21 @@ static enum combine_status combine_join_batch(struct combine *combine, const str
     return COMBINE_OK;
 }
 
-/* Add count members of a source, starting at rank. */
-static enum combine_status combine_add_span(struct combine *combine,
-                                            const struct combine_source *source, uint32_t rank,
-                                            uint32_t count, bool is_only) {
-    enum combine_status status = COMBINE_OK;
-    struct walk walk;
-    struct batch batch;
-    combine_walk_begin_at(&walk, source->board, rank, count);
-    while (status == COMBINE_OK && combine_walk_next(&walk, &batch)) {
-        combine_weigh_batch(combine, source, &batch);
-        status = is_only ? combine_add_batch(combine, &batch) : combine_join_batch(combine, &batch);
-    }
-    return status;
-}
-
-static enum combine_status combine_unite(struct combine *combine) {
+static uint32_t combine_count_boards(const struct combine *combine, uint32_t *largest_count,
+                                     uint64_t *sum) {
     uint32_t board_count = 0;
-    uint32_t largest_count = 0;
+    *largest_count = 0;
+    *sum = 0;
     for (uint32_t i = 0; i < combine->source_count; i++) {
         uint32_t count = combine_count_of(&combine->sources[i]);
         board_count += combine->sources[i].board != NULL;
-        largest_count = count > largest_count ? count : largest_count;
+        *largest_count = count > *largest_count ? count : *largest_count;
+        *sum += count;
     }
-    if (!tally_reserve(&combine->tally, largest_count, board_count > 1)) {
-        return COMBINE_OUT_OF_MEMORY;
-    }
-    enum combine_status status = COMBINE_OK;
-    for (uint32_t i = 0; i < combine->source_count && status == COMBINE_OK; i++) {
-        if (combine->sources[i].board != NULL) {
-            status = combine_add_span(combine, &combine->sources[i], 0,
-                                      combine_count_of(&combine->sources[i]), board_count == 1);
-        }
-    }
-    return status;
+    return board_count;
 }
 
-/* ---- intersections ---- */
+/* ---- walks ---- */
 
 /* The sources by size, smallest first; equal ones keep their order. NULL: out of memory. */
 static struct sort_record *combine_order_by_size(const struct combine *combine) {
@@ -294,50 +265,6 @@ static void combine_keep_common(const struct combine *combine, uint32_t index, b
     batch->count = kept;
 }
 
-/* Walk the smallest board. If count is NULL, fill the tally; otherwise only count, up to
- * count_max. */
-static enum combine_status combine_intersect_in_order(struct combine *combine,
-                                                      const struct sort_record *order,
-                                                      uint64_t count_max, uint64_t *count) {
-    const struct combine_source *smallest = &combine->sources[order[0].index];
-    enum combine_status status = COMBINE_OK;
-    struct walk walk;
-    struct batch batch;
-    combine_walk_begin(&walk, smallest->board);
-    while (status == COMBINE_OK && combine_walk_next(&walk, &batch)) {
-        if (count == NULL) {
-            combine_weigh_batch(combine, smallest, &batch);
-        }
-        for (uint32_t i = 1; i < combine->source_count && batch.count > 0; i++) {
-            combine_keep_common(combine, order[i].index, count != NULL, &batch);
-        }
-        if (count == NULL) {
-            status = combine_add_batch(combine, &batch);
-        } else {
-            *count += batch.count;
-            if (*count >= count_max) {
-                *count = count_max;
-                break;
-            }
-        }
-    }
-    return status;
-}
-
-static enum combine_status combine_intersect(struct combine *combine, uint64_t count_max,
-                                             uint64_t *count) {
-    struct sort_record *order = combine_order_by_size(combine);
-    if (order == NULL) {
-        return COMBINE_OUT_OF_MEMORY;
-    }
-    enum combine_status status = COMBINE_OK;
-    if (order[0].word > 0) {
-        status = combine_intersect_in_order(combine, order, count_max, count);
-    }
-    memory_free(order);
-    return status;
-}
-
 /* ---- differences ---- */
 
 /* Keep the batch's members that are not on this board. */
@@ -353,118 +280,257 @@ static void combine_keep_different(const struct board *board, struct batch *batc
     batch->count = kept;
 }
 
-/* Look up the first board's members on the others, larger boards first. */
-static enum combine_status combine_subtract_by_looking(struct combine *combine) {
-    struct sort_record *order = combine_order_by_size(combine);
-    if (order == NULL) {
-        return COMBINE_OUT_OF_MEMORY;
-    }
-    enum combine_status status = COMBINE_OK;
-    struct walk walk;
-    struct batch batch;
-    combine_walk_begin(&walk, combine->sources[0].board);
-    while (status == COMBINE_OK && combine_walk_next(&walk, &batch)) {
-        for (uint32_t i = combine->source_count; i > 0 && order[i - 1].word > 0; i--) {
-            if (order[i - 1].index != 0) {
-                combine_keep_different(combine->sources[order[i - 1].index].board, &batch);
-            }
-        }
-        combine_weigh_batch(combine, &combine->sources[0], &batch);
-        status = combine_add_batch(combine, &batch);
-    }
-    memory_free(order);
-    return status;
-}
-
-/* Mark the first board's members, by arrival, that are on this board. */
-static void combine_mark_common(const struct board *first, const struct board *board,
-                                uint64_t *marks) {
-    struct board_member found[BOARD_RUN_MAX];
-    struct walk walk;
-    struct batch batch;
-    combine_walk_begin(&walk, board);
-    while (combine_walk_next(&walk, &batch)) {
-        combine_look_up(first, &batch, found);
-        for (uint32_t i = 0; i < batch.count; i++) {
-            if (found[i].is_there) {
-                uint32_t arrival = combine_arrival_of(first, board_rank_of(first, &found[i]));
-                marks[arrival / 64] |= UINT64_C(1) << arrival % 64;
-            }
+/* Without those that are on any of the other boards; larger boards are asked first. */
+static void combine_keep_unseen(const struct combine *combine, struct batch *batch) {
+    const struct sort_record *order = combine->work.order;
+    for (uint32_t i = combine->source_count; i > 0 && order[i - 1].word > 0; i--) {
+        if (order[i - 1].index != 0) {
+            combine_keep_different(combine->sources[order[i - 1].index].board, batch);
         }
     }
 }
 
-/* Look up the other boards' members on the first. */
-static enum combine_status combine_subtract_by_marking(struct combine *combine) {
+/* Mark the first board's members, by arrival, that are in a batch of another board. */
+static void combine_mark_common(struct combine *combine, const struct batch *batch) {
     const struct board *first = combine->sources[0].board;
-    uint64_t *marks =
-        memory_allocate_zeroed((board_count(first) / 64 + (size_t)1) * sizeof(*marks));
-    if (marks == NULL) {
-        return COMBINE_OUT_OF_MEMORY;
-    }
-    for (uint32_t i = 1; i < combine->source_count; i++) {
-        if (combine->sources[i].board != NULL) {
-            combine_mark_common(first, combine->sources[i].board, marks);
+    struct board_member found[BOARD_RUN_MAX];
+    combine_look_up(first, batch, found);
+    for (uint32_t i = 0; i < batch->count; i++) {
+        if (found[i].is_there) {
+            uint32_t arrival = combine_arrival_of(first, board_rank_of(first, &found[i]));
+            combine->work.marks[arrival / 64] |= UINT64_C(1) << arrival % 64;
         }
     }
-    enum combine_status status = COMBINE_OK;
-    struct walk walk;
-    struct batch batch;
-    combine_walk_begin(&walk, first);
-    while (status == COMBINE_OK && combine_walk_next(&walk, &batch)) {
-        uint32_t kept = 0;
-        for (uint32_t i = 0; i < batch.count; i++) {
-            uint32_t arrival = batch.arrivals[i];
-            if ((marks[arrival / 64] >> arrival % 64 & 1) == 0) {
-                combine_move_entry(&batch, i, kept++);
-            }
-        }
-        batch.count = kept;
-        combine_weigh_batch(combine, &combine->sources[0], &batch);
-        status = combine_add_batch(combine, &batch);
-    }
-    memory_free(marks);
-    return status;
 }
 
-static enum combine_status combine_subtract(struct combine *combine) {
+static void combine_keep_unmarked(const struct combine *combine, struct batch *batch) {
+    const uint64_t *marks = combine->work.marks;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        uint32_t arrival = batch->arrivals[i];
+        if ((marks[arrival / 64] >> arrival % 64 & 1) == 0) {
+            combine_move_entry(batch, i, kept++);
+        }
+    }
+    batch->count = kept;
+}
+
+/* Is it less work to look up the other boards' members on the first one? *is_nobody: that is one of the others. */
+static bool combine_should_mark(const struct combine *combine, bool *is_nobody) {
     const struct board *first = combine->sources[0].board;
     uint64_t looking_work = 0;
     uint64_t marking_work = 0;
-    for (uint32_t i = 1; i < combine->source_count; i++) {
-        if (combine->sources[i].board == first) {
-            return COMBINE_OK;
-        }
+    *is_nobody = first == NULL;
+    for (uint32_t i = 1; i < combine->source_count && first != NULL; i++) {
+        *is_nobody = *is_nobody || combine->sources[i].board == first;
         looking_work += combine_count_of(&combine->sources[i]) > 0 ? board_count(first) : 0;
         marking_work += combine_count_of(&combine->sources[i]);
     }
     /* Looking up the first board's members stops at the first board that has the member, and needs
      * no ranks. */
-    return looking_work / 2 <= marking_work ? combine_subtract_by_looking(combine)
-                                            : combine_subtract_by_marking(combine);
+    return looking_work / 2 > marking_work;
+}
+
+/* ---- one walk after another ---- */
+
+/* Which boards are walked, in this order: a union all; an intersection the smallest; a difference the first one, and
+ * before it, if their members are marked, all others. false: there is no more. */
+static bool combine_next_walk(struct combine *combine) {
+    struct combine_work *work = &combine->work;
+    uint32_t count =
+        combine->kind == COMBINE_INTERSECTION ? work->source + 1 : combine->source_count;
+    bool ends_with_first = work->marks != NULL;
+    while (++work->at < count + ends_with_first) {
+        work->source = combine->kind == COMBINE_INTERSECTION  ? work->source
+                       : ends_with_first && work->at == count ? 0
+                                                              : work->at;
+        if (combine->sources[work->source].board != NULL) {
+            combine_walk_begin(&work->walk, combine->sources[work->source].board);
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum combine_status combine_begin_union(struct combine *combine) {
+    enum { BOARDS_APART = 4 }; /* more are likely to have members in common */
+    uint32_t largest_count;
+    uint64_t sum;
+    bool is_only = combine_count_boards(combine, &largest_count, &sum) == 1;
+    uint64_t most = (uint64_t)largest_count * BOARDS_APART;
+    combine->work.is_only = is_only;
+    combine->work.at = UINT32_MAX;
+    /* Growing look-up would take some milliseconds at once. */
+    return tally_reserve(&combine->tally, largest_count, false) &&
+                   (is_only || tally_reserve_slots(&combine->tally, sum < most ? sum : most))
+               ? COMBINE_OK
+               : COMBINE_OUT_OF_MEMORY;
+}
+
+static enum combine_status combine_begin_difference(struct combine *combine) {
+    struct combine_work *work = &combine->work;
+    bool is_nobody;
+    bool is_marked = combine_should_mark(combine, &is_nobody);
+    work->at = is_marked ? 0 : UINT32_MAX;
+    if (is_nobody) {
+        work->is_over = true;
+        return COMBINE_OK;
+    }
+    if (!is_marked) {
+        work->order = combine_order_by_size(combine);
+        return work->order != NULL ? COMBINE_OK : COMBINE_OUT_OF_MEMORY;
+    }
+    uint32_t count = board_count(combine->sources[0].board);
+    work->marks = memory_allocate_zeroed((count / 64 + (size_t)1) * sizeof *work->marks);
+    return work->marks != NULL ? COMBINE_OK : COMBINE_OUT_OF_MEMORY;
+}
+
+static enum combine_status combine_begin_intersection(struct combine *combine) {
+    struct combine_work *work = &combine->work;
+    work->order = combine_order_by_size(combine);
+    if (work->order == NULL) {
+        return COMBINE_OUT_OF_MEMORY;
+    }
+    work->source = work->order[0].index;
+    work->at = work->source - 1;
+    work->is_over = work->order[0].word == 0;
+    return COMBINE_OK;
+}
+
+enum combine_status combine_begin(struct combine *combine, bool is_counted, uint64_t limit) {
+    struct combine_work *work = &combine->work;
+    *work = (struct combine_work){.is_counted = is_counted,
+                                  .count_max = limit > 0 ? limit : UINT64_MAX};
+    combine_settle_scale(combine);
+    enum combine_status status = combine->kind == COMBINE_UNION ? combine_begin_union(combine)
+                                 : combine->kind == COMBINE_INTERSECTION
+                                     ? combine_begin_intersection(combine)
+                                     : combine_begin_difference(combine);
+    work->is_over = work->is_over || status != COMBINE_OK || !combine_next_walk(combine);
+    return status;
+}
+
+/* What a batch of the board that is walked adds. */
+static enum combine_status combine_take_batch(struct combine *combine, struct batch *batch) {
+    struct combine_work *work = &combine->work;
+    const struct combine_source *source = &combine->sources[work->source];
+    switch (combine->kind) {
+    case COMBINE_UNION:
+        combine_weigh_batch(combine, source, batch);
+        return work->is_only ? combine_add_batch(combine, batch)
+                             : combine_join_batch(combine, batch);
+    case COMBINE_INTERSECTION:
+        if (!work->is_counted) {
+            combine_weigh_batch(combine, source, batch);
+        }
+        for (uint32_t i = 1; i < combine->source_count && batch->count > 0; i++) {
+            combine_keep_common(combine, work->order[i].index, work->is_counted, batch);
+        }
+        if (!work->is_counted) {
+            return combine_add_batch(combine, batch);
+        }
+        work->count += batch->count;
+        work->is_over = work->count >= work->count_max;
+        work->count = work->is_over ? work->count_max : work->count;
+        return COMBINE_OK;
+    case COMBINE_DIFFERENCE:
+        break;
+    }
+    if (work->source != 0) {
+        combine_mark_common(combine, batch);
+        return COMBINE_OK;
+    }
+    if (work->marks != NULL) {
+        combine_keep_unmarked(combine, batch);
+    } else {
+        combine_keep_unseen(combine, batch);
+    }
+    combine_weigh_batch(combine, source, batch);
+    return combine_add_batch(combine, batch);
+}
+
+enum combine_status combine_step(struct combine *combine, bool *is_over) {
+    struct combine_work *work = &combine->work;
+    struct batch batch;
+    enum combine_status status = COMBINE_OK;
+    if (!work->is_over && combine_walk_next(&work->walk, &batch)) {
+        status = combine_take_batch(combine, &batch);
+    } else if (!work->is_over) {
+        bool is_last = combine->kind == COMBINE_DIFFERENCE && work->source == 0;
+        work->is_over = is_last || !combine_next_walk(combine);
+    }
+    *is_over = work->is_over || status != COMBINE_OK;
+    return status;
+}
+
+void combine_end(struct combine *combine) {
+    memory_free(combine->work.order);
+    memory_free(combine->work.marks);
+    combine->work.order = NULL;
+    combine->work.marks = NULL;
 }
 
 /* ---- entry points ---- */
 
-enum combine_status combine_run(struct combine *combine) {
-    combine_settle_scale(combine);
-    switch (combine->kind) {
-    case COMBINE_UNION:
-        return combine_unite(combine);
-    case COMBINE_INTERSECTION:
-        return combine_intersect(combine, 0, NULL);
-    case COMBINE_DIFFERENCE:
-        break;
+static enum combine_status combine_run_whole(struct combine *combine, bool is_counted,
+                                             uint64_t limit) {
+    enum combine_status status = combine_begin(combine, is_counted, limit);
+    bool is_over = status != COMBINE_OK;
+    while (!is_over) {
+        status = combine_step(combine, &is_over);
     }
-    return combine->sources[0].board != NULL ? combine_subtract(combine) : COMBINE_OK;
+    combine_end(combine);
+    return status;
+}
+
+enum combine_status combine_run(struct combine *combine) {
+    return combine_run_whole(combine, false, 0);
 }
 
 enum combine_status combine_take(struct combine *combine, uint32_t rank, uint32_t count) {
+    enum combine_status status = COMBINE_OK;
+    struct combine_walk walk;
+    struct batch batch;
     combine_settle_scale(combine);
-    return combine_add_span(combine, &combine->sources[0], rank, count, true);
+    combine_walk_begin_at(&walk, combine->sources[0].board, rank, count);
+    while (status == COMBINE_OK && combine_walk_next(&walk, &batch)) {
+        combine_weigh_batch(combine, &combine->sources[0], &batch);
+        status = combine_add_batch(combine, &batch);
+    }
+    return status;
 }
 
 enum combine_status combine_count(struct combine *combine, uint64_t limit, uint64_t *count) {
-    *count = 0;
-    return combine_intersect(combine, limit > 0 ? limit : UINT64_MAX, count);
+    enum combine_status status = combine_run_whole(combine, true, limit);
+    *count = combine->work.count;
+    return status;
+}
+
+/* ---- one member ---- */
+
+enum combine_status combine_member(struct combine *combine, struct bytes member,
+                                   struct tally_result *result, bool *is_there) {
+    uint32_t found_count = 0;
+    bool fits = true;
+    *is_there = false;
+    for (uint32_t i = 0; i < combine->source_count; i++) {
+        const struct combine_source *source = &combine->sources[i];
+        struct board_member found = {.is_there = false};
+        struct tally_result part;
+        if (source->board != NULL) {
+            board_look_up(source->board, member, NULL, &found);
+        }
+        if (combine->kind == COMBINE_DIFFERENCE && (found.is_there == (i > 0))) {
+            return COMBINE_OK;
+        }
+        if (found.is_there) {
+            fits = fits && combine_weigh(combine, source, found.key, &part) &&
+                   (found_count == 0 || combine_join(combine, result, &part));
+            *result = found_count == 0 ? part : *result;
+            found_count++;
+        }
+    }
+    *is_there = combine->kind == COMBINE_INTERSECTION ? found_count == combine->source_count
+                                                      : found_count > 0;
+    return fits || !*is_there ? COMBINE_OK : COMBINE_OUT_OF_RANGE;
 }

@@ -38,6 +38,24 @@ struct combine_source {
     uint8_t more_digits; /* used by combine.c: from the product's scale to that of the values */
 };
 
+/* A walk over a board in order of arrival. */
+struct combine_walk {
+    struct board_cursor cursor;
+    uint32_t count, left;
+    bool is_best_first;
+};
+
+/* Where combining is; private to combine.c but for the count. */
+struct combine_work {
+    struct combine_walk walk;
+    uint32_t at, source;   /* the walk's number, and whose board is walked */
+    bool is_over, is_only; /* only one board has members */
+    bool is_counted;       /* only the count is wanted, up to count_max */
+    uint64_t count, count_max;
+    struct sort_record *order; /* the sources by size */
+    uint64_t *marks;           /* by arrival: who of the first board is on another one */
+};
+
 struct combine {
     enum combine_kind kind;
     enum combine_aggregate aggregate;
@@ -48,6 +66,7 @@ struct combine {
     /* set by combine_run */
     unsigned scale;      /* of the tally's values */
     struct name culprit; /* COMBINE_OUT_OF_RANGE: the member whose value it is */
+    struct combine_work work;
 };
 
 enum combine_status {
@@ -63,6 +82,15 @@ enum combine_status {
  * up either the first board's members on the others or theirs on the first, whichever is less
  * work. */
 MUST_CHECK enum combine_status combine_run(struct combine *combine);
+/* The same, or (is_counted) combine_count, in steps of a run of members, between which the boards may not change.
+ * combine_end follows, also after an error; is_over: nothing is left to be done. */
+MUST_CHECK enum combine_status combine_begin(struct combine *combine, bool is_counted,
+                                             uint64_t limit);
+MUST_CHECK enum combine_status combine_step(struct combine *combine, bool *is_over);
+void combine_end(struct combine *combine);
+/* The result of one member, after combine_begin; not its arrival. */
+MUST_CHECK enum combine_status combine_member(struct combine *combine, struct bytes member,
+                                              struct tally_result *result, bool *is_there);
 /* Fill the tally with count members of the first source, starting at rank. */
 MUST_CHECK enum combine_status combine_take(struct combine *combine, uint32_t rank, uint32_t count);
 /* The size of the intersection, counted up to limit (0: no limit). Fails only with

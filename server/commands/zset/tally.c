@@ -23,7 +23,31 @@ void tally_deinit(struct tally *tally) {
     memory_free(tally->entries);
     memory_free(tally->slots);
     memory_free(tally->order);
+    memory_free(tally->spare);
+    memory_free(tally->runs);
     tally_init(tally, tally->hash_seed);
+}
+
+/* The last ones go. What cannot be made smaller goes at once, later. */
+static bool tally_shrink(void **at, uint64_t *count, size_t size) {
+    enum { PIECE_SIZE = 4 << 20 };
+    uint64_t piece = PIECE_SIZE / size;
+    if (*at == NULL || *count <= piece) {
+        return false;
+    }
+    void *smaller = memory_resize(*at, (*count - piece) * size);
+    *count -= smaller != NULL ? piece : *count;
+    *at = smaller != NULL ? smaller : *at;
+    return smaller != NULL;
+}
+
+bool tally_free_step(struct tally *tally) {
+    void *entries = tally->entries, *slots = tally->slots;
+    bool has_more = tally_shrink(&entries, &tally->capacity, sizeof *tally->entries) ||
+                    tally_shrink(&slots, &tally->slot_count, sizeof *tally->slots);
+    tally->entries = entries;
+    tally->slots = slots;
+    return has_more;
 }
 
 /* ---- slots ---- */
@@ -44,8 +68,11 @@ static void tally_put_slot(uint64_t *slots, uint64_t slot_count, uint64_t slot) 
     slots[at] = slot;
 }
 
-static bool tally_grow_slots(struct tally *tally) {
-    uint64_t slot_count = tally->capacity * 2;
+bool tally_reserve_slots(struct tally *tally, uint64_t count) {
+    uint64_t slot_count = count * 2;
+    if (slot_count <= tally->slot_count) {
+        return true;
+    }
     uint64_t *slots = memory_allocate_zeroed(slot_count * sizeof(*slots));
     if (slots == NULL) {
         return false;
@@ -77,7 +104,8 @@ bool tally_reserve(struct tally *tally, uint32_t count, bool with_slots) {
         tally->entries = entries;
         tally->capacity = capacity;
     }
-    return !with_slots || tally->slot_count >= needed * 2 || tally_grow_slots(tally);
+    return !with_slots || tally->slot_count >= needed * 2 ||
+           tally_reserve_slots(tally, tally->capacity);
 }
 
 /* ---- entries ---- */
@@ -162,56 +190,121 @@ static uint64_t tally_word_of(const struct tally_entry *entry, enum sort_key key
     return (uint64_t)(entry->result.value >> 64) ^ SIGN_BIT;
 }
 
-static void tally_sort_by(const struct tally *tally, struct sort_record *order,
-                          struct sort_record *spare, enum sort_key key, bool is_reversed) {
+static void tally_sort_by(const struct tally *tally, struct sort_record *order, uint32_t count,
+                          enum sort_key key, bool is_reversed) {
     uint64_t flip = is_reversed ? UINT64_MAX : 0;
-    for (uint32_t i = 0; i < tally->count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         order[i].word = tally_word_of(&tally->entries[order[i].index], key) ^ flip;
     }
-    sort_records(order, spare, tally->count);
+    sort_records(order, tally->spare, count);
+}
+
+bool tally_sort_begin(struct tally *tally, bool is_ascending, bool is_latest, uint32_t run_size) {
+    memory_free(tally->order);
+    memory_free(tally->spare);
+    memory_free(tally->runs);
+    tally->run_size = run_size < tally->count ? run_size : tally->count;
+    tally->run_count =
+        tally->count > 0 ? (tally->count + tally->run_size - 1) / tally->run_size : 0;
+    tally->sorted_count = 0;
+    tally->is_ascending = is_ascending;
+    tally->is_latest = is_latest;
+    tally->order = memory_allocate((tally->count + (size_t)1) * sizeof *tally->order);
+    tally->spare = memory_allocate((tally->run_size + (size_t)1) * sizeof *tally->spare);
+    tally->runs = memory_allocate((tally->run_count + (size_t)1) * sizeof *tally->runs);
+    return tally->order != NULL && tally->spare != NULL && tally->runs != NULL;
+}
+
+bool tally_sort_step(struct tally *tally) {
+    uint32_t begin = tally->sorted_count, left = tally->count - begin;
+    uint32_t count = left < tally->run_size ? left : tally->run_size;
+    for (uint32_t i = begin; i < begin + count; i++) {
+        tally->order[i].index = i;
+    }
+    for (unsigned key = 0; key < SORT_KEYS && count > 0; key++) {
+        tally_sort_by(tally, &tally->order[begin], count, (enum sort_key)key,
+                      key < BY_VALUE_LOW ? tally->is_latest : !tally->is_ascending);
+    }
+    tally->sorted_count += count;
+    return tally->sorted_count == tally->count;
 }
 
 bool tally_sort(struct tally *tally, bool is_ascending, bool is_latest) {
-    if (tally->count == 0) {
-        return true;
-    }
-    struct sort_record *order = memory_allocate(tally->count * sizeof(*order));
-    struct sort_record *spare = memory_allocate(tally->count * sizeof(*order));
-    if (order == NULL || spare == NULL) {
-        memory_free(order);
-        memory_free(spare);
-        return false;
-    }
-    for (uint32_t i = 0; i < tally->count; i++) {
-        order[i].index = i;
-    }
-    for (unsigned key = 0; key < SORT_KEYS; key++) {
-        tally_sort_by(tally, order, spare, (enum sort_key)key,
-                      key < BY_VALUE_LOW ? is_latest : !is_ascending);
-    }
-    memory_free(spare);
-    memory_free(tally->order);
-    tally->order = order;
-    return true;
+    return tally_sort_begin(tally, is_ascending, is_latest, UINT32_MAX) && tally_sort_step(tally);
 }
 
-/* The entry at a place of the walk. */
-static const struct tally_entry *tally_entry_at(const struct tally_walk *walk, uint32_t place) {
-    const struct tally *tally = walk->tally;
-    uint32_t rank = walk->is_best_first ? place : tally->count - 1 - place;
-    return &tally->entries[tally->order[rank].index];
+/* ---- walks ---- */
+
+/* The entry that is so many behind the next one of a run. */
+static const struct tally_entry *tally_entry_of(const struct tally_walk *walk,
+                                                const struct tally_run *run, uint32_t behind) {
+    uint32_t at = walk->is_best_first ? run->next + behind : run->next - behind;
+    return &walk->tally->entries[walk->tally->order[at].index];
+}
+
+static bool tally_ranks_above(const struct tally *tally, const struct tally_entry *a,
+                              const struct tally_entry *b) {
+    if (a->result.value != b->result.value) {
+        return (a->result.value < b->result.value) == tally->is_ascending;
+    }
+    if (a->result.reached_us != b->result.reached_us) {
+        return (a->result.reached_us < b->result.reached_us) != tally->is_latest;
+    }
+    return (a->arrival < b->arrival) != tally->is_latest;
+}
+
+/* Let a run sink to its place in the heap. */
+static void tally_sift(const struct tally_walk *walk, uint32_t at) {
+    struct tally_run *runs = walk->tally->runs;
+    for (uint32_t first; (first = 2 * at + 1) < walk->tally->run_count; at = first) {
+        if (first + 1 < walk->tally->run_count &&
+            tally_ranks_above(walk->tally, tally_entry_of(walk, &runs[first + 1], 0),
+                              tally_entry_of(walk, &runs[first], 0)) == walk->is_best_first) {
+            first++;
+        }
+        if (tally_ranks_above(walk->tally, tally_entry_of(walk, &runs[first], 0),
+                              tally_entry_of(walk, &runs[at], 0)) != walk->is_best_first) {
+            return;
+        }
+        struct tally_run run = runs[at];
+        runs[at] = runs[first];
+        runs[first] = run;
+    }
+}
+
+struct tally_walk tally_walk(struct tally *tally, bool is_best_first) {
+    struct tally_walk walk = {.tally = tally, .is_best_first = is_best_first};
+    uint32_t run_size = tally->run_size > 0 ? tally->run_size : 1;
+    tally->run_count = (tally->count + run_size - 1) / run_size;
+    for (uint32_t i = 0; i < tally->run_count; i++) {
+        uint32_t begin = i * run_size, left = tally->count - begin;
+        uint32_t count = left < run_size ? left : run_size;
+        tally->runs[i] = (struct tally_run){is_best_first ? begin : begin + count - 1, count};
+    }
+    for (uint32_t i = tally->run_count / 2; i-- > 0;) {
+        tally_sift(&walk, i);
+    }
+    return walk;
 }
 
 const struct tally_entry *tally_walk_next(struct tally_walk *walk) {
-    uint32_t left = walk->tally->count - walk->next;
-    if (left == 0) {
+    struct tally *tally = walk->tally;
+    struct tally_run *run = &tally->runs[0];
+    if (tally->run_count == 0) {
         return NULL;
     }
-    if (left > AHEAD * 2) {
-        prefetch_line(tally_entry_at(walk, walk->next + AHEAD * 2));
+    if (run->left > AHEAD * 2) {
+        prefetch_line(tally_entry_of(walk, run, AHEAD * 2));
     }
-    if (left > AHEAD) {
-        prefetch_line(tally_entry_at(walk, walk->next + AHEAD)->member);
+    if (run->left > AHEAD) {
+        prefetch_line(tally_entry_of(walk, run, AHEAD)->member);
     }
-    return tally_entry_at(walk, walk->next++);
+    const struct tally_entry *entry = tally_entry_of(walk, run, 0);
+    run->next += walk->is_best_first ? 1 : UINT32_MAX;
+    run->left--;
+    if (run->left == 0) {
+        *run = tally->runs[--tally->run_count];
+    }
+    tally_sift(walk, 0);
+    return entry;
 }

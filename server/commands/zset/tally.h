@@ -35,16 +35,28 @@ struct tally {
     uint64_t *slots; /* half of a hash in the high bits, index + 1 in the low bits; 0: free */
     uint64_t slot_count;
     uint64_t hash_seed;
-    struct sort_record *order; /* used by tally_sort */
+    /* Used by tally_sort: runs of entries, each in order. */
+    struct sort_record *order, *spare;
+    struct tally_run *runs; /* what is left of them in a walk: a heap, by their next entries */
+    uint32_t run_size, run_count, sorted_count;
+    bool is_ascending, is_latest;
+};
+struct tally_run {
+    uint32_t next, left;
 };
 
 /* hash_seed must be random and secret: members come from untrusted clients. */
 void tally_init(struct tally *tally, uint64_t hash_seed);
 void tally_deinit(struct tally *tally);
+/* Free a few megabytes of it, which is not used any more: the system takes milliseconds for many. Is there more? */
+MUST_CHECK bool tally_free_step(struct tally *tally);
 
 /* Reserve room for count more entries; with_slots: also for look-up by member. false: out of
  * memory. */
 MUST_CHECK bool tally_reserve(struct tally *tally, uint32_t count, bool with_slots);
+
+/* Room for look-up of so many entries in all, so that it need not grow while they come. */
+MUST_CHECK bool tally_reserve_slots(struct tally *tally, uint64_t count);
 
 /* Add an entry for a member that has none. The caller fills in the result; arrival is the number of
  * entries before it. Room must be reserved. */
@@ -67,19 +79,20 @@ static inline struct name tally_member(const struct tally_entry *entry) {
 }
 
 /* Rank the entries: best value first (is_ascending: lowest first), ties by time, earlier first,
- * then by arrival, lower first (is_latest: both reversed). false: out of memory; the tally is
+ * then by arrival, lower first (is_latest: both reversed). false: out of memory; the entries are
  * unchanged. */
 MUST_CHECK bool tally_sort(struct tally *tally, bool is_ascending, bool is_latest);
+/* The same in steps, of run_size entries each. tally_sort_step: is it over? */
+MUST_CHECK bool tally_sort_begin(struct tally *tally, bool is_ascending, bool is_latest,
+                                 uint32_t run_size);
+MUST_CHECK bool tally_sort_step(struct tally *tally);
 
-/* Walk the ranks after tally_sort, best first or in reverse. */
+/* Walk the ranks after tally_sort, best first or in reverse: one walk at a time. */
 struct tally_walk {
-    const struct tally *tally;
-    uint32_t next;
+    struct tally *tally;
     bool is_best_first;
 };
-static inline struct tally_walk tally_walk(const struct tally *tally, bool is_best_first) {
-    return (struct tally_walk){.tally = tally, .is_best_first = is_best_first};
-}
+struct tally_walk tally_walk(struct tally *tally, bool is_best_first);
 /* NULL: end of the walk. */
 const struct tally_entry *tally_walk_next(struct tally_walk *walk);
 

@@ -8,12 +8,12 @@
  * the order that ZRANGE would give them on a board with the layout of the first key that exists. */
 #include <inttypes.h>
 
-#include "server/commands/zset/zset_store.h"
+#include "server/commands/zset/zset_combine.h"
 #include "server/dispatch/options.h"
 
 enum {
-    SOURCES_ON_STACK = 16,
-    SHOWN_MAX = 64, /* bytes of a weight shown in an error */
+    COUNTED_RUNS = 128, /* of at most BOARD_RUN_MAX members: well below a millisecond */
+    SHOWN_MAX = 64,     /* bytes of a weight shown in an error */
 };
 
 /* The command's variant. */
@@ -22,23 +22,13 @@ struct combining {
     bool is_counted; /* ZINTERCARD */
 };
 
-/* One command. */
-struct query {
-    uint32_t first_source; /* index of the first source's key */
-    struct combine combine;
-    struct combine_source sources_on_stack[SOURCES_ON_STACK];
-    bool with_scores;
-    int64_t limit;
-};
-
-/* Does a destination precede the keys? */
-static bool zset_combine_is_stored(const struct call *call) {
+bool zset_query_is_stored(const struct call *call) {
     return (call->command->flags & COMMAND_WRITE) != 0;
 }
 
 /* ---- parsing ---- */
 
-static bool zset_combine_read_source_count(const struct call *call, struct query *query) {
+static bool zset_combine_read_source_count(const struct call *call, struct zset_query *query) {
     uint32_t index = (uint32_t)call->command->key_count_arg;
     int64_t count;
     if (!call_parse_integer(call, call_arg(call, index), &count)) {
@@ -56,10 +46,10 @@ static bool zset_combine_read_source_count(const struct call *call, struct query
     return true;
 }
 
-static bool zset_combine_make_sources(const struct call *call, struct query *query) {
+static bool zset_combine_make_sources(const struct call *call, struct zset_query *query) {
     struct combine *combine = &query->combine;
-    combine->sources = query->sources_on_stack;
-    if (combine->source_count > SOURCES_ON_STACK) {
+    combine->sources = query->few_sources;
+    if (combine->source_count > QUERY_SOURCES_FEW) {
         combine->sources = memory_allocate(combine->source_count * sizeof(*combine->sources));
         if (combine->sources == NULL) {
             call_out_of_memory(call);
@@ -72,8 +62,8 @@ static bool zset_combine_make_sources(const struct call *call, struct query *que
     return true;
 }
 
-static void zset_combine_free_sources(struct query *query) {
-    if (query->combine.sources != query->sources_on_stack) {
+static void zset_combine_free_sources(struct zset_query *query) {
+    if (query->combine.sources != query->few_sources) {
         memory_free(query->combine.sources);
     }
 }
@@ -99,7 +89,7 @@ static bool zset_combine_refuse_weight(const struct call *call, struct bytes tex
 
 /* WEIGHTS */
 static bool zset_combine_read_weights(const struct call *call, uint32_t index, void *target) {
-    struct combine *combine = &((struct query *)target)->combine;
+    struct combine *combine = &((struct zset_query *)target)->combine;
     for (uint32_t i = 0; i < combine->source_count; i++) {
         struct combine_source *source = &combine->sources[i];
         struct bytes text = call_arg(call, index + i);
@@ -122,7 +112,7 @@ static bool zset_combine_read_aggregate(const struct call *call, uint32_t index,
         [COMBINE_SUM] = "SUM", [COMBINE_MIN] = "MIN", [COMBINE_MAX] = "MAX"};
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (call_arg_is(call, index, names[i])) {
-            ((struct query *)target)->combine.aggregate = (enum combine_aggregate)i;
+            ((struct zset_query *)target)->combine.aggregate = (enum combine_aggregate)i;
             return true;
         }
     }
@@ -131,20 +121,20 @@ static bool zset_combine_read_aggregate(const struct call *call, uint32_t index,
 
 /* LIMIT */
 static bool zset_combine_read_limit(const struct call *call, uint32_t index, void *target) {
-    int64_t *limit = &((struct query *)target)->limit;
+    int64_t *limit = &((struct zset_query *)target)->limit;
     return (bytes_parse_i64(call_arg(call, index), limit) && *limit >= 0) ||
            call_refuse(call, "ERR LIMIT can't be negative");
 }
 
 /* Of ZUNION and ZINTER; without the first of their STORE forms; without any of ZDIFFSTORE. */
 static const struct option_row options[] = {
-    {"WITHSCORES", OPTION_FLAG, offsetof(struct query, with_scores), NULL},
+    {"WITHSCORES", OPTION_FLAG, offsetof(struct zset_query, with_scores), NULL},
     {"WEIGHTS", OPTION_READ_PER_KEY, 0, zset_combine_read_weights},
     {"AGGREGATE", OPTION_READ, 0, zset_combine_read_aggregate},
     {0},
 };
 static const struct option_row difference_options[] = {
-    {"WITHSCORES", OPTION_FLAG, offsetof(struct query, with_scores), NULL},
+    {"WITHSCORES", OPTION_FLAG, offsetof(struct zset_query, with_scores), NULL},
     {0},
 };
 static const struct option_row count_options[] = {
@@ -154,7 +144,7 @@ static const struct option_row count_options[] = {
 
 /* ---- combining ---- */
 
-static bool zset_combine_find_boards(const struct call *call, struct query *query) {
+static bool zset_combine_find_boards(const struct call *call, struct zset_query *query) {
     for (uint32_t i = 0; i < query->combine.source_count; i++) {
         if (!call_find_board(call, call_arg(call, query->first_source + i),
                              &query->combine.sources[i].board)) {
@@ -176,9 +166,9 @@ static void zset_combine_reply_value(const struct call *call, wide value, unsign
     reply_decimal_text(call->reply, (struct bytes){.at = text, .size = size});
 }
 
-static void zset_combine_reply_entries(const struct call *call, const struct query *query,
+static void zset_combine_reply_entries(const struct call *call, struct zset_query *query,
                                        bool is_best_first) {
-    const struct tally *tally = &query->combine.tally;
+    struct tally *tally = &query->combine.tally;
     enum zset_shape shape = query->with_scores ? zset_shape_with_scores(call) : ZSET_MEMBERS;
     zset_reply_header(call, tally->count, shape);
     struct tally_walk walk = tally_walk(tally, is_best_first);
@@ -195,8 +185,7 @@ static void zset_combine_reply_entries(const struct call *call, const struct que
     }
 }
 
-/* The first board, whose layout gives equal scores their order. NULL: none exists. */
-static const struct board *zset_combine_first_board(const struct query *query) {
+const struct board *zset_query_board(const struct zset_query *query) {
     const struct board *board = NULL;
     for (uint32_t i = 0; i < query->combine.source_count && board == NULL; i++) {
         board = query->combine.sources[i].board;
@@ -204,47 +193,100 @@ static const struct board *zset_combine_first_board(const struct query *query) {
     return board;
 }
 
-static void zset_combine_reply_results(const struct call *call, struct query *query) {
-    const struct board *board = zset_combine_first_board(query);
+void zset_query_reply(const struct call *call, struct zset_query *query) {
+    const struct board *board = zset_query_board(query);
+    zset_combine_reply_entries(call, query, board != NULL && zset_lead(board)->is_ascending);
+}
+
+static void zset_combine_reply_results(const struct call *call, struct zset_query *query) {
+    const struct board *board = zset_query_board(query);
     bool is_ascending = board != NULL && zset_lead(board)->is_ascending;
     bool is_latest = board != NULL && board_layout(board)->time.is_latest;
     if (!tally_sort(&query->combine.tally, is_ascending, is_latest)) {
         call_out_of_memory(call);
         return;
     }
-    zset_combine_reply_entries(call, query, is_ascending);
+    zset_query_reply(call, query);
 }
 
-static void zset_combine_answer(const struct call *call, struct query *query, bool is_counted) {
+void zset_query_answer(const struct call *call, struct zset_query *query) {
     struct combine *combine = &query->combine;
     uint64_t count = 0;
-    enum combine_status status =
-        is_counted ? combine_count(combine, (uint64_t)query->limit, &count) : combine_run(combine);
+    enum combine_status status = query->is_counted
+                                     ? combine_count(combine, (uint64_t)query->limit, &count)
+                                     : combine_run(combine);
     if (status != COMBINE_OK) {
         zset_reply_failure(call, combine, status);
-    } else if (is_counted) {
+    } else if (query->is_counted) {
         reply_integer(call->reply, (int64_t)count);
-    } else if (zset_combine_is_stored(call)) {
+    } else if (zset_query_is_stored(call)) {
         zset_store_results(call, call_arg(call, 1), combine);
     } else {
         zset_combine_reply_results(call, query);
     }
 }
 
-static void zset_combine_run(struct call *call) {
+bool zset_query_begin(const struct call *call, struct zset_query *query) {
     const struct combining *combining = call->command->variant;
-    struct query query = {.combine = {.kind = combining->kind, .now_us = call->now_us}};
-    tally_init(&query.combine.tally, call->server->hash_seed);
-    if (!zset_combine_read_source_count(call, &query) || !zset_combine_make_sources(call, &query)) {
-        return;
+    *query = (struct zset_query){.combine = {.kind = combining->kind, .now_us = call->now_us},
+                                 .is_counted = combining->is_counted};
+    query->combine.sources = query->few_sources;
+    tally_init(&query->combine.tally, call->server->hash_seed);
+    return zset_combine_read_source_count(call, query) && zset_combine_make_sources(call, query) &&
+           zset_combine_find_boards(call, query) &&
+           options_read(call, query->first_source + query->combine.source_count, query) &&
+           (!zset_query_is_stored(call) || call_check_key(call, call_arg(call, 1)));
+}
+
+void zset_query_end(struct zset_query *query) {
+    combine_end(&query->combine);
+    tally_deinit(&query->combine.tally);
+    zset_combine_free_sources(query);
+}
+
+/* The members that are looked at: of an intersection those of the smallest board, on each. */
+static uint64_t zset_combine_count_looked_at(const struct zset_query *query) {
+    const struct combine *combine = &query->combine;
+    uint64_t sum = 0, smallest = UINT64_MAX;
+    for (uint32_t i = 0; i < combine->source_count; i++) {
+        const struct board *board = combine->sources[i].board;
+        uint64_t count = board != NULL ? board_count(board) : 0;
+        smallest = count < smallest ? count : smallest;
+        sum += count;
     }
-    if (zset_combine_find_boards(call, &query) &&
-        options_read(call, query.first_source + query.combine.source_count, &query) &&
-        (!zset_combine_is_stored(call) || call_check_key(call, call_arg(call, 1)))) {
-        zset_combine_answer(call, &query, combining->is_counted);
+    return combine->kind == COMBINE_INTERSECTION ? smallest * combine->source_count
+           : combine->sources[0].board == NULL && combine->kind == COMBINE_DIFFERENCE ? 0
+                                                                                      : sum;
+}
+
+/* Count as far as a short command may; a LIMIT is likely to be reached. Is it done? */
+static bool zset_combine_count_some(const struct call *call, struct zset_query *query) {
+    struct combine *combine = &query->combine;
+    enum combine_status status = combine_begin(combine, true, (uint64_t)query->limit);
+    bool is_over = status != COMBINE_OK;
+    for (uint32_t i = 0; i < COUNTED_RUNS && !is_over; i++) {
+        status = combine_step(combine, &is_over);
     }
-    tally_deinit(&query.combine.tally);
-    zset_combine_free_sources(&query);
+    if (status != COMBINE_OK) {
+        zset_reply_failure(call, combine, status);
+    } else if (is_over) {
+        reply_integer(call->reply, (int64_t)combine->work.count);
+    }
+    combine_end(combine);
+    return is_over;
+}
+
+static void zset_combine_run(struct call *call) {
+    struct zset_query query;
+    if (zset_query_begin(call, &query)) {
+        if (!zset_steps_are_due(call, zset_combine_count_looked_at(&query),
+                                query.combine.source_count)) {
+            zset_query_answer(call, &query);
+        } else if (query.limit == 0 || !zset_combine_count_some(call, &query)) {
+            zset_steps_begin(call);
+        }
+    }
+    zset_query_end(&query);
 }
 
 /* ---- cost ---- */
@@ -256,7 +298,7 @@ struct sizes {
 };
 
 static struct sizes zset_combine_measure(const struct cost_view *view) {
-    struct query query;
+    struct zset_query query;
     struct sizes sizes = {.smallest = UINT64_MAX};
     if (!zset_combine_read_source_count(view->call, &query)) {
         return sizes;
@@ -271,39 +313,57 @@ static struct sizes zset_combine_measure(const struct cost_view *view) {
     return sizes;
 }
 
+/* Outside of MULTI long ones are done in steps, and only the reply is written at once. */
+static uint64_t zset_combine_count_at_once(const struct cost_view *view, uint64_t members,
+                                           uint32_t source_count) {
+    enum { REPLY_SHARE = 6 };
+    if (view->call->session->transaction.is_open ||
+        !zset_steps_are_due(view->call, members, source_count)) {
+        return members;
+    }
+    const struct combining *combining = view->call->command->variant;
+    bool has_reply = !zset_query_is_stored(view->call) && !combining->is_counted;
+    return has_reply ? members / REPLY_SHARE : 0;
+}
+
 /* The overlap of the boards is unknown: assume that half the members are on several boards. */
 static uint64_t zset_combine_count_union(const struct cost_view *view) {
-    return zset_combine_measure(view).sum;
+    struct sizes sizes = zset_combine_measure(view);
+    return zset_combine_count_at_once(view, sizes.sum, sizes.source_count);
 }
 
 static uint64_t zset_combine_count_intersection(const struct cost_view *view) {
     struct sizes sizes = zset_combine_measure(view);
-    return sizes.source_count > 0 ? sizes.smallest * sizes.source_count : 0;
+    uint64_t members = sizes.source_count > 0 ? sizes.smallest * sizes.source_count : 0;
+    return zset_combine_count_at_once(view, members, sizes.source_count);
 }
 
 /* The first board's members, and the cheaper of the two ways to look them up (combine.h). */
 static uint64_t zset_combine_count_difference(const struct cost_view *view) {
     struct sizes sizes = zset_combine_measure(view);
-    if (sizes.source_count < 2 || sizes.first == 0) {
-        return sizes.first;
+    uint64_t members = sizes.first;
+    if (sizes.source_count >= 2 && sizes.first > 0) {
+        uint64_t looking = sizes.first * (sizes.source_count - 1);
+        uint64_t marking = sizes.sum - sizes.first;
+        members += looking < marking ? looking : marking;
     }
-    uint64_t looking = sizes.first * (sizes.source_count - 1);
-    uint64_t marking = sizes.sum - sizes.first;
-    return sizes.first + (looking < marking ? looking : marking);
+    return zset_combine_count_at_once(view, members, sizes.source_count);
 }
 
 /* ---- the commands ---- */
 
 #define COMBINED "numkeys:integer key... [WEIGHTS weight:integer...] [AGGREGATE <SUM | MIN | MAX>]"
+/* Only in MULTI it is so much; elsewhere nothing, or a sixth for the reply. */
 #define UNION_COST(grown_key)                                                                      \
-    COST(COMMAND_BY_PRODUCT, zset_combine_count_union, 300, grown_key, "member of all boards",     \
+    COST(COMMAND_BY_PRODUCT, zset_combine_count_union, 300, grown_key,                             \
+         "in `MULTI`: member of all boards",                                                       \
          "store the result once: `ZINCRBY` both boards as points arrive, or `PERIOD` boards")
 #define INTERSECTION_COST(ns, grown_key, other)                                                    \
     COST(COMMAND_BY_PRODUCT, zset_combine_count_intersection, ns, grown_key,                       \
-         "member of the smallest board, for each board", other)
+         "in `MULTI`: member of the smallest board, for each board", other)
 #define DIFFERENCE_COST(ns, grown_key)                                                             \
     COST(COMMAND_BY_PRODUCT, zset_combine_count_difference, ns, grown_key,                         \
-         "member of the first board, and look-up", IN_PARTS)
+         "in `MULTI`: member of the first board, and look-up", IN_PARTS)
 #define IN_PARTS                "`LB.GET` or `ZMSCORE` of some members at a time"
 #define UNION_COMPLEXITY        "O(n) in the members of all boards"
 #define INTERSECTION_COMPLEXITY "O(n k) for n members on the smallest of k boards"
@@ -367,9 +427,9 @@ const struct command command_zintercard = {
     .summary = "How many members are on all of several boards, counted up to a limit",
     .complexity = INTERSECTION_COMPLEXITY,
     .flags = COMMAND_READ,
-    .cost =
-        COST(COMMAND_BY_PRODUCT, zset_combine_count_intersection, 60, 0,
-             "member of the smallest board, for each board", "`LIMIT`, if it need not be exact"),
+    .cost = COST(COMMAND_BY_PRODUCT, zset_combine_count_intersection, 60, 0,
+                 "in `MULTI`: member of the smallest board, for each board",
+                 "`LIMIT`, if it need not be exact"),
     .variant = &(const struct combining){.kind = COMBINE_INTERSECTION, .is_counted = true},
     .run = zset_combine_run,
 };

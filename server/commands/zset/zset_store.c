@@ -6,30 +6,18 @@
 #include "skiplist/run.h"
 
 enum {
-    PORTION = 4 * BLOCK_ENTRIES_MAX, /* entries appended at once */
-    SHOWN_MAX = 64,                  /* bytes of a member shown in an error */
-};
-
-/* A board being filled. */
-struct filling {
-    struct board board;
-    const struct rules *kept; /* of the destination, made by LB.CREATE; NULL: it is not */
-    bool is_put;              /* in place: owned by the registry */
-    bool has_bans;
-    enum board_status status;
-    uint32_t count;
-    struct board_entry entries[PORTION];
-    char rooms[PORTION][NAME_TEXT_ROOM]; /* for their members' texts */
+    SHOWN_MAX = 64, /* bytes of a member shown in an error */
 };
 
 /* The text of the member that is to be put next. */
-static struct bytes zset_store_text(struct filling *filling, struct name member) {
+static struct bytes zset_store_text(struct zset_filling *filling, struct name member) {
     return name_text(member, filling->rooms[filling->count]);
 }
 
 /* false: the error was replied. count: members that the board is to get. */
-static bool zset_store_begin(const struct call *call, struct bytes destination,
-                             const struct rules *kept, uint32_t count, struct filling *filling) {
+static bool zset_store_begin_board(const struct call *call, struct bytes destination,
+                                   const struct rules *kept, uint32_t count,
+                                   struct zset_filling *filling) {
     if (!writing_create_board(call, kept, destination, &filling->board)) {
         return false;
     }
@@ -45,21 +33,21 @@ static bool zset_store_begin(const struct call *call, struct bytes destination,
     return true;
 }
 
-static void zset_store_flush(struct filling *filling) {
+static void zset_store_flush(struct zset_filling *filling) {
     if (filling->status == BOARD_OK) {
         filling->status = board_append(&filling->board, filling->entries, filling->count);
     }
     filling->count = 0;
 }
 
-static void zset_store_put(struct filling *filling, uint64_t key, struct bytes member) {
+static void zset_store_append(struct zset_filling *filling, uint64_t key, struct bytes member) {
     filling->entries[filling->count++] = (struct board_entry){.key = key, .member = member};
-    if (filling->count == PORTION) {
+    if (filling->count == ZSET_STORE_PORTION) {
         zset_store_flush(filling);
     }
 }
 
-static void zset_store_end(struct filling *filling) {
+static void zset_store_close(struct zset_filling *filling) {
     zset_store_flush(filling);
     if (filling->status == BOARD_OK) {
         filling->status = board_append_end(&filling->board);
@@ -67,7 +55,7 @@ static void zset_store_end(struct filling *filling) {
 }
 
 /* How many of count members the board keeps: at most its cap. */
-static uint32_t zset_store_kept(const struct filling *filling, uint32_t count) {
+static uint32_t zset_store_kept(const struct zset_filling *filling, uint32_t count) {
     uint32_t cap = rules_of(board_layout(&filling->board))->cap;
     return cap > 0 && count > cap ? cap : count;
 }
@@ -90,7 +78,7 @@ static void zset_store_clear_destination(const struct call *call, struct bytes d
 
 /* Put the board in place, if it was filled without errors. */
 static void zset_store_put_in_place(const struct call *call, struct bytes destination,
-                                    struct filling *filling) {
+                                    struct zset_filling *filling) {
     uint32_t count = board_count(&filling->board);
     if (filling->status == BOARD_OK && count == 0) { /* all are banned */
         zset_store_clear_destination(call, destination, filling->kept);
@@ -112,7 +100,7 @@ static void zset_store_put_in_place(const struct call *call, struct bytes destin
     reply_integer(call->reply, count);
 }
 
-static void zset_store_discard_unless_put(const struct call *call, struct filling *filling) {
+void zset_store_discard(const struct call *call, struct zset_filling *filling) {
     if (!filling->is_put) {
         registry_discard_board(call->registry, &filling->board);
     }
@@ -141,7 +129,7 @@ void zset_reply_failure(const struct call *call, const struct combine *combine,
 }
 
 /* Banned members are left out. */
-static bool zset_store_is_left_out(const struct call *call, const struct filling *filling,
+static bool zset_store_is_left_out(const struct call *call, const struct zset_filling *filling,
                                    struct bytes destination, struct bytes member) {
     return filling->has_bans &&
            ban_holds(call->registry, call->session->database, destination, member, call->now_ms);
@@ -183,7 +171,7 @@ static bool zset_store_pack(const struct call *call, const struct layout *layout
 
 /* false: the error was replied. */
 static bool zset_store_put_results(const struct call *call, struct bytes destination,
-                                   struct filling *filling, const struct combine *combine) {
+                                   struct zset_filling *filling, struct combine *combine) {
     const struct layout *layout = board_layout(&filling->board);
     struct tally_walk walk = tally_walk(&combine->tally, true);
     uint32_t room = zset_store_kept(filling, combine->tally.count);
@@ -198,14 +186,89 @@ static bool zset_store_put_results(const struct call *call, struct bytes destina
         if (!zset_store_pack(call, layout, combine->scale, entry, &key)) {
             return false;
         }
-        zset_store_put(filling, key, member);
+        zset_store_append(filling, key, member);
     }
-    zset_store_end(filling);
+    zset_store_close(filling);
     return true;
 }
 
+/* ---- in steps ---- */
+
+bool zset_store_begin(const struct call *call, struct bytes destination, uint32_t count,
+                      struct zset_filling *filling) {
+    const struct rules *kept;
+    return writing_may_replace(call, destination, &kept) &&
+           zset_store_begin_board(call, destination, kept, count, filling);
+}
+
+bool zset_store_put(const struct call *call, struct bytes destination, struct zset_filling *filling,
+                    unsigned scale, const struct tally_entry *entry) {
+    uint64_t key;
+    struct bytes member = zset_store_text(filling, tally_member(entry));
+    if (zset_store_is_left_out(call, filling, destination, member)) {
+        return true;
+    }
+    if (!zset_store_pack(call, board_layout(&filling->board), scale, entry, &key)) {
+        return false;
+    }
+    zset_store_append(filling, key, member);
+    return filling->status == BOARD_OK || call_out_of_memory(call);
+}
+
+bool zset_store_index(const struct call *call, struct zset_filling *filling,
+                      struct board_indexing *progress, uint32_t work_max, bool *is_over) {
+    zset_store_flush(filling);
+    if (filling->status == BOARD_OK) {
+        filling->status = board_append_end_step(&filling->board, progress, work_max, is_over);
+    }
+    return filling->status == BOARD_OK || call_out_of_memory(call);
+}
+
+bool zset_store_change(const struct call *call, struct bytes destination,
+                       struct zset_filling *filling, unsigned scale, struct bytes member,
+                       const struct tally_result *result) {
+    struct board_member found;
+    struct packed_name form;
+    uint64_t key;
+    board_look_up(&filling->board, member, NULL, &found);
+    if (result == NULL || zset_store_is_left_out(call, filling, destination, member)) {
+        if (found.is_there) {
+            board_remove_member(&filling->board, &found);
+        }
+        return true;
+    }
+    name_pack(member, &form);
+    struct name name = name_from(member, &form);
+    const struct tally_entry entry = {.result = *result,
+                                      .member = name.at,
+                                      .member_size = name.size & 0xffffff,
+                                      .member_code = name.code};
+    if (!zset_store_pack(call, board_layout(&filling->board), scale, &entry, &key)) {
+        return false;
+    }
+    return (found.is_there && found.key == key) ||
+           board_put_member(&filling->board, &found, key) == BOARD_OK || call_out_of_memory(call);
+}
+
+void zset_store_end(const struct call *call, struct bytes destination, struct zset_filling *filling,
+                    bool *is_outdated) {
+    const struct rules *kept;
+    if (!writing_may_replace(call, destination, &kept)) {
+        return;
+    }
+    uint32_t count = board_count(&filling->board), most = zset_store_kept(filling, count);
+    *is_outdated = kept != filling->kept;
+    if (*is_outdated || writing_refuses_whole(call, &filling->board, count)) {
+        return;
+    }
+    if (most < count) {
+        board_remove_range(&filling->board, most, count - most);
+    }
+    zset_store_put_in_place(call, destination, filling);
+}
+
 static void zset_store_store_results(const struct call *call, struct bytes destination,
-                                     struct filling *filling, struct combine *combine) {
+                                     struct zset_filling *filling, struct combine *combine) {
     const struct layout *layout = board_layout(&filling->board);
     if (!tally_sort(&combine->tally, layout->fields[0].is_ascending, layout->time.is_latest)) {
         call_out_of_memory(call);
@@ -224,10 +287,10 @@ void zset_store_results(const struct call *call, struct bytes destination,
         zset_store_clear_destination(call, destination, kept);
         return;
     }
-    struct filling filling;
-    if (zset_store_begin(call, destination, kept, combine->tally.count, &filling)) {
+    struct zset_filling filling;
+    if (zset_store_begin_board(call, destination, kept, combine->tally.count, &filling)) {
         zset_store_store_results(call, destination, &filling, combine);
-        zset_store_discard_unless_put(call, &filling);
+        zset_store_discard(call, &filling);
     }
 }
 
@@ -235,7 +298,7 @@ void zset_store_results(const struct call *call, struct bytes destination,
 
 /* Copy the keys unchanged. */
 static void zset_store_as_they_are(const struct call *call, struct bytes destination,
-                                   struct filling *filling, const struct board *board,
+                                   struct zset_filling *filling, const struct board *board,
                                    struct zset_span span) {
     struct board_cursor cursor;
     struct board_run run;
@@ -250,18 +313,18 @@ static void zset_store_as_they_are(const struct call *call, struct bytes destina
         while (board_run_read(&run, &key, &stored)) {
             struct bytes member = zset_store_text(filling, stored);
             if (room > 0 && !zset_store_is_left_out(call, filling, destination, member)) {
-                zset_store_put(filling, key, member);
+                zset_store_append(filling, key, member);
                 room--;
             }
         }
     }
-    zset_store_end(filling);
+    zset_store_close(filling);
     zset_store_put_in_place(call, destination, filling);
 }
 
 /* Convert scores and times to another layout. */
 static void zset_store_converted(const struct call *call, struct bytes destination,
-                                 struct filling *filling, const struct board *board,
+                                 struct zset_filling *filling, const struct board *board,
                                  struct zset_span span) {
     struct combine_source source = {.board = board, .weight = {.magnitude = 1}};
     struct combine combine = {.sources = &source, .source_count = 1, .now_us = call->now_us};
@@ -285,8 +348,8 @@ void zset_store_span(const struct call *call, struct bytes destination, const st
         zset_store_clear_destination(call, destination, kept);
         return;
     }
-    struct filling filling;
-    if (!zset_store_begin(call, destination, kept, span.count, &filling)) {
+    struct zset_filling filling;
+    if (!zset_store_begin_board(call, destination, kept, span.count, &filling)) {
         return;
     }
     if (layout_keys_equal(board_layout(&filling.board), board_layout(board))) {
@@ -294,5 +357,5 @@ void zset_store_span(const struct call *call, struct bytes destination, const st
     } else {
         zset_store_converted(call, destination, &filling, board, span);
     }
-    zset_store_discard_unless_put(call, &filling);
+    zset_store_discard(call, &filling);
 }

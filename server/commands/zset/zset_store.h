@@ -9,6 +9,38 @@
 
 #include "server/commands/zset/combine.h"
 #include "server/commands/zset/zset.h"
+#include "skiplist/block.h"
+
+enum { ZSET_STORE_PORTION = 4 * BLOCK_ENTRIES_MAX }; /* entries appended at once */
+
+/* A board being filled. */
+struct zset_filling {
+    struct board board;
+    const struct rules *kept; /* of the destination, made by LB.CREATE; NULL: it is not */
+    bool is_put;              /* in place: owned by the registry */
+    bool has_bans;
+    enum board_status status;
+    uint32_t count;
+    struct board_entry entries[ZSET_STORE_PORTION];
+    char rooms[ZSET_STORE_PORTION][NAME_TEXT_ROOM]; /* for their members' texts */
+};
+
+/* In steps: begin; put each result, in rank order; index until *is_over; then change members one by one (result NULL:
+ * it is none); end. After begin, discard follows in any case. false: the error was replied. tally: sorted by the
+ * board's layout. end: *is_outdated, nothing was replied, the destination has other rules than at the beginning. */
+MUST_CHECK bool zset_store_begin(const struct call *call, struct bytes destination, uint32_t count,
+                                 struct zset_filling *filling);
+MUST_CHECK bool zset_store_put(const struct call *call, struct bytes destination,
+                               struct zset_filling *filling, unsigned scale,
+                               const struct tally_entry *entry);
+MUST_CHECK bool zset_store_index(const struct call *call, struct zset_filling *filling,
+                                 struct board_indexing *progress, uint32_t work_max, bool *is_over);
+MUST_CHECK bool zset_store_change(const struct call *call, struct bytes destination,
+                                  struct zset_filling *filling, unsigned scale, struct bytes member,
+                                  const struct tally_result *result);
+void zset_store_end(const struct call *call, struct bytes destination, struct zset_filling *filling,
+                    bool *is_outdated);
+void zset_store_discard(const struct call *call, struct zset_filling *filling);
 
 /* Store the tally: values in the lead field, with their times; other fields 0. Replies with the
  * number of members, or with an error that names the member whose value or time does not fit the

@@ -247,6 +247,24 @@ SERVER_TEST(each_allocation_of_a_subscribe_fails_in_turn) {
     assert_int_equal(other->subscriptions.counts[SUBSCRIPTION_CHANNEL], 1);
 }
 
+SERVER_TEST(above_maxmemory_clients_may_subscribe_as_in_redis_but_not_to_any_number) {
+    enum { MANY_NAMES = 200 };
+    char line[16 + MANY_NAMES * 4] = "SUBSCRIBE";
+    for (int i = 0; i < MANY_NAMES; i++) {
+        snprintf(line + strlen(line), sizeof line - strlen(line), " %d", i % 100);
+    }
+    harness_run(h, s, "CONFIG SET maxmemory 1");
+    harness_expect_prefix(h, s, line, "-OOM command not allowed");
+    harness_expect_prefix(h, s, "SUBSCRIBE __sentinel__:hello", "*3\r\n");
+    harness_expect_prefix(h, s, "PSUBSCRIBE n*", "*3\r\n");
+    harness_expect_prefix(h, s, "SSUBSCRIBE n", "*3\r\n");
+    harness_expect_prefix(h, s, line, "-OOM command not allowed");
+    assert_int_equal(s->subscriptions.counts[SUBSCRIPTION_CHANNEL], 1);
+    harness_expect_prefix(h, s, "UNSUBSCRIBE", "*3\r\n");
+    harness_expect_prefix(h, s, "PUNSUBSCRIBE", "*3\r\n");
+    harness_expect_prefix(h, s, "SUNSUBSCRIBE", "*3\r\n");
+}
+
 SERVER_TEST(a_client_gets_a_message_once_for_the_channel_and_once_for_each_pattern) {
     struct session *other = harness_connect(h);
     harness_run(h, s, "SUBSCRIBE news");

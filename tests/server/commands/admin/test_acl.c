@@ -242,6 +242,35 @@ ACL_TEST(what_is_refused_is_in_the_log_and_repetitions_are_counted) {
     harness_expect(h, admin, "ACL LOG", "*0\r\n");
 }
 
+ACL_TEST(entries_of_the_log_have_ids_and_times_and_info_counts_them) {
+    make("~a &a +@all -flushall");
+    int64_t begin_ms = h->wall_us / 1000;
+    harness_expect(h, client, "ZADD b 1 x", NO_KEYS);
+    h->wall_us += 1000000;
+    harness_expect(h, client, "ZADD b 1 x", NO_KEYS);
+    harness_expect(h, client, "FLUSHALL", NO_COMMAND("flushall"));
+    harness_expect_prefix(h, client, "PUBLISH c x", "-NOPERM");
+    harness_expect_prefix(h, client, "AUTH ann2 secret", "-WRONGPASS");
+    const char *log = harness_run(h, admin, "ACL LOG");
+    assert_non_null(
+        strstr(log, formatted("$8\r\nentry-id\r\n:0\r\n$17\r\ntimestamp-created\r\n:%lld\r\n"
+                              "$22\r\ntimestamp-last-updated\r\n:%lld\r\n",
+                              (long long)begin_ms, (long long)(begin_ms + 1000))));
+    assert_non_null(strstr(log, "entry-id\r\n:3\r\n"));
+    harness_expect(h, admin, "ACL LOG RESET", "+OK\r\n");
+    harness_expect(h, client, "FLUSHALL", NO_COMMAND("flushall"));
+    assert_non_null(strstr(harness_run(h, admin, "ACL LOG"), "entry-id\r\n:4\r\n"));
+    const char *info = harness_run(h, admin, "INFO stats");
+    assert_non_null(strstr(info, "\nacl_access_denied_auth:1\r\nacl_access_denied_cmd:2\r\n"
+                                 "acl_access_denied_key:2\r\nacl_access_denied_channel:1\r\n"));
+}
+
+ACL_TEST(a_user_without_dangerous_commands_has_no_restore) {
+    make("~* +@all -@admin -@dangerous");
+    harness_expect(h, client, "RESTORE b 0 x", NO_COMMAND("restore"));
+    harness_expect(h, client, "ZADD b 1 x", ":1\r\n");
+}
+
 ACL_TEST(passwords_are_shown_nowhere) {
     harness_expect(h, admin, "CONFIG SET slowlog-log-slower-than 0", "+OK\r\n");
     struct session *monitor = harness_connect(h);

@@ -245,3 +245,30 @@ SERVER_TEST(keyspace_tells_databases_that_hold_keys) {
 SERVER_TEST(without_memory_an_error_is_answered) {
     assert_int_equal(harness_run_failing(h, s, "INFO server", 1)[0], '-');
 }
+
+/* Names that redis_exporter reads, and that mean something here. */
+SERVER_TEST(info_has_the_names_that_an_exporter_reads) {
+    static const char *const names[] = {
+        "acl_access_denied_auth",
+        "acl_access_denied_channel",
+        "acl_access_denied_cmd",
+        "acl_access_denied_key",
+        "allocator_allocated",
+        "allocator_resident",
+        "expired_time_cap_reached_count",
+        "io_threaded_reads_processed",
+        "io_threaded_writes_processed",
+        "mem_aof_buffer",
+        "mem_not_counted_for_evict",
+        "mem_total_replication_buffers",
+        "total_reads_processed",
+        "total_writes_processed",
+        "unexpected_error_replies",
+    };
+    const char *info = harness_run(h, s, "INFO");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strstr(info, formatted("\r\n%s:", names[i])) == NULL) {
+            fail_msg("%s", names[i]);
+        }
+    }
+}

@@ -1,0 +1,38 @@
+/* Private to ZUNION and its relatives: what one command asks for, and long ones in steps. */
+#ifndef SERVER_COMMAND_ZSET_COMBINE_H
+#define SERVER_COMMAND_ZSET_COMBINE_H
+
+#include "server/commands/zset/zset_store.h"
+
+enum { QUERY_SOURCES_FEW = 16 };
+
+/* One command. */
+struct zset_query {
+    uint32_t first_source; /* index of the first source's key */
+    struct combine combine;
+    struct combine_source few_sources[QUERY_SOURCES_FEW];
+    bool with_scores;
+    bool is_counted; /* ZINTERCARD */
+    int64_t limit;
+};
+
+/* Everything but the boards. zset_query_end follows in any case. false: the error was replied. */
+MUST_CHECK bool zset_query_begin(const struct call *call, struct zset_query *query);
+void zset_query_end(struct zset_query *query);
+/* Does a destination precede the keys? */
+bool zset_query_is_stored(const struct call *call);
+/* The first board, whose layout gives equal scores their order. NULL: none exists. */
+const struct board *zset_query_board(const struct zset_query *query);
+/* The results, whose tally is sorted by that layout. */
+void zset_query_reply(const struct call *call, struct zset_query *query);
+/* Run it on the boards that it has, at once. */
+void zset_query_answer(const struct call *call, struct zset_query *query);
+
+/* ---- zset_steps.c ---- */
+
+/* Is there so much to do, of boards with so many members, that it is done in steps? */
+bool zset_steps_are_due(const struct call *call, uint64_t member_count, uint32_t source_count);
+/* Do it in steps between other commands: the client waits, and is answered at the end. */
+void zset_steps_begin(const struct call *call);
+
+#endif

@@ -1,0 +1,471 @@
+/* ZUNION and its relatives of boards with many members, in steps between the commands of other clients
+ * (server/clients/job.h).
+ *
+ *     GATHER     each board is copied, and the copies follow (registry_mirror.h); when all are whole at one moment,
+ *                they stay as they are. ZUNION, ZINTER, ZDIFF and ZINTERCARD reply what was so at that moment
+ *     COMBINE    the copies, a run of members at a time; and SORT
+ *     FILL       STORE: the new board, beside the keys, in rank order; and INDEX
+ *     CHANGE     STORE: whoever changed on the boards meanwhile is combined anew, from the boards themselves. When nobody
+ *                is left, the board takes the destination's place: so it is true of this moment, as if all was done now
+ *
+ *     CLEAR      what was needed for it is freed
+ *
+ * A board that is removed, replaced or altered begins all anew; after ATTEMPTS_MAX of these it is done at once. */
+#include "server/clients/job.h"
+#include "server/commands/ban.h"
+#include "server/commands/zset/zset_combine.h"
+#include "skiplist/keyspace/registry_mirror.h"
+
+enum {
+    AT_ONCE_MAX = 4000, /* members that are looked at */
+    SOURCES_MAX = 64,   /* of more boards it is done at once */
+    STEP_ENTRIES = 16,
+    SORTED_RUN = 1024,
+    INDEX_WORK = 64,
+    ATTEMPTS_MAX = 8,
+};
+
+enum phase {
+    PHASE_GATHER,
+    PHASE_COMBINE,
+    PHASE_SORT,
+    PHASE_FILL,
+    PHASE_INDEX,
+    PHASE_CHANGE,
+    PHASE_CLEAR
+};
+
+struct steps {
+    struct job job;          /* first */
+    struct transaction kept; /* a copy of the request */
+    const struct command *command;
+    struct session session; /* stands in for the client's, which may be gone */
+    enum phase phase;
+    unsigned attempt_count;
+    bool is_answered;
+    struct zset_query query;
+    uint32_t source; /* GATHER: the one that is copied now */
+    struct registry_mirror
+        mirrors[SOURCES_MAX]; /* copy NULL: there is no such board, or the same once more */
+    struct effect_listener bans;
+    bool are_bans_changed, is_open; /* the listener is there */
+    struct buffer
+        changed; /* since the copies stay: sizes and names of members, and how many are done */
+    size_t changed_at;
+    bool is_filling;
+    struct zset_filling filling;
+    struct board_indexing indexing;
+    struct tally_walk walk;
+    struct buffer reply;
+};
+
+static const struct request *zset_steps_request(const struct steps *steps) {
+    return &steps->kept.first->request;
+}
+
+static struct bytes zset_steps_key(const struct steps *steps, uint32_t source) {
+    return zset_steps_request(steps)->args[steps->query.first_source + source];
+}
+
+/* ---- the copies ---- */
+
+/* The first source with the same key. */
+static uint32_t zset_steps_first_of(const struct steps *steps, uint32_t source) {
+    uint32_t first = 0;
+    while (!bytes_equal(zset_steps_key(steps, first), zset_steps_key(steps, source))) {
+        first++;
+    }
+    return first;
+}
+
+static bool zset_steps_note_changed(void *context, struct bytes member) {
+    struct steps *steps = context;
+    uint32_t size = (uint32_t)member.size;
+    buffer_append(&steps->changed, &size, sizeof size);
+    buffer_append(&steps->changed, member.at, member.size);
+    return !steps->changed.is_broken;
+}
+
+static void zset_steps_discard(struct server *server, struct steps *steps) {
+    if (steps->is_filling) {
+        struct call call = {.registry = server->registry};
+        zset_store_discard(&call, &steps->filling);
+        steps->is_filling = false;
+    }
+}
+
+static void zset_steps_end_copies(struct steps *steps) {
+    for (uint32_t i = 0; i < SOURCES_MAX; i++) {
+        registry_mirror_end(&steps->mirrors[i]);
+    }
+}
+
+/* Back to the beginning. */
+static void zset_steps_restart(const struct call *call, struct steps *steps) {
+    zset_steps_end_copies(steps);
+    zset_steps_discard(call->server, steps);
+    combine_end(&steps->query.combine);
+    tally_deinit(&steps->query.combine.tally);
+    buffer_cut(&steps->changed, 0);
+    steps->changed_at = 0;
+    steps->source = 0;
+    steps->phase = PHASE_GATHER;
+    steps->attempt_count++;
+}
+
+/* The boards as they are now, for what is combined at once or for a member that has changed. false: one is of another
+ * kind; the error was replied. */
+static bool zset_steps_use_boards(const struct call *call, struct steps *steps) {
+    for (uint32_t i = 0; i < steps->query.combine.source_count; i++) {
+        if (!call_find_board(call, zset_steps_key(steps, i),
+                             &steps->query.combine.sources[i].board)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void zset_steps_use_copies(struct steps *steps) {
+    for (uint32_t i = 0; i < steps->query.combine.source_count; i++) {
+        const struct registry_mirror *mirror = &steps->mirrors[zset_steps_first_of(steps, i)];
+        steps->query.combine.sources[i].board = mirror->copy != NULL ? &mirror->copy->board : NULL;
+    }
+}
+
+/* One step of a source's copy. *is_whole: of that board; also where there is none. false: it is over. */
+static bool zset_steps_copy(const struct call *call, struct steps *steps, uint32_t source,
+                            bool *is_whole) {
+    struct registry_mirror *mirror = &steps->mirrors[source];
+    const struct registry_key *key = call_find_key(call, zset_steps_key(steps, source));
+    *is_whole =
+        zset_steps_first_of(steps, source) != source || (key == NULL && mirror->copy == NULL);
+    if (*is_whole) {
+        return true;
+    }
+    if (!call_check_kind(call, key, REGISTRY_BOARD)) {
+        return false;
+    }
+    if (mirror->copy == NULL || key == NULL) {
+        registry_mirror_end(mirror);
+        return key == NULL || registry_mirror_begin(mirror, call->registry, key) ||
+               call_out_of_memory(call);
+    }
+    switch (registry_mirror_step(mirror, STEP_ENTRIES)) {
+    case REGISTRY_MIRROR_OUT_OF_MEMORY:
+        return call_out_of_memory(call);
+    case REGISTRY_MIRROR_LOST:
+        zset_steps_restart(call, steps);
+        return true;
+    case REGISTRY_MIRROR_WHOLE:
+        *is_whole = true;
+        break;
+    case REGISTRY_MIRROR_MORE:
+        break;
+    }
+    return true;
+}
+
+/* All at once whole? Then they stay as they are. false: it is over. */
+static bool zset_steps_gather(const struct call *call, struct steps *steps) {
+    uint32_t count = steps->query.combine.source_count;
+    bool is_whole = true;
+    if (steps->source < count) {
+        return zset_steps_copy(call, steps, steps->source, &is_whole) &&
+               (steps->source += is_whole, true);
+    }
+    for (uint32_t i = 0; i < count && is_whole; i++) {
+        unsigned attempt = steps->attempt_count;
+        if (!zset_steps_copy(call, steps, i, &is_whole)) {
+            return false;
+        }
+        is_whole = is_whole && attempt == steps->attempt_count;
+        steps->source = is_whole ? steps->source : attempt == steps->attempt_count ? i : 0;
+    }
+    if (!is_whole) {
+        return true;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (steps->mirrors[i].copy != NULL) {
+            registry_mirror_freeze(&steps->mirrors[i], zset_steps_note_changed, steps);
+        }
+    }
+    zset_steps_use_copies(steps);
+    enum combine_status status =
+        combine_begin(&steps->query.combine, steps->query.is_counted, (uint64_t)steps->query.limit);
+    if (status != COMBINE_OK) {
+        zset_reply_failure(call, &steps->query.combine, status);
+    }
+    steps->phase = PHASE_COMBINE;
+    return status == COMBINE_OK;
+}
+
+/* ---- the result ---- */
+
+static bool zset_steps_begin_board(const struct call *call, struct steps *steps) {
+    steps->are_bans_changed = false;
+    steps->changed_at = 0;
+    steps->indexing = (struct board_indexing){.has_begun = false};
+    steps->is_filling = zset_store_begin(call, call_arg(call, 1), steps->query.combine.tally.count,
+                                         &steps->filling);
+    return steps->is_filling;
+}
+
+static bool zset_steps_begin_sort(const struct call *call, struct steps *steps) {
+    const struct board *board = zset_query_board(&steps->query);
+    if (zset_query_is_stored(call)) {
+        if (!zset_steps_begin_board(call, steps)) {
+            return false;
+        }
+        board = &steps->filling.board;
+    }
+    steps->phase = PHASE_SORT;
+    return tally_sort_begin(&steps->query.combine.tally,
+                            board != NULL && zset_lead(board)->is_ascending,
+                            board != NULL && board_layout(board)->time.is_latest, SORTED_RUN) ||
+           call_out_of_memory(call);
+}
+
+static bool zset_steps_combine(const struct call *call, struct steps *steps) {
+    struct combine *combine = &steps->query.combine;
+    bool is_over;
+    enum combine_status status = combine_step(combine, &is_over);
+    if (status != COMBINE_OK) {
+        zset_reply_failure(call, combine, status);
+        return false;
+    }
+    if (!is_over) {
+        return true;
+    }
+    if (steps->query.is_counted) {
+        reply_integer(call->reply, (int64_t)combine->work.count);
+        return false;
+    }
+    return zset_steps_begin_sort(call, steps);
+}
+
+static bool zset_steps_fill(const struct call *call, struct steps *steps) {
+    for (uint32_t i = 0; i < STEP_ENTRIES; i++) {
+        const struct tally_entry *entry = tally_walk_next(&steps->walk);
+        if (entry == NULL) {
+            steps->phase = PHASE_INDEX;
+            return true;
+        }
+        if (!zset_store_put(call, call_arg(call, 1), &steps->filling, steps->query.combine.scale,
+                            entry)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The next member that has changed: false: there is none. */
+static bool zset_steps_next_changed(struct steps *steps, struct bytes *member) {
+    uint32_t size;
+    if (steps->changed_at == steps->changed.size) {
+        return false;
+    }
+    memcpy(&size, steps->changed.at + steps->changed_at, sizeof size);
+    *member = (struct bytes){steps->changed.at + steps->changed_at + sizeof size, size};
+    steps->changed_at += sizeof size + size;
+    return true;
+}
+
+static bool zset_steps_change(const struct call *call, struct steps *steps) {
+    struct combine *combine = &steps->query.combine;
+    struct bytes member;
+    bool is_outdated = steps->are_bans_changed;
+    bool is_left = true;
+    if (!zset_steps_use_boards(call, steps)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < STEP_ENTRIES && (is_left = zset_steps_next_changed(steps, &member));
+         i++) {
+        struct tally_result result;
+        bool is_there;
+        if (combine_member(combine, member, &result, &is_there) != COMBINE_OK) {
+            struct packed_name form;
+            name_pack(member, &form);
+            combine->culprit = name_from(member, &form);
+            zset_reply_failure(call, combine, COMBINE_OUT_OF_RANGE);
+            return false;
+        }
+        if (!zset_store_change(call, call_arg(call, 1), &steps->filling, combine->scale, member,
+                               is_there ? &result : NULL)) {
+            return false;
+        }
+    }
+    if (is_left) {
+        return true;
+    }
+    if (!is_outdated) {
+        zset_store_end(call, call_arg(call, 1), &steps->filling, &is_outdated);
+    }
+    if (is_outdated) { /* the destination has other rules, or members are banned from it */
+        zset_steps_restart(call, steps);
+        return true;
+    }
+    zset_steps_end_copies(steps);
+    steps->phase = PHASE_CLEAR;
+    return tally_free_step(&combine->tally);
+}
+
+/* ---- steps ---- */
+
+/* Is a board another one than that which was copied, or was there none? What is due for the boards happens now. */
+static bool zset_steps_is_lost(const struct call *call, const struct steps *steps) {
+    bool is_lost = false;
+    for (uint32_t i = 0; i < steps->query.combine.source_count && !is_lost; i++) {
+        const struct registry_mirror *mirror = &steps->mirrors[zset_steps_first_of(steps, i)];
+        bool is_there = call_find_key(call, zset_steps_key(steps, i)) != NULL;
+        is_lost = is_there != (mirror->copy != NULL) ||
+                  (is_there && mirror->status == REGISTRY_MIRROR_LOST);
+    }
+    return is_lost;
+}
+
+/* false: it is over; the reply is written, but for the results of ZUNION, ZINTER and ZDIFF. */
+static bool zset_steps_go_on(const struct call *call, struct steps *steps) {
+    bool is_over = false;
+    bool is_stored = zset_query_is_stored(call);
+    if (steps->phase == PHASE_CLEAR) {
+        return tally_free_step(&steps->query.combine.tally);
+    }
+    if (server_is_over_memory(call->server)) { /* many may have begun below it */
+        return call_refuse(call, SERVER_OVER_MEMORY_ERROR);
+    }
+    if (steps->phase == PHASE_CHANGE && zset_steps_is_lost(call, steps)) {
+        zset_steps_restart(call, steps);
+    }
+    if (steps->attempt_count > ATTEMPTS_MAX) {
+        if (zset_steps_use_boards(call, steps)) {
+            zset_query_answer(call, &steps->query);
+        }
+        return false;
+    }
+    switch (steps->phase) {
+    case PHASE_GATHER:
+        return zset_steps_gather(call, steps);
+    case PHASE_COMBINE:
+        return zset_steps_combine(call, steps);
+    case PHASE_SORT:
+        if (tally_sort_step(&steps->query.combine.tally)) {
+            steps->walk = tally_walk(&steps->query.combine.tally, true);
+            steps->phase = PHASE_FILL;
+        }
+        return is_stored || steps->phase == PHASE_SORT;
+    case PHASE_FILL:
+        return zset_steps_fill(call, steps);
+    case PHASE_INDEX:
+        if (!zset_store_index(call, &steps->filling, &steps->indexing, INDEX_WORK, &is_over)) {
+            return false;
+        }
+        steps->phase = is_over ? PHASE_CHANGE : PHASE_INDEX;
+        return true;
+    case PHASE_CHANGE:
+    case PHASE_CLEAR:
+        break;
+    }
+    return zset_steps_change(call, steps);
+}
+
+static bool zset_steps_step(struct server *server, struct job *job) {
+    struct steps *steps = (struct steps *)job;
+    struct reply reply;
+    reply_init(&reply, &steps->reply, steps->session.protocol);
+    struct call call =
+        call_begin(server, &steps->session, steps->command, zset_steps_request(steps), &reply);
+    return !zset_steps_go_on(&call, steps);
+}
+
+static bool zset_steps_is_ready(const struct server *server, const struct job *job) {
+    (void)server;
+    (void)job;
+    return memory_is_ready();
+}
+
+/* What the steps replied; an error in a way that it is counted. */
+static void zset_steps_answer(struct server *server, struct job *job, struct reply *reply) {
+    struct steps *steps = (struct steps *)job;
+    struct buffer *own = &steps->reply;
+    if (own->is_broken) {
+        reply_error(reply, "OOM out of memory");
+    } else if (own->size == 0) {
+        const struct call call =
+            call_begin(server, job->session, steps->command, zset_steps_request(steps), reply);
+        zset_query_reply(&call, &steps->query);
+    } else if (own->at[0] == '-') {
+        reply_error_format(reply, "%.*s", (int)(own->size - 3), own->at + 1);
+    } else if (!reply->is_silent) {
+        buffer_append(reply->out, own->at, own->size);
+    }
+}
+
+static void zset_steps_destroy(struct server *server, struct job *job) {
+    struct steps *steps = (struct steps *)job;
+    zset_steps_end_copies(steps);
+    if (steps->is_open) {
+        effect_listener_remove(server->registry, &steps->bans);
+    }
+    zset_steps_discard(server, steps);
+    zset_query_end(&steps->query);
+    buffer_deinit(&steps->changed);
+    buffer_deinit(&steps->reply);
+    transaction_clear(&steps->kept);
+    session_deinit(&steps->session);
+    memory_free(steps);
+}
+
+static const struct job_kind reading = {.is_ready = zset_steps_is_ready,
+                                        .step = zset_steps_step,
+                                        .answer = zset_steps_answer,
+                                        .destroy = zset_steps_destroy};
+static const struct job_kind writing = {.writes = true,
+                                        .is_ready = zset_steps_is_ready,
+                                        .step = zset_steps_step,
+                                        .answer = zset_steps_answer,
+                                        .destroy = zset_steps_destroy};
+
+/* ---- beginning ---- */
+
+bool zset_steps_are_due(const struct call *call, uint64_t member_count, uint32_t source_count) {
+    return member_count > AT_ONCE_MAX && source_count <= SOURCES_MAX &&
+           !call->session->transaction.is_running && call->server->jobs.count < JOBS_MAX &&
+           !registry_is_embedded(call->registry);
+}
+
+static void zset_steps_hear_of_bans(void *context, const struct effect *effect) {
+    struct steps *steps = context;
+    steps->are_bans_changed = steps->are_bans_changed || effect->database == BAN_DATABASE;
+}
+
+void zset_steps_begin(const struct call *call) {
+    struct steps *steps = memory_allocate_zeroed(sizeof *steps);
+    if (steps == NULL) {
+        call_out_of_memory(call);
+        return;
+    }
+    steps->command = call->command;
+    session_init(&steps->session, 0, call->server->clock.monotonic_ms);
+    steps->session.database = call->session->database;
+    steps->session.protocol = call->session->protocol;
+    buffer_init(&steps->changed, 0);
+    buffer_init(&steps->reply, 0);
+    struct call own = *call;
+    bool is_kept = transaction_queue(&steps->kept, call->request, 0, 0);
+    own.request = is_kept ? zset_steps_request(steps) : call->request;
+    if (!zset_query_begin(&own, &steps->query) || !is_kept) {
+        if (!is_kept) {
+            call_out_of_memory(call);
+        }
+        zset_steps_destroy(call->server, &steps->job);
+        return;
+    }
+    if (zset_query_is_stored(call)) {
+        steps->bans.receive = zset_steps_hear_of_bans;
+        steps->bans.context = steps;
+        effect_listener_add(call->registry, &steps->bans);
+        steps->is_open = true;
+    }
+    job_begin(call->server, call->session, zset_query_is_stored(call) ? &writing : &reading,
+              call->reply->is_silent, &steps->job);
+}
