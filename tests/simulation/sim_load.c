@@ -67,6 +67,8 @@ static struct {
         int64_t at, until;
     } freezes[FREEZES_MAX];
     size_t freeze_count;
+    bool has_lots;
+    int lots[3]; /* of the table of features that meet */
 } load;
 
 /* ---- asking ---- */
@@ -407,7 +409,79 @@ static void sim_load_step_read(struct client *client) {
     }
 }
 
+/* ---- features that meet ---- */
+
+/* Half of the schedules draw three of these, and do them on boards that all clients share; what the boards are
+ * then, nobody knows, but it is the same everywhere. $n: a number below n. */
+enum { LOTS = 3, LOT_LINES = 4 };
+static const char *const lots[][LOT_LINES] = {
+    {"LB.ALTER x$4 CAP $9", "LB.CREATE x$4 FIELD a 20 TIME 40 MS CAP 4", "LB.ALTER x$4 CAP NONE"},
+    {"LB.ALTER x$4 TAG clan 3", "LB.TAG x$4 m$9 clan v$6", "LB.ADD x$4 TAG clan v$9 $50 m$9",
+     "LB.ALTER x$4 TAG clan NONE"},
+    {"LB.ALTER x$4 STALE 1 MINUTE", "LB.ADD x$4 TOUCH * m$9",
+     "LB.CREATE x$4 FIELD a 20 TIME 40 MS STALE 1 MINUTE"},
+    {"LB.CREATE x$4 FIELD a 30 TIME 34 MS PERIOD HOUR WINDOW 3 SUM", "LB.ADD x$4 INCR 1 m$9",
+     "LB.ALTER x$4 WINDOW 2 BEST", "ZREM x$4 m$9"},
+    {"LB.LEAGUE CREATE xl FIELD a 20 TIME 40 MS PERIOD HOUR ROOM 3 TIERS 3 UP 1 DOWN 1",
+     "LB.LEAGUE ADD xl INCR $9 m$30", "LB.LEAGUE SET xl $3 m$30", "LB.LEAGUE REMOVE xl m$30"},
+    {"LB.ADD x$4 ONCE i$40 INCR 1 m$9", "LB.SUBMIT 2 x$4 x$4 ONCE j$40 INCR 1 m$9"},
+    {"LB.ADD x$4 HSET xh:* 1 f $9 $50 m$9", "HDEL xh:m$9 f",
+     "LB.ADD x$4 HSET xh:* 2 f $9 g 1 BEST $50 m$9"},
+    {"LB.FORGET m$9 MATCH x* DATA xh:*", "LB.FORGET m$9"},
+    {"LB.BAN m$9 EX $9 MATCH x*", "LB.BAN m$9 EX 1", "LB.UNBAN m$9"},
+    {"LB.MOVE m$9 m$9 MATCH x* SUM", "LB.MOVE m$9 m$9 MATCH x* BEST"},
+    {"COPY x$4 x$4 REPLACE", "RENAME x$4 x$4", "DEL x$4", "RENAMENX x$4 xo$2"},
+    {"PEXPIRE x$4 $3000", "PERSIST x$4"},
+    {"ZUNIONSTORE x$4 2 x$4 x$4", "ZINTERSTORE x$4 2 x$4 x$4", "ZRANGESTORE x$4 x$4 0 2"},
+    {"ZPOPMIN x$4 2", "ZPOPMAX x$4", "ZREMRANGEBYRANK x$4 0 1"},
+    {"LB.ROLL x$4 xo$2 EX 9", "LB.SETTLE xo$2", "LB.ALTER x$4 SETTLE YES"},
+    {"LB.ALTER x$4 FREEZE", "LB.ALTER x$4 THAW", "LB.ALTER x$4 KEEP BEST",
+     "LB.ALTER x$4 KEEP LAST"},
+    {"MULTI|ZADD x$4 $50 m$9|RENAME x$4 x$4|LB.ADD x$4 INCR 1 m$9|EXEC",
+     "MULTI|DEL x$4|ZADD x$4 $50 m$9 $50 m$9|EXEC"},
+};
+enum { LOT_COUNT = sizeof lots / sizeof lots[0] };
+
+static void sim_load_fill_line(struct client *client, const char *line, char *out, size_t size) {
+    size_t used = 0;
+    for (const char *at = line; *at != '\0' && used + 1 < size;) {
+        if (*at != '$') {
+            out[used++] = *at++;
+            continue;
+        }
+        char *end;
+        uint64_t limit = strtoull(at + 1, &end, 10);
+        used += (size_t)snprintf(out + used, size - used, "%llu",
+                                 (unsigned long long)sim_random_below(&client->random, limit));
+        at = end;
+    }
+    out[used] = '\0';
+}
+
+static void sim_load_step_lot(struct client *client) {
+    const char *const *lines = lots[load.lots[sim_random_below(&client->random, LOTS)]];
+    const char *line = lines[sim_random_below(&client->random, LOT_LINES)];
+    char request[256];
+    sim_load_fill_line(client, line != NULL ? line : "ZADD x$4 $50 m$9", request, sizeof request);
+    (void)ASK(client, "%s", request);
+}
+
+static void sim_load_draw_lots(uint64_t seed) {
+    struct sim_random random = sim_random_of(seed, 997);
+    load.has_lots = sim_random_chance(&random, 50);
+    for (int i = 0; i < LOTS; i++) {
+        load.lots[i] = (int)sim_random_below(&random, LOT_COUNT);
+    }
+    if (load.has_lots) {
+        sim_trace("features that meet: %d, %d and %d", load.lots[0], load.lots[1], load.lots[2]);
+    }
+}
+
 static void sim_load_step(struct client *client) {
+    if (load.has_lots && sim_random_chance(&client->random, 50)) {
+        sim_load_step_lot(client);
+        return;
+    }
     static void (*const steps[])(struct client *) = {
         sim_load_step_counter,  sim_load_step_pair,     sim_load_step_submit, sim_load_step_all,
         sim_load_step_register, sim_load_step_read,     sim_load_step_queue,  sim_load_step_all,
@@ -462,6 +536,7 @@ static void sim_load_fill(void *context) {
 void sim_load_start(const struct sim_load_options *options) {
     struct sim_random random = sim_random_of(options->seed, 999);
     load.options = *options;
+    sim_load_draw_lots(options->seed);
     load.pace = INT64_C(1) << sim_random_below(&random, 7);
     if (options->has_thin_link) {
         (void)sim_fiber_create(sim_load_fill, NULL, NULL, NULL, sim_now());
@@ -721,6 +796,22 @@ static void sim_load_judge_equality(struct sim_client *line, int master, const c
     }
 }
 
+/* The same boards with the same options, and on them the same members with the same tags and hashes. */
+static void sim_load_judge_lots(struct sim_client *line, int master) {
+    static const char *const boards[] = {"x0", "x1", "x2", "x3", "xl", "xo0", "xo1"};
+    char request[128];
+    sim_load_judge_equality(line, master, "the number of keys", "MULTI|DBSIZE|EXEC");
+    for (size_t i = 0; i < sizeof boards / sizeof boards[0]; i++) {
+        snprintf(request, sizeof request, "MULTI|LB.INFO %s|LB.RANGE %s 0 -1 WITHKEY TAGS|EXEC",
+                 boards[i], boards[i]);
+        sim_load_judge_equality(line, master, boards[i], request);
+    }
+    for (int i = 0; i < 9; i++) {
+        snprintf(request, sizeof request, "HGETALL xh:m%d", i);
+        sim_load_judge_equality(line, master, "a hash", request);
+    }
+}
+
 static void sim_load_judge_equalities(struct sim_client *line, int master) {
     static const char *const boards[] = {"all",       "counters", "left",  "right", "east", "west",
                                          "registers", "queue",    "long0", "long1", "once", "twin"};
@@ -730,6 +821,9 @@ static void sim_load_judge_equalities(struct sim_client *line, int master) {
         sim_load_judge_equality(line, master, boards[b], request);
     }
     sim_load_judge_equality(line, master, "claims", "LB.RANGE claims 0 -1 TAGS");
+    if (load.has_lots) {
+        sim_load_judge_lots(line, master);
+    }
 }
 
 static void sim_load_judge_run(void *context) {

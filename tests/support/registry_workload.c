@@ -740,7 +740,9 @@ static void digest_rules(uint64_t *hash, const struct rules *rules) {
 
 struct digest {
     const struct registry *registry;
-    uint64_t sum; /* of the keys', for they come in no order */
+    const char *prefix; /* of the names that are left out; NULL: none */
+    FILE *out;          /* for a line of each key; NULL: none */
+    uint64_t sum;       /* of the keys', for they come in no order */
 };
 
 static void digest_board(uint64_t *hash, const struct registry_key *key) {
@@ -776,6 +778,12 @@ static void digest_hash(uint64_t *hash, const struct registry_key *key) {
 static void digest_key(void *context, const struct registry_key *key) {
     struct digest *digest = context;
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    struct bytes name = registry_name(key);
+    size_t prefix_size = digest->prefix != NULL ? strlen(digest->prefix) : 0;
+    if (prefix_size > 0 && name.size >= prefix_size &&
+        memcmp(name.at, digest->prefix, prefix_size) == 0) {
+        return;
+    }
     digest_number(&hash, key->database);
     digest_text(&hash, registry_name(key));
     digest_number(&hash, registry_expiry(digest->registry, key));
@@ -785,14 +793,33 @@ static void digest_key(void *context, const struct registry_key *key) {
         digest_board(&hash, key);
     }
     struct random mixed = {.state = hash};
-    digest->sum += random_next(&mixed);
+    uint64_t of_key = random_next(&mixed);
+    digest->sum += of_key;
+    if (digest->out != NULL) {
+        fprintf(digest->out, "%u %.*s %016" PRIx64 " members %u expires %lld\n", key->database,
+                (int)name.size, name.at, of_key,
+                key->kind == REGISTRY_BOARD ? board_count(&key->board) : 0,
+                (long long)registry_expiry(digest->registry, key));
+    }
 }
 
-uint64_t workload_digest(const struct registry *registry) {
-    struct digest digest = {.registry = registry};
+static uint64_t workload_digest_each(struct digest digest) {
+    const struct registry *registry = digest.registry;
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
         registry_each(registry, i, INT64_MIN, digest_key, &digest);
     }
     registry_each(registry, REGISTRY_ONCE, INT64_MIN, digest_key, &digest);
     return digest.sum;
+}
+
+uint64_t workload_digest(const struct registry *registry) {
+    return workload_digest_each((struct digest){.registry = registry});
+}
+
+uint64_t workload_digest_without(const struct registry *registry, const char *prefix) {
+    return workload_digest_each((struct digest){.registry = registry, .prefix = prefix});
+}
+
+void workload_print(const struct registry *registry, FILE *out) {
+    (void)workload_digest_each((struct digest){.registry = registry, .out = out});
 }
