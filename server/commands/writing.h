@@ -46,21 +46,13 @@ enum writing_status {
     WRITING_FAILED,     /* the error was replied; nothing changed */
 };
 
-/* Does the board take no writes now: frozen, not open yet, or closed? Then the error was replied.
- * Commands that write to boards in other ways, or remove members, ask here before they change
- * anything. */
-bool writing_explain(const struct call *call, const struct rules *rules);
-/* The same for a board with a WINDOW, which takes nothing but members that are put or taken. */
-bool writing_explain_whole(const struct call *call);
-MUST_CHECK static inline bool writing_refuses(const struct call *call,
-                                              const struct registry_key *key) {
-    const struct rules *rules = registry_rules(key);
-    return (rules->guards != 0 && writing_explain(call, rules)) ||
-           (rules->window.count > 0 && writing_explain_whole(call));
+/* Does the board take no such write now (rules.h says why)? Then the error was replied. What writes to boards in
+ * other ways than by struct writing, or removes members, asks here before it changes anything. */
+bool writing_explain(const struct call *call, const struct rules *rules, enum rules_write write);
+MUST_CHECK static inline bool writing_refuses(const struct call *call, const struct rules *rules,
+                                              enum rules_write write) {
+    return (rules->guards != 0 || rules->window.count > 0) && writing_explain(call, rules, write);
 }
-
-/* The same of a league's board, for the commands of leagues. */
-bool writing_refuses_times(const struct call *call, const struct rules *rules);
 
 /* false: the error was replied. */
 MUST_CHECK bool writing_begin(const struct call *call, struct bytes name, struct writing *writing);

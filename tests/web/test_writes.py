@@ -200,6 +200,35 @@ class Results(Case):
         self.assertEqual(self.refused(409, "/boards/hash/results", {"member": "a", "value": 1})["redis"], "WRONGTYPE")
         self.assertEqual(self.refused(403, "/boards/b/results", {"member": "cheat", "value": 1})["redis"], "BANNED")
 
+    def test_a_board_refuses_over_http_what_it_refuses_by_commands(self):
+        run, make = self.server.run, "LB.CREATE {} FIELD p 32 TIME 31 S PERIOD HOUR"
+        run(*make.format("of:w").split(), "WINDOW", "3", "SUM")
+        run(*"LB.LEAGUE CREATE of:l FIELD p 22 PERIOD WEEK ROOM 3 TIERS 4 UP 1 DOWN 1".split())
+        for name, option in (("of:shut", "FREEZE"), ("of:later", "OPENS 2100-01-01T00:00:00Z"),
+                             ("of:over", "CLOSES 2000-01-01T00:00:00Z"), ("of:full", "LIMIT 1")):
+            run(*make.format(name).split())
+            run("ZADD", name, 1, "zoe")
+            run("LB.ALTER", name, *option.split())
+        run("ZADD", "of:w", 1, "zoe")
+        boards = [name.decode() for name in run("KEYS", "of:*")]
+        self.assertEqual(len(boards), 7, boards)
+        refusals = set()
+        for name in boards:
+            code = self.refusal("LB.SUBMIT", 1, name, "INCR", 0, "kim")
+            http = self.api.post(f"/boards/{name}/results", {"member": "kim", "value": 0, "operator": "incr"})
+            self.assertEqual((http[0] == 200, http[1].get("redis")), (code is None, code), name)
+            refusals.add(code)
+            http = self.api.once(f"/boards/{name}/members/none", "DELETE")
+            self.assertEqual(http[0] == 200, self.refusal("ZREM", name, "none") is None, name)
+        self.assertEqual(refusals, {None, "ERR", "FROZEN", "CLOSED", "FULL"})
+
+    def refusal(self, *words):
+        """The word with which the error begins."""
+        try:
+            self.server.run(*words)
+        except redis.ResponseError as error:
+            return re.match("(FROZEN|CLOSED|FULL|)", str(error)).group() or "ERR"
+
     def test_hostile_bodies_change_nothing(self):
         good = '{"member":"a","value":1}'
         bodies = {

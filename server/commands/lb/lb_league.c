@@ -83,7 +83,7 @@ bool lb_league_begin(const struct call *call, struct lb_league *league) {
 
 bool lb_league_check_writing(struct lb_league *league) {
     const struct call *call = league->call;
-    if (writing_refuses_times(call, league->rules)) {
+    if (writing_refuses(call, league->rules, RULES_WRITE_LEAGUE)) {
         return false;
     }
     if (league->rooms != NULL) {
@@ -338,7 +338,8 @@ static const struct command lb_league_info = {
 /* false: its room takes no writes; the error was replied. */
 static bool lb_league_may_leave(const struct lb_league *league,
                                 const struct lb_league_place *place) {
-    return place->room == NULL || !writing_refuses(league->call, place->room);
+    return place->room == NULL ||
+           !writing_refuses(league->call, registry_rules(place->room), RULES_WRITE_MEMBERS);
 }
 
 static void lb_league_leave(const struct lb_league *league, struct registry_key *room,
@@ -427,7 +428,8 @@ static void lb_league_remove_run(struct call *call) {
     struct lb_league league;
     struct lb_league_place place = {.tier = 0};
     struct bytes name = call_arg(call, ARG_MEMBER);
-    if (!lb_league_begin(call, &league) || writing_refuses_times(call, league.rules)) {
+    if (!lb_league_begin(call, &league) ||
+        writing_refuses(call, league.rules, RULES_WRITE_LEAGUE)) {
         return;
     }
     if (zset_is_member(name) && !lb_league_look_up(&league, name, &place)) {

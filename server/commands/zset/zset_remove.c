@@ -92,7 +92,7 @@ static void zrem_run(struct call *call) {
         return;
     }
     const struct rules *rules = key != NULL ? registry_rules(key) : NULL;
-    if (rules != NULL && rules->guards != 0 && writing_explain(call, rules)) {
+    if (rules != NULL && writing_refuses(call, rules, RULES_WRITE_MEMBERS)) {
         return;
     }
     if (rules != NULL && rules->window.count > 0) {
@@ -128,7 +128,7 @@ const struct command command_zrem = {
 
 static void zset_remove_remove_span(const struct call *call, struct registry_key *key,
                                     struct zset_span span, const char *event) {
-    if (key != NULL && writing_refuses(call, key)) {
+    if (key != NULL && writing_refuses(call, registry_rules(key), RULES_WRITE_WHOLE)) {
         return;
     }
     if (key != NULL) {
