@@ -240,8 +240,12 @@ static bool window_is_no_better(const struct window_group *group, uint32_t index
 /* What the member has on a share, the oldest first. */
 static void window_take_in(const struct window_group *group, uint32_t index, uint64_t key) {
     struct window_value *value = &group->values[index];
+    const struct layout *layout = board_layout(&group->shares->key->board);
     if (group->sums != NULL) {
-        window_add(board_layout(&group->shares->key->board), key, &group->sums[index]);
+        window_add(layout, key, &group->sums[index]);
+        if (value->is_undated) {
+            value->times = layout_later_time(layout, value->times, key);
+        }
     } else if (!window_is_no_better(group, index, key)) {
         value->key = key;
     }

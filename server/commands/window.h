@@ -66,10 +66,11 @@ MUST_CHECK bool window_may_begin(const struct call *call, struct bytes name,
 enum { WINDOW_VALUES_MAX = 64 };
 struct window_value {
     struct bytes name;
-    uint64_t most;  /* BEST: there is no better one; UINT64_MAX: that is not known */
-    uint64_t times; /* SUM: a key with the time that it gets */
-    bool is_there;  /* on some share; this and the rest are computed */
-    bool fits;      /* SUM: it is in the range of every field */
+    uint64_t most;   /* BEST: there is no better one; UINT64_MAX: that is not known */
+    uint64_t times;  /* SUM: a key with the time that it gets */
+    bool is_undated; /* SUM: but the latest of its results' times, if that is later */
+    bool is_there;   /* on some share; this and the rest are computed */
+    bool fits;       /* SUM: it is in the range of every field */
     uint64_t key;
 };
 /* The values of members by the shares; of the first one none counts if shares->left is UINT32_MAX. */

@@ -184,7 +184,8 @@ static bool window_job_renew_members(struct window_job *job, struct registry_key
         struct bytes name = {.at = job->members.at + at + sizeof size, .size = size};
         uint64_t times = 0;
         (void)!board_find(&key->board, name, &times);
-        values[i] = (struct window_value){.name = name, .most = UINT64_MAX, .times = times};
+        values[i] = (struct window_value){
+            .name = name, .most = UINT64_MAX, .times = times, .is_undated = true};
         at += sizeof size + size;
     }
     count = i;

@@ -242,10 +242,11 @@ writing_put_both(struct writing *writing, const struct board_member *member, uin
         return WRITING_FAILED;
     }
     writing->is_newcomer = !whole_member.is_there;
-    bool is_same = whole_member.is_there && whole_member.key == whole_key;
+    writing->is_as_before = whole_member.is_there && whole_member.key == whole_key;
     enum board_status status =
-        is_same ? BOARD_OK
-                : registry_put_member(registry, writing->whole, &whole_member, whole_key);
+        writing->is_as_before
+            ? BOARD_OK
+            : registry_put_member(registry, writing->whole, &whole_member, whole_key);
     CHECK(status == BOARD_OK);
     status = registry_put_member(registry, writing->key, member, key);
     CHECK(status == BOARD_OK);

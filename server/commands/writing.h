@@ -34,6 +34,7 @@ struct writing {
     bool is_whole_new; /* so was `whole` */
     bool is_reserved;  /* writing_reserve has reserved memory */
     bool is_newcomer;  /* the member put last was not on the board before; WINDOW: on `whole` */
+    bool is_as_before; /* WINDOW: it left `whole` as it was */
     bool is_changed;   /* at least one member was put, or got other tags */
     bool has_bans;     /* some member is banned (ban.h) */
     bool has_lost;     /* CAP: writing_settle removed members, new or old */

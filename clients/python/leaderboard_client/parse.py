@@ -138,7 +138,7 @@ def league_place(**parts: Any) -> Callable[[Any], Optional[LeaguePlace]]:
     parse = optional(record_parser(**parts))
 
     def place(reply: Any) -> Optional[LeaguePlace]:
-        if reply is None:
+        if reply is None or reply[0] is None:
             return None
         tier, room, record, other = reply
         return LeaguePlace(int(tier), optional_integer(room), parse(record), optional_integer(other))

@@ -271,7 +271,7 @@ static void lb_add_apply_add_one(const struct call *call, struct writing *writin
             }
             return;
         }
-        step->is_written = status == WRITING_PUT;
+        step->is_written = status == WRITING_PUT && !writing->is_as_before;
     }
     writing_settle(writing);
     lb_add_apply_answer(call, writing_shown(writing), add, &result);

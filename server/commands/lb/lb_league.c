@@ -398,7 +398,7 @@ static void lb_league_set_run(struct call *call) {
         !lb_league_check_newcomer(&league, name, &place) || !lb_league_may_leave(&league, &place)) {
         return;
     }
-    if (place.member.is_there && place.entry.tier == tier && place.entry.period == league.period) {
+    if (place.member.is_there && place.entry.tier == tier && place.tier == tier) {
         reply_integer(call->reply, 0);
         return;
     }

@@ -158,19 +158,19 @@ static void lb_league_add_to_room(struct adding *adding) {
 /* ONCE: the result came before, and the member may be where others have put it since, or the league be gone. */
 static void lb_league_add_answer_repeated(const struct call *call, struct adding *adding) {
     const struct board *board = call_board(call_find_key(call, call_arg(call, LB_LEAGUE_KEY)));
-    if (board == NULL || rules_of(board_layout(board))->league.room == 0) {
-        reply_null_array(call->reply);
-        return;
-    }
-    if (!lb_league_begin(call, &adding->league) ||
-        !lb_league_look_up(&adding->league, adding->member, &adding->place)) {
-        return;
-    }
-    if (!adding->place.member.is_there) {
-        reply_null_array(call->reply);
+    bool is_there = board != NULL && rules_of(board_layout(board))->league.room > 0;
+    if (is_there && (!lb_league_begin(call, &adding->league) ||
+                     !lb_league_look_up(&adding->league, adding->member, &adding->place))) {
         return;
     }
     reply_array(call->reply, 4);
+    if (!is_there || !adding->place.member.is_there) {
+        reply_null(call->reply);
+        reply_null(call->reply);
+        reply_null_array(call->reply);
+        reply_null(call->reply);
+        return;
+    }
     lb_league_reply_place(&adding->league, &adding->place, adding->add.with_strings);
     reply_integer(call->reply, adding->place.entry.tier);
 }

@@ -11,13 +11,6 @@
 #include "server/commands/lb/lb_tags.h"
 #include "server/commands/window.h"
 
-/* The bits of the later of two keys' times. */
-static uint64_t lb_move_later_time(const struct layout *layout, uint64_t one, uint64_t other) {
-    one &= layout->time.mask;
-    other &= layout->time.mask;
-    return (layout->time.is_latest ? one > other : one < other) ? one : other;
-}
-
 /* The sum of all fields, and the later of the two times, when it was reached. false: it does not
  * fit. */
 static bool lb_move_add(const struct layout *layout, uint64_t from_key, int64_t now_us,
@@ -32,7 +25,7 @@ static bool lb_move_add(const struct layout *layout, uint64_t from_key, int64_t 
         }
         sum_key = layout_with_ordinal(layout, sum_key, i, sum);
     }
-    *key = layout_without_time(layout, sum_key) | lb_move_later_time(layout, from_key, *key);
+    *key = layout_without_time(layout, sum_key) | layout_later_time(layout, from_key, *key);
     return true;
 }
 
@@ -154,7 +147,7 @@ static void lb_move_follow(struct registry *registry, const struct board_task *t
         {.name = task->member, .most = UINT64_MAX, .times = from.key}};
     if (from.is_there) {
         lb_move_keep_tags(board, &from, &to, &kept);
-        values[0].times = to.is_there ? lb_move_later_time(layout, from.key, to.key) : from.key;
+        values[0].times = to.is_there ? layout_later_time(layout, from.key, to.key) : from.key;
     }
     window_compute(shares, values, 2);
     for (unsigned i = 0; i < 2; i++) {

@@ -225,7 +225,7 @@ static void lb_results_put_members(struct lb_results *results) {
                 enum writing_status status =
                     writing_put(result->writing, &member, result->step.key, true); /* as planned */
                 CHECK(status != WRITING_FAILED);
-                result->step.is_written = status == WRITING_PUT;
+                result->step.is_written = status == WRITING_PUT && !result->writing->is_as_before;
             }
         }
     }

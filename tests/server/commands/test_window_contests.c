@@ -77,11 +77,11 @@ CONTESTS_TEST(a_hash_is_of_the_board_and_not_of_its_period) {
     pass_hours(h, 1);
     /* The best of its hour, which is none of the board. */
     static const char *const rows[][2] = {
-        {"LB.ADD best BEST HSET run:%:* 1 replay r2 40 ann", ":1"},
+        {"LB.ADD best BEST HSET run:%:* 1 replay r2 40 ann", ":0"},
         {"ZSCORE best@2026-11-26T06 ann", "40"},
         {"ZSCORE best ann", "50"},
         {"HGETALL run:best:ann", "[replay r1]"},
-        {"LB.SUBMIT 1 best BEST HSET run:%:* 1 replay r3 45 ann", "[[[ann :0 nil :50] :0 :1]]"},
+        {"LB.SUBMIT 1 best BEST HSET run:%:* 1 replay r3 45 ann", "[[[ann :0 nil :50] :0 :0]]"},
         {"HGETALL run:best:ann", "[replay r1]"},
         {"LB.SUBMIT 1 best BEST HSET run:%:* 1 replay r4 60 ann", "[[[ann :0 nil :60] :0 :1]]"},
         {"HGETALL run:best:ann", "[replay r4]"},

@@ -154,8 +154,27 @@ ZSET_TEST(set_and_remove_are_for_operators) {
     };
     zset_expect_each(h, rows);
     pass_days(h, 1);
-    zset_expect(h, "LB.LEAGUE SET weekly 1 dan", ":1"); /* nothing is to come any more */
+    zset_expect(h, "LB.LEAGUE SET weekly 1 dan", ":0"); /* where it stays */
     zset_expect(h, "LB.LEAGUE GET weekly dan", "[:1 nil nil* nil]");
+}
+
+/* It is 1 exactly if the tier or what is to come becomes another one; 0 changes nothing. */
+ZSET_TEST(set_says_whether_it_has_changed_something) {
+    play(h);
+    pass_days(h, 1);
+    static const char *const rows[][2] = {
+        {"LB.LEAGUE GET weekly ann", "[:1 nil nil* :2]"},
+        {"LB.LEAGUE SET weekly 1 ann", ":1"}, /* nothing is to come any more */
+        {"LB.LEAGUE GET weekly ann", "[:1 nil nil* nil]"},
+        {"LB.LEAGUE SET weekly 1 ann", ":0"},
+        {"ZSCORE weekly bob", "1"},
+        {"LB.RANGE weekly 1 1 STRINGS", "[[bob :1 nil 1 52608 1]]"},
+        {"LB.LEAGUE SET weekly 1 bob", ":0"},
+        {"LB.RANGE weekly 1 1 STRINGS", "[[bob :1 nil 1 52608 1]]"},
+        {"LB.LEAGUE SET weekly 2 bob", ":1"},
+        {"LB.LEAGUE GET weekly bob", "[:2 nil nil* nil]"},
+    };
+    zset_expect_each(h, rows);
 }
 
 ZSET_TEST(info_shows_the_tiers_and_the_running_period) {
@@ -634,14 +653,14 @@ ZSET_TEST(a_result_that_is_sent_again_counts_once) {
         {"LB.LEAGUE SET weekly 3 dan", ":1"},
         {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "[:3 nil nil* :3]"},
         {"LB.LEAGUE REMOVE weekly dan", ":1"},
-        {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "nil*"},
+        {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "[nil nil nil* nil]"},
         {"ZCARD weekly", ":3"},
         /* The league is gone, or is none any more. */
         {"DEL weekly", ":1"},
-        {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "nil*"},
+        {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "[nil nil nil* nil]"},
         {"LB.LEAGUE ADD weekly ONCE r3 INCR 5 dan", "-ERR no such key"},
         {"ZADD weekly 1 dan", ":1"},
-        {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "nil*"},
+        {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "[nil nil nil* nil]"},
         {"LB.LEAGUE ADD weekly ONCE r3 INCR 5 dan",
          "-ERR board is not a league: LB.LEAGUE CREATE makes one"},
     };
