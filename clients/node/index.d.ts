@@ -57,12 +57,14 @@ export interface Result<V extends Value = number, F extends string = never> exte
     board: string;
     counts: boolean;
 }
-/** other: of leagueAdd the tier before, of leagueGet the tier to come; null: none. */
+/** other: of leagueAdd the tier before, of leagueGet the tier to come; null: none. outlook: of leagueGet what would happen if
+ *  the period ended now. */
 export interface LeaguePlace<V extends Value = number, F extends string = never> {
     tier: number;
     room: number | null;
     record: BoardRecord<V, F> | null;
     other: number | null;
+    outlook: "up" | "stay" | "down" | null;
 }
 /** How many members have these values of the tags asked for; null: none. */
 export interface ValueCount {

@@ -140,7 +140,8 @@ const replies = {
         ({ board: boards[i], record: record(each, board), before: integer(before), counts: boolean(counts) })),
     boardRecords: (reply, board) => reply.map(([name, each]) => ({ board: name, record: record(each, board) })),
     leaguePlace: (reply, board) => isNothing(reply) || isNothing(reply[0]) ? null
-        : { tier: integer(reply[0]), room: integer(reply[1]), record: record(reply[2], board), other: integer(reply[3]) },
+        : { tier: integer(reply[0]), room: integer(reply[1]), record: record(reply[2], board), other: integer(reply[3]),
+            outlook: reply[4] ?? null },
     counts: (reply) => reply.map((row) => ({ values: row.slice(0, -1), count: integer(row[row.length - 1]) })),
     cuts: (reply) => reply.map(([rank, key]) => ({ rank: integer(rank), key: BigInt(key) })),
     tagsEach: (reply) => reply.map(object),

@@ -108,7 +108,7 @@ static const struct {
     {"Removed", "board?~ league?~ db:i member~ removed:b"},
     {"Tagged", NAMED_BOARD "member~ changed:b"},
     {"LeagueResults", "league~ db:i results:[(tier:i? room:i? row:@Row? tier_before:i?)?]"},
-    {"LeagueMember", "league~ db:i member~ tier:i? room:i? row:@Row? tier_to_come:i?"},
+    {"LeagueMember", "league~ db:i member~ tier:i? room:i? row:@Row? tier_to_come:i? outlook:s?"},
 };
 
 static const struct web_parameter {

@@ -160,6 +160,12 @@ static bool web_write_print_place(struct web_query *query) {
         web_error(query, 404, "this member is not in the league");
         return false;
     }
+    struct value outlook = value_next(&reader);
+    if (outlook.kind == VALUE_TEXT) {
+        json_text(&query->json, "outlook", outlook.text);
+    } else {
+        json_null(&query->json, "outlook");
+    }
     return web_end_reply(query);
 }
 

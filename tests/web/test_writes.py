@@ -187,6 +187,7 @@ class Results(Case):
         self.assertEqual([(place["tier"], place["room"], place["row"]["rank"]) for place in reply["results"]],
                          [(1, 1, 0), (1, 1, 1), (1, 1, 2), (1, 2, 0)])
         self.assertEqual(self.api.get("/leagues/weekly/members/d")["room"], 2)
+        self.assertEqual([self.api.get(f"/leagues/weekly/members/{m}")["outlook"] for m in "abcd"], ["up", "stay", "stay", "up"])
         self.assertTrue(self.api.once("/leagues/weekly/members/d", "DELETE")[1]["removed"])
         self.assertEqual(self.api.once("/leagues/weekly/members/d")[0], 404)
         self.refused(422, "/boards/weekly/results", {"member": "a", "value": 1})

@@ -140,8 +140,9 @@ def league_place(**parts: Any) -> Callable[[Any], Optional[LeaguePlace]]:
     def place(reply: Any) -> Optional[LeaguePlace]:
         if reply is None or reply[0] is None:
             return None
-        tier, room, record, other = reply
-        return LeaguePlace(int(tier), optional_integer(room), parse(record), optional_integer(other))
+        tier, room, record, other = reply[:4]
+        outlook = optional_text(reply[4]) if len(reply) > 4 else None
+        return LeaguePlace(int(tier), optional_integer(room), parse(record), optional_integer(other), outlook)
 
     return place
 

@@ -81,6 +81,8 @@ class LeaguePlace:
     record: Optional[Record]
     #: Of league_add the tier before, None for a new member; of league_get the tier to come, None if it stays.
     other_tier: Optional[int]
+    #: Of league_get "up", "stay" or "down": what would happen if the period ended now. None if it ends never.
+    outlook: Optional[str] = None
 
 
 @dataclass(frozen=True)

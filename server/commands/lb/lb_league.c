@@ -40,6 +40,11 @@ const char *lb_league_refusal(const struct call *call, const struct rules *rooms
     if (rooms->window.count > 0) {
         return "WINDOW is not possible: rooms begin anew";
     }
+    if (rooms->stale_ms > 0) {
+        return "STALE is not possible: whoever leaves a room moves the others' places. IDLE DOWN "
+               "is "
+               "for those who do not come";
+    }
     return rooms->cap > 0 || rooms->limit > 0 ? "CAP and LIMIT are not possible: ROOM limits rooms"
                                               : NULL;
 }
@@ -225,6 +230,21 @@ void lb_league_reply_place(const struct lb_league *league, const struct lb_leagu
     }
 }
 
+/* What the end of the running period would do, if it were now. */
+static const char *lb_league_outlook(const struct lb_league *league,
+                                     const struct lb_league_place *place) {
+    const struct rules_league *rules = &league->rules->league;
+    const struct board *room = call_board(place->room);
+    bool has_played = place->entry.period == league->period;
+    uint32_t tier = has_played ? place->tier : league_tier_idle(rules, place->tier, 1);
+    struct board_member member;
+    if (room != NULL && zset_look_up(league->call, room, place->member.name, &member)) {
+        tier =
+            league_tier_after(rules, place->tier, board_rank_of(room, &member), board_count(room));
+    }
+    return tier > place->tier ? "up" : tier < place->tier ? "down" : "stay";
+}
+
 static void lb_league_get_run(struct call *call) {
     struct lb_league league;
     struct lb_league_place place = {.tier = 0};
@@ -239,10 +259,15 @@ static void lb_league_get_run(struct call *call) {
         reply_null_array(call->reply);
         return;
     }
-    reply_array(call->reply, 4);
+    reply_array(call->reply, 5);
     lb_league_reply_place(&league, &place, false);
     if (place.tier != place.entry.tier) {
         reply_integer(call->reply, place.tier);
+    } else {
+        reply_null(call->reply);
+    }
+    if (league.rooms != NULL) {
+        reply_bulk_text(call->reply, lb_league_outlook(&league, &place));
     } else {
         reply_null(call->reply);
     }
@@ -252,8 +277,9 @@ static const struct command lb_league_get = {
     .name = "GET",
     .reply = COMMAND_REPLIES_LEAGUE_PLACE,
     .syntax = "key member",
-    .summary = "A member's tier, its room in the running period, its record there, and the tier "
-               "that is to come, if it is another",
+    .summary = "A member's tier, its room in the running period, its record there, the tier that "
+               "is to come, if it is another, and whether it would go up, stay or go down if the "
+               "period ended now",
     .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_READ | COMMAND_FAST,
     .run = lb_league_get_run,

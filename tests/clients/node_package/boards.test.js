@@ -147,6 +147,7 @@ for (const kind of [...singles, pool]) {
             const place = await board.leagueAdd("ann", 30, { operator: "INCR" });
             assert.deepEqual([place.tier, place.room, place.record.score, place.other], [1, 1, 30, null]);
             assert.equal((await board.leagueGet("ann")).record.score, 30);
+            assert.deepEqual([place.outlook, (await board.leagueGet("ann")).outlook], [null, "up"]);
             assert.equal(await board.leagueGet("nobody"), null);
             const info = await board.leagueInfo();
             assert.deepEqual([info.members, info.tiers, info.idle, info.list.length, info.list[3].openRoomMembers],

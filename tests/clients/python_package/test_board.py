@@ -139,10 +139,14 @@ class Commands(OverRedis):
         place = self.board.league_add("ann", 30, operator="INCR")
         self.assertEqual((place.tier, place.room, place.record.score, place.other_tier), (1, 1, 30, None))
         self.assertTrue(self.board.league_set(2, "ann"))
-        self.assertEqual(self.board.league_get("ann"), LeaguePlace(2, None, None, None))
+        self.assertEqual(self.board.league_get("ann"), LeaguePlace(2, None, None, None, "stay"))
         self.assertEqual(self.board.league_info()["list"][0]["tier"], 4)
         self.assertTrue(self.board.league_remove("ann"))
         self.assertIsNone(self.board.league_get("ann"))
+        self.assertEqual(self.board.league_add("bob", 5, once="r1").outlook, None)
+        self.assertEqual(self.board.league_get("bob").outlook, "up")
+        self.board.league_remove("bob")
+        self.assertIsNone(self.board.league_add("bob", 5, once="r1"))
 
     def test_commands_on_all_boards(self):
         boards = Leaderboards(self.client)
