@@ -345,6 +345,45 @@ void window_compute(const struct window_shares *shares, struct window_value *val
     window_compute_with(shares, values, count, NULL, NULL);
 }
 
+/* Does the board show what the member has on this share, of which so many have left? */
+static bool window_shows(const struct rules *rules, const struct board *share, uint32_t left,
+                         struct bytes name, uint64_t key) {
+    struct board_member member;
+    board_look_up(share, name, NULL, &member);
+    return member.is_there && (left == 0 || board_rank_of(share, &member) >= left) &&
+           (!rules->window.is_best || layout_without_time(&rules->layout, member.key) ==
+                                          layout_without_time(&rules->layout, key));
+}
+
+void window_find_shown(const struct registry *registry, const struct registry_key *key,
+                       const struct bytes *members, const uint64_t *keys, unsigned count,
+                       int64_t now_ms, int64_t *starts_ms) {
+    char name[REGISTRY_NAME_MAX];
+    const struct rules *rules = registry_rules(key);
+    int64_t start_ms = rules->window.from_ms;
+    for (unsigned i = 0; i < count; i++) {
+        starts_ms[i] = INT64_MAX;
+    }
+    for (unsigned i = 0; i < WINDOW_SHARES_MAX && start_ms <= rules->period_start_ms; i++) {
+        const struct registry_key *share = registry_peek(
+            registry, key->database,
+            archive_print_name(registry_name(key), &rules->period, start_ms, name), now_ms);
+        bool is_share = share != NULL && share->kind == REGISTRY_BOARD &&
+                        rules_are_share(registry_rules(share), rules, start_ms);
+        uint32_t left = start_ms == rules->window.from_ms ? rules->window.left : 0;
+        for (unsigned j = 0; is_share && j < count; j++) {
+            if ((!rules->window.is_best || starts_ms[j] == INT64_MAX) &&
+                window_shows(rules, &share->board, left, members[j], keys[j])) {
+                starts_ms[j] = start_ms;
+            }
+        }
+        start_ms = period_start_after(&rules->period, start_ms, 1);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        starts_ms[i] = starts_ms[i] == INT64_MAX ? rules->period_start_ms : starts_ms[i];
+    }
+}
+
 /* ---- a write ---- */
 
 /* What the member is by the shares if it has the key `after` in the running period. */

@@ -47,6 +47,11 @@ struct registry_key *window_find_share(struct registry *registry, const struct r
  * neither. */
 struct registry_key *window_find_board(struct registry *registry, struct registry_key *key,
                                        int64_t now_ms);
+/* Of members who are on a board with a WINDOW with these keys: when the period begins that the board shows. BEST: the one
+ * in which it was reached; SUM: the last one with a result. Nothing is changed. */
+void window_find_shown(const struct registry *registry, const struct registry_key *key,
+                       const struct bytes *members, const uint64_t *keys, unsigned count,
+                       int64_t now_ms, int64_t *starts_ms);
 static inline bool window_is_on(const struct registry_key *key) {
     const struct rules_window *window = &registry_rules(key)->window;
     return window->count > 0 || window->is_share;
