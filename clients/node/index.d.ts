@@ -51,6 +51,8 @@ export interface BoardRecord<V extends Value = number, F extends string = never>
 export interface Placed<V extends Value = number, F extends string = never> {
     record: BoardRecord<V, F> | null;
     before: number | null;
+    /** With withrepeat: did the id of once come before? */
+    repeated?: boolean;
 }
 /** The same on one of several boards; counts: whether the result was written there. */
 export interface Result<V extends Value = number, F extends string = never> extends Placed<V, F> {
@@ -65,6 +67,8 @@ export interface LeaguePlace<V extends Value = number, F extends string = never>
     record: BoardRecord<V, F> | null;
     other: number | null;
     outlook: "up" | "stay" | "down" | null;
+    /** Of leagueAdd with withrepeat: did the id of once come before? */
+    repeated?: boolean;
 }
 /** How many members have these values of the tags asked for; null: none. */
 export interface ValueCount {

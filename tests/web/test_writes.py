@@ -157,7 +157,13 @@ class Results(Case):
                              changed)
             once = {"Idempotency_Key": "match:1"}
         results = [{"member": "ann", "value": 1, "operator": "incr", "id": "1"}, {"member": "kim", "value": 1, "id": "2"}]
-        self.assertEqual([self.written("/boards/a/results", results)["changed"] for _ in range(2)], [2, 0])
+        written = [self.written("/boards/a/results", results) for _ in range(2)]
+        self.assertEqual([(each["changed"], each.get("repeated")) for each in written], [(2, None), (0, 2)])
+        self.assertEqual([row["repeated"] for row in self.written("/boards/a/results?rank=1", results)["rows"]], [True, True])
+        both = [{"boards": ["a", "b"], "member": "ann", "value": 1, "operator": "best", "id": "3"}]
+        for repeated in (False, True):
+            reply = self.written("/results", both)["results"][0]
+            self.assertEqual([each["repeated"] for each in reply], [repeated] * 2)
         self.assertEqual(self.server.run("ZSCORE", "a", "ann"), b"6")
         self.refused(422, "/boards/a/results", results, **once)
         self.refused(422, "/boards/a/results", results[0], Idempotency_Key="x" * 65)

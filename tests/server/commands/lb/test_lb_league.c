@@ -772,6 +772,8 @@ ZSET_TEST(a_result_that_is_sent_again_counts_once) {
     static const char *const rows[][2] = {
         {"LB.LEAGUE ADD weekly ONCE r1 INCR 5 dan", "[:1 :2 [dan :0 nil :5] nil]"},
         {"LB.LEAGUE ADD weekly ONCE r1 INCR 5 dan", "[:1 :2 [dan :0 nil :5] :1]"},
+        {"LB.LEAGUE ADD weekly ONCE r1 WITHREPEAT INCR 5 dan", "[:1 :2 [dan :0 nil :5] :1 :1]"},
+        {"LB.LEAGUE ADD weekly ONCE r0 WITHREPEAT INCR 0 dan", "[:1 :2 [dan :0 nil :5] :1 :0]"},
         {"LB.LEAGUE ADD weekly ONCE r2 x dan", "-ERR value is not a valid float: field 'points'"},
         {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "[:1 :2 [dan :0 nil :10] :1]"},
         {"LB.ALTER weekly FREEZE", "+OK"},
@@ -783,6 +785,7 @@ ZSET_TEST(a_result_that_is_sent_again_counts_once) {
         {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "[:3 nil nil* :3]"},
         {"LB.LEAGUE REMOVE weekly dan", ":1"},
         {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "[nil nil nil* nil]"},
+        {"LB.LEAGUE ADD weekly ONCE r2 WITHREPEAT INCR 5 dan", "[nil nil nil* nil :1]"},
         {"ZCARD weekly", ":3"},
         /* The league is gone, or is none any more. */
         {"DEL weekly", ":1"},
