@@ -28,12 +28,14 @@ void window_find_shares(struct registry *registry, const struct registry_key *ke
     shares->key = key;
     shares->has_first = false;
     shares->count = 0;
+    shares->is_board_changed = false;
     for (unsigned i = 0; i < WINDOW_SHARES_MAX && start_ms <= rules->period_start_ms; i++) {
         bool is_taken;
         struct registry_key *share = window_find_share(registry, key, start_ms, now_ms, &is_taken);
         rules = registry_rules(key);
         if (share != NULL) {
             shares->has_first |= start_ms == rules->window.from_ms;
+            shares->are_changed[shares->count] = false;
             shares->at[shares->count++] = share;
         }
         start_ms = period_start_after(&rules->period, start_ms, 1);
@@ -552,21 +554,6 @@ static bool window_take_from(struct registry *registry, struct registry_key *key
     return true;
 }
 
-/* What is without members is removed, as other boards are. */
-static void window_drop_empty(struct registry *registry, struct window_shares *shares,
-                              uint32_t index) {
-    struct registry_key *share = shares->at[index];
-    if (board_count(&share->board) > 0) {
-        return;
-    }
-    shares->has_first = shares->has_first && index > 0;
-    shares->count--;
-    for (uint32_t i = index; i < shares->count; i++) {
-        shares->at[i] = shares->at[i + 1];
-    }
-    registry_remove(registry, share);
-}
-
 uint32_t window_take(struct registry *registry, struct registry_key *key,
                      struct window_shares *shares, struct bytes name) {
     struct board_member member;
@@ -576,10 +563,27 @@ uint32_t window_take(struct registry *registry, struct registry_key *key,
         if (i == 0 && shares->has_first && member.is_there) {
             window_note_gone(registry, key, shares, &member);
         }
-        taken_count += window_take_from(registry, shares->at[i], name);
-        window_drop_empty(registry, shares, i);
+        bool is_taken = window_take_from(registry, shares->at[i], name);
+        shares->are_changed[i] |= is_taken;
+        taken_count += is_taken;
     }
-    return taken_count + window_take_from(registry, key, name);
+    bool is_taken = window_take_from(registry, key, name);
+    shares->is_board_changed |= is_taken;
+    return taken_count + is_taken;
+}
+
+void window_end_take(struct server *server, const struct window_shares *shares) {
+    for (uint32_t i = 0; i < shares->count; i++) {
+        struct registry_key *share = shares->at[i];
+        struct bytes name = registry_name(share);
+        if (shares->are_changed[i]) {
+            notify(server, SETTING_EVENT_ZSET, "zrem", share->database, name);
+        }
+        if (board_count(&share->board) == 0) {
+            notify(server, SETTING_EVENT_GENERIC, "del", share->database, name);
+            registry_remove(server->registry, share);
+        }
+    }
 }
 
 uint32_t window_count_gone(const struct window_shares *shares, uint32_t index, struct bytes name) {

@@ -251,6 +251,8 @@ writing_put_both(struct writing *writing, const struct board_member *member, uin
     status = registry_put_member(registry, writing->key, member, key);
     CHECK(status == BOARD_OK);
     writing->is_changed = true;
+    writing->is_share_changed = true;
+    writing->is_whole_changed = writing->is_whole_changed || !writing->is_as_before;
     if (!was_there) {
         writing_take_tags(writing, member->name);
     }
@@ -269,15 +271,20 @@ static void writing_tag_whole(struct writing *writing, const struct board_member
     enum tags_status status =
         registry_tag(writing->call->registry, whole, &whole_member, values, &full);
     CHECK(status == TAGS_OK || status == TAGS_SAME);
-    writing->is_changed = writing->is_changed || status == TAGS_OK;
-    if (tag_set_equal(&board_layout(&whole->board)->tags, &board_layout(writing->board)->tags)) {
-        (void)!registry_tag(writing->call->registry, writing->key, member, values, &full);
+    writing->is_whole_changed = writing->is_whole_changed || status == TAGS_OK;
+    if (tag_set_equal(&board_layout(&whole->board)->tags, &board_layout(writing->board)->tags) &&
+        registry_tag(writing->call->registry, writing->key, member, values, &full) == TAGS_OK) {
+        writing->is_share_changed = true;
     }
+    writing->is_changed = writing->is_share_changed || writing->is_whole_changed;
 }
 
 void writing_tell_whole(const struct writing *writing, const char *event) {
     const struct call *call = writing->call;
     struct bytes name = registry_name(writing->whole);
+    if (!writing->is_whole_changed) {
+        return;
+    }
     registry_tell_members(call->registry, writing->whole);
     if (writing->is_whole_new) {
         call_notify(call, SETTING_EVENT_NEW, "new", name);

@@ -31,13 +31,15 @@ struct writing {
     bool is_only; /* set by the caller if only one member is written: writing_put then decides at
                         once whether it stays */
     bool is_new;  /* the board was created by writing_begin */
-    bool is_whole_new; /* so was `whole` */
-    bool is_reserved;  /* writing_reserve has reserved memory */
-    bool is_newcomer;  /* the member put last was not on the board before; WINDOW: on `whole` */
-    bool is_as_before; /* WINDOW: it left `whole` as it was */
-    bool is_changed;   /* at least one member was put, or got other tags */
-    bool has_bans;     /* some member is banned (ban.h) */
-    bool has_lost;     /* CAP: writing_settle removed members, new or old */
+    bool is_whole_new;     /* so was `whole` */
+    bool is_reserved;      /* writing_reserve has reserved memory */
+    bool is_newcomer;      /* the member put last was not on the board before; WINDOW: on `whole` */
+    bool is_as_before;     /* WINDOW: it left `whole` as it was */
+    bool is_changed;       /* at least one member was put, or got other tags, on `key` or `whole` */
+    bool is_whole_changed; /* WINDOW: on `whole`, */
+    bool is_share_changed; /* on `key` */
+    bool has_bans;         /* some member is banned (ban.h) */
+    bool has_lost;         /* CAP: writing_settle removed members, new or old */
 };
 
 enum writing_status {
@@ -137,12 +139,14 @@ void writing_tell_whole(const struct writing *writing, const char *event);
 static inline void writing_end(struct writing *writing, const char *event) {
     writing_settle(writing);
     if (writing->is_changed) {
-        registry_tell_members(writing->call->registry, writing->key);
-        if (__builtin_expect(notify_is_on(writing->call->server, ~0U), 0)) {
-            writing_notify(writing, event);
-        }
         if (writing->whole != NULL) {
             writing_tell_whole(writing, event);
+        }
+        if (writing->whole == NULL || writing->is_share_changed) {
+            registry_tell_members(writing->call->registry, writing->key);
+            if (__builtin_expect(notify_is_on(writing->call->server, ~0U), 0)) {
+                writing_notify(writing, event);
+            }
         }
     } else if (writing->is_new || writing->is_whole_new) {
         writing_take_back(writing);

@@ -296,17 +296,19 @@ void board_task_resume(struct server *server) {
 
 /* ---- boards ---- */
 
-/* WINDOW: off the board and its shares. false: no memory. */
+/* WINDOW: off the board and its shares. Returns whether it was on the board itself. */
 static bool board_task_take_from_window(struct server *server, struct board_task *task,
                                         struct registry_key *board) {
     struct window_shares shares;
     window_find_shares(server->registry, board, server->clock.now_ms, &shares);
     if (!memory_reserve_begin(WINDOW_RULES_ROOM)) {
+        task->has_missed = true;
         return false;
     }
     task->done_count += window_take(server->registry, board, &shares, task->member);
     memory_reserve_end();
-    return true;
+    window_end_take(server, &shares);
+    return shares.is_board_changed;
 }
 
 /* In the module: the league that the board, a room, or its archive is of, and its template. false: no memory. */
@@ -356,7 +358,9 @@ void board_task_take(struct server *server, struct board_task *task, struct regi
         window_is_on(key) ? window_find_board(server->registry, key, server->clock.now_ms) : NULL;
     if (board != NULL) {
         key = board;
-        task->has_missed = !board_task_take_from_window(server, task, key) || task->has_missed;
+        if (!board_task_take_from_window(server, task, key)) {
+            return;
+        }
     } else {
         board_look_up(&key->board, task->member, NULL, &member);
         registry_take_member(server->registry, key, &member);

@@ -94,6 +94,20 @@ static bool lb_move_may(struct server *server, const struct board_task *task,
            lb_move_merge(task, &on->board, from_key, server->clock.now_us, key);
 }
 
+/* What of one member has left the board, and of the other changed there. */
+static void lb_move_tell(struct server *server, const struct registry_key *key, bool has_left,
+                         bool has_changed) {
+    if (has_left) {
+        notify(server, SETTING_EVENT_ZSET, "zrem", key->database, registry_name(key));
+    }
+    if (has_changed) {
+        notify(server, SETTING_EVENT_ZSET, "zadd", key->database, registry_name(key));
+    }
+    if (has_left || has_changed) {
+        registry_tell_members(server->registry, key);
+    }
+}
+
 /* Memory is reserved. */
 static void lb_move_change(struct server *server, struct board_task *task, struct registry_key *key,
                            const struct board_member *from, uint64_t packed_key) {
@@ -112,9 +126,7 @@ static void lb_move_change(struct server *server, struct board_task *task, struc
     if (kept.values.mask != 0) {
         lb_move_tag(registry, key, task->to, &kept);
     }
-    notify(server, SETTING_EVENT_ZSET, "zrem", key->database, registry_name(key));
-    notify(server, SETTING_EVENT_ZSET, "zadd", key->database, registry_name(key));
-    registry_tell_members(registry, key);
+    lb_move_tell(server, key, true, true);
     task->done_count++;
 }
 
@@ -133,8 +145,9 @@ static void lb_move_on_board(struct server *server, struct board_task *task,
 }
 
 /* The board itself. Its shares have been changed, and memory is reserved. */
-static void lb_move_follow(struct registry *registry, const struct board_task *task,
+static void lb_move_follow(struct server *server, const struct board_task *task,
                            struct registry_key *key, const struct window_shares *shares) {
+    struct registry *registry = server->registry;
     const struct board *board = &key->board;
     const struct layout *layout = board_layout(board);
     struct board_member from;
@@ -155,11 +168,13 @@ static void lb_move_follow(struct registry *registry, const struct board_task *t
         bool is_put = window_put(registry, key, &values[i]);
         CHECK(is_put);
     }
-    board_look_up(board, task->to, NULL, &to);
-    if (to.is_there && kept.values.mask != 0) {
-        (void)!registry_tag(registry, key, &to, &kept.values, &full);
-    }
-    registry_tell_members(registry, key);
+    struct board_member then;
+    board_look_up(board, task->to, NULL, &then);
+    bool is_tagged = then.is_there && kept.values.mask != 0 &&
+                     registry_tag(registry, key, &then, &kept.values, &full) == TAGS_OK;
+    lb_move_tell(server, key, from.is_there && !values[1].is_there,
+                 is_tagged || then.is_there != to.is_there ||
+                     (then.is_there && then.key != to.key));
 }
 
 /* A share of which a part has left: both members count, or have left, as their ranks say, so the number of
@@ -204,7 +219,7 @@ static void lb_move_in_window(struct server *server, struct board_task *task,
         lb_move_on_share(server, task, board, &shares, i);
     }
     shares.left = registry_rules(board)->window.left;
-    lb_move_follow(registry, task, board, &shares);
+    lb_move_follow(server, task, board, &shares);
     memory_reserve_end();
 }
 

@@ -71,7 +71,8 @@ static void zset_remove_from_window(const struct call *call, struct registry_key
         removed_count += window_take(call->registry, key, &shares, call_arg(call, i)) > 0;
     }
     memory_reserve_end();
-    if (removed_count > 0) {
+    window_end_take(call->server, &shares);
+    if (shares.is_board_changed) {
         zset_end_removal(call, key, "zrem");
     }
     reply_integer(call->reply, removed_count);

@@ -2,6 +2,8 @@
  * for the board. All writing commands of the table, on boards of every kind. */
 #include <ctype.h>
 
+#include "server/clients/job.h"
+#include "server/commands/window_job.h"
 #include "server/dispatch/waiting.h"
 #include "tests/server/zset_fixture.h"
 
@@ -351,4 +353,175 @@ TEST(every_writing_command_is_among_them) {
         }
     }
     harness_destroy(h);
+}
+
+/* ---- events ---- */
+
+enum { KEYS_MAX = 32, CONTENT_MAX = 2048 };
+
+struct contents_of {
+    unsigned count;
+    struct {
+        char name[64], content[CONTENT_MAX];
+    } keys[KEYS_MAX];
+};
+
+static void read_keys(struct harness *h, struct contents_of *all) {
+    static const char *const questions[] = {"TYPE KEY", "ZRANGE KEY 0 -1 WITHSCORES",
+                                            "LB.RANGE KEY 0 -1 TAGS", "HGETALL KEY",
+                                            "PEXPIRETIME KEY"};
+    char names[4096];
+    snprintf(names, sizeof names, "%s", zset_run(h, "KEYS *"));
+    all->count = 0;
+    for (char *name = strtok(names, "[ ]"); name != NULL; name = strtok(NULL, "[ ]")) {
+        assert_true(all->count < KEYS_MAX);
+        char *content = all->keys[all->count].content;
+        snprintf(all->keys[all->count++].name, sizeof all->keys[0].name, "%s", name);
+        content[0] = '\0';
+        for (size_t i = 0; i < COUNT_OF(questions); i++) {
+            size_t size = strlen(content);
+            run_with_key(h, questions[i], name, content + size, CONTENT_MAX - size);
+        }
+    }
+}
+
+static const char *find_content(const struct contents_of *all, const char *name) {
+    for (unsigned i = 0; i < all->count; i++) {
+        if (strcmp(all->keys[i].name, name) == 0) {
+            return all->keys[i].content;
+        }
+    }
+    return "";
+}
+
+/* Has the listener heard of this key: at all, and of the same event twice? */
+static bool is_told(const char *heard, const char *name, bool *is_twice) {
+    char channel[128];
+    char events[1024] = "";
+    snprintf(channel, sizeof channel, "__keyspace@0__:%s\r\n", name);
+    for (const char *at = heard; (at = strstr(at, channel)) != NULL;) {
+        at = strchr(at + strlen(channel), '\n') + 1;
+        char event[64];
+        snprintf(event, sizeof event, " %.*s ", (int)strcspn(at, "\r"), at);
+        *is_twice |= strstr(events, event) != NULL;
+        snprintf(events + strlen(events), sizeof events - strlen(events), "%s", event);
+    }
+    return events[0] != '\0';
+}
+
+/* A board with two periods, whose members have tags. */
+static struct harness *given_periods(const char *of) {
+    static const struct board_kind kind = {.key = "w"};
+    struct harness *h = given(&kind);
+    zset_run(h, "LB.CREATE w FIELD s 33 SIGNED TIME 31 S TAG team 8 PERIOD HOUR WINDOW 3 %s", of);
+    zset_expect(h, "LB.ADD w TAG team red 50 ann 20 bob 7 cid", ":3");
+    h->wall_us += HOUR_US;
+    zset_run(h, "LB.ADD w TAG team red 5 ann 30 bob 1 dan 2 eva");
+    return h;
+}
+
+/* Every key that a command changes is told of, none that it does not change, and no event comes twice. */
+static void check_events(struct harness *h, const char *line, const char *key) {
+    static struct contents_of before, after;
+    struct session *listener = harness_connect(h);
+    char reply[4096];
+    zset_expect(h, "CONFIG SET notify-keyspace-events KEAn", "+OK");
+    read_keys(h, &before);
+    harness_run(h, listener, "PSUBSCRIBE __keyspace@0__:*");
+    (void)harness_output(listener);
+    run_with_key(h, line, key, reply, sizeof reply);
+    while (jobs_step(&h->server, 0, true)) {}
+    char *heard = strdup(harness_output(listener));
+    read_keys(h, &after);
+    for (unsigned i = 0; i < before.count + after.count; i++) {
+        bool is_before = i < before.count;
+        const char *name = is_before ? before.keys[i].name : after.keys[i - before.count].name;
+        bool is_changed = strcmp(find_content(&before, name), find_content(&after, name)) != 0;
+        bool is_twice = false;
+        bool is_heard = is_told(heard, name, &is_twice);
+        if (is_changed != is_heard || is_twice) {
+            fail_msg("%s: %s: %s is %s and %s%s\n%s", line, reply, name,
+                     is_changed ? "changed" : "unchanged", is_heard ? "told" : "not told",
+                     is_twice ? " twice" : "", heard);
+        }
+    }
+    free(heard);
+    harness_disconnect(h, listener);
+}
+
+/* These make, alter or empty keys as a whole, and no version of Redis has events for it. */
+static bool has_no_events(const char *line) {
+    static const char *const words[] = {"FLUSH", "LB.CREATE", "LB.ROLL", "LB.LEAGUE CREATE"};
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
+        if (strncmp(line, words[i], strlen(words[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+TEST(each_key_that_a_command_changes_has_its_event) {
+    static const char *const more[] = {"LB.TAG w ann team blue",
+                                       "LB.TAG w cid team blue",
+                                       "LB.TAG w ann team red",
+                                       "LB.ADD w TAG team blue 5 ann",
+                                       "LB.ADD w TAG team blue 1 cid",
+                                       "LB.ADD w 6 ann",
+                                       "LB.ADD w 4 new",
+                                       "ZADD w 99 ann 98 bob",
+                                       "ZREM w ann",
+                                       "ZREM w ann bob cid dan eva",
+                                       "ZREM w cid",
+                                       "ZREM w dan eva",
+                                       "LB.FORGET ann",
+                                       "LB.FORGET cid",
+                                       "LB.BAN bob",
+                                       "LB.MOVE ann bob SUM",
+                                       "LB.MOVE cid zoe BEST",
+                                       "LB.MOVE dan ann BEST",
+                                       "LB.ALTER w WINDOW NONE",
+                                       "LB.ALTER w WINDOW 2 SUM",
+                                       "DEL w",
+                                       "DEL w@2026-11-26T06",
+                                       "UNLINK w w@2026-11-26T05",
+                                       "RENAME source w",
+                                       "RENAME w@2026-11-26T05 elsewhere",
+                                       "COPY source w REPLACE",
+                                       "EXPIRE w -1",
+                                       "LB.ADD w HSET run:%@:* 1 f v 6 ann"};
+    static const char *const of[] = {"SUM", "BEST"};
+    static const struct board_kind plain = {.key = "k", .lines = {"ZADD KEY 10 ann 20 bob"}};
+    for (size_t i = 0; i < COUNT_OF(writes) + COUNT_OF(more); i++) {
+        const char *line = i < COUNT_OF(writes) ? writes[i].line : more[i - COUNT_OF(writes)];
+        for (size_t j = 0; j < 3 && !has_no_events(line); j++) {
+            struct harness *h = j < 2 ? given_periods(of[j]) : given(&plain);
+            window_job_begin(&h->server);
+            check_events(h, line, j < 2 ? "w" : "k");
+            jobs_end(&h->server);
+            harness_destroy(h);
+        }
+    }
+}
+
+/* What leaves a board by time is told of as well, once for a step. */
+TEST(what_leaves_with_a_period_is_told) {
+    static const char *const of[] = {"SUM", "BEST"};
+    for (size_t i = 0; i < COUNT_OF(of); i++) {
+        struct harness *h = given_periods(of[i]);
+        struct session *listener = harness_connect(h);
+        window_job_begin(&h->server);
+        zset_expect(h, "CONFIG SET notify-keyspace-events KEA", "+OK");
+        harness_run(h, listener, "PSUBSCRIBE __keyspace@0__:*");
+        h->wall_us += 2 * HOUR_US;
+        server_update_time(&h->server);
+        (void)registry_roll_due(h->server.registry, h->server.clock.now_ms, 1000);
+        (void)harness_output(listener);
+        while (jobs_step(&h->server, 0, true)) {}
+        bool is_twice = false;
+        assert_true(is_told(harness_output(listener), "w", &is_twice));
+        assert_false(is_twice);
+        zset_expect(h, "ZSCORE w cid", "nil");
+        jobs_end(&h->server);
+        harness_destroy(h);
+    }
 }
