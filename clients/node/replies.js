@@ -129,6 +129,10 @@ const step = (reply, item) => ({ cursor: BigInt(reply[0]), items: reply[1].map(i
 // With withrepeat: did the id of once come before?
 const told = (repeated) => isNothing(repeated) ? {} : { repeated: boolean(repeated) };
 
+// The last element of a place: a word of LB.LEAGUE GET, or what withrepeat asks LB.LEAGUE ADD for.
+const outlook = (last) => ["up", "stay", "down"].includes(String(last)) ? { outlook: String(last) }
+    : { outlook: null, ...told(last) };
+
 // What a reply becomes, by its form as leaderboard-docs calls it. asked: the command's options.
 const replies = {
     ok: () => undefined,
@@ -145,8 +149,7 @@ const replies = {
     boardRecords: (reply, board) => reply.map(([name, each]) => ({ board: name, record: record(each, board) })),
     leaguePlace: (reply, board) => isNothing(reply) || isNothing(reply[0]) ? null
         : { tier: integer(reply[0]), room: integer(reply[1]), record: record(reply[2], board), other: integer(reply[3]),
-            outlook: typeof reply[4] === "string" ? reply[4] : null,
-            ...(typeof reply[4] === "string" ? {} : told(reply[4])) },
+            ...outlook(reply[4]) },
     counts: (reply) => reply.map((row) => ({ values: row.slice(0, -1), count: integer(row[row.length - 1]) })),
     cuts: (reply) => reply.map(([rank, key]) => ({ rank: integer(rank), key: BigInt(key) })),
     tagsEach: (reply) => reply.map(object),
