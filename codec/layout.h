@@ -211,6 +211,14 @@ static inline uint64_t layout_without_time(const struct layout *layout, uint64_t
     return key & ~layout->time.mask;
 }
 
+/* The bits of the later of two keys' times. */
+static inline uint64_t layout_later_time(const struct layout *layout, uint64_t one,
+                                         uint64_t other) {
+    one &= layout->time.mask;
+    other &= layout->time.mask;
+    return (layout->time.is_latest ? one > other : one < other) ? one : other;
+}
+
 /* The key of a new member: every field is decimal 0, which is always in range; time bits are
  * zero. */
 uint64_t layout_zero_key(const struct layout *layout);

@@ -51,18 +51,24 @@ export interface BoardRecord<V extends Value = number, F extends string = never>
 export interface Placed<V extends Value = number, F extends string = never> {
     record: BoardRecord<V, F> | null;
     before: number | null;
+    /** With withrepeat: did the id of once come before? */
+    repeated?: boolean;
 }
 /** The same on one of several boards; counts: whether the result was written there. */
 export interface Result<V extends Value = number, F extends string = never> extends Placed<V, F> {
     board: string;
     counts: boolean;
 }
-/** other: of leagueAdd the tier before, of leagueGet the tier to come; null: none. */
+/** other: of leagueAdd the tier before, of leagueGet the tier to come; null: none. outlook: of leagueGet what would happen if
+ *  the period ended now. */
 export interface LeaguePlace<V extends Value = number, F extends string = never> {
     tier: number;
     room: number | null;
     record: BoardRecord<V, F> | null;
     other: number | null;
+    outlook: "up" | "stay" | "down" | null;
+    /** Of leagueAdd with withrepeat: did the id of once come before? */
+    repeated?: boolean;
 }
 /** How many members have these values of the tags asked for; null: none. */
 export interface ValueCount {

@@ -126,6 +126,13 @@ function info(reply) {
 const records = (reply, board, asked) => reply.map((each) => record(each, board, asked));
 const step = (reply, item) => ({ cursor: BigInt(reply[0]), items: reply[1].map(item) });
 
+// With withrepeat: did the id of once come before?
+const told = (repeated) => isNothing(repeated) ? {} : { repeated: boolean(repeated) };
+
+// The last element of a place: a word of LB.LEAGUE GET, or what withrepeat asks LB.LEAGUE ADD for.
+const outlook = (last) => ["up", "stay", "down"].includes(String(last)) ? { outlook: String(last) }
+    : { outlook: null, ...told(last) };
+
 // What a reply becomes, by its form as leaderboard-docs calls it. asked: the command's options.
 const replies = {
     ok: () => undefined,
@@ -134,13 +141,15 @@ const replies = {
     integers: (reply) => reply.map(integer),
     info,
     records,
-    placed: (reply, board) => reply.map(([each, before]) =>
-        ({ record: record(each, board), before: integer(before) })),
-    results: (reply, board, { boards = [board.key] }) => reply.map(([each, before, counts], i) =>
-        ({ board: boards[i], record: record(each, board), before: integer(before), counts: boolean(counts) })),
+    placed: (reply, board) => reply.map(([each, before, repeated]) =>
+        ({ record: record(each, board), before: integer(before), ...told(repeated) })),
+    results: (reply, board, { boards = [board.key] }) => reply.map(([each, before, counts, repeated], i) =>
+        ({ board: boards[i], record: record(each, board), before: integer(before), counts: boolean(counts),
+            ...told(repeated) })),
     boardRecords: (reply, board) => reply.map(([name, each]) => ({ board: name, record: record(each, board) })),
-    leaguePlace: (reply, board) => isNothing(reply) ? null
-        : { tier: integer(reply[0]), room: integer(reply[1]), record: record(reply[2], board), other: integer(reply[3]) },
+    leaguePlace: (reply, board) => isNothing(reply) || isNothing(reply[0]) ? null
+        : { tier: integer(reply[0]), room: integer(reply[1]), record: record(reply[2], board), other: integer(reply[3]),
+            ...outlook(reply[4]) },
     counts: (reply) => reply.map((row) => ({ values: row.slice(0, -1), count: integer(row[row.length - 1]) })),
     cuts: (reply) => reply.map(([rank, key]) => ({ rank: integer(rank), key: BigInt(key) })),
     tagsEach: (reply) => reply.map(object),

@@ -5,6 +5,7 @@
 #include "server/clients/notify.h"
 #include "server/system/disk.h"
 #include "skiplist/keyspace/registry_stale.h"
+#include "skiplist/keyspace/registry_window.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +65,10 @@ static void server_life_on_board_stale(void *context, uint32_t database, struct 
     }
 }
 
+static void server_life_on_share_gone(void *context, uint32_t database, struct bytes name) {
+    notify(context, SETTING_EVENT_GENERIC, "del", database, name);
+}
+
 static uint64_t server_life_machine_memory_size(void) {
     long pages = sysconf(_SC_PHYS_PAGES);
     long page_size = sysconf(_SC_PAGESIZE);
@@ -94,6 +99,7 @@ bool server_init(struct server *server, uint32_t command_count) {
     registry_set_expired_listener(server->registry, server_life_on_key_expired);
     registry_set_rolled_listener(server->registry, server_life_on_board_rolled);
     registry_set_stale_listener(server->registry, server_life_on_board_stale);
+    registry_set_share_listener(server->registry, server_life_on_share_gone);
     server->acl.guard.seed = server->hash_seed;
     server->watches.keys.hash_seed = server->hash_seed;
     server->subscriptions.hash_seed = server->hash_seed;

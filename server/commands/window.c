@@ -28,12 +28,14 @@ void window_find_shares(struct registry *registry, const struct registry_key *ke
     shares->key = key;
     shares->has_first = false;
     shares->count = 0;
+    shares->is_board_changed = false;
     for (unsigned i = 0; i < WINDOW_SHARES_MAX && start_ms <= rules->period_start_ms; i++) {
         bool is_taken;
         struct registry_key *share = window_find_share(registry, key, start_ms, now_ms, &is_taken);
         rules = registry_rules(key);
         if (share != NULL) {
             shares->has_first |= start_ms == rules->window.from_ms;
+            shares->are_changed[shares->count] = false;
             shares->at[shares->count++] = share;
         }
         start_ms = period_start_after(&rules->period, start_ms, 1);
@@ -240,8 +242,12 @@ static bool window_is_no_better(const struct window_group *group, uint32_t index
 /* What the member has on a share, the oldest first. */
 static void window_take_in(const struct window_group *group, uint32_t index, uint64_t key) {
     struct window_value *value = &group->values[index];
+    const struct layout *layout = board_layout(&group->shares->key->board);
     if (group->sums != NULL) {
-        window_add(board_layout(&group->shares->key->board), key, &group->sums[index]);
+        window_add(layout, key, &group->sums[index]);
+        if (value->is_undated) {
+            value->times = layout_later_time(layout, value->times, key);
+        }
     } else if (!window_is_no_better(group, index, key)) {
         value->key = key;
     }
@@ -339,6 +345,45 @@ static void window_compute_with(const struct window_shares *shares, struct windo
 void window_compute(const struct window_shares *shares, struct window_value *values,
                     uint32_t count) {
     window_compute_with(shares, values, count, NULL, NULL);
+}
+
+/* Does the board show what the member has on this share, of which so many have left? */
+static bool window_shows(const struct rules *rules, const struct board *share, uint32_t left,
+                         struct bytes name, uint64_t key) {
+    struct board_member member;
+    board_look_up(share, name, NULL, &member);
+    return member.is_there && (left == 0 || board_rank_of(share, &member) >= left) &&
+           (!rules->window.is_best || layout_without_time(&rules->layout, member.key) ==
+                                          layout_without_time(&rules->layout, key));
+}
+
+void window_find_shown(const struct registry *registry, const struct registry_key *key,
+                       const struct bytes *members, const uint64_t *keys, unsigned count,
+                       int64_t now_ms, int64_t *starts_ms) {
+    char name[REGISTRY_NAME_MAX];
+    const struct rules *rules = registry_rules(key);
+    int64_t start_ms = rules->window.from_ms;
+    for (unsigned i = 0; i < count; i++) {
+        starts_ms[i] = INT64_MAX;
+    }
+    for (unsigned i = 0; i < WINDOW_SHARES_MAX && start_ms <= rules->period_start_ms; i++) {
+        const struct registry_key *share = registry_peek(
+            registry, key->database,
+            archive_print_name(registry_name(key), &rules->period, start_ms, name), now_ms);
+        bool is_share = share != NULL && share->kind == REGISTRY_BOARD &&
+                        rules_are_share(registry_rules(share), rules, start_ms);
+        uint32_t left = start_ms == rules->window.from_ms ? rules->window.left : 0;
+        for (unsigned j = 0; is_share && j < count; j++) {
+            if ((!rules->window.is_best || starts_ms[j] == INT64_MAX) &&
+                window_shows(rules, &share->board, left, members[j], keys[j])) {
+                starts_ms[j] = start_ms;
+            }
+        }
+        start_ms = period_start_after(&rules->period, start_ms, 1);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        starts_ms[i] = starts_ms[i] == INT64_MAX ? rules->period_start_ms : starts_ms[i];
+    }
 }
 
 /* ---- a write ---- */
@@ -509,21 +554,6 @@ static bool window_take_from(struct registry *registry, struct registry_key *key
     return true;
 }
 
-/* What is without members is removed, as other boards are. */
-static void window_drop_empty(struct registry *registry, struct window_shares *shares,
-                              uint32_t index) {
-    struct registry_key *share = shares->at[index];
-    if (board_count(&share->board) > 0) {
-        return;
-    }
-    shares->has_first = shares->has_first && index > 0;
-    shares->count--;
-    for (uint32_t i = index; i < shares->count; i++) {
-        shares->at[i] = shares->at[i + 1];
-    }
-    registry_remove(registry, share);
-}
-
 uint32_t window_take(struct registry *registry, struct registry_key *key,
                      struct window_shares *shares, struct bytes name) {
     struct board_member member;
@@ -533,10 +563,27 @@ uint32_t window_take(struct registry *registry, struct registry_key *key,
         if (i == 0 && shares->has_first && member.is_there) {
             window_note_gone(registry, key, shares, &member);
         }
-        taken_count += window_take_from(registry, shares->at[i], name);
-        window_drop_empty(registry, shares, i);
+        bool is_taken = window_take_from(registry, shares->at[i], name);
+        shares->are_changed[i] |= is_taken;
+        taken_count += is_taken;
     }
-    return taken_count + window_take_from(registry, key, name);
+    bool is_taken = window_take_from(registry, key, name);
+    shares->is_board_changed |= is_taken;
+    return taken_count + is_taken;
+}
+
+void window_end_take(struct server *server, const struct window_shares *shares) {
+    for (uint32_t i = 0; i < shares->count; i++) {
+        struct registry_key *share = shares->at[i];
+        struct bytes name = registry_name(share);
+        if (shares->are_changed[i]) {
+            notify(server, SETTING_EVENT_ZSET, "zrem", share->database, name);
+        }
+        if (board_count(&share->board) == 0) {
+            notify(server, SETTING_EVENT_GENERIC, "del", share->database, name);
+            registry_remove(server->registry, share);
+        }
+    }
 }
 
 uint32_t window_count_gone(const struct window_shares *shares, uint32_t index, struct bytes name) {

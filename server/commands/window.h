@@ -36,6 +36,8 @@ struct window_shares {
     uint32_t left;                  /* of that one: so many have left */
     uint32_t count;
     struct registry_key *at[WINDOW_SHARES_MAX];
+    bool are_changed[WINDOW_SHARES_MAX]; /* by window_take, */
+    bool is_board_changed;               /* and the board as well */
 };
 void window_find_shares(struct registry *registry, const struct registry_key *key, int64_t now_ms,
                         struct window_shares *shares);
@@ -47,6 +49,11 @@ struct registry_key *window_find_share(struct registry *registry, const struct r
  * neither. */
 struct registry_key *window_find_board(struct registry *registry, struct registry_key *key,
                                        int64_t now_ms);
+/* Of members who are on a board with a WINDOW with these keys: when the period begins that the board shows. BEST: the one
+ * in which it was reached; SUM: the last one with a result. Nothing is changed. */
+void window_find_shown(const struct registry *registry, const struct registry_key *key,
+                       const struct bytes *members, const uint64_t *keys, unsigned count,
+                       int64_t now_ms, int64_t *starts_ms);
 static inline bool window_is_on(const struct registry_key *key) {
     const struct rules_window *window = &registry_rules(key)->window;
     return window->count > 0 || window->is_share;
@@ -66,10 +73,11 @@ MUST_CHECK bool window_may_begin(const struct call *call, struct bytes name,
 enum { WINDOW_VALUES_MAX = 64 };
 struct window_value {
     struct bytes name;
-    uint64_t most;  /* BEST: there is no better one; UINT64_MAX: that is not known */
-    uint64_t times; /* SUM: a key with the time that it gets */
-    bool is_there;  /* on some share; this and the rest are computed */
-    bool fits;      /* SUM: it is in the range of every field */
+    uint64_t most;   /* BEST: there is no better one; UINT64_MAX: that is not known */
+    uint64_t times;  /* SUM: a key with the time that it gets */
+    bool is_undated; /* SUM: but the latest of its results' times, if that is later */
+    bool is_there;   /* on some share; this and the rest are computed */
+    bool fits;       /* SUM: it is in the range of every field */
     uint64_t key;
 };
 /* The values of members by the shares; of the first one none counts if shares->left is UINT32_MAX. */
@@ -86,11 +94,13 @@ MUST_CHECK bool window_follow(struct registry *registry, const struct registry_k
 MUST_CHECK bool window_leave(const struct registry_key *key, const struct board_member *member,
                              uint64_t share_key, uint64_t *board_key);
 
-/* Take a member off the board and all its shares; those left without members are removed, also from shares. The board may
- * then be empty, and must be removed by the caller (zset_end_removal). WINDOW_RULES_ROOM is reserved, once for any number of
- * members. Returns of how many boards it was taken. */
+/* Take a member off the board and all its shares. WINDOW_RULES_ROOM is reserved, once for any number of members. Returns
+ * of how many boards it was taken. */
 uint32_t window_take(struct registry *registry, struct registry_key *key,
                      struct window_shares *shares, struct bytes member);
+/* Behind the last one: shares left without members are removed, and clients are told of each that has changed. If the board
+ * has, too, it may be empty: the caller tells of it, and removes it then. */
+void window_end_take(struct server *server, const struct window_shares *shares);
 /* Have shares changed in another way? Make the member what was computed from them. false: no memory. */
 MUST_CHECK bool window_put(struct registry *registry, struct registry_key *key,
                            const struct window_value *value);

@@ -149,7 +149,11 @@ static void window_job_collect(void *context, const struct board_stored *entry) 
 }
 
 /* The board may be removed if its last member leaves. */
-static void window_job_end_change(struct server *server, struct registry_key *key) {
+static void window_job_end_change(struct server *server, struct registry_key *key,
+                                  bool is_changed) {
+    if (is_changed) {
+        notify(server, SETTING_EVENT_ZSET, "lb.window", key->database, registry_name(key));
+    }
     if (board_count(&key->board) == 0 && !registry_rules(key)->is_created) {
         notify(server, SETTING_EVENT_GENERIC, "del", key->database, registry_name(key));
         registry_remove(server->registry, key);
@@ -174,17 +178,21 @@ static bool window_job_find_members(struct window_job *job, const struct registr
 
 /* The next of the members that were found, count at most. false: no memory. */
 static bool window_job_renew_members(struct window_job *job, struct registry_key *key,
-                                     const struct window_shares *shares, uint32_t count) {
+                                     const struct window_shares *shares, uint32_t count,
+                                     bool *is_changed) {
     struct window_value values[STEP_MEMBERS];
+    uint64_t keys[STEP_MEMBERS];
+    bool were_there[STEP_MEMBERS];
     size_t at = job->member_at;
     uint32_t i;
     for (i = 0; i < count && at < job->members.size; i++) {
         uint32_t size;
         memcpy(&size, job->members.at + at, sizeof size);
         struct bytes name = {.at = job->members.at + at + sizeof size, .size = size};
-        uint64_t times = 0;
-        (void)!board_find(&key->board, name, &times);
-        values[i] = (struct window_value){.name = name, .most = UINT64_MAX, .times = times};
+        keys[i] = 0;
+        were_there[i] = board_find(&key->board, name, &keys[i]);
+        values[i] = (struct window_value){
+            .name = name, .most = UINT64_MAX, .times = keys[i], .is_undated = true};
         at += sizeof size + size;
     }
     count = i;
@@ -193,6 +201,8 @@ static bool window_job_renew_members(struct window_job *job, struct registry_key
         if (!window_put(job->server->registry, key, &values[i])) {
             return false;
         }
+        *is_changed |=
+            values[i].is_there != were_there[i] || (values[i].is_there && values[i].key != keys[i]);
     }
     job->member_at = at;
     return true;
@@ -210,8 +220,9 @@ static void window_job_renew(struct window_job *job, struct registry_key *key) {
     window_find_shares(server->registry, key, server->clock.now_ms, &shares);
     struct rules_window window = registry_rules(key)->window;
     uint32_t count = window_job_values_max(&shares);
+    bool is_changed = false;
     if ((job->member_at == job->members.size && !window_job_find_members(job, key, count)) ||
-        !window_job_renew_members(job, key, &shares, count)) {
+        !window_job_renew_members(job, key, &shares, count, &is_changed)) {
         job->waits_ms = server->clock.now_ms;
         return;
     }
@@ -223,7 +234,7 @@ static void window_job_renew(struct window_job *job, struct registry_key *key) {
         }
         job->cursor = job->next;
     }
-    window_job_end_change(server, key);
+    window_job_end_change(server, key, is_changed);
 }
 
 /* ---- LEAVING ---- */
@@ -350,7 +361,11 @@ static void window_job_leave(struct window_job *job, struct registry_key *key) {
     }
     window_job_change(server->registry, key, &step);
     memory_reserve_end();
-    window_job_end_change(server, key);
+    bool is_changed = false;
+    for (uint32_t i = 0; i < step.count; i++) {
+        is_changed |= step.changes[i] != CHANGE_NONE;
+    }
+    window_job_end_change(server, key, is_changed);
 }
 
 /* ---- steps ---- */

@@ -8,43 +8,41 @@ static void writing_print_time(int64_t time_ms, char text[TIMESTAMP_TEXT_MAX + 1
     text[timestamp_print(text, time_ms * 1000)] = '\0';
 }
 
-bool writing_refuses_times(const struct call *call, const struct rules *rules) {
+bool writing_explain(const struct call *call, const struct rules *rules, enum rules_write write) {
     char time[TIMESTAMP_TEXT_MAX + 1];
-    if (rules->window.is_share && (rules->guards & RULES_FROZEN) != 0) {
+    switch (rules_find_refusal(rules, write, call->now_ms)) {
+    case RULES_TAKE:
+        return false;
+    case RULES_REFUSE_SHARE:
         reply_error(call->reply, "FROZEN board has the results of one period of a board with "
                                  "WINDOW: write to that one");
-    } else if ((rules->guards & RULES_FROZEN) != 0) {
+        break;
+    case RULES_REFUSE_FROZEN:
         reply_error(call->reply, "FROZEN board takes no writes: LB.ALTER with THAW ends that");
-    } else if ((rules->guards & RULES_OPENS) != 0 && call->now_ms < rules->opens_ms) {
+        break;
+    case RULES_REFUSE_BEFORE:
         writing_print_time(rules->opens_ms, time);
         reply_error_format(call->reply, "CLOSED board opens at %s", time);
-    } else if ((rules->guards & RULES_CLOSES) != 0 && call->now_ms >= rules->closes_ms) {
+        break;
+    case RULES_REFUSE_AFTER:
         writing_print_time(rules->closes_ms, time);
         reply_error_format(call->reply, "CLOSED board has been closed since %s", time);
-    } else {
-        return false;
-    }
-    return true;
-}
-
-bool writing_explain(const struct call *call, const struct rules *rules) {
-    if ((rules->guards & RULES_LEAGUE) != 0) {
+        break;
+    case RULES_REFUSE_LEAGUE:
         reply_error(call->reply, "ERR board is of a league: only LB.LEAGUE writes to it");
-        return true;
+        break;
+    case RULES_REFUSE_WINDOW:
+        reply_error(call->reply, "ERR board has a WINDOW: its members follow from its periods' "
+                                 "results, and only single members are written or removed (ZADD, "
+                                 "ZINCRBY, ZREM, LB.ADD, LB.SUBMIT)");
+        break;
     }
-    return writing_refuses_times(call, rules);
-}
-
-bool writing_explain_whole(const struct call *call) {
-    reply_error(call->reply,
-                "ERR board has a WINDOW: its members follow from its periods' results, and only "
-                "single members are written or removed (ZADD, ZINCRBY, ZREM, LB.ADD, LB.SUBMIT)");
     return true;
 }
 
 /* Called seldom. */
 __attribute__((noinline)) static bool writing_refuse(struct writing *writing) {
-    if (!writing_explain(writing->call, writing->rules)) {
+    if (!writing_explain(writing->call, writing->rules, RULES_WRITE_MEMBERS)) {
         return false;
     }
     if (writing->is_new) {
@@ -118,7 +116,7 @@ bool writing_begin_in(const struct call *call, struct bytes name, const struct r
                                               call->now_ms, &writing->is_new);
     if (writing->key != NULL && writing->key->kind == REGISTRY_BOARD &&
         registry_rules(writing->key)->window.count > 0) {
-        return !writing_explain_whole(call);
+        return !writing_explain(call, registry_rules(writing->key), RULES_WRITE_WHOLE);
     }
     return writing_begin_found(writing);
 }
@@ -244,14 +242,17 @@ writing_put_both(struct writing *writing, const struct board_member *member, uin
         return WRITING_FAILED;
     }
     writing->is_newcomer = !whole_member.is_there;
-    bool is_same = whole_member.is_there && whole_member.key == whole_key;
+    writing->is_as_before = whole_member.is_there && whole_member.key == whole_key;
     enum board_status status =
-        is_same ? BOARD_OK
-                : registry_put_member(registry, writing->whole, &whole_member, whole_key);
+        writing->is_as_before
+            ? BOARD_OK
+            : registry_put_member(registry, writing->whole, &whole_member, whole_key);
     CHECK(status == BOARD_OK);
     status = registry_put_member(registry, writing->key, member, key);
     CHECK(status == BOARD_OK);
     writing->is_changed = true;
+    writing->is_share_changed = true;
+    writing->is_whole_changed = writing->is_whole_changed || !writing->is_as_before;
     if (!was_there) {
         writing_take_tags(writing, member->name);
     }
@@ -270,15 +271,20 @@ static void writing_tag_whole(struct writing *writing, const struct board_member
     enum tags_status status =
         registry_tag(writing->call->registry, whole, &whole_member, values, &full);
     CHECK(status == TAGS_OK || status == TAGS_SAME);
-    writing->is_changed = writing->is_changed || status == TAGS_OK;
-    if (tag_set_equal(&board_layout(&whole->board)->tags, &board_layout(writing->board)->tags)) {
-        (void)!registry_tag(writing->call->registry, writing->key, member, values, &full);
+    writing->is_whole_changed = writing->is_whole_changed || status == TAGS_OK;
+    if (tag_set_equal(&board_layout(&whole->board)->tags, &board_layout(writing->board)->tags) &&
+        registry_tag(writing->call->registry, writing->key, member, values, &full) == TAGS_OK) {
+        writing->is_share_changed = true;
     }
+    writing->is_changed = writing->is_share_changed || writing->is_whole_changed;
 }
 
 void writing_tell_whole(const struct writing *writing, const char *event) {
     const struct call *call = writing->call;
     struct bytes name = registry_name(writing->whole);
+    if (!writing->is_whole_changed) {
+        return;
+    }
     registry_tell_members(call->registry, writing->whole);
     if (writing->is_whole_new) {
         call_notify(call, SETTING_EVENT_NEW, "new", name);
@@ -359,13 +365,14 @@ bool writing_may_replace(const struct call *call, struct bytes name, const struc
     if (registry_rules(key)->is_created) {
         *kept = registry_rules(key);
     }
-    return !writing_refuses(call, key);
+    return !writing_refuses(call, registry_rules(key), RULES_WRITE_WHOLE);
 }
 
 bool writing_create_board(const struct call *call, const struct rules *rules, struct bytes name,
                           struct board *board) {
-    if (rules == NULL && settings_rules_for(&call->server->settings, name)->window.count > 0) {
-        return !writing_explain_whole(call);
+    const struct rules *line = settings_rules_for(&call->server->settings, name);
+    if (rules == NULL && line->window.count > 0) {
+        return !writing_explain(call, line, RULES_WRITE_WHOLE);
     }
     bool is_made = rules != NULL ? registry_create_board_like(call->registry, rules, board)
                                  : registry_create_board(call->registry, name, call->now_ms, board);
@@ -374,7 +381,7 @@ bool writing_create_board(const struct call *call, const struct rules *rules, st
 
 bool writing_refuses_whole(const struct call *call, const struct board *board, uint32_t count) {
     const struct rules *rules = rules_of(board_layout(board));
-    if (rules->guards != 0 && writing_explain(call, rules)) {
+    if (writing_refuses(call, rules, RULES_WRITE_WHOLE)) {
         return true;
     }
     bool is_full = rules->limit > 0 && count > rules->limit;

@@ -31,12 +31,15 @@ struct writing {
     bool is_only; /* set by the caller if only one member is written: writing_put then decides at
                         once whether it stays */
     bool is_new;  /* the board was created by writing_begin */
-    bool is_whole_new; /* so was `whole` */
-    bool is_reserved;  /* writing_reserve has reserved memory */
-    bool is_newcomer;  /* the member put last was not on the board before; WINDOW: on `whole` */
-    bool is_changed;   /* at least one member was put, or got other tags */
-    bool has_bans;     /* some member is banned (ban.h) */
-    bool has_lost;     /* CAP: writing_settle removed members, new or old */
+    bool is_whole_new;     /* so was `whole` */
+    bool is_reserved;      /* writing_reserve has reserved memory */
+    bool is_newcomer;      /* the member put last was not on the board before; WINDOW: on `whole` */
+    bool is_as_before;     /* WINDOW: it left `whole` as it was */
+    bool is_changed;       /* at least one member was put, or got other tags, on `key` or `whole` */
+    bool is_whole_changed; /* WINDOW: on `whole`, */
+    bool is_share_changed; /* on `key` */
+    bool has_bans;         /* some member is banned (ban.h) */
+    bool has_lost;         /* CAP: writing_settle removed members, new or old */
 };
 
 enum writing_status {
@@ -46,21 +49,13 @@ enum writing_status {
     WRITING_FAILED,     /* the error was replied; nothing changed */
 };
 
-/* Does the board take no writes now: frozen, not open yet, or closed? Then the error was replied.
- * Commands that write to boards in other ways, or remove members, ask here before they change
- * anything. */
-bool writing_explain(const struct call *call, const struct rules *rules);
-/* The same for a board with a WINDOW, which takes nothing but members that are put or taken. */
-bool writing_explain_whole(const struct call *call);
-MUST_CHECK static inline bool writing_refuses(const struct call *call,
-                                              const struct registry_key *key) {
-    const struct rules *rules = registry_rules(key);
-    return (rules->guards != 0 && writing_explain(call, rules)) ||
-           (rules->window.count > 0 && writing_explain_whole(call));
+/* Does the board take no such write now (rules.h says why)? Then the error was replied. What writes to boards in
+ * other ways than by struct writing, or removes members, asks here before it changes anything. */
+bool writing_explain(const struct call *call, const struct rules *rules, enum rules_write write);
+MUST_CHECK static inline bool writing_refuses(const struct call *call, const struct rules *rules,
+                                              enum rules_write write) {
+    return (rules->guards != 0 || rules->window.count > 0) && writing_explain(call, rules, write);
 }
-
-/* The same of a league's board, for the commands of leagues. */
-bool writing_refuses_times(const struct call *call, const struct rules *rules);
 
 /* false: the error was replied. */
 MUST_CHECK bool writing_begin(const struct call *call, struct bytes name, struct writing *writing);
@@ -144,12 +139,14 @@ void writing_tell_whole(const struct writing *writing, const char *event);
 static inline void writing_end(struct writing *writing, const char *event) {
     writing_settle(writing);
     if (writing->is_changed) {
-        registry_tell_members(writing->call->registry, writing->key);
-        if (__builtin_expect(notify_is_on(writing->call->server, ~0U), 0)) {
-            writing_notify(writing, event);
-        }
         if (writing->whole != NULL) {
             writing_tell_whole(writing, event);
+        }
+        if (writing->whole == NULL || writing->is_share_changed) {
+            registry_tell_members(writing->call->registry, writing->key);
+            if (__builtin_expect(notify_is_on(writing->call->server, ~0U), 0)) {
+                writing_notify(writing, event);
+            }
         }
     } else if (writing->is_new || writing->is_whole_new) {
         writing_take_back(writing);

@@ -17,7 +17,7 @@ static bool waiting_end(struct server *server, struct session *session, struct r
     return out != NULL;
 }
 
-/* NULL: it has nothing to give now. */
+/* NULL: it has nothing to give now. One that never gives anything is found: its handler says so. */
 static struct registry_key *waiting_find_board(struct server *server, uint32_t database,
                                                struct bytes name) {
     int64_t now_ms = server->clock.now_ms;
@@ -26,10 +26,11 @@ static struct registry_key *waiting_find_board(struct server *server, uint32_t d
         return NULL;
     }
     const struct rules *rules = registry_rules(key);
-    if ((rules->guards & RULES_OPENS) != 0 && now_ms < rules->opens_ms) {
+    enum rules_refusal refusal = rules_refuse(rules, RULES_WRITE_WHOLE, now_ms);
+    if (refusal == RULES_REFUSE_BEFORE) {
         wait_note_opening(&server->waits, rules->opens_ms);
     }
-    return rules_refuse(rules, now_ms) ? NULL : key;
+    return refusal == RULES_TAKE || rules_refusal_lasts(refusal) ? key : NULL;
 }
 
 static void waiting_serve_session(struct server *server, struct session *session,

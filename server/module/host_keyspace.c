@@ -165,7 +165,8 @@ void host_keyspace_clear(void) {
     }
 }
 
-bool lb_data_find(const struct call *call, const struct lb_data *data, const struct bytes *members,
+bool lb_data_find(const struct call *call, const struct lb_data *data,
+                  const struct lb_data_periods *periods, const struct bytes *members,
                   unsigned count, const struct hash **hashes) {
     struct buffer name;
     bool is_found = true;
@@ -175,14 +176,17 @@ bool lb_data_find(const struct call *call, const struct lb_data *data, const str
     copy_count = count;
     buffer_init(&name, 0);
     for (unsigned i = 0; i < count && is_found; i++) {
-        size_t size = data->pattern.size - 1 + members[i].size;
+        size_t size =
+            lb_data_key_size(data->pattern, members[i], periods->board, periods->suffixes[i]);
         buffer_clear(&name);
         char *out = buffer_reserve(&name, size > 0 ? size : 1);
         is_found = out != NULL;
         if (is_found) {
-            lb_data_print_key(data->pattern, members[i], out);
-            is_found = host_keyspace_copy_hash(data, (struct bytes){.at = out, .size = size},
-                                               &copies[i], &hashes[i]);
+            const char *end = lb_data_print_key(data->pattern, members[i], periods->board,
+                                                periods->suffixes[i], out);
+            is_found = host_keyspace_copy_hash(
+                data, (struct bytes){.at = out, .size = (size_t)(end - out)}, &copies[i],
+                &hashes[i]);
         }
     }
     buffer_deinit(&name);

@@ -128,20 +128,21 @@ struct registry_key *once_ids_find_or_create(struct server *server, uint32_t dat
 
 /* ---- hashes ---- */
 
-static bool host_once_is_hash_or_none(struct bytes name) {
+static bool host_once_is_hash_or_none(struct bytes name, bool *is_none) {
     if (working_set_has(host_run_set(), name)) {
         return false; /* a board of this command, or the one of its ids */
     }
     struct host_named named = host_open_named(module.context, name);
     int type = named.key != NULL ? host_KeyType(named.key) : HOST_KEY_EMPTY;
     host_close_named(module.context, named);
-    return type == HOST_KEY_EMPTY || type == HOST_KEY_HASH;
+    *is_none = type == HOST_KEY_EMPTY;
+    return *is_none || type == HOST_KEY_HASH;
 }
 
 bool lb_hset_open(const struct call *call, const struct lb_hset *hset, struct bytes name,
                   struct lb_hset_place *place) {
     (void)hset;
-    if (!host_once_is_hash_or_none(name)) {
+    if (!host_once_is_hash_or_none(name, &place->is_new)) {
         return call_refuse_kind(call);
     }
     place->key = host_CreateString(module.context, name.at, name.size);
@@ -167,6 +168,10 @@ void lb_hset_put(const struct call *call, const struct lb_hset *hset,
     }
     struct host_string *name = place->key;
     host_free_reply(host_Call(module.context, "HSET", "!sv", name, args, (size_t)count));
+    if (place->is_new && place->expire_at_ms != 0) {
+        host_free_reply(
+            host_Call(module.context, "PEXPIREAT", "!sl", name, (long long)place->expire_at_ms));
+    }
     for (uint32_t i = 0; i < count; i++) {
         host_FreeString(module.context, args[i]);
     }

@@ -248,7 +248,18 @@ static bool setting_options_parse_stale(struct parsing *parsing, const struct by
     return true;
 }
 
-/* WINDOW n SUM|BEST, or NONE: *size words. Where the window is does not change. */
+/* Does an option begin with this word, so that none of the words before it is left out? */
+static bool setting_options_has_word(struct bytes word) {
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        if (bytes_is(word, options[i].name)) {
+            return true;
+        }
+    }
+    return bytes_is(word, "TAG");
+}
+
+/* WINDOW n SUM|BEST, or NONE: *size words. Where the window is does not change. Of a board that has one, n alone
+ * leaves what its periods are to it. */
 static bool setting_options_parse_window(struct parsing *parsing, const struct bytes *words,
                                          size_t word_count, size_t *size) {
     struct rules_window *window = &parsing->rules->window;
@@ -259,7 +270,8 @@ static bool setting_options_parse_window(struct parsing *parsing, const struct b
         *size = 2;
         return true;
     }
-    if (word_count < 3) {
+    bool is_alone = word_count == 2 || (word_count > 2 && setting_options_has_word(words[2]));
+    if (word_count < 2 || (is_alone && window->count == 0)) {
         return setting_fail(parsing->reason,
                             "WINDOW needs a number of periods and what they are to it: "
                             "WINDOW n SUM|BEST");
@@ -268,12 +280,16 @@ static bool setting_options_parse_window(struct parsing *parsing, const struct b
         return setting_fail(parsing->reason, "WINDOW '%s' is %s %s", bytes_show(words[1]).text,
                             options[OPTION_WINDOW].error, options[OPTION_WINDOW].wanted);
     }
+    window->count = (uint16_t)count;
+    if (is_alone) {
+        *size = 2;
+        return true;
+    }
     window->is_best = bytes_is(words[2], "BEST");
     if (!window->is_best && !bytes_is(words[2], "SUM")) {
         return setting_fail(parsing->reason, "WINDOW %u '%s' is unknown: use SUM or BEST",
                             (unsigned)count, bytes_show(words[2]).text);
     }
-    window->count = (uint16_t)count;
     return true;
 }
 

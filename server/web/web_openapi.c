@@ -102,13 +102,17 @@ static const struct {
     {"Result", RESULT},
     {"Submission", RESULT " boards:[s]"},
     {"Tags", "*:s?"},
-    {"Written", NAMED_BOARD "results:i changed?:i'members' "
-                            "rows?:[(row:@Row? before:i?'the rank before')]'by rank=1'"},
-    {"Submitted", "db:i results:[[(board~ row:@Row? before:i?'the rank before' changed:b)]]"},
+    {"Written",
+     NAMED_BOARD "results:i changed?:i'members' "
+                 "repeated?:i'results whose id came before, if any did' "
+                 "rows?:[(row:@Row? before:i?'the rank before' repeated?:b)]'by rank=1'"},
+    {"Submitted", "db:i results:[[(board~ row:@Row? before:i?'the rank before' changed:b "
+                  "repeated?:b'with an id: did it come before?')]]"},
     {"Removed", "board?~ league?~ db:i member~ removed:b"},
     {"Tagged", NAMED_BOARD "member~ changed:b"},
-    {"LeagueResults", "league~ db:i results:[(tier:i? room:i? row:@Row? tier_before:i?)?]"},
-    {"LeagueMember", "league~ db:i member~ tier:i? room:i? row:@Row? tier_to_come:i?"},
+    {"LeagueResults",
+     "league~ db:i results:[(tier:i? room:i? row:@Row? tier_before:i? repeated?:b)?]"},
+    {"LeagueMember", "league~ db:i member~ tier:i? room:i? row:@Row? tier_to_come:i? outlook:s?"},
 };
 
 static const struct web_parameter {

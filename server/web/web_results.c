@@ -408,6 +408,7 @@ static void web_results_put_options(struct web_results_reader *reader,
     if (id.at != NULL) {
         web_results_put(reader, BYTES("ONCE"));
         web_results_put(reader, id);
+        web_results_put(reader, BYTES("WITHREPEAT"));
     }
     if (result->data.count > 0) {
         web_results_put(reader, BYTES("HSET"));

@@ -79,24 +79,37 @@ struct settling {
     uint32_t settled_count;
 };
 
-/* Is there a league of this name, with its template? */
-static bool registry_league_find(struct settling *settling, struct bytes name) {
+/* The league of this name, and the rules of its template. NULL: there is none, or it has none with a PERIOD. */
+static struct registry_key *registry_league_find(const struct registry *registry, uint32_t number,
+                                                 struct bytes name, const struct rules **rooms) {
     struct league_names names;
-    const struct database *database =
-        registry_read(settling->registry, settling->archive->database);
+    const struct database *database = registry_read(registry, number);
     struct registry_key *key = league_is_name(name) ? registry_find_name(database, name) : NULL;
     if (key == NULL || key->kind != REGISTRY_BOARD || registry_rules(key)->league.room == 0) {
-        return false;
+        return NULL;
     }
     league_names_init(&names, name);
-    const struct registry_key *rooms = registry_find_name(database, league_template(&names));
-    if (rooms == NULL || rooms->kind != REGISTRY_BOARD ||
-        registry_rules(rooms)->period.unit == PERIOD_NONE) {
-        return false;
+    const struct registry_key *template = registry_find_name(database, league_template(&names));
+    if (template == NULL || template->kind != REGISTRY_BOARD ||
+        registry_rules(template)->period.unit == PERIOD_NONE) {
+        return NULL;
     }
-    settling->league = key;
-    settling->period = &registry_rules(rooms)->period;
-    return true;
+    *rooms = registry_rules(template);
+    return key;
+}
+
+/* The league that has a room of this name, likewise. */
+static struct registry_key *registry_league_find_of_room(const struct registry *registry,
+                                                         uint32_t number, struct bytes name,
+                                                         struct league_entry *entry,
+                                                         const struct rules **rooms) {
+    struct bytes prefix;
+    struct bytes inner;
+    if (!league_parse_room(name, &prefix, &inner, entry)) {
+        return NULL;
+    }
+    struct registry_key *league = registry_league_find(registry, number, prefix, rooms);
+    return league != NULL ? league : registry_league_find(registry, number, inner, rooms);
 }
 
 /* Did the member have its last result in this archive? */
@@ -157,19 +170,50 @@ enum registry_league_status registry_league_settle(struct registry *registry,
                                                    const struct registry_key *key,
                                                    uint32_t members_max, uint32_t *work) {
     struct settling settling = {.registry = registry, .archive = key};
+    const struct rules *rooms;
     struct bytes name;
-    struct bytes prefix;
-    struct bytes inner;
     *work = 0;
     if (registry_league_count(registry) == 0 || key->kind != REGISTRY_BOARD ||
         board_count(&key->board) > ARCHIVE_MEMBERS_MAX ||
-        !archive_find_board(registry_name(key), &name) ||
-        !league_parse_room(name, &prefix, &inner, &settling.entry)) {
+        !archive_find_board(registry_name(key), &name)) {
         return REGISTRY_LEAGUE_SETTLED;
     }
     settling.suffix = bytes_behind(registry_name(key), name.size);
-    if (!registry_league_find(&settling, prefix) && !registry_league_find(&settling, inner)) {
+    settling.league =
+        registry_league_find_of_room(registry, key->database, name, &settling.entry, &rooms);
+    if (settling.league == NULL) {
         return REGISTRY_LEAGUE_SETTLED;
     }
+    settling.period = &rooms->period;
     return registry_league_settle_members(&settling, members_max, work);
+}
+
+/* ---- members whose results are put together ---- */
+
+bool registry_league_parts(const struct registry *registry, const struct registry_key *key,
+                           struct bytes one, struct bytes other) {
+    struct league_entry room;
+    const struct rules *rooms;
+    uint64_t keys[2];
+    bool is_league = registry_rules(key)->league.room > 0;
+    if (registry_league_count(registry) == 0) {
+        return false;
+    }
+    struct bytes name = registry_name(key);
+    const struct registry_key *league =
+        is_league ? registry_league_find(registry, key->database, name, &rooms)
+                  : registry_league_find_of_room(registry, key->database, name, &room, &rooms);
+    if (league == NULL || !board_find(&league->board, one, &keys[0]) ||
+        !board_find(&league->board, other, &keys[1]) || keys[0] == keys[1]) {
+        return false;
+    }
+    bool is_of_room = is_league;
+    for (unsigned i = 0; i < 2; i++) {
+        struct league_entry entry = league_entry_of(keys[i]);
+        if (entry.room == 0 || entry.period != league_period(rooms->period_start_ms)) {
+            return false;
+        }
+        is_of_room = is_of_room || (entry.tier == room.tier && entry.room == room.room);
+    }
+    return is_of_room;
 }

@@ -34,6 +34,11 @@ enum registry_league_status {
 MUST_CHECK enum registry_league_status registry_league_settle(struct registry *registry,
                                                               const struct registry_key *key,
                                                               uint32_t members_max, uint32_t *work);
+/* Are both members in rooms of the running period, each in another one, of the league whose board this is, or one of
+ * whose rooms they are in it is? What they have is then not to be put together board by board. */
+MUST_CHECK bool registry_league_parts(const struct registry *registry,
+                                      const struct registry_key *key, struct bytes one,
+                                      struct bytes other);
 /* Leagues of all databases; those that wait to be freed count, too. */
 uint64_t registry_league_count(const struct registry *registry);
 

@@ -104,6 +104,7 @@ struct registry {
     registry_key_changed *key_expired;   /* or NULL */
     registry_board_rolled *board_rolled; /* or NULL */
     registry_board_stale *board_stale;   /* or NULL */
+    registry_share_gone *share_gone;     /* or NULL */
     registry_is_elsewhere *is_elsewhere; /* or NULL */
     void *listener_context;
     struct effect_listener *listeners; /* of effects */

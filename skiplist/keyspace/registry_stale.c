@@ -38,7 +38,8 @@ bool registry_can_be_stale(const struct registry_key *key, int64_t now_ms) {
         return false;
     }
     const struct rules *rules = registry_rules(key);
-    return rules->stale_ms > 0 && !registry_is_over(key, now_ms) && !rules_refuse(rules, now_ms);
+    return rules->stale_ms > 0 && !registry_is_over(key, now_ms) &&
+           rules_refuse(rules, RULES_WRITE_MEMBERS, now_ms) == RULES_TAKE;
 }
 
 /* Entries in a row of which all are stale, or none is. */

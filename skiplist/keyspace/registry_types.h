@@ -45,6 +45,8 @@ typedef void registry_board_rolled(void *context, uint32_t database, struct byte
                                    const struct bytes archive[2]);
 
 /* Listener for members that leave because of STALE: skiplist/keyspace/registry_stale.h. */
+/* A board with a WINDOW is gone, and the board of its running period, of this name, with it. */
+typedef void registry_share_gone(void *context, uint32_t database, struct bytes name);
 typedef void registry_board_stale(void *context, uint32_t database, struct bytes name,
                                   bool is_removed);
 

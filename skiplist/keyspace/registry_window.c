@@ -54,9 +54,17 @@ void registry_window_note_removed(struct registry *registry, const struct regist
         rules != NULL && rules->window.count > 0 && !registry_window_follows(registry)
             ? registry_window_running(registry, key)
             : NULL;
-    if (share != NULL) {
-        registry_remove(registry, share);
+    if (share == NULL) {
+        return;
     }
+    if (registry->share_gone != NULL) {
+        registry->share_gone(registry->listener_context, share->database, registry_name(share));
+    }
+    registry_remove(registry, share);
+}
+
+void registry_set_share_listener(struct registry *registry, registry_share_gone *share_gone) {
+    registry->share_gone = share_gone;
 }
 
 bool registry_window_end_share(struct registry *registry, const struct registry_key *key) {

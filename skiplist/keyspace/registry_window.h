@@ -12,6 +12,8 @@
 
 #include "skiplist/keyspace/registry.h"
 
+void registry_set_share_listener(struct registry *registry, registry_share_gone *share_gone);
+
 /* For the registry itself. A key has been taken out: before its removal is reported, and after. NULL:
  * none has. */
 void registry_window_note_taken(struct registry *registry, const struct registry_key *key);

@@ -135,6 +135,24 @@ void rules_renew_period(struct rules *rules) {
     }
 }
 
+enum rules_refusal rules_find_refusal(const struct rules *rules, enum rules_write write,
+                                      int64_t now_ms) {
+    uint8_t guards = rules->guards;
+    if ((guards & RULES_LEAGUE) != 0 && write != RULES_WRITE_LEAGUE) {
+        return RULES_REFUSE_LEAGUE;
+    }
+    if ((guards & RULES_FROZEN) != 0) {
+        return rules->window.is_share ? RULES_REFUSE_SHARE : RULES_REFUSE_FROZEN;
+    }
+    if ((guards & RULES_OPENS) != 0 && now_ms < rules->opens_ms) {
+        return RULES_REFUSE_BEFORE;
+    }
+    if ((guards & RULES_CLOSES) != 0 && now_ms >= rules->closes_ms) {
+        return RULES_REFUSE_AFTER;
+    }
+    return rules->window.count > 0 && write == RULES_WRITE_WHOLE ? RULES_REFUSE_WINDOW : RULES_TAKE;
+}
+
 void rules_end_period(const struct rules *rules, int64_t now_ms, struct rules *archive) {
     bool is_over = rules_are_over(rules, now_ms);
     rules_copy(rules, archive);

@@ -109,11 +109,34 @@ bool rules_keys_are_akin(const struct rules *a, const struct rules *b);
 void rules_begin_period(struct rules *rules, int64_t now_ms);
 /* The same, but START stays: of a board with members. */
 void rules_enter_period(struct rules *rules, int64_t now_ms);
-/* May nothing be written at this time? Of a league: not by commands for any board. */
-static inline bool rules_refuse(const struct rules *rules, int64_t now_ms) {
-    return (rules->guards & (RULES_FROZEN | RULES_LEAGUE)) != 0 ||
-           ((rules->guards & RULES_OPENS) != 0 && now_ms < rules->opens_ms) ||
-           ((rules->guards & RULES_CLOSES) != 0 && now_ms >= rules->closes_ms);
+/* What a write does to a board. */
+enum rules_write {
+    RULES_WRITE_MEMBERS, /* puts or takes members that it names */
+    RULES_WRITE_WHOLE,   /* takes or stores any */
+    RULES_WRITE_LEAGUE,  /* LB.LEAGUE, on the board of its league */
+};
+/* Why it may not, now. The only question of this kind: whatever writes asks it, whether at once, for a
+ * client that waited, or in a pass. */
+enum rules_refusal {
+    RULES_TAKE, /* it may */
+    RULES_REFUSE_SHARE,
+    RULES_REFUSE_FROZEN,
+    RULES_REFUSE_BEFORE, /* it opens later */
+    RULES_REFUSE_AFTER,  /* it is closed */
+    RULES_REFUSE_LEAGUE,
+    RULES_REFUSE_WINDOW,
+};
+enum rules_refusal rules_find_refusal(const struct rules *rules, enum rules_write write,
+                                      int64_t now_ms);
+static inline enum rules_refusal rules_refuse(const struct rules *rules, enum rules_write write,
+                                              int64_t now_ms) {
+    return __builtin_expect(rules->guards == 0 && rules->window.count == 0, 1)
+               ? RULES_TAKE
+               : rules_find_refusal(rules, write, now_ms);
+}
+/* Does it last as long as the board is what it is? The others end by a time or by THAW. */
+static inline bool rules_refusal_lasts(enum rules_refusal refusal) {
+    return refusal == RULES_REFUSE_LEAGUE || refusal == RULES_REFUSE_WINDOW;
 }
 /* After an update of tzdata: move the period's end to where the zone's calendar has it now. */
 void rules_renew_period(struct rules *rules);

@@ -437,7 +437,7 @@ TEST(a_league_goes_on_after_each_kill_and_on_its_replica) {
         assert_same_league(&to_master, &to_replica);
     }
     /* Always alone or the best of its room: one tier up a day, to the highest. */
-    wire_check(&to_master, "LB.LEAGUE GET weekly m0", "[:4 nil nil nil]");
+    wire_check(&to_master, "LB.LEAGUE GET weekly m0", "[:4 nil nil nil down]");
     wire_check(&to_replica, "REPLICAOF NO ONE", "OK");
     wire_check(&to_replica, "LB.LEAGUE ADD weekly 1 m0", "[:4 :1 [m0 :0 nil :1] :4]");
     wire_check(&to_master, "LB.LEAGUE ADD weekly 1 m0", "[:4 :1 [m0 :0 nil :1] :4]");

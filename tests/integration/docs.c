@@ -484,7 +484,7 @@ TEST(the_transcripts_of_the_guides_are_replayed) {
 }
 
 TEST(the_transcripts_of_the_page_on_contests_are_replayed) {
-    assert_int_equal(replay_clocked(contests, true), 74);
+    assert_int_equal(replay_clocked(contests, true), 81);
 }
 
 /* "ann> PING" is sent by a client of that name, "ann< PONG" is what it receives next. */

@@ -157,7 +157,13 @@ class Results(Case):
                              changed)
             once = {"Idempotency_Key": "match:1"}
         results = [{"member": "ann", "value": 1, "operator": "incr", "id": "1"}, {"member": "kim", "value": 1, "id": "2"}]
-        self.assertEqual([self.written("/boards/a/results", results)["changed"] for _ in range(2)], [2, 0])
+        written = [self.written("/boards/a/results", results) for _ in range(2)]
+        self.assertEqual([(each["changed"], each.get("repeated")) for each in written], [(2, None), (0, 2)])
+        self.assertEqual([row["repeated"] for row in self.written("/boards/a/results?rank=1", results)["rows"]], [True, True])
+        both = [{"boards": ["a", "b"], "member": "ann", "value": 1, "operator": "best", "id": "3"}]
+        for repeated in (False, True):
+            reply = self.written("/results", both)["results"][0]
+            self.assertEqual([each["repeated"] for each in reply], [repeated] * 2)
         self.assertEqual(self.server.run("ZSCORE", "a", "ann"), b"6")
         self.refused(422, "/boards/a/results", results, **once)
         self.refused(422, "/boards/a/results", results[0], Idempotency_Key="x" * 65)
@@ -187,6 +193,7 @@ class Results(Case):
         self.assertEqual([(place["tier"], place["room"], place["row"]["rank"]) for place in reply["results"]],
                          [(1, 1, 0), (1, 1, 1), (1, 1, 2), (1, 2, 0)])
         self.assertEqual(self.api.get("/leagues/weekly/members/d")["room"], 2)
+        self.assertEqual([self.api.get(f"/leagues/weekly/members/{m}")["outlook"] for m in "abcd"], ["up", "stay", "stay", "up"])
         self.assertTrue(self.api.once("/leagues/weekly/members/d", "DELETE")[1]["removed"])
         self.assertEqual(self.api.once("/leagues/weekly/members/d")[0], 404)
         self.refused(422, "/boards/weekly/results", {"member": "a", "value": 1})
@@ -199,6 +206,35 @@ class Results(Case):
         self.assertEqual(self.refused(409, "/boards/frozen/results", {"member": "a", "value": 1})["redis"], "FROZEN")
         self.assertEqual(self.refused(409, "/boards/hash/results", {"member": "a", "value": 1})["redis"], "WRONGTYPE")
         self.assertEqual(self.refused(403, "/boards/b/results", {"member": "cheat", "value": 1})["redis"], "BANNED")
+
+    def test_a_board_refuses_over_http_what_it_refuses_by_commands(self):
+        run, make = self.server.run, "LB.CREATE {} FIELD p 32 TIME 31 S PERIOD HOUR"
+        run(*make.format("of:w").split(), "WINDOW", "3", "SUM")
+        run(*"LB.LEAGUE CREATE of:l FIELD p 22 PERIOD WEEK ROOM 3 TIERS 4 UP 1 DOWN 1".split())
+        for name, option in (("of:shut", "FREEZE"), ("of:later", "OPENS 2100-01-01T00:00:00Z"),
+                             ("of:over", "CLOSES 2000-01-01T00:00:00Z"), ("of:full", "LIMIT 1")):
+            run(*make.format(name).split())
+            run("ZADD", name, 1, "zoe")
+            run("LB.ALTER", name, *option.split())
+        run("ZADD", "of:w", 1, "zoe")
+        boards = [name.decode() for name in run("KEYS", "of:*")]
+        self.assertEqual(len(boards), 7, boards)
+        refusals = set()
+        for name in boards:
+            code = self.refusal("LB.SUBMIT", 1, name, "INCR", 0, "kim")
+            http = self.api.post(f"/boards/{name}/results", {"member": "kim", "value": 0, "operator": "incr"})
+            self.assertEqual((http[0] == 200, http[1].get("redis")), (code is None, code), name)
+            refusals.add(code)
+            http = self.api.once(f"/boards/{name}/members/none", "DELETE")
+            self.assertEqual(http[0] == 200, self.refusal("ZREM", name, "none") is None, name)
+        self.assertEqual(refusals, {None, "ERR", "FROZEN", "CLOSED", "FULL"})
+
+    def refusal(self, *words):
+        """The word with which the error begins."""
+        try:
+            self.server.run(*words)
+        except redis.ResponseError as error:
+            return re.match("(FROZEN|CLOSED|FULL|)", str(error)).group() or "ERR"
 
     def test_hostile_bodies_change_nothing(self):
         good = '{"member":"a","value":1}'

@@ -119,14 +119,20 @@ def record_each(**parts: Any) -> Callable[[Any], List[Optional[Record]]]:
     return lambda reply: [parse(each) for each in reply]
 
 
+def repeated(reply: Any, index: int) -> Optional[bool]:
+    return flag(reply[index]) if len(reply) > index else None
+
+
 def placed(**parts: Any) -> Callable[[Any], List[Placed]]:
     parse = optional(record_parser(**parts))
-    return lambda reply: [Placed(parse(each[0]), optional_integer(each[1])) for each in reply]
+    return lambda reply: [Placed(parse(each[0]), optional_integer(each[1]), repeated(each, 2)) for each in reply]
 
 
 def results(**parts: Any) -> Callable[[Any], List[Result]]:
     parse = optional(record_parser(**parts))
-    return lambda reply: [Result(parse(each[0]), optional_integer(each[1]), flag(each[2])) for each in reply]
+    return lambda reply: [
+        Result(parse(each[0]), optional_integer(each[1]), flag(each[2]), repeated(each, 3)) for each in reply
+    ]
 
 
 def board_records(**parts: Any) -> Callable[[Any], List[BoardRecord]]:
@@ -138,10 +144,13 @@ def league_place(**parts: Any) -> Callable[[Any], Optional[LeaguePlace]]:
     parse = optional(record_parser(**parts))
 
     def place(reply: Any) -> Optional[LeaguePlace]:
-        if reply is None:
+        if reply is None or reply[0] is None:
             return None
-        tier, room, record, other = reply
-        return LeaguePlace(int(tier), optional_integer(room), parse(record), optional_integer(other))
+        tier, room, record, other = reply[:4]
+        last = reply[4] if len(reply) > 4 else None
+        came_before = bool(last) if isinstance(last, int) else None
+        outlook = None if isinstance(last, int) else optional_text(last)
+        return LeaguePlace(int(tier), optional_integer(room), parse(record), optional_integer(other), outlook, came_before)
 
     return place
 

@@ -53,14 +53,21 @@ class Placed:
     record: Optional[Record]
     #: None: the member was not on the board.
     previous_rank: Optional[int]
+    #: With withrepeat: did the id of once come before?
+    repeated: Optional[bool] = None
 
 
 @dataclass(frozen=True)
-class Result(Placed):
+class Result:
     """What a result did on one of several boards."""
 
+    #: As in Placed.
+    record: Optional[Record]
+    previous_rank: Optional[int]
     #: Was it written there?
     counts: bool
+    #: With withrepeat: did the id of once come before?
+    repeated: Optional[bool] = None
 
 
 @dataclass(frozen=True)
@@ -81,6 +88,10 @@ class LeaguePlace:
     record: Optional[Record]
     #: Of league_add the tier before, None for a new member; of league_get the tier to come, None if it stays.
     other_tier: Optional[int]
+    #: Of league_get "up", "stay" or "down": what would happen if the period ended now. None if it ends never.
+    outlook: Optional[str] = None
+    #: Of league_add with withrepeat: did the id of once come before?
+    repeated: Optional[bool] = None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,9 @@
 #include "server/commands/window.h"
 #include "server/dispatch/options.h"
 #include "server/rdb/rdb_state.h"
+#include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/registry_league.h"
 
 _Static_assert((int)DURABLE_JOBS == (int)RDB_STATE_ORDERS, "dump files have them by this number");
 
@@ -294,26 +296,71 @@ void board_task_resume(struct server *server) {
 
 /* ---- boards ---- */
 
-/* WINDOW: off the board and its shares. false: no memory. */
+/* WINDOW: off the board and its shares. Returns whether it was on the board itself. */
 static bool board_task_take_from_window(struct server *server, struct board_task *task,
                                         struct registry_key *board) {
     struct window_shares shares;
     window_find_shares(server->registry, board, server->clock.now_ms, &shares);
     if (!memory_reserve_begin(WINDOW_RULES_ROOM)) {
+        task->has_missed = true;
         return false;
     }
     task->done_count += window_take(server->registry, board, &shares, task->member);
     memory_reserve_end();
-    return true;
+    window_end_take(server, &shares);
+    return shares.is_board_changed;
+}
+
+/* In the module: the league that the board, a room, or its archive is of, and its template. false: no memory. */
+static bool board_task_open_league(struct server *server, const struct registry_key *key) {
+    struct bytes room = registry_name(key);
+    struct bytes names[2];
+    struct league_entry entry;
+    struct session session = {.database = key->database};
+    struct buffer nowhere;
+    struct reply reply;
+    bool is_league = registry_rules(key)->league.room > 0;
+    (void)!archive_find_board(registry_name(key), &room);
+    if (is_league) {
+        names[0] = names[1] = registry_name(key);
+    } else if (!league_parse_room(room, &names[0], &names[1], &entry)) {
+        return true;
+    }
+    buffer_init(&nowhere, 0);
+    reply_init(&reply, &nowhere, 2);
+    struct call call = call_begin(server, &session, NULL, NULL, &reply);
+    bool are_open = true;
+    for (unsigned i = 0; i < 2 && are_open && league_is_name(names[i]); i++) {
+        struct league_names rooms;
+        league_names_init(&rooms, names[i]);
+        are_open = keyspace_open(&call, names[i]) && keyspace_open(&call, league_template(&rooms));
+    }
+    buffer_deinit(&nowhere);
+    return are_open;
+}
+
+bool board_task_settle(struct server *server, struct board_task *task,
+                       const struct registry_key *key) {
+    uint32_t work;
+    bool is_settled = board_task_open_league(server, key) &&
+                      registry_league_settle(server->registry, key, UINT32_MAX, &work) !=
+                          REGISTRY_LEAGUE_OUT_OF_MEMORY;
+    task->has_missed |= !is_settled;
+    return is_settled;
 }
 
 void board_task_take(struct server *server, struct board_task *task, struct registry_key *key) {
     struct board_member member;
+    if (!board_task_settle(server, task, key)) {
+        return;
+    }
     struct registry_key *board =
         window_is_on(key) ? window_find_board(server->registry, key, server->clock.now_ms) : NULL;
     if (board != NULL) {
         key = board;
-        task->has_missed = !board_task_take_from_window(server, task, key) || task->has_missed;
+        if (!board_task_take_from_window(server, task, key)) {
+            return;
+        }
     } else {
         board_look_up(&key->board, task->member, NULL, &member);
         registry_take_member(server->registry, key, &member);

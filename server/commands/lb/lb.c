@@ -35,12 +35,11 @@ struct lb_archives lb_archives_begin(struct bytes name, const struct rules *rule
     CHECK(name.size <= REGISTRY_KEY_MAX);
     memcpy(text, name.at, name.size);
     bool has_some = rules->period.unit != PERIOD_NONE;
-    uint32_t kept = rules->archives_max < LB_ARCHIVES_MAX ? rules->archives_max : LB_ARCHIVES_MAX;
     return (struct lb_archives){.rules = rules,
                                 .text = text,
                                 .name_size = name.size,
                                 .time_ms = rules->period_start_ms,
-                                .left = has_some ? kept : 0};
+                                .left = has_some ? LB_ARCHIVES_MAX : 0};
 }
 
 bool lb_archives_next(struct lb_archives *archives, struct bytes *archive) {

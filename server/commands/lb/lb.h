@@ -27,8 +27,8 @@ MUST_CHECK bool lb_may_use_archives(const struct call *call, struct bytes name, 
  * still being made (PERIOD ... COPY)? false: the error was replied. */
 MUST_CHECK bool lb_check_no_copy_is_due(const struct call *call, const struct registry_key *key);
 
-/* The names that the archives of a board have, the newest first: of the periods before the running one,
- * so many as it keeps, but at most LB_ARCHIVES_MAX. */
+/* The names that the archives of a board have, the newest first: of the LB_ARCHIVES_MAX periods before the running
+ * one. More than ARCHIVE n may be there: SETTLE YES keeps them, or an expiry of theirs. */
 enum { LB_ARCHIVES_MAX = 16 };
 struct lb_archives {
     const struct rules *rules;

@@ -71,6 +71,8 @@ static const char *lb_add_read_option(const struct request *request, struct lb_a
         add->with_rank = true;
     } else if (bytes_is(word, "STRINGS")) {
         add->with_strings = true;
+    } else if (bytes_is(word, "WITHREPEAT")) {
+        add->with_repeat = true;
     } else if (bytes_is(word, "SET")) {
         return lb_add_set_operation(add, LB_ADD_SET);
     } else if (bytes_is(word, "INCR")) {
@@ -112,6 +114,9 @@ const char *lb_add_read_options(const struct request *request, struct lb_add *ad
         if (!is_option) {
             break;
         }
+    }
+    if (add->with_repeat && add->once_id.at == NULL) {
+        return "ERR WITHREPEAT needs ONCE";
     }
     return add->is_new_only && add->is_existing_only
                ? "ERR XX and NX options at the same time are not compatible"
@@ -271,7 +276,7 @@ static void lb_add_run_repeated(const struct call *call, struct lb_add *add) {
     if (add->with_rank) {
         lb_add_answer_repeated(call, call_arg(call, 1), &repeated, lb_add_answer_ranks);
     } else {
-        reply_integer(call->reply, 0);
+        reply_integer(call->reply, add->with_repeat ? -1 : 0);
     }
 }
 
@@ -316,7 +321,7 @@ const struct command command_lb_add = {
     .option_reply = COMMAND_REPLIES_PLACED,
     .syntax = "key condition=[NX | XX] operator=[SET | INCR | BEST] time=[AT "
               "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG name value]... [ONCE "
-              "id] " LB_HSET_SYNTAX " [WITHRANK] [STRINGS] "
+              "id] [WITHREPEAT] " LB_HSET_SYNTAX " [WITHRANK] [STRINGS] "
               "members=<results=(field... member)... | PACKED "
               "packed_member=(packed-key:integer member)...>",
     .summary = "Write fields, times and tags of members, all of them or nothing; count those added "

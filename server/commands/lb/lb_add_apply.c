@@ -188,12 +188,15 @@ void lb_add_answer_result(const struct call *call, const struct board *board,
     struct board_member member;
     lb_begin_records(call, board, (struct lb_shape){.with_strings = add->with_strings}, &writer);
     board_look_up(board, lb_add_name(call->request, add, 0), NULL, &member);
-    reply_array(call->reply, 3);
+    reply_array(call->reply, 3U + add->with_repeat);
     lb_add_apply_write_rank(call, &writer, &member, step);
     reply_integer(call->reply, step != NULL && step->is_written);
+    if (add->with_repeat) {
+        reply_integer(call->reply, step == NULL);
+    }
 }
 
-/* Ranks as they are after the whole command. list: NULL, if it has changed nothing. */
+/* Ranks as they are after the whole command. list: NULL, if the result came before (ONCE). */
 static void lb_add_apply_answer_ranks(const struct call *call, const struct board *board,
                                       const struct lb_add *add, const struct lb_result *list) {
     struct lb_writer writer;
@@ -207,8 +210,11 @@ static void lb_add_apply_answer_ranks(const struct call *call, const struct boar
         }
         struct board_member member;
         board_look_up(board, lb_add_name(call->request, add, i), &ahead[i % LOOKUP_GROUP], &member);
-        reply_array(call->reply, 2);
+        reply_array(call->reply, 2U + add->with_repeat);
         lb_add_apply_write_rank(call, &writer, &member, list != NULL ? &list[i].step : NULL);
+        if (add->with_repeat) {
+            reply_integer(call->reply, list == NULL);
+        }
     }
 }
 
@@ -271,7 +277,7 @@ static void lb_add_apply_add_one(const struct call *call, struct writing *writin
             }
             return;
         }
-        step->is_written = status == WRITING_PUT;
+        step->is_written = status == WRITING_PUT && !writing->is_as_before;
     }
     writing_settle(writing);
     lb_add_apply_answer(call, writing_shown(writing), add, &result);

@@ -30,6 +30,7 @@ struct lb_add {
     bool is_existing_only; /* XX */
     bool with_rank;        /* WITHRANK */
     bool with_strings;     /* STRINGS */
+    bool with_repeat;      /* WITHREPEAT: say whether the id of ONCE came before */
     enum lb_add_operation operation;
     enum lb_add_time time;
     int64_t at_us;
@@ -93,14 +94,14 @@ bool lb_add_changes_fields(const struct writing *writing, const struct lb_add_st
                            struct bytes member);
 
 /* Reply [record, previous rank | nil, 1 | 0] of the only member, as it is after the whole command; 1 if
- * the step was written. step: NULL, if the command has changed nothing. */
+ * the step was written. step: NULL, if the result came before (ONCE). WITHREPEAT: whether it did, behind that. */
 void lb_add_answer_result(const struct call *call, const struct board *board,
                           const struct lb_add *add, const struct lb_add_step *step);
 
 /* Apply the command to the board and reply. An error leaves the board unchanged. If AT is given,
  * the layout must be able to hold it. */
 void lb_add_apply(const struct call *call, struct writing *writing, const struct lb_add *add);
-/* With WITHRANK: reply as a command that has changed nothing. */
+/* With WITHRANK: reply to a result that came before. */
 void lb_add_answer_unchanged(const struct call *call, const struct board *board,
                              const struct lb_add *add);
 

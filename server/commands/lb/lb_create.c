@@ -239,6 +239,7 @@ static void lb_alter_run(struct call *call) {
         return;
     }
     if (running != NULL) {
+        call_notify(call, SETTING_EVENT_GENERIC, "del", registry_name(running));
         registry_remove(call->registry, running);
     }
     uint32_t count = board_count(&key->board);

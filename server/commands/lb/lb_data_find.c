@@ -7,10 +7,12 @@
 enum { NAMES_ON_STACK = 2048 }; /* bytes of a group's names */
 
 /* Write the members' keys to out, one after another. */
-static void lb_data_find_name_keys(struct bytes pattern, const struct bytes *members,
-                                   unsigned count, char *out, struct bytes *names) {
+static void lb_data_find_name_keys(struct bytes pattern, const struct lb_data_periods *periods,
+                                   const struct bytes *members, unsigned count, char *out,
+                                   struct bytes *names) {
     for (unsigned i = 0; i < count; i++) {
-        char *end = lb_data_print_key(pattern, members[i], out);
+        char *end =
+            lb_data_print_key(pattern, members[i], periods->board, periods->suffixes[i], out);
         names[i] = (struct bytes){.at = out, .size = (size_t)(end - out)};
         out = end;
     }
@@ -44,15 +46,16 @@ static void lb_data_find_hashes(const struct call *call, const struct bytes *nam
     }
 }
 
-bool lb_data_find(const struct call *call, const struct lb_data *data, const struct bytes *members,
+bool lb_data_find(const struct call *call, const struct lb_data *data,
+                  const struct lb_data_periods *periods, const struct bytes *members,
                   unsigned count, const struct hash **hashes) {
     CHECK(count <= LB_DATA_GROUP);
     struct bytes names[LB_DATA_GROUP];
     char on_stack[NAMES_ON_STACK];
     char *out = on_stack;
-    size_t size = count * data->pattern.size;
+    size_t size = 0;
     for (unsigned i = 0; i < count; i++) {
-        size += members[i].size;
+        size += lb_data_key_size(data->pattern, members[i], periods->board, periods->suffixes[i]);
     }
     if (size > sizeof on_stack) {
         out = memory_allocate(size);
@@ -60,7 +63,7 @@ bool lb_data_find(const struct call *call, const struct lb_data *data, const str
             return false;
         }
     }
-    lb_data_find_name_keys(data->pattern, members, count, out, names);
+    lb_data_find_name_keys(data->pattern, periods, members, count, out, names);
     lb_data_find_hashes(call, names, count, hashes);
     if (out != on_stack) {
         memory_free(out);

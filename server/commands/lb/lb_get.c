@@ -250,7 +250,7 @@ static uint64_t lb_get_count_members(const struct cost_view *view) {
     if (!lb_get_read_arguments(view->call, &get)) {
         return 0;
     }
-    return lb_data_work(&get.shape.data, get.member_count) +
+    return lb_data_work(view, &get.shape.data, get.member_count) +
            lb_filter_work(view, &get.filter, LB_FILTER_RANKS, get.member_count) +
            lb_since_work(view, &get.shape.since, &get.filter, LB_SINCE_MEMBERS, get.member_count);
 }

@@ -2,6 +2,8 @@
 #include "server/commands/lb/lb_hset.h"
 
 #include "server/acl/acl_check.h"
+#include "server/commands/lb/lb_data.h"
+#include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/registry.h"
 
 enum { NAME_ON_STACK = 512 };
@@ -39,6 +41,10 @@ bool lb_hset_names_board(const struct lb_hset *hset) {
     return lb_hset_count_of(hset->pattern, '%') > 0;
 }
 
+bool lb_hset_names_period(const struct lb_hset *hset) {
+    return lb_data_names_period(hset->pattern);
+}
+
 bool lb_hset_check(const struct call *call, const struct lb_hset *hset, uint64_t times) {
     uint64_t size = 0;
     if (!lb_hset_is_asked(hset)) {
@@ -60,12 +66,9 @@ bool lb_hset_check(const struct call *call, const struct lb_hset *hset, uint64_t
     return true;
 }
 
-size_t lb_hset_name_size(const struct lb_hset *hset, struct bytes board, struct bytes member) {
-    return hset->pattern.size + board.size + member.size;
-}
-
-char *lb_hset_print_name(const struct lb_hset *hset, struct bytes board, struct bytes member,
-                         char *out) {
+/* The hash's key. Returns its end. */
+static char *lb_hset_print_name(const struct lb_hset *hset, struct bytes board, struct bytes suffix,
+                                struct bytes member, char *out) {
     for (size_t i = 0; i < hset->pattern.size; i++) {
         const char *each = &hset->pattern.at[i];
         struct bytes text = *each == '*'   ? member
@@ -73,21 +76,38 @@ char *lb_hset_print_name(const struct lb_hset *hset, struct bytes board, struct 
                                            : (struct bytes){.at = each, .size = 1};
         memcpy(out, text.at, text.size);
         out += text.size;
+        if (*each == '%' && i + 1 < hset->pattern.size && each[1] == '@') {
+            memcpy(out, suffix.at, suffix.size);
+            out += suffix.size;
+            i++;
+        }
     }
     return out;
 }
 
-bool lb_hset_begin(const struct call *call, const struct lb_hset *hset, struct bytes board,
-                   struct bytes member, struct lb_hset_place *place) {
+bool lb_hset_begin(const struct call *call, const struct lb_hset *hset,
+                   const struct registry_key *board, struct bytes member,
+                   struct lb_hset_place *place) {
     char on_stack[NAME_ON_STACK];
-    size_t size = lb_hset_name_size(hset, board, member);
+    char suffix[REGISTRY_SUFFIX_MAX];
+    struct bytes base = registry_name(board);
+    struct bytes behind = {.at = suffix, .size = 0};
+    const struct rules *rules = registry_rules(board);
+    if (lb_hset_names_period(hset) && rules->period.unit != PERIOD_NONE) {
+        behind.size = archive_print_suffix(&rules->period, rules->period_start_ms, suffix);
+        int64_t end_ms = rules_archive_end_ms(rules);
+        if (place != NULL && end_ms != INT64_MAX && !rules->settles) {
+            place->expire_at_ms = end_ms;
+        }
+    }
+    size_t size = hset->pattern.size + base.size + behind.size + member.size;
     char *at = size <= sizeof on_stack ? on_stack : memory_allocate(size);
     if (at == NULL) {
         return call_out_of_memory(call);
     }
-    const struct bytes name = {.at = at,
-                               .size = (size_t)(lb_hset_print_name(hset, board, member, at) - at)};
-    bool is_open = call_check_key(call, name) && acl_check_made_key(call, name, board, ACL_WRITE) &&
+    const char *end = lb_hset_print_name(hset, base, behind, member, at);
+    const struct bytes name = {.at = at, .size = (size_t)(end - at)};
+    bool is_open = call_check_key(call, name) && acl_check_made_key(call, name, base, ACL_WRITE) &&
                    (place == NULL || lb_hset_open(call, hset, name, place));
     if (at != on_stack) {
         memory_free(at);

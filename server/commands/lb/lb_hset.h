@@ -4,7 +4,7 @@
  *       -> run:laps:ann -> replay r/77, car 9ff, if 81.046 is better than what ann had
  *
  * The * of the pattern stands for the member, of which there is one, and %, of which there is at most one, for the
- * board's name.
+ * board's name; %@ for the name that the archive of its running period has, so that each period has its own hash.
  *
  *     lb_hset_check                        once the request is parsed
  *     lb_hset_begin                        of each result, without a place: the right to the hash
@@ -37,6 +37,7 @@ struct lb_hset {
 struct lb_hset_place {
     void *key;
     bool is_new;
+    int64_t expire_at_ms; /* %@: of a new one, when the archive of its period goes; 0: never */
 };
 
 #define LB_HSET_SYNTAX "[HSET pattern n:integer field_value=(field value)...]"
@@ -51,15 +52,14 @@ const char *lb_hset_read(const struct request *request, uint32_t *index, struct 
 MUST_CHECK bool lb_hset_check(const struct call *call, const struct lb_hset *hset, uint64_t times);
 /* Is it another key for each board? */
 bool lb_hset_names_board(const struct lb_hset *hset);
-/* Write the hash's key: at most lb_hset_name_size bytes. Returns the end. */
-size_t lb_hset_name_size(const struct lb_hset *hset, struct bytes board, struct bytes member);
-char *lb_hset_print_name(const struct lb_hset *hset, struct bytes board, struct bytes member,
-                         char *out);
+/* And for each of its periods? */
+bool lb_hset_names_period(const struct lb_hset *hset);
 
-/* Find or make the hash of a member. place NULL: only say whether its name can be a key, and the user may write to
+/* Find or make the hash of a member of this board. place NULL: only say whether its name can be a key, and the user may write to
  * that. false: the error was replied. */
 MUST_CHECK bool lb_hset_begin(const struct call *call, const struct lb_hset *hset,
-                              struct bytes board, struct bytes member, struct lb_hset_place *place);
+                              const struct registry_key *board, struct bytes member,
+                              struct lb_hset_place *place);
 
 /* ---- of lb_hset_keys.c ---- */
 

@@ -35,6 +35,10 @@ void lb_hset_put(const struct call *call, const struct lb_hset *hset,
         registry_put_fields(call->registry, key, hset->args, hset->count, &added_count);
     CHECK(status == HASH_OK);
     registry_tell_members(call->registry, key);
+    if (is_first && place->expire_at_ms != 0) {
+        /* Without memory for that it stays until it is removed by name. */
+        (void)!registry_set_expiry(call->registry, key, place->expire_at_ms, false);
+    }
     if (is_first) {
         call_notify(call, SETTING_EVENT_NEW, "new", registry_name(key));
     }

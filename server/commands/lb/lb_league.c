@@ -40,6 +40,11 @@ const char *lb_league_refusal(const struct call *call, const struct rules *rooms
     if (rooms->window.count > 0) {
         return "WINDOW is not possible: rooms begin anew";
     }
+    if (rooms->stale_ms > 0) {
+        return "STALE is not possible: whoever leaves a room moves the others' places. IDLE DOWN "
+               "is "
+               "for those who do not come";
+    }
     return rooms->cap > 0 || rooms->limit > 0 ? "CAP and LIMIT are not possible: ROOM limits rooms"
                                               : NULL;
 }
@@ -83,7 +88,7 @@ bool lb_league_begin(const struct call *call, struct lb_league *league) {
 
 bool lb_league_check_writing(struct lb_league *league) {
     const struct call *call = league->call;
-    if (writing_refuses_times(call, league->rules)) {
+    if (writing_refuses(call, league->rules, RULES_WRITE_LEAGUE)) {
         return false;
     }
     if (league->rooms != NULL) {
@@ -225,6 +230,21 @@ void lb_league_reply_place(const struct lb_league *league, const struct lb_leagu
     }
 }
 
+/* What the end of the running period would do, if it were now. */
+static const char *lb_league_outlook(const struct lb_league *league,
+                                     const struct lb_league_place *place) {
+    const struct rules_league *rules = &league->rules->league;
+    const struct board *room = call_board(place->room);
+    bool has_played = place->entry.period == league->period;
+    uint32_t tier = has_played ? place->tier : league_tier_idle(rules, place->tier, 1);
+    struct board_member member;
+    if (room != NULL && zset_look_up(league->call, room, place->member.name, &member)) {
+        tier =
+            league_tier_after(rules, place->tier, board_rank_of(room, &member), board_count(room));
+    }
+    return tier > place->tier ? "up" : tier < place->tier ? "down" : "stay";
+}
+
 static void lb_league_get_run(struct call *call) {
     struct lb_league league;
     struct lb_league_place place = {.tier = 0};
@@ -239,10 +259,15 @@ static void lb_league_get_run(struct call *call) {
         reply_null_array(call->reply);
         return;
     }
-    reply_array(call->reply, 4);
+    reply_array(call->reply, 5);
     lb_league_reply_place(&league, &place, false);
     if (place.tier != place.entry.tier) {
         reply_integer(call->reply, place.tier);
+    } else {
+        reply_null(call->reply);
+    }
+    if (league.rooms != NULL) {
+        reply_bulk_text(call->reply, lb_league_outlook(&league, &place));
     } else {
         reply_null(call->reply);
     }
@@ -252,8 +277,9 @@ static const struct command lb_league_get = {
     .name = "GET",
     .reply = COMMAND_REPLIES_LEAGUE_PLACE,
     .syntax = "key member",
-    .summary = "A member's tier, its room in the running period, its record there, and the tier "
-               "that is to come, if it is another",
+    .summary = "A member's tier, its room in the running period, its record there, the tier that "
+               "is to come, if it is another, and whether it would go up, stay or go down if the "
+               "period ended now",
     .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_READ | COMMAND_FAST,
     .run = lb_league_get_run,
@@ -338,7 +364,8 @@ static const struct command lb_league_info = {
 /* false: its room takes no writes; the error was replied. */
 static bool lb_league_may_leave(const struct lb_league *league,
                                 const struct lb_league_place *place) {
-    return place->room == NULL || !writing_refuses(league->call, place->room);
+    return place->room == NULL ||
+           !writing_refuses(league->call, registry_rules(place->room), RULES_WRITE_MEMBERS);
 }
 
 static void lb_league_leave(const struct lb_league *league, struct registry_key *room,
@@ -397,7 +424,7 @@ static void lb_league_set_run(struct call *call) {
         !lb_league_check_newcomer(&league, name, &place) || !lb_league_may_leave(&league, &place)) {
         return;
     }
-    if (place.member.is_there && place.entry.tier == tier && place.entry.period == league.period) {
+    if (place.member.is_there && place.entry.tier == tier && place.tier == tier) {
         reply_integer(call->reply, 0);
         return;
     }
@@ -427,7 +454,8 @@ static void lb_league_remove_run(struct call *call) {
     struct lb_league league;
     struct lb_league_place place = {.tier = 0};
     struct bytes name = call_arg(call, ARG_MEMBER);
-    if (!lb_league_begin(call, &league) || writing_refuses_times(call, league.rules)) {
+    if (!lb_league_begin(call, &league) ||
+        writing_refuses(call, league.rules, RULES_WRITE_LEAGUE)) {
         return;
     }
     if (zset_is_member(name) && !lb_league_look_up(&league, name, &place)) {

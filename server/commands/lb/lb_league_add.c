@@ -120,13 +120,21 @@ static bool lb_league_add_put(struct adding *adding, struct lb_results *results)
     return true;
 }
 
+/* The end of an answer. */
+static void lb_league_add_end_answer(const struct call *call, const struct adding *adding,
+                                     bool came_before) {
+    if (adding->add.with_repeat) {
+        reply_integer(call->reply, came_before);
+    }
+}
+
 static void lb_league_add_answer(const struct adding *adding) {
     const struct call *call = adding->league.call;
     const struct board *room = adding->writing.board;
     struct board_member member;
     struct lb_writer writer;
     board_look_up(room, adding->member, NULL, &member);
-    reply_array(call->reply, 4);
+    reply_array(call->reply, 4U + adding->add.with_repeat);
     reply_integer(call->reply, adding->entry.tier);
     reply_integer(call->reply, adding->entry.room);
     if (member.is_there) {
@@ -141,6 +149,7 @@ static void lb_league_add_answer(const struct adding *adding) {
     } else {
         reply_null(call->reply);
     }
+    lb_league_add_end_answer(call, adding, false);
 }
 
 static void lb_league_add_to_room(struct adding *adding) {
@@ -158,21 +167,22 @@ static void lb_league_add_to_room(struct adding *adding) {
 /* ONCE: the result came before, and the member may be where others have put it since, or the league be gone. */
 static void lb_league_add_answer_repeated(const struct call *call, struct adding *adding) {
     const struct board *board = call_board(call_find_key(call, call_arg(call, LB_LEAGUE_KEY)));
-    if (board == NULL || rules_of(board_layout(board))->league.room == 0) {
+    bool is_there = board != NULL && rules_of(board_layout(board))->league.room > 0;
+    if (is_there && (!lb_league_begin(call, &adding->league) ||
+                     !lb_league_look_up(&adding->league, adding->member, &adding->place))) {
+        return;
+    }
+    reply_array(call->reply, 4U + adding->add.with_repeat);
+    if (is_there && adding->place.member.is_there) {
+        lb_league_reply_place(&adding->league, &adding->place, adding->add.with_strings);
+        reply_integer(call->reply, adding->place.entry.tier);
+    } else {
+        reply_null(call->reply);
+        reply_null(call->reply);
         reply_null_array(call->reply);
-        return;
+        reply_null(call->reply);
     }
-    if (!lb_league_begin(call, &adding->league) ||
-        !lb_league_look_up(&adding->league, adding->member, &adding->place)) {
-        return;
-    }
-    if (!adding->place.member.is_there) {
-        reply_null_array(call->reply);
-        return;
-    }
-    reply_array(call->reply, 4);
-    lb_league_reply_place(&adding->league, &adding->place, adding->add.with_strings);
-    reply_integer(call->reply, adding->place.entry.tier);
+    lb_league_add_end_answer(call, adding, true);
 }
 
 /* false: the command is answered. */
@@ -210,9 +220,9 @@ static void lb_league_add_run(struct call *call) {
 const struct command lb_league_add = {
     .name = "ADD",
     .reply = COMMAND_REPLIES_LEAGUE_PLACE,
-    .syntax =
-        "key operator=[SET | INCR | BEST] time=[AT unix-time-milliseconds:unix-time | TOUCH "
-        "| KEEPTIME] [TAG name value]... [ONCE id] " LB_HSET_SYNTAX " [STRINGS] field... member",
+    .syntax = "key operator=[SET | INCR | BEST] time=[AT unix-time-milliseconds:unix-time | TOUCH "
+              "| KEEPTIME] [TAG name value]... [ONCE id] [WITHREPEAT] " LB_HSET_SYNTAX
+              " [STRINGS] field... member",
     .summary = "Write a member's result in its room; the first one of a period puts it into the "
                "open room of its tier; tier, room, record and the tier before",
     .complexity = "O(log n) in the members of the board",

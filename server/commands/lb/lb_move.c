@@ -10,13 +10,7 @@
 #include "server/commands/lb/board_task.h"
 #include "server/commands/lb/lb_tags.h"
 #include "server/commands/window.h"
-
-/* The bits of the later of two keys' times. */
-static uint64_t lb_move_later_time(const struct layout *layout, uint64_t one, uint64_t other) {
-    one &= layout->time.mask;
-    other &= layout->time.mask;
-    return (layout->time.is_latest ? one > other : one < other) ? one : other;
-}
+#include "skiplist/keyspace/registry_league.h"
 
 /* The sum of all fields, and the later of the two times, when it was reached. false: it does not
  * fit. */
@@ -32,7 +26,7 @@ static bool lb_move_add(const struct layout *layout, uint64_t from_key, int64_t 
         }
         sum_key = layout_with_ordinal(layout, sum_key, i, sum);
     }
-    *key = layout_without_time(layout, sum_key) | lb_move_later_time(layout, from_key, *key);
+    *key = layout_without_time(layout, sum_key) | layout_later_time(layout, from_key, *key);
     return true;
 }
 
@@ -100,6 +94,20 @@ static bool lb_move_may(struct server *server, const struct board_task *task,
            lb_move_merge(task, &on->board, from_key, server->clock.now_us, key);
 }
 
+/* What of one member has left the board, and of the other changed there. */
+static void lb_move_tell(struct server *server, const struct registry_key *key, bool has_left,
+                         bool has_changed) {
+    if (has_left) {
+        notify(server, SETTING_EVENT_ZSET, "zrem", key->database, registry_name(key));
+    }
+    if (has_changed) {
+        notify(server, SETTING_EVENT_ZSET, "zadd", key->database, registry_name(key));
+    }
+    if (has_left || has_changed) {
+        registry_tell_members(server->registry, key);
+    }
+}
+
 /* Memory is reserved. */
 static void lb_move_change(struct server *server, struct board_task *task, struct registry_key *key,
                            const struct board_member *from, uint64_t packed_key) {
@@ -118,9 +126,7 @@ static void lb_move_change(struct server *server, struct board_task *task, struc
     if (kept.values.mask != 0) {
         lb_move_tag(registry, key, task->to, &kept);
     }
-    notify(server, SETTING_EVENT_ZSET, "zrem", key->database, registry_name(key));
-    notify(server, SETTING_EVENT_ZSET, "zadd", key->database, registry_name(key));
-    registry_tell_members(registry, key);
+    lb_move_tell(server, key, true, true);
     task->done_count++;
 }
 
@@ -139,8 +145,9 @@ static void lb_move_on_board(struct server *server, struct board_task *task,
 }
 
 /* The board itself. Its shares have been changed, and memory is reserved. */
-static void lb_move_follow(struct registry *registry, const struct board_task *task,
+static void lb_move_follow(struct server *server, const struct board_task *task,
                            struct registry_key *key, const struct window_shares *shares) {
+    struct registry *registry = server->registry;
     const struct board *board = &key->board;
     const struct layout *layout = board_layout(board);
     struct board_member from;
@@ -154,18 +161,20 @@ static void lb_move_follow(struct registry *registry, const struct board_task *t
         {.name = task->member, .most = UINT64_MAX, .times = from.key}};
     if (from.is_there) {
         lb_move_keep_tags(board, &from, &to, &kept);
-        values[0].times = to.is_there ? lb_move_later_time(layout, from.key, to.key) : from.key;
+        values[0].times = to.is_there ? layout_later_time(layout, from.key, to.key) : from.key;
     }
     window_compute(shares, values, 2);
     for (unsigned i = 0; i < 2; i++) {
         bool is_put = window_put(registry, key, &values[i]);
         CHECK(is_put);
     }
-    board_look_up(board, task->to, NULL, &to);
-    if (to.is_there && kept.values.mask != 0) {
-        (void)!registry_tag(registry, key, &to, &kept.values, &full);
-    }
-    registry_tell_members(registry, key);
+    struct board_member then;
+    board_look_up(board, task->to, NULL, &then);
+    bool is_tagged = then.is_there && kept.values.mask != 0 &&
+                     registry_tag(registry, key, &then, &kept.values, &full) == TAGS_OK;
+    lb_move_tell(server, key, from.is_there && !values[1].is_there,
+                 is_tagged || then.is_there != to.is_there ||
+                     (then.is_there && then.key != to.key));
 }
 
 /* A share of which a part has left: both members count, or have left, as their ranks say, so the number of
@@ -210,7 +219,7 @@ static void lb_move_in_window(struct server *server, struct board_task *task,
         lb_move_on_share(server, task, board, &shares, i);
     }
     shares.left = registry_rules(board)->window.left;
-    lb_move_follow(registry, task, board, &shares);
+    lb_move_follow(server, task, board, &shares);
     memory_reserve_end();
 }
 
@@ -219,6 +228,10 @@ static void lb_move_act(struct server *server, struct board_task *task, struct r
         window_is_on(key) ? window_find_board(server->registry, key, server->clock.now_ms) : NULL;
     if (board != NULL) {
         lb_move_in_window(server, task, board);
+    } else if (!board_task_settle(server, task, key)) {
+        return;
+    } else if (registry_league_parts(server->registry, key, task->member, task->to)) {
+        task->left_count++;
     } else {
         lb_move_on_board(server, task, key);
     }

@@ -92,7 +92,7 @@ static uint64_t lb_quantile_count_records(const struct cost_view *view) {
     if (!lb_quantile_read_arguments(view->call, &quantiles)) {
         return 0;
     }
-    return lb_data_work(&quantiles.shape.data, quantiles.count) +
+    return lb_data_work(view, &quantiles.shape.data, quantiles.count) +
            lb_filter_work(view, &quantiles.filter, LB_FILTER_STEPS, quantiles.count);
 }
 

@@ -217,12 +217,20 @@ void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
     uint32_t since_ranks[LB_DATA_GROUP];
     const struct lb_data *data = &writer->shape.data;
     const struct lb_since *since = &writer->shape.since;
+    struct lb_data_periods periods;
     bool has_data = lb_data_is_asked(data);
     bool has_since = lb_since_is_asked(since);
     if (group->count == 0) {
         return;
     }
-    if ((has_data && !lb_data_find(writer->call, data, group->members, group->count, hashes)) ||
+    if (has_data && lb_data_names_period(data->pattern)) {
+        lb_data_find_periods(writer->call, group->members, group->keys, group->count, &periods);
+    } else {
+        periods.board = (struct bytes){.size = 0};
+        memset(periods.suffixes, 0, sizeof periods.suffixes);
+    }
+    if ((has_data &&
+         !lb_data_find(writer->call, data, &periods, group->members, group->count, hashes)) ||
         (has_since && !lb_since_find(since, writer->board, group->members, group->ranks,
                                      group->count, writer->shape.is_competition, since_ranks))) {
         writer->reply->out->is_broken = true; /* as where there is no memory for the reply */

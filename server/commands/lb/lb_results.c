@@ -73,8 +73,7 @@ static bool lb_results_may_set_hash(const struct lb_results *results, const stru
                                     struct bytes member) {
     const struct lb_hset *hset = &results->add->hset;
     return !lb_hset_is_asked(hset) ||
-           lb_hset_begin(results->call, hset, registry_name(writing_shown_key(writing)), member,
-                         NULL);
+           lb_hset_begin(results->call, hset, writing_shown_key(writing), member, NULL);
 }
 
 static bool lb_results_plan_one(const struct lb_results *results, uint32_t at,
@@ -153,11 +152,15 @@ static bool lb_results_begin_hashes(struct lb_results *results, size_t *size) {
     for (uint32_t i = 0; lb_hset_is_asked(hset) && i < results->count; i++) {
         struct lb_result *result = &results->list[i];
         struct bytes name = lb_results_name(results, i);
-        if (!lb_add_changes_fields(result->writing, &result->step, name)) {
+        /* The hash of a period is of the period's results, whatever the WINDOW shows. */
+        bool is_changed = lb_hset_names_period(hset)
+                              ? result->step.is_written && result->step.has_new_fields
+                              : lb_add_changes_fields(result->writing, &result->step, name);
+        if (!is_changed) {
             continue;
         }
-        if (!lb_hset_begin(results->call, hset, registry_name(writing_shown_key(result->writing)),
-                           name, &result->place)) {
+        if (!lb_hset_begin(results->call, hset, writing_shown_key(result->writing), name,
+                           &result->place)) {
             results->failed = lb_hset_names_board(hset) ? i : results->count;
             return false;
         }
@@ -225,7 +228,8 @@ static void lb_results_put_members(struct lb_results *results) {
                 enum writing_status status =
                     writing_put(result->writing, &member, result->step.key, true); /* as planned */
                 CHECK(status != WRITING_FAILED);
-                result->step.is_written = status == WRITING_PUT;
+                result->is_put = status == WRITING_PUT;
+                result->step.is_written = result->is_put && !result->writing->is_as_before;
             }
         }
     }
@@ -271,8 +275,8 @@ static void lb_results_finish(struct lb_results *results) {
     bool is_set = false;
     for (uint32_t i = 0; i < results->count; i++) {
         struct lb_result *result = &results->list[i];
-        bool has_stayed = result->step.is_written &&
-                          (!result->writing->has_lost || lb_results_has_stayed(results, i));
+        bool has_stayed =
+            result->is_put && (!result->writing->has_lost || lb_results_has_stayed(results, i));
         if (has_stayed && result->place.key != NULL && !(is_one_hash && is_set)) {
             lb_hset_put(results->call, hset, &result->place);
             is_set = true;

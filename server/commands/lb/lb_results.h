@@ -15,6 +15,7 @@
 struct lb_result {
     struct writing *writing;
     uint32_t index; /* of the member in the command */
+    bool is_put;    /* on the board, or on the share of a WINDOW */
     bool is_new;    /* planned: the member comes to the board by this result */
     struct lb_add_step step;
     struct lb_hset_place place; /* of HSET */

@@ -89,8 +89,8 @@ static void lb_roll_run(struct call *call) {
     if (!call_need_board(call, call_arg(call, 1), &key)) {
         return;
     }
-    if (writing_refuses(call, key) || !lb_check_no_copy_is_due(call, key) ||
-        !call_check_key(call, archive) ||
+    if (writing_refuses(call, registry_rules(key), RULES_WRITE_WHOLE) ||
+        !lb_check_no_copy_is_due(call, key) || !call_check_key(call, archive) ||
         (roll.has_window && !lb_roll_move_window(call, registry_rules(key), &roll, &next))) {
         return;
     }

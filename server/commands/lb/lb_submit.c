@@ -218,7 +218,7 @@ const struct command command_lb_submit = {
     .reply = COMMAND_REPLIES_RESULTS,
     .syntax = "numkeys:integer key... condition=[NX | XX] operator=[SET | INCR | BEST] time=[AT "
               "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG name value]... [ONCE "
-              "id] " LB_HSET_SYNTAX " [STRINGS] "
+              "id] [WITHREPEAT] " LB_HSET_SYNTAX " [STRINGS] "
               "field... member",
     .summary = "Write one result on several boards, on all of them or none; its record, its "
                "previous rank and whether it counts, on each",

@@ -70,9 +70,9 @@ static void lb_tag_set_on_share(const struct call *call, const struct registry_k
         return;
     }
     board_look_up(&share->board, name, NULL, &member);
-    if (member.is_there) {
-        (void)!registry_tag(call->registry, share, &member, values, &full);
+    if (member.is_there && registry_tag(call->registry, share, &member, values, &full) == TAGS_OK) {
         registry_tell_members(call->registry, share);
+        call_notify_command(call, SETTING_EVENT_ZSET, registry_name(share));
     }
 }
 

@@ -110,6 +110,10 @@ static void lb_where_finish(struct server *server, struct board_task *task) {
 static bool lb_where_read_data(const struct call *call, uint32_t index, void *target) {
     struct board_task *task = target;
     struct bytes pattern = call_arg(call, index);
+    if (lb_data_names_period(pattern)) {
+        return call_refuse(call,
+                           "ERR DATA of LB.FORGET takes no %@: name the hashes of each period");
+    }
     if (!lb_data_check_star(call, pattern) || !acl_check_pattern(call, pattern, true, ACL_WRITE)) {
         return false;
     }
@@ -119,7 +123,8 @@ static bool lb_where_read_data(const struct call *call, uint32_t index, void *ta
         return call_out_of_memory(call);
     }
     memcpy(out, &size, sizeof size);
-    lb_data_print_key(pattern, task->member, out + sizeof size);
+    struct bytes none = {.at = "", .size = 0};
+    lb_data_print_key(pattern, task->member, none, none, out + sizeof size);
     task->data.size += sizeof size + size;
     return true;
 }

@@ -140,7 +140,7 @@ static bool zset_add_put(const struct call *call, struct writing *writing, struc
     }
     enum writing_status status = writing_put(writing, member, stamped, zadd->is_increment);
     zadd->is_skipped = status == WRITING_PUSHED_OUT && !zadd->is_sum_wanted;
-    if (status == WRITING_PUT) {
+    if (status == WRITING_PUT && !writing->is_as_before) {
         zadd->added_count += writing->is_newcomer ? 1 : 0;
         zadd->updated_count += writing->is_newcomer ? 0 : 1;
         zadd->ordinals[pair] = writing->is_newcomer;
@@ -218,7 +218,7 @@ static bool zset_add_has_room(const struct call *call, const struct writing *wri
     }
     uint32_t new_count = zadd->pair_count;
     for (uint32_t pair = 0; pair < zadd->pair_count; pair += LOOKUP_GROUP) {
-        new_count -= zset_add_count_found(call, writing->board, zadd, pair, false);
+        new_count -= zset_add_count_found(call, writing_shown(writing), zadd, pair, false);
     }
     return new_count <= room;
 }

@@ -41,7 +41,7 @@ static void pop_run(struct call *call) {
         reply_array(call->reply, 0);
         return;
     }
-    if (writing_refuses(call, key)) {
+    if (writing_refuses(call, registry_rules(key), RULES_WRITE_WHOLE)) {
         return;
     }
     zset_pop_pop(call, key, is_reverse, count,
@@ -150,8 +150,13 @@ static uint64_t zset_pop_count_zmpop(const struct cost_view *view) {
     return zmpop.key_count;
 }
 
+/* Can nothing ever be popped from it, whatever comes? */
+static bool zset_pop_is_hopeless(const struct call *call, const struct registry_key *key) {
+    return rules_refusal_lasts(rules_refuse(registry_rules(key), RULES_WRITE_WHOLE, call->now_ms));
+}
+
 /* *found: the first of the keys that has members; NULL: none has. false: one before it holds no
- * board, or it takes no writes; the error was replied. */
+ * board, or it takes no writes; the error was replied. An empty one may be waited for until it takes some. */
 static bool zset_pop_find_filled(const struct call *call, uint32_t first_key, uint32_t key_count,
                                  struct registry_key **found) {
     *found = NULL;
@@ -160,9 +165,9 @@ static bool zset_pop_find_filled(const struct call *call, uint32_t first_key, ui
         if (!call_find_kind(call, call_arg(call, first_key + i), REGISTRY_BOARD, &key)) {
             return false;
         }
-        if (key != NULL && board_count(&key->board) > 0) {
+        if (key != NULL && (board_count(&key->board) > 0 || zset_pop_is_hopeless(call, key))) {
             *found = key;
-            return !writing_refuses(call, key);
+            return !writing_refuses(call, registry_rules(key), RULES_WRITE_WHOLE);
         }
     }
     return true;
@@ -258,7 +263,9 @@ static void bzpop_run(struct call *call) {
 }
 
 static void zset_pop_bzpop_serve(const struct call *call, struct registry_key *key) {
-    zset_pop_reply_bzpop(call, key, call->session->wait.is_reverse);
+    if (!writing_refuses(call, registry_rules(key), RULES_WRITE_WHOLE)) {
+        zset_pop_reply_bzpop(call, key, call->session->wait.is_reverse);
+    }
 }
 
 static uint64_t zset_pop_count_waited_for(const struct cost_view *view) {
@@ -324,7 +331,9 @@ const struct command command_zmpop = {
 };
 
 static void zset_pop_bzmpop_serve(const struct call *call, struct registry_key *key) {
-    zset_pop_reply_zmpop(call, key, call->session->wait.is_reverse, call->session->wait.count);
+    if (!writing_refuses(call, registry_rules(key), RULES_WRITE_WHOLE)) {
+        zset_pop_reply_zmpop(call, key, call->session->wait.is_reverse, call->session->wait.count);
+    }
 }
 
 const struct command command_bzmpop = {

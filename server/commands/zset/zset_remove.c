@@ -71,7 +71,8 @@ static void zset_remove_from_window(const struct call *call, struct registry_key
         removed_count += window_take(call->registry, key, &shares, call_arg(call, i)) > 0;
     }
     memory_reserve_end();
-    if (removed_count > 0) {
+    window_end_take(call->server, &shares);
+    if (shares.is_board_changed) {
         zset_end_removal(call, key, "zrem");
     }
     reply_integer(call->reply, removed_count);
@@ -92,7 +93,7 @@ static void zrem_run(struct call *call) {
         return;
     }
     const struct rules *rules = key != NULL ? registry_rules(key) : NULL;
-    if (rules != NULL && rules->guards != 0 && writing_explain(call, rules)) {
+    if (rules != NULL && writing_refuses(call, rules, RULES_WRITE_MEMBERS)) {
         return;
     }
     if (rules != NULL && rules->window.count > 0) {
@@ -128,7 +129,7 @@ const struct command command_zrem = {
 
 static void zset_remove_remove_span(const struct call *call, struct registry_key *key,
                                     struct zset_span span, const char *event) {
-    if (key != NULL && writing_refuses(call, key)) {
+    if (key != NULL && writing_refuses(call, registry_rules(key), RULES_WRITE_WHOLE)) {
         return;
     }
     if (key != NULL) {

@@ -147,7 +147,12 @@ for (const kind of [...singles, pool]) {
             const place = await board.leagueAdd("ann", 30, { operator: "INCR" });
             assert.deepEqual([place.tier, place.room, place.record.score, place.other], [1, 1, 30, null]);
             assert.equal((await board.leagueGet("ann")).record.score, 30);
+            assert.deepEqual([place.outlook, (await board.leagueGet("ann")).outlook], [null, "up"]);
             assert.equal(await board.leagueGet("nobody"), null);
+            const again = () => board.leagueAdd("bob", 5, { once: "r1", withrepeat: true });
+            assert.deepEqual([(await again()).repeated, (await again()).repeated], [false, true]);
+            await board.leagueRemove("bob");
+            assert.equal(await again(), null);
             const info = await board.leagueInfo();
             assert.deepEqual([info.members, info.tiers, info.idle, info.list.length, info.list[3].openRoomMembers],
                 [1, 4, "stay", 4, 1]);

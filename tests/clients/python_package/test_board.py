@@ -139,10 +139,25 @@ class Commands(OverRedis):
         place = self.board.league_add("ann", 30, operator="INCR")
         self.assertEqual((place.tier, place.room, place.record.score, place.other_tier), (1, 1, 30, None))
         self.assertTrue(self.board.league_set(2, "ann"))
-        self.assertEqual(self.board.league_get("ann"), LeaguePlace(2, None, None, None))
+        self.assertEqual(self.board.league_get("ann"), LeaguePlace(2, None, None, None, "stay"))
         self.assertEqual(self.board.league_info()["list"][0]["tier"], 4)
         self.assertTrue(self.board.league_remove("ann"))
         self.assertIsNone(self.board.league_get("ann"))
+        self.assertEqual(self.board.league_add("bob", 5, once="r1").outlook, None)
+        self.assertEqual(self.board.league_get("bob").outlook, "up")
+        self.board.league_remove("bob")
+        self.assertIsNone(self.board.league_add("bob", 5, once="r1"))
+        self.assertEqual([self.board.league_add("kim", 5, once="r2", withrepeat=True).repeated for _ in range(2)],
+                         [False, True])
+
+    def test_a_reply_says_that_a_result_came_before(self):
+        told = {"once": "match:1", "withrepeat": True, "operator": "BEST"}
+        self.assertEqual([self.board.add({"ann": 5}, **told) for _ in range(2)], [1, -1])
+        told["once"] = "match:2"
+        self.assertEqual([self.board.add({"ann": 4}, **told) for _ in range(2)], [0, -1])
+        results = [self.board.submit("ann", 3, boards=["other"], once="match:3", withrepeat=True)[0] for _ in range(2)]
+        self.assertEqual([(each.counts, each.repeated) for each in results], [(True, False), (False, True)])
+        self.assertIsNone(self.board.submit("ann", 3, boards=["other"])[0].repeated)
 
     def test_commands_on_all_boards(self):
         boards = Leaderboards(self.client)

@@ -693,6 +693,79 @@ WINDOW_TEST(a_window_can_be_altered) {
     zset_expect(h, "EXISTS auto:a auto:a@2026-11-26T07 auto:a@2026-11-26T07.2", ":1");
 }
 
+WINDOW_TEST(a_longer_window_may_be_told_by_its_number_alone) {
+    zset_expect(h, "ZADD auto:a 5 ann", ":1");
+    pass_hours(h, 1);
+    zset_expect(h, "ZADD auto:a 2 ann", ":0");
+    zset_expect(h, "LB.ALTER auto:a WINDOW 4", "+OK");
+    zset_expect_part(h, "LB.INFO auto:a", "window [periods :4 of sum");
+    zset_expect(h, "LB.ALTER auto:a WINDOW 5 BEST", "+OK");
+    zset_expect(h, "LB.ALTER auto:a WINDOW 2 KEEP BEST", "+OK");
+    zset_expect_part(h, "LB.INFO auto:a", "window [periods :2 of best");
+    zset_expect(h, "LB.ALTER auto:a WINDOW 2 AVG",
+                "-ERR WINDOW 2 'AVG' is unknown: use SUM or BEST");
+    static const char *const first[] = {"LB.CREATE w FIELD a 20 PERIOD HOUR WINDOW 4",
+                                        "LB.CREATE w FIELD a 20 PERIOD HOUR WINDOW 4 KEEP BEST",
+                                        "LB.ALTER plain:a WINDOW 4", "LB.ALTER auto:a WINDOW"};
+    zset_expect(h, "ZADD plain:a 1 ann", ":1");
+    for (size_t i = 0; i < COUNT_OF(first); i++) {
+        zset_expect(h, first[i],
+                    "-ERR WINDOW needs a number of periods and what they are to it: "
+                    "WINDOW n SUM|BEST");
+    }
+}
+
+/* The time of a SUM is that of the last result, which was not the best. */
+WINDOW_TEST(what_was_the_best_and_becomes_a_sum_has_the_time_of_the_last_result) {
+    zset_expect(h, "LB.CREATE w FIELD a 20 TIME 31 S PERIOD HOUR WINDOW 3 BEST", "+OK");
+    zset_expect(h, "LB.CREATE last FIELD a 20 TIME 31 S LATEST PERIOD HOUR WINDOW 3 BEST", "+OK");
+    zset_expect(h, "ZADD w 50 ann 10 bob", ":2");
+    zset_expect(h, "ZADD last 50 ann", ":1");
+    pass_hours(h, 1);
+    zset_expect(h, "ZADD w 5 ann", ":0");
+    zset_expect(h, "ZADD last 5 ann", ":0");
+    zset_expect(h, "LB.RANGE w 0 -1", "[[ann :0 :1795669800000 :50] [bob :1 :1795669800000 :10]]");
+    zset_expect(h, "LB.ALTER w WINDOW 3 SUM", "+OK");
+    zset_expect(h, "LB.ALTER last WINDOW 3 SUM", "+OK");
+    settle(h);
+    zset_expect(h, "LB.RANGE w 0 -1", "[[ann :0 :1795673400000 :55] [bob :1 :1795669800000 :10]]");
+    zset_expect(h, "LB.RANGE last 0 -1", "[[ann :0 :1795673400000 :55]]");
+    zset_expect(h, "LB.ALTER w WINDOW 3 BEST", "+OK");
+    settle(h);
+    zset_expect(h, "LB.RANGE w 0 0", "[[ann :0 :1795669800000 :50]]");
+}
+
+/* What the replies count is the board: a result of the running period alone is no change of it. */
+WINDOW_TEST(what_leaves_the_board_as_it_was_does_not_count) {
+    zset_expect(h, "LB.CREATE w FIELD a 20 TIME 31 S PERIOD HOUR WINDOW 3 BEST TAG t 8", "+OK");
+    zset_expect(h, "ZADD w 50 ann", ":1");
+    pass_hours(h, 1);
+    static const char *const rows[][2] = {
+        {"ZADD w CH 5 ann", ":0"},
+        {"ZADD w CH 6 ann", ":0"},
+        {"LB.ADD w 7 ann", ":0"},
+        {"LB.ADD w WITHRANK 8 ann", "[[[ann :0 :1795669800000 :50] :0]]"},
+        {"LB.ADD w 9 ann 10 bob", ":1"},
+        {"LB.ADD w TAG t x 10 ann 10 bob", ":0"},
+        {"LB.SUBMIT 1 w 11 ann", "[[[ann :0 :1795669800000 :50] :0 :0]]"},
+        {"LB.SUBMIT 1 w INCR 1 bob", "[[[bob :1 :1795673400000 :11] :1 :1]]"},
+        {"ZREM w bob", ":1"},
+        {"ZSCORE w@2026-11-26T06 ann", "11"},
+        {"LB.SUBMIT 1 w 60 ann", "[[[ann :0 :1795673400000 :60] :0 :1]]"},
+        {"LB.SUBMIT 1 w 40 ann", "[[[ann :0 :1795673400000 :60] :0 :0]]"},
+    };
+    zset_expect_each(h, rows);
+    pass_hours(h, 1);
+    zset_expect(h, "ZADD w NX CH 5 ann 6 bob", ":1");
+    zset_expect(h, "ZADD w NX CH 5 ann 6 bob", ":0");
+    zset_expect(h, "ZADD w GT CH 59 ann 7 bob", ":1");
+    zset_expect(h, "ZADD auto:a 5 ann", ":1");
+    pass_hours(h, 1);
+    zset_expect(h, "ZADD auto:a NX 5 ann", ":0"); /* it is on the board */
+    zset_expect(h, "ZADD auto:a NX CH 5 bob 6 ann", ":1");
+    zset_expect(h, "ZSCORE auto:a ann", "10");
+}
+
 /* More members than are made anew in a step. */
 WINDOW_TEST(a_window_that_is_altered_while_it_is_made_anew_begins_once_more) {
     for (unsigned hour = 0; hour < 2; hour++) {

@@ -77,11 +77,11 @@ CONTESTS_TEST(a_hash_is_of_the_board_and_not_of_its_period) {
     pass_hours(h, 1);
     /* The best of its hour, which is none of the board. */
     static const char *const rows[][2] = {
-        {"LB.ADD best BEST HSET run:%:* 1 replay r2 40 ann", ":1"},
+        {"LB.ADD best BEST HSET run:%:* 1 replay r2 40 ann", ":0"},
         {"ZSCORE best@2026-11-26T06 ann", "40"},
         {"ZSCORE best ann", "50"},
         {"HGETALL run:best:ann", "[replay r1]"},
-        {"LB.SUBMIT 1 best BEST HSET run:%:* 1 replay r3 45 ann", "[[[ann :0 nil :50] :0 :1]]"},
+        {"LB.SUBMIT 1 best BEST HSET run:%:* 1 replay r3 45 ann", "[[[ann :0 nil :50] :0 :0]]"},
         {"HGETALL run:best:ann", "[replay r1]"},
         {"LB.SUBMIT 1 best BEST HSET run:%:* 1 replay r4 60 ann", "[[[ann :0 nil :60] :0 :1]]"},
         {"HGETALL run:best:ann", "[replay r4]"},
@@ -99,6 +99,102 @@ CONTESTS_TEST(a_hash_is_of_the_board_and_not_of_its_period) {
         {"LB.ADD auto:s HSET auto:s@2026-11-26T* 1 f 1 3 06",
          "-WRONGTYPE Operation against a key holding the wrong kind of value"},
         {"ZCARD auto:s", ":1"},
+    };
+    zset_expect_each(h, rows);
+}
+
+/* %@: the results of each period have their hashes, and the board shows that of the result that counts. */
+CONTESTS_TEST(each_period_has_a_hash_of_its_own) {
+    zset_expect(h, "LB.CREATE best FIELD a 20 PERIOD HOUR WINDOW 2 BEST ARCHIVE 2", "+OK");
+    static const char *const first[][2] = {
+        {"LB.ADD best BEST HSET run:%@:* 1 replay r1 50 ann", ":1"},
+        {"LB.ADD best BEST HSET run:%@:* 1 replay r2 40 ann", ":0"},
+        {"LB.ADD best BEST HSET run:%@:* 1 replay r3 30 bob", ":1"},
+        {"HGETALL run:best@2026-11-26T05:ann", "[replay r1]"},
+        {"LB.RANGE best 0 -1 DATA run:%@:*",
+         "[[ann :0 nil :50 [replay r1]] [bob :1 nil :30 [replay r3]]]"},
+        {"LB.RANGE best@2026-11-26T05 0 0 DATA run:%@:*", "[[ann :0 nil :50 [replay r1]]]"},
+    };
+    zset_expect_each(h, first);
+    pass_hours(h, 1);
+    static const char *const second[][2] = {
+        {"LB.ADD best BEST HSET run:%@:* 1 replay r4 45 ann", ":0"}, /* the best of its hour */
+        {"HGETALL run:best@2026-11-26T06:ann", "[replay r4]"},
+        {"LB.SUBMIT 1 best BEST HSET run:%@:* 1 replay r5 44 ann", "[[[ann :0 nil :50] :0 :0]]"},
+        {"HGETALL run:best@2026-11-26T06:ann", "[replay r4]"},
+        {"LB.ADD best BEST HSET run:%@:* 1 replay r6 60 bob", ":1"},
+        {"LB.RANGE best 0 -1 DATA run:%@:* FIELDS 1 replay",
+         "[[bob :0 nil :60 [r6]] [ann :1 nil :50 [r1]]]"},
+        {"LB.GET best 2 ann bob DATA %@*", "[[ann :1 nil :50 nil*] [bob :0 nil :60 nil*]]"},
+        /* Of equal results the older one counts. */
+        {"LB.ADD best BEST HSET run:%@:* 1 replay r7 50 ann", ":0"},
+        {"LB.GET best 1 ann DATA run:%@:* FIELDS 1 replay", "[[ann :1 nil :50 [r1]]]"},
+    };
+    zset_expect_each(h, second);
+    pass_hours(h, 1);
+    /* The 50 has left, and what the hour after it brought is shown with its own. */
+    zset_expect(h, "LB.RANGE best 0 -1 DATA run:%@:* FIELDS 1 replay",
+                "[[bob :0 nil :60 [r6]] [ann :1 nil :50 [r7]]]");
+    /* Hashes go as the archives of their periods do. */
+    zset_expect(h, "PEXPIRETIME best@2026-11-26T05", ":1795680000000");
+    zset_expect(h, "PEXPIRETIME run:best@2026-11-26T05:ann", ":1795680000000");
+    pass_hours(h, 1);
+    zset_expect(h, "EXISTS run:best@2026-11-26T05:ann run:best@2026-11-26T06:ann", ":1");
+}
+
+/* Of a sum it is the period of the last result. */
+CONTESTS_TEST(the_hash_of_a_sum_is_that_of_the_last_result) {
+    static const char *const first[][2] = {
+        {"LB.ADD auto:s INCR HSET run:%@:* 1 replay r1 50 ann", ":1"},
+        {"LB.ADD auto:s INCR HSET run:%@:* 1 replay r2 9 bob", ":1"},
+    };
+    zset_expect_each(h, first);
+    pass_hours(h, 1);
+    zset_expect(h, "LB.ADD auto:s INCR HSET run:%@:* 1 replay r3 1 ann", ":1");
+    zset_expect(h, "LB.RANGE auto:s 0 -1 DATA run:%@:* FIELDS 1 replay STRINGS",
+                "[[ann :0 :1795673400000 51 [r3]] [bob :1 :1795669800000 9 [r2]]]");
+}
+
+/* On a board with a PERIOD alone it is the running one; without any, the name alone. */
+CONTESTS_TEST(a_board_without_a_window_has_a_hash_for_each_period_too) {
+    zset_expect(h, "LB.CREATE day FIELD a 20 PERIOD DAY ARCHIVE 2", "+OK");
+    zset_expect(h, "LB.CREATE kept FIELD a 20 PERIOD DAY ARCHIVE 2 SETTLE YES", "+OK");
+    static const char *const first[][2] = {
+        {"LB.SUBMIT 3 day kept plain BEST HSET run:%@:* 1 replay r1 50 ann",
+         "[[[ann :0 nil :50] nil :1] [[ann :0 nil :50] nil :1] "
+         "[[ann :0 :1795669800000 :50] nil :1]]"},
+        {"KEYS run:*", "[run:day@2026-11-26:ann run:kept@2026-11-26:ann run:plain:ann]"},
+        {"LB.GET day 1 ann DATA run:%@:*", "[[ann :0 nil :50 [replay r1]]]"},
+        {"LB.AROUND day MEMBER ann 1 DATA run:%@:*", "[[ann :0 nil :50 [replay r1]]]"},
+        {"LB.GET plain 1 ann DATA run:%@:*", "[[ann :0 :1795669800000 :50 [replay r1]]]"},
+        {"PTTL run:plain:ann", ":-1"},
+        {"PTTL run:kept@2026-11-26:ann",
+         ":-1"}, /* as the archive, which is kept until it is settled */
+        {"PEXPIRETIME run:day@2026-11-26:ann", ":1795910400000"},
+    };
+    zset_expect_each(h, first);
+    pass_hours(h, 24);
+    static const char *const second[][2] = {
+        {"LB.ADD day BEST HSET run:%@:* 1 replay r2 40 ann", ":1"},
+        {"LB.GET day 1 ann DATA run:%@:*", "[[ann :0 nil :40 [replay r2]]]"},
+        {"LB.GET day@2026-11-26 1 ann DATA run:%@:*", "[[ann :0 nil :50 [replay r1]]]"},
+    };
+    zset_expect_each(h, second);
+}
+
+CONTESTS_TEST(what_a_pattern_with_a_period_cannot_be_is_refused) {
+    static const char *const rows[][2] = {
+        {"LB.ADD p HSET run:%:%@:* 1 f v 1 ann",
+         "-ERR HSET needs a key with one * where the member goes, and at most one % where "
+         "the board's name goes"},
+        {"LB.RANGE p 0 -1 DATA %@:%@:*",
+         "-ERR DATA takes one %@, which stands for the board's period"},
+        {"LB.FORGET ann DATA run:%@:*",
+         "-ERR DATA of LB.FORGET takes no %@: name the hashes of each period"},
+        {"ACL SETUSER u on nopass +@all ~p ~run:p@*", "+OK"},
+        {"AUTH u x", "+OK"},
+        {"LB.RANGE p 0 -1 DATA run:%@:*", /* without a PERIOD it is run:p:* */
+         "-NOPERM this user has no permissions to access one of the keys used as arguments"},
     };
     zset_expect_each(h, rows);
 }

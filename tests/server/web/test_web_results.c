@@ -77,19 +77,19 @@ TEST(neighbours_with_the_same_options_are_one_command) {
                 "LB.ADD b TAG t x 1 a 1 b\nLB.ADD b TAG t  1 c\n");
     check_board(
         "[{\"member\":\"a\",\"value\":1,\"id\":\"i\"},{\"member\":\"b\",\"value\":1,\"id\":\"i\"}]",
-        "LB.ADD b ONCE i 1 a\nLB.ADD b ONCE i 1 b\n");
+        "LB.ADD b ONCE i WITHREPEAT 1 a\nLB.ADD b ONCE i WITHREPEAT 1 b\n");
     check(WEB_RESULTS_OF_BOARD, "[{\"member\":\"a\",\"value\":1},{\"member\":\"b\",\"value\":1}]",
-          "k", "LB.ADD b ONCE k 1 a 1 b\n");
+          "k", "LB.ADD b ONCE k WITHREPEAT 1 a 1 b\n");
 }
 
 TEST(every_option_of_a_result_is_one_of_the_command) {
     web.data.pattern = BYTES("u:*");
     check_board("{\"member\":\"a\",\"value\":1,\"operator\":\"best\",\"only\":\"new\",\"at\":5,"
                 "\"tags\":{\"t\":\"x\"},\"id\":\"i\",\"data\":{\"name\":\"Ann\",\"age\":7}}",
-                "LB.ADD b NX BEST AT 5 TAG t x ONCE i HSET u:* 2 name Ann age 7 1 a\n");
+                "LB.ADD b NX BEST AT 5 TAG t x ONCE i WITHREPEAT HSET u:* 2 name Ann age 7 1 a\n");
     web.data.pattern = (struct bytes){.at = NULL};
     check(WEB_RESULTS_OF_BOARDS, "{\"boards\":[\"x\",\"y\"],\"member\":\"a\",\"value\":1}", "k",
-          "LB.SUBMIT 2 x y ONCE k 1 a\n");
+          "LB.SUBMIT 2 x y ONCE k WITHREPEAT 1 a\n");
     check(WEB_RESULTS_OF_LEAGUE,
           "[{\"member\":\"a\",\"value\":1},{\"member\":\"b\",\"value\":1,\"operator\":\"incr\"}]",
           NULL, "LB.LEAGUE ADD b 1 a\nLB.LEAGUE ADD b INCR 1 b\n");

@@ -37,7 +37,7 @@ ZSET_TEST(a_full_room_is_followed_by_the_next) {
         {"LB.LEAGUE ADD weekly SET 5 cid", "[:1 :1 [cid :2 nil :5] :1]"},
         {"ZREVRANGE {weekly}:1:1 0 -1 WITHSCORES", "[ann 30 bob 20 cid 5]"},
         {"ZREVRANGE {weekly}:1:2 0 -1 WITHSCORES", "[dan 40]"},
-        {"LB.LEAGUE GET weekly bob", "[:1 :1 [bob :1 nil :20] nil]"},
+        {"LB.LEAGUE GET weekly bob", "[:1 :1 [bob :1 nil :20] nil stay]"},
         {"LB.LEAGUE GET weekly eva", "nil*"},
         {"LB.RANGE weekly 0 0", "[[dan :0 nil :1 :52608 :2]]"},
         {"ZREVRANGEBYSCORE weekly 1 1", "[dan ann bob cid]"},
@@ -50,8 +50,8 @@ ZSET_TEST(the_best_go_up_and_the_last_go_down_when_they_come) {
     play(h);
     pass_days(h, 1);
     static const char *const rows[][2] = {
-        {"LB.LEAGUE GET weekly ann", "[:1 nil nil* :2]"},
-        {"LB.LEAGUE GET weekly bob", "[:1 nil nil* nil]"},
+        {"LB.LEAGUE GET weekly ann", "[:1 nil nil* :2 stay]"},
+        {"LB.LEAGUE GET weekly bob", "[:1 nil nil* nil stay]"},
         {"LB.LEAGUE ADD weekly 7 ann", "[:2 :1 [ann :0 nil :7] :1]"},
         {"LB.LEAGUE ADD weekly 6 bob", "[:1 :1 [bob :0 nil :6] :1]"},
         {"LB.LEAGUE ADD weekly 5 dan", "[:1 :1 [dan :1 nil :5] nil]"},
@@ -60,7 +60,7 @@ ZSET_TEST(the_best_go_up_and_the_last_go_down_when_they_come) {
     zset_expect_each(h, rows);
     pass_days(h, 1);
     zset_expect(h, "LB.LEAGUE ADD weekly 1 dan", "[:1 :1 [dan :0 nil :1] :1]");
-    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:2 nil nil* :3]"); /* alone in its room */
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:2 nil nil* :3 stay]"); /* alone in its room */
     pass_days(h, 1);
     zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", "[:3 :1 [ann :0 nil :1] :2]");
 }
@@ -72,10 +72,10 @@ ZSET_TEST(a_period_without_a_result_takes_members_down_where_idle_says_so) {
     zset_expect(h, "LB.LEAGUE SET weekly 4 bob", ":1");
     zset_expect(h, "LB.LEAGUE ADD weekly 4 bob", "[:4 :1 [bob :0 nil :4] :4]");
     pass_days(h, 1);
-    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:4 nil nil* nil]");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:4 nil nil* nil down]");
     pass_days(h, 2);
-    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:4 nil nil* :2]");
-    zset_expect(h, "LB.LEAGUE GET weekly bob", "[:4 nil nil* :2]");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:4 nil nil* :2 down]");
+    zset_expect(h, "LB.LEAGUE GET weekly bob", "[:4 nil nil* :2 down]");
     pass_days(h, 100);
     zset_expect(h, "LB.LEAGUE ADD weekly 4 ann", "[:1 :1 [ann :0 nil :4] :4]");
 }
@@ -84,13 +84,13 @@ ZSET_TEST(who_has_not_come_is_settled_before_the_archive_goes) {
     play(h);
     pass_days(h, 2);
     run_due(h);
-    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* :2]");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* :2 stay]");
     pass_days(h, 1);
     run_due(h);
     static const char *const rows[][2] = {
         {"EXISTS {weekly}:1:1@2026-01-01", ":0"},
-        {"LB.LEAGUE GET weekly ann", "[:2 nil nil* nil]"},
-        {"LB.LEAGUE GET weekly bob", "[:1 nil nil* nil]"},
+        {"LB.LEAGUE GET weekly ann", "[:2 nil nil* nil stay]"},
+        {"LB.LEAGUE GET weekly bob", "[:1 nil nil* nil stay]"},
         {"ZREVRANGEBYSCORE weekly 2 2", "[ann]"},
         {"LB.LEAGUE ADD weekly 1 ann", "[:2 :1 [ann :0 nil :1] :2]"},
     };
@@ -100,7 +100,7 @@ ZSET_TEST(who_has_not_come_is_settled_before_the_archive_goes) {
 ZSET_TEST(a_server_that_was_off_for_long_settles_all_the_same) {
     play(h);
     pass_days(h, 40);
-    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:2 nil nil* nil]");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:2 nil nil* nil stay]");
     zset_expect(h, "DBSIZE", ":2");
 }
 
@@ -121,8 +121,8 @@ ZSET_TEST(large_rooms_are_settled_in_steps) {
     assert_int_equal(registry_expire_due(h->server.registry, now_ms, 16), 16);
     zset_expect(h, "ZCOUNT weekly 2 2", ":64");
     /* Whoever asks in the middle finds the rest done. */
-    zset_expect(h, "LB.LEAGUE GET weekly m777", "[:2 nil nil* nil]");
-    zset_expect(h, "LB.LEAGUE GET weekly m222", "[:1 nil nil* nil]");
+    zset_expect(h, "LB.LEAGUE GET weekly m777", "[:2 nil nil* nil stay]");
+    zset_expect(h, "LB.LEAGUE GET weekly m222", "[:1 nil nil* nil stay]");
     run_due(h);
     zset_expect(h, "ZCOUNT weekly 2 2", ":500");
     zset_expect(h, "DBSIZE", ":2");
@@ -139,13 +139,13 @@ ZSET_TEST(set_and_remove_are_for_operators) {
     static const char *const rows[][2] = {
         {"LB.LEAGUE SET weekly 1 ann", ":0"},
         {"LB.LEAGUE SET weekly 3 ann", ":1"},
-        {"LB.LEAGUE GET weekly ann", "[:3 nil nil* nil]"},
+        {"LB.LEAGUE GET weekly ann", "[:3 nil nil* nil stay]"},
         {"ZREVRANGE {weekly}:1:1 0 -1", "[bob cid]"},
         {"LB.LEAGUE SET weekly 3 ann", ":0"},
         {"LB.LEAGUE ADD weekly 9 dan", "[:1 :1 [dan :2 nil :9] nil]"}, /* the place that is free */
         {"LB.LEAGUE ADD weekly 9 ann", "[:3 :1 [ann :0 nil :9] :3]"},
         {"LB.LEAGUE SET weekly 2 new", ":1"},
-        {"LB.LEAGUE GET weekly new", "[:2 nil nil* nil]"},
+        {"LB.LEAGUE GET weekly new", "[:2 nil nil* nil stay]"},
         {"LB.LEAGUE REMOVE weekly ann", ":1"},
         {"LB.LEAGUE REMOVE weekly ann", ":0"},
         {"EXISTS {weekly}:3:1", ":0"},
@@ -154,8 +154,27 @@ ZSET_TEST(set_and_remove_are_for_operators) {
     };
     zset_expect_each(h, rows);
     pass_days(h, 1);
-    zset_expect(h, "LB.LEAGUE SET weekly 1 dan", ":1"); /* nothing is to come any more */
-    zset_expect(h, "LB.LEAGUE GET weekly dan", "[:1 nil nil* nil]");
+    zset_expect(h, "LB.LEAGUE SET weekly 1 dan", ":0"); /* where it stays */
+    zset_expect(h, "LB.LEAGUE GET weekly dan", "[:1 nil nil* nil stay]");
+}
+
+/* It is 1 exactly if the tier or what is to come becomes another one; 0 changes nothing. */
+ZSET_TEST(set_says_whether_it_has_changed_something) {
+    play(h);
+    pass_days(h, 1);
+    static const char *const rows[][2] = {
+        {"LB.LEAGUE GET weekly ann", "[:1 nil nil* :2 stay]"},
+        {"LB.LEAGUE SET weekly 1 ann", ":1"}, /* nothing is to come any more */
+        {"LB.LEAGUE GET weekly ann", "[:1 nil nil* nil stay]"},
+        {"LB.LEAGUE SET weekly 1 ann", ":0"},
+        {"ZSCORE weekly bob", "1"},
+        {"LB.RANGE weekly 1 1 STRINGS", "[[bob :1 nil 1 52608 1]]"},
+        {"LB.LEAGUE SET weekly 1 bob", ":0"},
+        {"LB.RANGE weekly 1 1 STRINGS", "[[bob :1 nil 1 52608 1]]"},
+        {"LB.LEAGUE SET weekly 2 bob", ":1"},
+        {"LB.LEAGUE GET weekly bob", "[:2 nil nil* nil stay]"},
+    };
+    zset_expect_each(h, rows);
 }
 
 ZSET_TEST(info_shows_the_tiers_and_the_running_period) {
@@ -281,7 +300,7 @@ ZSET_TEST(a_league_that_is_frozen_takes_no_results) {
                 "-FROZEN board takes no writes: LB.ALTER with THAW ends that");
     zset_expect(h, "LB.LEAGUE REMOVE weekly ann",
                 "-FROZEN board takes no writes: LB.ALTER with THAW ends that");
-    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 :1 [ann :0 nil :30] nil]");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 :1 [ann :0 nil :30] nil up]");
     zset_expect(h, "LB.ALTER weekly THAW LIMIT 3", "+OK");
     zset_expect(h, "LB.LEAGUE ADD weekly 1 new", "-FULL board is full: at most 3 members");
     zset_expect(h, "LB.LEAGUE SET weekly 2 new", "-FULL board is full: at most 3 members");
@@ -297,7 +316,7 @@ ZSET_TEST(without_a_template_nothing_is_written_and_tiers_stay) {
     zset_expect(h, "DEL {weekly}:rooms", ":1");
     zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", none);
     zset_expect(h, "LB.LEAGUE SET weekly 1 ann", none);
-    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* nil]");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* nil nil]");
     zset_expect_part(h, "LB.LEAGUE INFO weekly", "start nil end nil");
     zset_expect(h, "ZADD {weekly}:rooms 1 ann", ":1");
     zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", none);
@@ -334,6 +353,26 @@ ZSET_TEST(a_template_with_rules_that_rooms_cannot_have_is_refused) {
 }
 
 /* It has come by LB.APPLY. As long as it follows, its archives are those of the server that it comes from. */
+/* The last one in a room would go up without having beaten anybody. */
+ZSET_TEST(rooms_have_no_stale) {
+    static const char refusal[] = "STALE is not possible: whoever leaves a room moves the others' "
+                                  "places. IDLE DOWN is for those who do not come";
+    shadow_end(h->shadow);
+    zset_expect(h,
+                "LB.LEAGUE CREATE weekly FIELD points 22 TIME 42 MS PERIOD DAY STALE 1 HOUR ROOM 3 "
+                "TIERS 4 UP 1 DOWN 1",
+                formatted("-ERR %s", refusal));
+    zset_expect(h,
+                "LB.LEAGUE CREATE weekly FIELD points 22 TIME 42 MS PERIOD DAY ROOM 3 TIERS 4 UP 1 "
+                "DOWN 1",
+                "+OK");
+    zset_expect(h, "LB.ALTER {weekly}:rooms STALE 1 HOUR", "+OK");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 ann",
+                formatted("-ERR board '{weekly}:rooms': %s", refusal));
+    zset_expect(h, "LB.ALTER {weekly}:rooms STALE NONE", "+OK");
+    zset_expect_begin(h, "LB.LEAGUE ADD weekly 1 ann", "[:1 :1 [ann :0");
+}
+
 ZSET_TEST(in_another_host_a_league_needs_all_archives_before_it_takes_results) {
     play(h);
     h->server.is_embedded = true;
@@ -351,7 +390,7 @@ ZSET_TEST(rooms_of_a_league_that_is_renamed_or_copied_do_not_follow) {
     zset_expect_begin(h, "LB.LEAGUE ADD daily 1 ann", "-ERR the league has no board");
     zset_expect(h, "COPY daily other", ":1");
     zset_expect(h, "RENAME {weekly}:rooms {daily}:rooms", "+OK");
-    zset_expect(h, "LB.LEAGUE GET daily ann", "[:1 :1 nil* nil]");
+    zset_expect(h, "LB.LEAGUE GET daily ann", "[:1 :1 nil* nil stay]");
     zset_expect(h, "LB.LEAGUE ADD daily 1 ann", "[:1 :1 [ann :0 nil :1] :1]");
     pass_days(h, 1);
     zset_expect(h, "LB.LEAGUE ADD daily 1 ann", "[:2 :1 [ann :0 nil :1] :1]");
@@ -383,7 +422,7 @@ ZSET_TEST(new_rooms_pass_by_many_that_are_left) {
 ZSET_TEST(a_member_removed_from_its_room_stays_in_its_tier) {
     play(h);
     zset_expect(h, "ZREM {weekly}:1:1 ann", ":1");
-    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 :1 nil* nil]");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 :1 nil* nil stay]");
     zset_expect(h, "LB.LEAGUE ADD weekly 1 dan", "[:1 :2 [dan :0 nil :1] nil]"); /* still full */
     pass_days(h, 1);
     zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", "[:1 :1 [ann :0 nil :1] :1]");
@@ -396,7 +435,7 @@ ZSET_TEST(without_the_archive_members_stay_in_their_tier) {
     play(h);
     pass_days(h, 1);
     zset_expect(h, "DEL {weekly}:1:1@2026-01-01", ":1");
-    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* nil]");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* nil stay]");
     zset_expect(h, "HSET {weekly}:1:1@2026-01-01 a b", ":1");
     zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", "[:1 :1 [ann :0 nil :1] :1]");
 }
@@ -404,11 +443,11 @@ ZSET_TEST(without_the_archive_members_stay_in_their_tier) {
 ZSET_TEST(a_room_rolled_by_hand_goes_on_with_those_who_have_results_after_it) {
     play(h);
     zset_expect(h, "LB.ROLL {weekly}:1:1 old", ":3");
-    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 :1 nil* nil]");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 :1 nil* nil stay]");
     zset_expect(h, "LB.LEAGUE ADD weekly 1 cid", "[:1 :1 [cid :0 nil :1] :1]");
     pass_days(h, 1);
-    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* nil]");
-    zset_expect(h, "LB.LEAGUE GET weekly cid", "[:1 nil nil* :2]");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* nil stay]");
+    zset_expect(h, "LB.LEAGUE GET weekly cid", "[:1 nil nil* :2 stay]");
 }
 
 ZSET_TEST(an_archive_whose_name_was_taken_is_found_by_its_number) {
@@ -416,28 +455,136 @@ ZSET_TEST(an_archive_whose_name_was_taken_is_found_by_its_number) {
     zset_expect(h, "ZADD {weekly}:1:1@2026-01-01 1 other", ":1");
     pass_days(h, 1);
     zset_expect(h, "ZREVRANGE {weekly}:1:1@2026-01-01.2 0 -1", "[ann bob cid]");
-    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* :2]");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* :2 stay]");
     pass_days(h, 2);
     run_due(h);
-    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:2 nil nil* nil]");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:2 nil nil* nil stay]");
+}
+
+/* Up, stay or down: what the end of the period would do, if it were now. */
+ZSET_TEST(what_would_happen_now_is_told_beforehand) {
+    shadow_end(h->shadow);
+    zset_expect(h,
+                "LB.LEAGUE CREATE weekly FIELD points 22 PERIOD DAY ROOM 5 TIERS 3 UP 2 DOWN 2 "
+                "IDLE DOWN",
+                "+OK");
+    static const char *const first[][2] = {
+        {"LB.LEAGUE ADD weekly 9 ann", "[:1 :1 [ann :0 nil :9] nil]"},
+        {"LB.LEAGUE GET weekly ann", "[:1 :1 [ann :0 nil :9] nil up]"}, /* alone in its room */
+        {"LB.LEAGUE SET weekly 2 ann", ":1"},
+        {"LB.LEAGUE GET weekly ann", "[:2 nil nil* nil stay]"}, /* as if it had played */
+        {"LB.LEAGUE SET weekly 2 bob", ":1"},
+        {"LB.LEAGUE SET weekly 2 cid", ":1"},
+        {"LB.LEAGUE SET weekly 2 dan", ":1"},
+        {"LB.LEAGUE SET weekly 2 eva", ":1"},
+        {"LB.LEAGUE SET weekly 3 zoe", ":1"},
+        {"LB.LEAGUE ADD weekly 9 ann", "[:2 :1 [ann :0 nil :9] :2]"},
+        {"LB.LEAGUE ADD weekly 8 bob", "[:2 :1 [bob :1 nil :8] :2]"},
+        {"LB.LEAGUE ADD weekly 7 cid", "[:2 :1 [cid :2 nil :7] :2]"},
+        {"LB.LEAGUE ADD weekly 6 dan", "[:2 :1 [dan :3 nil :6] :2]"},
+        {"LB.LEAGUE ADD weekly 5 eva", "[:2 :1 [eva :4 nil :5] :2]"},
+        {"LB.LEAGUE ADD weekly 5 zoe", "[:3 :1 [zoe :0 nil :5] :3]"},
+        {"LB.LEAGUE ADD weekly 5 tim", "[:1 :1 [tim :0 nil :5] nil]"},
+        {"LB.LEAGUE ADD weekly 4 tom", "[:1 :1 [tom :1 nil :4] nil]"},
+        {"LB.LEAGUE ADD weekly 3 ted", "[:1 :1 [ted :2 nil :3] nil]"},
+        {"LB.LEAGUE GET weekly ann", "[:2 :1 [ann :0 nil :9] nil up]"},
+        {"LB.LEAGUE GET weekly bob", "[:2 :1 [bob :1 nil :8] nil up]"},
+        {"LB.LEAGUE GET weekly cid", "[:2 :1 [cid :2 nil :7] nil stay]"},
+        {"LB.LEAGUE GET weekly dan", "[:2 :1 [dan :3 nil :6] nil down]"},
+        {"LB.LEAGUE GET weekly eva", "[:2 :1 [eva :4 nil :5] nil down]"},
+        {"LB.LEAGUE GET weekly zoe", "[:3 :1 [zoe :0 nil :5] nil stay]"}, /* nothing is above */
+        {"LB.LEAGUE GET weekly ted", "[:1 :1 [ted :2 nil :3] nil stay]"}, /* nor below */
+        {"ZREM {weekly}:2:1 eva", ":1"},
+        {"LB.LEAGUE GET weekly eva", "[:2 :1 nil* nil stay]"},
+    };
+    zset_expect_each(h, first);
+    pass_days(h, 1);
+    static const char *const second[][2] = {
+        {"LB.LEAGUE GET weekly ann", "[:2 nil nil* :3 down]"}, /* IDLE DOWN, if it does not come */
+        {"LB.LEAGUE GET weekly dan", "[:2 nil nil* :1 stay]"},
+        {"LB.LEAGUE ADD weekly 1 ann", "[:3 :1 [ann :0 nil :1] :2]"},
+        {"LB.LEAGUE GET weekly ann", "[:3 :1 [ann :0 nil :1] nil stay]"},
+        {"DEL {weekly}:rooms", ":1"},
+        {"LB.LEAGUE GET weekly ann", "[:3 nil nil* nil nil]"}, /* nothing ends */
+    };
+    zset_expect_each(h, second);
+}
+
+ZSET_TEST(a_place_that_is_freed_in_a_full_room_stays_free) {
+    play(h);
+    static const char *const rows[][2] = {
+        {"LB.LEAGUE ADD weekly 1 dan", "[:1 :2 [dan :0 nil :1] nil]"},
+        {"LB.LEAGUE REMOVE weekly ann", ":1"},
+        {"LB.LEAGUE ADD weekly 2 eva", "[:1 :2 [eva :0 nil :2] nil]"},
+        {"LB.LEAGUE REMOVE weekly dan", ":1"}, /* of the room opened last */
+        {"LB.LEAGUE ADD weekly 3 kim", "[:1 :2 [kim :0 nil :3] nil]"},
+        {"LB.LEAGUE ADD weekly 4 leo", "[:1 :2 [leo :0 nil :4] nil]"},
+        {"LB.LEAGUE ADD weekly 5 max", "[:1 :3 [max :0 nil :5] nil]"},
+        {"ZCARD {weekly}:1:1", ":2"},
+    };
+    zset_expect_each(h, rows);
+}
+
+/* Each has played against others: neither result is taken out of its room. */
+ZSET_TEST(results_in_two_rooms_are_not_put_together) {
+    play(h);
+    static const char *const rows[][2] = {
+        {"LB.LEAGUE ADD weekly 40 dan", "[:1 :2 [dan :0 nil :40] nil]"},
+        {"ZADD other 1 bob 2 dan", ":2"},
+        {"LB.MOVE bob dan SUM", "[:1 :2]"},
+        {"ZRANGE other 0 -1 WITHSCORES", "[dan 3]"},
+        {"LB.LEAGUE GET weekly bob", "[:1 :1 [bob :1 nil :20] nil stay]"},
+        {"LB.LEAGUE GET weekly dan", "[:1 :2 [dan :0 nil :40] nil up]"},
+        {"LB.MOVE bob dan BEST", "[:0 :2]"},
+        {"ZREVRANGE {weekly}:1:1 0 -1", "[ann bob cid]"},
+        {"LB.MOVE bob ann SUM", "[:2 :0]"}, /* in one room */
+        {"ZREVRANGE {weekly}:1:1 0 -1 WITHSCORES", "[ann 50 cid 10]"},
+        {"LB.MOVE cid zoe SUM", "[:2 :0]"}, /* who is in none */
+    };
+    zset_expect_each(h, rows);
+    pass_days(h, 1);
+    /* The rooms are archives, which keep both; the member has the better tier and its room. */
+    zset_expect(h, "LB.MOVE dan ann SUM", "[:3 :0]");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:2 nil nil* nil stay]");
+}
+
+/* Tiers follow from places at the end of the period, whatever becomes of the archive. */
+TEST(who_is_erased_after_the_period_moves_nobodys_place) {
+    static const char *const rows[][3] = {
+        {"LB.FORGET ann", "LB.LEAGUE GET weekly bob", "[:1 nil nil* nil stay]"},
+        {"LB.BAN ann", "LB.LEAGUE GET weekly bob", "[:1 nil nil* nil stay]"},
+        {"LB.MOVE bob cid SUM", "LB.LEAGUE GET weekly ann", "[:2 nil nil* nil stay]"},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct harness *h = harness_create(zset_settings);
+        harness_connect(h);
+        play(h);
+        zset_expect(h, "LB.LEAGUE ADD weekly 25 bob", "[:1 :1 [bob :1 nil :25] :1]");
+        pass_days(h, 1);
+        zset_run(h, "%s", rows[i][0]);
+        zset_expect(h, "ZCARD {weekly}:1:1@2026-01-01", ":2");
+        zset_expect(h, rows[i][1], rows[i][2]);
+        harness_destroy(h);
+    }
 }
 
 ZSET_TEST(a_move_adds_results_and_no_tiers) {
     play(h);
     zset_expect(h, "LB.LEAGUE SET weekly 3 ann", ":1");
     zset_expect(h, "LB.MOVE bob ann SUM", "[:2 :0]");
-    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:3 nil nil* nil]");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:3 nil nil* nil stay]");
     zset_expect(h, "LB.MOVE cid zoe SUM", "[:2 :0]");
-    zset_expect(h, "LB.LEAGUE GET weekly zoe", "[:1 :1 [zoe :1 nil :10] nil]");
+    zset_expect(h, "LB.LEAGUE GET weekly zoe", "[:1 :1 [zoe :1 nil :10] nil stay]");
 }
 
 ZSET_TEST(touch_keeps_a_member_in_a_room_with_keep_best_and_stale) {
     shadow_end(h->shadow);
     zset_expect(h,
-                "LB.LEAGUE CREATE weekly FIELD points 22 TIME 42 MS KEEP BEST STALE 1 HOUR PERIOD "
+                "LB.LEAGUE CREATE weekly FIELD points 22 TIME 42 MS KEEP BEST PERIOD "
                 "DAY ROOM 3 TIERS 4 UP 1 DOWN 1",
                 "+OK");
     zset_run(h, "LB.LEAGUE ADD weekly 9 ann");
+    zset_expect(h, "LB.ALTER {weekly}:1:1 STALE 1 HOUR", "+OK"); /* only by hand */
     int64_t begin_ms = zset_time_ms(h, "{weekly}:1:1", "ann");
     zset_pass_seconds(h, 60);
     zset_run(h, "LB.LEAGUE ADD weekly TOUCH 5 ann");
@@ -448,7 +595,7 @@ ZSET_TEST(touch_keeps_a_member_in_a_room_with_keep_best_and_stale) {
 ZSET_TEST(members_are_erased_renamed_and_banned_everywhere) {
     play(h);
     zset_expect(h, "LB.MOVE ann zoe", "[:2 :0]");
-    zset_expect(h, "LB.LEAGUE GET weekly zoe", "[:1 :1 [zoe :0 nil :30] nil]");
+    zset_expect(h, "LB.LEAGUE GET weekly zoe", "[:1 :1 [zoe :0 nil :30] nil up]");
     zset_expect(h, "LB.FORGET bob", ":2");
     zset_expect(h, "LB.LEAGUE GET weekly bob", "nil*");
     zset_expect(h, "LB.BAN cid MATCH weekly", ":1");
@@ -494,7 +641,7 @@ ZSET_TEST(a_clock_that_is_set_back_ends_the_periods_that_are_ahead) {
     zset_expect(h, "LB.LEAGUE ADD weekly 1 bob", "[:1 :1 [bob :0 nil :1] :1]");
     harness_set_clock(h, HARNESS_START_US + INT64_C(86400000000));
     (void)registry_roll_ahead(h->server.registry, harness_now_us(h) / 1000);
-    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:2 nil nil* :3]");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:2 nil nil* :3 stay]");
     zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", "[:3 :1 [ann :0 nil :1] :2]");
     pass_days(h, 2);
     /* For bob this is the period that he was in. The second archive of this date has a number. */
@@ -515,7 +662,7 @@ ZSET_TEST(rooms_of_a_league_with_a_tag_have_no_other_braces) {
     zset_expect(h, "KEYS *", "[{eu}:w {eu}:w:rooms {eu}:w:1:1]");
     pass_days(h, 2);
     run_due(h);
-    zset_expect(h, "LB.LEAGUE GET {eu}:w ann", "[:2 nil nil* nil]");
+    zset_expect(h, "LB.LEAGUE GET {eu}:w ann", "[:2 nil nil* nil stay]");
 }
 
 ZSET_TEST(a_user_needs_the_rights_on_the_league_and_on_its_rooms) {
@@ -533,7 +680,7 @@ ZSET_TEST(a_user_needs_the_rights_on_the_league_and_on_its_rooms) {
         {"LB.LEAGUE REMOVE weekly ann", refused},
         {"LB.LEAGUE CREATE weekly2 PERIOD DAY ROOM 3 TIERS 4 UP 1 DOWN 1", refused},
         {"AUTH reader x", "+OK"},
-        {"LB.LEAGUE GET weekly ann", "[:1 :1 [ann :0 nil :30] nil]"},
+        {"LB.LEAGUE GET weekly ann", "[:1 :1 [ann :0 nil :30] nil up]"},
         {"LB.LEAGUE ADD weekly 1 ann", refused},
         {"LB.LEAGUE SET weekly 1 ann", refused},
         {"AUTH writer x", "+OK"},
@@ -551,7 +698,8 @@ ZSET_TEST(a_transaction_writes_results_of_several_members) {
         {"LB.LEAGUE ADD weekly 6 eva", "+QUEUED"},
         {"LB.LEAGUE SET weekly 2 dan", "+QUEUED"},
         {"LB.LEAGUE GET weekly dan", "+QUEUED"},
-        {"EXEC", "[[:1 :2 [dan :0 nil :5] nil] [:1 :2 [eva :0 nil :6] nil] :1 [:2 nil nil* nil]]"},
+        {"EXEC",
+         "[[:1 :2 [dan :0 nil :5] nil] [:1 :2 [eva :0 nil :6] nil] :1 [:2 nil nil* nil stay]]"},
     };
     play(h);
     zset_expect_each(h, rows);
@@ -594,20 +742,20 @@ ZSET_TEST(an_entry_that_changes_ends_a_watch) {
 ZSET_TEST(a_replica_has_what_the_master_has_said) {
     play(h);
     registry_set_passive(h->server.registry, true);
-    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 :1 [ann :0 nil :30] nil]");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 :1 [ann :0 nil :30] nil up]");
     pass_days(h, 1);
-    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* nil]");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* nil nil]");
     zset_expect_part(h, "LB.LEAGUE INFO weekly", "start nil end nil");
     registry_set_passive(h->server.registry, false);
-    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* :2]");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* :2 stay]");
     /* The template has rolled over, and that the archive goes was not said yet. */
     pass_days(h, 2);
     (void)registry_roll_due(h->server.registry, harness_now_us(h) / 1000, 16);
     registry_set_passive(h->server.registry, true);
     zset_expect(h, "EXISTS {weekly}:1:1@2026-01-01", ":0");
-    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* :2]");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* :2 stay]");
     registry_set_passive(h->server.registry, false);
-    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:2 nil nil* nil]");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:2 nil nil* nil stay]");
 }
 
 HARNESS_TEST(above_maxmemory_members_only_leave, "maxmemory 1mb\n") {
@@ -624,6 +772,8 @@ ZSET_TEST(a_result_that_is_sent_again_counts_once) {
     static const char *const rows[][2] = {
         {"LB.LEAGUE ADD weekly ONCE r1 INCR 5 dan", "[:1 :2 [dan :0 nil :5] nil]"},
         {"LB.LEAGUE ADD weekly ONCE r1 INCR 5 dan", "[:1 :2 [dan :0 nil :5] :1]"},
+        {"LB.LEAGUE ADD weekly ONCE r1 WITHREPEAT INCR 5 dan", "[:1 :2 [dan :0 nil :5] :1 :1]"},
+        {"LB.LEAGUE ADD weekly ONCE r0 WITHREPEAT INCR 0 dan", "[:1 :2 [dan :0 nil :5] :1 :0]"},
         {"LB.LEAGUE ADD weekly ONCE r2 x dan", "-ERR value is not a valid float: field 'points'"},
         {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "[:1 :2 [dan :0 nil :10] :1]"},
         {"LB.ALTER weekly FREEZE", "+OK"},
@@ -634,14 +784,15 @@ ZSET_TEST(a_result_that_is_sent_again_counts_once) {
         {"LB.LEAGUE SET weekly 3 dan", ":1"},
         {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "[:3 nil nil* :3]"},
         {"LB.LEAGUE REMOVE weekly dan", ":1"},
-        {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "nil*"},
+        {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "[nil nil nil* nil]"},
+        {"LB.LEAGUE ADD weekly ONCE r2 WITHREPEAT INCR 5 dan", "[nil nil nil* nil :1]"},
         {"ZCARD weekly", ":3"},
         /* The league is gone, or is none any more. */
         {"DEL weekly", ":1"},
-        {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "nil*"},
+        {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "[nil nil nil* nil]"},
         {"LB.LEAGUE ADD weekly ONCE r3 INCR 5 dan", "-ERR no such key"},
         {"ZADD weekly 1 dan", ":1"},
-        {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "nil*"},
+        {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "[nil nil nil* nil]"},
         {"LB.LEAGUE ADD weekly ONCE r3 INCR 5 dan",
          "-ERR board is not a league: LB.LEAGUE CREATE makes one"},
     };
@@ -665,7 +816,7 @@ ZSET_TEST(what_belongs_to_a_result_is_set_with_it) {
     zset_expect(h, "ZADD run:eva 1 x", ":1");
     zset_expect(h, "LB.LEAGUE ADD weekly HSET run:* 1 a b 50 eva",
                 "-WRONGTYPE Operation against a key holding the wrong kind of value");
-    zset_expect(h, "LB.LEAGUE GET weekly bob", "[:1 :1 [bob :1 nil :20] nil]");
+    zset_expect(h, "LB.LEAGUE GET weekly bob", "[:1 :1 [bob :1 nil :20] nil stay]");
     zset_expect(h, "LB.LEAGUE GET weekly eva", "nil*");
     zset_expect(h, "EXISTS {weekly}:1:3", ":0");
 }
@@ -725,8 +876,8 @@ ZSET_TEST(without_memory_an_archive_stays_until_its_members_are_settled) {
         kept_count += registry_count(with->server.registry, 0) > 2;
         /* m2 was the best of its room, whether or not the archive is there. */
         const char *answered = zset_run(with, "LB.LEAGUE GET weekly m2");
-        assert_true(strcmp(answered, "[:1 nil nil* :2]") == 0 ||
-                    strcmp(answered, "[:2 nil nil* nil]") == 0);
+        assert_true(strcmp(answered, "[:1 nil nil* :2 stay]") == 0 ||
+                    strcmp(answered, "[:2 nil nil* nil stay]") == 0);
         settle_failing(with, 0);
         assert_int_equal(registry_count(with->server.registry, 0), 2);
         char *dump = zset_dump(with, "weekly");

@@ -189,6 +189,18 @@ static void add(struct twin *twin, int index) {
     }
 }
 
+/* What the end of the running period would make of it: the same, with all rooms as they are. */
+static const char *outlook(struct twin *twin, int index) {
+    int now = tier_now(twin, index);
+    int period = twin->period;
+    size_t room_count = twin->room_count;
+    end_period(twin, 1);
+    int then = tier_now(twin, index);
+    twin->period = period;
+    twin->room_count = room_count;
+    return then > now ? "up" : then < now ? "down" : "stay";
+}
+
 static void check(struct twin *twin, int index) {
     const struct twin_member *member = &twin->members[index];
     const char *answered = zset_run(twin->h, "LB.LEAGUE GET weekly m%d", index);
@@ -200,7 +212,11 @@ static void check(struct twin *twin, int index) {
     int to_come = 0;
     assert_int_equal(sscanf(answered, "[:%d", &tier), 1);
     const char *last = strrchr(answered, ' ') + 1;
-    bool is_to_come = sscanf(last, ":%d]", &to_come) == 1;
+    char next[16];
+    snprintf(next, sizeof next, "%s]", outlook(twin, index));
+    assert_string_equal(last, next);
+    for (last -= 2; last[-1] != ' '; last--) {}
+    bool is_to_come = sscanf(last, ":%d", &to_come) == 1;
     if ((is_to_come ? to_come : tier) != tier_now(twin, index) || (is_to_come && to_come == tier)) {
         fail_msg("m%d in period %d is in tier %d: %s", index, twin->period, tier_now(twin, index),
                  answered);
@@ -215,7 +231,9 @@ static void check(struct twin *twin, int index) {
 static void set(struct twin *twin, int index) {
     struct twin_member *member = &twin->members[index];
     int tier = 1 + (int)random_below(&twin->random, (uint64_t)twin->tiers);
-    bool is_same = member->is_there && member->tier == tier && member->period == twin->period;
+    check(twin, index); /* which may settle it */
+    bool is_same =
+        member->is_there && tier_now(twin, index) == tier && shown_tier(twin, index) == tier;
     int changed = (int)harness_run_integer(twin->h, twin->h->server.sessions.first,
                                            formatted("LB.LEAGUE SET weekly %d m%d", tier, index));
     if (is_same) {

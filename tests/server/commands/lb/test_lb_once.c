@@ -47,6 +47,29 @@ ZSET_TEST(it_is_answered_with_the_present_state) {
     zset_expect_each(h, rows);
 }
 
+/* WITHREPEAT: a client can tell it from a result that counts and changes nothing. */
+ZSET_TEST(a_reply_says_that_it_came_before_where_that_is_asked_for) {
+    static const char *const rows[][2] = {
+        {"LB.ADD bare:k ONCE a WITHREPEAT BEST 5 ann", ":1"},
+        {"LB.ADD bare:k ONCE a WITHREPEAT BEST 5 ann", ":-1"},
+        {"LB.ADD bare:k ONCE b WITHREPEAT BEST 4 ann", ":0"}, /* new, and no best */
+        {"LB.ADD bare:k ONCE b WITHREPEAT BEST 4 ann", ":-1"},
+        {"LB.ADD bare:k ONCE b BEST 4 ann", ":0"},
+        {"LB.ADD bare:k WITHREPEAT WITHRANK ONCE c 6 ann 7 bob",
+         "[[[ann :1 nil :6] :0 :0] [[bob :0 nil :7] nil :0]]"},
+        {"LB.ADD bare:k WITHREPEAT WITHRANK ONCE c 6 ann 7 bob",
+         "[[[ann :1 nil :6] :1 :1] [[bob :0 nil :7] :0 :1]]"},
+        {"LB.SUBMIT 2 bare:k bare:l ONCE d WITHREPEAT BEST 5 ann",
+         "[[[ann :1 nil :6] :1 :0 :0] [[ann :0 nil :5] nil :1 :0]]"},
+        {"LB.SUBMIT 2 bare:k bare:l ONCE d WITHREPEAT BEST 5 ann",
+         "[[[ann :1 nil :6] :1 :0 :1] [[ann :0 nil :5] :0 :0 :1]]"},
+        {"LB.ADD bare:k WITHREPEAT 5 ann", "-ERR WITHREPEAT needs ONCE"},
+        {"LB.SUBMIT 1 bare:k WITHREPEAT 5 ann", "-ERR WITHREPEAT needs ONCE"},
+        {"ZSCORE bare:k ann", "6"},
+    };
+    zset_expect_each(h, rows);
+}
+
 ZSET_TEST(it_is_answered_where_nothing_can_be_written_any_more) {
     static const char *const rows[][2] = {
         {"LB.ADD bare:k ONCE a 5 ann", ":1"},

@@ -100,6 +100,23 @@ SETTLE_TEST(with_settle_yes_nothing_unsettled_is_deleted) {
     zset_expect(h, "LB.SETTLE day:a@2026-11-17", ":0");
 }
 
+/* ARCHIVE 2: but nobody has settled them. */
+SETTLE_TEST(what_is_kept_beyond_archive_n_is_found_as_any_archive) {
+    shadow_end(h->shadow);
+    zset_expect(h, "LB.CREATE kept FIELD points 20 PERIOD DAY ARCHIVE 2 SETTLE YES", "+OK");
+    zset_expect(h, "ZADD kept 5 ann 9 bob", ":2");
+    h->wall_us += DAY_US;
+    zset_expect(h, "ZADD kept 7 ann 6 bob", ":2");
+    h->wall_us += 5 * DAY_US;
+    zset_expect(h, "ZADD kept 1 ann", ":1");
+    zset_expect_part(h, "LB.INFO kept", "archives [kept@2026-11-17 kept@2026-11-16]");
+    zset_expect_part(h, "LB.LIST MATCH kept", "archives [kept@2026-11-17 kept@2026-11-16]");
+    zset_expect(h, "LB.GET kept 1 ann SINCE LAST", "[[ann :0 nil :1 :0]]");
+    zset_expect(h, "LB.SETTLE kept@2026-11-17", ":1");
+    zset_expect_part(h, "LB.INFO kept", "archives [kept@2026-11-16]");
+    zset_expect(h, "LB.GET kept 1 ann SINCE LAST", "[[ann :0 nil :1 :1]]");
+}
+
 SETTLE_TEST(an_expiry_that_was_set_by_hand_stays) {
     zset_expect(h, "ZADD day:a 5 ann", ":1");
     h->wall_us += DAY_US;
