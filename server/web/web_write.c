@@ -36,6 +36,12 @@ static void web_write_put_integer_or_null(struct json *json, const char *key, st
     }
 }
 
+static void web_write_put_repeated(struct web_query *query) {
+    if (query->write.has_ids) {
+        json_integer(&query->json, "repeated", web_results_count_repeated(query));
+    }
+}
+
 /* Of LB.ADD: how many have changed, or by WITHRANK [record, rank before] for each. */
 static bool web_write_print_board(struct web_query *query) {
     struct json *json = &query->json;
@@ -45,6 +51,7 @@ static bool web_write_print_board(struct web_query *query) {
     }
     web_begin_reply(query, NULL);
     json_integer(json, "results", query->write.result_count);
+    web_write_put_repeated(query);
     if (has_rank != 0) {
         json_open(json, "rows", '[');
     }
@@ -77,6 +84,7 @@ static bool web_write_print_boards(struct web_query *query) {
     }
     json_open(json, NULL, '{');
     json_integer(json, "db", query->database);
+    web_write_put_repeated(query);
     json_open(json, "results", '[');
     for (unsigned i = 0; i < query->reply_count; i++) {
         struct value_reader reader = web_reply(query, i);
@@ -126,6 +134,7 @@ static bool web_write_print_league(struct web_query *query) {
         return false;
     }
     web_write_begin_league(query);
+    web_write_put_repeated(query);
     json_open(json, "results", '[');
     for (unsigned i = 0; i < query->reply_count; i++) {
         struct value_reader reader = web_reply(query, i);
