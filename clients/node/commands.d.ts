@@ -19,10 +19,11 @@ export class Commands<V extends Value, F extends string> {
     /**
      * Write fields, times and tags of members, all of them or nothing; count those added or changed.
      *
-     *     LB.ADD key [NX | XX] [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH | KEEPTIME] [TAG name value [TAG name value ...]] [ONCE id] [HSET pattern n field value [field value ...]] [WITHRANK] [STRINGS] <field [field ...] member [field [field ...] member ...] | PACKED packed-key member [packed-key member ...]>
+     *     LB.ADD key [NX | XX] [NOCREATE] [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH | KEEPTIME] [TAG name value [TAG name value ...]] [ONCE id] [HSET pattern n field value [field value ...]] [WITHRANK] [STRINGS] <field [field ...] member [field [field ...] member ...] | PACKED packed-key member [packed-key member ...]>
      */
     add(results?: Pairs<Several<Word>> | null, options?: {
         condition?: "NX" | "XX" | undefined;
+        nocreate?: boolean | undefined;
         operator?: "SET" | "INCR" | "BEST" | undefined;
         at?: Time | undefined;
         touch?: boolean | undefined;
@@ -36,10 +37,11 @@ export class Commands<V extends Value, F extends string> {
     /**
      * Write fields, times and tags of members, all of them or nothing; count those added or changed.
      *
-     *     LB.ADD key [NX | XX] [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH | KEEPTIME] [TAG name value [TAG name value ...]] [ONCE id] [HSET pattern n field value [field value ...]] [WITHRANK] [STRINGS] <field [field ...] member [field [field ...] member ...] | PACKED packed-key member [packed-key member ...]>
+     *     LB.ADD key [NX | XX] [NOCREATE] [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH | KEEPTIME] [TAG name value [TAG name value ...]] [ONCE id] [HSET pattern n field value [field value ...]] [WITHRANK] [STRINGS] <field [field ...] member [field [field ...] member ...] | PACKED packed-key member [packed-key member ...]>
      */
     addWithrank(results?: Pairs<Several<Word>> | null, options?: {
         condition?: "NX" | "XX" | undefined;
+        nocreate?: boolean | undefined;
         operator?: "SET" | "INCR" | "BEST" | undefined;
         at?: Time | undefined;
         touch?: boolean | undefined;
@@ -370,11 +372,12 @@ export class Commands<V extends Value, F extends string> {
     /**
      * Write one result on several boards, on all of them or none; its record, its previous rank and whether it counts, on each.
      *
-     *     LB.SUBMIT numkeys key [key ...] [NX | XX] [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH | KEEPTIME] [TAG name value [TAG name value ...]] [ONCE id] [HSET pattern n field value [field value ...]] [STRINGS] field [field ...] member
+     *     LB.SUBMIT numkeys key [key ...] [NX | XX] [NOCREATE] [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH | KEEPTIME] [TAG name value [TAG name value ...]] [ONCE id] [HSET pattern n field value [field value ...]] [STRINGS] field [field ...] member
      */
     submit(member: Word, field: Several<Word>, options?: {
         boards?: readonly string[] | undefined;
         condition?: "NX" | "XX" | undefined;
+        nocreate?: boolean | undefined;
         operator?: "SET" | "INCR" | "BEST" | undefined;
         at?: Time | undefined;
         touch?: boolean | undefined;

@@ -55,6 +55,7 @@ class AsyncBoardCommands(AsyncBoardSender):
         results: Optional[Results[Several[Word]]] = None,
         *,
         condition: Optional[Literal["NX", "XX"]] = None,
+        nocreate: bool = False,
         operator: Optional[Literal["SET", "INCR", "BEST"]] = None,
         at: Optional[Time] = None,
         touch: bool = False,
@@ -67,10 +68,10 @@ class AsyncBoardCommands(AsyncBoardSender):
         """Write fields, times and tags of members, all of them or nothing; count those added or
         changed.
 
-            LB.ADD key [NX | XX] [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH | KEEPTIME]
-            [TAG name value [TAG name value ...]] [ONCE id] [HSET pattern n field value [field value
-            ...]] [WITHRANK] [STRINGS] <field [field ...] member [field [field ...] member ...] |
-            PACKED packed-key member [packed-key member ...]>
+            LB.ADD key [NX | XX] [NOCREATE] [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH |
+            KEEPTIME] [TAG name value [TAG name value ...]] [ONCE id] [HSET pattern n field value
+            [field value ...]] [WITHRANK] [STRINGS] <field [field ...] member [field [field ...]
+            member ...] | PACKED packed-key member [packed-key member ...]>
 
         O(log n) for each member named, n being the members of the board.
         """
@@ -80,6 +81,8 @@ class AsyncBoardCommands(AsyncBoardSender):
         request: List[Word] = ["LB.ADD", self.name]
         if condition is not None:
             request += [condition]
+        if nocreate:
+            request += ["NOCREATE"]
         if operator is not None:
             request += [operator]
         if at is not None:
@@ -105,6 +108,7 @@ class AsyncBoardCommands(AsyncBoardSender):
         results: Optional[Results[Several[Word]]] = None,
         *,
         condition: Optional[Literal["NX", "XX"]] = None,
+        nocreate: bool = False,
         operator: Optional[Literal["SET", "INCR", "BEST"]] = None,
         at: Optional[Time] = None,
         touch: bool = False,
@@ -117,10 +121,10 @@ class AsyncBoardCommands(AsyncBoardSender):
         """Write fields, times and tags of members, all of them or nothing; count those added or
         changed.
 
-            LB.ADD key [NX | XX] [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH | KEEPTIME]
-            [TAG name value [TAG name value ...]] [ONCE id] [HSET pattern n field value [field value
-            ...]] [WITHRANK] [STRINGS] <field [field ...] member [field [field ...] member ...] |
-            PACKED packed-key member [packed-key member ...]>
+            LB.ADD key [NX | XX] [NOCREATE] [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH |
+            KEEPTIME] [TAG name value [TAG name value ...]] [ONCE id] [HSET pattern n field value
+            [field value ...]] [WITHRANK] [STRINGS] <field [field ...] member [field [field ...]
+            member ...] | PACKED packed-key member [packed-key member ...]>
 
         O(log n) for each member named, n being the members of the board.
         """
@@ -130,6 +134,8 @@ class AsyncBoardCommands(AsyncBoardSender):
         request: List[Word] = ["LB.ADD", self.name]
         if condition is not None:
             request += [condition]
+        if nocreate:
+            request += ["NOCREATE"]
         if operator is not None:
             request += [operator]
         if at is not None:
@@ -815,6 +821,7 @@ class AsyncBoardCommands(AsyncBoardSender):
         *,
         boards: Optional[Several[Name]] = None,
         condition: Optional[Literal["NX", "XX"]] = None,
+        nocreate: bool = False,
         operator: Optional[Literal["SET", "INCR", "BEST"]] = None,
         at: Optional[Time] = None,
         touch: bool = False,
@@ -826,9 +833,9 @@ class AsyncBoardCommands(AsyncBoardSender):
         """Write one result on several boards, on all of them or none; its record, its previous rank
         and whether it counts, on each.
 
-            LB.SUBMIT numkeys key [key ...] [NX | XX] [SET | INCR | BEST] [AT unix-time-milliseconds
-            | TOUCH | KEEPTIME] [TAG name value [TAG name value ...]] [ONCE id] [HSET pattern n
-            field value [field value ...]] [STRINGS] field [field ...] member
+            LB.SUBMIT numkeys key [key ...] [NX | XX] [NOCREATE] [SET | INCR | BEST] [AT
+            unix-time-milliseconds | TOUCH | KEEPTIME] [TAG name value [TAG name value ...]] [ONCE
+            id] [HSET pattern n field value [field value ...]] [STRINGS] field [field ...] member
 
         O(m log n) for m boards of n members.
         """
@@ -837,6 +844,8 @@ class AsyncBoardCommands(AsyncBoardSender):
         request: List[Word] = ["LB.SUBMIT", *several(self.name if boards is None else boards, counted=True)]
         if condition is not None:
             request += [condition]
+        if nocreate:
+            request += ["NOCREATE"]
         if operator is not None:
             request += [operator]
         if at is not None:

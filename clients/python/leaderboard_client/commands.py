@@ -57,6 +57,7 @@ class BoardCommands(BoardSender):
         results: Optional[Results[Several[Word]]] = None,
         *,
         condition: Optional[Literal["NX", "XX"]] = None,
+        nocreate: bool = False,
         operator: Optional[Literal["SET", "INCR", "BEST"]] = None,
         at: Optional[Time] = None,
         touch: bool = False,
@@ -69,10 +70,10 @@ class BoardCommands(BoardSender):
         """Write fields, times and tags of members, all of them or nothing; count those added or
         changed.
 
-            LB.ADD key [NX | XX] [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH | KEEPTIME]
-            [TAG name value [TAG name value ...]] [ONCE id] [HSET pattern n field value [field value
-            ...]] [WITHRANK] [STRINGS] <field [field ...] member [field [field ...] member ...] |
-            PACKED packed-key member [packed-key member ...]>
+            LB.ADD key [NX | XX] [NOCREATE] [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH |
+            KEEPTIME] [TAG name value [TAG name value ...]] [ONCE id] [HSET pattern n field value
+            [field value ...]] [WITHRANK] [STRINGS] <field [field ...] member [field [field ...]
+            member ...] | PACKED packed-key member [packed-key member ...]>
 
         O(log n) for each member named, n being the members of the board.
         """
@@ -82,6 +83,8 @@ class BoardCommands(BoardSender):
         request: List[Word] = ["LB.ADD", self.name]
         if condition is not None:
             request += [condition]
+        if nocreate:
+            request += ["NOCREATE"]
         if operator is not None:
             request += [operator]
         if at is not None:
@@ -107,6 +110,7 @@ class BoardCommands(BoardSender):
         results: Optional[Results[Several[Word]]] = None,
         *,
         condition: Optional[Literal["NX", "XX"]] = None,
+        nocreate: bool = False,
         operator: Optional[Literal["SET", "INCR", "BEST"]] = None,
         at: Optional[Time] = None,
         touch: bool = False,
@@ -119,10 +123,10 @@ class BoardCommands(BoardSender):
         """Write fields, times and tags of members, all of them or nothing; count those added or
         changed.
 
-            LB.ADD key [NX | XX] [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH | KEEPTIME]
-            [TAG name value [TAG name value ...]] [ONCE id] [HSET pattern n field value [field value
-            ...]] [WITHRANK] [STRINGS] <field [field ...] member [field [field ...] member ...] |
-            PACKED packed-key member [packed-key member ...]>
+            LB.ADD key [NX | XX] [NOCREATE] [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH |
+            KEEPTIME] [TAG name value [TAG name value ...]] [ONCE id] [HSET pattern n field value
+            [field value ...]] [WITHRANK] [STRINGS] <field [field ...] member [field [field ...]
+            member ...] | PACKED packed-key member [packed-key member ...]>
 
         O(log n) for each member named, n being the members of the board.
         """
@@ -132,6 +136,8 @@ class BoardCommands(BoardSender):
         request: List[Word] = ["LB.ADD", self.name]
         if condition is not None:
             request += [condition]
+        if nocreate:
+            request += ["NOCREATE"]
         if operator is not None:
             request += [operator]
         if at is not None:
@@ -817,6 +823,7 @@ class BoardCommands(BoardSender):
         *,
         boards: Optional[Several[Name]] = None,
         condition: Optional[Literal["NX", "XX"]] = None,
+        nocreate: bool = False,
         operator: Optional[Literal["SET", "INCR", "BEST"]] = None,
         at: Optional[Time] = None,
         touch: bool = False,
@@ -828,9 +835,9 @@ class BoardCommands(BoardSender):
         """Write one result on several boards, on all of them or none; its record, its previous rank
         and whether it counts, on each.
 
-            LB.SUBMIT numkeys key [key ...] [NX | XX] [SET | INCR | BEST] [AT unix-time-milliseconds
-            | TOUCH | KEEPTIME] [TAG name value [TAG name value ...]] [ONCE id] [HSET pattern n
-            field value [field value ...]] [STRINGS] field [field ...] member
+            LB.SUBMIT numkeys key [key ...] [NX | XX] [NOCREATE] [SET | INCR | BEST] [AT
+            unix-time-milliseconds | TOUCH | KEEPTIME] [TAG name value [TAG name value ...]] [ONCE
+            id] [HSET pattern n field value [field value ...]] [STRINGS] field [field ...] member
 
         O(m log n) for m boards of n members.
         """
@@ -839,6 +846,8 @@ class BoardCommands(BoardSender):
         request: List[Word] = ["LB.SUBMIT", *several(self.name if boards is None else boards, counted=True)]
         if condition is not None:
             request += [condition]
+        if nocreate:
+            request += ["NOCREATE"]
         if operator is not None:
             request += [operator]
         if at is not None:
