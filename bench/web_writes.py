@@ -98,6 +98,7 @@ def main():
             stdout=subprocess.DEVNULL, preexec_fn=pinned(server_core))
         try:
             time.sleep(1)
+            run(KINDS[2], port, 1, 0, options.password)  # the board is made: HTTP writes only to those that are there
             run(KINDS[4], web_port, 8, 1, options.password)
             for _ in range(options.rounds):
                 for name, measured in rows.items():

@@ -20,6 +20,7 @@ class Commands {
         return this.run(this.key, "LB.ADD", false, "integer", [
             this.key,
             $.values(options.condition, null, $.one),
+            $.flag(options.nocreate, "NOCREATE"),
             $.values(options.operator, null, $.one),
             $.values(options.at, "AT", $.one),
             $.flag(options.touch, "TOUCH"),
@@ -40,6 +41,7 @@ class Commands {
         return this.run(this.key, "LB.ADD", false, "placed", [
             this.key,
             $.values(options.condition, null, $.one),
+            $.flag(options.nocreate, "NOCREATE"),
             $.values(options.operator, null, $.one),
             $.values(options.at, "AT", $.one),
             $.flag(options.touch, "TOUCH"),
@@ -370,6 +372,7 @@ class Commands {
         return this.run(options.boards?.[0] ?? this.key, "LB.SUBMIT", false, "results", [
             $.values(options.boards ?? this.key, null, $.counted($.several)),
             $.values(options.condition, null, $.one),
+            $.flag(options.nocreate, "NOCREATE"),
             $.values(options.operator, null, $.one),
             $.values(options.at, "AT", $.one),
             $.flag(options.touch, "TOUCH"),

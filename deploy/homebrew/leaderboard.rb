@@ -16,6 +16,7 @@ class Leaderboard < Formula
   depends_on :linux
   depends_on "openssl@3"
   depends_on "zstd"
+  depends_on "zlib"
 
   def install
     # Not `make build`, which asks the distribution for what is missing.

@@ -1,6 +1,14 @@
 /* What boards of ids have in common, wherever they are. See once_ids.h. */
 #include "server/clients/once_ids.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+/* The same on every server, and after every start. */
+uint16_t once_ids_owner_named(struct bytes user) {
+    return (uint16_t)(1 + XXH3_64bits(user.at, user.size) % UINT16_MAX);
+}
+
 void once_ids_make_rules(struct rules *rules) {
     static const struct layout_field field = {.name = "time_ms", .bits = 64, .is_ascending = true};
     *rules = (struct rules){.cap = 0};
@@ -9,21 +17,50 @@ void once_ids_make_rules(struct rules *rules) {
     layout_complete(&rules->layout);
 }
 
+uint32_t once_ids_begin_of(const struct registry_key *ids, uint32_t owner) {
+    if (owner == 0) {
+        return 0;
+    }
+    return board_count_from(&ids->board, once_ids_key_of((uint16_t)(owner - 1), ONCE_IDS_TIME_MAX));
+}
+
 uint64_t once_ids_newest(const struct registry_key *ids) {
+    uint64_t newest = 0;
     uint32_t count = ids != NULL ? board_count(&ids->board) : 0;
-    return count > 0 ? once_ids_time_of(board_at(&ids->board, count - 1).key) : 0;
+    for (uint32_t at = 0; at < count;) {
+        uint16_t owner = once_ids_owner_of(board_at(&ids->board, at).key);
+        at = once_ids_begin_of(ids, owner + UINT32_C(1));
+        uint64_t time = once_ids_time_of(board_at(&ids->board, at - 1).key);
+        newest = time > newest ? time : newest;
+    }
+    return newest;
+}
+
+uint32_t once_ids_cut_next(struct server *server, struct registry_key *ids, uint32_t owner,
+                           uint64_t now) {
+    uint64_t window_ms = (uint64_t)server->settings.once_window_s * 1000;
+    uint32_t count = board_count(&ids->board);
+    uint32_t begin = once_ids_begin_of(ids, owner);
+    if (begin == count) {
+        return 0;
+    }
+    uint64_t first = board_at(&ids->board, begin).key;
+    uint16_t found = once_ids_owner_of(first);
+    if (once_ids_is_young(server, once_ids_time_of(first), now)) {
+        return found + UINT32_C(1);
+    }
+    uint32_t end = board_count_from(&ids->board, once_ids_key_of(found, now - window_ms));
+    registry_remove_range(server->registry, ids, begin, end - begin);
+    if (end - begin == count) {
+        registry_remove(server->registry, ids);
+        return 0;
+    }
+    return found + UINT32_C(1);
 }
 
 void once_ids_cut(struct server *server, struct registry_key *ids, uint64_t now) {
-    uint64_t window_ms = (uint64_t)server->settings.once_window_s * 1000;
-    uint32_t count = board_count(&ids->board);
-    if (count == 0 ||
-        once_ids_is_young(server, once_ids_time_of(board_at(&ids->board, 0).key), now)) {
-        return;
-    }
-    uint32_t old = board_count_from(&ids->board, once_ids_key_of(now - window_ms));
-    registry_remove_range(server->registry, ids, 0, old);
-    if (old == count) {
-        registry_remove(server->registry, ids);
-    }
+    uint32_t owner = 0;
+    do {
+        owner = once_ids_cut_next(server, ids, owner, now);
+    } while (owner > 0);
 }

@@ -131,9 +131,10 @@ struct server_ending {
 
 /* The time of ids (once_ids.h). */
 struct server_once {
-    bool has_begun;       /* cleared by replication_begin_epoch */
-    int64_t offset_ms;    /* that time minus the monotonic clock's */
-    int64_t forget_at_ms; /* monotonic */
+    bool has_begun;                         /* cleared by replication_begin_epoch */
+    int64_t offset_ms;                      /* that time minus the monotonic clock's */
+    int64_t forget_at_ms;                   /* monotonic */
+    uint32_t forget_database, forget_owner; /* where the next tick goes on */
 };
 
 struct server {

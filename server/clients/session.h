@@ -56,6 +56,15 @@ struct wait {
     uint64_t group; /* that the replicas are to acknowledge */
 };
 
+/* What a request over HTTP says of the ids of its results (ONCE), and is told. */
+struct session_once {
+    struct bytes route; /* an id belongs to the user and to this, not to a key; at most 64 bytes */
+    struct bytes
+        fingerprint; /* of all that is written: an id that comes again with another one is refused */
+    bool is_repeated; /* the id has come before */
+    uint32_t retry_s; /* how long the refusal holds; 0: not said */
+};
+
 struct session {
     struct session *next; /* all sessions, oldest first; maintained by server_add_session */
     struct session *previous;
@@ -74,7 +83,8 @@ struct session {
         uint64_t list;
         size_t begin, size;
     } line;
-    size_t query_buffer_size; /* bytes of unfinished input */
+    size_t query_buffer_size;  /* bytes of unfinished input */
+    struct session_once *once; /* NULL: ids belong to keys, as with RESP */
     struct wait wait;
     /* What every request needs, from here to the end, lies together (see connection_fetch). */
     size_t input_memory_size; /* memory of the connection and of its unfinished input */

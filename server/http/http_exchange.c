@@ -48,11 +48,16 @@ void http_reply_header(struct http_reply *reply, const char *name, const char *v
 static void http_exchange_add_allowed(const struct http_exchange *exchange,
                                       struct MHD_Response *response) {
     enum { ALLOWED_MAX = 64 };
-    char text[ALLOWED_MAX] = "GET, HEAD";
-    for (size_t i = HTTP_POST; i < HTTP_METHODS; i++) {
-        if ((exchange->server->options.methods >> i & 1) != 0) {
+    char text[ALLOWED_MAX] = "";
+    unsigned allowed = exchange->reply.allowed;
+    if (allowed == 0) {
+        allowed = exchange->server->options.methods | 1U << HTTP_GET | 1U << HTTP_HEAD;
+    }
+    for (size_t i = 0; i < HTTP_METHODS; i++) {
+        if ((allowed >> i & 1) != 0) {
             size_t size = strlen(text);
-            snprintf(text + size, sizeof text - size, ", %s", http_method_names[i]);
+            snprintf(text + size, sizeof text - size, "%s%s", size > 0 ? ", " : "",
+                     http_method_names[i]);
         }
     }
     MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, text);

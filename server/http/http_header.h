@@ -18,7 +18,7 @@
  * read from it (DNS rebinding). Its requests name evil.example. */
 bool http_header_allows_host(const char *host, const char *names);
 
-/* How welcome a media type, "text/plain", is by an Accept header: 0 (not at all) .. 1000. Parameters
+/* How welcome a media type, "text/plain", is by an Accept header, or "gzip" by Accept-Encoding: 0 (not at all) .. 1000. Parameters
  * beside q are ignored. NULL: everything is welcome. */
 unsigned http_header_quality(const char *accept, const char *type);
 

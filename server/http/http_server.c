@@ -151,14 +151,19 @@ static struct MHD_Daemon *http_server_start_daemon(struct http_server *server, i
         {MHD_OPTION_END, 0, NULL},
     };
     const struct MHD_OptionItem without_tls[] = {{MHD_OPTION_END, 0, NULL}};
-    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME;
+    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
     flags |= options->certificate != NULL ? (unsigned)MHD_USE_TLS : 0;
     return MHD_start_daemon(
-        flags, 0, http_peer_accept, server, http_request_take, server, MHD_OPTION_LISTEN_SOCKET, fd,
-        MHD_OPTION_CONNECTION_LIMIT, options->connections_max, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)HTTP_CONNECTION_SIZE, MHD_OPTION_NOTIFY_COMPLETED, http_request_end, server,
-        MHD_OPTION_URI_LOG_CALLBACK, http_request_begin, server, MHD_OPTION_NOTIFY_CONNECTION,
-        http_peer_notify, server, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_ARRAY,
+        flags, 0, http_peer_accept, server, http_request_take, server, MHD_OPTION_EXTERNAL_LOGGER,
+        http_request_log, server,
+#if MHD_VERSION >= 0x00097701
+        MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1,
+#endif
+        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, options->connections_max,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_CONNECTION_SIZE,
+        MHD_OPTION_NOTIFY_COMPLETED, http_request_end, server, MHD_OPTION_URI_LOG_CALLBACK,
+        http_request_begin, server, MHD_OPTION_NOTIFY_CONNECTION, http_peer_notify, server,
+        MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_ARRAY,
         options->certificate != NULL ? with_tls : without_tls, MHD_OPTION_END);
 }
 

@@ -79,6 +79,7 @@ struct http_reply {
     bool is_last;         /* the connection ends with it */
     bool is_login_wanted; /* the browser is to ask for user and password (401) */
     unsigned retry_s;     /* Retry-After, in seconds; 0: none but that of every 503 */
+    unsigned allowed;     /* of a 405, as options.methods; 0: those */
 };
 void http_reply_header(struct http_reply *reply, const char *name, const char *value);
 
@@ -90,7 +91,8 @@ enum http_method {
     HTTP_PATCH,
     HTTP_DELETE,
     HTTP_OPTIONS,
-    HTTP_METHODS
+    HTTP_METHODS,
+    HTTP_OTHER = HTTP_METHODS, /* none of these: for handlers that take others than GET and HEAD */
 };
 extern const char *const http_method_names[HTTP_METHODS];
 
@@ -116,12 +118,15 @@ struct http_exchange {
     struct http_peer *peer;
     struct http_exchange *next, *previous; /* of those that wait, or stream */
     enum http_stage stage;
+    const char *line; /* where the target was in the request's line */
     bool is_begun, is_suspended, is_stream_over;
+    bool is_too_long; /* its body, which came in chunks */
     int64_t due_ms;
     struct http_text *sending, *pending;
     size_t sent;
     size_t counted;  /* bytes of its reply among those that are being sent */
     size_t received; /* bytes of its body among those of all */
+    size_t dropped;  /* bytes of a body that is too long */
 };
 
 struct http_handler {

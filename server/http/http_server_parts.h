@@ -24,6 +24,7 @@ enum { HTTP_EXCESS_MAX = 16 }; /* connections of an address beyond its limit, wh
 struct http_peer {
     struct http_peer *next, *previous;
     int fd;
+    struct http_exchange *exchange;       /* of the request that it is at; NULL: none */
     uint8_t address[SUBNET_ADDRESS_SIZE]; /* of the connection */
     uint8_t client[SUBNET_ADDRESS_SIZE];  /* who asks: the same, or whom a proxy names */
     bool is_proxy;                        /* it is one of options.proxies */
@@ -82,6 +83,8 @@ enum MHD_Result http_request_take(void *server, struct MHD_Connection *connectio
                                   size_t *upload_size, void **exchange);
 void http_request_end(void *server, struct MHD_Connection *connection, void **exchange,
                       enum MHD_RequestTerminationCode code);
+__attribute__((format(printf, 2, 0))) void http_request_log(void *server, const char *format,
+                                                            va_list arguments);
 
 /* ---- replies ---- */
 

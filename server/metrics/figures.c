@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
-#include "server/clients/once_ids.h"
 #include "skiplist/keyspace/registry_league.h"
 
 static void figures_take_databases(const struct registry *registry, struct figures *figures) {
@@ -22,7 +21,35 @@ static void figures_take_databases(const struct registry *registry, struct figur
     figures->windows_behind = registry_behind_count(registry);
 }
 
+/* The name of the user with these ids, or if it is not fit for a label or nobody's any more, with their number. */
+static void figures_put_owner(const struct server *server, uint16_t owner, char *out) {
+    const struct acl_users *users = &server->acl.users;
+    struct bytes name = BYTES("");
+    for (uint32_t i = 0; i < users->count; i++) {
+        if (once_ids_owner_named(users->at[i]->name) == owner) {
+            name = users->at[i]->name;
+        }
+    }
+    int size = name.size < FIGURES_USER_MAX / 2 ? (int)name.size : FIGURES_USER_MAX / 2;
+    bool is_fit = size > 0 && (size_t)size == name.size;
+    for (int i = 0; i < size; i++) {
+        bool is_plain = name.at[i] > ' ' && name.at[i] <= '~' && strchr("\"\\", name.at[i]) == NULL;
+        out[i] = is_plain ? name.at[i] : '_';
+        is_fit &= is_plain;
+    }
+    out[size] = '\0';
+    if (!is_fit) {
+        snprintf(out + size, FIGURES_USER_MAX / 2, "#%u", (unsigned)owner);
+    }
+}
+
 static void figures_take_once(const struct server *server, struct figures *figures) {
+    struct once_ids_share top[ONCE_IDS_TOP];
+    figures->once_user_count = once_ids_top(server, top);
+    for (uint32_t i = 0; i < figures->once_user_count; i++) {
+        figures_put_owner(server, top[i].owner, figures->once_users[i].user);
+        figures->once_users[i].ids = top[i].count;
+    }
     figures->once_ids = registry_member_count(server->registry, REGISTRY_ONCE);
     figures->once_max = (uint64_t)server->settings.once_max;
     figures->once_size = once_ids_size(server);

@@ -4,7 +4,7 @@
 #ifndef SERVER_FIGURES_H
 #define SERVER_FIGURES_H
 
-#include "server/clients/server.h"
+#include "server/clients/once_ids.h"
 #include "server/durability/persistence.h"
 
 struct figures_database {
@@ -20,7 +20,10 @@ struct figures_replica {
     uint64_t lag_groups; /* that it has not acknowledged */
     int64_t lag_ms;      /* since its last acknowledgement */
 };
-enum { FIGURES_REPLICAS_MAX = 16 }; /* that are shown */
+enum {
+    FIGURES_REPLICAS_MAX = 16, /* that are shown */
+    FIGURES_USER_MAX = 512,    /* bytes of a user's name as a label */
+};
 
 struct figures_replication {
     bool is_replica, is_up, is_copying, is_failing_over;
@@ -60,6 +63,11 @@ struct figures {
     uint64_t clients, clients_limit, clients_blocked, clients_watching, clients_pubsub;
     uint64_t channels, patterns;
     uint64_t once_ids, once_max, once_size;
+    struct figures_once_user {
+        char user[FIGURES_USER_MAX]; /* fit for a label */
+        uint64_t ids;
+    } once_users[ONCE_IDS_TOP]; /* those who have most */
+    uint32_t once_user_count;
     int64_t uptime_ms;
     int64_t started_at_s;
     int64_t clock_lead_us;

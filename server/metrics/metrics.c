@@ -29,10 +29,12 @@ enum per {
     PER_REPLICA,
     PER_SYNC_STATE,
     PER_THREAD,
+    PER_ONCE_USER,
 };
 static const char *const label_of[] = {
     [PER_COMMAND] = "command", [PER_ERROR] = "prefix",     [PER_DATABASE] = "database",
     [PER_REPLICA] = "replica", [PER_SYNC_STATE] = "state", [PER_THREAD] = "thread",
+    [PER_ONCE_USER] = "user",
 };
 
 struct family {
@@ -268,6 +270,11 @@ static void metrics_put_samples(struct page *page) {
             metrics_put_numbered(page, &figures->stats.networks[i], i);
         }
         break;
+    case PER_ONCE_USER:
+        for (uint32_t i = 0; i < figures->once_user_count; i++) {
+            metrics_put_sample(page, &figures->once_users[i], figures->once_users[i].user);
+        }
+        break;
     }
 }
 
@@ -370,6 +377,8 @@ static const struct family families[] = {
     {"leaderboard_once_ids", GAUGE, "Ids of results that are known when they come again (ONCE)",
      VALUE(once_ids)},
     {"leaderboard_once_ids_limit", GAUGE, "once-max", VALUE(once_max)},
+    {"leaderboard_once_user_ids", GAUGE, "Of these ids those of the eight users who have most",
+     OF_EACH(ONCE_USER, figures_once_user, ids, 1)},
     {"leaderboard_once_bytes", GAUGE, "What these ids take of the memory", VALUE(once_size)},
     {"leaderboard_once_repeated_results", COUNTER,
      "Results that had come before, and changed nothing", VALUE(stats.once_repeated)},

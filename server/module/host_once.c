@@ -85,7 +85,35 @@ uint64_t once_ids_count(const struct server *server, const struct registry_key *
     return ids != NULL ? board_count(&ids->board) : 0;
 }
 
-void once_ids_forget(struct server *server, struct registry_key *ids) {
+struct bytes once_ids_mark(const struct session *session, struct bytes id, struct bytes fingerprint,
+                           char room[ONCE_IDS_MEMBER_SIZE]) {
+    (void)session;
+    (void)fingerprint;
+    (void)room;
+    return id; /* not called: here is no HTTP, so that session->once is NULL */
+}
+
+uint16_t once_ids_owner(const struct session *session) {
+    (void)session;
+    return 0; /* once-max is for each board, whoever writes to it */
+}
+
+struct once_ids_share once_ids_share_of(const struct server *server, const struct registry_key *ids,
+                                        uint16_t owner) {
+    (void)server;
+    bool has_ids = ids != NULL && board_count(&ids->board) > 0;
+    uint64_t oldest = has_ids ? once_ids_time_of(board_at(&ids->board, 0).key) : UINT64_MAX;
+    return (struct once_ids_share){.owner = owner, .oldest = oldest};
+}
+
+unsigned once_ids_top(const struct server *server, struct once_ids_share top[ONCE_IDS_TOP]) {
+    (void)server;
+    (void)top;
+    return 0; /* every board has its own */
+}
+
+void once_ids_forget(struct server *server, struct registry_key *ids, uint16_t owner) {
+    (void)owner;
     if (ids != NULL) {
         once_ids_cut(server, ids, once_ids_now(server));
     }

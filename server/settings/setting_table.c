@@ -283,9 +283,11 @@ const struct setting setting_table[] = {
      "How long the id of a result is known (LB.ADD ONCE, LB.SUBMIT ONCE): a command that comes "
      "again with it changes nothing. docs/contests.md says what that is for."},
     {"once-max", &limits, 0, INTEGER(once_max, 1, 1000000000, ""), "1000000", NULL,
-     "The most ids of results that are known at a time. While there are so many younger than "
-     "once-window, a result with another id is refused with an error that begins with TRYAGAIN. An "
-     "id takes about 34 bytes; INFO shows them as once_ids and once_bytes."},
+     "The most ids of results that are known at a time. A user may have four times as many as are "
+     "free, so one alone at most 80% of them. Beyond that, and while there are so many younger "
+     "than once-window, a result with another id is refused with an error that begins with "
+     "TRYAGAIN. An id takes about 34 bytes, over HTTP twice that; INFO shows them as once_ids and "
+     "once_bytes."},
     {"busy-command-limit", &limits, 0, INTEGER(busy_command_limit_ms, 0, INT32_MAX, "milliseconds"),
      "500", "250",
      "A command that would block all other clients for longer than this is rejected before it "
@@ -456,7 +458,8 @@ const struct setting setting_table[] = {
     {"web-allow-origin", &page, SETTING_FIXED, STRING(web_allow_origin, "\"origin origin ...\""),
      "\"\"", "\"https://game.example.com\"",
      "Origins whose pages may use the JSON API from browsers (CORS), as users of the ACL or as "
-     "anybody; the page's cookie is not for them."},
+     "anybody; the page's cookie is not for them. * among them: pages of any other origin may "
+     "read what a visitor without a login may."},
     {"dir", &durability, SETTING_FIXED, TEXT(DIRECTORY, dir, 1, SETTING_STRING_MAX, "path"), "./",
      "/var/lib/leaderboard",
      "The directory under which the server keeps its files. It must exist. A path that does not "

@@ -5,8 +5,11 @@
 #include <stdio.h>
 #include <strings.h>
 #include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
-#include "server/web/web_parts.h"
+#include "server/http/http_header.h"
+#include "server/web/web_results.h"
 
 #define JSON_TYPE    "application/json; charset=utf-8"
 #define PROBLEM_TYPE "application/problem+json"
@@ -39,12 +42,13 @@ void web_add_headers(struct http_exchange *exchange) {
     const struct web_request *request = exchange->own;
     web_add_policy(reply, POLICY_BEGIN POLICY_END POLICY_OF_PAGE);
     web_forbid_frames(reply);
-    if (request != NULL && request->web->origin_count > 0) {
+    if (request != NULL && (request->web->origin_count > 0 || request->web->is_open)) {
         http_reply_header(reply, "Vary", "Origin");
     }
     if (request != NULL && request->origin != NULL) {
         http_reply_header(reply, "Access-Control-Allow-Origin", request->origin);
-        http_reply_header(reply, "Access-Control-Expose-Headers", "Retry-After");
+        http_reply_header(reply, "Access-Control-Expose-Headers",
+                          "Retry-After, Idempotent-Replayed");
     }
 }
 
@@ -70,6 +74,36 @@ static void web_print_refusal(struct http_exchange *exchange, const char *text) 
     web_add_headers(exchange);
 }
 
+void web_answer_error(struct http_exchange *exchange, struct bytes problem) {
+    struct http_reply *reply = &exchange->reply;
+    buffer_clear(&reply->body);
+    buffer_append(&reply->body, problem.at, problem.size);
+    reply->content_type = PROBLEM_TYPE;
+    reply->header_count = 0;
+    web_add_headers(exchange);
+    http_exchange_ready(exchange);
+}
+
+/* What anybody may read, caches between may keep for a moment, and ask then whether it is another one. */
+static void web_let_keep(struct http_exchange *exchange, const struct web_query *query) {
+    struct http_reply *reply = &exchange->reply;
+    struct web_request *request = exchange->own;
+    const char *known = http_exchange_header(exchange, "If-None-Match");
+    if (query->status != 200 || query->route->is_for_all || !query->user.is_public) {
+        return;
+    }
+    snprintf(request->tag, sizeof request->tag, "W/\"%016llx\"",
+             (unsigned long long)XXH3_64bits(reply->body.at, reply->body.size));
+    reply->is_kept = true;
+    http_reply_header(reply, "Cache-Control", "public, max-age=1");
+    http_reply_header(reply, "Vary", "Authorization, Cookie, Accept-Encoding");
+    http_reply_header(reply, "ETag", request->tag);
+    if (known != NULL && strstr(known, request->tag) != NULL) {
+        reply->status = 304;
+        reply->fixed = BYTES("");
+    }
+}
+
 void web_answer(struct http_exchange *exchange, struct web_query *query) {
     struct http_reply *reply = &exchange->reply;
     struct buffer body = reply->body;
@@ -81,8 +115,17 @@ void web_answer(struct http_exchange *exchange, struct web_query *query) {
     if (request->cookie[0] != '\0') {
         http_reply_header(reply, "Set-Cookie", request->cookie);
     }
+    unsigned repeated = query->write.has_ids ? web_results_count_repeated(query) : 0;
+    if (repeated > 0 && repeated == query->write.result_count) {
+        http_reply_header(reply, "Idempotent-Replayed", "true");
+    }
+    reply->retry_s = query->status == 503 && query->retry_s > 0 ? query->retry_s : reply->retry_s;
     reply->body = query->out;
     query->out = body;
+    if (query->route != NULL && !query->route->writes) {
+        web_let_keep(exchange, query);
+        web_gzip_answer(query->web, exchange);
+    }
     http_exchange_ready(exchange);
 }
 
@@ -198,6 +241,13 @@ static bool web_is_path(const struct http_target *target, unsigned from, const c
            bytes_equal(target->segments[from], bytes_from_text(word));
 }
 
+/* Is it a browser's question whether a page may read, without a header of its own? */
+static bool web_asks_to_read(const struct http_exchange *exchange) {
+    const char *method = http_exchange_header(exchange, "Access-Control-Request-Method");
+    return exchange->method == HTTP_OPTIONS && method != NULL &&
+           (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0);
+}
+
 /* Pages of these sites may ask. NULL: it is of none of them. */
 static const char *web_find_origin(const struct web *web, const struct http_exchange *exchange) {
     const char *origin = http_exchange_header(exchange, "Origin");
@@ -206,7 +256,10 @@ static const char *web_find_origin(const struct web *web, const struct http_exch
             return origin;
         }
     }
-    return NULL;
+    bool asks_for_all =
+        exchange->method <= HTTP_HEAD && http_exchange_header(exchange, "Authorization") == NULL;
+    return web->is_open && origin != NULL && (asks_for_all || web_asks_to_read(exchange)) ? "*"
+                                                                                          : NULL;
 }
 
 /* A page of another site, or of another port or name of this one, may neither read nor hold connections. */
@@ -228,21 +281,39 @@ static bool web_is_of_other_site(const struct http_exchange *exchange) {
     return at == NULL || host == NULL || strcasecmp(at + 3, host) != 0;
 }
 
+static void web_print_methods(unsigned methods, char out[WEB_METHODS_MAX]) {
+    size_t size = 0;
+    for (unsigned i = 0; i < HTTP_METHODS; i++) {
+        if ((methods >> i & 1) != 0) {
+            size += (size_t)snprintf(out + size, WEB_METHODS_MAX - size, "%s%s",
+                                     size > 0 ? ", " : "", http_method_names[i]);
+        }
+    }
+}
+
 /* What a browser asks first, before a page of another site may write. */
-static void web_answer_preflight(struct web_request *request) {
+static void web_answer_preflight(struct web_request *request, unsigned methods) {
     struct http_exchange *exchange = request->exchange;
     struct http_reply *reply = &exchange->reply;
+    bool is_for_all = request->origin != NULL && strcmp(request->origin, "*") == 0;
     if (request->origin == NULL ||
         http_exchange_header(exchange, "Access-Control-Request-Method") == NULL) {
+        reply->allowed = methods;
         http_exchange_refuse(exchange, 405, "only pages of other sites ask for OPTIONS\n");
         return;
     }
     reply->status = 204;
     reply->content_type = NULL;
     web_add_headers(exchange);
-    http_reply_header(reply, "Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE");
-    http_reply_header(reply, "Access-Control-Allow-Headers",
-                      "Authorization, Content-Type, Idempotency-Key");
+    if (is_for_all) {
+        methods &= 1U << HTTP_GET | 1U << HTTP_HEAD;
+    }
+    web_print_methods(methods, request->methods);
+    http_reply_header(reply, "Access-Control-Allow-Methods", request->methods);
+    if (!is_for_all) {
+        http_reply_header(reply, "Access-Control-Allow-Headers",
+                          "Authorization, Content-Type, Idempotency-Key");
+    }
     http_reply_header(reply, "Access-Control-Max-Age", "600");
     http_exchange_ready(exchange);
 }
@@ -280,6 +351,21 @@ static bool web_refuse_write(struct web_request *request) {
     return true;
 }
 
+/* The path has these methods, and not this one. false: it has none. */
+static bool web_refuse_method(struct http_exchange *exchange, unsigned methods) {
+    bool is_read = exchange->method <= HTTP_HEAD;
+    if (methods == 0) {
+        return false;
+    }
+    exchange->reply.allowed = methods;
+    http_exchange_refuse(exchange, 405, "%s: docs/web.md lists what each path takes\n",
+                         is_read ? "this path is only written to"
+                         : methods == (1U << HTTP_GET | 1U << HTTP_HEAD)
+                             ? "this path is only read"
+                             : "this path takes other methods");
+    return true;
+}
+
 static void web_handle_post(struct web *web, struct web_request *request, bool is_log_in) {
     request->wants_login = true;
     if (request->origin != NULL) {
@@ -299,6 +385,7 @@ static void web_handle_api(struct web *web, struct web_request *request,
     bool is_log_out = target->segment_count == 3 && web_is_path(target, 2, "logout");
     bool writes = exchange->method > HTTP_HEAD;
     const struct web_operation *operation = web_find_operation(exchange->method, target);
+    unsigned methods = operation == NULL ? web_find_methods(target) : 0;
     if (web_is_of_other_site(exchange)) {
         request->origin = web_find_origin(web, exchange);
         if (request->origin == NULL) {
@@ -306,8 +393,11 @@ static void web_handle_api(struct web *web, struct web_request *request,
             return;
         }
     }
-    if (exchange->method == HTTP_OPTIONS) {
-        web_answer_preflight(request);
+    if (exchange->method == HTTP_OPTIONS && methods > 0) {
+        web_answer_preflight(request, methods);
+        return;
+    }
+    if (web_refuse_method(exchange, methods)) {
         return;
     }
     if (exchange->method == HTTP_POST && (is_log_in || is_log_out)) {
@@ -315,13 +405,26 @@ static void web_handle_api(struct web *web, struct web_request *request,
         return;
     }
     if (writes && operation == NULL) {
-        http_exchange_refuse(exchange, 405, "this path is only read: docs/web.md lists them\n");
+        http_exchange_refuse(exchange, 404, "there is no such path: docs/web.md lists them\n");
         return;
     }
-    if (writes && web_refuse_write(request)) {
+    bool makes_key = operation != NULL && operation->route == &web_route_stream_key;
+    if (makes_key && http_exchange_header(exchange, "Authorization") == NULL) {
+        exchange->reply.is_login_wanted = request->origin == NULL;
+        http_exchange_refuse(exchange, 401,
+                             "a key of a stream is for the user whom the header Authorization "
+                             "names\n");
+        return;
+    }
+    if (writes && !makes_key && web_refuse_write(request)) {
         return;
     }
     request->wants_stream = operation != NULL && operation->is_stream;
+    struct bytes key = http_target_find(target, "key");
+    if (request->wants_stream && key.at != NULL) {
+        web_log_in_by_key(request, key);
+        return;
+    }
     if (http_exchange_header(exchange, "Authorization") != NULL) {
         web_log_in_by_header(request);
         return;
@@ -338,6 +441,10 @@ static void web_answer_openapi(struct web *web, struct http_exchange *exchange) 
     exchange->reply.content_type = JSON_TYPE;
     web_add_headers(exchange);
     exchange->reply.fixed = buffer_bytes(&web->openapi);
+    if (web->openapi_packed.size > 0 && web_gzip_is_taken(exchange)) {
+        exchange->reply.fixed = buffer_bytes(&web->openapi_packed);
+        http_reply_header(&exchange->reply, "Content-Encoding", "gzip");
+    }
     http_exchange_ready(exchange);
 }
 
@@ -367,6 +474,7 @@ static void web_handle(void *context, struct http_exchange *exchange) {
     } else if (version > 0) {
         web_handle_api(web, request, &target);
     } else if (exchange->method > HTTP_HEAD) {
+        exchange->reply.allowed = 1U << HTTP_GET | 1U << HTTP_HEAD;
         http_exchange_refuse(exchange, 405, "only paths of the API are written to\n");
     } else if (!web_files_answer(exchange, &target)) {
         http_exchange_refuse(exchange, 404, "there is no such page\n");
@@ -488,9 +596,14 @@ static bool web_read_origins(struct web *web, const char *text, char *error) {
     while (text != NULL && *(text += strspn(text, " ")) != '\0') {
         struct bytes word = {.at = text, .size = strcspn(text, " ")};
         text += word.size;
+        if (bytes_equal(word, BYTES("*"))) {
+            web->is_open = true;
+            continue;
+        }
         if (web->origin_count == WEB_ORIGINS_MAX || !web_is_origin(word)) {
             snprintf(error, HTTP_ERROR_MAX,
-                     "web-allow-origin: at most %d origins, like \"https://game.example.com\"",
+                     "web-allow-origin: at most %d origins, like \"https://game.example.com\"; * "
+                     "for reading alone",
                      WEB_ORIGINS_MAX);
             return false;
         }
@@ -532,7 +645,11 @@ static bool web_read_avatars(struct web *web, const char *text, char *error) {
 static void web_free(struct web *web) {
     web_engine_deinit(&web->engine);
     web_sessions_deinit(&web->sessions);
+    web_sessions_deinit(&web->stream_keys);
     buffer_deinit(&web->openapi);
+    buffer_deinit(&web->openapi_packed);
+    web_files_deinit(web);
+    web_gzip_destroy(web->gzip);
     if (web->history.query != NULL) {
         web_query_destroy(web->history.query);
     }
@@ -549,6 +666,7 @@ static struct web *web_create(struct server *server, char *error) {
     web->settings = settings;
     snprintf(error, HTTP_ERROR_MAX, "web-port: out of memory");
     if (!web_sessions_init(&web->sessions, settings->web_session_timeout_s * 1000) ||
+        !web_sessions_init(&web->stream_keys, WEB_STREAM_KEY_S * 1000) ||
         !web_read_data(web, settings->web_data, error) ||
         !web_read_avatars(web, settings->web_avatars, error) ||
         !web_read_origins(web, settings->web_allow_origin, error) ||
@@ -563,6 +681,8 @@ static struct web *web_create(struct server *server, char *error) {
         web_free(web);
         return NULL;
     }
+    web_gzip_file(buffer_bytes(&web->openapi), &web->openapi_packed);
+    web_files_init(web);
     digest_random((char *)&web->rate_seed, sizeof web->rate_seed);
     web->handler = (struct http_handler){
         .context = web,

@@ -244,7 +244,17 @@ static void web_engine_run_commands(const struct web_engine *engine, struct web_
     bool is_over = false;
     for (unsigned i = 0; i < query->command_count && !is_over; i++) {
         size_t begin = query->replies.size;
+        struct web_command *command = &query->commands[i];
+        struct session_once once = {
+            .route = {.at = (const char *)query->write.route, .size = sizeof query->write.route},
+            .fingerprint = {.at = (const char *)command->fingerprint,
+                            .size = sizeof command->fingerprint},
+        };
+        session->once = command->has_id ? &once : NULL;
         web_engine_run_command(engine->server, query, i, session);
+        session->once = NULL;
+        command->is_repeated = once.is_repeated;
+        query->retry_s = once.retry_s;
         is_over =
             query->route->writes && query->replies.size > begin && query->replies.at[begin] == '-';
     }

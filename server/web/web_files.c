@@ -4,6 +4,21 @@
 
 #include "server/web/web_parts.h"
 
+void web_files_init(struct web *web) {
+    for (unsigned i = 0; web_files[i].name != NULL; i++) {
+        CHECK(i < WEB_FILES_MAX);
+        web_gzip_file(
+            (struct bytes){.at = (const char *)web_files[i].at, .size = web_files[i].size},
+            &web->files_packed[i]);
+    }
+}
+
+void web_files_deinit(struct web *web) {
+    for (unsigned i = 0; i < WEB_FILES_MAX; i++) {
+        buffer_deinit(&web->files_packed[i]);
+    }
+}
+
 static const struct web_file *web_files_find(struct bytes name) {
     for (const struct web_file *file = web_files; file->name != NULL; file++) {
         if (bytes_equal(name, bytes_from_text(file->name))) {
@@ -59,13 +74,19 @@ bool web_files_answer(struct http_exchange *exchange, const struct http_target *
     reply->is_kept = true;
     http_reply_header(reply, "Cache-Control", "no-cache");
     http_reply_header(reply, "ETag", file->tag);
+    http_reply_header(reply, "Vary", "Accept-Encoding");
     const struct web_request *request = exchange->own;
     web_add_file_headers(request->web, reply, web_files_begins_with(target, "embed"));
     if (reply->status == 200 && known != NULL && strstr(known, file->tag) != NULL) {
         reply->status = 304;
         reply->fixed = BYTES("");
     } else {
+        const struct buffer *packed = &request->web->files_packed[file - web_files];
         reply->fixed = (struct bytes){.at = (const char *)file->at, .size = file->size};
+        if (packed->size > 0 && web_gzip_is_taken(exchange)) {
+            reply->fixed = buffer_bytes(packed);
+            http_reply_header(reply, "Content-Encoding", "gzip");
+        }
     }
     http_exchange_ready(exchange);
     return true;

@@ -55,9 +55,9 @@ static struct web_session *web_login_make_room(struct web_sessions *sessions, co
 }
 
 void web_sessions_add(struct web_sessions *sessions, const char *user, const char *digest,
-                      int64_t now_ms, char *token) {
+                      bool is_token, int64_t now_ms, char *token) {
     struct web_session *session = web_login_make_room(sessions, user, now_ms);
-    *session = (struct web_session){.is_used = true, .used_at_ms = now_ms};
+    *session = (struct web_session){.is_used = true, .is_token = is_token, .used_at_ms = now_ms};
     digest_random(token, WEB_TOKEN_SIZE);
     digest_print((struct bytes){.at = token, .size = WEB_TOKEN_SIZE}, session->token_digest);
     memcpy(session->digest, digest, DIGEST_TEXT_SIZE);
@@ -288,6 +288,7 @@ static void web_login_is_answered(void *context, struct http_login_ask *login) {
         return;
     }
     identity.kind = WEB_USER;
+    identity.is_by_header = !is_posted;
     identity.is_token = login->given.is_token;
     snprintf(identity.user, sizeof identity.user, "%s", login->given.user);
     digest_print(bytes_from_text(login->given.password), identity.digest);
@@ -297,8 +298,8 @@ static void web_login_is_answered(void *context, struct http_login_ask *login) {
         return;
     }
     web_login_end(web, request, &was_secure);
-    web_sessions_add(&web->sessions, identity.user, identity.digest, http_server_now(web->http),
-                     token);
+    web_sessions_add(&web->sessions, identity.user, identity.digest, false,
+                     http_server_now(web->http), token);
     web_login_set_cookie(request, web_login_is_browser_secure(web, exchange), token,
                          WEB_TOKEN_SIZE);
     web_login_reply_me(web, request, &identity);
@@ -349,6 +350,71 @@ void web_log_in_by_header(struct web_request *request) {
     }
     request->login = login;
     http_login_ask(login);
+}
+
+/* ---- keys of streams: an EventSource of a browser sends no header ---- */
+
+static bool web_login_ask_key(struct web_query *query) {
+    (void)query;
+    return true;
+}
+
+/* The engine has let the user in. */
+static bool web_login_print_key(struct web_query *query) {
+    struct web *web = query->web;
+    char key[WEB_TOKEN_SIZE];
+    web_sessions_add(&web->stream_keys, query->identity.user, query->identity.digest,
+                     query->identity.is_token, http_server_now(web->http), key);
+    json_open(&query->json, NULL, '{');
+    json_text(&query->json, "key", (struct bytes){.at = key, .size = sizeof key});
+    json_integer(&query->json, "expires_in", WEB_STREAM_KEY_S);
+    json_close(&query->json, '}');
+    explicit_bzero(key, sizeof key);
+    return false;
+}
+
+const struct web_route web_route_stream_key = {.ask = web_login_ask_key,
+                                               .print = web_login_print_key};
+
+/* So that those who look at the same page send the same, and the key is nowhere any more. */
+static void web_login_cut_key(char *target) {
+    static const char name[] = "key=";
+    char *query = target + strcspn(target, "?");
+    char *out = query;
+    for (char *at = out; *at != '\0';) {
+        size_t size = 1 + strcspn(at + 1, "&");
+        if (strncmp(at + 1, name, sizeof name - 1) != 0) {
+            memmove(out, at, size);
+            out += size;
+        }
+        at += size;
+    }
+    explicit_bzero(out, strlen(out));
+    if (*query == '&') {
+        *query = '?'; /* the first parameter was the key */
+    }
+}
+
+void web_log_in_by_key(struct web_request *request, struct bytes key) {
+    struct http_exchange *exchange = request->exchange;
+    struct web *web = request->web;
+    struct web_identity identity = {.kind = WEB_USER, .is_by_header = true};
+    struct web_session *found =
+        web_sessions_find(&web->stream_keys, key, http_server_now(web->http));
+    if (found == NULL) {
+        http_exchange_refuse(exchange, 401,
+                             "this key of a stream is void: POST /api/v1/stream-key makes one, "
+                             "which works once, within %d seconds\n",
+                             WEB_STREAM_KEY_S);
+        return;
+    }
+    identity.is_token = found->is_token;
+    memcpy(identity.user, found->user, sizeof identity.user);
+    memcpy(identity.digest, found->digest, sizeof identity.digest);
+    identity.is_local = http_exchange_is_local(exchange);
+    web_sessions_end(found);
+    web_login_cut_key(exchange->target);
+    web_run_as(request, &identity);
 }
 
 void web_log_out(struct web *web, struct web_request *request) {

@@ -40,11 +40,12 @@
 static const struct {
     const char *name, *text;
 } schemas[] = {
-    {"Problem", "type:s title:s status:i detail:s error:s'the same as detail' "
-                "code:<bad_request|login_needed|forbidden|not_found|"
-                "method_not_allowed|conflict|too_large|unsupported_type|misdirected|unprocessable|"
-                "too_many|busy> redis?:s'the prefix of the command error, as READONLY' "
-                "written?:i'of a list of results: so many, from its beginning, are written'"},
+    {"Problem",
+     "type:s title:s status:i detail:s error:s'the same as detail' "
+     "code:<bad_request|login_needed|forbidden|not_found|"
+     "method_not_allowed|conflict|too_large|unsupported_type|misdirected|unprocessable|"
+     "too_many|not_implemented|busy> redis?:s'the prefix of the command error, as READONLY' "
+     "written?:i'of a list of results: so many, from its beginning, are written'"},
     {"ListedBoard", PROPERTIES " archive_of~?"},
     {"Boards", "boards:[@ListedBoard] cursor:s'0: that was all'"},
     {"Board", PROPERTIES
@@ -97,6 +98,7 @@ static const struct {
     {"Me",
      "user:s? is_logged_in:b is_public:b can_login:b can_see_server:b can_see_slowlog:b version:s? "
      "data:(pattern?:s fields?:[s])? avatars:(field?:s origins?:[s])?"},
+    {"StreamKey", "key:s expires_in:i'seconds'"},
     {"Login", "user:s password:s"},
     {"Document", ""},
     {"Result", RESULT},
@@ -104,14 +106,14 @@ static const struct {
     {"Tags", "*:s?"},
     {"Written",
      NAMED_BOARD "results:i changed?:i'members' "
-                 "repeated?:i'results whose id came before, if any did' "
+                 "repeated?:i'results whose id had come before' "
                  "rows?:[(row:@Row? before:i?'the rank before' repeated?:b)]'by rank=1'"},
-    {"Submitted", "db:i results:[[(board~ row:@Row? before:i?'the rank before' changed:b "
-                  "repeated?:b'with an id: did it come before?')]]"},
+    {"Submitted", "db:i repeated?:i results:[[(board~ row:@Row? before:i?'the rank before' changed:b "
+                  "repeated?:b'with an id: had it come before?')]]"},
     {"Removed", "board?~ league?~ db:i member~ removed:b"},
     {"Tagged", NAMED_BOARD "member~ changed:b"},
     {"LeagueResults",
-     "league~ db:i results:[(tier:i? room:i? row:@Row? tier_before:i? repeated?:b)?]"},
+     "league~ db:i repeated?:i results:[(tier:i? room:i? row:@Row? tier_before:i? repeated?:b)?]"},
     {"LeagueMember", "league~ db:i member~ tier:i? room:i? row:@Row? tier_to_come:i? outlook:s?"},
 };
 
@@ -151,9 +153,14 @@ static const struct web_parameter {
      "another board, or LAST, the newest archive of this one: rows have the members' ranks on it"},
     {"rank", "query", "{\"type\":\"integer\",\"enum\":[0,1],\"default\":0}",
      "1: the reply has each member's row, and its rank before"},
+    {"create", "query", "{\"type\":\"integer\",\"enum\":[0,1],\"default\":0}",
+     "1: a board that is not there is made; otherwise it is not found (NOCREATE)"},
+    {"key", "query", "{\"type\":\"string\"}",
+     "of POST /stream-key, in the place of the header Authorization; it works once"},
     {"Idempotency-Key", "header", "{\"type\":\"string\",\"maxLength\":66}",
      "the id of a result that may be sent again (ONCE), 1 to 64 bytes, in quotation marks or "
-     "without"},
+     "without. It belongs to the user and the path; a repeat is answered with the header "
+     "Idempotent-Replayed: true, and the same key with another body with 422"},
 };
 
 /* ---- schemas ---- */
@@ -464,6 +471,7 @@ static void web_openapi_put_operation(struct json *json, const struct web_operat
         *at = bytes_lower(*at);
     }
     json_open(json, method, '{');
+    json_text(json, "operationId", bytes_from_text(operation->id));
     json_text(json, "summary", bytes_from_text(operation->summary));
     web_openapi_put_parameters(json, operation);
     if (operation->body != NULL) {

@@ -17,6 +17,9 @@ enum {
     WEB_SESSIONS_MAX = 1024,    /* logins */
     WEB_USER_SESSIONS_MAX = 64, /* of one user */
     WEB_TOKEN_SIZE = 48,        /* hexadecimal digits */
+    WEB_STREAM_KEY_S = 30,      /* how long one is good */
+    WEB_METHODS_MAX = 64,       /* bytes of their names */
+    WEB_TAG_MAX = 32,
     WEB_COOKIE_MAX = 256,
     WEB_COOKIE_NAME_MAX = 40,
     WEB_LIMIT_MS = 5000, /* for a request's answer */
@@ -43,7 +46,7 @@ struct web_request {
     struct http_login_ask *login; /* that the engine has */
     struct web_query *query;      /* that is being answered */
     bool wants_stream, wants_login;
-    const char *origin; /* of another site that may ask (web-allow-origin); NULL: of none */
+    const char *origin; /* of another site that may ask (web-allow-origin), or "*"; NULL: of none */
     struct web_session *session; /* that its cookie names; NULL: none, or it is of another kind */
     char token_digest[DIGEST_TEXT_SIZE]; /* of that session: another one may take its place */
     /* a viewer */
@@ -52,6 +55,7 @@ struct web_request {
     int64_t due_ms;                      /* a viewer gets nothing before */
     uint64_t version;                    /* of what it was sent last */
     char cookie[WEB_COOKIE_MAX];         /* for the reply */
+    char methods[WEB_METHODS_MAX], tag[WEB_TAG_MAX];
 };
 
 /* ---- the engine's side, users and their commands: web_engine.c ---- */
@@ -78,9 +82,9 @@ enum http_verdict web_engine_check_login(void *engine, struct http_login *login)
 
 struct web_session {
     char token_digest[DIGEST_TEXT_SIZE]; /* all zeros: free */
-    bool is_used;
+    bool is_used, is_token;
     char user[HTTP_USER_MAX];
-    char digest[DIGEST_TEXT_SIZE]; /* of the password */
+    char digest[DIGEST_TEXT_SIZE]; /* of the password, or the token */
     int64_t used_at_ms;
 };
 struct web_sessions {
@@ -89,9 +93,9 @@ struct web_sessions {
 };
 MUST_CHECK bool web_sessions_init(struct web_sessions *sessions, int64_t timeout_ms);
 void web_sessions_deinit(struct web_sessions *sessions);
-/* A new one; token: room for WEB_TOKEN_SIZE. */
+/* A new one, for a user with a password, or a token; token: room for WEB_TOKEN_SIZE. */
 void web_sessions_add(struct web_sessions *sessions, const char *user, const char *digest,
-                      int64_t now_ms, char *token);
+                      bool is_token, int64_t now_ms, char *token);
 /* NULL: there is none, or it has ended. */
 struct web_session *web_sessions_find(struct web_sessions *sessions, struct bytes token,
                                       int64_t now_ms);
@@ -112,6 +116,8 @@ void web_identify(struct web *web, struct web_request *request, struct web_ident
 MUST_CHECK bool web_keep_login(struct web *web, const struct web_request *request);
 /* Look at the password or token of the header Authorization, and go on by web_run_as. */
 void web_log_in_by_header(struct web_request *request);
+/* The same by a key of POST /stream-key, which is void from then on, and taken out of the target. */
+void web_log_in_by_key(struct web_request *request, struct bytes key);
 
 /* A login by header that was right: it is not looked at again while the user has this password or token. Any that
  * is wrong, from the same address, ends that, so that it makes guessing no faster. */
@@ -186,7 +192,22 @@ void web_pace_step(struct web *web);
 /* Write the routes as OpenAPI 3.1. */
 void web_put_openapi(struct json *json);
 
+/* ---- fewer bytes: web_gzip.c ---- */
+
+struct web_gzip;
+void web_gzip_destroy(struct web_gzip *gzip); /* NULL: nothing */
+/* Does who asks take gzip? */
+MUST_CHECK bool web_gzip_is_taken(const struct http_exchange *exchange);
+/* Compress the body of the reply, if that is taken and worth it. */
+void web_gzip_answer(struct web *web, struct http_exchange *exchange);
+/* A file that never changes, compressed; empty where it would be no shorter, or without memory. */
+void web_gzip_file(struct bytes file, struct buffer *out);
+
 /* ---- files: web_files.c ---- */
+
+/* What the files are when they are compressed; web_files_deinit also where it was not called. */
+void web_files_init(struct web *web);
+void web_files_deinit(struct web *web);
 
 /* Answer from the files of the page; a browser that asks for a page gets one, which says that there is none. false:
  * there is no such file. */
@@ -194,7 +215,7 @@ MUST_CHECK bool web_files_answer(struct http_exchange *exchange, const struct ht
 
 /* ---- all ---- */
 
-enum { WEB_ORIGINS_MAX = 8, WEB_POLICY_MAX = 2048 };
+enum { WEB_ORIGINS_MAX = 8, WEB_POLICY_MAX = 2048, WEB_FILES_MAX = 64 };
 
 /* web-avatars: which field of the data is a picture's address, and where pictures may be. */
 struct web_avatars {
@@ -221,7 +242,7 @@ struct web {
     unsigned pending_count;
     int64_t budgets_ns[2]; /* for requests, for views: what may be asked now, negative: overdrawn */
     int64_t budgets_at_ms;
-    struct web_sessions sessions;
+    struct web_sessions sessions, stream_keys;
     struct web_views views;
     struct web_history history;
     uint64_t answered_ns; /* of the engine's time, since the start */
@@ -232,11 +253,14 @@ struct web {
     char policy[WEB_POLICY_MAX], policy_of_frames[WEB_POLICY_MAX];
     struct bytes origins[WEB_ORIGINS_MAX]; /* web-allow-origin */
     unsigned origin_count;
+    bool is_open; /* pages of all others may read what anybody may */
     struct web_known known[WEB_KNOWN_MAX];
     unsigned known_next; /* to be replaced */
     struct web_rate rates[WEB_RATES_MAX];
     uint64_t rate_seed;
-    struct buffer openapi; /* the document */
+    struct buffer openapi, openapi_packed; /* the document */
+    struct buffer files_packed[WEB_FILES_MAX];
+    struct web_gzip *gzip; /* NULL: not needed yet */
     /* Queries that write: each is counted before it looks at is_draining, which the engine's thread sets before it
      * looks at the count. */
     _Atomic unsigned write_count;
@@ -248,15 +272,19 @@ extern const struct web_route web_route_list, web_route_board, web_route_page, w
     web_route_search, web_route_histogram, web_route_archives, web_route_server, web_route_history,
     web_route_slowlog, web_route_me, web_route_results, web_route_submit, web_route_remove,
     web_route_set_tags, web_route_replace_tags, web_route_league_results, web_route_league_member,
-    web_route_leave_league;
+    web_route_leave_league, web_route_stream_key;
 
 /* NULL: there is none of this method. */
 const struct web_operation *web_find_operation(enum http_method method,
                                                const struct http_target *target);
+/* Bits of the methods that the path has. */
+unsigned web_find_methods(const struct http_target *target);
 /* What every reply of the page says to browsers. */
 void web_add_headers(struct http_exchange *exchange);
 /* The same for the page's files, which may show pictures. may_frame: other sites may show it in a frame. */
 void web_add_file_headers(const struct web *web, struct http_reply *reply, bool may_frame);
+/* Reply a problem document; reply.status is set. */
+void web_answer_error(struct http_exchange *exchange, struct bytes problem);
 /* Reply what the query has written. */
 void web_answer(struct http_exchange *exchange, struct web_query *query);
 /* It is known who asks: run what the request asks for, and reply. */

@@ -98,6 +98,7 @@ static const struct web_problem {
     {421, "misdirected", "The request is for another server"},
     {422, "unprocessable", "The request cannot be carried out"},
     {429, "too_many", "There are too many requests"},
+    {501, "not_implemented", "This part of HTTP is not there"},
     {503, "busy", "This is not possible now"},
     {500, "busy", "The server has failed"}, /* last: any other */
 };
@@ -187,10 +188,20 @@ static void web_query_refuse(struct web_query *query, struct bytes text) {
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
         const struct web_refusal *refusal = &refusals[i];
         if (web_query_begins(text, refusal->begins)) {
-            bool is_conflict = writes && refusal->text != NULL && refusal->status == 404 &&
-                               !bytes_equal(prefix, BYTES("ERR"));
+            bool is_missing = refusal->status == 404 && bytes_equal(prefix, BYTES("ERR"));
+            bool is_conflict = writes && refusal->status == 404 && !is_missing;
+            char more[HTTP_ERROR_MAX];
+            if (writes && is_missing) {
+                struct bytes which = bytes_behind(text, strlen(refusal->begins));
+                snprintf(more, sizeof more,
+                         "%s%.*s: LB.CREATE makes one, and create=1 in the query", refusal->text,
+                         bytes_shown_size(which, HTTP_ERROR_MAX / 2), which.at);
+            }
             web_query_fail(query, is_conflict ? 409 : refusal->status,
-                           refusal->text != NULL ? bytes_from_text(refusal->text) : text, prefix);
+                           writes && is_missing    ? bytes_from_text(more)
+                           : refusal->text != NULL ? bytes_from_text(refusal->text)
+                                                   : text,
+                           prefix);
             return;
         }
     }
@@ -438,7 +449,7 @@ static bool web_query_is_other_data(const struct web_query *query) {
 }
 
 static bool web_query_is_refused(struct web_query *query) {
-    if (query->route->is_for_all) {
+    if (query->route->is_for_all && !query->identity.is_by_header) {
         return false;
     }
     switch (query->verdict) {

@@ -49,7 +49,9 @@ struct web_identity {
         WEB_SELF, /* the page itself: may see the figures */
     } kind;
     bool is_local;
-    bool is_token;   /* whoever has the token of this digest: user may have changed since */
+    bool is_token; /* whoever has the token of this digest: user may have changed since */
+    bool
+        is_by_header; /* the request names the user by itself: it is refused where the user is not let in */
     bool is_exposed; /* it comes from another machine, and without TLS */
     char user[HTTP_USER_MAX];
     /* Of the password or the token: the login is void when the user has another. */
@@ -83,6 +85,7 @@ struct web_route {
 struct web_operation {
     enum http_method method;
     const char *path;    /* behind /api/v1: segments, of which those in braces are any */
+    const char *id;      /* a name for programs that are made from the document */
     const char *summary; /* a line */
     /* Names of parameters (web_openapi.c), one blank between each two; behind a colon a number's range and default. */
     const char *parameters;
@@ -98,6 +101,9 @@ struct web_command {
     unsigned end;        /* of its words, which begin where those of the command before end */
     size_t reply_end;    /* likewise of its reply */
     uint8_t value_count; /* session.value_count */
+    bool has_id;         /* it has an id (ONCE), */
+    bool is_repeated;    /* which had come before */
+    unsigned char fingerprint[DIGEST_SIZE]; /* of what it writes, where it has an id */
 };
 
 /* The hashes that are shown beside members (DATA). */
@@ -131,10 +137,12 @@ struct web_write {
     struct buffer body; /* owned; strings are decoded where they are */
     struct bytes id;    /* Idempotency-Key; NULL: none */
     char id_text[64];
-    struct buffer words, commands; /* struct bytes, and struct web_command */
-    struct buffer firsts;          /* unsigned: of each command the index of its first result */
-    unsigned result_count, weight; /* weight: one on several boards counts for each */
-    size_t room;                   /* bytes of all this that web_take_memory counts */
+    bool has_ids;                     /* some result has one */
+    unsigned char route[DIGEST_SIZE]; /* to which they belong: the path, and its board or league */
+    struct buffer words, commands;    /* struct bytes, and struct web_command */
+    struct buffer firsts;             /* unsigned: of each command the index of its first result */
+    unsigned result_count, weight;    /* weight: one on several boards counts for each */
+    size_t room;                      /* bytes of all this that web_take_memory counts */
 };
 
 /* Who asks, as the engine knows it. */
@@ -193,6 +201,7 @@ struct web_query {
     bool has_seen, is_unchanged; /* nothing has changed since seen_change_count: nothing was run */
     uint64_t seen_change_count;
     bool has_changed; /* a write has */
+    uint32_t retry_s; /* how long its refusal holds; 0: not said */
     /* the reply */
     unsigned status;
     struct buffer out;

@@ -55,7 +55,7 @@ struct web_results_reader {
     struct web_query *query;
     struct json_reader json;
     enum web_results_kind kind;
-    bool is_list, has_rank;
+    bool is_list, has_rank, may_create;
     unsigned index;  /* of the result */
     uint32_t number; /* of the command */
     size_t reply_size;
@@ -71,15 +71,29 @@ static bool web_results_is_malformed(const struct web_results_reader *reader) {
     return false;
 }
 
-/* 422; field: its name, or "tags.country". */
-static bool web_results_refuse(const struct web_results_reader *reader, struct bytes field,
-                               const char *what) {
+/* field: its name, or "tags.country". */
+static bool web_results_refuse_field(const struct web_results_reader *reader, unsigned status,
+                                     struct bytes field, const char *what) {
     char shown[32] = "";
     if (reader->is_list) {
         snprintf(shown, sizeof shown, "results[%u].", reader->index);
     }
-    web_error(reader->query, 422, "%s%s: %s", shown, bytes_show(field).text, what);
+    web_error(reader->query, status, "%s%s: %s", shown, bytes_show(field).text, what);
     return false;
+}
+
+static bool web_results_refuse(const struct web_results_reader *reader, struct bytes field,
+                               const char *what) {
+    return web_results_refuse_field(reader, 422, field, what);
+}
+
+/* What stands there is of another kind, or no JSON. */
+static bool web_results_is_not(const struct web_results_reader *reader, struct bytes field,
+                               const char *kind) {
+    char what[96];
+    snprintf(what, sizeof what, "%s is expected at byte %zu", kind,
+             (size_t)(reader->json.at - reader->query->write.body.at));
+    return web_results_refuse_field(reader, 400, field, what);
 }
 
 /* ---- values ---- */
@@ -164,7 +178,7 @@ static bool web_results_take_value(struct web_results_reader *reader, struct web
                         ? web_results_take_text(reader, &text)
                         : web_results_take_null(reader) || web_results_take_number(reader, &text);
     if (!is_taken) {
-        return web_results_is_malformed(reader);
+        return web_results_is_not(reader, field, "a number, or its text,");
     }
     if (!web_results_is_value(text)) {
         return web_results_refuse(reader, field,
@@ -179,14 +193,15 @@ static bool web_results_take_list(struct web_results_reader *reader, struct web_
                                   bool (*take)(struct web_results_reader *reader,
                                                struct web_result *result, struct bytes field)) {
     if (!json_take(&reader->json, '[')) {
-        return web_results_is_malformed(reader);
+        return web_results_is_not(reader, field, "an array");
     }
     do {
         if (!take(reader, result, field)) {
             return false;
         }
     } while (json_take(&reader->json, ','));
-    return json_take(&reader->json, ']') || web_results_is_malformed(reader);
+    return json_take(&reader->json, ']') ||
+           web_results_is_not(reader, field, "the end of an array");
 }
 
 static bool web_results_take_board(struct web_results_reader *reader, struct web_result *result,
@@ -195,7 +210,7 @@ static bool web_results_take_board(struct web_results_reader *reader, struct web
         return web_results_refuse(reader, field, "at most 64 boards");
     }
     return web_results_take_text(reader, &result->boards[result->board_count++]) ||
-           web_results_is_malformed(reader);
+           web_results_is_not(reader, field, "a text");
 }
 
 /* {"name": value, ...}: texts, and numbers as their text; null: nothing. */
@@ -203,7 +218,10 @@ static bool web_results_take_pairs(struct web_results_reader *reader, const char
                                    unsigned count_max, struct web_pairs *pairs) {
     char shown[96];
     if (!json_take(&reader->json, '{')) {
-        return web_results_is_malformed(reader);
+        size_t size = strlen(field); /* with a dot behind it, or nothing */
+        return size == 0 ? web_results_is_malformed(reader)
+                         : web_results_is_not(reader, (struct bytes){.at = field, .size = size - 1},
+                                              "an object");
     }
     if (json_take(&reader->json, '}')) {
         return true;
@@ -226,7 +244,7 @@ static bool web_results_take_pairs(struct web_results_reader *reader, const char
         bool is_text = web_results_peek(reader) == '"';
         if (is_text ? !web_results_take_text(reader, &value)
                     : !web_results_take_null(reader) && !web_results_take_number(reader, &value)) {
-            return web_results_is_malformed(reader);
+            return web_results_is_not(reader, bytes_from_text(shown), "a text, a number or null");
         }
         pairs->at[pairs->count++] = (struct web_pair){.name = name, .value = value};
     } while (json_take(&reader->json, ','));
@@ -240,7 +258,7 @@ static bool web_results_take_word(struct web_results_reader *reader, struct byte
                                   struct bytes *word) {
     struct bytes text;
     if (!web_results_take_text(reader, &text)) {
-        return web_results_is_malformed(reader);
+        return web_results_is_not(reader, field, "a text");
     }
     for (size_t i = 0; i < count; i++) {
         if (bytes_equal(text, bytes_from_text(words[i][0]))) {
@@ -255,7 +273,7 @@ static bool web_results_take_at(struct web_results_reader *reader, struct bytes 
                                 struct bytes *at) {
     int64_t time_ms;
     if (!web_results_take_number(reader, at)) {
-        return web_results_is_malformed(reader);
+        return web_results_is_not(reader, field, "a number");
     }
     return bytes_parse_i64(*at, &time_ms) ||
            web_results_refuse(reader, field, "milliseconds since 1970, an integer");
@@ -264,7 +282,7 @@ static bool web_results_take_at(struct web_results_reader *reader, struct bytes 
 static bool web_results_take_id(struct web_results_reader *reader, struct web_result *result,
                                 struct bytes field) {
     if (!web_results_take_text(reader, &result->id)) {
-        return web_results_is_malformed(reader);
+        return web_results_is_not(reader, field, "a text");
     }
     return reader->query->write.id.at == NULL ||
            web_results_refuse(reader, field, "there is an Idempotency-Key besides");
@@ -277,7 +295,8 @@ static bool web_results_take_field(struct web_results_reader *reader, struct web
     static const char *const conditions[][2] = {{"new", "NX"}, {"existing", "XX"}};
     switch (bit) {
     case GIVEN_MEMBER:
-        return web_results_take_text(reader, &result->member) || web_results_is_malformed(reader);
+        return web_results_take_text(reader, &result->member) ||
+               web_results_is_not(reader, name, "a text");
     case GIVEN_VALUE:
         return web_results_take_value(reader, result, name);
     case GIVEN_VALUES:
@@ -389,8 +408,14 @@ static void web_results_put_pair(struct web_results_reader *reader, const struct
     web_results_put(reader, pair->value);
 }
 
+/* Words that change no result, but only its answer, or where it may be: a repeat may have others of these. */
+static const char web_results_no_create[] = "NOCREATE", web_results_with_rank[] = "WITHRANK";
+
 static void web_results_put_options(struct web_results_reader *reader,
                                     const struct web_result *result, struct bytes id) {
+    if (!reader->may_create && reader->kind != WEB_RESULTS_OF_LEAGUE) {
+        web_results_put(reader, bytes_from_text(web_results_no_create));
+    }
     if (result->only.at != NULL) {
         web_results_put(reader, result->only);
     }
@@ -408,7 +433,6 @@ static void web_results_put_options(struct web_results_reader *reader,
     if (id.at != NULL) {
         web_results_put(reader, BYTES("ONCE"));
         web_results_put(reader, id);
-        web_results_put(reader, BYTES("WITHREPEAT"));
     }
     if (result->data.count > 0) {
         web_results_put(reader, BYTES("HSET"));
@@ -423,9 +447,11 @@ static void web_results_put_options(struct web_results_reader *reader,
 static void web_results_begin_command(struct web_results_reader *reader,
                                       const struct web_result *result) {
     struct web_query *query = reader->query;
-    const struct web_command command = {.number = reader->number,
-                                        .value_count = (uint8_t)result->value_count};
     struct bytes id = result->id.at != NULL ? result->id : query->write.id;
+    const struct web_command command = {.number = reader->number,
+                                        .value_count = (uint8_t)result->value_count,
+                                        .has_id = id.at != NULL};
+    query->write.has_ids |= id.at != NULL;
     buffer_append(&query->write.commands, &command, sizeof command);
     buffer_append(&query->write.firsts, &reader->index, sizeof reader->index);
     switch (reader->kind) {
@@ -448,7 +474,7 @@ static void web_results_begin_command(struct web_results_reader *reader,
     }
     web_results_put_options(reader, result, id);
     if (reader->has_rank) {
-        web_results_put(reader, BYTES("WITHRANK"));
+        web_results_put(reader, bytes_from_text(web_results_with_rank));
     }
 }
 
@@ -527,6 +553,59 @@ static bool web_results_take_all(struct web_results_reader *reader) {
                : web_results_is_malformed(reader);
 }
 
+/* ---- what ids belong to ---- */
+
+static void web_results_put_part(struct buffer *text, struct bytes part) {
+    uint32_t size = (uint32_t)part.size;
+    buffer_append(text, (const char *)&size, sizeof size);
+    if (part.size > 0) {
+        buffer_append(text, part.at, part.size);
+    }
+}
+
+/* The words of a command that has an id. false: out of memory. */
+static bool web_results_print_finger(const struct web_write *write, unsigned begin,
+                                     struct web_command *command, struct buffer *text) {
+    const struct bytes *words = (const struct bytes *)(const void *)write->words.at;
+    buffer_clear(text);
+    for (unsigned i = begin; i < command->end; i++) {
+        if (words[i].at != web_results_no_create && words[i].at != web_results_with_rank) {
+            web_results_put_part(text, words[i]);
+        }
+    }
+    if (!text->is_broken) {
+        digest_make(buffer_bytes(text), command->fingerprint);
+    }
+    return !text->is_broken;
+}
+
+/* An id belongs to the path and its board, and to what was sent with it. false: out of memory. */
+static bool web_results_make_marks(struct web_results_reader *reader) {
+    enum { TEXT_MAX = WORDS_SIZE_MAX + WEB_BODY_MAX };
+    struct web_write *write = &reader->query->write;
+    struct web_command *commands = (struct web_command *)(void *)write->commands.at;
+    struct buffer text;
+    bool is_made = true;
+    if (!write->has_ids || write->words.is_broken || write->commands.is_broken) {
+        return true;
+    }
+    buffer_init(&text, TEXT_MAX);
+    buffer_append(&text, (const char *)&reader->kind, sizeof reader->kind);
+    web_results_put_part(&text, reader->query->board);
+    is_made = !text.is_broken;
+    if (is_made) {
+        digest_make(buffer_bytes(&text), write->route);
+    }
+    for (unsigned i = 0; i < write->commands.size / sizeof *commands && is_made; i++) {
+        if (commands[i].has_id) {
+            is_made = web_results_print_finger(write, i > 0 ? commands[i - 1].end : 0, &commands[i],
+                                               &text);
+        }
+    }
+    buffer_deinit(&text);
+    return is_made;
+}
+
 /* false: out of memory, or the limit of all. */
 static bool web_results_keep(struct web_results_reader *reader) {
     struct web_query *query = reader->query;
@@ -569,15 +648,38 @@ bool web_results_read(struct web_query *query, enum web_results_kind kind) {
     static const char *const names[] = {"LB.ADD", "LB.SUBMIT", "LB.LEAGUE|ADD"};
     struct web_results_reader reader = web_results_begin(query);
     int64_t has_rank = 0;
-    if (!web_number(query, "rank", 0, 1, 0, &has_rank) || !web_results_is_text(&reader)) {
+    int64_t may_create = 0;
+    if (!web_number(query, "rank", 0, 1, 0, &has_rank) ||
+        !web_number(query, "create", 0, 1, 0, &may_create) || !web_results_is_text(&reader)) {
         return false;
     }
+    reader.may_create = may_create != 0;
     reader.kind = kind;
     reader.number = web_command_number(bytes_from_text(names[kind]));
     reader.has_rank = has_rank != 0 && kind == WEB_RESULTS_OF_BOARD;
     reader.hash = http_target_find(&query->target, "hash");
     reader.hash = reader.hash.at != NULL ? reader.hash : query->web->data.pattern;
-    return web_results_take_all(&reader) && web_results_keep(&reader);
+    if (!web_results_take_all(&reader)) {
+        return false;
+    }
+    if (!web_results_make_marks(&reader)) {
+        web_error(query, 503, "out of memory");
+        return false;
+    }
+    return web_results_keep(&reader);
+}
+
+unsigned web_results_count_repeated(const struct web_query *query) {
+    const struct web_write *write = &query->write;
+    const unsigned *firsts = (const unsigned *)(const void *)write->firsts.at;
+    unsigned count = 0;
+    for (unsigned i = 0; i < query->reply_count; i++) {
+        if (query->commands[i].is_repeated) {
+            unsigned end = i + 1 < query->command_count ? firsts[i + 1] : write->result_count;
+            count += end - firsts[i];
+        }
+    }
+    return count;
 }
 
 bool web_results_read_tags(struct web_query *query) {

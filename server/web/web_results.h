@@ -23,6 +23,8 @@ MUST_CHECK bool web_results_read(struct web_query *query, enum web_results_kind 
 MUST_CHECK bool web_results_read_tags(struct web_query *query);
 /* "written", for a problem document. */
 void web_results_put_failure(struct web_query *query);
+/* Of the results that were run, those whose id had come before. */
+unsigned web_results_count_repeated(const struct web_query *query);
 void web_results_deinit(struct web_query *query);
 
 /* The words that were read. */

@@ -11,56 +11,75 @@ enum { FIRST = 2 /* behind api and v1 */ };
 #define PAGE  "db from count:1-200=25 " GROUP " since"
 
 const struct web_operation web_operations[] = {
-    {HTTP_GET, "boards", "Boards, in steps", "match cursor count:1-200=100 db", NULL, "Boards",
-     &web_route_list, false},
-    {HTTP_GET, "boards/{NAME}", "A board", "db where", NULL, "Board", &web_route_board, false},
-    {HTTP_GET, "boards/{NAME}/page", "Rows by rank", PAGE, NULL, "Page", &web_route_page, false},
-    {HTTP_GET, "boards/{NAME}/events",
-     "event: page with a Page whenever it has changed; event: gone with a Problem", PAGE, NULL,
-     NULL, &web_route_page, true},
-    {HTTP_GET, "boards/{NAME}/search", "Members that begin with q",
+    {HTTP_GET, "boards", "listBoards", "Boards, in steps", "match cursor count:1-200=100 db", NULL,
+     "Boards", &web_route_list, false},
+    {HTTP_GET, "boards/{NAME}", "getBoard", "A board", "db where", NULL, "Board", &web_route_board,
+     false},
+    {HTTP_GET, "boards/{NAME}/page", "getPage", "Rows by rank", PAGE, NULL, "Page", &web_route_page,
+     false},
+    {HTTP_GET, "boards/{NAME}/events", "followPage",
+     "event: page with a Page whenever it has changed; event: gone with a Problem", PAGE " key",
+     NULL, NULL, &web_route_page, true},
+    {HTTP_GET, "boards/{NAME}/search", "searchMembers", "Members that begin with q",
      "db q count:1-50=25 cursor by " GROUP, NULL, "Found", &web_route_search, false},
-    {HTTP_GET, "boards/{NAME}/histogram", "Bins and quantiles of the first field",
+    {HTTP_GET, "boards/{NAME}/histogram", "getHistogram", "Bins and quantiles of the first field",
      "db buckets spacing hash data where", NULL, "Histogram", &web_route_histogram, false},
-    {HTTP_GET, "boards/{NAME}/archives", "The last periods", "db count:1-50=10 " GROUP, NULL,
-     "Archives", &web_route_archives, false},
-    {HTTP_GET, "boards/{NAME}/member/{MEMBER}", "A member: place, percentile, the ten around",
-     "db " GROUP " since", NULL, "Member", &web_route_member, false},
-    {HTTP_POST, "boards/{NAME}/results", "Write results: LB.ADD", "db hash rank Idempotency-Key",
-     "Results", "Written", &web_route_results, false},
-    {HTTP_POST, "results", "Write results, each on several boards or on none: LB.SUBMIT",
-     "db hash Idempotency-Key", "Submissions", "Submitted", &web_route_submit, false},
-    {HTTP_DELETE, "boards/{NAME}/members/{MEMBER}", "Remove a member: ZREM", "db", NULL, "Removed",
-     &web_route_remove, false},
-    {HTTP_PATCH, "boards/{NAME}/members/{MEMBER}/tags", "Set some of a member's tags: LB.TAG", "db",
-     "Tags", "Tagged", &web_route_set_tags, false},
-    {HTTP_PUT, "boards/{NAME}/members/{MEMBER}/tags",
+    {HTTP_GET, "boards/{NAME}/archives", "listArchives", "The last periods",
+     "db count:1-50=10 " GROUP, NULL, "Archives", &web_route_archives, false},
+    {HTTP_GET, "boards/{NAME}/members/{MEMBER}", "getMember",
+     "A member: place, percentile, the ten around", "db " GROUP " since", NULL, "Member",
+     &web_route_member, false},
+    {HTTP_POST, "boards/{NAME}/results", "writeResults", "Write results: LB.ADD",
+     "db hash rank create Idempotency-Key", "Results", "Written", &web_route_results, false},
+    {HTTP_POST, "results", "submitResults",
+     "Write results, each on several boards or on none: LB.SUBMIT",
+     "db hash create Idempotency-Key", "Submissions", "Submitted", &web_route_submit, false},
+    {HTTP_DELETE, "boards/{NAME}/members/{MEMBER}", "removeMember", "Remove a member: ZREM", "db",
+     NULL, "Removed", &web_route_remove, false},
+    {HTTP_PATCH, "boards/{NAME}/members/{MEMBER}/tags", "setTags",
+     "Set some of a member's tags: LB.TAG", "db", "Tags", "Tagged", &web_route_set_tags, false},
+    {HTTP_PUT, "boards/{NAME}/members/{MEMBER}/tags", "replaceTags",
      "Set a member's tags, and take away those that are not named", "db", "Tags", "Tagged",
      &web_route_replace_tags, false},
-    {HTTP_POST, "leagues/{NAME}/results", "Write results in members' rooms: LB.LEAGUE ADD",
-     "db hash Idempotency-Key", "Results", "LeagueResults", &web_route_league_results, false},
-    {HTTP_GET, "leagues/{NAME}/members/{MEMBER}", "A member's tier and room: LB.LEAGUE GET", "db",
-     NULL, "LeagueMember", &web_route_league_member, false},
-    {HTTP_DELETE, "leagues/{NAME}/members/{MEMBER}", "Take a member out: LB.LEAGUE REMOVE", "db",
-     NULL, "Removed", &web_route_leave_league, false},
-    {HTTP_GET, "server", "Figures of the server", "", NULL, "Server", &web_route_server, false},
-    {HTTP_GET, "server/events", "event: server with Server, every second", "", NULL, NULL,
-     &web_route_server, true},
-    {HTTP_GET, "server/history", "The last hour", "", NULL, "History", &web_route_history, false},
-    {HTTP_GET, "slowlog", "The slow log", "count:1-128=128", NULL, "Slowlog", &web_route_slowlog,
+    {HTTP_POST, "leagues/{NAME}/results", "writeLeagueResults",
+     "Write results in members' rooms: LB.LEAGUE ADD", "db hash Idempotency-Key", "Results",
+     "LeagueResults", &web_route_league_results, false},
+    {HTTP_GET, "leagues/{NAME}/members/{MEMBER}", "getLeagueMember",
+     "A member's tier and room: LB.LEAGUE GET", "db", NULL, "LeagueMember",
+     &web_route_league_member, false},
+    {HTTP_DELETE, "leagues/{NAME}/members/{MEMBER}", "removeLeagueMember",
+     "Take a member out: LB.LEAGUE REMOVE", "db", NULL, "Removed", &web_route_leave_league, false},
+    {HTTP_GET, "server", "getServer", "Figures of the server", "", NULL, "Server",
+     &web_route_server, false},
+    {HTTP_GET, "server/events", "followServer", "event: server with Server, every second", "key",
+     NULL, NULL, &web_route_server, true},
+    {HTTP_GET, "server/history", "getHistory", "The last hour", "", NULL, "History",
+     &web_route_history, false},
+    {HTTP_GET, "slowlog", "getSlowlog", "The slow log", "count:1-128=128", NULL, "Slowlog",
+     &web_route_slowlog, false},
+    {HTTP_GET, "me", "getMe", "Who asks, and what the page may show", "", NULL, "Me", &web_route_me,
      false},
-    {HTTP_GET, "me", "Who asks, and what the page may show", "", NULL, "Me", &web_route_me, false},
-    {HTTP_POST, "login", "Log in: sets a cookie", "", "Login", "Me", NULL, false},
-    {HTTP_POST, "logout", "End the login", "", NULL, "Me", NULL, false},
-    {HTTP_GET, "openapi.json", "This document", "", NULL, "Document", NULL, false},
+    {HTTP_POST, "stream-key", "makeStreamKey",
+     "A key with which one stream of events begins, for programs that can send no header there", "",
+     NULL, "StreamKey", &web_route_stream_key, false},
+    {HTTP_POST, "login", "logIn", "Log in: sets a cookie", "", "Login", "Me", NULL, false},
+    {HTTP_POST, "logout", "logOut", "End the login", "", NULL, "Me", NULL, false},
+    {HTTP_GET, "openapi.json", "getOpenapi", "This document", "", NULL, "Document", NULL, false},
 };
 const unsigned web_operation_count = sizeof web_operations / sizeof web_operations[0];
+
+/* "member" is what "members" was called before, where it is read. */
+static bool web_routes_is_segment(struct bytes word, struct bytes segment) {
+    return word.at[0] == '{' || bytes_equal(word, segment) ||
+           (word.size == segment.size + 1 && bytes_equal(segment, BYTES("member")) &&
+            bytes_equal(word, BYTES("members")));
+}
 
 static bool web_routes_match(const struct http_target *target, const char *path) {
     unsigned at = FIRST;
     for (; *path != '\0' && at < target->segment_count; at++) {
         struct bytes word = {.at = path, .size = strcspn(path, "/")};
-        if (*path != '{' && !bytes_equal(word, target->segments[at])) {
+        if (!web_routes_is_segment(word, target->segments[at])) {
             return false;
         }
         path += word.size + (path[word.size] == '/');
@@ -78,6 +97,16 @@ const struct web_operation *web_find_operation(enum http_method method,
         }
     }
     return NULL;
+}
+
+unsigned web_find_methods(const struct http_target *target) {
+    unsigned methods = 0;
+    for (unsigned i = 0; i < web_operation_count; i++) {
+        if (web_routes_match(target, web_operations[i].path)) {
+            methods |= 1U << web_operations[i].method;
+        }
+    }
+    return (methods >> HTTP_GET & 1) != 0 ? methods | 1U << HTTP_HEAD : methods;
 }
 
 static bool web_routes_set_fields(struct web_query *query, struct bytes text) {

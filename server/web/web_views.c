@@ -6,7 +6,9 @@
  * So a write costs nothing more when somebody views its board, and 500 viewers cost the engine as much as
  * one. (A hot board changes far more often than it is shown, so reporting each change would cost more.)
  * A viewer who reads slowly gets the newest state when it reads on: http_stream_put replaces what has
- * not begun. */
+ * not begun.
+ *
+ * A stream begins with the first text: until then the request waits, and an error is its answer. */
 #include <stdio.h>
 
 #include "codec/list.h"
@@ -66,6 +68,19 @@ static bool web_views_count(struct web *web, struct web_view *view, size_t size)
     return true;
 }
 
+/* Those who wait for the first text get the query's error in its place, with its status: a browser then does not
+ * come back. */
+static void web_views_refuse(const struct web_view *view) {
+    const struct web_query *query = view->query;
+    for (struct web_request *viewer = view->first; viewer != NULL; viewer = viewer->next) {
+        struct http_exchange *exchange = viewer->exchange;
+        if (exchange->stage == HTTP_WAITS) {
+            exchange->reply.status = query->status;
+            web_answer_error(exchange, buffer_bytes(&query->out));
+        }
+    }
+}
+
 /* The query's JSON becomes the view's text. */
 static void web_views_renew(struct web *web, struct web_view *view, const char *event) {
     struct web_query *query = view->query;
@@ -76,6 +91,7 @@ static void web_views_renew(struct web *web, struct web_view *view, const char *
                           : "too much is viewed: the server has no memory for more");
         view->is_over = true;
         event = "event: gone\n";
+        web_views_refuse(view);
     }
     struct http_text *text = http_text_create(WEB_JSON_MAX + 256);
     if (text == NULL || !web_views_append_lines(&text->bytes, event, &view->query->out)) {
@@ -90,8 +106,24 @@ static void web_views_renew(struct web *web, struct web_view *view, const char *
     view->query->out = json;
 }
 
+/* The first text is there. false: it is not, or the viewer does not wait for it any more. */
+static bool web_views_begin(const struct web_view *view, struct web_request *viewer) {
+    struct http_exchange *exchange = viewer->exchange;
+    if (exchange->stage != HTTP_WAITS || view->text == NULL || view->is_over) {
+        return exchange->stage == HTTP_STREAMS;
+    }
+    exchange->reply.header_count = 0;
+    web_add_headers(exchange);
+    http_reply_header(&exchange->reply, "X-Accel-Buffering", "no");
+    if (!http_exchange_stream(exchange)) {
+        http_exchange_refuse(exchange, 503, "too many viewers: see web-max-connections\n");
+        return false;
+    }
+    return true;
+}
+
 static void web_views_send_to(struct web_view *view, struct web_request *viewer, int64_t now_ms) {
-    if (view->text == NULL || viewer->version == view->version ||
+    if (!web_views_begin(view, viewer) || view->text == NULL || viewer->version == view->version ||
         (now_ms < viewer->due_ms && !view->is_over)) {
         return;
     }
@@ -122,6 +154,7 @@ static void web_views_view_is_answered(struct web_query *query) {
     }
     if (query->status != 200) {
         view->is_over = true;
+        web_views_refuse(view);
         web_views_renew(web, view, "event: gone\n");
         web_views_send_to_all(web, view);
         return;
@@ -182,19 +215,15 @@ void web_views_add(struct web *web, struct web_request *request, struct web_quer
     }
     if (view == NULL && web->views.count < WEB_VIEWS_MAX) {
         view = web_views_create_view(web, exchange->target, query);
-    } else {
+    }
+    if (view == NULL || view->query != query) {
         web_query_leave(query);
     }
-    exchange->reply.header_count = 0;
-    web_add_headers(exchange);
-    http_reply_header(&exchange->reply, "X-Accel-Buffering", "no");
-    if (view == NULL || !http_exchange_stream(exchange)) {
-        if (view != NULL && view->first == NULL) {
-            web_views_destroy_view(web, view);
-        }
+    if (view == NULL) {
         http_exchange_refuse(exchange, 503, "too many viewers: see web-max-connections\n");
         return;
     }
+    http_exchange_wait(exchange, WEB_LIMIT_MS);
     request->view = view;
     LIST_JOIN(view->first, request);
     int64_t now_ms = http_server_now(web->http);
@@ -231,8 +260,10 @@ static void web_views_ping(struct web *web, int64_t now_ms) {
     }
     for (struct web_view *view = views->first; view != NULL; view = view->next) {
         for (struct web_request *viewer = view->first; viewer != NULL; viewer = viewer->next) {
-            if (viewer->exchange->pending == NULL && viewer->exchange->sending == NULL) {
-                http_stream_put(viewer->exchange, views->ping);
+            struct http_exchange *exchange = viewer->exchange;
+            if (exchange->stage == HTTP_STREAMS && exchange->pending == NULL &&
+                exchange->sending == NULL) {
+                http_stream_put(exchange, views->ping);
             }
         }
     }
@@ -249,7 +280,7 @@ void web_views_step(struct web *web, int64_t now_ms) {
 void web_views_check_logins(struct web *web) {
     for (struct web_view *view = web->views.first; view != NULL; view = view->next) {
         for (struct web_request *viewer = view->first; viewer != NULL; viewer = viewer->next) {
-            if (!web_keep_login(web, viewer)) {
+            if (viewer->exchange->stage == HTTP_STREAMS && !web_keep_login(web, viewer)) {
                 http_stream_end(viewer->exchange);
             }
         }

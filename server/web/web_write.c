@@ -36,37 +36,42 @@ static void web_write_put_integer_or_null(struct json *json, const char *key, st
     }
 }
 
-/* The last element of what ONCE ... WITHREPEAT replies, behind `read` others of so many: did the id come before? */
-static void web_write_put_repeated(struct json *json, struct value_reader *reader, uint64_t count,
-                                   uint64_t read) {
-    if (count > read) {
-        json_boolean(json, "repeated", value_next(reader).number != 0);
+static void web_write_put_repeated(struct web_query *query) {
+    if (query->write.has_ids) {
+        json_integer(&query->json, "repeated", web_results_count_repeated(query));
+    }
+}
+
+/* Of one result: had its id come before? */
+static void web_write_put_is_repeated(struct web_query *query, unsigned command) {
+    if (query->write.has_ids) {
+        json_boolean(&query->json, "repeated", query->commands[command].is_repeated);
     }
 }
 
 /* Of LB.ADD: how many have changed, or by WITHRANK [record, rank before] for each. */
 static bool web_write_print_board(struct web_query *query) {
     struct json *json = &query->json;
-    int64_t changed = 0, repeated = 0, has_rank = 0;
+    int64_t changed = 0, has_rank = 0;
     if (web_replies_have_error(query) || !web_number(query, "rank", 0, 1, 0, &has_rank)) {
         return false;
     }
     web_begin_reply(query, NULL);
     json_integer(json, "results", query->write.result_count);
+    web_write_put_repeated(query);
     if (has_rank != 0) {
         json_open(json, "rows", '[');
     }
     for (unsigned i = 0; i < query->reply_count; i++) {
         struct value_reader reader = web_reply(query, i);
         struct value value = value_next(&reader);
-        repeated += value.kind == VALUE_INTEGER && value.number < 0;
-        changed += value.kind == VALUE_INTEGER && value.number > 0 ? value.number : 0;
+        changed += value.kind == VALUE_INTEGER ? value.number : 0;
         for (uint64_t k = 0; value.kind == VALUE_LIST && k < value.count; k++) {
-            uint64_t count = value_next(&reader).count;
+            (void)value_next(&reader);
             json_open(json, NULL, '{');
             web_write_put_record(query, "row", &reader);
             web_write_put_integer_or_null(json, "before", value_next(&reader));
-            web_write_put_repeated(json, &reader, count, 2);
+            web_write_put_is_repeated(query, i);
             json_close(json, '}');
         }
     }
@@ -74,9 +79,6 @@ static bool web_write_print_board(struct web_query *query) {
         json_close(json, ']');
     } else {
         json_integer(json, "changed", changed);
-        if (repeated > 0) {
-            json_integer(json, "repeated", repeated);
-        }
     }
     return web_end_reply(query);
 }
@@ -90,6 +92,7 @@ static bool web_write_print_boards(struct web_query *query) {
     }
     json_open(json, NULL, '{');
     json_integer(json, "db", query->database);
+    web_write_put_repeated(query);
     json_open(json, "results", '[');
     for (unsigned i = 0; i < query->reply_count; i++) {
         struct value_reader reader = web_reply(query, i);
@@ -97,13 +100,13 @@ static bool web_write_print_boards(struct web_query *query) {
         struct value list = value_next(&reader);
         json_open(json, NULL, '[');
         for (uint64_t k = 0; k < list.count; k++) {
-            uint64_t count = value_next(&reader).count;
+            (void)value_next(&reader);
             json_open(json, NULL, '{');
             json_bytes(json, "board", query->words[begin + FIRST_BOARD + k]);
             web_write_put_record(query, "row", &reader);
             web_write_put_integer_or_null(json, "before", value_next(&reader));
             json_boolean(json, "changed", value_next(&reader).number != 0);
-            web_write_put_repeated(json, &reader, count, 3);
+            web_write_put_is_repeated(query, i);
             json_close(json, '}');
         }
         json_close(json, ']');
@@ -140,18 +143,18 @@ static bool web_write_print_league(struct web_query *query) {
         return false;
     }
     web_write_begin_league(query);
+    web_write_put_repeated(query);
     json_open(json, "results", '[');
     for (unsigned i = 0; i < query->reply_count; i++) {
         struct value_reader reader = web_reply(query, i);
         struct value_reader at = reader;
-        struct value place = value_next(&at);
-        if (place.kind != VALUE_LIST) {
+        if (value_next(&at).kind != VALUE_LIST) {
             json_null(json, NULL);
             continue;
         }
         json_open(json, NULL, '{');
         (void)web_write_put_place(query, &reader, "tier_before");
-        web_write_put_repeated(json, &reader, place.count, 4);
+        web_write_put_is_repeated(query, i);
         json_close(json, '}');
     }
     json_close(json, ']');

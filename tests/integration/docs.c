@@ -371,7 +371,7 @@ TEST(the_transcripts_of_the_layouts_page_are_replayed) {
 }
 
 TEST(the_transcripts_of_the_leaderboards_page_are_replayed) {
-    replay(leaderboards, false, 50, 50);
+    replay(leaderboards, false, 51, 51);
 }
 
 TEST(the_transcripts_of_the_hashes_page_are_replayed) {

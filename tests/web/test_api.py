@@ -1,5 +1,6 @@
 """The JSON API of the page, and what strangers may try with it: no browser."""
 import base64
+import gzip
 import http.client
 import json
 import random
@@ -93,6 +94,11 @@ class Stream:
                 self.count += 1
                 return event, json.loads(line[6:])
 
+    def refusal(self):
+        """(status, JSON) of a request that became no stream: a browser does not ask again by itself."""
+        assert self.reply.headers["Content-Type"] == "application/problem+json", self.status
+        return self.status, json.loads(self.reply.read())
+
     def close(self):
         self.connection.close()
 
@@ -169,7 +175,7 @@ class Boards(unittest.TestCase):
                          ["a\\xff\x00b", "<img src=x onerror=alert(1)>", "مرحبا 👋🏽"])
         self.assertEqual(base64.b64decode(page["rows"][0]["member_base64"]), b"a\xff\x00b")
         self.assertNotIn("member_base64", page["rows"][1])
-        self.assertEqual(self.api.get("/boards/odd%2Fn%C3%A4me/member/a%FF%00b")["rank"], 0)
+        self.assertEqual(self.api.get("/boards/odd%2Fn%C3%A4me/members/a%FF%00b")["rank"], 0)
         text = self.api.ask("/api/v1/boards/odd%2Fn%C3%A4me/page")[1]
         self.assertNotIn("<img", json.dumps(text, ensure_ascii=True).replace("<img", "", 1))
         connection = self.api.connection()
@@ -188,12 +194,12 @@ class Boards(unittest.TestCase):
         self.server.run("DEL", "long")
 
     def test_a_member(self):
-        reply = self.api.get("/boards/race/member/ann")
+        reply = self.api.get("/boards/race/members/ann")
         self.assertEqual((reply["rank"], reply["percentile"], reply["count"]), (2, "50", 4))
         self.assertEqual(reply["row"]["data"]["name"], "Ann")
         self.assertEqual([row["member"] for row in reply["around"]], ["cy", "bob", "ann", "dd"])
-        self.assertEqual(self.api.status("/boards/race/member/nobody"), 404)
-        self.assertEqual(self.api.status("/boards/nothing/member/ann"), 404)
+        self.assertEqual(self.api.status("/boards/race/members/nobody"), 404)
+        self.assertEqual(self.api.status("/boards/nothing/members/ann"), 404)
 
     def test_searching(self):
         run = self.server.run
@@ -392,7 +398,7 @@ class Boards(unittest.TestCase):
             status, reply, _ = self.api.ask("/api/v1" + path)
             self.assertEqual(status, 400, path)
             self.assertEqual(reply["code"], "bad_request", path)
-        for path in ("", "/", "/nothing", "/boards/race/nothing", "/boards/race/member", "/boards/race/member/a/b",
+        for path in ("", "/", "/nothing", "/boards/race/nothing", "/boards/race/member", "/boards/race/members/a/b",
                      "/server/nothing", "/me/x", "/events"):
             self.assertEqual(self.api.status(path), 404, path)
 
@@ -451,7 +457,7 @@ class Groups(unittest.TestCase):
         for pairs in self.GROUPS:
             group = self.group(*pairs)
             for member in self.members[::7]:
-                path = f"/boards/race/member/{member[0]}" + self.query(*pairs)
+                path = f"/boards/race/members/{member[0]}" + self.query(*pairs)
                 if member not in group:
                     status, error, _ = self.api.ask("/api/v1" + path)
                     self.assertEqual((status, error["error"]), (404, "this member is not in this group of the board"))
@@ -489,7 +495,7 @@ class Groups(unittest.TestCase):
 
     def test_records_have_their_tags_when_asked(self):
         paths = ("/boards/race/page?count=60", "/boards/race/search?q=m&count=50", "/boards/race/search?q=Pl&by=name&count=50",
-                 "/boards/race/member/m07")
+                 "/boards/race/members/m07")
         for path in paths:
             reply = self.api.get(path + ("&" if "?" in path else "?") + "tags=1")
             rows = reply.get("rows") or [reply["row"], *reply["around"]]
@@ -594,7 +600,7 @@ class Groups(unittest.TestCase):
         since = lambda reply: [row["since"] for row in reply["rows"]]
         self.assertEqual(since(self.api.get("/boards/race/page?count=4&since=race:then&where=country:DE")),
                          [None, 1, 0, None])
-        member = self.api.get(f"/boards/race/member/{group[1][0]}?since=race:then&where=country:DE&tags=1")
+        member = self.api.get(f"/boards/race/members/{group[1][0]}?since=race:then&where=country:DE&tags=1")
         self.assertEqual((member["row"]["since"], member["around"][0]["since"], member["around"][2]["since"]), (1, None, 0))
         self.assertEqual(since(self.api.get("/boards/race/page?count=2&since=LAST")), [None, None])
         stream = self.api.stream("/boards/race:then/events?since=race:then")
@@ -623,8 +629,8 @@ class Groups(unittest.TestCase):
         self.assertEqual((page["rows"][0]["member"], page["rows"][0]["tags"]), (group[0][0], {"country": "DE", "class": "mage"}))
         stream.close()
         stream = self.api.stream("/boards/race/events?where=clan:x")
-        event, error = stream.next()
-        self.assertEqual((event, error["code"]), ("gone", "bad_request"))
+        status, error = stream.refusal()
+        self.assertEqual((status, error["code"]), (400, "bad_request"))
         stream.close()
 
     def test_what_is_wrong_is_said(self):
@@ -633,7 +639,7 @@ class Groups(unittest.TestCase):
                             ("where=%3Cb%3E:1", "<b>"), ("where=%FF:1", "no tag"),
                             ("&".join(["where=country:DE"] * 33), "where"), ("tags=2", "tags"), ("tags=", "tags"),
                             ("where=country:DE&where=clan:x", "'clan'")):
-            for path in ("", "/page", "/member/m00", "/histogram", "/search?q=m", "/search?q=P&by=name", "/archives"):
+            for path in ("", "/page", "/members/m00", "/histogram", "/search?q=m", "/search?q=P&by=name", "/archives"):
                 status, error, _ = self.api.ask(f"/api/v1/boards/race{path}{'&' if '?' in path else '?'}{query}")
                 self.assertEqual((status, error["code"]), (400, "bad_request"), (path, query))
                 self.assertIn(word, error["error"], path)
@@ -741,7 +747,8 @@ class Live(unittest.TestCase):
         self.assertEqual((event, error["code"]), ("gone", "not_found"))
         self.assertIsNone(stream.next())
         stream.close()
-        self.assertEqual(self.api.stream("/boards/nowhere/events").next()[0], "gone")
+        self.assertEqual(self.api.stream("/boards/nowhere/events").refusal()[0], 404)
+        self.assertEqual(self.api.stream("/boards/brief/events").refusal()[0], 404)  # whoever comes back
 
     def test_the_server_is_told_every_second(self):
         stream = self.api.stream("/server/events")
@@ -785,7 +792,7 @@ class Users(unittest.TestCase):
         self.assertEqual([board["name"] for board in self.api.get("/boards")["boards"]], ["open:1"])
         page = self.api.get("/boards/open:1/page")
         self.assertEqual(page["rows"][0]["data"], {"name": "Bob"})
-        self.assertEqual(self.api.get("/boards/open:1/member/bob")["rank"], 0)
+        self.assertEqual(self.api.get("/boards/open:1/members/bob")["rank"], 0)
         self.assertEqual(self.api.get("/boards/open:1/search?q=b")["rows"][0]["member"], "bob")
         for path in ("/boards/hidden", "/boards/hidden/page", "/boards/nothing/page", "/server",
                      "/server/history", "/slowlog", "/boards/open:1/page?hash=secret:*&data=a"):
@@ -794,7 +801,7 @@ class Users(unittest.TestCase):
             self.assertNotIn("WWW-Authenticate", headers)
         me = self.api.get("/me")
         self.assertEqual((me["user"], me["is_public"], me["can_login"]), (None, True, True))
-        self.assertEqual(self.api.stream("/boards/hidden/events").next()[0], "gone")
+        self.assertEqual(self.api.stream("/boards/hidden/events").refusal()[0], 401)
 
     def test_groups_of_what_is_public(self):
         self.server.run("LB.CREATE", "open:tags", "FIELD", "score", "30", "TAG", "country", "8")
@@ -888,6 +895,122 @@ class Users(unittest.TestCase):
             status = self.api.ask("/api/v1/boards/hidden/page", method, user="default:secret")[0]
             self.assertEqual(status, 405, method)
         self.assertEqual(self.server.run("ZRANGE", "hidden", 0, -1, "WITHSCORES"), before)
+
+
+class Kept(unittest.TestCase):
+    """What caches may keep, fewer bytes, and pages of any site."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = WebServer("--web-public", "open", "--web-allow-origin", "https://game.example *", "--web-write", "yes",
+                               password="secret")
+        cls.api = Api(cls.server)
+        cls.server.run("ZADD", "open", *(word for i in range(150) for word in (i, f"player:{i}")))
+        cls.server.run("ZADD", "hidden", "1", "ann")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    READS = ("/boards", "/boards/open", "/boards/open/page", "/boards/open/members/player:7", "/boards/open/search?q=p",
+             "/boards/open/histogram", "/boards/open/archives")
+
+    def test_what_anybody_may_read_is_kept_for_a_moment(self):
+        for path in self.READS:
+            status, reply, headers = self.api.ask("/api/v1" + path)
+            self.assertEqual((status, headers["Cache-Control"]), (200, "public, max-age=1"), path)
+            self.assertEqual(", ".join(headers.get_all("Vary")), "Origin, Authorization, Cookie, Accept-Encoding")
+            again = self.api.ask("/api/v1" + path, If_None_Match=headers["ETag"])
+            self.assertEqual((again[0], again[1], again[2]["ETag"]), (304, b"", headers["ETag"]), path)
+            self.assertEqual(self.api.ask("/api/v1" + path, If_None_Match=f'"x", {headers["ETag"]}')[0], 304)
+            self.assertEqual(self.api.ask("/api/v1" + path, If_None_Match='W/"0000000000000000"')[:2], (200, reply))
+        before = self.api.ask("/api/v1/boards/open/page")[2]["ETag"]
+        self.server.run("ZINCRBY", "open", "1000", "player:7")
+        status, reply, headers = self.api.ask("/api/v1/boards/open/page", If_None_Match=before)
+        self.assertEqual((status, reply["rows"][0]["member"]), (200, "player:7"))
+        self.assertNotEqual(headers["ETag"], before)
+
+    def test_what_is_for_one_user_or_an_error_is_not(self):
+        for path, options in (("/boards/open/page", {"user": "default:secret"}), ("/boards/hidden/page", {}), ("/me", {}),
+                              ("/boards/open/page?count=0", {}), ("/boards/open/members/nobody", {}), ("/openapi.json", {})):
+            headers = self.api.ask("/api/v1" + path, **options)[2]
+            self.assertEqual((headers["Cache-Control"], headers["ETag"]), ("no-store", None), path)
+        cookie = self.api.log_in("default", "secret")[2].split(";")[0]
+        self.assertEqual(self.api.ask("/api/v1/boards/open/page", cookie=cookie)[2]["Cache-Control"], "no-store")
+
+    def test_answers_are_compressed_for_those_who_take_that(self):
+        paths = ["/api/v1/boards/open/page?count=100", "/api/v1/openapi.json", "/app.js", "/style.css"]
+        for path in paths:
+            plain = self.api.ask(path)
+            text = plain[1] if isinstance(plain[1], bytes) else None
+            for accepted in ("gzip", "br, gzip;q=0.5", "GZIP"):
+                status, packed, headers = self.raw(path, accepted)
+                self.assertEqual((status, headers["Content-Encoding"]), (200, "gzip"), (path, accepted))
+                if headers["Cache-Control"] != "no-store":
+                    self.assertIn("Accept-Encoding", ", ".join(headers.get_all("Vary")), path)
+                whole = gzip.decompress(packed)
+                self.assertEqual(whole if text is not None else json.loads(whole), plain[1], path)
+                self.assertLess(len(packed), len(whole) // 2, path)
+                self.assertEqual(int(headers["Content-Length"]), len(packed))
+            for accepted in (None, "identity", "gzip;q=0", "br", "*;q=0", "xgzip"):
+                self.assertIsNone(self.raw(path, accepted)[2]["Content-Encoding"], (path, accepted))
+        self.assertIsNone(self.raw("/api/v1/me", "gzip")[2]["Content-Encoding"])  # it is short
+        tag = self.raw(paths[0], "gzip")[2]["ETag"]
+        self.assertEqual(self.api.ask(paths[0])[2]["ETag"], tag)
+        self.assertEqual(self.api.ask(paths[0], If_None_Match=tag, Accept_Encoding="gzip")[0], 304)
+        tag = self.raw("/app.js", "gzip")[2]["ETag"]
+        self.assertEqual(self.api.ask("/app.js", If_None_Match=tag, Accept_Encoding="gzip")[0], 304)
+
+    def raw(self, path, accepted):
+        connection = self.api.connection()
+        connection.putrequest("GET", path, skip_accept_encoding=True)
+        if accepted is not None:
+            connection.putheader("Accept-Encoding", accepted)
+        connection.endheaders()
+        reply = connection.getresponse()
+        body = reply.read()
+        connection.close()
+        return reply.status, body, reply.headers
+
+    def test_pages_of_any_site_read_what_anybody_may(self):
+        for origin in ("https://any.example", "http://any.example:8080", "null"):
+            site = {"Origin": origin, "Sec_Fetch_Site": "cross-site"}
+            for path in self.READS:
+                status, _, headers = self.api.ask("/api/v1" + path, **site)
+                self.assertEqual((status, headers["Access-Control-Allow-Origin"]), (200, "*"), path)
+                self.assertNotIn("Access-Control-Allow-Credentials", headers)
+            stream = self.api.stream("/boards/open/events", **{"Origin": origin, "Sec-Fetch-Site": "cross-site"})
+            self.assertEqual((stream.next()[0], stream.reply.headers["Access-Control-Allow-Origin"]), ("page", "*"))
+            stream.close()
+            self.assertEqual(self.api.status("/boards/hidden/page", **site), 401)
+            cookie = self.api.log_in("default", "secret")[2].split(";")[0]
+            self.assertEqual(self.api.status("/boards/hidden/page", cookie=cookie, **site), 401)  # the cookie is not for them
+            for options in ({"user": "default:secret"}, {"method": "POST", "body": "{}"}):
+                for path in ("/boards/open/results", "/login", "/stream-key", "/me"):
+                    status, _, headers = self.api.ask("/api/v1" + path, Content_Type="application/json", **options, **site)
+                    self.assertEqual((status, headers["Access-Control-Allow-Origin"]), (403, None), (path, options))
+            status, _, headers = self.api.ask("/api/v1/boards/open/page", "OPTIONS", Access_Control_Request_Method="GET", **site)
+            self.assertEqual((status, headers["Access-Control-Allow-Origin"], headers["Access-Control-Allow-Methods"],
+                              headers["Access-Control-Allow-Headers"]), (204, "*", "GET, HEAD", None))
+            status = self.api.ask("/api/v1/boards/open/results", "OPTIONS", Access_Control_Request_Method="POST", **site)[0]
+            self.assertEqual(status, 403)
+        headers = self.api.ask("/api/v1/boards/hidden/page", Origin="https://game.example", Sec_Fetch_Site="cross-site",
+                               user="default:secret")[2]
+        self.assertEqual(headers["Access-Control-Allow-Origin"], "https://game.example")
+        self.assertEqual(self.api.status("/boards/open", Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="no-cors"), 403)
+
+    def test_every_operation_has_a_name_of_its_own(self):
+        operations = [operation for path in self.api.get("/openapi.json")["paths"].values() for operation in path.values()]
+        names = [operation["operationId"] for operation in operations]
+        self.assertEqual(len(set(names)), len(operations))
+        self.assertTrue(all(re.fullmatch(r"[a-z][A-Za-z]+", name) for name in names), names)
+
+    def test_one_path_reads_a_member_and_writes_it(self):
+        paths = self.api.get("/openapi.json")["paths"]
+        self.assertEqual({path for path in paths if "MEMBER" in path and path.startswith("/boards")},
+                         {"/boards/{NAME}/members/{MEMBER}", "/boards/{NAME}/members/{MEMBER}/tags"})
+        self.assertEqual(set(paths["/boards/{NAME}/members/{MEMBER}"]), {"get", "delete"})
+        self.assertEqual(self.api.get("/boards/open/member/player:3"), self.api.get("/boards/open/members/player:3"))  # its old name
 
 
 class Guessing(unittest.TestCase):
@@ -1047,8 +1170,8 @@ class Strangers(unittest.TestCase):
         for one in held:
             one.close()
         stream = self.api.stream("/boards/long/events?count=50")
-        event, error = stream.next()
-        self.assertEqual((event, error["code"]), ("gone", "too_large"))
+        status, error = stream.refusal()
+        self.assertEqual((status, error["code"]), (413, "too_large"))
         stream.close()
         self.server.run("DEL", "long")
 

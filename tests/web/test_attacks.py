@@ -278,7 +278,7 @@ class Rights(unittest.TestCase):
     def tearDownClass(cls):
         cls.server.stop()
 
-    PATHS = ("", "/page", "/member/bob", "/search?q=b", "/histogram", "/archives", "/events")
+    PATHS = ("", "/page", "/members/bob", "/search?q=b", "/histogram", "/archives", "/events")
 
     def test_a_board_that_is_not_public_is_like_one_that_is_not_there(self):
         for path in self.PATHS[:-1]:
@@ -286,16 +286,18 @@ class Rights(unittest.TestCase):
             nothing = self.api.ask("/api/v1/boards/nothing" + path)[:2]
             self.assertEqual(hidden, nothing)
             self.assertEqual((hidden[0], hidden[1]["code"]), (401, "login_needed"))
-        self.assertEqual(self.api.stream("/boards/hidden/events").next()[1]["code"], "login_needed")
+        for board in ("hidden", "nothing"):
+            status, reply = self.api.stream(f"/boards/{board}/events").refusal()
+            self.assertEqual((status, reply["code"]), (401, "login_needed"))
 
     def test_hashes_are_only_those_that_may_be_read(self):
         for pattern in ("*", "%2A", "secret:*", "hid*", "h*", "%5Bo%5Dpen:*", "?pen:*", "*er:bob", "op*", "%5Copen:*",
                         "hi*:bob"):
             status, reply, _ = self.api.ask(f"/api/v1/boards/open:1/page?data=token&hash={pattern}")
             self.assertEqual((status, reply["code"]), (401, "login_needed"), pattern)
-            for path in ("member/bob", "search?q=b", "archives", "events"):
+            for path in ("members/bob", "search?q=b", "archives", "events"):
                 mark = "&" if "?" in path else "?"
-                text = json.dumps(self.api.stream(f"/boards/open:1/{path}{mark}data=token&hash={pattern}").next()
+                text = json.dumps(self.api.stream(f"/boards/open:1/{path}{mark}data=token&hash={pattern}").refusal()
                                   if path == "events" else
                                   self.api.ask(f"/api/v1/boards/open:1/{path}{mark}data=token&hash={pattern}")[1])
                 self.assertNotIn("hush", text)
@@ -315,7 +317,7 @@ class Rights(unittest.TestCase):
                 status, reply, _ = api.ask(f"/api/v1/boards/open/{path}{'&' if '?' in path else '?'}{query}")
                 self.assertEqual((status, reply["code"]), (401, "login_needed"), (path, query))
                 self.assertNotIn("example.com", json.dumps(reply))
-            self.assertEqual(api.stream(f"/boards/open/events?{query}").next()[0], "gone", query)
+            self.assertEqual(api.stream(f"/boards/open/events?{query}").refusal()[0], 401, query)
         self.assertEqual(api.get("/boards/open/page?data=email", user="default:secret")["rows"][0]["data"],
                          {"email": "ann@example.com"})
         server.stop()
@@ -325,7 +327,7 @@ class Rights(unittest.TestCase):
             page = self.api.get(f"/boards/{board}/page", **options)
             self.assertEqual((page["data_fields"], len(page["rows"])), ([], 3))
             self.assertNotIn("data", page["rows"][0])
-        self.assertEqual(self.api.get("/boards/open:1/member/bob")["rank"], 2)
+        self.assertEqual(self.api.get("/boards/open:1/members/bob")["rank"], 2)
         self.assertEqual(self.api.get("/boards/open:1/search?q=b")["rows"][0]["member"], "bob")
         self.assertEqual(self.api.stream("/boards/open:1/events").next()[0], "page")
         page = self.api.get("/boards/open:1/page", user="default:secret")
@@ -373,7 +375,7 @@ class Rights(unittest.TestCase):
         run = self.server.run
         self.assertEqual(run(*words), b"OK")
         self.addCleanup(run, "ACL", "DELUSER", "viewer")
-        for path in (*self.PATHS[:-1], "/member/ann"):
+        for path in (*self.PATHS[:-1], "/members/ann"):
             self.assertEqual(self.api.status(f"/boards/daily{path}".replace("bob", "ann"), user="viewer:secret"), 200, path)
             self.assertEqual(self.api.status(f"/boards/hidden{path}", user="viewer:secret"), 403, path)
         self.assertEqual(sorted(board["name"] for board in self.api.get("/boards", user="viewer:secret")["boards"]),
@@ -558,7 +560,7 @@ class Changing(unittest.TestCase):
         try:
             for _ in range(self.ROUNDS):
                 for path in ("/boards", "/boards?match=d*", "/boards/daily", "/boards/daily/page",
-                             "/boards/daily/member/ann", "/boards/daily/search?q=m", "/boards/daily/search?q=m5",
+                             "/boards/daily/members/ann", "/boards/daily/search?q=m", "/boards/daily/search?q=m5",
                              "/boards/daily/histogram", "/boards/daily/histogram?spacing=log",
                              "/boards/daily/search?q=ann&by=name",
                              "/boards/daily/archives"):
@@ -598,6 +600,59 @@ class OddRequests(unittest.TestCase):
             self.assertEqual(got.count(b"HTTP/1.1 "), 1, head)
             self.assertRegex(got[:12], rb"HTTP/1.1 (400|405|413)", head)
 
+    def one_answer(self, head, body=b""):
+        """The status of all that comes; it is a problem document."""
+        got = raw(self.server, head + b"\r\n\r\n" + body)
+        self.assertEqual(got.count(b"HTTP/1.1 "), 1, (head, got))
+        self.assertIn(b"application/problem+json", got, head)
+        return int(got[9:12])
+
+    def test_the_head_is_lines_and_nothing_else(self):
+        get = b"GET /api/v1/me HTTP/1.1\r\nHost: localhost"
+        for line in (b"X: a\0b", b"X: \0", b"X:\0a", b"X: a\0", b"X: a\rb", b"X: a\r", b"X: a\r\r", b"X: a\r\n b", b"X: a\r\n\tb",
+                     b"X: a\r\n ", b"X\r: a", b"Cookie: a=\0b", b"X: a\rContent-Length: 5"):
+            for more in (b"", b"\r\nY: z"):
+                self.assertEqual(self.one_answer(get + b"\r\n" + line + more), 400, line)
+        for head in (b"GET /api/v1/me\0x HTTP/1.1\r\nHost: localhost", b"GET /api/v1/me\rx HTTP/1.1\r\nHost: localhost",
+                     b"GET\0X /api/v1/me HTTP/1.1\r\nHost: localhost"):
+            self.assertEqual(self.one_answer(head), 400, head)
+        for head in (get, get + b"\r\nX:", get + b"\r\nX: \r\nY:a\r\nZ: \t b c", get + b"\r\nX: " + b"x" * 5000,
+                     get.replace(b"/me", b"/me?a=b%00&c=&d"), get.replace(b"\r\n", b"\n"),
+                     b"GET /api/v1/me HTTP/1.0", b"\r\n" + get):
+            got = raw(self.server, head + b"\r\nConnection: close\r\n\r\n")
+            self.assertEqual(got[:12], b"HTTP/1.1 200", head)
+
+    def test_many_heads_on_one_connection_are_lines(self):
+        get = b"GET /api/v1/me HTTP/1.1\r\nHost: localhost\r\nX: "
+        last = get + b"z\r\nConnection: close\r\n\r\n"
+        whole = b"".join(get + b"y" * i + b"\r\n\r\n" for i in range(100)) + last
+        self.assertEqual(raw(self.server, whole).count(b"HTTP/1.1 200"), 101)
+        got = raw(self.server, get + b"a\r\n\r\n" + get + b"b\0\r\n\r\n" + last)
+        self.assertEqual((got.count(b"HTTP/1.1 200"), got.count(b"HTTP/1.1 400"), got.count(b"HTTP/1.1")), (1, 1, 2))
+
+    def test_a_length_is_digits_and_gets_one_answer(self):
+        post = b"POST /api/v1/logout HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+        for length in (b"+1", b"-1", b"0x1", b"1, 1", b"1 1", b"", b"1.0", b"a", b"1\0", b"1\0 9", b"\0001", b"1\r"):
+            self.assertEqual(self.one_answer(post + length, b"x"), 400, length)
+        self.assertEqual(self.one_answer(post + b"9" * 30, b"x"), 413)
+        self.assertEqual(self.one_answer(post + b"99999"), 413)
+
+    def test_a_path_says_which_methods_it_has(self):
+        for path, allowed in (("/boards/arena/page", "GET, HEAD"), ("/boards/arena/results", "POST"),
+                              ("/boards/arena/members/ann", "GET, HEAD, DELETE"), ("/boards/arena/members/ann/tags", "PUT, PATCH"),
+                              ("/me", "GET, HEAD"), ("/login", "POST"), ("/server/events", "GET, HEAD")):
+            for method in ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"):
+                if method in allowed.split(", "):
+                    continue
+                status, _, headers = self.api.ask("/api/v1" + path, method)
+                self.assertEqual((status, headers["Allow"]), (405, allowed), (method, path))
+        for path in ("/", "/app.js", "/boards/arena"):
+            status, _, headers = self.api.ask(path, "POST")
+            self.assertEqual((status, headers["Allow"]), (405, "GET, HEAD"), path)
+        for method in ("GET", "POST", "DELETE"):
+            status, _, headers = self.api.ask("/api/v1/nothing", method)
+            self.assertEqual((status, headers["Allow"]), (404, None), method)
+
     def test_what_a_request_has_once_is_not_there_twice_or_missing(self):
         for head, name in ((b"POST /api/v1/boards/arena/results HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n"
                             b"Idempotency-Key: 1\r\nIdempotency-Key: 2", "Idempotency-Key"),
@@ -632,7 +687,7 @@ class OddRequests(unittest.TestCase):
         connection.close()
 
     def test_nothing_of_the_api_is_kept_by_caches(self):
-        for path in ("/boards", "/boards/arena", "/boards/arena/page", "/boards/arena/member/ann", "/me", "/server",
+        for path in ("/boards", "/boards/arena", "/boards/arena/page", "/boards/arena/members/ann", "/me", "/server",
                      "/slowlog", "/boards/nothing", "/boards/arena/search?q=a"):
             self.assertEqual(self.api.ask("/api/v1" + path)[2]["Cache-Control"], "no-store", path)
         stream = self.api.stream("/boards/arena/events")

@@ -60,6 +60,101 @@ class Tokens(unittest.TestCase):
         self.server.run("ACL", "DELUSER", "ann")
         self.assertEqual(self.status(other), 401)
 
+    def test_a_token_that_was_taken_away_is_refused_everywhere(self):
+        self.begin()
+        token = self.make(label="game")
+        for path in ("/me", "/boards/arena"):
+            self.assertEqual(self.status(token, path), 200)
+        self.server.run("ACL", "SETUSER", "ann", "token<game")
+        for _ in range(2):
+            for path in ("/me", "/boards/arena"):
+                status, reply, _ = self.api.ask("/api/v1" + path, **bearer(token))
+                self.assertEqual((status, reply["code"]), (401, "login_needed"), path)
+        self.assertEqual(self.api.get("/me")["user"], None)  # nobody is asked for a login there
+        self.server.run("ACL", "SETUSER", "eve", "on", ">p", "%R~arena", "+@read")
+        self.assertEqual(self.api.get("/me", user="eve:p")["user"], "eve")
+        self.server.run("ACL", "SETUSER", "eve", "off")
+        self.assertEqual(self.api.status("/me", user="eve:p"), 401)
+
+    def key(self, **headers):
+        """(status, JSON) of a key for one stream."""
+        return self.api.ask("/api/v1/stream-key", "POST", **headers)[:2]
+
+    def stream(self, key, path="/boards/arena/events", **headers):
+        return self.api.stream(f"{path}{'&' if '?' in path else '?'}key={key}", **headers)
+
+    def test_a_key_begins_one_stream(self):
+        self.begin()
+        token = self.make(label="game")
+        status, made = self.key(**bearer(token))
+        self.assertEqual((status, made["expires_in"]), (200, 30))
+        self.assertRegex(made["key"], r"^[0-9a-f]{48}$")
+        for path in ("/boards/arena/page", "/boards/arena", "/me", "/boards/arena/results"):
+            self.assertNotEqual(self.api.ask(f"/api/v1{path}?key={made['key']}")[1].get("user"), "ann")  # for streams alone
+        stream = self.stream(made["key"])
+        self.assertEqual((stream.status, stream.next()[0]), (200, "page"))
+        status, problem = self.stream(made["key"]).refusal()
+        self.assertEqual((status, problem["code"]), (401, "login_needed"))
+        self.assertIn("stream-key", problem["detail"])
+        self.server.run("ZINCRBY", "arena", "1", "bob")
+        self.assertEqual(stream.next()[0], "page")
+        self.server.run("ACL", "SETUSER", "ann", "token<game")  # the stream ends with the token
+        self.server.run("ZINCRBY", "arena", "1", "bob")
+        self.assertEqual(stream.next()[0], "gone")
+        self.assertEqual(self.key(**bearer(token))[0], 401)
+
+    def test_a_key_is_no_more_than_its_user(self):
+        self.begin()
+        token = self.make(label="game")
+        refused = self.stream(self.key(**bearer(token))[1]["key"], "/boards/hidden/events").refusal()
+        self.assertEqual(refused[0], 403)
+        key = self.key(**bearer(token))[1]["key"]
+        self.server.run("ACL", "SETUSER", "ann", "token<game")
+        self.assertEqual(self.stream(key).refusal()[0], 401)
+        self.server.run("ACL", "SETUSER", "eve", "on", ">p", "%R~arena", "+@read")
+        key = self.key(user="eve:p")[1]["key"]
+        self.assertEqual(self.stream(key).next()[0], "page")
+        for headers in ({}, {"Cookie": self.api.log_in("eve", "p")[2].split(";")[0]}, {"Authorization": "Bearer x"}):
+            self.assertEqual(self.key(**headers)[0], 401, headers)
+        self.assertEqual(self.key(Sec_Fetch_Site="cross-site", **bearer(token))[0], 403)
+
+    def test_hostile_keys(self):
+        self.begin()
+        token = self.make()
+        key = self.key(**bearer(token))[1]["key"]
+        for wrong in ("", "x", key[:-1], key + "0", key.upper(), "0" * 48, key + "%00", "%00" + key, "%ff" * 16):
+            self.assertEqual(self.stream(wrong).refusal()[0], 401, wrong)
+        self.assertEqual(self.stream(key).next()[0], "page")
+
+    def test_viewers_with_keys_share_a_view(self):
+        self.begin()
+        token = self.make()
+        paths = ("/boards/arena/events?key={}&count=5", "/boards/arena/events?count=5&key={}")
+        self.server.run("CONFIG", "RESETSTAT")
+        streams = [self.api.stream(paths[i % 2].format(self.key(**bearer(token))[1]["key"])) for i in range(20)]
+        for stream in streams:
+            self.assertEqual(stream.next()[0], "page")
+        calls = int(re.search(rb"cmdstat_lb.range:calls=(\d+)", self.server.run("INFO", "commandstats"))[1])
+        self.assertLess(calls, 10)
+        self.assertEqual({stream.next()[1]["count"] for stream in streams if self.bump()}, {1})
+
+    def bump(self):
+        self.server.run("ZINCRBY", "arena", "1", "bob")
+        return True
+
+    def test_keys_are_bounded_and_in_no_log(self):
+        self.begin("--loglevel", "debug")
+        token, other = self.make(), self.make("eve")
+        first = self.key(**bearer(other))[1]["key"]
+        keys = [self.key(**bearer(token))[1]["key"] for _ in range(100)]
+        self.assertEqual(len(set(keys)), 100)
+        self.assertEqual(self.stream(keys[0]).refusal()[0], 401)  # the oldest of the user has made room
+        self.assertEqual(self.stream(keys[-1]).next()[0], "page")
+        self.assertEqual(self.stream(first).next()[0], "page")  # nobody else's
+        log = self.server.log.read_text() + str(self.server.run("SLOWLOG", "GET", "100")) + str(self.server.run("ACL", "LOG"))
+        for key in (first, *keys):
+            self.assertNotIn(key, log)
+
     def test_hostile_tokens(self):
         self.begin()
         token = self.make().decode()

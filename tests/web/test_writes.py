@@ -1,5 +1,6 @@
 """Writing over HTTP: results, tags, leagues; whose they are, and what hostile requests get."""
 import base64
+import http.client
 import json
 import re
 import socket
@@ -10,7 +11,7 @@ import unittest
 import redis
 from process import wait_until
 from test_api import Api
-from web_server import WebServer
+from web_server import WebServer, hold_port, let_port_go
 
 JSON = {"Content_Type": "application/json"}
 
@@ -21,9 +22,11 @@ class Writer(Api):
         text = body if isinstance(body, (str, bytes)) else json.dumps(body)
         return self.once(path, method, body=text, **{**JSON, **options})
 
-    def once(self, path, method="GET", body=None, user=None, **headers):
-        """Without trying again where the server is busy."""
+    def once(self, path, method="GET", body=None, user=None, creates=True, **headers):
+        """Without trying again where the server is busy. creates: boards that are not there are made."""
         connection = self.connection()
+        if creates and method == "POST" and path.split("?")[0].endswith("/results") and not path.startswith("/leagues"):
+            path += ("&" if "?" in path else "?") + "create=1"
         headers = {name.replace("_", "-"): value for name, value in headers.items()}
         if user:
             headers["Authorization"] = self.basic(user)
@@ -107,7 +110,7 @@ class Results(Case):
 
     def test_a_member_may_have_the_name_of_a_path(self):
         self.written("/boards/a/results", {"member": "events", "value": 1})
-        self.assertEqual(self.api.get("/boards/a/member/events")["member"], "events")
+        self.assertEqual(self.api.get("/boards/a/members/events")["member"], "events")
         self.assertTrue(self.api.once("/boards/a/members/events", "DELETE")[1]["removed"])
         self.written("/boards/events/results", {"member": "ann", "value": 1})
         self.assertEqual(self.api.get("/boards/events")["count"], 1)
@@ -267,8 +270,9 @@ class Results(Case):
         self.written("/boards/b/results", good, Content_Type="Application/JSON; charset=utf-8")
         self.refused(413, "/boards/a/results", " " * (256 * 1024) + good)
         self.refused(413, "/results", [{"member": "m" * 200, "value": 1, "boards": ["b"]}] * 1001)
-        for path, method in (("/boards/a/page", "POST"), ("/boards/a", "DELETE"), ("/nothing", "PUT"), ("/boards/a/results", "PUT")):
+        for path, method in (("/boards/a/page", "POST"), ("/boards/a", "DELETE"), ("/boards/a/results", "PUT")):
             self.assertEqual(self.api.once(path, method)[0], 405, path)
+        self.assertEqual(self.api.once("/nothing", "PUT")[0], 404)
         self.assertEqual(self.server.run("EXISTS", "a"), 0)
 
     def test_writes_wait_for_the_end_of_a_pause(self):
@@ -305,7 +309,7 @@ class Refused(unittest.TestCase):
         count = 0
         for path, operations in api.get("/openapi.json")["paths"].items():
             for method in set(operations) - {"get"}:
-                if path in ("/login", "/logout"):
+                if path in ("/login", "/logout", "/stream-key"):
                     continue
                 body = {"member": "a", "value": 1} if method != "delete" else ""
                 status, reply, _ = api.post(re.sub(r"\{\w+\}", "x", path), body, method.upper())
@@ -334,7 +338,7 @@ class Refused(unittest.TestCase):
         server.run("CLIENT", "PAUSE", "1000000", "WRITE")
         waiting = [api.connection() for _ in range(count)]
         for i, one in enumerate(waiting):
-            one.request("POST", "/api/v1/boards/a/results", json.dumps({"member": f"m{i}", "value": i}),
+            one.request("POST", "/api/v1/boards/a/results?create=1", json.dumps({"member": f"m{i}", "value": i}),
                         {"Content-Type": "application/json"})
         for _ in range(3):  # what came before is read before
             self.assertEqual(api.get("/boards")["boards"], [])
@@ -440,6 +444,243 @@ class Refused(unittest.TestCase):
             time.sleep(0.02)
         self.assertEqual(api.post("/boards/a/results", results)[0], 200)  # this machine has no limit
         self.assertEqual(api.post("/boards/a/results", results)[0], 200)
+
+
+class Keys(Case):
+    """Ids over HTTP: whose they are, and what comes again with them."""
+    PASSWORD = "secret"
+    RESULT = {"member": "bob", "value": 5, "operator": "incr"}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.metrics_port = hold_port()
+        let_port_go(cls.metrics_port)
+        cls.WORDS = ("--web-write", "yes", "--auth-delay", "0", "--metrics-port", str(cls.metrics_port))
+        super().setUpClass()
+
+    def setUp(self):
+        run = self.server.run
+        run("FLUSHALL")
+        for user in ("p1", "game"):
+            run("ACL", "SETUSER", user, "on", ">p", "~*", "-@all", "+lb.add", "+lb.submit", "+lb.league|add")
+        run("LB.CREATE", "arena", "FIELD", "score", "32")
+
+    def write(self, body, key, user="game:p", path="/boards/arena/results"):
+        """(status, JSON, whether it says that it was a repeat)"""
+        status, reply, headers = self.api.post(path, body, user=user, creates=False, Idempotency_Key=key)
+        return status, reply, headers["Idempotent-Replayed"]
+
+    def score(self, member="bob", board="arena"):
+        return self.server.run("ZSCORE", board, member)
+
+    def test_a_key_of_one_user_is_nobody_elses(self):
+        key = "of-one-user"
+        self.assertEqual(self.write({"member": "ghost", "value": 1, "only": "existing"}, key, "p1:p")[0], 200)
+        status, reply, replayed = self.write(self.RESULT, key)
+        self.assertEqual((status, reply["changed"], reply["repeated"], replayed), (200, 1, 0, None))
+        status, reply, replayed = self.write(self.RESULT, key)
+        self.assertEqual((status, reply["changed"], reply["repeated"], replayed), (200, 0, 1, "true"))
+        self.assertEqual(self.write({"member": "ghost", "value": 1, "only": "existing"}, key, "p1:p")[2], "true")
+        self.assertEqual(self.score(), b"5")
+
+    def test_a_token_and_a_password_are_one_user(self):
+        token = self.server.run("ACL", "SETUSER", "game", "token>t").decode()
+        self.assertEqual(self.write(self.RESULT, "both")[2], None)
+        _, _, headers = self.api.post("/boards/arena/results", self.RESULT, creates=False, Idempotency_Key="both",
+                                      Authorization="Bearer " + token)
+        self.assertEqual(headers["Idempotent-Replayed"], "true")
+        self.server.run("ACL", "SETUSER", "game", "token<t")
+
+    def test_a_key_belongs_to_its_path(self):
+        self.server.run("LB.CREATE", "other", "FIELD", "score", "32")
+        self.assertEqual(self.write(self.RESULT, "path")[2], None)
+        self.assertEqual(self.write(self.RESULT, "path", path="/boards/other/results")[2], None)
+        self.assertEqual(self.write(self.RESULT, "path", path="/boards/arena/results?db=0")[2], "true")
+        self.assertEqual(self.write(self.RESULT, "path", path="/boards/%61rena/results?rank=1")[2], "true")
+        many = {**self.RESULT, "boards": ["arena", "other"]}
+        self.assertEqual(self.write(many, "path", path="/results")[2], None)
+        self.assertEqual(self.write(many, "path", path="/results")[2], "true")
+        self.assertEqual(self.write({**many, "boards": ["other", "arena"]}, "path", path="/results")[0], 422)
+        self.assertEqual((self.score(), self.score(board="other")), (b"10", b"10"))
+
+    def test_ids_of_resp_are_others(self):
+        game = redis.Redis(port=self.server.port, username="game", password="p")
+        self.assertEqual(self.write(self.RESULT, "resp")[2], None)
+        self.assertEqual(game.execute_command("LB.ADD", "arena", "ONCE", "resp", "INCR", "5", "bob"), 1)
+        self.assertEqual(game.execute_command("LB.ADD", "arena", "ONCE", "resp", "INCR", "7", "bob"), 0)
+        self.assertEqual(self.score(), b"10")
+
+    def test_the_same_key_with_another_body_is_refused(self):
+        self.assertEqual(self.write(self.RESULT, "body")[0], 200)
+        for body in ({**self.RESULT, "value": 6}, {**self.RESULT, "member": "ann"}, {"member": "bob", "value": 5},
+                     {**self.RESULT, "at": 5}, {"member": "x", "value": "1.5"}, [self.RESULT, {**self.RESULT, "member": "ann"}]):
+            status, reply, replayed = self.write(body, "body")
+            self.assertEqual((status, replayed), (422, None), body)
+            self.assertIn("this id was sent with another result", reply["detail"])
+        again = '{ "operator" : "incr", "value": 5,\n "member": "b\\u006fb" }'  # it is what it says that counts
+        self.assertEqual(self.write(again, "body")[2], "true")
+        self.assertEqual(self.write([self.RESULT], "body")[2], "true")
+        self.assertEqual(self.score(), b"5")
+
+    def test_what_is_refused_burns_no_key(self):
+        for body, status in (({"member": "bob", "value": 1.5}, 422), ({"member": "bob"}, 422), ("{", 400),
+                             ({"member": 42, "value": 1}, 400), ({"member": "bob", "values": [1, 2]}, 422)):
+            self.assertEqual(self.write(body, "burnt")[0], status, body)
+        self.assertEqual(self.write(self.RESULT, "burnt", path="/boards/aerna/results")[0], 404)
+        self.server.run("LB.ALTER", "arena", "FREEZE")
+        self.assertEqual(self.write(self.RESULT, "burnt")[0], 409)
+        self.server.run("LB.ALTER", "arena", "THAW")
+        status, reply, replayed = self.write(self.RESULT, "burnt")
+        self.assertEqual((status, reply["changed"], replayed), (200, 1, None))
+
+    def test_each_result_may_have_its_own(self):
+        results = [{**self.RESULT, "id": "1"}, {**self.RESULT, "member": "ann", "id": "2"}]
+        path = "/boards/arena/results"
+        _, reply, headers = self.api.post(path, results, user="game:p", creates=False)
+        self.assertEqual((reply["changed"], reply["repeated"], headers["Idempotent-Replayed"]), (2, 0, None))
+        more = results + [{**self.RESULT, "member": "kim", "id": "3"}]
+        _, reply, headers = self.api.post(path, more, user="game:p", creates=False)
+        self.assertEqual((reply["changed"], reply["repeated"], headers["Idempotent-Replayed"]), (1, 2, None))
+        _, reply, headers = self.api.post(path, more, user="game:p", creates=False)
+        self.assertEqual((reply["changed"], reply["repeated"], headers["Idempotent-Replayed"]), (0, 3, "true"))
+        more[2]["value"] = 6
+        status, reply, _ = self.api.post(path, more, user="game:p", creates=False)
+        self.assertEqual((status, reply["written"]), (422, 2))
+        _, reply, _ = self.api.post(path, [self.RESULT], user="game:p", creates=False)
+        self.assertNotIn("repeated", reply)
+
+    def test_leagues_too(self):
+        self.server.run(*"LB.LEAGUE CREATE weekly FIELD points 22 PERIOD WEEK ROOM 3 TIERS 4 UP 1 DOWN 1".split())
+        for replayed in (None, "true"):
+            status, reply, got = self.write(self.RESULT, "league", path="/leagues/weekly/results")
+            self.assertEqual((status, got, reply["repeated"]), (200, replayed, int(replayed == "true")), reply)
+        self.assertEqual(self.write({**self.RESULT, "value": 6}, "league", path="/leagues/weekly/results")[0], 422)
+
+    def test_ids_outlive_the_server(self):
+        server = WebServer("--web-write", "yes", "--appendonly", "yes")
+        self.addCleanup(server.kill)
+        for status in (200, 200, 422):
+            body = {"member": "ann", "value": 5 if status == 200 else 6, "operator": "incr"}
+            self.assertEqual(Writer(server).post("/boards/a/results", body, Idempotency_Key="kept")[0], status)
+            server.kill()
+            server.start()
+        self.assertEqual(server.run("ZSCORE", "a", "ann"), b"5")
+
+    def test_one_user_cannot_take_the_room_of_all(self):
+        run = self.server.run
+        run("CONFIG", "SET", "once-window", "1")
+        run("LB.ADD", "arena", "ONCE", "x", "1", "x")
+        wait_until(lambda: b"once_ids:0" in run("INFO", "stats"), "no ids")
+        run("CONFIG", "SET", "once-window", "30", "once-max", "100")
+        self.addCleanup(run, "CONFIG", "SET", "once-window", "600", "once-max", "1000000")
+        began, taken = time.monotonic(), 0
+        while (got := self.api.post("/boards/arena/results", self.RESULT, user="p1:p", creates=False,
+                                    Idempotency_Key=f"k{taken}"))[0] == 200:
+            taken += 1
+        status, reply, headers = got
+        self.assertEqual((status, reply["redis"], taken), (503, "TRYAGAIN", 40))  # each takes the place of two
+        self.assertIn("user 'p1' has 80 of the 100 ids (once-max)", reply["detail"])
+        self.assertLessEqual(abs(int(headers["Retry-After"]) - (30 - (time.monotonic() - began))), 2)
+        self.assertEqual(self.write(self.RESULT, "of-game")[0], 200)
+        game = redis.Redis(port=self.server.port, username="game", password="p")
+        self.assertEqual(game.execute_command("LB.ADD", "arena", "ONCE", "y", "INCR", "1", "bob"), 1)
+        connection = http.client.HTTPConnection("127.0.0.1", self.metrics_port, timeout=30)
+        connection.request("GET", "/metrics", headers={"Authorization": self.api.basic("default:secret")})
+        text = connection.getresponse().read().decode()
+        connection.close()
+        self.assertEqual(re.findall(r'leaderboard_once_user_ids\{user="(.*?)"\} (\d+)', text), [("p1", "80"), ("game", "3")])
+
+
+class Existing(Case):
+    def test_a_mistyped_board_does_not_come_into_being(self):
+        self.server.run("LB.CREATE", "arena", "FIELD", "score", "32")
+        result = {"member": "ann", "value": 1}
+        for path, body in (("/boards/aerna/results", result), ("/boards/aerna/results?rank=1", [result]),
+                           ("/boards/aerna/results?create=0", result), ("/results", {**result, "boards": ["arena", "aerna"]})):
+            reply = self.refused(404, path, body, creates=False)
+            self.assertIn("there is no such board", reply["detail"])
+            self.assertIn("create=1", reply["detail"])
+        self.assertIn("(board 'aerna')", reply["detail"])
+        self.assertEqual((self.server.run("EXISTS", "aerna"), self.server.run("ZCARD", "arena")), (0, 0))
+        self.written("/boards/arena/results", result, creates=False)
+        self.written("/results", {**result, "boards": ["arena"]}, creates=False)
+        self.written("/boards/aerna/results?create=1", result, creates=False)
+        self.written("/results?create=1", {**result, "boards": ["arena", "third"]}, creates=False)
+        self.refused(400, "/boards/arena/results?create=yes", result, creates=False)
+
+
+class Framing(Case):
+    """RFC 9112: where a body ends."""
+    GOOD = b'{"member":"ann","value":1,"operator":"incr"}'
+
+    def post(self, headers, body, path="/api/v1/boards/a/results?create=1"):
+        """(status, bytes), and that there is one answer."""
+        head = (f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                f"{headers}\r\nConnection: close\r\n\r\n")
+        with socket.create_connection(("127.0.0.1", self.server.web_port)) as one:
+            one.settimeout(30)
+            got = b""
+            try:
+                one.sendall(head.encode("latin-1") + body)
+                while part := one.recv(65536):
+                    got += part
+            except ConnectionError:
+                pass
+        self.assertLessEqual(got.count(b"HTTP/1.1 "), 1, (headers, got))
+        return int(got[9:12]) if got else None, got
+
+    def chunks(self, *sizes):
+        out, at = b"", 0
+        for size in sizes:
+            out += b"%x\r\n" % size + self.GOOD[at:at + size] + b"\r\n"
+            at += size
+        return out + b"%X;a=b\r\n" % (len(self.GOOD) - at) + self.GOOD[at:] + b"\r\n0\r\nX-Trailer: y\r\n\r\n"
+
+    def test_a_body_may_come_in_chunks(self):
+        self.server.run("DEL", "a")
+        for i, body in enumerate((self.chunks(), self.chunks(1, 2, 3), self.chunks(*[1] * (len(self.GOOD) - 1)))):
+            for coding in ("chunked", "Chunked"):
+                self.assertEqual(self.post(f"Transfer-Encoding: {coding}", body)[0], 200)
+            self.assertEqual(self.server.run("ZSCORE", "a", "ann"), b"%d" % (2 * i + 2))
+        self.assertEqual(self.post("Transfer-Encoding: chunked", b"0\r\n\r\n")[0], 400)  # as any empty body
+
+    def test_chunks_have_the_bounds_of_any_body(self):
+        long = b" " * 0x40000 + self.GOOD
+        self.assertEqual(self.post("Transfer-Encoding: chunked", b"%x\r\n" % len(long) + long + b"\r\n0\r\n\r\n")[0], 413)
+        self.assertEqual(self.post("Transfer-Encoding: chunked", (b"1\r\n \r\n" * 300000) + b"0\r\n\r\n")[0], 413)
+        fits = b" " * (0x40000 - len(self.GOOD)) + self.GOOD
+        self.assertEqual(self.post("Transfer-Encoding: chunked", b"%x\r\n" % len(fits) + fits + b"\r\n0\r\n\r\n")[0], 200)
+        # Nobody waits for the end of what is far too long.
+        self.assertIn(self.post("Transfer-Encoding: chunked", b"%x\r\n" % (1 << 40) + b" " * (4 << 20))[0], (None, 413))
+        plain = WebServer()
+        self.addCleanup(plain.kill)
+        self.server, kept = plain, self.server
+        status = self.post("Transfer-Encoding: chunked", b"2000\r\n" + b" " * 0x2000 + b"\r\n0\r\n\r\n", "/api/v1/login")[0]
+        self.server = kept
+        self.assertEqual(status, 413)
+
+    def test_what_two_could_read_in_two_ways_is_refused(self):
+        before = self.server.run("DBSIZE")
+        whole, size = self.chunks(), len(self.GOOD)
+        for headers, status in (("Transfer-Encoding: chunked\r\nContent-Length: 5", 400), ("Transfer-Encoding: chunked, chunked", 501),
+                                ("Transfer-Encoding: gzip, chunked", 501), ("Transfer-Encoding: xchunked", 501),
+                                ("Transfer-Encoding: identity", 501), ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", 400),
+                                ("Transfer-Encoding:", 501), ("Transfer-Encoding: chunked\0", 400)):
+            self.assertEqual(self.post(headers, whole, "/api/v1/boards/new/results?create=1")[0], status, headers)
+        for body in (b"zz\r\n", b"-1\r\n", b"+1\r\n", b"0x1\r\n", b"\r\n", b"1\r\nab\r\n0\r\n\r\n", b" 1\r\n", b"%x" % size + self.GOOD):
+            self.assertEqual(self.post("Transfer-Encoding: chunked", body, "/api/v1/boards/new/results?create=1")[0], 400, body)
+        with socket.create_connection(("127.0.0.1", self.server.web_port)) as one:
+            one.sendall(b"POST /api/v1/boards/new/results?create=1 HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n" + whole)
+            self.assertEqual(one.recv(12), b"HTTP/1.1 400")
+        self.assertEqual(self.server.run("DBSIZE"), before)
+
+    def test_a_compressed_body_is_of_an_unsupported_type(self):
+        size = f"\r\nContent-Length: {len(self.GOOD)}"
+        for coding in ("gzip", "br", "x", "identity, gzip"):
+            status, got = self.post("Content-Encoding: " + coding + size, self.GOOD)
+            self.assertEqual(status, 415, coding)
+            self.assertIn(b"Accept-Encoding: identity\r\n", got)
+        self.assertEqual(self.post("Content-Encoding: identity" + size, self.GOOD)[0], 200)
 
 
 class Rights(Case):

@@ -55,21 +55,21 @@ class AsyncBoardCommands(AsyncBoardSender):
         results: Optional[Results[Several[Word]]] = None,
         *,
         condition: Optional[Literal["NX", "XX"]] = None,
+        nocreate: bool = False,
         operator: Optional[Literal["SET", "INCR", "BEST"]] = None,
         at: Optional[Time] = None,
         touch: bool = False,
         keeptime: bool = False,
         tag: Optional[Mapping[str, Several[Word]]] = None,
         once: Optional[Word] = None,
-        withrepeat: bool = False,
         hset: Optional[Tuple[Name, Mapping[str, Word]]] = None,
         packed: Optional[Results[int]] = None,
     ) -> int:
         """Write fields, times and tags of members, all of them or nothing; count those added or
         changed.
 
-            LB.ADD key [NX | XX] [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH | KEEPTIME]
-            [TAG name value [TAG name value ...]] [ONCE id] [WITHREPEAT] [HSET pattern n field value
+            LB.ADD key [NX | XX] [NOCREATE] [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH |
+            KEEPTIME] [TAG name value [TAG name value ...]] [ONCE id] [HSET pattern n field value
             [field value ...]] [WITHRANK] [STRINGS] <field [field ...] member [field [field ...]
             member ...] | PACKED packed-key member [packed-key member ...]>
 
@@ -81,6 +81,8 @@ class AsyncBoardCommands(AsyncBoardSender):
         request: List[Word] = ["LB.ADD", self.name]
         if condition is not None:
             request += [condition]
+        if nocreate:
+            request += ["NOCREATE"]
         if operator is not None:
             request += [operator]
         if at is not None:
@@ -93,8 +95,6 @@ class AsyncBoardCommands(AsyncBoardSender):
             request += [*pairs(tag, token="TAG")]
         if once is not None:
             request += ["ONCE", once]
-        if withrepeat:
-            request += ["WITHREPEAT"]
         if hset is not None:
             request += ["HSET", hset[0], *pairs(hset[1], counted=True)]
         if results is not None:
@@ -108,21 +108,21 @@ class AsyncBoardCommands(AsyncBoardSender):
         results: Optional[Results[Several[Word]]] = None,
         *,
         condition: Optional[Literal["NX", "XX"]] = None,
+        nocreate: bool = False,
         operator: Optional[Literal["SET", "INCR", "BEST"]] = None,
         at: Optional[Time] = None,
         touch: bool = False,
         keeptime: bool = False,
         tag: Optional[Mapping[str, Several[Word]]] = None,
         once: Optional[Word] = None,
-        withrepeat: bool = False,
         hset: Optional[Tuple[Name, Mapping[str, Word]]] = None,
         packed: Optional[Results[int]] = None,
     ) -> List[Placed]:
         """Write fields, times and tags of members, all of them or nothing; count those added or
         changed.
 
-            LB.ADD key [NX | XX] [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH | KEEPTIME]
-            [TAG name value [TAG name value ...]] [ONCE id] [WITHREPEAT] [HSET pattern n field value
+            LB.ADD key [NX | XX] [NOCREATE] [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH |
+            KEEPTIME] [TAG name value [TAG name value ...]] [ONCE id] [HSET pattern n field value
             [field value ...]] [WITHRANK] [STRINGS] <field [field ...] member [field [field ...]
             member ...] | PACKED packed-key member [packed-key member ...]>
 
@@ -134,6 +134,8 @@ class AsyncBoardCommands(AsyncBoardSender):
         request: List[Word] = ["LB.ADD", self.name]
         if condition is not None:
             request += [condition]
+        if nocreate:
+            request += ["NOCREATE"]
         if operator is not None:
             request += [operator]
         if at is not None:
@@ -146,8 +148,6 @@ class AsyncBoardCommands(AsyncBoardSender):
             request += [*pairs(tag, token="TAG")]
         if once is not None:
             request += ["ONCE", once]
-        if withrepeat:
-            request += ["WITHREPEAT"]
         if hset is not None:
             request += ["HSET", hset[0], *pairs(hset[1], counted=True)]
         request += ["WITHRANK", "STRINGS"]
@@ -562,15 +562,14 @@ class AsyncBoardCommands(AsyncBoardSender):
         keeptime: bool = False,
         tag: Optional[Mapping[str, Several[Word]]] = None,
         once: Optional[Word] = None,
-        withrepeat: bool = False,
         hset: Optional[Tuple[Name, Mapping[str, Word]]] = None,
     ) -> Optional[LeaguePlace]:
         """Write a member's result in its room; the first one of a period puts it into the open room
         of its tier; tier, room, record and the tier before.
 
             LB.LEAGUE ADD key [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH | KEEPTIME]
-            [TAG name value [TAG name value ...]] [ONCE id] [WITHREPEAT] [HSET pattern n field value
-            [field value ...]] [STRINGS] field [field ...] member
+            [TAG name value [TAG name value ...]] [ONCE id] [HSET pattern n field value [field value
+            ...]] [STRINGS] field [field ...] member
 
         O(log n) in the members of the board.
         """
@@ -589,8 +588,6 @@ class AsyncBoardCommands(AsyncBoardSender):
             request += [*pairs(tag, token="TAG")]
         if once is not None:
             request += ["ONCE", once]
-        if withrepeat:
-            request += ["WITHREPEAT"]
         if hset is not None:
             request += ["HSET", hset[0], *pairs(hset[1], counted=True)]
         request += ["STRINGS", *several(field), member]
@@ -607,6 +604,7 @@ class AsyncBoardCommands(AsyncBoardSender):
         fields: Optional[Several[Word]] = None,
         tag: Optional[Mapping[str, Several[int]]] = None,
         keep: Optional[Literal["LAST", "BEST"]] = None,
+        stale: Optional[Tuple[int, Literal["MINUTE", "HOUR", "DAY"]]] = None,
         settle: Optional[Literal["YES", "NO"]] = None,
         period: Optional[Literal["HOUR", "DAY", "WEEK", "MONTH", "YEAR"]] = None,
         every: Optional[int] = None,
@@ -623,9 +621,10 @@ class AsyncBoardCommands(AsyncBoardSender):
             LB.LEAGUE CREATE key [LAYOUT name | FIELD name bits [ASC | DESC] [SIGNED] [SCALE scale]
             [FIELD name bits [ASC | DESC] [SIGNED] [SCALE scale] ...] [TIME bits <US | MS | S | M |
             H | D> [START start | END end] [LATEST]]] [TAG name bits [TAG name bits ...]] [KEEP
-            <LAST | BEST>] [SETTLE <YES | NO>] [PERIOD <HOUR | DAY | WEEK | MONTH | YEAR>] [EVERY
-            units] [ON weekday] [AT hour] [FROM date] [TZ zone] ROOM members TIERS tiers UP members
-            DOWN members [IDLE <STAY | DOWN>] [ARCHIVE periods] [ARCHIVED <FROZEN | WRITABLE>]
+            <LAST | BEST>] [STALE count <MINUTE | HOUR | DAY>] [SETTLE <YES | NO>] [PERIOD <HOUR |
+            DAY | WEEK | MONTH | YEAR>] [EVERY units] [ON weekday] [AT hour] [FROM date] [TZ zone]
+            ROOM members TIERS tiers UP members DOWN members [IDLE <STAY | DOWN>] [ARCHIVE periods]
+            [ARCHIVED <FROZEN | WRITABLE>]
 
         O(1).
         """
@@ -639,6 +638,8 @@ class AsyncBoardCommands(AsyncBoardSender):
             request += [*pairs(tag, token="TAG")]
         if keep is not None:
             request += ["KEEP", keep]
+        if stale is not None:
+            request += ["STALE", stale[0], stale[1]]
         if settle is not None:
             request += ["SETTLE", settle]
         if period is not None:
@@ -663,8 +664,8 @@ class AsyncBoardCommands(AsyncBoardSender):
         return await self._send(request, parse.nothing, again=False)
 
     async def league_get(self, member: Word) -> Optional[LeaguePlace]:
-        """A member's tier, its room in the running period, its record there, the tier that is to
-        come, if it is another, and whether it would go up, stay or go down if the period ended now.
+        """A member's tier, its room in the running period, its record there, and the tier that is
+        to come, if it is another.
 
             LB.LEAGUE GET key member
 
@@ -820,21 +821,21 @@ class AsyncBoardCommands(AsyncBoardSender):
         *,
         boards: Optional[Several[Name]] = None,
         condition: Optional[Literal["NX", "XX"]] = None,
+        nocreate: bool = False,
         operator: Optional[Literal["SET", "INCR", "BEST"]] = None,
         at: Optional[Time] = None,
         touch: bool = False,
         keeptime: bool = False,
         tag: Optional[Mapping[str, Several[Word]]] = None,
         once: Optional[Word] = None,
-        withrepeat: bool = False,
         hset: Optional[Tuple[Name, Mapping[str, Word]]] = None,
     ) -> List[Result]:
         """Write one result on several boards, on all of them or none; its record, its previous rank
         and whether it counts, on each.
 
-            LB.SUBMIT numkeys key [key ...] [NX | XX] [SET | INCR | BEST] [AT unix-time-milliseconds
-            | TOUCH | KEEPTIME] [TAG name value [TAG name value ...]] [ONCE id] [WITHREPEAT] [HSET
-            pattern n field value [field value ...]] [STRINGS] field [field ...] member
+            LB.SUBMIT numkeys key [key ...] [NX | XX] [NOCREATE] [SET | INCR | BEST] [AT
+            unix-time-milliseconds | TOUCH | KEEPTIME] [TAG name value [TAG name value ...]] [ONCE
+            id] [HSET pattern n field value [field value ...]] [STRINGS] field [field ...] member
 
         O(m log n) for m boards of n members.
         """
@@ -843,6 +844,8 @@ class AsyncBoardCommands(AsyncBoardSender):
         request: List[Word] = ["LB.SUBMIT", *several(self.name if boards is None else boards, counted=True)]
         if condition is not None:
             request += [condition]
+        if nocreate:
+            request += ["NOCREATE"]
         if operator is not None:
             request += [operator]
         if at is not None:
@@ -855,8 +858,6 @@ class AsyncBoardCommands(AsyncBoardSender):
             request += [*pairs(tag, token="TAG")]
         if once is not None:
             request += ["ONCE", once]
-        if withrepeat:
-            request += ["WITHREPEAT"]
         if hset is not None:
             request += ["HSET", hset[0], *pairs(hset[1], counted=True)]
         request += ["STRINGS", *several(field), member]

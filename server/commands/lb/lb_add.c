@@ -67,6 +67,8 @@ static const char *lb_add_read_option(const struct request *request, struct lb_a
         add->is_new_only = true;
     } else if (bytes_is(word, "XX")) {
         add->is_existing_only = true;
+    } else if (bytes_is(word, "NOCREATE")) {
+        add->is_old_board = true;
     } else if (bytes_is(word, "WITHRANK")) {
         add->with_rank = true;
     } else if (bytes_is(word, "STRINGS")) {
@@ -121,6 +123,11 @@ const char *lb_add_read_options(const struct request *request, struct lb_add *ad
     return add->is_new_only && add->is_existing_only
                ? "ERR XX and NX options at the same time are not compatible"
                : NULL;
+}
+
+bool lb_add_check_board(const struct call *call, const struct lb_add *add, struct bytes name) {
+    return !add->is_old_board || call_find_key(call, name) != NULL ||
+           call_refuse(call, "ERR no such key");
 }
 
 bool lb_add_read_tags(const struct call *call, const struct lb_add *add, struct board *board,
@@ -308,7 +315,8 @@ static void lb_add_run(struct call *call) {
         return;
     }
     struct writing writing;
-    if (writing_begin(call, call_arg(call, 1), &writing)) {
+    if (lb_add_check_board(call, &add, call_arg(call, 1)) &&
+        writing_begin(call, call_arg(call, 1), &writing)) {
         lb_add_run_on_board(call, &writing, &add);
         writing_end(&writing, add.operation == LB_ADD_INCREMENT ? "zincr" : "zadd");
     }
@@ -319,7 +327,7 @@ const struct command command_lb_add = {
     .reply = COMMAND_REPLIES_INTEGER,
     .reply_option = "WITHRANK",
     .option_reply = COMMAND_REPLIES_PLACED,
-    .syntax = "key condition=[NX | XX] operator=[SET | INCR | BEST] time=[AT "
+    .syntax = "key condition=[NX | XX] [NOCREATE] operator=[SET | INCR | BEST] time=[AT "
               "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG name value]... [ONCE "
               "id] [WITHREPEAT] " LB_HSET_SYNTAX " [WITHRANK] [STRINGS] "
               "members=<results=(field... member)... | PACKED "

@@ -28,6 +28,7 @@ enum lb_add_time {
 struct lb_add {
     bool is_new_only;      /* NX */
     bool is_existing_only; /* XX */
+    bool is_old_board;     /* NOCREATE: not on a board that is made for it */
     bool with_rank;        /* WITHRANK */
     bool with_strings;     /* STRINGS */
     bool with_repeat;      /* WITHREPEAT: say whether the id of ONCE came before */
@@ -58,6 +59,9 @@ static inline struct bytes lb_add_name(const struct request *request, const stru
 /* Read the options at add->first, which moves past them. PACKED is none of them here. Returns the
  * error; NULL: none. */
 const char *lb_add_read_options(const struct request *request, struct lb_add *add);
+/* NOCREATE: is the board there? false: it is not; the error was replied. */
+MUST_CHECK bool lb_add_check_board(const struct call *call, const struct lb_add *add,
+                                   struct bytes name);
 /* Read the TAG among the options, which were read before, as those of a board. false: the error was
  * replied. */
 MUST_CHECK bool lb_add_read_tags(const struct call *call, const struct lb_add *add,

@@ -30,8 +30,8 @@ static bool lb_league_add_read_options(const struct call *call, struct adding *a
     if (error != NULL) {
         return call_refuse(call, error);
     }
-    if (add->is_new_only || add->is_existing_only || add->with_rank) {
-        return call_refuse(call, "ERR LB.LEAGUE ADD takes no NX, XX and WITHRANK");
+    if (add->is_new_only || add->is_existing_only || add->is_old_board || add->with_rank) {
+        return call_refuse(call, "ERR LB.LEAGUE ADD takes no NX, XX, NOCREATE and WITHRANK");
     }
     return lb_hset_check(call, &add->hset, 1);
 }

@@ -96,7 +96,8 @@ static bool lb_submit_begin_boards(struct submit *submit) {
     }
     for (uint32_t i = 0; i < submit->board_count; i++) {
         struct bytes name = lb_submit_name_at(submit, i);
-        if (!writing_begin(call, name, &submit->writings[i])) {
+        if (!lb_add_check_board(call, &submit->add, name) ||
+            !writing_begin(call, name, &submit->writings[i])) {
             return lb_submit_refuse_for(submit, i, size_before);
         }
         if (lb_submit_is_named_before(submit, i)) {
@@ -216,7 +217,8 @@ static void lb_submit_run(struct call *call) {
 const struct command command_lb_submit = {
     .name = "LB.SUBMIT",
     .reply = COMMAND_REPLIES_RESULTS,
-    .syntax = "numkeys:integer key... condition=[NX | XX] operator=[SET | INCR | BEST] time=[AT "
+    .syntax = "numkeys:integer key... condition=[NX | XX] [NOCREATE] operator=[SET | INCR | BEST] "
+              "time=[AT "
               "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG name value]... [ONCE "
               "id] [WITHREPEAT] " LB_HSET_SYNTAX " [STRINGS] "
               "field... member",

@@ -329,6 +329,45 @@ HTTP_TEST(what_a_request_has_once_is_not_there_twice_or_missing) {
     expect(ask("GET /fixed HTTP/1.0\r\nHost: a\r\nHost: a\r\n\r\n", false), "400", "Host");
 }
 
+/* With its NULs. */
+static const char *ask_bytes(const char *request, size_t size) {
+    int fd = dial();
+    assert_int_equal(send(fd, request, size, MSG_NOSIGNAL), size);
+    const char *reply = read_reply(fd, false, false);
+    close(fd);
+    return reply;
+}
+
+HTTP_TEST(a_head_is_lines_and_nothing_else) {
+#define HEAD(line) "GET /fixed HTTP/1.1\r\nHost: localhost\r\n" line "\r\n\r\n"
+    static const struct {
+        const char *at;
+        size_t size;
+    } heads[] = {
+#define ROW(line) {HEAD(line), sizeof HEAD(line) - 1}
+        ROW("X: a\0b"),    ROW("X: a\0"),          ROW("X: a\rb"),
+        ROW("X: a\r\n b"), ROW("X: a\r\n b: c"),   ROW("X:\0 a\r\nY: b"),
+        ROW("X\r: a"),     ROW("X: a\0b\r\nY: c"), ROW("Content-Length: 0\0 9"),
+    };
+    for (size_t i = 0; i < COUNT_OF(heads); i++) {
+        const char *answer = ask_bytes(heads[i].at, heads[i].size);
+        expect(answer, "400", "a header must not go on in a further line, or have NUL or CR in it");
+        assert_null(strstr(answer + 1, "HTTP/1.1"));
+    }
+}
+
+HTTP_TEST(a_length_that_is_no_number_has_one_answer) {
+    static const char *const lengths[] = {"+1", "-1", "0x1", "1, 1", "", "a"};
+    for (size_t i = 0; i < COUNT_OF(lengths); i++) {
+        const char *answer =
+            ask(formatted("GET /fixed HTTP/1.1\r\nHost: localhost\r\nContent-Length: %s\r\n\r\n",
+                          lengths[i]),
+                false);
+        expect(answer, "400", "Content-Length is a number of bytes, in digits\n");
+        assert_null(strstr(answer + 1, "HTTP/1.1"));
+    }
+}
+
 HTTP_TEST(what_may_come_twice_may) {
     expect(ask(REQUEST("GET", "/fixed",
                        "Accept: a/b\r\nAccept: c/d\r\nX: y\r\nX: y\r\n"

@@ -77,8 +77,8 @@ TEST(a_cookie_names_its_login_until_it_is_idle_for_too_long) {
     char ann[WEB_TOKEN_SIZE];
     char bob[WEB_TOKEN_SIZE];
     assert_true(web_sessions_init(&sessions, 1000));
-    web_sessions_add(&sessions, "ann", digest('a'), 0, ann);
-    web_sessions_add(&sessions, "bob", digest('b'), 0, bob);
+    web_sessions_add(&sessions, "ann", digest('a'), false, 0, ann);
+    web_sessions_add(&sessions, "bob", digest('b'), false, 0, bob);
     assert_memory_not_equal(ann, bob, sizeof ann);
     struct web_session *found = web_sessions_find(&sessions, token_of(ann), 999);
     assert_non_null(found);
@@ -98,13 +98,13 @@ TEST(logins_are_bounded_for_each_user_and_in_all) {
     char user[32];
     assert_true(web_sessions_init(&sessions, 1000000));
     for (int i = 0; i <= WEB_USER_SESSIONS_MAX; i++) {
-        web_sessions_add(&sessions, "ann", digest('a'), i, tokens[i]);
+        web_sessions_add(&sessions, "ann", digest('a'), false, i, tokens[i]);
     }
     assert_null(web_sessions_find(&sessions, token_of(tokens[0]), 100));
     assert_non_null(web_sessions_find(&sessions, token_of(tokens[WEB_USER_SESSIONS_MAX]), 100));
     for (int i = WEB_USER_SESSIONS_MAX; i <= WEB_SESSIONS_MAX; i++) {
         snprintf(user, sizeof user, "user%d", i);
-        web_sessions_add(&sessions, user, digest('u'), 1000 + i, tokens[i]);
+        web_sessions_add(&sessions, user, digest('u'), false, 1000 + i, tokens[i]);
     }
     assert_null(web_sessions_find(&sessions, token_of(tokens[1]), 5000)); /* used longest ago */
     assert_non_null(web_sessions_find(&sessions, token_of(tokens[WEB_SESSIONS_MAX]), 5000));

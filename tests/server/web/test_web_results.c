@@ -57,11 +57,11 @@ static void check_refused(unsigned status, const char *body, const char *text) {
 
 TEST(numbers_and_names_are_words_as_they_stand) {
     check_board("{\"member\":\"ann\",\"value\":9007199254740993}",
-                "LB.ADD b 9007199254740993 ann\n");
+                "LB.ADD b NOCREATE 9007199254740993 ann\n");
     check_board(" [ { \"values\" : [ -0.50 , \"7.25\" , null ] , \"member\" : \"ann\" } ] ",
-                "LB.ADD b -0.50 7.25 * ann\n");
+                "LB.ADD b NOCREATE -0.50 7.25 * ann\n");
     check_board("{\"member\":\"\\u00e9\\ud83d\\ude00\\\"\\n\",\"value\":1}",
-                "LB.ADD b 1 \xc3\xa9\xf0\x9f\x98\x80\"\n\n");
+                "LB.ADD b NOCREATE 1 \xc3\xa9\xf0\x9f\x98\x80\"\n\n");
 }
 
 TEST(neighbours_with_the_same_options_are_one_command) {
@@ -70,26 +70,27 @@ TEST(neighbours_with_the_same_options_are_one_command) {
                 "{\"member\":\"d\",\"value\":4,\"operator\":\"incr\"},"
                 "{\"member\":\"e\",\"values\":[5,6],\"operator\":\"incr\"},"
                 "{\"member\":\"f\",\"value\":7}]",
-                "LB.ADD b 1 a 2 b\nLB.ADD b INCR 3 c 4 d\nLB.ADD b INCR 5 6 e\nLB.ADD b 7 f\n");
+                "LB.ADD b NOCREATE 1 a 2 b\nLB.ADD b NOCREATE INCR 3 c 4 d\nLB.ADD b NOCREATE INCR "
+                "5 6 e\nLB.ADD b NOCREATE 7 f\n");
     check_board("[{\"member\":\"a\",\"value\":1,\"tags\":{\"t\":\"x\"}},"
                 "{\"member\":\"b\",\"value\":1,\"tags\":{\"t\":\"x\"}},"
                 "{\"member\":\"c\",\"value\":1,\"tags\":{\"t\":null}}]",
-                "LB.ADD b TAG t x 1 a 1 b\nLB.ADD b TAG t  1 c\n");
+                "LB.ADD b NOCREATE TAG t x 1 a 1 b\nLB.ADD b NOCREATE TAG t  1 c\n");
     check_board(
         "[{\"member\":\"a\",\"value\":1,\"id\":\"i\"},{\"member\":\"b\",\"value\":1,\"id\":\"i\"}]",
-        "LB.ADD b ONCE i WITHREPEAT 1 a\nLB.ADD b ONCE i WITHREPEAT 1 b\n");
+        "LB.ADD b NOCREATE ONCE i 1 a\nLB.ADD b NOCREATE ONCE i 1 b\n");
     check(WEB_RESULTS_OF_BOARD, "[{\"member\":\"a\",\"value\":1},{\"member\":\"b\",\"value\":1}]",
-          "k", "LB.ADD b ONCE k WITHREPEAT 1 a 1 b\n");
+          "k", "LB.ADD b NOCREATE ONCE k 1 a 1 b\n");
 }
 
 TEST(every_option_of_a_result_is_one_of_the_command) {
     web.data.pattern = BYTES("u:*");
     check_board("{\"member\":\"a\",\"value\":1,\"operator\":\"best\",\"only\":\"new\",\"at\":5,"
                 "\"tags\":{\"t\":\"x\"},\"id\":\"i\",\"data\":{\"name\":\"Ann\",\"age\":7}}",
-                "LB.ADD b NX BEST AT 5 TAG t x ONCE i WITHREPEAT HSET u:* 2 name Ann age 7 1 a\n");
+                "LB.ADD b NOCREATE NX BEST AT 5 TAG t x ONCE i HSET u:* 2 name Ann age 7 1 a\n");
     web.data.pattern = (struct bytes){.at = NULL};
     check(WEB_RESULTS_OF_BOARDS, "{\"boards\":[\"x\",\"y\"],\"member\":\"a\",\"value\":1}", "k",
-          "LB.SUBMIT 2 x y ONCE k WITHREPEAT 1 a\n");
+          "LB.SUBMIT 2 x y NOCREATE ONCE k 1 a\n");
     check(WEB_RESULTS_OF_LEAGUE,
           "[{\"member\":\"a\",\"value\":1},{\"member\":\"b\",\"value\":1,\"operator\":\"incr\"}]",
           NULL, "LB.LEAGUE ADD b 1 a\nLB.LEAGUE ADD b INCR 1 b\n");
@@ -104,7 +105,17 @@ TEST(a_wrong_field_is_named) {
                   "tags.t: is there");
     check_refused(422, "{\"member\":\"a\",\"value\":\"NX\"}", "value: a number");
     check_refused(400, "{\"member\":\"a\",\"value\":1}}", "see byte 24");
-    check_refused(400, "{\"member\":\"a\",\"value\":00}", "see byte");
+    check_refused(400, "{\"member\":\"a\",\"value\":00}", "value: a number");
+    check_refused(400, "{\"member\":42}", "\"member: a text is expected at byte 10\"");
+    check_refused(400, "[{\"member\":\"a\",\"value\":1},{\"member\":null}]",
+                  "results[1].member: a text is expected");
+    check_refused(400, "{\"member\":\"a\",\"values\":1}", "values: an array is expected");
+    check_refused(400, "{\"member\":\"a\",\"values\":[true]}", "values: a number");
+    check_refused(400, "{\"member\":\"a\",\"operator\":1}", "operator: a text is expected");
+    check_refused(400, "{\"member\":\"a\",\"at\":\"now\"}", "at: a number is expected");
+    check_refused(400, "{\"member\":\"a\",\"id\":7}", "id: a text is expected");
+    check_refused(400, "{\"member\":\"a\",\"tags\":[]}", "tags: an object is expected");
+    check_refused(400, "{\"member\":\"a\",\"data\":{\"x\":[]}}", "data.x: a text, a number or");
     check_refused(400, "", "see byte 0");
 }
 

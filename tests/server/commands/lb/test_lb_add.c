@@ -409,3 +409,26 @@ TEST(without_memory_many_members_are_put_or_none) {
     fail_each_allocation(NULL, line, ":300\r\n", false);
     fail_each_allocation(NULL, line, ":300\r\n", true);
 }
+
+ZSET_TEST(with_nocreate_a_board_that_is_not_there_is_no_board) {
+    static const char *const rows[][2] = {
+        {"LB.ADD bare:k NOCREATE 5 ann", "-ERR no such key"},
+        {"LB.ADD bare:k NX NOCREATE WITHRANK 5 ann", "-ERR no such key"},
+        {"LB.ADD bare:k ONCE a NOCREATE 5 ann", "-ERR no such key"},
+        {"LB.SUBMIT 1 bare:k NOCREATE 5 ann", "-ERR no such key (board 'bare:k')"},
+        {"EXISTS bare:k", ":0"},
+        {"LB.ADD bare:k ONCE a 5 ann", ":1"}, /* the refusal has left no id */
+        {"LB.SUBMIT 2 bare:k bare:l NOCREATE INCR 5 ann", "-ERR no such key (board 'bare:l')"},
+        {"LB.ADD bare:k NOCREATE INCR 1 ann 2 bob", ":2"},
+        {"LB.SUBMIT 1 bare:k NOCREATE INCR 5 ann", "[[[ann :0 nil :11] :0 :1]]"},
+        {"ZRANGE bare:k 0 -1 WITHSCORES", "[bob 2 ann 11]"},
+        {"PEXPIRE bare:k 1", ":1"},
+    };
+    zset_expect_each(h, rows);
+    zset_pass_seconds(h, 1);
+    zset_expect(h, "LB.ADD bare:k NOCREATE 5 ann", "-ERR no such key");
+    zset_expect(h, "LB.ADD bare:k ONCE a NOCREATE 5 ann", ":0"); /* it counted */
+    zset_expect(h, "HSET h f v", ":1");
+    zset_expect(h, "LB.ADD h NOCREATE 5 ann",
+                "-WRONGTYPE Operation against a key holding the wrong kind of value");
+}

@@ -8,6 +8,15 @@ static uint64_t id_count(struct harness *h) {
     return registry_member_count(h->server.registry, REGISTRY_ONCE);
 }
 
+static void put_id(struct harness *h, struct registry_key *ids, uint16_t owner, unsigned id) {
+    struct board_member member;
+    board_look_up(&ids->board, (struct bytes){.at = (const char *)&id, .size = sizeof id}, NULL,
+                  &member);
+    assert_int_equal(registry_put_member(h->server.registry, ids, &member,
+                                         once_ids_key_of(owner, once_ids_now(&h->server))),
+                     BOARD_OK);
+}
+
 ZSET_TEST(a_result_that_comes_again_changes_nothing) {
     static const char *const rows[][2] = {
         {"LB.ADD bare:k ONCE a INCR 5 ann", ":1"},
@@ -256,7 +265,7 @@ ZSET_TEST(a_clock_that_is_set_makes_no_id_older) {
 
 HARNESS_TEST(a_full_room_refuses_and_never_forgets, "once-max 3\nonce-window 10\n") {
     static const char refused[] = "-TRYAGAIN there are 3 ids (once-max) younger than once-window: "
-                                  "send this again later";
+                                  "send this again in 5 seconds";
     shadow_end(h->shadow);
     zset_expect(h, "LB.ADD k ONCE a INCR 1 ann", ":1");
     zset_pass_seconds(h, 5);
@@ -280,6 +289,138 @@ HARNESS_TEST(a_full_room_refuses_and_never_forgets, "once-max 3\nonce-window 10\
     zset_expect(h, "CONFIG SET once-max 10 once-window 1", "+OK");
     zset_pass_seconds(h, 1);
     zset_expect(h, "LB.ADD k ONCE e INCR 1 ann", ":1");
+}
+
+/* ---- shares ---- */
+
+static unsigned add_until_refused(struct harness *h, const char *prefix, const char **answered) {
+    unsigned added = 0;
+    do {
+        *answered = zset_run(h, "LB.ADD k ONCE %s%u INCR 1 ann", prefix, added);
+    } while (strcmp(*answered, ":1") == 0 && ++added < 1000);
+    return added;
+}
+
+HARNESS_TEST(no_user_takes_the_room_of_all_others, "once-max 100\nonce-window 10\n") {
+    const char *answered;
+    shadow_end(h->shadow);
+    zset_expect(h, "ACL SETUSER evil on nopass ~* +lb.add", "+OK");
+    zset_expect(h, "ACL SETUSER other on nopass ~* +lb.add +select +info", "+OK");
+    zset_expect(h, "LB.ADD k ONCE early INCR 1 ann", ":1");
+    zset_pass_seconds(h, 3);
+    zset_expect(h, "AUTH evil x", "+OK");
+    assert_int_equal(add_until_refused(h, "e", &answered), 80); /* 4 times what the others left */
+    assert_string_equal(answered, "-TRYAGAIN user 'evil' has 80 of the 100 ids (once-max) younger "
+                                  "than once-window, and the others need room: send this again in "
+                                  "10 seconds");
+    zset_expect(h, "LB.ADD k ONCE e0 INCR 1 ann", ":0");
+    zset_pass_seconds(h, 4);
+    zset_expect(h, "LB.ADD k ONCE e INCR 1 ann",
+                "-TRYAGAIN user 'evil' has 80 of the 100 ids (once-max) younger than once-window, "
+                "and the others need room: send this again in 6 seconds");
+    zset_expect(h, "AUTH other x", "+OK");
+    zset_expect(h, "LB.ADD k ONCE e0 INCR 1 ann", ":0"); /* an id is one, whoever sends it again */
+    assert_int_equal(add_until_refused(h, "o", &answered), 16);
+    zset_run(h, "SELECT 7"); /* a share is of all databases */
+    assert_int_equal(add_until_refused(h, "p", &answered), 0);
+    zset_expect_part(h, "INFO stats", "once_ids:97\r\n");
+    zset_pass_seconds(h, 6); /* as it was told: the oldest of evil's have gone */
+    zset_expect(h, "AUTH evil x", "+OK");
+    zset_expect(h, "LB.ADD k ONCE late INCR 1 ann", ":1");
+    zset_expect(h, "AUTH other x", "+OK");
+    zset_expect(h, "LB.ADD k ONCE o0 INCR 1 ann", ":1"); /* of database 7: it is new there */
+}
+
+HARNESS_TEST(those_who_have_most_are_named, "once-max 1000\nonce-window 10\n") {
+    struct once_ids_share top[ONCE_IDS_TOP];
+    shadow_end(h->shadow);
+    assert_int_equal(once_ids_top(&h->server, top), 0);
+    for (unsigned user = 0; user < 30; user++) {
+        zset_expect(h, "AUTH default x", "+OK");
+        zset_run(h, "ACL SETUSER u%u on nopass ~* +lb.add +select", user);
+        zset_run(h, "AUTH u%u x", user);
+        for (unsigned id = 0; id <= user; id++) {
+            zset_run(h, "SELECT %u", id % 2);
+            zset_run(h, "LB.ADD k ONCE %u-%u 1 ann", user, id);
+        }
+    }
+    assert_int_equal(once_ids_top(&h->server, top), ONCE_IDS_TOP);
+    for (unsigned i = 0; i < ONCE_IDS_TOP; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "u%u", 29 - i);
+        assert_int_equal(top[i].count, 30 - i);
+        assert_int_equal(top[i].owner, once_ids_owner_named(bytes_from_text(name)));
+    }
+}
+
+/* Some users at a time. */
+HARNESS_TEST(old_ids_of_many_users_go, "once-max 100000\nonce-window 10\n") {
+    enum { USERS = 1000 };
+    shadow_end(h->shadow);
+    for (unsigned user = 0; user < USERS; user++) {
+        struct acl_user named = {.name = {.at = (const char *)&user, .size = sizeof user}};
+        struct session *session = h->server.sessions.first;
+        struct acl_user *before = session->user;
+        struct registry_key *ids = once_ids_find_or_create(&h->server, 0, BYTES(""));
+        session->user = &named;
+        put_id(h, ids, once_ids_owner(session), user);
+        session->user = before;
+        if (user == USERS / 2) {
+            zset_pass_seconds(h, 5);
+            zset_run(h, "PING");
+        }
+    }
+    assert_int_equal(id_count(h), USERS);
+    zset_pass_seconds(h, 6);
+    zset_run(h, "PING");
+    for (unsigned tick = 0; tick < USERS / 256 + 2; tick++) {
+        once_ids_forget_due(&h->server);
+    }
+    assert_in_range(id_count(h), USERS / 3, USERS / 2 + 1);
+    zset_pass_seconds(h, 6);
+    zset_run(h, "PING");
+    for (unsigned tick = 0; tick < USERS / 256 + 2; tick++) {
+        once_ids_forget_due(&h->server);
+    }
+    assert_int_equal(id_count(h), 0);
+    assert_int_equal(registry_count(h->server.registry, REGISTRY_ONCE), 0);
+}
+
+/* ---- ids that belong to a user and a route, as those over HTTP ---- */
+
+static void check_once(struct harness *h, const char *route, const char *fingerprint,
+                       const char *line, const char *expected, bool is_repeated) {
+    struct session_once once = {.route = bytes_from_text(route),
+                                .fingerprint = bytes_from_text(fingerprint)};
+    struct session *session = h->server.sessions.first;
+    session->once = &once;
+    zset_expect(h, line, expected);
+    session->once = NULL;
+    assert_int_equal(once.is_repeated, is_repeated);
+}
+
+ZSET_TEST(an_id_of_a_route_is_one_for_its_user_and_what_it_writes) {
+    static const char other[] = "-ERR this id was sent with another result before: a new result "
+                                "needs a new id";
+    shadow_end(h->shadow);
+    zset_expect(h, "ACL SETUSER sam on nopass ~* +@all", "+OK");
+    check_once(h, "r", "f", "LB.ADD bare:k ONCE a INCR 1 ann", ":1", false);
+    check_once(h, "r", "f", "LB.ADD bare:k ONCE a INCR 1 ann", ":0", true);
+    check_once(h, "r", "g", "LB.ADD bare:k ONCE a INCR 1 ann", other, false);
+    check_once(h, "r", "g", "LB.SUBMIT 1 bare:l ONCE a 1 ann", other, false); /* whatever its key */
+    check_once(h, "s", "g", "LB.ADD bare:k ONCE a INCR 1 ann", ":1", false);
+    check_once(h, "r", "g", "LB.ADD bare:k ONCE b 1.5 ann",
+               "-ERR value 1.5 has too many decimals: field 'score' keeps 0 (more by SCALE in the "
+               "layout)",
+               false);
+    check_once(h, "r", "h", "LB.ADD bare:k ONCE b INCR 1 ann", ":1", false);
+    zset_expect(h, "LB.ADD bare:k ONCE a INCR 1 ann", ":1"); /* RESP's is another one */
+    zset_expect(h, "AUTH sam x", "+OK");
+    check_once(h, "r", "g", "LB.ADD bare:k ONCE a INCR 1 ann", ":1", false);
+    zset_expect(h, "LB.ADD bare:k ONCE a INCR 1 ann", ":0");
+    zset_expect(h, "ZSCORE bare:k ann", "5");
+    zset_pass_seconds(h, 600);
+    check_once(h, "r", "g", "LB.ADD bare:k ONCE a INCR 1 ann", ":1", false);
 }
 
 ZSET_TEST(keys_that_are_renamed_or_flushed_leave_their_ids) {
