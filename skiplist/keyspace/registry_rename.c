@@ -205,12 +205,9 @@ static struct registry_key *registry_rename_replace_key(struct registry *registr
         memory_free(successor);
         return NULL;
     }
-    enum registry_walk_state state = registry_walk_state(registry, key);
     successor->is_lasting = key->is_lasting;
     successor->is_unreported = key->is_unreported;
-    registry_move_value(registry, key, successor);
-    registry_take(registry, key);
-    registry_put_reserved(registry, successor, state, expire_at_ms, INT64_MIN);
+    registry_replace(registry, key, successor);
     memory_free(key);
     return successor;
 }
