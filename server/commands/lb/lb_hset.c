@@ -81,6 +81,10 @@ bool lb_hset_begin(const struct call *call, const struct lb_hset *hset, struct b
                    struct bytes member, struct lb_hset_place *place) {
     char on_stack[NAME_ON_STACK];
     size_t size = lb_hset_name_size(hset, board, member);
+    if (lb_hset_names_board(hset) && memchr(board.at, '*', board.size) != NULL) {
+        return call_refuse(call, "ERR HSET takes no % for a board with a * in its name: DATA could "
+                                 "not name the hash");
+    }
     char *at = size <= sizeof on_stack ? on_stack : memory_allocate(size);
     if (at == NULL) {
         return call_out_of_memory(call);
