@@ -315,6 +315,9 @@ void registry_each_name(const struct registry *registry, uint32_t database, int6
 void registry_remove_range(struct registry *registry, struct registry_key *key, uint32_t rank,
                            uint32_t count);
 
+/* Call at the end of each command, and of each step of a job: what look-ups returned may be freed from here on, and not
+ * before. */
+void registry_end_command(struct registry *registry);
 /* Free about work_max members of removed boards, maps of flushed databases, and remains on boards;
  * false when nothing is left to free. */
 bool registry_free_step(struct registry *registry, uint32_t work_max);

@@ -129,6 +129,7 @@ struct registry {
     struct registry_telling telling;
     struct registry_stale stale;
     struct registry_key *unfreed;
+    struct registry_key *shells; /* keys without a value, see registry_let_go */
     struct flushed_keys *flushed_first;
     struct registry_key *partly_freed; /* the key that is partly freed */
     struct board_chain remains;
@@ -317,6 +318,8 @@ const char *registry_pass_check(const struct registry *registry);
 /* ---- deferred freeing, registry_free.c ---- */
 
 void registry_free_later(struct registry *registry, struct registry_key *key);
+/* The same for a key that is out of its database and has no value any more: it is freed between two commands. */
+void registry_let_go(struct registry *registry, struct registry_key *key);
 /* Queue all keys of a database; the caller then reinitialises it. */
 void registry_free_database_later(struct registry *registry, struct database *database);
 

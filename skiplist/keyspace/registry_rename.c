@@ -67,7 +67,7 @@ enum registry_status registry_rename(struct registry *registry, struct registry_
     registry_put_reserved(registry, successor, state, expire_at_ms, now_ms);
     registry_emit_move(registry, EFFECT_RENAME, key, successor);
     registry_trim(registry_database(registry, key->database));
-    memory_free(key);
+    registry_let_go(registry, key);
     return REGISTRY_OK;
 }
 
@@ -208,7 +208,7 @@ static struct registry_key *registry_rename_replace_key(struct registry *registr
     successor->is_lasting = key->is_lasting;
     successor->is_unreported = key->is_unreported;
     registry_replace(registry, key, successor);
-    memory_free(key);
+    registry_let_go(registry, key);
     return successor;
 }
 

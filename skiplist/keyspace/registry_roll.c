@@ -204,7 +204,7 @@ static void registry_roll_roll(struct registry *registry, struct registry_key *k
     registry_trim(registry_database(registry, number));
     registry_tell(registry, number, registry_name(key));
     if (rolling->successor != NULL) {
-        memory_free(key);
+        registry_let_go(registry, key);
     } else {
         registry_emit(registry, key, (struct effect){.kind = EFFECT_REMOVE});
         registry_free_later(registry, key);
