@@ -4,6 +4,7 @@
 #include "server/commands/keyspace.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_tags.h"
+#include "server/commands/writing.h"
 
 /* ---- the board ---- */
 
