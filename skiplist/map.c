@@ -30,6 +30,9 @@ enum {
     MAP_SCAN_EMPTY_MAX = 1024,
     /* So many buckets of a smaller table may have overflowed into each other. */
     MAP_CROWDED_BUCKETS = 32,
+    /* Buckets of a run that a scan compares with each other; distinct ids of a longer one. */
+    MAP_RUN_SHORT = 3,
+    MAP_SEEN_MAX = 2048,
 };
 
 /* Entries above which a table of this many slots starts to grow. At 0.9 of 18 slots a bucket about
@@ -708,18 +711,53 @@ static bool map_bucket_has_id(const struct map_table *table, const struct map_bu
     return false;
 }
 
+/* Is it in no slot of the run before this one? */
+static bool map_run_is_first(const struct map_run *run, uint32_t number, uint32_t slot,
+                             uint32_t id) {
+    bool is_first = !map_bucket_has_id(run->table, map_run_bucket(run, number), slot, id);
+    for (uint32_t earlier = 0; is_first && earlier < number; earlier++) {
+        is_first =
+            !map_bucket_has_id(run->table, map_run_bucket(run, earlier), run->table->slots, id);
+    }
+    return is_first;
+}
+
+/* Ids of a long run: comparing all with all would take milliseconds. */
+struct map_seen {
+    uint32_t count;
+    uint32_t ids[2 * MAP_SEEN_MAX]; /* each + 1, where its hash says, or behind; 0: none */
+};
+
+/* false: it is there, or (is_full) there is no room. */
+static bool map_seen_add(struct map_seen *seen, uint32_t id, bool *is_full) {
+    uint32_t at = (id * UINT32_C(2654435769)) >> 20;
+    while (seen->ids[at] != 0 && seen->ids[at] != id + 1) {
+        at = (at + 1) % (2 * MAP_SEEN_MAX);
+    }
+    *is_full = seen->ids[at] == 0 && seen->count == MAP_SEEN_MAX;
+    if (seen->ids[at] != 0 || *is_full) {
+        return false;
+    }
+    seen->ids[at] = id + 1;
+    seen->count++;
+    return true;
+}
+
 static void map_run_visit(const struct map_run *run, map_visit *visit, void *context) {
     const struct map_table *table = run->table;
+    bool is_short = run->count <= MAP_RUN_SHORT;
+    struct map_seen seen; /* large: written where the run is long */
+    if (!is_short) {
+        memset(&seen, 0, sizeof seen);
+    }
     for (uint32_t number = 0; number < run->count; number++) {
         const struct map_bucket *bucket = map_run_bucket(run, number);
         for (uint32_t slot = 0; slot < table->slots; slot++) {
             uint32_t id = map_field(table, bucket, slot) & table->id_mask;
-            bool is_first = bucket->slots[slot] != 0 && !map_bucket_has_id(table, bucket, slot, id);
-            for (uint32_t earlier = 0; is_first && earlier < number; earlier++) {
-                is_first =
-                    !map_bucket_has_id(table, map_run_bucket(run, earlier), table->slots, id);
-            }
-            if (is_first) {
+            bool is_open = is_short; /* whether it is the first must be looked up in the run */
+            if (bucket->slots[slot] != 0 &&
+                ((!is_short && map_seen_add(&seen, id, &is_open)) ||
+                 (is_open && map_run_is_first(run, number, slot, id)))) {
                 visit(context, id);
             }
         }

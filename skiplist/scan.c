@@ -18,6 +18,7 @@ void scan_init(struct scan *scan, const struct scan_limits *limits, scan_visit *
     scan->context = context;
     scan->limits = limits;
     scan->next = 0;
+    scan->cut = SCAN_END;
     scan->work = 0;
     scan->visited = 0;
     scan->last_prefix = 0;
@@ -52,31 +53,58 @@ static void scan_visit_item(struct scan *scan, const struct scan_item *item) {
 }
 
 /* Visit the items in order. When the work is used up, stop before the next item whose prefix
- * differs from the last: the next step could not tell equal prefixes apart. */
+ * differs from the last: the next step could not tell equal prefixes apart. Stop where there was no room for more. */
 static void scan_visit_items(struct scan *scan) {
     scan_sort_items(scan);
     for (uint32_t i = 0; i < scan->item_count; i++) {
         const struct scan_item *item = &scan->items[i];
-        if (scan_is_spent(scan) && scan->visited > 0 && item->prefix != scan->last_prefix) {
+        if (item->prefix >= scan->cut ||
+            (scan_is_spent(scan) && scan->visited > 0 && item->prefix != scan->last_prefix)) {
             scan->next = item->prefix;
             break;
         }
         scan_visit_item(scan, item);
         scan->last_prefix = item->prefix;
     }
+    scan->next = scan->cut < scan->next ? scan->cut : scan->next;
+    scan->cut = SCAN_END;
     scan->item_count = 0;
 }
 
-void scan_add(struct scan *scan, const struct scan_item *item) {
-    /* When the array is full, all of it is visited out of turn, whatever the limits. Nothing is
-     * lost, and it takes a table that could not grow for a long time. */
-    if (scan->item_count == SCAN_ITEMS_MAX) {
+/* There is no room for this item, too: the step ends before the last of them, whose place it may take (*place). false:
+ * it comes in the next step. When all have one prefix they are visited out of turn. */
+static bool scan_make_room(struct scan *scan, uint32_t prefix, uint32_t *place) {
+    uint32_t least = UINT32_MAX;
+    *place = 0;
+    for (uint32_t i = 0; i < scan->item_count; i++) {
+        uint32_t other = scan->items[i].prefix;
+        least = other < least ? other : least;
+        *place = other > scan->items[*place].prefix ? i : *place;
+    }
+    uint32_t most = scan->items[*place].prefix;
+    if (prefix == most && most == least) {
         for (uint32_t i = 0; i < scan->item_count; i++) {
             scan_visit_item(scan, &scan->items[i]);
         }
-        scan->item_count = 0;
+        scan->last_prefix = most;
+        scan->item_count = 1;
+        *place = 0;
+        return true;
     }
-    scan->items[scan->item_count++] = *item;
+    scan->cut = prefix < most ? most : prefix;
+    return prefix < most;
+}
+
+/* The array is full where nearly all that came before in the order of the scan was removed: what is left crowds few
+ * buckets (skiplist/map.h). */
+void scan_add(struct scan *scan, const struct scan_item *item) {
+    uint32_t place = scan->item_count;
+    if (item->prefix >= scan->cut ||
+        (place == SCAN_ITEMS_MAX && !scan_make_room(scan, item->prefix, &place))) {
+        return;
+    }
+    scan->item_count += place == scan->item_count;
+    scan->items[place] = *item;
 }
 
 static void scan_find_names(struct scan *scan) {

@@ -63,7 +63,8 @@ struct scan {
     scan_visit *visit; /* this and the following fields are private to scan.c */
     void *context;
     const struct scan_limits *limits;
-    uint64_t next; /* everything before has been visited or is among the items */
+    uint64_t next; /* everything before has been visited or is among the items, */
+    uint64_t cut;  /* but for what begins here, for which there was no room */
     uint64_t work;
     uint32_t visited;
     uint32_t last_prefix; /* of the last name visited */

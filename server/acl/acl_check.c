@@ -10,8 +10,8 @@
 
 /* ---- one selector ---- */
 
-bool acl_may_run(const struct acl_selector *selector, uint32_t command,
-                 const struct request *request) {
+static bool acl_may_run(const struct acl_selector *selector, uint32_t command,
+                        const struct request *request) {
     if (selector->has_all_commands || acl_selector_has_bit(selector, command) ||
         (command_by_index(command)->flags & COMMAND_NO_AUTH) != 0) {
         return true;
@@ -122,6 +122,12 @@ static enum acl_denial acl_check_selector(const struct acl_selector *selector, u
     }
     return acl_check_may_use_channels(selector, command, request, position) ? ACL_ALLOWED
                                                                             : ACL_DENIED_CHANNEL;
+}
+
+bool acl_check_takes(const struct acl_selector *selector, uint32_t command,
+                     const struct request *request) {
+    uint32_t position;
+    return acl_check_selector(selector, command, request, &position) == ACL_ALLOWED;
 }
 
 /* ---- a user ---- */

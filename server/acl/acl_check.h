@@ -18,9 +18,10 @@ MUST_CHECK enum acl_denial acl_check(const struct acl_user *user, uint32_t comma
 /* One key of a command that waited for it. */
 MUST_CHECK bool acl_check_key(const struct acl_user *user, uint32_t command, struct bytes key);
 
-/* Private to the checks: may it run the command, whatever its keys are? */
-bool acl_may_run(const struct acl_selector *selector, uint32_t command,
-                 const struct request *request);
+/* Private to the checks: may this selector alone run the request, with the keys that it names? As in Redis one
+ * selector must have all that a command comes to: what it makes of its arguments, too. */
+bool acl_check_takes(const struct acl_selector *selector, uint32_t command,
+                     const struct request *request);
 
 /* Note a denied request in ACL LOG, and return Redis's error. text: ACL_DENIAL_MAX. is_changed: it
  * was queued by MULTI when it was still allowed. */

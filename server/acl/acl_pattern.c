@@ -47,7 +47,7 @@ bool acl_check_pattern(const struct call *call, struct bytes pattern, bool is_ke
         return true;
     }
     for (uint32_t i = 0; i < user->selector_count; i++) {
-        if (acl_may_run(user->selectors[i], command, call->request) &&
+        if (acl_check_takes(user->selectors[i], command, call->request) &&
             acl_pattern_may_touch(user->selectors[i], pattern, is_key, access)) {
             return true;
         }
@@ -65,7 +65,7 @@ bool acl_check_made_key(const struct call *call, struct bytes key, struct bytes 
     }
     for (uint32_t i = 0; i < user->selector_count; i++) {
         const struct acl_selector *selector = user->selectors[i];
-        if (acl_may_run(selector, command, call->request) &&
+        if (acl_check_takes(selector, command, call->request) &&
             (selector->has_all_keys || acl_patterns_take(&selector->keys, key, access))) {
             return true;
         }

@@ -118,7 +118,9 @@ bool jobs_step(struct server *server, uint64_t budget_ns, bool may_write) {
             continue;
         }
         skipped = 0;
-        if (job->kind->step(server, job)) {
+        bool is_finished = job->kind->step(server, job);
+        registry_end_command(server->registry);
+        if (is_finished) {
             job_advance(server, job, EVENT_FINISHED);
         }
         if (clock_ticks_to_ns(clock_ticks() - begin_ticks) >= budget_ns) {

@@ -5,6 +5,7 @@
 #include "server/commands/window.h"
 #include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/effect_listener.h"
+#include "skiplist/keyspace/registry_pass.h"
 #include "skiplist/keyspace/registry_window.h"
 #include "skiplist/lookup.h"
 
@@ -23,12 +24,11 @@ struct window_job {
     struct job job; /* first */
     struct server *server;
     struct effect_listener listener;
-    struct buffer due;     /* what the last step of the pass has found */
-    size_t at;             /* of the first board in it */
-    uint64_t cursor;       /* ANEW: of the first board */
-    int64_t waits_ms;      /* there was no memory at that time */
-    uint32_t database;     /* of the pass; REGISTRY_DATABASES: it is over */
-    uint32_t keys_left;    /* in it */
+    struct buffer due; /* what the last step of the pass has found */
+    size_t at;         /* of the first board in it */
+    uint64_t cursor;   /* ANEW: of the first board */
+    int64_t waits_ms;  /* there was no memory at that time */
+    struct registry_pass pass;
     bool has_missed;       /* another pass follows, */
     bool has_lost;         /* in which all boards are made anew: a share has gone without a word */
     bool is_all_anew;      /* this is that pass */
@@ -112,8 +112,7 @@ static void window_job_receive(void *context, const struct effect *effect) {
     }
 }
 
-static void window_job_visit(void *context, const struct registry_key *key) {
-    struct window_job *job = context;
+static void window_job_look_at(struct window_job *job, const struct registry_key *key) {
     struct bytes name = registry_name(key);
     struct window_due due = {.database = key->database, .name_size = (uint32_t)name.size};
     if (!window_job_has_window(key) ||
@@ -414,11 +413,15 @@ static void window_job_pass(struct window_job *job) {
     struct server *server = job->server;
     buffer_clear(&job->due); /* it may be broken */
     job->at = 0;
-    job->keys_left = registry_pass(server->registry, job->database, job->keys_left, PASS_COUNT,
-                                   server->clock.now_ms, window_job_visit, job);
-    if (job->keys_left == 0) {
-        job->database++;
-        job->keys_left = UINT32_MAX;
+    for (uint32_t i = 0; i < PASS_COUNT; i++) {
+        const struct registry_key *key =
+            registry_pass_next(server->registry, &job->pass, server->clock.now_ms);
+        if (key != NULL) {
+            window_job_look_at(job, key);
+        }
+    }
+    if (registry_pass_is_over(&job->pass)) {
+        registry_pass_end(server->registry, &job->pass);
     }
     if (job->is_all_anew && !window_job_mark_all(job)) {
         job->waits_ms = server->clock.now_ms;
@@ -428,7 +431,7 @@ static void window_job_pass(struct window_job *job) {
 
 static bool window_job_is_ready(const struct server *server, const struct job *of) {
     const struct window_job *job = (const struct window_job *)of;
-    return (!window_job_is_empty(job) || job->database < REGISTRY_DATABASES || job->has_missed ||
+    return (!window_job_is_empty(job) || !registry_pass_is_over(&job->pass) || job->has_missed ||
             job->has_lost) &&
            job->waits_ms != server->clock.now_ms;
 }
@@ -441,13 +444,13 @@ static bool window_job_step(struct server *server, struct job *of) {
         window_job_step_first(job);
         return false;
     }
-    if (job->database == REGISTRY_DATABASES && (job->has_missed || job->has_lost)) {
-        job->database = 0;
+    if (registry_pass_is_over(&job->pass) && (job->has_missed || job->has_lost)) {
+        registry_pass_begin(server->registry, &job->pass, 0, REGISTRY_DATABASES);
         job->is_all_anew = job->has_lost;
         job->has_missed = false;
         job->has_lost = false;
     }
-    if (job->database < REGISTRY_DATABASES) {
+    if (!registry_pass_is_over(&job->pass)) {
         window_job_pass(job);
     }
     return false;
@@ -456,6 +459,7 @@ static bool window_job_step(struct server *server, struct job *of) {
 static void window_job_destroy(struct server *server, struct job *of) {
     struct window_job *job = (struct window_job *)of;
     effect_listener_remove(server->registry, &job->listener);
+    registry_pass_end(server->registry, &job->pass);
     buffer_deinit(&job->due);
     buffer_deinit(&job->members);
     memory_free(job);
@@ -472,7 +476,7 @@ void window_job_begin(struct server *server) {
         return;
     }
     job->server = server;
-    job->keys_left = UINT32_MAX;
+    registry_pass_begin(server->registry, &job->pass, 0, REGISTRY_DATABASES);
     job->waits_ms = INT64_MIN;
     buffer_init(&job->due, 0);
     buffer_init(&job->members, 0);

@@ -2,6 +2,7 @@
 #include "server/commands/writing.h"
 
 #include "codec/timestamp.h"
+#include "server/acl/acl_check.h"
 #include "server/commands/window.h"
 
 static void writing_print_time(int64_t time_ms, char text[TIMESTAMP_TEXT_MAX + 1]) {
@@ -389,4 +390,23 @@ bool writing_refuses_whole(const struct call *call, const struct board *board, u
         writing_refuse_full(call, rules);
     }
     return is_full;
+}
+
+/* ---- archives ---- */
+
+bool writing_may_use_archives(const struct call *call, struct bytes name, unsigned access) {
+    char pattern[REGISTRY_KEY_MAX + 2];
+    CHECK(name.size <= REGISTRY_KEY_MAX);
+    memcpy(pattern, name.at, name.size);
+    memcpy(pattern + name.size, "@*", 2);
+    return acl_check_pattern(call, (struct bytes){.at = pattern, .size = name.size + 2}, true,
+                             access);
+}
+
+/* A copy of a board with a WINDOW has no PERIOD, and there is no other name for such a board. */
+bool writing_may_name(const struct call *call, struct bytes name, const struct registry_key *key) {
+    bool has_archives = key->kind == REGISTRY_BOARD &&
+                        registry_rules(key)->period.unit != PERIOD_NONE &&
+                        registry_rules(key)->window.count == 0;
+    return !has_archives || writing_may_use_archives(call, name, ACL_WRITE);
 }

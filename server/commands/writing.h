@@ -167,6 +167,14 @@ void writing_refuse_full(const struct call *call, const struct rules *rules);
  * writes; the error was replied. */
 MUST_CHECK bool writing_may_replace(const struct call *call, struct bytes name,
                                     const struct rules **kept);
+/* May the user use all archives of a board of this name, of at most REGISTRY_KEY_MAX bytes? access: ACL_READ,
+ * ACL_WRITE. false: the error was replied. */
+MUST_CHECK bool writing_may_use_archives(const struct call *call, struct bytes name,
+                                         unsigned access);
+/* For commands that give a name to a value that is there, or was: may the user write the archives that it will
+ * make there? false: the error was replied. */
+MUST_CHECK bool writing_may_name(const struct call *call, struct bytes name,
+                                 const struct registry_key *key);
 /* An empty board with these rules or, if they are NULL, those that the settings have for the name.
  * false: the error was replied. */
 MUST_CHECK bool writing_create_board(const struct call *call, const struct rules *rules,

@@ -13,6 +13,7 @@ enum { PASS_COUNT = 32 /* buckets of the host's table passed in a step */ };
 struct board_task_place {
     struct board_task *task;
     struct board_task_place *next;
+    uint32_t database; /* where the scan is */
     struct host_scan_cursor *cursor;
     struct hash seen; /* database and name; if it reads */
 };
@@ -105,7 +106,7 @@ static void host_player_act_on_found(struct server *server, struct board_task *t
 /* ---- the pass ---- */
 
 static void host_player_rewind_walk(struct board_task *task) {
-    task->database = task->first_database;
+    task->place->database = task->first_database;
     task->has_missed = false;
     host_ScanCursorRestart(task->place->cursor);
 }
@@ -123,7 +124,7 @@ static void host_player_look_at(struct host_context *ctx, struct host_string *na
     if (key != NULL || opened != NULL) {
         const struct host_value *value = host_value_of(key != NULL ? key : opened);
         if (value != NULL) {
-            host_player_find_board(task, value->key, host_bytes(name), task->database);
+            host_player_find_board(task, value->key, host_bytes(name), task->place->database);
         }
     }
     host_close(opened);
@@ -133,12 +134,12 @@ static void host_player_pass(struct board_task *task) {
     bool has_more = true;
     buffer_clear(&task->found);
     task->found_at = 0;
-    CHECK(host_SelectDb(module.context, (int)task->database) == HOST_OK);
+    CHECK(host_SelectDb(module.context, (int)task->place->database) == HOST_OK);
     for (uint32_t i = 0; i < PASS_COUNT && has_more; i++) {
         has_more = host_Scan(module.context, task->place->cursor, host_player_look_at, task) != 0;
     }
     if (!has_more) {
-        task->database++;
+        task->place->database++;
         host_ScanCursorRestart(task->place->cursor);
     }
 }
@@ -151,7 +152,7 @@ bool board_task_pass_step(struct server *server, struct board_task *task) {
     if (task->has_missed) {
         host_player_rewind_walk(task);
     }
-    if (task->database < task->end_database) {
+    if (task->place->database < task->end_database) {
         host_player_pass(task);
         return true;
     }
@@ -163,8 +164,10 @@ bool board_task_pass_begin(struct server *server, struct board_task *task) {
     if (place == NULL) {
         return false;
     }
-    *place =
-        (struct board_task_place){.task = task, .next = places, .cursor = host_ScanCursorCreate()};
+    *place = (struct board_task_place){.task = task,
+                                       .next = places,
+                                       .database = task->first_database,
+                                       .cursor = host_ScanCursorCreate()};
     places = place;
     task->place = place;
     task->registry = server->registry;

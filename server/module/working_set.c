@@ -322,4 +322,5 @@ void working_set_end(struct working_set *set) {
     if (set->keys != set->keys_inline) {
         memory_free(set->keys);
     }
+    registry_end_command(module.server.registry);
 }

@@ -443,7 +443,7 @@ static enum effect_status effect_apply_move(struct registry *registry, struct re
     registry_emit_move(registry, effect->kind, key, successor);
     if (is_renamed) {
         registry_trim(registry_database(registry, key->database));
-        memory_free(key);
+        registry_let_go(registry, key);
     }
     return EFFECT_OK;
 }
@@ -539,6 +539,7 @@ enum effect_status effect_apply(struct registry *registry, const struct effect *
                 effect_fetch_key_to_create(registry, next + IN_FLIGHT);
             }
             status = effect_apply_one(registry, next);
+            registry_end_command(registry);
             done = status == EFFECT_OK;
         }
         *applied += done;

@@ -21,6 +21,7 @@
 #include "skiplist/keyspace/registry_hash.h"
 #include "skiplist/keyspace/registry_league.h"
 #include "skiplist/keyspace/registry_roll.h"
+#include "skiplist/keyspace/registry_stale.h"
 #include "skiplist/keyspace/registry_window.h"
 #include "skiplist/prefetch.h"
 
@@ -70,10 +71,9 @@ bool registry_database_reserve(struct database *database, bool is_periodic) {
            map_reserve(&database->map, 1, (uint32_t)count);
 }
 
-/* Move a key in the list to another index, which is free. */
-static void registry_move_key(struct database *database, uint32_t from, uint32_t to) {
-    struct registry_key *key = registry_key_at(database, from);
+void registry_move_key(struct database *database, uint32_t from, uint32_t to) {
     if (from != to) {
+        struct registry_key *key = registry_key_at(database, from);
         map_replace(&database->map, registry_hash(database, key), from, to);
         *registry_list_at(&database->list, to) = key;
         key->index = to;
@@ -86,11 +86,10 @@ void registry_put(struct registry *registry, struct registry_key *key,
     registry->used_databases |= UINT32_C(1) << key->database;
     key->index = database->count++;
     if (state == REGISTRY_WALK_AHEAD) {
-        uint32_t last_index = key->index;
-        key->index = database->ahead_count++;
-        if (key->index != last_index) {
-            registry_move_key(database, key->index, last_index);
-        }
+        uint32_t *left = &registry->walk.pass.left[key->database];
+        uint32_t hole = registry_pass_lower_hole(registry, key->database, key->index, *left);
+        key->index = (*left)++;
+        registry_move_key(database, key->index, hole);
     }
     key->expiry_place = EXPIRY_NOWHERE;
     *registry_list_at(&database->list, key->index) = key;
@@ -125,12 +124,37 @@ void registry_take(struct registry *registry, struct registry_key *key) {
         expiry_remove(&database->heaps[tail->roll_heap], &tail->roll_place);
     }
     map_remove(&database->map, registry_hash(database, key), key->index);
-    uint32_t hole = key->index;
-    if (hole < database->ahead_count) {
-        registry_move_key(database, --database->ahead_count, hole);
-        hole = database->ahead_count;
-    }
+    uint32_t hole = registry_pass_raise_hole(registry, key->database, key->index, UINT32_MAX);
     registry_move_key(database, --database->count, hole);
+}
+
+void registry_replace(struct registry *registry, struct registry_key *key,
+                      struct registry_key *successor) {
+    struct database *database = registry_database(registry, key->database);
+    int64_t expire_at_ms = registry_expiry(registry, key);
+    registry->kinds[key->kind]->move(key, successor);
+    if (expire_at_ms != REGISTRY_NO_EXPIRY) {
+        expiry_remove(&database->heaps[key->is_lasting], &key->expiry_place);
+        expiry_put(&database->heaps[successor->is_lasting], expire_at_ms, &successor->expiry_place);
+    }
+    if (key->is_periodic) {
+        struct registry_tail *tail = registry_tail(key);
+        expiry_remove(&database->heaps[tail->roll_heap], &tail->roll_place);
+    }
+    successor->index = key->index;
+    *registry_list_at(&database->list, key->index) = successor;
+    if (successor->is_periodic) {
+        registry_await_roll(registry, successor);
+    }
+    if (registry->walk.open == key) {
+        registry->walk.open = successor;
+    }
+    if (registry->stale.open == key) {
+        registry->stale.open = successor;
+    }
+    registry_walk_note_put(registry, successor, REGISTRY_WALK_DONE);
+    registry_forget_recent(database);
+    database->gone_count++;
 }
 
 void registry_pass_by(struct registry *registry, struct registry_key *key) {
@@ -138,15 +162,15 @@ void registry_pass_by(struct registry *registry, struct registry_key *key) {
     if (registry->walk.open == key) {
         registry->walk.open = NULL;
     }
-    if (key->index < database->ahead_count) {
+    uint32_t *left = &registry->walk.pass.left[key->database];
+    if (key->index < *left) {
         uint32_t index = key->index;
-        uint32_t last_index = --database->ahead_count;
-        struct registry_key *last = registry_key_at(database, last_index);
-        if (last != key) {
-            map_replace(&database->map, registry_hash(database, key), index, last_index);
-            registry_move_key(database, last_index, index);
-            *registry_list_at(&database->list, last_index) = key;
-            key->index = last_index;
+        uint32_t hole = registry_pass_raise_hole(registry, key->database, index, *left - 1);
+        registry_move_key(database, --*left, hole);
+        if (*left != index) {
+            map_replace(&database->map, registry_hash(database, key), index, *left);
+            *registry_list_at(&database->list, *left) = key;
+            key->index = *left;
         }
     }
 }
@@ -204,7 +228,10 @@ static uint64_t registry_flush_database(struct registry *registry, uint32_t numb
         return 0;
     }
     registry_tell(registry, number, (struct bytes){.at = NULL});
-    registry_walk_note_flush(registry, database);
+    registry_pass_note_flush(registry, number);
+    if (registry->walk.open != NULL && registry->walk.open->database == number) {
+        registry->walk.open = NULL;
+    }
     if (registry->stale.open != NULL && registry->stale.open->database == number) {
         registry->stale.open = NULL;
     }
@@ -267,6 +294,8 @@ void registry_exchange(struct registry *registry, struct registry *other) {
         registry_tell_of_database(registry, i);
         registry_tell_of_database(other, i);
     }
+    registry_end_stale(registry);
+    registry_end_stale(other);
     struct registry both[] = {*registry, *other};
     *registry = both[1];
     *other = both[0];
@@ -280,7 +309,8 @@ void registry_exchange(struct registry *registry, struct registry *other) {
         here->board_rolled = before->board_rolled;
         here->board_stale = before->board_stale;
         here->has_older = before->has_older;
-        here->stale = (struct registry_stale){.is_going = false};
+        here->passes = before->passes;
+        registry_pass_restart_all(here);
         here->listener_context = before->listener_context;
         here->listeners = before->listeners;
         here->is_passive = before->is_passive;

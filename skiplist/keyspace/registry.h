@@ -304,18 +304,6 @@ typedef void registry_visit(void *context, const struct registry_key *key);
 uint64_t registry_scan(const struct registry *registry, uint32_t database, uint64_t cursor,
                        const struct scan_limits *limits, int64_t now_ms, registry_visit *visit,
                        void *context);
-/* A step of a pass over all keys of one database while they change, also by the caller between two
- * steps: visit at most count of the keys that are left, UINT32_MAX at first, that have not expired;
- * fewer, but at least one, if names are long.
- * Returns how many are left then. A key that is there all the time under one name is visited at
- * least once, and again if it takes the place of a removed key. Unlike a scan it does not go in the
- * order of the hashes: removing all keys in that order would crowd what is left. */
-uint32_t registry_pass(const struct registry *registry, uint32_t database, uint32_t left,
-                       uint32_t count, int64_t now_ms, registry_visit *visit, void *context);
-/* Will the pass not come to this key? */
-static inline bool registry_has_passed(const struct registry_key *key, uint32_t left) {
-    return key->index >= left;
-}
 /* Visit every key of one database that has not expired, in no particular order. */
 void registry_each(const struct registry *registry, uint32_t database, int64_t now_ms,
                    registry_visit *visit, void *context);
@@ -329,6 +317,9 @@ void registry_each_name(const struct registry *registry, uint32_t database, int6
 void registry_remove_range(struct registry *registry, struct registry_key *key, uint32_t rank,
                            uint32_t count);
 
+/* Call at the end of each command, and of each step of a job: what look-ups returned may be freed from here on, and not
+ * before. */
+void registry_end_command(struct registry *registry);
 /* Free about work_max members of removed boards, maps of flushed databases, and remains on boards;
  * false when nothing is left to free. */
 bool registry_free_step(struct registry *registry, uint32_t work_max);

@@ -1,5 +1,8 @@
 /* Deferred freeing of removed keys and flushed databases, in steps.
  *
+ * What a command has looked up, another look-up of the same command may remove, by an expiry or the end of a period.
+ * Therefore nothing is freed within a command, neither keys nor rules.
+ *
  * Queueing must not fail, so it allocates nothing: a removed key is linked through itself, and a
  * flushed database through a record allocated with its first key. Boards with remains are linked
  * through their member indexes; such a board may be queued or renamed meanwhile. */
@@ -18,6 +21,23 @@ void registry_free_later(struct registry *registry, struct registry_key *key) {
     key->next_unfreed = registry->unfreed;
     registry->unfreed = key;
     registry->totals.unfreed++;
+}
+
+void registry_let_go(struct registry *registry, struct registry_key *key) {
+    key->next_unfreed = registry->shells;
+    registry->shells = key;
+}
+
+void registry_end_command(struct registry *registry) {
+    while (registry->shells != NULL) {
+        struct registry_key *key = registry->shells;
+        registry->shells = key->next_unfreed;
+#ifdef SKIPLIST_TINY
+        memset(key, 0xdd, sizeof *key + key->name_size); /* who still reads it is to notice */
+#endif
+        memory_free(key);
+    }
+    rules_free_gone(&registry->rules);
 }
 
 void registry_free_database_later(struct registry *registry, struct database *database) {
@@ -87,6 +107,7 @@ static uint32_t registry_free_some_of_key(struct registry *registry, uint32_t wo
 
 bool registry_free_step(struct registry *registry, uint32_t work_max) {
     uint32_t work_left = work_max;
+    registry_end_command(registry);
     while (work_left > 0) {
         if (registry_free_flushed_map(registry)) {
             work_left = registry_free_less(work_left, SEGMENT_WORK);

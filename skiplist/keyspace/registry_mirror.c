@@ -28,7 +28,12 @@ static void registry_mirror_tag_member(struct registry_mirror *mirror, struct by
     if (!found.is_there) {
         return;
     }
-    switch (board_tag(board, &found, values, &full)) {
+    enum tags_status status = board_tag(board, &found, values, &full);
+    /* As in registry_tag: members that were cut from the copy may still hold values. */
+    while (status == TAGS_FULL && board_free_remains(board)) {
+        status = board_tag(board, &found, values, &full);
+    }
+    switch (status) {
     case TAGS_OK:
     case TAGS_SAME:
         return;

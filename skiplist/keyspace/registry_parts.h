@@ -17,6 +17,7 @@
  *     registry_stale.c    members that leave boards with STALE
  *     registry_window.c   boards with WINDOW, and the boards of their periods
  *     registry_scan.c     random keys, scans, iteration
+ *     registry_pass.c     a pass over all keys while they change
  *     registry_walk.c     a walk over all keys while they change
  *     registry_embedded.c    keys of another host, in the registry while a command runs
  *     effect.c            applying effects */
@@ -26,6 +27,7 @@
 #include "skiplist/keyspace/expiry.h"
 #include "skiplist/keyspace/pages.h"
 #include "skiplist/keyspace/registry_mirror.h"
+#include "skiplist/keyspace/registry_pass.h"
 #include "skiplist/keyspace/registry_types.h"
 #include "skiplist/map.h"
 
@@ -46,7 +48,6 @@ struct database {
     uint32_t count;
     uint32_t board_count;  /* keys that hold a board */
     uint64_t member_count; /* of all its boards */
-    uint32_t ahead_count;  /* the first so many keys of the list have not been walked yet */
     struct expiry heaps[HEAPS];
     /* Found last, often looked up again; or NULL. */
     struct registry_key *recent[RECENT_MAX];
@@ -62,6 +63,7 @@ struct flushed_keys {
 };
 
 struct registry_walk {
+    struct registry_pass pass;        /* what is ahead */
     const struct registry_key *open;  /* the key that is being walked; or NULL */
     const struct registry_key *taken; /* the key removed last, with its walk state */
     enum registry_walk_state taken_state;
@@ -88,9 +90,9 @@ struct registry_telling {
 /* A pass over all boards with STALE. */
 struct registry_stale {
     bool is_going;
-    uint32_t database, keys_left; /* of the list of this database: the pass goes backwards */
-    struct registry_key *open;    /* the board that it is in; or NULL */
-    uint64_t from_key;            /* where, on that board */
+    struct registry_pass pass;
+    struct registry_key *open; /* the board that it is in; or NULL */
+    uint64_t from_key;         /* where, on that board */
 };
 
 struct registry {
@@ -109,6 +111,7 @@ struct registry {
     void *listener_context;
     struct effect_listener *listeners; /* of effects */
     const struct key_kind *kinds[REGISTRY_KINDS_MAX];
+    struct registry_pass *passes; /* that are going on */
     struct registry_walk walk;
     /* There is a listener or a walk: the only test that a change of a member makes. */
     bool is_observed;
@@ -127,6 +130,7 @@ struct registry {
     struct registry_telling telling;
     struct registry_stale stale;
     struct registry_key *unfreed;
+    struct registry_key *shells; /* keys without a value, see registry_let_go */
     struct flushed_keys *flushed_first;
     struct registry_key *partly_freed; /* the key that is partly freed */
     struct board_chain remains;
@@ -266,6 +270,10 @@ MUST_CHECK bool registry_hold_copied(struct registry *registry, const struct reg
 void registry_pass_by(struct registry *registry, struct registry_key *key);
 /* The offset of all durations is this from now on; nobody is told. */
 void registry_shift_durations(struct registry *registry, int64_t offset_ms);
+/* Another key of this name takes its place with its board and its expiry; so where it is in a walk or a pass stays. Only one of
+ * them has a PERIOD. There is room, and nothing is reported. */
+void registry_replace(struct registry *registry, struct registry_key *key,
+                      struct registry_key *successor);
 /* Remove a key from the map, the list and the heaps. Their memory is kept until registry_trim. */
 void registry_take(struct registry *registry, struct registry_key *key);
 /* Free memory after removals, a little at a time. */
@@ -289,9 +297,30 @@ void registry_tell(const struct registry *registry, uint32_t database, struct by
 /* Every board has its own seed, so that guessing one reveals nothing about another. */
 uint64_t registry_next_seed(struct registry *registry);
 
+/* Move a key in the list to another index, which is free. */
+void registry_move_key(struct database *database, uint32_t from, uint32_t to);
+
+/* ---- passes, registry_pass.c ---- */
+
+/* Move a hole in the list towards its end, past where each pass is that has at most most_left keys ahead: the last of
+ * those takes its place. Returns where it is then. */
+uint32_t registry_pass_raise_hole(struct registry *registry, uint32_t number, uint32_t hole,
+                                  uint32_t most_left);
+/* Move a free place, the list's end, towards its beginning, past where each pass is that has more than least_left keys
+ * ahead, to which what fills it now belongs. */
+uint32_t registry_pass_lower_hole(struct registry *registry, uint32_t number, uint32_t hole,
+                                  uint32_t least_left);
+void registry_pass_note_flush(const struct registry *registry, uint32_t number);
+/* The lists are others. */
+void registry_pass_restart_all(struct registry *registry);
+/* What is wrong with a pass; NULL: nothing. */
+const char *registry_pass_check(const struct registry *registry);
+
 /* ---- deferred freeing, registry_free.c ---- */
 
 void registry_free_later(struct registry *registry, struct registry_key *key);
+/* The same for a key that is out of its database and has no value any more: it is freed between two commands. */
+void registry_let_go(struct registry *registry, struct registry_key *key);
 /* Queue all keys of a database; the caller then reinitialises it. */
 void registry_free_database_later(struct registry *registry, struct database *database);
 
@@ -300,12 +329,10 @@ void registry_free_database_later(struct registry *registry, struct database *da
 static inline void registry_observe(struct registry *registry) {
     registry->is_observed = registry->listeners != NULL || registry->walk.is_going;
 }
-/* A key has been inserted with this state; is about to be removed; or all keys of a database
- * are. */
+/* A key has been inserted with this state, or is about to be removed. */
 void registry_walk_note_put(struct registry *registry, const struct registry_key *key,
                             enum registry_walk_state state);
 void registry_walk_note_taken(struct registry *registry, const struct registry_key *key);
-void registry_walk_note_flush(struct registry *registry, struct database *database);
 /* What is wrong with the walk; NULL: nothing. */
 const char *registry_check_walk(const struct registry *registry);
 

@@ -67,7 +67,7 @@ enum registry_status registry_rename(struct registry *registry, struct registry_
     registry_put_reserved(registry, successor, state, expire_at_ms, now_ms);
     registry_emit_move(registry, EFFECT_RENAME, key, successor);
     registry_trim(registry_database(registry, key->database));
-    memory_free(key);
+    registry_let_go(registry, key);
     return REGISTRY_OK;
 }
 
@@ -205,13 +205,10 @@ static struct registry_key *registry_rename_replace_key(struct registry *registr
         memory_free(successor);
         return NULL;
     }
-    enum registry_walk_state state = registry_walk_state(registry, key);
     successor->is_lasting = key->is_lasting;
     successor->is_unreported = key->is_unreported;
-    registry_move_value(registry, key, successor);
-    registry_take(registry, key);
-    registry_put_reserved(registry, successor, state, expire_at_ms, INT64_MIN);
-    memory_free(key);
+    registry_replace(registry, key, successor);
+    registry_let_go(registry, key);
     return successor;
 }
 

@@ -204,7 +204,7 @@ static void registry_roll_roll(struct registry *registry, struct registry_key *k
     registry_trim(registry_database(registry, number));
     registry_tell(registry, number, registry_name(key));
     if (rolling->successor != NULL) {
-        memory_free(key);
+        registry_let_go(registry, key);
     } else {
         registry_emit(registry, key, (struct effect){.kind = EFFECT_REMOVE});
         registry_free_later(registry, key);
@@ -421,20 +421,19 @@ bool registry_roll_some(struct registry *registry, int64_t now_ms) {
 
 uint32_t registry_roll_ahead(struct registry *registry, int64_t now_ms) {
     uint32_t count = 0;
-    for (uint32_t number = 0; number < REGISTRY_DATABASES; number++) {
-        const struct database *database = registry_read(registry, number);
-        /* Backwards: a key moved into a hole, or appended, is done or an archive. */
-        for (uint32_t i = database->count; i-- > 0;) {
-            struct registry_key *key = i < database->count ? registry_key_at(database, i) : NULL;
-            if (key != NULL && key->is_periodic && registry_rules(key)->window.count == 0 &&
-                registry_rules(key)->period_start_ms > now_ms) {
-                count += registry_rules(key)->copies
-                             ? registry_roll_enter_next(
-                                   registry, key, registry_roll_hold_next(registry, key, now_ms))
-                             : registry_roll_end_period(registry, key, now_ms);
-            }
+    struct registry_pass pass = {.is_going = false};
+    registry_pass_begin(registry, &pass, 0, REGISTRY_DATABASES);
+    while (!registry_pass_is_over(&pass)) {
+        struct registry_key *key = registry_pass_next(registry, &pass, INT64_MIN);
+        if (key != NULL && key->is_periodic && registry_rules(key)->window.count == 0 &&
+            registry_rules(key)->period_start_ms > now_ms) {
+            count += registry_rules(key)->copies
+                         ? registry_roll_enter_next(registry, key,
+                                                    registry_roll_hold_next(registry, key, now_ms))
+                         : registry_roll_end_period(registry, key, now_ms);
         }
     }
+    registry_pass_end(registry, &pass);
     registry_roll_note_next(registry);
     return count;
 }

@@ -15,7 +15,6 @@ enum {
     /* How far ahead a walk along the list prefetches. */
     FETCH_KEY_AHEAD = 8,
     FETCH_PLACE_AHEAD = 16,
-    PASS_NAME_SIZE = 64, /* a longer name counts as several, in registry_pass */
 };
 
 /* Uniform in 0 .. limit - 1: the upper half of a product (Lemire, "Fast random integer generation
@@ -146,29 +145,6 @@ uint64_t registry_scan(const struct registry *registry, uint32_t database, uint6
     scan.fetch = registry_scan_fetch_place;
     scan.find = registry_scan_find_keys;
     return cursor < SCAN_END ? scan_map(&scan, &own.database->map, cursor) : 0;
-}
-
-/* ---- passing over all ---- */
-
-/* From the end of the list to its beginning: what takes the place of a removed key comes from the
- * end. */
-uint32_t registry_pass(const struct registry *registry, uint32_t database, uint32_t left,
-                       uint32_t count, int64_t now_ms, registry_visit *visit, void *context) {
-    const struct database *from = registry_read(registry, database);
-    left = left < from->count ? left : from->count;
-    uint32_t size_left = count * PASS_NAME_SIZE;
-    while (left > 0 && size_left > 0) {
-        const struct registry_key *key = registry_key_at(from, --left);
-        uint32_t size = key->name_size > PASS_NAME_SIZE ? key->name_size : PASS_NAME_SIZE;
-        size_left -= size < size_left ? size : size_left;
-        if (left >= FETCH_PLACE_AHEAD) {
-            prefetch_lines(registry_key_at(from, left - FETCH_PLACE_AHEAD), 64);
-        }
-        if (!registry_has_expired(from, key, now_ms)) {
-            visit(context, key);
-        }
-    }
-    return left;
 }
 
 /* ---- visiting all ---- */

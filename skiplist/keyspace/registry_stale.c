@@ -2,13 +2,11 @@
 #include "skiplist/keyspace/registry_stale.h"
 
 #include "skiplist/keyspace/registry_parts.h"
-#include "skiplist/prefetch.h"
 #include "skiplist/run.h"
 
 enum {
-    CUT_WORK = 32,   /* removing a range, in members looked at */
-    BOARD_WORK = 8,  /* beginning with a board */
-    FETCH_AHEAD = 8, /* keys */
+    CUT_WORK = 32,  /* removing a range, in members looked at */
+    BOARD_WORK = 8, /* beginning with a board */
 };
 
 /* ---- one board ---- */
@@ -120,10 +118,18 @@ void registry_set_stale_listener(struct registry *registry, registry_board_stale
 }
 
 void registry_begin_stale(struct registry *registry) {
-    struct registry_stale *pass = &registry->stale;
-    if (!pass->is_going) {
-        *pass = (struct registry_stale){.is_going = true, .keys_left = UINT32_MAX};
+    struct registry_stale *stale = &registry->stale;
+    if (!stale->is_going) {
+        stale->is_going = true;
+        stale->open = NULL;
+        registry_pass_begin(registry, &stale->pass, 0, REGISTRY_DATABASES);
     }
+}
+
+void registry_end_stale(struct registry *registry) {
+    registry_pass_end(registry, &registry->stale.pass);
+    registry->stale.is_going = false;
+    registry->stale.open = NULL;
 }
 
 bool registry_is_at_stale(const struct registry *registry) {
@@ -132,24 +138,17 @@ bool registry_is_at_stale(const struct registry *registry) {
 
 /* The next board that can be stale, which becomes the open one. false: the work is used up, or no key is left. */
 static bool registry_stale_open_next(struct registry *registry, int64_t now_ms, uint32_t *work) {
-    struct registry_stale *pass = &registry->stale;
-    while (pass->is_going && *work > 0) {
-        const struct database *database = registry_read(registry, pass->database);
-        pass->keys_left = pass->keys_left < database->count ? pass->keys_left : database->count;
-        if (pass->keys_left == 0) {
-            pass->keys_left = UINT32_MAX;
-            pass->is_going = ++pass->database < REGISTRY_DATABASES;
-            continue;
-        }
-        /* Backwards: what takes the place of a removed key comes from the end of the list. */
-        struct registry_key *key = registry_key_at(database, --pass->keys_left);
-        if (pass->keys_left >= FETCH_AHEAD) {
-            prefetch_lines(registry_key_at(database, pass->keys_left - FETCH_AHEAD), 64);
+    struct registry_stale *stale = &registry->stale;
+    while (stale->is_going && *work > 0) {
+        struct registry_key *key = registry_pass_next(registry, &stale->pass, now_ms);
+        stale->is_going = !registry_pass_is_over(&stale->pass);
+        if (!stale->is_going) {
+            registry_pass_end(registry, &stale->pass);
         }
         --*work;
-        if (registry_can_be_stale(key, now_ms) && !registry_has_expired(database, key, now_ms)) {
-            pass->open = key;
-            pass->from_key = REGISTRY_STALE_BEGIN;
+        if (key != NULL && registry_can_be_stale(key, now_ms)) {
+            stale->open = key;
+            stale->from_key = REGISTRY_STALE_BEGIN;
             *work -= *work < BOARD_WORK ? *work : BOARD_WORK;
             return true;
         }
@@ -159,11 +158,11 @@ static bool registry_stale_open_next(struct registry *registry, int64_t now_ms, 
 
 /* Some members of the open board. */
 static void registry_stale_step_open(struct registry *registry, int64_t now_ms, uint32_t *work) {
-    struct registry_stale *pass = &registry->stale;
-    struct registry_key *key = pass->open;
+    struct registry_stale *stale = &registry->stale;
+    struct registry_key *key = stale->open;
     bool is_done = !registry_can_be_stale(key, now_ms);
     uint32_t removed_count =
-        is_done ? 0 : registry_drop_stale(registry, key, now_ms, &pass->from_key, work, &is_done);
+        is_done ? 0 : registry_drop_stale(registry, key, now_ms, &stale->from_key, work, &is_done);
     bool is_removed =
         removed_count > 0 && board_count(&key->board) == 0 && !registry_rules(key)->is_created;
     if (removed_count > 0 && registry->board_stale != NULL) {
@@ -171,7 +170,7 @@ static void registry_stale_step_open(struct registry *registry, int64_t now_ms, 
                               is_removed);
     }
     if (is_done) {
-        pass->open = NULL;
+        stale->open = NULL;
     }
     if (is_removed) {
         registry_remove(registry, key);
@@ -179,12 +178,12 @@ static void registry_stale_step_open(struct registry *registry, int64_t now_ms, 
 }
 
 bool registry_step_stale(struct registry *registry, int64_t now_ms, uint32_t work_max) {
-    struct registry_stale *pass = &registry->stale;
+    struct registry_stale *stale = &registry->stale;
     uint32_t work = work_max;
     if (registry->is_still) {
         return false;
     }
-    while (work > 0 && (pass->open != NULL || registry_stale_open_next(registry, now_ms, &work))) {
+    while (work > 0 && (stale->open != NULL || registry_stale_open_next(registry, now_ms, &work))) {
         registry_stale_step_open(registry, now_ms, &work);
     }
     return registry_is_at_stale(registry);

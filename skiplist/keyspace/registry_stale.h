@@ -31,6 +31,8 @@ uint32_t registry_drop_stale(struct registry *registry, struct registry_key *key
 bool registry_has_stale(const struct registry *registry);
 /* A pass over all boards of clients' databases. Nothing, if one is going on. */
 void registry_begin_stale(struct registry *registry);
+/* Give it up. */
+void registry_end_stale(struct registry *registry);
 /* Is one going on? */
 bool registry_is_at_stale(const struct registry *registry);
 /* A step of it, of about work_max members and keys. A board that is left empty is removed, unless LB.CREATE made

@@ -93,7 +93,10 @@ static uint64_t registry_validate_unfreed(const struct registry *registry, uint6
 
 static const char *registry_validate_all(const struct registry *registry) {
     uint64_t board_count = 0;
-    const char *wrong = registry_check_walk(registry);
+    const char *wrong = registry_pass_check(registry);
+    if (wrong == NULL) {
+        wrong = registry_check_walk(registry);
+    }
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES && wrong == NULL; i++) {
         wrong = registry_validate_database(registry, i, &board_count);
     }

@@ -1,6 +1,4 @@
-/* Invariant: exactly the first ahead_count keys of a database's list are ahead of the walk. So a
- * walk stores nothing in the keys and may be abandoned at any time; a removal among them fills the
- * hole with the last of them. */
+/* A walk stores nothing in the keys, and may be abandoned at any time: what is ahead of it is what is ahead of its pass. */
 #include "skiplist/keyspace/registry_walk.h"
 
 #include "skiplist/keyspace/key_kind.h"
@@ -12,17 +10,13 @@ void registry_walk_begin(struct registry *registry) {
     registry_walk_end(registry);
     registry->walk.is_going = true;
     registry_observe(registry);
-    for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
-        registry->databases[i].ahead_count = registry->databases[i].count;
-    }
+    registry_pass_begin(registry, &registry->walk.pass, 0, REGISTRY_ALL_DATABASES);
 }
 
 void registry_walk_end(struct registry *registry) {
+    registry_pass_end(registry, &registry->walk.pass);
     registry->walk = (struct registry_walk){.open = NULL};
     registry_observe(registry);
-    for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
-        registry->databases[i].ahead_count = 0;
-    }
 }
 
 enum registry_walk_state registry_walk_state(const struct registry *registry,
@@ -33,8 +27,8 @@ enum registry_walk_state registry_walk_state(const struct registry *registry,
     if (key == registry->walk.open) {
         return REGISTRY_WALK_OPEN;
     }
-    return key->index < registry_read(registry, key->database)->ahead_count ? REGISTRY_WALK_AHEAD
-                                                                            : REGISTRY_WALK_DONE;
+    return key->index < registry->walk.pass.left[key->database] ? REGISTRY_WALK_AHEAD
+                                                                : REGISTRY_WALK_DONE;
 }
 
 void registry_walk_note_taken(struct registry *registry, const struct registry_key *key) {
@@ -57,14 +51,6 @@ void registry_walk_note_put(struct registry *registry, const struct registry_key
     }
 }
 
-void registry_walk_note_flush(struct registry *registry, struct database *database) {
-    const struct registry_key *open = registry->walk.open;
-    database->ahead_count = 0;
-    if (open != NULL && registry_database(registry, open->database) == database) {
-        registry->walk.open = NULL;
-    }
-}
-
 void registry_walk_reopen(struct registry *registry) {
     registry->walk.cursor = (struct key_cursor){.rank = 0};
 }
@@ -73,16 +59,15 @@ void registry_walk_reopen(struct registry *registry) {
 
 /* Open the next key that is ahead. false: none left. */
 static bool registry_walk_open_next(struct registry *registry) {
-    for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
-        struct database *database = &registry->databases[i];
-        if (database->ahead_count > 0) {
-            registry->walk.open = registry_key_at(database, --database->ahead_count);
-            registry->walk.has_begun = false;
-            registry_walk_reopen(registry);
-            return true;
-        }
+    struct registry_walk *walk = &registry->walk;
+    if (!walk->is_going) {
+        return false;
     }
-    return false;
+    walk->pass.database = 0; /* a key that is ahead may have been moved to any database */
+    walk->open = registry_pass_next(registry, &walk->pass, INT64_MIN);
+    walk->has_begun = false;
+    registry_walk_reopen(registry);
+    return walk->open != NULL;
 }
 
 bool registry_walk_next(struct registry *registry, void *entries, uint32_t entries_max,
@@ -107,16 +92,10 @@ bool registry_walk_next(struct registry *registry, void *entries, uint32_t entri
 
 const char *registry_check_walk(const struct registry *registry) {
     const struct registry_walk *walk = &registry->walk;
-    for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
-        const struct database *database = registry_read(registry, i);
-        if (database->ahead_count > (walk->is_going ? database->count : 0)) {
-            return "registry: more keys are ahead of the walk than there are";
-        }
-    }
     if (walk->open == NULL) {
         return NULL;
     }
-    if (walk->open->index < registry_read(registry, walk->open->database)->ahead_count) {
+    if (walk->open->index < walk->pass.left[walk->open->database]) {
         return "registry: the open key is ahead of the walk";
     }
     return registry->kinds[walk->open->kind]->check(registry, walk->open, &walk->cursor);

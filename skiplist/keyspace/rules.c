@@ -269,6 +269,7 @@ void rules_set_init(struct rules_set *set, uint64_t hash_seed) {
 void rules_set_deinit(struct rules_set *set) {
     CHECK(set->count == 0);
     CHECK(set->use_count == 0);
+    rules_free_gone(set);
     map_deinit(&set->map);
     pages_deinit(&set->list);
 }
@@ -323,7 +324,19 @@ static void rules_take_out(struct rules_set *set, struct rules *rules) {
     }
     (void)map_step(&set->map, set->count);
     pages_trim(&set->list, set->count * (uint64_t)sizeof(struct rules *));
-    memory_free(rules);
+    rules->next_gone = set->gone;
+    set->gone = rules;
+}
+
+void rules_free_gone(struct rules_set *set) {
+    while (set->gone != NULL) {
+        struct rules *rules = set->gone;
+        set->gone = rules->next_gone;
+#ifdef SKIPLIST_TINY
+        memset(rules, 0xdd, rules_size(rules)); /* who still reads them is to notice */
+#endif
+        memory_free(rules);
+    }
 }
 
 static void rules_count_user(struct rules_set *set, struct rules *rules, int change) {

@@ -86,7 +86,10 @@ struct rules {
     struct rules_league league;
     struct rules_window window;
     uint32_t index; /* in the set; this and the following fields are private to the set */
-    uint64_t use_count;
+    union {
+        uint64_t use_count;
+        struct rules *next_gone; /* when nobody uses them any more */
+    };
     uint64_t hash;
     struct layout layout; /* last: in the set the allocation ends behind its last field */
 };
@@ -193,6 +196,7 @@ struct rules_set {
     uint64_t behind_count;          /* rules_window_behind of all users */
     uint64_t use_count;             /* of all */
     uint64_t hash_seed;
+    struct rules *gone; /* out of the set, not yet freed */
 };
 
 /* hash_seed: random, secret. The set must not be moved in memory. */
@@ -205,8 +209,11 @@ void rules_set_deinit(struct rules_set *set);
 MUST_CHECK const struct rules *rules_hold(struct rules_set *set, const struct rules *like);
 /* Increment the reference count of rules in the set. Never fails. */
 void rules_hold_again(struct rules_set *set, const struct rules *rules);
-/* Decrement the reference count, and free the rules at zero. Never fails. rules may be NULL. */
+/* Decrement the reference count. At zero the rules leave the set, and are freed by rules_free_gone: whoever has looked up a
+ * board may go on reading its rules, though another look-up has given it others. Never fails. rules may be NULL. */
 void rules_release(struct rules_set *set, const struct rules *rules);
+/* Free what was released: between two commands. */
+void rules_free_gone(struct rules_set *set);
 /* Is this pointer one of the set's rules? */
 bool rules_are_in(const struct rules_set *set, const struct rules *rules);
 

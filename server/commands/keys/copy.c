@@ -6,6 +6,7 @@
  * A source that is replaced meanwhile is copied from its beginning, and at the last attempt at once. In MULTI
  * a transaction's commands are not interrupted: there COPY is done at once. */
 #include "server/clients/job.h"
+#include "server/commands/writing.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"
 #include "skiplist/keyspace/registry_hash.h"
@@ -30,6 +31,7 @@ struct copying {
     struct copy_request request;
     struct registry_mirror mirror; /* copy NULL: it has not begun */
     unsigned attempt_count;
+    bool is_periodic; /* the board had a PERIOD when the user's rights were checked */
     bool is_copied;
     const char *error; /* NULL: none */
     char names[];      /* what the request's names point into */
@@ -91,11 +93,19 @@ static enum registry_status copy_store_now(struct copying *copying, int64_t now_
                          (uint32_t)copying->request.to_database, copying->request.to, now_ms);
 }
 
+static bool copy_is_periodic(const struct registry_key *key) {
+    return key->kind == REGISTRY_BOARD && registry_rules(key)->period.unit != PERIOD_NONE;
+}
+
 /* Begin, or begin again. true: it is over. */
 static bool copy_begin(struct server *server, struct copying *copying,
                        const struct registry_key *key) {
     registry_mirror_end(&copying->mirror);
     if (key == NULL) {
+        return true;
+    }
+    if (copy_is_periodic(key) && !copying->is_periodic) {
+        copying->error = "TRYAGAIN the board has got a PERIOD while it was copied";
         return true;
     }
     if (copying->attempt_count++ == ATTEMPTS_MAX) {
@@ -163,7 +173,8 @@ static const struct job_kind copy_kind = {.writes = true,
                                           .answer = copy_answer,
                                           .destroy = copy_destroy};
 
-static void copy_in_steps(const struct call *call, const struct copy_request *request) {
+static void copy_in_steps(const struct call *call, const struct copy_request *request,
+                          const struct registry_key *key) {
     struct copying *copying =
         memory_allocate_zeroed(sizeof *copying + request->from.size + request->to.size);
     if (copying == NULL) {
@@ -175,6 +186,7 @@ static void copy_in_steps(const struct call *call, const struct copy_request *re
     memcpy(from, request->from.at, request->from.size);
     memcpy(to, request->to.at, request->to.size);
     copying->request = *request;
+    copying->is_periodic = copy_is_periodic(key);
     copying->request.from.at = from;
     copying->request.to.at = to;
     job_begin(call->server, call->session, &copy_kind, call->reply->is_silent, &copying->job);
@@ -212,7 +224,7 @@ static void copy_run(struct call *call) {
     const struct registry_key *key = call_find_key(call, request.from);
     if (key == NULL) {
         reply_integer(call->reply, 0);
-    } else if (!call_check_key(call, request.to)) {
+    } else if (!call_check_key(call, request.to) || !writing_may_name(call, request.to, key)) {
         return;
     } else if (!copy_may_store(call->server, &request)) {
         reply_integer(call->reply, 0);
@@ -220,7 +232,7 @@ static void copy_run(struct call *call) {
                call->server->jobs.count >= JOBS_MAX) {
         copy_at_once(call, &request, key);
     } else {
-        copy_in_steps(call, &request);
+        copy_in_steps(call, &request, key);
     }
 }
 

@@ -1,6 +1,7 @@
 /* Commands on keys, independent of what they hold: DEL UNLINK EXISTS TOUCH TYPE RENAME RENAMENX.
  * A removed value is detached, and the tick frees it in steps. */
 #include "server/commands/window.h"
+#include "server/commands/writing.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"
 
@@ -90,7 +91,8 @@ static void rename_run(struct call *call) {
     struct registry_key *key = call_find_key(call, call_arg(call, 1));
     if (key == NULL) {
         reply_error(call->reply, "ERR no such key");
-    } else if (!call_check_key(call, to) || keys_refuses_rename(call, key)) {
+    } else if (!call_check_key(call, to) || !writing_may_name(call, to, key) ||
+               keys_refuses_rename(call, key)) {
         return;
     } else if (only_new && call_find_key(call, to) != NULL) {
         reply_integer(call->reply, 0);

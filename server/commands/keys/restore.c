@@ -262,6 +262,10 @@ static bool restore_open_board(struct restoring *restoring, const struct rules *
                                             "LB.CREATE gave this one: DEL it first");
     }
     rules_without_window(rules, &plain);
+    if (like == NULL && plain.period.unit != PERIOD_NONE &&
+        !writing_may_use_archives(restoring->call, restoring->name, ACL_WRITE)) {
+        return false;
+    }
     if (!restore_create_board(restoring, like != NULL ? like : &plain)) {
         return false;
     }

@@ -89,15 +89,8 @@ bool board_task_read_match(const struct call *call, uint32_t index, void *target
     return call_prepare_glob(call, task->pattern, task->glob);
 }
 
-static void board_task_set_database(struct board_task *task, uint32_t number) {
-    task->first_database = task->is_all ? 0 : number;
-    task->end_database = task->is_all ? keyspace_database_count() : number + 1;
-    task->database = task->first_database;
-    task->keys_left = UINT32_MAX;
-}
-
 /* Parse a copy of the request. call: its request is replaced by the copy. */
-static bool board_task_parse(struct call *call, struct board_task *task) {
+static bool board_task_parse(struct call *call, uint32_t database, struct board_task *task) {
     if (!transaction_queue(&task->request, call->request, 0, 0)) {
         return call_out_of_memory(call);
     }
@@ -119,12 +112,13 @@ static bool board_task_parse(struct call *call, struct board_task *task) {
     if (!acl_check_pattern(call, task->glob != NULL ? task->pattern : all, false, access)) {
         return false;
     }
-    board_task_set_database(task, keyspace_number(call->session->database));
+    task->first_database = task->is_all ? 0 : database;
+    task->end_database = task->is_all ? keyspace_database_count() : database + 1;
     return true;
 }
 
 /* NULL: the error was replied. */
-static struct board_task *board_task_create(const struct call *call) {
+static struct board_task *board_task_create(const struct call *call, uint32_t database) {
     struct call own = *call;
     struct board_task *task = memory_allocate_zeroed(sizeof *task);
     if (task == NULL) {
@@ -138,7 +132,7 @@ static struct board_task *board_task_create(const struct call *call) {
     buffer_init(&task->data, 0);
     buffer_init(&task->records,
                 call->server->settings.output_limits[SETTING_OUTPUT_NORMAL].hard_bytes);
-    bool is_parsed = board_task_parse(&own, task);
+    bool is_parsed = board_task_parse(&own, database, task);
     if (!is_parsed || !board_task_pass_begin(call->server, task)) {
         if (is_parsed) {
             call_out_of_memory(call);
@@ -212,7 +206,7 @@ void board_task_run(struct call *call) {
         (void)call_refuse_format(call, "ERR too many arguments: at most %d", (int)ARGS_MAX);
         return;
     }
-    struct board_task *task = board_task_create(call);
+    struct board_task *task = board_task_create(call, keyspace_number(call->session->database));
     if (task == NULL) {
         return;
     }
@@ -272,10 +266,9 @@ static bool board_task_resume_key(struct server *server, const struct registry_k
     reply_init(&reply, &nowhere, 2);
     reply.is_silent = true;
     struct call call = call_begin(server, &session, command, &request, &reply);
-    struct board_task *task = board_task_create(&call);
+    struct board_task *task = board_task_create(&call, (uint32_t)database);
     if (task != NULL) {
         memcpy(task->durable_name, key->name_at, sizeof task->durable_name);
-        board_task_set_database(task, (uint32_t)database);
         board_task_begin_job(server, NULL, true, task);
     }
     buffer_deinit(&nowhere);

@@ -6,9 +6,9 @@
  *     act      on the boards found, one by one: this is the command's own part
  *     finish   when the pass is over and nothing is left
  *
- * The pass does not come to boards that get a name meanwhile, by a rename, a copy, a store or the
- * end of a period. So the task listens to effects, and such boards are found, too. A result that is
- * written on a board after the pass was there is a later one, and stays.
+ * The pass (skiplist/keyspace/registry_pass.h) may have been where a board gets a name meanwhile, by a
+ * rename, a copy, a store or the end of a period. So the task listens to effects, and such boards are
+ * found, too. A result that is written on a board after the pass was there is a later one, and stays.
  *
  * The commands that write are durable jobs: they are kept in a database of the server's own until they
  * are finished, and so in the journal and in snapshots. After a restart they begin again: what was
@@ -21,6 +21,7 @@
 #include "server/clients/transaction.h"
 #include "server/commands/lb/lb.h"
 #include "skiplist/keyspace/effect_listener.h"
+#include "skiplist/keyspace/registry_pass.h"
 
 /* Hashes: by a durable job's name, its database and the arguments of its request. */
 enum { DURABLE_JOBS = REGISTRY_SYSTEM, DURABLE_JOB_NAME_SIZE = 16 };
@@ -58,8 +59,8 @@ struct board_task {
     uint8_t numbers;   /* of records: as in struct reply */
     bool with_strings; /* STRINGS */
     /* Where the pass is: */
-    uint32_t first_database, database, end_database;
-    uint32_t keys_left;  /* registry_pass */
+    uint32_t first_database, end_database;
+    struct registry_pass pass; /* in the server */
     bool has_missed;     /* out of memory for a name, or for a WINDOW: everything is passed again */
     struct buffer found; /* database, size, name; from found_at on */
     size_t found_at;

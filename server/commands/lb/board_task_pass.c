@@ -4,7 +4,10 @@
  * place. */
 #include "server/commands/lb/board_task.h"
 
-enum { PASS_COUNT = 32 /* keys passed in a step */ };
+enum {
+    PASS_COUNT = 32,     /* keys passed in a step */
+    PASS_NAME_SIZE = 64, /* a longer name counts as several */
+};
 
 /* ---- boards that have the member ---- */
 
@@ -27,22 +30,11 @@ static void board_task_pass_find_board(struct board_task *task, const struct reg
     buffer_commit(&task->found, 1 + sizeof size + name.size);
 }
 
-static void board_task_pass_visit(void *context, const struct registry_key *key) {
-    board_task_pass_find_board(context, key);
-}
-
-static bool board_task_pass_has_passed(const struct board_task *task,
-                                       const struct registry_key *key) {
-    return key->database >= task->first_database && key->database < task->end_database &&
-           (key->database < task->database ||
-            (key->database == task->database && registry_has_passed(key, task->keys_left)));
-}
-
 static void board_task_pass_receive(void *context, const struct effect *effect) {
     struct board_task *task = context;
     if ((effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY ||
          effect->kind == EFFECT_FILL) &&
-        board_task_pass_has_passed(task, effect->key)) {
+        registry_pass_has_passed(&task->pass, effect->key)) {
         board_task_pass_find_board(task, effect->key);
     }
 }
@@ -73,20 +65,19 @@ static void board_task_pass_act_on_found(struct server *server, struct board_tas
 
 /* ---- the pass ---- */
 
-static void board_task_pass_rewind(struct board_task *task) {
-    task->database = task->first_database;
-    task->keys_left = UINT32_MAX;
-    task->has_missed = false;
-}
-
 static void board_task_pass_pass(struct server *server, struct board_task *task) {
+    struct registry_key *key;
+    size_t size_left = (size_t)PASS_COUNT * PASS_NAME_SIZE;
     buffer_clear(&task->found);
     task->found_at = 0;
-    task->keys_left = registry_pass(server->registry, task->database, task->keys_left, PASS_COUNT,
-                                    server->clock.now_ms, board_task_pass_visit, task);
-    if (task->keys_left == 0) {
-        task->database++;
-        task->keys_left = UINT32_MAX;
+    while (size_left > 0 && !registry_pass_is_over(&task->pass)) {
+        key = registry_pass_next(server->registry, &task->pass, server->clock.now_ms);
+        size_t name_size = key != NULL ? key->name_size : 0;
+        size_t size = name_size > PASS_NAME_SIZE ? name_size : PASS_NAME_SIZE;
+        size_left -= size < size_left ? size : size_left;
+        if (key != NULL) {
+            board_task_pass_find_board(task, key);
+        }
     }
 }
 
@@ -100,9 +91,11 @@ bool board_task_pass_step(struct server *server, struct board_task *task) {
         return true;
     }
     if (task->has_missed) {
-        board_task_pass_rewind(task);
+        registry_pass_begin(server->registry, &task->pass, task->first_database,
+                            task->end_database);
+        task->has_missed = false;
     }
-    if (task->database < task->end_database) {
+    if (!registry_pass_is_over(&task->pass)) {
         board_task_pass_pass(server, task);
         return true;
     }
@@ -111,6 +104,7 @@ bool board_task_pass_step(struct server *server, struct board_task *task) {
 
 bool board_task_pass_begin(struct server *server, struct board_task *task) {
     task->registry = server->registry;
+    registry_pass_begin(server->registry, &task->pass, task->first_database, task->end_database);
     task->listener = (struct effect_listener){.receive = board_task_pass_receive, .context = task};
     effect_listener_add(server->registry, &task->listener);
     return true;
@@ -119,6 +113,7 @@ bool board_task_pass_begin(struct server *server, struct board_task *task) {
 void board_task_pass_end(struct board_task *task) {
     if (task->registry != NULL) {
         effect_listener_remove(task->registry, &task->listener);
+        registry_pass_end(task->registry, &task->pass);
         task->registry = NULL;
     }
 }

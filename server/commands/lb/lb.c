@@ -1,7 +1,7 @@
 /* Arguments shared by several native commands. */
 #include "server/commands/lb/lb.h"
 
-#include "server/acl/acl_check.h"
+#include "server/commands/writing.h"
 #include "server/dispatch/options.h"
 #include "skiplist/keyspace/archive_name.h"
 
@@ -12,16 +12,7 @@ const struct layout *lb_layout(const struct call *call, const struct board *boar
 }
 
 bool lb_check_archives(const struct call *call, struct bytes name) {
-    return call_check_key(call, name) && lb_may_use_archives(call, name, ACL_WRITE);
-}
-
-bool lb_may_use_archives(const struct call *call, struct bytes name, unsigned access) {
-    char pattern[REGISTRY_KEY_MAX + 2];
-    CHECK(name.size <= REGISTRY_KEY_MAX);
-    memcpy(pattern, name.at, name.size);
-    memcpy(pattern + name.size, "@*", 2);
-    return acl_check_pattern(call, (struct bytes){.at = pattern, .size = name.size + 2}, true,
-                             access);
+    return call_check_key(call, name) && writing_may_use_archives(call, name, ACL_WRITE);
 }
 
 bool lb_check_no_copy_is_due(const struct call *call, const struct registry_key *key) {

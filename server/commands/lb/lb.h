@@ -19,9 +19,6 @@ const struct layout *lb_layout(const struct call *call, const struct board *boar
 /* For a command that gives a board a PERIOD: may the user write all archives that it will make? false:
  * the error was replied. */
 MUST_CHECK bool lb_check_archives(const struct call *call, struct bytes name);
-/* May the user use all archives of a board of this name, of at most REGISTRY_KEY_MAX bytes? access: ACL_READ,
- * ACL_WRITE. false: the error was replied. */
-MUST_CHECK bool lb_may_use_archives(const struct call *call, struct bytes name, unsigned access);
 
 /* For a command that ends the period of a board that is there, or gives it another one: is no copy of the last one
  * still being made (PERIOD ... COPY)? false: the error was replied. */

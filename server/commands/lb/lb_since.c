@@ -4,6 +4,7 @@
 #include "server/commands/keyspace.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_tags.h"
+#include "server/commands/writing.h"
 
 /* ---- the board ---- */
 
@@ -43,7 +44,7 @@ static bool lb_since_find_last(const struct call *call, const struct board *boar
         name.size > REGISTRY_KEY_MAX) {
         return true;
     }
-    if (!lb_may_use_archives(call, name, ACL_READ)) {
+    if (!writing_may_use_archives(call, name, ACL_READ)) {
         return false;
     }
     struct lb_archives archives = lb_archives_begin(name, rules_of(board_layout(board)), text);

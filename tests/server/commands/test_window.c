@@ -1244,3 +1244,22 @@ TEST(sums_that_leave_the_range_are_those_of_the_twin) {
 TEST(the_best_are_those_of_the_twin) {
     twin_run(true, 20);
 }
+
+/* ---- look-ups that change another board ---- */
+
+/* A period's board that expires makes the whole board anew, with other rules: who looks it up still has those of before. */
+WINDOW_TEST(a_period_may_expire_while_ranks_since_the_last_are_asked) {
+    zset_expect(h, "LB.CREATE w FIELD score 33 SIGNED TIME 31 S PERIOD HOUR WINDOW 3 SUM", "+OK");
+    for (int i = 0; i < 3; i++) {
+        zset_expect(h, "ZINCRBY w 5 ann", i == 0 ? "5" : i == 1 ? "10" : "15");
+        pass_hours(h, 1);
+    }
+    zset_expect(h, "EXPIRE w@2026-11-26T07 60", ":1");
+    zset_expect(h, "EXPIRE w@2026-11-26T06 60", ":1");
+    h->wall_us += HOUR_US / 30;
+    zset_run(h, "LB.RANGE w 0 0 SINCE LAST");
+    zset_expect(h, "EXISTS w@2026-11-26T07", ":0");
+    settle(h);
+    zset_run(h, "LB.INFO w");
+    zset_run(h, "LB.GET w ann SINCE LAST");
+}

@@ -509,6 +509,51 @@ TEST(an_unchanged_database_is_scanned_once_each) {
     }
 }
 
+enum { REMOVED_KEYS = 5000, LEFT_KEYS = 250 };
+
+struct to_remove {
+    uint32_t count;
+    struct bytes names[REMOVED_KEYS];
+};
+
+static void note_to_remove(void *context, const struct registry_key *key) {
+    struct to_remove *to_remove = context;
+    assert_in_range(to_remove->count, 0, REMOVED_KEYS - 1);
+    to_remove->names[to_remove->count++] = registry_name(key);
+}
+
+/* What is left crowds few buckets of the map, more names than a step has room for. */
+TEST(a_scan_most_of_whose_keys_are_removed_ends_in_steps_of_bounded_work) {
+    static struct to_remove to_remove;
+    struct registry *registry = create_registry();
+    const struct scan_limits limits = {.count = 16, .work_max = 10000};
+    uint64_t cursor = 0, before;
+    uint32_t seen = 0;
+    bool is_new;
+    char name[16];
+    for (int i = 0; i < REMOVED_KEYS; i++) {
+        assert_non_null(registry_find_or_create(registry, 0, scan_name(name, 's', i), 0, &is_new));
+    }
+    do {
+        before = cursor;
+        to_remove.count = 0;
+        cursor = registry_scan(registry, 0, cursor, &limits, 0, note_to_remove, &to_remove);
+        assert_true(cursor == 0 || cursor > before);
+        assert_in_range(to_remove.count, 0, 144);
+        for (; to_remove.count > 0 && registry_count(registry, 0) > LEFT_KEYS; seen++) {
+            char text[16];
+            struct bytes found = to_remove.names[--to_remove.count];
+            memcpy(text, found.at, found.size);
+            registry_remove(registry,
+                            registry_find(registry, 0, (struct bytes){text, found.size}, 0));
+        }
+        seen += to_remove.count;
+    } while (cursor != 0);
+    assert_int_equal(seen, REMOVED_KEYS);
+    assert_registry_valid(registry);
+    registry_destroy(registry);
+}
+
 /* ---- many keys ---- */
 
 TEST(a_key_takes_no_more_memory_than_a_board_and_its_places) {

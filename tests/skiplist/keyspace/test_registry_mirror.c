@@ -145,6 +145,49 @@ TEST(a_board_that_gets_a_window_meanwhile_is_lost) {
     registry_destroy(registry);
 }
 
+static void tag_one(struct workload *workload, struct registry_key *key, const char *member,
+                    const char *value) {
+    struct tag_values values = {.mask = 1, .at = {bytes_from_text(value)}};
+    struct board_member found;
+    unsigned full;
+    board_look_up(&key->board, bytes_from_text(member), NULL, &found);
+    assert_true(found.is_there);
+    assert_int_equal(registry_tag(workload->registry, key, &found, &values, &full), TAGS_OK);
+}
+
+/* A CAP cuts members, who hold the values of a tag until they are freed: in the copy, too. */
+TEST(a_full_tag_whose_members_are_cut_does_not_end_a_copy) {
+    enum { MEMBERS = 20000 };
+    struct workload workload;
+    struct registry_mirror mirror;
+    char name[16];
+    bool is_new;
+    workload_begin(&workload, __func__, 0);
+    /* Its tag class has one bit: a single value. */
+    struct registry_key *key = registry_find_or_create_like(
+        workload.registry, 0, BYTES("c"), workload_rules('c'), workload.now_ms, &is_new);
+    assert_non_null(key);
+    for (int i = 0; i < MEMBERS; i++) {
+        struct board_member member;
+        snprintf(name, sizeof name, "m%d", i);
+        board_look_up(&key->board, bytes_from_text(name), NULL, &member);
+        assert_int_equal(
+            registry_put_member(workload.registry, key, &member, (uint64_t)(MEMBERS - i)),
+            BOARD_OK);
+        if (i > 100) {
+            tag_one(&workload, key, name, "old");
+        }
+    }
+    assert_true(registry_mirror_begin(&mirror, workload.registry, key));
+    assert_int_equal(registry_mirror_step(&mirror, MEMBERS - 1), REGISTRY_MIRROR_MORE);
+    registry_remove_range(workload.registry, key, 101, MEMBERS - 101);
+    tag_one(&workload, key, "m7", "new");
+    assert_int_equal(registry_mirror_step(&mirror, 1), REGISTRY_MIRROR_WHOLE);
+    assert_same_boards(&mirror.copy->board, &key->board);
+    registry_mirror_end(&mirror);
+    workload_end(&workload);
+}
+
 TEST(what_is_left_of_an_unfinished_copy_is_freed_in_steps) {
     struct workload workload;
     struct registry_mirror mirror;

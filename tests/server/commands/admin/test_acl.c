@@ -104,6 +104,58 @@ ACL_TEST(the_board_of_since_is_a_key_that_is_read) {
     harness_expect(h, client, "LB.RANGE daily 0 0 SINCE LAST", "*0\r\n");
 }
 
+/* What LB.CREATE and LB.ALTER refuse, no other way to a board with a PERIOD gives. */
+ACL_TEST(a_board_with_a_period_gets_a_name_only_where_its_archives_may_be_written) {
+    static const char *const writes[] = {"LB.CREATE dst FIELD p 20 PERIOD DAY",
+                                         "LB.ALTER plain PERIOD DAY",
+                                         "COPY src dst",
+                                         "COPY big dst",
+                                         "RENAME src dst",
+                                         "RENAMENX src dst",
+                                         "RESTORE dst 0 $"};
+    make("~src ~big ~dst ~plain +@all");
+    harness_expect(h, admin, "LB.CREATE src FIELD p 20 PERIOD DAY", "+OK\r\n");
+    harness_expect(h, admin, "ZADD src 1 zoe", ":1\r\n");
+    harness_expect(h, admin, "LB.CREATE plain FIELD p 20", "+OK\r\n");
+    harness_expect(h, admin, "LB.CREATE big FIELD p 20 PERIOD DAY", "+OK\r\n");
+    for (int i = 0; i < 5000; i++) {
+        harness_run_format(h, admin, "ZADD big 1 m%d", i);
+    }
+    const char *reply = harness_run(h, admin, "DUMP src");
+    const char *payload = strchr(reply, '\n') + 1;
+    size_t size = strtoul(reply + 1, NULL, 10);
+    char dump[4096];
+    assert_in_range(size, 1, sizeof dump);
+    memcpy(dump, payload, size);
+    struct bytes restore[] = {BYTES("RESTORE"), BYTES("dst"), BYTES("0"), {dump, size}};
+    for (size_t i = 0; i < sizeof writes / sizeof writes[0]; i++) {
+        bool is_restore = strstr(writes[i], "RESTORE") != NULL;
+        test_row("%s", writes[i]);
+        assert_string_equal(is_restore ? harness_run_args(h, client, restore, COUNT_OF(restore))
+                                       : harness_run(h, client, writes[i]),
+                            NO_KEYS);
+        harness_expect(h, admin, "EXISTS dst src big plain", ":3\r\n");
+    }
+    /* Without a PERIOD there are no archives. */
+    harness_expect(h, client, "COPY plain dst", ":1\r\n");
+    harness_expect(h, client, "RENAME dst plain", "+OK\r\n");
+    harness_expect(h, admin, "ACL SETUSER ann ~dst@*", "+OK\r\n");
+    assert_string_equal(harness_run_args(h, client, restore, COUNT_OF(restore)), "+OK\r\n");
+    harness_expect(h, client, "COPY src dst REPLACE", ":1\r\n");
+    harness_expect(h, client, "RENAME src dst", "+OK\r\n");
+}
+
+/* As in Redis, rights are not put together from two selectors. */
+ACL_TEST(a_key_that_a_command_makes_must_be_of_the_selector_that_has_its_board) {
+    make("~top:* +@all (~run:* +@all) (~eu:* ~run:* +@all)");
+    harness_expect(h, client, "LB.ADD top:a HSET run:* 1 f v 5 zoe", NO_KEYS);
+    harness_expect(h, client, "LB.RANGE top:a 0 0 DATA run:*", NO_KEYS);
+    harness_expect(h, admin, "EXISTS top:a run:zoe", ":0\r\n");
+    harness_expect(h, client, "LB.ADD eu:a HSET run:* 1 f v 5 zoe", ":1\r\n");
+    harness_expect_prefix(h, client, "LB.RANGE eu:a 0 0 DATA run:*", "*1\r\n");
+    harness_expect(h, client, "LB.CREATE run:a FIELD p 20 PERIOD DAY", "+OK\r\n");
+}
+
 ACL_TEST(a_pattern_with_more_than_a_star_at_its_end_covers_only_itself) {
     make("~top:*:eu ~[p]* +@all");
     harness_expect(h, client, "LB.WHERE zoe MATCH top:*", NO_KEYS);
