@@ -58,7 +58,7 @@ bool lb_create_read_begin(const struct call *call, struct bytes name, uint32_t *
         (call_arg_is(call, *next, "FIELD") || call_arg_is(call, *next, "TIME"))) {
         return lb_create_read_layout(call, next, &rules->layout);
     }
-    rules_copy(settings_rules_for(&call->server->settings, name), rules);
+    rules_copy(settings_rules_for(&call->server->settings, name, 0), rules);
     rules->is_created = true;
     return true;
 }

@@ -15,6 +15,8 @@ struct filling {
     struct board board;
     const struct rules *kept; /* of the destination, made by LB.CREATE; NULL: it is not */
     bool is_put;              /* in place: owned by the registry */
+    bool has_choice;          /* it may get another layout yet */
+    bool is_refused;          /* a result does not fit this one */
     bool has_bans;
     enum board_status status;
     uint32_t count;
@@ -39,6 +41,9 @@ static bool zset_store_begin(const struct call *call, struct bytes destination,
     }
     filling->kept = kept;
     filling->is_put = false;
+    filling->has_choice =
+        kept == NULL && settings_rules_for(&call->server->settings, destination, 1) != NULL;
+    filling->is_refused = false;
     filling->has_bans = ban_exists(call->registry);
     filling->status = BOARD_OK;
     filling->count = 0;
@@ -149,21 +154,38 @@ static bool zset_store_is_left_out(const struct call *call, const struct filling
 
 /* ---- results ---- */
 
-/* The key of a result. false: the error was replied. */
-static bool zset_store_pack(const struct call *call, const struct layout *layout, unsigned scale,
-                            const struct tally_entry *entry, uint64_t *key) {
-    const struct layout_field *lead = &layout->fields[0];
-    char error[LAYOUT_ERROR_MAX];
+static enum decimal_status zset_store_read(const struct call *call, const struct layout_field *lead,
+                                           unsigned scale, const struct tally_entry *entry,
+                                           uint64_t *ordinal) {
     struct decimal value;
-    uint64_t ordinal;
     enum decimal_status status = wide_to_decimal(entry->result.value, scale, lead->scale, &value);
+    if (status == DECIMAL_TOO_PRECISE && lead->is_double) {
+        char text[WIDE_TEXT_MAX];
+        size_t size = wide_print(text, entry->result.value, scale);
+        status = layout_field_parse(lead, (struct bytes){.at = text, .size = size}, &value);
+    }
     /* Where the score decays, the result is one that comes now. */
     if (status == DECIMAL_OK &&
         layout_field_add_at(lead, layout_field_zero(lead), value, call->now_us, call->now_us,
-                            &ordinal) != LAYOUT_OK) {
+                            ordinal) != LAYOUT_OK) {
         status = DECIMAL_OUT_OF_RANGE;
     }
+    return status;
+}
+
+/* The key of a result. false: the error was replied, or there is a choice of other layouts. */
+static bool zset_store_pack(const struct call *call, struct filling *filling, unsigned scale,
+                            const struct tally_entry *entry, uint64_t *key) {
+    const struct layout *layout = board_layout(&filling->board);
+    const struct layout_field *lead = &layout->fields[0];
+    char error[LAYOUT_ERROR_MAX];
+    uint64_t ordinal;
+    enum decimal_status status = zset_store_read(call, lead, scale, entry, &ordinal);
     if (status != DECIMAL_OK) {
+        filling->is_refused = true;
+        if (filling->has_choice) {
+            return false;
+        }
         char text[WIDE_TEXT_MAX];
         size_t size = wide_print(text, entry->result.value, scale);
         layout_explain_value(lead, (struct bytes){.at = text, .size = size}, status, error);
@@ -181,10 +203,9 @@ static bool zset_store_pack(const struct call *call, const struct layout *layout
     return true;
 }
 
-/* false: the error was replied. */
+/* false: the error was replied, or there is a choice of other layouts. */
 static bool zset_store_put_results(const struct call *call, struct bytes destination,
                                    struct filling *filling, const struct combine *combine) {
-    const struct layout *layout = board_layout(&filling->board);
     struct tally_walk walk = tally_walk(&combine->tally, true);
     uint32_t room = zset_store_kept(filling, combine->tally.count);
     const struct tally_entry *entry;
@@ -195,7 +216,7 @@ static bool zset_store_put_results(const struct call *call, struct bytes destina
             continue;
         }
         room--;
-        if (!zset_store_pack(call, layout, combine->scale, entry, &key)) {
+        if (!zset_store_pack(call, filling, combine->scale, entry, &key)) {
             return false;
         }
         zset_store_put(filling, key, member);
@@ -204,13 +225,57 @@ static bool zset_store_put_results(const struct call *call, struct bytes destina
     return true;
 }
 
+struct results_of_call {
+    const struct call *call;
+    const struct combine *combine;
+};
+
+static enum decimal_status zset_store_judge(const void *scores, const struct layout *layout) {
+    const struct results_of_call *of = scores;
+    struct tally_walk walk = tally_walk(&of->combine->tally, true);
+    const struct tally_entry *entry;
+    enum decimal_status status = DECIMAL_OK;
+    uint64_t ordinal;
+    while (status == DECIMAL_OK && (entry = tally_walk_next(&walk)) != NULL) {
+        status = zset_store_read(of->call, &layout->fields[0], of->combine->scale, entry, &ordinal);
+    }
+    return status;
+}
+
+/* Begin again with the layout that takes all results. false: the error was replied. */
+static bool zset_store_choose(const struct call *call, struct bytes destination,
+                              struct filling *filling, const struct combine *combine) {
+    const struct results_of_call scores = {.call = call, .combine = combine};
+    const struct rules *rules =
+        registry_rules_taking(call->registry, destination, zset_store_judge, &scores);
+    struct board board;
+    filling->has_choice = false;
+    filling->is_refused = false;
+    if (!registry_create_board_like(call->registry, rules, &board)) {
+        return call_out_of_memory(call);
+    }
+    registry_discard_board(call->registry, &filling->board);
+    board_move_to(&board, &filling->board);
+    filling->status = BOARD_OK;
+    filling->count = 0;
+    return true;
+}
+
 static void zset_store_store_results(const struct call *call, struct bytes destination,
                                      struct filling *filling, struct combine *combine) {
-    const struct layout *layout = board_layout(&filling->board);
-    if (!tally_sort(&combine->tally, layout->fields[0].is_ascending, layout->time.is_latest)) {
-        call_out_of_memory(call);
-    } else if (zset_store_put_results(call, destination, filling, combine)) {
-        zset_store_put_in_place(call, destination, filling);
+    bool is_begun = true;
+    while (is_begun) {
+        const struct layout *layout = board_layout(&filling->board);
+        if (!tally_sort(&combine->tally, layout->fields[0].is_ascending, layout->time.is_latest)) {
+            call_out_of_memory(call);
+            return;
+        }
+        if (zset_store_put_results(call, destination, filling, combine)) {
+            zset_store_put_in_place(call, destination, filling);
+            return;
+        }
+        is_begun = filling->is_refused && filling->has_choice &&
+                   zset_store_choose(call, destination, filling, combine);
     }
 }
 

@@ -644,7 +644,7 @@ FIXTURE_TEST(a_bad_option_is_named) {
 /* ---- Layouts ---- */
 
 static const struct layout *layout_for(struct fixture *fixture, const char *key) {
-    return &settings_rules_for(&fixture->settings, bytes_from_text(key))->layout;
+    return &settings_rules_for(&fixture->settings, bytes_from_text(key), 0)->layout;
 }
 
 static const struct layout *layout_named(struct fixture *fixture, const char *name) {
@@ -698,13 +698,13 @@ FIXTURE_TEST(a_rule_says_how_its_boards_behave) {
                           "board * laps\n"
                           "layout laps FIELD t 32 ASC\n");
     assert_finishes(fixture);
-    const struct rules *rules = settings_rules_for(&fixture->settings, BYTES("top:1"));
+    const struct rules *rules = settings_rules_for(&fixture->settings, BYTES("top:1"), 0);
     assert_int_equal(rules->cap, 1000);
     assert_true(rules->keeps_best);
     assert_false(rules->is_created);
     assert_true(layout_equal(&rules->layout, layout_named(fixture, "laps")));
-    rules = settings_rules_for(&fixture->settings, BYTES("last:1"));
-    const struct rules *plain = settings_rules_for(&fixture->settings, BYTES("other"));
+    rules = settings_rules_for(&fixture->settings, BYTES("last:1"), 0);
+    const struct rules *plain = settings_rules_for(&fixture->settings, BYTES("other"), 0);
     assert_true(rules_equal(rules, plain));
     assert_int_equal(plain->cap, 0);
     assert_false(plain->keeps_best);
@@ -717,7 +717,7 @@ FIXTURE_TEST(a_rule_says_how_its_boards_behave) {
     assert_true(load_arguments(fixture, ARGUMENTS("--board", "top:*", "laps", "CAP", "9")));
     assert_int_equal(fixture->settings.rule_count, 4);
     assert_finishes(fixture);
-    assert_int_equal(settings_rules_for(&fixture->settings, BYTES("top:1"))->cap, 1000);
+    assert_int_equal(settings_rules_for(&fixture->settings, BYTES("top:1"), 0)->cap, 1000);
 }
 
 FIXTURE_TEST(a_rule_may_give_periods) {
@@ -727,15 +727,15 @@ FIXTURE_TEST(a_rule_may_give_periods) {
                           "layout fine FIELD s 34 TIME 30 MS\n"
                           "layout bare FIELD s 34\n");
     assert_finishes(fixture);
-    const struct rules *rules = settings_rules_for(&fixture->settings, BYTES("a1"));
+    const struct rules *rules = settings_rules_for(&fixture->settings, BYTES("a1"), 0);
     assert_int_equal(rules->period.unit, PERIOD_WEEK);
     assert_int_equal(rules->period.zone_minutes, 345);
     assert_int_equal(rules->archives_max, 4);
     assert_int_equal(rules->period_end_ms, 0);
-    rules = settings_rules_for(&fixture->settings, BYTES("b1"));
+    rules = settings_rules_for(&fixture->settings, BYTES("b1"), 0);
     assert_int_equal(rules->period.unit, PERIOD_DAY);
     assert_int_equal(rules->archives_max, 0);
-    rules = settings_rules_for(&fixture->settings, BYTES("c1"));
+    rules = settings_rules_for(&fixture->settings, BYTES("c1"), 0);
     assert_int_equal(rules->period.unit, PERIOD_MONTH);
     assert_true(rules->archives_max == RULES_ARCHIVES_ALL);
     assert_string_equal(line_of(&fixture->settings, "board", 0),
