@@ -294,8 +294,8 @@ const struct rules *settings_rules_for(void *settings, struct bytes key, uint32_
 bool settings_is_default_layout(const struct settings *settings, const char *name);
 /* Find a layout by name; NULL: there is none. */
 const struct layout *settings_find_layout(const struct settings *settings, struct bytes name);
-/* The name of a layout that takes a number which this field does not take. NULL: there is none among the default
- * and the built-in ones, or the field is of none of them. */
+/* Where a first score chooses among layouts: the name of one that takes a number which this field does not take.
+ * NULL: there is none among the default and the built-in ones, or the field is of none of them. */
 const char *settings_find_taking(const struct settings *settings, const struct layout_field *field,
                                  struct bytes text);
 /* "there is no layout 'lasp'; did you mean 'laps'?" reason: SETTING_ERROR_MAX. */

@@ -532,7 +532,7 @@ const char *settings_find_taking(const struct settings *settings, const struct l
         taking =
             taking == NULL && setting_board_takes(&layout->rules.layout, text) ? layout : taking;
     }
-    return is_known && taking != NULL ? taking->name : NULL;
+    return is_known && taking != NULL && settings->default_count > 1 ? taking->name : NULL;
 }
 
 const struct rules *settings_rules_for(void *context, struct bytes key, uint32_t choice) {
