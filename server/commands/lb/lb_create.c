@@ -99,7 +99,8 @@ const struct command command_lb_create = {
     .reply = COMMAND_REPLIES_OK,
     .syntax =
         "key layout=[LAYOUT name | fields=((FIELD name bits:integer order=[ASC | DESC] [SIGNED] "
-        "[SCALE scale:integer] [DOUBLE] [DECAY half-life:integer decay-unit=<S | M | H | D>])... [TIME "
+        "[SCALE scale:integer] [DOUBLE] [DECAY half-life:integer decay-unit=<S | M | H | D>])... "
+        "[TIME "
         "bits:integer unit=<US | MS | S | M | H | D> window=[START "
         "start | END end] [LATEST]])] tags=[TAG name bits:integer]... size=[CAP cap:integer | "
         "LIMIT limit:integer] [KEEP <LAST | "
