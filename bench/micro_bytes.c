@@ -218,10 +218,10 @@ static struct figures measure(const struct names *names, enum order order, uint3
 
 /* ---- small boards ---- */
 
-static const struct rules *rules_for(void *context, struct bytes key) {
+static const struct rules *rules_for(void *context, struct bytes key, uint32_t choice) {
     (void)context;
     (void)key;
-    return &usual_rules;
+    return choice == 0 ? &usual_rules : NULL;
 }
 
 /* Bytes a board, its key and the registry's tables included. */

@@ -7,18 +7,24 @@
  *
  * The kept digits form the magnitude; the digits to the right of them must be zero. An exponent is
  * only added to a digit count, so a large one costs nothing. Only a text that does not fit is asked
- * whether a double was printed (decimal_shorten). */
+ * whether a double was printed (decimal_shorten), or which one is the nearest (decimal_parse_double). */
 #include "codec/decimal.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 /* More digits than any text has, yet small enough that sums of a few do not overflow. */
 #define EXPONENT_LIMIT ((int64_t)1 << 60)
+
+__extension__ typedef unsigned __int128 wide_magnitude;
+
 /* 2^64 - 1 has 20 digits. */
 enum { MAGNITUDE_DIGITS_MAX = 20 };
 /* Decimals of up to 15 digits denote different doubles; 17 digits tell all doubles apart. */
 enum { DOUBLE_DIGITS_MIN = 15, DOUBLE_DIGITS_MAX = 17, DOUBLE_POWER_MAX = 300 };
+/* Halfway between two doubles above 10^-18, the smallest unit, is a number of no more digits. */
+enum { HALFWAY_DIGITS_MAX = 120, SCIENTIFIC_MAX = HALFWAY_DIGITS_MAX + 16 };
 
 /* A number truncated at the scale. */
 struct cut_number {
@@ -148,35 +154,58 @@ static struct cut_number decimal_cut_at_scale(const struct number_text *number, 
 
 /* ---- doubles that were printed ---- */
 
-/* A number as "d.ddde+xx", as printf's %.16e prints it. false: it has more digits, or its power of ten is
- * larger than that of any score. */
-static bool decimal_print_scientific(const struct number_text *number, char *out) {
-    char digits[DOUBLE_DIGITS_MAX + 1];
+/* A number as "d.ddde+xx", with digits_max digits as printf's %.*e prints them; *is_cut: it has more, and one
+ * more here stands for them. out: SCIENTIFIC_MAX. false: it is 0, or its power of ten is larger than that of any
+ * score. */
+static bool decimal_print_scientific(const struct number_text *number, int digits_max, char *out,
+                                     bool *is_cut) {
+    char digits[HALFWAY_DIGITS_MAX + 2];
     int count = 0;
     int64_t power = (int64_t)number->point + number->exponent; /* of the first digit, plus one */
+    *is_cut = false;
     for (size_t i = 0; i < number->mantissa.size; i++) {
         char digit = number->mantissa.at[i];
         if (digit == '.' || (count == 0 && digit == '0')) {
             power -= digit == '0' && count == 0;
-        } else if (count < DOUBLE_DIGITS_MAX) {
+        } else if (count < digits_max) {
             digits[count++] = digit;
-        } else if (digit != '0') {
-            return false;
+        } else {
+            *is_cut |= digit != '0';
         }
     }
     if (count == 0 || power - 1 > DOUBLE_POWER_MAX || power - 1 < -DOUBLE_POWER_MAX) {
         return false;
     }
-    memset(digits + count, '0', (size_t)(DOUBLE_DIGITS_MAX - count));
-    snprintf(out, DECIMAL_SHORT_MAX, "%c.%.16se%+03d", digits[0], digits + 1, (int)(power - 1));
+    memset(digits + count, '0', (size_t)(digits_max - count));
+    count = digits_max;
+    if (*is_cut) {
+        digits[count++] = '1';
+    }
+    snprintf(out, SCIENTIFIC_MAX, "%c.%.*se%+03d", digits[0], count - 1, digits + 1,
+             (int)(power - 1));
     return true;
 }
 
-/* Any text of 15 digits that denotes the double is the only one of so many; of 16 digits the nearest. */
+/* The shortest text, of at least DOUBLE_DIGITS_MIN digits, that denotes a double above 0. Any text of 15 digits
+ * that does is the only one of so many; of 16 digits the nearest. digits_max: 0 is returned if it has more. */
+static size_t decimal_print_double(double value, bool is_negative, int digits_max, char *out) {
+    for (int count = DOUBLE_DIGITS_MIN; count <= digits_max; count++) {
+        int size =
+            snprintf(out, DECIMAL_SHORT_MAX, "%s%.*e", is_negative ? "-" : "", count - 1, value);
+        double shorter = strtod(out + is_negative, NULL);
+        if (shorter == value) {
+            return (size_t)size;
+        }
+    }
+    return 0;
+}
+
+/* Only what a program prints of a double is one. */
 static size_t decimal_shorten_digits(const struct number_text *number, char *out) {
-    char text[DECIMAL_SHORT_MAX];
+    char text[SCIENTIFIC_MAX];
     char printed[DECIMAL_SHORT_MAX];
-    if (!decimal_print_scientific(number, text)) {
+    bool is_cut;
+    if (!decimal_print_scientific(number, DOUBLE_DIGITS_MAX, text, &is_cut) || is_cut) {
         return 0;
     }
     double value = strtod(text, NULL);
@@ -188,15 +217,7 @@ static size_t decimal_shorten_digits(const struct number_text *number, char *out
     while (digit_count > 1 && text[digit_count] == '0') {
         digit_count--;
     }
-    for (int count = DOUBLE_DIGITS_MIN; count < digit_count; count++) {
-        int size = snprintf(out, DECIMAL_SHORT_MAX, "%s%.*e", number->is_negative ? "-" : "",
-                            count - 1, value);
-        double shorter = strtod(out + number->is_negative, NULL);
-        if (shorter == value) {
-            return (size_t)size;
-        }
-    }
-    return 0;
+    return decimal_print_double(value, number->is_negative, digit_count - 1, out);
 }
 
 size_t decimal_shorten(struct bytes text, char *out) {
@@ -204,19 +225,104 @@ size_t decimal_shorten(struct bytes text, char *out) {
     return decimal_split_number(text, &number) ? decimal_shorten_digits(&number, out) : 0;
 }
 
+/* Every number is one, of the double nearest to it. */
+static size_t decimal_round_digits(const struct number_text *number, char *out) {
+    char text[SCIENTIFIC_MAX];
+    bool is_cut;
+    return decimal_print_scientific(number, HALFWAY_DIGITS_MAX, text, &is_cut)
+               ? decimal_print_double(strtod(text, NULL), number->is_negative, DOUBLE_DIGITS_MAX,
+                                      out)
+               : 0;
+}
+
 /* The number at the scale; if it does not fit, the shortest one that denotes the same double. */
-static struct cut_number decimal_cut_number(const struct number_text *number, unsigned scale) {
+static struct cut_number decimal_cut_number(const struct number_text *number, unsigned scale,
+                                            enum decimal_kind kind) {
     char text[DECIMAL_SHORT_MAX];
     struct number_text shorter;
     struct cut_number cut = decimal_cut_at_scale(number, scale);
     if (cut.is_inexact && !cut.is_too_wide) {
-        size_t size = decimal_shorten_digits(number, text);
+        size_t size = kind == DECIMAL_DOUBLES ? decimal_round_digits(number, text)
+                                              : decimal_shorten_digits(number, text);
         if (size > 0 && decimal_split_number((struct bytes){.at = text, .size = size}, &shorter)) {
             struct cut_number other = decimal_cut_at_scale(&shorter, scale);
             cut = other.is_inexact || other.is_too_wide ? cut : other;
         }
     }
     return cut;
+}
+
+/* ---- decimals of doubles ---- */
+
+enum {
+    MANTISSA_BITS = 53,
+    SETTLED_STEP_MAX = 10000, /* doubles are at most 2^64 / 2^52 units apart */
+};
+
+static int decimal_bit_count(uint64_t number) {
+    return 64 - __builtin_clzll(number);
+}
+
+/* A double: mantissa * 2^-shift, in units of the scale mantissa * power * 2^-shift. */
+struct nearest_double {
+    uint64_t mantissa; /* of MANTISSA_BITS */
+    int shift;
+};
+
+/* The one nearest to magnitude / power, of which neither is 0. */
+static struct nearest_double decimal_find_double(uint64_t magnitude, uint64_t power) {
+    int shift = MANTISSA_BITS - decimal_bit_count(magnitude) + decimal_bit_count(power);
+    for (;; shift--) {
+        wide_magnitude dividend = (wide_magnitude)magnitude << (shift > 0 ? shift : 0);
+        wide_magnitude divisor = (wide_magnitude)power << (shift < 0 ? -shift : 0);
+        wide_magnitude quotient = dividend / divisor;
+        if (quotient >> MANTISSA_BITS != 0) {
+            continue; /* once at most */
+        }
+        wide_magnitude twice = (dividend - quotient * divisor) << 1;
+        uint64_t mantissa = (uint64_t)quotient;
+        mantissa += twice > divisor || (twice == divisor && (mantissa & 1) != 0);
+        if (mantissa >> MANTISSA_BITS != 0) {
+            return (struct nearest_double){.mantissa = mantissa >> 1, .shift = shift - 1};
+        }
+        return (struct nearest_double){.mantissa = mantissa, .shift = shift};
+    }
+}
+
+/* In quarters of the distance between doubles: what lies between its neighbours' halves is read as the double;
+ * the number of most zeros is its shortest, and of these the nearest one. */
+uint64_t decimal_settle_long(unsigned scale, uint64_t magnitude) {
+    CHECK(scale <= DECIMAL_SCALE_MAX && magnitude > 0);
+    uint64_t power = 1;
+    for (unsigned i = 0; i < scale; i++) {
+        power *= 10;
+    }
+    struct nearest_double nearest = decimal_find_double(magnitude, power);
+    bool is_odd = (nearest.mantissa & 1) != 0;
+    bool is_closer_below = nearest.mantissa == UINT64_C(1) << (MANTISSA_BITS - 1);
+    int shift = nearest.shift + 2;
+    wide_magnitude unit = (wide_magnitude)power << (shift < 0 ? -shift : 0);
+    wide_magnitude center = unit * nearest.mantissa * 4;
+    shift = shift < 0 ? 0 : shift;
+    wide_magnitude ones = ((wide_magnitude)1 << shift) - 1;
+    /* Of a number halfway between two doubles the even one is the nearest. */
+    wide_magnitude limit = (center + unit * 2 - (is_odd ? 1 : 0)) >> shift;
+    uint64_t highest = limit > UINT64_MAX ? UINT64_MAX : (uint64_t)limit;
+    uint64_t lowest =
+        (uint64_t)((center - unit * (is_closer_below ? 1 : 2) + (is_odd ? 1 : 0) + ones) >> shift);
+    uint64_t step = 1;
+    while (step < SETTLED_STEP_MAX && highest - highest % (step * 10) >= lowest) {
+        step *= 10;
+    }
+    uint64_t below = highest - highest % step;
+    while (below - lowest >= step && ((wide_magnitude)below << shift) > center) {
+        below -= step;
+    }
+    /* Of two that are as near, programs print the one whose last digit is even. */
+    wide_magnitude up = ((wide_magnitude)below << shift) + ((wide_magnitude)step << shift) - center;
+    wide_magnitude down = center - ((wide_magnitude)below << shift);
+    bool is_above = up < down || (up == down && (below / step) % 2 != 0);
+    return is_above && highest - below >= step ? below + step : below;
 }
 
 /* ---- values ---- */
@@ -244,7 +350,8 @@ static bool decimal_parse_short_integer(struct bytes text, unsigned scale, struc
     return true;
 }
 
-enum decimal_status decimal_parse(struct bytes text, unsigned scale, struct decimal *value) {
+static enum decimal_status decimal_parse_kind(struct bytes text, unsigned scale,
+                                              enum decimal_kind kind, struct decimal *value) {
     CHECK(scale <= DECIMAL_SCALE_MAX);
     if (decimal_parse_short_integer(text, scale, value)) {
         return DECIMAL_OK;
@@ -253,7 +360,7 @@ enum decimal_status decimal_parse(struct bytes text, unsigned scale, struct deci
     if (!decimal_split_number(text, &number)) {
         return DECIMAL_NOT_A_NUMBER;
     }
-    struct cut_number cut = decimal_cut_number(&number, scale);
+    struct cut_number cut = decimal_cut_number(&number, scale, kind);
     if (cut.is_too_wide) {
         return DECIMAL_OUT_OF_RANGE;
     }
@@ -263,6 +370,14 @@ enum decimal_status decimal_parse(struct bytes text, unsigned scale, struct deci
     value->magnitude = cut.magnitude;
     value->is_negative = cut.is_negative && cut.magnitude > 0;
     return DECIMAL_OK;
+}
+
+enum decimal_status decimal_parse(struct bytes text, unsigned scale, struct decimal *value) {
+    return decimal_parse_kind(text, scale, DECIMAL_EXACT, value);
+}
+
+enum decimal_status decimal_parse_double(struct bytes text, unsigned scale, struct decimal *value) {
+    return decimal_parse_kind(text, scale, DECIMAL_DOUBLES, value);
 }
 
 /* Number of decimals needed; at least 0. */
@@ -317,8 +432,6 @@ bool decimal_is_infinity(struct bytes text) {
 
 /* ---- hexadecimal limits: mantissa * 2^power ---- */
 
-__extension__ typedef unsigned __int128 wide_magnitude;
-
 static unsigned decimal_hex_digit(char byte) {
     char lower = bytes_lower(byte);
     return decimal_is_digit(byte)         ? (unsigned)(byte - '0')
@@ -348,7 +461,7 @@ static bool decimal_read_hex_digits(struct bytes text, size_t *i, uint64_t *mant
 }
 
 static bool decimal_parse_hex(struct bytes text, bool is_negative, unsigned scale,
-                              struct cut_number *cut) {
+                              enum decimal_kind kind, struct cut_number *cut) {
     size_t i = 2;
     uint64_t mantissa;
     int64_t power, exponent = 0;
@@ -363,6 +476,17 @@ static bool decimal_parse_hex(struct bytes text, bool is_negative, unsigned scal
         return false;
     }
     *cut = (struct cut_number){.is_negative = is_negative};
+    if (kind == DECIMAL_DOUBLES && mantissa != 0 && power + exponent > -DOUBLE_POWER_MAX &&
+        power + exponent < DOUBLE_POWER_MAX) {
+        char digits[DECIMAL_SHORT_MAX];
+        struct number_text number;
+        snprintf(digits, sizeof digits, "0x%" PRIx64 "p%d", mantissa, (int)(power + exponent));
+        double denoted = strtod(digits, NULL);
+        size_t size = decimal_print_double(denoted, is_negative, DOUBLE_DIGITS_MAX, digits);
+        CHECK(decimal_split_number((struct bytes){.at = digits, .size = size}, &number));
+        *cut = decimal_cut_at_scale(&number, scale);
+        return true;
+    }
     wide_magnitude value = mantissa;
     for (; scale > 0; scale--) {
         value *= 10; /* 64 bits and 18 digits fit */
@@ -384,20 +508,21 @@ static bool decimal_parse_hex(struct bytes text, bool is_negative, unsigned scal
 }
 
 /* A limit's number, as strtod reads it. false: it is none. */
-static bool decimal_parse_limit(struct bytes text, unsigned scale, struct cut_number *cut) {
+static bool decimal_parse_limit(struct bytes text, unsigned scale, enum decimal_kind kind,
+                                struct cut_number *cut) {
     struct number_text number;
     if (text.size == 0) {
         *cut = (struct cut_number){.magnitude = 0};
         return true;
     }
     if (decimal_split_number(text, &number)) {
-        *cut = decimal_cut_number(&number, scale);
+        *cut = decimal_cut_number(&number, scale, kind);
         return true;
     }
     bool is_negative = text.at[0] == '-';
     size_t sign_size = is_negative || text.at[0] == '+' ? 1 : 0;
     text = (struct bytes){.at = text.at + sign_size, .size = text.size - sign_size};
-    return decimal_parse_hex(text, is_negative, scale, cut);
+    return decimal_parse_hex(text, is_negative, scale, kind, cut);
 }
 
 /* As isspace in the C locale. All of it: only an empty text is 0, spaces alone are no number. */
@@ -444,8 +569,9 @@ static struct decimal_bound decimal_negate(struct decimal_bound bound) {
     return bound;
 }
 
-enum decimal_status decimal_parse_bound(struct bytes text, unsigned scale, bool is_lower,
-                                        struct decimal_bound *bound, bool *is_empty) {
+enum decimal_status decimal_parse_bound(struct bytes text, unsigned scale, enum decimal_kind kind,
+                                        bool is_lower, struct decimal_bound *bound,
+                                        bool *is_empty) {
     CHECK(scale <= DECIMAL_SCALE_MAX);
     bool is_exclusive = text.size > 0 && text.at[0] == '(';
     if (is_exclusive) {
@@ -459,14 +585,18 @@ enum decimal_status decimal_parse_bound(struct bytes text, unsigned scale, bool 
         *is_empty = is_negative != is_lower;
         return DECIMAL_OK;
     }
-    if (!is_exclusive && decimal_parse_short_integer(text, scale, &bound->value)) {
+    if (!is_exclusive && kind == DECIMAL_EXACT &&
+        decimal_parse_short_integer(text, scale, &bound->value)) {
         bound->kind = DECIMAL_BOUND_VALUE;
         *is_empty = false;
         return DECIMAL_OK;
     }
     struct cut_number cut;
-    if (!decimal_parse_limit(text, scale, &cut)) {
+    if (!decimal_parse_limit(text, scale, kind, &cut)) {
         return DECIMAL_NOT_A_NUMBER;
+    }
+    if (kind == DECIMAL_DOUBLES && !cut.is_too_wide && !cut.is_inexact) {
+        cut.magnitude = decimal_settle(scale, cut.magnitude);
     }
     if (is_lower) {
         *bound = decimal_round_up(cut, is_exclusive);

@@ -7,7 +7,11 @@
  *
  * Some programs print doubles with 17 digits: 0.1 as 0.10000000000000001 (PHP's clients, printf's
  * %.17g). Where the scale has no room for such a text, it is read as the shortest decimal of the same
- * double, 0.1, if the scale keeps that. */
+ * double, 0.1, if the scale keeps that.
+ *
+ * Where one double is to be one number (DECIMAL_DOUBLES), every text is read as the double nearest to it, and
+ * this as its shortest decimal: 1318516439.8571310, 1318516439.857131 and 1318516439.85713101 are one. Up to
+ * 2^52 units of the scale, and so up to 15 digits, all decimals are different doubles, and nothing changes. */
 #ifndef CODEC_DECIMAL_H
 #define CODEC_DECIMAL_H
 
@@ -35,6 +39,20 @@ enum decimal_status {
 MUST_CHECK enum decimal_status decimal_parse(struct bytes text, unsigned scale,
                                              struct decimal *value);
 
+/* The same of the double nearest to the number: see above. *value may still have digits that its double has
+ * not: decimal_settle. */
+MUST_CHECK enum decimal_status decimal_parse_double(struct bytes text, unsigned scale,
+                                                    struct decimal *value);
+/* The magnitude of the shortest decimal of the double nearest to this one, if 64 bits have it. Nothing is
+ * calculated in floating point. */
+uint64_t decimal_settle_long(unsigned scale, uint64_t magnitude);
+static inline uint64_t decimal_settle(unsigned scale, uint64_t magnitude) {
+    /* Multiples of ten units are further apart than doubles are, up to ten times 2^52 of them. */
+    bool is_settled =
+        magnitude <= UINT64_C(1) << 52 || (magnitude < UINT64_C(10) << 52 && magnitude % 10 == 0);
+    return is_settled ? magnitude : decimal_settle_long(scale, magnitude);
+}
+
 /* If text is what %.17g prints of a double that a shorter decimal denotes, too, write this to out (room for
  * DECIMAL_SHORT_MAX); returns its size. 0: it is not. */
 enum { DECIMAL_SHORT_MAX = 32 };
@@ -58,13 +76,17 @@ struct decimal_bound {
     struct decimal value;
 };
 
+/* Does a number keep its digits, or is it the one of its double? */
+enum decimal_kind { DECIMAL_EXACT, DECIMAL_DOUBLES };
+
 /* Parse a limit and convert it to an inclusive one at the given scale. A lower limit is rounded up
  * to the first value inside the range, an upper limit down. Limits beyond 64 bits become LOWEST or
  * HIGHEST. If a lower limit is above every 64-bit magnitude ("inf", "(inf", "1e30"), or an upper
  * limit below, the range is empty: *is_empty is set and the kind is HIGHEST or LOWEST respectively.
  * Error: DECIMAL_NOT_A_NUMBER; *bound
  * and *is_empty are then left unchanged. */
-MUST_CHECK enum decimal_status decimal_parse_bound(struct bytes text, unsigned scale, bool is_lower,
+MUST_CHECK enum decimal_status decimal_parse_bound(struct bytes text, unsigned scale,
+                                                   enum decimal_kind kind, bool is_lower,
                                                    struct decimal_bound *bound, bool *is_empty);
 
 /* Write the text to out (room for DECIMAL_TEXT_MAX), without a terminator; returns its size. */

@@ -17,7 +17,7 @@
 #define US_PER_HOUR   (60 * US_PER_MINUTE)
 #define US_PER_DAY    (24 * US_PER_HOUR)
 
-#define FIELD_FORM "FIELD name bits [ASC|DESC] [SIGNED] [SCALE d] [DECAY n S|M|H|D]"
+#define FIELD_FORM "FIELD name bits [ASC|DESC] [SIGNED] [SCALE d] [DOUBLE] [DECAY n S|M|H|D]"
 #define TIME_FORM  "TIME bits US|MS|S|M|H|D [START t | END t] [LATEST]"
 #define TAG_FORM   "TAG name bits"
 
@@ -180,6 +180,8 @@ static bool layout_parse_field_options(struct parser *parser, const char *what,
         } else if (layout_take_word(parser, "SCALE")) {
             is_fine = layout_note_option(parser, what, "SCALE", &has_scale) &&
                       layout_parse_scale(parser, field);
+        } else if (layout_take_word(parser, "DOUBLE")) {
+            is_fine = layout_note_option(parser, what, "DOUBLE", &field->is_double);
         } else if (layout_take_word(parser, "DECAY")) {
             is_fine = layout_note_option(parser, what, "DECAY", &has_decay) &&
                       layout_parse_decay(parser, field);
@@ -402,7 +404,7 @@ size_t layout_count_words(const struct bytes *words, size_t word_count) {
         size_t size; /* including what always follows it */
     } parts[] = {
         {"FIELD", 3}, {"TIME", 3}, {"TAG", 3},  {"SCALE", 2},  {"DECAY", 3},  {"START", 2},
-        {"END", 2},   {"ASC", 1},  {"DESC", 1}, {"SIGNED", 1}, {"LATEST", 1},
+        {"END", 2},   {"ASC", 1},  {"DESC", 1}, {"SIGNED", 1}, {"DOUBLE", 1}, {"LATEST", 1},
     };
     size_t count = 0;
     for (size_t size = 1; size > 0 && count < word_count; count += size) {
@@ -436,6 +438,9 @@ static char *layout_put_field(char *at, const struct layout_field *field) {
                   field->is_ascending ? " ASC" : "", field->is_signed ? " SIGNED" : "");
     if (field->scale > 0) {
         at += sprintf(at, " SCALE %u", (unsigned)field->scale);
+    }
+    if (field->is_double) {
+        at = layout_put_text(at, " DOUBLE");
     }
     if (field->decay.count > 0) {
         at += sprintf(at, " DECAY %u %s", (unsigned)field->decay.count,
@@ -502,7 +507,8 @@ int64_t layout_unit_us(enum layout_unit unit) {
 static bool layout_is_field_equal(const struct layout_field *a, const struct layout_field *b) {
     return strcmp(a->name, b->name) == 0 && a->bits == b->bits && a->scale == b->scale &&
            a->is_signed == b->is_signed && a->is_ascending == b->is_ascending &&
-           a->decay.count == b->decay.count && a->decay.unit == b->decay.unit;
+           a->is_double == b->is_double && a->decay.count == b->decay.count &&
+           a->decay.unit == b->decay.unit;
 }
 
 bool layout_keys_equal(const struct layout *a, const struct layout *b) {
@@ -613,13 +619,6 @@ struct decimal layout_field_highest(const struct layout_field *field) {
                                              : field->mask - layout_field_zero(field)};
 }
 
-enum layout_status layout_field_ordinal(const struct layout_field *field, struct decimal value,
-                                        uint64_t *ordinal) {
-    return layout_field_decays(field)
-               ? LAYOUT_VALUE_OUT_OF_RANGE
-               : layout_field_add(field, layout_field_zero(field), value, ordinal);
-}
-
 struct decimal layout_field_decimal(const struct layout_field *field, uint64_t ordinal) {
     uint64_t zero = layout_field_zero(field);
     if (ordinal < zero) {
@@ -628,8 +627,9 @@ struct decimal layout_field_decimal(const struct layout_field *field, uint64_t o
     return (struct decimal){.magnitude = ordinal - zero};
 }
 
-enum layout_status layout_field_add(const struct layout_field *field, uint64_t ordinal,
-                                    struct decimal delta, uint64_t *sum) {
+/* Without DOUBLE. */
+static enum layout_status layout_field_move(const struct layout_field *field, uint64_t ordinal,
+                                            struct decimal delta, uint64_t *sum) {
     if (delta.is_negative) {
         if (delta.magnitude > ordinal) {
             return LAYOUT_VALUE_OUT_OF_RANGE;
@@ -644,34 +644,46 @@ enum layout_status layout_field_add(const struct layout_field *field, uint64_t o
     return LAYOUT_OK;
 }
 
+/* The ordinal of the decimal of ordinal's double. */
+__attribute__((noinline)) static enum layout_status
+layout_field_settle(const struct layout_field *field, uint64_t ordinal, uint64_t *settled) {
+    struct decimal value = layout_field_decimal(field, ordinal);
+    value.magnitude = decimal_settle(field->scale, value.magnitude);
+    return layout_field_move(field, layout_field_zero(field), value, settled);
+}
+
+enum layout_status layout_field_add(const struct layout_field *field, uint64_t ordinal,
+                                    struct decimal delta, uint64_t *sum) {
+    if (!field->is_double) {
+        return layout_field_move(field, ordinal, delta, sum);
+    }
+    uint64_t exact;
+    enum layout_status status = layout_field_move(field, ordinal, delta, &exact);
+    return status == LAYOUT_OK ? layout_field_settle(field, exact, sum) : status;
+}
+
+enum layout_status layout_field_ordinal(const struct layout_field *field, struct decimal value,
+                                        uint64_t *ordinal) {
+    return layout_field_decays(field)
+               ? LAYOUT_VALUE_OUT_OF_RANGE
+               : layout_field_add(field, layout_field_zero(field), value, ordinal);
+}
+
 /* decimal_parse refuses infinity; here it counts as a number out of range. */
 enum decimal_status layout_field_parse(const struct layout_field *field, struct bytes text,
                                        struct decimal *value) {
-    enum decimal_status status = decimal_parse(text, field->scale, value);
+    enum decimal_status status = field->is_double ? decimal_parse_double(text, field->scale, value)
+                                                  : decimal_parse(text, field->scale, value);
     return status == DECIMAL_NOT_A_NUMBER && decimal_is_infinity(text) ? DECIMAL_OUT_OF_RANGE
                                                                        : status;
 }
 
-/* Unix times are the numbers that most often do not fit. Would a built-in layout take this one? */
-static const char *layout_hint_at_times(struct bytes text, enum decimal_status status) {
-    struct decimal value;
-    unsigned scale;
-    if (decimal_parse_exact(text, &value, &scale) != DECIMAL_OK) {
-        return "";
-    }
-    uint64_t whole = value.magnitude;
-    for (unsigned i = 0; i < scale; i++) {
-        whole /= 10;
-    }
-    if (status == DECIMAL_TOO_PRECISE) {
-        return scale <= 7 && whole >= 1000000000 && whole < UINT64_C(922337203685)
-                   ? "; for times there is default-layout seconds"
-                   : "";
-    }
-    /* Milliseconds and less, since 2001. */
-    return scale == 0 && whole >= UINT64_C(1000000000000) && whole <= INT64_MAX
-               ? "; for times there is default-layout int64"
-               : "";
+enum decimal_status layout_field_parse_bound(const struct layout_field *field, struct bytes text,
+                                             bool is_lower, struct decimal_bound *bound,
+                                             bool *is_empty) {
+    return decimal_parse_bound(text, field->scale,
+                               field->is_double ? DECIMAL_DOUBLES : DECIMAL_EXACT, is_lower, bound,
+                               is_empty);
 }
 
 void layout_explain_value(const struct layout_field *field, struct bytes text,
@@ -681,20 +693,18 @@ void layout_explain_value(const struct layout_field *field, struct bytes text,
     } else if (status == DECIMAL_TOO_PRECISE) {
         layout_reject(
             error,
-            "value %s has too many decimals: field '%s' keeps %u (more by SCALE in the layout%s)",
-            bytes_show(text).text, field->name, (unsigned)field->scale,
-            layout_hint_at_times(text, status));
+            "value %s has too many decimals: field '%s' keeps %u (more by SCALE in the layout)",
+            bytes_show(text).text, field->name, (unsigned)field->scale);
     } else if (layout_field_decays(field)) {
         layout_reject(
             error, "value %s is refused: field '%s' has DECAY and takes increments only, of 0..%s",
             bytes_show(text).text, field->name,
             layout_show_decimal(layout_field_highest(field), field->scale).text);
     } else {
-        layout_reject(error, "value %s is out of range: field '%s' takes %s..%s%s",
+        layout_reject(error, "value %s is out of range: field '%s' takes %s..%s",
                       bytes_show(text).text, field->name,
                       layout_show_decimal(layout_field_lowest(field), field->scale).text,
-                      layout_show_decimal(layout_field_highest(field), field->scale).text,
-                      layout_hint_at_times(text, status));
+                      layout_show_decimal(layout_field_highest(field), field->scale).text);
     }
 }
 
@@ -743,7 +753,7 @@ static uint64_t layout_key_zero(const struct layout *layout) {
     return layout->fields[0].is_signed ? UINT64_C(1) << (layout->bits_total - 1) : 0;
 }
 
-bool layout_key_parse(const struct layout *layout, struct bytes text, uint64_t *key) {
+static bool layout_key_parse_exact(const struct layout *layout, struct bytes text, uint64_t *key) {
     uint64_t zero = layout_key_zero(layout);
     uint64_t above;
     int64_t below;
@@ -758,6 +768,25 @@ bool layout_key_parse(const struct layout *layout, struct bytes text, uint64_t *
         return false;
     }
     *key = zero + (uint64_t)below;
+    return true;
+}
+
+bool layout_key_parse(const struct layout *layout, struct bytes text, uint64_t *key) {
+    uint64_t parsed;
+    if (!layout_key_parse_exact(layout, text, &parsed)) {
+        return false;
+    }
+    for (unsigned i = 0; i < layout->field_count; i++) {
+        const struct layout_field *field = &layout->fields[i];
+        uint64_t ordinal = layout_ordinal(layout, parsed, i);
+        if (field->is_double) {
+            if (layout_field_settle(field, ordinal, &ordinal) != LAYOUT_OK) {
+                return false;
+            }
+            parsed = layout_with_ordinal(layout, parsed, i, ordinal);
+        }
+    }
+    *key = parsed;
     return true;
 }
 
@@ -884,7 +913,8 @@ static bool layout_end_ordinal(const struct layout_field *field, struct decimal_
         *ordinal = outermost;
         return limit.kind == open;
     }
-    if (layout_field_ordinal(field, limit.value, ordinal) == LAYOUT_OK) {
+    /* Behind a limit that is excluded there may be a value that no double has. */
+    if (layout_field_move(field, layout_field_zero(field), limit.value, ordinal) == LAYOUT_OK) {
         return true;
     }
     *ordinal = outermost;

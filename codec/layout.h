@@ -1,6 +1,6 @@
 /* A layout describes how a 64-bit key is divided into fields, most significant first:
  *
- *     FIELD name bits [ASC|DESC] [SIGNED] [SCALE d] [DECAY n S|M|H|D]
+ *     FIELD name bits [ASC|DESC] [SIGNED] [SCALE d] [DOUBLE] [DECAY n S|M|H|D]
  *                                                          one or more; the first is the lead field
  *     TIME bits US|MS|S|M|H|D [START t | END t] [LATEST]   at most one, last of the key
  *     TAG name bits                                        up to 8: codec/tag_set.h
@@ -19,6 +19,8 @@
  *   ordinal   its index in the field's range, 0 .. 2^bits - 1, in the order of the decimals:
  *             decimal - lowest decimal. SIGNED fields begin at -2^(bits-1), others at 0.
  *   stored    the bits in the key: the ordinal (DESC) or its complement (ASC).
+ * A field with DOUBLE takes the decimals that doubles have (decimal_settle), and no others: every value and sum is
+ * made one of them.
  * A lead field with DECAY (codec/decay.h) is another: its ordinal is the logarithm of a sum of results, and
  * its decimal, the score, follows from the ordinal and the time at which it is read. Nothing can be set, only
  * added. Its epoch is START, or 2020-01-01T00:00:00Z without TIME.
@@ -55,6 +57,7 @@ struct layout_field {
     uint8_t scale; /* 0..DECIMAL_SCALE_MAX */
     bool is_signed;
     bool is_ascending;  /* smaller is better */
+    bool is_double;     /* one double is one value: DECIMAL_DOUBLES */
     uint64_t mask;      /* 2^bits - 1, unshifted */
     struct decay decay; /* of the lead field, if it decays */
 };
@@ -163,16 +166,21 @@ layout_field_add_at(const struct layout_field *field, uint64_t ordinal, struct d
 /* The ordinal of the sum of two: of fields that do not decay, of their decimals. */
 MUST_CHECK enum layout_status layout_field_join(const struct layout_field *field, uint64_t ordinal,
                                                 uint64_t other, int64_t time_us, uint64_t *sum);
-/* Parse a field's decimal at its SCALE, as decimal_parse does, except that "inf", which no field
+/* Parse a field's decimal at its SCALE, as decimal_parse (DOUBLE: decimal_parse_double) does, except that "inf", which no field
  * can hold, is DECIMAL_OUT_OF_RANGE. DECIMAL_OK does not imply that the value is in the field's
  * range: it may be an increment. */
 MUST_CHECK enum decimal_status layout_field_parse(const struct layout_field *field,
                                                   struct bytes text, struct decimal *value);
 
+/* One end of a range of a field's decimals: decimal_parse_bound. */
+MUST_CHECK enum decimal_status layout_field_parse_bound(const struct layout_field *field,
+                                                        struct bytes text, bool is_lower,
+                                                        struct decimal_bound *bound,
+                                                        bool *is_empty);
+
 /* Write a one-line message to error (LAYOUT_ERROR_MAX), such as
  *     value 4294967296 is out of range: field 'score' takes -4294967296..4294967295
  *     value 1.5 has too many decimals: field 'score' keeps 0 (more by SCALE in the layout)
- *     value 1700000000.25 ... (more by SCALE in the layout; for times there is default-layout seconds)
  *     value is not a valid float
  *     value 5 is refused: field 'hot' has DECAY and takes increments only, of 0..4294967295
  *     time 2099-01-01T00:00:00Z is out of range: this layout's TIME takes <first>..<last>
@@ -229,7 +237,7 @@ uint64_t layout_zero_key(const struct layout *layout);
  * score 64 SIGNED takes any 64-bit integer as it is.
  *
  * Only decimal digits, with an optional '-' when signed. No exponent or fraction: they would mean
- * that the key has been through a double. */
+ * that the key has been through a double. Its fields with DOUBLE become the nearest values that they take. */
 MUST_CHECK bool layout_key_parse(const struct layout *layout, struct bytes text, uint64_t *key);
 /* out: room for BYTES_INTEGER_TEXT_MAX, without a terminator; returns the size. */
 size_t layout_key_print(const struct layout *layout, uint64_t key, char *out);

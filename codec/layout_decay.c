@@ -51,6 +51,9 @@ bool layout_decay_check(const struct layout *layout, char *error) {
     if (decay->count == 0) {
         return true;
     }
+    if (lead->is_double) {
+        return layout_reject(error, "field '%s': DOUBLE and DECAY exclude each other", lead->name);
+    }
     if (lead->is_signed) {
         return layout_reject(
             error, "field '%s': SIGNED and DECAY exclude each other: results are never negative",
@@ -92,7 +95,9 @@ const char *layout_decay_fault(const struct layout *layout, unsigned index) {
         return NULL;
     }
     char error[LAYOUT_ERROR_MAX];
-    return layout_decay_check(layout, error) ? NULL : "a field that decays is signed or too narrow";
+    return layout_decay_check(layout, error)
+               ? NULL
+               : "a field that decays is signed, of doubles or too narrow";
 }
 
 /* ---- ordinals and scores ---- */

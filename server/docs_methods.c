@@ -335,6 +335,10 @@ void docs_methods_for_each(docs_write_method *write) {
     }
 }
 
+bool docs_methods_creates(const struct docs_method *method) {
+    return strcmp(method->name, "create") == 0 || strcmp(method->name, "league_create") == 0;
+}
+
 const struct docs_parameter *docs_methods_find(const struct docs_method *method,
                                                const char *token) {
     for (unsigned i = 0; i < method->parameter_count; i++) {

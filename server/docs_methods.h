@@ -94,5 +94,7 @@ typedef void docs_write_method(const struct docs_method *method);
 void docs_methods_for_each(docs_write_method *write);
 /* The parameter with this token; NULL: the method has none. */
 const struct docs_parameter *docs_methods_find(const struct docs_method *method, const char *token);
+/* Does it make a key, so that one that is there may be no error (exist_ok)? */
+bool docs_methods_creates(const struct docs_method *method);
 
 #endif

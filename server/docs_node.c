@@ -161,6 +161,21 @@ static void docs_node_write_key(const struct docs_method *method) {
     }
 }
 
+/* The names of its options: no other is passed over in silence. */
+static void docs_node_write_known(const struct docs_method *method) {
+    const char *separator = "";
+    printf("        $.known(options, [");
+    for (unsigned i = 0; i < method->signature_count; i++) {
+        if (method->signature[i]->place == DOCS_NAMED) {
+            printf("%s\"", separator);
+            docs_node_write_name(method->signature[i]->name);
+            putchar('"');
+            separator = ", ";
+        }
+    }
+    printf("%s]);\n", docs_methods_creates(method) ? ", \"exist_ok\"" : "");
+}
+
 static void docs_node_write_method(const struct docs_method *method) {
     bool is_required;
     bool has_options = docs_node_has_options(method, &is_required);
@@ -180,6 +195,9 @@ static void docs_node_write_method(const struct docs_method *method) {
         printf("%soptions = {}", separator);
     }
     printf(") {\n");
+    if (has_options) {
+        docs_node_write_known(method);
+    }
     for (unsigned group = 1; group <= method->group_count; group++) {
         docs_node_write_group(method, group);
     }
@@ -325,6 +343,10 @@ static void docs_node_write_declaration(const struct docs_method *method) {
             docs_node_write_type(at);
             printf(at->is_required ? ";\n" : " | undefined;\n");
         }
+    }
+    if (docs_methods_creates(method)) {
+        printf("        /** A key that is there is no error. */\n"
+               "        exist_ok?: boolean | undefined;\n");
     }
     bool is_league = method->container != NULL && method->reply == COMMAND_REPLIES_MAP;
     printf("%s): Promise<%s>;\n", has_options ? "    }" : "",

@@ -156,6 +156,7 @@ static void docs_python_write_signature(const struct docs_method *method) {
         }
         docs_python_write_parameter(method, i);
     }
+    printf("%s", docs_methods_creates(method) ? ",\n        exist_ok: bool = False" : "");
     printf("%s) -> %s:\n", is_long ? ",\n    " : "", replies[method->reply].type);
 }
 
@@ -192,7 +193,8 @@ static void docs_python_write_doc(const struct docs_method *method) {
     putchar('\n');
     docs_python_write_wrapped(text, "    ");
     putchar('\n');
-    snprintf(text, sizeof text, "%s.", command->complexity);
+    snprintf(text, sizeof text, "%s.%s", command->complexity,
+             docs_methods_creates(method) ? " exist_ok: a key that is there is no error." : "");
     docs_python_write_wrapped(text, "");
     printf("        \"\"\"\n");
 }
@@ -298,6 +300,11 @@ static void docs_python_write_return(const struct docs_method *method, bool has_
                  {"FIELDS", "fields=fields"}, {"SINCE", "since=since is not None"}};
     bool is_read = (method->command->flags & COMMAND_READ) != 0;
     bool is_on_all_nodes = !is_of_board_written && method->command->first_key == 0;
+    if (docs_methods_creates(method)) {
+        printf("        return %sself._create(request, exist_ok)\n",
+               is_async_written ? "await " : "");
+        return;
+    }
     printf("        return %sself._send%s(request, parse.%s", is_async_written ? "await " : "",
            is_on_all_nodes ? "_to_all" : "", replies[method->reply].parser);
     if (replies[method->reply].has_parts) {

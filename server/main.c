@@ -344,7 +344,7 @@ static bool main_watch_signals(void) {
 /* Do all boards with this layout have a PERIOD, which moves its times to today? */
 static bool main_is_moved_by_periods(const struct settings *settings, const char *layout_name) {
     bool is_used = false;
-    if (strcmp(settings->default_layout_name, layout_name) == 0) {
+    if (settings_is_default_layout(settings, layout_name)) {
         return false;
     }
     for (uint32_t i = 0; i < settings->rule_count; i++) {

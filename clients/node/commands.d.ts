@@ -144,7 +144,7 @@ export class Commands<V extends Value, F extends string> {
     /**
      * Make an empty board with a layout and options of its own, which stays when it is empty.
      *
-     *     LB.CREATE key [LAYOUT name | FIELD name bits [ASC | DESC] [SIGNED] [SCALE scale] [DECAY half-life <S | M | H | D>] [FIELD name bits [ASC | DESC] [SIGNED] [SCALE scale] [DECAY half-life <S | M | H | D>] ...] [TIME bits <US | MS | S | M | H | D> [START start | END end] [LATEST]]] [TAG name bits [TAG name bits ...]] [CAP cap | LIMIT limit] [KEEP <LAST | BEST>] [FREEZE] [OPENS time] [CLOSES time] [STALE count <MINUTE | HOUR | DAY>] [SETTLE <YES | NO>] [PERIOD <HOUR | DAY | WEEK | MONTH | YEAR> [EVERY units] [ON weekday] [AT hour] [FROM date] [TZ zone] [ARCHIVE periods] [ARCHIVED <FROZEN | WRITABLE>] [COPY] [WINDOW window <SUM | BEST>]]
+     *     LB.CREATE key [LAYOUT name | FIELD name bits [ASC | DESC] [SIGNED] [SCALE scale] [DOUBLE] [DECAY half-life <S | M | H | D>] [FIELD name bits [ASC | DESC] [SIGNED] [SCALE scale] [DOUBLE] [DECAY half-life <S | M | H | D>] ...] [TIME bits <US | MS | S | M | H | D> [START start | END end] [LATEST]]] [TAG name bits [TAG name bits ...]] [CAP cap | LIMIT limit] [KEEP <LAST | BEST>] [FREEZE] [OPENS time] [CLOSES time] [STALE count <MINUTE | HOUR | DAY>] [SETTLE <YES | NO>] [PERIOD <HOUR | DAY | WEEK | MONTH | YEAR> [EVERY units] [ON weekday] [AT hour] [FROM date] [TZ zone] [ARCHIVE periods] [ARCHIVED <FROZEN | WRITABLE>] [COPY] [WINDOW window <SUM | BEST>]]
      */
     create(options?: {
         layout?: Word | undefined;
@@ -168,6 +168,8 @@ export class Commands<V extends Value, F extends string> {
         archived?: "FROZEN" | "WRITABLE" | undefined;
         copy?: boolean | undefined;
         window?: readonly [number | bigint, "SUM" | "BEST"] | undefined;
+        /** A key that is there is no error. */
+        exist_ok?: boolean | undefined;
     }): Promise<void>;
 
     /**
@@ -245,7 +247,7 @@ export class Commands<V extends Value, F extends string> {
     /**
      * Make a league, and the empty board whose layout and options its rooms have.
      *
-     *     LB.LEAGUE CREATE key [LAYOUT name | FIELD name bits [ASC | DESC] [SIGNED] [SCALE scale] [FIELD name bits [ASC | DESC] [SIGNED] [SCALE scale] ...] [TIME bits <US | MS | S | M | H | D> [START start | END end] [LATEST]]] [TAG name bits [TAG name bits ...]] [KEEP <LAST | BEST>] [STALE count <MINUTE | HOUR | DAY>] [SETTLE <YES | NO>] [PERIOD <HOUR | DAY | WEEK | MONTH | YEAR>] [EVERY units] [ON weekday] [AT hour] [FROM date] [TZ zone] ROOM members TIERS tiers UP members DOWN members [IDLE <STAY | DOWN>] [ARCHIVE periods] [ARCHIVED <FROZEN | WRITABLE>]
+     *     LB.LEAGUE CREATE key [LAYOUT name | FIELD name bits [ASC | DESC] [SIGNED] [SCALE scale] [DOUBLE] [FIELD name bits [ASC | DESC] [SIGNED] [SCALE scale] [DOUBLE] ...] [TIME bits <US | MS | S | M | H | D> [START start | END end] [LATEST]]] [TAG name bits [TAG name bits ...]] [KEEP <LAST | BEST>] [STALE count <MINUTE | HOUR | DAY>] [SETTLE <YES | NO>] [PERIOD <HOUR | DAY | WEEK | MONTH | YEAR>] [EVERY units] [ON weekday] [AT hour] [FROM date] [TZ zone] ROOM members TIERS tiers UP members DOWN members [IDLE <STAY | DOWN>] [ARCHIVE periods] [ARCHIVED <FROZEN | WRITABLE>]
      */
     leagueCreate(options: {
         room: number | bigint;
@@ -267,6 +269,8 @@ export class Commands<V extends Value, F extends string> {
         idle?: "STAY" | "DOWN" | undefined;
         archive?: number | bigint | undefined;
         archived?: "FROZEN" | "WRITABLE" | undefined;
+        /** A key that is there is no error. */
+        exist_ok?: boolean | undefined;
     }): Promise<void>;
 
     /**

@@ -4,6 +4,7 @@ const $ = require("./words.js");
 
 class Commands {
     async above(packedKey, options = {}) {
+        $.known(options, ["comp", "where", "wherenot"]);
         return this.run(this.key, "LB.ABOVE", true, "integers", [
             this.key,
             $.values($.needed("packedKey", packedKey), null, $.several),
@@ -14,6 +15,7 @@ class Commands {
     }
 
     async add(results, options = {}) {
+        $.known(options, ["condition", "operator", "at", "touch", "keeptime", "tag", "once", "hset", "packed"]);
         $.alternatives({ at: options.at, touch: options.touch, keeptime: options.keeptime }, false);
         $.alternatives({ results, packed: options.packed }, true);
         options = this.withId(options);
@@ -35,6 +37,7 @@ class Commands {
     }
 
     async addWithrank(results, options = {}) {
+        $.known(options, ["condition", "operator", "at", "touch", "keeptime", "tag", "once", "hset", "packed"]);
         $.alternatives({ at: options.at, touch: options.touch, keeptime: options.keeptime }, false);
         $.alternatives({ results, packed: options.packed }, true);
         options = this.withId(options);
@@ -58,6 +61,7 @@ class Commands {
     }
 
     async alter(options = {}) {
+        $.known(options, ["tag", "cap", "limit", "keep", "state", "opens", "closes", "stale", "settle", "period", "every", "on", "at", "from", "tz", "archive", "archived", "copy", "window"]);
         $.alternatives({ cap: options.cap, limit: options.limit }, false);
         return this.run(this.key, "LB.ALTER", false, "ok", [
             this.key,
@@ -84,6 +88,7 @@ class Commands {
     }
 
     async around(member, count, options = {}) {
+        $.known(options, ["score", "packed", "comp", "withkey", "where", "wherenot", "within", "tags", "data", "fields", "since"]);
         $.alternatives({ member, score: options.score, packed: options.packed }, true);
         return this.run(this.key, "LB.AROUND", true, "records", [
             this.key,
@@ -105,6 +110,7 @@ class Commands {
     }
 
     async ban(member, options = {}) {
+        $.known(options, ["ex", "match"]);
         return this.run(null, "LB.BAN", false, "integer", [
             $.values($.needed("member", member), null, $.one),
             $.values(options.ex, "EX", $.one),
@@ -113,6 +119,7 @@ class Commands {
     }
 
     async bans(options = {}) {
+        $.known(options, ["match", "cursor", "count"]);
         return this.run(null, "LB.BANS", true, "bans", [
             $.values(options.match, "MATCH", $.one),
             $.values(options.cursor, "CURSOR", $.one),
@@ -121,6 +128,7 @@ class Commands {
     }
 
     async count(start, stop, options = {}) {
+        $.known(options, ["byscore", "where", "wherenot"]);
         return this.run(this.key, "LB.COUNT", true, "integer", [
             this.key,
             $.values(start, null, $.one),
@@ -132,6 +140,7 @@ class Commands {
     }
 
     async countBy(by, start, stop, options = {}) {
+        $.known(options, ["byscore", "where", "wherenot"]);
         return this.run(this.key, "LB.COUNT", true, "counts", [
             this.key,
             $.values(start, null, $.one),
@@ -144,6 +153,7 @@ class Commands {
     }
 
     async create(options = {}) {
+        $.known(options, ["layout", "fields", "tag", "cap", "limit", "keep", "freeze", "opens", "closes", "stale", "settle", "period", "every", "on", "at", "from", "tz", "archive", "archived", "copy", "window", "exist_ok"]);
         $.alternatives({ layout: options.layout, fields: options.fields }, false);
         $.alternatives({ cap: options.cap, limit: options.limit }, false);
         return this.run(this.key, "LB.CREATE", false, "ok", [
@@ -173,6 +183,7 @@ class Commands {
     }
 
     async cuts(count, start, stop, options = {}) {
+        $.known(options, ["where", "wherenot"]);
         return this.run(this.key, "LB.CUTS", true, "cuts", [
             this.key,
             $.values($.needed("count", count), null, $.one),
@@ -184,6 +195,7 @@ class Commands {
     }
 
     async forget(member, options = {}) {
+        $.known(options, ["match", "data", "all"]);
         return this.run(null, "LB.FORGET", false, "integer", [
             $.values($.needed("member", member), null, $.one),
             $.values(options.match, "MATCH", $.one),
@@ -193,6 +205,7 @@ class Commands {
     }
 
     async get(member, options = {}) {
+        $.known(options, ["comp", "sort", "pct", "withkey", "where", "wherenot", "within", "tags", "data", "fields", "since"]);
         return this.run(this.key, "LB.GET", true, "records", [
             this.key,
             $.values($.needed("member", member), null, $.counted($.several)),
@@ -212,6 +225,7 @@ class Commands {
     }
 
     async hist(edge, options = {}) {
+        $.known(options, ["where", "wherenot"]);
         return this.run(this.key, "LB.HIST", true, "integers", [
             this.key,
             $.values($.needed("edge", edge), null, $.several),
@@ -227,6 +241,7 @@ class Commands {
     }
 
     async leagueAdd(member, field, options = {}) {
+        $.known(options, ["operator", "at", "touch", "keeptime", "tag", "once", "hset"]);
         $.alternatives({ at: options.at, touch: options.touch, keeptime: options.keeptime }, false);
         options = this.withId(options);
         return this.run(this.key, "LB.LEAGUE ADD", false, "leaguePlace", [
@@ -246,6 +261,7 @@ class Commands {
     }
 
     async leagueCreate(options = {}) {
+        $.known(options, ["room", "tiers", "up", "down", "layout", "fields", "tag", "keep", "stale", "settle", "period", "every", "on", "at", "from", "tz", "idle", "archive", "archived", "exist_ok"]);
         $.alternatives({ layout: options.layout, fields: options.fields }, false);
         return this.run(this.key, "LB.LEAGUE CREATE", false, "ok", [
             this.key,
@@ -299,6 +315,7 @@ class Commands {
     }
 
     async list(options = {}) {
+        $.known(options, ["match", "cursor", "count", "unsettled"]);
         return this.run(null, "LB.LIST", true, "boards", [
             $.values(options.match, "MATCH", $.one),
             $.values(options.cursor, "CURSOR", $.one),
@@ -308,6 +325,7 @@ class Commands {
     }
 
     async move(from, to, options = {}) {
+        $.known(options, ["match", "mode"]);
         return this.run(null, "LB.MOVE", false, "integers", [
             $.values($.needed("from", from), null, $.one),
             $.values($.needed("to", to), null, $.one),
@@ -317,6 +335,7 @@ class Commands {
     }
 
     async quantile(q, options = {}) {
+        $.known(options, ["where", "wherenot", "tags", "data", "fields"]);
         return this.run(this.key, "LB.QUANTILE", true, "records", [
             this.key,
             $.values($.needed("q", q), null, $.several),
@@ -330,6 +349,7 @@ class Commands {
     }
 
     async range(start, stop, options = {}) {
+        $.known(options, ["byscore", "rev", "limit", "comp", "withkey", "where", "wherenot", "tags", "data", "fields", "since"]);
         return this.run(this.key, "LB.RANGE", true, "records", [
             this.key,
             $.values($.needed("start", start), null, $.one),
@@ -350,6 +370,7 @@ class Commands {
     }
 
     async roll(archive, options = {}) {
+        $.known(options, ["start", "end", "ex"]);
         $.alternatives({ start: options.start, end: options.end }, false);
         return this.run(this.key, "LB.ROLL", false, "integer", [
             this.key,
@@ -367,6 +388,7 @@ class Commands {
     }
 
     async submit(member, field, options = {}) {
+        $.known(options, ["boards", "condition", "operator", "at", "touch", "keeptime", "tag", "once", "hset"]);
         $.alternatives({ at: options.at, touch: options.touch, keeptime: options.keeptime }, false);
         options = this.withId(options);
         return this.run(options.boards?.[0] ?? this.key, "LB.SUBMIT", false, "results", [
@@ -388,6 +410,7 @@ class Commands {
     }
 
     async tag(member, tag, options = {}) {
+        $.known(options, ["if"]);
         return this.run(this.key, "LB.TAG", false, "flag", [
             this.key,
             $.values($.needed("member", member), null, $.one),
@@ -410,6 +433,7 @@ class Commands {
     }
 
     async where(member, options = {}) {
+        $.known(options, ["match"]);
         return this.run(null, "LB.WHERE", true, "boardRecords", [
             $.values($.needed("member", member), null, $.one),
             $.values(options.match, "MATCH", $.one),

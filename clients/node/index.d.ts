@@ -196,6 +196,16 @@ export class Leaderboard<K extends keyof Numbers = "number", F extends string = 
     readonly key: string;
     /** Another board by the same client and options. */
     named(key: string): Leaderboard<K, F>;
+    /** The first ones, with the options of range. */
+    top(count: number, options?: RangeOptions): Promise<BoardRecord<Numbers[K], F>[]>;
+    /** A member's place, 0 is the best, with the options of get; null: it is not there. */
+    rank(member: Word, options?: Parameters<Commands<number, never>["get"]>[1]): Promise<number | null>;
+    /** A member's first field; null: it is not there. */
+    score(member: Word): Promise<Numbers[K] | null>;
+    /** How many were there. In the module a `board` line must match the board's name. */
+    remove(...members: Several<Word>[]): Promise<number>;
+    /** Was there a board? */
+    delete(): Promise<boolean>;
     /** A page, the first is 1, and how many there are. Two commands: what comes in between is in one of them. */
     page(number: number, options?: Omit<RangeOptions, "byscore" | "limit"> & { size?: number | undefined }):
         Promise<{ number: number; pages: number; count: number; records: BoardRecord<Numbers[K], F>[] }>;

@@ -5,13 +5,19 @@
 "use strict";
 const { randomUUID } = require("node:crypto");
 const { Commands } = require("./commands.js");
-const { text, needWhole } = require("./words.js");
+const { text, needWhole, known } = require("./words.js");
 const { replies, merged, defineValues, numbers } = require("./replies.js");
-const { send, nodes, subscribe, database } = require("./send.js");
+const { send, nodes, subscribe, database, refuseQueue, checkEvents } = require("./send.js");
+
+const OPTIONS = ["numbers", "fields", "retries", "database"];
+const EVENTS = ["board", "top", "list", "members", "overtaken"];
 
 class Leaderboard extends Commands {
-    constructor(client, key, { numbers: kind = "number", fields, retries = 0, database: number } = {}) {
+    constructor(client, key, options = {}) {
+        const { numbers: kind = "number", fields, retries = 0, database: number } = options;
         super();
+        refuseQueue(client);
+        known(options, OPTIONS);
         if (!Object.hasOwn(numbers, kind)) {
             throw new TypeError(`numbers: "${kind}": "number", "bigint" and "string" are allowed`);
         }
@@ -38,12 +44,27 @@ class Leaderboard extends Commands {
     // For commands.js: sends a command to the node of the key (null: to all nodes), and makes what replies.js calls form
     // of the reply. asked: the options. What reads or has an id is sent again, with the same id, while there is no answer.
     async run(key, name, isRead, form, words, asked = {}) {
+        try {
+            return await this.#run(key, name, isRead, form, words, asked);
+        } catch (error) {
+            if (asked.exist_ok && error.message.startsWith("BUSYKEY")) {
+                return undefined;
+            }
+            throw error;
+        }
+    }
+
+    async #run(key, name, isRead, form, words, asked) {
         const texts = [...name.split(" "), ...words.flat().map(text)];
         const retries = isRead || (asked.once ?? null) !== null ? this.retries : 0;
         if (key === null) {
             return this.#runOnNodes(await nodes(this.client), retries, isRead, form, texts, asked);
         }
-        return replies[form](await send(this.client, key, isRead, texts, retries), this, asked);
+        const answer = await send(this.client, key, isRead, texts, retries);
+        if (answer === "QUEUED") {
+            throw new TypeError("the client is in a MULTI, which answers by its EXEC alone");
+        }
+        return replies[form](answer, this, asked);
     }
 
     async #runOnNodes(clients, retries, isRead, form, texts, asked) {
@@ -53,6 +74,34 @@ class Leaderboard extends Commands {
         const answers = await Promise.all(clients.map(async (client) =>
             replies[form](await send(client, this.key, isRead, texts, retries), this, asked)));
         return answers.length === 1 ? answers[0] : merged[form](answers);
+    }
+
+    // The first ones, with the options of range.
+    async top(count, options) {
+        needWhole("count", count);
+        return this.range(0, count - 1, options);
+    }
+
+    // A member's place, 0 is the best, with the options of get. null: it is not there.
+    async rank(member, options) {
+        const [record] = await this.get(member, options);
+        return record && record.rank;
+    }
+
+    // A member's first field. null: it is not there.
+    async score(member) {
+        const [record] = await this.get(member);
+        return record && record.score;
+    }
+
+    // How many were there. By ZREM: in the module a `board` line must match the board's name.
+    async remove(...members) {
+        return this.run(this.key, "ZREM", false, "integer", [this.key, members.flat()]);
+    }
+
+    // Was there a board?
+    async delete() {
+        return this.run(this.key, "UNLINK", false, "flag", [this.key]);
     }
 
     // The numberth page, from 1 on, and how many members and pages there are. Two commands: a result that comes in
@@ -106,7 +155,9 @@ class Leaderboard extends Commands {
 
     // Calls handler(event) for what happens on the board, where the server has notify-board-events; gives a function
     // that ends it. A client that connects again subscribes again, and what was published meanwhile is lost.
-    async subscribe({ board, top, list, members, overtaken }, handler) {
+    async subscribe(events, handler) {
+        const { board, top, list, members, overtaken } = events;
+        known(events, EVENTS);
         const heard = new Map();
         const listen = (channel, read) => heard.set(`__${channel}`, read);
         const place = `@${this.database}__:`;
@@ -134,6 +185,7 @@ class Leaderboard extends Commands {
         if (heard.size === 0) {
             throw new TypeError("subscribe to one of board, top, list, members, overtaken");
         }
+        await checkEvents(this.client, this.key);
         return subscribe(this.client, [...heard.keys()], (channel, message) => {
             const read = heard.get(channel);
             if (read) {

@@ -29,6 +29,32 @@ function sendByIoredis(client, key, words) {
     return client.isCluster ? told.call(...words) : client.call(...words);
 }
 
+// A multi or a pipeline has no answers before it is executed.
+function refuseQueue(client) {
+    if (client?.isPipeline || typeof client?.execAsPipeline === "function" || typeof client?.sendCommand !== "function") {
+        throw new TypeError("the Leaderboard needs a connected client, and no multi or pipeline, which has no answers before " +
+            "exec(): send LB. commands there yourself, as in client.multi().addCommand([\"LB.ADD\", \"arena\", \"500\", \"ann\"])");
+    }
+}
+
+// Are events told? A user who may not ask learns it by waiting.
+async function checkEvents(client, key) {
+    const setting = "notify-board-events";
+    let answer;
+    try {
+        answer = await sendOnce(client, key, true, ["CONFIG", "GET", setting]);
+    } catch {
+        return;
+    }
+    const value = answer instanceof Map ? answer.get(setting) : Array.isArray(answer) ? answer[1] : answer?.[setting];
+    if (value === undefined) {
+        throw new Error(`this server has no ${setting}: events are told by a leaderboard server alone`);
+    }
+    if (String(value) === "no") {
+        throw new Error(`nothing is told of boards: CONFIG SET ${setting} yes, or put it into its file`);
+    }
+}
+
 // words: strings. key: where in a cluster.
 async function sendOnce(client, key, isRead, words) {
     if (isIoredis(client)) {
@@ -108,4 +134,4 @@ async function send(client, key, isRead, words, retries) {
     }
 }
 
-module.exports = { send, nodes, subscribe, database };
+module.exports = { send, nodes, subscribe, database, refuseQueue, checkEvents };

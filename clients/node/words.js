@@ -55,6 +55,15 @@ const flag = (value, token) => value ? [token] : [];
 const words = (value, token) => isMissing(value) ? []
     : [...token ? [token] : [], ...Array.isArray(value) ? value : text(value).split(/ +/)];
 
+// Options that nobody knows are mistakes.
+function known(options, names) {
+    for (const name of Object.keys(options ?? {})) {
+        if (!names.includes(name)) {
+            throw new TypeError(`${name} is no option: ${names.join(", ")}`);
+        }
+    }
+}
+
 // Of these one may be given, or must.
 function alternatives(values, isNeeded) {
     const given = Object.keys(values).filter((name) => !isMissing(values[name]) && values[name] !== false);
@@ -73,5 +82,5 @@ function needWhole(name, value, from = 1) {
 }
 
 module.exports = {
-    text, needed, entries, one, several, pairs, results, counted, values, each, flag, words, alternatives, needWhole,
+    text, needed, entries, one, several, pairs, results, counted, values, each, flag, words, known, alternatives, needWhole,
 };

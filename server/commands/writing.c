@@ -122,6 +122,22 @@ bool writing_begin_in(const struct call *call, struct bytes name, const struct r
     return writing_begin_found(writing);
 }
 
+bool writing_choose_for(struct writing *writing, registry_judge *judge, const void *scores) {
+    const struct call *call = writing->call;
+    if (writing->whole != NULL || judge(scores, board_layout(writing->board)) == DECIMAL_OK) {
+        return true;
+    }
+    const struct rules *rules =
+        registry_rules_taking(call->registry, registry_name(writing->key), judge, scores);
+    if (!layout_keys_equal(&rules->layout, board_layout(writing->board))) {
+        if (!registry_choose(call->registry, writing->key, rules)) {
+            return call_out_of_memory(call);
+        }
+        writing->rules = registry_rules(writing->key);
+    }
+    return true;
+}
+
 bool writing_refuse_banned(const struct writing *writing, struct bytes member) {
     const struct call *call = writing->call;
     if (!ban_holds(call->registry, call->session->database,
@@ -371,7 +387,7 @@ bool writing_may_replace(const struct call *call, struct bytes name, const struc
 
 bool writing_create_board(const struct call *call, const struct rules *rules, struct bytes name,
                           struct board *board) {
-    const struct rules *line = settings_rules_for(&call->server->settings, name);
+    const struct rules *line = settings_rules_for(&call->server->settings, name, 0);
     if (rules == NULL && line->window.count > 0) {
         return !writing_explain(call, line, RULES_WRITE_WHOLE);
     }

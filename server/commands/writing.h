@@ -65,6 +65,15 @@ MUST_CHECK bool writing_begin(const struct call *call, struct bytes name, struct
 MUST_CHECK bool writing_begin_in(const struct call *call, struct bytes name,
                                  const struct rules *rules, struct writing *writing);
 
+/* A new board that has a choice of layouts gets the first one that takes these scores, before they are read. false:
+ * the error was replied. */
+MUST_CHECK bool writing_choose_for(struct writing *writing, registry_judge *judge,
+                                   const void *scores);
+MUST_CHECK static inline bool writing_choose(struct writing *writing, registry_judge *judge,
+                                             const void *scores) {
+    return !writing->is_new || writing_choose_for(writing, judge, scores);
+}
+
 /* Can this be a member, and is it not banned from the board? For every member before the first
  * change. false: the error was replied. */
 bool writing_refuse_banned(const struct writing *writing, struct bytes member);

@@ -487,12 +487,20 @@ static bool effect_bytes_code_time(struct coder *coder, struct layout_time *time
 
 static bool effect_bytes_code_field(struct coder *coder, struct layout_field *field,
                                     unsigned bits_max) {
+    enum { SIGNED = 1, ASCENDING = 2, DOUBLE = 4 };
     uint8_t name_size = (uint8_t)strlen(field->name);
-    return effect_bytes_code_byte(coder, &field->bits, bits_max) && field->bits > 0 &&
-           effect_bytes_code_byte(coder, &field->scale, UINT8_MAX) &&
-           effect_bytes_code_flags(coder, &field->is_signed, &field->is_ascending) &&
-           effect_bytes_code_byte(coder, &name_size, LAYOUT_NAME_MAX) &&
-           effect_bytes_code(coder, field->name, name_size);
+    uint8_t flags =
+        (uint8_t)((field->is_signed ? SIGNED : 0) | (field->is_ascending ? ASCENDING : 0) |
+                  (field->is_double ? DOUBLE : 0));
+    bool is_good = effect_bytes_code_byte(coder, &field->bits, bits_max) && field->bits > 0 &&
+                   effect_bytes_code_byte(coder, &field->scale, UINT8_MAX) &&
+                   effect_bytes_code_byte(coder, &flags, SIGNED | ASCENDING | DOUBLE) &&
+                   effect_bytes_code_byte(coder, &name_size, LAYOUT_NAME_MAX) &&
+                   effect_bytes_code(coder, field->name, name_size);
+    field->is_signed = (flags & SIGNED) != 0;
+    field->is_ascending = (flags & ASCENDING) != 0;
+    field->is_double = (flags & DOUBLE) != 0;
+    return is_good;
 }
 
 static bool effect_bytes_code_rules(struct coder *coder, struct rules *rules) {
@@ -513,10 +521,10 @@ static bool effect_bytes_code_rules(struct coder *coder, struct rules *rules) {
 }
 
 unsigned effect_rules_format(const struct rules *rules) {
-    return rules == NULL                  ? FILE_FORMAT_TAGS - 1
-           : rules_are_of_contests(rules) ? FILE_FORMAT_CONTESTS
-           : rules->layout.tags.count > 0 ? FILE_FORMAT_TAGS
-                                          : FILE_FORMAT_TAGS - 1;
+    return rules == NULL                       ? FILE_FORMAT_TAGS - 1
+           : rules_need_contests_format(rules) ? FILE_FORMAT_CONTESTS
+           : rules->layout.tags.count > 0      ? FILE_FORMAT_TAGS
+                                               : FILE_FORMAT_TAGS - 1;
 }
 
 unsigned effect_format(const struct effect *effect) {

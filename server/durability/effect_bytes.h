@@ -33,7 +33,8 @@
  *     rules   slot (1 byte); with 0x80 set, the slot's new content follows. In it, the unit of a
  *             PERIOD has 0x80 set if EVERY, ON, AT, FROM or a named zone follow, and the first byte
  *             if LIMIT, FREEZE, OPENS and CLOSES do, 8, too, if tags follow those, and 16, too, if
- *             what contests need is behind them: a byte says what of it is there. When it is read,
+ *             what contests need is behind them: a byte says what of it is there. A field's flags are
+ *             1 SIGNED, 2 ASC, 4 DOUBLE. When it is read,
  *             the end of a period in a named zone is that of today's tzdata
  *     values  of a member's tags, as tag_values_pack writes them (codec/tag_set.h)
  *     time    8 bytes, unix milliseconds; REGISTRY_NO_EXPIRY: none

@@ -6,8 +6,8 @@
  *     3   keys hold hashes, too
  *     4   the history of replication, in a database of the server's own
  *     5   boards with tags
- *     6   boards with STALE, SETTLE, COPY, DECAY or a league, and archives that are to be settled; ids of
- *         results, in a database of the server's own
+ *     6   boards with STALE, SETTLE, COPY, DECAY, DOUBLE or a league, and archives that are to be settled; ids
+ *         of results, in a database of the server's own
  *
  * A server reads files of every version up to its own. It writes its own, and appends to no other:
  * the version that wrote a file would not understand what is added.
@@ -28,8 +28,9 @@ enum {
 #else
     FILE_FORMAT = 6, /* the one that is written */
 #endif
-    FILE_FORMAT_TAGS = 5,     /* the first one with boards that have tags */
-    FILE_FORMAT_CONTESTS = 6, /* the first one with rules of contests: rules_are_of_contests */
+    FILE_FORMAT_TAGS = 5, /* the first one with boards that have tags */
+    FILE_FORMAT_CONTESTS =
+        6, /* the first one with rules of contests, and DOUBLE: rules_need_contests_format */
     FILE_FORMAT_STREAMED = 4, /* the first one of which servers send each other groups and copies */
     FILE_FORMAT_MAGIC = 8,    /* bytes */
 };

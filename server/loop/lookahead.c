@@ -94,7 +94,7 @@ static bool lookahead_key_of_score(const struct layout *layout, struct bytes tex
                                    uint64_t *key) {
     struct decimal value;
     uint64_t ordinal;
-    if (decimal_parse(text, layout->fields[0].scale, &value) != DECIMAL_OK ||
+    if (layout_field_parse(&layout->fields[0], text, &value) != DECIMAL_OK ||
         layout_field_ordinal(&layout->fields[0], value, &ordinal) != LAYOUT_OK) {
         return false;
     }

@@ -131,6 +131,40 @@ static bool redis_apply_zset_apply_pairs(struct redis_apply *apply, struct zadd 
     return true;
 }
 
+struct scores_of_zadd {
+    const struct request *request;
+    uint32_t first;
+};
+
+static enum decimal_status redis_apply_zset_judge(const void *scores, const struct layout *layout) {
+    const struct scores_of_zadd *of = scores;
+    for (uint32_t at = of->first; at < of->request->count; at += 2) {
+        double score;
+        if (!redis_order_parse_score(of->request->args[at], &score)) {
+            return DECIMAL_NOT_A_NUMBER;
+        }
+        enum decimal_status status = rdb_value_judge_score(&layout->fields[0], score);
+        if (status != DECIMAL_OK) {
+            return status;
+        }
+    }
+    return DECIMAL_OK;
+}
+
+/* A new board gets the first of its layouts that takes the scores, as here (writing.h). false: no memory. */
+static bool redis_apply_zset_choose(struct redis_apply *apply, const struct zadd *zadd,
+                                    const struct request *request, uint32_t first) {
+    const struct scores_of_zadd scores = {.request = request, .first = first};
+    const struct layout *layout = board_layout(&zadd->key->board);
+    if (redis_apply_zset_judge(&scores, layout) == DECIMAL_OK) {
+        return true;
+    }
+    const struct rules *rules =
+        registry_rules_taking(apply->registry, zadd->name, redis_apply_zset_judge, &scores);
+    return layout_keys_equal(&rules->layout, layout) ||
+           registry_choose(apply->registry, zadd->key, rules);
+}
+
 static bool redis_apply_zset_add(struct redis_apply *apply, struct zadd *zadd,
                                  const struct request *request, uint32_t first) {
     bool is_new;
@@ -148,6 +182,10 @@ static bool redis_apply_zset_add(struct redis_apply *apply, struct zadd *zadd,
                                             zadd->name, apply->now_us / 1000, &is_new);
     }
     if (zadd->key == NULL) {
+        return redis_apply_fail_memory(apply);
+    }
+    if (is_new && !redis_apply_zset_choose(apply, zadd, request, first)) {
+        registry_take_back(apply->registry, zadd->key);
         return redis_apply_fail_memory(apply);
     }
     zadd->layout = board_layout(&zadd->key->board);

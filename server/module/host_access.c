@@ -103,8 +103,9 @@ bool host_access_refuses_period(const struct call *call) {
     bool is_by_name =
         strcmp(command->name, "LB.CREATE") == 0 || strcmp(command->name, "LB.ALTER") == 0;
     bool has_period =
-        is_by_name ? host_access_asks_for_period(call)
-                   : settings_rules_for(&module.server.settings, name)->period.unit != PERIOD_NONE;
+        is_by_name
+            ? host_access_asks_for_period(call)
+            : settings_rules_for(&module.server.settings, name, 0)->period.unit != PERIOD_NONE;
     if (!has_period || host_access_slot_part(name).size < name.size) {
         return false;
     }

@@ -137,6 +137,12 @@ bool rdb_load_put_score(struct rdb_load *load, struct bytes member, double score
     char why[RDB_VALUE_ERROR_MAX];
     enum rdb_value_status status = rdb_value_put_score(&load->value, member, score, why);
     if (status == RDB_VALUE_REFUSED) {
+        status = rdb_value_choose(&load->value, load->registry, load->name, score, load->now_us,
+                                  &load->board, why);
+        status =
+            status == RDB_VALUE_OK ? rdb_value_put_score(&load->value, member, score, why) : status;
+    }
+    if (status == RDB_VALUE_REFUSED) {
         return rdb_load_fail_key(load, "member '%s': %s", bytes_show(member).text, why);
     }
     load->member_count++;

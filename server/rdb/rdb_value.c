@@ -10,6 +10,7 @@
 
 #include "codec/memory.h"
 #include "codec/sort.h"
+#include "skiplist/keyspace/registry.h"
 #include "skiplist/tags.h"
 
 enum {
@@ -307,6 +308,17 @@ enum rdb_value_status rdb_value_find_ordinal(const struct layout_field *field, d
     return status;
 }
 
+enum decimal_status rdb_value_judge_score(const struct layout_field *field, double score) {
+    char text[RDB_SCORE_TEXT_MAX];
+    struct bytes bytes = {.at = text, .size = rdb_value_print_score(score, text)};
+    struct decimal decimal;
+    uint64_t ordinal;
+    enum decimal_status status = layout_field_parse(field, bytes, &decimal);
+    return status == DECIMAL_OK && layout_field_ordinal(field, decimal, &ordinal) != LAYOUT_OK
+               ? DECIMAL_OUT_OF_RANGE
+               : status;
+}
+
 enum rdb_value_status rdb_value_put_score(struct rdb_value *value, struct bytes member,
                                           double score, char *error) {
     uint64_t ordinal;
@@ -324,6 +336,77 @@ enum rdb_value_status rdb_value_put_score(struct rdb_value *value, struct bytes 
         value->is_in_reverse &= order > 0;
     }
     return status;
+}
+
+/* ---- another layout ---- */
+
+struct value_and_score {
+    const struct rdb_value *value;
+    double score;
+};
+
+/* The same decimal in another layout. */
+static enum decimal_status rdb_value_convert(const struct layout *from, uint64_t key,
+                                             const struct layout *to, uint64_t *ordinal) {
+    char text[DECIMAL_TEXT_MAX];
+    struct decimal decimal = layout_field_decimal(&from->fields[0], layout_ordinal(from, key, 0));
+    size_t size = decimal_print(text, decimal, from->fields[0].scale);
+    enum decimal_status status =
+        layout_field_parse(&to->fields[0], (struct bytes){.at = text, .size = size}, &decimal);
+    return status == DECIMAL_OK &&
+                   layout_field_ordinal(&to->fields[0], decimal, ordinal) != LAYOUT_OK
+               ? DECIMAL_OUT_OF_RANGE
+               : status;
+}
+
+static enum decimal_status rdb_value_judge(const void *scores, const struct layout *layout) {
+    const struct value_and_score *all = scores;
+    const struct rdb_value *value = all->value;
+    enum decimal_status status = rdb_value_judge_score(&layout->fields[0], all->score);
+    uint64_t ordinal;
+    for (uint32_t i = 0; i < value->count && status == DECIMAL_OK; i++) {
+        status = rdb_value_convert(value->layout, value->entries[i].key, layout, &ordinal);
+    }
+    return status;
+}
+
+enum rdb_value_status rdb_value_choose(struct rdb_value *value, struct registry *registry,
+                                       struct bytes name, double score, int64_t now_us,
+                                       struct board *board, char *error) {
+    const struct value_and_score scores = {.value = value, .score = score};
+    const struct rules *rules = registry_rules_taking(registry, name, rdb_value_judge, &scores);
+    struct board other;
+    uint64_t base;
+    uint64_t ordinal;
+    if (rdb_value_judge(&scores, &rules->layout) != DECIMAL_OK) {
+        /* Of a score that fits alone, what was put before it does not. */
+        enum rdb_value_status status =
+            rdb_value_find_ordinal(&rules->layout.fields[0], score, &ordinal, error);
+        return status == RDB_VALUE_OK
+                   ? rdb_value_find_ordinal(&value->layout->fields[0], score, &ordinal, error)
+                   : status;
+    }
+    if (layout_stamp(&rules->layout, layout_zero_key(&rules->layout), now_us, &base) != LAYOUT_OK) {
+        layout_explain_time(&rules->layout, now_us, error);
+        return RDB_VALUE_REFUSED;
+    }
+    if (!registry_create_board_like(registry, rules, &other)) {
+        return RDB_VALUE_OUT_OF_MEMORY;
+    }
+    for (uint32_t i = 0; i < value->count; i++) {
+        uint64_t *key = &value->entries[i].key;
+        CHECK(rdb_value_convert(value->layout, *key, &rules->layout, &ordinal) == DECIMAL_OK);
+        *key = layout_with_ordinal(&rules->layout, base, 0, ordinal);
+    }
+    if (rules->layout.fields[0].is_ascending != value->layout->fields[0].is_ascending) {
+        value->is_in_order = value->count < 2;
+        value->is_in_reverse = value->count < 2;
+    }
+    registry_discard_board(registry, board);
+    board_move_to(&other, board);
+    value->layout = board_layout(board);
+    value->base = base;
+    return RDB_VALUE_OK;
 }
 
 enum rdb_value_status rdb_value_put_key(struct rdb_value *value, struct bytes member,

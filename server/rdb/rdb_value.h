@@ -15,6 +15,7 @@
 
 #include "skiplist/board.h"
 #include "skiplist/keyspace/hash.h"
+#include "skiplist/keyspace/registry_types.h"
 
 enum { RDB_VALUE_ERROR_MAX = 400 };
 
@@ -68,9 +69,18 @@ void rdb_value_begin_keys(struct rdb_value *value, const struct layout *layout);
 MUST_CHECK enum rdb_value_status rdb_value_find_ordinal(const struct layout_field *field,
                                                         double score, uint64_t *ordinal,
                                                         char *error);
+/* DECIMAL_OK, or why it cannot. */
+enum decimal_status rdb_value_judge_score(const struct layout_field *field, double score);
 /* With that ordinal in the first field. */
 MUST_CHECK enum rdb_value_status rdb_value_put_score(struct rdb_value *value, struct bytes member,
                                                      double score, char *error);
+/* After REFUSED: *board, which is empty, and what was put become those of the first layout that the registry has for
+ * this name and that takes this score, too. REFUSED: there is none other; nothing has changed, but error says what
+ * the best of them has against the score. */
+MUST_CHECK enum rdb_value_status rdb_value_choose(struct rdb_value *value,
+                                                  struct registry *registry, struct bytes name,
+                                                  double score, int64_t now_us, struct board *board,
+                                                  char *error);
 /* With a packed key of the layout, and in the board's order. */
 MUST_CHECK enum rdb_value_status rdb_value_put_key(struct rdb_value *value, struct bytes member,
                                                    uint64_t key);

@@ -66,7 +66,7 @@ static void feed_copy_fail(struct feed *feed, struct feed_copy *copy, const char
 /* What there is that a server of the version before does not know; NULL: nothing. */
 static const char *feed_copy_find_new(const struct registry *registry) {
     if (registry_has_contests(registry)) {
-        return "boards have STALE, SETTLE, COPY, DECAY, a league or archives to settle";
+        return "boards have STALE, SETTLE, COPY, DECAY, DOUBLE, a league or archives to settle";
     }
     return registry_count(registry, REGISTRY_ONCE) > 0 ? "there are ids of results (ONCE)" : NULL;
 }

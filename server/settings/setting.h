@@ -28,6 +28,7 @@ enum {
     SETTING_LIST_MAX = 16, /* bind addresses */
     SETTING_IO_THREADS_MAX = 64,
     SETTING_LAYOUTS_MAX = 256,
+    SETTING_DEFAULT_LAYOUTS_MAX = 8,
     SETTING_RULES_MAX = 1024,
     SETTINGS_MAX = 128,
     SETTING_NODES_MAX = 16, /* replication-nodes */
@@ -241,8 +242,9 @@ struct settings {
     uint32_t layout_count;
     struct setting_rule rules[SETTING_RULES_MAX];
     uint32_t rule_count;
-    const struct rules *default_rules;
-    char *default_layout_name;
+    const struct rules *default_rules[SETTING_DEFAULT_LAYOUTS_MAX];
+    uint32_t default_count;
+    char *default_layouts; /* their names, with blanks between them */
     char *default_layout_origin;
     bool has_own_layouts, has_own_rules; /* of a draft: CONFIG SET replaces all of them */
     /* absolute path of the file, for CONFIG REWRITE; NULL: no file */
@@ -285,10 +287,17 @@ typedef bool settings_check_more(const struct settings *settings, char *error);
  * there is none so far; may be NULL. */
 MUST_CHECK bool settings_check_file(const char *path, settings_check_more *check, FILE *out);
 
-/* The rules of a new board with this name: a registry_rules_for whose context is the settings. */
-const struct rules *settings_rules_for(void *settings, struct bytes key);
+/* The rules of a new board with this name: a registry_rules_for whose context is the settings. Only where no
+ * `board` line names it there is a choice, of the default layouts. */
+const struct rules *settings_rules_for(void *settings, struct bytes key, uint32_t choice);
+/* Is the layout of this name one of the default layouts? */
+bool settings_is_default_layout(const struct settings *settings, const char *name);
 /* Find a layout by name; NULL: there is none. */
 const struct layout *settings_find_layout(const struct settings *settings, struct bytes name);
+/* Where a first score chooses among layouts: the name of one that takes a number which this field does not take.
+ * NULL: there is none among the default and the built-in ones, or the field is of none of them. */
+const char *settings_find_taking(const struct settings *settings, const struct layout_field *field,
+                                 struct bytes text);
 /* "there is no layout 'lasp'; did you mean 'laps'?" reason: SETTING_ERROR_MAX. */
 void settings_explain_layout(const struct settings *settings, struct bytes name, char *reason);
 

@@ -3,7 +3,7 @@
  *     layout laps FIELD time_ms 32 ASC TIME 32 S     layouts[1]
  *     board race:* laps                              rules[0] -> layouts[1]
  *     board top:* default CAP 100                    rules[1] -> its own: layouts[0], and a cap
- *     default-layout default                         -> layouts[0], built in
+ *     default-layout default decimals                -> layouts[0], and another that is built in
  *
  * A rule may come before the layout that it names, so names are resolved at the end, after all
  * sources are read; until then a board line's rules are NULL. Layouts are borrowed by rules, so
@@ -16,13 +16,17 @@ static bool setting_board_is_name(struct bytes name) {
     return name.size > 0 && name.size <= SETTING_LAYOUT_NAME_MAX && setting_words_is_of(name, "_-");
 }
 
-/* For times as scores, in the units that programs have. A line may give their names to other layouts;
- * what the error texts of codec/layout.c say of them holds for these. */
+/* For scores that are no small integers, and for times as scores, in the units that programs have: those of
+ * schedules are ASC, so that of equal times the first to come is the first to go. A line may give their names
+ * to other layouts; what error texts say of them holds for these. */
 static struct setting_layout ready_layouts[] = {
-    {.name = (char[]){"seconds"}, .text = (char[]){"FIELD score 64 SIGNED SCALE 7"}},
+    {.name = (char[]){"decimals"}, .text = (char[]){"FIELD score 64 SIGNED SCALE 7 DOUBLE"}},
     {.name = (char[]){"int64"}, .text = (char[]){"FIELD score 64 SIGNED"}},
+    {.name = (char[]){"seconds"}, .text = (char[]){"FIELD score 64 ASC SIGNED SCALE 7 DOUBLE"}},
+    {.name = (char[]){"milliseconds"},
+     .text = (char[]){"FIELD score 64 ASC SIGNED SCALE 4 DOUBLE"}},
 };
-enum { READY_LAYOUTS = sizeof ready_layouts / sizeof ready_layouts[0] };
+enum { READY_LAYOUTS = sizeof ready_layouts / sizeof ready_layouts[0], READY_WORDS_MAX = 16 };
 
 static struct setting_layout *setting_board_find_own_layout(const struct settings *settings,
                                                             struct bytes name) {
@@ -100,12 +104,17 @@ static struct setting_layout *setting_board_create_layout(struct bytes name, cha
 bool setting_board_init(struct settings *settings) {
     struct layout layout;
     char error[LAYOUT_ERROR_MAX];
-    const struct bytes words[] = {BYTES("FIELD"),  BYTES("score"), BYTES("64"),
-                                  BYTES("SIGNED"), BYTES("SCALE"), BYTES("7")};
-    bool are_ready =
-        layout_parse_words(words, 6, &ready_layouts[0].rules.layout, error) == LAYOUT_OK &&
-        layout_parse_words(words, 4, &ready_layouts[1].rules.layout, error) == LAYOUT_OK;
-    CHECK(are_ready);
+    for (uint32_t i = 0; i < READY_LAYOUTS; i++) {
+        struct bytes text = bytes_from_text(ready_layouts[i].text);
+        struct bytes words[READY_WORDS_MAX];
+        size_t count = 0;
+        while (count < READY_WORDS_MAX && (words[count] = bytes_take_word(&text)).size > 0) {
+            count++;
+        }
+        bool is_ready =
+            layout_parse_words(words, count, &ready_layouts[i].rules.layout, error) == LAYOUT_OK;
+        CHECK(is_ready);
+    }
     layout_init_default(&layout);
     settings->layouts[0] = setting_board_create_layout(
         BYTES("default"), setting_value_copy(BYTES("FIELD score 33 SIGNED TIME 31 S")), &layout);
@@ -365,27 +374,77 @@ void settings_explain_layout(const struct settings *settings, struct bytes name,
                                settings);
 }
 
+/* default_rules, of the names that are known by now. false: reason names the first one that is not. */
+static bool setting_board_find_defaults(struct settings *settings, char *reason) {
+    struct bytes names = bytes_from_text(settings->default_layouts);
+    for (uint32_t i = 0; i < settings->default_count; i++) {
+        struct bytes name = bytes_take_word(&names);
+        const struct setting_layout *found = setting_board_find_layout(settings, name);
+        if (found == NULL) {
+            settings_explain_layout(settings, name, reason);
+            return false;
+        }
+        settings->default_rules[i] = &found->rules;
+    }
+    return true;
+}
+
+/* On false nothing has changed. */
+static bool setting_board_check_defaults(const struct setting_input *in) {
+    bool may_come_later = in->place->file_name != NULL || in->place->is_argument;
+    if (in->count > SETTING_DEFAULT_LAYOUTS_MAX) {
+        return setting_fail(in->reason, "at most %d layouts are allowed",
+                            SETTING_DEFAULT_LAYOUTS_MAX);
+    }
+    for (size_t i = 0; i < in->count; i++) {
+        if (!setting_board_is_name(in->words[i])) {
+            return setting_fail(in->reason, "'%s' is not a layout name",
+                                bytes_show(in->words[i]).text);
+        }
+        for (size_t j = 0; j < i; j++) {
+            if (bytes_equal(in->words[j], in->words[i])) {
+                return setting_fail(in->reason, "layout '%s' is given twice",
+                                    bytes_show(in->words[i]).text);
+            }
+        }
+        if (!may_come_later && setting_board_find_layout(in->settings, in->words[i]) == NULL) {
+            settings_explain_layout(in->settings, in->words[i], in->reason);
+            return false;
+        }
+    }
+    return true;
+}
+
 bool setting_board_assign_default(const struct setting_input *in) {
     struct settings *settings = in->settings;
-    struct bytes name = in->words[0];
-    const struct setting_layout *found = setting_board_find_layout(settings, name);
-    bool may_come_later = in->place->file_name != NULL || in->place->is_argument;
-    if (!setting_board_is_name(name)) {
-        return setting_fail(in->reason, "'%s' is not a layout name", bytes_show(name).text);
-    }
-    if (found == NULL && !may_come_later) {
-        settings_explain_layout(settings, name, in->reason);
+    char origin[SETTING_ERROR_MAX];
+    char reason[SETTING_ERROR_MAX];
+    if (!setting_board_check_defaults(in)) {
         return false;
     }
-    char origin[SETTING_ERROR_MAX];
     setting_board_print_place(in->place, "default-layout", origin);
-    if (!setting_value_replace(settings, &settings->default_layout_name, name) ||
-        !setting_value_replace(settings, &settings->default_layout_origin,
-                               bytes_from_text(origin))) {
+    char *names = setting_board_join_words(in->words, in->count);
+    bool is_kept =
+        names != NULL &&
+        setting_value_replace(settings, &settings->default_layouts, bytes_from_text(names)) &&
+        setting_value_replace(settings, &settings->default_layout_origin, bytes_from_text(origin));
+    memory_free(names);
+    if (!is_kept) {
         return setting_fail(in->reason, "out of memory");
     }
-    settings->default_rules = found != NULL ? &found->rules : NULL;
+    settings->default_count = (uint32_t)in->count;
+    (void)!setting_board_find_defaults(settings, reason); /* again when all layouts are known */
     return true;
+}
+
+bool settings_is_default_layout(const struct settings *settings, const char *name) {
+    struct bytes names = bytes_from_text(settings->default_layouts);
+    for (uint32_t i = 0; i < settings->default_count; i++) {
+        if (bytes_equal(bytes_take_word(&names), bytes_from_text(name))) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Give the layout the tags of a rule's options. */
@@ -424,14 +483,8 @@ static bool setting_board_resolve_rule(const struct settings *settings, struct s
 
 static bool setting_board_resolve_default(struct settings *settings, char *error) {
     char reason[SETTING_ERROR_MAX];
-    struct bytes name = bytes_from_text(settings->default_layout_name);
-    const struct setting_layout *found = setting_board_find_layout(settings, name);
-    if (found == NULL) {
-        settings_explain_layout(settings, name, reason);
-        return setting_fail(error, "%s: %s", settings->default_layout_origin, reason);
-    }
-    settings->default_rules = &found->rules;
-    return true;
+    return setting_board_find_defaults(settings, reason) ||
+           setting_fail(error, "%s: %s", settings->default_layout_origin, reason);
 }
 
 bool setting_board_resolve_from(struct settings *settings, uint32_t *next, char *error) {
@@ -450,13 +503,45 @@ bool setting_board_resolve(struct settings *settings, char *error) {
     return setting_board_resolve_from(settings, &next, error);
 }
 
-const struct rules *settings_rules_for(void *context, struct bytes key) {
+static bool setting_board_takes(const struct layout *layout, struct bytes text) {
+    struct decimal value;
+    uint64_t ordinal;
+    return layout->field_count == 1 &&
+           layout_field_parse(&layout->fields[0], text, &value) == DECIMAL_OK &&
+           layout_field_ordinal(&layout->fields[0], value, &ordinal) == LAYOUT_OK;
+}
+
+static bool setting_board_is_lead(const struct layout *layout, const struct layout_field *field) {
+    const struct layout_field *lead = &layout->fields[0];
+    return lead->bits == field->bits && lead->scale == field->scale &&
+           lead->is_signed == field->is_signed && lead->is_ascending == field->is_ascending &&
+           strcmp(lead->name, field->name) == 0;
+}
+
+const char *settings_find_taking(const struct settings *settings, const struct layout_field *field,
+                                 struct bytes text) {
+    const struct setting_layout *taking = NULL;
+    bool is_known = false;
+    struct bytes names = bytes_from_text(settings->default_layouts);
+    for (uint32_t i = 0; i < settings->default_count + READY_LAYOUTS; i++) {
+        const struct setting_layout *layout = setting_board_find_layout(
+            settings, i < settings->default_count
+                          ? bytes_take_word(&names)
+                          : bytes_from_text(ready_layouts[i - settings->default_count].name));
+        is_known |= setting_board_is_lead(&layout->rules.layout, field);
+        taking =
+            taking == NULL && setting_board_takes(&layout->rules.layout, text) ? layout : taking;
+    }
+    return is_known && taking != NULL && settings->default_count > 1 ? taking->name : NULL;
+}
+
+const struct rules *settings_rules_for(void *context, struct bytes key, uint32_t choice) {
     const struct settings *settings = context;
     for (uint32_t i = 0; i < settings->rule_count; i++) {
         const struct setting_rule *rule = &settings->rules[i];
         if (glob_matches(bytes_from_text(rule->pattern), key)) {
-            return rule->rules;
+            return choice == 0 ? rule->rules : NULL;
         }
     }
-    return settings->default_rules;
+    return choice < settings->default_count ? settings->default_rules[choice] : NULL;
 }

@@ -600,8 +600,8 @@ const struct setting setting_table[] = {
      "shows nothing outdated. Choose it below Sentinel's down-after-milliseconds, where it delays "
      "no failover. 0: no lease; then such a master may answer readers with what it has."},
     {"layout", &boards, SETTING_REPEATS,
-     WORDS(LAYOUT, "NAME FIELD name bits [ASC|DESC] [SIGNED] [SCALE d] [DECAY n S|M|H|D] [FIELD "
-                   "...] [TIME bits "
+     WORDS(LAYOUT, "NAME FIELD name bits [ASC|DESC] [SIGNED] [SCALE d] [DOUBLE] [DECAY n "
+                   "S|M|H|D] [FIELD ...] [TIME bits "
                    "US|MS|S|M|H|D [START t|END t] [LATEST]] [TAG name bits ...]"),
      NULL, "laps FIELD lap_ms 32 ASC TIME 32 S",
      "Define a layout. A layout divides a member's 64 bits between its score and the time at which "
@@ -609,15 +609,18 @@ const struct setting setting_table[] = {
      "members properties beside that, such as a country: docs/tags.md. Up to 255 "
      "lines, each with a new name. CONFIG SET layout takes all lines at once, as CONFIG GET "
      "replies them, separated by line ends; boards keep the layout that they have.\n"
-     "One layout, default, is built in, for whole scores from -4294967296 to 4294967295 and times "
-     "in seconds until 2088:\n"
+     "Five layouts are built in. default is for whole scores from -4294967296 to 4294967295, with "
+     "times in seconds until 2088; decimals for scores with up to 7 decimals, and int64 for any "
+     "other whole number of 64 bits:\n"
      "    FIELD score 33 SIGNED TIME 31 S\n"
-     "Two more are built in for boards whose scores are unix times, such as schedules and sliding "
-     "windows: seconds, for seconds with up to 7 decimals, and int64, for milliseconds, "
-     "microseconds, nanoseconds and any other whole number of 64 bits. A line may give their names "
-     "to other layouts:\n"
-     "    FIELD score 64 SIGNED SCALE 7\n"
+     "    FIELD score 64 SIGNED SCALE 7 DOUBLE\n"
      "    FIELD score 64 SIGNED\n"
+     "Two are for schedules, queues and sliding windows, whose scores are unix times. Of equal "
+     "times the first to come is the first to go: seconds, with up to 7 decimals, and "
+     "milliseconds, with up to 4:\n"
+     "    FIELD score 64 ASC SIGNED SCALE 7 DOUBLE\n"
+     "    FIELD score 64 ASC SIGNED SCALE 4 DOUBLE\n"
+     "A line may give the names of the last four to other layouts.\n"
      "Some others. Lap times in milliseconds, where less is better; money with two decimals; "
      "scores of one week, with times to the millisecond:\n"
      "    layout laps   FIELD lap_ms 32 ASC TIME 32 S\n"
@@ -650,10 +653,11 @@ const struct setting setting_table[] = {
      "In a pattern, * matches any run of characters, ? one character, [abc] and [a-z] one of "
      "these, [^a] any other one, and \\ makes the next character literal. A pattern has at most "
      "1024 bytes."},
-    {"default-layout", &boards, 0, TEXT(DEFAULT_LAYOUT, default_layout_name, 0, 0, "NAME"),
-     "default", NULL,
-     "The layout of new boards that match no board line: default, seconds and int64, which are "
-     "built in, or the name of a layout line."},
+    {"default-layout", &boards, 0, TEXT(DEFAULT_LAYOUT, default_layouts, 1, 0, "NAME [NAME ...]"),
+     "default decimals int64", NULL,
+     "The layouts of new boards that match no board line: names of layout lines, or of built-in "
+     "layouts. A board that is made by writing a score gets the first one that takes this score, "
+     "and all others of the same command; a board that is made in another way gets the first."},
 
     {.name = NULL},
 };

@@ -501,6 +501,13 @@ static size_t setting_value_print_string(const struct printing *p) {
     return setting_value_print_text(p, *(char *const *)p->field);
 }
 
+/* Words that need no quotes, a blank between them. */
+static size_t setting_value_print_plain(const struct printing *p) {
+    struct bytes text = bytes_from_text(*(char *const *)p->field);
+    memcpy(p->out, text.at, text.size);
+    return text.size;
+}
+
 static size_t setting_value_print_events(const struct printing *p) {
     unsigned events = *(const unsigned *)p->field;
     char letters[sizeof event_letters + 1];
@@ -731,8 +738,8 @@ static const struct {
     [SETTING_TYPE_DIRECTORY] = {setting_value_assign_string, setting_value_print_directory, TEXT},
     [SETTING_TYPE_HOST] = {setting_value_assign_host, setting_value_print_string, TEXT},
     [SETTING_TYPE_FILE_NAME] = {setting_value_assign_file_name, setting_value_print_string, TEXT},
-    [SETTING_TYPE_DEFAULT_LAYOUT] = {setting_board_assign_default, setting_value_print_string,
-                                     TEXT},
+    [SETTING_TYPE_DEFAULT_LAYOUT] = {setting_board_assign_default, setting_value_print_plain,
+                                     TEXTS},
     [SETTING_TYPE_EVENTS] = {setting_value_assign_events, setting_value_print_events, WORD},
     [SETTING_TYPE_USER] = {setting_value_assign_user, setting_value_print_user, TEXTS},
     [SETTING_TYPE_ADDRESSES] = {setting_value_assign_addresses, setting_value_print_addresses,

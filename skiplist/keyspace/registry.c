@@ -542,7 +542,7 @@ bool registry_create_board(struct registry *registry, struct bytes name, int64_t
                            struct board *board) {
     struct rules room;
     struct rules plain;
-    const struct rules *like = registry->rules_for(registry->context, name);
+    const struct rules *like = registry->rules_for(registry->context, name, 0);
     if (like->window.count > 0) {
         rules_without_window(like, &plain);
         like = &plain;
@@ -615,7 +615,7 @@ static struct registry_key *registry_find_or_make(struct registry *registry, uin
         room.is_created = false;
         like = &room;
     } else if (kind == REGISTRY_BOARD) {
-        like = like != NULL ? like : registry->rules_for(registry->context, name);
+        like = like != NULL ? like : registry->rules_for(registry->context, name, 0);
         like = registry_rules_from_now(like, now_ms, &room);
     }
     key = registry_make_key(registry, database, name, kind, like);
@@ -658,6 +658,45 @@ struct registry_key *registry_find_or_create_like(struct registry *registry, uin
         registry_tell(registry, database, name);
     }
     return key;
+}
+
+/* Another layout says no more of a value that is none, and of one with too many decimals the layout says most
+ * that keeps most. */
+const struct rules *registry_rules_taking(const struct registry *registry, struct bytes name,
+                                          registry_judge *judge, const void *scores) {
+    const struct rules *found = NULL;
+    for (uint32_t choice = 0;; choice++) {
+        const struct rules *rules = registry->rules_for(registry->context, name, choice);
+        if (rules == NULL) {
+            return found;
+        }
+        enum decimal_status status = judge(scores, &rules->layout);
+        if (status == DECIMAL_OK) {
+            return rules;
+        }
+        if (status == DECIMAL_NOT_A_NUMBER) {
+            return found != NULL ? found : rules;
+        }
+        bool keeps_fewer = found != NULL && status == DECIMAL_TOO_PRECISE &&
+                           rules->layout.fields[0].scale < found->layout.fields[0].scale;
+        found = keeps_fewer ? found : rules;
+    }
+}
+
+bool registry_choose(struct registry *registry, struct registry_key *key,
+                     const struct rules *rules) {
+    CHECK(key->is_unreported || registry->listeners == NULL);
+    CHECK(board_count(&key->board) == 0 && rules->period.unit == PERIOD_NONE &&
+          registry_rules(key)->period.unit == PERIOD_NONE);
+    const struct rules *before = registry_rules(key);
+    struct board board;
+    if (!registry_create_board_like(registry, rules, &board)) {
+        return false;
+    }
+    board_deinit(&key->board);
+    board_move_to(&board, &key->board);
+    rules_release(&registry->rules, before);
+    return true;
 }
 
 /* ---- counts ---- */

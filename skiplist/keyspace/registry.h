@@ -128,6 +128,17 @@ MUST_CHECK struct registry_key *registry_find_or_create_like(struct registry *re
                                                              const struct rules *rules,
                                                              int64_t now_ms, bool *is_new);
 
+/* Does a layout take these scores? Otherwise why it does not take the first one that it does not. */
+typedef enum decimal_status registry_judge(const void *scores, const struct layout *layout);
+/* The first rules of rules_for for this name whose layout takes the scores; where none does, those whose error says
+ * most. */
+const struct rules *registry_rules_taking(const struct registry *registry, struct bytes name,
+                                          registry_judge *judge, const void *scores);
+/* Give a board that registry_find_or_create has made, and that is still empty, other rules of rules_for
+ * instead. false: no memory, nothing changed. */
+MUST_CHECK bool registry_choose(struct registry *registry, struct registry_key *key,
+                                const struct rules *rules);
+
 /* Add or remove members of a key's board, as board_put_member and board_remove_member do, and
  * report effects (skiplist/keyspace/effect.h). Only these functions and registry_remove_range may
  * change a board that belongs to a key. The caller removes a key whose board has become empty. */
@@ -180,7 +191,7 @@ MUST_CHECK bool registry_tags_fit(struct registry_key *key, const struct layout 
 /* true: archives of boards without SETTLE YES are not marked as to be settled from now on, so that a
  * reader of an older format than FILE_FORMAT_CONTESTS understands their effects. */
 void registry_spare_older(struct registry *registry, bool has_older);
-/* Has any board rules of contests (rules_are_of_contests)? Boards that wait to be freed count, too. */
+/* Has any board rules that need files of contests (rules_need_contests_format)? Boards that wait to be freed count, too. */
 bool registry_has_contests(const struct registry *registry);
 
 /* Create an empty board, outside the keyspace, with the rules that rules_for returns for this name,

@@ -30,9 +30,10 @@ enum {
 
 struct registry;
 
-/* Callback: the rules of a new board of this name; called once per created board. The result is
- * copied. */
-typedef const struct rules *registry_rules_for(void *context, struct bytes key);
+/* Callback: the rules of a new board of this name; called once per created board, with choice 0. The result
+ * is copied. Others that it may have instead are choices 1, 2 ...; NULL: there are no more. These have no
+ * PERIOD. */
+typedef const struct rules *registry_rules_for(void *context, struct bytes key, uint32_t choice);
 
 /* Listener for changes of keys, called after the change: to members or expiry, creation, and
  * removal, including expiry and rollover. Flushing a database is a single change, reported while

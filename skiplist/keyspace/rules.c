@@ -44,6 +44,14 @@ bool rules_are_of_contests(const struct rules *rules) {
     return !rules_contests_equal(rules, &none) || layout_field_decays(&rules->layout.fields[0]);
 }
 
+bool rules_need_contests_format(const struct rules *rules) {
+    bool has_double = false;
+    for (unsigned i = 0; i < rules->layout.field_count; i++) {
+        has_double |= rules->layout.fields[i].is_double;
+    }
+    return has_double || rules_are_of_contests(rules);
+}
+
 bool rules_equal(const struct rules *a, const struct rules *b) {
     return a->cap == b->cap && a->keeps_best == b->keeps_best && a->is_created == b->is_created &&
            a->limit == b->limit && a->guards == b->guards && a->opens_ms == b->opens_ms &&
@@ -191,7 +199,8 @@ static uint64_t rules_hash_field(const struct layout_field *field, uint64_t seed
     const uint64_t words[] = {
         XXH3_64bits_withSeed(field->name, strlen(field->name), seed),
         (uint64_t)field->bits << 24 | (uint64_t)field->scale << 16 |
-            (uint64_t)field->is_signed << 8 | (uint64_t)field->is_ascending,
+            (uint64_t)field->is_signed << 8 | (uint64_t)field->is_double << 1 |
+            (uint64_t)field->is_ascending,
         (uint64_t)field->decay.count << 8 | field->decay.unit,
     };
     return XXH3_64bits_withSeed(words, sizeof(words), seed);
@@ -303,7 +312,7 @@ static struct rules *rules_add(struct rules_set *set, const struct rules *like, 
     rules->hash = hash;
     rules->use_count = 0;
     rules->index = set->count++;
-    set->contests_count += rules_are_of_contests(rules);
+    set->contests_count += rules_need_contests_format(rules);
     set->stale_count += rules->stale_ms > 0;
     *rules_list_at(set, rules->index) = rules;
     map_put(&set->map, hash, rules->index);
@@ -314,7 +323,7 @@ static struct rules *rules_add(struct rules_set *set, const struct rules *like, 
 static void rules_take_out(struct rules_set *set, struct rules *rules) {
     map_remove(&set->map, rules->hash, rules->index);
     uint32_t last_index = --set->count;
-    set->contests_count -= rules_are_of_contests(rules);
+    set->contests_count -= rules_need_contests_format(rules);
     set->stale_count -= rules->stale_ms > 0;
     struct rules *last = *rules_list_at(set, last_index);
     if (last != rules) {
@@ -505,7 +514,7 @@ bool rules_set_validate(const struct rules_set *set, const char **reason) {
     for (uint32_t i = 0; i < set->count && wrong == NULL; i++) {
         const struct rules *rules = *rules_list_at(set, i);
         wrong = rules_check(set, i);
-        contests_count += rules_are_of_contests(rules);
+        contests_count += rules_need_contests_format(rules);
         league_count += rules->league.room > 0 ? rules->use_count : 0;
         stale_count += rules->stale_ms > 0;
         unsettled_count += rules->settlement == RULES_UNSETTLED ? rules->use_count : 0;

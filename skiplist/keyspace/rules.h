@@ -183,13 +183,15 @@ static inline bool rules_take(const struct rules *rules, uint64_t before, uint64
  * layout's times begin? reason: the first violation. */
 MUST_CHECK bool rules_validate(const struct rules *rules, const char **reason);
 
-/* Do they have an option, or a state, that a file of FILE_FORMAT_CONTESTS is the first to know? */
+/* Do they have an option of contests, or a state of one? */
 bool rules_are_of_contests(const struct rules *rules);
+/* Is a file of FILE_FORMAT_CONTESTS the first to know them: are they of contests, or has a field DOUBLE? */
+bool rules_need_contests_format(const struct rules *rules);
 
 struct rules_set {
     struct map map;                 /* (hash of the rules, index) */
     struct pages list;              /* struct rules * */
-    uint32_t count, contests_count; /* contests: of rules_are_of_contests */
+    uint32_t count, contests_count; /* contests: of rules_need_contests_format */
     uint32_t stale_count;           /* with a STALE */
     uint64_t league_count;          /* users of those of leagues */
     uint64_t unsettled_count;       /* and of unsettled archives */

@@ -265,9 +265,9 @@ TEST(random_decimals_survive_a_double_of_seventeen_digits) {
         struct decimal_bound bound;
         bool is_empty;
         for (int is_lower = 0; is_lower < 2; is_lower++) {
-            assert_int_equal(
-                decimal_parse_bound(bytes_from_text(text), scale, is_lower, &bound, &is_empty),
-                DECIMAL_OK);
+            assert_int_equal(decimal_parse_bound(bytes_from_text(text), scale, DECIMAL_EXACT,
+                                                 is_lower, &bound, &is_empty),
+                             DECIMAL_OK);
             assert_int_equal(bound.kind, DECIMAL_BOUND_VALUE);
             assert_decimal_equal(bound.value, expected);
         }
@@ -381,6 +381,162 @@ TEST(what_is_printed_parses_to_the_same) {
         const char *point = memchr(out, '.', text.size);
         assert_true(point == NULL || out[text.size - 1] != '0');
     }
+}
+
+/* A number of one double: the decimal at the scale, or UINT64_MAX as magnitude if it is refused. */
+static struct decimal settled(const char *text, unsigned scale) {
+    struct decimal value;
+    if (decimal_parse_double(bytes_from_text(text), scale, &value) != DECIMAL_OK) {
+        return (struct decimal){.magnitude = UINT64_MAX};
+    }
+    value.magnitude = decimal_settle(scale, value.magnitude);
+    return value;
+}
+
+static struct decimal_bound bound_of(const char *text, unsigned scale, bool is_lower) {
+    struct decimal_bound bound;
+    bool is_empty;
+    assert_int_equal(decimal_parse_bound(bytes_from_text(text), scale, DECIMAL_DOUBLES, is_lower,
+                                         &bound, &is_empty),
+                     DECIMAL_OK);
+    assert_false(is_empty);
+    assert_int_equal(bound.kind, DECIMAL_BOUND_VALUE);
+    return bound;
+}
+
+/* The shortest of the texts that denote the double: of 15, 16 or 17 digits, as Python's repr has them. */
+static void print_shortest(double number, char *out, size_t size) {
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(out, size, "%.*e", digits - 1, number);
+        if (strtod(out, NULL) == number) {
+            return;
+        }
+    }
+}
+
+/* 1318516439.8571313 as 1.3184395E9 */
+static void print_as_java(double number, char *out, size_t size) {
+    char text[64];
+    print_shortest(number, text, sizeof text);
+    char *mark = strchr(text, 'e');
+    int power = atoi(mark + 1);
+    *mark = '\0';
+    snprintf(out, size, "%s%sE%d", text, strchr(text, '.') == NULL ? ".0" : "", power);
+}
+
+enum { FORMS = 9, FORM_MAX = 96 };
+
+static void print_forms(double number, char forms[FORMS][FORM_MAX]) {
+    print_shortest(number, forms[0], FORM_MAX);
+    print_as_java(number, forms[1], FORM_MAX);
+    snprintf(forms[2], FORM_MAX, "%.17g", number); /* PHP with serialize_precision 17, printf */
+    snprintf(forms[3], FORM_MAX, "%.16e", number);
+    snprintf(forms[4], FORM_MAX, "%.18g", number);
+    snprintf(forms[5], FORM_MAX, "%.25g", number);
+    snprintf(forms[6], FORM_MAX, "%.60f", number); /* all of it */
+    snprintf(forms[7], FORM_MAX, "%+.20f", number);
+    snprintf(forms[8], FORM_MAX, "%.15g", number);
+    if (strtod(forms[8], NULL) != number) {
+        memcpy(forms[8], forms[0], FORM_MAX);
+    }
+}
+
+static double random_double(struct random *random, double lowest, double highest) {
+    double number =
+        lowest + (highest - lowest) * ((double)(random_next(random) >> 11) / 9007199254740992.0);
+    unsigned digits = (unsigned)random_below(random, 12);
+    if (digits < 8) { /* as programs round them */
+        char text[64];
+        snprintf(text, sizeof text, "%.*f", (int)digits, number);
+        number = strtod(text, NULL);
+    }
+    return number;
+}
+
+static void assert_one_number(double number, unsigned scale) {
+    char forms[FORMS][FORM_MAX];
+    char excluded[FORM_MAX + 1] = "(";
+    char printed[DECIMAL_TEXT_MAX + 1];
+    print_forms(number, forms);
+    struct decimal first = settled(forms[0], scale);
+    assert_true(first.magnitude != UINT64_MAX);
+    /* What is shown is the double again, and no text of it is shorter. */
+    printed[decimal_print(printed, first, scale)] = '\0';
+    assert_true(strtod(printed, NULL) == number);
+    struct decimal exact;
+    assert_int_equal(decimal_parse(bytes_from_text(forms[0]), scale, &exact), DECIMAL_OK);
+    assert_decimal_equal(first, exact);
+    for (int form = 0; form < FORMS; form++) {
+        assert_decimal_equal(settled(forms[form], scale), first);
+        assert_decimal_equal(bound_of(forms[form], scale, true).value, first);
+        assert_decimal_equal(bound_of(forms[form], scale, false).value, first);
+        strcpy(excluded + 1, forms[form]);
+        assert_int_equal(decimal_compare(bound_of(excluded, scale, true).value, first), 1);
+        assert_int_equal(decimal_compare(bound_of(excluded, scale, false).value, first), -1);
+    }
+    uint64_t bits;
+    double next;
+    memcpy(&bits, &number, sizeof bits);
+    bits += number > 0 ? 1 : UINT64_MAX; /* the next double above */
+    memcpy(&next, &bits, sizeof next);
+    snprintf(printed, sizeof printed, "%.17g", next);
+    struct decimal above = settled(printed, scale);
+    assert_true(above.magnitude == UINT64_MAX || decimal_compare(above, first) > 0);
+}
+
+TEST(one_double_is_one_number_in_all_its_forms) {
+    static const struct {
+        double lowest, highest;
+        unsigned scale;
+    } kinds[] = {{1000000000, 2200000000, 7}, {-2200000000, -1000000000, 7}, {1e12, 2.2e12, 4},
+                 {4.6e11, 9.2e11, 7},         {9007199254740992, 9.2e18, 0}, {1e14, 9e14, 4}};
+    struct random random = random_begin(__func__);
+    for (int i = 0; i < 100000; i++) {
+        size_t kind = i < 40000 ? 0 : (size_t)i % COUNT_OF(kinds);
+        assert_one_number(random_double(&random, kinds[kind].lowest, kinds[kind].highest),
+                          kinds[kind].scale);
+    }
+}
+
+TEST(up_to_fifteen_digits_decimals_of_doubles_are_exact) {
+    struct random random = random_begin(__func__);
+    for (int i = 0; i < 100000; i++) {
+        unsigned scale = (unsigned)random_below(&random, DECIMAL_SCALE_MAX + 1);
+        uint64_t magnitude = random_below(&random, 1000000000000000);
+        assert_true(decimal_settle(scale, magnitude) == magnitude);
+        if (magnitude > 0) {
+            assert_true(decimal_settle_long(scale, magnitude) == magnitude);
+        }
+    }
+}
+
+TEST(the_decimal_of_a_double_stays_when_it_is_settled_again) {
+    struct random random = random_begin(__func__);
+    for (int i = 0; i < 100000; i++) {
+        unsigned scale = (unsigned)random_below(&random, DECIMAL_SCALE_MAX + 1);
+        uint64_t magnitude = random_next(&random) >> random_below(&random, 12) | 1;
+        uint64_t once = decimal_settle_long(scale, magnitude);
+        assert_true(decimal_settle(scale, magnitude) == once);
+        assert_true(decimal_settle_long(scale, once) == once);
+        char text[2][DECIMAL_TEXT_MAX + 1];
+        text[0][decimal_print(text[0], positive(magnitude), scale)] = '\0';
+        text[1][decimal_print(text[1], positive(once), scale)] = '\0';
+        assert_true(strtod(text[0], NULL) == strtod(text[1], NULL));
+    }
+}
+
+TEST(halfway_between_two_doubles_the_even_one_is_the_number) {
+    /* 2^53 + 1 is halfway between 2^53 and 2^53 + 2; the last of 800 digits decides. */
+    char text[820] = "9007199254740993.";
+    memset(text + 17, '0', 800);
+    assert_decimal_equal(settled(text, 0), positive(9007199254740992));
+    text[816] = '1';
+    assert_decimal_equal(settled(text, 0), positive(9007199254740994));
+}
+
+TEST(a_hexadecimal_limit_is_the_number_of_its_double) {
+    assert_decimal_equal(bound_of("0x1.3a5b1dbd70a4p+30", 7, true).value,
+                         settled("1318504303.3600006", 7));
 }
 
 TEST(values_compare_as_on_a_line) {
@@ -549,8 +705,8 @@ static void assert_bound(const char *text, unsigned scale, bool is_lower,
                          enum decimal_bound_kind kind, struct decimal value, bool is_empty) {
     struct decimal_bound bound;
     bool got_empty = !is_empty;
-    enum decimal_status status =
-        decimal_parse_bound(bytes_from_text(text), scale, is_lower, &bound, &got_empty);
+    enum decimal_status status = decimal_parse_bound(bytes_from_text(text), scale, DECIMAL_EXACT,
+                                                     is_lower, &bound, &got_empty);
     if (status != DECIMAL_OK || bound.kind != kind || got_empty != is_empty) {
         fail_msg("'%s': status %d kind %d empty %d", text, (int)status, (int)bound.kind, got_empty);
     }
@@ -650,7 +806,7 @@ TEST(limits_that_are_no_numbers_are_refused_and_change_nothing) {
     for (size_t i = 0; i < COUNT_OF(refused); i++) {
         struct decimal_bound bound = {.kind = DECIMAL_BOUND_VALUE, .value = positive(77)};
         bool is_empty = true;
-        assert_int_equal(decimal_parse_bound(refused[i], 2, true, &bound, &is_empty),
+        assert_int_equal(decimal_parse_bound(refused[i], 2, DECIMAL_EXACT, true, &bound, &is_empty),
                          DECIMAL_NOT_A_NUMBER);
         assert_int_equal(bound.kind, DECIMAL_BOUND_VALUE);
         assert_decimal_equal(bound.value, positive(77));
@@ -702,12 +858,12 @@ TEST(random_hexadecimal_limits_are_what_strtod_reads) {
         for (int is_lower = 0; is_lower < 2; is_lower++) {
             struct decimal_bound a, b;
             bool is_empty_a, is_empty_b;
-            assert_int_equal(
-                decimal_parse_bound(bytes_from_text(hex), scale, is_lower, &a, &is_empty_a),
-                DECIMAL_OK);
-            assert_int_equal(
-                decimal_parse_bound(bytes_from_text(plain), scale, is_lower, &b, &is_empty_b),
-                DECIMAL_OK);
+            assert_int_equal(decimal_parse_bound(bytes_from_text(hex), scale, DECIMAL_EXACT,
+                                                 is_lower, &a, &is_empty_a),
+                             DECIMAL_OK);
+            assert_int_equal(decimal_parse_bound(bytes_from_text(plain), scale, DECIMAL_EXACT,
+                                                 is_lower, &b, &is_empty_b),
+                             DECIMAL_OK);
             assert_int_equal(a.kind, b.kind);
             assert_int_equal(is_empty_a, is_empty_b);
             if (a.kind == DECIMAL_BOUND_VALUE && decimal_compare(a.value, b.value) != 0) {
@@ -759,8 +915,9 @@ TEST(random_limits_have_the_last_value_inside_and_the_next_one_outside) {
         }
         struct decimal_bound bound;
         bool is_empty;
-        assert_int_equal(decimal_parse_bound(bytes, scale, is_lower, &bound, &is_empty),
-                         DECIMAL_OK);
+        assert_int_equal(
+            decimal_parse_bound(bytes, scale, DECIMAL_EXACT, is_lower, &bound, &is_empty),
+            DECIMAL_OK);
         struct decimal widest = positive(UINT64_MAX);
         struct decimal best = is_lower ? widest : opposite(widest);
         assert_int_equal(!is_empty, twin_is_inside(best, &number.twin, is_lower, is_exclusive));

@@ -163,7 +163,7 @@ struct refusal {
 #define REFUSAL(text_literal, error_literal)                                                       \
     { BYTES_INIT(text_literal), error_literal }
 
-#define FIELD_FORM "FIELD name bits [ASC|DESC] [SIGNED] [SCALE d] [DECAY n S|M|H|D]"
+#define FIELD_FORM "FIELD name bits [ASC|DESC] [SIGNED] [SCALE d] [DOUBLE] [DECAY n S|M|H|D]"
 #define TIME_FORM  "TIME bits US|MS|S|M|H|D [START t | END t] [LATEST]"
 #define TAG_FORM   "TAG name bits"
 #define NAME_RULE                                                                                  \
@@ -417,11 +417,11 @@ TEST(a_half_life_that_does_not_hold_together_is_found) {
     assert_fault(&bad, "a field's epoch or fraction does not follow from the layout");
     bad = good;
     bad.fields[0].is_signed = true;
-    assert_fault(&bad, "a field that decays is signed or too narrow");
+    assert_fault(&bad, "a field that decays is signed, of doubles or too narrow");
     bad = good;
     bad.fields[0].bits = 40;
     layout_complete(&bad);
-    assert_fault(&bad, "a field that decays is signed or too narrow");
+    assert_fault(&bad, "a field that decays is signed, of doubles or too narrow");
     bad = good;
     bad.fields[1].decay = good.fields[0].decay;
     assert_fault(&bad, "a field that is not the first one decays");

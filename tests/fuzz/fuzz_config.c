@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size) {
         check_round_trip(&settings);
     } else {
         check_round_trip(&settings);
-        CHECK(settings_rules_for(&settings, text) != NULL);
+        CHECK(settings_rules_for(&settings, text, 0) != NULL);
     }
     settings_deinit(&settings);
     tzdata_deinit();

@@ -24,7 +24,8 @@ static void check_exact_bound(struct bytes text, unsigned scale, struct decimal 
     struct decimal_bound bound;
     bool is_empty;
     for (int is_lower = 0; is_lower < 2; is_lower++) {
-        CHECK(decimal_parse_bound(text, scale, is_lower != 0, &bound, &is_empty) == DECIMAL_OK);
+        CHECK(decimal_parse_bound(text, scale, DECIMAL_EXACT, is_lower != 0, &bound, &is_empty) ==
+              DECIMAL_OK);
         CHECK(bound.kind == DECIMAL_BOUND_VALUE);
         CHECK(is_equal(bound.value, value));
         CHECK(!is_empty);
@@ -49,8 +50,10 @@ static void check_bounds(struct bytes text, unsigned scale) {
     struct decimal_bound upper;
     bool lower_is_empty;
     bool upper_is_empty;
-    enum decimal_status status = decimal_parse_bound(text, scale, true, &lower, &lower_is_empty);
-    CHECK(decimal_parse_bound(text, scale, false, &upper, &upper_is_empty) == status);
+    enum decimal_status status =
+        decimal_parse_bound(text, scale, DECIMAL_EXACT, true, &lower, &lower_is_empty);
+    CHECK(decimal_parse_bound(text, scale, DECIMAL_EXACT, false, &upper, &upper_is_empty) ==
+          status);
     CHECK(status == DECIMAL_OK || status == DECIMAL_NOT_A_NUMBER);
     if (status != DECIMAL_OK) {
         return;

@@ -7,13 +7,13 @@ enum { NOW_S = 1767225600, VERSION = 10, HEAD = 10 };
 
 static struct rules rules;
 
-static const struct rules *rules_for(void *context, struct bytes key) {
+static const struct rules *rules_for(void *context, struct bytes key, uint32_t choice) {
     (void)context;
     (void)key;
     if (rules.layout.field_count == 0) {
         layout_init_default(&rules.layout);
     }
-    return &rules;
+    return choice == 0 ? &rules : NULL;
 }
 
 static enum rdb_load_status load_pieces(struct rdb_load *load, struct bytes file, size_t piece) {

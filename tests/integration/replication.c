@@ -836,9 +836,10 @@ static void wait_error(struct node *node, const char *text) {
 }
 
 IN_FIXTURE(contests_are_not_sent_to_a_version_that_does_not_know_them) {
-    static const char told[] = "the master has given the copy up: boards have STALE, SETTLE, "
-                               "COPY, DECAY, a league or archives to settle, which a server of "
-                               "format 5 does not know: upgrade it";
+    static const char told[] =
+        "the master has given the copy up: boards have STALE, SETTLE, "
+        "COPY, DECAY, DOUBLE, a league or archives to settle, which a server of "
+        "format 5 does not know: upgrade it";
     REPLICA->format = FILE_FORMAT_CONTESTS - 1;
     node_start(MASTER, with_journal);
     node_start(REPLICA, with_journal);

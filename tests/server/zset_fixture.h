@@ -18,6 +18,7 @@
 #include "tests/support/stored_text.h"
 
 static const char zset_settings[] =
+    "default-layout default\n" /* a choice of layouts: tests/server/commands/test_choice.c */
     "layout laps FIELD ms 32 ASC TIME 31 S\n"
     "layout money FIELD amount 40 SIGNED SCALE 2 TIME 24 M\n"
     "layout fine FIELD score 64 SIGNED\n"

@@ -12,10 +12,11 @@
 /* The rules of every key of create_usual_registry: the default layout. */
 static struct rules usual_rules;
 
-static inline const struct rules *usual_rules_for(void *context, struct bytes key) {
+static inline const struct rules *usual_rules_for(void *context, struct bytes key,
+                                                  uint32_t choice) {
     (void)context;
     (void)key;
-    return &usual_rules;
+    return choice == 0 ? &usual_rules : NULL;
 }
 
 static inline struct registry *create_usual_registry(void) {

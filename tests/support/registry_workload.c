@@ -30,9 +30,9 @@ const struct rules *workload_rules(char letter) {
     return &kinds[at != NULL ? at - letters : PLAIN];
 }
 
-static const struct rules *rules_for(void *context, struct bytes key) {
+static const struct rules *rules_for(void *context, struct bytes key, uint32_t choice) {
     (void)context;
-    return workload_rules(key.at[0]);
+    return choice == 0 ? workload_rules(key.at[0]) : NULL;
 }
 
 static void make_kinds(void) {

@@ -29,7 +29,8 @@ void twin_model_start(struct twin_model *twin, const char *name) {
     struct harness *harness = twin->harness;
     harness_run(harness, harness->server.sessions.first, "FLUSHALL");
     twin->name = name;
-    twin->layout = describe(settings_rules_for(&harness->server.settings, bytes_from_text(name)));
+    twin->layout =
+        describe(settings_rules_for(&harness->server.settings, bytes_from_text(name), 0));
     twin_server_init(&twin->server, &twin->layout);
 }
 

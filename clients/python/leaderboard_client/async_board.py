@@ -2,11 +2,15 @@
 
 from typing import Any, AsyncIterator, Dict, List, Optional
 
+from redis.exceptions import ResponseError
+
 from .async_commands import AsyncBoardCommands, AsyncDatabaseCommands
 from .board import PAGE_SIZE, page_ranks
-from .events import Event, channels, database_of, parse_event
+from .events import EVENTS_SETTING, Event, channels, check_events, database_of, parse_event
 from .parse import ban_page, board_page
-from .records import Ban, Record
+from .parse import flag as parse_flag
+from .parse import integer as parse_integer
+from .records import Ban, Record, Score
 from .words import Name, Several, Word
 
 
@@ -16,6 +20,28 @@ class AsyncLeaderboard(AsyncBoardCommands):
     async def page(self, number: int, size: int = 20, **options: Any) -> List[Record]:
         """A page of the board, the first being 1, with the options of range."""
         return await self.range(*page_ranks(number, size), **options)
+
+    async def top(self, count: int, **options: Any) -> List[Record]:
+        """The first ones, with the options of range."""
+        return await self.page(1, count, **options)
+
+    async def rank(self, member: Word, **options: Any) -> Optional[int]:
+        """A member's place, 0 being the best, with the options of get. None: the member is not there."""
+        record = (await self.get(member, **options))[0]
+        return None if record is None else record.rank
+
+    async def score(self, member: Word) -> Optional[Score]:
+        """The first field. None: the member is not there."""
+        record = (await self.get(member))[0]
+        return None if record is None else record.score
+
+    async def remove(self, *members: Word) -> int:
+        """How many were there. By ZREM: in the module a `board` line must match the board's name."""
+        return await self._send(["ZREM", self.name, *members], parse_integer, again=False)
+
+    async def delete(self) -> bool:
+        """Was there a board?"""
+        return await self._send(["UNLINK", self.name], parse_flag, again=False)
 
     async def records(self, *, page_size: int = PAGE_SIZE, **options: Any) -> AsyncIterator[Record]:
         """All records, best first, as Leaderboard.records has them."""
@@ -43,6 +69,7 @@ class AsyncLeaderboard(AsyncBoardCommands):
         """Subscribe to what happens on the board, as Leaderboard.events does."""
         number = database_of(self.client) if database is None else database
         names = channels(self.name, number, top=top, changes=changes, members=members, overtaken=overtaken)
+        check_events(None if hasattr(self.client, "keyslot") else await self._events_setting())
         pubsub = self.client.pubsub()
         await pubsub.subscribe(*names)
         confirmed = 0
@@ -50,6 +77,12 @@ class AsyncLeaderboard(AsyncBoardCommands):
             message = await pubsub.get_message(timeout=None)
             confirmed += message is not None and message["type"] == "subscribe"
         return AsyncSubscription(pubsub)
+
+    async def _events_setting(self) -> Any:
+        try:
+            return await self.client.config_get(EVENTS_SETTING)
+        except ResponseError:
+            return None  # this user may not ask
 
 
 class AsyncSubscription:

@@ -376,19 +376,20 @@ class AsyncBoardCommands(AsyncBoardSender):
         archived: Optional[Literal["FROZEN", "WRITABLE"]] = None,
         copy: bool = False,
         window: Optional[Tuple[int, Literal["SUM", "BEST"]]] = None,
+        exist_ok: bool = False,
     ) -> None:
         """Make an empty board with a layout and options of its own, which stays when it is empty.
 
-            LB.CREATE key [LAYOUT name | FIELD name bits [ASC | DESC] [SIGNED] [SCALE scale] [DECAY
-            half-life <S | M | H | D>] [FIELD name bits [ASC | DESC] [SIGNED] [SCALE scale] [DECAY
-            half-life <S | M | H | D>] ...] [TIME bits <US | MS | S | M | H | D> [START start | END
-            end] [LATEST]]] [TAG name bits [TAG name bits ...]] [CAP cap | LIMIT limit] [KEEP <LAST
-            | BEST>] [FREEZE] [OPENS time] [CLOSES time] [STALE count <MINUTE | HOUR | DAY>] [SETTLE
-            <YES | NO>] [PERIOD <HOUR | DAY | WEEK | MONTH | YEAR> [EVERY units] [ON weekday] [AT
-            hour] [FROM date] [TZ zone] [ARCHIVE periods] [ARCHIVED <FROZEN | WRITABLE>] [COPY]
-            [WINDOW window <SUM | BEST>]]
+            LB.CREATE key [LAYOUT name | FIELD name bits [ASC | DESC] [SIGNED] [SCALE scale]
+            [DOUBLE] [DECAY half-life <S | M | H | D>] [FIELD name bits [ASC | DESC] [SIGNED] [SCALE
+            scale] [DOUBLE] [DECAY half-life <S | M | H | D>] ...] [TIME bits <US | MS | S | M | H |
+            D> [START start | END end] [LATEST]]] [TAG name bits [TAG name bits ...]] [CAP cap |
+            LIMIT limit] [KEEP <LAST | BEST>] [FREEZE] [OPENS time] [CLOSES time] [STALE count
+            <MINUTE | HOUR | DAY>] [SETTLE <YES | NO>] [PERIOD <HOUR | DAY | WEEK | MONTH | YEAR>
+            [EVERY units] [ON weekday] [AT hour] [FROM date] [TZ zone] [ARCHIVE periods] [ARCHIVED
+            <FROZEN | WRITABLE>] [COPY] [WINDOW window <SUM | BEST>]]
 
-        O(1).
+        O(1). exist_ok: a key that is there is no error.
         """
         alternatives(layout=layout, fields=fields, required=False)
         alternatives(cap=cap, limit=limit, required=False)
@@ -435,7 +436,7 @@ class AsyncBoardCommands(AsyncBoardSender):
             request += ["COPY"]
         if window is not None:
             request += ["WINDOW", window[0], window[1]]
-        return await self._send(request, parse.nothing, again=False)
+        return await self._create(request, exist_ok)
 
     async def cuts(
         self,
@@ -615,18 +616,19 @@ class AsyncBoardCommands(AsyncBoardSender):
         idle: Optional[Literal["STAY", "DOWN"]] = None,
         archive: Optional[int] = None,
         archived: Optional[Literal["FROZEN", "WRITABLE"]] = None,
+        exist_ok: bool = False,
     ) -> None:
         """Make a league, and the empty board whose layout and options its rooms have.
 
             LB.LEAGUE CREATE key [LAYOUT name | FIELD name bits [ASC | DESC] [SIGNED] [SCALE scale]
-            [FIELD name bits [ASC | DESC] [SIGNED] [SCALE scale] ...] [TIME bits <US | MS | S | M |
-            H | D> [START start | END end] [LATEST]]] [TAG name bits [TAG name bits ...]] [KEEP
-            <LAST | BEST>] [STALE count <MINUTE | HOUR | DAY>] [SETTLE <YES | NO>] [PERIOD <HOUR |
-            DAY | WEEK | MONTH | YEAR>] [EVERY units] [ON weekday] [AT hour] [FROM date] [TZ zone]
-            ROOM members TIERS tiers UP members DOWN members [IDLE <STAY | DOWN>] [ARCHIVE periods]
-            [ARCHIVED <FROZEN | WRITABLE>]
+            [DOUBLE] [FIELD name bits [ASC | DESC] [SIGNED] [SCALE scale] [DOUBLE] ...] [TIME bits
+            <US | MS | S | M | H | D> [START start | END end] [LATEST]]] [TAG name bits [TAG name
+            bits ...]] [KEEP <LAST | BEST>] [STALE count <MINUTE | HOUR | DAY>] [SETTLE <YES | NO>]
+            [PERIOD <HOUR | DAY | WEEK | MONTH | YEAR>] [EVERY units] [ON weekday] [AT hour] [FROM
+            date] [TZ zone] ROOM members TIERS tiers UP members DOWN members [IDLE <STAY | DOWN>]
+            [ARCHIVE periods] [ARCHIVED <FROZEN | WRITABLE>]
 
-        O(1).
+        O(1). exist_ok: a key that is there is no error.
         """
         alternatives(layout=layout, fields=fields, required=False)
         request: List[Word] = ["LB.LEAGUE", "CREATE", self.name]
@@ -661,7 +663,7 @@ class AsyncBoardCommands(AsyncBoardSender):
             request += ["ARCHIVE", archive]
         if archived is not None:
             request += ["ARCHIVED", archived]
-        return await self._send(request, parse.nothing, again=False)
+        return await self._create(request, exist_ok)
 
     async def league_get(self, member: Word) -> Optional[LeaguePlace]:
         """A member's tier, its room in the running period, its record there, and the tier that is

@@ -2,10 +2,14 @@
 
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
+from redis.exceptions import ResponseError
+
 from .commands import BoardCommands, DatabaseCommands
-from .events import Event, channels, database_of, parse_event
+from .events import EVENTS_SETTING, Event, channels, check_events, database_of, parse_event
 from .parse import ban_page, board_page
-from .records import Ban, Record
+from .parse import flag as parse_flag
+from .parse import integer as parse_integer
+from .records import Ban, Record, Score
 from .words import Name, Several, Word
 
 PAGE_SIZE = 500
@@ -16,6 +20,14 @@ def page_ranks(number: int, size: int) -> Tuple[int, int]:
     if number < 1 or size < 1:
         raise ValueError("pages begin with 1, and have at least one record")
     return (number - 1) * size, number * size - 1
+
+
+def events_setting(client: Any) -> Any:
+    """What CONFIG GET says of the events; None: this user may not ask."""
+    try:
+        return client.config_get(EVENTS_SETTING)
+    except ResponseError:
+        return None
 
 
 class Leaderboard(BoardCommands):
@@ -33,6 +45,28 @@ class Leaderboard(BoardCommands):
     def page(self, number: int, size: int = 20, **options: Any) -> List[Record]:
         """A page of the board, the first being 1, with the options of range."""
         return self.range(*page_ranks(number, size), **options)
+
+    def top(self, count: int, **options: Any) -> List[Record]:
+        """The first ones, with the options of range."""
+        return self.page(1, count, **options)
+
+    def rank(self, member: Word, **options: Any) -> Optional[int]:
+        """A member's place, 0 being the best, with the options of get. None: the member is not there."""
+        record = self.get(member, **options)[0]
+        return None if record is None else record.rank
+
+    def score(self, member: Word) -> Optional[Score]:
+        """The first field. None: the member is not there."""
+        record = self.get(member)[0]
+        return None if record is None else record.score
+
+    def remove(self, *members: Word) -> int:
+        """How many were there. By ZREM: in the module a `board` line must match the board's name."""
+        return self._send(["ZREM", self.name, *members], parse_integer, again=False)
+
+    def delete(self) -> bool:
+        """Was there a board?"""
+        return self._send(["UNLINK", self.name], parse_flag, again=False)
 
     def records(self, *, page_size: int = PAGE_SIZE, **options: Any) -> Iterator[Record]:
         """All records, best first, with the options of range. Each page is of the moment it is asked for: members
@@ -71,6 +105,7 @@ class Leaderboard(BoardCommands):
         who are overtaken. The server needs `notify-board-events yes`."""
         number = database_of(self.client) if database is None else database
         names = channels(self.name, number, top=top, changes=changes, members=members, overtaken=overtaken)
+        check_events(None if hasattr(self.client, "keyslot") else events_setting(self.client))
         return Subscription(self.client, names)
 
 

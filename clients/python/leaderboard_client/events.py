@@ -76,6 +76,21 @@ def parse_event(message: Any) -> Optional[Event]:
     return Event(kind, member=rest or None)
 
 
+#: The setting without which nothing is told.
+EVENTS_SETTING = "notify-board-events"
+
+
+def check_events(reply: Any) -> None:
+    """Are events told, as CONFIG GET replies it? None: it is not known."""
+    if reply is None:
+        return
+    values = [decode(value) for value in reply.values()]
+    if not values:
+        raise RuntimeError(f"this server has no {EVENTS_SETTING}: events are told by a leaderboard server alone")
+    if values[0] == "no":
+        raise RuntimeError(f"nothing is told of boards: CONFIG SET {EVENTS_SETTING} yes, or put it into its file")
+
+
 def database_of(client: Any) -> int:
     """The number of the database that a client of redis-py has selected."""
     pool = getattr(client, "connection_pool", None)

@@ -7,7 +7,7 @@ from .records import Ban, BoardRecord, Cut, LeaguePlace, Page, Placed, Record, R
 from .words import Several, Word, decode, several
 
 #: Names in LB.INFO, LB.LIST and LB.LEAGUE INFO whose values are maps, and arrays of maps.
-MAPS = {"time", "period", "window"}
+MAPS = {"time", "period", "window", "league"}
 ARRAYS_OF_MAPS = {"fields", "tags", "list"}
 
 

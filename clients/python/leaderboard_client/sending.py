@@ -17,6 +17,9 @@ UNANSWERED = (ConnectionError, TimeoutError, ReadOnlyError)
 NOT_RUN = ("TRYAGAIN", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "NOREPLICAS")
 PAUSE_MIN_S, PAUSE_MAX_S = 0.01, 1.0
 
+#: What pipelines have, of clients and of clusters, in all versions of redis-py from 4.3 on.
+PIPELINE_MARKS = ("command_stack", "_command_stack", "pipeline_execute_command", "_execution_strategy")
+
 
 def pauses(count: int) -> Iterator[float]:
     """How long to wait before each further try."""
@@ -29,6 +32,11 @@ def may_be_again(error: Exception) -> bool:
     return isinstance(error, UNANSWERED) or (
         isinstance(error, ResponseError) and str(error).split(" ", 1)[0] in NOT_RUN
     )
+
+
+def is_there_already(error: ResponseError) -> bool:
+    """Is there a key of this name?"""
+    return str(error).startswith("BUSYKEY")
 
 
 def command_words(request: Sequence[Word]) -> List[Any]:
@@ -54,6 +62,11 @@ class Sender:
     """What clients of boards and of databases share: the redis-py client, and how often to try again."""
 
     def __init__(self, client: Any, retries: int) -> None:
+        if any(hasattr(client, name) for name in PIPELINE_MARKS):
+            raise TypeError(
+                "a pipeline has no answers before execute(): give the board its client, or send LB. commands "
+                'yourself, as in pipeline.execute_command("LB.ADD", "arena", 500, "ann")'
+            )
         self.client = client
         self.retries = retries
 
@@ -112,6 +125,13 @@ class SyncSender(Sender):
         merged: T = merge([self._send_to(node, request, parse, again) for node in self._nodes()])
         return merged
 
+    def _create(self, request: Sequence[Word], exist_ok: bool) -> None:
+        try:
+            self._execute(request, again=False)
+        except ResponseError as error:
+            if not exist_ok or not is_there_already(error):
+                raise
+
 
 class AsyncSender(Sender):
     """For the clients of redis.asyncio."""
@@ -143,6 +163,13 @@ class AsyncSender(Sender):
     async def _send_to_all(self, request: Sequence[Word], parse: Callable[[Any], T], again: bool) -> T:
         merged: T = merge([await self._send_to(node, request, parse, again) for node in await self._nodes()])
         return merged
+
+    async def _create(self, request: Sequence[Word], exist_ok: bool) -> None:
+        try:
+            await self._execute(request, again=False)
+        except ResponseError as error:
+            if not exist_ok or not is_there_already(error):
+                raise
 
 
 def key_of(request: Sequence[Word], name: Word) -> Word:

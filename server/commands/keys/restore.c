@@ -346,6 +346,14 @@ static bool restore_take_entry(struct restoring *restoring, const struct rdb_rea
     }
     enum rdb_value_status status =
         rdb_value_put_score(&restoring->value, reader->text, reader->score, why);
+    if (status == RDB_VALUE_REFUSED && restoring->kept == NULL) {
+        const struct call *call = restoring->call;
+        status = rdb_value_choose(&restoring->value, call->registry, restoring->name, reader->score,
+                                  call->now_us, &restoring->board, why);
+        status = status == RDB_VALUE_OK
+                     ? rdb_value_put_score(&restoring->value, reader->text, reader->score, why)
+                     : status;
+    }
     return status == RDB_VALUE_REFUSED ? restore_refuse_member(restoring, reader->text, why)
                                        : restore_check_value(restoring, status, NULL);
 }

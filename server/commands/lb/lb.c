@@ -8,7 +8,7 @@
 const struct layout *lb_layout(const struct call *call, const struct board *board,
                                struct bytes name) {
     return board != NULL ? board_layout(board)
-                         : &settings_rules_for(&call->server->settings, name)->layout;
+                         : &settings_rules_for(&call->server->settings, name, 0)->layout;
 }
 
 bool lb_check_archives(const struct call *call, struct bytes name) {

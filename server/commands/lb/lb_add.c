@@ -250,8 +250,49 @@ static bool lb_add_new_key(const struct layout *layout, const struct request *re
            LAYOUT_OK;
 }
 
+static enum decimal_status lb_add_judge_member(const struct lb_add_of_call *of, uint32_t index,
+                                               const struct layout *layout) {
+    enum decimal_status status = DECIMAL_OK;
+    for (unsigned i = 0; i < layout->field_count && status == DECIMAL_OK; i++) {
+        const struct layout_field *field = &layout->fields[i];
+        struct bytes text = lb_add_values(of->call->request, of->add, index)[i];
+        size_t mark_size = text.size > 0 && text.at[0] == '=';
+        struct decimal value;
+        uint64_t ordinal;
+        if (text.size == 1 && text.at[0] == '*') {
+            continue;
+        }
+        text = (struct bytes){.at = text.at + mark_size, .size = text.size - mark_size};
+        status = layout_field_parse(field, text, &value);
+        if (status == DECIMAL_OK &&
+            layout_field_add_at(field, layout_field_zero(field), value, of->call->now_us,
+                                of->call->now_us, &ordinal) != LAYOUT_OK) {
+            status = DECIMAL_OUT_OF_RANGE;
+        }
+    }
+    return status;
+}
+
+enum decimal_status lb_add_judge(const void *scores, const struct layout *layout) {
+    const struct lb_add_of_call *of = scores;
+    enum decimal_status status = DECIMAL_OK;
+    if (of->add->operation == LB_ADD_PACKED || of->add->value_count != layout->field_count ||
+        (of->add->time == LB_ADD_TIME_GIVEN && layout->time.bits == 0)) {
+        return DECIMAL_NOT_A_NUMBER;
+    }
+    for (uint32_t i = 0; i < of->add->member_count && status == DECIMAL_OK; i++) {
+        status = lb_add_judge_member(of, i, layout);
+    }
+    return status;
+}
+
 static void lb_add_run_on_board(const struct call *call, struct writing *writing,
                                 struct lb_add *add) {
+    const struct lb_add_of_call scores = {.call = call, .add = add};
+    if (lb_add_fits(call, board_layout(writing->board), add) &&
+        !writing_choose(writing, lb_add_judge, &scores)) {
+        return;
+    }
     const struct layout *layout = board_layout(writing->board);
     if (!lb_add_fits(call, layout, add)) {
         lb_add_refuse_count(call, layout, add);

@@ -56,6 +56,13 @@ static inline struct bytes lb_add_name(const struct request *request, const stru
     return lb_add_values(request, add, index)[add->value_count];
 }
 
+/* A registry_judge of its values. */
+struct lb_add_of_call {
+    const struct call *call;
+    const struct lb_add *add;
+};
+enum decimal_status lb_add_judge(const void *scores, const struct layout *layout);
+
 /* Read the options at add->first, which moves past them. PACKED is none of them here. Returns the
  * error; NULL: none. */
 const char *lb_add_read_options(const struct request *request, struct lb_add *add);

@@ -58,7 +58,7 @@ bool lb_create_read_begin(const struct call *call, struct bytes name, uint32_t *
         (call_arg_is(call, *next, "FIELD") || call_arg_is(call, *next, "TIME"))) {
         return lb_create_read_layout(call, next, &rules->layout);
     }
-    rules_copy(settings_rules_for(&call->server->settings, name), rules);
+    rules_copy(settings_rules_for(&call->server->settings, name, 0), rules);
     rules->is_created = true;
     return true;
 }
@@ -99,7 +99,8 @@ const struct command command_lb_create = {
     .reply = COMMAND_REPLIES_OK,
     .syntax =
         "key layout=[LAYOUT name | fields=((FIELD name bits:integer order=[ASC | DESC] [SIGNED] "
-        "[SCALE scale:integer] [DECAY half-life:integer decay-unit=<S | M | H | D>])... [TIME "
+        "[SCALE scale:integer] [DOUBLE] [DECAY half-life:integer decay-unit=<S | M | H | D>])... "
+        "[TIME "
         "bits:integer unit=<US | MS | S | M | H | D> window=[START "
         "start | END end] [LATEST]])] tags=[TAG name bits:integer]... size=[CAP cap:integer | "
         "LIMIT limit:integer] [KEEP <LAST | "

@@ -203,7 +203,8 @@ const struct command lb_league_create = {
     .reply = COMMAND_REPLIES_OK,
     .syntax =
         "key layout=[LAYOUT name | fields=((FIELD name bits:integer order=[ASC | DESC] [SIGNED] "
-        "[SCALE scale:integer])... [TIME bits:integer unit=<US | MS | S | M | H | D> window=[START "
+        "[SCALE scale:integer] [DOUBLE])... [TIME bits:integer unit=<US | MS | S | M | H | D> "
+        "window=[START "
         "start | END end] [LATEST]])] tags=[TAG name bits:integer]... [KEEP <LAST | BEST>] "
         "[SETTLE <YES | NO>] [PERIOD unit=<HOUR | "
         "DAY | WEEK | MONTH | YEAR>] [EVERY units:integer] [ON weekday] [AT hour:integer] "

@@ -89,6 +89,7 @@ static bool lb_submit_is_named_before(const struct submit *submit, uint32_t inde
 /* false: the error was replied. */
 static bool lb_submit_begin_boards(struct submit *submit) {
     const struct call *call = submit->call;
+    const struct lb_add_of_call scores = {.call = call, .add = &submit->add};
     size_t size_before = call->reply->out->size;
     /* What is due happens now: a period that ends may replace another of these keys. */
     for (uint32_t i = 0; i < submit->board_count; i++) {
@@ -99,6 +100,10 @@ static bool lb_submit_begin_boards(struct submit *submit) {
         if (!lb_add_check_board(call, &submit->add, name) ||
             !writing_begin(call, name, &submit->writings[i])) {
             return lb_submit_refuse_for(submit, i, size_before);
+        }
+        if (!writing_choose(&submit->writings[i], lb_add_judge, &scores)) {
+            writing_take_back(&submit->writings[i]);
+            return false;
         }
         if (lb_submit_is_named_before(submit, i)) {
             return call_refuse_format(call, "ERR board '%.*s' is given twice",

@@ -31,13 +31,14 @@ struct zset_span zset_part_of_limit(struct zset_span span, bool is_best_first, i
 
 bool zset_span_of_scores(const struct call *call, const struct board *board, struct bytes min,
                          struct bytes max, struct zset_span *span) {
-    unsigned scale = board != NULL ? zset_lead(board)->scale : 0;
+    static const struct layout_field any = {.bits = 64}; /* for its texts alone */
+    const struct layout_field *lead = board != NULL ? zset_lead(board) : &any;
     struct decimal_bound lower;
     struct decimal_bound upper;
     bool is_empty_below;
     bool is_empty_above;
-    if (decimal_parse_bound(min, scale, true, &lower, &is_empty_below) != DECIMAL_OK ||
-        decimal_parse_bound(max, scale, false, &upper, &is_empty_above) != DECIMAL_OK) {
+    if (layout_field_parse_bound(lead, min, true, &lower, &is_empty_below) != DECIMAL_OK ||
+        layout_field_parse_bound(lead, max, false, &upper, &is_empty_above) != DECIMAL_OK) {
         return call_refuse(call, "ERR min or max is not a float");
     }
     *span = (struct zset_span){0};
@@ -62,8 +63,13 @@ bool zset_check_member(const struct call *call, struct bytes member) {
 bool zset_refuse_value(const struct call *call, const struct layout_field *field, struct bytes text,
                        enum decimal_status status) {
     char error[LAYOUT_ERROR_MAX];
+    const char *taking = status == DECIMAL_NOT_A_NUMBER
+                             ? NULL
+                             : settings_find_taking(&call->server->settings, field, text);
     layout_explain_value(field, text, status, error);
-    return call_refuse_format(call, "ERR %s", error);
+    return taking == NULL ? call_refuse_format(call, "ERR %s", error)
+                          : call_refuse_format(call, "ERR %s; LB.CREATE key LAYOUT %s takes it",
+                                               error, taking);
 }
 
 bool zset_refuse_sum(const struct call *call, const struct layout_field *field, uint64_t ordinal,

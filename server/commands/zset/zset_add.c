@@ -89,9 +89,8 @@ static bool zset_add_check_options(const struct call *call, struct zadd *zadd) {
     return true;
 }
 
-static bool zset_add_read_score(const struct call *call, const struct layout_field *lead,
-                                struct zadd *zadd, uint32_t pair) {
-    struct bytes text = zset_add_pair_score(call, zadd, pair);
+static enum decimal_status zset_add_read_score(const struct layout_field *lead, struct bytes text,
+                                               struct zadd *zadd, uint32_t pair) {
     struct decimal score;
     enum decimal_status status = layout_field_parse(lead, text, &score);
     if (status == DECIMAL_OK && zadd->is_increment) {
@@ -100,16 +99,44 @@ static bool zset_add_read_score(const struct call *call, const struct layout_fie
                layout_field_ordinal(lead, score, &zadd->ordinals[pair]) != LAYOUT_OK) {
         status = DECIMAL_OUT_OF_RANGE;
     }
-    return status == DECIMAL_OK || zset_refuse_value(call, lead, text, status);
+    return status;
+}
+
+struct zadd_of_call {
+    const struct call *call;
+    struct zadd *zadd;
+};
+
+static enum decimal_status zset_add_judge(const void *scores, const struct layout *layout) {
+    const struct zadd_of_call *of = scores;
+    const struct layout_field *lead = &layout->fields[0];
+    enum decimal_status status = DECIMAL_OK;
+    for (uint32_t pair = 0; pair < of->zadd->pair_count && status == DECIMAL_OK; pair++) {
+        struct bytes text = zset_add_pair_score(of->call, of->zadd, pair);
+        uint64_t sum;
+        status = zset_add_read_score(lead, text, of->zadd, pair);
+        if (status == DECIMAL_OK && of->zadd->is_increment &&
+            layout_field_add_at(lead, layout_field_zero(lead), of->zadd->delta, of->call->now_us,
+                                of->call->now_us, &sum) != LAYOUT_OK) {
+            status = DECIMAL_OUT_OF_RANGE;
+        }
+    }
+    return status;
 }
 
 /* Check every score and every member before changing anything. */
-static bool zset_add_read_pairs(const struct call *call, const struct writing *writing,
+static bool zset_add_read_pairs(const struct call *call, struct writing *writing,
                                 struct zadd *zadd) {
+    const struct zadd_of_call scores = {.call = call, .zadd = zadd};
+    if (!writing_choose(writing, zset_add_judge, &scores)) {
+        return false;
+    }
     const struct layout_field *lead = zset_lead(writing->board);
     for (uint32_t pair = 0; pair < zadd->pair_count; pair++) {
-        if (!zset_add_read_score(call, lead, zadd, pair)) {
-            return false;
+        struct bytes text = zset_add_pair_score(call, zadd, pair);
+        enum decimal_status status = zset_add_read_score(lead, text, zadd, pair);
+        if (status != DECIMAL_OK) {
+            return zset_refuse_value(call, lead, text, status);
         }
     }
     for (uint32_t pair = 0; pair < zadd->pair_count; pair++) {
@@ -340,7 +367,6 @@ static void zset_add_take_result(const struct call *call, const struct writing *
 
 static void zset_add_run_on_board(const struct call *call, struct writing *writing,
                                   struct zadd *zadd) {
-    const struct layout_field *lead = zset_lead(writing->board);
     zadd->ordinals = zadd->ordinals_on_stack;
     if (zadd->pair_count > PAIRS_ON_STACK) {
         zadd->ordinals = memory_allocate(zadd->pair_count * sizeof(zadd->ordinals[0]));
@@ -351,7 +377,7 @@ static void zset_add_run_on_board(const struct call *call, struct writing *writi
     }
     if (zset_add_read_pairs(call, writing, zadd) && zset_add_apply_pairs(call, writing, zadd)) {
         zset_add_take_result(call, writing, zadd);
-        zset_add_answer(call, lead, zadd);
+        zset_add_answer(call, zset_lead(writing->board), zadd);
     }
     if (zadd->ordinals != zadd->ordinals_on_stack) {
         memory_free(zadd->ordinals);

@@ -53,6 +53,7 @@ struct steps {
         changed; /* since the copies stay: sizes and names of members, and how many are done */
     size_t changed_at;
     bool is_filling;
+    unsigned choice; /* of the layouts that a new board may have (default-layout) */
     struct zset_filling filling;
     struct board_indexing indexing;
     struct tally_walk walk;
@@ -109,6 +110,7 @@ static void zset_steps_restart(const struct call *call, struct steps *steps) {
     buffer_cut(&steps->changed, 0);
     steps->changed_at = 0;
     steps->source = 0;
+    steps->choice = 0;
     steps->phase = PHASE_GATHER;
     steps->attempt_count++;
 }
@@ -205,8 +207,8 @@ static bool zset_steps_begin_board(const struct call *call, struct steps *steps)
     steps->are_bans_changed = false;
     steps->changed_at = 0;
     steps->indexing = (struct board_indexing){.has_begun = false};
-    steps->is_filling = zset_store_begin(call, call_arg(call, 1), steps->query.combine.tally.count,
-                                         &steps->filling);
+    steps->is_filling = zset_store_begin(call, call_arg(call, 1), steps->choice,
+                                         steps->query.combine.tally.count, &steps->filling);
     return steps->is_filling;
 }
 
@@ -243,6 +245,17 @@ static bool zset_steps_combine(const struct call *call, struct steps *steps) {
     return zset_steps_begin_sort(call, steps);
 }
 
+/* A result was not put. Where it does not fit the new board's layout, and there is another, the board begins anew
+ * with that. false: the error was replied. */
+static bool zset_steps_choose(const struct call *call, struct steps *steps) {
+    if (!steps->filling.is_refused || !steps->filling.has_choice) {
+        return false;
+    }
+    zset_steps_discard(call->server, steps);
+    steps->choice++;
+    return zset_steps_begin_sort(call, steps);
+}
+
 static bool zset_steps_fill(const struct call *call, struct steps *steps) {
     for (uint32_t i = 0; i < STEP_ENTRIES; i++) {
         const struct tally_entry *entry = tally_walk_next(&steps->walk);
@@ -252,7 +265,7 @@ static bool zset_steps_fill(const struct call *call, struct steps *steps) {
         }
         if (!zset_store_put(call, call_arg(call, 1), &steps->filling, steps->query.combine.scale,
                             entry)) {
-            return false;
+            return zset_steps_choose(call, steps);
         }
     }
     return true;
@@ -291,7 +304,7 @@ static bool zset_steps_change(const struct call *call, struct steps *steps) {
         }
         if (!zset_store_change(call, call_arg(call, 1), &steps->filling, combine->scale, member,
                                is_there ? &result : NULL)) {
-            return false;
+            return zset_steps_choose(call, steps);
         }
     }
     if (is_left) {

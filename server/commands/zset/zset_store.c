@@ -16,9 +16,12 @@ static struct bytes zset_store_text(struct zset_filling *filling, struct name me
 
 /* false: the error was replied. count: members that the board is to get. */
 static bool zset_store_begin_board(const struct call *call, struct bytes destination,
-                                   const struct rules *kept, uint32_t count,
+                                   const struct rules *kept, unsigned choice, uint32_t count,
                                    struct zset_filling *filling) {
-    if (!writing_create_board(call, kept, destination, &filling->board)) {
+    const struct settings *settings = &call->server->settings;
+    const struct rules *chosen =
+        kept == NULL && choice > 0 ? settings_rules_for(settings, destination, choice) : kept;
+    if (!writing_create_board(call, chosen, destination, &filling->board)) {
         return false;
     }
     if (writing_refuses_whole(call, &filling->board, count)) {
@@ -27,6 +30,9 @@ static bool zset_store_begin_board(const struct call *call, struct bytes destina
     }
     filling->kept = kept;
     filling->is_put = false;
+    filling->has_choice =
+        kept == NULL && settings_rules_for(settings, destination, choice + 1) != NULL;
+    filling->is_refused = false;
     filling->has_bans = ban_exists(call->registry);
     filling->status = BOARD_OK;
     filling->count = 0;
@@ -137,21 +143,38 @@ static bool zset_store_is_left_out(const struct call *call, const struct zset_fi
 
 /* ---- results ---- */
 
-/* The key of a result. false: the error was replied. */
-static bool zset_store_pack(const struct call *call, const struct layout *layout, unsigned scale,
-                            const struct tally_entry *entry, uint64_t *key) {
-    const struct layout_field *lead = &layout->fields[0];
-    char error[LAYOUT_ERROR_MAX];
+static enum decimal_status zset_store_read(const struct call *call, const struct layout_field *lead,
+                                           unsigned scale, const struct tally_entry *entry,
+                                           uint64_t *ordinal) {
     struct decimal value;
-    uint64_t ordinal;
     enum decimal_status status = wide_to_decimal(entry->result.value, scale, lead->scale, &value);
+    if (status == DECIMAL_TOO_PRECISE && lead->is_double) {
+        char text[WIDE_TEXT_MAX];
+        size_t size = wide_print(text, entry->result.value, scale);
+        status = layout_field_parse(lead, (struct bytes){.at = text, .size = size}, &value);
+    }
     /* Where the score decays, the result is one that comes now. */
     if (status == DECIMAL_OK &&
         layout_field_add_at(lead, layout_field_zero(lead), value, call->now_us, call->now_us,
-                            &ordinal) != LAYOUT_OK) {
+                            ordinal) != LAYOUT_OK) {
         status = DECIMAL_OUT_OF_RANGE;
     }
+    return status;
+}
+
+/* The key of a result. false: the error was replied, or there is a choice of other layouts. */
+static bool zset_store_pack(const struct call *call, struct zset_filling *filling, unsigned scale,
+                            const struct tally_entry *entry, uint64_t *key) {
+    const struct layout *layout = board_layout(&filling->board);
+    const struct layout_field *lead = &layout->fields[0];
+    char error[LAYOUT_ERROR_MAX];
+    uint64_t ordinal;
+    enum decimal_status status = zset_store_read(call, lead, scale, entry, &ordinal);
     if (status != DECIMAL_OK) {
+        filling->is_refused = true;
+        if (filling->has_choice) {
+            return false;
+        }
         char text[WIDE_TEXT_MAX];
         size_t size = wide_print(text, entry->result.value, scale);
         layout_explain_value(lead, (struct bytes){.at = text, .size = size}, status, error);
@@ -169,10 +192,9 @@ static bool zset_store_pack(const struct call *call, const struct layout *layout
     return true;
 }
 
-/* false: the error was replied. */
+/* false: the error was replied, or there is a choice of other layouts. */
 static bool zset_store_put_results(const struct call *call, struct bytes destination,
-                                   struct zset_filling *filling, struct combine *combine) {
-    const struct layout *layout = board_layout(&filling->board);
+                                   struct zset_filling *filling, const struct combine *combine) {
     struct tally_walk walk = tally_walk(&combine->tally, true);
     uint32_t room = zset_store_kept(filling, combine->tally.count);
     const struct tally_entry *entry;
@@ -183,7 +205,7 @@ static bool zset_store_put_results(const struct call *call, struct bytes destina
             continue;
         }
         room--;
-        if (!zset_store_pack(call, layout, combine->scale, entry, &key)) {
+        if (!zset_store_pack(call, filling, combine->scale, entry, &key)) {
             return false;
         }
         zset_store_append(filling, key, member);
@@ -194,11 +216,11 @@ static bool zset_store_put_results(const struct call *call, struct bytes destina
 
 /* ---- in steps ---- */
 
-bool zset_store_begin(const struct call *call, struct bytes destination, uint32_t count,
-                      struct zset_filling *filling) {
+bool zset_store_begin(const struct call *call, struct bytes destination, unsigned choice,
+                      uint32_t count, struct zset_filling *filling) {
     const struct rules *kept;
     return writing_may_replace(call, destination, &kept) &&
-           zset_store_begin_board(call, destination, kept, count, filling);
+           zset_store_begin_board(call, destination, kept, choice, count, filling);
 }
 
 bool zset_store_put(const struct call *call, struct bytes destination, struct zset_filling *filling,
@@ -208,7 +230,7 @@ bool zset_store_put(const struct call *call, struct bytes destination, struct zs
     if (zset_store_is_left_out(call, filling, destination, member)) {
         return true;
     }
-    if (!zset_store_pack(call, board_layout(&filling->board), scale, entry, &key)) {
+    if (!zset_store_pack(call, filling, scale, entry, &key)) {
         return false;
     }
     zset_store_append(filling, key, member);
@@ -243,7 +265,7 @@ bool zset_store_change(const struct call *call, struct bytes destination,
                                       .member = name.at,
                                       .member_size = name.size & 0xffffff,
                                       .member_code = name.code};
-    if (!zset_store_pack(call, board_layout(&filling->board), scale, &entry, &key)) {
+    if (!zset_store_pack(call, filling, scale, &entry, &key)) {
         return false;
     }
     return (found.is_there && found.key == key) ||
@@ -267,13 +289,57 @@ void zset_store_end(const struct call *call, struct bytes destination, struct zs
     zset_store_put_in_place(call, destination, filling);
 }
 
+struct results_of_call {
+    const struct call *call;
+    const struct combine *combine;
+};
+
+static enum decimal_status zset_store_judge(const void *scores, const struct layout *layout) {
+    const struct results_of_call *of = scores;
+    struct tally_walk walk = tally_walk(&of->combine->tally, true);
+    const struct tally_entry *entry;
+    enum decimal_status status = DECIMAL_OK;
+    uint64_t ordinal;
+    while (status == DECIMAL_OK && (entry = tally_walk_next(&walk)) != NULL) {
+        status = zset_store_read(of->call, &layout->fields[0], of->combine->scale, entry, &ordinal);
+    }
+    return status;
+}
+
+/* Begin again with the layout that takes all results. false: the error was replied. */
+static bool zset_store_choose(const struct call *call, struct bytes destination,
+                              struct zset_filling *filling, const struct combine *combine) {
+    const struct results_of_call scores = {.call = call, .combine = combine};
+    const struct rules *rules =
+        registry_rules_taking(call->registry, destination, zset_store_judge, &scores);
+    struct board board;
+    filling->has_choice = false;
+    filling->is_refused = false;
+    if (!registry_create_board_like(call->registry, rules, &board)) {
+        return call_out_of_memory(call);
+    }
+    registry_discard_board(call->registry, &filling->board);
+    board_move_to(&board, &filling->board);
+    filling->status = BOARD_OK;
+    filling->count = 0;
+    return true;
+}
+
 static void zset_store_store_results(const struct call *call, struct bytes destination,
                                      struct zset_filling *filling, struct combine *combine) {
-    const struct layout *layout = board_layout(&filling->board);
-    if (!tally_sort(&combine->tally, layout->fields[0].is_ascending, layout->time.is_latest)) {
-        call_out_of_memory(call);
-    } else if (zset_store_put_results(call, destination, filling, combine)) {
-        zset_store_put_in_place(call, destination, filling);
+    bool is_begun = true;
+    while (is_begun) {
+        const struct layout *layout = board_layout(&filling->board);
+        if (!tally_sort(&combine->tally, layout->fields[0].is_ascending, layout->time.is_latest)) {
+            call_out_of_memory(call);
+            return;
+        }
+        if (zset_store_put_results(call, destination, filling, combine)) {
+            zset_store_put_in_place(call, destination, filling);
+            return;
+        }
+        is_begun = filling->is_refused && filling->has_choice &&
+                   zset_store_choose(call, destination, filling, combine);
     }
 }
 
@@ -288,7 +354,7 @@ void zset_store_results(const struct call *call, struct bytes destination,
         return;
     }
     struct zset_filling filling;
-    if (zset_store_begin_board(call, destination, kept, combine->tally.count, &filling)) {
+    if (zset_store_begin_board(call, destination, kept, 0, combine->tally.count, &filling)) {
         zset_store_store_results(call, destination, &filling, combine);
         zset_store_discard(call, &filling);
     }
@@ -349,7 +415,7 @@ void zset_store_span(const struct call *call, struct bytes destination, const st
         return;
     }
     struct zset_filling filling;
-    if (!zset_store_begin_board(call, destination, kept, span.count, &filling)) {
+    if (!zset_store_begin_board(call, destination, kept, 0, span.count, &filling)) {
         return;
     }
     if (layout_keys_equal(board_layout(&filling.board), board_layout(board))) {

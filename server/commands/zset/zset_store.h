@@ -18,6 +18,8 @@ struct zset_filling {
     struct board board;
     const struct rules *kept; /* of the destination, made by LB.CREATE; NULL: it is not */
     bool is_put;              /* in place: owned by the registry */
+    bool has_choice;          /* it may get another layout yet */
+    bool is_refused;          /* a result does not fit this one */
     bool has_bans;
     enum board_status status;
     uint32_t count;
@@ -27,9 +29,10 @@ struct zset_filling {
 
 /* In steps: begin; put each result, in rank order; index until *is_over; then change members one by one (result NULL:
  * it is none); end. After begin, discard follows in any case. false: the error was replied. tally: sorted by the
- * board's layout. end: *is_outdated, nothing was replied, the destination has other rules than at the beginning. */
-MUST_CHECK bool zset_store_begin(const struct call *call, struct bytes destination, uint32_t count,
-                                 struct zset_filling *filling);
+ * board's layout; choice: the index of that among those that a new board may have. Where a result does not fit, and
+ * has_choice, nothing was replied: begin with the next. end: *is_outdated, nothing was replied, the destination has other rules than at the beginning. */
+MUST_CHECK bool zset_store_begin(const struct call *call, struct bytes destination, unsigned choice,
+                                 uint32_t count, struct zset_filling *filling);
 MUST_CHECK bool zset_store_put(const struct call *call, struct bytes destination,
                                struct zset_filling *filling, unsigned scale,
                                const struct tally_entry *entry);

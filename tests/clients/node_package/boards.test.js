@@ -51,6 +51,43 @@ for (const kind of [...singles, pool]) {
                 [{ values: ["DE", null], count: 2 }, { values: ["FR", null], count: 1 }]);
         });
 
+        test("what every ranking needs has a name", async (context) => {
+            const { board } = await begin(context, kind);
+            await board.create({ fields: "FIELD points 20", tag: { country: 8 } });
+            await assert.rejects(board.create(), /BUSYKEY/);
+            await board.create({ exist_ok: true });
+            await assert.rejects(board.named("other").create({ fields: "FIELD", exist_ok: true }), /FIELD/);
+            await board.add({ ann: 50, bob: 40, cid: 30 }, { tag: { country: "DE" } });
+            await board.add({ eve: 45 }, { tag: { country: "FR" } });
+            assert.deepEqual(names(await board.top(2)), ["ann", "eve"]);
+            assert.deepEqual((await board.top(1, { tags: true }))[0].tags, { country: "DE" });
+            assert.deepEqual([await board.rank("bob"), await board.rank("bob", { within: "country" }), await board.rank("x")],
+                [2, 1, null]);
+            assert.deepEqual([await board.score("bob"), await board.score("x")], [40, null]);
+            assert.equal(await board.remove("ann", "x", "cid"), 2);
+            assert.deepEqual(names(await board.range(0, -1)), ["eve", "bob"]);
+            assert.deepEqual([await board.delete(), await board.delete()], [true, false]);
+        });
+
+        test("an option that nobody knows is refused, and nothing is sent", async (context) => {
+            const { board, client } = await begin(context, kind);
+            await board.add({ ann: 100 });
+            await assert.rejects(board.submit("ann", 5, { operater: "INCR" }), /^TypeError: operater is no option: .*operator/);
+            await assert.rejects(board.range(0, 9, { tag: true }), /^TypeError: tag is no option: .*tags/);
+            await assert.rejects(board.page(1, { sized: 3 }), /^TypeError: sized is no option/);
+            await assert.rejects(board.subscribe({ overtake: "ann" }, () => {}), /^TypeError: overtake is no option/);
+            assert.throws(() => new Leaderboard(client, "a", { retry: 3 }), /^TypeError: retry is no option: .*retries/);
+            assert.equal(await board.score("ann"), 100);
+        });
+
+        test("a multi is refused at once", async (context) => {
+            const { client } = await begin(context, kind);
+            assert.throws(() => new Leaderboard(client.multi(), "a"), /^TypeError: .*no multi or pipeline/);
+            if (client.pipeline) {
+                assert.throws(() => new Leaderboard(client.pipeline(), "a"), /^TypeError: .*no multi or pipeline/);
+            }
+        });
+
         test("what is missing is refused, and what is null is not asked for", async (context) => {
             const { board } = await begin(context, kind);
             await board.add({ ann: 5 });
@@ -243,6 +280,17 @@ for (const kind of [...singles, ...sentinels.map((each) => ({ ...each, name: `${
         await stop();
     });
 }
+
+test("who subscribes where no events are told learns it at once", async (context) => {
+    const client = await connect(context, singles[1]);
+    const board = new Leaderboard(client, "quiet");
+    await client.configSet("notify-board-events", "no");
+    try {
+        await assert.rejects(board.subscribe({ board: true }, () => {}), /CONFIG SET notify-board-events yes/);
+    } finally {
+        await client.configSet("notify-board-events", "yes");
+    }
+});
 
 test("a pool cannot subscribe, and says so", async (context) => {
     const board = new Leaderboard(await connect(context, pool), "any");

@@ -1,6 +1,8 @@
 """A client that speaks RESP3, as newer versions of redis-py do, with their execute_command."""
 import socket
 
+import redis
+
 import resp
 
 
@@ -34,5 +36,5 @@ class Client:
         if kind in b"*~>":
             return [self.read() for _ in range(int(text))]
         if kind == b"-":
-            raise ValueError(text.decode())
+            raise redis.ResponseError(text.decode())
         return None if kind == b"_" else text

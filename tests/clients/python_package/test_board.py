@@ -5,14 +5,15 @@ import unittest
 from decimal import Decimal
 
 import redis
+import redis.asyncio
 
 import process
 import resp3
 from leaderboard_client.commands import BoardCommands, DatabaseCommands
 from leaderboard_client.parse import as_dict
 from leaderboard_client.words import decode
-from leaderboard_client import (Ban, Cut, Event, Leaderboard, Leaderboards, LeaguePlace, Page, Placed, Record, Result,
-                                ValueCount, __version__)
+from leaderboard_client import (AsyncLeaderboard, Ban, Cut, Event, Leaderboard, Leaderboards, LeaguePlace, Page, Placed,
+                                Record, Result, ValueCount, __version__)
 
 BIG = 2**53 + 1
 
@@ -43,6 +44,39 @@ class Commands(OverRedis):
         money.add({"ann": Decimal("9007199254740993.21"), "bob": 1})
         self.assertEqual([record.score for record in money], [Decimal("9007199254740993.21"), 1])
         self.assertIsInstance(money.get("ann")[0].score, Decimal)
+
+    def test_a_pipeline_is_refused_at_once(self):
+        for pipeline in (redis.Redis().pipeline(), redis.Redis().pipeline(transaction=False)):
+            for made in (lambda: Leaderboard(pipeline, "arena"), lambda: Leaderboards(pipeline)):
+                with self.assertRaisesRegex(TypeError, "a pipeline has no answers before execute"):
+                    made()
+        async_pipeline = redis.asyncio.Redis().pipeline()
+        with self.assertRaisesRegex(TypeError, "a pipeline has no answers"):
+            AsyncLeaderboard(async_pipeline, "arena")
+
+    def test_what_every_ranking_needs_has_a_name(self):
+        self.board.create(fields="FIELD points 20", tag={"country": 8})
+        with self.assertRaisesRegex(redis.ResponseError, "BUSYKEY"):
+            self.board.create()
+        self.assertIsNone(self.board.create(exist_ok=True))
+        with self.assertRaisesRegex(redis.ResponseError, "FIELD"):
+            Leaderboard(self.client, "other").create(fields="FIELD", exist_ok=True)
+        self.board.add({"ann": 50, "bob": 40, "cid": 30}, tag={"country": "DE"})
+        self.board.add({"eve": 45}, tag={"country": "FR"})
+        self.assertEqual([record.member for record in self.board.top(2)], ["ann", "eve"])
+        self.assertEqual([record.tags for record in self.board.top(1, tags=True)], [{"country": "DE"}])
+        self.assertEqual((self.board.rank("bob"), self.board.rank("bob", within="country"), self.board.rank("x")), (2, 1, None))
+        self.assertEqual((self.board.score("bob"), self.board.score("x")), (40, None))
+        self.assertEqual(self.board.remove("ann", "x", "cid"), 2)
+        self.assertEqual([record.member for record in self.board], ["eve", "bob"])
+        self.assertIs(self.board.delete(), True)
+        self.assertIs(self.board.delete(), False)
+
+    def test_a_league_is_described_as_a_map(self):
+        self.board.league_create(fields="FIELD points 22", period="WEEK", room=30, tiers=4, up=5, down=6)
+        league = self.board.info()["league"]
+        self.assertEqual({name: league[name] for name in ("room", "tiers", "up", "down", "idle")},
+                         {"room": 30, "tiers": 4, "up": 5, "down": 6, "idle": "stay"})
 
     def test_a_record_has_what_is_asked_for(self):
         self.board.create(fields="FIELD points 20 FIELD ms 20 ASC", tag={"country": 8, "class": 4})
@@ -283,6 +317,12 @@ def tokens(arguments, source):
         yield from [token] if token else []
         if f"split({name})" not in source and f" {name}: Optional[Word]" not in source:
             yield from tokens(argument.get("arguments", []), source)
+
+    def test_who_waits_for_events_that_are_not_told_learns_it_at_once(self):
+        self.redis.config_set("notify-board-events", "no")
+        self.addCleanup(self.redis.config_set, "notify-board-events", "yes")
+        with self.assertRaisesRegex(RuntimeError, "CONFIG SET notify-board-events yes"):
+            self.board.events(top=3)
 
 
 class Package(unittest.TestCase):

@@ -114,7 +114,7 @@ TEST_WITH(the_defaults_are_those_of_the_documentation, set_up, tear_down) {
          "normal 268435456 67108864 60 slave 268435456 67108864 60 pubsub 33554432 8388608 60"},
         {"auto-aof-rewrite-min-size", "67108864"},
         {"save", "3600 1 300 100 60 10000"},
-        {"default-layout", "default"},
+        {"default-layout", "default decimals int64"},
     };
     const struct settings *settings = &((struct fixture *)*state)->settings;
     for (size_t i = 0; i < COUNT_OF(defaults); i++) {
@@ -644,7 +644,7 @@ FIXTURE_TEST(a_bad_option_is_named) {
 /* ---- Layouts ---- */
 
 static const struct layout *layout_for(struct fixture *fixture, const char *key) {
-    return &settings_rules_for(&fixture->settings, bytes_from_text(key))->layout;
+    return &settings_rules_for(&fixture->settings, bytes_from_text(key), 0)->layout;
 }
 
 static const struct layout *layout_named(struct fixture *fixture, const char *name) {
@@ -698,13 +698,13 @@ FIXTURE_TEST(a_rule_says_how_its_boards_behave) {
                           "board * laps\n"
                           "layout laps FIELD t 32 ASC\n");
     assert_finishes(fixture);
-    const struct rules *rules = settings_rules_for(&fixture->settings, BYTES("top:1"));
+    const struct rules *rules = settings_rules_for(&fixture->settings, BYTES("top:1"), 0);
     assert_int_equal(rules->cap, 1000);
     assert_true(rules->keeps_best);
     assert_false(rules->is_created);
     assert_true(layout_equal(&rules->layout, layout_named(fixture, "laps")));
-    rules = settings_rules_for(&fixture->settings, BYTES("last:1"));
-    const struct rules *plain = settings_rules_for(&fixture->settings, BYTES("other"));
+    rules = settings_rules_for(&fixture->settings, BYTES("last:1"), 0);
+    const struct rules *plain = settings_rules_for(&fixture->settings, BYTES("other"), 0);
     assert_true(rules_equal(rules, plain));
     assert_int_equal(plain->cap, 0);
     assert_false(plain->keeps_best);
@@ -717,7 +717,7 @@ FIXTURE_TEST(a_rule_says_how_its_boards_behave) {
     assert_true(load_arguments(fixture, ARGUMENTS("--board", "top:*", "laps", "CAP", "9")));
     assert_int_equal(fixture->settings.rule_count, 4);
     assert_finishes(fixture);
-    assert_int_equal(settings_rules_for(&fixture->settings, BYTES("top:1"))->cap, 1000);
+    assert_int_equal(settings_rules_for(&fixture->settings, BYTES("top:1"), 0)->cap, 1000);
 }
 
 FIXTURE_TEST(a_rule_may_give_periods) {
@@ -727,15 +727,15 @@ FIXTURE_TEST(a_rule_may_give_periods) {
                           "layout fine FIELD s 34 TIME 30 MS\n"
                           "layout bare FIELD s 34\n");
     assert_finishes(fixture);
-    const struct rules *rules = settings_rules_for(&fixture->settings, BYTES("a1"));
+    const struct rules *rules = settings_rules_for(&fixture->settings, BYTES("a1"), 0);
     assert_int_equal(rules->period.unit, PERIOD_WEEK);
     assert_int_equal(rules->period.zone_minutes, 345);
     assert_int_equal(rules->archives_max, 4);
     assert_int_equal(rules->period_end_ms, 0);
-    rules = settings_rules_for(&fixture->settings, BYTES("b1"));
+    rules = settings_rules_for(&fixture->settings, BYTES("b1"), 0);
     assert_int_equal(rules->period.unit, PERIOD_DAY);
     assert_int_equal(rules->archives_max, 0);
-    rules = settings_rules_for(&fixture->settings, BYTES("c1"));
+    rules = settings_rules_for(&fixture->settings, BYTES("c1"), 0);
     assert_int_equal(rules->period.unit, PERIOD_MONTH);
     assert_true(rules->archives_max == RULES_ARCHIVES_ALL);
     assert_string_equal(line_of(&fixture->settings, "board", 0),
@@ -832,9 +832,10 @@ FIXTURE_TEST(tags_of_a_rule_must_fit_those_of_its_layout) {
 
 FIXTURE_TEST(bad_layouts_and_rules_are_refused) {
     static const char *const samples[][2] = {
-        {"layout", AT "layout: wrong number of arguments, the form is: layout NAME FIELD name bits "
-                      "[ASC|DESC] [SIGNED] [SCALE d] [DECAY n S|M|H|D] [FIELD ...] [TIME bits "
-                      "US|MS|S|M|H|D [START t|END t] [LATEST]] [TAG name bits ...]"},
+        {"layout",
+         AT "layout: wrong number of arguments, the form is: layout NAME FIELD name bits "
+            "[ASC|DESC] [SIGNED] [SCALE d] [DOUBLE] [DECAY n S|M|H|D] [FIELD ...] [TIME bits "
+            "US|MS|S|M|H|D [START t|END t] [LATEST]] [TAG name bits ...]"},
         {"layout a/b FIELD s 1", AT "layout: 'a/b' cannot be a layout's name: 1 to 64 letters, "
                                     "digits, '_' and '-' are allowed"},
         {"layout default FIELD s 1",
@@ -972,6 +973,15 @@ FIXTURE_TEST(set_refuses_in_the_words_of_redis) {
         {"appenddirname", "a", FAILED("appenddirname") "can't set immutable config"},
         {"default-layout", "defualt",
          FAILED("default-layout") "there is no layout 'defualt'; did you mean 'default'?"},
+        {"default-layout", "default second",
+         FAILED("default-layout") "there is no layout 'second'; did you mean 'seconds'?"},
+        {"default-layout", "int64 default int64",
+         FAILED("default-layout") "layout 'int64' is given twice"},
+        {"default-layout", "a b c d e f g h i",
+         FAILED("default-layout") "at most 8 layouts are allowed"},
+        {"default-layout", "",
+         FAILED("default-layout") "wrong number of arguments, the form is: default-layout NAME "
+                                  "[NAME ...]"},
     };
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
         assert_false(set(fixture, samples[i][0], samples[i][1]));
@@ -1036,6 +1046,28 @@ FIXTURE_TEST(set_default_layout_holds_for_new_boards_and_moves_no_layout) {
     assert_ptr_equal(layout_named(fixture, "default"), before);
     assert_true(set(fixture, "timeout", "1"));
     assert_ptr_equal(layout_for(fixture, "x"), laps);
+}
+
+static const struct rules *choice_for(struct fixture *fixture, const char *key, uint32_t choice) {
+    return settings_rules_for(&fixture->settings, bytes_from_text(key), choice);
+}
+
+FIXTURE_TEST(default_layouts_are_a_choice_only_where_no_board_line_names_the_key) {
+    assert_loads(fixture, "default-layout seconds later default\nboard a* default\n"
+                          "layout later FIELD t 32 ASC\n");
+    assert_finishes(fixture);
+    assert_string_equal(value_of(&fixture->settings, "default-layout"), "seconds later default");
+    assert_ptr_equal(choice_for(fixture, "b", 1), choice_for(fixture, "c", 1));
+    assert_ptr_equal(&choice_for(fixture, "b", 1)->layout, layout_named(fixture, "later"));
+    assert_ptr_equal(&choice_for(fixture, "b", 2)->layout, layout_named(fixture, "default"));
+    assert_null(choice_for(fixture, "b", 3));
+    assert_ptr_equal(choice_for(fixture, "a", 0), choice_for(fixture, "b", 2));
+    assert_null(choice_for(fixture, "a", 1));
+    assert_true(set(fixture, "default-layout", "int64 decimals"));
+    assert_string_equal(value_of(&fixture->settings, "default-layout"), "int64 decimals");
+    assert_null(choice_for(fixture, "b", 2));
+    assert_true(settings_is_default_layout(&fixture->settings, "decimals"));
+    assert_false(settings_is_default_layout(&fixture->settings, "default"));
 }
 
 FIXTURE_TEST(set_leaves_the_other_strings_where_they_are) {

@@ -10,9 +10,9 @@ static struct rules other_rules;
 static uint64_t rules_calls;
 
 /* Names that begin with 'o' get the other rules. */
-static const struct rules *rules_for(void *context, struct bytes key) {
+static const struct rules *rules_for(void *context, struct bytes key, uint32_t choice) {
     rules_calls++;
-    return key.at[0] == 'o' ? &other_rules : usual_rules_for(context, key);
+    return key.at[0] == 'o' && choice == 0 ? &other_rules : usual_rules_for(context, key, choice);
 }
 
 static struct registry *create_registry(void) {

@@ -73,7 +73,8 @@ CONFIG_TEST(get_answers_repeated_settings_as_one_text_of_lines) {
     EXPECT("CONFIG GET layout",
            "*2\r\n$6\r\nlayout\r\n$44\r\nlaps FIELD t 32 ASC\nmoney FIELD b 40 SCALE 2\r\n");
     EXPECT("CONFIG GET board", "*2\r\n$5\r\nboard\r\n$13\r\n\"race *\" laps\r\n");
-    EXPECT("CONFIG GET default-layout", "*2\r\n$14\r\ndefault-layout\r\n$7\r\ndefault\r\n");
+    EXPECT("CONFIG GET default-layout",
+           "*2\r\n$14\r\ndefault-layout\r\n$22\r\ndefault decimals int64\r\n");
 }
 
 /* ---- SET ---- */

@@ -162,13 +162,36 @@ RESTORE_TEST(rules_of_the_board_hold) {
     harness_expect(h, s, "ZINCRBY made 0.5 zoe", "$3\r\n9.5\r\n");
     harness_run(h, s, "LB.ALTER made FREEZE");
     expect_restore(h, s, "made", "0", payload, "REPLACE", "-FROZEN");
+}
+
+/* Ann's score is 3, bob's is this. */
+static struct bytes make_scores(double score) {
     struct buffer out = begin();
     make_byte(&out, 5);
-    make_length(&out, 1);
+    make_length(&out, 2);
     make_text(&out, "ann");
-    make_double(&out, 1.5);
-    expect_restore(h, s, "k", "0", finish(&out, 10), "",
-                   "-ERR member 'ann': value 1.5 has too many decimals");
+    make_double(&out, 3);
+    make_text(&out, "bob");
+    make_double(&out, score);
+    return finish(&out, 10);
+}
+
+RESTORE_TEST(a_board_gets_the_first_default_layout_that_takes_all_its_scores) {
+    expect_restore(h, s, "whole", "0", make_scores(4), "", "+OK\r\n");
+    harness_expect_prefix(h, s, "LB.INFO whole", "*42\r\n$6\r\nlayout\r\n$31\r\nFIELD score 33");
+    expect_restore(h, s, "halves", "0", make_scores(1.5), "", "+OK\r\n");
+    harness_expect(h, s, "ZRANGE halves 0 -1 WITHSCORES",
+                   "*4\r\n$3\r\nbob\r\n$3\r\n1.5\r\n$3\r\nann\r\n$1\r\n3\r\n");
+    expect_restore(h, s, "ms", "0", make_scores(1767225600123), "", "+OK\r\n");
+    harness_expect(h, s, "ZSCORE ms bob", "$13\r\n1767225600123\r\n");
+    harness_expect_prefix(h, s, "LB.INFO ms",
+                          "*42\r\n$6\r\nlayout\r\n$21\r\nFIELD score 64 SIGNED");
+    expect_restore(h, s, "none", "0", make_scores(0.1 + 0.2), "",
+                   "-ERR member 'bob': value 0.30000000000000004 has too many decimals: field "
+                   "'score' keeps 7");
+    expect_restore(h, s, "cap", "0", make_scores(1.5), "",
+                   "-ERR member 'bob': value 1.5 has too many decimals");
+    harness_expect(h, s, "EXISTS none cap", ":0\r\n");
 }
 
 RESTORE_TEST(a_board_comes_back_to_the_last_bit) {

@@ -69,6 +69,34 @@ SERVER_TEST(whoever_came_first_is_served_first) {
     harness_expect(h, other, "EXISTS q", ":0\r\n");
 }
 
+/* Twenty newcomers, a pop after each: who is answered, by its number. */
+static void serve_newcomers(struct harness *h, struct session *s, const char *layout,
+                            const char *score, const char *pop, bool is_oldest) {
+    harness_run_format(h, s, "DEL lobby");
+    harness_run_format(h, s, "LB.CREATE lobby LAYOUT %s", layout);
+    harness_run_format(h, s, "ZADD lobby %s p0", score);
+    for (int i = 1; i <= 20; i++) {
+        char expected[80];
+        h->wall_us += i % 2 * 1000000; /* some come in the same second */
+        harness_run_format(h, s, "ZADD lobby %s p%d", score, i);
+        int served = is_oldest ? i - 1 : i;
+        snprintf(expected, sizeof expected, "*3\r\n$5\r\nlobby\r\n$%d\r\np%d\r\n",
+                 served < 10 ? 2 : 3, served);
+        harness_expect_prefix(h, s, pop, expected);
+    }
+    harness_expect(h, s, "ZCARD lobby", ":1\r\n");
+}
+
+SERVER_TEST(of_equal_scores_of_a_schedule_the_first_to_come_is_the_first_to_go) {
+    serve_newcomers(h, s, "seconds", "1500", "BZPOPMIN lobby 0", true);
+    serve_newcomers(h, s, "seconds", "1767225600.1234567", "BZPOPMIN lobby 0", true);
+    serve_newcomers(h, s, "milliseconds", "1767225600123", "BZPOPMIN lobby 0", true);
+    /* In rankings the first is the best, and so the last that ZPOPMIN takes. */
+    serve_newcomers(h, s, "int64", "1500", "BZPOPMAX lobby 0", true);
+    serve_newcomers(h, s, "decimals", "1500.5", "BZPOPMAX lobby 0", true);
+    serve_newcomers(h, s, "default", "1500", "BZPOPMIN lobby 0", false);
+}
+
 /* A board that LB.CREATE made stays when it is empty. */
 SERVER_TEST(an_empty_board_is_waited_for) {
     struct session *other = harness_connect(h);
