@@ -18,7 +18,7 @@ static struct bytes zset_store_text(struct zset_filling *filling, struct name me
 static bool zset_store_begin_board(const struct call *call, struct bytes destination,
                                    const struct rules *kept, unsigned choice, uint32_t count,
                                    struct zset_filling *filling) {
-    const struct settings *settings = &call->server->settings;
+    struct settings *settings = &call->server->settings;
     const struct rules *chosen =
         kept == NULL && choice > 0 ? settings_rules_for(settings, destination, choice) : kept;
     if (!writing_create_board(call, chosen, destination, &filling->board)) {
@@ -194,7 +194,7 @@ static bool zset_store_pack(const struct call *call, struct zset_filling *fillin
 
 /* false: the error was replied, or there is a choice of other layouts. */
 static bool zset_store_put_results(const struct call *call, struct bytes destination,
-                                   struct zset_filling *filling, const struct combine *combine) {
+                                   struct zset_filling *filling, struct combine *combine) {
     struct tally_walk walk = tally_walk(&combine->tally, true);
     uint32_t room = zset_store_kept(filling, combine->tally.count);
     const struct tally_entry *entry;
@@ -291,7 +291,7 @@ void zset_store_end(const struct call *call, struct bytes destination, struct zs
 
 struct results_of_call {
     const struct call *call;
-    const struct combine *combine;
+    struct combine *combine;
 };
 
 static enum decimal_status zset_store_judge(const void *scores, const struct layout *layout) {
@@ -308,7 +308,7 @@ static enum decimal_status zset_store_judge(const void *scores, const struct lay
 
 /* Begin again with the layout that takes all results. false: the error was replied. */
 static bool zset_store_choose(const struct call *call, struct bytes destination,
-                              struct zset_filling *filling, const struct combine *combine) {
+                              struct zset_filling *filling, struct combine *combine) {
     const struct results_of_call scores = {.call = call, .combine = combine};
     const struct rules *rules =
         registry_rules_taking(call->registry, destination, zset_store_judge, &scores);
