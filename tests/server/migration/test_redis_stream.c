@@ -244,11 +244,16 @@ FOLLOWER_TEST(scores_are_added_and_weighed_as_doubles) {
                  "ZADD z1 GT 0.7 ann\r\nZADD z1 XX LT INCR -0.5 ann\r\nZADD z1 NX 9 bob\r\n"
                  "ZUNIONSTORE z3 2 z1 z2 WEIGHTS 2 4 AGGREGATE MAX\r\n"
                  "ZDIFFSTORE z4 2 z1 z2\r\nZRANGESTORE z5 z1 1 0.3 BYSCORE REV LIMIT 0 1\r\n"
-                 "ZINTERSTORE z6 2 z1 z0\r\n");
+                 "ZINTERSTORE z6 2 z1 z0\r\n"
+                 "ZUNIONSTORE z7 2 z1 z2 AGGREGATE COUNT\r\n"
+                 "ZINTERSTORE z8 2 z1 z2 WEIGHTS 2 3 AGGREGATE COUNT\r\n");
     expect(f, "ZRANGE z3 0 -1 WITHSCORES",
            "*4\r\n$3\r\nann\r\n$1\r\n1\r\n$3\r\nbob\r\n$1\r\n6\r\n");
     expect(f, "ZRANGE z4 0 -1", "*1\r\n$3\r\nbob\r\n");
     expect(f, "EXISTS z5 z6", ":0\r\n");
+    expect(f, "ZRANGE z7 0 -1 WITHSCORES",
+           "*4\r\n$3\r\nbob\r\n$1\r\n1\r\n$3\r\nann\r\n$1\r\n2\r\n");
+    expect(f, "ZRANGE z8 0 -1 WITHSCORES", "*2\r\n$3\r\nann\r\n$1\r\n5\r\n");
 }
 
 TEST(a_command_that_cannot_be_held_stops_all_that_follows) {
