@@ -432,6 +432,9 @@ static void bzmove_run(struct call *call) {
         zset_move_move_end(call, source, to, zmove.is_reverse, count);
     } else if (wait_set_target(call->session, to)) {
         zset_wait_for(call, 1, 1, due_ms, zmove.is_reverse, count);
+        if (call->session->wait.state == WAIT_NONE) { /* in a transaction, or without memory */
+            wait_drop_target(call->session);
+        }
     } else {
         call_out_of_memory(call);
     }
