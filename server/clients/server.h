@@ -129,6 +129,14 @@ struct server_ending {
     bool has_failed; /* the final save failed: the last changes are not on disk */
 };
 
+/* The file of settings says another role: server/dispatch/settings_file.h. All 0: it does not. */
+struct server_rewrite {
+    bool is_owed;
+    unsigned try_count;                          /* that failed */
+    int64_t since_ms, again_at_ms, logged_at_ms; /* monotonic */
+    int64_t pause_ms;
+};
+
 /* The time of ids (once_ids.h). */
 struct server_once {
     bool has_begun;                         /* cleared by replication_begin_epoch */
@@ -168,6 +176,7 @@ struct server {
         int64_t until_ms; /* monotonic */
     } client_pause;       /* CLIENT PAUSE */
     struct server_ending ending;
+    struct server_rewrite rewrite;
     struct server_once once;
     /* Figures: */
     struct stats stats;

@@ -52,6 +52,8 @@ struct wait {
     bool is_silent;                /* it gets no reply */
     /* What the command does once it is served: */
     bool is_reverse;
+    char *target; /* the key that members are moved to (wait_set_target); NULL: none */
+    uint32_t target_size;
     int64_t count;  /* members; or replicas */
     uint64_t group; /* that the replicas are to acknowledge */
 };

@@ -53,11 +53,30 @@ bool wait_begin_replicas(struct waits *waits, struct session *session, uint64_t 
     return true;
 }
 
+bool wait_set_target(struct session *session, struct bytes name) {
+    struct wait *wait = &session->wait;
+    wait_drop_target(session);
+    wait->target = memory_allocate(name.size + 1);
+    if (wait->target == NULL) {
+        return false;
+    }
+    memcpy(wait->target, name.at, name.size);
+    wait->target_size = (uint32_t)name.size;
+    return true;
+}
+
+void wait_drop_target(struct session *session) {
+    memory_free(session->wait.target);
+    session->wait.target = NULL;
+    session->wait.target_size = 0;
+}
+
 void wait_end(struct waits *waits, struct session *session) {
     struct wait *wait = &session->wait;
     if (wait->state == WAIT_NONE) {
         return;
     }
+    wait_drop_target(session);
     subscription_clear(&waits->keys, &wait->keys, SUBSCRIPTION_KEY);
     if (wait->place != EXPIRY_NOWHERE) {
         expiry_remove(&waits->due_times, &wait->place);

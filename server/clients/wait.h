@@ -35,6 +35,10 @@ MUST_CHECK bool wait_begin(struct waits *waits, struct session *session, uint32_
 /* Begin to wait until `count` replicas have acknowledged a group, or until due_ms, as above. */
 MUST_CHECK bool wait_begin_replicas(struct waits *waits, struct session *session, uint64_t group,
                                     int64_t count, int64_t due_ms);
+/* Before wait_begin: a copy of the key that members are to be moved to, until wait_end. false: no
+ * memory. */
+MUST_CHECK bool wait_set_target(struct session *session, struct bytes name);
+void wait_drop_target(struct session *session);
 /* Wait no more. No-op for a client that does not wait. */
 void wait_end(struct waits *waits, struct session *session);
 

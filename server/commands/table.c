@@ -43,11 +43,12 @@
     ENTRY("server", replicaof) ENTRY("server", role) ENTRY("server", save)                         \
     ENTRY("server", shutdown) ENTRY("server", slaveof) ENTRY("server", slowlog)                    \
     ENTRY("server", sync) ENTRY("server", time)                                                    \
-    ENTRY("sorted-set", bzmpop) ENTRY("sorted-set", bzpopmax) ENTRY("sorted-set", bzpopmin)        \
-    ENTRY("sorted-set", zadd) ENTRY("sorted-set", zcard) ENTRY("sorted-set", zcount)               \
-    ENTRY("sorted-set", zdiff) ENTRY("sorted-set", zdiffstore) ENTRY("sorted-set", zincrby)        \
-    ENTRY("sorted-set", zinter) ENTRY("sorted-set", zintercard) ENTRY("sorted-set", zinterstore)   \
-    ENTRY("sorted-set", zlexcount) ENTRY("sorted-set", zmpop) ENTRY("sorted-set", zmscore)         \
+    ENTRY("sorted-set", bzmove) ENTRY("sorted-set", bzmpop) ENTRY("sorted-set", bzpopmax)          \
+    ENTRY("sorted-set", bzpopmin) ENTRY("sorted-set", zadd) ENTRY("sorted-set", zcard)             \
+    ENTRY("sorted-set", zcount) ENTRY("sorted-set", zdiff) ENTRY("sorted-set", zdiffstore)         \
+    ENTRY("sorted-set", zincrby) ENTRY("sorted-set", zinter) ENTRY("sorted-set", zintercard)       \
+    ENTRY("sorted-set", zinterstore) ENTRY("sorted-set", zlexcount) ENTRY("sorted-set", zmove)     \
+    ENTRY("sorted-set", zmovemember) ENTRY("sorted-set", zmpop) ENTRY("sorted-set", zmscore)       \
     ENTRY("sorted-set", zpopmax) ENTRY("sorted-set", zpopmin) ENTRY("sorted-set", zrandmember)     \
     ENTRY("sorted-set", zrange) ENTRY("sorted-set", zrangebylex)                                   \
     ENTRY("sorted-set", zrangebyscore) ENTRY("sorted-set", zrangestore)                            \

@@ -1,6 +1,7 @@
 /* See shutdown.h. */
 #include "server/dispatch/shutdown.h"
 
+#include "server/dispatch/settings_file.h"
 #include "server/system/log.h"
 
 /* true: saved, or there is no persistence. */
@@ -120,4 +121,5 @@ void shutdown_finish(struct server *server) {
     }
     server->ending.has_failed =
         !shutdown_prepare_persistence(server, ending, "what changed last may be lost");
+    settings_file_end(server);
 }

@@ -33,29 +33,63 @@ static struct registry_key *waiting_find_board(struct server *server, uint32_t d
     return refusal == RULES_TAKE || rules_refusal_lasts(refusal) ? key : NULL;
 }
 
-static void waiting_serve_session(struct server *server, struct session *session,
-                                  struct registry_key *key) {
-    struct reply reply;
-    if (!waiting_end(server, session, &reply)) {
+/* May the user still use the key, and that to which members are moved? Otherwise the error was replied. */
+static bool waiting_may_use(struct server *server, struct session *session, struct bytes name,
+                            struct reply *reply) {
+    const struct wait *wait = &session->wait;
+    uint32_t command = command_index(wait->command);
+    uint32_t position = 0;
+    struct bytes args[] = {name, name, {.at = wait->target, .size = wait->target_size}};
+    const struct request one = {.count = 1, .args = args};
+    const struct request both = {.count = 3, .args = args};
+    const struct request *request = wait->target != NULL ? &both : &one;
+    enum acl_denial denial = ACL_ALLOWED;
+    char text[ACL_DENIAL_MAX];
+    if (session->is_unlimited) {
+        return true;
+    }
+    if (wait->target != NULL) {
+        denial = acl_check(session->user, command, request, &position);
+    } else if (!acl_check_key(session->user, command, name)) {
+        denial = ACL_DENIED_KEY;
+    }
+    if (denial != ACL_ALLOWED) {
+        reply_error(reply,
+                    acl_deny(server, session, command, request, denial, position, false, text));
+    }
+    return denial == ACL_ALLOWED;
+}
+
+static void waiting_run(struct server *server, struct session *session, struct registry_key *key,
+                        struct reply *reply) {
+    const struct command *command = session->wait.command;
+    if (!waiting_may_use(server, session, registry_name(key), reply)) {
         return;
     }
-    uint32_t command = command_index(session->wait.command);
-    if (!session->is_unlimited && !acl_check_key(session->user, command, registry_name(key))) {
-        char text[ACL_DENIAL_MAX];
-        struct bytes name = registry_name(key);
-        const struct request request = {.count = 1, .args = &name};
-        reply_error(&reply,
-                    acl_deny(server, session, command, &request, ACL_DENIED_KEY, 0, false, text));
-        return;
-    }
-    const struct call call = call_begin(server, session, session->wait.command, NULL, &reply);
+    const struct call call = call_begin(server, session, command, NULL, reply);
     session->active_at_ms = server->clock.monotonic_ms;
     server_begin_reply(session);
-    session->wait.command->serve(&call, key);
+    command->serve(&call, key);
     server_end_reply(server, session);
     if (server->persistence != NULL) {
         commit_wait_note_change(server, session);
     }
+}
+
+static void waiting_serve_session(struct server *server, struct session *session,
+                                  struct registry_key *key) {
+    struct reply reply;
+    struct wait *wait = &session->wait;
+    char *target = wait->target; /* outlives the waiting */
+    uint32_t target_size = wait->target_size;
+    wait->target = NULL;
+    bool is_alive = waiting_end(server, session, &reply);
+    wait->target = target;
+    wait->target_size = target_size;
+    if (is_alive) {
+        waiting_run(server, session, key, &reply);
+    }
+    wait_drop_target(session);
 }
 
 /* A client that is served changes the key, which marks it anew: it loses its mark when it has no

@@ -189,6 +189,7 @@ static void connection_fill_message(const struct connection *connection,
     message->done = connection->done;
     message->is_authenticated = connection->session.is_authenticated;
     message->is_stopped = connection_is_stopped(connection);
+    message->is_awaited = session_is_replica(&connection->session);
     message->is_report_wanted = connection_is_stopped(connection) || connection->tick->is_draining;
 }
 
@@ -198,6 +199,7 @@ static void connection_note_told(struct connection *connection) {
     connection->was_authenticated = connection->session.is_authenticated;
     connection->was_stopped = connection_is_stopped(connection);
     connection->was_draining = connection->tick->is_draining;
+    connection->was_awaited = session_is_replica(&connection->session);
     if (connection->unfinished_size == 0 && connection->transport_memory_size > 0) {
         connection->transport_memory_size = 0; /* it frees what its requests were in */
         connection_count_input(connection);
@@ -207,6 +209,7 @@ static void connection_note_told(struct connection *connection) {
 static bool connection_has_news(const struct connection *connection) {
     return connection->done > 0 || connection->was_stopped != connection_is_stopped(connection) ||
            connection->was_draining != connection->tick->is_draining ||
+           connection->was_awaited != session_is_replica(&connection->session) ||
            connection->was_authenticated != connection->session.is_authenticated;
 }
 

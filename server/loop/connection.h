@@ -54,7 +54,7 @@ struct connection {
     bool is_close_told;   /* the transport knows */
     bool is_transport_closed;
     bool was_authenticated; /* as the transport was told, like the next */
-    bool was_stopped, was_draining;
+    bool was_stopped, was_draining, was_awaited;
     size_t unfinished_size; /* of the transport, as it last said */
     size_t transport_memory_size;
     uint64_t handed_total;   /* bytes of output handed to the transport */

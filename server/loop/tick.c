@@ -4,6 +4,7 @@
 #include "server/clients/once_ids.h"
 #include "server/loop/tick_parts.h"
 
+#include "server/dispatch/settings_file.h"
 #include "server/dispatch/waiting.h"
 #include "server/durability/persistence.h"
 #include "server/replication/failover.h"
@@ -503,6 +504,7 @@ static void tick_on_second(uv_timer_t *timer) {
         tick_set_idle(tick, true); /* what it has to say leaves with a tick */
     }
     audit_second(server);
+    settings_file_second(server);
     tick_free_idle_buffers(tick);
     memory_settle();
     if (tick->check_next == NULL && server->sessions.first != NULL) {

@@ -82,7 +82,7 @@ struct tick {
     enum server_pause held_by;    /* the strongest pause that holds a connection back */
     bool is_due_held;             /* registry_set_held */
     bool is_retiring;             /* the server still serves: see dispatch/shutdown.h */
-    bool is_draining;             /* no more reads; queued requests are answered */
+    bool is_draining;             /* no more reads, but of replicas; queued requests are answered */
     bool is_lingering;            /* all replies are sent: clients are to close */
     bool is_stopping;             /* the loop is ending */
     int64_t full_logged_at_ms;    /* of monotonic_ms; 0: never */

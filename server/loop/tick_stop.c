@@ -40,10 +40,27 @@ static void tick_stop_stop(struct tick *tick) {
     tick_close_handle((uv_handle_t *)&tick->drain);
 }
 
+/* Their clients are told nothing, and cannot know what has become of their writes. */
+static void tick_stop_log_unanswered(const struct tick *tick) {
+    unsigned count = 0;
+    const struct connection *connection = tick->waiting_first;
+    for (; connection != NULL; connection = connection->wait.next) {
+        count++;
+    }
+    if (count > 0) {
+        log_write(LOG_WARNING,
+                  "shutdown: closing clients whose answers still wait for the disk or for replicas "
+                  "count=%u waited_ms=%d",
+                  count, (int)DRAIN_MS);
+    } else {
+        log_write(LOG_WARNING, "shutdown: some clients did not read their replies in time");
+    }
+}
+
 static void tick_stop_on_drain_over(uv_timer_t *timer) {
     struct tick *tick = timer->data;
     if (!tick->is_lingering) {
-        log_write(LOG_WARNING, "shutdown: some clients did not read their replies in time");
+        tick_stop_log_unanswered(tick);
     }
     tick_stop_stop(tick);
 }

@@ -190,6 +190,7 @@ void figures_take(const struct server *server, struct figures *figures) {
     figures->clock_lead_us = server->clock.lead_us;
     figures->clock_steps = server->clock.step_count;
     figures->is_loading = server->durability.is_loading;
+    figures->is_role_written = !server->rewrite.is_owed;
     figures->is_writable =
         !server->durability.is_loading && server->durability.write_refusal == NULL;
     figures->look_ns = clock_ticks_to_ns(clock_ticks() - begin);

@@ -72,7 +72,7 @@ struct figures {
     int64_t started_at_s;
     int64_t clock_lead_us;
     uint64_t clock_steps;
-    bool is_loading, is_writable;
+    bool is_loading, is_writable, is_role_written;
     struct figures_replication replication;
     /* of the engine's thread */
     uint64_t user_us, system_us, switches_forced, switches_own, faults;

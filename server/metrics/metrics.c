@@ -465,6 +465,11 @@ static const struct family families[] = {
     {"leaderboard_snapshot_pending_changes", GAUGE, "Changes since the last snapshot",
      VALUE(kept.changes)},
     {.title = "Replication"},
+    {"leaderboard_config_rewrite_healthy", GAUGE,
+     "0 while the file of settings says another role than this server has: it could not be "
+     "written, "
+     "and is tried again",
+     VALUE(is_role_written)},
     {"leaderboard_replica", GAUGE, "1 on a replica, 0 on a master", VALUE(replication.is_replica)},
     {"leaderboard_replication_group", GAUGE,
      "The last group of changes in memory: a replica has its master's numbers",

@@ -190,6 +190,7 @@ static const struct redis_apply_row {
     redis_apply_handler *run; /* NULL: passed over and counted, whatever is named */
 } rows[] = {
     {"BITOP", 4, redis_apply_bitop},
+    {"BZMOVE", 5, redis_apply_bzmove},
     {"CLUSTER", 1, redis_apply_refuse}, /* slots that move */
     {"COPY", 3, redis_apply_copy},
     {"DEL", 2, redis_apply_del},
@@ -259,6 +260,8 @@ static const struct redis_apply_row {
     {"ZDIFFSTORE", 4, redis_apply_zdiffstore},
     {"ZINCRBY", 4, redis_apply_zincrby},
     {"ZINTERSTORE", 4, redis_apply_zinterstore},
+    {"ZMOVE", 4, redis_apply_zmove},
+    {"ZMOVEMEMBER", 6, redis_apply_zmovemember},
     {"ZPOPMAX", 2, redis_apply_zpopmax},
     {"ZPOPMIN", 2, redis_apply_zpopmin},
     {"ZRANGESTORE", 5, redis_apply_zrangestore},

@@ -289,8 +289,11 @@ bool redis_apply_restore(struct redis_apply *apply, const struct request *reques
         return redis_apply_fail_form(apply, request);
     }
     if (!rdb_knows_version(payload.version)) {
-        return redis_apply_fail_key(apply, name, "the source's RESTORE has RDB version %u",
-                                    payload.version);
+        return redis_apply_fail_key(apply, name,
+                                    "the source's RESTORE has RDB version %u, which needs a newer "
+                                    "server here (known: %d of Redis, %d of Valkey)",
+                                    payload.version, (int)RDB_VERSION_MAX,
+                                    (int)RDB_VERSION_VALKEY_MAX);
     }
     if (!payload.is_checked && !payload.is_open) {
         return redis_apply_fail_key(apply, name, "the source's RESTORE has a wrong checksum");

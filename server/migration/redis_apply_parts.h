@@ -81,7 +81,7 @@ redis_apply_handler redis_apply_refuse;
 /* redis_apply_zset.c */
 redis_apply_handler redis_apply_zadd, redis_apply_zincrby, redis_apply_zrem, redis_apply_zpopmin,
     redis_apply_zpopmax, redis_apply_zremrangebyrank, redis_apply_zremrangebyscore,
-    redis_apply_zremrangebylex;
+    redis_apply_zremrangebylex, redis_apply_zmove, redis_apply_bzmove, redis_apply_zmovemember;
 /* redis_apply_store.c */
 redis_apply_handler redis_apply_zunionstore, redis_apply_zinterstore, redis_apply_zdiffstore,
     redis_apply_zrangestore;

@@ -9,17 +9,18 @@
 
 /* ---- scores that are combined ---- */
 
-enum aggregate { AGGREGATE_SUM, AGGREGATE_MIN, AGGREGATE_MAX };
+enum aggregate { AGGREGATE_SUM, AGGREGATE_MIN, AGGREGATE_MAX, AGGREGATE_COUNT };
 
 /* As Redis: sums of infinities of both signs are 0, and so is a product that is no number. */
-static double redis_apply_store_weigh(double weight, double score) {
-    double product = weight * score;
+static double redis_apply_store_weigh(enum aggregate aggregate, double weight, double score) {
+    double product = weight * (aggregate == AGGREGATE_COUNT ? 1 : score);
     return isnan(product) ? 0 : product;
 }
 
 static double redis_apply_store_join(enum aggregate aggregate, double a, double b) {
     switch (aggregate) {
-    case AGGREGATE_SUM: {
+    case AGGREGATE_SUM:
+    case AGGREGATE_COUNT: {
         double sum = a + b;
         return isnan(sum) ? 0 : sum;
     }
@@ -193,6 +194,8 @@ static bool redis_apply_store_read_aggregate(struct bytes word, enum aggregate *
         *aggregate = AGGREGATE_MIN;
     } else if (bytes_is(word, "MAX")) {
         *aggregate = AGGREGATE_MAX;
+    } else if (bytes_is(word, "COUNT")) {
+        *aggregate = AGGREGATE_COUNT;
     } else {
         return false;
     }
@@ -261,7 +264,8 @@ static void redis_apply_store_unite_one(struct redis_tally *tally, const struct 
         for (unsigned i = 0; i < count; i++) {
             double score = rdb_value_score(board_layout(source->board), entries[i].key);
             redis_apply_store_tally_join(tally, entries[i].member, hashes[i],
-                                         redis_apply_store_weigh(source->weight, score), aggregate);
+                                         redis_apply_store_weigh(aggregate, source->weight, score),
+                                         aggregate);
         }
     } while (count == TALLY_GROUP);
 }
@@ -316,7 +320,7 @@ redis_apply_store_each_of_first(struct redis_apply *apply, const struct combinat
 static bool redis_apply_store_is_in_all(const struct combination *combination,
                                         const struct board_entry *entry, double *score) {
     const struct source *first = &combination->sources[0];
-    *score = redis_apply_store_weigh(first->weight,
+    *score = redis_apply_store_weigh(combination->aggregate, first->weight,
                                      rdb_value_score(board_layout(first->board), entry->key));
     for (uint32_t i = 1; i < combination->count; i++) {
         const struct source *source = &combination->sources[i];
@@ -326,7 +330,7 @@ static bool redis_apply_store_is_in_all(const struct combination *combination,
         }
         *score = redis_apply_store_join(
             combination->aggregate, *score,
-            redis_apply_store_weigh(source->weight,
+            redis_apply_store_weigh(combination->aggregate, source->weight,
                                     rdb_value_score(board_layout(source->board), key)));
     }
     return true;

@@ -339,3 +339,249 @@ bool redis_apply_zremrangebyscore(struct redis_apply *apply, const struct reques
 bool redis_apply_zremrangebylex(struct redis_apply *apply, const struct request *request) {
     return redis_apply_zset_remove_span(apply, request, REDIS_SPAN_NAMES, "zremrangebylex");
 }
+
+/* ---- ZMOVE, BZMOVE, ZMOVEMEMBER ---- */
+
+/* A move: of the source's places first .. end - 1, or of members named. */
+struct zmove {
+    struct bytes from, to;
+    bool is_new_only, is_existing_only;
+    struct registry_key *source;
+    struct registry_key *destination;
+    bool is_changed;
+};
+
+/* false: error. */
+static bool redis_apply_zset_move_begin(struct redis_apply *apply, const struct request *request,
+                                        struct zmove *zmove) {
+    *zmove = (struct zmove){.from = request->args[1], .to = request->args[2]};
+    return redis_apply_find_board(apply, zmove->from, &zmove->source) &&
+           redis_apply_find_board(apply, zmove->to, &zmove->destination);
+}
+
+/* Nothing is there to be moved. */
+static bool redis_apply_zset_moves_nothing(const struct zmove *zmove) {
+    return zmove->source == NULL || zmove->source == zmove->destination;
+}
+
+/* The destination, which is there or is made. false: error. */
+static bool redis_apply_zset_move_to(struct redis_apply *apply, struct zmove *zmove) {
+    bool is_new;
+    if (!redis_apply_check_key(apply, zmove->to)) {
+        return false;
+    }
+    zmove->destination = registry_find_or_create(apply->registry, redis_apply_database(apply),
+                                                 zmove->to, apply->now_us / 1000, &is_new);
+    /* A board that is made may have moved it. */
+    zmove->source = redis_apply_find(apply, zmove->from);
+    return zmove->destination != NULL || redis_apply_fail_memory(apply);
+}
+
+/* The member gets the score that it has at the source. false: error. */
+static bool redis_apply_zset_move_put(struct redis_apply *apply, struct zmove *zmove,
+                                      struct bytes name, uint64_t key) {
+    const struct zadd zadd = {.name = zmove->to,
+                              .key = zmove->destination,
+                              .layout = board_layout(&zmove->destination->board)};
+    struct pair pair = {.member_name = name};
+    double score = rdb_value_score(board_layout(&zmove->source->board), key);
+    board_look_up(&zmove->destination->board, name, NULL, &pair.member);
+    if (pair.member.is_there && rdb_value_score(zadd.layout, pair.member.key) == score) {
+        return true;
+    }
+    if (!redis_apply_zset_find_key(apply, &zadd, &pair, score) ||
+        !redis_apply_put(apply, zmove->destination, &pair.member, pair.key)) {
+        return false;
+    }
+    zmove->is_changed = true;
+    return true;
+}
+
+static void redis_apply_zset_move_end(struct redis_apply *apply, struct zmove *zmove,
+                                      bool is_taken) {
+    if (zmove->is_changed) {
+        redis_apply_settle(apply, zmove->destination, "zadd");
+        (void)redis_names_remove(redis_apply_sets(apply), zmove->to);
+    } else if (board_count(&zmove->destination->board) == 0) {
+        registry_take_back(apply->registry, zmove->destination);
+    }
+    if (is_taken) {
+        redis_apply_end_removal(apply, zmove->source, "zrem");
+    }
+}
+
+/* Those of whole ranks. false: error. */
+static bool redis_apply_zset_move_ranks(struct redis_apply *apply, struct zmove *zmove,
+                                        uint32_t rank, uint32_t count) {
+    struct board_cursor cursor;
+    struct board_stored entry;
+    char room[NAME_TEXT_ROOM];
+    board_seek(&zmove->source->board, rank, &cursor);
+    for (uint32_t i = 0; i < count && board_cursor_read(&cursor, &entry); i++) {
+        if (!redis_apply_zset_move_put(apply, zmove, name_text(entry.member, room), entry.key)) {
+            return false;
+        }
+        board_cursor_next(&cursor);
+    }
+    return true;
+}
+
+static bool redis_apply_zset_move_selection(struct redis_apply *apply, struct zmove *zmove,
+                                            const struct redis_selection *selection) {
+    char room[NAME_TEXT_ROOM];
+    bool is_fine = redis_apply_zset_move_ranks(apply, zmove, selection->rank, selection->count);
+    for (uint32_t i = 0; i < selection->pick_count && is_fine; i++) {
+        const struct redis_pick *pick = &selection->picks[i];
+        is_fine = redis_apply_zset_move_put(apply, zmove, name_text(pick->member, room), pick->key);
+    }
+    if (is_fine && selection->count > 0) {
+        registry_remove_range(apply->registry, zmove->source, selection->rank, selection->count);
+    }
+    if (is_fine) {
+        redis_apply_zset_take_picks(apply, zmove->source, selection->picks, selection->pick_count);
+    }
+    return is_fine;
+}
+
+/* Places first .. end - 1. */
+static bool redis_apply_zset_move_places(struct redis_apply *apply, struct zmove *zmove,
+                                         uint32_t first, uint32_t end) {
+    struct redis_selection selection;
+    if (first == end) {
+        return true;
+    }
+    if (!redis_apply_select(apply, &zmove->source->board, first, end - 1, true, &selection)) {
+        return false;
+    }
+    bool is_fine = redis_apply_zset_move_to(apply, zmove);
+    if (is_fine) {
+        is_fine = redis_apply_zset_move_selection(apply, zmove, &selection);
+        redis_apply_zset_move_end(apply, zmove, is_fine);
+    }
+    redis_selection_deinit(&selection);
+    return is_fine;
+}
+
+/* at: of COUNT, behind which nothing is. false: it cannot be read. */
+static bool redis_apply_zset_move_read_count(const struct request *request, uint32_t at,
+                                             int64_t *count) {
+    if (at == request->count) {
+        return true;
+    }
+    return request->count - at == 2 && bytes_is(request->args[at], "COUNT") &&
+           bytes_parse_i64(request->args[at + 1], count) && *count > 0;
+}
+
+static uint32_t redis_apply_zset_least(int64_t count, uint32_t all) {
+    return count < all ? (uint32_t)count : all;
+}
+
+/* MIN or MAX, then skipped arguments, then COUNT. */
+static bool redis_apply_zset_move_from_end(struct redis_apply *apply, const struct request *request,
+                                           uint32_t skipped) {
+    struct zmove zmove;
+    int64_t count = 1;
+    bool is_highest = bytes_is(request->args[3], "MAX");
+    if ((!is_highest && !bytes_is(request->args[3], "MIN")) || request->count < 4 + skipped ||
+        !redis_apply_zset_move_read_count(request, 4 + skipped, &count)) {
+        return redis_apply_fail_form(apply, request);
+    }
+    if (!redis_apply_zset_move_begin(apply, request, &zmove)) {
+        return false;
+    }
+    if (redis_apply_zset_moves_nothing(&zmove)) {
+        return true;
+    }
+    uint32_t all = board_count(&zmove.source->board);
+    uint32_t taken = redis_apply_zset_least(count, all);
+    return redis_apply_zset_move_places(apply, &zmove, is_highest ? all - taken : 0,
+                                        is_highest ? all : taken);
+}
+
+static bool redis_apply_zset_move_scores(struct redis_apply *apply, const struct request *request) {
+    struct zmove zmove;
+    int64_t count = INT64_MAX;
+    uint32_t first;
+    uint32_t end;
+    if (request->count < 6 || !redis_apply_zset_move_read_count(request, 6, &count)) {
+        return redis_apply_fail_form(apply, request);
+    }
+    if (!redis_apply_zset_move_begin(apply, request, &zmove)) {
+        return false;
+    }
+    const struct board *board = zmove.source != NULL ? &zmove.source->board : NULL;
+    if (!redis_order_find_span(board, REDIS_SPAN_SCORES, request->args[4], request->args[5], &first,
+                               &end)) {
+        return redis_apply_fail_form(apply, request);
+    }
+    return redis_apply_zset_moves_nothing(&zmove) ||
+           redis_apply_zset_move_places(apply, &zmove, first,
+                                        first + redis_apply_zset_least(count, end - first));
+}
+
+bool redis_apply_zmove(struct redis_apply *apply, const struct request *request) {
+    return bytes_is(request->args[3], "BYSCORE")
+               ? redis_apply_zset_move_scores(apply, request)
+               : redis_apply_zset_move_from_end(apply, request, 0);
+}
+
+/* As it is sent if the source does not write it as ZMOVE. */
+bool redis_apply_bzmove(struct redis_apply *apply, const struct request *request) {
+    return redis_apply_zset_move_from_end(apply, request, 1);
+}
+
+/* *is_moved: it was on the source, and the condition holds. false: error. */
+static bool redis_apply_zset_move_named(struct redis_apply *apply, struct zmove *zmove,
+                                        struct bytes name, bool *is_moved) {
+    struct board_member member;
+    uint64_t key;
+    *is_moved = false;
+    if (name.size == 0 || name.size > BOARD_MEMBER_MAX) {
+        return true;
+    }
+    board_look_up(&zmove->source->board, name, NULL, &member);
+    bool is_known = board_find(&zmove->destination->board, name, &key);
+    if (!member.is_there || (is_known ? zmove->is_new_only : zmove->is_existing_only)) {
+        return true;
+    }
+    if (!redis_apply_zset_move_put(apply, zmove, name, member.key)) {
+        return false;
+    }
+    redis_apply_zset_take(apply, zmove->source, name);
+    *is_moved = true;
+    return true;
+}
+
+static bool redis_apply_zset_move_all_named(struct redis_apply *apply, struct zmove *zmove,
+                                            const struct request *request, uint32_t first) {
+    bool is_taken = false;
+    bool is_fine = true;
+    for (uint32_t i = first; i < request->count && is_fine; i++) {
+        bool is_moved;
+        is_fine = redis_apply_zset_move_named(apply, zmove, request->args[i], &is_moved);
+        is_taken = is_taken || is_moved;
+    }
+    redis_apply_zset_move_end(apply, zmove, is_taken);
+    return is_fine;
+}
+
+bool redis_apply_zmovemember(struct redis_apply *apply, const struct request *request) {
+    struct zmove zmove;
+    int64_t count;
+    uint32_t at = 3;
+    if (!redis_apply_zset_move_begin(apply, request, &zmove)) {
+        return false;
+    }
+    zmove.is_new_only = bytes_is(request->args[at], "NX");
+    zmove.is_existing_only = bytes_is(request->args[at], "XX");
+    at += zmove.is_new_only || zmove.is_existing_only;
+    if (request->count - at < 3 || !bytes_is(request->args[at], "MEMBERS") ||
+        !bytes_parse_i64(request->args[at + 1], &count) || count != request->count - at - 2) {
+        return redis_apply_fail_form(apply, request);
+    }
+    if (redis_apply_zset_moves_nothing(&zmove)) {
+        return true;
+    }
+    return redis_apply_zset_move_to(apply, &zmove) &&
+           redis_apply_zset_move_all_named(apply, &zmove, request, at + 2);
+}

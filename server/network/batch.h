@@ -134,6 +134,7 @@ struct transport_message {
     bool is_authenticated;     /* which limits apply to its next requests */
     bool is_opened;            /* the first message: start to read */
     bool is_stopped;           /* read no more */
+    bool is_awaited;           /* read on while the network drains */
     bool is_ending;            /* all output is sent: half-close, and read away what still comes */
     bool is_closed;            /* the last message: close now; nothing else counts */
     bool is_report_wanted;     /* TRANSPORT_WRITTEN is to follow once all output is written */

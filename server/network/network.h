@@ -103,7 +103,7 @@ bool network_push(struct network *network);
  * buffer is not sent. */
 void network_refuse(struct network *network, int fd, const char *text);
 
-/* Accept nobody and ask for no more input: what was received is still answered, and then is_drained
+/* Accept nobody and ask for no more input, but of replicas: what was received is still answered, and then is_drained
  * becomes true. */
 void network_drain(struct network *network);
 

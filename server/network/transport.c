@@ -264,9 +264,14 @@ static void transport_read_into_batch(struct transport *transport) {
     }
 }
 
+/* Is more input of it wanted at all? */
+static bool transport_is_heard(const struct transport *transport) {
+    return !transport->is_stopped && (transport->is_awaited || !transport->intake->is_draining);
+}
+
 static bool transport_may_read(const struct transport *transport) {
     return transport->in_flight == 0 && !transport->is_unparsed && !transport->is_input_over &&
-           !transport->is_stopped && !transport->is_failed && !transport->intake->is_draining;
+           !transport->is_failed && transport_is_heard(transport);
 }
 
 /* The end of the input is told once everything before it is parsed. */
@@ -524,8 +529,7 @@ void transport_update(struct transport *transport) {
     if (transport->is_closing || transport->polled < 0) {
         return;
     }
-    bool is_wanted =
-        !transport->is_muted && !transport->is_stopped && !transport->intake->is_draining;
+    bool is_wanted = !transport->is_muted && transport_is_heard(transport);
     if (!transport->is_failed &&
         (transport->is_ending || (is_wanted && !transport->is_input_over))) {
         polled |= UV_READABLE;
@@ -602,6 +606,7 @@ void transport_apply(struct transport *transport, const struct transport_message
     }
     transport->is_authenticated = message->is_authenticated;
     transport->is_stopped |= message->is_stopped;
+    transport->is_awaited = message->is_awaited;
     transport->in_flight -= message->done;
     intake->in_flight -= message->done;
     if (message->size > 0 || message->outgoing != NULL || message->is_report_wanted) {

@@ -41,8 +41,9 @@ struct transport {
     bool is_muted;      /* readable, but not to be read before its requests are answered */
     bool is_input_over; /* end of file, a protocol error, or a socket error */
     bool is_stopped;    /* the engine wants no more of it */
-    bool is_failed;     /* nothing is read or written any more */
-    bool is_ending;     /* closed in our direction; what comes is read away */
+    bool is_awaited; /* a replica's: answers wait for what it says, also while the network drains */
+    bool is_failed;  /* nothing is read or written any more */
+    bool is_ending;  /* closed in our direction; what comes is read away */
     bool is_closing;
     bool is_report_wanted;
     bool is_write_wanted; /* the engine, on its own thread, waits until it is writable */
@@ -58,7 +59,7 @@ struct transport {
 /* Do what the engine says. bytes: the message's output, if it has some. */
 void transport_apply(struct transport *transport, const struct transport_message *message,
                      const char *bytes);
-/* Stop reading if the network drains. */
+/* Stop reading if the network drains, unless it is awaited. */
 void transport_update(struct transport *transport);
 /* Bytes held for its input. */
 size_t transport_memory_size(const struct transport *transport);

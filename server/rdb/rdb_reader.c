@@ -17,6 +17,7 @@ enum {
 };
 
 enum opcode {
+    OPCODE_HASH_TEMPLATE = 242,
     OPCODE_KEY_METADATA =
         243, /* of modules of Redis 8.6; in Valkey 9: slots that are being imported */
     OPCODE_SLOT_INFO = 244,
@@ -35,16 +36,24 @@ enum opcode {
 /* How entries are stored. */
 enum entries {
     ENTRIES_NONE,
-    ENTRIES_TEXT_SCORE,   /* string, score as text */
-    ENTRIES_DOUBLE,       /* string, double */
-    ENTRIES_PAIRS,        /* string, string */
-    ENTRIES_TTL_PAIRS,    /* length, string, string */
-    ENTRIES_PAIRS_EXPIRY, /* string, string, 8 bytes */
-    ENTRIES_PACKED,       /* a string */
-    ENTRIES_PACKED_TTL,   /* the same, every third element an expiry */
+    ENTRIES_TEXT_SCORE,    /* string, score as text */
+    ENTRIES_DOUBLE,        /* string, double */
+    ENTRIES_PAIRS,         /* string, string */
+    ENTRIES_TTL_PAIRS,     /* length, string, string */
+    ENTRIES_PAIRS_EXPIRY,  /* string, string, 8 bytes */
+    ENTRIES_VALUES,        /* strings; their fields are a template's */
+    ENTRIES_PACKED,        /* a string */
+    ENTRIES_PACKED_TTL,    /* the same, every third element an expiry */
+    ENTRIES_PACKED_VALUES, /* the number of a template, and values */
 };
 
-enum { TYPE_MODULE = 7, TYPE_VALKEY_HASH = 22 };
+enum {
+    TYPE_MODULE = 7,
+    TYPE_VALKEY_HASH = 22,
+    TYPE_BITMAP = 33,
+    BITMAP_SINCE = 16, /* version */
+    TYPES_END = 128,   /* what is beyond is an opcode */
+};
 
 static const struct type {
     const char *name;
@@ -52,6 +61,7 @@ static const struct type {
     enum entries entries;
     enum rdb_packed_form form;
     unsigned head;      /* bytes before the entries */
+    bool has_names;     /* ENTRIES_VALUES and its kin: its template is with it, not in the file */
     const char *passed; /* its form; NULL: it is read, or refused */
 } types[RDB_TYPES] = {
     [0] = {"strings", RDB_OTHER, .passed = "s"},
@@ -81,6 +91,11 @@ static const struct type {
     [26] = {"streams", RDB_OTHER, .passed = "*(ss)llllllll*(slll*(68l)*(s88*(6)))ll*(s*(sll))ll"},
     [27] = {"streams", RDB_OTHER,
             .passed = "*(ss)llllllll*(slll*(68l)*(s88*(6))*(6))ll*(s*(sll))ll"},
+    [29] = {"hashes", RDB_HASH, ENTRIES_PACKED_VALUES, RDB_LISTPACK, .has_names = true},
+    [30] = {"hashes", RDB_HASH, ENTRIES_PACKED_VALUES, RDB_LISTPACK, .passed = NULL},
+    [31] = {"hashes", RDB_HASH, ENTRIES_VALUES, .has_names = true},
+    [32] = {"hashes", RDB_HASH, ENTRIES_VALUES, .passed = NULL},
+    [TYPE_BITMAP] = {"bitmaps", RDB_OTHER, .passed = "ls"},
 };
 /* Valkey 9 has this one in place of 22, and none above. */
 static const struct type valkey_hash = {"hashes", RDB_HASH, ENTRIES_PAIRS_EXPIRY, .passed = NULL};
@@ -97,6 +112,9 @@ bool rdb_type_is_set(unsigned type) {
 static const struct type *rdb_reader_find_type(const struct rdb_reader *reader, unsigned number) {
     if (reader->is_valkey && number >= TYPE_VALKEY_HASH) {
         return number == TYPE_VALKEY_HASH ? &valkey_hash : NULL;
+    }
+    if (number == TYPE_BITMAP && reader->version < BITMAP_SINCE) {
+        return NULL; /* another one of Redis Enterprise */
     }
     return number < RDB_TYPES && types[number].name != NULL ? &types[number] : NULL;
 }
@@ -208,7 +226,179 @@ static void rdb_reader_take_text_score(struct rdb_reader *reader) {
     rdb_reader_take_member(reader, &member);
 }
 
+/* ---- templates ----
+ *
+ * A file of Redis 8.10 says the names of fields that many hashes have once, in front of the keys:
+ *
+ *     242  id  count  name ...        then, of types 30 and 32, hashes with the id and their values
+ *
+ * What DUMP replies has them with it (types 29, 31): 0 and a listpack of names, or 1, a count and names. */
+
+static int rdb_reader_compare_template(const void *a, const void *b) {
+    uint64_t one = ((const struct rdb_template *)a)->id;
+    uint64_t other = ((const struct rdb_template *)b)->id;
+    return (one > other) - (one < other);
+}
+
+static void rdb_reader_begin_template(struct rdb_reader *reader, uint64_t id, uint64_t count) {
+    struct rdb_templates *templates = &reader->templates;
+    if (count == 0) {
+        rdb_reader_refuse(reader, "a hash without fields");
+    }
+    templates->own =
+        (struct rdb_template){.id = id, .begin = templates->names.size, .count = count};
+    reader->entries_left = count;
+    reader->state = RDB_AT_FIELD;
+}
+
+static void rdb_reader_add_name(struct rdb_reader *reader, struct bytes name) {
+    struct buffer *names = &reader->templates.names;
+    char size[sizeof(uint32_t)];
+    little_put_u32(size, (uint32_t)name.size); /* at most RDB_TEXT_MAX */
+    buffer_append(names, size, sizeof size);
+    buffer_append(names, name.at, name.size);
+    if (names->is_broken) {
+        rdb_reader_lack_memory(reader);
+    }
+}
+
+static struct bytes rdb_reader_take_name(struct rdb_reader *reader) {
+    struct rdb_templates *templates = &reader->templates;
+    const char *at = templates->names.at + templates->name_at;
+    struct bytes name = {.at = at + sizeof(uint32_t), .size = little_get_u32(at)};
+    templates->name_at += sizeof(uint32_t) + name.size;
+    return name;
+}
+
+/* All of its names are read: a template of the file. */
+static void rdb_reader_keep_template(struct rdb_reader *reader) {
+    struct rdb_templates *templates = &reader->templates;
+    if (templates->count == templates->capacity) {
+        size_t capacity = templates->capacity > 0 ? templates->capacity * 2 : 16;
+        struct rdb_template *at = memory_resize(templates->at, capacity * sizeof *templates->at);
+        if (at == NULL) {
+            rdb_reader_lack_memory(reader);
+            return;
+        }
+        templates->at = at;
+        templates->capacity = capacity;
+    }
+    templates->at[templates->count++] = templates->own;
+    reader->state = RDB_AT_OPCODE;
+}
+
+static void rdb_reader_sort_templates(struct rdb_reader *reader) {
+    struct rdb_templates *templates = &reader->templates;
+    if (!templates->is_sorted && templates->count > 0) {
+        qsort(templates->at, templates->count, sizeof *templates->at, rdb_reader_compare_template);
+    }
+    for (size_t i = 1; !templates->is_sorted && i < templates->count; i++) {
+        if (templates->at[i - 1].id == templates->at[i].id) {
+            rdb_reader_refuse(reader, "two templates of hashes have the number %llu",
+                              (unsigned long long)templates->at[i].id);
+        }
+    }
+    templates->is_sorted = true;
+}
+
+/* The key's fields are those of the file's template. */
+static void rdb_reader_use_template(struct rdb_reader *reader, uint64_t id) {
+    struct rdb_templates *templates = &reader->templates;
+    const struct rdb_template sought = {.id = id};
+    rdb_reader_sort_templates(reader);
+    const struct rdb_template *found =
+        templates->count > 0 ? bsearch(&sought, templates->at, templates->count,
+                                       sizeof *templates->at, rdb_reader_compare_template)
+                             : NULL;
+    if (found == NULL) {
+        rdb_reader_refuse(reader, "a hash of template %llu, which is not there",
+                          (unsigned long long)id);
+        return;
+    }
+    templates->own = *found;
+}
+
+/* Names that are packed, in a DUMP payload. */
+static void rdb_reader_unpack_names(struct rdb_reader *reader, struct bytes packed) {
+    char room[BYTES_INTEGER_TEXT_MAX];
+    struct bytes name;
+    uint64_t count = 0;
+    enum rdb_packed_status status = RDB_PACKED_BAD;
+    size_t begin = reader->templates.names.size;
+    if (rdb_packed_begin(&reader->packed, RDB_LISTPACK, packed)) {
+        while ((status = rdb_packed_next(&reader->packed, room, &name)) == RDB_PACKED_VALUE &&
+               rdb_reader_is_fine(reader)) {
+            rdb_reader_add_name(reader, name);
+            count++;
+        }
+    }
+    if (status == RDB_PACKED_BAD) {
+        rdb_reader_refuse(reader, "damaged packed value");
+    }
+    rdb_reader_begin_template(reader, 0, count);
+    reader->templates.own.begin = begin;
+    reader->entries_left = 0;
+}
+
+/* The head of a template, in the file or with a key. */
+static enum rdb_event rdb_reader_at_template(struct rdb_reader *reader) {
+    enum { NAMES_PACKED, NAMES_PLAIN };
+    bool is_keys = reader->is_in_key;
+    uint64_t id = rdb_reader_get_length(reader); /* or how a key has them */
+    if (is_keys && id == NAMES_PACKED) {
+        struct bytes packed = rdb_reader_take_string(reader);
+        if (rdb_reader_is_fine(reader)) {
+            rdb_reader_unpack_names(reader, packed);
+        }
+        return RDB_MORE;
+    }
+    if (is_keys && id != NAMES_PLAIN) {
+        rdb_reader_refuse(reader, "unknown form %llu of a hash's names", (unsigned long long)id);
+    }
+    uint64_t count = rdb_reader_get_length(reader);
+    if (rdb_reader_is_fine(reader)) {
+        rdb_reader_begin_template(reader, id, count);
+    }
+    return RDB_MORE;
+}
+
+static enum rdb_event rdb_reader_at_field(struct rdb_reader *reader) {
+    if (reader->entries_left == 0) {
+        if (reader->is_in_key) {
+            reader->state = RDB_AT_VALUE;
+        } else {
+            rdb_reader_keep_template(reader);
+        }
+        return RDB_MORE;
+    }
+    struct bytes name = rdb_reader_take_string(reader);
+    if (rdb_reader_is_fine(reader)) {
+        rdb_reader_add_name(reader, name);
+        reader->entries_left--;
+    }
+    return RDB_MORE;
+}
+
+static void rdb_reader_end_own_names(struct rdb_reader *reader) {
+    if (rdb_reader_type_of(reader)->has_names) {
+        buffer_cut(&reader->templates.names, reader->templates.own.begin);
+    }
+}
+
+/* A value whose field is the template's next. */
+static void rdb_reader_take_value(struct rdb_reader *reader) {
+    struct text value = rdb_reader_get_text(reader);
+    if (rdb_reader_is_fine(reader)) {
+        rdb_reader_note_field_expiry(reader, 0);
+        reader->text = rdb_reader_take_name(reader);
+        reader->value =
+            rdb_reader_take_text(reader, &value, &reader->value_room, reader->value_number);
+    }
+}
+
 static enum rdb_event rdb_reader_end_key(struct rdb_reader *reader) {
+    rdb_reader_end_own_names(reader);
+    reader->is_in_key = false;
     reader->is_key_over = true;
     reader->state = reader->is_single ? RDB_AT_END : RDB_AT_OPCODE;
     return RDB_KEY_END;
@@ -223,6 +413,8 @@ static enum rdb_event rdb_reader_at_entry(struct rdb_reader *reader) {
         rdb_reader_take_double(reader);
     } else if (entries == ENTRIES_TEXT_SCORE) {
         rdb_reader_take_text_score(reader);
+    } else if (entries == ENTRIES_VALUES) {
+        rdb_reader_take_value(reader);
     } else {
         rdb_reader_take_pair(reader, entries);
     }
@@ -232,7 +424,27 @@ static enum rdb_event rdb_reader_at_entry(struct rdb_reader *reader) {
 
 /* ---- packed values ---- */
 
+/* A value of the packed ones, with the template's next field. */
+static enum rdb_event rdb_reader_next_packed_value(struct rdb_reader *reader) {
+    enum rdb_packed_status status =
+        rdb_packed_next(&reader->packed, reader->value_number, &reader->value);
+    if (status == RDB_PACKED_END && reader->entries_left == 0) {
+        return rdb_reader_end_key(reader);
+    }
+    if (status != RDB_PACKED_VALUE || reader->entries_left == 0) {
+        rdb_reader_refuse(reader, "a hash with more or fewer values than its template has fields");
+        return RDB_MORE;
+    }
+    reader->entries_left--;
+    reader->text = rdb_reader_take_name(reader);
+    rdb_reader_note_field_expiry(reader, 0);
+    return RDB_ENTRY;
+}
+
 static enum rdb_event rdb_reader_at_packed(struct rdb_reader *reader) {
+    if (rdb_reader_type_of(reader)->entries == ENTRIES_PACKED_VALUES) {
+        return rdb_reader_next_packed_value(reader);
+    }
     bool has_expiries = rdb_reader_type_of(reader)->entries == ENTRIES_PACKED_TTL;
     struct rdb_packed *packed = &reader->packed;
     char room[BYTES_INTEGER_TEXT_MAX];
@@ -257,9 +469,47 @@ static enum rdb_event rdb_reader_at_packed(struct rdb_reader *reader) {
     return RDB_ENTRY;
 }
 
+/* The number of the template comes first, and says nothing where that is with the key. */
+static void rdb_reader_begin_packed_values(struct rdb_reader *reader, bool has_names) {
+    char room[BYTES_INTEGER_TEXT_MAX];
+    struct bytes number;
+    uint64_t id;
+    if (rdb_packed_next(&reader->packed, room, &number) != RDB_PACKED_VALUE ||
+        !bytes_parse_u64(number, &id)) {
+        rdb_reader_refuse(reader, "a hash without the number of its template");
+    } else if (!has_names) {
+        rdb_reader_use_template(reader, id);
+    }
+}
+
+/* The head of a hash whose fields are a template's. */
+static enum rdb_event rdb_reader_at_template_value(struct rdb_reader *reader,
+                                                   const struct type *type) {
+    bool is_packed = type->entries == ENTRIES_PACKED_VALUES;
+    struct bytes packed = is_packed ? rdb_reader_take_string(reader) : (struct bytes){.at = NULL};
+    uint64_t id = is_packed || type->has_names ? 0 : rdb_reader_get_length(reader);
+    if (!rdb_reader_is_fine(reader)) {
+        return RDB_MORE;
+    }
+    if (is_packed && !rdb_packed_begin(&reader->packed, RDB_LISTPACK, packed)) {
+        rdb_reader_refuse(reader, "damaged packed value");
+    } else if (is_packed) {
+        rdb_reader_begin_packed_values(reader, type->has_names);
+    } else if (!type->has_names) {
+        rdb_reader_use_template(reader, id);
+    }
+    reader->templates.name_at = reader->templates.own.begin;
+    reader->entries_left = reader->templates.own.count;
+    reader->state = is_packed ? RDB_AT_PACKED : RDB_AT_ENTRY;
+    return RDB_MORE;
+}
+
 /* The head of a value of ours. */
 static enum rdb_event rdb_reader_at_value(struct rdb_reader *reader) {
     const struct type *type = rdb_reader_type_of(reader);
+    if (type->entries == ENTRIES_VALUES || type->entries == ENTRIES_PACKED_VALUES) {
+        return rdb_reader_at_template_value(reader, type);
+    }
     bool is_packed = type->entries >= ENTRIES_PACKED;
     const unsigned char *base = type->head > 0 ? rdb_reader_get(reader, type->head) : NULL;
     struct bytes packed = is_packed ? rdb_reader_take_string(reader) : (struct bytes){.at = NULL};
@@ -411,9 +661,11 @@ static unsigned rdb_reader_parse_version(struct rdb_reader *reader, const char *
         version = version * 10 + (unsigned)(at[i] - '0');
     }
     if (!rdb_knows_version(version) || reader->is_valkey != (version >= RDB_VERSION_VALKEY_MIN)) {
-        rdb_reader_refuse(reader, "unknown version %u of RDB (known: %d, and %d and %d of Valkey)",
-                          (unsigned)version, (int)RDB_VERSION_MAX, (int)RDB_VERSION_VALKEY_MIN,
-                          (int)RDB_VERSION_VALKEY_MAX);
+        rdb_reader_refuse(
+            reader,
+            "unknown version %u of RDB (known: %d of Redis, %d of Valkey): newer ones "
+            "need a newer server here",
+            (unsigned)version, (int)RDB_VERSION_MAX, (int)RDB_VERSION_VALKEY_MAX);
     }
     return (unsigned)version;
 }
@@ -454,9 +706,14 @@ static void rdb_reader_read_expiry(struct rdb_reader *reader, bool is_seconds) {
 static void rdb_reader_begin_key(struct rdb_reader *reader, unsigned type) {
     reader->type = type;
     if (rdb_reader_type_of(reader) == NULL) {
-        rdb_reader_refuse(reader, "unknown type %u", type);
+        rdb_reader_refuse(
+            reader,
+            "unknown type %u of RDB %u: delete such keys at the source, or use a newer "
+            "server here",
+            type, reader->version);
     } else {
         reader->kind = rdb_reader_type_of(reader)->kind;
+        reader->is_in_key = true;
         reader->state = RDB_AT_NAME;
     }
 }
@@ -468,6 +725,12 @@ static void rdb_reader_begin(struct rdb_reader *reader, unsigned opcode) {
             rdb_reader_refuse(reader, "slots of a cluster are being imported: wait for their end");
         }
         rdb_reader_begin_passing(reader, "*(4m)", false);
+        break;
+    case OPCODE_HASH_TEMPLATE:
+        if (reader->is_valkey || reader->templates.is_sorted) {
+            rdb_reader_refuse(reader, "a template of hashes that is not in front of all keys");
+        }
+        reader->state = RDB_AT_TEMPLATE;
         break;
     case OPCODE_SLOT_INFO:
         rdb_reader_begin_passing(reader, "lll", false);
@@ -502,8 +765,9 @@ static void rdb_reader_begin(struct rdb_reader *reader, unsigned opcode) {
         reader->state = RDB_AT_CHECKSUM;
         break;
     default:
-        if (opcode >= RDB_TYPES) {
-            rdb_reader_refuse(reader, "unknown opcode %u", opcode);
+        if (opcode >= TYPES_END) {
+            rdb_reader_refuse(reader, "unknown opcode %u of RDB %u: it needs a newer server here",
+                              opcode, reader->version);
         }
         rdb_reader_begin_key(reader, opcode);
     }
@@ -536,10 +800,11 @@ static enum rdb_event rdb_reader_at_name(struct rdb_reader *reader) {
         reader->state = RDB_AT_MODULE;
         return RDB_MORE;
     }
+    const struct type *type = rdb_reader_type_of(reader);
     if (reader->kind == RDB_OTHER) {
-        rdb_reader_begin_passing(reader, rdb_reader_type_of(reader)->passed, true);
+        rdb_reader_begin_passing(reader, type->passed, true);
     } else {
-        reader->state = RDB_AT_VALUE;
+        reader->state = type->has_names ? RDB_AT_TEMPLATE : RDB_AT_VALUE;
     }
     return RDB_KEY;
 }
@@ -581,13 +846,14 @@ static enum rdb_event rdb_reader_at_end(struct rdb_reader *reader) {
 
 /* By state: a step, and its event. RDB_MORE: none yet. */
 static enum rdb_event (*const steps[])(struct rdb_reader *reader) = {
-    [RDB_AT_HEAD] = rdb_reader_at_head,     [RDB_AT_OPCODE] = rdb_reader_at_opcode,
-    [RDB_AT_NAME] = rdb_reader_at_name,     [RDB_AT_VALUE] = rdb_reader_at_value,
-    [RDB_AT_ENTRY] = rdb_reader_at_entry,   [RDB_AT_PACKED] = rdb_reader_at_packed,
-    [RDB_AT_MODULE] = rdb_reader_at_module, [RDB_AT_CHUNK] = rdb_reader_at_chunk,
-    [RDB_AT_RECORD] = rdb_reader_at_record, [RDB_AT_AUX] = rdb_reader_at_aux,
-    [RDB_AT_STATE] = rdb_reader_at_state,   [RDB_AT_STATE_END] = rdb_reader_at_state_end,
-    [RDB_AT_PASSED] = rdb_reader_at_passed, [RDB_AT_CHECKSUM] = rdb_reader_at_checksum,
+    [RDB_AT_HEAD] = rdb_reader_at_head,         [RDB_AT_OPCODE] = rdb_reader_at_opcode,
+    [RDB_AT_NAME] = rdb_reader_at_name,         [RDB_AT_VALUE] = rdb_reader_at_value,
+    [RDB_AT_ENTRY] = rdb_reader_at_entry,       [RDB_AT_PACKED] = rdb_reader_at_packed,
+    [RDB_AT_TEMPLATE] = rdb_reader_at_template, [RDB_AT_FIELD] = rdb_reader_at_field,
+    [RDB_AT_MODULE] = rdb_reader_at_module,     [RDB_AT_CHUNK] = rdb_reader_at_chunk,
+    [RDB_AT_RECORD] = rdb_reader_at_record,     [RDB_AT_AUX] = rdb_reader_at_aux,
+    [RDB_AT_STATE] = rdb_reader_at_state,       [RDB_AT_STATE_END] = rdb_reader_at_state_end,
+    [RDB_AT_PASSED] = rdb_reader_at_passed,     [RDB_AT_CHECKSUM] = rdb_reader_at_checksum,
     [RDB_AT_END] = rdb_reader_at_end,
 };
 
@@ -654,6 +920,7 @@ void rdb_reader_init(struct rdb_reader *reader) {
     buffer_init(&reader->input, 0);
     buffer_init(&reader->text_room, 0);
     buffer_init(&reader->value_room, 0);
+    buffer_init(&reader->templates.names, 0);
 }
 
 void rdb_reader_init_value(struct rdb_reader *reader, unsigned version) {
@@ -669,5 +936,7 @@ void rdb_reader_deinit(struct rdb_reader *reader) {
     buffer_deinit(&reader->input);
     buffer_deinit(&reader->text_room);
     buffer_deinit(&reader->value_room);
+    buffer_deinit(&reader->templates.names);
+    memory_free(reader->templates.at);
     memory_free(reader->board);
 }

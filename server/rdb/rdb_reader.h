@@ -8,7 +8,7 @@
  *         RDB_KEY_END
  *         RDB_STATE    text: a blob of what the module keeps beside the keys (server/rdb/rdb_state.h)
  *
- * Files of Redis 2.4 to 8 (RDB 1 to 15) and Valkey 7.2 to 9. The head is checked first. Sorted sets
+ * Files of Redis 2.4 to 8.12 (RDB 1 to 16) and Valkey 7.2 to 9. The head is checked first. Sorted sets
  * and hashes of every encoding are read, and the boards of the module (server/rdb/rdb_board.h); all else
  * is passed over by its form, and values of other modules, too. What cannot be passed over is an error.
  *
@@ -23,12 +23,12 @@
 #include "server/rdb/rdb_packed.h"
 
 enum {
-    RDB_VERSION_MAX = 15,        /* of Redis */
+    RDB_VERSION_MAX = 16,        /* of Redis */
     RDB_VERSION_VALKEY_MIN = 80, /* of Valkey 9 */
     RDB_VERSION_VALKEY_MAX = 81,
     RDB_ERROR_MAX = 160,
     RDB_TEXT_MAX = 1 << 29, /* bytes of a string, as in Redis */
-    RDB_TYPES = 32,
+    RDB_TYPES = 34,
     RDB_DEPTH_MAX = 4,
 };
 #define RDB_NO_EXPIRY INT64_MIN
@@ -73,11 +73,13 @@ struct rdb_reader {
         RDB_AT_VALUE, /* its head */
         RDB_AT_ENTRY,
         RDB_AT_PACKED,
-        RDB_AT_MODULE, /* a module's value */
-        RDB_AT_CHUNK,  /* of a board; or its end */
-        RDB_AT_RECORD, /* in a chunk */
-        RDB_AT_AUX,    /* a module's auxiliary data */
-        RDB_AT_STATE,  /* a blob of the module's, or the empty one, which is the last */
+        RDB_AT_TEMPLATE, /* of a hash's field names; or, in the hash, its names */
+        RDB_AT_FIELD,    /* one of them */
+        RDB_AT_MODULE,   /* a module's value */
+        RDB_AT_CHUNK,    /* of a board; or its end */
+        RDB_AT_RECORD,   /* in a chunk */
+        RDB_AT_AUX,      /* a module's auxiliary data */
+        RDB_AT_STATE,    /* a blob of the module's, or the empty one, which is the last */
         RDB_AT_STATE_END,
         RDB_AT_PASSED, /* forms[] say what is passed over */
         RDB_AT_CHECKSUM,
@@ -86,6 +88,7 @@ struct rdb_reader {
     enum { RDB_FOUND, RDB_FOUND_TOO_FEW, RDB_FOUND_BAD } found; /* by this step; BAD is for good */
     size_t ahead;                                               /* bytes that it has read */
     bool is_single; /* a DUMP payload's value: no head, no opcodes */
+    bool is_in_key;
     bool is_passing_key;
     bool is_key_over; /* the last event was RDB_KEY_END */
     bool is_out_of_memory;
@@ -97,6 +100,18 @@ struct rdb_reader {
     uint64_t entries_left;
     uint64_t expiry_base; /* of a hash's fields: 0 as an expiry is none, 1 is this */
     struct rdb_packed packed;
+    struct rdb_templates {
+        struct rdb_template {
+            uint64_t id;
+            size_t begin; /* in names: a size of four bytes and a name, one behind the other */
+            uint64_t count;
+        } * at;
+        size_t count, capacity;
+        bool is_sorted; /* by id: a key has been sought by it, and no more come */
+        struct buffer names;
+        struct rdb_template own; /* that is being read, or whose names a key has */
+        size_t name_at;          /* in names: the next value's */
+    } templates;
     char text_number[BYTES_INTEGER_TEXT_MAX], value_number[BYTES_INTEGER_TEXT_MAX];
     /* What is passed over, as text (rdb_reader.c), and how often the innermost part still comes. */
     uint32_t depth;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "server/clients/server.h"
+#include "server/dispatch/settings_file.h"
 #include "server/replication/replicator.h"
 #include "server/system/log.h"
 
@@ -201,7 +202,7 @@ void failover_take_order(struct server *server, const struct replica *replica) {
 /* What Sentinel orders of a master that it has replaced. */
 static void failover_finish_order(struct server *server) {
     char error[SETTING_ERROR_MAX];
-    if (server->settings.file_path != NULL && !settings_rewrite(&server->settings, error)) {
+    if (server->settings.file_path != NULL && !settings_file_write(server, error)) {
         log_write(LOG_WARNING, "settings not written error=\"%s\"", error);
     }
     for (struct session *session = server->sessions.first; session != NULL;

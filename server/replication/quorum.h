@@ -51,7 +51,8 @@ struct quorum {
     char boot[VOTE_BOOT_SIZE + 1];     /* of the machine, now */
     struct vote wanted, saving, saved; /* of the file: saved is on disk */
     bool is_save_failed;
-    int64_t retry_ms; /* when it is tried again */
+    int64_t retry_ms;       /* when it is tried again */
+    unsigned failure_count; /* of the saves since the last that went well */
     struct quorum_peer peers[ELECTION_NODES_MAX];
     uint32_t peer_count;
     int64_t held_until_ms; /* before that it votes and opens nothing */

@@ -11,7 +11,8 @@
 #include "server/system/digest.h"
 #include "server/system/log.h"
 
-enum { SAVE_RETRY_MS = 1000 }; /* after the file of votes could not be written */
+/* After the file of votes could not be written; and how many such tries get one line in the log. */
+enum { SAVE_RETRY_MS = 1000, SAVE_FAILURES_A_LINE = 600 };
 
 /* ---- the file of votes ---- */
 
@@ -34,9 +35,18 @@ void quorum_on_saved(void *context) {
     struct quorum *quorum = context;
     if (quorum->is_save_failed) {
         quorum->retry_ms = now_ms(quorum) + SAVE_RETRY_MS;
-        log_write(LOG_WARNING, "quorum: %s/leaderboard.promise cannot be written: tried again",
-                  quorum->directory);
+        if (quorum->failure_count++ % SAVE_FAILURES_A_LINE == 0) {
+            log_write(LOG_WARNING,
+                      "quorum: %s/leaderboard.promise cannot be written: tried again each second "
+                      "tries=%u",
+                      quorum->directory, quorum->failure_count);
+        }
     } else {
+        if (quorum->failure_count > 0) {
+            log_write(LOG_NOTICE, "quorum: %s/leaderboard.promise is written again",
+                      quorum->directory);
+        }
+        quorum->failure_count = 0;
         quorum->saved = quorum->saving;
         sync_of(quorum)->voted = quorum->saved.voted;
     }

@@ -436,6 +436,9 @@ MUST_CHECK bool settings_set(struct settings *settings, const struct bytes *pair
  * No space left on device"), and the file is unchanged, except when only the fsync of the directory
  * failed: then the new file is already in place. */
 MUST_CHECK bool settings_rewrite(const struct settings *settings, char *error);
+/* Does the file that they come from say the same of the setting of this name? false, too, if there is none or it cannot
+ * be read. */
+MUST_CHECK bool settings_is_written(const struct settings *settings, const char *name);
 /* A way to call the program: what follows its name, and what that does. */
 struct setting_use {
     const char *words;

@@ -255,3 +255,19 @@ bool settings_rewrite(const struct settings *settings, char *error) {
     memory_free(text);
     return is_fine;
 }
+
+bool settings_is_written(const struct settings *settings, const char *name) {
+    char error[SETTING_ERROR_MAX], *text = NULL;
+    struct settings before;
+    size_t size = 0;
+    bool is_same = false;
+    if (settings->file_path != NULL &&
+        setting_file_read(settings->file_path, &text, &size, error) && settings_init(&before)) {
+        const struct bytes lines = {.at = text, .size = size};
+        is_same = settings_load_text(&before, lines, settings->file_path, error) &&
+                  setting_rewrite_is_equal(&before, settings, setting_find(bytes_from_text(name)));
+        settings_deinit(&before);
+    }
+    memory_free(text);
+    return is_same;
+}

@@ -63,6 +63,43 @@ class Clients:
         return [history.parse(line) for line in lines]
 
 
+class Rights:
+    """Now and then the limited user may write, and then no longer. ACL SETUSER of one server is not told to others: it is
+    said to all, and a server that starts has forgotten it. So from the last answer on nobody lets that user write,
+    until the first server is told otherwise; where a server is there and does not answer, nothing is known."""
+
+    def __init__(self, cluster):
+        self.cluster, self.withdrawn, self.ended = cluster, [], threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def say(self, sign):
+        """To all; whether all have heard it."""
+        rules = [sign + rule[1:] for rule in self.cluster.nodes[0].grants()]
+        is_known = True
+        for node in self.cluster.nodes:
+            try:
+                is_known &= node.ask("ACL", "SETUSER", "limited", *rules) == b"OK"
+            except nodes.Unreachable:
+                is_known &= not node.is_running()
+        return is_known
+
+    def run(self):
+        while not self.ended.is_set():
+            self.say("+")
+            self.ended.wait(self.cluster.randomness.uniform(0.2, 1))
+            is_known, began_at = self.say("-"), time.monotonic_ns()
+            self.ended.wait(self.cluster.randomness.uniform(0.2, 1))
+            if is_known:
+                self.withdrawn.append((began_at, time.monotonic_ns()))
+
+    def end(self):
+        """When that user could not write: [(from, to)] in ns."""
+        self.ended.set()
+        self.thread.join()
+        return self.withdrawn
+
+
 class Cluster:
     def __init__(self, node_class, work, settings, pace, randomness):
         self.work, self.randomness = work, randomness
@@ -193,7 +230,8 @@ class Cluster:
             if info.get("role") != "slave" or info.get("master_host") != master.address or \
                     info.get("master_link_status") != "up":
                 return False
-        return all(self.is_content(sentinel, master) for sentinel in self.sentinels)
+        return all(self.is_content(sentinel, master) for sentinel in self.sentinels) and \
+            all(node.says_its_role() for node in self.nodes)
 
     @staticmethod
     def is_content(sentinel, master):
@@ -238,10 +276,12 @@ class Cluster:
     def round(self, fault):
         """Load, what the fault does, healing, and judgement of all that was answered: a Judgement."""
         self.rounds += 1
+        self.stops = []  # (from, to) in ns of SIGTERM: what is run is answered
         prefix = f"r{self.rounds}"
         self.events = []
         before = self.epoch()
         self.tell_clients(f"go {prefix}")
+        rights = Rights(self)
         try:
             time.sleep(self.randomness.uniform(1, 2))
             fault(self)
@@ -251,10 +291,11 @@ class Cluster:
             self.say("whole again")
             time.sleep(0.5)
         finally:
-            lines = self.take()
+            lines, withdrawn = self.take(), rights.end()
         final, is_equal = self.read(prefix)
         self.check_crashes()
-        judgement = history.judge(lines, final, type(self.nodes[0]).order_of_ties)
+        judgement = history.judge(lines, final, type(self.nodes[0]).order_of_ties, withdrawn,
+                                  self.stops)
         judgement.figures["failovers"] = self.epoch() - before
         judgement.figures["diverged"] = 0 if is_equal else 1
         judgement.lines = lines

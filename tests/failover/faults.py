@@ -68,6 +68,30 @@ def kill_twice(cluster):
         cluster.wait_switch(new, RETRY_LIMIT_S)
 
 
+def end_well(cluster, node):
+    began_at = time.monotonic_ns()
+    cluster.say(f"SIGTERM {node.host}")
+    node.end()
+    cluster.stops.append((began_at, time.monotonic_ns()))
+
+
+def end(cluster):
+    """SIGTERM of the master, which comes back after the failover"""
+    master = cluster.master()
+    end_well(cluster, master)
+    expect_switch(cluster, master)
+    linger(cluster)
+
+
+def restart(cluster):
+    """SIGTERM of the master, which is back at once, as by systemctl restart"""
+    master = cluster.master()
+    for _ in range(cluster.randomness.choice((1, 1, 2))):
+        end_well(cluster, master)
+        master.start()
+        linger(cluster, 1, 3)
+
+
 def power(cluster):
     """power cut at the master (the journal's last second is gone), which comes back after the failover"""
     master = cluster.master()
@@ -310,10 +334,10 @@ def tilt(cluster):
 
 # How often each comes in a mix.
 WEIGHTS = {
-    kill: 3, kill_and_back: 2, kill_twice: 1, power: 2, power_and_back: 2, power_at_replica: 2, pause: 3,
+    kill: 3, kill_and_back: 2, kill_twice: 1, end: 2, restart: 2, power: 2, power_and_back: 2, power_at_replica: 2, pause: 3,
     pause_briefly: 1, unplug: 2, cut_both: 3, cut_out: 3, cut_in: 3, cut_with_replica: 3, cut_among_readers: 2,
     cut_at_random: 2, switch_over: 3, coordinate: 1, fill_disk: 1, copy: 2, copy_alone: 1, step_clocks: 2, tilt: 1}
-SHORT = (kill, cut_both)
+SHORT = (kill, cut_both, end)
 # Nothing happens beside these, and nothing may be lost with any promise. A write that was done and not answered is a
 # fault, too: it is done once more when its client tries again.
 PLANNED = (coordinate,)

@@ -6,11 +6,12 @@ from linear import (GET, INC, NEVER, READ, SET, Operation, check_counter, check_
 
 WRITES = ("set", "inc", "tie", "once")
 SHOWN_MAX = 12
+CLIENT_LIMIT_NS = 950_000_000  # a client waits for a second: behind that it has given up, and nobody else
 
 
 class Line(NamedTuple):
     """One command of a client: see clients/redis_py.py."""
-    client: str
+    client: str  # its number; of a user who shares the boards, "3/limited"
     operation: str
     member: str
     argument: int
@@ -56,14 +57,17 @@ class Judgement:
             self.found.append(text)
 
 
-def judge(lines, final, is_tie_order_kept):
-    """lines of all clients, and what is there at the end."""
+def judge(lines, final, is_tie_order_kept, withdrawn=(), stops=()):
+    """lines of all clients, and what is there at the end; withdrawn: (from, to) when the limited user might not write;
+    stops: (from, to) of a SIGTERM of the master."""
     judgement = Judgement()
     figures = judgement.figures
     for line in lines:
         is_write = line.operation in WRITES
         figures["writes " + line.outcome if is_write else "reads " + line.outcome] += 1
     judgement.unavailable_s = longest_without(lines)
+    judge_rights(judgement, lines, withdrawn)
+    judge_stops(judgement, lines, final, stops)
     judge_ties(judgement, [line for line in lines if line.operation == "tie"], final.ties,
                is_tie_order_kept)
     judge_results(judgement, [line for line in lines if line.operation == "once"], final.results)
@@ -100,6 +104,34 @@ def longest_without(lines):
         return 0.0
     ends = [min(line.start for line in lines)] + ends + [max(line.end for line in lines)]
     return max(after - before for before, after in zip(ends, ends[1:])) / 1e9
+
+
+# ---- users ----
+
+def judge_rights(judgement, lines, withdrawn):
+    """Nobody writes without the right to."""
+    limited = [line for line in lines if line.operation in WRITES and line.client.endswith("/limited")]
+    judgement.figures["limited ok"] += sum(line.outcome == "ok" for line in limited)
+    judgement.figures["limited refused"] += sum(line.outcome == "refused" for line in limited)
+    for line in limited:
+        if line.outcome == "ok" and any(begin < line.start and line.end < end for begin, end in withdrawn):
+            judgement.figures["without a right"] += 1
+            judgement.find(f"{line.client} has written {line.member} without the right to")
+
+
+# ---- stops ----
+
+def judge_stops(judgement, lines, final, stops):
+    """Of writes that were on their way when the master was told to end: those that are there were answered. A client that has
+    given up does not count."""
+    there = set(final.ties)
+    for line in lines:
+        if line.operation == "tie" and line.outcome == "unknown" and line.member in there and \
+                line.end - line.start < CLIENT_LIMIT_NS and \
+                any(line.start < end and begin < line.end for begin, end in stops):
+            judgement.figures["unanswered at a stop"] += 1
+            judgement.find(f"{line.client} was not answered {line.member} at a stop, and it is there: "
+                           f"{line.start / 1e6:.3f} to {line.end / 1e6:.3f} ms")
 
 
 # ---- registers ----
@@ -198,8 +230,10 @@ def judge_ties(judgement, lines, board, is_order_kept):
     """Members with one score: who was acknowledged is there, and before those who were sent later."""
     added = {line.member: line for line in lines if line.outcome != "refused"}
     there = set(board)
-    judgement.figures["unanswered"] += sum(line.outcome == "unknown" and line.member in there
-                                           for line in added.values())
+    for line in added.values():
+        if line.outcome == "unknown" and line.member in there:
+            has_given_up = line.end - line.start >= CLIENT_LIMIT_NS
+            judgement.figures["unanswered in time" if has_given_up else "unanswered"] += 1
     lost = [line for line in added.values() if line.outcome == "ok" and line.member not in there]
     judgement.figures["lost"] += len(lost)
     if lost:

@@ -35,12 +35,12 @@ class Server(process.Server):
 
 
 @contextmanager
-def servers(name, count, *words):
-    """A master and replicas of it, which are being sent what is written."""
+def servers(name, count, *words, first=()):
+    """A master and replicas of it, which are being sent what is written. first: words of the master alone."""
     nodes = []
     try:
         for number in range(count):
-            following = ("--replicaof", "127.0.0.1", str(nodes[0].port)) if number else ()
+            following = ("--replicaof", "127.0.0.1", str(nodes[0].port)) if number else first
             nodes.append(Server(name, *words, *following))
         for node in nodes[1:]:
             wait_until(lambda node=node: node.has("master_link_status:up"), "a replica")

@@ -16,7 +16,9 @@ from process import ROOT, end_with_the_test
 DEPLOY = ROOT / "deploy"
 PORT, SENTINEL_PORT = 6379, 26379
 MASTER_NAME = "leaderboard"
+PASSWORD = "shared"
 ASK_TIMEOUT_S = 1.0
+END_LIMIT_S = 30
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 POWER_LOSES_S = 1.0  # appendfsync everysec: what was written earlier is on the disk
 
@@ -78,6 +80,13 @@ class Process:
             self.process = None
         self.is_stopped = False
 
+    def end(self):
+        """SIGTERM, and it ends well."""
+        self.process.send_signal(signal.SIGTERM)
+        if status := self.process.wait(END_LIMIT_S):
+            raise AssertionError(f"{self.host} has ended with {status}")
+        self.process = None
+
     def stop(self):
         self.process.send_signal(signal.SIGSTOP)
         self.is_stopped = True
@@ -123,7 +132,7 @@ class Node(Process, Asked):
 
     def __init__(self, network, host, work, library, settings):
         super().__init__(network, host, work, library)
-        self.settings = [*settings, sentinel_user()]
+        self.settings = [*settings, sentinel_user(), *self.users()]
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={self.disk_size}", "tmpfs", self.directory],
                        check=True)
         self.sizes = []  # of the files that grow, with the time
@@ -137,6 +146,16 @@ class Node(Process, Asked):
         if master is not None:
             lines.append(f"replicaof {master.address} {PORT}")
         self.config().write_text("".join(f"{line}\n" for line in lines))
+
+    def users(self):
+        """Two who write to the same boards (clients/redis_py.py). What the second one may begins with reading; a server
+        that starts knows no more (Rights)."""
+        return [f"user shared on >{PASSWORD} ~* &* +@all",
+                f"user limited on >{PASSWORD} ~*:set ~*:inc ~*:tie ~*:once -@all +@read +@connection +@transaction +role"]
+
+    def grants(self):
+        """What the second one may, too, for a while."""
+        return ["+zadd", "+zincrby"]
 
     def config(self):
         return self.directory / "server.conf"
@@ -191,6 +210,9 @@ class Node(Process, Asked):
             if path.exists() and path.stat().st_size > size:
                 os.truncate(path, size)
 
+    def says_its_role(self):
+        return True
+
     def records(self, board, first=0, last=-1):
         """All that clients can see of a board, in the order of ranks, best first."""
         return self.ask_all([("ZREVRANGE", board, first, last, "WITHSCORES")], 10)[0]
@@ -218,6 +240,13 @@ class Leaderboard(Node):
     def lines(self):
         threads = os.environ.get("LEADERBOARD_TEST_IO_THREADS")
         return [f"io-threads {threads}"] if threads else []
+
+    def grants(self):
+        return [*super().grants(), "+lb.add"]
+
+    def says_its_role(self):
+        """Does its file?"""
+        return self.info("server").get("config_rewrite_status") == "ok"
 
     def spawn(self, command, **environment):
         """Built with sanitizers it ends with the first report, which is in its log."""

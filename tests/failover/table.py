@@ -19,7 +19,10 @@ def line(row):
             f"{figures.get('lost', 0)} lost, {figures.get('stale', 0)} stale, "
             f"{figures.get('out of order', 0)} out of order, "
             f"{figures.get('sent again', 0)} sent again and counted, {figures.get('twice', 0)} twice, "
-            f"{figures.get('unanswered', 0)} done without an answer, {row.get('seconds', 0):.0f} s")
+            f"{figures.get('unanswered', 0)} done without an answer, "
+            f"{figures.get('unanswered in time', 0)} behind the client's time limit, "
+            f"limited user {figures.get('limited ok', 0)} ok {figures.get('limited refused', 0)} refused "
+            f"{figures.get('without a right', 0)} without a right, {row.get('seconds', 0):.0f} s")
     if row["trouble"] or row["found"] or figures.get("diverged"):
         told += "".join(f"\n      {event}" for event in row["events"])
     told += "".join(f"\n      ! {text}" for text in row["found"])

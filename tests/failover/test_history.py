@@ -9,13 +9,15 @@ def line(client, operation, member, argument, start, end, answer="-", outcome="o
 
 
 class Judge(unittest.TestCase):
-    def judge(self, *lines, registers=None, counters=None, ties=(), results=None, is_tie_order_kept=True):
+    def judge(self, *lines, registers=None, counters=None, ties=(), results=None, is_tie_order_kept=True,
+              withdrawn=(), stops=()):
         return judge(list(lines), Final(registers or {}, counters or {}, list(ties), 1000, results),
-                     is_tie_order_kept)
+                     is_tie_order_kept, withdrawn, stops)
 
     def figures(self, *lines, **final):
         figures = self.judge(*lines, **final).figures
-        return {name: figures[name] for name in ("lost", "stale", "out of order", "twice", "violations")
+        return {name: figures[name] for name in ("lost", "stale", "out of order", "twice", "without a right", "unanswered at a stop",
+                                                     "violations")
                 if figures[name]}
 
     def test_all_is_well(self):
@@ -44,6 +46,23 @@ class Judge(unittest.TestCase):
             line(1, "set", "m", 5, 0, 10, outcome="refused"), registers={"m": 5}), {"violations": 1})
         self.assertEqual(self.figures(
             line(1, "tie", "1:9", 9, 0, 10, outcome="refused"), ties=["1:9"]), {"violations": 1})
+
+    def test_a_write_without_the_right_to_is_found(self):
+        lines = (line("3/limited", "inc", "m", 1, 0, 10, "1"), line("3/limited", "inc", "m", 2, 20, 30, "2"))
+        self.assertEqual(self.figures(*lines, counters={"m": 2}, withdrawn=[(5, 15), (25, 40)]), {})
+        self.assertEqual(self.figures(*lines, counters={"m": 2}, withdrawn=[(15, 40)]),
+                         {"without a right": 1, "violations": 1})
+        others = (line("3/shared", "inc", "m", 1, 0, 10, "1"), line(3, "inc", "m", 2, 20, 30, "2"))
+        self.assertEqual(self.figures(*others, counters={"m": 2}, withdrawn=[(0, 40)]), {})
+
+    def test_a_write_that_a_stop_has_done_without_an_answer_is_found(self):
+        unknown = line(1, "tie", "1:9", 9, 10, 20, outcome="unknown")
+        self.assertEqual(self.figures(unknown, ties=["1:9"], stops=[(15, 30)]),
+                         {"unanswered at a stop": 1, "violations": 1})
+        self.assertEqual(self.figures(unknown, stops=[(15, 30)]), {})
+        self.assertEqual(self.figures(unknown, ties=["1:9"], stops=[(21, 30)]), {})
+        given_up = line(1, "tie", "1:9", 9, 10, 10**9, outcome="unknown")
+        self.assertEqual(self.figures(given_up, ties=["1:9"], stops=[(15, 30)]), {})
 
     def test_an_unknown_write_may_be_there_or_not(self):
         unknown = (line(1, "set", "m", 5, 0, 10, outcome="unknown"),

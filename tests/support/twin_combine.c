@@ -20,7 +20,7 @@ struct query {
     const struct twin_key *sources[SOURCES_MAX]; /* NULL: no such key */
     uint32_t source_count;
     twin_wide weights[SOURCES_MAX];
-    bool is_min, is_max;
+    bool is_min, is_max, is_count;
     bool with_scores;
     int64_t limit;
 };
@@ -89,9 +89,10 @@ static bool read_options(struct twin_server *twin, const struct bytes *args, uin
             at += 1 + query->source_count;
         } else if (has_values && twin_is_word(args[at], "AGGREGATE") && left >= 1 &&
                    (twin_is_word(args[at + 1], "SUM") || twin_is_word(args[at + 1], "MIN") ||
-                    twin_is_word(args[at + 1], "MAX"))) {
+                    twin_is_word(args[at + 1], "MAX") || twin_is_word(args[at + 1], "COUNT"))) {
             query->is_min = twin_is_word(args[at + 1], "MIN");
             query->is_max = twin_is_word(args[at + 1], "MAX");
+            query->is_count = twin_is_word(args[at + 1], "COUNT");
             at += 2;
         } else if (!query->is_stored && !query->is_counted &&
                    twin_is_word(args[at], "WITHSCORES")) {
@@ -142,6 +143,14 @@ static twin_wide value_of(const struct twin_layout *layout, const struct twin_me
     return value;
 }
 
+/* One board that has the member. */
+static twin_wide count_of(twin_wide weight) {
+    for (int scale = 0; scale < SCORE_SCALE; scale++) {
+        weight *= 10;
+    }
+    return weight;
+}
+
 /* Join what every board has of this member. false: it does not belong to the result. */
 static bool join(const struct twin_server *twin, const struct query *query, struct bytes name,
                  struct result *result) {
@@ -162,7 +171,8 @@ static bool join(const struct twin_server *twin, const struct query *query, stru
         const struct twin_member *member = &source->members[rank];
         struct result part = {
             .name = member->name,
-            .value = value_of(source->layout, member, query->weights[i]),
+            .value = query->is_count ? count_of(query->weights[i])
+                                     : value_of(source->layout, member, query->weights[i]),
             .reached_us = time_of(twin, source->layout, member),
         };
         bool part_has_weight = query->weights[i] != 0;

@@ -379,7 +379,7 @@ static void make_combination(struct twin_requests *requests) {
     }
     if (has_values && below(requests, 2) == 0) {
         add(requests, "AGGREGATE");
-        add(requests, "%s", ONE_OF(requests, "SUM", "MIN", "MAX", "min", "max"));
+        add(requests, "%s", ONE_OF(requests, "SUM", "MIN", "MAX", "min", "max", "COUNT"));
     }
     bool is_counted = strcmp(name, "ZINTERCARD") == 0;
     if (!is_stored && below(requests, is_counted ? 50 : 2) == 0) {

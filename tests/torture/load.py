@@ -14,7 +14,10 @@ import process
 import resp
 
 PLAYERS = 8
-SENDERS = 2
+# Who sends results; they share the boards. The second one may write to few keys, and not always.
+USERS = {"game": "~* &* +@all", "guest": "~once ~last:* -@all +@connection +lb.add +zadd"}
+RIGHT = "lb.add"  # which the second one loses, and is given again
+RIGHT_S = (0.002, 0.04)  # for so long, each
 BATCHES = (1, 1, 2, 4, 8, 32)  # commands sent at once
 REPLIES = 7                    # to MULTI, five writes and EXEC
 STEPS = 7                      # values of a tag; every so manyth member has none
@@ -75,15 +78,19 @@ class Sender:
     """Sends a result again until it is answered, over kills and failovers: LB.ADD ONCE. It counts once. The nth one has
     n as its id, and leaves that in the hash of its sender.
 
-    number: of the result that is sent; is_in_doubt: it was, and not answered; counted: how often results count."""
+    number: of the result that is sent; is_in_doubt: it was, and not answered; counted: how often results count; last:
+    the number of the newest one that is known to be there. asked: (sent, answered, is it refused) of each, in seconds,
+    since the players began."""
 
-    def __init__(self, name):
-        self.name, self.number, self.counted = name, 1, 0
+    def __init__(self, name, user):
+        self.name, self.user, self.number, self.counted, self.last = name, user, 1, 0, 0
         self.is_in_doubt = self.is_known = False
+        self.asked = []
 
     def run(self, arena):
         try:
             with resp.Client(arena.server.port) as client:
+                client.ask("AUTH", self.user, "any")
                 client.ask("SELECT", 1)
                 while not arena.is_over.is_set():
                     self.send(client, arena)
@@ -95,13 +102,21 @@ class Sender:
 
     def send(self, client, arena):
         was_in_doubt, self.is_in_doubt = self.is_in_doubt, True
+        if self.user == "guest" and not is_denied(answer := client.ask("ZADD", "not-yours", 1, self.name)):
+            arena.faults.append(f"{self.name} may write where it must not: {answer!r}")
+        sent_at = time.monotonic()
         answer = client.ask("LB.ADD", "once", *self.words(), "HSET", "last:*", 1, "id", self.number, "INCR", 1,
                             self.name)
         if time.time() >= arena.cut_at:
             raise ConnectionError
+        self.asked.append((sent_at, time.monotonic(), is_denied(answer)))
+        if is_denied(answer) and self.user == "guest":  # it was not applied: it is sent again
+            self.is_in_doubt = was_in_doubt
+            return
         if answer not in ((0,) if self.is_known else (0, 1) if was_in_doubt else (1,)):
             arena.faults.append(f"{self.name}:{self.number} was answered {answer!r}")
         self.counted += 1
+        self.last = self.number
         self.number += 1
         self.is_in_doubt = self.is_known = False
 
@@ -113,9 +128,9 @@ class Sender:
             raise Trouble(f"{self.name} has {value}, the last of them {last}, and {self.number} is sent now")
         if value > self.counted + self.is_in_doubt:
             raise Trouble(f"{self.name} has {value}: more than the {self.counted} that were answered")
-        if is_kept and (value < self.counted or last != value):
+        if is_kept and (value < self.counted or last != (self.last if value == self.counted else self.number)):
             raise Trouble(f"{self.name} has {value}, the last of them {last}, and {self.counted} were answered")
-        self.is_known = self.is_in_doubt and last == self.number
+        self.is_known, self.last = self.is_in_doubt and last == self.number, last
         self.counted = value - self.is_known
 
 
@@ -124,6 +139,47 @@ class Forgetful(Sender):
 
     def words(self):
         return ()
+
+
+def is_denied(answer):
+    return isinstance(answer, resp.Error) and answer.text.startswith("NOPERM")
+
+
+class Rights:
+    """Withdraws the guest's right under way, and gives it again.
+
+    periods: when it had none, as [withdrawal sent, answered, giving sent, answered]; infinity: not yet."""
+
+    def __init__(self, seed):
+        self.periods, self.random = [], random.Random(seed)
+
+    def run(self, arena):
+        """It ends with the right given, unless the server goes."""
+        try:
+            with resp.Client(arena.server.port) as client:
+                while not arena.is_over.is_set():
+                    self.periods.append([time.monotonic(), *[float("inf")] * 3])
+                    self.tell(arena, client, "-" + RIGHT, 1)
+                    self.periods[-1][2] = time.monotonic()
+                    self.tell(arena, client, "+" + RIGHT, 3)
+        except OSError:
+            pass
+
+    def tell(self, arena, client, rule, at):
+        answer = client.ask("ACL", "SETUSER", "guest", rule)
+        if answer != b"OK":
+            arena.faults.append(f"{rule} of the guest was answered {answer!r}")
+        self.periods[-1][at] = time.monotonic()
+        time.sleep(self.random.uniform(*RIGHT_S))
+
+    def judge(self, asked):
+        """Raises Trouble: what was sent after the withdrawal was answered, and answered before the right was given,
+        is refused; and what is refused was under way while the right was lacking."""
+        for sent_at, answered_at, is_refused in asked:
+            if not is_refused and any(period[1] <= sent_at and answered_at <= period[2] for period in self.periods):
+                raise Trouble("a result was taken from a user who had no right")
+            if is_refused and not any(period[0] <= answered_at and sent_at <= period[3] for period in self.periods):
+                raise Trouble("a result was refused from a user who had the right")
 
 
 class Seen:
@@ -150,13 +206,14 @@ class Arena:
     def __init__(self, program, directory, policy, seed):
         self.server = self.make_server(program, directory, policy)
         self.policy, self.seed, self.random = policy, seed, random.Random(f"{seed}/arena")
-        self.acked = self.lost = self.lives = self.repeated = 0
+        self.acked = self.lost = self.lives = self.repeated = self.refused = 0
         self.begin_anew()
 
     @staticmethod
     def make_server(program, directory, policy):
         words = ("no",) if policy == "off" else ("yes", "--appendfsync", policy)
-        server = process.Server("--appendonly", *words, "--board", f"board default {TAGS}", program=program,
+        users = [word for name, rules in USERS.items() for word in ("--user", name, "on", "nopass", *rules.split())]
+        server = process.Server("--appendonly", *words, "--board", f"board default {TAGS}", *users, program=program,
                                 directory=directory, is_started=False)
         server.log = Path(directory).parent / (Path(directory).name + ".log")
         return server
@@ -167,7 +224,7 @@ class Arena:
         self.server.directory.mkdir(parents=True)
         self.lives += 1
         self.players = [Player(f"p{i}", f"{self.seed}/{self.lives}") for i in range(PLAYERS)]
-        self.senders = [Sender(f"s{i}") for i in range(SENDERS)]
+        self.senders = [Sender(f"s{i}", user) for i, user in enumerate(USERS)]
         self.before = []
 
     def start(self):
@@ -181,7 +238,11 @@ class Arena:
     def play(self, end):
         """All players write until end(), which returns when their time is over, has done its work."""
         self.is_over, self.cut_at, self.faults = threading.Event(), float("inf"), []
-        threads = [threading.Thread(target=each.run, args=(self,)) for each in self.players + self.senders]
+        self.rights = Rights(self.random.random())
+        for sender in self.senders:
+            sender.asked = []
+        threads = [threading.Thread(target=each.run, args=(self,))
+                   for each in (*self.players, *self.senders, self.rights)]
         for thread in threads:
             thread.start()
         end()
@@ -191,6 +252,9 @@ class Arena:
         self.acked += sum(len(player.acked_at) for player in self.players)
         if self.faults:
             raise Trouble("\n".join(self.faults[:20]))
+        asked = [each for sender in self.senders if sender.user == "guest" for each in sender.asked]
+        self.refused += sum(is_refused for _, _, is_refused in asked)
+        self.rights.judge(asked)
 
     def snapshot(self):
         """Begun, and not waited for; the server may be gone."""
@@ -200,9 +264,9 @@ class Arena:
         except OSError:
             pass
 
-    def judge(self, promised=None, seen=None):
+    def judge(self, promised=None, seen=None, is_exact=False):
         """What is there, after a restart: raises Trouble. promised: how many commands of each player must be there;
-        None: those that were answered. The players go on behind it."""
+        None: those that were answered; is_exact: and no others. The players go on behind it."""
         seen = seen or Seen(self.server.port)
         counts = self.counts_of(seen)
         is_kept = promised is None
@@ -213,6 +277,8 @@ class Arena:
         self.lost += sum(max(0, wanted - count) for wanted, count in zip(promised, counts))
         if lost:
             raise Trouble("\n".join(lost))
+        if is_exact and counts != promised:
+            raise Trouble(f"ended well, and ran without an answer: {counts} are there, {promised} were answered")
         self.first_lost_at = self.check_moment(counts)
         self.judge_senders(is_kept)
         self.before = seen.arrivals
@@ -290,12 +356,13 @@ class Pair(Arena):
         process.wait_until(lambda: b"master_link_status:up" in self.replica.ask("INFO", "replication"),
                            lambda: f"a replica:\n{self.replica.told()}")
 
-    def take_over(self):
-        """The master is gone. What the players were answered last may be gone, too, but never a part of it."""
+    def take_over(self, is_whole=False):
+        """The master is gone. What the players were answered last may be gone, too, but never a part of it; is_whole:
+        not even that."""
         if self.replica.ask("REPLICAOF", "NO", "ONE") != b"OK":
             raise Trouble("the replica does not take over")
         self.server, self.replica = self.replica, self.server
-        self.judge([0] * len(self.players))
+        self.judge(None if is_whole else [0] * len(self.players), is_exact=is_whole)
 
     def end(self):
         for server in (self.server, self.replica):

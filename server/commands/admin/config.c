@@ -3,7 +3,7 @@
 
 #include "codec/glob.h"
 #include "server/acl/acl_check.h"
-#include "server/acl/acl_file.h"
+#include "server/dispatch/settings_file.h"
 #include "server/durability/persistence.h"
 #include "server/system/fault.h"
 #include "server/system/process.h"
@@ -243,7 +243,7 @@ static const struct command config_set = {
 static void config_rewrite_run(struct call *call) {
     const struct settings *settings = &call->server->settings;
     char error[SETTING_ERROR_MAX];
-    if (!acl_file_to_settings(call->server, error) || !settings_rewrite(settings, error)) {
+    if (!settings_file_write(call->server, error)) {
         log_write(LOG_WARNING, "settings not written error=\"%s\"", error);
         reply_error_format(call->reply, "ERR %s", error);
         return;

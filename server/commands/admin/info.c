@@ -108,6 +108,7 @@ static void info_print_server(struct info *info) {
     info_put(info, "executable:%s", server->about.executable_path);
     info_put(info, "config_file:%s",
              server->settings.file_path != NULL ? server->settings.file_path : "");
+    info_put(info, "config_rewrite_status:%s", server->rewrite.is_owed ? "err" : "ok");
     if (server->ending.retiring.is_begun) {
         int64_t left_ms = server->ending.retiring.until_ms - server->clock.monotonic_ms;
         info_put(info, "shutdown_in_milliseconds:%lld", (long long)(left_ms > 0 ? left_ms : 0));

@@ -481,9 +481,14 @@ static bool restore_is_ours(uint32_t version) {
 }
 
 static bool restore_check_payload(const struct call *call, struct rdb_payload *payload) {
-    return (rdb_payload_open(call_arg(call, 3), payload) && payload->is_checked &&
-            (rdb_knows_version(payload->version) || restore_is_ours(payload->version))) ||
-           call_refuse(call, "ERR DUMP payload version or checksum are wrong");
+    if (!rdb_payload_open(call_arg(call, 3), payload) || !payload->is_checked) {
+        return call_refuse(call, "ERR DUMP payload version or checksum are wrong");
+    }
+    return rdb_knows_version(payload->version) || restore_is_ours(payload->version) ||
+           call_refuse_format(call,
+                              "ERR DUMP payload version or checksum are wrong: its RDB version is "
+                              "%u, and %d of Redis and %d of Valkey are the newest known here",
+                              payload->version, (int)RDB_VERSION_MAX, (int)RDB_VERSION_VALKEY_MAX);
 }
 
 static bool restore_read_expiry(const struct call *call, const struct restore *restore,

@@ -79,8 +79,11 @@ static void combine_look_up(const struct board *board, const struct batch *batch
 /* ---- values ---- */
 
 /* The scale of a source's products. */
-static unsigned combine_product_scale(const struct combine_source *source) {
-    return (unsigned)board_layout(source->board)->fields[0].scale + source->weight_scale;
+static unsigned combine_product_scale(const struct combine *combine,
+                                      const struct combine_source *source) {
+    bool is_counted = combine->aggregate == COMBINE_COUNT;
+    unsigned scale = is_counted ? 0 : board_layout(source->board)->fields[0].scale;
+    return scale + source->weight_scale;
 }
 
 /* Set the common scale of all values: the largest scale of the products. */
@@ -88,24 +91,28 @@ static void combine_settle_scale(struct combine *combine) {
     combine->scale = 0;
     for (uint32_t i = 0; i < combine->source_count; i++) {
         const struct combine_source *source = &combine->sources[i];
-        if (source->board != NULL && combine_product_scale(source) > combine->scale) {
-            combine->scale = combine_product_scale(source);
+        if (source->board != NULL && combine_product_scale(combine, source) > combine->scale) {
+            combine->scale = combine_product_scale(combine, source);
         }
     }
     for (uint32_t i = 0; i < combine->source_count; i++) {
         struct combine_source *source = &combine->sources[i];
         if (source->board != NULL) {
-            source->more_digits = (uint8_t)(combine->scale - combine_product_scale(source));
+            source->more_digits =
+                (uint8_t)(combine->scale - combine_product_scale(combine, source));
         }
     }
 }
 
-/* The weighted score of a member of this source. false: the value does not fit. */
+/* The weighted score of a member of this source; COUNT: the weight. false: the value does not fit. */
 static bool combine_weigh(const struct combine *combine, const struct combine_source *source,
                           uint64_t key, struct tally_result *result) {
     const struct layout *layout = board_layout(source->board);
-    struct decimal score = layout_field_decimal_at(&layout->fields[0],
-                                                   layout_ordinal(layout, key, 0), combine->now_us);
+    struct decimal score = {.magnitude = 1};
+    if (combine->aggregate != COMBINE_COUNT) {
+        score = layout_field_decimal_at(&layout->fields[0], layout_ordinal(layout, key, 0),
+                                        combine->now_us);
+    }
     result->is_weightless = source->weight.magnitude == 0;
     if (!layout_time_us(layout, key, &result->reached_us)) {
         result->reached_us = combine->now_us;
@@ -135,7 +142,7 @@ static bool combine_is_chosen(enum combine_aggregate aggregate, const struct tal
 /* Aggregate another part into a member's result. false: the value does not fit. */
 static bool combine_join(const struct combine *combine, struct tally_result *to,
                          const struct tally_result *part) {
-    if (combine->aggregate == COMBINE_SUM) {
+    if (combine->aggregate == COMBINE_SUM || combine->aggregate == COMBINE_COUNT) {
         return combine_add(to, part);
     }
     if (combine_is_chosen(combine->aggregate, to, part)) {

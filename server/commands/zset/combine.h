@@ -12,6 +12,7 @@
  *
  *     SUM         the latest of its parts; parts with weight 0 add nothing and are ignored,
  *                 unless all have weight 0
+ *     COUNT       as SUM, where each score is 1: how many boards have the member, or their weights
  *     MIN, MAX    that of the chosen part; the earliest of equal ones
  *     DIFF        that of the first board's score
  *
@@ -29,7 +30,7 @@
 #include "skiplist/board.h"
 
 enum combine_kind { COMBINE_UNION, COMBINE_INTERSECTION, COMBINE_DIFFERENCE };
-enum combine_aggregate { COMBINE_SUM, COMBINE_MIN, COMBINE_MAX };
+enum combine_aggregate { COMBINE_SUM, COMBINE_MIN, COMBINE_MAX, COMBINE_COUNT };
 
 struct combine_source {
     const struct board *board; /* NULL: an empty board */

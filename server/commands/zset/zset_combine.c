@@ -109,7 +109,11 @@ static bool zset_combine_read_weights(const struct call *call, uint32_t index, v
 /* AGGREGATE */
 static bool zset_combine_read_aggregate(const struct call *call, uint32_t index, void *target) {
     static const char *const names[] = {
-        [COMBINE_SUM] = "SUM", [COMBINE_MIN] = "MIN", [COMBINE_MAX] = "MAX"};
+        [COMBINE_SUM] = "SUM",
+        [COMBINE_MIN] = "MIN",
+        [COMBINE_MAX] = "MAX",
+        [COMBINE_COUNT] = "COUNT",
+    };
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (call_arg_is(call, index, names[i])) {
             ((struct zset_query *)target)->combine.aggregate = (enum combine_aggregate)i;
@@ -352,7 +356,8 @@ static uint64_t zset_combine_count_difference(const struct cost_view *view) {
 
 /* ---- the commands ---- */
 
-#define COMBINED "numkeys:integer key... [WEIGHTS weight:integer...] [AGGREGATE <SUM | MIN | MAX>]"
+#define COMBINED                                                                                   \
+    "numkeys:integer key... [WEIGHTS weight:integer...] [AGGREGATE <SUM | MIN | MAX | COUNT>]"
 /* Only in MULTI it is so much; elsewhere nothing, or a sixth for the reply. */
 #define UNION_COST(grown_key)                                                                      \
     COST(COMMAND_BY_PRODUCT, zset_combine_count_union, 300, grown_key,                             \
@@ -375,7 +380,9 @@ const struct command command_zunion = {
     .name = "ZUNION",
     .syntax = COMBINED " [WITHSCORES]",
     .options = options,
-    .summary = "The members of any of several boards, and the sum (or MIN, MAX) of their scores",
+    .summary =
+        "The members of any of several boards, and the sum (or MIN, MAX) of their scores, or "
+        "how many boards have them (COUNT)",
     .complexity = UNION_COMPLEXITY,
     .flags = COMMAND_READ,
     .cost = UNION_COST(0),
@@ -400,7 +407,8 @@ const struct command command_zinter = {
     .syntax = COMBINED " [WITHSCORES]",
     .options = options,
     .summary =
-        "The members that are on all of several boards, and the sum (or MIN, MAX) of their scores",
+        "The members that are on all of several boards, and the sum (or MIN, MAX) of their scores, "
+        "or of the boards' weights (COUNT)",
     .complexity = INTERSECTION_COMPLEXITY,
     .flags = COMMAND_READ,
     .cost = INTERSECTION_COST(250, 0, IN_PARTS),

@@ -82,9 +82,8 @@ struct zmpop {
     int64_t count;
 };
 
-/* An integer of at least 1. */
-static bool zset_pop_read_positive(const struct call *call, uint32_t index, const char *error,
-                                   int64_t *value) {
+bool zset_read_positive(const struct call *call, uint32_t index, const char *error,
+                        int64_t *value) {
     int64_t read;
     if (!bytes_parse_i64(call_arg(call, index), &read) || read < 1) {
         return call_refuse(call, error);
@@ -97,8 +96,8 @@ static bool zset_pop_read_positive(const struct call *call, uint32_t index, cons
 static bool zset_pop_read_count(const struct call *call, uint32_t index, void *target) {
     struct zmpop *zmpop = target;
     return zmpop->count > 0 ? call_syntax_error(call)
-                            : zset_pop_read_positive(
-                                  call, index, "ERR count should be greater than 0", &zmpop->count);
+                            : zset_read_positive(call, index, "ERR count should be greater than 0",
+                                                 &zmpop->count);
 }
 
 static const struct option_row zmpop_options[] = {
@@ -124,8 +123,7 @@ static bool zset_pop_read_zmpop_options(const struct call *call, struct zmpop *z
 static bool zset_pop_read_zmpop(const struct call *call, struct zmpop *zmpop) {
     int64_t key_count;
     uint32_t count_at = (uint32_t)call->command->key_count_arg;
-    if (!zset_pop_read_positive(call, count_at, "ERR numkeys should be greater than 0",
-                                &key_count)) {
+    if (!zset_read_positive(call, count_at, "ERR numkeys should be greater than 0", &key_count)) {
         return false;
     }
     if (key_count >= (int64_t)(call->request->count - count_at) - 1) {
@@ -184,7 +182,7 @@ static void zset_pop_reply_zmpop(const struct call *call, struct registry_key *k
 
 /* Seconds as strtold reads them, as in Redis, rounded up to milliseconds. *due_ms is
  * REGISTRY_NO_EXPIRY for 0. */
-static bool zset_pop_read_timeout(const struct call *call, struct bytes text, int64_t *due_ms) {
+bool zset_read_timeout(const struct call *call, struct bytes text, int64_t *due_ms) {
     enum { TEXT_MAX = 5 * 1024 };
     char copy[TEXT_MAX];
     char *end = copy;
@@ -213,9 +211,8 @@ static bool zset_pop_read_timeout(const struct call *call, struct bytes text, in
     return true;
 }
 
-/* None of the keys has members: wait until one has. A transaction does not wait. */
-static void zset_pop_wait_for(const struct call *call, uint32_t first_key, uint32_t key_count,
-                              int64_t due_ms, bool is_reverse, int64_t count) {
+void zset_wait_for(const struct call *call, uint32_t first_key, uint32_t key_count, int64_t due_ms,
+                   bool is_reverse, int64_t count) {
     struct session *session = call->session;
     if (session->transaction.is_running) {
         reply_null_array(call->reply);
@@ -251,14 +248,14 @@ static void bzpop_run(struct call *call) {
     uint32_t key_count = call->request->count - 2;
     int64_t due_ms;
     struct registry_key *key;
-    if (!zset_pop_read_timeout(call, call_arg(call, key_count + 1), &due_ms) ||
+    if (!zset_read_timeout(call, call_arg(call, key_count + 1), &due_ms) ||
         !zset_pop_find_filled(call, 1, key_count, &key)) {
         return;
     }
     if (key != NULL) {
         zset_pop_reply_bzpop(call, key, is_reverse);
     } else {
-        zset_pop_wait_for(call, 1, key_count, due_ms, is_reverse, 1);
+        zset_wait_for(call, 1, key_count, due_ms, is_reverse, 1);
     }
 }
 
@@ -302,15 +299,15 @@ static void mpop_run(struct call *call) {
     int64_t due_ms = REGISTRY_NO_EXPIRY;
     struct registry_key *key;
     if (!zset_pop_read_zmpop(call, &zmpop) ||
-        (waits && !zset_pop_read_timeout(call, call_arg(call, 1), &due_ms)) ||
+        (waits && !zset_read_timeout(call, call_arg(call, 1), &due_ms)) ||
         !zset_pop_find_filled(call, zmpop.first_key, zmpop.key_count, &key)) {
         return;
     }
     if (key != NULL) {
         zset_pop_reply_zmpop(call, key, zmpop.is_reverse, zmpop.count);
     } else if (waits) {
-        zset_pop_wait_for(call, zmpop.first_key, zmpop.key_count, due_ms, zmpop.is_reverse,
-                          zmpop.count);
+        zset_wait_for(call, zmpop.first_key, zmpop.key_count, due_ms, zmpop.is_reverse,
+                      zmpop.count);
     } else {
         reply_null_array(call->reply);
     }

@@ -8,6 +8,7 @@ command a line:
 
     client operation member argument start end outcome answer
 
+The client is its number; two in three are the users of nodes.py, "1/shared", "3/limited".
 Times are nanoseconds of the monotonic clock. The outcome is ok, refused (an error that says that nothing
 was done), or unknown. An answer of "-" is nil. The other clients in this directory do the same, but for "once": results with
 an id (the argument), each of which is sent again until it is answered.
@@ -18,6 +19,7 @@ import threading
 import time
 
 import redis
+from redis.exceptions import NoPermissionError
 from redis.sentinel import MasterNotFoundError, Sentinel
 
 REGISTERS, COUNTERS = 6, 6
@@ -25,7 +27,8 @@ TIMEOUT_S = 1.0
 PAUSE_AFTER_ERROR_S = 0.02
 REFUSALS = ("READONLY", "LOADING", "MASTERDOWN", "NOREPLICAS", "MISCONF", "OOM")
 # redis-py makes exceptions of these, and leaves their first word out.
-REFUSING = (redis.exceptions.BusyLoadingError, redis.exceptions.ReadOnlyError, MasterNotFoundError)
+REFUSING = (redis.exceptions.BusyLoadingError, redis.exceptions.ReadOnlyError, MasterNotFoundError, NoPermissionError)
+USERS = ("limited", "shared", None)  # who share the boards, in turn; None: the default user
 OPERATIONS = ("set", "set", "set", "get", "get", "inc", "inc", "read", "read", "tie", "tie", "once", "once")
 READS = ("get", "read")
 
@@ -61,12 +64,13 @@ class Shared:
             self.condition.wait_for(lambda: self.working == 0)
 
 
-def connect(kind, hosts):
+def connect(kind, hosts, user):
+    options = {"socket_timeout": TIMEOUT_S, "socket_connect_timeout": TIMEOUT_S,
+               **({"username": user, "password": "shared"} if user else {})}
     if kind == "sentinel":
         sentinel = Sentinel([(host, 26379) for host in hosts], socket_timeout=TIMEOUT_S / 2)
-        return sentinel.master_for("leaderboard", socket_timeout=TIMEOUT_S,
-                                   socket_connect_timeout=TIMEOUT_S)
-    return redis.Redis(hosts[0], 6379, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S)
+        return sentinel.master_for("leaderboard", **options)
+    return redis.Redis(hosts[0], 6379, **options)
 
 
 def zscore_of_master(db, board, member):
@@ -100,7 +104,9 @@ class Client(threading.Thread):
     def __init__(self, shared, number, pace, kind, hosts):
         super().__init__(daemon=True)
         self.shared, self.number, self.pace = shared, number, pace
-        self.db = connect(kind, hosts)
+        user = USERS[number % len(USERS)]
+        self.name = f"{number}/{user}" if user else number
+        self.db = connect(kind, hosts, user)
         self.db.asks_sentinel = kind == "sentinel"
         self.is_afresh = kind == "afresh"
         self.count = 0
@@ -144,7 +150,7 @@ class Client(threading.Thread):
         end = time.monotonic_ns()
         if self.is_afresh:
             self.db.connection_pool.disconnect()
-        sys.stdout.write(f"{self.number} {operation} {member} {argument} {start} {end} {outcome} "
+        sys.stdout.write(f"{self.name} {operation} {member} {argument} {start} {end} {outcome} "
                          f"{answer}\n")
         return outcome == "ok"
 

@@ -213,6 +213,31 @@ LOOP_SERVER_TEST(acks_are_taken_while_all_clients_are_paused, "timeout 2\n") {
     loop_expect_nothing(f, replica); /* nor does its silence close it */
 }
 
+static bool is_never_drained(void *others) {
+    (void)others;
+    return false;
+}
+
+/* Answers wait for what replicas say. What others send behind the order to stop is not run. */
+LOOP_SERVER_TEST(replicas_are_heard_while_the_server_drains_and_others_are_not, NULL) {
+    int replica = connect_replica(f, "7001");
+    int ann = loop_connect(f);
+    loop_ask(f, ann, "ZADD a 1 x\r\n", ":1\r\n");
+    f->tick.drain_others = is_never_drained;
+    tick_shutdown(&f->tick, false);
+    loop_turn_some(f);
+    loop_send(ann, "ZADD a 1 y\r\n");
+    loop_send(replica, "REPLCONF ACK 7\r\n");
+    loop_turn_some(f);
+    assert_int_equal(replication_of(f)->replicas->ack_group, 7);
+    loop_send(replica, "REPLCONF ACK 8\r\n");
+    loop_turn_some(f);
+    assert_int_equal(replication_of(f)->replicas->ack_group, 8);
+    loop_expect_nothing(f, ann);
+    const struct registry_key *board = registry_find(f->server->registry, 0, BYTES("a"), 0);
+    assert_int_equal(board_count(&board->board), 1);
+}
+
 LOOP_SERVER_TEST(a_replica_waits_for_its_master_to_expire_keys, NULL) {
     int ann = loop_connect(f);
     loop_ask(f, ann, "ZADD a 1 x\r\nPEXPIRE a 1500\r\nREPLICAOF 127.0.0.1 7001\r\n",

@@ -244,11 +244,38 @@ FOLLOWER_TEST(scores_are_added_and_weighed_as_doubles) {
                  "ZADD z1 GT 0.7 ann\r\nZADD z1 XX LT INCR -0.5 ann\r\nZADD z1 NX 9 bob\r\n"
                  "ZUNIONSTORE z3 2 z1 z2 WEIGHTS 2 4 AGGREGATE MAX\r\n"
                  "ZDIFFSTORE z4 2 z1 z2\r\nZRANGESTORE z5 z1 1 0.3 BYSCORE REV LIMIT 0 1\r\n"
-                 "ZINTERSTORE z6 2 z1 z0\r\n");
+                 "ZINTERSTORE z6 2 z1 z0\r\n"
+                 "ZUNIONSTORE z7 2 z1 z2 AGGREGATE COUNT\r\n"
+                 "ZINTERSTORE z8 2 z1 z2 WEIGHTS 2 3 AGGREGATE COUNT\r\n");
     expect(f, "ZRANGE z3 0 -1 WITHSCORES",
            "*4\r\n$3\r\nann\r\n$1\r\n1\r\n$3\r\nbob\r\n$1\r\n6\r\n");
     expect(f, "ZRANGE z4 0 -1", "*1\r\n$3\r\nbob\r\n");
     expect(f, "EXISTS z5 z6", ":0\r\n");
+    expect(f, "ZRANGE z7 0 -1 WITHSCORES",
+           "*4\r\n$3\r\nbob\r\n$1\r\n1\r\n$3\r\nann\r\n$1\r\n2\r\n");
+    expect(f, "ZRANGE z8 0 -1 WITHSCORES", "*2\r\n$3\r\nann\r\n$1\r\n5\r\n");
+}
+
+/* Of equal scores, the first by its bytes, and the last. */
+FOLLOWER_TEST(members_move_as_redis_moves_them) {
+    feed_text(f, "ZADD z 5 zoe 5 ann 5 kim 5 bob 7 top 1 low\r\nZADD to 9 ann\r\n"
+                 "ZMOVE z to MIN COUNT 2\r\n");
+    expect(f, "ZRANGE to 0 -1 WITHSCORES",
+           "*4\r\n$3\r\nlow\r\n$1\r\n1\r\n$3\r\nann\r\n$1\r\n5\r\n");
+    feed_text(f, "ZMOVE z to max COUNT 2\r\n");
+    expect(f, "ZMSCORE to top zoe kim", "*3\r\n$1\r\n7\r\n$1\r\n5\r\n$-1\r\n");
+    feed_text(f, "ZMOVE z new BYSCORE (4 5 COUNT 1\r\n");
+    expect(f, "ZRANGE new 0 -1", "*1\r\n$3\r\nbob\r\n");
+    feed_text(f, "BZMOVE z new MIN 0\r\nZMOVE z new MIN\r\nZMOVE new new MAX\r\n");
+    expect(f, "EXISTS z", ":0\r\n");
+    feed_text(f, "ZADD new 2.0 zoe\r\nZMOVEMEMBER to new NX MEMBERS 3 zoe none top\r\n"
+                 "ZMOVEMEMBER to new XX MEMBERS 2 low zoe\r\n"
+                 "ZMOVEMEMBER to other MEMBERS 2 ann ann\r\n");
+    expect(f, "ZMSCORE new kim bob top zoe", "*4\r\n$1\r\n5\r\n$1\r\n5\r\n$1\r\n7\r\n$1\r\n5\r\n");
+    expect(f, "ZRANGE to 0 -1", "*1\r\n$3\r\nlow\r\n");
+    expect(f, "ZRANGE other 0 -1", "*1\r\n$3\r\nann\r\n");
+    feed_text(f, "ZMOVE to none BYSCORE 50 60\r\nZMOVEMEMBER to none XX MEMBERS 1 low\r\n");
+    expect(f, "EXISTS none", ":0\r\n");
 }
 
 TEST(a_command_that_cannot_be_held_stops_all_that_follows) {
@@ -263,6 +290,9 @@ TEST(a_command_that_cannot_be_held_stops_all_that_follows) {
         {"EVAL x 0\r\n", "EVAL", "cannot be followed"},
         {"GEOSEARCHSTORE a b FROMMEMBER x\r\n", "GEOSEARCHSTORE", "cannot be followed"},
         {"ZADD b what ann\r\n", "ZADD", "not understood"},
+        {"ZMOVE b c MID\r\n", "ZMOVE", "not understood"},
+        {"ZMOVE b c MIN COUNT 0\r\n", "ZMOVE", "not understood"},
+        {"ZMOVEMEMBER b c MEMBERS 2 old\r\n", "ZMOVEMEMBER", "not understood"},
         {"ZADD b 1\r\n", "ZADD", "not understood"},
         {"*1\r\n:7\r\n", "stream", "not made of commands"},
         {"RESTORE b 0 nonsense-of-some-length REPLACE\r\n", "'b'", "RDB version"},
@@ -302,6 +332,8 @@ TEST(what_overwrites_a_key_removes_it_and_what_is_not_here_is_counted) {
         "ZREM k ann",
         "ZREMRANGEBYSCORE k (0 1",
         "ZPOPMIN k 9",
+        "ZMOVE k to MIN",
+        "ZMOVEMEMBER k to MEMBERS 1 ann",
         "ZDIFFSTORE k 1 x",
         "GETDEL k",
         "DELEX k",

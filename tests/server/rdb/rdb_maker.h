@@ -150,10 +150,10 @@ static inline void make_footer(struct buffer *out, unsigned version) {
     make_u64(out, rdb_crc(0, out->at, out->size));
 }
 
-/* A file of RDB version 13 with every kind of value, in every way in which it may be stored; the boards
+/* A file of RDB version 16 with every kind of value, in every way in which it may be stored; the boards
  * are z0, z1 ..., the hashes h0, h1 ... */
 #define MADE_LATE_MS (UINT64_C(1) << 42)
-enum { MADE_ZSETS = 5, MADE_HASHES = 8, MADE_SKIPPED = 15 };
+enum { MADE_ZSETS = 5, MADE_HASHES = 14, MADE_SKIPPED = 16 };
 static inline void make_zsets(struct buffer *out, struct buffer *pack) {
     make_key(out, 5, "z0"); /* as Redis writes it: the highest first */
     make_length(out, 4);
@@ -286,6 +286,78 @@ static inline void make_hashes(struct buffer *out, struct buffer *pack) {
     }
 }
 
+/* Names of fields that are said once, for hashes behind them. */
+static inline void make_templates(struct buffer *out) {
+    make_byte(out, 242);
+    make_length(out, 5);
+    make_length(out, 1);
+    make_text(out, "unused");
+    make_byte(out, 242);
+    make_length(out, 300);
+    make_length(out, 2);
+    make_text(out, "a");
+    make_text(out, "c");
+    make_byte(out, 242);
+    make_length(out, 0);
+    make_length(out, 2);
+    make_text(out, "a");
+    make_text(out, "c");
+}
+
+static inline void make_names_listpack(struct buffer *out, struct buffer *pack) {
+    listpack_begin(pack);
+    listpack_text(pack, "a");
+    listpack_text(pack, "c");
+    listpack_end(pack, 2, out);
+}
+
+/* The number of a template, and two values. */
+static inline void make_values_listpack(struct buffer *out, struct buffer *pack, unsigned id) {
+    listpack_begin(pack);
+    if (id < 128) {
+        const char small = (char)id;
+        listpack_raw(pack, &small, 1);
+    } else {
+        const char large[2] = {(char)(0xc0 | id >> 8), (char)(id & 0xff)};
+        listpack_raw(pack, large, 2);
+    }
+    listpack_text(pack, "b");
+    listpack_text(pack, "d");
+    listpack_end(pack, 3, out);
+}
+
+/* Of the file's templates, and with names of their own. */
+static inline void make_template_hashes(struct buffer *out, struct buffer *pack) {
+    make_key(out, 30, "h8");
+    make_values_listpack(out, pack, 300);
+    make_key(out, 32, "h9");
+    make_length(out, 0);
+    make_text(out, "b");
+    make_text(out, "d");
+    make_key(out, 29, "h10");
+    make_byte(out, 0);
+    make_names_listpack(out, pack);
+    make_values_listpack(out, pack, 7);
+    make_key(out, 29, "h11");
+    make_byte(out, 1);
+    make_length(out, 2);
+    make_text(out, "a");
+    make_text(out, "c");
+    make_values_listpack(out, pack, 0);
+    make_key(out, 31, "h12");
+    make_byte(out, 0);
+    make_names_listpack(out, pack);
+    make_text(out, "b");
+    make_text(out, "d");
+    make_key(out, 31, "h13");
+    make_byte(out, 1);
+    make_length(out, 2);
+    make_text(out, "a");
+    make_text(out, "c");
+    make_text(out, "b");
+    make_text(out, "d");
+}
+
 static inline void make_stream(struct buffer *out, unsigned type, const char *name) {
     static const char id[16] = "0123456789abcde";
     make_key(out, type, name);
@@ -383,6 +455,9 @@ static inline void make_others(struct buffer *out) {
                   "\x01\x03\x00");
     make_stream(out, 26, "stream 4");
     make_stream(out, 27, "stream 5");
+    make_key(out, 33, "bitmap");
+    make_length(out, 1000);
+    make_text(out, "anything");
     MAKE_RAW(out, "\xfd\x01\x00\x00\x00"); /* expired in 1970 */
     make_key(out, 0, "gone");
     make_text(out, "text");
@@ -392,7 +467,7 @@ static inline void make_file(struct buffer *out) {
     struct buffer pack;
     buffer_init(&pack, 0);
     buffer_clear(out);
-    MAKE_RAW(out, "REDIS0013");
+    MAKE_RAW(out, "REDIS0016");
     MAKE_RAW(out, "\xfa\x09"
                   "redis-ver"
                   "\x05"
@@ -400,6 +475,7 @@ static inline void make_file(struct buffer *out) {
                   "\xfa\x04"
                   "bits"
                   "\xc0\x40");
+    make_templates(out);
     MAKE_RAW(out, "\xf5\x03"
                   "lib"
                   "\xfe\x00"
@@ -413,6 +489,7 @@ static inline void make_file(struct buffer *out) {
     make_zsets(out, &pack);
     MAKE_RAW(out, "\xf9\x05"); /* frequency */
     make_hashes(out, &pack);
+    make_template_hashes(out, &pack);
     MAKE_RAW(out, "\xfe\x02");
     make_others(out);
     make_end(out);

@@ -36,7 +36,7 @@ static void expect_made(struct harness *h) {
         assert_string_equal(harness_run_format(h, s, "HGETALL h%d", i),
                             "*4\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n$1\r\nd\r\n");
     }
-    harness_expect(h, s, "DBSIZE", ":13\r\n");
+    harness_expect(h, s, "DBSIZE", ":19\r\n");
     const char *reason;
     assert_true(registry_validate(h->server.registry, &reason));
 }
@@ -155,7 +155,7 @@ RDB_TEST(every_allocation_may_fail, SETTINGS) {
 
 RDB_TEST(heads_that_are_not_known_are_refused, SETTINGS) {
     static const char *const heads[][2] = {
-        {"REDIS0016", "unknown version 16"}, {"REDIS0000", "unknown version 0"},
+        {"REDIS0017", "unknown version 17"}, {"REDIS0000", "unknown version 0"},
         {"REDIS0080", "unknown version 80"}, {"VALKEY012", "unknown version 12"},
         {"VALKEY099", "unknown version 99"}, {"REDIS00x9", "no RDB file"},
         {"LBSNAP033", "no RDB file"},        {"VALUE0009", "no RDB file"},
@@ -168,12 +168,79 @@ RDB_TEST(heads_that_are_not_known_are_refused, SETTINGS) {
 }
 
 RDB_TEST(types_and_opcodes_that_cannot_be_passed_over_are_refused, SETTINGS) {
-    static const unsigned codes[] = {6, 8, 28, 31, 32, 100, 242, 246};
+    static const unsigned codes[] = {6, 8, 28, 33, 34, 100, 241, 246};
     for (size_t i = 0; i < COUNT_OF(codes); i++) {
         begin_file(file);
         make_key(file, codes[i], "k");
-        expect_refused(h, file, codes[i] < RDB_TYPES ? "unknown type" : "unknown opcode");
+        expect_refused(h, file,
+                       codes[i] < 128 ? "of RDB 10: delete such keys at the source, or use a newer "
+                                        "server here"
+                                      : "of RDB 10: it needs a newer server here");
     }
+}
+
+/* ---- templates of hashes ---- */
+
+static void begin_templates(struct buffer *file) {
+    buffer_clear(file);
+    MAKE_RAW(file, "REDIS0015");
+    make_templates(file);
+    MAKE_RAW(file, "\xfe\x00");
+}
+
+RDB_TEST(hashes_without_their_template_or_with_another_number_of_values_are_refused, NULL) {
+    struct buffer pack;
+    buffer_init(&pack, 0);
+    begin_templates(file);
+    make_key(file, 32, "h");
+    make_length(file, 6);
+    expect_refused(h, file, "a hash of template 6, which is not there");
+    begin_templates(file);
+    make_key(file, 30, "h");
+    make_values_listpack(file, &pack, 5); /* which has one field */
+    expect_refused(h, file, "more or fewer values");
+    begin_templates(file);
+    make_key(file, 30, "h");
+    listpack_begin(&pack);
+    LISTPACK_RAW(&pack, "\x00");
+    listpack_text(&pack, "b");
+    listpack_end(&pack, 2, file);
+    expect_refused(h, file, "more or fewer values");
+    begin_templates(file);
+    make_key(file, 30, "h");
+    make_names_listpack(file, &pack);
+    expect_refused(h, file, "without the number of its template");
+    buffer_deinit(&pack);
+}
+
+RDB_TEST(templates_that_are_empty_twice_or_behind_a_key_are_refused, NULL) {
+    begin_templates(file);
+    MAKE_RAW(file, "\xf2\x09\x00");
+    expect_refused(h, file, "a hash without fields");
+    begin_templates(file);
+    make_templates(file);
+    make_key(file, 32, "h");
+    make_length(file, 5);
+    expect_refused(h, file, "two templates of hashes have the number 0");
+    begin_templates(file);
+    make_key(file, 32, "h");
+    make_length(file, 5);
+    make_text(file, "x");
+    make_templates(file);
+    expect_refused(h, file, "not in front of all keys");
+    begin_file(file);
+    make_key(file, 31, "h");
+    make_byte(file, 2);
+    expect_refused(h, file, "unknown form 2 of a hash's names");
+    begin_file(file);
+    make_key(file, 31, "h");
+    make_byte(file, 1);
+    make_length(file, 2);
+    make_text(file, "a");
+    make_text(file, "a");
+    make_text(file, "1");
+    make_text(file, "2");
+    expect_refused(h, file, "a field is there twice");
 }
 
 RDB_TEST(slots_that_valkey_is_importing_are_refused, SETTINGS) {

@@ -286,6 +286,45 @@ RESTORE_TEST(hashes_come_back) {
     drop(payload);
 }
 
+/* Payloads of Redis's own tests (tests/unit/type/hash-templates.tcl), made whole: of 8.10, where names of fields that many
+ * hashes have are kept once. */
+RESTORE_TEST(hashes_with_names_of_their_template_are_read) {
+    static const char packed[] =
+        "\x1d\x00\x17\x17\x00\x00\x00\x02\x00\x86"
+        "field1\x07\x86"
+        "field2\x07\xff\x0d\x0d\x00\x00\x00\x03\x00\x00\x01\x01\x01\x02\x01\xff";
+    static const char plain[] = "\x1f\x01\x02\x06"
+                                "field1\x06"
+                                "field2\xc0\x01\xc0\x02";
+    static const char of_a_file[] = "\x20\x05\xc0\x01\xc0\x02";
+    const struct bytes values[] = {{.at = packed, .size = sizeof packed - 1},
+                                   {.at = plain, .size = sizeof plain - 1},
+                                   {.at = of_a_file, .size = sizeof of_a_file - 1}};
+    for (size_t i = 0; i < COUNT_OF(values); i++) {
+        struct buffer out = begin();
+        make_raw(&out, values[i].at, values[i].size);
+        expect_restore(h, s, "k", "0", finish(&out, 15), "REPLACE", i < 2 ? "+OK\r\n" : BAD_FORMAT);
+        harness_expect(h, s, "HGETALL k",
+                       "*4\r\n$6\r\nfield1\r\n$1\r\n1\r\n$6\r\nfield2\r\n$1\r\n2\r\n");
+    }
+}
+
+RESTORE_TEST(a_version_that_is_newer_is_named) {
+    struct buffer out = begin();
+    make_byte(&out, 5);
+    make_length(&out, 1);
+    make_text(&out, "ann");
+    make_double(&out, 5);
+    struct buffer other = begin();
+    make_raw(&other, out.at, out.size);
+    expect_restore(h, s, "k", "0", finish(&out, 16), "", "+OK\r\n");
+    expect_restore(
+        h, s, "l", "0", finish(&other, 17), "",
+        "-ERR DUMP payload version or checksum are wrong: its RDB version is 17, and 16 of "
+        "Redis and 81 of Valkey are the newest known here\r\n");
+    harness_expect(h, s, "EXISTS l", ":0\r\n");
+}
+
 /* Every cut, and every flipped bit; then the same with a right checksum: an error, or some board that is
  * valid. */
 static void damage(struct harness *h, struct session *s, struct bytes payload) {

@@ -31,6 +31,10 @@ ZSET_TEST(unions_intersections_and_differences) {
         {"ZUNION 2 k l AGGREGATE MIN WITHSCORES", "[a 1 b 2 c 3 d 30]"},
         {"ZUNION 2 k l aggregate max WITHSCORES", "[a 1 b 10 c 20 d 30]"},
         {"ZINTER 2 l k WITHSCORES AGGREGATE MIN AGGREGATE MAX", "[b 10 c 20]"},
+        {"ZUNION 3 k l m AGGREGATE COUNT WITHSCORES", "[d 1 a 1 b 2 c 3]"},
+        {"ZUNION 3 m m k aggregate count WITHSCORES", "[a 1 b 1 c 3]"},
+        {"ZUNION 2 k l AGGREGATE COUNT WEIGHTS 0.5 -2 WITHSCORES", "[d -2 b -1.5 c -1.5 a 0.5]"},
+        {"ZINTER 2 k l AGGREGATE COUNT WEIGHTS 3 4 WITHSCORES", "[b 7 c 7]"},
     };
     zset_expect_each(h, rows);
     zset_use_resp3(h);
