@@ -101,28 +101,47 @@ static bool zset_move_take_named(struct moving *moving, const struct board *boar
 
 /* ---- what they become ---- */
 
+/* The member's score in the lead field of a layout. */
+static enum decimal_status zset_move_score(const struct moving *moving, const struct moved *moved,
+                                           const struct layout_field *lead, uint64_t *ordinal) {
+    const struct layout *from = board_layout(&moving->source->board);
+    int64_t now_us = moving->call->now_us;
+    struct decimal value =
+        layout_field_decimal_at(&from->fields[0], layout_ordinal(from, moved->key, 0), now_us);
+    enum decimal_status status =
+        wide_to_decimal(wide_from_decimal(value), from->fields[0].scale, lead->scale, &value);
+    return status == DECIMAL_OK && layout_field_add_at(lead, layout_field_zero(lead), value, now_us,
+                                                       now_us, ordinal) != LAYOUT_OK
+               ? DECIMAL_OUT_OF_RANGE
+               : status;
+}
+
+static enum decimal_status zset_move_judge(const void *scores, const struct layout *layout) {
+    const struct moving *moving = scores;
+    enum decimal_status status = DECIMAL_OK;
+    uint64_t ordinal;
+    for (uint32_t i = 0; i < moving->count && status == DECIMAL_OK; i++) {
+        status = zset_move_score(moving, &moving->members[i], &layout->fields[0], &ordinal);
+    }
+    return status;
+}
+
 /* false: the error was replied. */
 static bool zset_move_convert(const struct moving *moving, const struct moved *moved,
                               const struct board_member *there, uint64_t *key) {
     const struct call *call = moving->call;
     const struct layout *from = board_layout(&moving->source->board);
     const struct layout *to = board_layout(moving->writing.board);
-    const struct layout_field *lead = &to->fields[0];
-    struct decimal value = layout_field_decimal_at(
-        &from->fields[0], layout_ordinal(from, moved->key, 0), call->now_us);
-    wide exact = wide_from_decimal(value);
     uint64_t ordinal;
     int64_t time_us = call->now_us;
-    enum decimal_status status = wide_to_decimal(exact, from->fields[0].scale, lead->scale, &value);
-    if (status == DECIMAL_OK &&
-        layout_field_add_at(lead, layout_field_zero(lead), value, call->now_us, call->now_us,
-                            &ordinal) != LAYOUT_OK) {
-        status = DECIMAL_OUT_OF_RANGE;
-    }
+    enum decimal_status status = zset_move_score(moving, moved, &to->fields[0], &ordinal);
     if (status != DECIMAL_OK) {
         char text[WIDE_TEXT_MAX];
-        size_t size = wide_print(text, exact, from->fields[0].scale);
-        return zset_refuse_value(call, lead, (struct bytes){.at = text, .size = size}, status);
+        struct decimal value = layout_field_decimal_at(
+            &from->fields[0], layout_ordinal(from, moved->key, 0), call->now_us);
+        size_t size = wide_print(text, wide_from_decimal(value), from->fields[0].scale);
+        return zset_refuse_value(call, &to->fields[0], (struct bytes){.at = text, .size = size},
+                                 status);
     }
     uint64_t base = there->is_there ? there->key : layout_zero_key(to);
     (void)!layout_time_us(from, moved->key, &time_us);
@@ -171,9 +190,11 @@ static bool zset_move_check_member(struct moving *moving, struct moved *moved,
 static bool zset_move_check(struct moving *moving) {
     uint32_t newcomers = 0;
     if (moving->writing.whole != NULL) {
-        return !writing_explain_whole(moving->call);
+        return !writing_explain(moving->call, registry_rules(moving->writing.whole),
+                                RULES_WRITE_WHOLE);
     }
-    if (zset_move_refuses_loss(moving)) {
+    if (!writing_choose(&moving->writing, zset_move_judge, moving) ||
+        zset_move_refuses_loss(moving)) {
         return false;
     }
     for (uint32_t i = 0; i < moving->count; i++) {
@@ -294,7 +315,7 @@ static bool zset_move_find(const struct call *call, struct bytes from, struct by
         *source = NULL;
         return true;
     }
-    return !writing_refuses(call, *source);
+    return !writing_refuses(call, registry_rules(*source), RULES_WRITE_WHOLE);
 }
 
 static void zset_move_move_span(const struct call *call, const struct registry_key *source,
