@@ -112,7 +112,8 @@ bool writing_begin(const struct call *call, struct bytes name, struct writing *w
 
 bool writing_begin_in(const struct call *call, struct bytes name, const struct rules *rules,
                       struct writing *writing) {
-    *writing = (struct writing){.call = call, .has_bans = ban_exists(call->registry)};
+    *writing =
+        (struct writing){.call = call, .is_given = true, .has_bans = ban_exists(call->registry)};
     writing->key = registry_find_or_create_in(call->registry, call->session->database, name, rules,
                                               call->now_ms, &writing->is_new);
     if (writing->key != NULL && writing->key->kind == REGISTRY_BOARD &&
@@ -129,7 +130,8 @@ bool writing_choose_for(struct writing *writing, registry_judge *judge, const vo
     }
     const struct rules *rules =
         registry_rules_taking(call->registry, registry_name(writing->key), judge, scores);
-    if (!layout_keys_equal(&rules->layout, board_layout(writing->board))) {
+    /* The first one's is what the board has, in the period that has begun. */
+    if (rules != settings_rules_for(&call->server->settings, registry_name(writing->key), 0)) {
         if (!registry_choose(call->registry, writing->key, rules)) {
             return call_out_of_memory(call);
         }

@@ -31,6 +31,8 @@ struct writing {
     bool is_only; /* set by the caller if only one member is written: writing_put then decides at
                         once whether it stays */
     bool is_new;  /* the board was created by writing_begin */
+    bool
+        is_given; /* its rules are the caller's (writing_begin_in): there is no choice of layouts */
     bool is_whole_new;     /* so was `whole` */
     bool is_reserved;      /* writing_reserve has reserved memory */
     bool is_newcomer;      /* the member put last was not on the board before; WINDOW: on `whole` */
@@ -71,7 +73,7 @@ MUST_CHECK bool writing_choose_for(struct writing *writing, registry_judge *judg
                                    const void *scores);
 MUST_CHECK static inline bool writing_choose(struct writing *writing, registry_judge *judge,
                                              const void *scores) {
-    return !writing->is_new || writing_choose_for(writing, judge, scores);
+    return !writing->is_new || writing->is_given || writing_choose_for(writing, judge, scores);
 }
 
 /* Can this be a member, and is it not banned from the board? For every member before the first

@@ -330,7 +330,8 @@ static void grammar_draw_list(struct grammar *grammar, const struct argument *li
 static void grammar_count(struct grammar *grammar) {
     static const char *const counts[] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
     for (uint32_t i = 1; i + 1 < grammar->count; i++) {
-        if (strcmp(grammar->names[i], "numkeys") != 0 && strcmp(grammar->names[i], "n") != 0) {
+        if (strcmp(grammar->names[i], "numkeys") != 0 && strcmp(grammar->names[i], "n") != 0 &&
+            strcmp(grammar->names[i], "num-members") != 0) {
             continue;
         }
         uint32_t same = 1;

@@ -11,7 +11,7 @@
 /* A server whose settings say nothing of layouts. */
 #define CHOICE_TEST(name)                                                                          \
     HARNESS_TEST(name, "layout money FIELD balance 40 SCALE 2\nboard money:* money\n"              \
-                       "board open:* default CAP 2\n")
+                       "board open:* default CAP 2\nboard hourly:* default PERIOD HOUR\n")
 
 static void expect_layout(struct harness *h, const char *name, const char *layout) {
     char text[LAYOUT_TEXT_MAX];
@@ -170,6 +170,21 @@ CHOICE_TEST(one_default_layout_leaves_no_choice_and_many_are_tried_in_order) {
     expect_chosen(h, "ZADD k 50.5 a", "FIELD balance 40 SCALE 2");
     expect_chosen(h, "ZADD k -50.5 a", "FIELD score 64 ASC SIGNED SCALE 4 DOUBLE");
     zset_expect(h, "CONFIG GET default-layout", "[default-layout money milliseconds]");
+}
+
+CHOICE_TEST(a_board_whose_line_has_a_period_has_no_choice) {
+    zset_expect(h, "ZADD hourly:1 50.5 a", "-ERR value 50.5" TOO_FINE);
+    zset_expect(h, "EXISTS hourly:1", ":0");
+}
+
+/* Its rules are the league's, not the configuration's. */
+HARNESS_TEST(a_room_of_a_league_has_no_choice, NULL) {
+    zset_expect(h,
+                "LB.LEAGUE CREATE lg FIELD a 8 TIME 40 MS PERIOD WEEK ROOM 9 TIERS 3 UP 1 DOWN 1",
+                "+OK");
+    zset_expect(h, "LB.LEAGUE ADD lg 300 ann",
+                "-ERR value 300 is out of range: field 'a' takes 0..255");
+    zset_expect(h, "ZCARD lg", ":0");
 }
 
 static void give_a_choice(struct harness *h) {

@@ -51,10 +51,10 @@ static const struct feature {
     {"window", WORDS("WINDOW", "SUM", "PERIOD")},
     {"closed", WORDS("FREEZE", "THAW", "OPENS", "CLOSES")},
     {"decay", WORDS("DECAY", "LB.HIST")},
-    {"fields",
-     WORDS("FIELD", "TIME", "LATEST", "ASC", "DESC", "SIGNED", "SCALE", "LAYOUT", "START", "END")},
+    {"fields", WORDS("FIELD", "TIME", "LATEST", "ASC", "DESC", "SIGNED", "SCALE", "DOUBLE",
+                     "LAYOUT", "START", "END")},
     {"league", WORDS("LB.LEAGUE *", "ROOM", "TIERS", "UP", "DOWN", "IDLE")},
-    {"once", WORDS("ONCE")},
+    {"once", WORDS("ONCE", "WITHREPEAT")},
     {"member-data", WORDS("HSET", "DATA", "FIELDS", "HSET*", "HDEL", "HMSET", "HINCR*")},
     {"since", WORDS("SINCE", "LB.GET", "LB.RANGE", "LB.AROUND")},
     {"times", WORDS("AT", "KEEPTIME", "TOUCH")},
@@ -64,8 +64,9 @@ static const struct feature {
     {"move", WORDS("LB.MOVE", "ZMOVE*")},
     {"alter", WORDS("LB.ALTER", "LB.INFO", "LB.LIST")},
     {"roll", WORDS("LB.ROLL")},
-    {"submit", WORDS("LB.SUBMIT", "INCR", "SET")},
-    {"combine", WORDS("ZUNION*", "ZINTER*", "ZDIFF*", "ZRANGESTORE", "AGGREGATE", "WEIGHTS", "COUNT")},
+    {"submit", WORDS("LB.SUBMIT", "NOCREATE", "INCR", "SET")},
+    {"combine",
+     WORDS("ZUNION*", "ZINTER*", "ZDIFF*", "ZRANGESTORE", "AGGREGATE", "WEIGHTS", "COUNT")},
     {"pop", WORDS("ZPOP*", "ZMPOP", "BZ*")},
     {"remove", WORDS("ZREM*", "LB.LEAGUE REMOVE", "DEL", "UNLINK")},
     {"keys", WORDS("COPY", "RENAME", "RENAMENX", "DUMP", "RESTORE")},
@@ -939,9 +940,10 @@ TEST(three_features_a_task_and_a_fault_at_a_time_hold) {
 }
 
 static void expect_feature(void *context, const struct command *command, const char *token) {
-    static const char *const plain[] = {
-        "NX", "XX", "GT",     "LT",   "CH",  "MATCH", "COUNT", "REV",  "US",  "MS", "S", "M",
-        "H",  "D",  "MINUTE", "HOUR", "DAY", "WEEK",  "MONTH", "YEAR", "YES", "NO", NULL};
+    static const char *const plain[] = {"NX",    "XX",    "GT",      "LT",     "CH",   "MATCH",
+                                        "COUNT", "REV",   "US",      "MS",     "S",    "M",
+                                        "H",     "D",     "MEMBERS", "MINUTE", "HOUR", "DAY",
+                                        "WEEK",  "MONTH", "YEAR",    "YES",    "NO",   NULL};
     (void)context;
     for (size_t i = 0; i < FEATURES; i++) {
         if (grammar_names_token(features[i].words, command, token)) {
