@@ -19,7 +19,7 @@ export class Commands<V extends Value, F extends string> {
     /**
      * Write fields, times and tags of members, all of them or nothing; count those added or changed.
      *
-     *     LB.ADD key [NX | XX] [NOCREATE] [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH | KEEPTIME] [TAG name value [TAG name value ...]] [ONCE id] [HSET pattern n field value [field value ...]] [WITHRANK] [STRINGS] <field [field ...] member [field [field ...] member ...] | PACKED packed-key member [packed-key member ...]>
+     *     LB.ADD key [NX | XX] [NOCREATE] [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH | KEEPTIME] [TAG name value [TAG name value ...]] [ONCE id] [WITHREPEAT] [HSET pattern n field value [field value ...]] [WITHRANK] [STRINGS] <field [field ...] member [field [field ...] member ...] | PACKED packed-key member [packed-key member ...]>
      */
     add(results?: Pairs<Several<Word>> | null, options?: {
         condition?: "NX" | "XX" | undefined;
@@ -30,6 +30,7 @@ export class Commands<V extends Value, F extends string> {
         keeptime?: boolean | undefined;
         tag?: Pairs<Several<Word>> | undefined;
         once?: Word | undefined;
+        withrepeat?: boolean | undefined;
         hset?: readonly [string, Pairs<Word>] | undefined;
         packed?: Pairs<number | bigint> | undefined;
     }): Promise<number>;
@@ -37,7 +38,7 @@ export class Commands<V extends Value, F extends string> {
     /**
      * Write fields, times and tags of members, all of them or nothing; count those added or changed.
      *
-     *     LB.ADD key [NX | XX] [NOCREATE] [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH | KEEPTIME] [TAG name value [TAG name value ...]] [ONCE id] [HSET pattern n field value [field value ...]] [WITHRANK] [STRINGS] <field [field ...] member [field [field ...] member ...] | PACKED packed-key member [packed-key member ...]>
+     *     LB.ADD key [NX | XX] [NOCREATE] [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH | KEEPTIME] [TAG name value [TAG name value ...]] [ONCE id] [WITHREPEAT] [HSET pattern n field value [field value ...]] [WITHRANK] [STRINGS] <field [field ...] member [field [field ...] member ...] | PACKED packed-key member [packed-key member ...]>
      */
     addWithrank(results?: Pairs<Several<Word>> | null, options?: {
         condition?: "NX" | "XX" | undefined;
@@ -48,6 +49,7 @@ export class Commands<V extends Value, F extends string> {
         keeptime?: boolean | undefined;
         tag?: Pairs<Several<Word>> | undefined;
         once?: Word | undefined;
+        withrepeat?: boolean | undefined;
         hset?: readonly [string, Pairs<Word>] | undefined;
         packed?: Pairs<number | bigint> | undefined;
     }): Promise<Placed<V, F>[]>;
@@ -232,7 +234,7 @@ export class Commands<V extends Value, F extends string> {
     /**
      * Write a member's result in its room; the first one of a period puts it into the open room of its tier; tier, room, record and the tier before.
      *
-     *     LB.LEAGUE ADD key [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH | KEEPTIME] [TAG name value [TAG name value ...]] [ONCE id] [HSET pattern n field value [field value ...]] [STRINGS] field [field ...] member
+     *     LB.LEAGUE ADD key [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH | KEEPTIME] [TAG name value [TAG name value ...]] [ONCE id] [WITHREPEAT] [HSET pattern n field value [field value ...]] [STRINGS] field [field ...] member
      */
     leagueAdd(member: Word, field: Several<Word>, options?: {
         operator?: "SET" | "INCR" | "BEST" | undefined;
@@ -241,13 +243,14 @@ export class Commands<V extends Value, F extends string> {
         keeptime?: boolean | undefined;
         tag?: Pairs<Several<Word>> | undefined;
         once?: Word | undefined;
+        withrepeat?: boolean | undefined;
         hset?: readonly [string, Pairs<Word>] | undefined;
     }): Promise<LeaguePlace<V, F> | null>;
 
     /**
      * Make a league, and the empty board whose layout and options its rooms have.
      *
-     *     LB.LEAGUE CREATE key [LAYOUT name | FIELD name bits [ASC | DESC] [SIGNED] [SCALE scale] [DOUBLE] [FIELD name bits [ASC | DESC] [SIGNED] [SCALE scale] [DOUBLE] ...] [TIME bits <US | MS | S | M | H | D> [START start | END end] [LATEST]]] [TAG name bits [TAG name bits ...]] [KEEP <LAST | BEST>] [STALE count <MINUTE | HOUR | DAY>] [SETTLE <YES | NO>] [PERIOD <HOUR | DAY | WEEK | MONTH | YEAR>] [EVERY units] [ON weekday] [AT hour] [FROM date] [TZ zone] ROOM members TIERS tiers UP members DOWN members [IDLE <STAY | DOWN>] [ARCHIVE periods] [ARCHIVED <FROZEN | WRITABLE>]
+     *     LB.LEAGUE CREATE key [LAYOUT name | FIELD name bits [ASC | DESC] [SIGNED] [SCALE scale] [DOUBLE] [FIELD name bits [ASC | DESC] [SIGNED] [SCALE scale] [DOUBLE] ...] [TIME bits <US | MS | S | M | H | D> [START start | END end] [LATEST]]] [TAG name bits [TAG name bits ...]] [KEEP <LAST | BEST>] [SETTLE <YES | NO>] [PERIOD <HOUR | DAY | WEEK | MONTH | YEAR>] [EVERY units] [ON weekday] [AT hour] [FROM date] [TZ zone] ROOM members TIERS tiers UP members DOWN members [IDLE <STAY | DOWN>] [ARCHIVE periods] [ARCHIVED <FROZEN | WRITABLE>]
      */
     leagueCreate(options: {
         room: number | bigint;
@@ -258,7 +261,6 @@ export class Commands<V extends Value, F extends string> {
         fields?: Words | undefined;
         tag?: Pairs<Several<number | bigint>> | undefined;
         keep?: "LAST" | "BEST" | undefined;
-        stale?: readonly [number | bigint, "MINUTE" | "HOUR" | "DAY"] | undefined;
         settle?: "YES" | "NO" | undefined;
         period?: "HOUR" | "DAY" | "WEEK" | "MONTH" | "YEAR" | undefined;
         every?: number | bigint | undefined;
@@ -274,7 +276,7 @@ export class Commands<V extends Value, F extends string> {
     }): Promise<void>;
 
     /**
-     * A member's tier, its room in the running period, its record there, and the tier that is to come, if it is another.
+     * A member's tier, its room in the running period, its record there, the tier that is to come, if it is another, and whether it would go up, stay or go down if the period ended now.
      *
      *     LB.LEAGUE GET key member
      */
@@ -376,7 +378,7 @@ export class Commands<V extends Value, F extends string> {
     /**
      * Write one result on several boards, on all of them or none; its record, its previous rank and whether it counts, on each.
      *
-     *     LB.SUBMIT numkeys key [key ...] [NX | XX] [NOCREATE] [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH | KEEPTIME] [TAG name value [TAG name value ...]] [ONCE id] [HSET pattern n field value [field value ...]] [STRINGS] field [field ...] member
+     *     LB.SUBMIT numkeys key [key ...] [NX | XX] [NOCREATE] [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH | KEEPTIME] [TAG name value [TAG name value ...]] [ONCE id] [WITHREPEAT] [HSET pattern n field value [field value ...]] [STRINGS] field [field ...] member
      */
     submit(member: Word, field: Several<Word>, options?: {
         boards?: readonly string[] | undefined;
@@ -388,6 +390,7 @@ export class Commands<V extends Value, F extends string> {
         keeptime?: boolean | undefined;
         tag?: Pairs<Several<Word>> | undefined;
         once?: Word | undefined;
+        withrepeat?: boolean | undefined;
         hset?: readonly [string, Pairs<Word>] | undefined;
     }): Promise<Result<V, F>[]>;
 

@@ -15,7 +15,7 @@ class Commands {
     }
 
     async add(results, options = {}) {
-        $.known(options, ["condition", "operator", "at", "touch", "keeptime", "tag", "once", "hset", "packed"]);
+        $.known(options, ["condition", "nocreate", "operator", "at", "touch", "keeptime", "tag", "once", "withrepeat", "hset", "packed"]);
         $.alternatives({ at: options.at, touch: options.touch, keeptime: options.keeptime }, false);
         $.alternatives({ results, packed: options.packed }, true);
         options = this.withId(options);
@@ -37,7 +37,7 @@ class Commands {
     }
 
     async addWithrank(results, options = {}) {
-        $.known(options, ["condition", "operator", "at", "touch", "keeptime", "tag", "once", "hset", "packed"]);
+        $.known(options, ["condition", "nocreate", "operator", "at", "touch", "keeptime", "tag", "once", "withrepeat", "hset", "packed"]);
         $.alternatives({ at: options.at, touch: options.touch, keeptime: options.keeptime }, false);
         $.alternatives({ results, packed: options.packed }, true);
         options = this.withId(options);
@@ -241,7 +241,7 @@ class Commands {
     }
 
     async leagueAdd(member, field, options = {}) {
-        $.known(options, ["operator", "at", "touch", "keeptime", "tag", "once", "hset"]);
+        $.known(options, ["operator", "at", "touch", "keeptime", "tag", "once", "withrepeat", "hset"]);
         $.alternatives({ at: options.at, touch: options.touch, keeptime: options.keeptime }, false);
         options = this.withId(options);
         return this.run(this.key, "LB.LEAGUE ADD", false, "leaguePlace", [
@@ -261,7 +261,7 @@ class Commands {
     }
 
     async leagueCreate(options = {}) {
-        $.known(options, ["room", "tiers", "up", "down", "layout", "fields", "tag", "keep", "stale", "settle", "period", "every", "on", "at", "from", "tz", "idle", "archive", "archived", "exist_ok"]);
+        $.known(options, ["room", "tiers", "up", "down", "layout", "fields", "tag", "keep", "settle", "period", "every", "on", "at", "from", "tz", "idle", "archive", "archived", "exist_ok"]);
         $.alternatives({ layout: options.layout, fields: options.fields }, false);
         return this.run(this.key, "LB.LEAGUE CREATE", false, "ok", [
             this.key,
@@ -388,7 +388,7 @@ class Commands {
     }
 
     async submit(member, field, options = {}) {
-        $.known(options, ["boards", "condition", "operator", "at", "touch", "keeptime", "tag", "once", "hset"]);
+        $.known(options, ["boards", "condition", "nocreate", "operator", "at", "touch", "keeptime", "tag", "once", "withrepeat", "hset"]);
         $.alternatives({ at: options.at, touch: options.touch, keeptime: options.keeptime }, false);
         options = this.withId(options);
         return this.run(options.boards?.[0] ?? this.key, "LB.SUBMIT", false, "results", [

@@ -62,6 +62,7 @@ class AsyncBoardCommands(AsyncBoardSender):
         keeptime: bool = False,
         tag: Optional[Mapping[str, Several[Word]]] = None,
         once: Optional[Word] = None,
+        withrepeat: bool = False,
         hset: Optional[Tuple[Name, Mapping[str, Word]]] = None,
         packed: Optional[Results[int]] = None,
     ) -> int:
@@ -69,9 +70,9 @@ class AsyncBoardCommands(AsyncBoardSender):
         changed.
 
             LB.ADD key [NX | XX] [NOCREATE] [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH |
-            KEEPTIME] [TAG name value [TAG name value ...]] [ONCE id] [HSET pattern n field value
-            [field value ...]] [WITHRANK] [STRINGS] <field [field ...] member [field [field ...]
-            member ...] | PACKED packed-key member [packed-key member ...]>
+            KEEPTIME] [TAG name value [TAG name value ...]] [ONCE id] [WITHREPEAT] [HSET pattern n
+            field value [field value ...]] [WITHRANK] [STRINGS] <field [field ...] member [field
+            [field ...] member ...] | PACKED packed-key member [packed-key member ...]>
 
         O(log n) for each member named, n being the members of the board.
         """
@@ -95,6 +96,8 @@ class AsyncBoardCommands(AsyncBoardSender):
             request += [*pairs(tag, token="TAG")]
         if once is not None:
             request += ["ONCE", once]
+        if withrepeat:
+            request += ["WITHREPEAT"]
         if hset is not None:
             request += ["HSET", hset[0], *pairs(hset[1], counted=True)]
         if results is not None:
@@ -115,6 +118,7 @@ class AsyncBoardCommands(AsyncBoardSender):
         keeptime: bool = False,
         tag: Optional[Mapping[str, Several[Word]]] = None,
         once: Optional[Word] = None,
+        withrepeat: bool = False,
         hset: Optional[Tuple[Name, Mapping[str, Word]]] = None,
         packed: Optional[Results[int]] = None,
     ) -> List[Placed]:
@@ -122,9 +126,9 @@ class AsyncBoardCommands(AsyncBoardSender):
         changed.
 
             LB.ADD key [NX | XX] [NOCREATE] [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH |
-            KEEPTIME] [TAG name value [TAG name value ...]] [ONCE id] [HSET pattern n field value
-            [field value ...]] [WITHRANK] [STRINGS] <field [field ...] member [field [field ...]
-            member ...] | PACKED packed-key member [packed-key member ...]>
+            KEEPTIME] [TAG name value [TAG name value ...]] [ONCE id] [WITHREPEAT] [HSET pattern n
+            field value [field value ...]] [WITHRANK] [STRINGS] <field [field ...] member [field
+            [field ...] member ...] | PACKED packed-key member [packed-key member ...]>
 
         O(log n) for each member named, n being the members of the board.
         """
@@ -148,6 +152,8 @@ class AsyncBoardCommands(AsyncBoardSender):
             request += [*pairs(tag, token="TAG")]
         if once is not None:
             request += ["ONCE", once]
+        if withrepeat:
+            request += ["WITHREPEAT"]
         if hset is not None:
             request += ["HSET", hset[0], *pairs(hset[1], counted=True)]
         request += ["WITHRANK", "STRINGS"]
@@ -563,14 +569,15 @@ class AsyncBoardCommands(AsyncBoardSender):
         keeptime: bool = False,
         tag: Optional[Mapping[str, Several[Word]]] = None,
         once: Optional[Word] = None,
+        withrepeat: bool = False,
         hset: Optional[Tuple[Name, Mapping[str, Word]]] = None,
     ) -> Optional[LeaguePlace]:
         """Write a member's result in its room; the first one of a period puts it into the open room
         of its tier; tier, room, record and the tier before.
 
             LB.LEAGUE ADD key [SET | INCR | BEST] [AT unix-time-milliseconds | TOUCH | KEEPTIME]
-            [TAG name value [TAG name value ...]] [ONCE id] [HSET pattern n field value [field value
-            ...]] [STRINGS] field [field ...] member
+            [TAG name value [TAG name value ...]] [ONCE id] [WITHREPEAT] [HSET pattern n field value
+            [field value ...]] [STRINGS] field [field ...] member
 
         O(log n) in the members of the board.
         """
@@ -589,6 +596,8 @@ class AsyncBoardCommands(AsyncBoardSender):
             request += [*pairs(tag, token="TAG")]
         if once is not None:
             request += ["ONCE", once]
+        if withrepeat:
+            request += ["WITHREPEAT"]
         if hset is not None:
             request += ["HSET", hset[0], *pairs(hset[1], counted=True)]
         request += ["STRINGS", *several(field), member]
@@ -605,7 +614,6 @@ class AsyncBoardCommands(AsyncBoardSender):
         fields: Optional[Several[Word]] = None,
         tag: Optional[Mapping[str, Several[int]]] = None,
         keep: Optional[Literal["LAST", "BEST"]] = None,
-        stale: Optional[Tuple[int, Literal["MINUTE", "HOUR", "DAY"]]] = None,
         settle: Optional[Literal["YES", "NO"]] = None,
         period: Optional[Literal["HOUR", "DAY", "WEEK", "MONTH", "YEAR"]] = None,
         every: Optional[int] = None,
@@ -623,10 +631,10 @@ class AsyncBoardCommands(AsyncBoardSender):
             LB.LEAGUE CREATE key [LAYOUT name | FIELD name bits [ASC | DESC] [SIGNED] [SCALE scale]
             [DOUBLE] [FIELD name bits [ASC | DESC] [SIGNED] [SCALE scale] [DOUBLE] ...] [TIME bits
             <US | MS | S | M | H | D> [START start | END end] [LATEST]]] [TAG name bits [TAG name
-            bits ...]] [KEEP <LAST | BEST>] [STALE count <MINUTE | HOUR | DAY>] [SETTLE <YES | NO>]
-            [PERIOD <HOUR | DAY | WEEK | MONTH | YEAR>] [EVERY units] [ON weekday] [AT hour] [FROM
-            date] [TZ zone] ROOM members TIERS tiers UP members DOWN members [IDLE <STAY | DOWN>]
-            [ARCHIVE periods] [ARCHIVED <FROZEN | WRITABLE>]
+            bits ...]] [KEEP <LAST | BEST>] [SETTLE <YES | NO>] [PERIOD <HOUR | DAY | WEEK | MONTH |
+            YEAR>] [EVERY units] [ON weekday] [AT hour] [FROM date] [TZ zone] ROOM members TIERS
+            tiers UP members DOWN members [IDLE <STAY | DOWN>] [ARCHIVE periods] [ARCHIVED <FROZEN |
+            WRITABLE>]
 
         O(1). exist_ok: a key that is there is no error.
         """
@@ -640,8 +648,6 @@ class AsyncBoardCommands(AsyncBoardSender):
             request += [*pairs(tag, token="TAG")]
         if keep is not None:
             request += ["KEEP", keep]
-        if stale is not None:
-            request += ["STALE", stale[0], stale[1]]
         if settle is not None:
             request += ["SETTLE", settle]
         if period is not None:
@@ -666,8 +672,8 @@ class AsyncBoardCommands(AsyncBoardSender):
         return await self._create(request, exist_ok)
 
     async def league_get(self, member: Word) -> Optional[LeaguePlace]:
-        """A member's tier, its room in the running period, its record there, and the tier that is
-        to come, if it is another.
+        """A member's tier, its room in the running period, its record there, the tier that is to
+        come, if it is another, and whether it would go up, stay or go down if the period ended now.
 
             LB.LEAGUE GET key member
 
@@ -830,6 +836,7 @@ class AsyncBoardCommands(AsyncBoardSender):
         keeptime: bool = False,
         tag: Optional[Mapping[str, Several[Word]]] = None,
         once: Optional[Word] = None,
+        withrepeat: bool = False,
         hset: Optional[Tuple[Name, Mapping[str, Word]]] = None,
     ) -> List[Result]:
         """Write one result on several boards, on all of them or none; its record, its previous rank
@@ -837,7 +844,8 @@ class AsyncBoardCommands(AsyncBoardSender):
 
             LB.SUBMIT numkeys key [key ...] [NX | XX] [NOCREATE] [SET | INCR | BEST] [AT
             unix-time-milliseconds | TOUCH | KEEPTIME] [TAG name value [TAG name value ...]] [ONCE
-            id] [HSET pattern n field value [field value ...]] [STRINGS] field [field ...] member
+            id] [WITHREPEAT] [HSET pattern n field value [field value ...]] [STRINGS] field [field
+            ...] member
 
         O(m log n) for m boards of n members.
         """
@@ -860,6 +868,8 @@ class AsyncBoardCommands(AsyncBoardSender):
             request += [*pairs(tag, token="TAG")]
         if once is not None:
             request += ["ONCE", once]
+        if withrepeat:
+            request += ["WITHREPEAT"]
         if hset is not None:
             request += ["HSET", hset[0], *pairs(hset[1], counted=True)]
         request += ["STRINGS", *several(field), member]
