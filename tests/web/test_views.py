@@ -301,6 +301,48 @@ class Members(PageTest):
         self.assertEqual(page.value("document.querySelectorAll('#main img, #main script').length"), 0)
         self.assertEqual([url for url in page.requested if not url.startswith((server.url(), "data:", "about:"))], [])
 
+    def test_names_that_would_read_alike_are_told_apart(self):
+        names = {"admin": "admin", "\u202eadmin": "U+202Eadmin", "ad\u200bmin": "adU+200Bmin", " admin": "␣admin",
+                 "admin ": "admin␣", "\u00a0admin": "U+00A0admin", "\u0430dmin": "\u0430dminCyrillic letters",
+                 "admin\u2066\u2069": "adminU+2066U+2069", "a\tdmin": "aU+0009dmin", "ad\u3164min": "adU+3164min",
+                 "ad  min": "ad␣␣min", "\ufeffadmin": "U+FEFFadmin", "admi\u0301n": "admi\u0301nunusual accents",
+                 "\u0430\u0441\u0435": "\u0430\u0441\u0435Cyrillic letters", "\u03b1dmin": "\u03b1dminGreek letters",
+                 "a\u2063dmin\U000e0041": "aU+2063dminU+E0041"}
+        # What people are called stays as it is.
+        plain = ["Лариса", "Ελένη", "ann bob", "👩‍👩‍👧", "❤️", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "می‌روم", "क्‍ष", "さくらABC", "小明 Li", "Łucja-Noël", "דניאל"]
+        names.update({name: name for name in plain})
+        for score, name in enumerate(names):
+            server.run("ZADD", "arena", str(1000 - score), name)
+        page = self.open_board("arena", "count=50", rows=len(names))
+        shown = page.value("Array.from(document.querySelectorAll('.content tbody .who > a'), (it) => it.textContent)")
+        self.assertEqual(shown, list(names.values()))
+        self.assertEqual(len(set(shown)), len(names))
+        self.assertEqual(page.value("document.querySelector('.sign').title"), "A character that shows nothing by itself")
+        self.assertGreater(page.value("document.querySelector('.sign').getBoundingClientRect().width"), 8)
+        # So are boards, what members are called, values of tags, and texts without elements.
+        server.run("ZADD", "\u202eboard", "5", "ann")
+        server.run("HSET", "user:ann", "name", "\u200badmin")
+        page = self.open_board("\u202eboard", "hash=user:*&data=name")
+        self.assertEqual((page.value("document.title"), page.text("h1")), ("‹U+202E›board · leaderboard", "U+202Eboard"))
+        self.assertEqual(page.value("document.querySelector('.content .who > a').textContent"), "U+200Badmin")
+        page.go(server.url("/?match=board"))
+        page.wait("document.querySelector('.card h2')?.textContent === 'U+202Eboard'")
+
+    def test_a_name_takes_two_lines_on_a_phone_at_the_most(self):
+        name = "The-Most-Honourable-Order-Of-The-Quite-Long-Names-Of-64-Bytes-99"
+        self.assertEqual(len(name), 64)
+        server.run("ZADD", name, "1234567890", name, "5", "ann")
+        page = self.open_board(name, rows=2, width=390, height=800)
+        lines = ("(() => { const it = document.querySelector('%s'); const style = getComputedStyle(it);"
+                 " return it.getBoundingClientRect().height / parseFloat(style.lineHeight); })()")
+        self.assertLess(page.value(lines % ".content tbody .who > a"), 2.2)
+        self.assertEqual(page.value("document.querySelector('.content tbody .who > a bdi').title"), name)
+        page.click(".content tbody .who > a")  # its card has all of it
+        page.wait(f"document.querySelector('.member h2')?.innerText === '{name}'")
+        page.go(server.url())
+        page.wait("document.querySelector('.card h2 a')")
+        self.assertLess(page.value(lines % ".card h2 > a"), 2.2)
+
     def test_what_strangers_write_is_text_in_every_view(self):
         bad = "<img/src=x/onerror=alert(1)>"
         today = datetime.datetime.now(datetime.timezone.utc)

@@ -6,7 +6,7 @@ import { findBox, memberCard } from "./find.js";
 import { glanceCard } from "./glance.js";
 import { groupChoice } from "./groups.js";
 import { leagueOf, roomName, wayOf } from "./league.js";
-import { hasAddress, nameText, wholeName } from "./names.js";
+import { hasAddress, nameText, plainName, wholeName } from "./names.js";
 import { periodsView } from "./periods.js";
 import { Rows } from "./rows.js";
 import { spreadView } from "./spread.js";
@@ -30,7 +30,7 @@ export async function showBoard(state, context) {
     }
     board.of = await leagueOf(board);
     const head = h("div", {});
-    const tabs = h("nav.tabs", { "aria-label": board.name.text.slice(0, 100) });
+    const tabs = h("nav.tabs", { "aria-label": plainName(board.name) });
     const inner = h("div.inner", {});
     const aside = h("aside", { "aria-label": t("member") });
     let card = null;
@@ -162,7 +162,7 @@ export async function showBoard(state, context) {
         }
     }, LOOK_MS);
     return {
-        title: board.name.text.slice(0, 100),
+        title: plainName(board.name),
         element: h("section.board", {}, head, h("div.columns", {},
             h("div.content", {}, tabs, groups.element, inner), aside)),
         // Another page, part, group or member of the same board.
@@ -250,7 +250,7 @@ function rankingView(board, state, context, changed, focused) {
         const name = roomName(board, row);
         return name && hasAddress(name) ? boardAddress(name, { db: board.db, member: row.name }) : null;
     };
-    const rows = new Rows(board, { selected: state().member?.key, caption: board.name.text.slice(0, 200),
+    const rows = new Rows(board, { selected: state().member?.key, caption: plainName(board.name),
         link: (name) => link({ member: name }), room: board.league ? roomAddress : null,
         way: board.of && group.length === 0 ? (row) => wayOf(board.of, row.rank, members) : null });
     const pager = h("nav.pager", { "aria-label": t("pages") });

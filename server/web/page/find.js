@@ -3,7 +3,7 @@ import * as api from "./api.js";
 import { boardAddress } from "./address.js";
 import { h, replace } from "./dom.js";
 import { exact } from "./exact.js";
-import { called, face, nameOf, nameText, wholeName } from "./names.js";
+import { called, face, nameOf, nameText, strangersText, wholeName } from "./names.js";
 import { Rows } from "./rows.js";
 import { t, count, percent, moment, wholeMoment } from "./text.js";
 
@@ -162,7 +162,7 @@ export async function memberCard(board, who, state) {
     const card = h("section.member", { "aria-labelledby": "member-name", tabindex: "-1" });
     const address = (changes) => boardAddress(board.name, { ...state(), member: who, ...changes });
     const away = h("a.quiet.button", { "data-keep": true, "aria-label": t("forget"), title: t("forget") }, "✕");
-    const title = h("h2", { id: "member-name" }, nameText(who, 60));
+    const title = h("h2", { id: "member-name" }, nameText(who));
     const about = h("p.data", {}); // the id, if the member is called otherwise, and more data
     const picture = h("span", {});
     const head = h("div.member-head", {}, picture, h("div", {}, title, wholeName(who), about), away);
@@ -179,9 +179,9 @@ export async function memberCard(board, who, state) {
 
     function showHead(member) {
         const shown = face(member);
-        replace(title, called(member, 60));
+        replace(title, called(member));
         replace(about, member.data[0] ? nameText(who, 40) : null,
-            member.data.slice(1).filter(Boolean).map((datum) => h("bdi", {}, String(datum).slice(0, 200))));
+            member.data.slice(1).filter(Boolean).map((datum) => strangersText(datum, 200)));
         if (picture.firstChild?.outerHTML !== shown?.outerHTML) {
             replace(picture, shown);
         }

@@ -2,7 +2,7 @@
 // a while by how much a member rose or fell; else it says how many places were gained or lost since the last period.
 import { h, icon } from "./dom.js";
 import { exact } from "./exact.js";
-import { called, face, nameText, wholeName, hasAddress } from "./names.js";
+import { called, face, nameText, plainlyCalled, strangersText, wholeName, hasAddress } from "./names.js";
 import { t, count, moment, wholeMoment } from "./text.js";
 
 const GLIDE_MS = 520;
@@ -65,7 +65,7 @@ export class Rows {
             this.glide(tops);
         }
         return isFirst || moved.length === 0 ? null
-            : moved.some((row) => row.rank === 0) ? t("leads", rows[0].name.text.slice(0, 80))
+            : moved.some((row) => row.rank === 0) ? t("leads", plainlyCalled(rows[0], 80))
                 : t("changes", moved.length);
     }
 
@@ -161,7 +161,7 @@ export class Rows {
         cells.face.replaceChildren(...picture ? [picture] : []);
         cells.called.replaceChildren(called(row));
         cells.data.replaceChildren(...alias ? [nameText(row.name, 40)] : [], ...data.filter(Boolean)
-            .map((datum) => h("bdi", {}, datum.slice(0, 200))));
+            .map((datum) => strangersText(datum, 200)));
     }
 
     flash(element, name) {

@@ -2,7 +2,7 @@
 import * as api from "./api.js";
 import { h, replace } from "./dom.js";
 import { exact, compare } from "./exact.js";
-import { called } from "./names.js";
+import { called, plainlyCalled } from "./names.js";
 import { bars } from "./plot.js";
 import { t, count, short } from "./text.js";
 
@@ -76,7 +76,7 @@ export async function spreadView(board, context, state, member, link) {
         replace(place, isOne ? h("p", {}, t("spreadOne", t("members", members), score(bins[0].from)))
             : [spacings(spread.isLog), spreadFigure(board, spread, you)],
         you ? h("p.you-here", {}, h("span.swatch", { "aria-hidden": "true" }),
-            t("youAreHere", String(you.data[0] || you.name.text).slice(0, 60)), ": ",
+            t("youAreHere", plainlyCalled(you, 60)), ": ",
             h("b", {}, score(you.scores[0]))) : null,
         h("h2.h3", {}, t("quantiles")),
         h("dl.quantiles", {}, quantiles.toSorted((a, b) => b.q - a.q).map((quantile) => h("div", {},
