@@ -5,6 +5,7 @@
 import * as api from "./api.js";
 import { h } from "./dom.js";
 import { groupText } from "./groups.js";
+import { learnPeriod } from "./league.js";
 import { nameText, plainName } from "./names.js";
 import { Rows } from "./rows.js";
 import { t } from "./text.js";
@@ -36,6 +37,7 @@ export async function showEmbed(state) {
         try {
             await api.me();
             board = await api.boardInfo(state.board, state.db, state.group);
+            await learnPeriod(board);
         } catch (error) {
             if (error.status === undefined) {
                 throw error;
