@@ -1002,6 +1002,8 @@ class Server(PageTest):
         self.assertEqual(page.value(f"{line}.innerText"), "LB.QUANTILE ליגה 1 0.5 0.25")
         places = page.value(f"Array.from({line}.querySelectorAll('bdi'), (it) => it.getBoundingClientRect().x)")
         self.assertEqual((len(places), places), (5, sorted(places)))
+        server.run("ZINCRBY", "ליגה", "1", "\u202eadmin")  # what shows nothing is seen here, too
+        page.wait("Array.from(document.querySelectorAll('.command code')).some((it) => it.innerText.includes('U+202Eadmin'))")
 
     def test_the_role_the_master_and_the_replicas(self):
         page = self.open(server.url("/server"))
