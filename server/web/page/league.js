@@ -12,8 +12,11 @@ import { t, dayOf } from "./text.js";
 
 const [TIER, PERIOD, ROOM] = [0, 1, 2]; // among the fields of a league
 const PERIODS_BEGIN = Date.UTC(2020, 0, 1); // periods are counted from there, in hours
-const ROOMS = 6; // that are shown at a time
+const ROOMS = 6; // of a tier that are shown at a time
+const ROOMS_BEGIN = 12; // of all tiers that are shown at first: each is read for itself
+const ROWS_MAX = 200;
 const REFRESH_MS = 5000;
+const PAUSE = 20; // times as long as reading takes nothing is read again
 
 // What the names of a league's rooms begin with: a name without a tag gets braces.
 const prefixOf = (league) => (/\{[^}]+\}/.test(league) ? league : `{${league}}`);
@@ -84,9 +87,11 @@ function waysOf({ tier }, rules) {
 export async function leagueView(board, context, state, told) {
     const place = h("div.league", {});
     const rooms = new Map(); // by the tier: which are shown, from 0 on
+    const opened = new Set(); // tiers whose rooms are shown
     const lists = new Map(); // by the room's name: its rows
     let league = await api.league(board.name, board.db);
     let like = null; // a room: all have the same layout
+    let timer = 0;
     let isOver = false;
 
     function rowsOf(name, tier) {
@@ -103,7 +108,7 @@ export async function leagueView(board, context, state, told) {
 
     async function roomOf(tier, number) {
         const name = nameOfRoom(board.name, tier, number);
-        const page = await api.page(name, board.db, { from: 0, count: Math.min(200, league.room) })
+        const page = await api.page(name, board.db, { from: 0, count: Math.min(ROWS_MAX, league.room) })
             .catch((error) => (error.status === 404 ? null : Promise.reject(error)));
         if (page === null) {
             return null; // nobody has come into it again since the period began
@@ -113,13 +118,15 @@ export async function leagueView(board, context, state, told) {
         entry.members = page.members;
         entry.rows.update(page.rows);
         return h("section.room", {}, h("h3", {}, h("a", { href: boardAddress(name, { db: board.db }) },
-            t("roomNumber", number)), " ", h("span.faint.small", {}, t("members", page.members))), entry.rows.element);
+            t("roomNumber", number)), " ", h("span.faint.small", {}, page.rows.length < page.members
+            ? t("shows", 1, page.rows.length, page.members) : t("members", page.members))), entry.rows.element);
     }
 
     async function tierOf(tier) {
         const last = Math.max(0, Math.ceil(tier.open_room / ROOMS) - 1);
         const at = Math.min(rooms.get(tier.tier) ?? 0, last);
-        const numbers = Array.from({ length: ROOMS }, (_, i) => at * ROOMS + i + 1)
+        const isOpen = opened.has(tier.tier);
+        const numbers = Array.from({ length: isOpen ? ROOMS : 0 }, (_, i) => at * ROOMS + i + 1)
             .filter((number) => number <= tier.open_room);
         const found = (await Promise.all(numbers.map((number) => roomOf(tier.tier, number)))).filter(Boolean);
         // At an end its button is off: the focus goes to the other one.
@@ -133,9 +140,14 @@ export async function leagueView(board, context, state, told) {
             h("span.tag", {}, t("members", tier.members)),
             tier.open_room > 0 ? h("span.tag", {}, t("rooms", tier.open_room)) : null,
             h("span.faint.small", {}, waysOf(tier, league)),
-            last > 0 ? h("div.pager", {}, h("span.faint.small", {}, t("roomsShown", numbers[0], numbers.at(-1))),
+            tier.open_room > 0 ? h("button.small", { type: "button", "data-key": `rooms ${tier.tier}`,
+                "aria-expanded": String(isOpen), onclick: () => {
+                    opened[isOpen ? "delete" : "add"](tier.tier);
+                    draw().catch(context.refused);
+                } }, t(isOpen ? "roomsHide" : "roomsShow")) : null,
+            last > 0 && isOpen ? h("div.pager", {}, h("span.faint.small", {}, t("roomsShown", numbers[0], numbers.at(-1))),
                 step("previous", at - 1, "next"), step("next", at + 1, "previous")) : null),
-        found.length > 0 ? h("div.rooms", {}, found)
+        found.length > 0 ? h("div.rooms", {}, found) : !isOpen && tier.open_room > 0 ? null
             : h("p.faint", {}, t(tier.members === 0 ? "tierEmpty" : "tierIdle")));
     }
 
@@ -158,15 +170,31 @@ export async function leagueView(board, context, state, told) {
         await draw();
     }
 
-    told(league);
-    await draw();
-    const timer = setInterval(() => {
-        if (!document.hidden) {
-            refresh().catch(context.refused);
+    function plan(begin) {
+        timer = setTimeout(async () => {
+            const next = Date.now();
+            if (!document.hidden) {
+                await refresh().catch(context.refused);
+            }
+            if (!isOver) {
+                plan(next);
+            }
+        }, Math.max(REFRESH_MS, PAUSE * (Date.now() - begin)));
+    }
+
+    let left = ROOMS_BEGIN;
+    for (const { tier, open_room: count } of league.list) {
+        if (left > 0 && count > 0) {
+            opened.add(tier);
+            left -= Math.min(ROOMS, count);
         }
-    }, REFRESH_MS);
+    }
+    told(league);
+    const begin = Date.now();
+    await draw();
+    plan(begin);
     return { element: place, refresh, close: () => {
         isOver = true;
-        clearInterval(timer);
+        clearTimeout(timer);
     } };
 }
