@@ -2,6 +2,7 @@
 #include "codec/glob.h"
 #include "server/web/web_rows.h"
 #include "skiplist/keyspace/archive_name.h"
+#include "skiplist/keyspace/league.h"
 
 enum {
     ROWS_DEFAULT = 25,
@@ -29,10 +30,12 @@ static bool web_boards_find_kept(const struct web_query *query, struct bytes nam
     return false;
 }
 
+/* from: whether rooms of leagues are listed, too. */
 static bool web_boards_ask_list(struct web_query *query) {
     if (query->round == 0 &&
         (!web_read_cursor(query) ||
-         !web_number(query, "count", 1, LIST_MAX, LIST_MAX / 2, &query->count))) {
+         !web_number(query, "count", 1, LIST_MAX, LIST_MAX / 2, &query->count) ||
+         !web_number(query, "rooms", 0, 1, 1, &query->from))) {
         return false;
     }
     struct bytes match = http_target_find(&query->target, "match");
@@ -45,6 +48,18 @@ static bool web_boards_ask_list(struct web_query *query) {
     return true;
 }
 
+/* A room of a league, or an archive of one, by its name; a plain board that is called so has no period. */
+static bool web_boards_is_room(struct bytes name, struct value_reader board) {
+    struct bytes room = name;
+    struct bytes prefix;
+    struct bytes inner;
+    struct league_entry entry;
+    struct value_reader period;
+    bool is_archive = archive_find_board(name, &room);
+    return league_parse_room(is_archive ? room : name, &prefix, &inner, &entry) &&
+           (is_archive || web_find_map(board, "period", &period));
+}
+
 static void web_boards_keep(struct web_query *query, struct value_reader reader) {
     struct bytes match = http_target_find(&query->target, "match");
     struct value list = value_next(&reader);
@@ -54,6 +69,7 @@ static void web_boards_keep(struct web_query *query, struct value_reader reader)
         struct bytes name = value_find_text(reader, "name");
         value_skip(&reader);
         if ((match.size == 0 || glob_matches(match, name)) &&
+            (query->from != 0 || !web_boards_is_room(name, begin)) &&
             !web_boards_find_kept(query, name, &twin)) {
             buffer_append(&query->kept, begin.at, (size_t)(reader.at - begin.at));
             query->more++;

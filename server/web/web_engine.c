@@ -16,8 +16,9 @@
 /* ---- users ---- */
 
 static const char *const public_rules[] = {
-    "on",       "resetchannels", "-@all",    "+lb.range", "+lb.get",   "+lb.around",
-    "+lb.hist", "+lb.quantile",  "+lb.info", "+lb.list",  "+lb.count", "+zscan",
+    "on",         "resetchannels", "-@all",           "+lb.range", "+lb.get",
+    "+lb.around", "+lb.hist",      "+lb.quantile",    "+lb.info",  "+lb.list",
+    "+lb.count",  "+zscan",        "+lb.league|info",
 };
 
 static bool web_engine_apply(struct acl_user *user, struct bytes rule, char *error) {

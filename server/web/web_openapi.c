@@ -108,10 +108,13 @@ static const struct {
      NAMED_BOARD "results:i changed?:i'members' "
                  "repeated?:i'results whose id had come before' "
                  "rows?:[(row:@Row? before:i?'the rank before' repeated?:b)]'by rank=1'"},
-    {"Submitted", "db:i repeated?:i results:[[(board~ row:@Row? before:i?'the rank before' changed:b "
-                  "repeated?:b'with an id: had it come before?')]]"},
+    {"Submitted",
+     "db:i repeated?:i results:[[(board~ row:@Row? before:i?'the rank before' changed:b "
+     "repeated?:b'with an id: had it come before?')]]"},
     {"Removed", "board?~ league?~ db:i member~ removed:b"},
     {"Tagged", NAMED_BOARD "member~ changed:b"},
+    {"League", "league~ db:i members:i room:i tiers:i up:i down:i idle:<stay|down> starts_at:d? "
+               "ends_at:d? list:[(tier:i members:i open_room:i'0: none yet' open_room_members:i)]"},
     {"LeagueResults",
      "league~ db:i repeated?:i results:[(tier:i? room:i? row:@Row? tier_before:i? repeated?:b)?]"},
     {"LeagueMember", "league~ db:i member~ tier:i? room:i? row:@Row? tier_to_come:i? outlook:s?"},
@@ -125,6 +128,8 @@ static const struct web_parameter {
     {"MEMBER", "path", "{\"type\":\"string\"}",
      "percent-encoded, byte by byte where it is not UTF-8"},
     {"match", "query", "{\"type\":\"string\"}", "glob"},
+    {"rooms", "query", "{\"type\":\"integer\",\"enum\":[0,1],\"default\":1}",
+     "0: without the rooms of leagues, and their archives"},
     {"cursor", "query", "{\"type\":\"string\"}", NULL},
     {"count", "query", NULL, NULL},
     {"from", "query", "{\"type\":\"integer\",\"minimum\":0,\"maximum\":4294967295,\"default\":0}",

@@ -11,8 +11,8 @@ enum { FIRST = 2 /* behind api and v1 */ };
 #define PAGE  "db from count:1-200=25 " GROUP " since"
 
 const struct web_operation web_operations[] = {
-    {HTTP_GET, "boards", "listBoards", "Boards, in steps", "match cursor count:1-200=100 db", NULL,
-     "Boards", &web_route_list, false},
+    {HTTP_GET, "boards", "listBoards", "Boards, in steps", "match cursor count:1-200=100 rooms db",
+     NULL, "Boards", &web_route_list, false},
     {HTTP_GET, "boards/{NAME}", "getBoard", "A board", "db where", NULL, "Board", &web_route_board,
      false},
     {HTTP_GET, "boards/{NAME}/page", "getPage", "Rows by rank", PAGE, NULL, "Page", &web_route_page,
@@ -41,6 +41,8 @@ const struct web_operation web_operations[] = {
     {HTTP_PUT, "boards/{NAME}/members/{MEMBER}/tags", "replaceTags",
      "Set a member's tags, and take away those that are not named", "db", "Tags", "Tagged",
      &web_route_replace_tags, false},
+    {HTTP_GET, "leagues/{NAME}", "getLeague", "A league's tiers, the highest first: LB.LEAGUE INFO",
+     "db", NULL, "League", &web_route_league, false},
     {HTTP_POST, "leagues/{NAME}/results", "writeLeagueResults",
      "Write results in members' rooms: LB.LEAGUE ADD", "db hash Idempotency-Key", "Results",
      "LeagueResults", &web_route_league_results, false},

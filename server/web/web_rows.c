@@ -15,8 +15,8 @@ static void web_rows_put_text_or_null(struct json *json, const char *key, struct
     }
 }
 
-static void web_rows_put_time_of(struct json *json, const char *key, struct value_reader map,
-                                 const char *name) {
+void web_put_time_of(struct json *json, const char *key, struct value_reader map,
+                     const char *name) {
     int64_t time_ms = value_find_integer(map, name, INT64_MIN);
     if (time_ms == INT64_MIN) {
         json_null(json, key);
@@ -54,11 +54,11 @@ void web_put_state(struct json *json, struct value_reader board) {
     struct value_reader period;
     bool has_period = web_find_map(board, "period", &period);
     web_put_flag_of(json, board, "frozen");
-    web_rows_put_time_of(json, "opens_at", board, "opens");
-    web_rows_put_time_of(json, "closes_at", board, "closes");
+    web_put_time_of(json, "opens_at", board, "opens");
+    web_put_time_of(json, "closes_at", board, "closes");
     if (has_period) {
-        web_rows_put_time_of(json, "starts_at", period, "start");
-        web_rows_put_time_of(json, "rolls_at", period, "end");
+        web_put_time_of(json, "starts_at", period, "start");
+        web_put_time_of(json, "rolls_at", period, "end");
     } else {
         json_null(json, "starts_at");
         json_null(json, "rolls_at");

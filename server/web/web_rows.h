@@ -8,6 +8,7 @@
 /* Entries of a map as members of an object; null where it has none. */
 void web_put_text_of(struct json *json, struct value_reader map, const char *name);
 void web_put_integer_of(struct json *json, struct value_reader map, const char *name);
+void web_put_time_of(struct json *json, const char *key, struct value_reader map, const char *name);
 void web_put_flag_of(struct json *json, struct value_reader map, const char *name);
 /* An entry that is a map itself. */
 MUST_CHECK bool web_find_map(struct value_reader map, const char *name, struct value_reader *found);

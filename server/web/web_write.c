@@ -188,6 +188,40 @@ static bool web_write_print_place(struct web_query *query) {
     return web_end_reply(query);
 }
 
+static bool web_write_ask_league(struct web_query *query) {
+    web_command(query, "LB.LEAGUE|INFO $board");
+    return true;
+}
+
+static bool web_write_print_tiers(struct web_query *query) {
+    static const char *const numbers[] = {"members", "room", "tiers", "up", "down"};
+    struct json *json = &query->json;
+    if (web_replies_have_error(query)) {
+        return false;
+    }
+    struct value_reader info = web_reply(query, 0);
+    struct value_reader at;
+    web_write_begin_league(query);
+    for (unsigned i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        web_put_integer_of(json, info, numbers[i]);
+    }
+    web_put_text_of(json, info, "idle");
+    web_put_time_of(json, "starts_at", info, "start");
+    web_put_time_of(json, "ends_at", info, "end");
+    json_open(json, "list", '[');
+    for (uint64_t left = value_find_list(info, "list", &at); left > 0; left--) {
+        json_open(json, NULL, '{');
+        web_put_integer_of(json, at, "tier");
+        web_put_integer_of(json, at, "members");
+        json_integer(json, "open_room", value_find_integer(at, "open-room", 0));
+        json_integer(json, "open_room_members", value_find_integer(at, "open-room-members", 0));
+        json_close(json, '}');
+        value_skip(&at);
+    }
+    json_close(json, ']');
+    return web_end_reply(query);
+}
+
 /* ---- members ---- */
 
 static bool web_write_ask_removal(struct web_query *query) {
@@ -304,6 +338,8 @@ const struct web_route web_route_league_results = {.read = web_write_read_league
                                                    .ask = web_write_ask_results,
                                                    .print = web_write_print_league,
                                                    .writes = true};
+const struct web_route web_route_league = {.ask = web_write_ask_league,
+                                           .print = web_write_print_tiers};
 const struct web_route web_route_league_member = {.ask = web_write_ask_place,
                                                   .print = web_write_print_place};
 const struct web_route web_route_leave_league = {

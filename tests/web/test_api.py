@@ -145,6 +145,29 @@ class Boards(unittest.TestCase):
         self.assertEqual(sorted(set(seen)), sorted(f"many:{i}" for i in range(230)))
         self.server.run("DEL", *(f"many:{i}" for i in range(230)), *(f"filler:{i}" for i in range(230)))
 
+    def test_rooms_of_leagues_are_left_out_and_a_league_has_its_tiers(self):
+        run = self.server.run
+        run("LB.LEAGUE", "CREATE", "weekly", "FIELD", "points", "22", "PERIOD", "WEEK", "ROOM", "2", "TIERS", "3",
+            "UP", "1", "DOWN", "1", "IDLE", "DOWN")
+        run("LB.LEAGUE", "SET", "weekly", "3", "zoe")
+        for name in "abc":
+            run("LB.LEAGUE", "ADD", "weekly", "1", name)
+        run("ZADD", "{weekly}:1:7", "1", "a")  # by its name alone it is no room
+        names = lambda query: {board["name"] for board in self.api.get(f"/boards?match=*weekly*&{query}")["boards"]}
+        self.assertEqual(names("rooms=0"), {"weekly", "{weekly}:rooms", "{weekly}:1:7"})
+        self.assertEqual(names("rooms=1"), names(""))
+        self.assertEqual(names(""), {"weekly", "{weekly}:rooms", "{weekly}:1:7", "{weekly}:1:1", "{weekly}:1:2"})
+        self.assertEqual(self.api.status("/boards?rooms=2"), 400)
+        reply = self.api.get("/leagues/weekly")
+        starts, ends = reply.pop("starts_at"), reply.pop("ends_at")
+        self.assertEqual((ends > starts, starts[10:]), (True, "T00:00:00Z"))
+        self.assertEqual(reply, {"league": "weekly", "db": 0, "members": 4, "room": 2, "tiers": 3, "up": 1, "down": 1,
+                                 "idle": "down", "list": [
+                                     {"tier": tier, "members": members, "open_room": room, "open_room_members": inside}
+                                     for tier, members, room, inside in ((3, 1, 0, 0), (2, 0, 0, 0), (1, 3, 2, 1))]})
+        self.assertEqual([self.api.status(f"/leagues/{name}") for name in ("nothing", "race")], [404, 400])
+        run("DEL", "weekly", "{weekly}:rooms", *(f"{{weekly}}:1:{n}" for n in (1, 2, 7)))
+
     def test_one_board(self):
         board = self.api.get("/boards/race")
         self.assertEqual([field["name"] for field in board["fields"]], ["score", "ms"])

@@ -66,7 +66,8 @@ class Boards(PageTest):
         page.wait("document.querySelectorAll('.card').length === 3")
         self.assertEqual(page.texts(".card h2"), ["arena", "lap*times", "votes"])
         self.assertEqual(page.texts(".card-count b"), ["2", "1", "0"])
-        self.assertIn("FIELD agree 20 FIELD comment 20", page.text(".boards"))
+        self.assertEqual(page.texts(".card .layout"), ["Highest score first · of equals the earlier one"] * 2
+                         + ["Highest agree, then highest comment first"])
         page.type("input[type=search]", "p*t")
         page.wait("document.querySelectorAll('.card').length === 1")
         self.assertEqual(page.texts(".card h2"), ["lap*times"])
@@ -84,6 +85,77 @@ class Boards(PageTest):
             self.assertEqual(page.text("h1"), shown)
             page.send("Page.reload")
             page.wait("document.querySelector('.content tbody .who a')?.innerText === 'ann'")
+
+    def test_what_a_board_is_stands_there_in_words(self):
+        server.run("LB.CREATE", "laps", "FIELD", "lap", "30", "ASC", "SCALE", "3", "TIME", "20", "S", "LATEST",
+                   "TAG", "country", "8", "TAG", "clan", "6")
+        page = self.open(server.url())
+        page.wait("document.querySelector('.card .layout')")
+        self.assertEqual(page.text(".card .layout"), "Lowest lap first · of equals the later one · groups by country, clan")
+        self.assertNotRegex(page.text("#main"), "FIELD|TIME|SCALE")
+        page = self.open(server.url(), language="zh-CN")
+        page.wait("document.querySelector('.card .layout')?.innerText.startsWith('按 lap 从低到高')")
+
+    def test_many_boards_are_in_order_from_the_first_page_on_and_never_fewer(self):
+        names = [f"board-{n:04}" for n in range(1150)]
+        pipe = server.client.pipeline(transaction=False)
+        for name in sorted(names, key=hash):
+            pipe.execute_command("ZADD", name, "1", "ann")
+        pipe.execute()
+        page = self.open(server.url())
+        page.wait("document.querySelector('.card')")
+        self.assertEqual(page.texts(".card h2"), names[:60])
+        self.assertEqual(page.text("#main [role=status]"), "Boards 1 to 60 of 1,150")
+        page.value("window.least = 60; new MutationObserver(() => { window.least = Math.min(window.least,"
+                   " document.querySelectorAll('.card').length); })"
+                   ".observe(document.querySelector('.boards'), { childList: true }); 0")
+        asked = len(page.requested)
+        server.run("ZADD", "aaa", "1", "ann")  # shown when the list has been read again
+        page.wait("document.querySelector('.card h2').innerText === 'aaa'", limit_s=60)
+        self.assertGreater(len(page.requested), asked)
+        self.assertEqual(page.value("window.least"), 60)
+        self.assertEqual(page.text("#main [role=status]"), "Boards 1 to 60 of 1,151")
+        server.run("DEL", "aaa")
+        page.key("n", 78, "n")
+        page.wait("document.querySelector('#main [role=status]').innerText.startsWith('Boards 61 to 120 of 1,15')")
+        self.assertIn("place=61", page.value("location.search"))
+        page.go(server.url("/?place=1141"))
+        page.wait("document.querySelector('.card')")
+        self.assertEqual(page.texts(".card h2"), names[1140:])
+        page.type("input[type=search]", "board-07")
+        page.wait("document.querySelector('#main [role=status]').innerText === 'Boards 1 to 60 of 100'")
+        self.assertEqual(page.texts(".card h2"), names[700:760])
+
+    def test_rooms_are_folded_below_their_league(self):
+        server.run("LB.LEAGUE", "CREATE", "weekly", "FIELD", "points", "22", "PERIOD", "WEEK", "ROOM", "2", "TIERS", "2",
+                   "UP", "1", "DOWN", "1")
+        for n in range(9):
+            server.run("LB.LEAGUE", "ADD", "weekly", n, f"m{n}")
+        server.run("ZADD", "arena", "1", "ann")
+        server.run("ZADD", "{game}:1:2", "1", "ann")  # is no room
+        page = self.open(server.url())
+        page.wait("document.querySelector('.card')")
+        self.assertEqual(sorted(page.texts(".card h2")), ["arena", "weekly", "{game}:1:2"])
+        self.assertIn("League: 2 tiers, rooms of 2", page.text(".boards"))
+        self.assertEqual(page.value("Array.from(document.querySelectorAll('.card details a'), (it) => it.textContent)"),
+                         ["{weekly}:rooms"])
+        page.type("input[type=search]", "weekly")
+        page.wait("document.querySelectorAll('.card').length === 1")
+        self.assertEqual(page.value("Array.from(document.querySelectorAll('.card details a'), (it) => it.textContent)"),
+                         [*(f"{{weekly}}:1:{n}" for n in range(1, 6)), "{weekly}:rooms"])
+        page.value("document.querySelector('.card details').open = true")
+        page.click(".card details a")
+        page.wait("document.querySelector('h1')?.innerText === '{weekly}:1:1'")
+
+    def test_past_periods_have_a_tab_where_there_are_some(self):
+        server.run("LB.CREATE", "daily", "FIELD", "score", "30", "TIME", "30", "MS", "PERIOD", "DAY", "ARCHIVE", "5")
+        server.run("ZADD", "daily", "1", "ann")
+        page = self.open_board("daily")
+        self.assertEqual(page.texts(".tabs a"), ["Ranking", "Distribution"])
+        yesterday = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=1)
+        server.run("LB.ROLL", "daily", yesterday.strftime("daily@%Y-%m-%d"))
+        page.wait("document.querySelectorAll('.tabs a').length === 3", limit_s=60)
+        self.assertEqual(page.texts(".tabs a"), ["Ranking", "Distribution", "Past periods"])
 
     def test_archives_are_folded_under_their_board(self):
         today = datetime.datetime.now(datetime.timezone.utc)
@@ -301,6 +373,48 @@ class Members(PageTest):
         self.assertEqual(page.value("document.querySelectorAll('#main img, #main script').length"), 0)
         self.assertEqual([url for url in page.requested if not url.startswith((server.url(), "data:", "about:"))], [])
 
+    def test_names_that_would_read_alike_are_told_apart(self):
+        names = {"admin": "admin", "\u202eadmin": "U+202Eadmin", "ad\u200bmin": "adU+200Bmin", " admin": "␣admin",
+                 "admin ": "admin␣", "\u00a0admin": "U+00A0admin", "\u0430dmin": "\u0430dminCyrillic letters",
+                 "admin\u2066\u2069": "adminU+2066U+2069", "a\tdmin": "aU+0009dmin", "ad\u3164min": "adU+3164min",
+                 "ad  min": "ad␣␣min", "\ufeffadmin": "U+FEFFadmin", "admi\u0301n": "admi\u0301nunusual accents",
+                 "\u0430\u0441\u0435": "\u0430\u0441\u0435Cyrillic letters", "\u03b1dmin": "\u03b1dminGreek letters",
+                 "a\u2063dmin\U000e0041": "aU+2063dminU+E0041"}
+        # What people are called stays as it is.
+        plain = ["Лариса", "Ελένη", "ann bob", "👩‍👩‍👧", "❤️", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "می‌روم", "क्‍ष", "さくらABC", "小明 Li", "Łucja-Noël", "דניאל"]
+        names.update({name: name for name in plain})
+        for score, name in enumerate(names):
+            server.run("ZADD", "arena", str(1000 - score), name)
+        page = self.open_board("arena", "count=50", rows=len(names))
+        shown = page.value("Array.from(document.querySelectorAll('.content tbody .who > a'), (it) => it.textContent)")
+        self.assertEqual(shown, list(names.values()))
+        self.assertEqual(len(set(shown)), len(names))
+        self.assertEqual(page.value("document.querySelector('.sign').title"), "A character that shows nothing by itself")
+        self.assertGreater(page.value("document.querySelector('.sign').getBoundingClientRect().width"), 8)
+        # So are boards, what members are called, values of tags, and texts without elements.
+        server.run("ZADD", "\u202eboard", "5", "ann")
+        server.run("HSET", "user:ann", "name", "\u200badmin")
+        page = self.open_board("\u202eboard", "hash=user:*&data=name")
+        self.assertEqual((page.value("document.title"), page.text("h1")), ("‹U+202E›board · leaderboard", "U+202Eboard"))
+        self.assertEqual(page.value("document.querySelector('.content .who > a').textContent"), "U+200Badmin")
+        page.go(server.url("/?match=board"))
+        page.wait("document.querySelector('.card h2')?.textContent === 'U+202Eboard'")
+
+    def test_a_name_takes_two_lines_on_a_phone_at_the_most(self):
+        name = "The-Most-Honourable-Order-Of-The-Quite-Long-Names-Of-64-Bytes-99"
+        self.assertEqual(len(name), 64)
+        server.run("ZADD", name, "1234567890", name, "5", "ann")
+        page = self.open_board(name, rows=2, width=390, height=800)
+        lines = ("(() => { const it = document.querySelector('%s'); const style = getComputedStyle(it);"
+                 " return it.getBoundingClientRect().height / parseFloat(style.lineHeight); })()")
+        self.assertLess(page.value(lines % ".content tbody .who > a"), 2.2)
+        self.assertEqual(page.value("document.querySelector('.content tbody .who > a bdi').title"), name)
+        page.click(".content tbody .who > a")  # its card has all of it
+        page.wait(f"document.querySelector('.member h2')?.innerText === '{name}'")
+        page.go(server.url())
+        page.wait("document.querySelector('.card h2 a')")
+        self.assertLess(page.value(lines % ".card h2 > a"), 2.2)
+
     def test_what_strangers_write_is_text_in_every_view(self):
         bad = "<img/src=x/onerror=alert(1)>"
         today = datetime.datetime.now(datetime.timezone.utc)
@@ -359,12 +473,104 @@ class Leagues(PageTest):
         page = self.open_board("weekly", rows=5)
         self.assertIn("League: 4 tiers, rooms of 3, 1 go up, 1 go down", page.text(".facts-line"))
         self.assertEqual(self.names()[0], "leo")
-        page.click(".content tbody tr:nth-child(3) td:last-of-type a")
+        page.click(".tier:last-of-type .room a")
+        page.wait("document.querySelector('h1').innerText === '{weekly}:1:1'")
         page.wait("document.querySelectorAll('.content tbody tr').length === 3")
         self.assertEqual(self.names(), ["ann", "bob", "cid"])
         self.assertIn("Room 1 of tier 1 in weekly", page.text(".facts-line").replace("\n", " "))
         page.click(".facts-line a.tag")
         page.wait("document.querySelectorAll('.content tbody tr').length === 5")
+
+    def test_a_league_is_a_page_of_tiers_and_rooms_with_who_goes_up_or_down(self):
+        for name in ("kim", "lea"):
+            server.run("LB.LEAGUE", "SET", "weekly", "2", name)
+            server.run("LB.LEAGUE", "ADD", "weekly", "3" if name == "kim" else "1", name)
+        page = self.open_board("weekly", rows=7)
+        self.assertEqual(page.texts(".tier h2"), ["Tier 2", "Tier 1"])
+        self.assertEqual(page.texts(".tier .tag"), ["3 members", "1 room", "4 members", "2 rooms"])
+        self.assertEqual(page.texts(".tier-head > .faint"),
+                         ["the best of a room goes up, the last one goes down", "the best of a room goes up"])
+        self.assertEqual(page.texts(".room h3 a"), ["Room 1", "Room 1", "Room 2"])
+        rows = page.value("Array.from(document.querySelectorAll('.room tbody tr'), (line) => [line.querySelector('.who a').innerText,"
+                          " line.querySelector('.way').textContent, line.querySelector('td.score').innerText])")
+        up, down = "goes one tier up", "goes one tier down"
+        self.assertEqual(rows, [["leo", up, "7"], ["kim", "", "3"], ["lea", down, "1"], ["ann", up, "30"], ["bob", "", "20"],
+                                ["cid", "", "10"], ["dan", up, "5"]])
+        self.assertEqual(page.value("document.querySelectorAll('.medal').length"), 0)
+        # The period is a date, and how long it goes on.
+        monday = datetime.datetime.now(datetime.timezone.utc)
+        monday -= datetime.timedelta(days=monday.weekday())
+        dates = [f"{day:%b} {day.day}" for day in (monday, monday + datetime.timedelta(days=7))]
+        self.assertRegex(page.text(".league-period"), rf"{dates[0]}(, \d+)? to {dates[1]}")
+        self.assertRegex(page.text(".facts-line"), r"\d.(d|h|min) .*left")
+        self.assertEqual(page.texts(".tabs a"), ["Tiers and rooms", "All members"])
+        server.run("LB.LEAGUE", "ADD", "weekly", "INCR", "50", "cid")  # it is followed
+        page.wait("document.querySelector('.tier:last-of-type .room tbody .who a').innerText === 'cid'", limit_s=30)
+        # Nor does a member's card, the list of members or a frame say "period 60,432".
+        hours = int((monday.replace(hour=0, minute=0, second=0, microsecond=0)
+                     - datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)).total_seconds() // 3600)
+        page.go(server.board_url("weekly", "view=members&member=ann"))
+        page.wait("document.querySelectorAll('.content tbody tr').length === 7 && document.querySelector('.member dl.facts')")
+        self.assertEqual(page.texts(".member dl.facts dd")[:2], ["1", "1"])
+        self.assertIn(dates[0], page.texts(".member dl.facts dd")[2])
+        self.assertEqual(page.value("document.querySelectorAll('.medal').length"), 0)
+        self.assertIn(dates[0], page.text(".content tbody td.extra"))
+        self.assertNotIn(f"{hours:,}", page.text())
+        page.click(".member p a")
+        page.wait("document.querySelector('h1').innerText === '{weekly}:1:1'")
+        page.go(server.url("/embed/weekly"))
+        page.wait("document.querySelectorAll('tbody tr').length === 7")
+        self.assertNotIn(f"{hours:,}", page.text())
+        self.assertEqual(page.value("document.querySelectorAll('.medal').length"), 0)
+
+    def test_a_league_of_many_tiers_reads_few_rooms_at_first(self):
+        server.run("LB.LEAGUE", "CREATE", "tall", "FIELD", "points", "22", "PERIOD", "WEEK", "ROOM", "1", "TIERS", "200", "UP", "1",
+                   "DOWN", "0")
+        for n in range(200):
+            server.run("LB.LEAGUE", "SET", "tall", 1 + n // 5 * 5, f"m{n}")
+            server.run("LB.LEAGUE", "ADD", "tall", "1", f"m{n}")
+        page = self.open_board("tall")
+        self.assertEqual(len(page.texts(".tier h2")), 40)
+        self.assertEqual(page.value("document.querySelectorAll('.room').length"), 15)
+        self.assertIn("Nobody is in 160 more tiers.", page.text(".league"))
+        page.click(".tier[data-tier='1'] [data-key='rooms 1']")
+        page.wait("document.querySelectorAll(\".tier[data-tier='1'] .room\").length === 5")
+        page.click(".tier[data-tier='1'] [data-key='rooms 1']")
+        page.wait("document.querySelectorAll('.room').length === 15")
+
+    def test_a_period_is_a_date_in_the_leagues_zone(self):
+        server.run("LB.LEAGUE", "CREATE", "far", "FIELD", "points", "22", "PERIOD", "WEEK", "TZ", "+09:00", "ROOM", "3", "TIERS", "4",
+                   "UP", "1", "DOWN", "1")
+        server.run("LB.LEAGUE", "ADD", "far", "1", "ann")
+        page = self.open_board("far", timezone="America/New_York")
+        monday = datetime.datetime.now(datetime.timezone(datetime.timedelta(hours=9)))
+        monday -= datetime.timedelta(days=monday.weekday())
+        self.assertIn(f"{monday:%b} {monday.day}", page.text(".league-period"))
+        self.assertIn("weekly", page.text(".facts-line"))
+
+    def test_a_visitor_without_the_right_to_its_tiers_sees_the_members_of_a_league(self):
+        own = WebServer("--web-public", "weekly", password="secret")
+        try:
+            own.run("LB.LEAGUE", "CREATE", "weekly", "FIELD", "points", "22", "PERIOD", "WEEK", "ROOM", "3", "TIERS", "4",
+                    "UP", "1", "DOWN", "1")
+            own.run("LB.LEAGUE", "ADD", "weekly", "1", "ann")
+            page = self.open(own.board_url("weekly"))
+            page.wait("document.querySelector('.content tbody .who a')?.innerText === 'ann'")
+            self.assertEqual(page.value("location.pathname"), "/boards/weekly")
+            self.assertEqual(page.value("document.querySelectorAll('.medal').length"), 0)
+        finally:
+            own.stop()
+
+    def test_a_league_of_many_rooms_shows_some_at_a_time(self):
+        for n in range(30):
+            server.run("LB.LEAGUE", "ADD", "weekly", "1", f"m{n:02}")
+        page = self.open_board("weekly", rows=19)
+        lowest = ".tier[data-tier='1'] "
+        self.assertEqual(page.texts(f"{lowest}.room h3 a"), [f"Room {n}" for n in range(1, 7)])
+        page.click(f"{lowest}[data-key='next 1']")
+        page.wait(f"document.querySelector(\"{lowest}.room h3 a\").innerText === 'Room 7'")
+        self.assertEqual(page.texts(f"{lowest}.room h3 a"), [f"Room {n}" for n in range(7, 13)])
+        self.assertEqual(page.value("document.activeElement.dataset.key"), "previous 1")
 
     def test_who_goes_up_and_down_is_marked(self):
         page = self.open_board("{weekly}:2:1")
@@ -633,6 +839,26 @@ class Spread(PageTest):
         self.assertIn(f"{int(median[1:]):,}", text)
 
 
+    def test_the_axes_and_the_marks_have_labels(self):
+        server.run("ZADD", "arena", *sum(([str(n), f"m{n}"] for n in range(1000)), []))
+        page = self.open(server.board_url("arena", "view=spread&member=m500"))
+        page.wait("document.querySelectorAll('.spread rect.bar.you').length === 1")
+        self.assertEqual(page.texts(".content .axis-title"), ["Members", "Score"])
+        ticks = [int(text.replace(",", "")) for text in page.texts(".content .y-axis span")]
+        self.assertEqual((ticks[0], len(ticks) >= 3), (0, True))
+        rules = page.value("Array.from(document.querySelectorAll('.content line.rule'), (it) => it.getBoundingClientRect().top)")
+        self.assertEqual(len(rules), len(ticks))
+        # A bar is as high as its axis says.
+        bar, height = page.value("(() => { const bars = Array.from(document.querySelectorAll('.content rect.bar'));"
+                                 " const index = bars.findIndex((it) => it.classList.contains('you'));"
+                                 " return [Number(document.querySelectorAll('.inner table tbody tr')[index].cells[2].textContent),"
+                                 " bars[index].getBoundingClientRect().height]; })()")
+        self.assertAlmostEqual(height, (rules[0] - rules[1]) / (ticks[1] - ticks[0]) * bar, delta=2)
+        self.assertEqual(sorted(page.texts(".content .mark-label")), ["Median", "Top 10\u202f%", "Top 90\u202f%", "m500"])
+        page.click(".spacings [data-key=log]")
+        page.wait("document.querySelectorAll('.content .axis-title')[1].innerText.includes('by decades')")
+        self.assertIn("wider ranges", page.texts(".content .axis-title")[1])
+
     def test_a_skewed_board_has_more_than_one_bar(self):
         members = 20000 if SHORT else 1000000
         pipe = server.client.pipeline(transaction=False)
@@ -791,6 +1017,8 @@ class Server(PageTest):
         self.assertEqual(page.value(f"{line}.innerText"), "LB.QUANTILE ליגה 1 0.5 0.25")
         places = page.value(f"Array.from({line}.querySelectorAll('bdi'), (it) => it.getBoundingClientRect().x)")
         self.assertEqual((len(places), places), (5, sorted(places)))
+        server.run("ZINCRBY", "ליגה", "1", "\u202eadmin")  # what shows nothing is seen here, too
+        page.wait("Array.from(document.querySelectorAll('.command code')).some((it) => it.innerText.includes('U+202Eadmin'))")
 
     def test_the_role_the_master_and_the_replicas(self):
         page = self.open(server.url("/server"))
@@ -831,7 +1059,7 @@ class People(PageTest):
         server.run("ZADD", "arena", "5", "ann")
         page = self.open_board("arena", language="zh-CN,zh;q=0.9,en;q=0.8")
         self.assertEqual(page.value("document.documentElement.lang"), "zh-CN")
-        self.assertEqual(page.texts(".tabs a"), ["排名", "分布", "往期"])
+        self.assertEqual(page.texts(".tabs a"), ["排名", "分布"])
         page.click(".tools button[lang=en]")
         page.wait("document.querySelector('.tabs a')?.innerText === 'Ranking'")
         page.wait("document.querySelector('thead th.name')?.innerText === 'Member'")
@@ -889,13 +1117,19 @@ class People(PageTest):
                    "8", "עדן", "9", b"\xff")
         yesterday = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=1)
         server.run("ZADD", yesterday.strftime("daily@%Y-%m-%d"), "7", "ann", "9", "bob")
+        server.run("ZADD", "daily", "3599", "\u202eadmin", "3598", "\u0430dmin ")
+        server.run("LB.LEAGUE", "CREATE", "weekly", "FIELD", "points", "22", "PERIOD", "WEEK", "ROOM", "3", "TIERS", "3", "UP", "1",
+                   "DOWN", "1")
+        server.run("LB.LEAGUE", "SET", "weekly", "2", "m" * 64)
+        for n, name in enumerate(("m" * 64, *(f"member {n}" for n in range(20)))):
+            server.run("LB.LEAGUE", "ADD", "weekly", n, name)
         server.run("LB.CREATE", "race", "FIELD", "score", "30", "TAG", "country", "8", "TAG", "c" * 32, "4", "TAG", "clan", "10")
         for n in range(120):
             server.run("LB.ADD", "race", "TAG", "country", ("DE", "עדן", b"\xff", "")[n % 4], "TAG", "c" * 32, "x" * 64,
                        "TAG", "clan", f"clan {n}", str(n), f"member {n}")
 
     def views(self):
-        return ["/", "/boards/daily?member=member%205", "/boards/daily?view=spread&member=member%205",
+        return ["/", "/boards/weekly?member=member%205", "/boards/weekly?view=members", "/boards/daily?member=member%205", "/boards/daily?view=spread&member=member%205",
                 "/boards/daily?view=periods", "/server", "/embed/daily", "/embed/daily?theme=clear",
                 f"/boards/race?member=member%204&where=country:DE&where={'c' * 32}:{'x' * 64}", "/embed/race?where=country:DE",
                 "/boards/race?where=clan:clan%207&where=clan:clan%208", "/boards/race?where=nothing:1"]

@@ -1,8 +1,8 @@
 // The address says everything: the board, the page of it, the member, the view. What is no view's own
 // (language, theme) is kept by the browser.
 //
-//     /                              the boards          ?match= text
-//     /boards/NAME                   one board           ?place=101&count=25&member=ann&view=spread|periods
+//     /                              the boards          ?match= text &place=61
+//     /boards/NAME                   one board           ?place=101&count=25&member=ann&view=spread|periods|members
 //                                    &hash=player:*&data=name,country&where=country:DE
 //     /server                        the server
 //     /login                         ?to= address
@@ -50,7 +50,8 @@ export function parse(place) {
     const db = whole(query, "db", 0, 1e6, 0);
     const name = rest.join("/");
     if (first === "" && rest.length === 0) {
-        return { page: "boards", db, match: plain(query, "match") };
+        return { page: "boards", db, match: plain(query, "match"),
+            place: whole(query, "place", 1, Number.MAX_SAFE_INTEGER, 1) };
     }
     if ((first === "boards" || first === "embed") && name !== "") {
         return {
@@ -60,7 +61,7 @@ export function parse(place) {
             place: whole(query, "place", 1, Number.MAX_SAFE_INTEGER, 1),
             count: whole(query, "count", 1, 100, first === "embed" ? 10 : 25),
             member: query.has("member") ? nameOfKey(query.get("member")) : null,
-            view: ["spread", "periods"].includes(query.get("view")) ? query.get("view") : "places",
+            view: ["spread", "periods", "members"].includes(query.get("view")) ? query.get("view") : "places",
             group: choicesOf(place.search),
             hash: plain(query, "hash"),
             data: plain(query, "data"),
@@ -79,8 +80,8 @@ export function parse(place) {
     return { page: "none", db };
 }
 
-export function boardsAddress(db, match) {
-    return address("/", { match: match && encodeURIComponent(match), db });
+export function boardsAddress(db, match, place = 1) {
+    return address("/", { match: match && encodeURIComponent(match), place: place > 1 ? place : "", db });
 }
 
 // state: {db, place, count, member, view, group}; what is as usual is left out.

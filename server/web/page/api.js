@@ -111,9 +111,17 @@ export const logout = () => ask("/logout", { method: "POST" });
 // cursor of the next part, null after the last one.
 const cursorOf = (json) => (json.cursor === "0" ? null : json.cursor);
 
+// The rooms of leagues are only in a list of those that match.
 export async function boards(db, match, cursor, options) {
-    const json = await ask(`/boards${query({ match, cursor, count: 50, db })}`, options);
+    const rooms = match ? "1" : "0";
+    const json = await ask(`/boards${query({ match, cursor, count: 200, rooms, db })}`, options);
     return { cursor: cursorOf(json), boards: json.boards.map(summaryOf) };
+}
+
+// {starts, ends, list: [{tier, members, open_room}], room, tiers, up, down, idle}
+export async function league(name, db) {
+    const json = await ask(`/leagues/${name.key}${query({ db })}`);
+    return { ...json, starts: date(json.starts_at), ends: date(json.ends_at) };
 }
 
 // tags: [{name: text, values: how many, top: [{value: name, members}] of the most frequent, without: members without

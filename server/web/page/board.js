@@ -5,15 +5,16 @@ import { h, replace, say, focusIn, focusOn } from "./dom.js";
 import { findBox, memberCard } from "./find.js";
 import { glanceCard } from "./glance.js";
 import { groupChoice } from "./groups.js";
-import { leagueOf, roomName, wayOf } from "./league.js";
-import { hasAddress, nameText, wholeName } from "./names.js";
+import { dayIn, leagueOf, leagueView, learnPeriod, roomName, wayOf } from "./league.js";
+import { hasAddress, nameText, plainName, wholeName } from "./names.js";
 import { periodsView } from "./periods.js";
 import { Rows } from "./rows.js";
 import { spreadView } from "./spread.js";
 import { t, duration, moment, wholeMoment } from "./text.js";
 
 const MEMBER_MS = 2000; // between two looks at the member's card
-const stateOf = ({ frozen, opens, closes, rollsAt }) => [frozen, opens, closes, rollsAt].map(String).join();
+const stateOf = ({ frozen, opens, closes, rollsAt, league }) => [frozen, opens, closes, league ? "" : rollsAt]
+    .map(String).join();
 const LOOK_MS = 10000; // at it and at the head, whatever happens
 const SIZES = [10, 25, 50, 100];
 const roomy = window.matchMedia("(min-width: 62rem)");
@@ -29,8 +30,9 @@ export async function showBoard(state, context) {
         throw error;
     }
     board.of = await leagueOf(board);
+    await learnPeriod(board);
     const head = h("div", {});
-    const tabs = h("nav.tabs", { "aria-label": board.name.text.slice(0, 100) });
+    const tabs = h("nav.tabs", { "aria-label": plainName(board.name) });
     const inner = h("div.inner", {});
     const aside = h("aside", { "aria-label": t("member") });
     let card = null;
@@ -84,7 +86,7 @@ export async function showBoard(state, context) {
     // distributions does without.
     async function showGlance() {
         const wanted = now.view;
-        if (now.member !== null || glance?.view === wanted || !roomy.matches) {
+        if (now.member !== null || glance?.view === wanted || !roomy.matches || board.league) {
             return;
         }
         const made = await glanceCard(board, () => now, (name) => address({ member: name }),
@@ -102,10 +104,11 @@ export async function showBoard(state, context) {
             say(t("members", page.members));
         }
         // A period is over, or the board was frozen.
-        if (page?.rollsAt !== undefined && stateOf(page) !== stateOf(board)) {
+        if (page?.rollsAt !== undefined && stateOf({ ...page, league: board.league }) !== stateOf(board)) {
             Object.assign(board, { frozen: page.frozen, opens: page.opens, closes: page.closes,
-                rollsAt: page.rollsAt });
+                rollsAt: board.league ? board.rollsAt : page.rollsAt });
             drawHead();
+            lookAtBoard().catch(context.refused);
         }
         due ||= setTimeout(() => {
             due = 0;
@@ -123,34 +126,58 @@ export async function showBoard(state, context) {
         const next = now.view === "spread"
             ? await spreadView(board, context, () => now, () => card?.get() ?? null, link)
             : now.view === "periods" ? await periodsView(board, context, now)
-                : rankingView(board, () => now, context, changed, focused);
+                : board.league && now.view === "places" ? await tiersView(focused)
+                    : rankingView(board, () => now, context, changed, focused);
         part = next;
         replace(inner, next.element);
         drawTabs();
     }
 
+    function tellPeriod({ starts, ends }) {
+        Object.assign(board, { starts, rollsAt: ends });
+        drawHead();
+    }
+
+    // Who may not read the league by its tiers sees its members.
+    const tiersView = (focused) => leagueView(board, context, () => now, tellPeriod).catch((error) => {
+        if (![401, 403].includes(error.status)) {
+            throw error;
+        }
+        return rankingView(board, () => now, context, changed, focused);
+    });
+
+    const views = () => (board.league ? ["places", "members"]
+        : ["places", "spread", ...board.archives.length > 0 || now.view === "periods" ? ["periods"] : []]);
+    const viewName = (view) => t({ places: board.league ? "tiers" : "places", members: "leagueMembers" }[view]
+        ?? view);
+
     function drawTabs() {
-        replace(tabs, ["places", "spread", "periods"].map((view) => h("a", { href: address({ view }),
-            "data-keep": true, "aria-current": now.view === view ? "page" : null }, t(view))));
+        replace(tabs, views().map((view) => h("a", { href: address({ view }),
+            "data-keep": true, "aria-current": now.view === view ? "page" : null }, viewName(view))));
     }
 
     function drawHead() {
         replace(head, boardHead(board));
     }
 
-    // Which values there are, and how many members have them.
-    async function lookAtTags() {
+    // Which values there are, and how many members have them; and which past periods.
+    async function lookAtBoard() {
         const wanted = groupWords(now.group).join();
-        if (board.tags.length > 0) {
-            const { tags } = await api.boardInfo(board.name, board.db, now.group);
-            if (wanted === groupWords(now.group).join()) {
-                board.tags = tags;
-                groups.draw();
+        const { tags, archives } = await api.boardInfo(board.name, board.db, now.group);
+        if (wanted === groupWords(now.group).join()) {
+            const hadPeriods = board.archives.length > 0;
+            Object.assign(board, { tags, archives });
+            groups.draw();
+            if (hadPeriods !== archives.length > 0) {
+                drawTabs();
             }
         }
     }
 
     drawHead();
+    if (board.league && now.view !== "places") {
+        api.league(board.name, board.db).then(tellPeriod).catch(() => {});
+    }
     await showMember();
     await showPart();
     const ticking = setInterval(() => {
@@ -158,11 +185,13 @@ export async function showBoard(state, context) {
             drawHead();
             changed();
             glance?.refresh().catch(context.refused);
-            lookAtTags().catch(context.refused);
+            if (board.tags.length > 0 || board.period) {
+                lookAtBoard().catch(context.refused);
+            }
         }
     }, LOOK_MS);
     return {
-        title: board.name.text.slice(0, 100),
+        title: plainName(board.name),
         element: h("section.board", {}, head, h("div.columns", {},
             h("div.content", {}, tabs, groups.element, inner), aside)),
         // Another page, part, group or member of the same board.
@@ -181,11 +210,11 @@ export async function showBoard(state, context) {
             groups.draw();
             if (isOtherGroup) {
                 isOther = true;
-                lookAtTags().catch(context.refused);
+                lookAtBoard().catch(context.refused);
                 glance?.refresh().catch(context.refused);
             }
             (isOtherMember ? showMember() : Promise.resolve(isOtherGroup ? card?.refresh() : null))
-                .then(() => (isOtherPart || isOtherPage && now.view === "places" ? showPart()
+                .then(() => (isOtherPart || isOtherPage && ["places", "members"].includes(now.view) ? showPart()
                     : part?.refresh?.()))
                 .then(() => {
                     drawTabs();
@@ -210,6 +239,7 @@ const noGroup = (state, error) => ({ title: t("noGroup"), close: () => {}, eleme
 
 function boardHead(board) {
     const { time, fields } = board;
+    const period = board.period ?? board.roomsPeriod;
     const at = (key, date) => h("time.tag", { datetime: date.toISOString(), title: wholeMoment(date) },
         t(key, moment(date)));
     return [h("h1", {}, nameText(board.name, 80), wholeName(board.name)),
@@ -223,17 +253,19 @@ function boardHead(board) {
             board.frozen ? h("span.tag.strong", {}, t("frozen")) : null,
             board.opens && board.opens > Date.now() ? at("opensAt", board.opens) : null,
             board.closes && board.closes > Date.now() ? at("closesAt", board.closes) : null,
-            board.period ? h("span.tag", {}, t("every")[board.period.unit.toLowerCase()] ?? board.period.unit)
-                : null,
+            board.starts && board.rollsAt ? h("span.tag.strong.league-period", {},
+                t("period", ...[board.starts, board.rollsAt].map((date) => dayIn(board, date)))) : null,
+            period ? h("span.tag", {}, t("every")[period.unit.toLowerCase()] ?? period.unit) : null,
             board.rollsAt ? h("time.tag", { datetime: board.rollsAt.toISOString(),
-                title: wholeMoment(board.rollsAt) }, t("rollsIn", duration(board.rollsAt - Date.now()))) : null,
+                title: wholeMoment(board.rollsAt) }, t(board.league ? "left" : "rollsIn",
+                duration(board.rollsAt - Date.now()))) : null,
             board.window ? h("span.tag", {}, t("windowOf", board.window)) : null,
             board.cap ? h("span.tag", {}, t("capOf", board.cap)) : null,
             board.limit ? h("span.tag", {}, t("limitOf", board.limit)) : null,
             board.stale ? h("span.tag", {}, t("staleAfter", duration(board.stale))) : null,
             board.settled === null ? null : h("span.tag", {}, t(board.settled ? "settled" : "unsettled")),
-            h("span", {}, t(fields[0].order === "asc" ? "lessIsBetter" : "moreIsBetter")),
-            h("span", {}, t(!time ? "arrivalAhead" : time.order === "latest" ? "latestAhead" : "firstAhead")))];
+            board.league ? null : [h("span", {}, t(fields[0].order === "asc" ? "lessIsBetter" : "moreIsBetter")),
+                h("span", {}, t(!time ? "arrivalAhead" : time.order === "latest" ? "latestAhead" : "firstAhead"))])];
 }
 
 // focused: the sign of what had the focus in the page before: of the pager, say, whose buttons come with the
@@ -250,7 +282,7 @@ function rankingView(board, state, context, changed, focused) {
         const name = roomName(board, row);
         return name && hasAddress(name) ? boardAddress(name, { db: board.db, member: row.name }) : null;
     };
-    const rows = new Rows(board, { selected: state().member?.key, caption: board.name.text.slice(0, 200),
+    const rows = new Rows(board, { selected: state().member?.key, caption: plainName(board.name),
         link: (name) => link({ member: name }), room: board.league ? roomAddress : null,
         way: board.of && group.length === 0 ? (row) => wayOf(board.of, row.rank, members) : null });
     const pager = h("nav.pager", { "aria-label": t("pages") });

@@ -5,7 +5,8 @@
 import * as api from "./api.js";
 import { h } from "./dom.js";
 import { groupText } from "./groups.js";
-import { nameText } from "./names.js";
+import { learnPeriod } from "./league.js";
+import { nameText, plainName } from "./names.js";
 import { Rows } from "./rows.js";
 import { t } from "./text.js";
 
@@ -36,6 +37,7 @@ export async function showEmbed(state) {
         try {
             await api.me();
             board = await api.boardInfo(state.board, state.db, state.group);
+            await learnPeriod(board);
         } catch (error) {
             if (error.status === undefined) {
                 throw error;
@@ -45,7 +47,7 @@ export async function showEmbed(state) {
             return;
         }
         const rows = new Rows(board, { dense: true, selected: state.member?.key,
-            caption: board.name.text.slice(0, 200) });
+            caption: plainName(board.name) });
         const wanted = { from: state.place - 1, count: state.count, hash: state.hash,
             data: state.data, group: state.group };
         const empty = h("p.faint", {});
@@ -61,7 +63,7 @@ export async function showEmbed(state) {
         const sign = h("span.live", {}, h("span.dot", { "aria-hidden": "true" }), h("span.sr", {}, t("live")));
         place.replaceChildren(h("h1", {}, h("span", {}, state.title
             || [nameText(board.name, 60), groupText(state.group)]), sign), rows.element, empty);
-        document.title = state.title || board.name.text.slice(0, 100);
+        document.title = state.title || plainName(board.name);
         api.followPage(board.name, board.db, wanted, { take, gone: () => take({ rows: [] }),
             told: (isLive) => sign.classList.toggle("off", !isLive), refused: () => {} });
     }

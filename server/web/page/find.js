@@ -3,7 +3,8 @@ import * as api from "./api.js";
 import { boardAddress } from "./address.js";
 import { h, replace } from "./dom.js";
 import { exact } from "./exact.js";
-import { called, face, nameOf, nameText, wholeName } from "./names.js";
+import { fieldText, roomName } from "./league.js";
+import { called, face, nameOf, nameText, strangersText, wholeName } from "./names.js";
 import { Rows } from "./rows.js";
 import { t, count, percent, moment, wholeMoment } from "./text.js";
 
@@ -162,7 +163,7 @@ export async function memberCard(board, who, state) {
     const card = h("section.member", { "aria-labelledby": "member-name", tabindex: "-1" });
     const address = (changes) => boardAddress(board.name, { ...state(), member: who, ...changes });
     const away = h("a.quiet.button", { "data-keep": true, "aria-label": t("forget"), title: t("forget") }, "✕");
-    const title = h("h2", { id: "member-name" }, nameText(who, 60));
+    const title = h("h2", { id: "member-name" }, nameText(who));
     const about = h("p.data", {}); // the id, if the member is called otherwise, and more data
     const picture = h("span", {});
     const head = h("div.member-head", {}, picture, h("div", {}, title, wholeName(who), about), away);
@@ -179,9 +180,9 @@ export async function memberCard(board, who, state) {
 
     function showHead(member) {
         const shown = face(member);
-        replace(title, called(member, 60));
+        replace(title, called(member));
         replace(about, member.data[0] ? nameText(who, 40) : null,
-            member.data.slice(1).filter(Boolean).map((datum) => h("bdi", {}, String(datum).slice(0, 200))));
+            member.data.slice(1).filter(Boolean).map((datum) => strangersText(datum, 200)));
         if (picture.firstChild?.outerHTML !== shown?.outerHTML) {
             replace(picture, shown);
         }
@@ -192,6 +193,10 @@ export async function memberCard(board, who, state) {
         const scores = member.scores.map((text, index) => [h("dt", {}, board.fields.length === 1
             && board.fields[0].name === "score" ? t("score") : h("bdi", {}, board.fields[index].name)),
         h("dd", {}, exact(text, board.fields[index].scale))]);
+        if (board.league) {
+            replace(figures, leagueFacts(board, member));
+            return;
+        }
         replace(figures, h("p.member-place", {}, h("span", {}, t("place")), " ",
             h("b", {}, count(member.rank + 1)), " ", h("span", {}, t("ofAll", member.members))),
         standing(member),
@@ -224,12 +229,28 @@ export async function memberCard(board, who, state) {
         }
         showFigures(member);
         rows.update(member.around);
+        if (board.league) {
+            const room = roomName(board, member);
+            around.hidden = true;
+            foot.hidden = room === null;
+            way.textContent = t("inRoom");
+            way.href = room === null ? "" : boardAddress(room, { db: board.db, member: who });
+            return;
+        }
         const size = state().count;
         way.href = address({ place: Math.floor(member.rank / size) * size + 1, view: "places" });
     }
 
     await refresh();
     return { element: card, refresh, get: () => shown };
+}
+
+// Where a member of a league is.
+function leagueFacts(board, member) {
+    const [tier, period, room] = member.scores.map((text, index) => fieldText(board, index, text));
+    const fact = (key, text) => [h("dt", {}, t(key)), h("dd", {}, text)];
+    return h("dl.facts", {}, fact("tierLabel", tier), fact("roomLabel", member.scores[2] === "0" ? t("notYet") : room),
+        fact("periodLabel", period));
 }
 
 // "ahead of 96 %", as text and as a bar.

@@ -34,7 +34,7 @@ export async function glanceCard(board, state, link, toSpread) {
             return;
         }
         const rows = spread.quantiles.filter((quantile) => SHOWN.includes(Number(quantile.q))).reverse();
-        replace(place, spreadFigure(board, spread, null),
+        replace(place, spreadFigure(board, spread, null, 0.34),
             h("dl.facts", {}, rows.map((quantile) => [h("dt", {}, t("quantile", Number(quantile.q))),
                 h("dd", {}, h("a", { href: link(quantile.name), "data-keep": true },
                     exact(quantile.score, board.fields[0].scale)))])),

@@ -8,6 +8,8 @@ import { h } from "./dom.js";
 import { t, count } from "./text.js";
 
 const SHOWN_MAX = 80; // what a name shows of itself, in characters as people count them
+const TITLE_MIN = 16; // longer ones may be cut by a narrow screen: hovering shows all
+const TITLE_MAX = 1000;
 const ADDRESS_MAX = 6000; // longer keys are in no link: servers and proxies refuse such addresses
 
 const encodeByte = (byte) => (/[A-Za-z0-9_.~-]/.test(String.fromCharCode(byte))
@@ -72,11 +74,48 @@ function cut(text, length) {
     return shown.length < text.length ? shown.slice(0, length * 4) : text;
 }
 
-// Characters that show nothing get a picture: a name of spaces would be invisible.
+// What shows nothing, or turns what is beside it: controls, formats, blanks at an end or beside each other, all blanks
+// but the usual one. Emoji of several parts stay whole, and so do joiners where Arabic and Indic letters need them.
+const SIGNS = new RegExp([
+    String.raw`(?<kept>\p{RGI_Emoji}|(?<=\p{Script=Arabic})\u200c(?=\p{Script=Arabic})`,
+    String.raw`|(?<=[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca])[\u200c\u200d])`,
+    String.raw`|[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]`,
+    String.raw`|^\p{Zs}+|\p{Zs}+$|\p{Zs}{2,}|[\p{Zs}--\u0020]`].join(""), "gv");
+const BLANK = "\u2423";
+
+const codeOf = (sign) => `U+${sign.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+
+// [[text, whether it is a sign that stands for what shows nothing], ...]
 function visible(text) {
-    const shown = text.replace(/[\u0000-\u001f]/g, (sign) => String.fromCharCode(0x2400 + sign.charCodeAt(0)))
-        .replace(/\u007f/g, "\u2421");
-    return shown.trim() === "" ? shown.replace(/\s/gu, "\u2423") : shown;
+    const parts = [];
+    let at = 0;
+    for (const match of text.matchAll(SIGNS)) {
+        if (match.groups.kept === undefined) {
+            parts.push([text.slice(at, match.index), false],
+                ...Array.from(match[0], (sign) => [sign === " " ? BLANK : codeOf(sign), true]));
+            at = match.index + match[0].length;
+        }
+    }
+    return [...parts, [text.slice(at), false]].filter(([part]) => part !== "");
+}
+
+// Alphabets with letters that look like Latin ones, and those letters.
+const ALPHABETS = [
+    ["Cyrillic", /\p{Script=Cyrillic}/u, /^[АВЕЅІЈКМНОРСТУХаеѕіјорсухһԁԛԝӏьѵ]*$/u],
+    ["Greek", /\p{Script=Greek}/u, /^[ΑΒΕΖΗΙΚΜΝΟΡΤΥΧανοικρυ]*$/u],
+    ["Armenian", /\p{Script=Armenian}/u, /^[ՍՏՕօհոսցքս]*$/u],
+    ["Cherokee", /\p{Script=Cherokee}/u, /^\p{Script=Cherokee}*$/u],
+];
+
+// What a name may be taken for another one by: letters of several alphabets, or of another one that all look Latin;
+// letters and marks that are usually one character.
+function doubts(text) {
+    const letters = text.replace(/[^\p{L}]/gu, "");
+    const isLatin = /\p{Script=Latin}/u.test(letters);
+    const found = ALPHABETS.filter(([, script]) => script.test(letters));
+    const isMixed = found.length + isLatin > 1;
+    return [...found.filter(([, , alike]) => isMixed || alike.test(letters)).map(([name]) => t("lettersOf")[name]),
+        ...text.normalize("NFC") === text ? [] : [t("notUsual")]];
 }
 
 // <bdi>: the direction of a name stays inside it.
@@ -86,23 +125,30 @@ export function nameText(name, length = SHOWN_MAX) {
     }
     const shown = cut(name.text, length);
     const isCut = shown.length < name.text.length;
-    return h(name.bytes ? "bdi.bytes" : "bdi", { title: name.bytes ? t("notUtf8") : null },
-        visible(shown), isCut ? "…" : "");
+    return h(name.bytes ? "bdi.bytes" : "bdi", { title: name.bytes ? t("notUtf8")
+        : name.text.length > TITLE_MIN ? plainName(name, TITLE_MAX) : null },
+    visible(shown).map(([part, isSign]) => (isSign ? h("span.sign", { title: t("signTitle") }, part) : part)),
+    isCut ? "…" : "", doubts(shown).map((text) => h("span.doubt", { title: t("doubtTitle") }, text)));
 }
 
 // The same as a text, where elements cannot be. Only what runs from right to left is isolated: browsers choose an
 // option by its first letter.
 export function plainName(name, length = SHOWN_MAX) {
     const shown = cut(name.text, length);
-    const text = `${visible(shown).replace(/[\u202a-\u202e\u2066-\u2069]/g, "")}${
-        shown.length < name.text.length ? "…" : ""}`;
+    const text = [visible(shown).map(([part, isSign]) => (isSign && part !== BLANK ? `‹${part}›` : part)).join(""),
+        shown.length < name.text.length ? "…" : "", ...doubts(shown).map((doubt) => ` (${doubt})`)].join("");
     return /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u.test(text)
         ? `\u2068${text}\u2069` : text;
 }
 
+// A text of somebody's that is no name: a field of a hash.
+export const strangersText = (text, length) => nameText(nameOf(String(text)), length);
+
 // How a member is called: by the first of its data, or by its name.
-export const called = (row, length) => (row.data[0] ? h("bdi", {}, String(row.data[0]).slice(0, 120))
-    : nameText(row.name, length));
+export const called = (row, length) => (row.data[0] ? strangersText(row.data[0]) : nameText(row.name, length));
+
+// The same as a text.
+export const plainlyCalled = (row, length) => plainName(row.data[0] ? nameOf(String(row.data[0])) : row.name, length);
 
 // A member's picture over the first letter of what it is called; null where no pictures are shown.
 export function face(row) {
@@ -111,8 +157,8 @@ export function face(row) {
     }
     const image = row.picture && h("img", { src: row.picture, alt: "", loading: "lazy", decoding: "async",
         onerror: () => image.remove() });
-    return h("span.face", { "aria-hidden": "true" }, cut(visible(String(row.data[0] || row.name.text)).trim(), 1),
-        image);
+    const [first] = visible(String(row.data[0] || row.name.text)).filter(([, isSign]) => !isSign);
+    return h("span.face", { "aria-hidden": "true" }, first ? cut(first[0].trim(), 1) : "", image);
 }
 
 // A button that shows all of a long name; nothing for a short one.

@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { boardAddress } from "./address.js";
 import { h, replace } from "./dom.js";
-import { nameText } from "./names.js";
+import { nameText, plainName } from "./names.js";
 import { Rows } from "./rows.js";
 import { t } from "./text.js";
 
@@ -20,7 +20,7 @@ export async function periodsView(board, context, { member, group }) {
     let due = 0;
 
     const column = (name, heading, page) => {
-        const rows = new Rows(board, { dense: true, selected: member?.key, caption: name.text,
+        const rows = new Rows(board, { dense: true, selected: member?.key, caption: plainName(name),
             link: (who) => boardAddress(name, { db: board.db, member: who, group }) });
         const count = h("p.faint.small", {}, t("members", page.members));
         rows.update(page.rows);

@@ -1,6 +1,6 @@
 // Small plots of the last hour, and the bars of a distribution, as SVG. What they show is in words too.
 import { h, svg } from "./dom.js";
-import { t, moment } from "./text.js";
+import { t, moment, short } from "./text.js";
 
 const WIDTH = 300;
 const HEIGHT = 64;
@@ -48,10 +48,41 @@ export function plot(title, points, show) {
         h("span", {}, t("most", show(most)))));
 }
 
-// Bars: heights: numbers; marks: [{index, kind, label}] above the bar that they are in.
-export function bars(heights, marks, label, tip) {
-    const [width, height, top] = [heights.length * 20, 200, 34];
+// Round numbers up to the most: 0, 20, 40, 60.
+function rounds(most) {
+    const size = 10 ** Math.floor(Math.log10(Math.max(1, most / 4)));
+    const step = [1, 2, 5, 10].map((times) => times * size).find((each) => most / each <= 4);
+    return Array.from({ length: Math.floor(most / step) + 1 }, (_, index) => index * step);
+}
+
+// Labels of marks, above the bars: those that would touch are above each other. width: of one, as a share of all.
+function markLabels(marks, bins, width) {
+    const ends = []; // of each line of labels, from below
+    const spans = marks.toSorted((a, b) => a.index - b.index).map(({ index, kind, label }) => {
+        const at = (index + 0.5) / bins;
+        const align = at < width / 2 ? "start" : at > 1 - width / 2 ? "end" : "center";
+        const begin = { start: index / bins, center: at - width / 2, end: (index + 1) / bins - width }[align];
+        const free = ends.findIndex((end) => end <= begin);
+        const line = free < 0 ? ends.length : free;
+        ends[line] = begin + width;
+        const span = h(`span.mark-label.${kind}`, {}, h("bdi", {}, label));
+        span.style.insetInlineStart = `${begin * 100}%`;
+        span.style.inlineSize = `${width * 100}%`;
+        span.style.bottom = `${line * 1.3}em`;
+        span.style.textAlign = align;
+        return span;
+    });
+    const element = h("div.mark-labels", { "aria-hidden": "true" }, spans);
+    element.style.height = `${ends.length * 1.3}em`;
+    return element;
+}
+
+// Bars over an axis of round numbers, with labelled marks: heights: numbers; marks: [{index, kind, label}] above the bar
+// that they are in; title: of the axis; labelWidth: of a mark's, as a share of the width.
+export function bars(heights, marks, { label, title, tip, labelWidth }) {
+    const [width, height, top] = [heights.length * 20, 200, 14];
     const most = Math.max(1, ...heights);
+    const ticks = rounds(most).map((value) => ({ value, y: height - value / most * (height - top) }));
     const bar = (value, index) => {
         const tall = value === 0 ? 0 : Math.max(2, value / most * (height - top));
         const isMarked = marks.some((mark) => mark.kind === "you" && mark.index === index);
@@ -61,8 +92,16 @@ export function bars(heights, marks, label, tip) {
                 height: tall, rx: 2 }));
     };
     const line = ({ index, kind }) => svg(`line.mark.${kind}`, { x1: index * 20 + 10, x2: index * 20 + 10,
-        y1: kind === "you" ? 8 : 22, y2: height });
-    return svg("svg.bars", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img",
-        "aria-label": label }, heights.map(bar), marks.map(line));
+        y1: 0, y2: height });
+    const rule = ({ y }) => svg("line.rule", { x1: 0, x2: width, y1: y, y2: y });
+    const tickLabel = ({ value, y }) => {
+        const element = h("span", {}, short(value));
+        element.style.top = `${y / height * 100}%`;
+        return element;
+    };
+    return h("div.plotted", {}, h("span.axis-title", {}, title), markLabels(marks, heights.length, labelWidth),
+        h("div.over-axis", {}, h("div.y-axis", { "aria-hidden": "true" }, ticks.map(tickLabel)),
+            svg("svg.bars", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img",
+                "aria-label": label }, ticks.map(rule), heights.map(bar), marks.map(line))));
 }
 

@@ -1,8 +1,8 @@
 // The rows of a board: a table that follows the board. Rows glide to their new places, and a mark says for
 // a while by how much a member rose or fell; else it says how many places were gained or lost since the last period.
 import { h, icon } from "./dom.js";
-import { exact } from "./exact.js";
-import { called, face, nameText, wholeName, hasAddress } from "./names.js";
+import { fieldText } from "./league.js";
+import { called, face, nameText, plainlyCalled, strangersText, wholeName, hasAddress } from "./names.js";
 import { t, count, moment, wholeMoment } from "./text.js";
 
 const GLIDE_MS = 520;
@@ -13,7 +13,7 @@ const DOWN = "M12 19l-7-9h14z";
 const still = window.matchMedia("(prefers-reduced-motion: reduce)");
 
 // board: of boardInfo; options: {link(name): address or null, selected: key, caption, dense, room(row): address or
-// null of what the last field stands for, way(row): "up", "down" or null}
+// null of what the last field stands for, medals: false for none, way(row): "up", "down" or null}
 export class Rows {
     constructor(board, options) {
         this.board = board;
@@ -65,7 +65,7 @@ export class Rows {
             this.glide(tops);
         }
         return isFirst || moved.length === 0 ? null
-            : moved.some((row) => row.rank === 0) ? t("leads", rows[0].name.text.slice(0, 80))
+            : moved.some((row) => row.rank === 0) ? t("leads", plainlyCalled(rows[0], 80))
                 : t("changes", moved.length);
     }
 
@@ -74,11 +74,11 @@ export class Rows {
         const cells = { rank: cell("rank"), name: h("th.name", { role: "rowheader", scope: "row" }),
             scores: this.board.fields.map((_, index) => cell(index === 0 ? "score" : "extra")),
             reached: this.board.time && !this.options.dense ? cell("reached") : null,
-            place: h("span.place"), move: h("span.move"), data: h("span.data"), sub: h("span.sub") };
+            place: h("span.place"), move: h("span.move"), data: h("span.data"), way: h("span.way"), sub: h("span.sub") };
         cells.rank.append(cells.place, cells.move);
         cells.called = this.options.link && hasAddress(row.name) ? h("a", { "data-keep": true }) : h("span", {});
         cells.face = h("span", {});
-        cells.name.append(cells.face, h("span.who", {}, cells.called, wholeName(row.name)), cells.data, cells.sub);
+        cells.name.append(cells.face, h("span.who", {}, cells.called, wholeName(row.name), cells.way), cells.data, cells.sub);
         const line = h("tr", { role: "row" }, cells.rank, cells.name, cells.scores, cells.reached);
         this.choose(line, this.options.selected === row.name.key);
         return { line, cells, rank: row.rank, scores: null, moved: 0, gained: 0, timer: 0 };
@@ -110,10 +110,10 @@ export class Rows {
             this.rest(entry);
         }
         cells.place.textContent = count(row.rank + 1);
-        line.classList.toggle("medal", row.rank < 3);
+        line.classList.toggle("medal", row.rank < 3 && !this.board.league && this.options.medals !== false);
         line.dataset.place = row.rank + 1;
         row.scores.forEach((text, index) => {
-            cells.scores[index].textContent = exact(text, this.board.fields[index].scale);
+            cells.scores[index].textContent = fieldText(this.board, index, text);
         });
         this.show(cells, line, row);
         const time = row.reached && h("time", { datetime: row.reached.toISOString(),
@@ -122,7 +122,7 @@ export class Rows {
         this.call(cells, row);
         cells.sub.replaceChildren(...row.scores.slice(1).map((text, index) => h("span", {},
             h("bdi", {}, this.board.fields[index + 1].name), " ",
-            exact(text, this.board.fields[index + 1].scale))),
+            fieldText(this.board, index + 1, text))),
             ...(time && !this.options.dense ? [time.cloneNode(true)] : []));
         if (hasChanged) {
             this.flash(cells.scores[0], "flash");
@@ -143,6 +143,12 @@ export class Rows {
         line.classList.toggle("goes-up", way === "up");
         line.classList.toggle("goes-down", way === "down");
         cells.rank.title = way === "up" ? t("goesUp") : way === "down" ? t("goesDown") : "";
+        if (cells.way.dataset.way !== String(way)) {
+            cells.way.dataset.way = String(way);
+            cells.way.title = cells.rank.title;
+            cells.way.replaceChildren(...way === null ? []
+                : [icon(way === "up" ? UP : DOWN), h("span.sr", {}, cells.rank.title)]);
+        }
     }
 
     // The member's name, or its first datum with the name below; then the other data.
@@ -161,7 +167,7 @@ export class Rows {
         cells.face.replaceChildren(...picture ? [picture] : []);
         cells.called.replaceChildren(called(row));
         cells.data.replaceChildren(...alias ? [nameText(row.name, 40)] : [], ...data.filter(Boolean)
-            .map((datum) => h("bdi", {}, datum.slice(0, 200))));
+            .map((datum) => strangersText(datum, 200)));
     }
 
     flash(element, name) {

@@ -2,6 +2,7 @@
 // together, and those that took long once.
 import * as api from "./api.js";
 import { h, replace } from "./dom.js";
+import { strangersText } from "./names.js";
 import { plot } from "./plot.js";
 import { t, count, short, bytes, microseconds, percent, duration, moment, wholeMoment } from "./text.js";
 
@@ -128,7 +129,7 @@ function wordsOf(command) {
     let left = COMMAND_MAX;
     for (const word of command) {
         if (left > 0) {
-            words.push(words.length > 0 ? " " : "", h("bdi", {}, word.slice(0, left)));
+            words.push(words.length > 0 ? " " : "", word === "" ? h("bdi", {}) : strangersText(word, left));
             left -= word.length + 1;
         }
     }

@@ -2,7 +2,7 @@
 import * as api from "./api.js";
 import { h, replace } from "./dom.js";
 import { exact, compare } from "./exact.js";
-import { called } from "./names.js";
+import { called, plainlyCalled } from "./names.js";
 import { bars } from "./plot.js";
 import { t, count, short } from "./text.js";
 
@@ -17,28 +17,35 @@ function binOf(bins, score) {
     return index;
 }
 
-// The bars with what is below them: a distribution as api.histogram gives it; you: a member, or null.
-export function spreadFigure(board, { members, bins, isLog, quantiles }, you) {
-    const score = (text) => exact(text, board.fields[0].scale);
-    const marks = quantiles.filter((quantile) => ["0.9", "0.5", "0.1"].includes(String(quantile.q)))
-        .map((quantile) => ({ index: binOf(bins, quantile.score), kind: "quantile" }));
-    if (you) {
-        marks.push({ index: binOf(bins, you.scores[0]), kind: "you" });
+// The marks of the bars: quantiles, of which those in one bar share a mark, and the member.
+function marksOf({ bins, quantiles }, you) {
+    const labels = new Map();
+    for (const quantile of quantiles.filter(({ q }) => ["0.9", "0.5", "0.1"].includes(String(q)))) {
+        const index = binOf(bins, quantile.score);
+        labels.set(index, [...labels.get(index) ?? [], t("quantile", Number(quantile.q))]);
     }
+    const marks = Array.from(labels, ([index, texts]) => ({ index, kind: "quantile", label: texts.join(", ") }));
+    return you ? [...marks, { index: binOf(bins, you.scores[0]), kind: "you", label: plainlyCalled(you, 16) }] : marks;
+}
+
+// The bars with what is below them: a distribution as api.histogram gives it; you: a member, or null; labelWidth: of a
+// mark's, as a share of the width.
+export function spreadFigure(board, { members, bins, isLog, quantiles }, you, labelWidth = 0.2) {
+    const score = (text) => exact(text, board.fields[0].scale);
     const range = (bin) => (bin.from === bin.to ? score(bin.from) : t("fromTo", score(bin.from), score(bin.to)));
     const tip = (index) => `${range(bins[index])}: ${t("members", bins[index].members)}`;
-    // Between decades are round numbers, which a short text has exactly.
-    const ticks = isLog && bins.length > 8 ? [1, 2, 3].map((quarter) => Math.round(bins.length * quarter / 4)) : [];
+    const ticks = bins.length > 8 ? [1, 2, 3].map((quarter) => Math.round(bins.length * quarter / 4)) : [];
     const tick = (index) => {
         const element = h("span.tick.faint", {}, short(Number(bins[index].from)));
         element.style.insetInlineStart = `${index / bins.length * 100}%`;
         return element;
     };
     const label = board.fields[0].name === "score" ? t("score") : board.fields[0].name;
-    return h("figure.spread", {}, bars(bins.map((bin) => bin.members), marks, t("bars", count(members)), tip),
-        h("figcaption.axis", {}, h("span", {}, score(bins[0].from)),
-            ticks.length > 0 ? ticks.map(tick) : h("span.faint", {}, h("bdi", {}, label)),
-            h("span", {}, score(bins[bins.length - 1].to))));
+    return h("figure.spread", {}, bars(bins.map((bin) => bin.members), marksOf({ bins, quantiles }, you),
+        { label: t("bars", count(members)), title: t("howMany"), tip, labelWidth }),
+    h("figcaption", {}, h("div.axis", {}, h("span", {}, score(bins[0].from)), ticks.map(tick),
+        h("span", {}, score(bins[bins.length - 1].to))),
+    h("p.axis-title", {}, h("bdi", {}, label), isLog ? [" · ", t("scaleLog")] : null)));
 }
 
 // member(): what the card shows now, or null; state(): that of the address, for the data
@@ -76,7 +83,7 @@ export async function spreadView(board, context, state, member, link) {
         replace(place, isOne ? h("p", {}, t("spreadOne", t("members", members), score(bins[0].from)))
             : [spacings(spread.isLog), spreadFigure(board, spread, you)],
         you ? h("p.you-here", {}, h("span.swatch", { "aria-hidden": "true" }),
-            t("youAreHere", String(you.data[0] || you.name.text).slice(0, 60)), ": ",
+            t("youAreHere", plainlyCalled(you, 60)), ": ",
             h("b", {}, score(you.scores[0]))) : null,
         h("h2.h3", {}, t("quantiles")),
         h("dl.quantiles", {}, quantiles.toSorted((a, b) => b.q - a.q).map((quantile) => h("div", {},

@@ -32,7 +32,15 @@ const english = {
     boardsTitle: "Boards",
     boardsSearch: "Search boards",
     boardsFound: (n) => (n === 1 ? "1 board" : `${count(n)} boards`),
-    boardsMore: "Show more",
+    boardsReading: (n) => `Reading the list: ${count(n)} so far`,
+    boardsPart: (n) => `There are more: these are of the first ${count(n)} that were read. Search for others.`,
+    boardsShown: (from, to, all) => `Boards ${count(from)} to ${count(to)} of ${count(all)}`,
+    rankedBy: (fields) => fields.map(({ name, isAscending }, index) =>
+        `${index > 0 ? "then " : ""}${isAscending ? "lowest" : "highest"} ${name}`).join(", ")
+        .replace(/^./, (first) => first.toUpperCase()) + " first",
+    tieFirst: "of equals the earlier one",
+    tieLatest: "of equals the later one",
+    groupsBy: (names) => `groups by ${names.join(", ")}`,
     boardsNone: "There are no boards yet.",
     boardsNoneHint: "A board begins with its first score:",
     boardsNoMatch: (text) => `No board is called ‘${text}’.`,
@@ -54,6 +62,29 @@ const english = {
     leagueOf: ({ tiers, room, up, down }) =>
         `League: ${count(tiers)} tiers, rooms of ${count(room)}, ${count(up)} go up, ${count(down)} go down`,
     roomOf: (room, tier) => `Room ${count(room)} of tier ${count(tier)} in`,
+    tiers: "Tiers and rooms",
+    leagueMembers: "All members",
+    tier: (n) => `Tier ${count(n)}`,
+    rooms: (n) => (n === 1 ? "1 room" : `${count(n)} rooms`),
+    roomNumber: (n) => `Room ${count(Number(n))}`,
+    roomsShown: (from, to) => `rooms ${count(from)} to ${count(to)}`,
+    roomsShow: "Show rooms",
+    roomsHide: "Hide rooms",
+    roomsLabel: "Rooms",
+    roomsLike: "What its rooms are like",
+    tierUp: (n) => (n === 1 ? "the best of a room goes up" : `the best ${count(n)} of a room go up`),
+    tierDown: (n) => (n === 1 ? "the last one goes down" : `the last ${count(n)} go down`),
+    tierStay: "everybody stays",
+    tierEmpty: "Nobody is in this tier.",
+    tierIdle: "Nobody of this tier has a result in this period yet.",
+    tiersEmpty: (n) => (n === 1 ? "Nobody is in one more tier." : `Nobody is in ${count(n)} more tiers.`),
+    period: (from, to) => `${from} to ${to}`,
+    left: (text) => `${text} left`,
+    periodLabel: "Period",
+    tierLabel: "Tier",
+    roomLabel: "Room",
+    inRoom: "Show in the room",
+    notYet: "none in this period",
     goesUp: "goes one tier up",
     goesDown: "goes one tier down",
     layout: "Layout",
@@ -120,6 +151,11 @@ const english = {
     inRanking: "Show in the ranking",
     emptyName: "(empty name)",
     notUtf8: "This name is no UTF-8: bytes are shown as \\xNN",
+    signTitle: "A character that shows nothing by itself",
+    doubtTitle: "May look like another name",
+    lettersOf: { Cyrillic: "Cyrillic letters", Greek: "Greek letters", Armenian: "Armenian letters",
+        Cherokee: "Cherokee letters" },
+    notUsual: "unusual accents",
     wholeName: "The whole name",
     showAll: "Show all",
     bytesLong: (n) => `${n} bytes`,
@@ -129,6 +165,7 @@ const english = {
     fromTo: (from, to) => `${from} to ${to}`,
     bars: (n) => `${n} members by score`,
     spacing: "Width of the bars",
+    scaleLog: "by decades: bars further right stand for wider ranges",
     spacingEven: "Even",
     spacingLog: "By decades",
     atAGlance: "At a glance",
@@ -255,7 +292,14 @@ const chinese = {
     boardsTitle: "榜单",
     boardsSearch: "搜索榜单",
     boardsFound: (n) => `${count(n)} 个榜单`,
-    boardsMore: "显示更多",
+    boardsReading: (n) => `正在读取榜单：已有 ${count(n)} 个`,
+    boardsPart: (n) => `还有更多榜单：这里只含最先读到的 ${count(n)} 个，其余请搜索。`,
+    boardsShown: (from, to, all) => `第 ${count(from)}–${count(to)} 个榜单，共 ${count(all)} 个`,
+    rankedBy: (fields) => fields.map(({ name, isAscending }, index) =>
+        `${index > 0 ? "其次 " : "按 "}${name} ${isAscending ? "从低到高" : "从高到低"}`).join("，"),
+    tieFirst: "同分时先达到者在前",
+    tieLatest: "同分时后达到者在前",
+    groupsBy: (names) => `按 ${names.join("、")} 分组`,
     boardsNone: "还没有榜单。",
     boardsNoneHint: "写入第一个分数就会创建榜单：",
     boardsNoMatch: (text) => `没有名为“${text}”的榜单。`,
@@ -277,6 +321,29 @@ const chinese = {
     leagueOf: ({ tiers, room, up, down }) =>
         `联赛：${count(tiers)} 级，每组 ${count(room)} 名，${count(up)} 名升级，${count(down)} 名降级`,
     roomOf: (room, tier) => `第 ${count(tier)} 级第 ${count(room)} 组，属于`,
+    tiers: "级别与分组",
+    leagueMembers: "全部成员",
+    tier: (n) => `第 ${count(n)} 级`,
+    rooms: (n) => `${count(n)} 组`,
+    roomNumber: (n) => `第 ${count(Number(n))} 组`,
+    roomsShown: (from, to) => `第 ${count(from)}–${count(to)} 组`,
+    roomsShow: "显示各组",
+    roomsHide: "隐藏各组",
+    roomsLabel: "分组",
+    roomsLike: "各组的设置",
+    tierUp: (n) => `每组前 ${count(n)} 名升级`,
+    tierDown: (n) => `后 ${count(n)} 名降级`,
+    tierStay: "全部留级",
+    tierEmpty: "此级没有成员。",
+    tierIdle: "此级本期还没有成绩。",
+    tiersEmpty: (n) => `另有 ${count(n)} 级没有成员。`,
+    period: (from, to) => `${from} 至 ${to}`,
+    left: (text) => `还剩 ${text}`,
+    periodLabel: "周期",
+    tierLabel: "级别",
+    roomLabel: "组",
+    inRoom: "在组中显示",
+    notYet: "本期尚无",
     goesUp: "升一级",
     goesDown: "降一级",
     layout: "布局",
@@ -343,6 +410,10 @@ const chinese = {
     inRanking: "在排名中显示",
     emptyName: "（空名字）",
     notUtf8: "此名字不是 UTF-8：字节显示为 \\xNN",
+    signTitle: "自身不显示的字符",
+    doubtTitle: "可能与其他名字看起来相同",
+    lettersOf: { Cyrillic: "含西里尔字母", Greek: "含希腊字母", Armenian: "含亚美尼亚字母", Cherokee: "含切罗基字母" },
+    notUsual: "非常规组合字符",
     wholeName: "完整名字",
     showAll: "全部显示",
     bytesLong: (n) => `${n} 字节`,
@@ -352,6 +423,7 @@ const chinese = {
     fromTo: (from, to) => `${from} 至 ${to}`,
     bars: (n) => `${n} 名成员的分数分布`,
     spacing: "柱的宽度",
+    scaleLog: "按数量级：越靠右的柱范围越宽",
     spacingEven: "等宽",
     spacingLog: "按数量级",
     atAGlance: "概览",
@@ -544,6 +616,19 @@ export function moment(date, unit = "S") {
             ? { month: "short", day: "numeric", ...fine, second: undefined }
             : { year: "numeric", month: "short", day: "numeric" };
     return format(JSON.stringify(options), (tag) => new Intl.DateTimeFormat(tag, options)).format(date);
+}
+
+// A day in a board's zone, with the hour for periods that are shorter.
+export function dayOf(date, zone = "UTC", unit = "D") {
+    const options = { month: "short", day: "numeric", year: date.getFullYear() === new Date().getFullYear() ? undefined : "numeric",
+        ...unit === "HOUR" ? { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } : {} };
+    const make = (timeZone) => format(`day${JSON.stringify(options)}${timeZone}`, (tag) => new Intl.DateTimeFormat(tag,
+        { ...options, timeZone })).format(date);
+    try {
+        return make(zone);
+    } catch { // a zone that this browser does not know
+        return make("UTC");
+    }
 }
 
 // All of a time, with the zone's name, to the millisecond if the board keeps it.

@@ -136,9 +136,10 @@ TEST(no_memory_loses_the_group_and_nothing_else) {
 
 /* ---- the history in the keys ---- */
 
-static const struct rules *no_rules(void *context, struct bytes key) {
+static const struct rules *no_rules(void *context, struct bytes key, uint32_t choice) {
     (void)context;
     (void)key;
+    (void)choice;
     return NULL;
 }
 
