@@ -70,18 +70,11 @@ const struct web_operation web_operations[] = {
 };
 const unsigned web_operation_count = sizeof web_operations / sizeof web_operations[0];
 
-/* "member" is what "members" was called before, where it is read. */
-static bool web_routes_is_segment(struct bytes word, struct bytes segment) {
-    return word.at[0] == '{' || bytes_equal(word, segment) ||
-           (word.size == segment.size + 1 && bytes_equal(segment, BYTES("member")) &&
-            bytes_equal(word, BYTES("members")));
-}
-
 static bool web_routes_match(const struct http_target *target, const char *path) {
     unsigned at = FIRST;
     for (; *path != '\0' && at < target->segment_count; at++) {
         struct bytes word = {.at = path, .size = strcspn(path, "/")};
-        if (!web_routes_is_segment(word, target->segments[at])) {
+        if (word.at[0] != '{' && !bytes_equal(word, target->segments[at])) {
             return false;
         }
         path += word.size + (path[word.size] == '/');

@@ -1033,7 +1033,6 @@ class Kept(unittest.TestCase):
         self.assertEqual({path for path in paths if "MEMBER" in path and path.startswith("/boards")},
                          {"/boards/{NAME}/members/{MEMBER}", "/boards/{NAME}/members/{MEMBER}/tags"})
         self.assertEqual(set(paths["/boards/{NAME}/members/{MEMBER}"]), {"get", "delete"})
-        self.assertEqual(self.api.get("/boards/open/member/player:3"), self.api.get("/boards/open/members/player:3"))  # its old name
 
 
 class Guessing(unittest.TestCase):

@@ -145,7 +145,7 @@ export async function member(name, db, who, { hash, data, group }, withTags) {
         return findDots(name, db, who, { hash, data, group });
     }
     try {
-        const json = await ask(board(name, db, `/member/${who.key}`, { hash, data, group, tags: withTags ? 1 : 0 }));
+        const json = await ask(board(name, db, `/members/${who.key}`, { hash, data, group, tags: withTags ? 1 : 0 }));
         return { ...rowOf(json.row, json.data_fields), members: json.count,
             around: rowsOf(json.around, json.data_fields) };
     } catch (error) {
