@@ -311,6 +311,9 @@ struct host_named {
 };
 struct host_named host_open_named(struct host_context *ctx, struct bytes name);
 void host_close_named(struct host_context *ctx, struct host_named named);
+/* What of a key decides on its slot: what is between its first braces; nothing there: all of it. */
+struct bytes host_slot_part(struct bytes key);
+bool host_is_same_slot(struct bytes a, struct bytes b);
 /* May this server change keys? Masters do, and replicas follow; but while a failover waits for the replicas,
  * nothing may change. */
 bool host_may_change(struct host_context *ctx);

@@ -48,8 +48,11 @@ uint64_t keyspace_scan(const struct call *call, uint64_t cursor, const struct sc
 /* ---- single keys ---- */
 
 bool keyspace_open(const struct call *call, struct bytes name) {
-    return working_set_has(host_run_set(), name) || working_set_put_named(host_run_set(), name) ||
-           call_out_of_memory(call);
+    if (!working_set_has(host_run_set(), name) && !working_set_put_named(host_run_set(), name)) {
+        return call_out_of_memory(call);
+    }
+    return registry_embedded_find(call->registry, name) != NULL ||
+           !working_set_lacks(host_run_set(), name);
 }
 
 bool keyspace_has_board(const struct call *call, const struct registry_key *key,
@@ -59,13 +62,16 @@ bool keyspace_has_board(const struct call *call, const struct registry_key *key,
     }
     struct host_named named = host_open_named(module.context, name);
     bool is_board = named.key != NULL && host_value_of(named.key) != NULL;
+    bool is_asked_for = call->command->first_key > 0; /* not one of a listing */
+    if (named.key == NULL && is_asked_for) {
+        (void)working_set_lacks(host_run_set(), name);
+    }
     host_close_named(module.context, named);
     return is_board;
 }
 
 const struct board *keyspace_find_board(const struct call *call, struct bytes name) {
-    return working_set_put_named(host_run_set(), name) ? call_board(call_find_key(call, name))
-                                                       : NULL;
+    return keyspace_open(call, name) ? call_board(call_find_key(call, name)) : NULL;
 }
 
 /* In a cluster the key may be another node's: then the host refuses, and that node removes it. */
@@ -148,7 +154,9 @@ static bool host_keyspace_copy_hash(const struct lb_data *data, struct bytes nam
     bool is_copied = true;
     struct host_named named = host_open_named(module.context, name);
     *hash = NULL;
-    if (named.key != NULL && host_KeyType(named.key) == HOST_KEY_HASH) {
+    if (named.key == NULL && working_set_lacks(host_run_set(), name)) {
+        /* The reply will be another one. */
+    } else if (named.key != NULL && host_KeyType(named.key) == HOST_KEY_HASH) {
         *hash = copy;
         is_copied = data->fields.at != NULL
                         ? host_keyspace_copy_fields(named.key, &data->fields, copy)

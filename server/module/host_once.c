@@ -19,7 +19,7 @@
 /* Its name, valid until the next one. false: it would be too long. */
 static bool host_once_find_name(struct bytes key, struct bytes *name) {
     static char text[REGISTRY_KEY_MAX];
-    bool has_tag = host_access_slot_part(key).size < key.size;
+    bool has_tag = host_slot_part(key).size < key.size;
     struct bytes begin = has_tag ? BYTES("") : BYTES("{");
     struct bytes end = has_tag ? BYTES(":once") : BYTES("}:once");
     if (begin.size + key.size + end.size > sizeof text) {
@@ -46,7 +46,7 @@ const char *once_ids_find_refusal(struct server *server, struct bytes key) {
     if (!host_once_find_name(key, &name)) {
         return "ERR ONCE needs a shorter key: the ids are in a board beside it";
     }
-    if (module.is_cluster && !host_access_is_same_slot(name, key)) {
+    if (module.is_cluster && !host_is_same_slot(name, key)) {
         return "ERR in a cluster ONCE needs a key with a {tag}, or without braces, so that the ids "
                "are in its slot";
     }
@@ -57,6 +57,9 @@ const char *once_ids_find_refusal(struct server *server, struct bytes key) {
         return "OOM out of memory";
     }
     const struct registry_key *ids = host_once_find(key);
+    if (ids == NULL && working_set_lacks(host_run_set(), name)) {
+        return "TRYAGAIN";
+    }
     once_ids_make_rules(&rules);
     return ids == NULL || (ids->kind == REGISTRY_BOARD &&
                            layout_equal(board_layout(&ids->board), &rules.layout))
@@ -128,20 +131,24 @@ struct registry_key *once_ids_find_or_create(struct server *server, uint32_t dat
 
 /* ---- hashes ---- */
 
-static bool host_once_is_hash_or_none(struct bytes name) {
+static int host_once_type_of(struct bytes name) {
     if (working_set_has(host_run_set(), name)) {
-        return false; /* a board of this command, or the one of its ids */
+        return HOST_KEY_MODULE; /* a board of this command */
     }
     struct host_named named = host_open_named(module.context, name);
     int type = named.key != NULL ? host_KeyType(named.key) : HOST_KEY_EMPTY;
     host_close_named(module.context, named);
-    return type == HOST_KEY_EMPTY || type == HOST_KEY_HASH;
+    return type;
 }
 
 bool lb_hset_open(const struct call *call, const struct lb_hset *hset, struct bytes name,
                   struct lb_hset_place *place) {
     (void)hset;
-    if (!host_once_is_hash_or_none(name)) {
+    int type = host_once_type_of(name);
+    if (type == HOST_KEY_EMPTY && working_set_lacks(host_run_set(), name)) {
+        return false;
+    }
+    if (type != HOST_KEY_EMPTY && type != HOST_KEY_HASH) {
         return call_refuse_kind(call);
     }
     place->key = host_CreateString(module.context, name.at, name.size);

@@ -332,7 +332,13 @@ static void host_run_with_keys(struct host_context *ctx, const struct command *c
     const char *refusal = are_put ? host_run_find_refusal(command) : "OOM out of memory";
     if (refusal == NULL) {
         host_run_handler(command, request, &members, &reply);
-    } else {
+    }
+    if (set->lacks_key) {
+        refusal = "TRYAGAIN a key that belongs to this one may be on another node while their slot "
+                  "moves: send this again";
+        buffer_clear(&current.output);
+    }
+    if (refusal != NULL) {
         reply_error(&reply, refusal);
     }
 }

@@ -23,9 +23,6 @@ enum host_stale host_run_drop_stale(struct host_context *ctx, struct host_string
 /* That of the command that runs; NULL: none. */
 struct working_set *host_run_set(void);
 
-/* What of a key decides on its slot: what is between its first braces; nothing there: all of it. */
-struct bytes host_access_slot_part(struct bytes key);
-bool host_access_is_same_slot(struct bytes a, struct bytes b);
 /* In a cluster: may the command not be run, because it would make a board with a PERIOD whose archives
  * would be in other slots? Then the error was replied. */
 bool host_access_refuses_period(const struct call *call);

@@ -19,6 +19,8 @@ void working_set_begin(struct working_set *set, struct host_context *ctx, bool w
     set->applies = applies;
     set->is_lent = false;
     set->has_gone = false;
+    set->lacks_key = false;
+    set->slot = WORKING_SET_UNKNOWN;
     set->boards = NULL;
     module.context = ctx; /* for working_set_is_elsewhere, also where a timer has begun it */
 }
@@ -114,7 +116,16 @@ static bool working_set_put_base(struct working_set *set, struct bytes name) {
 }
 
 bool working_set_put(struct working_set *set, struct host_string *name, struct bytes text) {
-    return working_set_put_base(set, text) && working_set_put_as(set, name, text, false);
+    struct bytes base;
+    if (set->applies || !archive_find_board(text, &base)) {
+        return working_set_put_as(set, name, text, false);
+    }
+    bool is_put = working_set_put_own(set, base) && working_set_put_as(set, name, text, false);
+    if (is_put && registry_embedded_find(module.server.registry, text) == NULL &&
+        registry_embedded_find(module.server.registry, base) == NULL) {
+        (void)working_set_lacks(set, base);
+    }
+    return is_put;
 }
 
 bool working_set_put_named(struct working_set *set, struct bytes name) {
@@ -156,6 +167,30 @@ static bool working_set_put_as(struct working_set *set, struct host_string *name
         registry_embedded_hold_rolls(module.server.registry);
     }
     return is_put;
+}
+
+/* The host refuses our call as it would refuse a client's command with these keys: NULL. Of two it says so on the node
+ * that gets the slot, too. */
+static bool working_set_slot_moves(const struct working_set *set, struct bytes name) {
+    uint32_t other = bytes_equal(set->keys[0].text, name) && set->count > 1;
+    struct host_string *lacking = host_CreateString(set->ctx, name.at, name.size);
+    struct host_call_reply *reply =
+        host_Call(set->ctx, "EXISTS", "ss", set->keys[other].name, lacking);
+    bool moves = reply == NULL;
+    host_free_reply(reply);
+    host_FreeString(set->ctx, lacking);
+    return moves;
+}
+
+bool working_set_lacks(struct working_set *set, struct bytes name) {
+    if (!module.is_cluster || set->count == 0 || !host_is_same_slot(name, set->keys[0].text)) {
+        return false;
+    }
+    if (set->slot == WORKING_SET_UNKNOWN) {
+        set->slot = working_set_slot_moves(set, name) ? WORKING_SET_MOVES : WORKING_SET_STAYS;
+    }
+    set->lacks_key |= set->slot == WORKING_SET_MOVES;
+    return set->slot == WORKING_SET_MOVES;
 }
 
 bool working_set_is_elsewhere(void *context, uint32_t database, struct bytes name) {

@@ -32,8 +32,10 @@ struct working_set {
     uint32_t count, capacity;
     bool writes;
     bool applies;
-    bool has_gone;                /* a key was removed or has got another name meanwhile */
-    bool is_lent;                 /* the only key, a board that is read: registry_embedded_lend */
+    bool has_gone;  /* a key was removed or has got another name meanwhile */
+    bool is_lent;   /* the only key, a board that is read: registry_embedded_lend */
+    bool lacks_key; /* the command cannot be run here and now: working_set_lacks */
+    enum { WORKING_SET_UNKNOWN, WORKING_SET_STAYS, WORKING_SET_MOVES } slot; /* the keys' */
     struct registry_key **boards; /* by key, while copies stand for them; NULL: none do */
     struct working_key keys_inline[WORKING_SET_INLINE];
 };
@@ -48,6 +50,10 @@ MUST_CHECK bool working_set_put(struct working_set *set, struct host_string *nam
 MUST_CHECK bool working_set_put_named(struct working_set *set, struct bytes name);
 /* Is a key of this name in the set, or its place? */
 bool working_set_has(const struct working_set *set, struct bytes name);
+/* A slot moves key by key. For keys that a command names the host answers ASK where they have gone, and TRYAGAIN where
+ * some have. The same for a key that the command has come to by itself, and has not found: may it be on the other
+ * node? Then the command stops, if it writes before its first change, and its reply becomes TRYAGAIN. */
+bool working_set_lacks(struct working_set *set, struct bytes name);
 /* registry_is_elsewhere: does the host have a key of this name in the database that is selected? */
 bool working_set_is_elsewhere(void *context, uint32_t database, struct bytes name);
 /* Close a key that is only lent: a board that nobody changes needs no open key. */
