@@ -48,6 +48,10 @@ struct bytes host_bytes(const struct host_string *string) {
     return (struct bytes){.at = at, .size = size};
 }
 
+bool host_is_error(struct host_call_reply *reply) {
+    return reply == NULL || host_CallReplyType(reply) == HOST_REPLY_ERROR;
+}
+
 struct bytes host_reply_string(struct host_call_reply *reply) {
     size_t size = 0;
     const char *at = reply != NULL ? host_CallReplyStringPtr(reply, &size) : NULL;

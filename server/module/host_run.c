@@ -233,23 +233,12 @@ struct dropping {
     enum host_stale left;
 };
 
-/* The value of the board that is in the set; NULL: none has this name. */
-static struct host_value *host_run_find_value(struct bytes name) {
-    const struct working_set *set = current.running;
-    for (uint32_t i = 0; i < set->count; i++) {
-        if (bytes_equal(set->keys[i].text, name)) {
-            return set->keys[i].value;
-        }
-    }
-    return NULL;
-}
-
 static void host_run_drop_members(void *context) {
     enum { STALE_WORK_MAX = 1024 };
     struct dropping *dropping = context;
     struct registry *registry = module.server.registry;
     int64_t now_ms = module.server.clock.now_ms;
-    const struct host_value *value = host_run_find_value(dropping->name);
+    const struct host_value *value = working_set_value(current.running, dropping->name);
     uint32_t work = STALE_WORK_MAX;
     bool is_done = false;
     if (value == NULL || value->stale_number != dropping->number) {
@@ -333,9 +322,8 @@ static void host_run_with_keys(struct host_context *ctx, const struct command *c
     if (refusal == NULL) {
         host_run_handler(command, request, &members, &reply);
     }
-    if (set->lacks_key) {
-        refusal = "TRYAGAIN a key that belongs to this one may be on another node while their slot "
-                  "moves: send this again";
+    if (set->refusal != NULL) {
+        refusal = set->refusal;
         buffer_clear(&current.output);
     }
     if (refusal != NULL) {
@@ -420,7 +408,7 @@ static int host_run_run(struct host_context *ctx, struct host_string **argv, int
 
 /* ---- waiting for keys: BZPOPMIN, BZPOPMAX and BZMPOP by the host's means ---- */
 
-/* Redis 7.0 propagates what a waiting client's attempt has done only if the client got something, and
+/* Its reply says nothing. Redis 7.0 propagates what a waiting client's attempt has done only if the client got something, and
  * ends itself when it finds the rest later (handleClientsBlockedOnKeys). The attempt may end a period,
  * and meet an expired key. Any call that may propagate ("!") does it. */
 static void host_run_propagate_attempt(struct host_context *ctx) {

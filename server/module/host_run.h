@@ -20,6 +20,9 @@ void host_run_look_up(struct host_context *ctx, struct host_string *name);
 /* A step of a pass over a board with STALE (host_period_init). */
 enum host_stale host_run_drop_stale(struct host_context *ctx, struct host_string *name,
                                     uint64_t number, uint64_t *from_key);
+/* The same over the ids of a key: host_once.c. */
+enum host_stale host_once_forget(struct host_context *ctx, struct host_string *name,
+                                 uint64_t number, int64_t *again_ms);
 /* That of the command that runs; NULL: none. */
 struct working_set *host_run_set(void);
 

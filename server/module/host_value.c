@@ -22,13 +22,24 @@ struct host_value *host_value_of(struct host_key *opened) {
     return host_ModuleTypeGetType(opened) == module.type ? host_ModuleTypeGetValue(opened) : NULL;
 }
 
+struct host_value *host_value_of_board(struct host_key *opened) {
+    struct host_value *value = host_value_of(opened);
+    return value != NULL && value->key != NULL ? value : NULL;
+}
+
+static const struct rules *host_value_free_key(struct registry_key **key) {
+    const struct rules *rules = *key != NULL ? registry_embedded_free(*key) : NULL;
+    *key = NULL;
+    return rules;
+}
+
 void host_value_free(struct host_value *value) {
-    if (value->key == NULL) {
+    if (value->key == NULL && value->ids == NULL) {
         memory_free(value);
         return;
     }
-    value->rules = registry_embedded_free(value->key);
-    value->key = NULL;
+    value->rules = host_value_free_key(&value->key);
+    value->ids_rules = host_value_free_key(&value->ids);
     value->next_freed = atomic_load_explicit(&freed, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&freed, &value->next_freed, value,
                                                   memory_order_release, memory_order_relaxed)) {}
@@ -41,7 +52,12 @@ void host_value_settle(void) {
     struct host_value *value = atomic_exchange_explicit(&freed, NULL, memory_order_acquire);
     while (value != NULL) {
         struct host_value *next = value->next_freed;
-        registry_embedded_release(module.server.registry, value->rules);
+        if (value->rules != NULL) {
+            registry_embedded_release(module.server.registry, value->rules);
+        }
+        if (value->ids_rules != NULL) {
+            registry_embedded_release(module.server.registry, value->ids_rules);
+        }
         memory_free(value);
         value = next;
     }

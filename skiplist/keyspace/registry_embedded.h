@@ -9,11 +9,11 @@
 
 #include "skiplist/keyspace/registry.h"
 
-/* A key in no database with an empty value of this kind.
+/* A key for this database, and not in it yet, with an empty value of this kind.
  * rules: of the board that it will hold; NULL: not a board. NULL: no memory. */
 MUST_CHECK struct registry_key *registry_embedded_create(struct registry *registry,
-                                                         struct bytes name, uint32_t kind,
-                                                         const struct rules *rules);
+                                                         uint32_t database, struct bytes name,
+                                                         uint32_t kind, const struct rules *rules);
 /* The same key and value with another name. The old key is freed. NULL: no memory, nothing
  * changed. */
 MUST_CHECK struct registry_key *
@@ -29,7 +29,7 @@ MUST_CHECK bool registry_embedded_part(struct registry *registry, struct registr
 const struct rules *registry_embedded_free(struct registry_key *key);
 void registry_embedded_release(struct registry *registry, const struct rules *rules);
 
-/* Put the key into database 0, where its name is free. false: no memory, nothing changed. */
+/* Put the key into its database, where its name is free. false: no memory, nothing changed. */
 MUST_CHECK bool registry_admit(struct registry *registry, struct registry_key *key);
 /* Take it out again. */
 void registry_dismiss(struct registry *registry, struct registry_key *key);
@@ -42,8 +42,10 @@ void registry_embedded_take_back(struct registry *registry);
 struct registry_key *registry_embedded_first(const struct registry *registry);
 /* The same of any database. */
 struct registry_key *registry_embedded_first_of(const struct registry *registry, uint32_t number);
-/* Without carrying out what is due. */
+/* Without carrying out what is due; the first in database 0. */
 struct registry_key *registry_embedded_find(const struct registry *registry, struct bytes name);
+struct registry_key *registry_embedded_find_in(const struct registry *registry, uint32_t database,
+                                               struct bytes name);
 /* Free what removals have left on boards that are in the registry. Before they leave it. */
 void registry_embedded_settle(struct registry *registry);
 /* Until the next admission, no period ends: on a replica its master rolls boards over. */

@@ -19,7 +19,7 @@ SLOTS = 16384
 MOVED = 10 if SHORT else 120  # slots, each with all kinds of keys
 ROUNDS = 1 if SHORT else 3
 WRITERS = 2  # of each kind
-FILLERS = 10  # other keys in each slot
+FILLERS = 60  # other keys in each slot
 MEMBERS = 12
 LONG_S = float(os.environ.get("RESHARD_S", 0))
 
@@ -195,7 +195,9 @@ class Load:
             test.assertGreater(sum(kind.values()), 20)
 
 
-class Reshard(unittest.TestCase):
+class Two(unittest.TestCase):
+    """Two masters; the first has all slots but one."""
+
     def setUp(self):
         self.seed = random.randrange(1 << 30)
         print(f"seed {self.seed} ", end="", flush=True)
@@ -211,12 +213,131 @@ class Reshard(unittest.TestCase):
                                for client in self.clients), "a cluster of two")
         self.ids = [client.execute_command("CLUSTER", "MYID").decode() for client in self.clients]
         self.ports = [host.port for host in self.hosts]
-        self.tags = tags(MOVED)
-        self.fill()
 
     def info(self, client):
         client.response_callbacks.clear()
         return client.execute_command("CLUSTER", "INFO")
+
+    def set_slot(self, slot, state, source):
+        """STABLE, or the beginning or the end of its move from the source."""
+        other = 1 - source
+        if state == "MOVING":
+            self.clients[other].execute_command("CLUSTER", "SETSLOT", slot, "IMPORTING", self.ids[source])
+            self.clients[source].execute_command("CLUSTER", "SETSLOT", slot, "MIGRATING", self.ids[other])
+        else:
+            for client in self.clients[other], self.clients[source]:
+                client.execute_command("CLUSTER", "SETSLOT", slot, "NODE", self.ids[other])
+
+    def migrate(self, source, *keys):
+        port = self.ports[1 - source]
+        self.assertEqual(self.clients[source].execute_command("MIGRATE", "127.0.0.1", port, "", 0, 10000, "KEYS", *keys),
+                         b"OK")
+
+
+class KeysApart(Two):
+    """A board on one node, and what belongs to it on the other: the reply is that of the host for keys that are named."""
+
+    def setUp(self):
+        super().setUp()
+        self.stop = threading.Event()
+        self.source, self.destination = (Client([port], self.stop) for port in self.ports)
+
+    def at_source(self, *command):
+        return self.source.send(self.ports[0], command)
+
+    def at_destination(self, *command):
+        return self.destination.send(self.ports[1], ["ASKING"], command)
+
+    def assert_try_again(self, ask, *command):
+        reply = ask(*command)
+        self.assertIsInstance(reply, redis.ResponseError, command)
+        self.assertTrue(str(reply).startswith("TRYAGAIN"), f"{command}: {reply}")
+
+    def assert_apart(self, make, board, others, commands):
+        """Where the others go first, and where the board does: all commands are refused on the way, and change nothing."""
+        for tag, is_first in (("{a}", False), ("{b}", True)):
+            named = lambda words, tag=tag: [str(word).replace("{a}", tag) for word in words]
+            for command in make:
+                self.assertNotIsInstance(self.at_source(*named(command)), redis.ResponseError)
+            slot, keys = key_slot(tag[1].encode()), [named([board]), named(others)]
+            before = sorted((key, self.at_source("DEBUG", "DIGEST-VALUE", key)) for key in keys[0] + keys[1])
+            self.set_slot(slot, "MOVING", 0)
+            self.migrate(0, *keys[not is_first])
+            for command in commands:
+                self.assert_try_again(self.at_destination if is_first else self.at_source, *named(command))
+            self.migrate(0, *keys[is_first])
+            self.assertEqual(self.clients[0].execute_command("CLUSTER", "COUNTKEYSINSLOT", slot), 0)
+            self.assertEqual(sorted((key, self.at_destination("DEBUG", "DIGEST-VALUE", key))
+                                    for key in keys[0] + keys[1]), before)
+            self.set_slot(slot, "THERE", 0)
+            for command in commands:
+                reply = self.destination.send(self.ports[1], named(command))
+                self.assertNotIsInstance(reply, redis.ResponseError, f"{command}: {reply}")
+
+    def test_hashes(self):
+        self.assert_apart([["LB.ADD", "{a}b", "HSET", "{a}h:*", 1, "f", "v", 5, "ann"]], "{a}b", ["{a}h:ann"],
+                          [["LB.ADD", "{a}b", "HSET", "{a}h:*", 1, "f", "w", 6, "ann"],
+                           ["LB.SUBMIT", 1, "{a}b", "HSET", "{a}h:*", 1, "f", "w", 7, "ann"],
+                           ["LB.GET", "{a}b", 1, "ann", "DATA", "{a}h:*"],
+                           ["LB.RANGE", "{a}b", 0, -1, "DATA", "{a}h:*", "FIELDS", 1, "f"]])
+
+    def test_archives(self):
+        hour = time.strftime("%Y-%m-%dT%H", time.gmtime(time.time() - 3 * 3600))
+        self.assert_apart([["LB.CREATE", "{a}b", "FIELD", "n", 32, "PERIOD", "HOUR"], ["LB.ADD", "{a}b", 5, "ann"],
+                           ["LB.ROLL", "{a}b", f"{{a}}b@{hour}"], ["LB.ADD", "{a}b", 5, "ann"]],
+                          "{a}b", [f"{{a}}b@{hour}"],
+                          [["LB.GET", "{a}b", 1, "ann", "SINCE", "LAST"], ["LB.INFO", "{a}b"]])
+
+    def test_leagues(self):
+        self.assert_apart([["LB.LEAGUE", "CREATE", "{a}l", *"FIELD points 20 PERIOD YEAR ROOM 5 TIERS 3 UP 1 DOWN 1".split()],
+                           ["LB.LEAGUE", "ADD", "{a}l", 7, "ann"]], "{a}l", ["{a}l:rooms", "{a}l:1:1"],
+                          [["LB.LEAGUE", "ADD", "{a}l", "INCR", 1, "ann"], ["LB.LEAGUE", "ADD", "{a}l", 1, "bob"],
+                           ["LB.LEAGUE", "GET", "{a}l", "ann"], ["LB.LEAGUE", "SET", "{a}l", 2, "ann"]])
+
+    def test_what_is_nowhere(self):
+        """It may be on the other node, as far as each of them knows."""
+        self.at_source("LB.ADD", "{a}b", 5, "ann")
+        command = ["LB.GET", "{a}b", 1, "ann", "DATA", "{a}h:*"]
+        self.set_slot(key_slot(b"a"), "MOVING", 0)
+        self.assert_try_again(self.at_source, *command)
+        self.assertEqual(self.at_source("LB.GET", "{a}b", 1, "ann")[0][3], 5)
+        pipe = self.clients[0].pipeline(transaction=True)
+        pipe.execute_command("LB.ADD", "{a}b", "INCR", 1, "ann")
+        pipe.execute_command(*command)
+        replies = pipe.execute(raise_on_error=False)
+        self.assertTrue(replies[0] == 1 and "TRYAGAIN" in str(replies[1]), replies)
+        self.migrate(0, "{a}b")
+        self.assertTrue(str(self.at_source(*command)).startswith("ASK"))
+        self.assert_try_again(self.at_destination, *command)
+        self.set_slot(key_slot(b"a"), "THERE", 0)
+        self.assertEqual(self.destination.send(self.ports[1], command)[0][4], None)
+
+    def test_ids_need_nothing_but_their_board(self):
+        add = ["LB.ADD", "{a}b", "ONCE", "x", "INCR", 5, "ann"]
+        self.assertEqual(self.at_source(*add), 1)
+        self.set_slot(key_slot(b"a"), "MOVING", 0)
+        self.assertEqual(self.at_source(*add), 0)
+        self.migrate(0, "{a}b")
+        self.assertTrue(str(self.at_source(*add)).startswith("ASK"))
+        self.assertEqual([self.at_destination(*add), self.at_destination("LB.ZSCORE", "{a}b", "ann")], [0, b"5"])
+        self.assertEqual(self.at_destination("LB.ZREM", "{a}b", "ann"), 1)
+        self.assertEqual([self.at_destination(*add), self.at_destination("LB.ZCARD", "{a}b")], [0, 0])
+        self.set_slot(key_slot(b"a"), "THERE", 0)
+        self.assertEqual(self.destination.send(self.ports[1], add), 0)
+
+    def test_who_is_erased_is_so_where_the_slot_is_still_to_come(self):
+        self.at_source("LB.ADD", "{a}b", "HSET", "{a}h:*", 1, "f", "v", 5, "ann")
+        self.set_slot(key_slot(b"a"), "MOVING", 0)
+        self.migrate(0, "{a}b", "{a}h:ann")
+        self.assertEqual(self.clients[1].execute_command("LB.FORGET", "ann", "DATA", "{a}h:*"), 1)
+        self.assertEqual(self.clients[1].execute_command("CLUSTER", "COUNTKEYSINSLOT", key_slot(b"a")), 0)
+
+
+class Reshard(Two):
+    def setUp(self):
+        super().setUp()
+        self.tags = tags(MOVED)
+        self.fill()
 
     def fill(self):
         pipe = self.clients[0].pipeline(transaction=False)
@@ -243,16 +364,6 @@ class Reshard(unittest.TestCase):
              "--cluster-from", self.ids[source], "--cluster-to", self.ids[1 - source], "--cluster-slots", str(MOVED),
              "--cluster-yes", *options], capture_output=True, text=True, timeout=600)
         self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr)
-
-    def set_slot(self, slot, state, source):
-        """STABLE, or the beginning or the end of its move from the source."""
-        other = 1 - source
-        if state == "MOVING":
-            self.clients[other].execute_command("CLUSTER", "SETSLOT", slot, "IMPORTING", self.ids[source])
-            self.clients[source].execute_command("CLUSTER", "SETSLOT", slot, "MIGRATING", self.ids[other])
-        else:
-            for client in self.clients[other], self.clients[source]:
-                client.execute_command("CLUSTER", "SETSLOT", slot, "NODE", self.ids[other])
 
     def move_keys(self, slot, source, draw, *options, count_max=SLOTS):
         """One by one, in any order. Returns how many are left."""
