@@ -343,8 +343,9 @@ static void working_set_leave_other(struct working_set *set, struct working_key 
         return;
     }
     entry->value->key = now;
-    if (entry->key == NULL && expire_at_ms != REGISTRY_NO_EXPIRY) {
-        host_SetAbsExpire(working_set_reopen(set, entry), expire_at_ms);
+    if (entry->key == NULL) { /* a new board does not expire as its ids would have */
+        bool expires = expire_at_ms != REGISTRY_NO_EXPIRY;
+        host_SetAbsExpire(working_set_reopen(set, entry), expires ? expire_at_ms : HOST_NO_EXPIRY);
     }
     host_period_note(entry->value, entry->text, host_GetSelectedDb(set->ctx));
 }

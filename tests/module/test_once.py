@@ -171,6 +171,10 @@ class Once(unittest.TestCase):
         self.assertEqual(there.zscore("m:3", "ann"), 4)
         there.delete("m:3")
         self.assertEqual(self.add(there, "m:3", "a"), 1)
+        there.zpopmin("m:3")
+        there.expire("m:3", 1000)
+        self.assertEqual([self.add(there, "m:3", "b"), there.ttl("m:3")], [1, -1])  # of the board that came
+        there.zpopmin("m:3")
         there.execute_command("ZADD", "m:4", 7, "ann")  # what takes the name leaves its ids
         there.execute_command("ZUNIONSTORE", "m:3", 1, "m:4")
         self.assertEqual([self.add(there, "m:3", name) for name in "ae"], [0, 1])
