@@ -216,7 +216,6 @@ struct judging {
     struct working_set *set;
     bool is_doubtful; /* some effect may not fit */
     bool has_ids;
-    bool lacks_memory;
     bool has_put;
     uint32_t take_count;
     struct bytes takes[TAKES_MAX]; /* members; borrowed from the request */
@@ -267,8 +266,7 @@ static bool host_effects_judge(void *context, const struct effect *effect) {
     }
     if (effect->database == REGISTRY_ONCE) {
         judging->has_ids = true;
-        judging->lacks_memory = !working_set_open_ids(judging->set, effect->name);
-        return !judging->lacks_memory;
+        return working_set_open_ids(judging->set, effect->name);
     }
     judging->is_doubtful = judging->is_doubtful || !host_effects_is_safe(judging, effect);
     return true;
@@ -360,9 +358,7 @@ static const char *host_effects_apply_all(struct working_set *set, struct host_s
         }
     }
     if (!host_effects_check_all(&judging, &decoder, argv, argc)) {
-        return judging.lacks_memory                    ? "OOM out of memory"
-               : host_effects_is_any_later(argv, argc) ? later
-                                                       : unfit;
+        return host_effects_is_any_later(argv, argc) ? later : unfit;
     }
     if (judging.is_doubtful && !host_is_trusted(set->ctx) && !working_set_copy(set)) {
         return "OOM out of memory";

@@ -26,7 +26,10 @@ static struct registry_key *host_once_find(struct bytes key) {
 
 /* They are put where the other functions find them. */
 const char *once_ids_find_refusal(struct server *server, struct bytes key) {
-    (void)server;
+    const struct registry_key *other = registry_embedded_find(server->registry, key);
+    if (other != NULL && other->kind != REGISTRY_BOARD) {
+        return "WRONGTYPE Operation against a key holding the wrong kind of value";
+    }
     return working_set_open_ids(host_run_set(), key) ? NULL : "OOM out of memory";
 }
 

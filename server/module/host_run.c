@@ -324,6 +324,7 @@ static void host_run_with_keys(struct host_context *ctx, const struct command *c
     }
     if (set->refusal != NULL) {
         refusal = set->refusal;
+        module.wait.is_asked = false;
         buffer_clear(&current.output);
     }
     if (refusal != NULL) {

@@ -207,8 +207,11 @@ static struct working_key *working_set_find(const struct working_set *set, struc
 
 bool working_set_open_ids(struct working_set *set, struct bytes name) {
     struct working_key *entry = working_set_find(set, name);
-    if (entry == NULL || entry->has_ids) {
-        return entry != NULL;
+    if (entry == NULL || (entry->value == NULL && entry->key != NULL)) {
+        return false;
+    }
+    if (entry->has_ids) {
+        return true;
     }
     if (entry->value != NULL && entry->value->ids != NULL) {
         struct registry_key *ids =

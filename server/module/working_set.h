@@ -51,7 +51,8 @@ MUST_CHECK bool working_set_put(struct working_set *set, struct host_string *nam
 /* The same for a name that is no argument. */
 MUST_CHECK bool working_set_put_named(struct working_set *set, struct bytes name);
 /* Put the ids of results of a key that is in the set where handlers find them: into REGISTRY_ONCE, under the key's name.
- * They stay with that name, whatever becomes of the board. false: no memory. */
+ * They stay with that name, whatever becomes of the board. false: no memory, or the key is not in the set, or of another
+ * type. */
 MUST_CHECK bool working_set_open_ids(struct working_set *set, struct bytes name);
 /* Is a key of this name in the set, or its place? */
 bool working_set_has(const struct working_set *set, struct bytes name);

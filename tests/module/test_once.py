@@ -94,6 +94,18 @@ class Once(unittest.TestCase):
         self.assertEqual(client.zscore("m:1", "ann"), 5)
         self.assertEqual(self.add(client, "m:1", "a"), 1)
 
+    def test_many_old_ids_go_in_steps(self):
+        client = self.host(boards=[*BOARDS, "once-window", "1"]).client()
+        self.add(client, "m:1", "first")
+        few = client.memory_usage("m:1")
+        pipe = client.pipeline(transaction=False)
+        for i in range(5000):
+            self.add(pipe, "m:1", f"result:{i}")
+        self.assertEqual(set(pipe.execute()), {1})
+        self.assertGreater(client.memory_usage("m:1"), few + 5000 * 20)
+        wait_until(lambda: client.memory_usage("m:1") <= few, "no id is left")
+        self.assertEqual(client.zscore("m:1", "ann"), 5001)
+
     def test_ids_outlive_the_last_member_and_then_the_key_goes(self):
         master = self.host("--appendonly", "yes", "--appendfsync", "always",
                            boards=[*BOARDS, "once-window", "3"])
@@ -256,6 +268,11 @@ class Once(unittest.TestCase):
         self.assertEqual(self.add(client, "m:1", "a"), 1)
         with self.assertRaises(redis.ResponseError):
             client.execute_command("LB.APPLY", "m:2", blob)
+        client.delete("m:1")
+        client.hset("m:1", "f", "v")
+        with self.assertRaises(redis.ResponseError):
+            client.execute_command("LB.APPLY", "m:1", blob)
+        self.assertEqual(client.hgetall("m:1"), {b"f": b"v"})
 
     def test_what_cannot_hold_a_result_or_a_hash_is_an_error(self):
         host = self.host()

@@ -16,8 +16,8 @@ from redis.crc import key_slot
 from hosts import Host, SHORT, wait_until
 
 SLOTS = 16384
-MOVED = 10 if SHORT else 120  # slots, each with all kinds of keys
-ROUNDS = 1 if SHORT else 3
+MOVED = 10 if SHORT else 60  # slots, each with all kinds of keys
+ROUNDS = 1 if SHORT else 2
 WRITERS = 2  # of each kind
 FILLERS = 60  # other keys in each slot
 MEMBERS = 12
