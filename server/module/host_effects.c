@@ -170,7 +170,7 @@ void host_effects_rewrite(struct host_io *io, struct host_string *name,
 
 /* ---- back ---- */
 
-/* Ids of results: a key that the command names has these changes of them. Whatever is there before, they are possible. */
+/* Ids of results that a key of the command has. Whatever is there before, these changes are possible. */
 static bool host_effects_is_of_ids(const struct effect *effect) {
     struct rules ids;
     switch (effect->kind) {

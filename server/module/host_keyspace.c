@@ -80,8 +80,8 @@ const struct board *keyspace_find_board(const struct call *call, struct bytes na
     return keyspace_open(call, name) ? call_board(call_find_key(call, name)) : NULL;
 }
 
-/* Not by a command of the host: in a cluster it would refuse that for a key of a slot that is still to come here, whose boards
- * are changed here, too. */
+/* Not by a command of the host: in a cluster it would refuse that for a key of a slot that is still to come here, and
+ * boards of such slots are changed here, too. */
 void keyspace_remove_hash(struct server *server, uint32_t database, struct bytes name) {
     struct host_context *ctx = module.context;
     (void)server;

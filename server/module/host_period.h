@@ -1,6 +1,6 @@
-/* Boards with a PERIOD, by the time of its end, boards with STALE, by that of the next step of a pass, and ids of results,
- * by that at which the oldest is to be forgotten: a timer of the host rolls boards over, has members leave, and forgets
- * ids, on masters only.
+/* What is due when: boards with a PERIOD, by its end; boards with STALE, by the next step of a pass; ids of results,
+ * by when the oldest is to be forgotten. A timer of the host rolls boards over, has members leave, and forgets ids, on
+ * masters only.
  *
  * A note is a hint: the key may have been renamed or removed since. What is found under the name
  * then decides. A look-up rolls over what it finds due, so a board that lost its note rolls over at the

@@ -409,9 +409,9 @@ static int host_run_run(struct host_context *ctx, struct host_string **argv, int
 
 /* ---- waiting for keys: BZPOPMIN, BZPOPMAX and BZMPOP by the host's means ---- */
 
-/* Its reply says nothing. Redis 7.0 propagates what a waiting client's attempt has done only if the client got something, and
+/* Redis 7.0 propagates what a waiting client's attempt has done only if the client got something, and
  * ends itself when it finds the rest later (handleClientsBlockedOnKeys). The attempt may end a period,
- * and meet an expired key. Any call that may propagate ("!") does it. */
+ * and meet an expired key. Any call that may propagate ("!") does it; its reply says nothing. */
 static void host_run_propagate_attempt(struct host_context *ctx) {
     host_free_reply(host_Call(ctx, "PING", "!"));
 }

@@ -1,5 +1,5 @@
-/* The data type of boards, and of the ids of their results: saving, loading, copying and freeing values of the host's keys. A value's form
- * is that of server/rdb/rdb_board.h; the server reads it from dump files, too.
+/* The data type of boards, and of the ids of their results: saving, loading, copying and freeing values of the host's
+ * keys. A value's form is that of server/rdb/rdb_board.h; the server reads it from dump files, too.
  *
  * What is loaded may come from anybody who may RESTORE: nothing is believed. */
 #include "server/clients/once_ids.h"

@@ -27,10 +27,8 @@ struct host_value *host_value_of_board(struct host_key *opened) {
     return value != NULL && value->key != NULL ? value : NULL;
 }
 
-static const struct rules *host_value_free_key(struct registry_key **key) {
-    const struct rules *rules = *key != NULL ? registry_embedded_free(*key) : NULL;
-    *key = NULL;
-    return rules;
+static const struct rules *host_value_free_key(struct registry_key *key) {
+    return key != NULL ? registry_embedded_free(key) : NULL;
 }
 
 void host_value_free(struct host_value *value) {
@@ -38,11 +36,19 @@ void host_value_free(struct host_value *value) {
         memory_free(value);
         return;
     }
-    value->rules = host_value_free_key(&value->key);
-    value->ids_rules = host_value_free_key(&value->ids);
-    value->next_freed = atomic_load_explicit(&freed, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&freed, &value->next_freed, value,
+    const struct rules *rules = host_value_free_key(value->key);
+    const struct rules *ids_rules = host_value_free_key(value->ids);
+    value->freed.rules = rules;
+    value->freed.ids_rules = ids_rules;
+    value->freed.next = atomic_load_explicit(&freed, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&freed, &value->freed.next, value,
                                                   memory_order_release, memory_order_relaxed)) {}
+}
+
+static void host_value_release(const struct rules *rules) {
+    if (rules != NULL) {
+        registry_embedded_release(module.server.registry, rules);
+    }
 }
 
 void host_value_settle(void) {
@@ -51,13 +57,9 @@ void host_value_settle(void) {
     }
     struct host_value *value = atomic_exchange_explicit(&freed, NULL, memory_order_acquire);
     while (value != NULL) {
-        struct host_value *next = value->next_freed;
-        if (value->rules != NULL) {
-            registry_embedded_release(module.server.registry, value->rules);
-        }
-        if (value->ids_rules != NULL) {
-            registry_embedded_release(module.server.registry, value->ids_rules);
-        }
+        struct host_value *next = value->freed.next;
+        host_value_release(value->freed.rules);
+        host_value_release(value->freed.ids_rules);
         memory_free(value);
         value = next;
     }

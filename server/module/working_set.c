@@ -312,8 +312,8 @@ static void working_set_stay(const struct working_set *set, const struct working
     }
 }
 
-/* There is no board now: what was in the set belongs to the registry. With ids the key stays, and does not expire as its
- * board would have. */
+/* There is no board now: what was in the set belongs to the registry. With ids the key stays, and does not expire as
+ * its board would have. */
 static void working_set_leave_none(struct working_set *set, struct working_key *entry,
                                    struct registry_key *ids) {
     bool had_board = entry->key != NULL;

@@ -5,8 +5,8 @@
  *
  * At the end the host gets what has changed: new keys, removed keys, boards in place of others, and
  * archives of boards that have rolled over. A key of the host's own types is in the set as an empty hash,
- * so that handlers answer WRONGTYPE, and replace it where Redis would. A key that has only ids of results (host_value.h)
- * is there as none. */
+ * so that handlers answer WRONGTYPE, and replace it where Redis would. A key that has only ids of results
+ * (host_value.h) is there as none. */
 #ifndef SERVER_MODULE_WORKING_SET_H
 #define SERVER_MODULE_WORKING_SET_H
 
@@ -50,9 +50,9 @@ MUST_CHECK bool working_set_put(struct working_set *set, struct host_string *nam
                                 struct bytes text);
 /* The same for a name that is no argument. */
 MUST_CHECK bool working_set_put_named(struct working_set *set, struct bytes name);
-/* Put the ids of results of a key that is in the set where handlers find them: into REGISTRY_ONCE, under the key's name.
- * They stay with that name, whatever becomes of the board. false: no memory, or the key is not in the set, or of another
- * type. */
+/* Put the ids of results of a key that is in the set where handlers find them: into REGISTRY_ONCE, under the key's
+ * name. They stay with that name, whatever becomes of the board. false: no memory, or the key is not in the set, or of
+ * another type. */
 MUST_CHECK bool working_set_open_ids(struct working_set *set, struct bytes name);
 /* Is a key of this name in the set, or its place? */
 bool working_set_has(const struct working_set *set, struct bytes name);

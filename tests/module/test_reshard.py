@@ -17,6 +17,7 @@ from hosts import Host, SHORT, wait_until
 
 SLOTS = 16384
 MOVED = 10 if SHORT else 60  # slots, each with all kinds of keys
+BY_HAND = 5 if SHORT else 15  # slots at a time
 ROUNDS = 1 if SHORT else 2
 WRITERS = 2  # of each kind
 FILLERS = 60  # other keys in each slot
@@ -403,11 +404,12 @@ class Reshard(Two):
         self.run_reshards("--cluster-pipeline", "50", "--cluster-replace")
 
     def test_by_hand_in_any_order(self):
-        draw, load, source = random.Random(self.seed), self.load(), 0
+        draw, load = random.Random(self.seed), self.load()
         begin, rounds = time.monotonic(), 0
         while self.go_on(begin, rounds):
             for source in (0, 1):
-                for slot in draw.sample(range(MOVED), MOVED // 2) if rounds + source == 0 else self.slots_of(source):
+                owned = self.slots_of(source)
+                for slot in draw.sample(owned, min(BY_HAND, len(owned))):
                     self.set_slot(slot, "MOVING", source)
                     while self.move_keys(slot, source, draw) > 0:
                         pass
