@@ -171,7 +171,7 @@ void host_effects_rewrite(struct host_io *io, struct host_string *name,
 /* ---- back ---- */
 
 /* Ids of results that a key of the command has. Whatever is there before, these changes are possible. */
-static bool host_effects_is_of_ids(const struct effect *effect) {
+static bool host_effects_is_of_ids(const struct effect *effect, bool is_believed) {
     struct rules ids;
     switch (effect->kind) {
     case EFFECT_CREATE:
@@ -179,7 +179,9 @@ static bool host_effects_is_of_ids(const struct effect *effect) {
         return rules_equal(effect->rules, &ids);
     case EFFECT_PUT:
     case EFFECT_TAKE:
-        return effect->member.size >= 1 && effect->member.size <= ONCE_ID_MAX;
+        return effect->member.size >= 1 && effect->member.size <= ONCE_ID_MAX &&
+               (is_believed || effect->kind == EFFECT_TAKE ||
+                !module_is_too_far_ahead(once_ids_time_of(effect->member_key)));
     case EFFECT_CUT:
     case EFFECT_REMOVE:
         return true;
@@ -203,7 +205,7 @@ static bool host_effects_is_allowed(const struct working_set *set, const struct 
         return false;
     }
     return effect->database == REGISTRY_ONCE
-               ? host_effects_is_of_ids(effect)
+               ? host_effects_is_of_ids(effect, host_is_trusted(set->ctx))
                : effect->kind != EFFECT_FLUSH && effect->database == 0 &&
                      (!moves ||
                       (effect->to_database == 0 && working_set_has(set, effect->to_name)));

@@ -117,7 +117,9 @@ static void host_once_forget_some(void *context) {
     once_ids_forget(&module.server, ids);
     ids = host_once_find(forgetting->name);
     if (ids != NULL) {
-        *forgetting->again_ms = (int64_t)once_ids_time_of(board_at(&ids->board, 0).key) +
+        uint64_t now = once_ids_now(&module.server);
+        uint64_t oldest = once_ids_time_of(board_at(&ids->board, 0).key);
+        *forgetting->again_ms = (int64_t)(oldest < now ? oldest : now) +
                                 module.server.settings.once_window_s * 1000 + FORGET_AFTER_MS;
         forgetting->left = host_once_count_old(ids) > 0 ? HOST_STALE_MORE : HOST_STALE_DONE;
     }

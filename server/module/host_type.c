@@ -16,7 +16,6 @@ enum {
     MEMBERS_PER_EFFORT = 32, /* about a block */
     BLOCKS_PER_STEP = 64,    /* of activedefrag: some microseconds */
 };
-#define DAY_US (INT64_C(86400) * 1000000)
 
 /* ---- saving ---- */
 
@@ -46,6 +45,7 @@ struct type_loading {
     struct rdb_board *read;
     struct board board;
     bool has_board;
+    bool is_believed; /* our own files, RESTORE in the AOF included, and our master */
     struct rdb_value members;
 };
 
@@ -69,10 +69,9 @@ static bool host_type_open_board(struct type_loading *loading) {
     return true;
 }
 
-/* Nor are ids taken that would not be forgotten for long. */
 static bool host_type_is_id(const struct type_loading *loading, const struct board_entry *entry) {
-    uint64_t latest_ms = (uint64_t)(loading->read->time_us + DAY_US) / 1000;
-    return entry->member.size <= ONCE_ID_MAX && once_ids_time_of(entry->key) <= latest_ms;
+    return entry->member.size <= ONCE_ID_MAX &&
+           (loading->is_believed || !module_is_too_far_ahead(once_ids_time_of(entry->key)));
 }
 
 static bool host_type_take_entries(struct type_loading *loading) {
@@ -125,14 +124,6 @@ static bool host_type_load_chunk(struct type_loading *loading) {
     return is_taken;
 }
 
-/* RESTORE is in the AOF as it came, and what the AOF says is believed when it is loaded: nobody may move
- * the clock by more than a day that way. */
-static bool host_type_is_too_far_ahead(int64_t time_us) {
-    bool is_loading = (host_GetContextFlags(module.timer_context) & HOST_IS_LOADING) != 0;
-    module_update_time();
-    return !is_loading && time_us - module.server.clock.now_us > DAY_US;
-}
-
 static bool host_type_load_head(struct type_loading *loading, int version) {
     uint64_t format = host_LoadUnsigned(loading->io);
     uint64_t time_us = host_LoadUnsigned(loading->io);
@@ -146,7 +137,8 @@ static bool host_type_load_head(struct type_loading *loading, int version) {
     if (loading->read->time_us > MODULE_TIME_MAX_US) {
         return host_type_refuse(loading, "damaged");
     }
-    if (host_type_is_too_far_ahead(loading->read->time_us)) {
+    module_update_time();
+    if (!loading->is_believed && module_is_too_far_ahead((uint64_t)loading->read->time_us / 1000)) {
         return host_type_refuse(loading, "its time is more than a day ahead of this server's");
     }
     module_raise_clock(module.timer_context, loading->read->time_us);
@@ -214,7 +206,12 @@ static bool host_type_load_value(struct type_loading *loading, int version,
 
 static void *host_type_load(struct host_io *io, int version) {
     const struct host_string *name = host_GetKeyNameFromIO(io);
-    struct type_loading loading = {.io = io, .name = BYTES("?")};
+    int flags = host_GetContextFlags(module.timer_context);
+    struct type_loading loading = {
+        .io = io,
+        .name = BYTES("?"),
+        .is_believed = (flags & HOST_IS_LOADING) != 0 || (flags & HOST_IS_MASTER) == 0,
+    };
     struct host_value *value = host_value_create(NULL);
     if (name != NULL && host_bytes(name).size > 0) {
         loading.name = host_bytes(name);

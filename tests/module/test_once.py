@@ -258,6 +258,31 @@ class Once(unittest.TestCase):
         self.assertGreater(refused, 10)
         self.assertTrue(client.ping())
 
+    def test_ids_that_would_not_be_forgotten_for_long_are_refused(self):
+        """So what a server has is what its files say."""
+        source = self.host("--appendonly", "yes", "--appendfsync", "always", module=MODULE_TEST)
+        client, hour_us = source.client(), 3600 * 10 ** 6
+        now_us = int(time.time() * 10 ** 6)
+        clock = lambda hours: client.execute_command("LB.TESTCLOCK", now_us + hours * hour_us, 1000)
+        clock(44)
+        self.assertEqual(self.add(client, "m:1", "a"), 1)
+        logged = b"".join(path.read_bytes() for path in sorted(source.directory.glob("appendonlydir/*.incr.aof")))
+        size, rest = re.search(rb"LB\.APPLY\r\n\$3\r\nm:1\r\n\$(\d+)\r\n(.*)", logged, re.S).groups()
+        clock(20)
+        self.assertEqual(self.add(client, "m:2", "a"), 1)
+        host = self.host("--appendonly", "yes")
+        there = host.client()
+        for words in (["RESTORE", "m:1", 0, client.dump("m:1")], ["LB.APPLY", "m:1", rest[:int(size)]]):
+            with self.assertRaisesRegex(redis.ResponseError, "Bad data format"):
+                there.execute_command(*words)
+            self.assertEqual(there.dbsize(), 0)
+        there.restore("m:2", 0, client.dump("m:2"))
+        for what in ("RELOAD", "LOADAOF"):
+            there.execute_command("DEBUG", what)
+            self.assertEqual(self.add(there, "m:2", "a"), 0, what)
+        client.execute_command("DEBUG", "RELOAD")  # a server believes its own files
+        self.assertEqual([self.add(client, key, "a") for key in ("m:1", "m:2")], [0, 0])
+
     def test_no_command_sees_ids_as_members(self):
         client = self.host().client(decode_responses=True)
         for name in ("bob", "eve", "eve"):
