@@ -13,8 +13,8 @@
  * archive's position. Until they have, a step rolls over some of them and visits nothing. */
 uint64_t keyspace_scan(const struct call *call, uint64_t cursor, const struct scan_limits *limits,
                        registry_visit *visit, void *context);
-/* Before a key is looked up whose name is no argument of the command. false: no memory; the error was
- * replied. */
+/* Before a key is looked up whose name is no argument of the command. false: no memory, or in a cluster it may be on
+ * another node; the error was replied. */
 MUST_CHECK bool keyspace_open(const struct call *call, struct bytes name);
 /* Is there a board of this name beside the key, in the same database? */
 bool keyspace_has_board(const struct call *call, const struct registry_key *key, struct bytes name);

@@ -16,9 +16,12 @@ void redis_apply_raise_time(struct redis_apply *apply, int64_t time_us) {
     apply->now_us = time_us > apply->now_us ? time_us : apply->now_us;
 }
 
-/* Only boards, in the command's database. */
+/* Only boards, in the command's database. Ids of results, which the module keeps in a key's value, are passed over. */
 static bool redis_apply_board_is_allowed(void *context, const struct effect *effect) {
     (void)context;
+    if (effect->database == REGISTRY_ONCE) {
+        return true;
+    }
     bool is_of_board = effect->key_kind == NULL || effect->key_kind == &key_kind_board;
     bool moves = effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY;
     return is_of_board && effect->kind != EFFECT_FLUSH && effect->database == 0 &&
@@ -27,6 +30,9 @@ static bool redis_apply_board_is_allowed(void *context, const struct effect *eff
 
 static bool redis_apply_board_visit(void *context, struct effect *effect) {
     struct redis_apply *apply = context;
+    if (effect->database == REGISTRY_ONCE) {
+        return false;
+    }
     effect->database = redis_apply_database(apply);
     if (effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY) {
         effect->to_database = effect->database;

@@ -60,28 +60,12 @@ static bool host_access_may_use_all(struct host_context *ctx, struct host_user *
 
 /* ---- slots ---- */
 
-struct bytes host_access_slot_part(struct bytes key) {
-    const char *open = key.size > 0 ? memchr(key.at, '{', key.size) : NULL;
-    if (open == NULL) {
-        return key;
-    }
-    size_t left = (size_t)(key.at + key.size - open - 1);
-    const char *close = left > 0 ? memchr(open + 1, '}', left) : NULL;
-    size_t size = close != NULL ? (size_t)(close - open - 1) : 0;
-    return size > 0 ? (struct bytes){.at = open + 1, .size = size} : key;
-}
-
-bool host_access_is_same_slot(struct bytes a, struct bytes b) {
-    return bytes_equal(host_access_slot_part(a), host_access_slot_part(b));
-}
-
 /* Are all keys that the pattern makes in the slot of the command's key? Their tag is before the member,
  * which may be anything. */
 static bool host_access_is_in_slot(const struct call *call, struct bytes before) {
-    struct bytes part = host_access_slot_part(before);
+    struct bytes part = host_slot_part(before);
     return part.size < before.size &&
-           bytes_equal(part,
-                       host_access_slot_part(call_arg(call, (uint32_t)call->command->first_key)));
+           bytes_equal(part, host_slot_part(call_arg(call, (uint32_t)call->command->first_key)));
 }
 
 static bool host_access_asks_for_period(const struct call *call) {
@@ -106,7 +90,7 @@ bool host_access_refuses_period(const struct call *call) {
         is_by_name
             ? host_access_asks_for_period(call)
             : settings_rules_for(&module.server.settings, name, 0)->period.unit != PERIOD_NONE;
-    if (!has_period || host_access_slot_part(name).size < name.size) {
+    if (!has_period || host_slot_part(name).size < name.size) {
         return false;
     }
     reply_error(call->reply, "ERR in a cluster the name of a board with a PERIOD needs a {tag}, so "
@@ -147,7 +131,7 @@ bool acl_check_pattern(const struct call *call, struct bytes pattern, bool is_ke
 bool acl_check_made_key(const struct call *call, struct bytes key, struct bytes beside,
                         unsigned access) {
     struct buffer text;
-    if (module.is_cluster && !host_access_is_same_slot(key, beside)) {
+    if (module.is_cluster && !host_is_same_slot(key, beside)) {
         return call_refuse(call, "ERR in a cluster HSET needs the board's {tag} in front of the *, "
                                  "so that the hashes are in its slot");
     }

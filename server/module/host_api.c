@@ -48,6 +48,10 @@ struct bytes host_bytes(const struct host_string *string) {
     return (struct bytes){.at = at, .size = size};
 }
 
+bool host_is_error(struct host_call_reply *reply) {
+    return reply == NULL || host_CallReplyType(reply) == HOST_REPLY_ERROR;
+}
+
 struct bytes host_reply_string(struct host_call_reply *reply) {
     size_t size = 0;
     const char *at = reply != NULL ? host_CallReplyStringPtr(reply, &size) : NULL;
@@ -67,4 +71,19 @@ void host_close_named(struct host_context *ctx, struct host_named named) {
 
 bool host_may_change(struct host_context *ctx) {
     return (host_GetContextFlags(ctx) & HOST_IS_MASTER) != 0 && !host_AvoidReplicaTraffic();
+}
+
+struct bytes host_slot_part(struct bytes key) {
+    const char *open = key.size > 0 ? memchr(key.at, '{', key.size) : NULL;
+    if (open == NULL) {
+        return key;
+    }
+    size_t left = (size_t)(key.at + key.size - open - 1);
+    const char *close = left > 0 ? memchr(open + 1, '}', left) : NULL;
+    size_t size = close != NULL ? (size_t)(close - open - 1) : 0;
+    return size > 0 ? (struct bytes){.at = open + 1, .size = size} : key;
+}
+
+bool host_is_same_slot(struct bytes a, struct bytes b) {
+    return bytes_equal(host_slot_part(a), host_slot_part(b));
 }

@@ -30,6 +30,8 @@ struct host_scan_cursor;  /* RedisModuleScanCursor */
 
 enum { HOST_OK = 0, HOST_ERROR = 1 };
 enum { HOST_READ = 1, HOST_WRITE = 2 };
+enum { HOST_NO_EXPIRY = -1 };
+enum { HOST_REPLY_ERROR = 1 }; /* a type of replies */
 /* Types of keys. */
 enum { HOST_KEY_EMPTY = 0, HOST_KEY_HASH = 3, HOST_KEY_MODULE = 6 };
 enum { HOST_HASH_NONE = 0 };
@@ -237,6 +239,7 @@ struct host_command_info {
     X(REQUIRED, struct host_call_reply *, Call,                                                    \
       (struct host_context *, const char *, const char *, ...))                                    \
     X(REQUIRED, void, FreeCallReply, (struct host_call_reply *))                                   \
+    X(REQUIRED, int, CallReplyType, (struct host_call_reply *))                                    \
     X(REQUIRED, const char *, CallReplyProto, (struct host_call_reply *, size_t *))                \
     X(REQUIRED, struct host_call_reply *, CallReplyArrayElement,                                   \
       (struct host_call_reply *, size_t))                                                          \
@@ -303,6 +306,8 @@ static inline void host_free_reply(struct host_call_reply *reply) {
         host_FreeCallReply(reply);
     }
 }
+/* Was the call refused, or the command? */
+bool host_is_error(struct host_call_reply *reply);
 /* The text of a reply; empty if it is none. */
 struct bytes host_reply_string(struct host_call_reply *reply);
 /* A key of the selected database, to be read. key NULL: there is none. */
@@ -312,6 +317,9 @@ struct host_named {
 };
 struct host_named host_open_named(struct host_context *ctx, struct bytes name);
 void host_close_named(struct host_context *ctx, struct host_named named);
+/* What of a key decides on its slot: what is between its first braces; nothing there: all of it. */
+struct bytes host_slot_part(struct bytes key);
+bool host_is_same_slot(struct bytes a, struct bytes b);
 /* May this server change keys? Masters do, and replicas follow; but while a failover waits for the replicas,
  * nothing may change. */
 bool host_may_change(struct host_context *ctx);

@@ -2,6 +2,7 @@
 #include "server/module/host_effects.h"
 
 #include "codec/little.h"
+#include "server/clients/once_ids.h"
 #include "server/durability/effect_blob.h"
 #include "server/module/host_state.h"
 #include "skiplist/board.h"
@@ -148,6 +149,7 @@ void host_effects_rewrite(struct host_io *io, struct host_string *name,
                           const struct registry_key *key) {
     struct effect_fill fill = {.whole = {.kind = EFFECT_FILL,
                                          .key_kind = &key_kind_board,
+                                         .database = key->database,
                                          .name = host_bytes(name),
                                          .rules = registry_rules(key),
                                          .expire_at_ms = REGISTRY_NO_EXPIRY,
@@ -168,21 +170,54 @@ void host_effects_rewrite(struct host_io *io, struct host_string *name,
 
 /* ---- back ---- */
 
+/* Ids of results that a key of the command has. Whatever is there before, these changes are possible. */
+static bool host_effects_is_of_ids(const struct effect *effect, bool is_believed) {
+    struct rules ids;
+    switch (effect->kind) {
+    case EFFECT_CREATE:
+        once_ids_make_rules(&ids);
+        return rules_equal(effect->rules, &ids);
+    case EFFECT_PUT:
+    case EFFECT_TAKE:
+        return effect->member.size >= 1 && effect->member.size <= ONCE_ID_MAX &&
+               (is_believed || effect->kind == EFFECT_TAKE ||
+                !module_is_too_far_ahead(once_ids_time_of(effect->member_key)));
+    case EFFECT_CUT:
+    case EFFECT_REMOVE:
+        return true;
+    case EFFECT_FLUSH:
+    case EFFECT_RENAME:
+    case EFFECT_COPY:
+    case EFFECT_EXPIRE:
+    case EFFECT_RULES:
+    case EFFECT_FILL:
+    case EFFECT_TAGS:
+        break;
+    }
+    return false;
+}
+
 /* Effects on boards that the command names. */
 static bool host_effects_is_allowed(const struct working_set *set, const struct effect *effect) {
     bool is_of_board = effect->key_kind == NULL || effect->key_kind == &key_kind_board;
     bool moves = effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY;
-    return is_of_board && effect->kind != EFFECT_FLUSH && effect->database == 0 &&
-           working_set_has(set, effect->name) &&
-           (!moves || (effect->to_database == 0 && working_set_has(set, effect->to_name)));
+    if (!is_of_board || !working_set_has(set, effect->name)) {
+        return false;
+    }
+    return effect->database == REGISTRY_ONCE
+               ? host_effects_is_of_ids(effect, host_is_trusted(set->ctx))
+               : effect->kind != EFFECT_FLUSH && effect->database == 0 &&
+                     (!moves ||
+                      (effect->to_database == 0 && working_set_has(set, effect->to_name)));
 }
 
 enum { TAKES_MAX = 64 };
 
 /* Blobs that are judged, with their keys in the set and nothing applied yet. */
 struct judging {
-    const struct working_set *set;
+    struct working_set *set;
     bool is_doubtful; /* some effect may not fit */
+    bool has_ids;
     bool has_put;
     uint32_t take_count;
     struct bytes takes[TAKES_MAX]; /* members; borrowed from the request */
@@ -231,13 +266,31 @@ static bool host_effects_judge(void *context, const struct effect *effect) {
     if (!host_effects_is_allowed(judging->set, effect)) {
         return false;
     }
+    if (effect->database == REGISTRY_ONCE) {
+        judging->has_ids = true;
+        return working_set_open_ids(judging->set, effect->name);
+    }
     judging->is_doubtful = judging->is_doubtful || !host_effects_is_safe(judging, effect);
     return true;
 }
 
 static bool host_effects_note(void *context, struct effect *effect) {
+    if (effect->database == REGISTRY_ONCE) {
+        return false; /* once the boards have changed */
+    }
     working_set_note(context, effect);
     return true;
+}
+
+/* One that does not fit the ids that are there is passed over: it came from a client. */
+static bool host_effects_apply_ids(void *context, struct effect *effect) {
+    uint32_t applied;
+    if (effect->database == REGISTRY_ONCE) {
+        enum effect_status status = effect_apply(module.server.registry, effect, 1, &applied);
+        CHECK(status != EFFECT_OUT_OF_MEMORY); /* the host would end here, too */
+        working_set_note(context, effect);
+    }
+    return false;
 }
 
 static bool host_effects_open_blob(struct bytes blob, int64_t *time_us, struct bytes *chunk) {
@@ -269,14 +322,15 @@ static bool host_effects_check_all(struct judging *judging, struct effect_decode
 }
 
 static bool host_effects_apply_blobs(struct working_set *set, struct effect_decoder *decoder,
-                                     struct host_string **argv, int argc) {
+                                     effect_blob_visit *visit, struct host_string **argv,
+                                     int argc) {
     struct bytes chunk;
     int64_t time_us;
     for (int i = 2; i < argc; i += 2) {
         if (host_effects_has_blob(argv, i) &&
             host_effects_open_blob(host_bytes(argv[i]), &time_us, &chunk)) {
             module_raise_clock(set->ctx, time_us);
-            if (effect_blob_apply(module.server.registry, decoder, chunk, host_effects_note, set) !=
+            if (effect_blob_apply(module.server.registry, decoder, chunk, visit, set) !=
                 EFFECT_OK) {
                 return false;
             }
@@ -311,11 +365,13 @@ static const char *host_effects_apply_all(struct working_set *set, struct host_s
     if (judging.is_doubtful && !host_is_trusted(set->ctx) && !working_set_copy(set)) {
         return "OOM out of memory";
     }
-    if (!host_effects_apply_blobs(set, &decoder, argv, argc)) {
+    if (!host_effects_apply_blobs(set, &decoder, host_effects_note, argv, argc)) {
         working_set_drop_copies(set);
         return unfit;
     }
     working_set_keep_copies(set);
+    CHECK(!judging.has_ids ||
+          host_effects_apply_blobs(set, &decoder, host_effects_apply_ids, argv, argc));
     return NULL;
 }
 

@@ -6,7 +6,9 @@
 #include "server/commands/lb/lb_data.h"
 #include "server/module/host_run.h"
 #include "server/rdb/rdb_board.h"
+#include "server/system/log.h"
 #include "skiplist/keyspace/hash.h"
+#include "skiplist/keyspace/registry_embedded.h"
 
 /* ---- scanning ---- */
 
@@ -41,6 +43,10 @@ uint64_t keyspace_scan(const struct call *call, uint64_t cursor, const struct sc
         is_complete = host_keyspace_visit_board(
             call, host_reply_string(host_CallReplyArrayElement(names, i)), visit, context);
     }
+    if (!is_complete) {
+        host_run_set()->refusal =
+            names != NULL ? "OOM out of memory" : "ERR the server has no SCAN TYPE";
+    }
     host_free_reply(reply);
     return is_complete ? next : cursor;
 }
@@ -48,8 +54,11 @@ uint64_t keyspace_scan(const struct call *call, uint64_t cursor, const struct sc
 /* ---- single keys ---- */
 
 bool keyspace_open(const struct call *call, struct bytes name) {
-    return working_set_has(host_run_set(), name) || working_set_put_named(host_run_set(), name) ||
-           call_out_of_memory(call);
+    if (!working_set_has(host_run_set(), name) && !working_set_put_named(host_run_set(), name)) {
+        return call_out_of_memory(call);
+    }
+    return registry_embedded_find(call->registry, name) != NULL ||
+           !working_set_lacks(host_run_set(), name);
 }
 
 bool keyspace_has_board(const struct call *call, const struct registry_key *key,
@@ -58,27 +67,41 @@ bool keyspace_has_board(const struct call *call, const struct registry_key *key,
         return true; /* it has come to be just now */
     }
     struct host_named named = host_open_named(module.context, name);
-    bool is_board = named.key != NULL && host_value_of(named.key) != NULL;
+    bool is_board = named.key != NULL && host_value_of_board(named.key) != NULL;
+    bool is_asked_for = call->command->first_key > 0; /* not one of a listing */
+    if (named.key == NULL && is_asked_for) {
+        (void)working_set_lacks(host_run_set(), name);
+    }
     host_close_named(module.context, named);
     return is_board;
 }
 
 const struct board *keyspace_find_board(const struct call *call, struct bytes name) {
-    return working_set_put_named(host_run_set(), name) ? call_board(call_find_key(call, name))
-                                                       : NULL;
+    return keyspace_open(call, name) ? call_board(call_find_key(call, name)) : NULL;
 }
 
-/* In a cluster the key may be another node's: then the host refuses, and that node removes it. */
+/* Not by a command of the host: in a cluster it would refuse that for a key of a slot that is still to come here, and
+ * boards of such slots are changed here, too. */
 void keyspace_remove_hash(struct server *server, uint32_t database, struct bytes name) {
+    struct host_context *ctx = module.context;
     (void)server;
-    if (host_SelectDb(module.context, (int)database) != HOST_OK) {
+    if (host_SelectDb(ctx, (int)database) != HOST_OK) {
         return;
     }
-    struct host_named named = host_open_named(module.context, name);
+    struct host_named named = host_open_named(ctx, name);
     bool is_hash = named.key != NULL && host_KeyType(named.key) == HOST_KEY_HASH;
     host_close(named.key);
-    host_free_reply(is_hash ? host_Call(module.context, "UNLINK", "!s", named.name) : NULL);
-    host_FreeString(module.context, named.name);
+    if (is_hash && host_Replicate(ctx, "UNLINK", "s", named.name) != HOST_OK) {
+        log_write(LOG_WARNING, "hash '%s' was not removed: the server has no UNLINK",
+                  bytes_show(name).text);
+    } else if (is_hash) {
+        struct host_key *key = host_OpenKey(ctx, named.name, HOST_READ | HOST_WRITE);
+        host_DeleteKey(key);
+        host_CloseKey(key);
+        host_SignalModifiedKey(ctx, named.name);
+        host_NotifyKeyspaceEvent(ctx, HOST_NOTIFY_GENERIC, "del", named.name);
+    }
+    host_FreeString(ctx, named.name);
 }
 
 uint32_t keyspace_number(uint32_t database) {
@@ -148,7 +171,9 @@ static bool host_keyspace_copy_hash(const struct lb_data *data, struct bytes nam
     bool is_copied = true;
     struct host_named named = host_open_named(module.context, name);
     *hash = NULL;
-    if (named.key != NULL && host_KeyType(named.key) == HOST_KEY_HASH) {
+    if (named.key == NULL && working_set_lacks(host_run_set(), name)) {
+        /* The reply will be another one. */
+    } else if (named.key != NULL && host_KeyType(named.key) == HOST_KEY_HASH) {
         *hash = copy;
         is_copied = data->fields.at != NULL
                         ? host_keyspace_copy_fields(named.key, &data->fields, copy)

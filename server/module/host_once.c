@@ -1,67 +1,36 @@
-/* Ids and hashes of results, in the place of server/clients/once_ids.c and lb/lb_hset_keys.c: here all keys are
- * the host's.
+/* Ids and hashes of results, in the place of server/clients/once_ids.c and lb/lb_hset_keys.c.
  *
- *     LB.ADD race ONCE id ...          the ids of race are the board {race}:once
- *     LB.ADD race:{eu} ONCE id ...     race:{eu}:once: both are in the slot of their key
- *
- * So ids are replicated, saved and moved with a slot as any board, and the host removes the board some time after
- * the last id. Their time is the server's. once-max is for each board. */
+ * The ids of a key are a part of its value (host_value.h), and in REGISTRY_ONCE of the registry, under the key's name,
+ * while a command needs them. Their time is the server's, and once-max is for each key. Old ones go in steps: with new
+ * ones, and by a timer (host_period.h). */
 #include "server/clients/once_ids.h"
 
-#include <time.h>
+#include <errno.h>
 
 #include "server/commands/lb/lb_hset.h"
 #include "server/module/host_run.h"
+#include "server/system/log.h"
 #include "skiplist/keyspace/registry_embedded.h"
 
-/* ---- the board of a key's ids ---- */
+enum {
+    CUT_MIN = 64, /* a step is an effect of its own, for replicas too */
+    CUT_MAX = 1024,
+    FORGET_AFTER_MS = 1000, /* the oldest is too old: some more are by then */
+};
 
-/* Its name, valid until the next one. false: it would be too long. */
-static bool host_once_find_name(struct bytes key, struct bytes *name) {
-    static char text[REGISTRY_KEY_MAX];
-    bool has_tag = host_access_slot_part(key).size < key.size;
-    struct bytes begin = has_tag ? BYTES("") : BYTES("{");
-    struct bytes end = has_tag ? BYTES(":once") : BYTES("}:once");
-    if (begin.size + key.size + end.size > sizeof text) {
-        return false;
-    }
-    memcpy(text, begin.at, begin.size);
-    memcpy(text + begin.size, key.at, key.size);
-    memcpy(text + begin.size + key.size, end.at, end.size);
-    *name = (struct bytes){.at = text, .size = begin.size + key.size + end.size};
-    return true;
-}
+/* ---- ids ---- */
 
 static struct registry_key *host_once_find(struct bytes key) {
-    struct bytes name;
-    return host_once_find_name(key, &name) ? registry_embedded_find(module.server.registry, name)
-                                           : NULL;
+    return registry_embedded_find_in(module.server.registry, REGISTRY_ONCE, key);
 }
 
-/* It is put into the working set, where the other functions find it. */
+/* They are put where the other functions find them. */
 const char *once_ids_find_refusal(struct server *server, struct bytes key) {
-    struct bytes name;
-    struct rules rules;
-    (void)server;
-    if (!host_once_find_name(key, &name)) {
-        return "ERR ONCE needs a shorter key: the ids are in a board beside it";
+    const struct registry_key *other = registry_embedded_find(server->registry, key);
+    if (other != NULL && other->kind != REGISTRY_BOARD) {
+        return "WRONGTYPE Operation against a key holding the wrong kind of value";
     }
-    if (module.is_cluster && !host_access_is_same_slot(name, key)) {
-        return "ERR in a cluster ONCE needs a key with a {tag}, or without braces, so that the ids "
-               "are in its slot";
-    }
-    if (working_set_has(host_run_set(), name)) {
-        return "ERR ONCE keeps its ids in a key that this command names";
-    }
-    if (!working_set_put_named(host_run_set(), name)) {
-        return "OOM out of memory";
-    }
-    const struct registry_key *ids = host_once_find(key);
-    once_ids_make_rules(&rules);
-    return ids == NULL || (ids->kind == REGISTRY_BOARD &&
-                           layout_equal(board_layout(&ids->board), &rules.layout))
-               ? NULL
-               : "WRONGTYPE the key of this name with :once holds something else than ids";
+    return working_set_open_ids(host_run_set(), key) ? NULL : "OOM out of memory";
 }
 
 struct bytes once_ids_member(struct bytes key, struct bytes id, char room[ONCE_IDS_MEMBER_SIZE]) {
@@ -112,67 +81,124 @@ unsigned once_ids_top(const struct server *server, struct once_ids_share top[ONC
     return 0; /* every board has its own */
 }
 
+/* Those that are too old. */
+static uint32_t host_once_count_old(const struct registry_key *ids) {
+    uint64_t window_ms = (uint64_t)module.server.settings.once_window_s * 1000;
+    uint64_t now = once_ids_now(&module.server);
+    return now > window_ms ? board_count_from(&ids->board, once_ids_key_of(0, now - window_ms)) : 0;
+}
+
+/* Remove some of these, or all. */
+static void host_once_cut(struct registry_key *ids, uint32_t old_count) {
+    uint32_t count = old_count < CUT_MAX ? old_count : CUT_MAX;
+    bool is_all = count == board_count(&ids->board);
+    if (count > 0) {
+        registry_remove_range(module.server.registry, ids, 0, count);
+    }
+    if (is_all) {
+        registry_remove(module.server.registry, ids);
+    }
+}
+
 void once_ids_forget(struct server *server, struct registry_key *ids, uint16_t owner) {
+    (void)server;
     (void)owner;
     if (ids != NULL) {
-        once_ids_cut(server, ids, once_ids_now(server));
+        host_once_cut(ids, host_once_count_old(ids));
     }
 }
 
-/* By the machine's clock, which is the host's, and may be another one than the server's. */
-static int64_t host_once_wall_ms(void) {
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-/* Before the first id in each once-window what is old goes, and the board stays for all that come in this one. */
 struct registry_key *once_ids_find_or_create(struct server *server, uint32_t database,
                                              struct bytes key) {
-    struct bytes name;
     struct rules rules;
     bool is_new;
-    uint64_t window_ms = (uint64_t)server->settings.once_window_s * 1000;
-    uint64_t now = once_ids_now(server);
     struct registry_key *ids = host_once_find(key);
-    uint64_t newest = once_ids_newest(ids);
-    bool is_first = newest == 0 || newest / window_ms != now / window_ms;
-    if (ids != NULL && !is_first) {
+    uint32_t old_count = ids != NULL ? host_once_count_old(ids) : 0;
+    (void)database;
+    if (old_count >= CUT_MIN) {
+        host_once_cut(ids, old_count);
+        ids = host_once_find(key);
+    }
+    if (ids != NULL) {
         return ids;
     }
-    if (ids != NULL) {
-        once_ids_cut(server, ids, now);
-    }
     once_ids_make_rules(&rules);
-    CHECK(host_once_find_name(key, &name));
-    ids = registry_find_or_create_like(server->registry, database, name, &rules,
-                                       server->clock.now_ms, &is_new);
-    if (ids != NULL) {
-        (void)!registry_set_expiry(server->registry, ids,
-                                   host_once_wall_ms() + 2 * (int64_t)window_ms, false);
+    return registry_find_or_create_like(server->registry, REGISTRY_ONCE, key, &rules,
+                                        server->clock.now_ms, &is_new);
+}
+
+struct forgetting {
+    struct bytes name;
+    uint32_t number;
+    int64_t *again_ms;
+    enum host_stale left;
+};
+
+static void host_once_forget_some(void *context) {
+    struct forgetting *forgetting = context;
+    const struct host_value *value = working_set_value(host_run_set(), forgetting->name);
+    if (value == NULL || value->ids_number != forgetting->number ||
+        !working_set_open_ids(host_run_set(), forgetting->name)) {
+        return;
     }
-    return ids;
+    struct registry_key *ids = host_once_find(forgetting->name);
+    once_ids_forget(&module.server, ids, 0);
+    ids = host_once_find(forgetting->name);
+    if (ids != NULL) {
+        uint64_t now = once_ids_now(&module.server);
+        uint64_t oldest = once_ids_time_of(board_at(&ids->board, 0).key);
+        *forgetting->again_ms = (int64_t)(oldest < now ? oldest : now) +
+                                module.server.settings.once_window_s * 1000 + FORGET_AFTER_MS;
+        forgetting->left = host_once_count_old(ids) > 0 ? HOST_STALE_MORE : HOST_STALE_DONE;
+    }
+}
+
+enum host_stale host_once_forget(struct host_context *ctx, struct host_string *name,
+                                 uint32_t number, int64_t *again_ms) {
+    struct forgetting forgetting = {
+        .name = host_bytes(name), .number = number, .again_ms = again_ms, .left = HOST_STALE_GONE};
+    return host_run_on(ctx, name, true, host_once_forget_some, &forgetting) ? forgetting.left
+                                                                            : HOST_STALE_DONE;
 }
 
 /* ---- hashes ---- */
 
-static bool host_once_is_hash_or_none(struct bytes name, bool *is_none) {
+static int host_once_type_of(struct bytes name) {
     if (working_set_has(host_run_set(), name)) {
-        return false; /* a board of this command, or the one of its ids */
+        return HOST_KEY_MODULE; /* a board of this command */
     }
     struct host_named named = host_open_named(module.context, name);
     int type = named.key != NULL ? host_KeyType(named.key) : HOST_KEY_EMPTY;
     host_close_named(module.context, named);
-    *is_none = type == HOST_KEY_EMPTY;
-    return *is_none || type == HOST_KEY_HASH;
+    return type;
+}
+
+/* When the board has changed it is too late: a server may have HSET under another name (rename-command). */
+static bool host_once_may_set(void) {
+    static enum { UNKNOWN, THERE, MISSING } state;
+    if (state == UNKNOWN) {
+        errno = 0;
+        host_free_reply(host_Call(module.context, "HSET", "")); /* without arguments: refused */
+        state = errno == ENOENT ? MISSING : THERE;
+    }
+    return state == THERE;
 }
 
 bool lb_hset_open(const struct call *call, const struct lb_hset *hset, struct bytes name,
                   struct lb_hset_place *place) {
     (void)hset;
-    if (!host_once_is_hash_or_none(name, &place->is_new)) {
+    int type = host_once_type_of(name);
+    if (type == HOST_KEY_EMPTY && working_set_lacks(host_run_set(), name)) {
+        return false;
+    }
+    if (type != HOST_KEY_EMPTY && type != HOST_KEY_HASH) {
         return call_refuse_kind(call);
     }
+    if (!host_once_may_set()) {
+        return call_refuse(call,
+                           "ERR HSET is not possible: the server has no command of this name");
+    }
+    place->is_new = type == HOST_KEY_EMPTY;
     place->key = host_CreateString(module.context, name.at, name.size);
     return true;
 }
@@ -195,10 +221,21 @@ void lb_hset_put(const struct call *call, const struct lb_hset *hset,
         args[i] = host_CreateString(module.context, hset->args[i].at, hset->args[i].size);
     }
     struct host_string *name = place->key;
-    host_free_reply(host_Call(module.context, "HSET", "!sv", name, args, (size_t)count));
+    struct host_call_reply *reply =
+        host_Call(module.context, "HSET", "!sv", name, args, (size_t)count);
+    if (host_is_error(reply)) {
+        log_write(LOG_WARNING, "fields of '%s' were not set: the server has refused HSET",
+                  bytes_show(host_bytes(name)).text);
+    }
+    host_free_reply(reply);
     if (place->is_new && place->expire_at_ms != 0) {
-        host_free_reply(
-            host_Call(module.context, "PEXPIREAT", "!sl", name, (long long)place->expire_at_ms));
+        reply = host_Call(module.context, "PEXPIREAT", "!sl", name, (long long)place->expire_at_ms);
+        if (host_is_error(reply)) {
+            log_write(LOG_WARNING,
+                      "'%s' does not expire with its period: the server has refused PEXPIREAT",
+                      bytes_show(host_bytes(name)).text);
+        }
+        host_free_reply(reply);
     }
     for (uint32_t i = 0; i < count; i++) {
         host_FreeString(module.context, args[i]);

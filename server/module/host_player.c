@@ -122,7 +122,7 @@ static void host_player_look_at(struct host_context *ctx, struct host_string *na
     struct board_task *task = context;
     struct host_key *opened = key == NULL ? host_OpenKey(ctx, name, HOST_READ) : NULL;
     if (key != NULL || opened != NULL) {
-        const struct host_value *value = host_value_of(key != NULL ? key : opened);
+        const struct host_value *value = host_value_of_board(key != NULL ? key : opened);
         if (value != NULL) {
             host_player_find_board(task, value->key, host_bytes(name), task->place->database);
         }

@@ -229,28 +229,17 @@ void host_run_look_up(struct host_context *ctx, struct host_string *name) {
 
 struct dropping {
     struct bytes name;
-    uint64_t number;
+    uint32_t number;
     uint64_t *from_key;
     enum host_stale left;
 };
-
-/* The value of the board that is in the set; NULL: none has this name. */
-static struct host_value *host_run_find_value(struct bytes name) {
-    const struct working_set *set = current.running;
-    for (uint32_t i = 0; i < set->count; i++) {
-        if (bytes_equal(set->keys[i].text, name)) {
-            return set->keys[i].value;
-        }
-    }
-    return NULL;
-}
 
 static void host_run_drop_members(void *context) {
     enum { STALE_WORK_MAX = 1024 };
     struct dropping *dropping = context;
     struct registry *registry = module.server.registry;
     int64_t now_ms = module.server.clock.now_ms;
-    const struct host_value *value = host_run_find_value(dropping->name);
+    const struct host_value *value = working_set_value(current.running, dropping->name);
     uint32_t work = STALE_WORK_MAX;
     bool is_done = false;
     if (value == NULL || value->stale_number != dropping->number) {
@@ -276,7 +265,7 @@ static void host_run_drop_members(void *context) {
 }
 
 enum host_stale host_run_drop_stale(struct host_context *ctx, struct host_string *name,
-                                    uint64_t number, uint64_t *from_key) {
+                                    uint32_t number, uint64_t *from_key) {
     struct dropping dropping = {
         .name = host_bytes(name), .number = number, .from_key = from_key, .left = HOST_STALE_GONE};
     return host_run_on(ctx, name, true, host_run_drop_members, &dropping) ? dropping.left
@@ -333,7 +322,13 @@ static void host_run_with_keys(struct host_context *ctx, const struct command *c
     const char *refusal = are_put ? host_run_find_refusal(command) : "OOM out of memory";
     if (refusal == NULL) {
         host_run_handler(command, request, &members, &reply);
-    } else {
+    }
+    if (set->refusal != NULL) {
+        refusal = set->refusal;
+        module.wait.is_asked = false;
+        buffer_clear(&current.output);
+    }
+    if (refusal != NULL) {
         reply_error(&reply, refusal);
     }
 }
@@ -417,7 +412,7 @@ static int host_run_run(struct host_context *ctx, struct host_string **argv, int
 
 /* Redis 7.0 propagates what a waiting client's attempt has done only if the client got something, and
  * ends itself when it finds the rest later (handleClientsBlockedOnKeys). The attempt may end a period,
- * and meet an expired key. Any call that may propagate ("!") does it. */
+ * and meet an expired key. Any call that may propagate ("!") does it; its reply says nothing. */
 static void host_run_propagate_attempt(struct host_context *ctx) {
     host_free_reply(host_Call(ctx, "PING", "!"));
 }

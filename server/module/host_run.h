@@ -19,13 +19,13 @@ MUST_CHECK bool host_run_on(struct host_context *ctx, struct host_string *name, 
 void host_run_look_up(struct host_context *ctx, struct host_string *name);
 /* A step of a pass over a board with STALE (host_period_init). */
 enum host_stale host_run_drop_stale(struct host_context *ctx, struct host_string *name,
-                                    uint64_t number, uint64_t *from_key);
+                                    uint32_t number, uint64_t *from_key);
+/* The same over the ids of a key: host_once.c. */
+enum host_stale host_once_forget(struct host_context *ctx, struct host_string *name,
+                                 uint32_t number, int64_t *again_ms);
 /* That of the command that runs; NULL: none. */
 struct working_set *host_run_set(void);
 
-/* What of a key decides on its slot: what is between its first braces; nothing there: all of it. */
-struct bytes host_access_slot_part(struct bytes key);
-bool host_access_is_same_slot(struct bytes a, struct bytes b);
 /* In a cluster: may the command not be run, because it would make a board with a PERIOD whose archives
  * would be in other slots? Then the error was replied. */
 bool host_access_refuses_period(const struct call *call);

@@ -208,12 +208,13 @@ static void host_state_replicate_all(struct host_context *ctx, void *context) {
     host_state_save_all(host_state_replicate_blob, ctx);
 }
 
+/* Where the host does not say so, it is taken for one without: to write this twice does no harm. */
 static bool host_state_has_preamble(struct host_context *ctx) {
     struct host_call_reply *reply = host_Call(ctx, "CONFIG", "cc", "GET", "aof-use-rdb-preamble");
     struct host_call_reply *value = reply != NULL ? host_CallReplyArrayElement(reply, 1) : NULL;
-    bool is_off = bytes_is(host_reply_string(value), "no");
+    bool is_on = bytes_is(host_reply_string(value), "yes");
     host_free_reply(reply);
-    return !is_off;
+    return is_on;
 }
 
 /* An AOF of commands is written key by key, and this belongs to none. What is replicated now goes

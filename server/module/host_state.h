@@ -15,7 +15,7 @@
 
 void host_state_init(void);
 static inline bool host_state_owns(const struct effect *effect) {
-    return effect->database >= REGISTRY_SYSTEM;
+    return effect->database >= REGISTRY_SYSTEM && effect->database != REGISTRY_ONCE;
 }
 /* Note a change that it owns; then replicate what was noted. */
 void host_state_note(const struct effect *effect);

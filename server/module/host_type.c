@@ -1,7 +1,8 @@
-/* The data type of boards: saving, loading, copying and freeing values of the host's keys. A value's form
- * is that of server/rdb/rdb_board.h; the server reads it from dump files, too.
+/* The data type of boards, and of the ids of their results: saving, loading, copying and freeing values of the host's
+ * keys. A value's form is that of server/rdb/rdb_board.h; the server reads it from dump files, too.
  *
  * What is loaded may come from anybody who may RESTORE: nothing is believed. */
+#include "server/clients/once_ids.h"
 #include "server/module/host_effects.h"
 #include "server/module/host_period.h"
 #include "server/module/host_state.h"
@@ -15,7 +16,6 @@ enum {
     MEMBERS_PER_EFFORT = 32, /* about a block */
     BLOCKS_PER_STEP = 64,    /* of activedefrag: some microseconds */
 };
-#define DAY_US (INT64_C(86400) * 1000000)
 
 /* ---- saving ---- */
 
@@ -30,8 +30,11 @@ static void host_type_put_text(void *context, struct bytes text) {
 static void host_type_save(struct host_io *io, void *context) {
     const struct host_value *value = context;
     const struct rdb_board_sink sink = {host_type_put_number, host_type_put_text, io};
+    int64_t now_us = module.server.clock.now_us;
+    unsigned flags = value->ids != NULL ? RDB_BOARD_HAS_IDS : 0;
     /* The host would end here, too. */
-    CHECK(rdb_board_write(value->key, module.server.clock.now_us, &sink));
+    CHECK(value->key == NULL || rdb_board_write(value->key, flags, now_us, &sink));
+    CHECK(value->ids == NULL || rdb_board_write(value->ids, RDB_BOARD_IS_IDS, now_us, &sink));
 }
 
 /* ---- loading ---- */
@@ -42,6 +45,7 @@ struct type_loading {
     struct rdb_board *read;
     struct board board;
     bool has_board;
+    bool is_believed; /* our own files, RESTORE in the AOF included, and our master */
     struct rdb_value members;
 };
 
@@ -51,6 +55,11 @@ static bool host_type_refuse(const struct type_loading *loading, const char *why
 }
 
 static bool host_type_open_board(struct type_loading *loading) {
+    struct rules ids;
+    once_ids_make_rules(&ids);
+    if (loading->read->is_ids && !rules_equal(&loading->read->rules, &ids)) {
+        return host_type_refuse(loading, "damaged ids");
+    }
     if (!registry_create_board_like(module.server.registry, &loading->read->rules,
                                     &loading->board)) {
         return host_type_refuse(loading, "out of memory");
@@ -60,11 +69,19 @@ static bool host_type_open_board(struct type_loading *loading) {
     return true;
 }
 
+static bool host_type_is_id(const struct type_loading *loading, const struct board_entry *entry) {
+    return entry->member.size <= ONCE_ID_MAX &&
+           (loading->is_believed || !module_is_too_far_ahead(once_ids_time_of(entry->key)));
+}
+
 static bool host_type_take_entries(struct type_loading *loading) {
     uint32_t count;
     const struct board_entry *entries = rdb_board_entries(loading->read, &count);
     const struct bytes *values = rdb_board_values(loading->read);
     for (uint32_t i = 0; i < count; i++) {
+        if (loading->read->is_ids && !host_type_is_id(loading, &entries[i])) {
+            return host_type_refuse(loading, "damaged ids");
+        }
         if (rdb_value_put_key(&loading->members, entries[i].member, entries[i].key) !=
                 RDB_VALUE_OK ||
             (values != NULL && rdb_value_put_tags(&loading->members, values[i]) != RDB_VALUE_OK)) {
@@ -107,14 +124,6 @@ static bool host_type_load_chunk(struct type_loading *loading) {
     return is_taken;
 }
 
-/* RESTORE is in the AOF as it came, and what the AOF says is believed when it is loaded: nobody may move
- * the clock by more than a day that way. */
-static bool host_type_is_too_far_ahead(int64_t time_us) {
-    bool is_loading = (host_GetContextFlags(module.timer_context) & HOST_IS_LOADING) != 0;
-    module_update_time();
-    return !is_loading && time_us - module.server.clock.now_us > DAY_US;
-}
-
 static bool host_type_load_head(struct type_loading *loading, int version) {
     uint64_t format = host_LoadUnsigned(loading->io);
     uint64_t time_us = host_LoadUnsigned(loading->io);
@@ -128,7 +137,8 @@ static bool host_type_load_head(struct type_loading *loading, int version) {
     if (loading->read->time_us > MODULE_TIME_MAX_US) {
         return host_type_refuse(loading, "damaged");
     }
-    if (host_type_is_too_far_ahead(loading->read->time_us)) {
+    module_update_time();
+    if (!loading->is_believed && module_is_too_far_ahead((uint64_t)loading->read->time_us / 1000)) {
         return host_type_refuse(loading, "its time is more than a day ahead of this server's");
     }
     module_raise_clock(module.timer_context, loading->read->time_us);
@@ -147,39 +157,76 @@ static bool host_type_load_members(struct type_loading *loading) {
                "a member is there twice, a tag has too many values, or there is no memory");
 }
 
-static struct host_value *host_type_take_board(struct type_loading *loading) {
-    struct registry *registry = module.server.registry;
-    struct registry_key *key = registry_embedded_create(registry, loading->name, REGISTRY_BOARD,
-                                                        rules_of(board_layout(&loading->board)));
-    struct host_value *value = key != NULL ? host_value_create(key) : NULL;
-    if (value == NULL) {
-        memory_free(key);
-        return NULL;
+static struct registry_key *host_type_take_board(struct type_loading *loading) {
+    uint32_t database = loading->read->is_ids ? REGISTRY_ONCE : 0;
+    struct registry_key *key =
+        registry_embedded_create(module.server.registry, database, loading->name, REGISTRY_BOARD,
+                                 rules_of(board_layout(&loading->board)));
+    if (key != NULL) {
+        board_move_to(&loading->board, &key->board);
+        loading->has_board = false;
     }
-    board_move_to(&loading->board, &key->board);
-    loading->has_board = false;
-    host_period_note(value, host_GetDbIdFromIO(loading->io));
-    return value;
+    return key;
+}
+
+/* A board, or ids. NULL: it was refused. */
+static struct registry_key *host_type_load_key(struct type_loading *loading, int version) {
+    struct registry_key *key = NULL;
+    rdb_value_init(&loading->members, module.server.hash_seed);
+    if (host_type_load_head(loading, version) && host_type_load_members(loading)) {
+        key = host_type_take_board(loading);
+    }
+    if (loading->has_board) {
+        registry_discard_board(module.server.registry, &loading->board);
+        loading->has_board = false;
+    }
+    rdb_value_deinit(&loading->members);
+    return key;
+}
+
+/* false: it was refused, and the value has what was loaded before. */
+static bool host_type_load_value(struct type_loading *loading, int version,
+                                 struct host_value *value) {
+    struct registry_key *key = host_type_load_key(loading, version);
+    if (key == NULL) {
+        return false;
+    }
+    if (loading->read->is_ids) {
+        value->ids = key;
+        return true;
+    }
+    value->key = key;
+    if (!loading->read->has_ids) {
+        return true;
+    }
+    value->ids = host_type_load_key(loading, version);
+    return value->ids != NULL &&
+           (loading->read->is_ids || host_type_refuse(loading, "damaged ids"));
 }
 
 static void *host_type_load(struct host_io *io, int version) {
     const struct host_string *name = host_GetKeyNameFromIO(io);
-    struct type_loading loading = {.io = io, .name = BYTES("?")};
-    struct host_value *value = NULL;
+    int flags = host_GetContextFlags(module.timer_context);
+    struct type_loading loading = {
+        .io = io,
+        .name = BYTES("?"),
+        .is_believed = (flags & HOST_IS_LOADING) != 0 || (flags & HOST_IS_MASTER) == 0,
+    };
+    struct host_value *value = host_value_create(NULL);
     if (name != NULL && host_bytes(name).size > 0) {
         loading.name = host_bytes(name);
     }
     loading.read = memory_allocate(sizeof *loading.read);
-    rdb_value_init(&loading.members, module.server.hash_seed);
-    if (loading.read != NULL && loading.name.size <= REGISTRY_NAME_MAX &&
-        host_type_load_head(&loading, version) && host_type_load_members(&loading)) {
-        value = host_type_take_board(&loading);
-    }
-    if (loading.has_board) {
-        registry_discard_board(module.server.registry, &loading.board);
-    }
-    rdb_value_deinit(&loading.members);
+    bool is_loaded = value != NULL && loading.read != NULL &&
+                     loading.name.size <= REGISTRY_NAME_MAX &&
+                     host_type_load_value(&loading, version, value);
     memory_free(loading.read);
+    if (is_loaded) {
+        host_period_note(value, loading.name, host_GetDbIdFromIO(io));
+    } else if (value != NULL) {
+        host_value_free(value);
+        value = NULL;
+    }
     return value;
 }
 
@@ -187,38 +234,44 @@ static void *host_type_load(struct host_io *io, int version) {
 
 static void host_type_rewrite(struct host_io *io, struct host_string *name, void *context) {
     const struct host_value *value = context;
-    host_effects_rewrite(io, name, value->key);
+    if (value->key != NULL) {
+        host_effects_rewrite(io, name, value->key);
+    }
+    if (value->ids != NULL) {
+        host_effects_rewrite(io, name, value->ids);
+    }
 }
 
-/* What is asked about a value that a command has just taken out of its key, while the host removes that:
- * with lazyfree-lazy-server-del, and in versions that keep count of sizes. */
-static bool host_type_is_taken_out(const struct host_value *value) {
-    return value->key == NULL;
+static size_t host_type_key_memory(const struct registry_key *key) {
+    return key != NULL ? memory_size(key) + board_memory_size(&key->board) : 0;
 }
 
+/* What is asked about a value that a command has just taken out of its key, while the host removes that: with
+ * lazyfree-lazy-server-del, and in versions that keep count of sizes. Such a one holds nothing. */
 static size_t host_type_memory(const void *context) {
     const struct host_value *value = context;
-    if (host_type_is_taken_out(value)) {
-        return memory_size(value);
-    }
-    return memory_size(value) + memory_size(value->key) + board_memory_size(&value->key->board);
+    return memory_size(value) + host_type_key_memory(value->key) + host_type_key_memory(value->ids);
 }
 
 static void host_type_free(void *context) {
     host_value_free(context);
 }
 
+static size_t host_type_key_effort(const struct registry_key *key) {
+    return key != NULL ? board_count(&key->board) / MEMBERS_PER_EFFORT : 0;
+}
+
 static size_t host_type_effort(struct host_string *name, const void *context) {
     const struct host_value *value = context;
     (void)name;
-    return host_type_is_taken_out(value) ? 1
-                                         : 1 + board_count(&value->key->board) / MEMBERS_PER_EFFORT;
+    return 1 + host_type_key_effort(value->key) + host_type_key_effort(value->ids);
 }
 
+/* Without ids: these are of results that were sent to the other name. */
 static void *host_type_copy(struct host_key_context *ctx, const void *context) {
     const struct host_value *value = context;
     struct bytes name = host_bytes(host_GetToKeyNameFromOptCtx(ctx));
-    if (name.size == 0 || name.size > REGISTRY_NAME_MAX) {
+    if (name.size == 0 || name.size > REGISTRY_NAME_MAX || value->key == NULL) {
         return NULL;
     }
     struct registry_key *key = registry_embedded_copy(module.server.registry, value->key, name);
@@ -231,7 +284,7 @@ static void *host_type_copy(struct host_key_context *ctx, const void *context) {
         }
         return NULL;
     }
-    host_period_note(copy, host_GetToDbIdFromOptCtx(ctx));
+    host_period_note(copy, name, host_GetToDbIdFromOptCtx(ctx));
     return copy;
 }
 
@@ -240,9 +293,10 @@ static void *host_type_move_allocation(void *ctx, void *allocation) {
 }
 
 static void host_type_move_value(struct host_defrag *ctx, struct host_value **value) {
-    struct host_value *moved = host_DefragAlloc(ctx, *value);
+    bool is_listed = atomic_load_explicit(&(*value)->has_remains, memory_order_relaxed);
+    struct host_value *moved = is_listed ? NULL : host_DefragAlloc(ctx, *value);
     *value = moved != NULL ? moved : *value;
-    struct registry_key *key = host_DefragAlloc(ctx, (*value)->key);
+    struct registry_key *key = (*value)->key != NULL ? host_DefragAlloc(ctx, (*value)->key) : NULL;
     if (key != NULL) {
         (*value)->key = key;
         board_relocated(&key->board);
@@ -259,6 +313,9 @@ static int host_type_defrag(struct host_defrag *ctx, struct host_string *name, v
         host_type_move_value(ctx, &value);
         *context = value;
     }
+    if (value->key == NULL) {
+        return 0;
+    }
     do {
         position = board_relocate(&value->key->board, (uint32_t)position, BLOCKS_PER_STEP,
                                   host_type_move_allocation, ctx);
@@ -270,10 +327,7 @@ static int host_type_defrag(struct host_defrag *ctx, struct host_string *name, v
     return 0;
 }
 
-/* In order: equal boards have equal digests, and only they. */
-static void host_type_digest(struct host_digest *digest, void *context) {
-    const struct host_value *value = context;
-    const struct board *board = &value->key->board;
+static void host_type_digest_board(struct host_digest *digest, const struct board *board) {
     struct board_cursor cursor;
     struct board_stored entry;
     char room[NAME_TEXT_ROOM];
@@ -294,6 +348,17 @@ static void host_type_digest(struct host_digest *digest, void *context) {
         }
     }
     host_DigestEndSequence(digest);
+}
+
+/* In order: equal boards and ids have equal digests, and only they. */
+static void host_type_digest(struct host_digest *digest, void *context) {
+    const struct host_value *value = context;
+    if (value->key != NULL) {
+        host_type_digest_board(digest, &value->key->board);
+    }
+    if (value->ids != NULL) {
+        host_type_digest_board(digest, &value->ids->board);
+    }
 }
 
 bool host_type_register(struct host_context *ctx) {

@@ -1,8 +1,8 @@
 /* Values of the host's keys. See host_value.h.
  *
  * The host frees values in other threads, too (UNLINK, FLUSHALL ASYNC). The members go there; what is
- * shared, the rules, is released in the main thread, from a list that any thread may push to. A value whose
- * board the main thread is at work on (has_remains) goes to that list as it is. */
+ * shared, the rules, is released in the main thread, from a list that any thread may push to. A value that the main
+ * thread is at work on (has_remains) goes to that list with all it holds. */
 #include "server/module/host_value.h"
 
 #include "skiplist/keyspace/registry_embedded.h"
@@ -26,14 +26,24 @@ struct host_value *host_value_of(struct host_key *opened) {
     return host_ModuleTypeGetType(opened) == module.type ? host_ModuleTypeGetValue(opened) : NULL;
 }
 
+struct host_value *host_value_of_board(struct host_key *opened) {
+    struct host_value *value = host_value_of(opened);
+    return value != NULL && value->key != NULL ? value : NULL;
+}
+
+static const struct rules *host_value_free_key(struct registry_key *key) {
+    return key != NULL ? registry_embedded_free(key) : NULL;
+}
+
 void host_value_free(struct host_value *value) {
     if (!atomic_load_explicit(&value->has_remains, memory_order_acquire)) {
-        if (value->key == NULL) {
+        if (value->key == NULL && value->ids == NULL) {
             memory_free(value);
             return;
         }
-        value->rules = registry_embedded_free(value->key);
-        value->key = NULL;
+        value->rules = host_value_free_key(value->key);
+        value->ids_rules = host_value_free_key(value->ids);
+        value->is_emptied = true;
     }
     value->next_freed = atomic_load_explicit(&freed, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&freed, &value->next_freed, value,
@@ -57,14 +67,23 @@ static bool host_value_reserve_remains(void) {
     return true;
 }
 
+static bool host_value_key_has_remains(const struct registry_key *key) {
+    return key != NULL && board_has_remains(&key->board);
+}
+
+/* true: nothing is left of them. */
+static bool host_value_free_remains_of(struct registry_key *key, uint32_t work) {
+    return key == NULL || board_free_step(&key->board, work);
+}
+
 void host_value_note_remains(struct host_value *value) {
-    struct board *board = &value->key->board;
-    if (!board_has_remains(board) ||
-        atomic_load_explicit(&value->has_remains, memory_order_relaxed)) {
+    if (atomic_load_explicit(&value->has_remains, memory_order_relaxed) ||
+        (!host_value_key_has_remains(value->key) && !host_value_key_has_remains(value->ids))) {
         return;
     }
     if (!host_value_reserve_remains()) {
-        while (!board_free_step(board, UINT32_MAX)) {}
+        while (!host_value_free_remains_of(value->key, UINT32_MAX)) {}
+        while (!host_value_free_remains_of(value->ids, UINT32_MAX)) {}
         return;
     }
     left.remains[left.remains_count++] = value;
@@ -76,11 +95,20 @@ bool host_value_has_work(void) {
            atomic_load_explicit(&freed, memory_order_relaxed) != NULL;
 }
 
+static void host_value_free_later(struct registry_key **key) {
+    if (*key != NULL) {
+        registry_embedded_free_later(module.server.registry, *key);
+        *key = NULL;
+    }
+}
+
 static void host_value_release(struct host_value *value) {
-    registry_embedded_release(module.server.registry, value->rules);
-    if (value->key != NULL) {
-        registry_embedded_free_later(module.server.registry, value->key);
-        value->key = NULL;
+    if (value->is_emptied) {
+        registry_embedded_release(module.server.registry, value->rules);
+        registry_embedded_release(module.server.registry, value->ids_rules);
+    } else {
+        host_value_free_later(&value->key);
+        host_value_free_later(&value->ids);
     }
     if (atomic_load_explicit(&value->has_remains, memory_order_relaxed)) {
         value->is_freed = true;
@@ -92,7 +120,8 @@ static void host_value_release(struct host_value *value) {
 /* Some remains of the value that was noted last. */
 static void host_value_free_remains(uint32_t work) {
     struct host_value *value = left.remains[left.remains_count - 1];
-    if (value->key != NULL && !board_free_step(&value->key->board, work)) {
+    if (!host_value_free_remains_of(value->key, work) ||
+        !host_value_free_remains_of(value->ids, work)) {
         return;
     }
     left.remains_count--;

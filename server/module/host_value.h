@@ -1,4 +1,8 @@
-/* What a key of the host holds: a board. */
+/* What a key of the host holds: a board, ids of results (ONCE), or both.
+ *
+ * Ids are a board of their own in the same value, so they go wherever it goes: with DUMP, RESTORE and MIGRATE, with
+ * RENAME and MOVE, into files and to replicas; and they are deleted, evicted and expire with it. To clients they are no
+ * board. A value that has only ids is what is left of a board that has gone: for commands of ours there is no key. */
 #ifndef SERVER_MODULE_HOST_VALUE_H
 #define SERVER_MODULE_HOST_VALUE_H
 
@@ -6,32 +10,47 @@
 
 #include "server/module/module.h"
 
-/* The host moves values to other names without a word (RENAME, MOVE, SWAPDB), so the name in the
- * key is only the one it was found by last. */
+/* The host moves values to other names without a word (RENAME, MOVE, SWAPDB), so the names in the
+ * keys are only those they were found by last. */
 struct host_value {
-    struct registry_key *key; /* owned; in no database, but while it is in a working set */
+    /* Owned; in no database, but while they are in a working set. Of an emptied one the rules that they had. */
     union {
-        uint64_t stale_number; /* of the note by which its passes of STALE go on; 0: none */
+        struct registry_key *key; /* the board; NULL: none */
+        const struct rules *rules;
+    };
+    union {
+        struct registry_key *ids; /* in REGISTRY_ONCE; NULL: none */
+        const struct rules *ids_rules;
+    };
+    union {
+        /* Of the notes by which its passes of STALE go on, and its ids are forgotten; 0: none. */
+        struct {
+            uint32_t stale_number, ids_number;
+        };
         struct host_value *next_freed;
     };
-    const struct rules *rules; /* of a freed one: to be released */
-    atomic_bool has_remains;   /* the main thread is at work on its board; set and cleared there */
-    bool is_freed;             /* and it is freed with the last of them */
+    atomic_bool has_remains; /* the main thread is at work on it; set and cleared there */
+    bool is_emptied;         /* freed, and its members with it: the rules are to be released */
+    bool is_freed;           /* freed, and goes with the last of its remains */
 };
+_Static_assert(sizeof(struct host_value) <= 32, "every key of the host has one");
 
-/* Takes ownership of the key. NULL: no memory. */
+/* Takes ownership of the board, which may be NULL. NULL: no memory. */
 struct host_value *host_value_create(struct registry_key *key);
-/* Free it with its board; any thread. */
+/* Free it with what it holds; any thread. */
 void host_value_free(struct host_value *value);
-/* Its board may have remains of a removal (board_has_remains): host_value_step frees them. */
+/* What it holds may have remains of a removal (board_has_remains): host_value_step frees them, and until then the
+ * value stays where it is in memory. */
 void host_value_note_remains(struct host_value *value);
 /* Has host_value_step anything to do? */
 bool host_value_has_work(void);
 /* Release what freed values have held, and free remains: about as much as work members. true: there is more. */
 bool host_value_step(uint32_t work);
 
-/* The board of an open key of the host; NULL: it holds none. */
+/* The value of an open key of the host; NULL: it has none of ours. */
 struct host_value *host_value_of(struct host_key *opened);
+/* The same, if it has a board. */
+struct host_value *host_value_of_board(struct host_key *opened);
 
 /* Register the data type. false: the host refused. */
 bool host_type_register(struct host_context *ctx);

@@ -199,7 +199,8 @@ static bool module_init_server(void) {
     session_init(&module.session, 1, 0);
     module.session.is_unlimited = true;
     module_update_time();
-    host_period_init(host_run_look_up, host_run_drop_stale);
+    host_period_init(
+        &(struct host_period_work){host_run_look_up, host_run_drop_stale, host_once_forget});
     host_state_init();
     host_job_init();
     return host_effects_init();
@@ -257,11 +258,11 @@ static int module_on_key_event(struct host_context *ctx, int class, const char *
     if (is_new_name) {
         struct host_key *key = host_OpenKey(ctx, name, HOST_READ);
         struct host_value *value = key != NULL ? host_value_of(key) : NULL;
-        if (value != NULL) {
+        if (value != NULL && value->key != NULL) {
             host_player_note(value, host_bytes(name), (uint32_t)host_GetSelectedDb(ctx));
         }
         if (value != NULL) {
-            host_period_note_as(value, host_bytes(name), host_GetSelectedDb(ctx));
+            host_period_note(value, host_bytes(name), host_GetSelectedDb(ctx));
         }
         host_close(key);
     }

@@ -45,6 +45,12 @@ extern struct module module;
 /* Later times are damage: the end of the year 9999. */
 #define MODULE_TIME_MAX_US (INT64_C(253402300800) * 1000000)
 
+/* More than a day ahead of the server's time: clients may bring no such time. It would move the clock, and an id of
+ * that time would not be forgotten for long. */
+static inline bool module_is_too_far_ahead(uint64_t time_ms) {
+    return time_ms > (uint64_t)module.server.clock.now_ms + 24 * 60 * 60 * 1000;
+}
+
 /* Free some of what was removed, and go on later if there is more. After each command. */
 void module_free_step(void);
 /* Time that came with a board or with effects: the clock never shows less. What does not come from the

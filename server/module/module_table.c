@@ -358,7 +358,9 @@ static int module_table_run_type(struct host_context *ctx, struct host_string **
     int type = key != NULL ? host_KeyType(key) : HOST_KEY_EMPTY;
     const char *name = type >= 0 && type < HOST_KEY_MODULE ? names[type] : "stream";
     if (type == HOST_KEY_MODULE) {
-        name = host_value_of(key) != NULL ? "zset" : "module";
+        name = host_value_of_board(key) != NULL ? "zset"
+               : host_value_of(key) != NULL     ? "none"
+                                                : "module";
     }
     host_close(key);
     return host_ReplyWithSimpleString(ctx, name);

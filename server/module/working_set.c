@@ -19,6 +19,8 @@ void working_set_begin(struct working_set *set, struct host_context *ctx, bool w
     set->applies = applies;
     set->is_lent = false;
     set->has_gone = false;
+    set->refusal = NULL;
+    set->slot = WORKING_SET_UNKNOWN;
     set->boards = NULL;
     module.context = ctx; /* for working_set_is_elsewhere, also where a timer has begun it */
 }
@@ -41,24 +43,23 @@ static bool working_set_reserve(struct working_set *set) {
     return true;
 }
 
-/* The board's key under the name by which it was found. NULL: no memory. */
-static struct registry_key *working_set_name_board(struct host_value *value, struct bytes name,
-                                                   bool *is_renamed) {
-    if (!bytes_equal(registry_name(value->key), name)) {
-        struct registry_key *named =
-            registry_embedded_rename(module.server.registry, value->key, name);
+/* A key, of a value, under the name by which it was found. NULL: no memory. */
+static struct registry_key *working_set_name_key(struct registry_key **key, struct bytes name,
+                                                 bool *is_renamed) {
+    if (!bytes_equal(registry_name(*key), name)) {
+        struct registry_key *named = registry_embedded_rename(module.server.registry, *key, name);
         if (named == NULL) {
             return NULL;
         }
-        value->key = named;
+        *key = named;
         *is_renamed = true;
     }
-    return value->key;
+    return *key;
 }
 
 /* Stands for a key of another type. */
 static struct registry_key *working_set_create_placeholder(struct bytes name) {
-    return registry_embedded_create(module.server.registry, name, REGISTRY_HASH, NULL);
+    return registry_embedded_create(module.server.registry, 0, name, REGISTRY_HASH, NULL);
 }
 
 /* Another key comes: the one that was lent is put where both can be. */
@@ -77,11 +78,12 @@ static bool working_set_admit_lent(struct working_set *set) {
 
 static bool working_set_take(struct working_set *set, struct working_key *entry) {
     entry->value = host_value_of(entry->opened);
-    if (entry->value == NULL && host_KeyType(entry->opened) == HOST_KEY_EMPTY) {
+    if (entry->value != NULL ? entry->value->key == NULL
+                             : host_KeyType(entry->opened) == HOST_KEY_EMPTY) {
         return true;
     }
     entry->key = entry->value != NULL
-                     ? working_set_name_board(entry->value, entry->text, &entry->is_to_note)
+                     ? working_set_name_key(&entry->value->key, entry->text, &entry->is_to_note)
                      : working_set_create_placeholder(entry->text);
     set->is_lent = set->count == 1 && !set->writes && entry->value != NULL && entry->key != NULL &&
                    !entry->key->is_periodic;
@@ -114,7 +116,16 @@ static bool working_set_put_base(struct working_set *set, struct bytes name) {
 }
 
 bool working_set_put(struct working_set *set, struct host_string *name, struct bytes text) {
-    return working_set_put_base(set, text) && working_set_put_as(set, name, text, false);
+    struct bytes base;
+    if (set->applies || !archive_find_board(text, &base)) {
+        return working_set_put_as(set, name, text, false);
+    }
+    bool is_put = working_set_put_own(set, base) && working_set_put_as(set, name, text, false);
+    if (is_put && registry_embedded_find(module.server.registry, text) == NULL &&
+        registry_embedded_find(module.server.registry, base) == NULL) {
+        (void)working_set_lacks(set, base);
+    }
+    return is_put;
 }
 
 bool working_set_put_named(struct working_set *set, struct bytes name) {
@@ -158,9 +169,66 @@ static bool working_set_put_as(struct working_set *set, struct host_string *name
     return is_put;
 }
 
+/* The host refuses our call as it would refuse a client's command with these keys: NULL. Of two it says so on the node
+ * that gets the slot, too. */
+static bool working_set_slot_moves(const struct working_set *set, struct bytes name) {
+    uint32_t other = bytes_equal(set->keys[0].text, name) && set->count > 1;
+    struct host_string *lacking = host_CreateString(set->ctx, name.at, name.size);
+    struct host_call_reply *reply =
+        host_Call(set->ctx, "EXISTS", "ss", set->keys[other].name, lacking);
+    bool moves = reply == NULL;
+    host_free_reply(reply);
+    host_FreeString(set->ctx, lacking);
+    return moves;
+}
+
+bool working_set_lacks(struct working_set *set, struct bytes name) {
+    if (!module.is_cluster || set->count == 0 || !host_is_same_slot(name, set->keys[0].text)) {
+        return false;
+    }
+    if (set->slot == WORKING_SET_UNKNOWN) {
+        set->slot = working_set_slot_moves(set, name) ? WORKING_SET_MOVES : WORKING_SET_STAYS;
+    }
+    if (set->slot == WORKING_SET_MOVES) {
+        set->refusal = "TRYAGAIN a key that belongs to this one may be on another node while their "
+                       "slot moves: send this again";
+    }
+    return set->slot == WORKING_SET_MOVES;
+}
+
+static struct working_key *working_set_find(const struct working_set *set, struct bytes name) {
+    for (uint32_t i = 0; i < set->count; i++) {
+        if (bytes_equal(set->keys[i].text, name)) {
+            return &set->keys[i];
+        }
+    }
+    return NULL;
+}
+
+bool working_set_open_ids(struct working_set *set, struct bytes name) {
+    struct working_key *entry = working_set_find(set, name);
+    if (entry == NULL || (entry->value == NULL && entry->key != NULL)) {
+        return false;
+    }
+    if (entry->has_ids) {
+        return true;
+    }
+    if (entry->value != NULL && entry->value->ids != NULL) {
+        struct registry_key *ids =
+            working_set_name_key(&entry->value->ids, name, &entry->is_to_note);
+        if (ids == NULL || !registry_admit(module.server.registry, ids)) {
+            return false;
+        }
+    }
+    entry->has_ids = true;
+    return true;
+}
+
 bool working_set_is_elsewhere(void *context, uint32_t database, struct bytes name) {
     struct host_named named = host_open_named(module.context, name);
-    bool is_there = named.key != NULL && host_KeyType(named.key) != HOST_KEY_EMPTY;
+    const struct host_value *value = named.key != NULL ? host_value_of(named.key) : NULL;
+    bool is_there = value != NULL ? value->key != NULL
+                                  : named.key != NULL && host_KeyType(named.key) != HOST_KEY_EMPTY;
     (void)context;
     (void)database;
     host_close_named(module.context, named);
@@ -168,12 +236,12 @@ bool working_set_is_elsewhere(void *context, uint32_t database, struct bytes nam
 }
 
 bool working_set_has(const struct working_set *set, struct bytes name) {
-    for (uint32_t i = 0; i < set->count; i++) {
-        if (bytes_equal(set->keys[i].text, name)) {
-            return true;
-        }
-    }
-    return false;
+    return working_set_find(set, name) != NULL;
+}
+
+const struct host_value *working_set_value(const struct working_set *set, struct bytes name) {
+    const struct working_key *entry = working_set_find(set, name);
+    return entry != NULL ? entry->value : NULL;
 }
 
 void working_set_close_lent(struct working_set *set) {
@@ -189,31 +257,39 @@ const struct board *working_set_first_board(const struct working_set *set) {
 }
 
 void working_set_note(struct working_set *set, const struct effect *effect) {
-    set->has_gone |= effect->kind == EFFECT_REMOVE || effect->kind == EFFECT_RENAME;
-    for (uint32_t i = 0; i < set->count; i++) {
-        struct working_key *entry = &set->keys[i];
-        if (set->count == 1 || bytes_equal(entry->text, effect->name)) {
-            entry->is_changed = true;
-            entry->is_to_note |= effect->kind == EFFECT_RULES || effect->kind == EFFECT_CREATE;
-            entry->is_replaced |= effect->kind == EFFECT_REMOVE || effect->kind == EFFECT_RENAME;
-            return;
-        }
+    bool is_of_ids = effect->database == REGISTRY_ONCE;
+    bool has_gone = !is_of_ids && (effect->kind == EFFECT_REMOVE || effect->kind == EFFECT_RENAME);
+    struct working_key *entry =
+        set->count == 1 ? &set->keys[0] : working_set_find(set, effect->name);
+    set->has_gone |= has_gone;
+    if (entry != NULL) {
+        entry->is_changed = true;
+        entry->is_to_note |= effect->kind == EFFECT_RULES || effect->kind == EFFECT_CREATE;
+        entry->is_replaced |= has_gone;
     }
 }
 
 /* ---- the end ---- */
 
-/* Give the host a new value for an open key. */
-static void working_set_give(const struct working_set *set, struct host_key *opened,
-                             struct registry_key *key, int64_t expire_at_ms) {
+/* Give the host a new value for an open key. Ids that it had stay; ids: new ones; NULL: none. */
+static struct host_value *working_set_give(const struct working_set *set, struct host_key *opened,
+                                           struct bytes name, struct registry_key *key,
+                                           struct registry_key *ids, int64_t expire_at_ms) {
+    struct host_value *before = host_value_of(opened);
     struct host_value *value = host_value_create(key);
     CHECK(value != NULL); /* the host ends the process when it has no memory, and so does this */
+    value->ids = ids;
+    if (before != NULL && ids == NULL) {
+        value->ids = before->ids;
+        before->ids = NULL;
+    }
     host_ModuleTypeSetValue(opened, module.type, value);
     if (expire_at_ms != REGISTRY_NO_EXPIRY) {
         host_SetAbsExpire(opened, expire_at_ms);
     }
-    host_period_note(value, host_GetSelectedDb(set->ctx));
+    host_period_note(value, name, host_GetSelectedDb(set->ctx));
     host_value_note_remains(value);
+    return value;
 }
 
 static struct host_key *working_set_reopen(struct working_set *set, struct working_key *entry) {
@@ -224,24 +300,12 @@ static struct host_key *working_set_reopen(struct working_set *set, struct worki
     return entry->opened;
 }
 
-/* The key that the host has no longer: what was in the set belongs to the registry. */
-static void working_set_remove_key(struct working_set *set, struct working_key *entry) {
-    if (entry->value != NULL) {
-        entry->value->key = NULL;
-    }
-    host_DeleteKey(working_set_reopen(set, entry));
-}
-
-/* The same key, changed. It gets an expiry if it is an archive that was settled, where one that somebody has set stays,
- * or if it holds ids of results. */
+/* The same key, changed. It gets an expiry if it is an archive that was settled; one that somebody has set stays. */
 static void working_set_stay(const struct working_set *set, const struct working_key *entry,
                              int64_t expire_at_ms) {
     bool is_archive = registry_rules(entry->key)->settlement != RULES_NO_ARCHIVE;
-    if (set->has_remains) {
-        host_value_note_remains(entry->value);
-    }
     if (entry->is_to_note) {
-        host_period_note(entry->value, host_GetSelectedDb(set->ctx));
+        host_period_note(entry->value, entry->text, host_GetSelectedDb(set->ctx));
     }
     if (expire_at_ms != REGISTRY_NO_EXPIRY &&
         !(is_archive && host_GetAbsExpire(entry->opened) >= 0)) {
@@ -249,33 +313,85 @@ static void working_set_stay(const struct working_set *set, const struct working
     }
 }
 
+/* There is no board now: what was in the set belongs to the registry. With ids the key stays, and does not expire as
+ * its board would have. */
+static void working_set_leave_none(struct working_set *set, struct working_key *entry,
+                                   struct registry_key *ids) {
+    bool had_board = entry->key != NULL;
+    if (entry->value != NULL) {
+        entry->value->key = NULL;
+    }
+    if (ids == NULL && (had_board || entry->value != NULL)) {
+        host_DeleteKey(working_set_reopen(set, entry));
+        entry->value = NULL;
+    } else if (ids != NULL && entry->value == NULL) {
+        entry->value = working_set_give(set, working_set_reopen(set, entry), entry->text, NULL, ids,
+                                        REGISTRY_NO_EXPIRY);
+    } else if (ids != NULL && had_board) {
+        host_SetAbsExpire(working_set_reopen(set, entry), HOST_NO_EXPIRY);
+    }
+}
+
+/* There is a board now, at another address than before, or none was. */
+static void working_set_leave_other(struct working_set *set, struct working_key *entry,
+                                    struct registry_key *now, struct registry_key *ids,
+                                    int64_t expire_at_ms) {
+    if (entry->value == NULL || entry->is_replaced) {
+        if (entry->value != NULL) {
+            entry->value->key = NULL;
+            entry->value->ids = NULL;
+        }
+        entry->value = working_set_give(set, working_set_reopen(set, entry), entry->text, now, ids,
+                                        expire_at_ms);
+        entry->is_changed = true;
+        return;
+    }
+    entry->value->key = now;
+    if (entry->key == NULL) { /* a new board does not expire as its ids would have */
+        bool expires = expire_at_ms != REGISTRY_NO_EXPIRY;
+        host_SetAbsExpire(working_set_reopen(set, entry), expires ? expire_at_ms : HOST_NO_EXPIRY);
+    }
+    host_period_note(entry->value, entry->text, host_GetSelectedDb(set->ctx));
+}
+
+/* The key's ids from now on. NULL: it has none. */
+static struct registry_key *working_set_leave_ids(const struct working_key *entry) {
+    struct registry *registry = module.server.registry;
+    if (!entry->has_ids) {
+        return entry->value != NULL ? entry->value->ids : NULL;
+    }
+    struct registry_key *ids = registry_embedded_find_in(registry, REGISTRY_ONCE, entry->text);
+    if (ids != NULL) {
+        registry_dismiss(registry, ids);
+    }
+    if (entry->value != NULL) {
+        entry->value->ids = ids;
+    }
+    return ids;
+}
+
 static void working_set_leave(struct working_set *set, struct working_key *entry) {
     struct registry *registry = module.server.registry;
     struct registry_key *now = registry_embedded_find(registry, entry->text);
+    struct registry_key *ids = working_set_leave_ids(entry);
     int64_t expire_at_ms = now != NULL ? registry_expiry(registry, now) : REGISTRY_NO_EXPIRY;
     if (now != NULL) {
         registry_dismiss(registry, now);
     }
-    if (now == entry->key) {
-        if (now != NULL && entry->value == NULL) {
-            memory_free(now); /* the placeholder */
-        } else if (now != NULL && entry->is_changed) {
-            working_set_stay(set, entry, expire_at_ms);
-        }
-    } else if (now == NULL) {
-        if (entry->key != NULL) {
-            working_set_remove_key(set, entry);
-        }
-    } else if (entry->value != NULL && !entry->is_replaced) {
-        entry->value->key = now; /* the same board at another address */
-        host_period_note(entry->value, host_GetSelectedDb(set->ctx));
+    if (now == NULL) {
+        working_set_leave_none(set, entry, ids);
+    } else if (now != entry->key) {
+        working_set_leave_other(set, entry, now, ids, expire_at_ms);
+    } else if (entry->value == NULL) {
+        memory_free(now); /* the placeholder, which has no ids */
+    } else if (entry->is_changed) {
+        working_set_stay(set, entry, expire_at_ms);
+    }
+    if (entry->has_ids && entry->value != NULL) {
+        host_period_note_ids(entry->value, entry->text, host_GetSelectedDb(set->ctx));
+    }
+    if (set->has_remains && entry->value != NULL) {
         host_value_note_remains(entry->value);
-    } else {
-        if (entry->value != NULL) {
-            entry->value->key = NULL;
-        }
-        working_set_give(set, working_set_reopen(set, entry), now, expire_at_ms);
-        entry->is_changed = true;
     }
 }
 
@@ -289,7 +405,7 @@ static void working_set_give_new_keys(struct working_set *set) {
         struct host_key *opened = host_OpenKey(set->ctx, name, HOST_READ | HOST_WRITE);
         int64_t expire_at_ms = registry_expiry(registry, key);
         registry_dismiss(registry, key);
-        working_set_give(set, opened, key, expire_at_ms);
+        (void)working_set_give(set, opened, host_bytes(name), key, NULL, expire_at_ms);
         host_CloseKey(opened);
         host_SignalModifiedKey(set->ctx, name);
         host_FreeString(set->ctx, name);

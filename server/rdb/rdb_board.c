@@ -22,6 +22,9 @@ bool rdb_board_begin(struct rdb_board *board, uint64_t version, uint64_t format,
                      uint64_t member_count) {
     board->error = NULL;
     board->has_rules = false;
+    board->has_ids = (format & RDB_BOARD_HAS_IDS) != 0;
+    board->is_ids = (format & RDB_BOARD_IS_IDS) != 0;
+    format &= ~(uint64_t)(board->has_ids ? RDB_BOARD_HAS_IDS : RDB_BOARD_IS_IDS);
     board->read_count = 0;
     board->member_count = member_count;
     board->time_us = 0;
@@ -133,14 +136,14 @@ static void rdb_board_write_entries(struct writing *writing, const struct board 
     rdb_board_end_chunk(writing, 0);
 }
 
-bool rdb_board_write(const struct registry_key *key, int64_t time_us,
+bool rdb_board_write(const struct registry_key *key, unsigned flags, int64_t time_us,
                      const struct rdb_board_sink *sink) {
     static struct writing writing; /* the encoder is large */
     writing.sink = sink;
     buffer_init(&writing.chunk, 0);
     effect_encode_begin(&writing.encoder, &writing.chunk);
     effect_encode_open(&writing.encoder, key, REGISTRY_NO_EXPIRY);
-    sink->put_number(sink->context, effect_rules_format(registry_rules(key)));
+    sink->put_number(sink->context, effect_rules_format(registry_rules(key)) | flags);
     sink->put_number(sink->context, (uint64_t)time_us);
     sink->put_number(sink->context, board_count(&key->board));
     rdb_board_end_chunk(&writing, 0);

@@ -5,7 +5,9 @@
  *     chunk   effects as a snapshot has them (server/durability/effect_bytes.h): the first begins with
  *             OPEN, all else are pieces, best members first
  *     format  the first FILE_FORMAT that understands this board: so a module of an earlier version
- *             takes boards without tags, and says of others that a later version has written them
+ *             takes boards without tags, and says of others that a later version has written them.
+ *             With a flag: RDB_BOARD_HAS_IDS, the key's ids of results (ONCE) follow, as another
+ *             such value; RDB_BOARD_IS_IDS, these are ids, of the board before or of none
  *
  *     rdb_board_begin(board, version, format, time_us, member_count)
  *     rdb_board_take(board, chunk)
@@ -21,7 +23,7 @@
 
 #include "server/durability/effect_bytes.h"
 
-enum { RDB_BOARD_TYPE_VERSION = 1 };
+enum { RDB_BOARD_TYPE_VERSION = 1, RDB_BOARD_HAS_IDS = 1 << 8, RDB_BOARD_IS_IDS = 1 << 9 };
 #define RDB_BOARD_TYPE_NAME "LB-board1"
 
 enum rdb_board_event {
@@ -37,6 +39,7 @@ struct rdb_board {
     uint64_t member_count, read_count;
     const char *error; /* NULL: none */
     bool has_rules;
+    bool has_ids, is_ids;
     /* Private. */
     bool is_chunk_used; /* something was in it */
     uint64_t last_key;
@@ -80,9 +83,9 @@ struct rdb_board_sink {
     void *context;
 };
 
-/* time_us: the server time that the value carries. One at a time in a process. false: no memory, and what was
- * written is of no use. */
-MUST_CHECK bool rdb_board_write(const struct registry_key *key, int64_t time_us,
+/* flags: RDB_BOARD_HAS_IDS or RDB_BOARD_IS_IDS, or 0; time_us: the server time that the value carries. One at a time
+ * in a process. false: no memory, and what was written is of no use. */
+MUST_CHECK bool rdb_board_write(const struct registry_key *key, unsigned flags, int64_t time_us,
                                 const struct rdb_board_sink *sink);
 
 #endif

@@ -564,21 +564,32 @@ static void rdb_reader_begin_board(struct rdb_reader *reader, uint64_t id) {
     reader->state = RDB_AT_CHUNK;
 }
 
-/* A board, or something to be passed over. */
+static void rdb_reader_pass_module(struct rdb_reader *reader) {
+    rdb_reader_begin_passing(reader, types[TYPE_MODULE].passed, true);
+}
+
+/* A board, or something to be passed over: ids of results that have no board are. */
 static enum rdb_event rdb_reader_at_module(struct rdb_reader *reader) {
     uint64_t id = rdb_reader_get_length(reader);
     if (rdb_board_is_type(id)) {
         rdb_reader_begin_board(reader, id);
-        return RDB_MORE;
+        if (!rdb_reader_is_fine(reader) || !reader->board->is_ids) {
+            return RDB_MORE;
+        }
+        reader->kind = RDB_OTHER;
     }
     if (rdb_reader_is_fine(reader)) {
-        rdb_reader_begin_passing(reader, rdb_reader_type_of(reader)->passed, true);
+        rdb_reader_pass_module(reader);
     }
     return RDB_KEY;
 }
 
 static enum rdb_event rdb_reader_at_chunk(struct rdb_reader *reader) {
     bool is_over = rdb_board_is_whole(reader->board);
+    if (is_over && reader->board->has_ids) {
+        rdb_reader_pass_module(reader);
+        return RDB_MORE;
+    }
     rdb_reader_expect_part(reader, is_over ? MODULE_END : MODULE_TEXT);
     struct bytes chunk = {.at = NULL};
     if (!is_over) {

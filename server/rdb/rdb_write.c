@@ -123,7 +123,7 @@ static void rdb_write_put_board(struct writing *writing, const struct registry_k
     const struct rdb_board_sink sink = {rdb_write_put_part_number, rdb_write_put_part_text,
                                         writing};
     rdb_write_length(&writing->pack, rdb_board_type_id());
-    writing->is_failed |= !rdb_board_write(key, writing->time_us, &sink);
+    writing->is_failed |= !rdb_board_write(key, 0, writing->time_us, &sink);
     rdb_write_length(&writing->pack, PART_END);
 }
 

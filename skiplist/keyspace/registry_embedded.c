@@ -5,17 +5,18 @@
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_parts.h"
 
-struct registry_key *registry_embedded_create(struct registry *registry, struct bytes name,
-                                              uint32_t kind, const struct rules *rules) {
+struct registry_key *registry_embedded_create(struct registry *registry, uint32_t database,
+                                              struct bytes name, uint32_t kind,
+                                              const struct rules *rules) {
     bool is_periodic = rules != NULL && rules->period.unit != PERIOD_NONE;
-    return registry_reserve_key(registry, 0, (struct registry_new_name){.first = name}, kind, false,
-                                is_periodic);
+    return registry_reserve_key(registry, database, (struct registry_new_name){.first = name}, kind,
+                                false, is_periodic);
 }
 
 struct registry_key *registry_embedded_rename(struct registry *registry, struct registry_key *key,
                                               struct bytes name) {
     struct registry_key *named =
-        registry_embedded_create(registry, name, key->kind, registry_rules(key));
+        registry_embedded_create(registry, key->database, name, key->kind, registry_rules(key));
     if (named != NULL) {
         board_move_to(&key->board, &named->board);
         memory_free(key);
@@ -26,7 +27,7 @@ struct registry_key *registry_embedded_rename(struct registry *registry, struct 
 struct registry_key *registry_embedded_copy(struct registry *registry,
                                             const struct registry_key *key, struct bytes name) {
     struct registry_key *copy =
-        registry_embedded_create(registry, name, key->kind, registry_rules(key));
+        registry_embedded_create(registry, key->database, name, key->kind, registry_rules(key));
     if (copy != NULL && !key_kind_board.copy(registry, key, copy)) {
         memory_free(copy);
         return NULL;
@@ -65,11 +66,11 @@ void registry_embedded_free_later(struct registry *registry, struct registry_key
 
 bool registry_admit(struct registry *registry, struct registry_key *key) {
     bool is_periodic = key->is_periodic;
-    if (!registry_database_reserve(registry_database(registry, 0), is_periodic)) {
+    if (!registry_database_reserve(registry_database(registry, key->database), is_periodic)) {
         return false;
     }
     registry_put(registry, key, REGISTRY_WALK_DONE);
-    registry_remember(&registry->databases[0], key);
+    registry_remember(&registry->databases[key->database], key);
     return true;
 }
 
@@ -104,10 +105,15 @@ struct registry_key *registry_embedded_first(const struct registry *registry) {
     return registry_embedded_first_of(registry, 0);
 }
 
-struct registry_key *registry_embedded_find(const struct registry *registry, struct bytes name) {
-    const struct database *database = registry_read(registry, 0);
+struct registry_key *registry_embedded_find_in(const struct registry *registry, uint32_t number,
+                                               struct bytes name) {
+    const struct database *database = registry_read(registry, number);
     struct registry_key *recent = registry_recall(database, name);
     return recent != NULL ? recent : registry_find_name(database, name);
+}
+
+struct registry_key *registry_embedded_find(const struct registry *registry, struct bytes name) {
+    return registry_embedded_find_in(registry, 0, name);
 }
 
 bool registry_embedded_keep_remains(struct registry *registry) {

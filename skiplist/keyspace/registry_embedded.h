@@ -9,11 +9,11 @@
 
 #include "skiplist/keyspace/registry.h"
 
-/* A key in no database with an empty value of this kind.
+/* A key for this database, and not in it yet, with an empty value of this kind.
  * rules: of the board that it will hold; NULL: not a board. NULL: no memory. */
 MUST_CHECK struct registry_key *registry_embedded_create(struct registry *registry,
-                                                         struct bytes name, uint32_t kind,
-                                                         const struct rules *rules);
+                                                         uint32_t database, struct bytes name,
+                                                         uint32_t kind, const struct rules *rules);
 /* The same key and value with another name. The old key is freed. NULL: no memory, nothing
  * changed. */
 MUST_CHECK struct registry_key *
@@ -31,7 +31,7 @@ void registry_embedded_release(struct registry *registry, const struct rules *ru
 /* Free a key with its value and what it holds in steps (registry_free_step), in the registry's thread. */
 void registry_embedded_free_later(struct registry *registry, struct registry_key *key);
 
-/* Put the key into database 0, where its name is free. false: no memory, nothing changed. */
+/* Put the key into its database, where its name is free. false: no memory, nothing changed. */
 MUST_CHECK bool registry_admit(struct registry *registry, struct registry_key *key);
 /* Take it out again. */
 void registry_dismiss(struct registry *registry, struct registry_key *key);
@@ -44,8 +44,10 @@ void registry_embedded_take_back(struct registry *registry);
 struct registry_key *registry_embedded_first(const struct registry *registry);
 /* The same of any database. */
 struct registry_key *registry_embedded_first_of(const struct registry *registry, uint32_t number);
-/* Without carrying out what is due. */
+/* Without carrying out what is due; the first in database 0. */
 struct registry_key *registry_embedded_find(const struct registry *registry, struct bytes name);
+struct registry_key *registry_embedded_find_in(const struct registry *registry, uint32_t database,
+                                               struct bytes name);
 /* What removals have left on boards that are in the registry stays with them: who has them frees it by
  * board_free_step. Before they leave the registry. true: there is some. */
 bool registry_embedded_keep_remains(struct registry *registry);

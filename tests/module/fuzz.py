@@ -7,11 +7,12 @@
                    '-- every few thousand: the boards hold together, the replica is equal, and so is what
                        the RDB, the AOF (also rewritten), a copy for a new replica and a kill leave behind
 
-The words come from docs/commands.md (grammar.py), so a new command is in it at once. In between: MULTI,
-scripts, waiting clients, damaged payloads for RESTORE and LB.APPLY with right checksums, periods that end,
-memory that is short, and a user who may use some keys and commands alone, who must not change others. An error must
-have changed nothing. The commands of a round are printed if it fails;
---seed and --first repeat it. The last line is "N commands, M errors in S s: clean".
+The words come from docs/commands.md (grammar.py), so a new command is in it at once. Each round is about three
+features, which its boards have and most of its commands use, and one of BACKGROUND goes on in it. In between: MULTI,
+scripts, waiting clients, damaged payloads for RESTORE and LB.APPLY with right checksums, periods that end, and a user
+who may use some keys and commands alone, who must not change others. An error must have changed nothing. The last
+commands of a round are printed if it fails; --seed and --first repeat it. The last line is "N commands, M errors in
+S s: clean".
 """
 import argparse
 import fnmatch
@@ -29,7 +30,7 @@ import redis
 
 from connection import Connection
 from crc import Crc
-from grammar import KEYS, Grammar, read_page
+from grammar import FEATURES, KEYS, Grammar, read_page
 from hosts import MODULE_TEST, Host, settled, wait_until
 
 ROUND = 1500  # commands between two checks
@@ -40,8 +41,8 @@ BOARDS = ["layout", "money", "FIELD", "points", "22", "TIME", "41", "MS", "TAG",
 NOTICE = r"\d+:[MSC] .{24} \* "  # lines of the log that tell of nothing wrong
 RDB_MODULE = 7  # the first byte of a module's value
 TIMER_S = 1.1  # the module's timer looks for what is due once a second
-# They go on between other commands: tests/module/test_players.py has them.
-IN_STEPS = {"LB.BAN", "LB.UNBAN", "LB.FORGET", "LB.MOVE", "LB.WHERE"}
+BACKGROUND = ["BGSAVE", "BGREWRITEAOF", "a replica that begins anew", "CONFIG SET maxmemory", "changes of ACL",
+              "the limited user"]
 # Those of a user, who has one kind of right to each of some patterns.
 RIGHTS, PATTERNS = ["~", "~", "%R~", "%W~"], [b"daily:*", b"daily:1", b"m:*", b"b", b"*1", b"*p"]
 COMMANDS = [["+@all"], ["+@all", "-@dangerous"], ["+@all", "-@write"], ["+@sortedset"], ["+@read", "+@write"]]
@@ -108,10 +109,8 @@ class Fuzzer:
         self.time_us = int(time.time() * 10 ** 6)
         names = Connection(self.master).ask("COMMAND", "LIST", "FILTERBY", "MODULE", "leaderboard")
         syntax = read_page()
-        self.names = sorted(name.decode().upper() for name in names
-                            if name.decode().upper().removeprefix("LB.") in syntax
-                            or name.decode().upper() in syntax)
-        self.names = [name for name in self.names if name not in IN_STEPS or arguments.all]
+        names = {name.decode().upper().replace("|", " ") for name in names}
+        self.names = sorted(name for name in names if name in syntax or name.removeprefix("LB.") in syntax)
 
     # ---- one command ----
 
@@ -132,21 +131,24 @@ class Fuzzer:
                     out[at:at] = out[draw.randrange(len(out)):][:draw.randrange(1, 40)]
         return bytes(out)
 
+    def syntax_of(self, name):
+        return name if name in self.grammar.syntax else name[3:]
+
     def command_of_module(self):
-        name = self.draw.choice(self.names)
+        concerned = self.draw.random() < 2 / 3 and self.concerned
+        name = self.draw.choice(concerned or self.names)
         plain = name[3:] if name.startswith("LB.Z") or name.startswith("LB.BZ") else name
-        syntax = name if name in self.grammar.syntax else name[3:]
-        words = self.grammar.arguments(syntax)
+        words = self.grammar.arguments(self.syntax_of(name))
         if "BZ" in name:  # it must not wait here
             words = [b"0.001" if word == b"0" else word for word in words]
             if name == "LB.BZMPOP" and words:
                 words[0] = b"0.001"
             elif words:
                 words[-1] = b"0.001"
-        return [self.draw.choice([name, plain]), *words]
+        return [*self.draw.choice([name, plain]).split(), *words]
 
     def command_of_host(self):
-        draw, key, other = self.draw, self.draw.choice(KEYS), self.draw.choice(KEYS)
+        draw, key, other = self.draw, self.grammar.key(), self.grammar.key()
         number = draw.choice([b"0", b"1", b"2", b"100", b"100000"])
         choices = [
             ["DEL", key, other], ["UNLINK", key], ["RENAME", key, other], ["RENAMENX", key, other],
@@ -154,17 +156,18 @@ class Fuzzer:
             ["MOVE", key, draw.randrange(DATABASES)], ["SWAPDB", 0, draw.randrange(DATABASES)],
             ["SELECT", draw.randrange(DATABASES)], ["EXPIRE", key, number], ["PEXPIRE", key, number],
             ["PERSIST", key], ["TYPE", key], ["OBJECT", "ENCODING", key], ["MEMORY", "USAGE", key],
-            ["SET", key, "x"], ["HSET", key, "points", 1], ["SCAN", 0, "TYPE", "LB-board1"],
+            ["SET", draw.choice([b"text", b"text", key]), "x"],
+            ["HSET", draw.choice([b"h:ann", b"h:ann", key]), "points", 1], ["SCAN", 0, "TYPE", "LB-board1"],
             ["DEBUG", "DIGEST-VALUE", key], ["COMMAND", "GETKEYS", *self.command_of_module()],
             ["COMMAND", "GETKEYSANDFLAGS", *self.command_of_module()],
             ["ACL", "DRYRUN", "limited", *self.command_of_module()],
             ["TOUCH", key], ["DUMP", key], ["GETDEL", key], ["SORT", key], ["EXISTS", key],
-            ["CONFIG", "SET", "maxmemory", draw.choice(["0", "0", "1mb"])],
             ["MEMORY", "DOCTOR"], ["OBJECT", "FREQ", key], ["LB.TYPE", key], ["RANDOMKEY"],
         ]
         if draw.random() < 0.03:
             choices = [["FLUSHALL", "ASYNC"], ["FLUSHDB", "SYNC"], ["FLUSHALL"]]
-        return draw.choice(choices)
+        concerned = [words for words in choices if self.grammar.is_about(words[0])]
+        return draw.choice(concerned if concerned and draw.random() < 2 / 3 else choices)
 
     def command_of_payload(self):
         draw = self.draw
@@ -217,18 +220,22 @@ class Fuzzer:
             self.payloads = self.payloads[-63:] + [reply]
         return reply
 
+    def gone(self):
+        """How many keys the host has removed by itself."""
+        stats = self.control.info("stats")
+        return stats["expired_keys"] + stats["evicted_keys"]
+
     def ask_and_see(self, connection, words):
         """An error has changed nothing, if nothing expired meanwhile, and no period had ended."""
-        expired = lambda: self.control.info("stats")["expired_keys"]
         for database in range(DATABASES):
             asked = Connection(self.master)
             asked.ask("SELECT", database)
             for key in asked.ask("KEYS", "*"):
                 asked.ask("LB.ZCARD", key)  # a period that has ended ends now
             asked.close()
-        before, gone = self.master.digest(), expired()
+        before, gone = self.master.digest(), self.gone()
         reply = self.ask(connection, *words)
-        if isinstance(reply, redis.RedisError) and self.master.digest() != before and expired() == gone:
+        if isinstance(reply, redis.RedisError) and self.master.digest() != before and self.gone() == gone:
             raise AssertionError(f"an error, but something changed: {reply}: {shown(words)}")
 
     def limit(self):
@@ -247,11 +254,10 @@ class Fuzzer:
             return
         client = Connection(self.master, self.draw.choice([2, 3]))
         client.ask("AUTH", "limited", "x")
-        expired = lambda: self.control.info("stats")["expired_keys"]
         digests = lambda: self.control.execute_command("DEBUG", "DIGEST-VALUE", *self.forbidden)
-        before, gone = digests(), expired()
+        before, gone = digests(), self.gone()
         self.ask(client, *words)
-        if not has_periods and digests() != before and expired() == gone:
+        if not has_periods and digests() != before and self.gone() == gone:
             raise AssertionError(f"a user has changed one of {self.forbidden}: {shown(words)}")
         client.close()
 
@@ -267,23 +273,65 @@ class Fuzzer:
         """Periods end. From then on the clock stands still."""
         self.time_us += by_us
         self.ask(self.connections[0], "LB.TESTCLOCK", self.time_us, self.time_us // 1000)
-        self.replica.client().execute_command("LB.TESTCLOCK", self.time_us, self.time_us // 1000)
+        wait_until(lambda: self.replica.client().execute_command("LB.TESTCLOCK", self.time_us, self.time_us // 1000),
+                   "it has its data")
 
-    def round(self, number):
-        self.draw = random.Random(f"{self.arguments.seed} {number}")
-        self.grammar = Grammar(self.draw)
+    def begin_replica_anew(self):
+        client = self.replica.client()
+        for words in (["REPLICAOF", "NO", "ONE"], ["FLUSHALL"], ["REPLICAOF", "127.0.0.1", self.master.port]):
+            wait_until(lambda: client.execute_command(*words), "it has its data")
+
+    def make_boards(self):
+        """With the options of the round's features."""
+        self.grammar.has_hostile = False
+        if "league" in self.features:
+            self.ask(self.connections[0], "LB.LEAGUE", "CREATE", self.grammar.favourite, "FIELD", "points", 20,
+                     "PERIOD", "HOUR", "ROOM", 3, "TIERS", 3, "UP", 1, "DOWN", 1, "ARCHIVE", "ALL")
+        for _ in range(20):
+            self.ask(self.connections[0], "LB.CREATE", *self.grammar.arguments("LB.CREATE"))
+        self.grammar.has_hostile = True
+
+    def begin_round(self, number):
+        self.draw = draw = random.Random(f"{self.arguments.seed} {number}")
+        self.features, self.background = draw.sample(sorted(FEATURES), 3), draw.choice(BACKGROUND)
+        about = f"{', '.join(self.features)}; {self.background}"
+        print(f"--seed {self.arguments.seed} --first {number}: {about}", flush=True)
+        self.grammar = Grammar(draw, self.features, draw.choice(KEYS))
+        self.concerned = [name for name in self.names
+                          if self.grammar.concerns(self.syntax_of(name)) and not name.endswith("CREATE")]
         self.log, self.control = [], self.master.client(socket_timeout=60)
         self.connections = [Connection(self.master, protocol) for protocol in (2, 3, 2)]
         self.limit()
+        self.make_boards()
+
+    def step_background(self):
+        """One of what goes on beside the commands."""
+        if self.background in ("BGSAVE", "BGREWRITEAOF"):
+            self.ask(self.connections[0], *self.background.split())  # refused while one goes on
+        elif self.background == "a replica that begins anew":
+            self.begin_replica_anew()
+        elif self.background == "CONFIG SET maxmemory":
+            near = self.control.info("memory")["used_memory"] - 50000
+            limit, policy = self.draw.choice([(0, "noeviction"), (0, "noeviction"), (near, "noeviction"),
+                                              (near, "allkeys-lru"), (near, "volatile-ttl")])
+            self.ask(self.connections[0], "CONFIG", "SET", "maxmemory-policy", policy, "maxmemory", limit)
+        elif self.background == "changes of ACL":
+            self.limit()
+
+    def round(self, number):
+        self.begin_round(number)
         waiting = Waiting(self.master, self.draw, self.grammar)
         has_periods = number % 2 == 1
         if not has_periods:  # what is due rolls over now, and nothing becomes due
             self.move_clock(48 * HOUR_US)
             time.sleep(TIMER_S)
         until = self.commands + ROUND
+        transactions = 0.1 if self.grammar.is_about("MULTI") else 0
         while self.commands < until:
             connection, act = self.draw.choice(self.connections), self.draw.random()
-            if act < 0.02:
+            if self.draw.random() < 0.01:
+                self.step_background()
+            if act < 0.02 or self.draw.random() < transactions:
                 self.transaction(connection)
             elif act < 0.05:
                 self.ask(connection, *self.script())
@@ -295,7 +343,9 @@ class Fuzzer:
                 self.ask_and_see(connection, self.command())
             elif act < 0.085:
                 self.limit()
-            elif act < 0.16:
+            elif act < 0.09:
+                self.make_boards()
+            elif act < (0.4 if self.background == "the limited user" else 0.16):
                 self.ask_limited(has_periods)
             else:
                 self.ask(connection, *self.command())
@@ -329,6 +379,7 @@ class Fuzzer:
     def check(self, number):
         master = self.master
         self.control.config_set("maxmemory", 0)
+        wait_until(self.child_is_done, "it is done")
         for database in range(DATABASES):
             client = master.client(db=database)
             for key in client.scan_iter():
@@ -353,9 +404,7 @@ class Fuzzer:
             master.start()
             self.time_us = max(self.time_us, int(time.time() * 10 ** 6))
         elif act == 4:
-            self.replica.client().execute_command("REPLICAOF", "NO", "ONE")
-            self.replica.client().flushall()
-            self.replica.client().execute_command("REPLICAOF", "127.0.0.1", master.port)
+            self.begin_replica_anew()
         elif act == 5:
             self.control.bgsave()
             wait_until(self.child_is_done, "saved")
@@ -367,6 +416,10 @@ class Fuzzer:
         self.learn_blobs()
         if number % 8 == 7:
             self.control.flushall()
+        for database in range(DATABASES):
+            client = master.client(db=database)
+            for ban in client.execute_command("LB.BANS", "COUNT", 10000)[1]:
+                client.execute_command("LB.UNBAN", ban[0])
 
     def look_at_logs(self):
         for host in (self.master, self.replica):
@@ -429,7 +482,6 @@ def main():
     parser.add_argument("--seconds", type=int, default=15)
     parser.add_argument("--seed", type=int, default=0, help="0: another one every time")
     parser.add_argument("--first", type=int, default=0, help="the number of the first round")
-    parser.add_argument("--all", action="store_true", help="also the commands that go on in steps")
     parser.add_argument("--module", default=MODULE_TEST)
     arguments = parser.parse_args()
     arguments.seed = arguments.seed or random.randrange(1, 1 << 30)

@@ -1,14 +1,17 @@
 """Random commands from the syntax that docs/commands.md shows, right or damaged.
 
     "ZMPOP numkeys key [key ...] <MIN | MAX> [COUNT count]"  ->  [b"ZMPOP", b"2", b"daily:1", b"m:1", b"MIN"]
+
+With a focus, which is some of FEATURES, most of what is drawn is about these.
 """
+import fnmatch
 import re
 import string
 
 from hosts import ROOT
 
 KEYS = [b"daily:1", b"daily:2", b"daily:3", b"m:1", b"m:2", b"b", b"daily:p", b"daily:{t}p", b"other", b"text",
-        b"daily:1@2026-11-22T10"]
+        b"daily:1@2026-11-22T10", b"h:ann"]
 MEMBERS = [b"ann", b"bob", b"kim", b"zoe", *(b"user:%d" % i for i in range(40))]
 FIELDS = [b"points", b"score", b"cents", b"time", b"a", b"member", b"key"]
 TAGS = [b"country", b"clan"]
@@ -24,17 +27,57 @@ HOSTILE = [
     b"WITHSCORES", b"LIMIT", b"INCR", b"AT", b"NX", b"GT", b"COUNT", b"WEIGHTS", b"AGGREGATE", b"DATA", b"SINCE", b"LAST",
     b"PACKED", b"-1 -1", b"1970-01-01", b"9999-12-31T23:59:59Z", b"Europe/Berlin", b"../../etc/passwd"]
 TIMES = [b"2026-11-22T10:00:00Z", b"2026-11-22", b"+5m", b"NOW", b"1795176000", b"1795176000000", b"0", b"NONE"]
-WORDS = {  # by what the syntax calls the argument
-    "member": MEMBERS, "field": FIELDS, "name": FIELDS + [b"default", b"money"] + 5 * TAGS, "time": TIMES,
-    "value": VALUES, "id": [b"%d" % i for i in range(30)],
-    "start": TIMES + NUMBERS, "end": TIMES, "date": TIMES, "unix-time-milliseconds": [b"1795176000000", b"0"],
-    "scale": [b"0", b"2", b"9"], "bits": [b"1", b"8", b"20", b"22", b"32", b"40", b"41", b"64"],
+SCORES = [b"0", b"1", b"2", b"3", b"7", b"10", b"40", b"99", b"12.25", b"-1"]
+DATES = [b"2026-11-22T10:00:00Z", b"1795176000000", b"1795262400000", b"NONE"]
+WORDS = {  # by what the syntax calls the argument, or also what is before it
+    "member": MEMBERS, "to": MEMBERS, "from": MEMBERS, "field": SCORES, "score": SCORES, "n field": FIELDS,
+    "value field": FIELDS, "FIELD name": FIELDS, "LAYOUT name": [b"default", b"money"], "TAG name": TAGS,
+    "WHERE name": TAGS, "WHERENOT name": TAGS, "BY name": TAGS, "name": FIELDS + [b"default", b"money"] + 5 * TAGS,
+    "value": VALUES, "id": [b"%d" % i for i in range(30)], "time": TIMES, "OPENS time": DATES, "CLOSES time": DATES,
+    "start": TIMES + NUMBERS, "end": TIMES, "date": TIMES, "FROM date": [b"2026-11-22", b"2025-12-30"],
+    "unix-time-milliseconds": [b"1795176000000", b"0"], "scale": [b"0", b"2", b"9"],
+    "bits": [b"1", b"8", b"20", b"22", b"32", b"40", b"41", b"64"], "STALE count": [b"1", b"2", b"10"],
     "cap": [b"1", b"5", b"50"], "limit": [b"1", b"5", b"50"], "q": [b"0", b"0.5", b"1", b"0.999"],
     "weekday": [b"MON", b"SUN"], "hour": [b"0", b"23", b"24"], "zone": [b"UTC", b"Europe/Berlin", b"+02:00"],
     "pattern": [b"*", b"user:*", b"daily:*", b"h:{member}", b"{player}"], "cursor": [b"0"],
+    "HSET pattern": [b"h:*", b"h:*", b"*"], "DATA pattern": [b"h:*"], "data": [b"h:*", b"h:*", b"*"],
     "timeout": [b"0.001", b"0.01"], "ttl": [b"0", b"5", b"100000"], "units": [b"1", b"2"],
+    "tiers": [b"1", b"2", b"3"], "tier": [b"0", b"1", b"2"], "members": [b"1", b"2", b"5"],
+    "half-life": [b"1", b"30", b"1000"], "window": [b"2", b"3", b"NONE"], "weight": [b"1", b"2", b"0.5"],
     "periods": [b"0", b"1", b"3"], "seconds": [b"1", b"1000"], "operator": [b"INCR"],
     "min": NUMBERS + [b"-inf", b"(2", b"-", b"[a"], "max": NUMBERS + [b"+inf", b"(2", b"+", b"[z"],
+}
+# By the words of the syntax and the commands that are about them.
+FEATURES = {
+    "cap": ["CAP", "LIMIT"],
+    "keep-best": ["KEEP", "BEST", "LAST"],
+    "tags": ["TAG", "WHERE", "WHERENOT", "WITHIN", "TAGS", "BY", "LB.TAG", "LB.TAGS", "LB.COUNT"],
+    "stale": ["STALE", "TOUCH"],
+    "settle": ["SETTLE", "UNSETTLED", "LB.SETTLE", "ARCHIVE"],
+    "period": ["PERIOD", "ARCHIVE", "EVERY", "ON", "FROM", "TZ"],
+    "copied-period": ["COPY", "ARCHIVED", "PERIOD", "FROZEN", "WRITABLE"],
+    "window": ["WINDOW", "SUM", "PERIOD"],
+    "closed": ["FREEZE", "THAW", "OPENS", "CLOSES"],
+    "decay": ["DECAY", "LB.HIST"],
+    "fields": ["FIELD", "TIME", "LATEST", "ASC", "DESC", "SIGNED", "SCALE", "LAYOUT", "START", "END"],
+    "league": ["LB.LEAGUE *", "ROOM", "TIERS", "UP", "DOWN", "IDLE"],
+    "once": ["ONCE"],
+    "member-data": ["HSET", "DATA", "FIELDS", "HSET*", "HDEL", "HMSET", "HINCR*"],
+    "since": ["SINCE", "LB.GET", "LB.RANGE", "LB.AROUND"],
+    "times": ["AT", "KEEPTIME", "TOUCH"],
+    "packed": ["PACKED", "WITHKEY", "LB.CUTS", "LB.ABOVE", "LB.QUANTILE"],
+    "forget": ["LB.FORGET", "LB.WHERE"],
+    "ban": ["LB.BAN", "LB.UNBAN", "LB.BANS"],
+    "move": ["LB.MOVE"],
+    "alter": ["LB.ALTER", "LB.INFO", "LB.LIST"],
+    "roll": ["LB.ROLL"],
+    "submit": ["LB.SUBMIT", "INCR", "SET"],
+    "combine": ["ZUNION*", "ZINTER*", "ZDIFF*", "ZRANGESTORE", "AGGREGATE", "WEIGHTS"],
+    "pop": ["ZPOP*", "ZMPOP", "BZ*"],
+    "remove": ["ZREM*", "LB.LEAGUE REMOVE", "DEL", "UNLINK"],
+    "keys": ["COPY", "RENAME", "RENAMENX", "MOVE", "SWAPDB", "DUMP", "RESTORE"],
+    "expiry": ["EXPIRE*", "PEXPIRE*", "PERSIST", "EX"],
+    "transaction": ["MULTI", "EXEC", "DISCARD", "WATCH", "UNWATCH"],
 }
 KEY_WORDS = {"key", "destination", "dst", "src", "source", "archive", "newkey"}
 
@@ -68,32 +111,59 @@ def read_page():
     """The syntax of every command, by name."""
     page = (ROOT / "docs" / "commands.md").read_text()
     return {found.group(1): parse(found.group(2) or "")
-            for found in re.finditer(r"^### (\S+)\n(?:    \S+ (.*)\n)?", page, re.M)}
+            for found in re.finditer(r"^### (.+)\n(?:    \1 (.*)\n)?", page, re.M)}
 
 
 class Grammar:
-    def __init__(self, draw):
-        self.draw, self.syntax = draw, read_page()
+    """features: some of FEATURES; favourite: every second key."""
 
-    def word(self, name):
+    def __init__(self, draw, features, favourite):
+        self.draw, self.syntax, self.favourite = draw, read_page(), favourite
+        self.focus = [word for feature in features for word in FEATURES[feature]]
+        self.has_hostile = True
+        self.literals = {}  # of the parts of a syntax, by their id
+
+    def is_about(self, name):
+        """Is a word, or a command, in the focus?"""
+        return any(fnmatch.fnmatchcase(name, word) for word in self.focus)
+
+    def concerns(self, name):
+        return self.is_about(name) or any(map(self.is_about, self.literals_of(self.syntax[name])))
+
+    def literals_of(self, part):
+        if isinstance(part, str):
+            return {part} & {part.upper()} if part[0] in string.ascii_uppercase else set()
+        if id(part) not in self.literals:
+            inner = [part[1]] if part[0] in ("maybe", "many") else part[1]
+            self.literals[id(part)] = set().union(*map(self.literals_of, inner))
+        return self.literals[id(part)]
+
+    def has_focus(self, part):
+        return any(map(self.is_about, self.literals_of(part)))
+
+    def key(self):
+        return self.draw.choice([self.favourite, self.draw.choice(KEYS)])
+
+    def word(self, name, before):
         draw = self.draw
-        if draw.random() < 0.02:
+        if self.has_hostile and draw.random() < 0.02:
             return draw.choice(HOSTILE)
         if name in KEY_WORDS:
-            return draw.choice(KEYS)
-        return draw.choice(WORDS.get(name, NUMBERS))
+            return self.key()
+        return draw.choice(WORDS.get(f"{before} {name}", WORDS.get(name, NUMBERS)))
 
     def expand(self, part, out):
         draw = self.draw
         if isinstance(part, str):
-            is_literal = part == part.upper() and part[0] in string.ascii_uppercase
-            out.append((part, part.encode() if is_literal else self.word(part)))
+            before = out[-1][0] if out else ""
+            out.append((part, part.encode() if self.literals_of(part) else self.word(part, before)))
         elif part[0] == "all":
             for each in part[1]:
                 self.expand(each, out)
         elif part[0] == "one":
-            self.expand(draw.choice(part[1]), out)
-        elif draw.random() < (0.3 if part[0] == "maybe" else 0.5):
+            focused = [each for each in part[1] if self.has_focus(each)]
+            self.expand(draw.choice(focused if focused and draw.random() < 0.75 else part[1]), out)
+        elif draw.random() < (0.7 if self.has_focus(part) else 0.3 if not self.literals_of(part) else 0.08):
             for _ in range(1 if part[0] == "maybe" else draw.choice([1, 1, 2, 3, 8, 70])):
                 self.expand(part[1], out)
 
@@ -129,6 +199,6 @@ class Grammar:
         self.expand(self.syntax[name], expanded)
         self.count(expanded)
         words = [word for _, word in expanded]
-        if self.draw.random() < 0.1:
+        if self.has_hostile and self.draw.random() < 0.1:
             self.damage(words)
         return words

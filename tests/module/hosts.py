@@ -179,6 +179,8 @@ class Changes:
             lambda: ["RENAME", self.key(), self.key()],
             lambda: ["COPY", self.key(), self.key(), "REPLACE"],
             lambda: ["LB.ADD", self.key(), "INCR", number(), self.member()],
+            lambda: ["LB.ADD", self.key(), "ONCE", f"r{number()}", "INCR", number(), self.member()],
+            lambda: ["LB.SUBMIT", 2, self.key(), self.key(), "ONCE", f"r{number()}", "XX", "INCR", 1, self.member()],
             lambda: ["LB.ADD", self.key(), "TAG", *self.value(), *[word for _ in range(r.choice([1, 1, 30]))
                                                                    for word in (number(), self.member())]],
             lambda: ["LB.TAG", self.key(), self.member(), *self.value()],

@@ -123,3 +123,53 @@ class Slots(unittest.TestCase):
         self.assertEqual(len(board), 20000 + len(acknowledged))
         self.assertEqual(self.new.execute_command("ZREVRANGE", f"daily:{tag}", 0, 0),
                          [b"late:%d" % acknowledged[-1]])
+
+    def test_ids_rooms_and_hashes_come_along(self):
+        """Each result is sent twice: it counts once, in a league, too, and its fields are in the hash."""
+        tag = next(f"{{{i}}}" for i in range(10000)
+                   if self.old.execute_command("CLUSTER", "KEYSLOT", f"{{{i}}}") < 10000)
+        self.old.execute_command("LB.LEAGUE", "CREATE", f"{tag}l", *(
+            "FIELD points 30 PERIOD YEAR ROOM 5 TIERS 3 UP 1 DOWN 1".split()))
+        is_over, rejected, counts = threading.Event(), [], [0, 0]
+
+        def ask(clients, *command):
+            while True:
+                try:
+                    return clients[0].execute_command(*command)
+                except redis.ResponseError as error:
+                    if not str(error).startswith(("MOVED", "TRYAGAIN", "CLUSTERDOWN")):
+                        rejected.append(str(error))
+                        return None
+                    clients.reverse()
+                    time.sleep(0.001)
+
+        def write():
+            clients = [host.client() for host in self.hosts]
+            while not is_over.is_set():
+                counts[0] += 1
+                add = ["LB.ADD", f"{tag}b", "ONCE", f"r{counts[0]}", "HSET", f"{tag}h:*", 1, "n", counts[0], "INCR", 1, "ann"]
+                found = [ask(clients, *add), ask(clients, *add)]
+                found += [ask(clients, "LB.GET", f"{tag}b", 1, "ann", "DATA", f"{tag}h:*")[0][4]]
+                if found != [1, 0, [b"n", b"%d" % counts[0]]]:
+                    rejected.append(found)
+                add = ["LB.LEAGUE", "ADD", f"{tag}l", "ONCE", f"r{counts[0]}", "INCR", 1, f"m{counts[0] % 40}"]
+                ask(clients, *add)
+                ask(clients, *add)
+                counts[1] += 1
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            time.sleep(0.3)
+            self.move(0, 9999)
+            wanted = counts[1] + 100
+            wait_until(lambda: counts[1] > wanted, "writes at the new node")
+        finally:
+            is_over.set()
+            writer.join()
+        self.assertEqual(rejected[:3], [])
+        self.assertEqual(float(self.new.execute_command("LB.ZSCORE", f"{tag}b", "ann")), counts[0])
+        rooms = [room for room in self.new.keys(f"{tag}l:1:*")]
+        self.assertEqual(len(rooms), 8)
+        self.assertEqual(sum(int(record[-1]) for room in rooms
+                             for record in self.new.execute_command("LB.RANGE", room, 0, -1)), counts[1])

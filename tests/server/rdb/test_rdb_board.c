@@ -232,6 +232,57 @@ RDB_TEST(values_of_other_modules_are_passed_over, "") {
     assert_int_equal(load->board_count, 0);
 }
 
+/* Ids of results, which the module keeps in a key's value: behind the board, or without one. */
+static void make_ids(struct buffer *file, struct harness *h) {
+    const struct registry_key *ids =
+        registry_peek(h->server.registry, REGISTRY_ONCE, (struct bytes){.at = "", .size = 1},
+                      HARNESS_START_US / 1000);
+    assert_non_null(ids);
+    const struct board_stored id = board_at(&ids->board, 0);
+    make_number(file, FILE_FORMAT | RDB_BOARD_IS_IDS);
+    make_number(file, TIME_US);
+    make_number(file, 1);
+    make_open(file, ids);
+    make_piece(file, &id, 1);
+    make_byte(file, 0);
+}
+
+RDB_TEST(ids_of_results_are_passed_over, "") {
+    static const size_t pieces[] = {1, 5, 1000000};
+    harness_run(h, s, "LB.CREATE k FIELD a 20");
+    harness_run(h, s, "LB.ADD k ONCE x 5 ann");
+    const struct board_stored ann = board_at(&find(h, "k")->board, 0);
+    begin_file(file);
+    make_board_head(file, "with", FILE_FORMAT | RDB_BOARD_HAS_IDS, TIME_US, 1);
+    make_open(file, find(h, "k"));
+    make_piece(file, &ann, 1);
+    make_ids(file, h);
+    make_key(file, 7, "only");
+    make_length(file, rdb_board_type_id());
+    make_ids(file, h);
+    make_board(file, "behind", find(h, "k"), TIME_US, 1);
+    make_end(file);
+    for (size_t i = 0; i < COUNT_OF(pieces); i++) {
+        struct harness *loaded = harness_create("");
+        struct session *other = harness_connect(loaded);
+        struct rdb_load again;
+        rdb_load_init(&again, loaded->server.registry, 7, HARNESS_START_US);
+        assert_int_equal(load_pieces(&again, loaded->server.registry, file, pieces[i]),
+                         RDB_LOAD_DONE);
+        assert_int_equal(again.board_count, 2);
+        assert_int_equal(again.skipped[7].count, 1);
+        rdb_load_deinit(&again);
+        harness_expect(loaded, other, "ZSCORE with ann", "$1\r\n5\r\n");
+        harness_expect(loaded, other, "EXISTS only", ":0\r\n");
+        harness_expect(loaded, other, "ZSCORE behind ann", "$1\r\n5\r\n");
+        harness_disconnect(loaded, other);
+        harness_destroy(loaded);
+    }
+    begin_file(file); /* a board cannot be ids, and have some */
+    make_board_head(file, "k", FILE_FORMAT | RDB_BOARD_HAS_IDS | RDB_BOARD_IS_IDS, TIME_US, 1);
+    expect_refused(h, file, "a later version has written");
+}
+
 /* Numbers of the first value that is written. */
 struct noted {
     uint64_t numbers[3];
@@ -251,7 +302,7 @@ static void pass_text(void *context, struct bytes text) {
 static uint64_t format_of(struct harness *h, const char *name) {
     struct noted noted = {.count = 0};
     const struct rdb_board_sink sink = {note_number, pass_text, &noted};
-    assert_true(rdb_board_write(find(h, name), TIME_US, &sink));
+    assert_true(rdb_board_write(find(h, name), 0, TIME_US, &sink));
     assert_int_equal(noted.count, 3);
     return noted.numbers[0];
 }

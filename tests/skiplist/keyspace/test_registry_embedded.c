@@ -8,16 +8,21 @@ enum { DAY_MS = 24 * 3600 * 1000 };
 #define REGISTRY_TEST(name) REGISTRY_TEST_OF(name, create_usual_registry)
 
 /* A board with ann and bob, in no database. */
-static struct registry_key *make_embedded(struct registry *registry, struct bytes name) {
+static struct registry_key *make_embedded_in(struct registry *registry, uint32_t database,
+                                             struct bytes name) {
     struct board board;
     assert_true(registry_create_board(registry, name, DAY_MS, &board));
-    struct registry_key *key =
-        registry_embedded_create(registry, name, REGISTRY_BOARD, rules_of(board_layout(&board)));
+    struct registry_key *key = registry_embedded_create(registry, database, name, REGISTRY_BOARD,
+                                                        rules_of(board_layout(&board)));
     assert_non_null(key);
     assert_int_equal(board_put(&board, BYTES("ann"), 7), BOARD_OK);
     assert_int_equal(board_put(&board, BYTES("bob"), 5), BOARD_OK);
     board_move_to(&board, &key->board);
     return key;
+}
+
+static struct registry_key *make_embedded(struct registry *registry, struct bytes name) {
+    return make_embedded_in(registry, 0, name);
 }
 
 static void free_embedded(struct registry *registry, struct registry_key *key) {
@@ -39,6 +44,24 @@ REGISTRY_TEST(an_embedded_key_is_found_while_it_is_there_and_only_then) {
         assert_int_equal(registry_member_count(registry, 0), 0);
     }
     free_embedded(registry, key);
+}
+
+REGISTRY_TEST(an_embedded_key_is_in_its_own_database_under_every_name) {
+    struct registry_key *key = make_embedded(registry, BYTES("daily"));
+    struct registry_key *ids = make_embedded_in(registry, REGISTRY_ONCE, BYTES("weekly"));
+    ids = registry_embedded_rename(registry, ids, BYTES("daily"));
+    assert_non_null(ids);
+    assert_true(registry_admit(registry, key));
+    assert_true(registry_admit(registry, ids));
+    assert_ptr_equal(registry_embedded_find(registry, BYTES("daily")), key);
+    assert_ptr_equal(registry_embedded_find_in(registry, REGISTRY_ONCE, BYTES("daily")), ids);
+    assert_null(registry_embedded_find_in(registry, REGISTRY_ONCE, BYTES("weekly")));
+    registry_dismiss(registry, key);
+    assert_null(registry_embedded_first(registry));
+    assert_ptr_equal(registry_find(registry, REGISTRY_ONCE, BYTES("daily"), DAY_MS), ids);
+    registry_dismiss(registry, ids);
+    free_embedded(registry, key);
+    free_embedded(registry, ids);
 }
 
 REGISTRY_TEST(a_lent_board_is_found_until_it_is_taken_back) {
@@ -85,7 +108,7 @@ REGISTRY_TEST(what_needs_memory_and_gets_none_changes_nothing) {
     struct registry *other = create_usual_registry();
     key = make_embedded(other, BYTES("daily"));
     free_embedded(other, key);
-    key = registry_embedded_create(other, BYTES("stranger"), REGISTRY_HASH, NULL);
+    key = registry_embedded_create(other, 0, BYTES("stranger"), REGISTRY_HASH, NULL);
     assert_non_null(key);
     assert_true(registry_admit(other, key));
     registry_dismiss(other, key);
