@@ -39,7 +39,7 @@ class WebWriter(threading.Thread):
         try:
             while not self.is_refused:
                 self.sent += 1
-                self.client.request("POST", "/api/v1/boards/web/results",
+                self.client.request("POST", "/api/v1/boards/web/results?create=1",
                                     f'{{"member": "{self.number}:{self.sent}", "value": 1}}',
                                     {"Content-Type": "application/json"})
                 answer = self.client.getresponse()
