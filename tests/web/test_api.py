@@ -830,7 +830,7 @@ class Users(unittest.TestCase):
         self.server.run("LB.CREATE", "open:tags", "FIELD", "score", "30", "TAG", "country", "8")
         self.server.run("LB.ADD", "open:tags", "TAG", "country", "DE", "5", "ann", "6", "bob")
         self.assertEqual(self.api.get("/boards/open:tags")["tags"][0]["top"], [{"value": "DE", "count": 2}])
-        for path in ("page?", "member/ann?", "histogram?", "search?q=a&", "archives?"):
+        for path in ("page?", "members/ann?", "histogram?", "search?q=a&", "archives?"):
             self.api.get(f"/boards/open:tags/{path}tags=1&where=country:DE")
             self.assertEqual(self.api.status(f"/boards/hidden/{path}where=country:DE"), 401)
         self.server.run("DEL", "open:tags")

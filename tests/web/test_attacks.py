@@ -313,7 +313,7 @@ class Rights(unittest.TestCase):
             self.assertEqual(api.get(f"/boards/open/page{query}")["rows"][0].get("data"), data, query)
         for query in ("data=email", "data=name,email", "hash=user:*&data=email", "hash=user:**&data=name",
                       "hash=open*&data=name", "data=Name", "data=name%00"):
-            for path in ("page", "member/ann", "search?q=a", "archives"):
+            for path in ("page", "members/ann", "search?q=a", "archives"):
                 status, reply, _ = api.ask(f"/api/v1/boards/open/{path}{'&' if '?' in path else '?'}{query}")
                 self.assertEqual((status, reply["code"]), (401, "login_needed"), (path, query))
                 self.assertNotIn("example.com", json.dumps(reply))

@@ -161,7 +161,7 @@ class Results(Case):
             once = {"Idempotency_Key": "match:1"}
         results = [{"member": "ann", "value": 1, "operator": "incr", "id": "1"}, {"member": "kim", "value": 1, "id": "2"}]
         written = [self.written("/boards/a/results", results) for _ in range(2)]
-        self.assertEqual([(each["changed"], each.get("repeated")) for each in written], [(2, None), (0, 2)])
+        self.assertEqual([(each["changed"], each.get("repeated")) for each in written], [(2, 0), (0, 2)])
         self.assertEqual([row["repeated"] for row in self.written("/boards/a/results?rank=1", results)["rows"]], [True, True])
         both = [{"boards": ["a", "b"], "member": "ann", "value": 1, "operator": "best", "id": "3"}]
         for repeated in (False, True):
