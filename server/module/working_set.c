@@ -266,6 +266,7 @@ void working_set_note(struct working_set *set, const struct effect *effect) {
         entry->is_changed = true;
         entry->is_to_note |= effect->kind == EFFECT_RULES || effect->kind == EFFECT_CREATE;
         entry->is_replaced |= has_gone;
+        entry->is_rolled |= has_gone && effect->kind == EFFECT_RENAME;
     }
 }
 
@@ -341,8 +342,11 @@ static void working_set_leave_other(struct working_set *set, struct working_key 
             entry->value->key = NULL;
             entry->value->ids = NULL;
         }
-        entry->value = working_set_give(set, working_set_reopen(set, entry), entry->text, now, ids,
-                                        expire_at_ms);
+        struct host_key *opened = working_set_reopen(set, entry);
+        if (entry->is_rolled && host_GetAbsExpire(opened) >= 0) {
+            expire_at_ms = host_GetAbsExpire(opened);
+        }
+        entry->value = working_set_give(set, opened, entry->text, now, ids, expire_at_ms);
         entry->is_changed = true;
         return;
     }
@@ -380,7 +384,7 @@ static void working_set_leave(struct working_set *set, struct working_key *entry
     }
     if (now == NULL) {
         working_set_leave_none(set, entry, ids);
-    } else if (now != entry->key) {
+    } else if (now != entry->key || entry->is_replaced) { /* it may be where the old one was */
         working_set_leave_other(set, entry, now, ids, expire_at_ms);
     } else if (entry->value == NULL) {
         memory_free(now); /* the placeholder, which has no ids */

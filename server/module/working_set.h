@@ -24,6 +24,7 @@ struct working_key {
     bool is_changed;
     bool is_to_note;  /* its rules or its name have changed: host_period.h */
     bool is_replaced; /* the key that was there is removed, whatever is there now */
+    bool is_rolled;   /* and has got another name: what is there now expires as it would have */
 };
 
 enum { WORKING_SET_INLINE = 8 };

@@ -369,7 +369,19 @@ class Fuzzer:
                     assert got == rank, (key, rank, got)
 
     def copy_is_equal(self, host, what):
-        wait_until(lambda: host.digest() == self.master.digest(), f"{what} is equal", 30)
+        wait_until(lambda: host.digest() == self.master.digest(),
+                   lambda: f"{what} is equal: {self.find_differences(host)}", 30)
+
+    def find_differences(self, host):
+        """(database, key, and digest, expiry and value of both)"""
+        found = [] if host.digest()[1] == self.master.digest()[1] else ["bans"]
+        for database in range(DATABASES):
+            clients = [each.client(db=database) for each in (self.master, host)]
+            for key in {key for client in clients for key in client.keys()}:
+                said = [[client.execute_command("DEBUG", "DIGEST-VALUE", key), client.pexpiretime(key),
+                         client.dump(key)] for client in clients]
+                found += [(database, key, *said)] if said[0][:2] != said[1][:2] else []  # a value has its name
+        return found
 
     def child_is_done(self):
         persistence = self.control.info("persistence")

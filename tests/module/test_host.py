@@ -729,6 +729,29 @@ class Files(unittest.TestCase):
         self.assertEqual(client.exists("daily:i@2026-11-20T12"), 0)
         wait_until(lambda: has_rolled("daily:i", "daily:i@2026-11-20T12"), "it rolls over then")
 
+    def test_a_board_that_is_rolled_keeps_its_expiry(self):
+        """As in the server; on a replica and in the AOF, too."""
+        master = Host("--appendonly", "yes")
+        self.addCleanup(master.stop)
+        replica = Host("--replicaof", f"127.0.0.1 {master.port}")
+        self.addCleanup(replica.stop)
+        settled(master, replica)
+        client = master.client()
+        client.execute_command("LB.CREATE", "m:1", "FIELD", "score", 33)
+        client.pexpireat("m:1", 4000000000000)
+        for old in ("m:2", "m:3"):
+            client.execute_command("ZADD", "m:1", 5, "ann")
+            client.execute_command("LB.ROLL", "m:1", old)
+            settled(master, replica)
+            for each in (client, replica.client()):
+                self.assertEqual([each.pexpiretime(key) for key in ("m:1", old)], [4000000000000, -1])
+        client.execute_command("DEBUG", "LOADAOF")
+        self.assertEqual(client.pexpiretime("m:1"), 4000000000000)
+        client.execute_command("LB.ZUNIONSTORE", "m:1", 1, "m:2")  # and what takes its place has none
+        self.assertEqual((client.pexpiretime("m:1"), client.execute_command("LB.ZCARD", "m:1")), (-1, 1))
+        settled(master, replica)
+        self.assertEqual(replica.digest(), master.digest())
+
     def test_archives_that_are_copies(self):
         """By a timer on the master, or with the first command behind the end; the board goes on."""
         master = self.host("--appendonly", "yes", module=MODULE_TEST)
