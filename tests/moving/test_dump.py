@@ -176,7 +176,7 @@ class Moved(unittest.TestCase):
                 self.old.execute_command("FUNCTION", "FLUSH")
 
     def test_what_a_layout_cannot_hold_stops_an_import_and_nothing_is_made(self):
-        cases = [(1.5, "too many decimals", "SCALE 1"), (5e9, "out of range", "FIELD score 40"),
+        cases = [(1.123456789, "too many decimals", "SCALE 9"), (5e30, "out of range", "takes -9223372036854775808"),
                  (float("inf"), "out of range", "arena")]
         for score, why, setting in cases:
             self.old.flushall()
