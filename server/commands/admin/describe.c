@@ -4,6 +4,7 @@
 #include "server/dispatch/category.h"
 #include "server/dispatch/key_spec.h"
 #include "server/dispatch/syntax.h"
+#include "server/dispatch/tips.h"
 
 /* ---- arguments ---- */
 
@@ -224,67 +225,17 @@ static void describe_reply_keys(struct reply *reply, uint32_t index) {
 
 /* ---- tips ---- */
 
-/* What a client of a cluster, or one that compares replies, is told of Redis's commands: as Redis 8 says it. */
-#define UNORDERED "nondeterministic_output_order"
-#define UNSURE    "nondeterministic_output"
-#define NODES     "request_policy:all_nodes"
-#define SHARDS    "request_policy:all_shards"
-#define KEYS      "request_policy:multi_shard"
-#define SUCCEEDED "response_policy:all_succeeded"
-#define SUM       "response_policy:agg_sum"
-#define SPECIAL   "response_policy:special"
-static const struct tips {
-    const char *tips[3];
-    const char *names; /* full names, a blank behind each */
-} describe_tips[] = {
-    {{UNSURE},
-     "client|info client|list dump hrandfield hscan lastsave object|encoding object|freq "
-     "object|idletime object|refcount pttl time ttl zrandmember zscan "},
-    {{UNORDERED},
-     "command command|docs command|info command|list hgetall hkeys hvals "
-     "module|list "},
-    {{UNSURE, NODES, SPECIAL}, "latency|histogram latency|history latency|latest "},
-    {{UNSURE, SHARDS, SPECIAL}, "info memory|stats "},
-    {{UNSURE, "request_policy:special", SPECIAL}, "scan "},
-    {{NODES, UNSURE}, "slowlog|get "},
-    {{NODES, SUM}, "latency|reset "},
-    {{NODES, SUM, UNSURE}, "slowlog|len "},
-    {{NODES, SUCCEEDED},
-     "acl|deluser acl|save acl|setuser client|setinfo client|setname config|resetstat "
-     "config|rewrite config|set slowlog|reset "},
-    {{SHARDS, UNORDERED}, "keys "},
-    {{SHARDS, "response_policy:agg_min"}, "wait "},
-    {{SHARDS, SUM}, "dbsize "},
-    {{SHARDS, SUCCEEDED}, "flushall flushdb ping "},
-    {{SHARDS, SPECIAL, UNSURE}, "randomkey "},
-    {{KEYS, SUM}, "del exists touch unlink "},
-};
-
-static bool describe_has_name(const char *names, const char *name) {
-    size_t size = strlen(name);
-    for (; *names != '\0'; names += strcspn(names, " ") + 1) {
-        if (strcspn(names, " ") == size && memcmp(names, name, size) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void describe_reply_tips(struct reply *reply, uint32_t index) {
-    static const struct tips none = {.names = ""};
-    const struct tips *tips = &none;
-    uint32_t count = 0;
-    for (size_t i = 0; i < sizeof describe_tips / sizeof describe_tips[0]; i++) {
-        if (describe_has_name(describe_tips[i].names, command_full_name(index))) {
-            tips = &describe_tips[i];
-        }
-    }
-    while (count < 3 && tips->tips[count] != NULL) {
-        count++;
+    const char *tips = tips_of_command(index);
+    uint32_t count = *tips != '\0';
+    for (const char *at = tips; *at != '\0'; at++) {
+        count += *at == ' ';
     }
     reply_set(reply, count);
     for (uint32_t i = 0; i < count; i++) {
-        reply_bulk_text(reply, tips->tips[i]);
+        size_t size = strcspn(tips, " ");
+        reply_bulk(reply, (struct bytes){.at = tips, .size = size});
+        tips += size + 1;
     }
 }
 
