@@ -33,7 +33,8 @@ void registry_end_command(struct registry *registry) {
         struct registry_key *key = registry->shells;
         registry->shells = key->next_unfreed;
 #ifdef SKIPLIST_TINY
-        memset(key, 0xdd, sizeof *key + key->name_size); /* who still reads it is to notice */
+        /* Who still reads it is to notice. */
+        memset(key, 0xdd, offsetof(struct registry_key, name_at) + key->name_size);
 #endif
         memory_free(key);
     }
