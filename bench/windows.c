@@ -1,19 +1,20 @@
-/* What leaving costs on a board with WINDOW 24: CPU a million members, and the longest step, if all members are in all
- * periods.
+/* What leaving costs on a board with a WINDOW: CPU a million members, and its steps.
  *
- *     build/bench/windows [members] [row]    a million; all rows
+ *     build/bench/windows [members] [periods] [row]    a million; 24; all rows
  *
- * Of BEST the worst is that every member's best result leaves, and the next best may be in any period. */
+ * All members are in the period that leaves, and in all others as well if there are 24; of more periods the others have
+ * fewer members each, 24 millions all together. Of BEST the worst is that every member's best result leaves, and the
+ * next best may be in any period. */
 #include "bench/driver.h"
 #include "server/clients/job.h"
 #include "server/commands/window.h"
 #include "server/commands/window_job.h"
 
 #define HOUR_US INT64_C(3600000000)
-enum { PERIODS = 24, VALUE_MAX = 1000000 };
+enum { FULL_PERIODS = 24, VALUE_MAX = 1000000, LONG_NS = 200000 };
 
 /* The result of a member that has this one in the first period. */
-enum shape { SAME, FALLING, FIRST_IS_BEST, RANDOM };
+enum shape { SAME, FALLING, FIRST_IS_BEST, RANDOM, FIRST_IS_ALL };
 
 static uint32_t shape_value(struct driver *driver, enum shape shape, uint32_t first, int period) {
     switch (shape) {
@@ -23,6 +24,7 @@ static uint32_t shape_value(struct driver *driver, enum shape shape, uint32_t fi
         return period == 0 ? first : (uint32_t)random_below(&driver->random, first);
     case RANDOM:
         return (uint32_t)random_below(&driver->random, VALUE_MAX);
+    case FIRST_IS_ALL:
     case SAME:
         break;
     }
@@ -43,23 +45,45 @@ static void put(struct driver *driver, struct registry_key *key, struct bytes na
     CHECK(registry_put_member(driver->server.registry, key, &member, packed) == BOARD_OK);
 }
 
-static void fill_period(struct driver *driver, uint32_t members, enum shape shape, bool is_best,
+static const struct row {
+    const char *name;
+    bool is_best;
+    enum shape shape;
+} rows[] = {
+    {"SUM", false, RANDOM},
+    {"SUM, and all that members have leaves", false, FIRST_IS_ALL},
+    {"BEST, random results", true, RANDOM},
+    {"BEST, the same in all periods", true, SAME},
+    {"BEST, falling from period to period", true, FALLING},
+    {"BEST, the first period's is each one's best", true, FIRST_IS_BEST},
+};
+
+/* Only every so manieth member is in this period. */
+static uint32_t fill_stride(const struct row *row, int periods, int period) {
+    if (period == 0) {
+        return 1;
+    }
+    return row->shape == FIRST_IS_ALL ? UINT32_MAX : 1 + (uint32_t)(periods - 1) / FULL_PERIODS;
+}
+
+static void fill_period(struct driver *driver, uint32_t members, const struct row *row, int periods,
                         int period) {
     bool ignored;
+    uint32_t stride = fill_stride(row, periods, period);
     struct registry *registry = driver->server.registry;
     int64_t now_ms = driver->server.clock.now_ms;
     driver_one(driver, "LB.ADD w 1 first");
     struct registry_key *whole = registry_find(registry, 0, bytes_from_text("w"), now_ms);
     struct registry_key *share = window_find_share(
         registry, whole, registry_rules(whole)->period_start_ms, now_ms, &ignored);
-    for (uint32_t i = 0; i < members; i++) {
+    for (uint32_t i = (uint32_t)period % stride; i < members; i += stride) {
         char name[MICRO_MEMBER_SIZE + 1];
         uint32_t member = (uint32_t)((i * UINT64_C(2654435761)) % members);
         uint32_t first = 100 + (uint32_t)((member * UINT64_C(2246822519)) % VALUE_MAX);
         micro_write_member(name, member);
-        uint32_t value = shape_value(driver, shape, first, period);
-        put(driver, share, bytes_from_text(name), value, is_best);
-        put(driver, whole, bytes_from_text(name), value, is_best);
+        uint32_t value = shape_value(driver, row->shape, first, period);
+        put(driver, share, bytes_from_text(name), value, row->is_best);
+        put(driver, whole, bytes_from_text(name), value, row->is_best);
     }
 }
 
@@ -69,27 +93,19 @@ static void pass_hour(struct driver *driver) {
     (void)registry_roll_due(driver->server.registry, driver->server.clock.now_ms, 1000);
 }
 
-static const struct row {
-    const char *name;
-    bool is_best;
-    enum shape shape;
-} rows[] = {
-    {"SUM", false, RANDOM},
-    {"BEST, random results", true, RANDOM},
-    {"BEST, the same in all periods", true, SAME},
-    {"BEST, falling from period to period", true, FALLING},
-    {"BEST, the first period's is each one's best", true, FIRST_IS_BEST},
-};
-
-static void measure(struct driver *driver, uint32_t members, const struct row *row) {
+static void measure(struct driver *driver, uint32_t members, int periods, const struct row *row) {
+    char create[128];
     double longest_ns = 0;
+    uint64_t step_count = 0;
+    uint64_t long_count = 0;
     driver_one(driver, "FLUSHALL");
     while (registry_free_step(driver->server.registry, UINT32_MAX)) {}
-    driver_one(driver, row->is_best
-                           ? "LB.CREATE w FIELD points 33 TIME 31 S PERIOD HOUR WINDOW 24 BEST"
-                           : "LB.CREATE w FIELD points 33 TIME 31 S PERIOD HOUR WINDOW 24 SUM");
-    for (int period = 0; period < PERIODS; period++) {
-        fill_period(driver, members, row->shape, row->is_best, period);
+    (void)snprintf(create, sizeof create,
+                   "LB.CREATE w FIELD points 33 TIME 31 S PERIOD HOUR WINDOW %d %s", periods,
+                   row->is_best ? "BEST" : "SUM");
+    driver_one(driver, create);
+    for (int period = 0; period < periods; period++) {
+        fill_period(driver, members, row, periods, period);
         pass_hour(driver);
     }
     double begin_ns = driver_cpu_ns();
@@ -99,21 +115,25 @@ static void measure(struct driver *driver, uint32_t members, const struct row *r
         has_more = jobs_step(&driver->server, 0, true);
         step_ns = driver_cpu_ns() - step_ns;
         longest_ns = step_ns > longest_ns ? step_ns : longest_ns;
+        long_count += step_ns > LONG_NS;
+        step_count++;
     }
     double all_ns = driver_cpu_ns() - begin_ns;
-    printf("%-45s %6.2f s a million %8.0f us the longest step\n", row->name,
-           all_ns / 1000 / members, longest_ns / 1000);
+    printf("%-45s %6.2f s a million, %8.0f us the longest step, %" PRIu64 " of %" PRIu64
+           " more than 200 us\n",
+           row->name, all_ns / 1000 / members, longest_ns / 1000, long_count, step_count);
 }
 
 int main(int argc, char **argv) {
     static struct driver driver;
     uint32_t members = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 1000000;
     memory_init(); /* as the server does */
+    int periods = argc > 2 ? (int)strtol(argv[2], NULL, 10) : FULL_PERIODS;
     driver_start(&driver);
     window_job_begin(&driver.server);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (argc < 3 || i == strtoul(argv[2], NULL, 10)) {
-            measure(&driver, members, &rows[i]);
+        if (argc < 4 || i == strtoul(argv[3], NULL, 10)) {
+            measure(&driver, members, periods, &rows[i]);
         }
     }
     return 0;

@@ -20,11 +20,11 @@ bool keyspace_open(const struct call *call, struct bytes name) {
     return true;
 }
 
-bool keyspace_has_board(const struct call *call, const struct registry_key *key,
-                        struct bytes name) {
+const struct rules *keyspace_peek_rules(const struct call *call, const struct registry_key *key,
+                                        struct bytes name) {
     const struct registry_key *found =
         registry_peek(call->registry, key->database, name, call->now_ms);
-    return found != NULL && found->kind == REGISTRY_BOARD;
+    return found != NULL && found->kind == REGISTRY_BOARD ? registry_rules(found) : NULL;
 }
 
 const struct board *keyspace_find_board(const struct call *call, struct bytes name) {

@@ -223,6 +223,7 @@ struct window_group {
     const struct window_shares *shares;
     struct window_value *values;
     struct window_sums *sums;    /* of each value; NULL: BEST */
+    uint32_t lookup_count;       /* so far */
     struct window_lookups begun; /* BEST: the next to be bounded, */
     struct window_lookups due;   /* and those that may be better; SUM: all */
 };
@@ -294,10 +295,11 @@ static void window_bound_begun(struct window_group *group) {
 static void window_look_up(struct window_group *group, uint32_t share, uint32_t value) {
     struct lookup lookup;
     struct window_lookups *begun = &group->begun;
+    group->lookup_count++;
     if (group->sums != NULL) {
         lookup_begin(&lookup, window_board_of(group, share), group->values[value].name, false);
         window_put_due(group, &lookup, share, value);
-    } else if (!window_is_no_better(group, value, group->values[value].most)) {
+    } else {
         lookup_begin(&begun->ahead[begun->count], window_board_of(group, share),
                      group->values[value].name, false);
         begun->share[begun->count] = share;
@@ -310,9 +312,9 @@ static void window_look_up(struct window_group *group, uint32_t share, uint32_t 
 
 /* Of the running period's share, which is the last one and is looked up no more, the member is to have
  * *after; NULL: what it has. */
-static void window_compute_with(const struct window_shares *shares, struct window_value *values,
-                                uint32_t count, const struct registry_key *running,
-                                const uint64_t *after) {
+static uint32_t window_compute_with(const struct window_shares *shares, struct window_value *values,
+                                    uint32_t count, const struct registry_key *running,
+                                    const uint64_t *after) {
     const struct layout *layout = board_layout(&shares->key->board);
     struct window_sums sums[WINDOW_VALUES_MAX];
     struct window_group group = {.shares = shares, .values = values, .sums = sums};
@@ -326,7 +328,9 @@ static void window_compute_with(const struct window_shares *shares, struct windo
     for (uint32_t share = shares->has_first && shares->left == UINT32_MAX; share < shares->count;
          share++) {
         for (uint32_t i = 0; i < count && shares->at[share] != running; i++) {
-            window_look_up(&group, share, i);
+            if (!is_best || !window_is_no_better(&group, i, values[i].most)) {
+                window_look_up(&group, share, i);
+            }
         }
     }
     window_bound_begun(&group);
@@ -340,11 +344,12 @@ static void window_compute_with(const struct window_shares *shares, struct windo
                             (values[i].times & layout->time.mask);
         }
     }
+    return group.lookup_count;
 }
 
-void window_compute(const struct window_shares *shares, struct window_value *values,
-                    uint32_t count) {
-    window_compute_with(shares, values, count, NULL, NULL);
+uint32_t window_compute(const struct window_shares *shares, struct window_value *values,
+                        uint32_t count) {
+    return window_compute_with(shares, values, count, NULL, NULL);
 }
 
 /* Does the board show what the member has on this share, of which so many have left? */
@@ -395,7 +400,7 @@ static uint64_t window_compute_after(struct registry *registry, const struct reg
     struct window_shares shares;
     struct window_value value = {.name = member, .most = UINT64_MAX, .times = after, .fits = true};
     window_find_shares(registry, key, now_ms, &shares);
-    window_compute_with(&shares, &value, 1, share, &after);
+    (void)window_compute_with(&shares, &value, 1, share, &after);
     *fits = value.fits;
     return value.key;
 }

@@ -80,9 +80,10 @@ struct window_value {
     bool fits;       /* SUM: it is in the range of every field */
     uint64_t key;
 };
-/* The values of members by the shares; of the first one none counts if shares->left is UINT32_MAX. */
-void window_compute(const struct window_shares *shares, struct window_value *values,
-                    uint32_t count);
+/* The values of members by the shares; of the first one none counts if shares->left is UINT32_MAX. Returns
+ * how many look-ups on shares that took. */
+uint32_t window_compute(const struct window_shares *shares, struct window_value *values,
+                        uint32_t count);
 /* The key that the board's member gets when the share's becomes after. false: the sum is out of the
  * range of a field. */
 MUST_CHECK bool window_follow(struct registry *registry, const struct registry_key *key,

@@ -35,6 +35,11 @@ struct window_job {
     struct buffer members; /* ANEW: that a step of the scan has found, */
     size_t member_at;      /* the next of them to be made anew, */
     uint64_t next;         /* and where the scan goes on behind them */
+    bool has_shares;       /* these are still those of the first board; */
+    int64_t running_ms;    /* the last one's period begins then */
+    struct window_shares shares;
+    struct window_shares
+        with_zero; /* LEAVING: those on which a member may have 0 in the first field */
 };
 
 /* ---- boards that have to do ---- */
@@ -61,6 +66,7 @@ static void window_job_pop(struct window_job *job) {
     struct bytes name;
     struct window_due due = window_job_first(job, &name);
     job->at += sizeof due + due.name_size;
+    job->has_shares = false;
     window_job_rewind(job);
 }
 
@@ -103,8 +109,104 @@ static void window_job_note_share(struct window_job *job, const struct effect *e
     }
 }
 
+/* ---- the shares of the first board ---- */
+
+/* May the board or one of its shares have this name? */
+static bool window_job_is_name(const struct window_job *job, uint32_t database, struct bytes name) {
+    struct bytes board;
+    return window_job_first(job, &board).database == database && name.size >= board.size &&
+           memcmp(name.at, board.at, board.size) == 0 &&
+           (name.size == board.size || name.at[board.size] == '@');
+}
+
+/* They are kept over steps, until a key with such a name comes, goes, or gets other rules. */
+static void window_job_note_key(struct window_job *job, const struct effect *effect) {
+    bool has_other = effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY;
+    if (job->has_shares &&
+        (effect->kind == EFFECT_FLUSH || window_job_is_name(job, effect->database, effect->name) ||
+         (has_other && window_job_is_name(job, effect->to_database, effect->to_name)))) {
+        job->has_shares = false;
+    }
+}
+
+/* They change only while their period runs, but for passes such as LB.MOVE. */
+static void window_job_note_put(struct window_job *job, const struct effect *effect) {
+    const struct registry_key *key = effect->key;
+    if (job->has_shares && key != NULL && key->kind == REGISTRY_BOARD &&
+        registry_rules(key)->window.is_share &&
+        registry_rules(key)->window.from_ms < job->running_ms) {
+        job->has_shares = false;
+    }
+}
+
+/* May a member of the share have 0 in the first field? The end of the share tells which is the least there. */
+static bool window_job_may_have_zero(const struct window_job *job,
+                                     const struct registry_key *share) {
+    const struct rules *rules = registry_rules(share);
+    uint32_t count = board_count(&share->board);
+    return rules->window.from_ms >= job->running_ms || rules->layout.fields[0].is_signed ||
+           (count > 0 &&
+            (layout_ordinal(&rules->layout, board_at(&share->board, 0).key, 0) == 0 ||
+             layout_ordinal(&rules->layout, board_at(&share->board, count - 1).key, 0) == 0));
+}
+
+static void window_job_find_with_zero(struct window_job *job) {
+    const struct window_shares *shares = &job->shares;
+    job->with_zero.key = shares->key;
+    job->with_zero.has_first = false; /* it leaves */
+    job->with_zero.count = 0;
+    for (uint32_t i = shares->has_first; i < shares->count; i++) {
+        if (window_job_may_have_zero(job, shares->at[i])) {
+            job->with_zero.at[job->with_zero.count++] = shares->at[i];
+        }
+    }
+}
+
+static struct window_shares *window_job_shares(struct window_job *job,
+                                               const struct registry_key *key) {
+    struct window_shares *shares = &job->shares;
+    if (!job->has_shares) {
+        job->has_shares = true; /* unless one is gone by the time that the others are found */
+        window_find_shares(job->server->registry, key, job->server->clock.now_ms, shares);
+        job->running_ms = registry_rules(key)->period_start_ms;
+        window_job_find_with_zero(job);
+    }
+    shares->left = registry_rules(key)->window.left;
+    return shares;
+}
+
+/* The board's shares are the same afterwards if its window begins where it began. false: no memory. */
+static bool window_job_set(struct window_job *job, struct registry_key *key,
+                           const struct rules_window *window) {
+    bool keeps_shares = job->has_shares && window->from_ms == registry_rules(key)->window.from_ms;
+    bool is_set = window_set(job->server->registry, key, window);
+    job->has_shares = keeps_shares;
+    return is_set;
+}
+
+/* ---- effects ---- */
+
 static void window_job_receive(void *context, const struct effect *effect) {
     struct window_job *job = context;
+    switch (effect->kind) {
+    case EFFECT_PUT:
+        window_job_note_put(job, effect);
+        return;
+    case EFFECT_TAKE:
+    case EFFECT_CUT:
+    case EFFECT_TAGS:
+        return;
+    case EFFECT_CREATE:
+    case EFFECT_REMOVE:
+    case EFFECT_FLUSH:
+    case EFFECT_RENAME:
+    case EFFECT_COPY:
+    case EFFECT_EXPIRE:
+    case EFFECT_RULES:
+    case EFFECT_FILL:
+        window_job_note_key(job, effect);
+        break;
+    }
     if (effect->kind == EFFECT_RULES || effect->kind == EFFECT_FILL) {
         window_job_note_rules(job, effect->key);
     } else if (effect->kind == EFFECT_REMOVE) {
@@ -195,7 +297,7 @@ static bool window_job_renew_members(struct window_job *job, struct registry_key
         at += sizeof size + size;
     }
     count = i;
-    window_compute(shares, values, count);
+    (void)window_compute(shares, values, count);
     for (i = 0; i < count; i++) {
         if (!window_put(job->server->registry, key, &values[i])) {
             return false;
@@ -215,19 +317,18 @@ static uint32_t window_job_values_max(const struct window_shares *shares) {
 
 static void window_job_renew(struct window_job *job, struct registry_key *key) {
     struct server *server = job->server;
-    struct window_shares shares;
-    window_find_shares(server->registry, key, server->clock.now_ms, &shares);
+    const struct window_shares *shares = window_job_shares(job, key);
     struct rules_window window = registry_rules(key)->window;
-    uint32_t count = window_job_values_max(&shares);
+    uint32_t count = window_job_values_max(shares);
     bool is_changed = false;
     if ((job->member_at == job->members.size && !window_job_find_members(job, key, count)) ||
-        !window_job_renew_members(job, key, &shares, count, &is_changed)) {
+        !window_job_renew_members(job, key, shares, count, &is_changed)) {
         job->waits_ms = server->clock.now_ms;
         return;
     }
     if (job->member_at == job->members.size) {
         window.is_anew = job->next != 0;
-        if (!window.is_anew && !window_set(server->registry, key, &window)) {
+        if (!window.is_anew && !window_job_set(job, key, &window)) {
             job->waits_ms = server->clock.now_ms;
             return;
         }
@@ -238,6 +339,14 @@ static void window_job_renew(struct window_job *job, struct registry_key *key) {
 
 /* ---- LEAVING ---- */
 
+/* Members whose values are computed from these shares next. */
+struct window_values {
+    const struct window_shares *shares;
+    uint32_t count;
+    uint32_t of[STEP_MEMBERS]; /* in the step */
+    struct window_value at[STEP_MEMBERS];
+};
+
 /* The next members of the first share, and what they are to have on the board. */
 struct window_step {
     uint32_t count;
@@ -245,10 +354,29 @@ struct window_step {
     char rooms[STEP_MEMBERS][NAME_TEXT_ROOM]; /* for them */
     uint64_t keys[STEP_MEMBERS];
     enum window_change { CHANGE_NONE, CHANGE_PUT, CHANGE_TAKE } changes[STEP_MEMBERS];
-    uint32_t value_count; /* of those that follow from the other shares, */
-    uint32_t value_of[STEP_MEMBERS];
-    struct window_value values[STEP_MEMBERS]; /* what follows */
+    uint32_t lookup_count; /* on shares, so far */
+    struct window_values all, zero;
 };
+
+static void window_job_plan_values(struct window_step *step, struct window_values *values) {
+    step->lookup_count += window_compute(values->shares, values->at, values->count);
+    for (uint32_t i = 0; i < values->count; i++) {
+        const struct window_value *value = &values->at[i];
+        uint32_t member = values->of[i];
+        step->changes[member] = value->is_there ? CHANGE_PUT : CHANGE_TAKE;
+        step->keys[member] = value->key;
+    }
+    values->count = 0;
+}
+
+/* SUM: has the member nothing but 0 in the first field of what stays? It can be on few shares then. */
+static bool window_job_leaves_zero(const struct registry_key *key, uint64_t board_key,
+                                   uint64_t share_key) {
+    const struct layout *layout = board_layout(&key->board);
+    uint64_t ordinal = layout_ordinal(layout, board_key, 0);
+    return !registry_rules(key)->window.is_best && !layout->fields[0].is_signed &&
+           ordinal < layout->fields[0].mask && ordinal == layout_ordinal(layout, share_key, 0);
+}
 
 static void window_job_plan_member(const struct registry_key *key, uint64_t share_key,
                                    const struct board_member *member, struct window_step *step) {
@@ -263,29 +391,29 @@ static void window_job_plan_member(const struct registry_key *key, uint64_t shar
         step->changes[i] = step->keys[i] != member->key ? CHANGE_PUT : CHANGE_NONE;
         return;
     }
-    step->value_of[step->value_count] = i;
-    step->values[step->value_count++] =
+    struct window_values *values =
+        window_job_leaves_zero(key, member->key, share_key) ? &step->zero : &step->all;
+    values->of[values->count] = i;
+    values->at[values->count++] =
         (struct window_value){.name = member->name, .most = member->key, .times = member->key};
-}
-
-static void window_job_plan_values(const struct window_shares *shares, struct window_step *step) {
-    window_compute(shares, step->values, step->value_count);
-    for (uint32_t i = 0; i < step->value_count; i++) {
-        const struct window_value *value = &step->values[i];
-        uint32_t member = step->value_of[i];
-        step->changes[member] = value->is_there ? CHANGE_PUT : CHANGE_TAKE;
-        step->keys[member] = value->key;
+    if (values->count == window_job_values_max(values->shares)) {
+        window_job_plan_values(step, values);
     }
 }
 
-static void window_job_plan(const struct registry_key *key, const struct registry_key *share,
+/* As many members as there are look-ups for; values are computed for some at a time, and most end before
+ * the last share. */
+static void window_job_plan(const struct window_job *job, const struct registry_key *key,
                             struct window_shares *shares, struct window_step *step) {
-    uint32_t values_max = window_job_values_max(shares);
+    const struct registry_key *share = shares->at[0];
     struct board_cursor cursor;
     unsigned count = LOOKUP_GROUP;
     board_seek(&share->board, shares->left, &cursor);
+    shares->left = UINT32_MAX;
+    step->all.shares = shares;
+    step->zero.shares = &job->with_zero;
     while (count == LOOKUP_GROUP && step->count + LOOKUP_GROUP <= STEP_MEMBERS &&
-           step->value_count < values_max) {
+           step->lookup_count < STEP_LOOKUPS) {
         struct lookup ahead[LOOKUP_GROUP];
         struct board_stored entries[LOOKUP_GROUP];
         struct bytes names[LOOKUP_GROUP];
@@ -297,14 +425,14 @@ static void window_job_plan(const struct registry_key *key, const struct registr
             count++;
         }
         lookup_members(&key->board, names, 1, count, ahead);
-        for (unsigned i = 0; i < count && step->value_count < values_max; i++) {
+        for (unsigned i = 0; i < count && step->lookup_count < STEP_LOOKUPS; i++) {
             struct board_member member;
             board_look_up(&key->board, names[i], &ahead[i], &member);
             window_job_plan_member(key, entries[i].key, &member, step);
         }
     }
-    shares->left = UINT32_MAX;
-    window_job_plan_values(shares, step);
+    window_job_plan_values(step, &step->all);
+    window_job_plan_values(step, &step->zero);
 }
 
 static void window_job_change(struct registry *registry, struct registry_key *key,
@@ -333,19 +461,20 @@ static void window_job_change(struct registry *registry, struct registry_key *ke
 
 static void window_job_leave(struct window_job *job, struct registry_key *key) {
     struct server *server = job->server;
-    struct window_shares shares;
     struct window_step step; /* large: only the counts are set */
     step.count = 0;
-    step.value_count = 0;
-    window_find_shares(server->registry, key, server->clock.now_ms, &shares);
+    step.lookup_count = 0;
+    step.all.count = 0;
+    step.zero.count = 0;
+    struct window_shares *shares = window_job_shares(job, key);
     const struct rules *rules = registry_rules(key);
     struct rules_window window = rules->window;
     if (window.is_anew) {
         return; /* a share has expired just now */
     }
-    uint32_t share_count = shares.has_first ? board_count(&shares.at[0]->board) : 0;
+    uint32_t share_count = shares->has_first ? board_count(&shares->at[0]->board) : 0;
     if (window.left < share_count) {
-        window_job_plan(key, shares.at[0], &shares, &step);
+        window_job_plan(job, key, shares, &step);
     }
     window.left += step.count;
     if (window.left >= share_count) {
@@ -353,7 +482,7 @@ static void window_job_leave(struct window_job *job, struct registry_key *key) {
         window.left = 0;
     }
     if (!memory_reserve_begin(WINDOW_RULES_ROOM + board_growth_size(&key->board, step.count)) ||
-        !window_set(server->registry, key, &window)) {
+        !window_job_set(job, key, &window)) {
         memory_reserve_end();
         job->waits_ms = server->clock.now_ms;
         return;

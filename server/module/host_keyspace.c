@@ -61,19 +61,21 @@ bool keyspace_open(const struct call *call, struct bytes name) {
            !working_set_lacks(host_run_set(), name);
 }
 
-bool keyspace_has_board(const struct call *call, const struct registry_key *key,
-                        struct bytes name) {
-    if (registry_peek(call->registry, key->database, name, call->now_ms) != NULL) {
-        return true; /* it has come to be just now */
+const struct rules *keyspace_peek_rules(const struct call *call, const struct registry_key *key,
+                                        struct bytes name) {
+    const struct registry_key *found =
+        registry_peek(call->registry, key->database, name, call->now_ms);
+    if (found != NULL) {
+        return registry_rules(found); /* it has come to be just now */
     }
     struct host_named named = host_open_named(module.context, name);
-    bool is_board = named.key != NULL && host_value_of_board(named.key) != NULL;
+    const struct host_value *value = named.key != NULL ? host_value_of_board(named.key) : NULL;
     bool is_asked_for = call->command->first_key > 0; /* not one of a listing */
     if (named.key == NULL && is_asked_for) {
         (void)working_set_lacks(host_run_set(), name);
     }
     host_close_named(module.context, named);
-    return is_board;
+    return value != NULL ? registry_rules(value->key) : NULL;
 }
 
 const struct board *keyspace_find_board(const struct call *call, struct bytes name) {

@@ -14,10 +14,42 @@ struct bytes archive_print_name(struct bytes board, const struct period *period,
         .at = out, .size = board.size + archive_print_suffix(period, time_ms, out + board.size)};
 }
 
+/* ---- reading ---- */
+
+/* Take so many digits, or more where the number is open. */
+static bool archive_name_take_digits(struct bytes *text, size_t least, size_t most) {
+    size_t count = 0;
+    while (count < text->size && count < most && text->at[count] >= '0' && text->at[count] <= '9') {
+        count++;
+    }
+    *text = bytes_behind(*text, count);
+    return count >= least;
+}
+
+static bool archive_name_take(struct bytes *text, char character) {
+    bool is_there = text->size > 0 && text->at[0] == character;
+    *text = is_there ? bytes_behind(*text, 1) : *text;
+    return is_there;
+}
+
+/* "2026-11-16", "2026-11-16T05", each perhaps with a number behind it: what archive_print_suffix and registry_roll.c
+ * write behind the '@'. */
+static bool archive_name_is_suffix(struct bytes text) {
+    (void)archive_name_take(&text, '-');
+    return archive_name_take_digits(&text, 4, 6) && archive_name_take(&text, '-') &&
+           archive_name_take_digits(&text, 2, 2) && archive_name_take(&text, '-') &&
+           archive_name_take_digits(&text, 2, 2) &&
+           (!archive_name_take(&text, 'T') || archive_name_take_digits(&text, 2, 2)) &&
+           (!archive_name_take(&text, '.') || archive_name_take_digits(&text, 1, 10)) &&
+           text.size == 0;
+}
+
 bool archive_find_board(struct bytes name, struct bytes *board) {
     for (size_t size = 1; size < name.size && size <= REGISTRY_SUFFIX_MAX; size++) {
-        if (name.at[name.size - size] == '@') {
-            *board = (struct bytes){.at = name.at, .size = name.size - size};
+        struct bytes before = {.at = name.at, .size = name.size - size};
+        if (name.at[before.size] == '@' &&
+            archive_name_is_suffix(bytes_behind(name, before.size + 1))) {
+            *board = before;
             return true;
         }
     }

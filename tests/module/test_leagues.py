@@ -76,13 +76,15 @@ class Leagues(unittest.TestCase):
             self.assertEqual(client.execute_command("LB.LEAGUE", "GET", "weekly", "cid"), [1, None, None, None, b"stay"])
 
     def test_results_in_two_rooms_are_not_put_together(self):
-        client = self.host().client()
-        self.assertEqual(client.execute_command(*CREATE), b"OK")
-        for i in range(6):
-            client.execute_command("LB.LEAGUE", "ADD", "weekly", 1 + i, f"m{i}")
-        self.assertEqual(client.execute_command("LB.MOVE", "m0", "m5", "SUM"), [0, 2])
-        self.assertEqual(client.execute_command("LB.MOVE", "m0", "m1", "SUM"), [2, 0])
-        self.assertEqual(client.execute_command("LB.LEAGUE", "GET", "weekly", "m1")[2][3], 3)
+        for league in ("weekly", "a@2", "a@2027-05-03", "{x}a@2027-05-03"):
+            with self.subTest(league):
+                client = self.host().client()
+                self.assertEqual(client.execute_command(*CREATE[:2], league, *CREATE[3:]), b"OK")
+                for i in range(6):
+                    client.execute_command("LB.LEAGUE", "ADD", league, 1 + i, f"m{i}")
+                self.assertEqual(client.execute_command("LB.MOVE", "m0", "m5", "SUM"), [0, 2])
+                self.assertEqual(client.execute_command("LB.MOVE", "m0", "m1", "SUM"), [2, 0])
+                self.assertEqual(client.execute_command("LB.LEAGUE", "GET", league, "m1")[2][3], 3)
 
     def test_users_need_the_rights_on_rooms(self):
         host = self.host()

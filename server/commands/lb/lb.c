@@ -5,6 +5,8 @@
 #include "server/dispatch/options.h"
 #include "skiplist/keyspace/archive_name.h"
 
+enum { ARCHIVES_TRIED = 8 }; /* names, without a number and with one */
+
 const struct layout *lb_layout(const struct call *call, const struct board *board,
                                struct bytes name) {
     return board != NULL ? board_layout(board)
@@ -42,8 +44,27 @@ bool lb_archives_next(struct lb_archives *archives, struct bytes *archive) {
     archives->time_ms = period_start(period, archives->time_ms - 1);
     size_t size = archives->name_size;
     size += archive_print_suffix(period, archives->time_ms, archives->text + size);
+    archives->period_size = size;
+    archives->number = 1;
     *archive = (struct bytes){.at = archives->text, .size = size};
     return true;
+}
+
+bool lb_archives_next_number(struct lb_archives *archives, struct bytes *archive) {
+    size_t size = archives->period_size;
+    if (archives->number == ARCHIVES_TRIED) {
+        return false;
+    }
+    archives->text[size++] = '.';
+    size += bytes_print_u64(archives->text + size, ++archives->number);
+    *archive = (struct bytes){.at = archives->text, .size = size};
+    return true;
+}
+
+/* Those of versions before settlements are known only by being frozen, where they are. */
+bool lb_is_archive(const struct rules *board, const struct rules *rules) {
+    return rules->settlement != RULES_NO_ARCHIVE || (rules->guards & RULES_FROZEN) != 0 ||
+           (board->archives_are_writable && rules->league.room == 0);
 }
 
 bool lb_parse_expiry(const struct call *call, struct bytes text, int64_t *time_ms) {

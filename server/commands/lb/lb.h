@@ -33,11 +33,17 @@ struct lb_archives {
     size_t name_size;
     int64_t time_ms; /* in the period that was last */
     uint32_t left;
+    size_t period_size; /* of the name without a number */
+    uint32_t number;
 };
 /* name: of the board, at most REGISTRY_KEY_MAX bytes. Without a PERIOD there are none. */
 struct lb_archives lb_archives_begin(struct bytes name, const struct rules *rules, char *text);
 /* The next name, in text. false: there is none. */
 MUST_CHECK bool lb_archives_next(struct lb_archives *archives, struct bytes *archive);
+/* Where another key has this name, the archive has it with a number behind it: the next of some that are tried. */
+MUST_CHECK bool lb_archives_next_number(struct lb_archives *archives, struct bytes *archive);
+/* Has this board, of such a name, the rules of an archive of a board with these rules? */
+bool lb_is_archive(const struct rules *board, const struct rules *rules);
 
 /* The rules of a new board of this name before its options, and *next moves past the layout's words.
  * A layout given here replaces all rules from the settings. Without one, layout and options come from

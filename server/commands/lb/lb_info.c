@@ -172,6 +172,18 @@ static void lb_info_put_options(const struct call *call, const struct rules *rul
 
 /* ---- archives ---- */
 
+static bool lb_info_find_archive(const struct call *call, const struct registry_key *key,
+                                 struct lb_archives *archives, struct bytes *archive) {
+    const struct rules *rules;
+    do {
+        rules = keyspace_peek_rules(call, key, *archive);
+        if (rules != NULL && lb_is_archive(registry_rules(key), rules)) {
+            return true;
+        }
+    } while (rules != NULL && lb_archives_next_number(archives, archive));
+    return false;
+}
+
 /* Another entry: "archives", the names of those that are there, the newest first. They are looked
  * for under the names of the periods before the present one: a bounded number. */
 static void lb_info_put_archives(const struct call *call, const struct registry_key *key) {
@@ -184,7 +196,7 @@ static void lb_info_put_archives(const struct call *call, const struct registry_
         struct lb_archives archives =
             lb_archives_begin(registry_name(key), registry_rules(key), text);
         while (lb_archives_next(&archives, &archive)) {
-            if (keyspace_has_board(call, key, archive)) {
+            if (lb_info_find_archive(call, key, &archives, &archive)) {
                 reply_bulk(call->reply, archive);
                 count++;
             }

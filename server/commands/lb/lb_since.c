@@ -8,29 +8,16 @@
 
 /* ---- the board ---- */
 
-/* Where the name of an archive was taken, its own has a number behind it; so many are tried. */
-enum { ARCHIVES_TRIED = 8 };
-
-/* Archives of versions before settlements are known only by being frozen, where they are. */
-static bool lb_since_is_archive(const struct rules *rules, const struct board *board) {
-    const struct rules *own = rules_of(board_layout(board));
-    return own->settlement != RULES_NO_ARCHIVE || (own->guards & RULES_FROZEN) != 0 ||
-           rules->archives_are_writable;
-}
-
-/* The archive of a board with these rules that has this name, at the beginning of a text with room for a number.
- * NULL: there is none. */
-static const struct board *lb_since_find_archive(const struct call *call, const struct rules *rules,
-                                                 struct bytes name, char *text) {
-    size_t size = name.size;
-    for (uint64_t number = 2; number < 2 + ARCHIVES_TRIED; number++) {
-        const struct board *board = keyspace_find_board(call, name);
-        if (board == NULL || lb_since_is_archive(rules, board)) {
+/* The archive that has this name, or it with a number. NULL: there is none. */
+static const struct board *lb_since_find_archive(const struct call *call,
+                                                 struct lb_archives *archives, struct bytes *name) {
+    const struct board *board;
+    do {
+        board = keyspace_find_board(call, *name);
+        if (board == NULL || lb_is_archive(archives->rules, rules_of(board_layout(board)))) {
             return board;
         }
-        text[size] = '.';
-        name.size = size + 1 + bytes_print_u64(text + size + 1, number);
-    }
+    } while (lb_archives_next_number(archives, name));
     return NULL;
 }
 
@@ -49,7 +36,7 @@ static bool lb_since_find_last(const struct call *call, const struct board *boar
     }
     struct lb_archives archives = lb_archives_begin(name, rules_of(board_layout(board)), text);
     while (since->board == NULL && lb_archives_next(&archives, &archive)) {
-        since->board = lb_since_find_archive(call, archives.rules, archive, text);
+        since->board = lb_since_find_archive(call, &archives, &archive);
     }
     return true;
 }

@@ -1245,6 +1245,109 @@ TEST(the_best_are_those_of_the_twin) {
     twin_run(true, 20);
 }
 
+/* ---- leaving in steps ---- */
+
+static void fill(struct harness *h, const char *board, int count) {
+    char request[64];
+    for (int i = 0; i < count; i++) {
+        (void)snprintf(request, sizeof request, "ZINCRBY %s 5 m%d", board, i);
+        zset_run(h, "%s", request);
+    }
+}
+
+/* An hour later, but nothing has left yet. */
+static void pass_an_hour_only(struct harness *h) {
+    h->wall_us += HOUR_US;
+    server_update_time(&h->server);
+    (void)registry_roll_due(h->server.registry, h->server.clock.now_ms, 1000);
+}
+
+static unsigned count_steps(struct harness *h) {
+    unsigned count = 1;
+    while (jobs_step(&h->server, 0, true)) {
+        count++;
+    }
+    return count;
+}
+
+/* Where every member would have to be looked for in every period, a step would have room for seven. */
+WINDOW_TEST(members_of_whom_nothing_stays_leave_many_at_a_time) {
+    zset_expect(h, "LB.CREATE w FIELD score 33 TIME 31 S PERIOD HOUR WINDOW 200 SUM", "+OK");
+    fill(h, "w", 640);
+    for (int i = 0; i < 200; i++) {
+        zset_run(h, "ZINCRBY w 1 first");
+        i < 199 ? pass_hours(h, 1) : pass_an_hour_only(h);
+    }
+    assert_in_range(count_steps(h), 10, 50);
+    zset_expect(h, "ZREVRANGE w 0 -1 WITHSCORES", "[first 199]");
+}
+
+WINDOW_TEST(members_whose_best_came_again_leave_many_at_a_time) {
+    zset_expect(h, "LB.CREATE w FIELD score 33 TIME 31 S PERIOD HOUR WINDOW 200 BEST", "+OK");
+    for (int i = 0; i < 200; i++) {
+        if (i < 2) {
+            fill(h, "w", 640);
+        }
+        zset_run(h, "ZADD w 1 first");
+        i < 199 ? pass_hours(h, 1) : pass_an_hour_only(h);
+    }
+    assert_in_range(count_steps(h), 10, 50);
+    zset_expect(h, "ZCARD w", ":641");
+}
+
+WINDOW_TEST(who_has_nothing_but_0_left_stays) {
+    zset_expect(h, "LB.CREATE w FIELD a 16 FIELD b 16 TIME 31 S PERIOD HOUR WINDOW 3 SUM", "+OK");
+    zset_expect(h, "LB.ADD w 5 0 ann 5 0 bob 5 0 eve 5 0 zoe", ":4");
+    pass_hours(h, 1);
+    zset_expect(h, "LB.ADD w 0 0 ann 0 7 bob 1 0 dan", ":3");
+    pass_hours(h, 1);
+    zset_expect(h, "LB.ADD w 0 0 zoe", ":1");
+    pass_hours(h, 1);
+    zset_expect(h, "ZREVRANGE w 0 -1", "[dan bob ann zoe]");
+}
+
+/* The board is looked at in steps; a period's board comes, goes or changes between them. */
+static void leave_with(struct harness *h, const char *board, const char *between) {
+    fill(h, board, 200);
+    pass_hours(h, 1);
+    char request[64];
+    (void)snprintf(request, sizeof request, "ZINCRBY %s 3 m150", board);
+    zset_run(h, "%s", request);
+    (void)snprintf(request, sizeof request, "ZINCRBY %s 1 other", board);
+    zset_run(h, "%s", request);
+    pass_hours(h, 1);
+    pass_an_hour_only(h);
+    for (int i = 0; i < 2; i++) {
+        assert_true(jobs_step(&h->server, 0, true));
+    }
+    zset_run(h, "%s", between);
+    settle(h);
+}
+
+WINDOW_TEST(a_period_that_is_deleted_between_two_steps_counts_no_more) {
+    zset_expect(h, "LB.CREATE w FIELD score 33 TIME 31 S PERIOD HOUR WINDOW 3 SUM", "+OK");
+    leave_with(h, "w", "DEL w@2026-11-26T06");
+    zset_expect(h, "ZCARD w", ":0");
+}
+
+WINDOW_TEST(a_result_that_is_moved_between_two_steps_counts) {
+    zset_expect(h, "LB.CREATE w FIELD score 33 TIME 31 S PERIOD HOUR WINDOW 3 SUM", "+OK");
+    leave_with(h, "w", "LB.MOVE other m199 SUM");
+    zset_expect(h, "ZREVRANGE w 0 -1 WITHSCORES", "[m150 3 m199 1]");
+}
+
+WINDOW_TEST(a_period_that_begins_between_two_steps_counts) {
+    zset_expect(h, "LB.CREATE w FIELD score 33 TIME 31 S PERIOD HOUR WINDOW 3 SUM", "+OK");
+    leave_with(h, "w", "ZADD w 9 m199");
+    zset_expect(h, "ZREVRANGE w 0 -1 WITHSCORES", "[m199 9 m150 3 other 1]");
+}
+
+WINDOW_TEST(a_period_that_begins_with_0_between_two_steps_counts) {
+    zset_expect(h, "LB.CREATE w FIELD score 33 TIME 31 S PERIOD HOUR WINDOW 3 SUM", "+OK");
+    leave_with(h, "w", "ZADD w 0 m199");
+    zset_expect(h, "ZREVRANGE w 0 -1 WITHSCORES", "[m150 3 other 1 m199 0]");
+}
+
 /* ---- look-ups that change another board ---- */
 
 /* A period's board that expires makes the whole board anew, with other rules: who looks it up still has those of before. */
@@ -1262,4 +1365,26 @@ WINDOW_TEST(a_period_may_expire_while_ranks_since_the_last_are_asked) {
     settle(h);
     zset_run(h, "LB.INFO w");
     zset_run(h, "LB.GET w ann SINCE LAST");
+}
+
+/* A pass comes to the board of the running period first; its board is looked up next, and has expired. */
+WINDOW_TEST(a_pass_finds_periods_of_boards_that_have_just_expired) {
+    static const char *const passes[] = {"LB.FORGET ann", "LB.BAN ann", "LB.MOVE ann eve",
+                                         "LB.MOVE ann eve SUM"};
+    for (size_t pass = 0; pass < COUNT_OF(passes); pass++) {
+        for (int i = 0; i < 20; i++) {
+            zset_run(h, "LB.CREATE w%d FIELD score 33 TIME 31 S PERIOD HOUR WINDOW 3 SUM", i);
+            zset_run(h, "ZINCRBY w%d 5 ann", i);
+            zset_run(h, "EXPIRE w%d 60", i);
+        }
+        h->wall_us += HOUR_US / 30;
+        struct session *s = harness_connect(h);
+        player_begin(h, s, passes[pass]);
+        while (!player_step(h, s)) {}
+        (void)player_end(h, s);
+        settle(h);
+        zset_expect(h, "KEYS *", "[]");
+        const char *reason = "";
+        assert_true(registry_validate(h->server.registry, &reason));
+    }
 }

@@ -666,6 +666,75 @@ ZSET_TEST(rooms_of_a_league_with_a_tag_have_no_other_braces) {
     zset_expect(h, "LB.LEAGUE GET {eu}:w ann", "[:2 nil nil* nil stay]");
 }
 
+/* What a league named so and its rooms have behind the @ is part of their names. */
+static void play_like_an_archive(struct harness *h, const char *name, const char *rooms) {
+    assert_string_equal(zset_run(h,
+                                 "LB.LEAGUE CREATE %s FIELD points 22 PERIOD DAY ROOM 3 TIERS 4 "
+                                 "UP 1 DOWN 1 ARCHIVE 2 SETTLE YES",
+                                 name),
+                        "+OK");
+    static const char *const members[] = {"ann", "bob", "cid", "dan"};
+    for (int i = 0; i < 4; i++) {
+        zset_run(h, "LB.LEAGUE ADD %s %d %s", name, 40 - i * 10, members[i]);
+    }
+    assert_string_equal(zset_run(h, "LB.MOVE bob dan SUM"), "[:0 :2]"); /* in two rooms */
+    pass_days(h, 1);
+    run_due(h);
+    assert_string_equal(zset_run(h, "ZREVRANGE %s:1:1@2026-01-01 0 -1", rooms), "[ann bob cid]");
+}
+
+static void expect_like_an_archive(struct harness *h, const char *name, const char *rooms) {
+    assert_string_equal(zset_run(h, "LB.LEAGUE GET %s ann", name), "[:1 nil nil* :2 stay]");
+    assert_string_equal(zset_run(h, "LB.LEAGUE ADD %s 5 ann", name), "[:2 :1 [ann :0 nil :5] :1]");
+    assert_string_equal(zset_run(h, "LB.LEAGUE ADD %s 5 bob", name), "[:1 :1 [bob :0 nil :5] :1]");
+    assert_string_equal(zset_run(h, "LB.RANGE %s:1:1 0 0 SINCE LAST", rooms),
+                        "[[bob :0 nil :5 :1]]");
+    char listed[64];
+    (void)snprintf(listed, sizeof listed, "archives [%s:1:1@2026-01-01]", rooms);
+    assert_non_null(strstr(zset_run(h, "LB.LIST MATCH %s:1:1", rooms), listed));
+    assert_string_equal(zset_run(h, "LB.SETTLE %s:1:1@2026-01-01", rooms), ":1");
+    pass_days(h, 1);
+    zset_run(h, "LB.FORGET cid");
+    pass_days(h, 5);
+    run_due(h);
+    assert_string_equal(zset_run(h, "EXISTS %s:1:1@2026-01-01", rooms), ":0");
+    assert_string_equal(zset_run(h, "LB.LEAGUE GET %s ann", name), "[:2 nil nil* :3 stay]");
+}
+
+TEST(a_league_may_be_named_as_an_archive_is) {
+    static const char *const rows[][2] = {
+        {"a@2026-01-01", "{a@2026-01-01}"},
+        {"{x}a@2026-01-01", "{x}a@2026-01-01"},
+        {"a@2", "{a@2}"},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct harness *h = harness_create(zset_settings);
+        harness_connect(h);
+        shadow_end(h->shadow);
+        play_like_an_archive(h, rows[i][0], rows[i][1]);
+        expect_like_an_archive(h, rows[i][0], rows[i][1]);
+        harness_destroy(h);
+    }
+}
+
+ZSET_TEST(a_league_is_no_archive_of_the_board_whose_archive_has_its_name) {
+    static const char *const rows[][2] = {
+        {"LB.CREATE a FIELD points 22 PERIOD DAY", "+OK"},
+        {"ZADD a 1 zoe 2 ann", ":2"},
+        {"LB.LEAGUE CREATE a@2026-01-01 FIELD points 22 PERIOD DAY ROOM 3 TIERS 4 UP 1 DOWN 1",
+         "+OK"},
+        {"LB.LEAGUE ADD a@2026-01-01 5 zoe", "[:1 :1 [zoe :0 nil :5] nil]"},
+    };
+    shadow_end(h->shadow);
+    zset_expect_each(h, rows);
+    pass_days(h, 1);
+    run_due(h);
+    zset_expect_part(h, "LB.LIST MATCH a", "archives [a@2026-01-01.2]");
+    zset_expect_part(h, "LB.INFO a", "archives [a@2026-01-01.2]");
+    zset_run(h, "ZADD a 7 zoe");
+    zset_expect(h, "LB.RANGE a 0 0 SINCE LAST", "[[zoe :0 nil :7 :1]]");
+}
+
 ZSET_TEST(a_user_needs_the_rights_on_the_league_and_on_its_rooms) {
     static const char refused[] =
         "-NOPERM this user has no permissions to access one of the keys used as arguments";
