@@ -796,13 +796,13 @@ static void sim_load_judge_equality(struct sim_client *line, int master, const c
     }
 }
 
-/* The same boards with the same options, and on them the same members with the same tags and hashes. */
+/* The same boards, and on them the same members with the same keys, tags and hashes. */
 static void sim_load_judge_lots(struct sim_client *line, int master) {
     static const char *const boards[] = {"x0", "x1", "x2", "x3", "xl", "xo0", "xo1"};
     char request[128];
     sim_load_judge_equality(line, master, "the number of keys", "MULTI|DBSIZE|EXEC");
     for (size_t i = 0; i < sizeof boards / sizeof boards[0]; i++) {
-        snprintf(request, sizeof request, "MULTI|LB.INFO %s|LB.RANGE %s 0 -1 WITHKEY TAGS|EXEC",
+        snprintf(request, sizeof request, "MULTI|TYPE %s|LB.RANGE %s 0 -1 WITHKEY TAGS|EXEC",
                  boards[i], boards[i]);
         sim_load_judge_equality(line, master, boards[i], request);
     }
