@@ -92,6 +92,8 @@ class Members(Hosts):
         period = pairs(month["period"])
         before = time.strftime("%Y-%m-01", time.gmtime(period["start"] / 1000 - 1))
         module.rename("plain:1", f"month@{before}")
+        self.assertEqual(listed(module, "MATCH", "month")["month"]["archives"], [])  # somebody gave it this name
+        module.execute_command("LB.ALTER", f"month@{before}", "FREEZE")
         self.assertEqual(listed(module, "MATCH", "month")["month"]["archives"], [f"month@{before}"])
         info = pairs(module.execute_command("LB.INFO", "month"))
         self.assertEqual(info["archives"], [f"month@{before}"])

@@ -360,6 +360,7 @@ class Boards(unittest.TestCase):
         before = time.gmtime(start_ms / 1000 - 3600)
         name = time.strftime("hourly@%Y-%m-%dT%H", before)
         run("ZADD", name, "9", "old", "8", "older")
+        run("LB.ALTER", name, "FREEZE")
         reply = self.api.get("/boards/hourly/archives?count=1")
         self.assertEqual([(each["name"], each["count"], [row["member"] for row in each["rows"]])
                           for each in reply["archives"]], [(name, 2, ["old"])])
@@ -599,10 +600,12 @@ class Groups(unittest.TestCase):
             if n == 5:  # one from before the board had tags
                 run("LB.CREATE", name, "FIELD", "score", "30", "TIME", "30", "S")
                 run("ZADD", name, "1", "old")
+                run("LB.ALTER", name, "FREEZE")
                 continue
             run("LB.CREATE", name, "FIELD", "score", "30", "TIME", "30", "S", "TAG", "country", "8")
             run("LB.ADD", name, "TAG", "country", "DE", n + 1, "ann")
             run("LB.ADD", name, "TAG", "country", "FR", n + 2, "eva")
+            run("LB.ALTER", name, "FREEZE")
         for pairs, count in (((), 2), ((("country", "DE"),), 1), ((("country", "x"),), 0),
                              ((("country", "DE"),) * 31 + (("country", "FR"),), 2)):
             reply = self.api.get("/boards/race:hour/archives" + self.query(*pairs, rest="&tags=1"))
