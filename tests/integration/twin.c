@@ -115,7 +115,7 @@ static void compare_everything(struct run *run) {
 
 static void begin(struct run *run) {
     char settings[4096];
-    size_t size = 0;
+    size_t size = (size_t)snprintf(settings, sizeof settings, "default-layout default\n");
     for (size_t i = 0; twin_requests_layouts[i].text != NULL; i++) {
         size += (size_t)snprintf(settings + size, sizeof settings - size,
                                  "layout layout%zu %s\nboard %s* layout%zu\n", i,

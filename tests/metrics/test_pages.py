@@ -52,6 +52,7 @@ class Pages(unittest.TestCase):
     def test_the_page_of_metrics_is_what_a_scrape_shows(self):
         client = self.server.client()
         client.zadd("arena", {"ann": 1})
+        client.execute_command("LB.ADD", "arena", "ONCE", "id", "2", "ann")
         client.execute_command("SAVE")
         try:
             client.execute_command("NOSUCH")

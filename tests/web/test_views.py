@@ -164,6 +164,7 @@ class Boards(PageTest):
         server.run("ZADD", "daily", "1", "ann")
         for day in days:
             server.run("ZADD", f"daily@{day}", "7", "ann", "9", "bob")
+            server.run("LB.ALTER", f"daily@{day}", "FREEZE")
         page = self.open(server.url())
         page.wait("document.querySelectorAll('.card').length === 1")
         self.assertIn("daily", page.text(".card-facts"))
@@ -193,6 +194,7 @@ class Boards(PageTest):
         page.wait("document.querySelector('.period p').innerText === '1 member'")
         # What a period's end changes: there is another archive, and the next end is another one.
         server.run("ZADD", f"daily@{days[1]}", "5", "dee")
+        server.run("LB.ALTER", f"daily@{days[1]}", "FREEZE")
         server.run("LB.ALTER", "daily", "PERIOD", "DAY", "TZ", "+01:00")
         page.wait("document.querySelectorAll('.period').length === 3")
         self.assertEqual(page.texts(".period h2"), ["Now", *days])
@@ -750,6 +752,7 @@ class Groups(PageTest):
         server.run("LB.CREATE", before, "FIELD", "score", "33", "TAG", "country", "8")
         server.run("LB.ADD", before, "TAG", "country", "DE", "9", "uwe")
         server.run("LB.ADD", before, "TAG", "country", "FR", "8", "luc")
+        server.run("LB.ALTER", before, "FREEZE")
         page = self.open(server.board_url("race", "view=spread&where=country:DE"))
         page.wait("document.querySelectorAll('.spread rect.bar').length > 2")
         counts = ("Array.from(document.querySelectorAll('.inner table tbody tr'), (line) =>"

@@ -103,7 +103,7 @@ TEST(the_longest_rounds_fit) {
     } rounds[] = {
         {"?", 0, "", 0},
         {"/page?", 0, "", 0},
-        {"/member/ann?", 0, "", 0},
+        {"/members/ann?", 0, "", 0},
         {"/search?q=m&", 1, "$1\r\nm\r\n", 400},
         {"/search?q=m&by=name&", 1, "", 0},
         {"/histogram?buckets=100&", 1, ":0\r\n$1\r\n0\r\n$1\r\n5\r\n$3\r\n999\r\n", 1},
