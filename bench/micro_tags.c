@@ -144,7 +144,7 @@ static void run_rank(const struct task *task) {
     tag_filter_destroy(filter);
 }
 
-static void run_page(const struct board *board, const struct tag_filter *filter, uint32_t rank,
+static void run_page(const struct board *board, struct tag_filter *filter, uint32_t rank,
                      int count) {
     while (count-- > 0 && board_group_next(board, filter, rank, &rank)) {
         sink += board_at(board, rank).key;

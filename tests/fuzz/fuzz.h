@@ -18,9 +18,10 @@ static inline struct registry *fuzz_create_registry(registry_rules_for *rules_fo
     return registry;
 }
 
-static inline const struct rules *fuzz_no_rules(void *context, struct bytes key) {
+static inline const struct rules *fuzz_no_rules(void *context, struct bytes key, uint32_t choice) {
     (void)context;
     (void)key;
+    (void)choice;
     CHECK(false);
     return NULL;
 }
