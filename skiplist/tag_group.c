@@ -48,7 +48,8 @@ COUNT_SIMPLE(tag_group_count32, uint32_t, codes32, 4, 4096)
         vector equals[FILTER_CODES], masks[TAGS_MAX], flips[TAGS_MAX];                             \
         uint32_t ends[TAGS_MAX], end = 0, code = 0, sum = 0, i = 0;                                \
         enum { LANES = sizeof(vector) / sizeof(type) };                                            \
-        for (uint32_t t = 0; t < filter->count; t++) {                                             \
+        const uint32_t tests = filter->count;                                                      \
+        for (uint32_t t = 0; t < tests; t++) {                                                     \
             const struct filter_test *test = &filter->tests[t];                                    \
             masks[t] = (vector){0} + (type)test->slot->mask;                                       \
             flips[t] = (vector){0} + (type)(test->is_excluding ? -1 : 0);                          \
@@ -63,7 +64,7 @@ COUNT_SIMPLE(tag_group_count32, uint32_t, codes32, 4, 4096)
             for (uint32_t r = 0; r < (rounds) && i + LANES <= count; r++, i += LANES) {            \
                 vector at, all = ~(vector){0};                                                     \
                 memcpy(&at, codes + i, sizeof at);                                                 \
-                for (uint32_t t = 0, v = 0; t < filter->count; t++) {                              \
+                for (uint32_t t = 0, v = 0; t < tests; t++) {                                      \
                     vector value = at & masks[t], any = {0};                                       \
                     for (; v < ends[t]; v++) {                                                     \
                         any |= (vector)(value == equals[v]);                                       \
