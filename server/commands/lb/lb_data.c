@@ -18,12 +18,7 @@ bool lb_data_check_star(const struct call *call, struct bytes pattern) {
 
 /* Where %@ is; NULL: nowhere. */
 static const char *lb_data_find_mark(struct bytes pattern) {
-    for (size_t i = 0; i + 1 < pattern.size; i++) {
-        if (pattern.at[i] == '%' && pattern.at[i + 1] == '@') {
-            return &pattern.at[i];
-        }
-    }
-    return NULL;
+    return pattern.size > 0 ? memmem(pattern.at, pattern.size, "%@", 2) : NULL;
 }
 
 bool lb_data_names_period(struct bytes pattern) {

@@ -76,7 +76,7 @@ static char *lb_hset_print_name(const struct lb_hset *hset, struct bytes board, 
                                            : (struct bytes){.at = each, .size = 1};
         memcpy(out, text.at, text.size);
         out += text.size;
-        if (*each == '%' && i + 1 < hset->pattern.size && each[1] == '@') {
+        if (*each == '%' && i + 1 < hset->pattern.size && hset->pattern.at[i + 1] == '@') {
             memcpy(out, suffix.at, suffix.size);
             out += suffix.size;
             i++;
