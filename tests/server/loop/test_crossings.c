@@ -154,7 +154,7 @@ static struct crossing {
     struct text payload;
     char stream_path[DIRECTORY_PATH_MAX + 8], kill_path[DIRECTORY_PATH_MAX + 8];
     FILE *stream;
-    bool is_streaming, is_stream_told, is_killed;
+    bool is_streaming, is_stream_told, is_stream_whole, is_killed;
     uint64_t kill_digest;
     char *stream_keys; /* when the copy was made */
     struct text log;
@@ -302,6 +302,7 @@ static void read_stream(size_t room_max) {
     if (status == STREAM_END) {
         persistence_end_stream(persistence);
         x.is_streaming = false;
+        x.is_stream_whole = true;
     }
 }
 
@@ -848,7 +849,8 @@ static void check_windows(void) {
 }
 
 static void check_stream(void) {
-    if (x.stream != NULL && x.is_stream_told && ftell(x.stream) > 0) {
+    if (x.is_stream_whole) {
+        assert_true(x.is_stream_told);
         fflush(x.stream);
         struct registry *copy = commands_read_copy(x.stream_path);
         char *keys_of_copy = print_keys(copy);
