@@ -9,7 +9,8 @@
  *     no others, whoever was forgotten is nowhere, and what the files hold is what the memory held
  *
  * All triples in the long form, some in the short one. LEADERBOARD_TEST_SEED repeats a run, and
- * LEADERBOARD_CROSSING=n one triple of it, with its commands; what jobs do beside them follows the machine's time. */
+ * LEADERBOARD_CROSSING=n one triple of it, with its commands, or n-m some; what jobs do beside them follows the
+ * machine's time. */
 #include "tests/support/loop_server.h"
 
 #include <errno.h>
@@ -931,10 +932,15 @@ TEST(three_features_a_task_and_a_fault_at_a_time_hold) {
     struct random random = random_begin(__func__);
     const uint64_t seed = random.state;
     const char *only = getenv("LEADERBOARD_CROSSING");
+    unsigned first = 0;
+    unsigned last = 0;
     uint32_t done = 0;
+    if (only != NULL && sscanf(only, "%u-%u", &first, &last) < 2) {
+        last = first;
+    }
     for (uint32_t i = 0; i < TRIPLES; i++) {
         bool is_drawn = !is_short_run() || random_below(&random, TRIPLES) < SHORT_TRIPLES;
-        if (only != NULL ? i == (uint32_t)atoi(only) : is_drawn) {
+        if (only != NULL ? i >= first && i <= last : is_drawn) {
             run_crossing(seed, i);
             done++;
         }
