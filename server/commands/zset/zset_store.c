@@ -143,20 +143,18 @@ static bool zset_store_is_left_out(const struct call *call, const struct zset_fi
 
 /* ---- results ---- */
 
-static enum decimal_status zset_store_read(const struct call *call, const struct layout_field *lead,
-                                           unsigned scale, const struct tally_entry *entry,
-                                           uint64_t *ordinal) {
-    struct decimal value;
-    enum decimal_status status = wide_to_decimal(entry->result.value, scale, lead->scale, &value);
+enum decimal_status zset_store_score(const struct layout_field *lead, wide value, unsigned scale,
+                                     int64_t now_us, uint64_t *ordinal) {
+    struct decimal decimal;
+    enum decimal_status status = wide_to_decimal(value, scale, lead->scale, &decimal);
     if (status == DECIMAL_TOO_PRECISE && lead->is_double) {
         char text[WIDE_TEXT_MAX];
-        size_t size = wide_print(text, entry->result.value, scale);
-        status = layout_field_parse(lead, (struct bytes){.at = text, .size = size}, &value);
+        size_t size = wide_print(text, value, scale);
+        status = layout_field_parse(lead, (struct bytes){.at = text, .size = size}, &decimal);
     }
-    /* Where the score decays, the result is one that comes now. */
-    if (status == DECIMAL_OK &&
-        layout_field_add_at(lead, layout_field_zero(lead), value, call->now_us, call->now_us,
-                            ordinal) != LAYOUT_OK) {
+    /* Where the score decays, it is one that comes now. */
+    if (status == DECIMAL_OK && layout_field_add_at(lead, layout_field_zero(lead), decimal, now_us,
+                                                    now_us, ordinal) != LAYOUT_OK) {
         status = DECIMAL_OUT_OF_RANGE;
     }
     return status;
@@ -169,7 +167,8 @@ static bool zset_store_pack(const struct call *call, struct zset_filling *fillin
     const struct layout_field *lead = &layout->fields[0];
     char error[LAYOUT_ERROR_MAX];
     uint64_t ordinal;
-    enum decimal_status status = zset_store_read(call, lead, scale, entry, &ordinal);
+    enum decimal_status status =
+        zset_store_score(lead, entry->result.value, scale, call->now_us, &ordinal);
     if (status != DECIMAL_OK) {
         filling->is_refused = true;
         if (filling->has_choice) {
@@ -301,7 +300,8 @@ static enum decimal_status zset_store_judge(const void *scores, const struct lay
     enum decimal_status status = DECIMAL_OK;
     uint64_t ordinal;
     while (status == DECIMAL_OK && (entry = tally_walk_next(&walk)) != NULL) {
-        status = zset_store_read(of->call, &layout->fields[0], of->combine->scale, entry, &ordinal);
+        status = zset_store_score(&layout->fields[0], entry->result.value, of->combine->scale,
+                                  of->call->now_us, &ordinal);
     }
     return status;
 }

@@ -45,6 +45,11 @@ void zset_store_end(const struct call *call, struct bytes destination, struct zs
                     bool *is_outdated);
 void zset_store_discard(const struct call *call, struct zset_filling *filling);
 
+/* The ordinal that a board with this lead field has for a score of another board, or a result. *ordinal is set only where
+ * it is DECIMAL_OK. */
+MUST_CHECK enum decimal_status zset_store_score(const struct layout_field *lead, wide value,
+                                                unsigned scale, int64_t now_us, uint64_t *ordinal);
+
 /* Store the tally: values in the lead field, with their times; other fields 0. Replies with the
  * number of members, or with an error that names the member whose value or time does not fit the
  * layout. */
