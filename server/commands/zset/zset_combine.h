@@ -23,8 +23,11 @@ void zset_query_end(struct zset_query *query);
 bool zset_query_is_stored(const struct call *call);
 /* The first board, whose layout gives equal scores their order. NULL: none exists. */
 const struct board *zset_query_board(const struct zset_query *query);
-/* The results, whose tally is sorted by that layout. */
-void zset_query_reply(const struct call *call, struct zset_query *query);
+/* Reply the results, whose tally is sorted by that layout: how many, and then at most so many at a time. Are there
+ * more? */
+struct tally_walk zset_query_reply_begin(const struct call *call, struct zset_query *query);
+MUST_CHECK bool zset_query_reply_some(const struct call *call, const struct zset_query *query,
+                                      struct tally_walk *walk, uint32_t count);
 /* Run it on the boards that it has, at once. */
 void zset_query_answer(const struct call *call, struct zset_query *query);
 

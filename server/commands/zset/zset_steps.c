@@ -4,10 +4,10 @@
  *     GATHER     each board is copied, and the copies follow (registry_mirror.h); when all are whole at one moment,
  *                they stay as they are. ZUNION, ZINTER, ZDIFF and ZINTERCARD reply what was so at that moment
  *     COMBINE    the copies, a run of members at a time; and SORT
+ *     REPLY      ZUNION, ZINTER and ZDIFF: some results at a time, sent as they come
  *     FILL       STORE: the new board, beside the keys, in rank order; and INDEX
  *     CHANGE     STORE: whoever changed on the boards meanwhile is combined anew, from the boards themselves. When nobody
  *                is left, the board takes the destination's place: so it is true of this moment, as if all was done now
- *
  *     CLEAR      what was needed for it is freed
  *
  * A board that is removed, replaced or altered begins all anew; after ATTEMPTS_MAX of these it is done at once. */
@@ -29,6 +29,7 @@ enum phase {
     PHASE_GATHER,
     PHASE_COMBINE,
     PHASE_SORT,
+    PHASE_REPLY,
     PHASE_FILL,
     PHASE_INDEX,
     PHASE_CHANGE,
@@ -336,12 +337,49 @@ static bool zset_steps_is_lost(const struct call *call, const struct steps *step
     return is_lost;
 }
 
-/* false: it is over; the reply is written, but for the results of ZUNION, ZINTER and ZDIFF. */
+/* The results are in order. */
+static bool zset_steps_begin_walk(const struct call *call, struct steps *steps) {
+    if (zset_query_is_stored(call)) {
+        steps->walk = tally_walk(&steps->query.combine.tally, true);
+        steps->phase = PHASE_FILL;
+        return true;
+    }
+    /* What is pushed to the client meanwhile follows the reply. */
+    server_begin_reply(steps->job.session);
+    steps->job.streams = true;
+    steps->walk = zset_query_reply_begin(call, &steps->query);
+    steps->phase = steps->job.is_silent ? PHASE_CLEAR : PHASE_REPLY;
+    return true;
+}
+
+/* Some more results, after what is in the reply already. false: the client is, or is to be, gone. */
+static bool zset_steps_reply(const struct call *call, struct steps *steps) {
+    struct session *client = steps->job.session;
+    bool is_outdated = steps->job.epoch != replication_answer_epoch(&call->server->replication);
+    bool has_more = zset_query_reply_some(call, &steps->query, &steps->walk, STEP_ENTRIES);
+    if (is_outdated || steps->reply.is_broken) {
+        server_kill_session(call->server, client);
+    }
+    struct buffer *output = server_output(call->server, client);
+    if (output != NULL) {
+        buffer_append(output, steps->reply.at, steps->reply.size);
+    }
+    buffer_clear(&steps->reply);
+    if (!has_more) {
+        zset_steps_end_copies(steps);
+        steps->phase = PHASE_CLEAR;
+    }
+    return output != NULL && !output->is_broken;
+}
+
+/* false: it is over; the reply is written. */
 static bool zset_steps_go_on(const struct call *call, struct steps *steps) {
     bool is_over = false;
-    bool is_stored = zset_query_is_stored(call);
     if (steps->phase == PHASE_CLEAR) {
         return tally_free_step(&steps->query.combine.tally);
+    }
+    if (steps->phase == PHASE_REPLY) {
+        return zset_steps_reply(call, steps);
     }
     if (server_is_over_memory(call->server)) { /* many may have begun below it */
         return call_refuse(call, SERVER_OVER_MEMORY_ERROR);
@@ -361,11 +399,7 @@ static bool zset_steps_go_on(const struct call *call, struct steps *steps) {
     case PHASE_COMBINE:
         return zset_steps_combine(call, steps);
     case PHASE_SORT:
-        if (tally_sort_step(&steps->query.combine.tally)) {
-            steps->walk = tally_walk(&steps->query.combine.tally, true);
-            steps->phase = PHASE_FILL;
-        }
-        return is_stored || steps->phase == PHASE_SORT;
+        return !tally_sort_step(&steps->query.combine.tally) || zset_steps_begin_walk(call, steps);
     case PHASE_FILL:
         return zset_steps_fill(call, steps);
     case PHASE_INDEX:
@@ -375,6 +409,7 @@ static bool zset_steps_go_on(const struct call *call, struct steps *steps) {
         steps->phase = is_over ? PHASE_CHANGE : PHASE_INDEX;
         return true;
     case PHASE_CHANGE:
+    case PHASE_REPLY:
     case PHASE_CLEAR:
         break;
     }
@@ -400,13 +435,10 @@ static bool zset_steps_is_ready(const struct server *server, const struct job *j
 static void zset_steps_answer(struct server *server, struct job *job, struct reply *reply) {
     struct steps *steps = (struct steps *)job;
     struct buffer *own = &steps->reply;
+    (void)server;
     if (own->is_broken) {
         reply_error(reply, "OOM out of memory");
-    } else if (own->size == 0) {
-        const struct call call =
-            call_begin(server, job->session, steps->command, zset_steps_request(steps), reply);
-        zset_query_reply(&call, &steps->query);
-    } else if (own->at[0] == '-') {
+    } else if (own->size > 0 && own->at[0] == '-') {
         reply_error_format(reply, "%.*s", (int)(own->size - 3), own->at + 1);
     } else if (!reply->is_silent) {
         buffer_append(reply->out, own->at, own->size);

@@ -121,7 +121,8 @@ ZSET_TEST(a_long_reply_is_that_of_one_moment_and_no_error_is_lost) {
     assert_string_equal(player_end(h, client), formatted(":%d\r\n", MEMBERS / 2));
     player_begin(h, client, "ZDIFF 2 a b");
     while (!player_step(h, client)) {}
-    assert_memory_equal(player_end(h, client), "*1500\r\n", 7);
+    assert_string_equal(player_end(h, client), "");
+    assert_memory_equal(harness_output(client), "*1500\r\n", 7);
     player_begin(h, client, "ZUNION 2 a b");
     (void)player_step(h, client);
     harness_run(h, other, "DEL b");
@@ -133,6 +134,69 @@ ZSET_TEST(a_long_reply_is_that_of_one_moment_and_no_error_is_lost) {
     harness_run(h, other, "DEL a");
     while (!player_step(h, client)) {}
     assert_string_equal(player_end(h, client), ":0\r\n");
+}
+
+static uint32_t count_text(const char *text, const char *part) {
+    uint32_t count = 0;
+    while ((text = strstr(text, part)) != NULL) {
+        count++;
+        text += strlen(part);
+    }
+    return count;
+}
+
+ZSET_TEST(a_long_reply_is_sent_in_short_pieces_and_what_is_pushed_follows_it) {
+    enum { PIECE_MAX = 1024 };
+    struct random random = random_begin("pieces");
+    struct session *client = h->server.sessions.first, *other = harness_connect(h);
+    size_t size = 0;
+    fill(h, "a", 0, &random);
+    fill(h, "b", MEMBERS / 2, &random);
+    harness_run(h, client, "HELLO 3");
+    harness_run(h, client, "SUBSCRIBE news");
+    (void)harness_output(client);
+    player_begin(h, client, "ZUNION 2 a b WITHSCORES");
+    for (bool is_told = false, is_done = false; !is_done;) {
+        is_done = player_step(h, client);
+        assert_in_range(client->output.size - size, 0, PIECE_MAX);
+        size = client->output.size;
+        if (size > 0 && !is_told) {
+            is_told = true;
+            harness_expect(h, other, "PUBLISH news now", ":1\r\n");
+            assert_int_equal(client->output.size, size);
+            harness_run(h, other, "DEL a b"); /* it is that of one moment */
+        }
+    }
+    assert_string_equal(player_end(h, client), "");
+    const char *reply = harness_output(client);
+    const char *push = strstr(reply, ">3\r\n$7\r\nmessage");
+    assert_memory_equal(reply, "*4500\r\n", 7);
+    assert_int_equal(count_text(reply, "*2\r\n"), 4500);
+    assert_int_equal(count_text(reply, "user:"), 4500);
+    assert_non_null(push);
+    assert_null(strstr(push, "user:"));
+}
+
+ZSET_TEST(a_long_reply_that_nobody_wants_or_that_is_of_another_history_is_not_sent) {
+    struct random random = random_begin("unwanted");
+    struct session *client = h->server.sessions.first, *other = harness_connect(h);
+    fill(h, "a", 0, &random);
+    fill(h, "b", MEMBERS / 2, &random);
+    harness_run(h, client, "CLIENT REPLY OFF");
+    player_begin(h, client, "ZUNION 2 a b");
+    while (!player_step(h, client)) {}
+    assert_string_equal(player_end(h, client), "");
+    assert_int_equal(client->output.size, 0);
+    harness_run(h, client, "CLIENT REPLY ON");
+    (void)harness_output(client);
+    player_begin(h, client, "ZUNION 2 a b");
+    while (client->output.size == 0) {
+        assert_false(player_step(h, client));
+    }
+    harness_run(h, other, "CLIENT KILL TYPE normal SKIPME yes");
+    while (!player_step(h, client)) {}
+    assert_in_range(client->output.size, 1, 4096);
+    (void)player_end(h, client);
 }
 
 /* One board of 3,000 and one of no members: a LIMIT that is reached at once needs no steps. */
