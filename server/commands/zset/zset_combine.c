@@ -185,7 +185,8 @@ bool zset_query_reply_some(const struct call *call, const struct zset_query *que
     enum zset_shape shape = zset_combine_shape(call, query);
     const struct tally_entry *entry = NULL;
     char room[NAME_TEXT_ROOM];
-    for (uint32_t i = 0; i < count && (entry = tally_walk_next(walk)) != NULL; i++) {
+    for (uint32_t i = 0;
+         i < count && !reply_is_lost(call->reply) && (entry = tally_walk_next(walk)) != NULL; i++) {
         if (shape == ZSET_PAIRS) {
             reply_array(call->reply, 2);
         }

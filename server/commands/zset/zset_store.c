@@ -1,6 +1,7 @@
 /* See zset_store.h. A board is filled in rank order, several leaves at a time. */
 #include "server/commands/zset/zset_store.h"
 
+#include "server/commands/keyspace.h"
 #include "server/commands/writing.h"
 #include "skiplist/keyspace/rules.h"
 #include "skiplist/run.h"
@@ -422,6 +423,84 @@ void zset_store_span(const struct call *call, struct bytes destination, const st
         zset_store_as_they_are(call, destination, &filling, board, span);
     } else {
         zset_store_converted(call, destination, &filling, board, span);
+    }
+    zset_store_discard(call, &filling);
+}
+
+bool zset_store_is_unchanged(const struct call *call, struct bytes destination,
+                             const struct registry_key *key, const struct board *board) {
+    const struct rules *rules = call_board(key) != NULL ? registry_rules(key) : NULL;
+    if (rules == NULL || !rules->is_created) {
+        rules = settings_rules_for(&call->server->settings, destination, 0);
+    }
+    return layout_keys_equal(&rules->layout, board_layout(board));
+}
+
+/* The banned members of a copy, of which few members are many. */
+struct banned {
+    const struct board *copy;
+    uint64_t database;
+    struct buffer names; /* sizes, and names */
+};
+
+static void zset_store_note_banned(void *context, const struct registry_key *key) {
+    struct banned *banned = context;
+    struct bytes member = registry_name(key);
+    struct board_member found;
+    if (member.size < 2 || (uint8_t)member.at[0] != banned->database) {
+        return;
+    }
+    member = (struct bytes){.at = member.at + 1, .size = member.size - 1};
+    board_look_up(banned->copy, member, NULL, &found);
+    if (found.is_there) {
+        buffer_append(&banned->names, &member.size, sizeof member.size);
+        buffer_append(&banned->names, member.at, member.size);
+    }
+}
+
+/* false: the error was replied. */
+static bool zset_store_drop_banned(const struct call *call, struct bytes destination,
+                                   struct board *copy) {
+    struct banned banned = {.copy = copy, .database = keyspace_number(call->session->database)};
+    struct board_member found;
+    struct bytes member;
+    buffer_init(&banned.names, 0);
+    registry_each(call->registry, BAN_DATABASE, call->now_ms, zset_store_note_banned, &banned);
+    bool has_memory = !banned.names.is_broken;
+    for (size_t at = 0; has_memory && at < banned.names.size; at += member.size) {
+        memcpy(&member.size, banned.names.at + at, sizeof member.size);
+        at += sizeof member.size;
+        member.at = banned.names.at + at;
+        board_look_up(copy, member, NULL, &found);
+        if (ban_holds(call->registry, call->session->database, destination, member, call->now_ms)) {
+            board_remove_member(copy, &found);
+        }
+    }
+    buffer_deinit(&banned.names);
+    return has_memory || call_out_of_memory(call);
+}
+
+void zset_store_copy(const struct call *call, struct bytes destination, struct board *copy,
+                     struct zset_span span) {
+    enum { FREED_AT_ONCE = 16 * 1024 };
+    const struct rules *kept;
+    struct zset_filling filling;
+    if (!writing_may_replace(call, destination, &kept) ||
+        !zset_store_begin_board(call, destination, kept, 0, span.count, &filling)) {
+        return;
+    }
+    const struct layout *layout = board_layout(&filling.board);
+    CHECK(layout_keys_equal(layout, board_layout(copy)));
+    board_remove_range(copy, span.rank + span.count, board_count(copy) - span.rank - span.count);
+    board_remove_range(copy, 0, span.rank);
+    if (!filling.has_bans || zset_store_drop_banned(call, destination, copy)) {
+        uint32_t most = zset_store_kept(&filling, board_count(copy));
+        board_remove_range(copy, most, board_count(copy) - most);
+        (void)board_free_step(copy, FREED_AT_ONCE);
+        board_deinit(&filling.board);
+        board_move_to(copy, &filling.board);
+        board_set_layout(&filling.board, layout);
+        zset_store_put_in_place(call, destination, &filling);
     }
     zset_store_discard(call, &filling);
 }

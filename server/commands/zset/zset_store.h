@@ -58,6 +58,13 @@ void zset_store_results(const struct call *call, struct bytes destination, struc
  * otherwise as scores and times. */
 void zset_store_span(const struct call *call, struct bytes destination, const struct board *board,
                      struct zset_span span);
+/* The same of a copy in which the span is, with few members beside it: its board is moved from there. The layout must be
+ * the same. */
+void zset_store_copy(const struct call *call, struct bytes destination, struct board *copy,
+                     struct zset_span span);
+/* Would a span of the board be copied unchanged? key: the destination; NULL: there is none. */
+bool zset_store_is_unchanged(const struct call *call, struct bytes destination,
+                             const struct registry_key *key, const struct board *board);
 /* Reply with the error for status. */
 void zset_reply_failure(const struct call *call, const struct combine *combine,
                         enum combine_status status);

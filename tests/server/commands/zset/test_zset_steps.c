@@ -2,6 +2,7 @@
 #include "server/clients/job.h"
 #include "tests/server/player_fixture.h"
 #include "tests/server/zset_fixture.h"
+#include "tests/support/keyspace.h"
 #include "tests/support/random.h"
 
 enum { MEMBERS = 3000, PAIRS = 250 };
@@ -109,6 +110,74 @@ ZSET_TEST(a_long_store_is_that_of_the_moment_when_its_result_appears) {
         store_at_once(h, other, store[0], store[1]);
         expect_same(h, "x", "y");
     }
+}
+
+static const char *const spans[] = {
+    "a 0 -1",
+    "a 500 5000",
+    "a 700 5300 REV",
+    "a 50 480 BYSCORE",
+    "a (450 -inf BYSCORE REV LIMIT 30 4500",
+    "a 5 +inf BYSCORE LIMIT 100 4100",
+};
+
+ZSET_TEST(a_long_range_is_stored_as_it_is_when_it_appears) {
+    struct random random = random_begin("spans");
+    struct session *client = h->server.sessions.first, *other = harness_connect(h);
+    uint32_t step_count = 0;
+    for (int round = 0; round < 24; round++) {
+        const char *span = spans[round % (int)COUNT_OF(spans)];
+        harness_run(h, other, "FLUSHALL");
+        fill(h, "a", 0, &random);
+        fill(h, "a", MEMBERS, &random);
+        fill(h, "b", MEMBERS / 2, &random);
+        if (round % 3 == 2) {
+            harness_run(h, other, "LB.CREATE x LAYOUT default CAP 4200");
+            harness_run(h, other, "LB.CREATE y LAYOUT default CAP 4200");
+        }
+        player_begin(h, client, formatted("ZRANGESTORE x %s", span));
+        uint64_t often = 1 + random_below(&random, 400);
+        for (bool is_done = false; !is_done; step_count++) {
+            if (random_below(&random, often) == 0) {
+                change(h, other, &random);
+            }
+            is_done = client->job == NULL || player_step(h, client);
+        }
+        if (client->job != NULL) {
+            assert_int_equal(player_end(h, client)[0], ':');
+        }
+        store_at_once(h, other, "ZRANGESTORE", span);
+        expect_same(h, "x", "y");
+        assert_registry_valid(h->server.registry);
+    }
+    assert_true(step_count > 24 * 200);
+}
+
+/* Of other layouts the scores are converted at once; and tags stay with their board. */
+ZSET_TEST(a_long_range_of_a_board_with_tags_or_of_another_layout_is_stored_as_a_short_one) {
+    struct random random = random_begin("layouts");
+    struct session *client = h->server.sessions.first, *other = harness_connect(h);
+    harness_run(h, other, "LB.CREATE a LAYOUT default TAG land 4");
+    harness_run(h, other, "LB.CREATE laps:x FIELD ms 32 ASC");
+    fill(h, "a", 0, &random);
+    fill(h, "a", MEMBERS, &random);
+    harness_run(h, other, "LB.TAG a user:7 land DE");
+    zset_expect(h, "ZRANGESTORE laps:x a 0 -1", ":6000");
+    player_begin(h, client, "ZRANGESTORE x a 0 -1");
+    while (!player_step(h, client)) {}
+    assert_string_equal(player_end(h, client), ":6000\r\n");
+    assert_false(board_has_values(board_of(h, "x")));
+    zset_expect(h, "LB.TAGS a user:7", "[[land DE]]");
+    player_begin(h, client, "ZRANGESTORE a a 0 4999");
+    while (!player_step(h, client)) {}
+    assert_string_equal(player_end(h, client), ":5000\r\n");
+    zset_expect(h, "ZCARD a", ":5000");
+    player_begin(h, client, "ZRANGESTORE x a 0 4500");
+    (void)player_step(h, client);
+    harness_run(h, other, "DEL a");
+    while (!player_step(h, client)) {}
+    assert_string_equal(player_end(h, client), ":0\r\n");
+    zset_expect(h, "EXISTS x", ":0");
 }
 
 ZSET_TEST(a_long_reply_is_that_of_one_moment_and_no_error_is_lost) {
