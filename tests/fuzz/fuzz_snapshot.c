@@ -56,7 +56,7 @@ static void repair(char *bytes, size_t size) {
     if (size < SNAPSHOT_FILE_HEAD) {
         return;
     }
-    file_format_put(bytes, "LBSNAP", FILE_FORMAT);
+    file_format_put(bytes, FILE_FORMAT_BASE);
     little_put_u64(bytes + 24, XXH3_64bits(bytes, 24));
     uint64_t seed = little_get_u64(bytes + 8);
     for (size_t at = SNAPSHOT_FILE_HEAD; size - at >= SNAPSHOT_BLOCK_HEAD; seed++) {
