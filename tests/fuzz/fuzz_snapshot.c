@@ -14,6 +14,7 @@
 #include "server/durability/file_format.h"
 #include "server/durability/loading.h"
 #include "server/durability/snapshot_file.h"
+#include "server/system/tzdata.h"
 #include "skiplist/keyspace/registry_hash.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/stored_text.h"
@@ -195,6 +196,7 @@ static void load_records(const char *bytes, size_t size) {
         }
     }
     registry_destroy(registry);
+    tzdata_deinit(); /* zones that rules have named stay otherwise */
 }
 
 /* ---- written and read ---- */
