@@ -1,7 +1,10 @@
 /* Deferred freeing of removed keys and flushed databases, in steps.
  *
  * What a command has looked up, another look-up of the same command may remove, by an expiry or the end of a period.
- * Therefore nothing is freed within a command, neither keys nor rules.
+ * Therefore nothing is freed within a command, neither keys nor rules; and the value of a key that is gone, with all its
+ * members or fields, not before registry_free_step, which runs between commands. A key that was found stays: the time of a
+ * command is one, so nothing falls due for it a second time. Members of a board that stays are another matter: a name or a
+ * cursor is good until the board is written to.
  *
  * Queueing must not fail, so it allocates nothing: a removed key is linked through itself, and a
  * flushed database through a record allocated with its first key. Boards with remains are linked
