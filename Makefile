@@ -572,7 +572,7 @@ $(B)/module/%.o: %.c
 
 # The same with a clock that tests set (tests/support/shadow.h).
 MODULE_TEST  := $(B)/leaderboard-test.so
-MODULE_TEST_SOURCES := server/module/module.c server/module/module_table.c
+MODULE_TEST_SOURCES := server/module/module.c server/module/module_load.c
 $(B)/module/%-test.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC    $@"
@@ -593,7 +593,7 @@ $(MODULE_TEST): $(patsubst %.c,$(B)/module/%.o,$(filter-out $(MODULE_TEST_SOURCE
     $(patsubst %.c,$(B)/module/%-test.o,$(MODULE_TEST_SOURCES))
 # For bench/module.py.
 FLOOR := $(B)/bench/module-floor.so
-$(FLOOR): $(patsubst %.c,$(B)/module/%.o,bench/module_floor.c server/module/host_api.c)
+$(FLOOR): $(patsubst %.c,$(B)/module/%.o,bench/module_floor.c server/module/host.c)
 $(MODULE) $(MODULE_TEST) $(MODULE_EARLIER) $(FLOOR):
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"

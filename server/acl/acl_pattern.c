@@ -1,6 +1,6 @@
 /* Rights to what a command comes to by a pattern of its own. See acl_check.h.
  *
- * In Redis and Valkey the users are the host's, and server/module/host_access.c takes this file's place. */
+ * In Redis and Valkey the users are the host's, and server/module/host_run.c takes this file's place. */
 #include "server/acl/acl_check.h"
 
 #include "server/clients/server.h"

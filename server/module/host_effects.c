@@ -435,7 +435,7 @@ int host_effects_apply(struct host_context *ctx, struct host_string **argv, int 
     const char *error = host_effects_apply_all(&set, argv, argc);
     effect_listener_add(module.server.registry, &effects.listener);
     working_set_end(&set);
-    module_free_step();
+    host_value_free_step();
     if (error != NULL) {
         return host_ReplyWithError(ctx, error);
     }

@@ -86,7 +86,7 @@ int host_state_apply(struct host_context *ctx, struct host_string **argv, int ar
     if (!host_state_apply_blob(ctx, host_bytes(argv[1]))) {
         return host_ReplyWithError(ctx, "ERR Bad data format, or changes that do not fit");
     }
-    module_free_step();
+    host_value_free_step();
     host_ReplicateVerbatim(ctx);
     return host_ReplyWithSimpleString(ctx, "OK");
 }

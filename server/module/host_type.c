@@ -4,7 +4,6 @@
  * What is loaded may come from anybody who may RESTORE: nothing is believed. */
 #include "server/clients/once_ids.h"
 #include "server/module/host_effects.h"
-#include "server/module/host_period.h"
 #include "server/module/host_state.h"
 #include "server/module/host_value.h"
 #include "server/rdb/rdb_board.h"
@@ -222,7 +221,7 @@ static void *host_type_load(struct host_io *io, int version) {
                      host_type_load_value(&loading, version, value);
     memory_free(loading.read);
     if (is_loaded) {
-        host_period_note(value, loading.name, host_GetDbIdFromIO(io));
+        host_value_note_due(value, loading.name, host_GetDbIdFromIO(io));
     } else if (value != NULL) {
         host_value_free(value);
         value = NULL;
@@ -284,7 +283,7 @@ static void *host_type_copy(struct host_key_context *ctx, const void *context) {
         }
         return NULL;
     }
-    host_period_note(copy, name, host_GetToDbIdFromOptCtx(ctx));
+    host_value_note_due(copy, name, host_GetToDbIdFromOptCtx(ctx));
     return copy;
 }
 

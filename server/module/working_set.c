@@ -4,7 +4,7 @@
  * replaced is the registry's, which frees it. */
 #include "server/module/working_set.h"
 
-#include "server/module/host_period.h"
+#include "server/module/host_value.h"
 #include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/registry_embedded.h"
 
@@ -288,7 +288,7 @@ static struct host_value *working_set_give(const struct working_set *set, struct
     if (expire_at_ms != REGISTRY_NO_EXPIRY) {
         host_SetAbsExpire(opened, expire_at_ms);
     }
-    host_period_note(value, name, host_GetSelectedDb(set->ctx));
+    host_value_note_due(value, name, host_GetSelectedDb(set->ctx));
     host_value_note_remains(value);
     return value;
 }
@@ -306,7 +306,7 @@ static void working_set_stay(const struct working_set *set, const struct working
                              int64_t expire_at_ms) {
     bool is_archive = registry_rules(entry->key)->settlement != RULES_NO_ARCHIVE;
     if (entry->is_to_note) {
-        host_period_note(entry->value, entry->text, host_GetSelectedDb(set->ctx));
+        host_value_note_due(entry->value, entry->text, host_GetSelectedDb(set->ctx));
     }
     if (expire_at_ms != REGISTRY_NO_EXPIRY &&
         !(is_archive && host_GetAbsExpire(entry->opened) >= 0)) {
@@ -355,7 +355,7 @@ static void working_set_leave_other(struct working_set *set, struct working_key 
         bool expires = expire_at_ms != REGISTRY_NO_EXPIRY;
         host_SetAbsExpire(working_set_reopen(set, entry), expires ? expire_at_ms : HOST_NO_EXPIRY);
     }
-    host_period_note(entry->value, entry->text, host_GetSelectedDb(set->ctx));
+    host_value_note_due(entry->value, entry->text, host_GetSelectedDb(set->ctx));
 }
 
 /* The key's ids from now on. NULL: it has none. */
@@ -392,7 +392,7 @@ static void working_set_leave(struct working_set *set, struct working_key *entry
         working_set_stay(set, entry, expire_at_ms);
     }
     if (entry->has_ids && entry->value != NULL) {
-        host_period_note_ids(entry->value, entry->text, host_GetSelectedDb(set->ctx));
+        host_value_note_ids(entry->value, entry->text, host_GetSelectedDb(set->ctx));
     }
     if (set->has_remains && entry->value != NULL) {
         host_value_note_remains(entry->value);
@@ -443,4 +443,103 @@ void working_set_end(struct working_set *set) {
         memory_free(set->keys);
     }
     registry_end_command(module.server.registry);
+}
+
+/* ---- copies ----
+ *
+ * While they are in the set, entry->key and value->key are the copy, and the board itself is in set->boards alone,
+ * outside of the registry. */
+
+static void working_set_discard_key(struct registry_key *key) {
+    registry_embedded_release(module.server.registry, registry_embedded_free(key));
+}
+
+/* Of this entry from now on, in the registry. */
+static void working_set_set_key(struct working_key *entry, struct registry_key *key) {
+    CHECK(entry->value != NULL);
+    entry->key = key;
+    entry->value->key = key;
+}
+
+static bool working_set_put_copy(struct working_key *entry) {
+    struct registry *registry = module.server.registry;
+    struct registry_key *copy =
+        registry_embedded_copy(registry, entry->key, registry_name(entry->key));
+    if (copy == NULL) {
+        return false;
+    }
+    registry_dismiss(registry, entry->key);
+    working_set_set_key(entry, copy);
+    CHECK(registry_admit(registry, copy)); /* into the place that is free now */
+    return true;
+}
+
+bool working_set_copy(struct working_set *set) {
+    size_t size = (set->count + (size_t)1) * sizeof(struct registry_key *);
+    set->boards = memory_allocate_zeroed(size);
+    if (set->boards == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < set->count; i++) {
+        set->boards[i] = set->keys[i].value != NULL ? set->keys[i].key : NULL;
+    }
+    for (uint32_t i = 0; i < set->count; i++) {
+        if (set->boards[i] != NULL && !working_set_put_copy(&set->keys[i])) {
+            working_set_drop_copies(set);
+            return false;
+        }
+    }
+    registry_embedded_hold_rolls(module.server.registry);
+    return true;
+}
+
+void working_set_keep_copies(struct working_set *set) {
+    for (uint32_t i = 0; set->boards != NULL && i < set->count; i++) {
+        if (set->boards[i] != NULL) {
+            working_set_discard_key(set->boards[i]);
+        }
+    }
+    memory_free(set->boards);
+    set->boards = NULL;
+}
+
+/* All that is in the set, but the boards themselves, if they still are. */
+static void working_set_clear_copies(const struct working_set *set) {
+    struct registry *registry = module.server.registry;
+    struct registry_key *key;
+    for (uint32_t i = 0; i < set->count; i++) {
+        if (set->boards[i] != NULL && set->keys[i].key == set->boards[i]) {
+            registry_dismiss(registry, set->boards[i]);
+        }
+    }
+    while ((key = registry_embedded_first(registry)) != NULL) {
+        registry_dismiss(registry, key);
+        if (key->kind == REGISTRY_BOARD) {
+            working_set_discard_key(key);
+        } else {
+            memory_free(key); /* it stands for a key of another type */
+        }
+    }
+}
+
+void working_set_drop_copies(struct working_set *set) {
+    struct registry *registry = module.server.registry;
+    if (set->boards == NULL) {
+        return;
+    }
+    (void)registry_embedded_keep_remains(registry);
+    working_set_clear_copies(set);
+    for (uint32_t i = 0; i < set->count; i++) {
+        struct working_key *entry = &set->keys[i];
+        entry->is_changed = false;
+        entry->is_replaced = false;
+        entry->key = NULL;
+        if (set->boards[i] != NULL) {
+            working_set_set_key(entry, set->boards[i]);
+            CHECK(registry_admit(registry, entry->key)); /* there was room for it before */
+        }
+    }
+    registry_embedded_hold_rolls(registry);
+    memory_free(set->boards);
+    set->boards = NULL;
 }
