@@ -84,18 +84,6 @@ static void host_effects_encode(const struct effect *effect) {
     effect_blob_add(&effects.encoder, effect);
 }
 
-static void host_effects_encode_fill(const struct effect *effect) {
-    struct effect_fill fill = {.whole = *effect};
-    struct effect each;
-    while (effect_fill_next(&fill, &each)) {
-        if (effects.has_effects && effects.blob.size > BLOB_MAX) {
-            host_effects_replicate();
-            effects.has_effects = false;
-        }
-        host_effects_encode(&each);
-    }
-}
-
 static void host_effects_receive(void *context, const struct effect *effect) {
     (void)context;
     if (host_state_owns(effect)) {
@@ -112,7 +100,16 @@ static void host_effects_receive(void *context, const struct effect *effect) {
             host_CreateString(effects.set->ctx, effect->to_name.at, effect->to_name.size);
     }
     if (effect->kind == EFFECT_FILL) {
-        host_effects_encode_fill(effect);
+        /* A whole board, in blobs of a bounded size. */
+        struct effect_fill fill = {.whole = *effect};
+        struct effect each;
+        while (effect_fill_next(&fill, &each)) {
+            if (effects.has_effects && effects.blob.size > BLOB_MAX) {
+                host_effects_replicate();
+                effects.has_effects = false;
+            }
+            host_effects_encode(&each);
+        }
     } else {
         host_effects_encode(effect);
     }
@@ -223,20 +220,14 @@ struct judging {
     struct bytes takes[TAKES_MAX]; /* members; borrowed from the request */
 };
 
-static bool host_effects_is_taken(const struct judging *judging, struct bytes member) {
-    for (uint32_t i = 0; i < judging->take_count; i++) {
-        if (bytes_equal(judging->takes[i], member)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool host_effects_may_take(struct judging *judging, const struct effect *effect,
                                   const struct board *board) {
     struct board_member member;
-    if (judging->has_put || judging->take_count == TAKES_MAX ||
-        host_effects_is_taken(judging, effect->member)) {
+    bool is_taken = judging->has_put || judging->take_count == TAKES_MAX;
+    for (uint32_t i = 0; i < judging->take_count && !is_taken; i++) {
+        is_taken = bytes_equal(judging->takes[i], effect->member);
+    }
+    if (is_taken) {
         return false;
     }
     judging->takes[judging->take_count++] = effect->member;
@@ -339,14 +330,6 @@ static bool host_effects_apply_blobs(struct working_set *set, struct effect_deco
     return true;
 }
 
-static bool host_effects_is_any_later(struct host_string **argv, int argc) {
-    bool is_later = false;
-    for (int i = 2; i < argc; i += 2) {
-        is_later |= effect_blob_is_later(host_bytes(argv[i]));
-    }
-    return is_later;
-}
-
 static const char *host_effects_apply_all(struct working_set *set, struct host_string **argv,
                                           int argc) {
     static struct effect_decoder decoder;
@@ -360,7 +343,11 @@ static const char *host_effects_apply_all(struct working_set *set, struct host_s
         }
     }
     if (!host_effects_check_all(&judging, &decoder, argv, argc)) {
-        return host_effects_is_any_later(argv, argc) ? later : unfit;
+        bool is_later = false;
+        for (int i = 2; i < argc; i += 2) {
+            is_later |= effect_blob_is_later(host_bytes(argv[i]));
+        }
+        return is_later ? later : unfit;
     }
     if (judging.is_doubtful && !host_is_trusted(set->ctx) && !working_set_copy(set)) {
         return "OOM out of memory";
@@ -393,19 +380,14 @@ static struct host_string *host_effects_bound_time(struct host_context *ctx, str
     return string;
 }
 
-static bool host_effects_is_any_ahead(struct host_string **argv, int argc) {
-    for (int i = 2; i < argc; i += 2) {
-        if (host_effects_has_blob(argv, i) &&
-            host_effects_time_of(host_bytes(argv[i])) > module.server.clock.now_us) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void host_effects_replicate_request(struct host_context *ctx, struct host_string **argv,
                                            int argc) {
-    if (!host_effects_is_any_ahead(argv, argc)) {
+    bool is_any_ahead = false;
+    for (int i = 2; i < argc; i += 2) {
+        is_any_ahead |= host_effects_has_blob(argv, i) &&
+                        host_effects_time_of(host_bytes(argv[i])) > module.server.clock.now_us;
+    }
+    if (!is_any_ahead) {
         host_ReplicateVerbatim(ctx);
         return;
     }

@@ -75,14 +75,6 @@ static void host_job_on_disconnect(struct host_context *ctx, struct host_blocked
     }
 }
 
-static struct waiter *host_job_waiter_of(const struct session *session) {
-    struct waiter *waiter = jobs.first;
-    while (waiter != NULL && &waiter->session != session) {
-        waiter = waiter->next;
-    }
-    return waiter;
-}
-
 /* The job passes from the session of the handler to that of a client that waits. */
 static void host_job_block(struct host_context *ctx) {
     struct waiter *waiter = jobs.spare;
@@ -105,20 +97,6 @@ static void host_job_block(struct host_context *ctx) {
 
 /* ---- steps ---- */
 
-/* Those of clients that wait. */
-static void host_job_answer_done(void) {
-    struct job *job;
-    while ((job = jobs_find_done(&module.server)) != NULL && job->session != &module.session) {
-        struct waiter *waiter = host_job_waiter_of(job->session);
-        struct reply reply;
-        CHECK(waiter != NULL);
-        reply_init(&reply, &waiter->output, waiter->session.protocol);
-        job_answer(&module.server, job, &reply);
-        host_job_take_waiter(waiter);
-        host_UnblockClient(waiter->blocked, waiter);
-    }
-}
-
 /* true: there is more to do now. */
 static bool host_job_run_steps(struct host_context *ctx) {
     int database = host_GetSelectedDb(ctx);
@@ -137,7 +115,19 @@ static void host_job_on_timer(struct host_context *ctx, void *context) {
     jobs.has_timer = false;
     module_update_time();
     bool has_more = host_job_run_steps(ctx);
-    host_job_answer_done();
+    struct job *job; /* of a client that waits */
+    while ((job = jobs_find_done(&module.server)) != NULL && job->session != &module.session) {
+        struct waiter *waiter = jobs.first;
+        struct reply reply;
+        while (waiter != NULL && &waiter->session != job->session) {
+            waiter = waiter->next;
+        }
+        CHECK(waiter != NULL);
+        reply_init(&reply, &waiter->output, waiter->session.protocol);
+        job_answer(&module.server, job, &reply);
+        host_job_take_waiter(waiter);
+        host_UnblockClient(waiter->blocked, waiter);
+    }
     if (module.server.jobs.count > 0) {
         host_job_set_timer(has_more ? AGAIN_MS : RETRY_MS);
     }
@@ -314,20 +304,6 @@ static void host_job_look_at(struct host_context *ctx, struct host_string *name,
     host_close(opened);
 }
 
-static void host_job_pass(struct board_task *task) {
-    bool has_more = true;
-    buffer_clear(&task->found);
-    task->found_at = 0;
-    CHECK(host_SelectDb(module.context, (int)task->place->database) == HOST_OK);
-    for (uint32_t i = 0; i < PASS_COUNT && has_more; i++) {
-        has_more = host_Scan(module.context, task->place->cursor, host_job_look_at, task) != 0;
-    }
-    if (!has_more) {
-        task->place->database++;
-        host_ScanCursorRestart(task->place->cursor);
-    }
-}
-
 bool board_task_pass_step(struct server *server, struct board_task *task) {
     if (task->found_at < task->found.size) {
         host_job_act_on_found(server, task);
@@ -337,7 +313,18 @@ bool board_task_pass_step(struct server *server, struct board_task *task) {
         host_job_rewind_walk(task);
     }
     if (task->place->database < task->end_database) {
-        host_job_pass(task);
+        /* The next buckets of the host's table. */
+        bool has_more = true;
+        buffer_clear(&task->found);
+        task->found_at = 0;
+        CHECK(host_SelectDb(module.context, (int)task->place->database) == HOST_OK);
+        for (uint32_t i = 0; i < PASS_COUNT && has_more; i++) {
+            has_more = host_Scan(module.context, task->place->cursor, host_job_look_at, task) != 0;
+        }
+        if (!has_more) {
+            task->place->database++;
+            host_ScanCursorRestart(task->place->cursor);
+        }
         return true;
     }
     return false;
@@ -360,24 +347,21 @@ bool board_task_pass_begin(struct server *server, struct board_task *task) {
     return true;
 }
 
-static void host_job_remove_place(struct board_task_place *place) {
-    struct board_task_place **link = &places;
-    uint32_t work;
-    while (*link != place) {
-        link = &(*link)->next;
-    }
-    *link = place->next;
-    host_ScanCursorDestroy(place->cursor);
-    do {
-        work = UINT32_MAX;
-    } while (!hash_free_step(&place->seen, &work));
-    memory_free(place);
-}
-
 void board_task_pass_end(struct board_task *task) {
     if (task->place != NULL) {
         effect_listener_remove(task->registry, &task->listener);
-        host_job_remove_place(task->place);
+        struct board_task_place *place = task->place;
+        struct board_task_place **link = &places;
+        uint32_t work;
+        while (*link != place) {
+            link = &(*link)->next;
+        }
+        *link = place->next;
+        host_ScanCursorDestroy(place->cursor);
+        do {
+            work = UINT32_MAX;
+        } while (!hash_free_step(&place->seen, &work));
+        memory_free(place);
         task->place = NULL;
     }
 }

@@ -199,36 +199,29 @@ static const char *host_run_pass_on(struct host_context *ctx, const struct piece
     return at + size;
 }
 
-static void host_run_text(struct host_context *ctx, const char *at, size_t size) {
-    CHECK(size >= SMALL_MIN);
-    size_t extra = (size - SMALL_MIN) % SMALL_COUNT;
-    const char *end = at + size;
-    at = host_run_pass_on(ctx, &small[extra], at, SMALL_MIN + extra);
-    for (size_t i = LARGE_COUNT; i-- > 0 && at < end;) {
-        size_t piece_size = (size_t)SMALL_COUNT << i;
-        while ((size_t)(end - at) >= piece_size) {
-            at = host_run_pass_on(ctx, &large[i], at, piece_size);
-        }
-    }
-}
-
-/* The host counts errors, so it must know of them. */
-static void host_run_error_line(struct host_context *ctx, const struct buffer *output) {
-    enum { LINE_MAX = 1024 };
-    char line[LINE_MAX];
-    size_t size = output->size - 2 < LINE_MAX - 1 ? output->size - 2 : LINE_MAX - 1;
-    memcpy(line, output->at, size);
-    line[size] = '\0';
-    host_ReplyWithError(ctx, line + 1);
-}
-
 void host_run_reply(struct host_context *ctx, const struct buffer *output) {
     if (output->is_broken) {
         host_ReplyWithError(ctx, "OOM out of memory");
     } else if (*output->at == '-') {
-        host_run_error_line(ctx, output);
+        /* The host counts errors, so it must know of them. */
+        enum { LINE_MAX = 1024 };
+        char line[LINE_MAX];
+        size_t size = output->size - 2 < LINE_MAX - 1 ? output->size - 2 : LINE_MAX - 1;
+        memcpy(line, output->at, size);
+        line[size] = '\0';
+        host_ReplyWithError(ctx, line + 1);
     } else {
-        host_run_text(ctx, output->at, output->size);
+        const char *at = output->at;
+        CHECK(output->size >= SMALL_MIN);
+        size_t extra = (output->size - SMALL_MIN) % SMALL_COUNT;
+        const char *end = at + output->size;
+        at = host_run_pass_on(ctx, &small[extra], at, SMALL_MIN + extra);
+        for (size_t i = LARGE_COUNT; i-- > 0 && at < end;) {
+            size_t piece_size = (size_t)SMALL_COUNT << i;
+            while ((size_t)(end - at) >= piece_size) {
+                at = host_run_pass_on(ctx, &large[i], at, piece_size);
+            }
+        }
     }
 }
 
@@ -299,15 +292,6 @@ static bool host_run_is_in_slot(const struct call *call, struct bytes before) {
            bytes_equal(part, host_slot_part(call_arg(call, (uint32_t)call->command->first_key)));
 }
 
-static bool host_run_asks_for_period(const struct call *call) {
-    for (uint32_t i = 2; i < call->request->count; i++) {
-        if (call_arg_is(call, i, "PERIOD")) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* In a cluster: may the command not be run, because it would make a board with a PERIOD whose archives would be in
  * other slots? Then the error was replied. The name of an archive begins with the board's: with a tag it is in the same slot. */
 static bool host_run_refuses_period(const struct call *call) {
@@ -319,9 +303,11 @@ static bool host_run_refuses_period(const struct call *call) {
     bool is_by_name =
         strcmp(command->name, "LB.CREATE") == 0 || strcmp(command->name, "LB.ALTER") == 0;
     bool has_period =
-        is_by_name
-            ? host_run_asks_for_period(call)
-            : settings_rules_for(&module.server.settings, name, 0)->period.unit != PERIOD_NONE;
+        !is_by_name &&
+        settings_rules_for(&module.server.settings, name, 0)->period.unit != PERIOD_NONE;
+    for (uint32_t i = 2; is_by_name && i < call->request->count; i++) {
+        has_period |= call_arg_is(call, i, "PERIOD");
+    }
     if (!has_period || host_slot_part(name).size < name.size) {
         return false;
     }
@@ -378,19 +364,6 @@ bool acl_check_made_key(const struct call *call, struct bytes key, struct bytes 
 
 /* ---- one command ---- */
 
-/* The host has refused a wrong number of arguments, but not in an AOF. */
-static int host_run_refuse_arity(struct host_context *ctx, uint32_t index) {
-    char text[COMMAND_FULL_NAME_MAX + 64];
-    snprintf(text, sizeof text, "ERR wrong number of arguments for '%s' command",
-             command_full_name(index));
-    return host_ReplyWithError(ctx, text);
-}
-
-/* Has it keys whose positions the host cannot tell? */
-static inline bool host_run_has_hidden_keys(const struct command *command) {
-    return (command->flags & COMMAND_MOVABLE_KEYS) != 0 || command->key_option != NULL;
-}
-
 /* The host asks where the keys are (COMMAND GETKEYS, cluster, ACL). */
 static int host_run_tell_positions(struct host_context *ctx, const struct command *command,
                                    const struct request *request) {
@@ -443,12 +416,6 @@ struct members {
 
 static bool host_run_is_reading(const struct command *command) {
     return (command->flags & COMMAND_WRITE) == 0;
-}
-
-static void host_run_begin_members(const struct command *command, const struct request *request,
-                                   const struct working_set *set, struct members *members) {
-    const struct board *board = working_set_first_board(set);
-    members->count = board != NULL ? lookahead_begin(command, request, board, members->ahead) : 0;
 }
 
 /* NULL: nothing was begun, or several. */
@@ -560,18 +527,6 @@ enum host_stale host_run_drop_stale(struct host_context *ctx, struct host_string
                                                                           : HOST_STALE_DONE;
 }
 
-/* A job has begun: its first steps, and if that was not all, its client waits. */
-static int host_run_job(struct host_context *ctx) {
-    struct reply reply;
-    if (!host_job_run(ctx)) {
-        return HOST_OK;
-    }
-    reply_init(&reply, &current.output, module.session.protocol);
-    job_answer(&module.server, module.session.job, &reply);
-    host_run_reply(ctx, &current.output);
-    return HOST_OK;
-}
-
 static const char *host_run_find_refusal(const struct command *command) {
     if ((command->flags & COMMAND_NO_MULTI) == 0) {
         return NULL;
@@ -582,27 +537,24 @@ static const char *host_run_find_refusal(const struct command *command) {
     return host_job_reserve() ? NULL : "OOM out of memory";
 }
 
-/* What is asked of the host of each client. */
-static void host_run_read_client(struct host_context *ctx) {
-    int flags = host_GetContextFlags(ctx);
-    module.context = ctx;
-    module.session.protocol = (flags & HOST_IS_RESP3) != 0 ? 3 : 2;
-    module.session.transaction.is_running =
-        (flags & (HOST_IN_MULTI | HOST_IN_SCRIPT | HOST_DENIES_BLOCKING)) != 0;
-    module.wait.is_asked = false;
-}
-
 static void host_run_with_keys(struct host_context *ctx, const struct command *command,
                                const struct request *request, struct host_string **argv) {
     struct working_set *set = &current.set;
     struct members members;
     struct reply reply;
     bool are_put = host_run_put_keys(set, command, request, argv);
-    host_run_begin_members(command, request, set, &members);
+    const struct board *board = working_set_first_board(set);
+    members.count = board != NULL ? lookahead_begin(command, request, board, members.ahead) : 0;
     unsigned read_count = host_run_is_reading(command) ? members.count : 0;
     working_set_close_lent(set);
     lookup_run(members.ahead, read_count, LOOKUP_NODE);
-    host_run_read_client(ctx);
+    /* What is asked of the host of each client. */
+    int flags = host_GetContextFlags(ctx);
+    module.context = ctx;
+    module.session.protocol = (flags & HOST_IS_RESP3) != 0 ? 3 : 2;
+    module.session.transaction.is_running =
+        (flags & (HOST_IN_MULTI | HOST_IN_SCRIPT | HOST_DENIES_BLOCKING)) != 0;
+    module.wait.is_asked = false;
     lookup_run(members.ahead, read_count, LOOKUP_LEAF);
     module_update_time();
     buffer_clear(&current.output);
@@ -641,7 +593,15 @@ static int host_run_command(struct host_context *ctx, const struct command *comm
     host_run_send_events(ctx);
     host_keyspace_clear();
     if (module.session.job != NULL) {
-        return host_run_job(ctx);
+        /* A job has begun: its first steps, and if that was not all, its client waits. */
+        struct reply reply;
+        if (!host_job_run(ctx)) {
+            return HOST_OK;
+        }
+        reply_init(&reply, &current.output, module.session.protocol);
+        job_answer(&module.server, module.session.job, &reply);
+        host_run_reply(ctx, &current.output);
+        return HOST_OK;
     }
     host_value_free_step();
     if (module.wait.is_asked) {
@@ -655,22 +615,15 @@ static int host_run_command(struct host_context *ctx, const struct command *comm
     return HOST_OK;
 }
 
-/* Of a container that of the subcommand, which the host has found. */
-static uint32_t host_run_find_entry(struct host_string **argv, uint32_t container) {
-    const struct command *command = command_by_index(container);
-    if (command->subcommands == NULL) {
-        return container;
-    }
-    const struct bytes words[] = {bytes_from_text(command->name), host_bytes(argv[1])};
-    uint32_t index = command_find_request(&(struct request){.count = 2, .args = words});
-    CHECK(index != COMMAND_NONE);
-    return index;
-}
-
 static int host_run_run(struct host_context *ctx, struct host_string **argv, int argc,
-                        uint32_t container) {
-    uint32_t index = host_run_find_entry(argv, container);
+                        uint32_t index) {
     const struct command *command = command_by_index(index);
+    if (command->subcommands != NULL) { /* the host has found it */
+        const struct bytes words[] = {bytes_from_text(command->name), host_bytes(argv[1])};
+        index = command_find_request(&(struct request){.count = 2, .args = words});
+        CHECK(index != COMMAND_NONE);
+        command = command_by_index(index);
+    }
     struct bytes *args = current.args;
     int status;
     if (argc > ARGS_INLINE) {
@@ -683,10 +636,16 @@ static int host_run_run(struct host_context *ctx, struct host_string **argv, int
         args[i] = host_bytes(argv[i]);
     }
     const struct request request = {.count = (uint32_t)argc, .args = args};
-    if (host_run_has_hidden_keys(command) && host_IsKeysPositionRequest(ctx)) {
+    /* Has it keys whose positions the host cannot tell? */
+    if (((command->flags & COMMAND_MOVABLE_KEYS) != 0 || command->key_option != NULL) &&
+        host_IsKeysPositionRequest(ctx)) {
         status = host_run_tell_positions(ctx, command, &request);
     } else if (command_has_wrong_arity(command, &request)) {
-        status = host_run_refuse_arity(ctx, index);
+        /* The host has refused a wrong number of arguments, but not in an AOF. */
+        char text[COMMAND_FULL_NAME_MAX + 64];
+        snprintf(text, sizeof text, "ERR wrong number of arguments for '%s' command",
+                 command_full_name(index));
+        status = host_ReplyWithError(ctx, text);
     } else {
         status = host_run_command(ctx, command, &request, argv);
     }
@@ -698,13 +657,6 @@ static int host_run_run(struct host_context *ctx, struct host_string **argv, int
 
 /* ---- waiting for keys: BZPOPMIN, BZPOPMAX and BZMPOP by the host's means ---- */
 
-/* Redis 7.0 propagates what a waiting client's attempt has done only if the client got something, and
- * ends itself when it finds the rest later (handleClientsBlockedOnKeys). The attempt may end a period,
- * and meet an expired key. Any call that may propagate ("!") does it; its reply says nothing. */
-static void host_run_propagate_attempt(struct host_context *ctx) {
-    host_free_reply(host_Call(ctx, "PING", "!"));
-}
-
 /* For a client that has waited for a key: the same as host_run, but HOST_ERROR if it has to wait on. */
 static int host_run_again(struct host_context *ctx, struct host_string **argv, int argc) {
     enum { PREFIX_SIZE = 3 }; /* "LB." */
@@ -715,7 +667,10 @@ static int host_run_again(struct host_context *ctx, struct host_string **argv, i
     CHECK(command != NULL);
     int status = host_run_run(ctx, argv, argc, command_index(command));
     if (status != HOST_OK) {
-        host_run_propagate_attempt(ctx);
+        /* Redis 7.0 propagates what a waiting client's attempt has done only if the client got something, and ends
+         * itself when it finds the rest later (handleClientsBlockedOnKeys). The attempt may end a period, and meet
+         * an expired key. Any call that may propagate ("!") does it; its reply says nothing. */
+        host_free_reply(host_Call(ctx, "PING", "!"));
     }
     return status;
 }

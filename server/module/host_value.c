@@ -110,21 +110,6 @@ static void host_value_free_later(struct registry_key **key) {
     }
 }
 
-static void host_value_release(struct host_value *value) {
-    if (value->is_emptied) {
-        registry_embedded_release(module.server.registry, value->rules);
-        registry_embedded_release(module.server.registry, value->ids_rules);
-    } else {
-        host_value_free_later(&value->key);
-        host_value_free_later(&value->ids);
-    }
-    if (atomic_load_explicit(&value->has_remains, memory_order_relaxed)) {
-        value->is_freed = true;
-    } else {
-        memory_free(value);
-    }
-}
-
 /* Some remains of the value that was noted last. */
 static void host_value_free_remains(uint32_t work) {
     struct host_value *value = unfreed.remains[unfreed.remains_count - 1];
@@ -153,7 +138,19 @@ static bool host_value_step(uint32_t work) {
     }
     for (uint32_t done = 0; unfreed.freed != NULL && done < work; done += VALUE_WORK) {
         struct host_value *next = unfreed.freed->next_freed;
-        host_value_release(unfreed.freed);
+        struct host_value *value = unfreed.freed;
+        if (value->is_emptied) {
+            registry_embedded_release(module.server.registry, value->rules);
+            registry_embedded_release(module.server.registry, value->ids_rules);
+        } else {
+            host_value_free_later(&value->key);
+            host_value_free_later(&value->ids);
+        }
+        if (atomic_load_explicit(&value->has_remains, memory_order_relaxed)) {
+            value->is_freed = true;
+        } else {
+            memory_free(value);
+        }
         unfreed.freed = next;
     }
     if (unfreed.remains_count > 0) {
@@ -239,18 +236,6 @@ static void host_value_set_timer(struct host_context *ctx, int64_t delay_ms) {
     notes.has_timer = true;
 }
 
-/* Put the note back for the next step, or free it. */
-static void host_value_go_on(struct note *note, enum host_stale left, int64_t again_ms) {
-    if (left == HOST_STALE_GONE || !expiry_reserve(&notes.heap)) {
-        memory_free(note);
-        return;
-    }
-    if (left == HOST_STALE_DONE) {
-        note->from_key = REGISTRY_STALE_BEGIN;
-    }
-    expiry_put(&notes.heap, again_ms, &note->place);
-}
-
 static void host_value_carry_out(struct host_context *ctx, struct note *note, int64_t now_ms) {
     struct host_string *name = host_CreateString(ctx, note->name_at, note->name_size);
     enum host_stale left = HOST_STALE_GONE;
@@ -269,7 +254,15 @@ static void host_value_carry_out(struct host_context *ctx, struct note *note, in
         }
     }
     host_FreeString(ctx, name);
-    host_value_go_on(note, left, left == HOST_STALE_MORE ? now_ms : again_ms);
+    /* Put the note back for the next step, or free it. */
+    if (left == HOST_STALE_GONE || !expiry_reserve(&notes.heap)) {
+        memory_free(note);
+        return;
+    }
+    if (left == HOST_STALE_DONE) {
+        note->from_key = REGISTRY_STALE_BEGIN;
+    }
+    expiry_put(&notes.heap, left == HOST_STALE_MORE ? now_ms : again_ms, &note->place);
 }
 
 static void host_value_on_timer(struct host_context *ctx, void *context) {
@@ -325,17 +318,6 @@ static uint32_t host_value_put_note(enum note_kind kind, struct bytes name, int 
     return notes.last_number;
 }
 
-static void host_value_note_board(struct host_value *value, struct bytes name, int database) {
-    const struct rules *rules = registry_rules(value->key);
-    int64_t now_ms = module.server.clock.now_ms;
-    if (rules->period.unit != PERIOD_NONE) {
-        (void)host_value_put_note(NOTE_ROLL, name, database, rules->period_end_ms);
-    }
-    value->stale_number = rules->stale_ms > 0 ? host_value_put_note(NOTE_STALE, name, database,
-                                                                    now_ms + STALE_EVERY_MS)
-                                              : 0;
-}
-
 void host_value_note_ids(struct host_value *value, struct bytes name, int database) {
     int64_t now_ms = module.server.clock.now_ms;
     if (value->ids != NULL && value->ids_number == 0) {
@@ -345,7 +327,14 @@ void host_value_note_ids(struct host_value *value, struct bytes name, int databa
 
 void host_value_note_due(struct host_value *value, struct bytes name, int database) {
     if (value->key != NULL) {
-        host_value_note_board(value, name, database);
+        const struct rules *rules = registry_rules(value->key);
+        int64_t now_ms = module.server.clock.now_ms;
+        if (rules->period.unit != PERIOD_NONE) {
+            (void)host_value_put_note(NOTE_ROLL, name, database, rules->period_end_ms);
+        }
+        value->stale_number = rules->stale_ms > 0 ? host_value_put_note(NOTE_STALE, name, database,
+                                                                        now_ms + STALE_EVERY_MS)
+                                                  : 0;
     }
     value->ids_number = 0;
     host_value_note_ids(value, name, database);

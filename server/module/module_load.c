@@ -229,11 +229,6 @@ static struct host_key_spec module_load_copy_spec(const struct key_spec *from) {
 
 static bool has_own_category;
 
-static void module_load_init_categories(struct host_context *ctx) {
-    has_own_category =
-        host_AddACLCategory != NULL && host_AddACLCategory(ctx, CATEGORY_OWN) == HOST_OK;
-}
-
 static bool module_load_set_categories(struct host_context *ctx, const char *name,
                                        const char *categories) {
     struct host_created *created = host_GetCommand(ctx, name);
@@ -445,7 +440,8 @@ static bool module_load_register_own(struct host_context *ctx, const struct own_
 
 static bool module_load_register_commands(struct host_context *ctx) {
     bool is_registered = true;
-    module_load_init_categories(ctx);
+    has_own_category =
+        host_AddACLCategory != NULL && host_AddACLCategory(ctx, CATEGORY_OWN) == HOST_OK;
     for (uint32_t i = 0; i < NUMBERS && is_registered; i++) {
         is_registered = module_load_register_one(ctx, i);
     }
@@ -569,15 +565,6 @@ static bool module_load_init_server(void) {
     return host_effects_init();
 }
 
-static void module_load_take_role(bool is_replica) {
-    if (is_replica) {
-        host_job_stop();
-    } else {
-        host_job_resume();
-    }
-    host_run_note_role(is_replica);
-}
-
 static void module_load_on_loading(struct host_context *ctx, uint64_t kind) {
     if (kind == HOST_LOADING_RDB || kind == HOST_LOADING_AOF || kind == HOST_LOADING_REPLICATION) {
         host_state_clear();
@@ -593,7 +580,13 @@ static void module_load_on_event(struct host_context *ctx, struct host_event eve
                                  void *details) {
     (void)details;
     if (event.id == HOST_EVENT_ROLE) {
-        module_load_take_role(kind == HOST_ROLE_REPLICA);
+        bool is_replica = kind == HOST_ROLE_REPLICA;
+        if (is_replica) {
+            host_job_stop();
+        } else {
+            host_job_resume();
+        }
+        host_run_note_role(is_replica);
     } else if (event.id == HOST_EVENT_SWAPDB) {
         host_job_rewind();
     } else if (event.id == HOST_EVENT_LOADING && !host_state_is_beside()) {

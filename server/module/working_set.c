@@ -57,11 +57,6 @@ static struct registry_key *working_set_name_key(struct registry_key **key, stru
     return *key;
 }
 
-/* Stands for a key of another type. */
-static struct registry_key *working_set_create_placeholder(struct bytes name) {
-    return registry_embedded_create(module.server.registry, 0, name, REGISTRY_HASH, NULL);
-}
-
 /* Another key comes: the one that was lent is put where both can be. */
 static bool working_set_admit_lent(struct working_set *set) {
     if (!set->is_lent) {
@@ -82,9 +77,11 @@ static bool working_set_take(struct working_set *set, struct working_key *entry)
                              : host_KeyType(entry->opened) == HOST_KEY_EMPTY) {
         return true;
     }
-    entry->key = entry->value != NULL
-                     ? working_set_name_key(&entry->value->key, entry->text, &entry->is_to_note)
-                     : working_set_create_placeholder(entry->text);
+    /* Stands for a key of another type. */
+    entry->key =
+        entry->value != NULL
+            ? working_set_name_key(&entry->value->key, entry->text, &entry->is_to_note)
+            : registry_embedded_create(module.server.registry, 0, entry->text, REGISTRY_HASH, NULL);
     set->is_lent = set->count == 1 && !set->writes && entry->value != NULL && entry->key != NULL &&
                    !entry->key->is_periodic;
     if (set->is_lent) {
@@ -169,25 +166,21 @@ static bool working_set_put_as(struct working_set *set, struct host_string *name
     return is_put;
 }
 
-/* The host refuses our call as it would refuse a client's command with these keys: NULL. Of two it says so on the node
- * that gets the slot, too. */
-static bool working_set_slot_moves(const struct working_set *set, struct bytes name) {
-    uint32_t other = bytes_equal(set->keys[0].text, name) && set->count > 1;
-    struct host_string *lacking = host_CreateString(set->ctx, name.at, name.size);
-    struct host_call_reply *reply =
-        host_Call(set->ctx, "EXISTS", "ss", set->keys[other].name, lacking);
-    bool moves = reply == NULL;
-    host_free_reply(reply);
-    host_FreeString(set->ctx, lacking);
-    return moves;
-}
-
 bool working_set_lacks(struct working_set *set, struct bytes name) {
     if (!module.is_cluster || set->count == 0 || !host_is_same_slot(name, set->keys[0].text)) {
         return false;
     }
     if (set->slot == WORKING_SET_UNKNOWN) {
-        set->slot = working_set_slot_moves(set, name) ? WORKING_SET_MOVES : WORKING_SET_STAYS;
+        /* The host refuses our call as it would refuse a client's command with these keys: NULL. Of two it says so
+         * on the node that gets the slot, too. */
+        uint32_t other = bytes_equal(set->keys[0].text, name) && set->count > 1;
+        struct host_string *lacking = host_CreateString(set->ctx, name.at, name.size);
+        struct host_call_reply *reply =
+            host_Call(set->ctx, "EXISTS", "ss", set->keys[other].name, lacking);
+        bool moves = reply == NULL;
+        host_free_reply(reply);
+        host_FreeString(set->ctx, lacking);
+        set->slot = moves ? WORKING_SET_MOVES : WORKING_SET_STAYS;
     }
     if (set->slot == WORKING_SET_MOVES) {
         set->refusal = "TRYAGAIN a key that belongs to this one may be on another node while their "
@@ -301,19 +294,6 @@ static struct host_key *working_set_reopen(struct working_set *set, struct worki
     return entry->opened;
 }
 
-/* The same key, changed. It gets an expiry if it is an archive that was settled; one that somebody has set stays. */
-static void working_set_stay(const struct working_set *set, const struct working_key *entry,
-                             int64_t expire_at_ms) {
-    bool is_archive = registry_rules(entry->key)->settlement != RULES_NO_ARCHIVE;
-    if (entry->is_to_note) {
-        host_value_note_due(entry->value, entry->text, host_GetSelectedDb(set->ctx));
-    }
-    if (expire_at_ms != REGISTRY_NO_EXPIRY &&
-        !(is_archive && host_GetAbsExpire(entry->opened) >= 0)) {
-        host_SetAbsExpire(entry->opened, expire_at_ms);
-    }
-}
-
 /* There is no board now: what was in the set belongs to the registry. With ids the key stays, and does not expire as
  * its board would have. */
 static void working_set_leave_none(struct working_set *set, struct working_key *entry,
@@ -389,7 +369,16 @@ static void working_set_leave(struct working_set *set, struct working_key *entry
     } else if (entry->value == NULL) {
         memory_free(now); /* the placeholder, which has no ids */
     } else if (entry->is_changed) {
-        working_set_stay(set, entry, expire_at_ms);
+        /* The same key, changed. It gets an expiry if it is an archive that was settled; one that somebody has set
+         * stays. */
+        bool is_archive = registry_rules(entry->key)->settlement != RULES_NO_ARCHIVE;
+        if (entry->is_to_note) {
+            host_value_note_due(entry->value, entry->text, host_GetSelectedDb(set->ctx));
+        }
+        if (expire_at_ms != REGISTRY_NO_EXPIRY &&
+            !(is_archive && host_GetAbsExpire(entry->opened) >= 0)) {
+            host_SetAbsExpire(entry->opened, expire_at_ms);
+        }
     }
     if (entry->has_ids && entry->value != NULL) {
         host_value_note_ids(entry->value, entry->text, host_GetSelectedDb(set->ctx));
