@@ -75,7 +75,7 @@ PROTOCOL_SOURCES := $(call sources,protocol)
 MODULE_SOURCES   := $(call sources,server/module)
 MODULE_REPLACED  := server/clients/notify.c server/clients/wait.c server/commands/keyspace.c \
                     server/commands/lb/lb_data_find.c server/commands/lb/lb_hset_keys.c \
-                    server/clients/once_ids.c server/commands/lb/board_task_pass.c server/acl/acl_pattern.c \
+                    server/clients/once_ids.c server/commands/lb/board_task_pass.c server/acl/acl_check.c \
                     server/system/digest.c server/system/log.c server/system/fault.c
 DOCS_SOURCES     := $(wildcard server/docs_*.c)
 SERVER_SOURCES   := $(filter-out server/main.c $(DOCS_SOURCES) $(MODULE_SOURCES),$(call sources,server))

@@ -202,8 +202,9 @@ enum layout_status layout_field_join(const struct layout_field *field, uint64_t 
 }
 
 /* Why layout_field_add_at refused the sum. false: for its delta alone, and error was not written. */
-static bool layout_decay_explain(const struct layout_field *field, uint64_t ordinal, struct decimal delta,
-                          int64_t time_us, int64_t now_us, char *error) {
+static bool layout_decay_explain(const struct layout_field *field, uint64_t ordinal,
+                                 struct decimal delta, int64_t time_us, int64_t now_us,
+                                 char *error) {
     const struct decay *decay = &field->decay;
     uint64_t sum;
     if (delta.is_negative) {
@@ -252,8 +253,8 @@ static bool layout_decay_end(const struct layout_field *field, struct decimal_bo
 
 /* Ordinals at both ends of a range. false: it is empty, as far as one limit tells. */
 static bool layout_decay_range(const struct layout_field *field, const struct decimal_bound *lower,
-                        const struct decimal_bound *upper, int64_t time_us, uint64_t *first,
-                        uint64_t *last) {
+                               const struct decimal_bound *upper, int64_t time_us, uint64_t *first,
+                               uint64_t *last) {
     return layout_decay_end(field, *lower, DECIMAL_BOUND_LOWEST, time_us, first) &&
            layout_decay_end(field, *upper, DECIMAL_BOUND_HIGHEST, time_us, last);
 }

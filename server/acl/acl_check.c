@@ -1,4 +1,6 @@
-/* Permission checks, in Redis's order: command, keys, channels. See acl_check.h. */
+/* Permission checks, in Redis's order: command, keys, channels. See acl_check.h.
+ *
+ * In Redis and Valkey the users are the host's, and server/module/host_run.c takes this file's place. */
 #include "server/acl/acl_check.h"
 
 #include <stdio.h>
@@ -10,8 +12,8 @@
 
 /* ---- one selector ---- */
 
-static bool acl_may_run(const struct acl_selector *selector, uint32_t command,
-                        const struct request *request) {
+static bool acl_check_may_run(const struct acl_selector *selector, uint32_t command,
+                              const struct request *request) {
     if (selector->has_all_commands || acl_selector_has_bit(selector, command) ||
         (command_by_index(command)->flags & COMMAND_NO_AUTH) != 0) {
         return true;
@@ -113,7 +115,7 @@ static bool acl_check_may_follow_all(const struct acl_selector *selector, uint32
 
 static enum acl_denial acl_check_selector(const struct acl_selector *selector, uint32_t command,
                                           const struct request *request, uint32_t *position) {
-    if (!acl_may_run(selector, command, request)) {
+    if (!acl_check_may_run(selector, command, request)) {
         return ACL_DENIED_COMMAND;
     }
     if (!acl_check_may_access_all(selector, command, request, position) ||
@@ -124,8 +126,10 @@ static enum acl_denial acl_check_selector(const struct acl_selector *selector, u
                                                                             : ACL_DENIED_CHANNEL;
 }
 
-bool acl_check_takes(const struct acl_selector *selector, uint32_t command,
-                     const struct request *request) {
+/* May this selector alone run the request, with the keys that it names? As in Redis one selector must have all that a
+ * command comes to: what it makes of its arguments, too. */
+static bool acl_check_takes(const struct acl_selector *selector, uint32_t command,
+                            const struct request *request) {
     uint32_t position;
     return acl_check_selector(selector, command, request, &position) == ACL_ALLOWED;
 }
@@ -158,7 +162,7 @@ bool acl_check_key(const struct acl_user *user, uint32_t command, struct bytes k
     unsigned access = count > 0 ? key_spec_needs(specs[0].flags) : 0;
     const struct request none = {.count = 0};
     for (uint32_t i = 0; i < user->selector_count; i++) {
-        if (acl_may_run(user->selectors[i], command, &none) &&
+        if (acl_check_may_run(user->selectors[i], command, &none) &&
             acl_check_may_access(user->selectors[i], key, access)) {
             return true;
         }
@@ -168,9 +172,9 @@ bool acl_check_key(const struct acl_user *user, uint32_t command, struct bytes k
 
 /* ---- denials ---- */
 
-const char *acl_deny(struct server *server, const struct session *session, uint32_t command,
-                     const struct request *request, enum acl_denial denial, uint32_t position,
-                     bool is_changed, char *text) {
+const char *acl_check_deny(struct server *server, const struct session *session, uint32_t command,
+                           const struct request *request, enum acl_denial denial, uint32_t position,
+                           bool is_changed, char *text) {
     static const char *const reasons[] = {"", "command", "key", "channel"};
     static const char *const changed[] = {
         "", "no permission to execute the command or subcommand",
@@ -202,6 +206,77 @@ const char *acl_deny(struct server *server, const struct session *session, uint3
                  reasons[denial]);
     }
     return text;
+}
+
+/* ---- what a command comes to by a pattern of its own, or makes of its arguments ---- */
+
+/* Two patterns that are the same take the same keys; made of a member, only if nothing in it but the
+ * star is special. */
+static bool acl_check_is_same(const struct acl_selector *selector, struct bytes pattern,
+                              bool is_key, unsigned access) {
+    const struct acl_text *same = acl_list_find(&selector->keys.list, pattern, ACL_LIST_ANY);
+    if (same == NULL || (same->value & access) != access) {
+        return false;
+    }
+    size_t star = acl_pattern_literal_size(pattern);
+    if (!is_key || star == pattern.size || pattern.at[star] != '*') {
+        return !is_key;
+    }
+    struct bytes rest = {.at = pattern.at + star + 1, .size = pattern.size - star - 1};
+    return acl_pattern_literal_size(rest) == rest.size;
+}
+
+static bool acl_check_may_touch(const struct acl_selector *selector, struct bytes pattern,
+                                bool is_key, unsigned access) {
+    struct bytes begin = {.at = pattern.at, .size = acl_pattern_literal_size(pattern)};
+    if (is_key) {
+        const char *star = memchr(pattern.at, '*', pattern.size);
+        begin.size = star != NULL ? (size_t)(star - pattern.at) : pattern.size;
+    }
+    return selector->has_all_keys || acl_patterns_cover(&selector->keys, begin, access) ||
+           acl_check_is_same(selector, pattern, is_key, access);
+}
+
+static bool acl_check_refuse(const struct call *call, struct bytes name) {
+    char text[ACL_DENIAL_MAX];
+    const struct request named = {.count = 1, .args = &name};
+    return call_refuse(call,
+                       acl_check_deny(call->server, call->session, command_index(call->command),
+                                      &named, ACL_DENIED_KEY, 0, false, text));
+}
+
+bool acl_check_pattern(const struct call *call, struct bytes pattern, bool is_key,
+                       unsigned access) {
+    const struct acl_user *user = call->session->user;
+    uint32_t command = command_index(call->command);
+    if (call->session->is_unlimited) {
+        return true;
+    }
+    for (uint32_t i = 0; i < user->selector_count; i++) {
+        if (acl_check_takes(user->selectors[i], command, call->request) &&
+            acl_check_may_touch(user->selectors[i], pattern, is_key, access)) {
+            return true;
+        }
+    }
+    return acl_check_refuse(call, pattern);
+}
+
+bool acl_check_made_key(const struct call *call, struct bytes key, struct bytes beside,
+                        unsigned access) {
+    (void)beside;
+    const struct acl_user *user = call->session->user;
+    uint32_t command = command_index(call->command);
+    if (call->session->is_unlimited) {
+        return true;
+    }
+    for (uint32_t i = 0; i < user->selector_count; i++) {
+        const struct acl_selector *selector = user->selectors[i];
+        if (acl_check_takes(selector, command, call->request) &&
+            (selector->has_all_keys || acl_patterns_take(&selector->keys, key, access))) {
+            return true;
+        }
+    }
+    return acl_check_refuse(call, key);
 }
 
 /* ---- after a change ---- */
@@ -239,7 +314,7 @@ static bool acl_check_may_monitor(const struct acl_user *user) {
     return acl_check(user, command_find_request(&request), &request, &position) == ACL_ALLOWED;
 }
 
-void acl_refresh(struct server *server, const struct acl_user *user) {
+void acl_check_refresh(struct server *server, const struct acl_user *user) {
     for (struct session *session = server->sessions.first; session != NULL;
          session = session->next) {
         server_refresh_rights(server, session);

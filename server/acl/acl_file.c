@@ -103,7 +103,8 @@ static void acl_file_warn_if_off(const struct acl_user *user, const struct bytes
 static bool acl_file_read_setting(struct reading *reading, struct bytes line) {
     enum acl_status status;
     struct bytes failed;
-    if (!acl_file_split(reading, line) || reading->count == 0 || !acl_is_name(reading->words[0])) {
+    if (!acl_file_split(reading, line) || reading->count == 0 ||
+        !acl_rules_is_name(reading->words[0])) {
         acl_file_complain(reading, "Spaces not allowed in ACL usernames");
         return false;
     }
@@ -112,7 +113,7 @@ static bool acl_file_read_setting(struct reading *reading, struct bytes line) {
     if (user == NULL) {
         acl_file_complain(reading, "Error loading ACL rule '%s' for the user named '%s': %s",
                           bytes_show(failed).text, bytes_show(reading->words[0]).text,
-                          acl_status_text(status));
+                          acl_rules_status_text(status));
         return false;
     }
     acl_file_warn_if_off(user, reading->words, reading->count);
@@ -139,7 +140,7 @@ static bool acl_file_read_file_line(struct reading *reading, const char *path, u
         return false;
     }
     struct bytes name = reading->words[1];
-    if (!acl_is_name(name)) {
+    if (!acl_rules_is_name(name)) {
         acl_file_complain(reading, "%s:%u: username '%s' contains invalid characters. ", path,
                           number, bytes_show(name).text);
         return false;
@@ -157,9 +158,9 @@ static bool acl_file_read_file_line(struct reading *reading, const char *path, u
                               number);
         } else if (status == ACL_UNKNOWN_NAME) {
             acl_file_complain(reading, "%s:%u: Error in applying operation '%s': %s. ", path,
-                              number, bytes_show(failed).text, acl_status_text(status));
+                              number, bytes_show(failed).text, acl_rules_status_text(status));
         } else {
-            acl_file_complain(reading, "%s:%u: %s. ", path, number, acl_status_text(status));
+            acl_file_complain(reading, "%s:%u: %s. ", path, number, acl_rules_status_text(status));
         }
         return false;
     }
@@ -336,7 +337,7 @@ bool acl_file_load(struct server *server, const struct session *caller, char *er
         }
     }
     acl_users_deinit(&fresh);
-    acl_refresh(server, NULL);
+    acl_check_refresh(server, NULL);
     return true;
 }
 

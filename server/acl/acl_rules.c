@@ -8,7 +8,7 @@
 #include "server/dispatch/command.h"
 #include "server/system/digest.h"
 
-const char *acl_status_text(enum acl_status status) {
+const char *acl_rules_status_text(enum acl_status status) {
     static const char *const texts[] = {
         [ACL_OK] = "",
         [ACL_SYNTAX] = "Syntax error",
@@ -51,7 +51,7 @@ static bool acl_rules_has_space(struct bytes text) {
     return false;
 }
 
-bool acl_is_name(struct bytes name) {
+bool acl_rules_is_name(struct bytes name) {
     return name.size <= ACL_TEXT_MAX && !acl_rules_has_space(name);
 }
 

@@ -1,5 +1,5 @@
 /* From the host's arguments to a handler, and back; in the place of server/clients/notify.c and wait.c, and of
- * server/acl/acl_pattern.c. See host_run.h. */
+ * server/acl/acl_check.c. See host_run.h. */
 #include "server/module/host_run.h"
 
 #include <stdio.h>
@@ -227,7 +227,7 @@ void host_run_reply(struct host_context *ctx, const struct buffer *output) {
 
 /* ---- rights ----
  *
- * Rights to what a command comes to by a pattern of its own, in the place of server/acl/acl_pattern.c: users are the
+ * Rights to what a command comes to by a pattern of its own, in the place of server/acl/acl_check.c: users are the
  * host's. The host says whether a user may use a key, not whether a pattern of the user's takes all that another one
  * can name. So it is asked for keys that begin as the pattern does and go on at random: a user with ~x* may use them
  * all, and one with ~x:1 none. */
