@@ -464,8 +464,9 @@ lint: ## clang-tidy and cppcheck
 	@.ci/install-packages check
 	@.ci/lint $(B)
 
-layers: ## refuse an #include against the direction of the rooms, and names that do not tell their file
+layers: ## refuse an #include against the direction of the rooms, circles of files, names that do not tell their file
 	@.ci/check-layers
+	@.ci/check-circles
 	@.ci/check-names
 
 format: ## rewrite all sources with clang-format
