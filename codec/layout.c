@@ -142,31 +142,6 @@ static bool layout_decay_check(const struct layout *layout, char *error) {
                              : "");
 }
 
-/* The first violation in what a field says of decaying; NULL: none. */
-static const char *layout_decay_fault(const struct layout *layout, unsigned index) {
-    const struct decay *decay = &layout->fields[index].decay;
-    if (index > 0 && decay->count > 0) {
-        return "a field that is not the first one decays";
-    }
-    bool is_written = decay->count > 0 || decay->unit > 0;
-    if (is_written && (decay->count == 0 || decay->count > DECAY_COUNT_MAX ||
-                       decay->unit < LAYOUT_UNIT_S || decay->unit >= UNIT_COUNT)) {
-        return "a half-life is out of range";
-    }
-    struct decay same = is_written ? layout_decay_of(layout) : (struct decay){.count = 0};
-    if (decay->half_life_us != same.half_life_us || decay->epoch_us != same.epoch_us ||
-        decay->fraction_bits != same.fraction_bits) {
-        return "a field's epoch or fraction does not follow from the layout";
-    }
-    if (!is_written) {
-        return NULL;
-    }
-    char error[LAYOUT_ERROR_MAX];
-    return layout_decay_check(layout, error)
-               ? NULL
-               : "a field that decays is signed, of doubles or too narrow";
-}
-
 struct decimal layout_field_decimal_decayed(const struct layout_field *field, uint64_t ordinal,
                                             int64_t time_us) {
     return (struct decimal){.magnitude = decay_score(&field->decay, ordinal, time_us)};
@@ -708,19 +683,17 @@ const char *layout_unit_name(enum layout_unit unit) {
     return units[unit].name;
 }
 
-static bool layout_is_field_equal(const struct layout_field *a, const struct layout_field *b) {
-    return strcmp(a->name, b->name) == 0 && a->bits == b->bits && a->scale == b->scale &&
-           a->is_signed == b->is_signed && a->is_ascending == b->is_ascending &&
-           a->is_double == b->is_double && a->decay.count == b->decay.count &&
-           a->decay.unit == b->decay.unit;
-}
-
 bool layout_keys_equal(const struct layout *a, const struct layout *b) {
     if (a->field_count != b->field_count) {
         return false;
     }
     for (unsigned i = 0; i < a->field_count; i++) {
-        if (!layout_is_field_equal(&a->fields[i], &b->fields[i])) {
+        const struct layout_field *one = &a->fields[i];
+        const struct layout_field *other = &b->fields[i];
+        if (strcmp(one->name, other->name) != 0 || one->bits != other->bits ||
+            one->scale != other->scale || one->is_signed != other->is_signed ||
+            one->is_ascending != other->is_ascending || one->is_double != other->is_double ||
+            one->decay.count != other->decay.count || one->decay.unit != other->decay.unit) {
             return false;
         }
     }
@@ -754,7 +727,27 @@ static const char *layout_field_fault(const struct layout *layout, unsigned inde
     if (field->scale > DECIMAL_SCALE_MAX) {
         return "a field's scale is too large";
     }
-    return layout_decay_fault(layout, index);
+    const struct decay *decay = &layout->fields[index].decay;
+    if (index > 0 && decay->count > 0) {
+        return "a field that is not the first one decays";
+    }
+    bool is_written = decay->count > 0 || decay->unit > 0;
+    if (is_written && (decay->count == 0 || decay->count > DECAY_COUNT_MAX ||
+                       decay->unit < LAYOUT_UNIT_S || decay->unit >= UNIT_COUNT)) {
+        return "a half-life is out of range";
+    }
+    struct decay same = is_written ? layout_decay_of(layout) : (struct decay){.count = 0};
+    if (decay->half_life_us != same.half_life_us || decay->epoch_us != same.epoch_us ||
+        decay->fraction_bits != same.fraction_bits) {
+        return "a field's epoch or fraction does not follow from the layout";
+    }
+    if (!is_written) {
+        return NULL;
+    }
+    char error[LAYOUT_ERROR_MAX];
+    return layout_decay_check(layout, error)
+               ? NULL
+               : "a field that decays is signed, of doubles or too narrow";
 }
 
 static const char *layout_time_fault(const struct layout_time *time) {
@@ -939,11 +932,6 @@ void layout_explain_sum(const struct layout_field *field, uint64_t ordinal, stru
 
 /* ---- Keys ---- */
 
-static int64_t layout_time_us_of(const struct layout_time *time, uint64_t key) {
-    uint64_t stored = key & time->mask;
-    return layout_unit_begin_us(time, time->is_latest ? stored : stored ^ time->mask);
-}
-
 uint64_t layout_zero_key(const struct layout *layout) {
     uint64_t key = 0;
     for (unsigned i = 0; i < layout->field_count; i++) {
@@ -1060,7 +1048,9 @@ bool layout_time_us(const struct layout *layout, uint64_t key, int64_t *time_us)
     if (layout->time.bits == 0) {
         return false;
     }
-    *time_us = layout_time_us_of(&layout->time, key);
+    const struct layout_time *time = &layout->time;
+    uint64_t stored = key & time->mask;
+    *time_us = layout_unit_begin_us(time, time->is_latest ? stored : stored ^ time->mask);
     return true;
 }
 

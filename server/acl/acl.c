@@ -94,7 +94,8 @@ char acl_token_sign(struct bytes rule) {
     return sign == '>' || sign == '#' || sign == '<' ? sign : '\0';
 }
 
-bool acl_token_is_label(struct bytes text) {
+/* A name of at most ACL_TOKEN_LABEL_MAX, and no SHA-256. */
+static bool acl_token_is_label(struct bytes text) {
     return bytes_are_name(text, ACL_TOKEN_LABEL_MAX) && !digest_is_text(text);
 }
 
@@ -162,31 +163,13 @@ static void acl_token_put(struct acl_tokens *tokens, uint64_t key, struct acl_us
     tokens->count++;
 }
 
-/* Those behind it that may be in its place move up, so that none is behind a free one. */
-static void acl_token_take(struct acl_tokens *tokens, uint64_t key, const struct acl_user *user) {
-    uint32_t mask = tokens->capacity - 1;
-    uint32_t hole = (uint32_t)key & mask;
-    while (tokens->at[hole].key != key || tokens->at[hole].user != user) {
-        CHECK(tokens->at[hole].user != NULL);
-        hole = (hole + 1) & mask;
-    }
-    for (uint32_t i = (hole + 1) & mask; tokens->at[i].user != NULL; i = (i + 1) & mask) {
-        uint32_t distance = (i - (uint32_t)tokens->at[i].key) & mask;
-        if (distance >= ((i - hole) & mask)) {
-            tokens->at[hole] = tokens->at[i];
-            hole = i;
-        }
-    }
-    tokens->at[hole].user = NULL;
-    tokens->count--;
-}
-
-void acl_tokens_deinit(struct acl_tokens *tokens) {
+static void acl_tokens_deinit(struct acl_tokens *tokens) {
     memory_free(tokens->at);
     *tokens = (struct acl_tokens){.count = 0};
 }
 
-bool acl_tokens_reserve(struct acl_tokens *tokens) {
+/* Room for ACL_TOKENS_MAX more. false: out of memory. */
+static bool acl_tokens_reserve(struct acl_tokens *tokens) {
     uint32_t capacity = tokens->capacity > 0 ? tokens->capacity : 1;
     while (capacity / 2 < tokens->count + ACL_TOKENS_MAX) {
         capacity *= 2;
@@ -209,20 +192,38 @@ bool acl_tokens_reserve(struct acl_tokens *tokens) {
     return true;
 }
 
-void acl_tokens_put_user(struct acl_tokens *tokens, struct acl_user *user) {
+/* There is room. */
+static void acl_tokens_put_user(struct acl_tokens *tokens, struct acl_user *user) {
     CHECK(tokens->count + user->tokens.count <= tokens->capacity / 2);
     for (uint32_t i = 0; i < user->tokens.count; i++) {
         acl_token_put(tokens, acl_token_key(user->tokens.at[i].text.at), user);
     }
 }
 
-void acl_tokens_take_user(struct acl_tokens *tokens, const struct acl_user *user) {
+/* All of the user's, which are there. */
+static void acl_tokens_take_user(struct acl_tokens *tokens, const struct acl_user *user) {
     for (uint32_t i = 0; i < user->tokens.count; i++) {
-        acl_token_take(tokens, acl_token_key(user->tokens.at[i].text.at), user);
+        /* Those behind it that may be in its place move up, so that none is behind a free one. */
+        uint64_t key = acl_token_key(user->tokens.at[i].text.at);
+        uint32_t mask = tokens->capacity - 1;
+        uint32_t hole = (uint32_t)key & mask;
+        while (tokens->at[hole].key != key || tokens->at[hole].user != user) {
+            CHECK(tokens->at[hole].user != NULL);
+            hole = (hole + 1) & mask;
+        }
+        for (uint32_t at = (hole + 1) & mask; tokens->at[at].user != NULL; at = (at + 1) & mask) {
+            uint32_t distance = (at - (uint32_t)tokens->at[at].key) & mask;
+            if (distance >= ((at - hole) & mask)) {
+                tokens->at[hole] = tokens->at[at];
+                hole = at;
+            }
+        }
+        tokens->at[hole].user = NULL;
+        tokens->count--;
     }
 }
 
-void acl_tokens_clear(struct acl_tokens *tokens) {
+static void acl_tokens_clear(struct acl_tokens *tokens) {
     for (uint32_t i = 0; i < tokens->capacity; i++) {
         tokens->at[i].user = NULL;
     }
@@ -324,25 +325,20 @@ static bool acl_user_make_index(struct acl_patterns *patterns) {
     return true;
 }
 
-/* The last one that is not above the name, plus one. */
-static uint32_t acl_user_find_last(const struct acl_patterns *patterns, struct bytes name) {
-    uint32_t low = 0;
+/* is_beginning: everything that begins with the name is meant. */
+static bool acl_user_has_prefix(const struct acl_patterns *patterns, struct bytes name,
+                                unsigned access, bool is_beginning) {
+    /* The last one not above the name. */
+    uint32_t at = 0;
     uint32_t high = patterns->prefix_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
+    while (at < high) {
+        uint32_t middle = at + (high - at) / 2;
         if (acl_user_compare_texts(patterns->prefixes[middle].text, name) <= 0) {
-            low = middle + 1;
+            at = middle + 1;
         } else {
             high = middle;
         }
     }
-    return low;
-}
-
-/* is_beginning: everything that begins with the name is meant. */
-static bool acl_user_has_prefix(const struct acl_patterns *patterns, struct bytes name,
-                                unsigned access, bool is_beginning) {
-    uint32_t at = acl_user_find_last(patterns, name);
     while (at > 0) {
         const struct acl_prefix *prefix = &patterns->prefixes[at - 1];
         if ((prefix->access & access) == access && acl_user_begins_with(name, prefix->text) &&
@@ -380,14 +376,6 @@ static void acl_user_deinit_patterns(struct acl_patterns *patterns) {
     acl_list_deinit(&patterns->list);
 }
 
-static void acl_user_destroy_selector(struct acl_selector *selector) {
-    acl_list_deinit(&selector->rules);
-    acl_list_deinit(&selector->first_args);
-    acl_user_deinit_patterns(&selector->keys);
-    acl_user_deinit_patterns(&selector->channels);
-    memory_free(selector);
-}
-
 struct acl_selector *acl_user_add_selector(struct acl_user *user, bool has_all_channels) {
     uint32_t count = user->selector_count;
     struct acl_selector **grown =
@@ -406,7 +394,12 @@ struct acl_selector *acl_user_add_selector(struct acl_user *user, bool has_all_c
 
 void acl_user_cut_selectors(struct acl_user *user, uint32_t count_left) {
     while (user->selector_count > count_left) {
-        acl_user_destroy_selector(user->selectors[--user->selector_count]);
+        struct acl_selector *selector = user->selectors[--user->selector_count];
+        acl_list_deinit(&selector->rules);
+        acl_list_deinit(&selector->first_args);
+        acl_user_deinit_patterns(&selector->keys);
+        acl_user_deinit_patterns(&selector->channels);
+        memory_free(selector);
     }
 }
 
@@ -730,22 +723,6 @@ static bool acl_user_validate(const struct acl_user *user, const char **reason) 
     return true;
 }
 
-static bool acl_user_validate_tokens(const struct acl_users *users, const char **reason) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < users->count; i++) {
-        const struct acl_user *user = users->at[i];
-        for (uint32_t k = 0; k < user->tokens.count; k++, count++) {
-            if (!acl_token_is_kept(user->tokens.at[k].text) ||
-                acl_tokens_find(&users->tokens, user->tokens.at[k].text.at) != user) {
-                *reason = "a token that does not lead to its user";
-                return false;
-            }
-        }
-    }
-    *reason = "more tokens in the index than users have";
-    return count == users->tokens.count;
-}
-
 bool acl_users_validate(const struct acl_users *users, const char **reason) {
     if (acl_users_find(users, BYTES("default")) != users->default_user) {
         *reason = "the default user is not there";
@@ -760,5 +737,17 @@ bool acl_users_validate(const struct acl_users *users, const char **reason) {
             return false;
         }
     }
-    return acl_user_validate_tokens(users, reason);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < users->count; i++) {
+        const struct acl_user *user = users->at[i];
+        for (uint32_t k = 0; k < user->tokens.count; k++, count++) {
+            if (!acl_token_is_kept(user->tokens.at[k].text) ||
+                acl_tokens_find(&users->tokens, user->tokens.at[k].text.at) != user) {
+                *reason = "a token that does not lead to its user";
+                return false;
+            }
+        }
+    }
+    *reason = "more tokens in the index than users have";
+    return count == users->tokens.count;
 }

@@ -65,8 +65,6 @@ enum {
 
 /* The sign of a rule about a token, '>' '#' '<'; 0: it is another rule. */
 char acl_token_sign(struct bytes rule);
-/* A name of at most ACL_TOKEN_LABEL_MAX (bytes_are_name), and no SHA-256. */
-MUST_CHECK bool acl_token_is_label(struct bytes text);
 /* "SHA256" or "SHA256:label". */
 MUST_CHECK bool acl_token_is_kept(struct bytes text);
 /* Of a kept one; empty: it has none. */
@@ -82,8 +80,6 @@ struct acl_token_made {
 /* For the rule "token>label" a token, and the rule that keeps it: "token#SHA256:label". false: the label is none. */
 MUST_CHECK bool acl_token_make(struct bytes rule, struct acl_token_made *made);
 
-/* ---- the index ---- */
-
 struct acl_token_place {
     uint64_t key;          /* of the SHA-256 */
     struct acl_user *user; /* NULL: it is free */
@@ -94,14 +90,6 @@ struct acl_tokens {
     uint32_t count, capacity; /* a power of two, at least twice the count */
 };
 
-void acl_tokens_deinit(struct acl_tokens *tokens);
-/* Room for ACL_TOKENS_MAX more. false: out of memory. */
-MUST_CHECK bool acl_tokens_reserve(struct acl_tokens *tokens);
-/* There is room. */
-void acl_tokens_put_user(struct acl_tokens *tokens, struct acl_user *user);
-/* All of the user's, which are there. */
-void acl_tokens_take_user(struct acl_tokens *tokens, const struct acl_user *user);
-void acl_tokens_clear(struct acl_tokens *tokens);
 /* Whose is it? NULL: nobody's. */
 struct acl_user *acl_tokens_find(const struct acl_tokens *tokens,
                                  const char digest[DIGEST_TEXT_SIZE]);

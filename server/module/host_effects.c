@@ -43,22 +43,6 @@ static uint32_t host_effects_list_keys(const struct working_set *set, struct hos
     return count;
 }
 
-static void host_effects_replicate_many(struct host_context *ctx, struct host_string **keys,
-                                        uint32_t count) {
-    struct host_string *blob = host_CreateString(ctx, effects.blob.at, effects.blob.size);
-    struct host_string *none = host_CreateString(ctx, "", 0);
-    struct host_string **args = memory_allocate(2 * (size_t)count * sizeof(struct host_string *));
-    CHECK(args != NULL); /* the host would end here, too */
-    for (uint32_t i = 0; i < count; i++) {
-        args[2 * (size_t)i] = keys[i];
-        args[2 * (size_t)i + 1] = i == 0 ? blob : none;
-    }
-    host_Replicate(ctx, "LB.APPLY", "v", args, (size_t)count * 2);
-    memory_free(args);
-    host_FreeString(ctx, none);
-    host_FreeString(ctx, blob);
-}
-
 static void host_effects_replicate(void) {
     const struct working_set *set = effects.set;
     /* Nothing is ever replicated in part. */
@@ -71,7 +55,20 @@ static void host_effects_replicate(void) {
     uint32_t keys_max = set->count + effects.more_count;
     struct host_string **keys = memory_allocate(keys_max * sizeof(struct host_string *));
     CHECK(keys != NULL);
-    host_effects_replicate_many(set->ctx, keys, host_effects_list_keys(set, keys, keys_max));
+    struct host_context *ctx = set->ctx;
+    uint32_t count = host_effects_list_keys(set, keys, keys_max);
+    struct host_string *blob = host_CreateString(ctx, effects.blob.at, effects.blob.size);
+    struct host_string *none = host_CreateString(ctx, "", 0);
+    struct host_string **args = memory_allocate(2 * (size_t)count * sizeof(struct host_string *));
+    CHECK(args != NULL); /* the host would end here, too */
+    for (uint32_t i = 0; i < count; i++) {
+        args[2 * (size_t)i] = keys[i];
+        args[2 * (size_t)i + 1] = i == 0 ? blob : none;
+    }
+    host_Replicate(ctx, "LB.APPLY", "v", args, (size_t)count * 2);
+    memory_free(args);
+    host_FreeString(ctx, none);
+    host_FreeString(ctx, blob);
     memory_free(keys);
 }
 

@@ -162,15 +162,6 @@ static void host_keyspace_copy_field(struct host_key *key, struct host_string *f
         value != NULL && !host_keyspace_put(copying->copy, host_bytes(field), host_bytes(value));
 }
 
-static bool host_keyspace_copy_all(struct host_key *key, struct hash *copy) {
-    struct copying copying = {.copy = copy};
-    struct host_scan_cursor *cursor = host_ScanCursorCreate();
-    while (host_ScanKey(key, cursor, host_keyspace_copy_field, &copying) != 0 &&
-           !copying.has_failed) {}
-    host_ScanCursorDestroy(cursor);
-    return !copying.has_failed;
-}
-
 /* *hash: NULL if the host has no hash of this name. */
 static bool host_keyspace_copy_hash(const struct lb_data *data, struct bytes name,
                                     struct hash *copy, const struct hash **hash) {
@@ -181,9 +172,16 @@ static bool host_keyspace_copy_hash(const struct lb_data *data, struct bytes nam
         /* The reply will be another one. */
     } else if (named.key != NULL && host_KeyType(named.key) == HOST_KEY_HASH) {
         *hash = copy;
-        is_copied = data->fields.at != NULL
-                        ? host_keyspace_copy_fields(named.key, &data->fields, copy)
-                        : host_keyspace_copy_all(named.key, copy);
+        if (data->fields.at != NULL) {
+            is_copied = host_keyspace_copy_fields(named.key, &data->fields, copy);
+        } else {
+            struct copying copying = {.copy = copy};
+            struct host_scan_cursor *cursor = host_ScanCursorCreate();
+            while (host_ScanKey(named.key, cursor, host_keyspace_copy_field, &copying) != 0 &&
+                   !copying.has_failed) {}
+            host_ScanCursorDestroy(cursor);
+            is_copied = !copying.has_failed;
+        }
     }
     host_close_named(module.context, named);
     return is_copied;

@@ -48,14 +48,6 @@ static struct {
 } pending[PENDING_MAX];
 static uint32_t pending_count;
 
-static int host_run_class_of(const char *event) {
-    if (strcmp(event, "new") == 0) {
-        return HOST_NOTIFY_NEW;
-    }
-    bool is_of_members = event[0] == 'z' || strncmp(event, "lb.", strlen("lb.")) == 0;
-    return is_of_members ? HOST_NOTIFY_ZSET : HOST_NOTIFY_GENERIC;
-}
-
 void notify_send(struct server *server, const char *event, uint32_t database, struct bytes name) {
     const struct working_set *set = current.running;
     (void)server;
@@ -87,8 +79,12 @@ void notify_board_settled(struct server *server, uint32_t database, struct bytes
 
 static void host_run_send_events(struct host_context *ctx) {
     for (uint32_t i = 0; i < pending_count; i++) {
-        host_NotifyKeyspaceEvent(ctx, host_run_class_of(pending[i].event), pending[i].event,
-                                 pending[i].name);
+        const char *event = pending[i].event;
+        bool is_of_members = event[0] == 'z' || strncmp(event, "lb.", strlen("lb.")) == 0;
+        int class = strcmp(event, "new") == 0 ? HOST_NOTIFY_NEW
+                    : is_of_members           ? HOST_NOTIFY_ZSET
+                                              : HOST_NOTIFY_GENERIC;
+        host_NotifyKeyspaceEvent(ctx, class, event, pending[i].name);
         host_FreeString(ctx, pending[i].name);
     }
     pending_count = 0;
@@ -293,7 +289,8 @@ static bool host_run_is_in_slot(const struct call *call, struct bytes before) {
 }
 
 /* In a cluster: may the command not be run, because it would make a board with a PERIOD whose archives would be in
- * other slots? Then the error was replied. The name of an archive begins with the board's: with a tag it is in the same slot. */
+ * other slots? Then the error was replied. The name of an archive begins with the board's: with a tag it is in the
+ * same slot. */
 static bool host_run_refuses_period(const struct call *call) {
     const struct command *command = call->command;
     if ((command->flags & COMMAND_WRITE) == 0 || command->first_key != 1) {

@@ -8,7 +8,7 @@
 #include "server/module/host_value.h"
 #include "server/rdb/rdb_board.h"
 #include "server/rdb/rdb_value.h"
-#include "skiplist/board_relocate.h"
+#include "skiplist/board.h"
 #include "skiplist/keyspace/registry_embedded.h"
 
 enum {

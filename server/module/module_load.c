@@ -422,22 +422,6 @@ static const struct own_command {
 #endif
 };
 
-static bool module_load_register_own(struct host_context *ctx, const struct own_command *own) {
-    struct host_key_spec specs[2] = {{.flags = KEY_READ_ONLY, .begin_type = HOST_SEARCH_INDEX},
-                                     {.begin_type = HOST_SEARCH_NONE}};
-    specs[0].begin.index = own->first_key;
-    specs[0].find_type = HOST_FIND_RANGE;
-    specs[0].find.range.step = own->key_step;
-    const struct host_command_info info = {.version = &version,
-                                           .summary = own->summary,
-                                           .arity = own->arity,
-                                           .key_specs = own->shows_no_value ? specs : NULL};
-    return host_CreateCommand(ctx, own->name, own->run, own->flags, own->first_key, own->last_key,
-                              own->key_step) == HOST_OK &&
-           module_load_set_info(ctx, own->name, &info) &&
-           (own->categories == NULL || module_load_set_categories(ctx, own->name, own->categories));
-}
-
 static bool module_load_register_commands(struct host_context *ctx) {
     bool is_registered = true;
     has_own_category =
@@ -446,7 +430,23 @@ static bool module_load_register_commands(struct host_context *ctx) {
         is_registered = module_load_register_one(ctx, i);
     }
     for (size_t i = 0; i < sizeof own_commands / sizeof *own_commands && is_registered; i++) {
-        is_registered = module_load_register_own(ctx, &own_commands[i]);
+        struct host_key_spec specs[2] = {{.flags = KEY_READ_ONLY, .begin_type = HOST_SEARCH_INDEX},
+                                         {.begin_type = HOST_SEARCH_NONE}};
+        specs[0].begin.index = own_commands[i].first_key;
+        specs[0].find_type = HOST_FIND_RANGE;
+        specs[0].find.range.step = own_commands[i].key_step;
+        const struct host_command_info info = {.version = &version,
+                                               .summary = own_commands[i].summary,
+                                               .arity = own_commands[i].arity,
+                                               .key_specs =
+                                                   own_commands[i].shows_no_value ? specs : NULL};
+        is_registered =
+            host_CreateCommand(ctx, own_commands[i].name, own_commands[i].run,
+                               own_commands[i].flags, own_commands[i].first_key,
+                               own_commands[i].last_key, own_commands[i].key_step) == HOST_OK &&
+            module_load_set_info(ctx, own_commands[i].name, &info) &&
+            (own_commands[i].categories == NULL ||
+             module_load_set_categories(ctx, own_commands[i].name, own_commands[i].categories));
     }
     return is_registered;
 }
@@ -565,17 +565,6 @@ static bool module_load_init_server(void) {
     return host_effects_init();
 }
 
-static void module_load_on_loading(struct host_context *ctx, uint64_t kind) {
-    if (kind == HOST_LOADING_RDB || kind == HOST_LOADING_AOF || kind == HOST_LOADING_REPLICATION) {
-        host_state_clear();
-        return;
-    }
-    host_job_rewind();
-    if ((host_GetContextFlags(ctx) & HOST_IS_MASTER) != 0) {
-        host_job_resume();
-    }
-}
-
 static void module_load_on_event(struct host_context *ctx, struct host_event event, uint64_t kind,
                                  void *details) {
     (void)details;
@@ -590,7 +579,15 @@ static void module_load_on_event(struct host_context *ctx, struct host_event eve
     } else if (event.id == HOST_EVENT_SWAPDB) {
         host_job_rewind();
     } else if (event.id == HOST_EVENT_LOADING && !host_state_is_beside()) {
-        module_load_on_loading(ctx, kind);
+        if (kind == HOST_LOADING_RDB || kind == HOST_LOADING_AOF ||
+            kind == HOST_LOADING_REPLICATION) {
+            host_state_clear();
+            return;
+        }
+        host_job_rewind();
+        if ((host_GetContextFlags(ctx) & HOST_IS_MASTER) != 0) {
+            host_job_resume();
+        }
     } else if (event.id == HOST_EVENT_BESIDE) {
         host_state_load_beside(kind);
         if (kind == HOST_BESIDE_COMPLETED) {

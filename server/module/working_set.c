@@ -388,23 +388,6 @@ static void working_set_leave(struct working_set *set, struct working_key *entry
     }
 }
 
-/* Archives. */
-static void working_set_give_new_keys(struct working_set *set) {
-    struct registry *registry = module.server.registry;
-    struct registry_key *key;
-    while ((key = registry_embedded_first(registry)) != NULL) {
-        struct bytes text = registry_name(key);
-        struct host_string *name = host_CreateString(set->ctx, text.at, text.size);
-        struct host_key *opened = host_OpenKey(set->ctx, name, HOST_READ | HOST_WRITE);
-        int64_t expire_at_ms = registry_expiry(registry, key);
-        registry_dismiss(registry, key);
-        (void)working_set_give(set, opened, host_bytes(name), key, NULL, expire_at_ms);
-        host_CloseKey(opened);
-        host_SignalModifiedKey(set->ctx, name);
-        host_FreeString(set->ctx, name);
-    }
-}
-
 void working_set_end(struct working_set *set) {
     bool is_lent = set->is_lent;
     if (is_lent) {
@@ -426,7 +409,20 @@ void working_set_end(struct working_set *set) {
         working_set_release_name(set, entry->name, entry->is_own_name);
     }
     if (registry_embedded_first(module.server.registry) != NULL) {
-        working_set_give_new_keys(set);
+        /* Archives. */
+        struct registry *registry = module.server.registry;
+        struct registry_key *key;
+        while ((key = registry_embedded_first(registry)) != NULL) {
+            struct bytes text = registry_name(key);
+            struct host_string *name = host_CreateString(set->ctx, text.at, text.size);
+            struct host_key *opened = host_OpenKey(set->ctx, name, HOST_READ | HOST_WRITE);
+            int64_t expire_at_ms = registry_expiry(registry, key);
+            registry_dismiss(registry, key);
+            (void)working_set_give(set, opened, host_bytes(name), key, NULL, expire_at_ms);
+            host_CloseKey(opened);
+            host_SignalModifiedKey(set->ctx, name);
+            host_FreeString(set->ctx, name);
+        }
     }
     if (set->keys != set->keys_inline) {
         memory_free(set->keys);
@@ -492,9 +488,13 @@ void working_set_keep_copies(struct working_set *set) {
     set->boards = NULL;
 }
 
-/* All that is in the set, but the boards themselves, if they still are. */
-static void working_set_clear_copies(const struct working_set *set) {
+void working_set_drop_copies(struct working_set *set) {
     struct registry *registry = module.server.registry;
+    if (set->boards == NULL) {
+        return;
+    }
+    (void)registry_embedded_keep_remains(registry);
+    /* All that is in the set, but the boards themselves, if they still are. */
     struct registry_key *key;
     for (uint32_t i = 0; i < set->count; i++) {
         if (set->boards[i] != NULL && set->keys[i].key == set->boards[i]) {
@@ -509,15 +509,6 @@ static void working_set_clear_copies(const struct working_set *set) {
             memory_free(key); /* it stands for a key of another type */
         }
     }
-}
-
-void working_set_drop_copies(struct working_set *set) {
-    struct registry *registry = module.server.registry;
-    if (set->boards == NULL) {
-        return;
-    }
-    (void)registry_embedded_keep_remains(registry);
-    working_set_clear_copies(set);
     for (uint32_t i = 0; i < set->count; i++) {
         struct working_key *entry = &set->keys[i];
         entry->is_changed = false;

@@ -159,22 +159,6 @@ void tls_destroy(struct tls *tls) {
 
 /* ---- the client's name ---- */
 
-/* A copy of the name; one that a client could shorten by a zero byte inside counts as none. */
-static char *tls_copy_name(const ASN1_STRING *string) {
-    unsigned char *text = NULL;
-    char *copy = NULL;
-    int size = ASN1_STRING_to_UTF8(&text, string);
-    if (size > 0 && size <= NAME_MAX_SIZE && memchr(text, '\0', (size_t)size) == NULL) {
-        copy = memory_allocate((size_t)size + 1);
-    }
-    if (copy != NULL) {
-        memcpy(copy, text, (size_t)size);
-        copy[size] = '\0';
-    }
-    OPENSSL_free(text);
-    return copy;
-}
-
 static void tls_note_peer_name(struct tls *tls) {
     X509 *certificate = SSL_get0_peer_certificate(tls->ssl);
     if (certificate == NULL || SSL_get_verify_result(tls->ssl) != X509_V_OK) {
@@ -183,7 +167,20 @@ static void tls_note_peer_name(struct tls *tls) {
     X509_NAME *subject = X509_get_subject_name(certificate);
     int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
     if (at >= 0) {
-        tls->peer_name = tls_copy_name(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+        /* A copy of the name; one that a client could shorten by a zero byte inside counts as none. */
+        unsigned char *text = NULL;
+        char *copy = NULL;
+        int size =
+            ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+        if (size > 0 && size <= NAME_MAX_SIZE && memchr(text, '\0', (size_t)size) == NULL) {
+            copy = memory_allocate((size_t)size + 1);
+        }
+        if (copy != NULL) {
+            memcpy(copy, text, (size_t)size);
+            copy[size] = '\0';
+        }
+        OPENSSL_free(text);
+        tls->peer_name = copy;
     }
 }
 
@@ -499,18 +496,6 @@ static void tls_context_set_sessions(const struct making *making) {
     SSL_CTX_set_num_tickets(context, 1);
 }
 
-/* A client that leaves without a word has left: what it asked for ends where RESP says. Without
- * AUTO_RETRY a read returns where nothing is left but records that hold no data. */
-static void tls_context_set_modes(SSL_CTX *context) {
-    SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
-                                     SSL_OP_IGNORE_UNEXPECTED_EOF);
-    SSL_CTX_set_dh_auto(context, 1);
-    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-                                  SSL_MODE_RELEASE_BUFFERS);
-    SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
-    SSL_CTX_set_read_ahead(context, 1);
-}
-
 /* As an address where it is one. Common names are of users (tls-auth-clients-user), and of
  * no host. */
 static bool tls_context_expect_host(const struct making *making) {
@@ -525,7 +510,16 @@ static bool tls_context_expect_host(const struct making *making) {
 
 static bool tls_context_fill(const struct making *making, bool is_client) {
     bool has_certificate = making->options->certificate_file != NULL;
-    tls_context_set_modes(making->context);
+    /* A client that leaves without a word has left: what it asked for ends where RESP says. Without AUTO_RETRY a
+     * read returns where nothing is left but records that hold no data. */
+    SSL_CTX *context = making->context;
+    SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
+                                     SSL_OP_IGNORE_UNEXPECTED_EOF);
+    SSL_CTX_set_dh_auto(context, 1);
+    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                  SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
+    SSL_CTX_set_read_ahead(context, 1);
     if (!is_client) {
         tls_context_set_sessions(making);
     }

@@ -157,23 +157,6 @@ static void log_json_put_message(struct json *json, struct bytes text) {
     json_end_text(json);
 }
 
-static bool log_json_is_taken(struct bytes name) {
-    return bytes_equal(name, BYTES("time")) || bytes_equal(name, BYTES("level")) ||
-           bytes_equal(name, BYTES("message"));
-}
-
-static void log_json_put_field(struct json *json, const struct word *word) {
-    json_begin_text(json, NULL);
-    json_add_text(json, word->name);
-    json_add_text(json, log_json_is_taken(word->name) ? BYTES("_") : BYTES(""));
-    json_end_key(json);
-    if (!word->is_quoted && log_json_is_number(word->value)) {
-        json_verbatim(json, NULL, word->value);
-    } else {
-        json_text(json, NULL, word->value);
-    }
-}
-
 size_t log_json_print(char *out, struct bytes time, const char *level, struct bytes text) {
     struct output output = {.at = out};
     struct json json = {.append = log_json_append, .out = &output};
@@ -184,7 +167,19 @@ size_t log_json_print(char *out, struct bytes time, const char *level, struct by
     while (text.size > 0) {
         struct word word = log_json_read_word(text);
         if (word.name.size > 0) {
-            log_json_put_field(&json, &word);
+            json_begin_text(&json, NULL);
+            json_add_text(&json, word.name);
+            json_add_text(&json, (bytes_equal(word.name, BYTES("time")) ||
+                                  bytes_equal(word.name, BYTES("level")) ||
+                                  bytes_equal(word.name, BYTES("message")))
+                                     ? BYTES("_")
+                                     : BYTES(""));
+            json_end_key(&json);
+            if (!word.is_quoted && log_json_is_number(word.value)) {
+                json_verbatim(&json, NULL, word.value);
+            } else {
+                json_text(&json, NULL, word.value);
+            }
         }
         text = (struct bytes){.at = text.at + word.size, .size = text.size - word.size};
     }
@@ -336,12 +331,6 @@ static void log_send_to_syslog(enum log_level level, struct bytes text) {
 
 /* ---- writing ---- */
 
-/* Would a write wait? */
-static bool log_has_room(void) {
-    struct pollfd ready = {.fd = log_state.fd, .events = POLLOUT};
-    return log_state.is_file || (poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) != 0);
-}
-
 /* false: it was not written, or not whole. */
 static bool log_write_whole(const char *line, size_t size) {
     ssize_t written;
@@ -401,16 +390,10 @@ static bool log_put_line(enum log_level level, struct bytes text) {
         begin = log_add(line, begin, priority, LOG_PRIORITY_SIZE);
     }
     size_t size = begin + log_print_line(line + begin, level, text);
-    return log_has_room() && log_write_whole(line, size);
-}
-
-static void log_put_dropped(void) {
-    char text[64];
-    size_t size = log_add_text(text, 0, "log: lines were dropped count=");
-    size += bytes_print_u64(text + size, log_state.dropped);
-    if (log_put_line(LOG_WARNING, (struct bytes){.at = text, .size = size})) {
-        log_state.dropped = 0;
-    }
+    /* Would a write wait? */
+    struct pollfd ready = {.fd = log_state.fd, .events = POLLOUT};
+    return (log_state.is_file || (poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) != 0)) &&
+           log_write_whole(line, size);
 }
 
 static void log_put_everywhere(enum log_level level, char *text, size_t size) {
@@ -424,7 +407,12 @@ static void log_put_everywhere(enum log_level level, char *text, size_t size) {
         log_send_to_syslog(level, bytes);
     }
     if (log_state.dropped > 0) {
-        log_put_dropped();
+        char notice[64];
+        size_t notice_size = log_add_text(notice, 0, "log: lines were dropped count=");
+        notice_size += bytes_print_u64(notice + notice_size, log_state.dropped);
+        if (log_put_line(LOG_WARNING, (struct bytes){.at = notice, .size = notice_size})) {
+            log_state.dropped = 0;
+        }
     }
     log_state.dropped += log_state.dropped > 0 || !log_put_line(level, bytes);
 }
