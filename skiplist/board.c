@@ -659,7 +659,7 @@ static bool board_settle_step(struct board *board) {
         board_make_small(board);
         return false;
     }
-    if (skiplist_may_compact(list) && skiplist_compact_step(list, board_owner(board))) {
+    if (skiplist_may_compact(list) && nodes_compact_step(list, board_owner(board))) {
         return true;
     }
     return map_step(map, list->node_end);
