@@ -331,8 +331,9 @@ static const char *host_effects_apply_all(struct working_set *set, struct host_s
                                           int argc) {
     static struct effect_decoder decoder;
     static const char unfit[] = "ERR Bad data format, or effects that do not fit the key";
-    static const char later[] =
-        "ERR effects of a later version of the module, which this one does not know";
+    static const char foreign[] =
+        "ERR effects of another format than this module's: a later version wrote them, or one "
+        "before 1.0";
     struct judging judging = {.set = set};
     for (int i = 1; i < argc; i += 2) {
         if (!working_set_put(set, argv[i], host_bytes(argv[i]))) {
@@ -340,11 +341,11 @@ static const char *host_effects_apply_all(struct working_set *set, struct host_s
         }
     }
     if (!host_effects_check_all(&judging, &decoder, argv, argc)) {
-        bool is_later = false;
+        bool is_foreign = false;
         for (int i = 2; i < argc; i += 2) {
-            is_later |= effect_blob_is_later(host_bytes(argv[i]));
+            is_foreign |= effect_blob_is_of_another_format(host_bytes(argv[i]));
         }
-        return is_later ? later : unfit;
+        return is_foreign ? foreign : unfit;
     }
     if (judging.is_doubtful && !host_is_trusted(set->ctx) && !working_set_copy(set)) {
         return "OOM out of memory";
