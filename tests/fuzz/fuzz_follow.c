@@ -10,6 +10,19 @@
 
 enum { SIZE_MAX_TRIED = 65536, HEAD_SIZE = 9, COPY_SIZE = HEAD_SIZE + 1 + 8 };
 
+/* Whatever is asked: a command has a key, and a key is not there. */
+static void answer(struct redis_stream *stream) {
+    struct redis_apply *apply = &stream->apply;
+    if (apply->question == REDIS_QUESTION_COMMAND) {
+        redis_apply_learn(apply, &(struct redis_learned){.first = 1, .last = -1, .step = 2});
+    }
+    for (struct redis_asked *at = apply->asked_first; at != NULL; at = at->next) {
+        redis_apply_take_nothing(apply, at);
+        at->state = REDIS_ASKED_ANSWERED;
+    }
+    stream->answered = redis_apply_end_asked(apply, UINT64_MAX);
+}
+
 /* Returns whether a copy has taken the place of the keys. */
 static bool feed(struct redis_stream *stream, struct harness *h, struct bytes bytes, size_t piece) {
     size_t at = 0;
@@ -25,6 +38,7 @@ static bool feed(struct redis_stream *stream, struct harness *h, struct bytes by
             CHECK(redis_stream_exchange(stream));
             is_exchanged = true;
         }
+        answer(stream);
     }
     return is_exchanged;
 }

@@ -290,7 +290,7 @@ class Followed(unittest.TestCase):
             self.wait_for_offset()
             self.assertEqual(follow.source_info(self.ours)["source_full_syncs"], 0)
         self.assertEqual(redis.Redis(port=self.server.port, db=3).zscore("board", "ann"), 3)
-        self.old.zunionstore("sum", ["friends", "missing"])
+        redis.Redis(port=self.source.port).zunionstore("sum", ["friends", "missing"])
         self.wait_for_offset()
         self.assertEqual(follow.source_info(self.ours)["source_full_syncs"], 0)
         self.assertEqual(self.ours.zscore("sum", "ann"), 1)
@@ -370,7 +370,7 @@ class Followed(unittest.TestCase):
             |ZUNIONSTORE to 2 z same WEIGHTS 2 3|ZINTERSTORE to 2 z set|ZDIFFSTORE to 2 z same
             |ZRANGESTORE z same 0 1|ZMOVE z same MIN|BZMOVE z same MAX 1|ZMOVEMEMBER z to MEMBERS 2 a b
             |ZUNIONSTORE z 2 z set|GEOADD places 13 38 a 15 37 b|GEORADIUS places 15 37 200 km STORE near
-            |GEORADIUSBYMEMBER places a 200 km STOREDIST z|GEOSEARCHSTORE z places FROMMEMBER a BYRADIUS 200 km
+            |GEORADIUSBYMEMBER places a 200 km STORE z|GEOSEARCHSTORE z places FROMMEMBER a BYRADIUS 200 km
             |SORT z BY nosort STORE same
             |HSET h f 9|HMSET h f 9 k 8|HSETNX h new 1|HINCRBY h f 3|HINCRBYFLOAT h f 0.5|HDEL h f
             |HEXPIRE h 0 FIELDS 1 f|HPEXPIRE h 0 FIELDS 1 f|HEXPIREAT h 1 FIELDS 1 f|HPEXPIREAT h 1 FIELDS 1 f
