@@ -429,32 +429,18 @@ static bool redis_apply_zadd_look_at(struct redis_apply *apply, const struct zad
     return !pair->is_change || redis_apply_zadd_find_key(apply, zadd, pair, score);
 }
 
-/* Check all before the first change; a member that is named twice is looked at again then. */
-static bool redis_apply_zadd_check_pairs(struct redis_apply *apply, const struct zadd *zadd,
-                                         const struct request *request, uint32_t first) {
+/* All are checked before the first change; a member that is named twice is looked at again then. false: error. */
+static bool redis_apply_zadd_take_pairs(struct redis_apply *apply, const struct zadd *zadd,
+                                        const struct request *request, uint32_t first,
+                                        bool is_checked, bool *is_changed) {
     struct pair pair = {.is_change = false};
     for (uint32_t at = first; at < request->count; at += 2) {
-        if (!redis_apply_zadd_look_at(apply, zadd, request, at, &pair)) {
+        if (!redis_apply_zadd_look_at(apply, zadd, request, at, &pair) ||
+            (is_checked && pair.is_change &&
+             !redis_apply_put(apply, zadd->key, &pair.member, pair.key))) {
             return false;
         }
-    }
-    return true;
-}
-
-static bool redis_apply_zadd_apply_pairs(struct redis_apply *apply, struct zadd *zadd,
-                                         const struct request *request, uint32_t first,
-                                         bool *is_changed) {
-    struct pair pair = {.is_change = false};
-    for (uint32_t at = first; at < request->count; at += 2) {
-        if (!redis_apply_zadd_look_at(apply, zadd, request, at, &pair)) {
-            return false;
-        }
-        if (pair.is_change) {
-            if (!redis_apply_put(apply, zadd->key, &pair.member, pair.key)) {
-                return false;
-            }
-            *is_changed = true;
-        }
+        *is_changed |= is_checked && pair.is_change;
     }
     return true;
 }
@@ -516,8 +502,8 @@ static bool redis_apply_zadd_add(struct redis_apply *apply, struct zadd *zadd,
     }
     zadd->layout = board_layout(&zadd->key->board);
     bool is_fine = (request->count - first == 2 ||
-                    redis_apply_zadd_check_pairs(apply, zadd, request, first)) &&
-                   redis_apply_zadd_apply_pairs(apply, zadd, request, first, &is_changed);
+                    redis_apply_zadd_take_pairs(apply, zadd, request, first, false, &is_changed)) &&
+                   redis_apply_zadd_take_pairs(apply, zadd, request, first, true, &is_changed);
     if (is_changed) {
         redis_apply_settle(apply, zadd->key, zadd->is_increment ? "zincr" : "zadd");
     } else if (is_new) {

@@ -26,7 +26,7 @@ enum {
     KEYS_AT_ONCE = 100,
 #endif
     MEMBERS_AT_ONCE = 10000,         /* of the boards that are here */
-    ANSWER_MAX = 64 << 20,           /* bytes, but of values */
+    ANSWER_MAX = 8 << 20,            /* bytes, but of values */
     PIECE_MAX = 16 * 1024,           /* of a value */
     BODY_HELD = RDB_FOOTER_SIZE + 1, /* the value's end is read when its checksum is known */
     READS_MAX = 4,
@@ -147,10 +147,6 @@ static size_t redis_ask_measure(struct bytes bytes) {
         left += answer.type == '*' && answer.count > 0 ? (uint64_t)answer.count : 0;
     }
     return bytes.size - rest.size;
-}
-
-static void redis_ask_drop(struct redis_ask *ask, size_t size) {
-    buffer_drop_front(&ask->input, size);
 }
 
 /* ---- questions ---- */
@@ -451,23 +447,17 @@ static bool redis_ask_end_body(struct redis_ask *ask) {
     unsigned version = (unsigned)((unsigned char)at[1] | (unsigned char)at[2] << 8);
     uint64_t told = little_get_u64(at + 3);
     ask->crc = rdb_crc(ask->crc, at, 3);
-    if (!rdb_knows_version(version) ||
-        (version >= RDB_VERSION_VALKEY_MIN) != (ask->version >= RDB_VERSION_VALKEY_MIN)) {
-        return redis_apply_fail(&ask->stream->apply,
-                                "key '%s' of database %u: the source's DUMP has RDB version %u, "
-                                "which needs a newer server here (known: %d of Redis, %d of "
-                                "Valkey)",
-                                bytes_show(redis_ask_name(ask->asked)).text,
-                                (unsigned)ask->asked->database, version, (int)RDB_VERSION_MAX,
-                                (int)RDB_VERSION_VALKEY_MAX);
-    }
-    if (told != 0 && told != ask->crc) {
+    bool is_known = rdb_knows_version(version) &&
+                    (version >= RDB_VERSION_VALKEY_MIN) == (ask->version >= RDB_VERSION_VALKEY_MIN);
+    if (!is_known || (told != 0 && told != ask->crc)) {
         return redis_apply_fail(
-            &ask->stream->apply, "key '%s' of database %u: the source's DUMP has a wrong checksum",
-            bytes_show(redis_ask_name(ask->asked)).text, (unsigned)ask->asked->database);
+            &ask->stream->apply, "key '%s' of database %u: the source's DUMP has %s %u%s",
+            bytes_show(redis_ask_name(ask->asked)).text, (unsigned)ask->asked->database,
+            is_known ? "a wrong checksum, in RDB version" : "RDB version", version,
+            is_known ? "" : ", which needs a newer server here");
     }
     rdb_reader_feed(&ask->stream->apply.load.reader, (struct bytes){.at = at, .size = 1});
-    redis_ask_drop(ask, BODY_HELD + 2);
+    buffer_drop_front(&ask->input, BODY_HELD + 2);
     ask->body_left = 0;
     ask->is_body_hungry = false;
     return true;
@@ -488,7 +478,7 @@ static bool redis_ask_feed_body(struct redis_ask *ask, bool *has_fed) {
         struct bytes piece = {.at = ask->input.at, .size = size};
         ask->crc = rdb_crc(ask->crc, piece.at, size);
         rdb_reader_feed(&ask->stream->apply.load.reader, piece);
-        redis_ask_drop(ask, size);
+        buffer_drop_front(&ask->input, size);
         ask->body_left -= size;
         ask->is_body_hungry = false;
     }
@@ -534,34 +524,6 @@ static bool redis_ask_read_body(struct redis_ask *ask, bool *is_waiting) {
 
 /* ---- what the source says of a command ---- */
 
-/* The categories of which a key of ours, or of another type, can be. */
-static enum redis_makes redis_ask_find_makes(struct bytes categories) {
-    static const char *const ours[] = {"@sortedset", "@hash", "@geo"};
-    static const char *const others[] = {"@string", "@list",   "@set",
-                                         "@stream", "@bitmap", "@hyperloglog"};
-    struct answer answer;
-    bool is_other = false;
-    for (bool has_more = redis_ask_take_answer(&categories, &answer) && answer.type == '*';
-         has_more && redis_ask_take_answer(&categories, &answer);) {
-        for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++) {
-            if (bytes_is(answer.text, ours[i])) {
-                return REDIS_MAKES_OURS;
-            }
-        }
-        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-            is_other |= bytes_is(answer.text, others[i]);
-        }
-    }
-    return is_other ? REDIS_MAKES_OTHERS : REDIS_MAKES_ANY;
-}
-
-/* One value, without what is behind it. */
-static struct bytes redis_ask_part(struct bytes *bytes) {
-    struct bytes part = {.at = bytes->at, .size = redis_ask_measure(*bytes)};
-    *bytes = bytes_behind(*bytes, part.size);
-    return part;
-}
-
 static bool redis_ask_has_word(struct bytes words, const char *word) {
     struct answer answer;
     bool is_there = false;
@@ -569,6 +531,33 @@ static bool redis_ask_has_word(struct bytes words, const char *word) {
         is_there |= bytes_is(answer.text, word);
     }
     return is_there;
+}
+
+/* By its categories: of sorted sets and hashes, or of other types. */
+static enum redis_makes redis_ask_find_makes(struct bytes categories) {
+    static const struct {
+        const char *word;
+        enum redis_makes makes;
+    } rows[] = {
+        {"@sortedset", REDIS_MAKES_OURS},     {"@hash", REDIS_MAKES_OURS},
+        {"@geo", REDIS_MAKES_OURS},           {"@string", REDIS_MAKES_OTHERS},
+        {"@list", REDIS_MAKES_OTHERS},        {"@set", REDIS_MAKES_OTHERS},
+        {"@stream", REDIS_MAKES_OTHERS},      {"@bitmap", REDIS_MAKES_OTHERS},
+        {"@hyperloglog", REDIS_MAKES_OTHERS},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (redis_ask_has_word(categories, rows[i].word)) {
+            return rows[i].makes;
+        }
+    }
+    return REDIS_MAKES_ANY;
+}
+
+/* One value, without what is behind it. */
+static struct bytes redis_ask_part(struct bytes *bytes) {
+    struct bytes part = {.at = bytes->at, .size = redis_ask_measure(*bytes)};
+    *bytes = bytes_behind(*bytes, part.size);
+    return part;
 }
 
 /* COMMAND INFO name: one command, of which it says name, arity, flags, first, last, step, categories, tips, keys,
@@ -716,7 +705,7 @@ static bool redis_ask_take_one(struct redis_ask *ask, bool *is_waiting) {
         is_open = redis_ask_fail_answer(ask, answer); /* nothing was asked */
     }
     if (is_open) {
-        redis_ask_drop(ask, size);
+        buffer_drop_front(&ask->input, size);
     }
     return true;
 }

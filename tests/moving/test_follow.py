@@ -303,31 +303,32 @@ class Followed(unittest.TestCase):
 
     # ---- the page ----
 
+    def run_page(self, index):
+        text = Moving.sections["Without a stop"].block("sh", index)
+        text = text.replace("6379", str(self.source.port))
+        if not servers.knows(self.old, "COPY"):  # before Redis 6.2
+            text = text.replace("CLIENT PAUSE 60000 WRITE", "CONFIG SET min-replicas-to-write 1000")
+        if not servers.knows(self.old, "PEXPIRETIME"):  # before Redis 7
+            text = text.replace("+pexpiretime ", "")
+        text = text.replace("-p 7000", f"-p {self.server.port}")
+        return subprocess.run(["bash", "-euc", text], capture_output=True, text=True,
+                              timeout=60, check=True).stdout.split()
+
     def test_the_page(self):
         """Its commands, in its order, each with the ports of this test."""
-        section = Moving.sections["Without a stop"]
         self.start()
         self.old.zadd("arena", {"ann": 3, "bob": 5})
-
-        def run(index):
-            text = section.block("sh", index)
-            text = text.replace("6379", str(self.source.port))
-            if not servers.knows(self.old, "COPY"):  # before Redis 6.2
-                text = text.replace("CLIENT PAUSE 60000 WRITE", "CONFIG SET min-replicas-to-write 1000")
-            text = text.replace("-p 7000", f"-p {self.server.port}")
-            return subprocess.run(["bash", "-euc", text], capture_output=True, text=True,
-                                          timeout=60, check=True).stdout.split()
-
+        run = self.run_page
         self.assertEqual(run(0), ["OK"])
         self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
-        shown = run(1)
+        shown = run(2)
         self.assertIn("source_state:follows", shown)
         self.assertIn("master_link_status:up", shown)
         self.old.zincrby("arena", 1, "bob")
         self.wait_for_offset()
-        paused, theirs, applied = run(2)
+        paused, theirs, applied = run(3)
         self.assertEqual((paused, theirs.split(":")[1]), ("OK", applied.split(":")[1]))
-        self.assertEqual(run(3), ["OK"])
+        self.assertEqual(run(4), ["OK"])
         self.assertEqual(self.ours.zrevrange("arena", 0, -1, withscores=True),
                          [(b"bob", 6), (b"ann", 3)])
         self.assertEqual(self.ours.zadd("arena", {"cid": 9}), 1)
@@ -578,13 +579,11 @@ class Followed(unittest.TestCase):
         self.assert_equal_to_source()
 
     def test_a_password_and_a_name(self):
-        self.old.execute_command("ACL", "SETUSER", "mover", "on", ">secret", "~*", "+psync", "+replconf",
-                                 "+ping", "+select", "+multi", "+exec", "+info", "+type", "+dump", "+pttl",
-                                 "+command", *(["+pexpiretime"] if servers.knows(self.old, "PEXPIRETIME") else []))
+        self.start("--masteruser", "mover", "--masterauth", "secret")
+        self.assertEqual(self.run_page(1), ["OK"])
         self.old.config_set("requirepass", "other")
         self.old = redis.Redis(port=self.source.port, password="other")
         self.old.zadd("board", {"ann": 1})
-        self.start("--masteruser", "mover", "--masterauth", "secret")
         self.follow()
         self.old.zadd("board", {"bob": 2, "cid": 0})
         self.old.zpopmin("board")
