@@ -172,7 +172,7 @@ static bool redis_apply_put(struct redis_apply *apply, struct registry_key *key,
            redis_apply_fail_memory(apply);
 }
 
-/* After members were put: drop what is below the CAP, and tell. */
+/* After members were put: drop what is below the CAP, and tell. event NULL: it is told otherwise. */
 static void redis_apply_settle(struct redis_apply *apply, struct registry_key *key,
                                const char *event) {
     uint32_t cap = registry_rules(key)->cap;
@@ -181,7 +181,9 @@ static void redis_apply_settle(struct redis_apply *apply, struct registry_key *k
         registry_remove_range(apply->registry, key, cap, count - cap);
     }
     registry_tell_members(apply->registry, key);
-    redis_apply_tell(apply, SETTING_EVENT_ZSET, event, registry_name(key));
+    if (event != NULL) {
+        redis_apply_tell(apply, SETTING_EVENT_ZSET, event, registry_name(key));
+    }
 }
 
 /* After members were removed: tell, and remove the key if its board is empty. */
@@ -992,7 +994,7 @@ static enum rdb_merge redis_apply_merge(void *context, struct rdb_load *load) {
     bool is_fine = redis_apply_merge_puts(apply, &load->board, key, MEMBERS_AT_ONCE);
     bool is_done = is_fine && apply->merge.rank == board_count(&load->board);
     if (is_done) {
-        redis_apply_settle(apply, key, "restore");
+        redis_apply_settle(apply, key, NULL);
     }
     apply->database = before;
     return !is_fine ? RDB_MERGE_FAILED : is_done ? RDB_MERGE_DONE : RDB_MERGE_GOES_ON;
@@ -1040,6 +1042,9 @@ bool redis_apply_end_value(struct redis_apply *apply, const struct redis_asked *
         (is_about && here_ms != REGISTRY_NO_EXPIRY && expire_at_ms != REGISTRY_NO_EXPIRY &&
          here_ms - expire_at_ms < ABOUT_MS && expire_at_ms - here_ms < ABOUT_MS);
     bool is_fine = is_same || redis_apply_set_expiry(apply, name, expire_at_ms);
+    if (key != NULL) { /* not one of another type */
+        redis_apply_tell(apply, SETTING_EVENT_GENERIC, "restore", name);
+    }
     apply->database = before;
     return is_fine;
 }

@@ -106,8 +106,9 @@ struct hash_cursor redis_position_begin_asked(struct registry *registry) {
 bool redis_position_next_asked(struct hash_cursor *cursor, struct bytes *field) {
     struct hash_pair pair;
     bool has_more = hash_next(cursor, &pair);
-    while (has_more && bytes_equal(pair.field, FIELD)) {
-        has_more = hash_next(cursor, &pair);
+    while (has_more &&
+           (pair.field.size < 2 || (unsigned char)pair.field.at[0] >= REGISTRY_DATABASES)) {
+        has_more = hash_next(cursor, &pair); /* the position */
     }
     *field = pair.field;
     return has_more;

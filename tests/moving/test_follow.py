@@ -575,6 +575,8 @@ class Followed(unittest.TestCase):
         self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)),
                         follow.source_info(self.ours))
         self.old.zadd("board", {"later": 2})
+        self.old.zremrangebyrank("board", 100, 150)
+        self.old.zunionstore("sum", ["board", "board"])
         self.wait_for_offset()
         self.assert_equal_to_source()
 
