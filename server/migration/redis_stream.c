@@ -245,14 +245,27 @@ static bool redis_stream_take_request(struct redis_stream *stream, const struct 
     if (bytes_is(name, "MULTI")) {
         redis_stream_drop_multi(stream);
         stream->is_in_multi = true;
+        stream->multi_database = stream->apply.database;
         return true;
     }
     if (bytes_is(name, "EXEC")) {
         return redis_stream_apply_multi(stream);
     }
-    return stream->is_in_multi && !redis_apply_only_asks(request)
-               ? redis_stream_queue(stream, request)
-               : redis_stream_apply_one(stream, request);
+    if (!stream->is_in_multi) {
+        return redis_stream_apply_one(stream, request);
+    }
+    if (!redis_apply_only_asks(request)) {
+        if (bytes_is(name, "SELECT") && request->count == 2) {
+            (void)!bytes_parse_u64(request->args[1], &stream->multi_database);
+        }
+        return redis_stream_queue(stream, request);
+    }
+    /* The keys are not known from now on, before the rest of the transaction. */
+    uint64_t database = stream->apply.database;
+    stream->apply.database = stream->multi_database;
+    bool is_fine = redis_stream_apply_one(stream, request);
+    stream->apply.database = database;
+    return is_fine;
 }
 
 /* Has it to wait: for what the source says of a key, or of the command? */

@@ -51,6 +51,7 @@ struct redis_stream {
     struct resp_arena arena;
     struct buffer pending; /* the beginning of a request that is not whole */
     bool is_in_multi;
+    uint64_t multi_database; /* that is selected behind what has come of it */
     uint64_t multi_size;
     struct redis_queued {
         struct redis_queued *next;

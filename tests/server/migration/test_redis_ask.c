@@ -516,6 +516,18 @@ ASK_TEST(a_command_that_nobody_knows_is_asked_for_its_keys) {
     expect_exact(p);
 }
 
+ASK_TEST(a_transaction_selects_the_database_of_its_keys) {
+    p->keys = ties;
+    feed(p, "MULTI\r\nZADD z 1 ann\r\nSELECT 3\r\nZUNIONSTORE z 1 a\r\nZADD y 1 bea\r\nEXEC\r\n");
+    assert_true(settle(p));
+    expect(p, "ZCARD z", ":1\r\n");
+    expect(p, "EXISTS y", ":0\r\n");
+    expect(p, "SELECT 3", "+OK\r\n");
+    expect(p, "ZCARD z", ":3\r\n");
+    expect(p, "ZCARD y", ":1\r\n");
+    expect_exact(p);
+}
+
 /* In the transaction that it is in. */
 ASK_TEST(an_unknown_command_in_a_transaction) {
     p->keys = ties;
