@@ -372,13 +372,15 @@ static bool redis_ask_take_offset(struct redis_ask *ask, const struct answer *an
     struct bytes line;
     struct bytes info = answer->text;
     bool is_found = false;
+    /* master_replid, or master_replid2, since the source has become a master itself. */
+    bool is_same = ask->id == NULL ||
+                   (info.size > 0 && memmem(info.at, info.size, ask->id, strlen(ask->id)) != NULL);
     while (!is_found && redis_ask_take_line(&info, &line)) {
         is_found = redis_ask_begins_with(line, field) &&
                    bytes_parse_u64(bytes_behind(line, sizeof field - 1), &ask->offset);
     }
-    /* Less than what has come already: it is not the server that the stream is of. */
-    if (answer->type != '$' || !is_found || ask->offset < ask->stream->limit) {
-        redis_ask_lose(ask, "its INFO replication has no master_repl_offset that can be right");
+    if (answer->type != '$' || !is_found || !is_same || ask->offset < ask->stream->limit) {
+        redis_ask_lose(ask, "its INFO replication is not that of the server whose stream comes");
         return false;
     }
     ask->stream->limit = ask->offset;

@@ -39,6 +39,8 @@ struct redis_ask {
     uv_loop_t *loop;
     void (*changed)(void *context); /* called when there is something to do */
     void *context;
+    const char
+        *id; /* of the source's history, borrowed: another one's answers are not taken. NULL: any */
     enum redis_ask_state state;
     bool has_greeted;                  /* the source allows it all; since redis_ask_init */
     bool is_denied;                    /* it does not, for good: error */

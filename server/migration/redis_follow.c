@@ -155,6 +155,7 @@ void redis_follow_begin(struct redis_follow *follow) {
     follow->server->replication.error[0] = '\0';
     redis_stream_init(&follow->stream, follow->server, disk_random_id());
     redis_ask_init(&follow->ask, &follow->stream, follow->loop, redis_follow_wake, follow);
+    follow->ask.id = follow->receive.id;
     registry_set_passive(follow->server->registry, true);
     redis_follow_read_position(follow);
     bool has_memory =

@@ -637,6 +637,11 @@ ASK_TEST(an_answer_of_another_server_is_not_taken) {
     p->offset = BEGIN - 500;
     assert_true(answer(p));
     assert_int_equal(p->ask.state, REDIS_ASK_CLOSED);
+    p->offset = BEGIN + 500;
+    p->ask.id = "another-history";
+    redis_ask_greet(&p->ask, NULL, NULL);
+    assert_true(settle(p));
+    assert_int_equal(p->ask.state, REDIS_ASK_CLOSED);
     assert_int_equal(p->stream.apply.asked_count, 1);
     expect(p, "EXISTS z", ":0\r\n");
 }
