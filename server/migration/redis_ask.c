@@ -574,10 +574,10 @@ static void redis_ask_take_command(struct redis_ask *ask, struct bytes bytes) {
         PART_SUBCOMMANDS = 9
     };
     struct redis_learned learned = {.makes = REDIS_MAKES_ANY, .first = 1, .last = 1, .step = 1};
-    struct answer answer;
-    bool is_known = redis_ask_take_answer(&bytes, &answer) &&
-                    redis_ask_take_answer(&bytes, &answer) && answer.type == '*' &&
-                    answer.count >= PART_CATEGORIES;
+    struct answer answer = {.count = 0};
+    bool is_known = redis_ask_take_answer(&bytes, &answer); /* of one */
+    is_known = is_known && redis_ask_take_answer(&bytes, &answer) && answer.type == '*' &&
+               answer.count >= PART_CATEGORIES;
     for (int64_t i = 0, count = answer.count; is_known && i < count && bytes.size > 0; i++) {
         struct bytes part = redis_ask_part(&bytes);
         struct bytes rest = part;
@@ -651,6 +651,7 @@ static bool redis_ask_take_part(struct redis_ask *ask, struct bytes bytes) {
         break;
     }
     CHECK(false);
+    return false;
 }
 
 /* A line that is the head of more. false: the connection is lost. */
@@ -773,7 +774,7 @@ static void redis_ask_watch(struct redis_ask *ask) {
 
 static bool redis_ask_connect(struct redis_ask *ask, int fd) {
     const int yes = 1;
-    struct sockaddr_storage address;
+    struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
     socklen_t size = sizeof address;
     if (getpeername(fd, (struct sockaddr *)&address, &size) != 0) {
         return false;

@@ -1,4 +1,5 @@
 """A Redis that runs is followed, and left: REPLICAOF, under every command that changes a sorted set."""
+import contextlib
 import random
 import signal
 import socket
@@ -16,6 +17,7 @@ import servers
 from process import IS_SHORT as SHORT, LIMIT_S, hold_port, make_certificate
 from moving import SEED, Moving, names
 from test_dump import Ours
+from test_kind import Gate
 
 SECONDS = 2 if SHORT else 60
 RATE = 8000 if SHORT else 20000
@@ -141,6 +143,30 @@ class Followed(unittest.TestCase):
         self.assertEqual(self.server.stop(), 0)
         self.start(*follow.SETTINGS, "--appendonly", "yes")
         self.assertEqual(follow.content(self.ours, True), before)
+
+    def test_every_command_while_all_connections_break(self):
+        """Also the one on which the source is asked, behind any byte of an answer; and we are killed in between."""
+        with contextlib.closing(Gate(self.source.port)) as gate:
+            arguments = (*follow.SETTINGS, "--appendonly", "yes", "--replicaof", f"127.0.0.1 {gate.port}")
+            self.start(*arguments)
+            self.old.config_set("repl-backlog-size", 1 << 28)
+            writers = follow.Writers(self.source.port, f"{SEED} {self.id()}", rate=RATE / 4)
+            try:
+                self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+                end = time.monotonic() + SECONDS
+                while time.monotonic() < end:
+                    time.sleep(random.uniform(0.1, 0.6))
+                    gate.cut()
+                    if random.random() < 0.2:
+                        self.server.process.kill()
+                        self.server.process.wait()
+                        self.start(*arguments)
+                        self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+            finally:
+                writers.stop()
+            self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+            follow.cut_over(self.old, self.ours)
+            self.assert_equal_to_source((0, 3))
 
     def test_the_link_goes_on_where_it_broke(self):
         self.start()
