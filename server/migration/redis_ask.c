@@ -388,20 +388,15 @@ static bool redis_ask_take_offset(struct redis_ask *ask, const struct answer *an
     return true;
 }
 
+/* Its value is asked for next, if it is of ours. */
 static void redis_ask_take_type(struct redis_ask *ask, struct bytes type) {
-    static const char *const others[] = {"none", "string", "list", "set", "stream"};
-    bool is_other = false;
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        is_other |= bytes_is(type, others[i]);
-    }
-    if (is_other) {
+    ask->asked->wants_value =
+        bytes_is(type, "zset") || bytes_is(type, "hash") || bytes_is(type, RDB_BOARD_TYPE_NAME);
+    ask->asked->is_void |= ask->asked->wants_value;
+    if (!ask->asked->wants_value) {
         redis_apply_take_nothing(&ask->stream->apply, ask->asked);
-        redis_ask_answered(ask);
-    } else {
-        ask->asked->wants_value = true;
-        ask->asked->is_void = true;
-        redis_ask_answered(ask);
     }
+    redis_ask_answered(ask);
     redis_ask_go_on(ask);
 }
 

@@ -235,6 +235,7 @@ static void redis_follow_open_ask(struct redis_follow *follow) {
     bool is_linked = link->state >= LINK_ASKING && link->redis != NULL;
     if (!is_linked && link->state != LINK_GREETING) {
         redis_ask_close(ask);
+        ask->retry_at_ms = 0;
     } else if (is_linked && ask->state == REDIS_ASK_CLOSED && now_ms >= ask->retry_at_ms) {
         redis_ask_open(ask, link->fd, link->tls_context, settings->masteruser, settings->masterauth,
                        now_ms);
@@ -390,7 +391,11 @@ static bool redis_follow_finish_some(struct redis_follow *follow, uint64_t budge
             return redis_follow_finish_asking(follow, budget_ns);
         }
         if (!has_more && follow->stream.is_held && !is_held) {
-            return true; /* what it waits for, nobody says any more */
+            log_write(LOG_WARNING,
+                      "replication: the source cannot be asked any more: nothing behind offset "
+                      "%" PRIu64 " is applied",
+                      follow->stream.offset);
+            return true;
         }
         if (!has_more || clock_ticks_to_ns(clock_ticks() - begin_ticks) >= budget_ns ||
             redis_follow_is_behind(follow->server)) {

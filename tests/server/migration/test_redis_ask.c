@@ -474,7 +474,8 @@ ASK_TEST(a_transaction_ends_before_its_keys_are_answered) {
 }
 
 ASK_TEST(a_key_of_another_type_takes_the_place_of_a_board) {
-    static const struct held text[] = {{"z", "string", NULL, -1}, {.name = NULL}};
+    static const struct held text[] = {
+        {"z", "string", NULL, -1}, {"vectors", "vectorset", NULL, -1}, {.name = NULL}};
     feed(p, "ZADD z 1 ann\r\n");
     p->keys = text;
     p->command_info = INFO_OF("@string");
@@ -485,6 +486,12 @@ ASK_TEST(a_key_of_another_type_takes_the_place_of_a_board) {
     assert_false(was_said(p, "DUMP z"));
     assert_false(was_said(p, "TYPE y"));
     assert_int_equal(p->stream.apply.skipped_count, 1);
+    expect_exact(p);
+    p->command_info = INFO_OF("@vectorset"); /* which may be anything */
+    feed(p, "VADD vectors 1\r\n");
+    assert_true(settle(p));
+    assert_true(was_said(p, "TYPE vectors"));
+    assert_false(was_said(p, "DUMP vectors"));
     expect_exact(p);
     p->command_info = INFO_OF("@sortedset"); /* although its value is none */
     feed(p, "ZADD z 1 ann\r\nZODD z\r\n");
