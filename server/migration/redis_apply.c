@@ -518,9 +518,6 @@ static bool redis_apply_zadd(struct redis_apply *apply, const struct request *re
     struct zadd zadd = {.name = request->args[1],
                         .is_increment = bytes_is(request->args[0], "ZINCRBY")};
     uint32_t first = 2;
-    if (redis_apply_is_asked(apply, zadd.name)) {
-        return true;
-    }
     return redis_apply_zadd_read_options(request, &zadd, &first)
                ? redis_apply_zadd_add(apply, &zadd, request, first)
                : redis_apply_ask(apply, zadd.name);
@@ -542,9 +539,6 @@ static void redis_apply_zrem_take(struct redis_apply *apply, struct registry_key
 
 static bool redis_apply_zrem(struct redis_apply *apply, const struct request *request) {
     struct registry_key *key;
-    if (redis_apply_is_asked(apply, request->args[1])) {
-        return true;
-    }
     if (!redis_apply_find_board(apply, request->args[1], &key)) {
         return false;
     }
@@ -719,9 +713,6 @@ static bool redis_apply_move(struct redis_apply *apply, const struct request *re
  * source says that it is gone. */
 static bool redis_apply_expire(struct redis_apply *apply, const struct request *request) {
     int64_t time;
-    if (redis_apply_is_asked(apply, request->args[1])) {
-        return true;
-    }
     bool is_absolute =
         bytes_is(request->args[0], "EXPIREAT") || bytes_is(request->args[0], "PEXPIREAT");
     bool is_seconds =
@@ -736,26 +727,14 @@ static bool redis_apply_expire(struct redis_apply *apply, const struct request *
 }
 
 static bool redis_apply_persist(struct redis_apply *apply, const struct request *request) {
-    return redis_apply_is_asked(apply, request->args[1]) ||
-           redis_apply_set_expiry(apply, request->args[1], REGISTRY_NO_EXPIRY);
+    return redis_apply_set_expiry(apply, request->args[1], REGISTRY_NO_EXPIRY);
 }
 
 /* ---- hashes: the source's commands mean what ours do, so their own handlers run; and PUBLISH ---- */
 
-/* What a reply says that is an error. */
-static bool redis_apply_hash_fail_with_reply(struct redis_apply *apply,
-                                             const struct request *request) {
-    struct bytes reply = {.at = apply->replies.at, .size = apply->replies.size};
-    return redis_apply_fail_key(apply, request->args[1], "the source's %s is refused here: %s",
-                                bytes_show(request->args[0]).text, bytes_show(reply).text);
-}
-
 static bool redis_apply_hash(struct redis_apply *apply, const struct request *request) {
     uint32_t index = command_find_original(request->args[0]);
     const struct command *command = index != COMMAND_NONE ? command_by_index(index) : NULL;
-    if (redis_apply_is_asked(apply, request->args[1])) {
-        return true;
-    }
     if (command == NULL || command_has_wrong_arity(command, request)) {
         return redis_apply_ask(apply, request->args[1]);
     }
@@ -776,7 +755,10 @@ static bool redis_apply_hash(struct redis_apply *apply, const struct request *re
         return false;
     }
     command->run(&call);
-    return reply.error_count == 0 || redis_apply_hash_fail_with_reply(apply, request);
+    return reply.error_count == 0 ||
+           redis_apply_fail_key(apply, request->args[1], "the source's %s is refused here: %s",
+                                bytes_show(request->args[0]).text,
+                                bytes_show(buffer_bytes(&apply->replies)).text);
 }
 
 static bool redis_apply_publish(struct redis_apply *apply, const struct request *request) {
@@ -1063,40 +1045,42 @@ static bool redis_apply_refuse(struct redis_apply *apply, const struct request *
 static const struct redis_apply_row {
     const char *name;
     uint32_t words_min;
-    redis_apply_handler *run; /* NULL: passed over and counted, whatever is named; or: */
-    uint32_t asked;           /* the key that it makes is asked for; 0: none */
+    redis_apply_handler
+        *run; /* NULL: its key is asked for; without one it is passed over and counted */
+    uint32_t
+        key; /* the only one that it changes: nothing is done while that is asked for. 0: no, or several */
 } rows[] = {
     {"CLUSTER", 1, redis_apply_refuse, 0}, /* slots that move */
     {"COPY", 3, redis_apply_copy, 0},
     {"DEL", 2, redis_apply_del, 0},
     {"EVAL", 1, redis_apply_refuse, 0},
     {"EVALSHA", 1, redis_apply_refuse, 0},
-    {"EXPIRE", 3, redis_apply_expire, 0},
-    {"EXPIREAT", 3, redis_apply_expire, 0},
+    {"EXPIRE", 3, redis_apply_expire, 1},
+    {"EXPIREAT", 3, redis_apply_expire, 1},
     {"FCALL", 1, redis_apply_refuse, 0},
     {"FLUSHALL", 1, redis_apply_flushall, 0},
     {"FLUSHDB", 1, redis_apply_flushdb, 0},
     {"FLUSHSLOT", 1, redis_apply_refuse, 0},
     {"FUNCTION", 1, NULL, 0},
     {"GEOSEARCHSTORE", 3, NULL, 1},
-    {"HDEL", 3, redis_apply_hash, 0},
+    {"HDEL", 3, redis_apply_hash, 1},
     {"HEXPIRE", 2, NULL, 0},
     {"HEXPIREAT", 2, NULL, 0},
     {"HGETEX", 2, NULL, 0},
-    {"HINCRBY", 4, redis_apply_hash, 0},
-    {"HINCRBYFLOAT", 4, redis_apply_hash, 0},
-    {"HMSET", 4, redis_apply_hash, 0},
+    {"HINCRBY", 4, redis_apply_hash, 1},
+    {"HINCRBYFLOAT", 4, redis_apply_hash, 1},
+    {"HMSET", 4, redis_apply_hash, 1},
     {"HPERSIST", 2, NULL, 0},
     {"HPEXPIRE", 2, NULL, 0},
     {"HPEXPIREAT", 2, NULL, 0},
-    {"HSET", 4, redis_apply_hash, 0},
-    {"HSETNX", 4, redis_apply_hash, 0},
+    {"HSET", 4, redis_apply_hash, 1},
+    {"HSETNX", 4, redis_apply_hash, 1},
     {"LB.APPLY", 3, redis_apply_effects, 0},
     {"LB.APPLYSTATE", 2, redis_apply_state_effects, 0},
     {"MOVE", 3, redis_apply_move, 0},
-    {"PERSIST", 2, redis_apply_persist, 0},
-    {"PEXPIRE", 3, redis_apply_expire, 0},
-    {"PEXPIREAT", 3, redis_apply_expire, 0},
+    {"PERSIST", 2, redis_apply_persist, 1},
+    {"PEXPIRE", 3, redis_apply_expire, 1},
+    {"PEXPIREAT", 3, redis_apply_expire, 1},
     {"PUBLISH", 3, redis_apply_publish, 0},
     {"RENAME", 3, redis_apply_rename, 0},
     {"RENAMENX", 3, redis_apply_rename, 0},
@@ -1107,12 +1091,12 @@ static const struct redis_apply_row {
     {"TRIMSLOTS", 1, redis_apply_refuse, 0},
     {"UNLINK", 2, redis_apply_del, 0},
     {"XGROUP", 2, NULL, 0},
-    {"ZADD", 4, redis_apply_zadd, 0},
+    {"ZADD", 4, redis_apply_zadd, 1},
     {"ZDIFFSTORE", 2, NULL, 1},
-    {"ZINCRBY", 4, redis_apply_zadd, 0},
+    {"ZINCRBY", 4, redis_apply_zadd, 1},
     {"ZINTERSTORE", 2, NULL, 1},
     {"ZRANGESTORE", 2, NULL, 1},
-    {"ZREM", 3, redis_apply_zrem, 0},
+    {"ZREM", 3, redis_apply_zrem, 1},
     {"ZUNIONSTORE", 2, NULL, 1},
 };
 
@@ -1229,7 +1213,7 @@ bool redis_apply_prepare(struct redis_apply *apply, const struct request *reques
 bool redis_apply_only_asks(const struct request *request) {
     char upper[REDIS_APPLY_WORD_MAX + 1];
     const struct redis_apply_row *row = redis_apply_find_row(request->args[0], upper);
-    return row == NULL || row->asked > 0;
+    return row == NULL || (row->run == NULL && row->key > 0);
 }
 
 /* A key that it writes. *is_ours: it may be a sorted set or a hash. false: error. */
@@ -1291,7 +1275,7 @@ bool redis_apply_run(struct redis_apply *apply, const struct request *request) {
     if (request->count < row->words_min) {
         return redis_apply_fail_form(apply, request);
     }
-    if (row->run == NULL && row->asked == 0) {
+    if (row->run == NULL && row->key == 0) {
         redis_apply_skip(apply, request->args[0]);
         return true;
     }
@@ -1304,8 +1288,9 @@ bool redis_apply_run(struct redis_apply *apply, const struct request *request) {
             (unsigned long long)apply->database, (int)REGISTRY_DATABASES);
     }
     apply->session.database = (uint8_t)(is_about_keys ? apply->database : 0);
-    if (!(row->asked > 0 ? redis_apply_ask(apply, request->args[row->asked])
-                         : row->run(apply, request))) {
+    bool is_asked = row->key > 0 && redis_apply_is_asked(apply, request->args[row->key]);
+    if (!is_asked && !(row->run != NULL ? row->run(apply, request)
+                                        : redis_apply_ask(apply, request->args[row->key]))) {
         return false;
     }
     apply->applied_count++;
