@@ -875,6 +875,8 @@ static void redis_ask_read(struct redis_ask *ask, int64_t now_ms) {
             ask->heard_at_ms = now_ms;
         } else if (got < 0 && errno == EAGAIN) {
             return;
+        } else if (got == 0 && ask->state == REDIS_ASK_READY) {
+            redis_ask_close(ask); /* it was idle for the source's timeout */
         } else if (got == 0 || errno != EINTR) {
             redis_ask_lose(ask, "%s", got == 0 ? "it has closed the connection" : strerror(errno));
         }

@@ -477,6 +477,19 @@ class Followed(unittest.TestCase):
         self.assert_equal_to_source()
         self.assertEqual(self.ours.zscore("small", "ann"), 50)
 
+    def test_a_source_that_closes_idle_connections(self):
+        self.old.zadd("board", {"ann": 1, "bob": 2, "cid": 3})
+        self.old.config_set("timeout", 1)
+        self.start()
+        self.follow()
+        for left in (2, 1):
+            time.sleep(2.5)
+            self.old.zpopmin("board")
+            self.wait_for_offset()
+            self.assertEqual(self.ours.zcard("board"), left)
+        self.assertEqual(follow.source_info(self.ours)["source_full_syncs"], 1)
+        self.assertNotIn("cannot be asked", self.server.log.read_text())
+
     def test_a_transaction_with_keys_that_are_asked_for(self):
         self.start()
         self.follow()
