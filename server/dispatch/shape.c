@@ -7,11 +7,14 @@
 
 #define OPTIONS                                                                                    \
     "cap:i? keep:<best|last> created:b "                                                           \
-    "period:(unit:<hour|day|week|month|year> tz:s start:d end:d archive:i? every:i on:s? at:i "    \
+    "period:(unit:<HOUR|DAY|WEEK|MONTH|YEAR> tz:s start:d end:d archive:i? every:i on:s? at:i "    \
     "from:s? archived:<frozen|writable> copy:b)? "                                                 \
-    "limit:i? frozen:b opens:d? closes:d? stale:i? settle:b settled:b? ended:d? "                  \
-    "window:(periods:i of:<sum|best> from:d behind:i left:i)? "                                    \
-    "league?:(room:i tiers:i up:i down:i idle:<stay|down>) archives:[s] "                          \
+    "limit:i? frozen:b opens:d? closes:d? stale:i?'milliseconds' settle:b settled:b?'null: no "    \
+    "archive' ended:d? "                                                                           \
+    "window:(periods:i of:<sum|best> from:d behind:i left:i)?'of a board with WINDOW: "            \
+    "docs/contests.md' "                                                                           \
+    "league?:(room:i tiers:i up:i down:i idle:<stay|down>)'of a league: docs/contests.md' "        \
+    "archives:[s] "                                                                                \
     "tags:[(name:s bits:i values:i values-max:i)]"
 
 static const struct {
@@ -33,7 +36,8 @@ static const struct {
      "time:(unit:s bits:i order:<earliest|latest> first:i last:i)? " OPTIONS ")"},
     {"ListedBoard", "(name:s layout:s count:i " OPTIONS ")"},
     {"League", "(members:i room:i tiers:i up:i down:i idle:<stay|down> start:d? end:d? "
-               "list:[(tier:i members:i open-room:i open-room-members:i)])"},
+               "list:[(tier:i members:i open-room:i'0: none yet' open-room-members:i)])"},
+    {"SlowlogEntry", "[id:i at:e us:i command:[s] client:s name:s]"},
     {"Argument", "(name:s type:s display_text?:s key_spec_index?:i token?:s flags?:[s] "
                  "arguments?:[@Argument])"},
     {"Documentation", "(summary:s since:s group:s complexity:s arguments?:[@Argument] "
@@ -99,7 +103,7 @@ static const char *shape_find_closing(const char *at) {
 
 struct shape shape_read(const char *at) {
     struct shape shape = {.option = shape_take_option(&at)};
-    CHECK(*at != '\0' && strchr("isbndyo#<[({@!", *at) != NULL);
+    CHECK(*at != '\0' && strchr("isbndeyo#<[({@!", *at) != NULL);
     shape.kind = (enum shape_kind) * at;
     shape.inner = at + 1;
     if (*at == '@') {
@@ -141,16 +145,25 @@ bool shape_next(const char **at, struct shape_member *member) {
     *at += member->name.size;
     member->is_optional = **at == '?';
     *at += member->is_optional;
+    if (**at == '(') {
+        member->source = (struct bytes){.at = *at + 1, .size = strcspn(*at + 1, ")")};
+        *at += member->source.size + 2;
+        member->source = member->source.size > 0 ? member->source : member->name;
+    }
     member->is_bytes = **at == '~';
-    CHECK(member->is_bytes || **at == ':');
-    ++*at;
-    member->at = *at;
+    member->at = *at + 1;
     if (member->is_bytes) {
-        member->type = (struct shape){.kind = SHAPE_TEXT, .is_nullable = **at == '?'};
-        *at += member->type.is_nullable;
+        member->type = (struct shape){.kind = SHAPE_TEXT, .is_nullable = *member->at == '?'};
+        *at = member->at + member->type.is_nullable;
+    } else if (**at == ':') {
+        member->type = shape_read(member->at);
+        *at = shape_skip(member->at);
     } else {
-        member->type = shape_read(*at);
-        *at = shape_skip(*at);
+        member->source = member->source.at != NULL ? member->source : member->name;
+        if (**at == '\'') {
+            member->type.description = (struct bytes){*at + 1, strcspn(*at + 1, "'")};
+            *at += member->type.description.size + 2;
+        }
     }
     return true;
 }
@@ -162,4 +175,39 @@ bool shape_next_choice(const char **at, struct bytes *choice) {
     *choice = (struct bytes){.at = *at, .size = strcspn(*at, "|>")};
     *at += choice->size + 1;
     return true;
+}
+
+/* ---- paths ---- */
+
+struct shape shape_resolve(struct shape shape) {
+    while (shape.kind == SHAPE_NAMED) {
+        bool is_nullable = shape.is_nullable;
+        shape = shape_read(shape_find(shape.name));
+        shape.is_nullable |= is_nullable;
+    }
+    return shape;
+}
+
+struct shape shape_follow(struct shape shape, struct bytes path) {
+    struct shape_member member;
+    if (bytes_equal(path, BYTES("."))) {
+        return shape;
+    }
+    shape.is_nullable = false;
+    for (struct bytes word; path.size > 0; path = bytes_behind(path, word.size)) {
+        path = bytes_behind(path, *path.at == '.');
+        const char *dot = memchr(path.at, '.', path.size);
+        word = (struct bytes){path.at, dot != NULL ? (size_t)(dot - path.at) : path.size};
+        bool is_nullable = shape.is_nullable;
+        shape = shape_resolve(shape);
+        const char *at = shape.inner;
+        bool is_found;
+        do {
+            is_found = shape_next(&at, &member);
+            CHECK(is_found);
+        } while (!bytes_equal(member.name, word));
+        shape = member.type;
+        shape.is_nullable |= is_nullable || member.is_optional;
+    }
+    return shape;
 }

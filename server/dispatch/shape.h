@@ -2,7 +2,7 @@
  * JSON API (server/web/), which are made of them.
  *
  *     i                      an integer; s text, b a boolean or 0 or 1, n a decimal (RESP3: a double),
- *                            d a time in unix milliseconds (JSON: ISO 8601), y base64, o anything
+ *                            d a time in unix milliseconds, e in seconds (JSON: ISO 8601), y base64, o anything
  *     #                      an exact number, as one or as its text
  *     <OK>  <asc|desc>       one of these texts
  *     [i]                    an array of any size (RESP3: of what needs no order, a set)
@@ -20,18 +20,25 @@
  *     !                      an error, always
  *     cap:i?'largest'        a description
  *
- *     name~                  JSON alone: text, and its bytes as name_base64, if it is not UTF-8 */
+ * An answer of the API chooses from a reply, in its own order and by its own names (server/web/web_openapi.c):
+ *
+ *     count                  as the reply's entry
+ *     opens_at(opens)        that entry, by another name; a(b.c) one in a map in the map; a(.) the value itself
+ *     lowest(lowest):s       likewise, as another type; of a map some entries: time():(unit bits)
+ *     name~                  text, and its bytes as name_base64, if it is not UTF-8 */
 #ifndef SERVER_SHAPE_H
 #define SERVER_SHAPE_H
 
 #include "codec/bytes.h"
 
 enum shape_kind {
+    SHAPE_UNSAID, /* of a member: as its source */
     SHAPE_INTEGER = 'i',
     SHAPE_TEXT = 's',
     SHAPE_BOOLEAN = 'b',
     SHAPE_DECIMAL = 'n',
     SHAPE_TIME = 'd',
+    SHAPE_SECONDS = 'e',
     SHAPE_BASE64 = 'y',
     SHAPE_ANY = 'o',
     SHAPE_NUMBER = '#',
@@ -60,10 +67,15 @@ struct shape shape_read(const char *at);
 /* An element of a tuple, or an entry of a map. */
 struct shape_member {
     struct bytes option, name;
+    struct bytes source;        /* at NULL: none is said */
     bool is_optional, is_bytes; /* is_bytes: name~ */
     struct shape type;          /* the first of its alternatives; of is_bytes a text */
     const char *at;             /* where the types begin */
 };
+/* What a path leads to in the value of this shape: "period.start". Null where anything on the way may be. */
+struct shape shape_follow(struct shape shape, struct bytes path);
+/* The shape that is meant, where it has a name. */
+struct shape shape_resolve(struct shape shape);
 /* Read the one at *at, which goes to the next. false: there is none left; *at is at the closing bracket, the end, or
  * the "..." behind all. */
 MUST_CHECK bool shape_next(const char **at, struct shape_member *member);

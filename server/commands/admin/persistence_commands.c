@@ -102,7 +102,7 @@ static void lastsave_run(struct call *call) {
 
 const struct command command_lastsave = {
     .name = "LASTSAVE",
-    .reply = "i",
+    .reply = "e",
     .summary = "The unix time of the last snapshot, or of the server's start",
     .flags = COMMAND_LOADING | COMMAND_FAST,
     .run = lastsave_run,

@@ -42,7 +42,7 @@ static void get_run(struct call *call) {
 static const struct command slowlog_get = {
     .name = "GET",
     .syntax = "[count:integer]",
-    .reply = "[[id:i at:i us:i words:[s] client:s name:s]]",
+    .reply = "[@SlowlogEntry]",
     .summary = "The newest entries: id, unix time, microseconds, arguments, client, its name",
     .complexity = "O(n) in the entries returned",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
@@ -101,7 +101,7 @@ static void latest_run(struct call *call) {
 
 static const struct command latency_latest = {
     .name = "LATEST",
-    .reply = "[[event:s at:i latest_ms:i longest_ms:i]]",
+    .reply = "[[event:s at:e latest_ms:i longest_ms:i]]",
     .summary = "The newest and the longest spike of every event",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = latest_run,
@@ -122,7 +122,7 @@ static void history_run(struct call *call) {
 static const struct command latency_history = {
     .name = "HISTORY",
     .syntax = "event",
-    .reply = "[[at:i latency_ms:i]]",
+    .reply = "[[at:e latency_ms:i]]",
     .summary = "Times and milliseconds of an event's spikes, oldest first",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = history_run,
