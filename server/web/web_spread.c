@@ -3,7 +3,7 @@
 
 #include "codec/decimal.h"
 #include "codec/wide.h"
-#include "server/web/web_rows.h"
+#include "server/web/web_query.h"
 
 enum {
     BINS_DEFAULT = 20,

@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "codec/list.h"
-#include "server/web/web_parts.h"
+#include "server/web/web_query.h"
 
 struct web_view {
     struct web_view *next, *previous;
