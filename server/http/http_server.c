@@ -268,17 +268,6 @@ static void http_server_cut(struct http_peer *peer) {
     }
 }
 
-/* Cut those whose time is over, and where there are many those who say nothing. */
-static void http_server_sweep_peers(struct http_server *server, int64_t now_ms) {
-    bool is_full = server->peer_count > server->options.connections_max * 3 / 4;
-    for (struct http_peer *peer = server->peer_first; peer != NULL; peer = peer->next) {
-        bool is_over = peer->limit_ms > 0 && now_ms - peer->since_ms >= peer->limit_ms;
-        if (is_over || (is_full && http_server_is_silent(peer, now_ms))) {
-            http_server_cut(peer);
-        }
-    }
-}
-
 /* ---- replies: how they are filled in, sent, and waited for ---- */
 
 /* ---- replies ---- */
@@ -1073,20 +1062,19 @@ static void http_server_on_timer(uv_timer_t *timer) {
     const struct http_handler *handler = server->options.handler;
     int64_t now_ms = http_server_now(server);
     http_server_sweep_exchanges(server, now_ms);
-    http_server_sweep_peers(server, now_ms);
+    /* Cut those whose time is over, and where there are many those who say nothing. */
+    bool is_full = server->peer_count > server->options.connections_max * 3 / 4;
+    for (struct http_peer *peer = server->peer_first; peer != NULL; peer = peer->next) {
+        bool is_over = peer->limit_ms > 0 && now_ms - peer->since_ms >= peer->limit_ms;
+        if (is_over || (is_full && http_server_is_silent(peer, now_ms))) {
+            http_server_cut(peer);
+        }
+    }
     http_server_sweep_streams(server, now_ms);
     if (handler->step != NULL) {
         handler->step(handler->context, now_ms);
     }
     http_server_set_timer(server);
-}
-
-static void http_server_close_handles(struct http_server *server) {
-    uv_close((uv_handle_t *)&server->poll, NULL);
-    uv_close((uv_handle_t *)&server->timer, NULL);
-    uv_close((uv_handle_t *)&server->idle, NULL);
-    uv_close((uv_handle_t *)&server->check, NULL);
-    asks_detach(&server->asks);
 }
 
 static void http_server_end(struct http_server *server) {
@@ -1106,7 +1094,11 @@ static void http_server_end(struct http_server *server) {
     if (handler->end != NULL) {
         handler->end(handler->context);
     }
-    http_server_close_handles(server);
+    uv_close((uv_handle_t *)&server->poll, NULL);
+    uv_close((uv_handle_t *)&server->timer, NULL);
+    uv_close((uv_handle_t *)&server->idle, NULL);
+    uv_close((uv_handle_t *)&server->check, NULL);
+    asks_detach(&server->asks);
 }
 
 static void http_server_on_check(uv_check_t *check) {

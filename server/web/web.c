@@ -474,18 +474,6 @@ void web_take_back(struct web *web, struct web_query *query) {
     query->state = WEB_QUERY_NEW;
 }
 
-/* Ask what waits, as far as it may be asked now. */
-static void web_pace_step(struct web *web) {
-    web_pace_refill(web);
-    for (int i = 0; i < 2; i++) {
-        while (web->pending[i].first != NULL && web->budgets_ns[i] > 0) {
-            struct web_query *query = web->pending[i].first;
-            web_pace_leave(web, query);
-            web_pace_ask(web, query);
-        }
-    }
-}
-
 /* ---- requests ---- */
 
 static void web_request_is_answered(struct web_query *query) {
@@ -638,16 +626,6 @@ static bool web_is_of_other_site(const struct http_exchange *exchange) {
     return at == NULL || host == NULL || strcasecmp(at + 3, host) != 0;
 }
 
-static void web_print_methods(unsigned methods, char out[WEB_METHODS_MAX]) {
-    size_t size = 0;
-    for (unsigned i = 0; i < HTTP_METHODS; i++) {
-        if ((methods >> i & 1) != 0) {
-            size += (size_t)snprintf(out + size, WEB_METHODS_MAX - size, "%s%s",
-                                     size > 0 ? ", " : "", http_method_names[i]);
-        }
-    }
-}
-
 /* What a browser asks first, before a page of another site may write. */
 static void web_answer_preflight(struct web_request *request, unsigned methods) {
     struct http_exchange *exchange = request->exchange;
@@ -665,7 +643,13 @@ static void web_answer_preflight(struct web_request *request, unsigned methods) 
     if (is_for_all) {
         methods &= 1U << HTTP_GET | 1U << HTTP_HEAD;
     }
-    web_print_methods(methods, request->methods);
+    size_t size = 0;
+    for (unsigned i = 0; i < HTTP_METHODS; i++) {
+        if ((methods >> i & 1) != 0) {
+            size += (size_t)snprintf(request->methods + size, WEB_METHODS_MAX - size, "%s%s",
+                                     size > 0 ? ", " : "", http_method_names[i]);
+        }
+    }
     http_reply_header(reply, "Access-Control-Allow-Methods", request->methods);
     if (!is_for_all) {
         http_reply_header(reply, "Access-Control-Allow-Headers",
@@ -855,7 +839,15 @@ static void web_leave(void *context, struct http_exchange *exchange) {
 
 static void web_step(void *context, int64_t now_ms) {
     struct web *web = context;
-    web_pace_step(web);
+    /* Ask what waits, as far as it may be asked now. */
+    web_pace_refill(web);
+    for (int i = 0; i < 2; i++) {
+        while (web->pending[i].first != NULL && web->budgets_ns[i] > 0) {
+            struct web_query *query = web->pending[i].first;
+            web_pace_leave(web, query);
+            web_pace_ask(web, query);
+        }
+    }
     web_views_step(web, now_ms);
     web_history_step(web, now_ms);
 }

@@ -554,15 +554,6 @@ static bool web_boards_print_tag(struct web_query *query) {
     return web_end_reply(query);
 }
 
-static void web_boards_keep_tags(struct web_query *query, struct value_reader board) {
-    struct value_reader at;
-    for (uint64_t left = value_find_list(board, "tags", &at); left > 0; left--) {
-        const char *begin = at.at;
-        value_skip(&at);
-        buffer_append(&query->kept, begin, (size_t)(at.at - begin));
-    }
-}
-
 static bool web_boards_print_board(struct web_query *query) {
     struct json *json = &query->json;
     if (query->round > 0) {
@@ -577,7 +568,12 @@ static bool web_boards_print_board(struct web_query *query) {
     json_integer(json, "db", query->database);
     web_put_members(query, "Board", NULL, board);
     web_put_data_names(json, query);
-    web_boards_keep_tags(query, board);
+    struct value_reader at;
+    for (uint64_t left = value_find_list(board, "tags", &at); left > 0; left--) {
+        const char *begin = at.at;
+        value_skip(&at);
+        buffer_append(&query->kept, begin, (size_t)(at.at - begin));
+    }
     json_open(json, "tags", '[');
     if (query->kept.size > 0) {
         return true;

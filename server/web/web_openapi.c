@@ -456,20 +456,6 @@ static void web_openapi_put_parameter(struct json *json, const char *word, size_
     json_close(json, '}');
 }
 
-static void web_openapi_put_parameters(struct json *json, const struct web_operation *operation) {
-    json_open(json, "parameters", '[');
-    for (const char *at = strchr(operation->path, '{'); at != NULL; at = strchr(at, '{')) {
-        size_t size = strcspn(++at, "}");
-        web_openapi_put_parameter(json, at, size);
-    }
-    for (const char *at = operation->parameters; *at != '\0';) {
-        size_t size = strcspn(at, " ");
-        web_openapi_put_parameter(json, at, strcspn(at, " :"));
-        at += size + (at[size] == ' ');
-    }
-    json_close(json, ']');
-}
-
 /* "content" of one type. name: of its schema; "Results" is one Result or a list of them, likewise "Submissions". */
 static void web_openapi_put_content(struct json *json, const char *type, const char *name) {
     size_t size = strlen(name);
@@ -530,7 +516,17 @@ static void web_openapi_put_operation(struct json *json, const struct web_operat
     json_open(json, method, '{');
     json_text(json, "operationId", bytes_from_text(operation->id));
     json_text(json, "summary", bytes_from_text(operation->summary));
-    web_openapi_put_parameters(json, operation);
+    json_open(json, "parameters", '[');
+    for (const char *at = strchr(operation->path, '{'); at != NULL; at = strchr(at, '{')) {
+        size_t size = strcspn(++at, "}");
+        web_openapi_put_parameter(json, at, size);
+    }
+    for (const char *at = operation->parameters; *at != '\0';) {
+        size_t size = strcspn(at, " ");
+        web_openapi_put_parameter(json, at, strcspn(at, " :"));
+        at += size + (at[size] == ' ');
+    }
+    json_close(json, ']');
     if (operation->body != NULL) {
         json_open(json, "requestBody", '{');
         json_boolean(json, "required", true);

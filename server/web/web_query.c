@@ -279,13 +279,6 @@ static void web_query_add_data(struct web_query *query) {
     }
 }
 
-/* WHERE tag value ..., if a group is asked for. */
-static void web_query_add_wheres(struct web_query *query) {
-    for (unsigned i = 0; i < query->where_count; i++) {
-        web_words(query, "WHERE $ $", query->wheres[i].tag, query->wheres[i].value);
-    }
-}
-
 static void web_query_add_words(struct web_query *query, const char *words, va_list *arguments) {
     for (size_t size; (size = strcspn(words, " ")) > 0; words += size + (words[size] == ' ')) {
         struct bytes word = {.at = words, .size = size};
@@ -300,7 +293,10 @@ static void web_query_add_words(struct web_query *query, const char *words, va_l
         } else if (bytes_equal(word, BYTES("$data"))) {
             web_query_add_data(query);
         } else if (bytes_equal(word, BYTES("$where"))) {
-            web_query_add_wheres(query);
+            /* WHERE tag value ..., if a group is asked for. */
+            for (unsigned i = 0; i < query->where_count; i++) {
+                web_words(query, "WHERE $ $", query->wheres[i].tag, query->wheres[i].value);
+            }
         } else if (bytes_equal(word, BYTES("$tags"))) {
             if (query->has_tags) {
                 web_word(query, BYTES("TAGS"));
@@ -817,18 +813,6 @@ enum http_verdict web_engine_check_login(void *context, struct http_login *login
                                     : HTTP_LOGIN_TOO_SOON;
 }
 
-static void web_query_begin_session(const struct web_engine *engine, struct web_query *query,
-                                    struct acl_user *user, struct session *session) {
-    session_init(session, 0, engine->server->clock.monotonic_ms);
-    session->protocol = 3;
-    session->has_strings = true;
-    session->database = query->database;
-    session->is_no_touch = !query->route->writes;
-    snprintf(session->address, sizeof session->address,
-             strchr(query->address, ':') != NULL ? "[%s]:0" : "%s:0", query->address);
-    server_set_user(engine->server, session, user, true);
-}
-
 /* A pattern of keys that the user may read: the nth, over all selectors. Sets how many there are. */
 static void web_query_choose_pattern(const struct acl_user *user, struct web_query *query) {
     unsigned count = 0;
@@ -947,7 +931,14 @@ static bool web_query_is_later(struct server *server, const struct web_query *qu
 static void web_query_execute(const struct web_engine *engine, struct web_query *query,
                               struct acl_user *user) {
     struct session session;
-    web_query_begin_session(engine, query, user, &session);
+    session_init(&session, 0, engine->server->clock.monotonic_ms);
+    session.protocol = 3;
+    session.has_strings = true;
+    session.database = query->database;
+    session.is_no_touch = !query->route->writes;
+    snprintf(session.address, sizeof session.address,
+             strchr(query->address, ':') != NULL ? "[%s]:0" : "%s:0", query->address);
+    server_set_user(engine->server, &session, user, true);
     if (query->scan.pattern_word > 0) {
         web_query_choose_pattern(user, query);
     }
