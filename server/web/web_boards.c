@@ -120,28 +120,29 @@ static void web_boards_put_record(struct json *json, const struct web_query *que
 
 /* ---- from replies to JSON, by their shapes ---- */
 
-/* Go to what a path leads to in a value of this shape. false: it is not there, or null. */
-static bool web_boards_follow(struct shape shape, struct bytes path, struct value_reader *at) {
-    while (path.size > 0 && path.at[0] != '.') {
+/* Go to what a path leads to in a value of this shape, which becomes that of what is there. false: nothing is, or
+ * null. */
+static bool web_boards_follow(struct shape *shape, struct bytes path, struct value_reader *at) {
+    bool is_there = true;
+    for (struct bytes word; path.size > 0 && path.at[0] != '.';
+         path = bytes_behind(path, path.size > word.size ? word.size + 1 : word.size)) {
         const char *dot = memchr(path.at, '.', path.size);
-        struct bytes word = {path.at, dot != NULL ? (size_t)(dot - path.at) : path.size};
         struct value_reader here = *at;
         struct shape_member member;
-        shape = shape_resolve(shape);
-        if (value_next(&here).kind == VALUE_LIST) {
-            for (const char *text = shape.inner;
-                 shape_next(&text, &member) && !bytes_equal(member.name, word);) {
+        word = (struct bytes){path.at, dot != NULL ? (size_t)(dot - path.at) : path.size};
+        *shape = shape_resolve(*shape);
+        bool is_list = is_there && value_next(&here).kind == VALUE_LIST;
+        const char *text = shape->inner;
+        while (shape_next(&text, &member) && !bytes_equal(member.name, word)) {
+            if (is_list) {
                 value_skip(&here);
             }
-            *at = here;
-        } else if (!value_find(*at, word, at)) {
-            return false;
         }
-        shape = shape_follow(shape, word);
-        path = bytes_behind(path, word.size + (dot != NULL));
+        is_there = is_there && (is_list || value_find(*at, word, &here));
+        *at = here;
+        *shape = member.type;
     }
-    struct value_reader here = *at;
-    return value_next(&here).kind != VALUE_NULL;
+    return is_there && value_next(&(struct value_reader){at->at, at->end}).kind != VALUE_NULL;
 }
 
 static void web_boards_put_run(struct web_query *query, const char *text, struct shape source,
@@ -199,12 +200,12 @@ static void web_boards_put_run(struct web_query *query, const char *text, struct
         }
         has_begun = true;
         snprintf(key, sizeof key, "%.*s", (int)member.name.size, member.name.at);
-        struct shape found = shape_follow(source, member.source);
+        struct shape found = source;
+        bool is_there = web_boards_follow(&found, member.source, &at);
         struct shape shape = member.type.kind == SHAPE_UNSAID ? shape_resolve(found) : member.type;
-        if (web_boards_follow(source, member.source, &at)) {
-            struct value_reader here = at;
+        if (is_there) {
             if (member.is_bytes) {
-                json_bytes(json, key, value_next(&here).text);
+                json_bytes(json, key, value_next(&at).text);
             } else {
                 web_boards_put_value(query, key, shape, found, at);
             }
