@@ -156,9 +156,12 @@ bool shape_next(const char **at, struct shape_member *member) {
         *at = member->at + member->type.is_nullable;
     } else if (**at == ':') {
         member->type = shape_read(member->at);
-        for (*at = member->type.end; **at == '|';) {
-            *at = shape_read(*at + 1).end;
+        const char *end = member->type.end;
+        CHECK(end != NULL);
+        while (*end == '|') {
+            end = shape_read(end + 1).end;
         }
+        *at = end;
     } else {
         member->source = member->source.at != NULL ? member->source : member->name;
         if (**at == '\'') {
