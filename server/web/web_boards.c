@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "codec/glob.h"
-#include "codec/tag_set.h"
+#include "codec/tag.h"
 #include "server/web/web_query.h"
 #include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/league.h"

@@ -19,7 +19,7 @@
 #include <stdatomic.h>
 
 #include "codec/json.h"
-#include "server/acl/acl_user.h"
+#include "server/acl/acl.h"
 #include "server/acl/auth_guard.h"
 #include "server/dispatch/shape.h"
 #include "server/http/http_login.h"

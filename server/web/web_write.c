@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "codec/layout.h"
-#include "codec/tag_set.h"
+#include "codec/tag.h"
 #include "codec/utf8.h"
 #include "server/web/web_query.h"
 
