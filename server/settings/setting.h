@@ -320,8 +320,8 @@ enum {
 /* Write an option's value, as it is given, to out (SETTING_OPTION_TEXT_MAX); returns the size. */
 size_t settings_print_option(const struct board_option *option, const struct rules *rules,
                              char *out);
-/* The words of all that is not as usual, but for layout and tags, each with a blank before it. out:
- * SETTING_RULES_TEXT_MAX; returns the size. */
+/* The words of all that is not as usual, but for layout and tags, each with a blank before it, and a
+ * terminator. out: SETTING_RULES_TEXT_MAX; returns the size without it. */
 size_t settings_print_rules(const struct rules *rules, char *out);
 /* Does the layout support the options: are its times fine enough for the PERIOD? On false reason
  * (as above) says how many bits are needed. */

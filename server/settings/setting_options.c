@@ -95,6 +95,7 @@ static bool setting_options_parse_value(const struct board_option *option, struc
     case BOARD_FORM_AGE:
     case BOARD_FORM_WINDOW:
     case BOARD_FORM_FLAG:
+    case BOARD_FORM_POINTER:
         break;
     }
     return setting_options_parse_number(option, word, value);
@@ -336,7 +337,8 @@ static bool setting_options_finish_period(const bool *has, enum period_unit unit
         }
         if (!has_period) {
             board_option_set(option, rules, 0);
-        } else if (!has[i] && (unit_before == PERIOD_NONE || (restarts && option->restarts))) {
+        } else if (option->word != NULL && !has[i] &&
+                   (unit_before == PERIOD_NONE || (restarts && option->restarts))) {
             board_option_set(option, rules, option->usual);
         }
     }
@@ -372,7 +374,7 @@ static bool setting_options_finish(const bool *has, const struct rules *before, 
     if (rules->opens_ms > 0 && rules->closes_ms > 0 && rules->opens_ms >= rules->closes_ms) {
         return setting_fail(reason, "OPENS must be before CLOSES");
     }
-    board_options_complete(rules);
+    rules->guards = board_options_guards(rules);
     return setting_options_finish_period(has, before->period.unit, rules, reason);
 }
 
@@ -413,6 +415,7 @@ size_t settings_print_option(const struct board_option *option, const struct rul
     size_t unit = AGES - 1;
     switch ((enum board_option_form)option->form) {
     case BOARD_FORM_FLAG:
+    case BOARD_FORM_POINTER:
         return 0;
     case BOARD_FORM_YES_NO:
     case BOARD_FORM_CHOICE:
@@ -467,6 +470,7 @@ size_t settings_print_rules(const struct rules *rules, char *out) {
             size += settings_print_option(&board_options[more], rules, out + size);
         }
     }
+    out[size] = '\0';
     return size;
 }
 

@@ -11,12 +11,25 @@
 const struct board_option board_options[BOARD_OPTION_COUNT] = {BOARD_OPTIONS(BOARD_OPTION_ROW)};
 
 int64_t board_option_get(const struct board_option *option, const struct rules *rules) {
-    uint64_t value = 0;
-    memcpy(&value, (const char *)rules + option->at, option->size);
-    if (option->bit != 0) {
-        return (value & option->bit) != 0;
+    const char *at = (const char *)rules + option->at;
+    uint64_t value_64;
+    uint32_t value_32;
+    uint16_t value_16;
+    switch (option->size) {
+    case sizeof value_64:
+        memcpy(&value_64, at, sizeof value_64);
+        return (int64_t)value_64;
+    case sizeof value_32:
+        memcpy(&value_32, at, sizeof value_32);
+        return option->form == BOARD_FORM_DATE || option->form == BOARD_FORM_ZONE
+                   ? (int32_t)value_32
+                   : (int64_t)value_32;
+    case sizeof value_16:
+        memcpy(&value_16, at, sizeof value_16);
+        return value_16;
+    default:
+        return option->bit != 0 ? ((uint8_t)*at & option->bit) != 0 : (uint8_t)*at;
     }
-    return option->form == BOARD_FORM_DATE ? (int32_t)value : (int64_t)value;
 }
 
 void board_option_set(const struct board_option *option, struct rules *rules, int64_t value) {
@@ -53,6 +66,40 @@ bool board_option_applies(const struct board_option *option, const struct rules 
     return true;
 }
 
+int64_t board_option_usual(const struct board_option *option, const struct rules *rules) {
+    return option->usual != 0 && board_option_applies(option, rules) ? option->usual : 0;
+}
+
+bool board_option_may_be(const struct board_option *option, int64_t value) {
+    switch ((enum board_option_form)option->form) {
+    case BOARD_FORM_FLAG:
+    case BOARD_FORM_YES_NO:
+    case BOARD_FORM_CHOICE:
+        return value == 1 || value == option->value;
+    case BOARD_FORM_NUMBER:
+    case BOARD_FORM_HOUR:
+    case BOARD_FORM_WINDOW:
+        return value == option->usual || (value >= option->minimum && value <= option->maximum);
+    case BOARD_FORM_TIME:
+    case BOARD_FORM_AGE:
+    case BOARD_FORM_UNIT:
+    case BOARD_FORM_WEEKDAY:
+    case BOARD_FORM_DATE:
+    case BOARD_FORM_ZONE:
+    case BOARD_FORM_POINTER:
+        break;
+    }
+    return true;
+}
+
+size_t board_options_find(uint8_t code) {
+    size_t i = 0;
+    while (i < BOARD_OPTION_COUNT && board_options[i].code != code) {
+        i++;
+    }
+    return i;
+}
+
 const struct board_option *board_options_find_alone(const struct rules *rules) {
     const struct board_option *found = NULL;
     for (size_t i = 0; i < BOARD_OPTION_COUNT && found == NULL; i++) {
@@ -62,9 +109,8 @@ const struct board_option *board_options_find_alone(const struct rules *rules) {
     return found;
 }
 
-void board_options_complete(struct rules *rules) {
-    rules->guards =
-        (uint8_t)((rules->guards & RULES_FROZEN) | (rules->opens_ms != 0 ? RULES_OPENS : 0) |
-                  (rules->closes_ms != 0 ? RULES_CLOSES : 0) |
-                  (rules->league.room > 0 ? RULES_LEAGUE : 0));
+uint8_t board_options_guards(const struct rules *rules) {
+    return (uint8_t)((rules->guards & RULES_FROZEN) | (rules->opens_ms != 0 ? RULES_OPENS : 0) |
+                     (rules->closes_ms != 0 ? RULES_CLOSES : 0) |
+                     (rules->league.room > 0 ? RULES_LEAGUE : 0));
 }
