@@ -5,19 +5,14 @@
 #include "skiplist/keyspace/effect.h"
 
 #include "codec/memory.h"
-#include "skiplist/keyspace/effect_listener.h"
 #include "skiplist/keyspace/key_kind.h"
-#include "skiplist/keyspace/registry_archive.h"
-#include "skiplist/keyspace/registry_emit.h"
-#include "skiplist/keyspace/registry_parts.h"
-#include "skiplist/keyspace/registry_roll.h"
+#include "skiplist/keyspace/registry_private.h"
 #include "skiplist/keyspace/registry_walk.h"
 #include "skiplist/lookup.h"
 
 /* ---- reporting ---- */
 
-static inline void effect_report(const struct registry *registry,
-                                      const struct effect *effect) {
+static inline void effect_report(const struct registry *registry, const struct effect *effect) {
     for (const struct effect_listener *listener = registry->listeners; listener != NULL;
          listener = listener->next) {
         listener->receive(listener->context, effect);
@@ -29,9 +24,9 @@ static const struct rules *effect_rules_of_key(const struct registry_key *key) {
 }
 
 /* Complete an effect on this key, and report it. */
-static inline __attribute__((always_inline)) void
-effect_report_of(const struct registry *registry, const struct registry_key *key,
-                      struct effect *effect) {
+static inline __attribute__((always_inline)) void effect_report_of(const struct registry *registry,
+                                                                   const struct registry_key *key,
+                                                                   struct effect *effect) {
     effect->key_kind = registry->kinds[key->kind];
     effect->database = key->database;
     effect->name = registry_name(key);
@@ -41,11 +36,10 @@ effect_report_of(const struct registry *registry, const struct registry_key *key
 
 /* Report the creation of a key created by a write. */
 __attribute__((noinline)) static void effect_report_new(const struct registry *registry,
-                                                              struct registry_key *key) {
+                                                        struct registry_key *key) {
     key->is_unreported = false;
-    effect_report_of(
-        registry, key,
-        &(struct effect){.kind = EFFECT_CREATE, .rules = effect_rules_of_key(key)});
+    effect_report_of(registry, key,
+                     &(struct effect){.kind = EFFECT_CREATE, .rules = effect_rules_of_key(key)});
 }
 
 void registry_emit_to_listeners(const struct registry *registry, struct registry_key *key,
@@ -69,14 +63,14 @@ void registry_emit_move(const struct registry *registry, enum effect_kind kind,
                         const struct registry_key *from, const struct registry_key *key) {
     const struct database *database = registry_read(registry, key->database);
     effect_report(registry, &(struct effect){.kind = kind,
-                                                  .key_kind = registry->kinds[key->kind],
-                                                  .database = from->database,
-                                                  .name = registry_name(from),
-                                                  .to_database = key->database,
-                                                  .to_name = registry_name(key),
-                                                  .rules = effect_rules_of_key(key),
-                                                  .expire_at_ms = registry_expiry_in(database, key),
-                                                  .key = key});
+                                             .key_kind = registry->kinds[key->kind],
+                                             .database = from->database,
+                                             .name = registry_name(from),
+                                             .to_database = key->database,
+                                             .to_name = registry_name(key),
+                                             .rules = effect_rules_of_key(key),
+                                             .expire_at_ms = registry_expiry_in(database, key),
+                                             .key = key});
 }
 
 void registry_emit_flush(const struct registry *registry, uint32_t database) {

@@ -3,7 +3,7 @@
  *     ZADD daily 700 ann  ---->  CREATE daily, with these rules      (if it did not exist)
  *                                PUT daily ann 0x00000341...
  *
- * Listeners (skiplist/keyspace/effect_listener.h) receive every change. Applying the same effects
+ * Listeners (skiplist/keyspace/effect.h) receive every change. Applying the same effects
  * in the same order to a registry with the same initial state yields the same keys, boards,
  * members, order, rules and expiries. Effects do not depend on a clock: an expiry or a period's end
  * is reported when it is carried out.

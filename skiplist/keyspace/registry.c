@@ -17,12 +17,8 @@
 
 #include "codec/memory.h"
 #include "skiplist/keyspace/key_kind.h"
-#include "skiplist/keyspace/registry_archive.h"
-#include "skiplist/keyspace/registry_emit.h"
-#include "skiplist/keyspace/registry_hash.h"
 #include "skiplist/keyspace/registry_league.h"
-#include "skiplist/keyspace/registry_parts.h"
-#include "skiplist/keyspace/registry_roll.h"
+#include "skiplist/keyspace/registry_private.h"
 #include "skiplist/keyspace/registry_stale.h"
 #include "skiplist/keyspace/registry_window.h"
 #include "skiplist/prefetch.h"

@@ -76,7 +76,7 @@ typedef bool registry_is_elsewhere(void *context, uint32_t database, struct byte
 struct registry_key {
     union {
         struct board board; /* if kind is REGISTRY_BOARD */
-        struct hash hash;   /* if kind is REGISTRY_HASH: skiplist/keyspace/registry_hash.h */
+        struct hash hash;   /* if kind is REGISTRY_HASH: skiplist/keyspace/registry.h */
         void *value[3];     /* of another kind: the room of its value */
     };
     /* From here on private to the registry. */
@@ -92,7 +92,7 @@ struct registry_key {
     uint32_t database : 5;
     uint32_t is_lasting : 1;    /* its expiry, if any, was given as a duration */
     uint32_t is_unreported : 1; /* its creation is reported with its first member */
-    uint32_t is_periodic : 1;   /* the name has a tail (skiplist/keyspace/registry_parts.h) */
+    uint32_t is_periodic : 1;   /* the name has a tail (skiplist/keyspace/registry_private.h) */
     char name_at[];
 };
 #define REGISTRY_NO_EXPIRY INT64_MIN

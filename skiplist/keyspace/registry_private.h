@@ -21,8 +21,7 @@
 #include "skiplist/keyspace/pages.h"
 #include "skiplist/keyspace/registry.h"
 #include "skiplist/keyspace/registry_mirror.h"
-#include "skiplist/keyspace/registry_pass.h"
-#include "skiplist/keyspace/registry_types.h"
+#include "skiplist/keyspace/registry_walk.h"
 #include "skiplist/map.h"
 
 /* The heaps of a database; is_lasting is the index of the one that holds a key's expiry. */
@@ -66,7 +65,7 @@ struct registry_walk {
     bool is_going;
 };
 
-/* The archive that is being copied (registry_archive.c). A board that finds no memory is put off: its entry in the heap gets
+/* The archive that is being copied (registry_roll.c). A board that finds no memory is put off: its entry in the heap gets
  * a later time. */
 struct registry_archiving {
     struct registry_mirror mirror; /* copy NULL: none is */
@@ -293,7 +292,7 @@ uint64_t registry_next_seed(struct registry *registry);
 /* Move a key in the list to another index, which is free. */
 void registry_move_key(struct database *database, uint32_t from, uint32_t to);
 
-/* ---- passes, registry_pass.c ---- */
+/* ---- passes, registry_walk.c ---- */
 
 /* Move a hole in the list towards its end, past where each pass is that has at most most_left keys ahead: the last of
  * those takes its place. Returns where it is then. */
@@ -309,7 +308,7 @@ void registry_pass_restart_all(struct registry *registry);
 /* What is wrong with a pass; NULL: nothing. */
 const char *registry_pass_check(const struct registry *registry);
 
-/* ---- deferred freeing, registry_free.c ---- */
+/* ---- deferred freeing, registry.c ---- */
 
 void registry_free_later(struct registry *registry, struct registry_key *key);
 /* The same for a key that is out of its database and has no value any more: it is freed between two commands. */

@@ -6,16 +6,17 @@
  * The whole board moves to the archive's key, regardless of its size, and key gets an empty board.
  * All memory is allocated first; after that nothing can fail.
  *
- * Where archives are copies the board goes on instead: see registry_archive.h.
+ * Where archives are copies the board goes on instead: see below.
  *
  * Invariant: a key whose board has a PERIOD, and no other key, has a tail and an entry in its
  * database's heap of rolls, or of copies, with the end of the period; a copy may be put off. The registry's
  * roll_at_ms is not later than any of the former. It may be earlier, because removals do not change it. */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "codec/memory.h"
 #include "skiplist/keyspace/archive_name.h"
-#include "skiplist/keyspace/registry_archive.h"
-#include "skiplist/keyspace/registry_emit.h"
-#include "skiplist/keyspace/registry_roll.h"
+#include "skiplist/keyspace/registry_private.h"
 #include "skiplist/keyspace/registry_walk.h"
 #include "skiplist/keyspace/registry_window.h"
 
@@ -642,7 +643,7 @@ void registry_archive_end(struct registry *registry) {
 
 /* The board whose archive has been due for the longest time. NULL: none is. */
 static struct registry_key *registry_roll_archive_find_due(const struct registry *registry,
-                                                      int64_t now_ms) {
+                                                           int64_t now_ms) {
     struct expiry_entry first = registry_first(registry, HEAP_COPIES);
     return first.place != NULL && first.time_ms <= now_ms ? registry_roll_key_of_place(first.place)
                                                           : NULL;
@@ -650,19 +651,21 @@ static struct registry_key *registry_roll_archive_find_due(const struct registry
 
 /* The board has its next turn then; meanwhile others have theirs. */
 static void registry_roll_archive_put_off(struct registry *registry, struct registry_key *key,
-                                     int64_t until_ms) {
+                                          int64_t until_ms) {
     struct expiry *heaps = registry_database(registry, key->database)->heaps;
     expiry_change(&heaps[HEAP_COPIES], &registry_tail(key)->roll_place, until_ms);
 }
 
 /* For lack of memory. The original may be gone. */
-static void registry_roll_archive_give_up(struct registry *registry, int64_t now_ms, int64_t wait_ms) {
+static void registry_roll_archive_give_up(struct registry *registry, int64_t now_ms,
+                                          int64_t wait_ms) {
     const struct registry_key *copy = registry->archiving.mirror.copy;
     const struct registry_key *key =
         registry_peek(registry, copy->database, registry_name(copy), now_ms);
     if (key != NULL && registry_is_copy_due(key, now_ms)) {
         struct database *database = registry_database(registry, key->database);
-        registry_roll_archive_put_off(registry, registry_key_at(database, key->index), now_ms + wait_ms);
+        registry_roll_archive_put_off(registry, registry_key_at(database, key->index),
+                                      now_ms + wait_ms);
     }
     registry_archive_end(registry);
 }
@@ -681,7 +684,7 @@ bool registry_limit_archives(struct registry *registry, uint64_t room, int64_t n
 
 /* true: it is made, begun, or put off. */
 static bool registry_roll_archive_begin(struct registry *registry, struct registry_key *key,
-                                   int64_t now_ms) {
+                                        int64_t now_ms) {
     struct registry_archiving *archiving = &registry->archiving;
     uint32_t count = board_count(&key->board);
     bool is_short = count <= AT_ONCE_MAX || registry_rules(key)->archives_max == 0;
@@ -698,7 +701,7 @@ static bool registry_roll_archive_begin(struct registry *registry, struct regist
 }
 
 static bool registry_roll_archive_go_on(struct registry *registry, int64_t now_ms,
-                                   uint32_t entries_max) {
+                                        uint32_t entries_max) {
     struct registry_archiving *archiving = &registry->archiving;
     struct registry_mirror *mirror = &archiving->mirror;
     switch (registry_mirror_step(mirror, entries_max)) {

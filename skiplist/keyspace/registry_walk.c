@@ -5,9 +5,7 @@
 #include <xxhash.h>
 
 #include "skiplist/keyspace/key_kind.h"
-#include "skiplist/keyspace/registry_parts.h"
-#include "skiplist/keyspace/registry_pass.h"
-#include "skiplist/keyspace/registry_roll.h"
+#include "skiplist/keyspace/registry_private.h"
 #include "skiplist/prefetch.h"
 
 /* ---- random keys, scans, iteration ---- */
