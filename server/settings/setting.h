@@ -313,6 +313,9 @@ MUST_CHECK bool settings_parse_options(const struct bytes *words, size_t word_co
 /* The same with what else rules hold, as settings_print_rules prints it: of an export. */
 MUST_CHECK bool settings_parse_rules(const struct bytes *words, size_t word_count,
                                      struct rules *rules, char *reason);
+/* The same with the words of LB.LEAGUE CREATE, for rules of rooms: what they say of the league is in league, too. */
+MUST_CHECK bool settings_parse_league(const struct bytes *words, size_t word_count,
+                                      struct rules *rules, char *reason);
 enum {
     SETTING_OPTION_TEXT_MAX = 64 + PERIOD_ZONE_TEXT_MAX,
     SETTING_RULES_TEXT_MAX = BOARD_OPTION_COUNT * SETTING_OPTION_TEXT_MAX,

@@ -36,7 +36,7 @@ enum { AGES = sizeof ages / sizeof ages[0] };
 /* What was parsed so far. */
 struct parsing {
     struct rules *rules;
-    bool takes_state;
+    enum takes { TAKES_OPTIONS, TAKES_STATE, TAKES_LEAGUE } takes;
     bool has[BOARD_OPTION_COUNT];
     struct tag_set given; /* tags that were named, each with one bit */
     char *reason;
@@ -108,7 +108,10 @@ static bool setting_options_fail_value(const struct board_option *option, const 
     if (option->maximum != 0) {
         snprintf(range, sizeof range, ": %" PRId64 "..%" PRId64, option->minimum, option->maximum);
     }
-    if (word == NULL) {
+    if (option->is_of_league && option->form == BOARD_FORM_CHOICE) {
+        return setting_fail(reason, "%s is unknown: use %s", option->word, option->wanted);
+    }
+    if (word == NULL || option->is_of_league) {
         return setting_fail(reason, "%s needs %s%s%s", option->word, forms[option->form].article,
                             option->wanted, range);
     }
@@ -185,11 +188,13 @@ static bool setting_options_parse_age(const struct parsing *parsing,
 }
 
 /* The row of an option that begins with this word; NULL: none. */
-static const struct board_option *setting_options_find(struct bytes word, bool takes_state) {
+static const struct board_option *setting_options_find(struct bytes word, enum takes takes) {
     for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
         const struct board_option *option = &board_options[i];
-        if (option->word != NULL && (takes_state || !option->is_state) &&
-            bytes_is(word, option->word)) {
+        bool is_taken = option->is_state       ? takes == TAKES_STATE
+                        : option->is_of_league ? takes == TAKES_LEAGUE
+                                               : true;
+        if (option->word != NULL && is_taken && bytes_is(word, option->word)) {
             return option;
         }
     }
@@ -205,8 +210,8 @@ static bool setting_options_parse_window(const struct parsing *parsing,
     struct rules_window *window = &parsing->rules->window;
     int64_t value;
     bool is_alone = word_count == 2 ||
-                    (word_count > 2 &&
-                     (setting_options_find(words[2], false) != NULL || bytes_is(words[2], "TAG")));
+                    (word_count > 2 && (setting_options_find(words[2], parsing->takes) != NULL ||
+                                        bytes_is(words[2], "TAG")));
     *size = is_alone ? 2 : 3;
     if (word_count < 2 || (is_alone && window->count == 0)) {
         return setting_fail(parsing->reason,
@@ -262,7 +267,7 @@ static bool setting_options_parse_option(struct parsing *parsing, const struct b
     if (bytes_is(words[0], "TAG")) {
         return setting_options_parse_tag(parsing, words, word_count);
     }
-    const struct board_option *option = setting_options_find(words[0], parsing->takes_state);
+    const struct board_option *option = setting_options_find(words[0], parsing->takes);
     if (option == NULL) {
         return setting_options_fail_unknown(words[0], reason);
     }
@@ -378,10 +383,10 @@ static bool setting_options_finish(const bool *has, const struct rules *before, 
     return setting_options_finish_period(has, before->period.unit, rules, reason);
 }
 
-static bool setting_options_parse(const struct bytes *words, size_t word_count, bool takes_state,
+static bool setting_options_parse(const struct bytes *words, size_t word_count, enum takes takes,
                                   struct rules *rules, char *reason) {
     struct rules parsed;
-    struct parsing parsing = {.rules = &parsed, .takes_state = takes_state, .reason = reason};
+    struct parsing parsing = {.rules = &parsed, .takes = takes, .reason = reason};
     rules_copy(rules, &parsed);
     size_t size = 0;
     for (size_t i = 0; i < word_count; i += size) {
@@ -398,12 +403,17 @@ static bool setting_options_parse(const struct bytes *words, size_t word_count, 
 
 bool settings_parse_options(const struct bytes *words, size_t word_count, struct rules *rules,
                             char *reason) {
-    return setting_options_parse(words, word_count, false, rules, reason);
+    return setting_options_parse(words, word_count, TAKES_OPTIONS, rules, reason);
 }
 
 bool settings_parse_rules(const struct bytes *words, size_t word_count, struct rules *rules,
                           char *reason) {
-    return setting_options_parse(words, word_count, true, rules, reason);
+    return setting_options_parse(words, word_count, TAKES_STATE, rules, reason);
+}
+
+bool settings_parse_league(const struct bytes *words, size_t word_count, struct rules *rules,
+                           char *reason) {
+    return setting_options_parse(words, word_count, TAKES_LEAGUE, rules, reason);
 }
 
 /* ---- options -> words ---- */
@@ -452,7 +462,8 @@ static bool setting_options_is_said(const struct board_option *option, const str
     bool is_usual = option->form == BOARD_FORM_FLAG   ? value != option->value || value == 0
                     : option->form == BOARD_FORM_ZONE ? value == 0 && rules->period.zone == NULL
                                                       : value == option->usual;
-    return option->word != NULL && !is_usual && board_option_applies(option, rules);
+    return option->word != NULL && !option->is_of_league && !is_usual &&
+           board_option_applies(option, rules);
 }
 
 size_t settings_print_rules(const struct rules *rules, char *out) {
@@ -467,7 +478,9 @@ size_t settings_print_rules(const struct rules *rules, char *out) {
                               (more == i || board_options[more].is_more);
              more++) {
             out[size++] = ' ';
-            size += settings_print_option(&board_options[more], rules, out + size);
+            size += board_options[more].is_of_league
+                        ? bytes_print_i64(out + size, board_option_get(&board_options[more], rules))
+                        : settings_print_option(&board_options[more], rules, out + size);
         }
     }
     out[size] = '\0';

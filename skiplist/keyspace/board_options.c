@@ -2,6 +2,7 @@
 #include "skiplist/keyspace/board_options.h"
 
 #include "codec/memory.h"
+#include "skiplist/keyspace/league.h"
 
 #define BOARD_OPTION_ROW(name, member, line, create, alter, ...)                                   \
     [BOARD_OPTION_##name] = {.at = offsetof(struct rules, member),                                 \
@@ -79,7 +80,8 @@ bool board_option_may_be(const struct board_option *option, int64_t value) {
     case BOARD_FORM_NUMBER:
     case BOARD_FORM_HOUR:
     case BOARD_FORM_WINDOW:
-        return value == option->usual || (value >= option->minimum && value <= option->maximum);
+        return option->is_of_league || value == option->usual ||
+               (value >= option->minimum && value <= option->maximum);
     case BOARD_FORM_TIME:
     case BOARD_FORM_AGE:
     case BOARD_FORM_UNIT:

@@ -40,7 +40,7 @@ enum board_option_needs {
 };
 
 struct board_option {
-    const char *word;         /* NULL: it has none, or is_more */
+    const char *word;         /* NULL: it has none */
     const char *wanted;       /* "CAP 'x' is not a valid number of members: 1..4294967295" */
     const char *words[2];     /* of a choice */
     int64_t minimum, maximum; /* of a number */
@@ -51,15 +51,16 @@ struct board_option {
     uint8_t code;             /* in files and in the streams of replicas, for ever; 0: is_other */
     uint16_t at;              /* where in struct rules its value is */
     uint8_t size;
-    uint8_t bit;   /* of the byte there; 0: all of them */
-    uint8_t value; /* of a flag */
-    uint8_t form;  /* enum board_option_form */
-    uint8_t needs; /* enum board_option_needs */
-    bool is_state; /* not said by the board's owner: only read back from an export */
-    bool is_kept;  /* by an archive, from its board */
-    bool is_more;  /* another value of the option before, and given behind it */
-    bool is_other; /* another word for another value of the row before */
-    bool restarts; /* a new PERIOD begins with the usual value */
+    uint8_t bit;       /* of the byte there; 0: all of them */
+    uint8_t value;     /* of a flag */
+    uint8_t form;      /* enum board_option_form */
+    uint8_t needs;     /* enum board_option_needs */
+    bool is_state;     /* not said by the board's owner: only read back from an export */
+    bool is_of_league; /* a word of LB.LEAGUE CREATE */
+    bool is_kept;      /* by an archive, from its board */
+    bool is_more;      /* another value of the option before, and given behind it */
+    bool is_other;     /* another word for another value of the row before */
+    bool restarts;     /* a new PERIOD begins with the usual value */
 };
 
 #define BOARD_OPTION_PERIODS "HOUR | DAY | WEEK | MONTH | YEAR"
@@ -141,18 +142,21 @@ struct board_option {
     ROW(WINDOW_OF, window.is_best, "", "", "", .code = 20, .is_more = true,                        \
         .form = BOARD_FORM_CHOICE, .words = {"SUM", "BEST"}, .needs = BOARD_NEEDS_WINDOW,          \
         .info = "of")                                                                              \
-    /* What LB.LEAGUE CREATE says of a league. */                                                  \
+    /* What LB.LEAGUE CREATE says of a league; in an export the numbers are behind LEAGUE. */      \
     ROW(LEAGUE, league.room, "", "", "", .code = 21, .word = "LEAGUE", .form = BOARD_FORM_NUMBER,  \
         .wanted = "number", .maximum = UINT16_MAX, .is_state = true, .info = "room")               \
-    ROW(TIERS, league.tiers, "", "", "", .code = 22, .is_more = true, .form = BOARD_FORM_NUMBER,   \
-        .maximum = UINT8_MAX, .needs = BOARD_NEEDS_LEAGUE, .info = "tiers")                        \
-    ROW(UP, league.up, "", "", "", .code = 23, .is_more = true, .form = BOARD_FORM_NUMBER,         \
-        .maximum = UINT16_MAX, .needs = BOARD_NEEDS_LEAGUE, .info = "up")                          \
-    ROW(DOWN, league.down, "", "", "", .code = 24, .is_more = true, .form = BOARD_FORM_NUMBER,     \
-        .maximum = UINT16_MAX, .needs = BOARD_NEEDS_LEAGUE, .info = "down")                        \
-    ROW(IDLE, league.idle_goes_down, "", "", "", .code = 25, .is_more = true,                      \
-        .form = BOARD_FORM_NUMBER, .maximum = 1, .words = {"STAY", "DOWN"},                        \
-        .needs = BOARD_NEEDS_LEAGUE, .info = "idle")                                               \
+    ROW(TIERS, league.tiers, "", "", "", .code = 22, .word = "TIERS", .is_more = true,             \
+        BOARD_FORM_LEAGUE(1, LEAGUE_TIERS_MAX), .info = "tiers")                                   \
+    ROW(UP, league.up, "", "", "", .code = 23, .word = "UP", .is_more = true,                      \
+        BOARD_FORM_LEAGUE(0, LEAGUE_ROOM_MAX), .info = "up")                                       \
+    ROW(DOWN, league.down, "", "", "", .code = 24, .word = "DOWN", .is_more = true,                \
+        BOARD_FORM_LEAGUE(0, LEAGUE_ROOM_MAX), .info = "down")                                     \
+    ROW(IDLE, league.idle_goes_down, "", "", "", .code = 25, .word = "IDLE", .is_more = true,      \
+        .form = BOARD_FORM_CHOICE, .maximum = 1, .words = {"STAY", "DOWN"},                        \
+        .wanted = "STAY or DOWN", .is_of_league = true, .needs = BOARD_NEEDS_LEAGUE,               \
+        .info = "idle")                                                                            \
+    ROW(ROOM, league.room, "", "", "", .word = "ROOM", .is_other = true,                           \
+        BOARD_FORM_LEAGUE(1, LEAGUE_ROOM_MAX))                                                     \
     /* What happened. */                                                                           \
     ROW(SETTLED, settlement, "", "", "", .code = 26, .word = "SETTLED", .form = BOARD_FORM_FLAG,   \
         .value = RULES_SETTLED, .is_state = true, .needs = BOARD_NEEDS_END, .info = "settled")     \
@@ -181,6 +185,10 @@ struct board_option {
 
 #define BOARD_FORM_ANY_TIME                                                                        \
     .form = BOARD_FORM_NUMBER, .wanted = "number", .minimum = INT64_MIN, .maximum = INT64_MAX
+
+#define BOARD_FORM_LEAGUE(least, most)                                                             \
+    .form = BOARD_FORM_NUMBER, .wanted = "number", .minimum = (least), .maximum = (most),          \
+    .is_of_league = true, .needs = BOARD_NEEDS_LEAGUE
 
 #define BOARD_OPTION_ID(name, ...) BOARD_OPTION_##name,
 enum board_option_id { BOARD_OPTIONS(BOARD_OPTION_ID) BOARD_OPTION_COUNT };
