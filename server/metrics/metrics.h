@@ -1,8 +1,7 @@
 /* The metrics as text: OpenMetrics 1.0, or the text format of Prometheus that is older.
  *
  * The room: monitoring.h is a table of routes on http/; /metrics copies figures.h on the engine's thread, and this
- * file prints them on the HTTP thread, from one table that also makes docs/metrics.md. The page (web/) shows the same
- * figures. */
+ * file prints them on the HTTP thread. INFO and the page (web/) show the same figures. */
 #ifndef SERVER_METRICS_H
 #define SERVER_METRICS_H
 
@@ -18,6 +17,7 @@ enum metrics_format metrics_choose(const char *accept);
 const char *metrics_content_type(enum metrics_format format);
 /* Print all metrics. */
 void metrics_print(const struct figures *figures, enum metrics_format format, struct buffer *out);
+
 /* Write docs/metrics.md. */
 void metrics_write_docs(FILE *file);
 

@@ -38,7 +38,7 @@ static void monitoring_reply_text(struct http_reply *reply, unsigned status, con
 
 static void monitoring_look_at_figures(void *context, void *view) {
     const struct monitoring *monitoring = context;
-    figures_take(monitoring->server, view);
+    figures_take(monitoring->server, true, view);
 }
 
 static void monitoring_write_metrics(const void *view, const char *accept,
