@@ -21,6 +21,7 @@
 #include "server/commands/table.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/execute.h"
+#include "server/dispatch/shape.h"
 #include "server/dispatch/syntax.h"
 #include "server/docs_node.h"
 #include "server/docs_python.h"
@@ -117,6 +118,7 @@ static void docs_main_write_command(const struct command *container,
     docs_main_write_text(command->summary);
     printf(".\n");
     docs_main_write_facts(command);
+    printf("Reply: `%s`\n\n", command->reply);
 }
 
 typedef void write_each(const struct command *container, const struct command *command);
@@ -145,7 +147,17 @@ static void docs_main_write_commands(void) {
         "server's own; [leaderboards.md](leaderboards.md) explains them.\n\n"
         "Each entry has the syntax (none: the command takes no arguments), what the command does,\n"
         "its complexity and its flags. All are in the server since %s, unless the entry says\n"
-        "otherwise. Each command with subcommands also has HELP, which lists them.\n\n",
+        "otherwise. Each command with subcommands also has HELP, which lists them.\n\n"
+        "A reply's shape: `i` is an integer, `s` a text, `b` a boolean or 0 or 1, `n` a decimal\n"
+        "(RESP3: a double), `#` an integer or a decimal, `d` a time in unix milliseconds, `e` in\n"
+        "seconds, `o` anything, `<a|b>` one of these texts, `!` always an error. `[i]` is an\n"
+        "array, `[a:i b:s]` one of just these elements, with `...` again and again, `(a:i b:s)` a\n"
+        "map of these entries and `{s}` one of any (RESP2: arrays of names and values). `i?` may "
+        "be\n"
+        "null, `a?:i` may be missing, `i|BY=[s]` is one or with the option BY the other, and\n"
+        "`[[a:s b:n]...]` are arrays in RESP3, and laid end to end in RESP2. `@Name` stands at "
+        "the\n"
+        "[end](#shapes-of-replies).\n\n",
         first_version);
     for (size_t i = 0; i < GROUP_COUNT; i++) {
         fputs(i == 0 ? "Groups: " : i % 4 == 0 ? ",\n" : ", ", stdout);
@@ -157,6 +169,10 @@ static void docs_main_write_commands(void) {
     for (size_t i = 0; i < GROUP_COUNT; i++) {
         printf("## %s\n\n", groups[i].title);
         docs_main_for_each_of_group(groups[i].group, docs_main_write_command);
+    }
+    printf("## Shapes of replies\n\n");
+    for (unsigned i = 0; shape_name(i) != NULL; i++) {
+        printf("    %s  %s\n", shape_name(i), shape_find(bytes_from_text(shape_name(i))));
     }
 }
 

@@ -130,16 +130,14 @@ static void docs_methods_add_list(struct docs_method *method, const struct argum
                                   struct docs_methods_context context);
 
 /* Is one of the elements of this reply a record? */
-static bool docs_methods_has_records(enum command_replies reply) {
-    return reply == COMMAND_REPLIES_RECORDS || reply == COMMAND_REPLIES_RECORD_EACH ||
-           reply == COMMAND_REPLIES_PLACED || reply == COMMAND_REPLIES_RESULTS ||
-           reply == COMMAND_REPLIES_BOARD_RECORDS || reply == COMMAND_REPLIES_LEAGUE_PLACE;
+static bool docs_methods_has_records(const char *reply) {
+    return strstr(reply, "Record") != NULL || strstr(reply, "Placed") != NULL ||
+           strstr(reply, "Result") != NULL;
 }
 
 /* Is the option the one that has a method of its own, and is this that method? */
 static bool docs_methods_is_own_option(const struct docs_method *method, const char *token) {
-    return method->command->reply_option != NULL &&
-           strcmp(method->command->reply_option, token) == 0;
+    return method->option != NULL && strcmp(method->option, token) == 0;
 }
 
 static void docs_methods_add_token(struct docs_method *method, const struct argument *argument,
@@ -277,8 +275,8 @@ static void docs_methods_make_signature(struct docs_method *method) {
 }
 
 static void docs_methods_begin(struct docs_method *method, const struct command *container,
-                               const struct command *command, enum command_replies reply) {
-    *method = (struct docs_method){.container = container, .command = command, .reply = reply};
+                               const struct command *command) {
+    *method = (struct docs_method){.container = container, .command = command};
     if (container != NULL) {
         docs_methods_put_name(method->name, container->name + strlen("LB."));
         docs_methods_put_name(method->name, "_");
@@ -298,24 +296,44 @@ static void docs_methods_take_out(struct docs_method *method, const char *token)
     method->parameter_count = kept;
 }
 
+/* The alternative of the reply that begins at `at`; other: the option of another one, which has its own method. */
 static void docs_methods_write(const struct command *container, const struct command *command,
-                               bool with_option, docs_write_method *write) {
+                               const char *at, const char *other, docs_write_method *write) {
     static struct docs_method method;
-    docs_methods_begin(&method, container, command,
-                       with_option ? command->option_reply : command->reply);
-    if (with_option) {
+    static char option[DOCS_METHOD_NAME_MAX];
+    struct shape shape = shape_read(at);
+    docs_methods_begin(&method, container, command);
+    if (shape.option.at != NULL) {
+        snprintf(option, sizeof option, "%.*s", (int)shape.option.size, shape.option.at);
+        method.option = option;
         docs_methods_put_name(method.name, "_");
-        docs_methods_put_name(method.name, command->reply_option);
+        docs_methods_put_name(method.name, option);
+        at += shape.option.size + 1;
     }
+    snprintf(method.reply, sizeof method.reply, "%.*s", (int)(shape.end - at), at);
     if (command->arguments != NULL) {
         docs_methods_add_list(&method, command->arguments,
                               (struct docs_methods_context){.group = 0});
     }
-    if (command->reply_option != NULL && !with_option) {
-        docs_methods_take_out(&method, command->reply_option);
+    if (other != NULL) {
+        docs_methods_take_out(&method, other);
     }
     docs_methods_make_signature(&method);
     write(&method);
+}
+
+/* One method for each alternative of the reply. */
+static void docs_methods_write_each(const struct command *container, const struct command *command,
+                                    docs_write_method *write) {
+    char other[DOCS_METHOD_NAME_MAX];
+    struct shape first = shape_read(command->reply);
+    bool has_two = *first.end == '|';
+    struct shape second = has_two ? shape_read(first.end + 1) : first;
+    snprintf(other, sizeof other, "%.*s", (int)second.option.size, has_two ? second.option.at : "");
+    docs_methods_write(container, command, command->reply, has_two ? other : NULL, write);
+    if (has_two) {
+        docs_methods_write(container, command, first.end + 1, NULL, write);
+    }
 }
 
 void docs_methods_for_each(docs_write_method *write) {
@@ -328,10 +346,7 @@ void docs_methods_for_each(docs_write_method *write) {
             strcmp(command->name, "HELP") == 0) {
             continue;
         }
-        docs_methods_write(is_subcommand ? container : NULL, command, false, write);
-        if (command->reply_option != NULL) {
-            docs_methods_write(is_subcommand ? container : NULL, command, true, write);
-        }
+        docs_methods_write_each(is_subcommand ? container : NULL, command, write);
     }
 }
 

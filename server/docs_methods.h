@@ -3,7 +3,7 @@
  *
  *     LB.AROUND key where=<MEMBER member | SCORE score> count [COMP] [STRINGS] [WHERE name value]...
  *
- *     around, COMMAND_REPLIES_RECORDS
+ *     around, [@Record]
  *         key      DOCS_BOARD    the client's board; not in the signature
  *         member   DOCS_VALUES   MEMBER, one value; group 1; place DOCS_POSITIONAL
  *         score    DOCS_VALUES   SCORE, one value; group 1
@@ -20,9 +20,11 @@
 #define SERVER_DOCS_METHODS_H
 
 #include "server/dispatch/command.h"
+#include "server/dispatch/shape.h"
 
 enum {
     DOCS_METHOD_NAME_MAX = 64,
+    DOCS_REPLY_MAX = 64,
     DOCS_PARAMETERS_MAX = 48, /* of a method */
     DOCS_PARTS_MAX = 4,       /* of a parameter */
 };
@@ -79,7 +81,8 @@ struct docs_method {
     char name[DOCS_METHOD_NAME_MAX]; /* lower case, '_' between words: "league_add" */
     const struct command *container; /* of a subcommand: LB.LEAGUE; else NULL */
     const struct command *command;
-    enum command_replies reply;
+    char reply[DOCS_REPLY_MAX]; /* the shape: one of the alternatives */
+    const char *option;         /* the option that makes the reply this one; NULL: none */
     struct docs_parameter parameters[DOCS_PARAMETERS_MAX]; /* in the order of the request */
     unsigned parameter_count;
     const struct docs_parameter

@@ -15,28 +15,37 @@ static const char *const part_functions[] = {[DOCS_ONE] = "one",
                                              [DOCS_PAIRS] = "pairs",
                                              [DOCS_RESULTS] = "results"};
 /* The name in replies.js, and the type. */
-static const struct {
-    const char *name;
-    const char *type;
-} replies[COMMAND_REPLIES_COUNT] = {
-    [COMMAND_REPLIES_OK] = {"ok", "void"},
-    [COMMAND_REPLIES_INTEGER] = {"integer", "number"},
-    [COMMAND_REPLIES_FLAG] = {"flag", "boolean"},
-    [COMMAND_REPLIES_INTEGERS] = {"integers", "number[]"},
-    [COMMAND_REPLIES_MAP] = {"info", "BoardInfo"},
-    [COMMAND_REPLIES_RECORDS] = {"records", "BoardRecord<V, F>[]"},
-    [COMMAND_REPLIES_RECORD_EACH] = {"records", "(BoardRecord<V, F> | null)[]"},
-    [COMMAND_REPLIES_PLACED] = {"placed", "Placed<V, F>[]"},
-    [COMMAND_REPLIES_RESULTS] = {"results", "Result<V, F>[]"},
-    [COMMAND_REPLIES_BOARD_RECORDS] = {"boardRecords",
-                                       "{ board: string; record: BoardRecord<V, F> }[]"},
-    [COMMAND_REPLIES_LEAGUE_PLACE] = {"leaguePlace", "LeaguePlace<V, F> | null"},
-    [COMMAND_REPLIES_COUNTS] = {"counts", "ValueCount[]"},
-    [COMMAND_REPLIES_CUTS] = {"cuts", "Cut[]"},
-    [COMMAND_REPLIES_TAGS_EACH] = {"tagsEach", "({ [name: string]: string } | null)[]"},
-    [COMMAND_REPLIES_BOARDS] = {"boards", "Step<BoardSummary>"},
-    [COMMAND_REPLIES_BANS] = {"bans", "Step<Ban>"},
+static const struct docs_node_reply {
+    const char *shape, *name, *type;
+} replies[] = {
+    {"<OK>", "ok", "void"},
+    {"i", "integer", "number"},
+    {"b", "flag", "boolean"},
+    {"[i]", "integers", "number[]"},
+    {"[boards:i left:i]", "integers", "number[]"},
+    {"@Board", "info", "BoardInfo"},
+    {"@League", "info", "LeagueInfo"},
+    {"[@Record]", "records", "BoardRecord<V, F>[]"},
+    {"[@Record?]", "records", "(BoardRecord<V, F> | null)[]"},
+    {"[@Placed]", "placed", "Placed<V, F>[]"},
+    {"[@Result]", "results", "Result<V, F>[]"},
+    {"[@BoardRecord]", "boardRecords", "{ board: string; record: BoardRecord<V, F> }[]"},
+    {"@LeaguePlace?", "leaguePlace", "LeaguePlace<V, F> | null"},
+    {"@LeaguePlaced", "leaguePlace", "LeaguePlace<V, F> | null"},
+    {"[@Count]", "counts", "ValueCount[]"},
+    {"[@Cut]", "cuts", "Cut[]"},
+    {"[{s}?]", "tagsEach", "({ [name: string]: string } | null)[]"},
+    {"[cursor:s boards:[@ListedBoard]]", "boards", "Step<BoardSummary>"},
+    {"[cursor:s bans:[@Ban]]", "bans", "Step<Ban>"},
 };
+
+static const struct docs_node_reply *docs_node_find_reply(const struct docs_method *method) {
+    unsigned i = 0;
+    while (strcmp(replies[i].shape, method->reply) != 0) {
+        CHECK(++i < sizeof replies / sizeof replies[0]);
+    }
+    return &replies[i];
+}
 
 /* "league_add" as leagueAdd. */
 static void docs_node_write_name(const char *name) {
@@ -180,7 +189,6 @@ static void docs_node_write_method(const struct docs_method *method) {
     bool is_required;
     bool has_options = docs_node_has_options(method, &is_required);
     const char *separator = "";
-    CHECK(replies[method->reply].name != NULL);
     printf("\n    async ");
     docs_node_write_name(method->name);
     putchar('(');
@@ -209,7 +217,7 @@ static void docs_node_write_method(const struct docs_method *method) {
     printf(", \"");
     docs_node_write_command_name(method);
     printf("\", %s, \"%s\", [\n", (method->command->flags & COMMAND_WRITE) != 0 ? "false" : "true",
-           replies[method->reply].name);
+           docs_node_find_reply(method)->name);
     for (unsigned i = 0; i < method->parameter_count; i++) {
         docs_node_write_words(&method->parameters[i]);
     }
@@ -348,9 +356,7 @@ static void docs_node_write_declaration(const struct docs_method *method) {
         printf("        /** A key that is there is no error. */\n"
                "        exist_ok?: boolean | undefined;\n");
     }
-    bool is_league = method->container != NULL && method->reply == COMMAND_REPLIES_MAP;
-    printf("%s): Promise<%s>;\n", has_options ? "    }" : "",
-           is_league ? "LeagueInfo" : replies[method->reply].type);
+    printf("%s): Promise<%s>;\n", has_options ? "    }" : "", docs_node_find_reply(method)->type);
 }
 
 void docs_node_write_types(void) {

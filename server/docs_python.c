@@ -13,28 +13,38 @@ enum { SYNTAX_MAX = 4096, DOC_WIDTH = 100, DOC_INDENT = 8 };
 static bool is_async_written;
 static bool is_of_board_written; /* the methods of a board, not of the database */
 
-static const struct {
-    const char *type;
-    const char *parser;
+static const struct docs_python_reply {
+    const char *shape, *type, *parser;
     bool has_parts; /* the parser is told which parts a record has */
-} replies[COMMAND_REPLIES_COUNT] = {
-    [COMMAND_REPLIES_OK] = {"None", "nothing", false},
-    [COMMAND_REPLIES_INTEGER] = {"int", "integer", false},
-    [COMMAND_REPLIES_FLAG] = {"bool", "flag", false},
-    [COMMAND_REPLIES_INTEGERS] = {"List[int]", "integers", false},
-    [COMMAND_REPLIES_MAP] = {"Dict[str, Any]", "description", false},
-    [COMMAND_REPLIES_RECORDS] = {"List[Record]", "records", true},
-    [COMMAND_REPLIES_RECORD_EACH] = {"List[Optional[Record]]", "record_each", true},
-    [COMMAND_REPLIES_PLACED] = {"List[Placed]", "placed", true},
-    [COMMAND_REPLIES_RESULTS] = {"List[Result]", "results", true},
-    [COMMAND_REPLIES_BOARD_RECORDS] = {"List[BoardRecord]", "board_records", true},
-    [COMMAND_REPLIES_LEAGUE_PLACE] = {"Optional[LeaguePlace]", "league_place", true},
-    [COMMAND_REPLIES_COUNTS] = {"List[ValueCount]", "value_counts", false},
-    [COMMAND_REPLIES_CUTS] = {"List[Cut]", "cuts", false},
-    [COMMAND_REPLIES_TAGS_EACH] = {"List[Optional[Dict[str, str]]]", "tags_each", false},
-    [COMMAND_REPLIES_BOARDS] = {"Page[Dict[str, Any]]", "board_page", false},
-    [COMMAND_REPLIES_BANS] = {"Page[Ban]", "ban_page", false},
+} replies[] = {
+    {"<OK>", "None", "nothing", false},
+    {"i", "int", "integer", false},
+    {"b", "bool", "flag", false},
+    {"[i]", "List[int]", "integers", false},
+    {"[boards:i left:i]", "List[int]", "integers", false},
+    {"@Board", "Dict[str, Any]", "description", false},
+    {"@League", "Dict[str, Any]", "description", false},
+    {"[@Record]", "List[Record]", "records", true},
+    {"[@Record?]", "List[Optional[Record]]", "record_each", true},
+    {"[@Placed]", "List[Placed]", "placed", true},
+    {"[@Result]", "List[Result]", "results", true},
+    {"[@BoardRecord]", "List[BoardRecord]", "board_records", true},
+    {"@LeaguePlace?", "Optional[LeaguePlace]", "league_place", true},
+    {"@LeaguePlaced", "Optional[LeaguePlace]", "league_place", true},
+    {"[@Count]", "List[ValueCount]", "value_counts", false},
+    {"[@Cut]", "List[Cut]", "cuts", false},
+    {"[{s}?]", "List[Optional[Dict[str, str]]]", "tags_each", false},
+    {"[cursor:s boards:[@ListedBoard]]", "Page[Dict[str, Any]]", "board_page", false},
+    {"[cursor:s bans:[@Ban]]", "Page[Ban]", "ban_page", false},
 };
+
+static const struct docs_python_reply *docs_python_find_reply(const struct docs_method *method) {
+    unsigned i = 0;
+    while (strcmp(replies[i].shape, method->reply) != 0) {
+        CHECK(++i < sizeof replies / sizeof replies[0]);
+    }
+    return &replies[i];
+}
 
 static const char *docs_python_type(enum argument_type type) {
     switch (type) {
@@ -157,7 +167,7 @@ static void docs_python_write_signature(const struct docs_method *method) {
         docs_python_write_parameter(method, i);
     }
     printf("%s", docs_methods_creates(method) ? ",\n        exist_ok: bool = False" : "");
-    printf("%s) -> %s:\n", is_long ? ",\n    " : "", replies[method->reply].type);
+    printf("%s) -> %s:\n", is_long ? ",\n    " : "", docs_python_find_reply(method)->type);
 }
 
 /* In lines of a docstring. */
@@ -306,8 +316,8 @@ static void docs_python_write_return(const struct docs_method *method, bool has_
         return;
     }
     printf("        return %sself._send%s(request, parse.%s", is_async_written ? "await " : "",
-           is_on_all_nodes ? "_to_all" : "", replies[method->reply].parser);
-    if (replies[method->reply].has_parts) {
+           is_on_all_nodes ? "_to_all" : "", docs_python_find_reply(method)->parser);
+    if (docs_python_find_reply(method)->has_parts) {
         const char *separator = "(";
         for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
             if (docs_methods_find(method, parts[i].token) != NULL) {
@@ -329,7 +339,6 @@ static void docs_python_write_method(const struct docs_method *method) {
     if (is_of_board != is_of_board_written) {
         return;
     }
-    CHECK(replies[method->reply].type != NULL);
     docs_python_write_signature(method);
     docs_python_write_doc(method);
     docs_python_write_groups(method);

@@ -57,7 +57,8 @@ static bool web_boards_is_room(struct bytes name, struct value_reader board) {
     struct value_reader period;
     bool is_archive = archive_find_board(name, &room);
     return league_parse_room(is_archive ? room : name, &prefix, &inner, &entry) &&
-           (is_archive || web_find_map(board, "period", &period));
+           (is_archive ||
+            (value_find(board, BYTES("period"), &period) && value_next(&period).kind == VALUE_MAP));
 }
 
 static void web_boards_keep(struct web_query *query, struct value_reader reader) {
@@ -132,7 +133,9 @@ static bool web_boards_print_list(struct web_query *query) {
     while (at.at < at.end) {
         struct bytes name = value_find_text(at, "name");
         json_open(&query->json, NULL, '{');
-        web_put_board(&query->json, query, name, at);
+        json_bytes(&query->json, "name", name);
+        json_integer(&query->json, "db", query->database);
+        web_put_members(query, "ListedBoard", NULL, at);
         web_boards_put_archive_of(query, name);
         json_close(&query->json, '}');
         value_skip(&at);
@@ -207,10 +210,7 @@ static bool web_boards_print_tag(struct web_query *query) {
     struct json *json = &query->json;
     struct value_reader tag = web_kept_behind(query, query->more);
     json_open(json, NULL, '{');
-    web_put_text_of(json, tag, "name");
-    web_put_integer_of(json, tag, "bits");
-    web_put_integer_of(json, tag, "values");
-    json_integer(json, "values_max", value_find_integer(tag, "values-max", 0));
+    web_put_members(query, "Board", "tags", tag);
     web_boards_put_values(json, web_reply(query, 0));
     if (web_boards_has_many_values(tag)) {
         json_integer(json, "places", COUNTED_MAX);
@@ -236,25 +236,6 @@ static void web_boards_keep_tags(struct web_query *query, struct value_reader bo
     }
 }
 
-static void web_boards_put_one(struct web_query *query, struct value_reader board) {
-    struct json *json = &query->json;
-    struct value_reader time;
-    web_put_board(json, query, query->board, board);
-    web_put_integer_of(json, board, "bits");
-    web_put_integer_of(json, board, "memory");
-    web_put_fields(json, board);
-    if (web_find_map(board, "time", &time)) {
-        json_open(json, "time", '{');
-        web_put_text_of(json, time, "unit");
-        web_put_integer_of(json, time, "bits");
-        web_put_text_of(json, time, "order");
-        json_close(json, '}');
-    } else {
-        json_null(json, "time");
-    }
-    web_put_data_names(json, query);
-}
-
 static bool web_boards_print_board(struct web_query *query) {
     struct json *json = &query->json;
     if (query->round > 0) {
@@ -265,7 +246,10 @@ static bool web_boards_print_board(struct web_query *query) {
     }
     struct value_reader board = web_reply(query, 0);
     json_open(json, NULL, '{');
-    web_boards_put_one(query, board);
+    json_bytes(json, "name", query->board);
+    json_integer(json, "db", query->database);
+    web_put_members(query, "Board", NULL, board);
+    web_put_data_names(json, query);
     web_boards_keep_tags(query, board);
     json_open(json, "tags", '[');
     if (query->kept.size > 0) {
@@ -302,7 +286,7 @@ static bool web_boards_print_page(struct web_query *query) {
     json_integer(json, "from", query->from);
     web_put_field_names(json, board);
     web_put_data_names(json, query);
-    web_put_state(json, board);
+    web_put_members(query, "Page", NULL, board);
     web_put_rows(json, query, "rows", web_count_fields(board), web_reply(query, 1));
     return web_end_reply(query);
 }

@@ -3,7 +3,7 @@
 
 #include "server/dispatch/command.h"
 #include "server/system/version.h"
-#include "server/web/web_parts.h"
+#include "server/web/web_rows.h"
 
 enum { SLOWLOG_MAX = 128, COMMANDS_SHOWN = 20 };
 
@@ -345,20 +345,10 @@ static bool web_figures_print_slowlog(struct web_query *query) {
     json_open(json, NULL, '{');
     json_open(json, "entries", '[');
     for (uint64_t i = 0; i < list.count; i++) {
-        (void)value_next(&reader);
         json_open(json, NULL, '{');
-        json_integer(json, "id", value_next(&reader).number);
-        json_time_ms(json, "at", value_next(&reader).number * 1000);
-        json_integer(json, "us", value_next(&reader).number);
-        json_open(json, "command", '[');
-        struct value words = value_next(&reader);
-        for (uint64_t k = 0; k < words.count; k++) {
-            json_text(json, NULL, value_next(&reader).text);
-        }
-        json_close(json, ']');
-        json_text(json, "client", value_next(&reader).text);
-        json_text(json, "name", value_next(&reader).text);
+        web_put_members(query, "Slowlog", "entries", reader);
         json_close(json, '}');
+        value_skip(&reader);
     }
     json_close(json, ']');
     json_close(json, '}');

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "server/acl/auth_guard.h"
+#include "server/dispatch/shape.h"
 #include "server/web/web.h"
 #include "server/web/web_query.h"
 
@@ -188,6 +189,10 @@ void web_note_answer(struct web *web, const struct web_query *query);
 void web_pace_step(struct web *web);
 
 /* ---- the document of the API: web_openapi.c ---- */
+
+/* The members of a schema, and of what shape the reply is that they come from; within: of the elements of this array
+ * in it, or NULL. */
+const char *web_schema(const char *name, const char *within, struct shape *source);
 
 /* Write the routes as OpenAPI 3.1. */
 void web_put_openapi(struct json *json);

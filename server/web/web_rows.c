@@ -5,144 +5,110 @@
 
 #include "codec/tag_set.h"
 
-/* ---- parts ---- */
+/* ---- from replies to JSON, by their shapes ---- */
 
-static void web_rows_put_text_or_null(struct json *json, const char *key, struct bytes text) {
-    if (text.at == NULL) {
-        json_null(json, key);
+/* Go to what a path leads to in a value of this shape. false: it is not there, or null. */
+static bool web_rows_follow(struct shape shape, struct bytes path, struct value_reader *at) {
+    while (path.size > 0 && path.at[0] != '.') {
+        const char *dot = memchr(path.at, '.', path.size);
+        struct bytes word = {path.at, dot != NULL ? (size_t)(dot - path.at) : path.size};
+        struct value_reader here = *at;
+        struct shape_member member;
+        shape = shape_resolve(shape);
+        if (value_next(&here).kind == VALUE_LIST) {
+            for (const char *text = shape.inner;
+                 shape_next(&text, &member) && !bytes_equal(member.name, word);) {
+                value_skip(&here);
+            }
+            *at = here;
+        } else if (!value_find(*at, word, at)) {
+            return false;
+        }
+        shape = shape_follow(shape, word);
+        path = bytes_behind(path, word.size + (dot != NULL));
+    }
+    struct value_reader here = *at;
+    return value_next(&here).kind != VALUE_NULL;
+}
+
+static void web_rows_put_run(struct web_query *query, const char *text, struct shape source,
+                             struct value_reader reply);
+
+static void web_rows_put_scalar(struct json *json, const char *key, enum shape_kind kind,
+                                struct value value) {
+    if (kind == SHAPE_BOOLEAN) {
+        json_boolean(json, key, value.number != 0);
+    } else if (kind == SHAPE_INTEGER) {
+        json_integer(json, key, value.number);
+    } else if (kind == SHAPE_TIME || kind == SHAPE_SECONDS) {
+        json_time_ms(json, key, kind == SHAPE_TIME ? value.number : value.number * 1000);
     } else {
-        json_text(json, key, text);
+        web_put_number_text(json, key, value);
     }
 }
 
-void web_put_time_of(struct json *json, const char *key, struct value_reader map,
-                     const char *name) {
-    int64_t time_ms = value_find_integer(map, name, INT64_MIN);
-    if (time_ms == INT64_MIN) {
-        json_null(json, key);
-    } else {
-        json_time_ms(json, key, time_ms);
-    }
-}
-
-void web_put_integer_of(struct json *json, struct value_reader map, const char *name) {
-    int64_t number = value_find_integer(map, name, INT64_MIN);
-    if (number == INT64_MIN) {
-        json_null(json, name);
-    } else {
-        json_integer(json, name, number);
-    }
-}
-
-void web_put_text_of(struct json *json, struct value_reader map, const char *name) {
-    web_rows_put_text_or_null(json, name, value_find_text(map, name));
-}
-
-void web_put_flag_of(struct json *json, struct value_reader map, const char *name) {
-    json_boolean(json, name, value_find_integer(map, name, 0) != 0);
-}
-
-bool web_find_map(struct value_reader map, const char *name, struct value_reader *found) {
-    if (!value_find(map, name, found)) {
-        return false;
-    }
-    struct value_reader at = *found;
-    return value_next(&at).kind == VALUE_MAP;
-}
-
-void web_put_state(struct json *json, struct value_reader board) {
-    struct value_reader period;
-    bool has_period = web_find_map(board, "period", &period);
-    web_put_flag_of(json, board, "frozen");
-    web_put_time_of(json, "opens_at", board, "opens");
-    web_put_time_of(json, "closes_at", board, "closes");
-    if (has_period) {
-        web_put_time_of(json, "starts_at", period, "start");
-        web_put_time_of(json, "rolls_at", period, "end");
-    } else {
-        json_null(json, "starts_at");
-        json_null(json, "rolls_at");
-    }
-}
-
-static void web_rows_put_period(struct json *json, struct value_reader board) {
-    struct value_reader period;
-    if (!web_find_map(board, "period", &period)) {
-        json_null(json, "period");
-        return;
-    }
-    json_open(json, "period", '{');
-    web_put_text_of(json, period, "unit");
-    web_put_integer_of(json, period, "every");
-    web_put_text_of(json, period, "on");
-    web_put_integer_of(json, period, "at");
-    web_put_text_of(json, period, "tz");
-    web_put_text_of(json, period, "from");
-    web_put_integer_of(json, period, "archive");
-    web_put_text_of(json, period, "archived");
-    json_close(json, '}');
-}
-
-static void web_rows_put_archives(struct json *json, struct value_reader board) {
-    struct value_reader at;
-    json_open(json, "archives", '[');
-    for (uint64_t left = value_find_list(board, "archives", &at); left > 0; left--) {
-        json_open(json, NULL, '{');
-        json_bytes(json, "name", value_next(&at).text);
+/* A value of this shape, of which `shape` says what is shown. */
+static void web_rows_put_value(struct web_query *query, const char *key, struct shape shape,
+                               struct shape source, struct value_reader at) {
+    struct json *json = &query->json;
+    struct value_reader here = at;
+    source = shape_resolve(source);
+    if (shape.kind == SHAPE_NAMED) { /* Row */
+        uint64_t before_fields = 3;
+        web_put_record(json, query, key, value_next(&here).count - before_fields, &at, NULL);
+    } else if (shape.kind == SHAPE_ARRAY) {
+        json_open(json, key, '[');
+        for (uint64_t left = value_next(&here).count; left > 0; left--) {
+            web_rows_put_value(query, NULL, shape_read(shape.inner), shape_read(source.inner),
+                               here);
+            value_skip(&here);
+        }
+        json_close(json, ']');
+    } else if (shape.kind == SHAPE_MAP) {
+        json_open(json, key, '{');
+        web_rows_put_run(query, shape.inner, source, at);
         json_close(json, '}');
-    }
-    json_close(json, ']');
-}
-
-static void web_rows_put_window(struct json *json, struct value_reader board) {
-    struct value_reader window;
-    if (!web_find_map(board, "window", &window)) {
-        json_null(json, "window");
-        return;
-    }
-    json_open(json, "window", '{');
-    web_put_integer_of(json, window, "periods");
-    web_put_text_of(json, window, "of");
-    json_close(json, '}');
-}
-
-static void web_rows_put_league(struct json *json, struct value_reader board) {
-    struct value_reader league;
-    if (!web_find_map(board, "league", &league)) {
-        json_null(json, "league");
-        return;
-    }
-    json_open(json, "league", '{');
-    web_put_integer_of(json, league, "room");
-    web_put_integer_of(json, league, "tiers");
-    web_put_integer_of(json, league, "up");
-    web_put_integer_of(json, league, "down");
-    web_put_text_of(json, league, "idle");
-    json_close(json, '}');
-}
-
-void web_put_board(struct json *json, const struct web_query *query, struct bytes name,
-                   struct value_reader board) {
-    json_bytes(json, "name", name);
-    json_integer(json, "db", query->database);
-    web_put_integer_of(json, board, "count");
-    web_put_text_of(json, board, "layout");
-    web_put_integer_of(json, board, "cap");
-    web_put_integer_of(json, board, "limit");
-    web_put_text_of(json, board, "keep");
-    web_put_flag_of(json, board, "created");
-    web_put_integer_of(json, board, "stale");
-    web_put_flag_of(json, board, "settle");
-    if (value_find_integer(board, "settled", INT64_MIN) == INT64_MIN) {
-        json_null(json, "settled");
     } else {
-        web_put_flag_of(json, board, "settled");
+        web_rows_put_scalar(json, key, shape.kind, value_next(&here));
     }
-    web_put_state(json, board);
-    web_rows_put_period(json, board);
-    web_rows_put_archives(json, board);
-    web_rows_put_window(json, board);
-    web_rows_put_league(json, board);
+}
+
+static void web_rows_put_run(struct web_query *query, const char *text, struct shape source,
+                             struct value_reader reply) {
+    struct json *json = &query->json;
+    struct shape_member member;
+    bool has_begun = false;
+    while (shape_next(&text, &member) && (member.source.at != NULL || !has_begun)) {
+        struct value_reader at = reply;
+        char key[48];
+        if (member.source.at == NULL) {
+            continue;
+        }
+        has_begun = true;
+        snprintf(key, sizeof key, "%.*s", (int)member.name.size, member.name.at);
+        struct shape found = shape_follow(source, member.source);
+        struct shape shape = member.type.kind == SHAPE_UNSAID ? shape_resolve(found) : member.type;
+        if (web_rows_follow(source, member.source, &at)) {
+            struct value_reader here = at;
+            if (member.is_bytes) {
+                json_bytes(json, key, value_next(&here).text);
+            } else {
+                web_rows_put_value(query, key, shape, found, at);
+            }
+        } else if (shape.kind == SHAPE_ARRAY) {
+            json_open(json, key, '[');
+            json_close(json, ']');
+        } else {
+            json_null(json, key);
+        }
+    }
+}
+
+void web_put_members(struct web_query *query, const char *schema, const char *within,
+                     struct value_reader reply) {
+    struct shape source;
+    const char *text = web_schema(schema, within, &source);
+    web_rows_put_run(query, text, source, reply);
 }
 
 uint64_t web_count_fields(struct value_reader board) {
@@ -154,25 +120,7 @@ void web_put_field_names(struct json *json, struct value_reader board) {
     struct value_reader at;
     json_open(json, "fields", '[');
     for (uint64_t left = value_find_list(board, "fields", &at); left > 0; left--) {
-        web_rows_put_text_or_null(json, NULL, value_find_text(at, "name"));
-        value_skip(&at);
-    }
-    json_close(json, ']');
-}
-
-void web_put_fields(struct json *json, struct value_reader board) {
-    struct value_reader at;
-    json_open(json, "fields", '[');
-    for (uint64_t left = value_find_list(board, "fields", &at); left > 0; left--) {
-        json_open(json, NULL, '{');
-        web_put_text_of(json, at, "name");
-        web_put_integer_of(json, at, "bits");
-        web_put_text_of(json, at, "order");
-        web_put_flag_of(json, at, "signed");
-        web_put_integer_of(json, at, "scale");
-        web_put_text_of(json, at, "lowest");
-        web_put_text_of(json, at, "highest");
-        json_close(json, '}');
+        json_text(json, NULL, value_find_text(at, "name"));
         value_skip(&at);
     }
     json_close(json, ']');
@@ -226,15 +174,6 @@ static void web_rows_put_tags(struct json *json, struct value_reader *reader) {
     json_close(json, '}');
 }
 
-static void web_rows_put_since(struct json *json, struct value_reader *reader) {
-    struct value rank = value_next(reader);
-    if (rank.kind == VALUE_INTEGER) {
-        json_integer(json, "since", rank.number);
-    } else {
-        json_null(json, "since");
-    }
-}
-
 /* A record, which is not null: [member, rank, time, fields ..., percentage, tags, data, since]. percent: where its
  * value goes; NULL: it has none. */
 void web_put_record(struct json *json, const struct web_query *query, const char *key,
@@ -269,7 +208,12 @@ void web_put_record(struct json *json, const struct web_query *query, const char
     }
     web_put_data(json, query, reader);
     if (has_since) {
-        web_rows_put_since(json, reader);
+        struct value rank = value_next(reader);
+        if (rank.kind == VALUE_INTEGER) {
+            json_integer(json, "since", rank.number);
+        } else {
+            json_null(json, "since");
+        }
     }
     json_close(json, '}');
 }
@@ -307,7 +251,7 @@ void web_begin_reply(struct web_query *query, const struct value_reader *info) {
         struct value_reader count = web_reply(query, query->reply_count - 1);
         json_integer(&query->json, "count", value_next(&count).number);
     } else if (info != NULL) {
-        web_put_integer_of(&query->json, *info, "count");
+        json_integer(&query->json, "count", value_find_integer(*info, "count", 0));
     }
 }
 

@@ -5,23 +5,14 @@
 
 #include "server/web/web_parts.h"
 
-/* Entries of a map as members of an object; null where it has none. */
-void web_put_text_of(struct json *json, struct value_reader map, const char *name);
-void web_put_integer_of(struct json *json, struct value_reader map, const char *name);
-void web_put_time_of(struct json *json, const char *key, struct value_reader map, const char *name);
-void web_put_flag_of(struct json *json, struct value_reader map, const char *name);
-/* An entry that is a map itself. */
-MUST_CHECK bool web_find_map(struct value_reader map, const char *name, struct value_reader *found);
+/* Of a schema's members (web_openapi.c), those that come from a reply, up to the next one that does not; of an array
+ * in it that is named `within`, those of its elements. */
+void web_put_members(struct web_query *query, const char *schema, const char *within,
+                     struct value_reader reply);
 
-/* Of what LB.INFO has replied, and LB.LIST of each board: */
-void web_put_board(struct json *json, const struct web_query *query, struct bytes name,
-                   struct value_reader board);
-/* Whether it can be written to now, and until when. */
-void web_put_state(struct json *json, struct value_reader board);
 /* Of LB.INFO alone: the layout's fields. */
 uint64_t web_count_fields(struct value_reader board);
 void web_put_field_names(struct json *json, struct value_reader board);
-void web_put_fields(struct json *json, struct value_reader board);
 /* The fields of members' hashes that are shown. */
 void web_put_data_names(struct json *json, const struct web_query *query);
 
@@ -34,7 +25,7 @@ void web_put_rows(struct json *json, const struct web_query *query, const char *
                   uint64_t field_count, struct value_reader reader);
 /* The data of a record, which are its last value; nothing, if none was asked for. */
 void web_put_data(struct json *json, const struct web_query *query, struct value_reader *reader);
-/* A number may come as one, or as its text. */
+/* A number may come as one, or as its text; null otherwise. */
 void web_put_number_text(struct json *json, const char *key, struct value value);
 
 /* The last command of a round whose reply has a count, where a group is asked for: its members are counted. */

@@ -347,7 +347,7 @@ static void web_spread_put_archive(struct web_query *query, struct bytes name, u
         struct value_reader count = web_reply(query, nth + 2);
         json_integer(json, "count", value_next(&count).number);
     } else {
-        web_put_integer_of(json, board, "count");
+        json_integer(json, "count", value_find_integer(board, "count", 0));
     }
     web_put_field_names(json, board);
     web_put_rows(json, query, "rows", web_count_fields(board), web_reply(query, nth + 1));

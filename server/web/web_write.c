@@ -14,28 +14,6 @@ static bool web_write_ask_results(struct web_query *query) {
     return true;
 }
 
-/* A record, or null; its layout has as many fields as the record has values. */
-static void web_write_put_record(struct web_query *query, const char *key,
-                                 struct value_reader *reader) {
-    enum { BEFORE_FIELDS = 3 };
-    struct value_reader at = *reader;
-    struct value list = value_next(&at);
-    if (list.kind == VALUE_LIST && list.count >= BEFORE_FIELDS) {
-        web_put_record(&query->json, query, key, list.count - BEFORE_FIELDS, reader, NULL);
-    } else {
-        json_null(&query->json, key);
-        value_skip(reader);
-    }
-}
-
-static void web_write_put_integer_or_null(struct json *json, const char *key, struct value value) {
-    if (value.kind == VALUE_INTEGER) {
-        json_integer(json, key, value.number);
-    } else {
-        json_null(json, key);
-    }
-}
-
 static void web_write_put_repeated(struct web_query *query) {
     if (query->write.has_ids) {
         json_integer(&query->json, "repeated", web_results_count_repeated(query));
@@ -67,10 +45,9 @@ static bool web_write_print_board(struct web_query *query) {
         struct value value = value_next(&reader);
         changed += value.kind == VALUE_INTEGER ? value.number : 0;
         for (uint64_t k = 0; value.kind == VALUE_LIST && k < value.count; k++) {
-            (void)value_next(&reader);
             json_open(json, NULL, '{');
-            web_write_put_record(query, "row", &reader);
-            web_write_put_integer_or_null(json, "before", value_next(&reader));
+            web_put_members(query, "Written", "rows", reader);
+            value_skip(&reader);
             web_write_put_is_repeated(query, i);
             json_close(json, '}');
         }
@@ -100,12 +77,10 @@ static bool web_write_print_boards(struct web_query *query) {
         struct value list = value_next(&reader);
         json_open(json, NULL, '[');
         for (uint64_t k = 0; k < list.count; k++) {
-            (void)value_next(&reader);
             json_open(json, NULL, '{');
             json_bytes(json, "board", query->words[begin + FIRST_BOARD + k]);
-            web_write_put_record(query, "row", &reader);
-            web_write_put_integer_or_null(json, "before", value_next(&reader));
-            json_boolean(json, "changed", value_next(&reader).number != 0);
+            web_put_members(query, "Submitted", "results", reader);
+            value_skip(&reader);
             web_write_put_is_repeated(query, i);
             json_close(json, '}');
         }
@@ -116,20 +91,6 @@ static bool web_write_print_boards(struct web_query *query) {
 }
 
 /* ---- leagues ---- */
-
-/* Members of an object: [tier, room, record, another tier]. false: the member is not there. */
-static bool web_write_put_place(struct web_query *query, struct value_reader *reader,
-                                const char *other) {
-    struct json *json = &query->json;
-    if (value_next(reader).kind != VALUE_LIST) {
-        return false;
-    }
-    web_write_put_integer_or_null(json, "tier", value_next(reader));
-    web_write_put_integer_or_null(json, "room", value_next(reader));
-    web_write_put_record(query, "row", reader);
-    web_write_put_integer_or_null(json, other, value_next(reader));
-    return true;
-}
 
 static void web_write_begin_league(struct web_query *query) {
     json_open(&query->json, NULL, '{');
@@ -153,7 +114,7 @@ static bool web_write_print_league(struct web_query *query) {
             continue;
         }
         json_open(json, NULL, '{');
-        (void)web_write_put_place(query, &reader, "tier_before");
+        web_put_members(query, "LeagueResults", "results", reader);
         web_write_put_is_repeated(query, i);
         json_close(json, '}');
     }
@@ -175,16 +136,12 @@ static bool web_write_print_place(struct web_query *query) {
     struct value_reader reader = web_reply(query, 0);
     web_write_begin_league(query);
     json_bytes(&query->json, "member", query->member);
-    if (!web_write_put_place(query, &reader, "tier_to_come")) {
+    struct value_reader first = reader;
+    if (value_next(&first).kind != VALUE_LIST) {
         web_error(query, 404, "this member is not in the league");
         return false;
     }
-    struct value outlook = value_next(&reader);
-    if (outlook.kind == VALUE_TEXT) {
-        json_text(&query->json, "outlook", outlook.text);
-    } else {
-        json_null(&query->json, "outlook");
-    }
+    web_put_members(query, "LeagueMember", NULL, reader);
     return web_end_reply(query);
 }
 
@@ -194,31 +151,11 @@ static bool web_write_ask_league(struct web_query *query) {
 }
 
 static bool web_write_print_tiers(struct web_query *query) {
-    static const char *const numbers[] = {"members", "room", "tiers", "up", "down"};
-    struct json *json = &query->json;
     if (web_replies_have_error(query)) {
         return false;
     }
-    struct value_reader info = web_reply(query, 0);
-    struct value_reader at;
     web_write_begin_league(query);
-    for (unsigned i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        web_put_integer_of(json, info, numbers[i]);
-    }
-    web_put_text_of(json, info, "idle");
-    web_put_time_of(json, "starts_at", info, "start");
-    web_put_time_of(json, "ends_at", info, "end");
-    json_open(json, "list", '[');
-    for (uint64_t left = value_find_list(info, "list", &at); left > 0; left--) {
-        json_open(json, NULL, '{');
-        web_put_integer_of(json, at, "tier");
-        web_put_integer_of(json, at, "members");
-        json_integer(json, "open_room", value_find_integer(at, "open-room", 0));
-        json_integer(json, "open_room_members", value_find_integer(at, "open-room-members", 0));
-        json_close(json, '}');
-        value_skip(&at);
-    }
-    json_close(json, ']');
+    web_put_members(query, "League", NULL, web_reply(query, 0));
     return web_end_reply(query);
 }
 

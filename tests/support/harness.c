@@ -7,6 +7,7 @@
 #include "server/dispatch/waiting.h"
 #include "server/system/tzdata.h"
 #include "tests/support/shadow.h"
+#include "tests/support/shape_check.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -154,6 +155,22 @@ void harness_execute(struct server *server, struct session *session, const struc
     waiting_serve(server);
 }
 
+/* Is this what the command's entry says? */
+static void check_shape(const struct session *session, const struct request *request,
+                        struct bytes reply) {
+    uint32_t number = command_find_request(request);
+    if (number == COMMAND_NONE || command_by_index(number)->run == NULL ||
+        bytes_equal(reply, BYTES("+QUEUED\r\n"))) {
+        return;
+    }
+    if (!shape_check(reply, number, session->protocol, request)) {
+        print_error("%s, whose reply is %s, answered\n%.*s\n", command_full_name(number),
+                    command_by_index(number)->reply, (int)(reply.size < 4096 ? reply.size : 4096),
+                    reply.at);
+        fail();
+    }
+}
+
 /* Parse and run the first request of input into harness->reply; false: the client is to be
  * closed. */
 static bool run_one(struct harness *harness, struct session *session, struct bytes input,
@@ -176,10 +193,11 @@ static bool run_one(struct harness *harness, struct session *session, struct byt
         size_t size_before = harness->reply.size;
         server_update_time(&harness->server);
         harness_execute(&harness->server, session, &request, &reply);
+        struct bytes replied = {.at = harness->reply.at + size_before,
+                                .size = harness->reply.size - size_before};
+        check_shape(session, &request, replied);
         if (harness->shadow != NULL) {
-            shadow_run(harness->shadow, &harness->server, session, &request,
-                       (struct bytes){.at = harness->reply.at + size_before,
-                                      .size = harness->reply.size - size_before});
+            shadow_run(harness->shadow, &harness->server, session, &request, replied);
         }
         return !session->is_killed && !session->is_close_after_reply;
     }

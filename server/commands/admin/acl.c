@@ -168,6 +168,7 @@ static const struct command acl_setuser = {
     .name = "SETUSER",
     .audit = AUDIT_USERS,
     .syntax = "username [rule...]",
+    .reply = "<OK>|s|[s]",
     .summary = "Change the rules of a user, all or none, or add a user; reply the tokens made",
     .complexity = "O(n) in the rules given and those of the user",
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_SECRET,
@@ -200,6 +201,7 @@ static const struct command acl_deluser = {
     .name = "DELUSER",
     .audit = AUDIT_USERS,
     .syntax = "username...",
+    .reply = "i",
     .summary = "Remove users, and close their connections; count the users",
     .complexity = "O(n) in the connections, for each user",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
@@ -268,6 +270,8 @@ static void getuser_run(struct call *call) {
 static const struct command acl_getuser = {
     .name = "GETUSER",
     .syntax = "username",
+    .reply = "(flags:[s] passwords:[s] commands:s keys:s channels:s selectors:[(commands:s keys:s "
+             "channels:s)] tokens?:[s])?",
     .summary = "The rules of a user, by what they are about",
     .complexity = "O(n) in the rules of the user",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
@@ -291,6 +295,7 @@ static void list_run(struct call *call) {
 
 static const struct command acl_list = {
     .name = "LIST",
+    .reply = "[s]",
     .summary = "All users with their rules, as lines of a file",
     .complexity = "O(n) in the users and their rules",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
@@ -307,6 +312,7 @@ static void users_run(struct call *call) {
 
 static const struct command acl_users_command = {
     .name = "USERS",
+    .reply = "[s]",
     .summary = "The names of all users",
     .complexity = "O(n) in the users",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
@@ -319,6 +325,7 @@ static void whoami_run(struct call *call) {
 
 static const struct command acl_whoami = {
     .name = "WHOAMI",
+    .reply = "s",
     .summary = "The name of this connection's user",
     .flags = COMMAND_LOADING,
     .run = whoami_run,
@@ -358,6 +365,7 @@ static void cat_run(struct call *call) {
 static const struct command acl_cat = {
     .name = "CAT",
     .syntax = "[category]",
+    .reply = "[s]",
     .summary = "The categories of commands, or the commands of one",
     .complexity = "O(n) in the commands",
     .arity = -2,
@@ -410,6 +418,8 @@ static void log_run(struct call *call) {
 static const struct command acl_log_command = {
     .name = "LOG",
     .syntax = "operation=[count:integer | RESET]",
+    .reply = "[(count:i reason:s context:s object:s username:s age-seconds:n client-info:s "
+             "entry-id:i timestamp-created:i timestamp-last-updated:i)]|RESET=<OK>",
     .summary =
         "What was refused to whom, newest first: logins that failed, and requests without a right",
     .complexity = "O(n) in the entries returned",
@@ -465,6 +475,7 @@ static void dryrun_run(struct call *call) {
 static const struct command acl_dryrun = {
     .name = "DRYRUN",
     .syntax = "username command [arg...]",
+    .reply = "<OK>|s",
     .summary = "Whether a user may run a command, without running it",
     .complexity = "O(n) in the keys of the command",
     /* The command may be AUTH. */
@@ -497,6 +508,7 @@ static void genpass_run(struct call *call) {
 static const struct command acl_genpass = {
     .name = "GENPASS",
     .syntax = "[bits:integer]",
+    .reply = "s",
     .summary = "A random password, in hexadecimal",
     .arity = -2,
     .flags = COMMAND_LOADING,
@@ -528,6 +540,7 @@ static void load_run(struct call *call) {
 static const struct command acl_load = {
     .name = "LOAD",
     .audit = AUDIT_USERS,
+    .reply = "<OK>",
     .summary = "Read all users from the aclfile again, or none if it has an error",
     .complexity = "O(n) in the users and the connections",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
@@ -551,6 +564,7 @@ static void save_run(struct call *call) {
 static const struct command acl_save = {
     .name = "SAVE",
     .audit = AUDIT_USERS,
+    .reply = "<OK>",
     .summary = "Write all users to the aclfile",
     .complexity = "O(n) in the users and their rules",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,

@@ -36,6 +36,7 @@ static void auth_run(struct call *call) {
 const struct command command_auth = {
     .name = "AUTH",
     .syntax = "[username] password",
+    .reply = "<OK>",
     .summary = "Authenticate as a user, by default as the user named default",
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING | COMMAND_SECRET,
     .run = auth_run,
@@ -134,6 +135,7 @@ const struct command command_hello = {
     .name = "HELLO",
     .syntax = "arguments=[protover:integer [AUTH username password] [SETNAME clientname]]",
     .options = hello_rows,
+    .reply = "(server:s version:s proto:i id:i mode:s role:<master|replica> modules:[o])",
     .summary =
         "Choose RESP2 or RESP3, authenticate, name the connection, and get server information",
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING | COMMAND_SECRET |
@@ -175,6 +177,7 @@ static void ping_run(struct call *call) {
 const struct command command_ping = {
     .name = "PING",
     .syntax = "[message]",
+    .reply = "<PONG>|s|[pong:<pong> message:s]",
     .summary = "Reply PONG, or the given message",
     /* Not while loading: a server that replies PONG must be able to serve boards. */
     .flags = COMMAND_FAST | COMMAND_NO_BOARDS | COMMAND_SUBSCRIBER,
@@ -188,6 +191,7 @@ static void echo_run(struct call *call) {
 const struct command command_echo = {
     .name = "ECHO",
     .syntax = "message",
+    .reply = "s",
     .summary = "Reply the given message",
     .flags = COMMAND_FAST | COMMAND_LOADING,
     .run = echo_run,
@@ -206,6 +210,7 @@ static void select_run(struct call *call) {
 const struct command command_select = {
     .name = "SELECT",
     .syntax = "index:integer",
+    .reply = "<OK>",
     .summary = "Choose the database of this connection, 0 to 15",
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_LOADING,
     .run = select_run,
@@ -220,6 +225,7 @@ static void quit_run(struct call *call) {
 
 const struct command command_quit = {
     .name = "QUIT",
+    .reply = "<OK>",
     .summary = "Close the connection after the reply",
     .arity = -1,
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING |
@@ -245,6 +251,7 @@ static void reset_run(struct call *call) {
 
 const struct command command_reset = {
     .name = "RESET",
+    .reply = "<RESET>",
     .summary = "Reset the connection to its initial state",
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING |
              COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI | COMMAND_SUBSCRIBER,
@@ -260,7 +267,7 @@ static void cluster_run(struct call *call) {
 
 #define CLUSTER_ENTRY(word)                                                                        \
     {                                                                                              \
-        .name = (word),                                                                            \
+        .name = (word), .reply = "!",                                                              \
         .summary = "Replies an error: for cluster replicas, and this server has no cluster mode",  \
         .flags = COMMAND_FAST | COMMAND_LOADING, .run = cluster_run                                \
     }

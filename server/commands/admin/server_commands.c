@@ -20,6 +20,7 @@ static void info_run(struct call *call) {
 const struct command command_info = {
     .name = "INFO",
     .syntax = "[section...]",
+    .reply = "s",
     .summary = "Figures of the server, by sections",
     .complexity = "O(n) in the clients",
     .flags = COMMAND_LOADING,
@@ -34,6 +35,7 @@ static void time_run(struct call *call) {
 
 const struct command command_time = {
     .name = "TIME",
+    .reply = "[seconds:s microseconds:s]",
     .summary = "The server's clock: unix seconds, and microseconds of the second",
     .flags = COMMAND_LOADING | COMMAND_FAST,
     .run = time_run,
@@ -46,6 +48,7 @@ static void dbsize_run(struct call *call) {
 
 const struct command command_dbsize = {
     .name = "DBSIZE",
+    .reply = "i",
     .summary = "Counts the keys of the database; one that has expired counts until it is removed, "
                "soon after",
     .flags = COMMAND_READ | COMMAND_FAST | COMMAND_NAMES,
@@ -68,7 +71,7 @@ static void flush_run(struct call *call) {
 
 #define FLUSH_ENTRY(word, what, counted, of, is_all)                                               \
     {                                                                                              \
-        .name = (word), .syntax = "flush-type=[ASYNC | SYNC]",                                     \
+        .name = (word), .syntax = "flush-type=[ASYNC | SYNC]", .reply = "<OK>",                    \
         .summary = "Removes every key of " what,                                                   \
         .complexity = "O(n) in the keys; the boards' memory is freed in steps afterwards",         \
         .flags = COMMAND_WRITE, .audit = AUDIT_FLUSH,                                              \
@@ -92,6 +95,7 @@ static void monitor_run(struct call *call) {
 
 const struct command command_monitor = {
     .name = "MONITOR",
+    .reply = "<OK>",
     .summary = "Stream every command that the server runs from now on",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = monitor_run,
@@ -127,6 +131,7 @@ static const struct command memory_usage = {
     .name = "USAGE",
     .syntax = "key [SAMPLES count:integer]",
     .options = usage_options,
+    .reply = "i?",
     .summary = "Bytes that a key and its value take, exactly",
     .flags = COMMAND_READ,
     .key_access = "RO",
@@ -164,6 +169,9 @@ static void stats_run(struct call *call) {
 
 static const struct command memory_stats = {
     .name = "STATS",
+    .reply = "(peak.allocated:i total.allocated:i startup.allocated:i clients.normal:i "
+             "overhead.total:i keys.count:i keys.bytes-per-key:i dataset.bytes:i "
+             "dataset.percentage:n peak.percentage:n fragmentation:n fragmentation.bytes:i)",
     .summary = "What the server's memory is used for",
     .complexity = "O(n) in the clients",
     .run = stats_run,
@@ -185,6 +193,7 @@ static void module_list_run(struct call *call) {
 
 static const struct command module_list = {
     .name = "LIST",
+    .reply = "[o]",
     .summary = "The modules that are loaded: none, an empty array",
     .flags = COMMAND_ADMIN,
     .run = module_list_run,

@@ -200,6 +200,7 @@ static void snapshot_run(struct call *call) {
 
 const struct command command_lb_snapshot = {
     .name = "LB.SNAPSHOT",
+    .reply = "s",
     .summary =
         "All boards and hashes of all databases as a backup file, sent in many bulk replies; "
         "`leaderboard-server --backup` reads it",

@@ -22,6 +22,7 @@ static void multi_run(struct call *call) {
 
 const struct command command_multi = {
     .name = "MULTI",
+    .reply = "<OK>",
     .summary = "Queue the commands that follow, until EXEC runs them together",
     .flags = COMMAND_FAST | COMMAND_LOADING | COMMAND_NOT_QUEUED,
     .run = multi_run,
@@ -38,6 +39,7 @@ static void discard_run(struct call *call) {
 
 const struct command command_discard = {
     .name = "DISCARD",
+    .reply = "<OK>",
     .summary = "Discard the commands queued since MULTI, and all watched keys",
     .flags = COMMAND_FAST | COMMAND_LOADING | COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI,
     .run = discard_run,
@@ -99,6 +101,7 @@ static uint64_t transaction_commands_count_queued(const struct cost_view *view) 
 
 const struct command command_exec = {
     .name = "EXEC",
+    .reply = "[o]?",
     .summary = "Run the commands queued since MULTI, unless a watched key has changed",
     .complexity = "As the queued commands say; nothing else runs meanwhile",
     .flags = COMMAND_LOADING | COMMAND_NO_SLOWLOG | COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI |
@@ -151,6 +154,7 @@ static void watch_run(struct call *call) {
 const struct command command_watch = {
     .name = "WATCH",
     .syntax = "key...",
+    .reply = "<OK>",
     .summary = "Make the next EXEC run nothing if one of these keys changes first",
     .complexity = "O(1) for each key",
     .flags = COMMAND_FAST | COMMAND_LOADING | COMMAND_NOT_QUEUED,
@@ -165,6 +169,7 @@ static void unwatch_run(struct call *call) {
 
 const struct command command_unwatch = {
     .name = "UNWATCH",
+    .reply = "<OK>",
     .summary = "Stop watching all keys",
     .flags = COMMAND_FAST | COMMAND_LOADING,
     .run = unwatch_run,

@@ -96,7 +96,6 @@ static void lb_create_run(struct call *call) {
 
 const struct command command_lb_create = {
     .name = "LB.CREATE",
-    .reply = COMMAND_REPLIES_OK,
     .syntax =
         "key layout=[LAYOUT name | fields=((FIELD name bits:integer order=[ASC | DESC] [SIGNED] "
         "[SCALE scale:integer] [DOUBLE] [DECAY half-life:integer decay-unit=<S | M | H | D>])... "
@@ -110,6 +109,7 @@ const struct command command_lb_create = {
         "YEAR> [EVERY units:integer] [ON weekday] [AT hour:integer] [FROM date] [TZ zone] [ARCHIVE "
         "periods:integer] [ARCHIVED <FROZEN | WRITABLE>] [COPY] [WINDOW window:integer of=<SUM | "
         "BEST>]]",
+    .reply = "<OK>",
     .summary =
         "Make an empty board with a layout and options of its own, which stays when it is empty",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
@@ -252,7 +252,6 @@ static void lb_alter_run(struct call *call) {
 
 const struct command command_lb_alter = {
     .name = "LB.ALTER",
-    .reply = COMMAND_REPLIES_OK,
     .arity = -3,
     .syntax = "key tags=[TAG name bits]... size=[CAP cap | LIMIT limit] [KEEP <LAST | BEST>] "
               "state=[FREEZE | THAW] [OPENS "
@@ -260,6 +259,7 @@ const struct command command_lb_alter = {
               "[PERIOD unit=<HOUR | DAY | WEEK | MONTH | YEAR | NONE>] [EVERY "
               "units:integer] [ON weekday] [AT hour:integer] [FROM date] [TZ zone] [ARCHIVE "
               "periods] [ARCHIVED <FROZEN | WRITABLE>] [COPY] [WINDOW window [of=<SUM | BEST>]]",
+    .reply = "<OK>",
     .summary = "Change the options of a board that exists; NONE takes one away",
     .complexity = "O(log n); the members' memory is freed in steps afterwards",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,

@@ -249,8 +249,8 @@ static void lb_info_run(struct call *call) {
 
 const struct command command_lb_info = {
     .name = "LB.INFO",
-    .reply = COMMAND_REPLIES_MAP,
     .syntax = "key",
+    .reply = "@Board",
     .summary = "A board's layout and options, the ranges of its fields and times, its members, its "
                "memory, its archives and its tags",
     .flags = COMMAND_READ | COMMAND_FAST,
@@ -385,9 +385,9 @@ static void lb_list_run(struct call *call) {
 
 const struct command command_lb_list = {
     .name = "LB.LIST",
-    .reply = COMMAND_REPLIES_BOARDS,
     .syntax = "[MATCH pattern] [CURSOR cursor:integer] [COUNT count:integer] [UNSETTLED]",
     .options = list_options,
+    .reply = "[cursor:s boards:[@ListedBoard]]",
     .summary = "Walk over the boards of the database in steps, each with its layout, options, "
                "archives and tags",
     .complexity = "O(COUNT) for each call, of which it takes 50 at the most; O(n) for the whole "

@@ -200,7 +200,6 @@ static void lb_league_create_run(struct call *call) {
 
 const struct command lb_league_create = {
     .name = "CREATE",
-    .reply = COMMAND_REPLIES_OK,
     .syntax =
         "key layout=[LAYOUT name | fields=((FIELD name bits:integer order=[ASC | DESC] [SIGNED] "
         "[SCALE scale:integer] [DOUBLE])... [TIME bits:integer unit=<US | MS | S | M | H | D> "
@@ -211,6 +210,7 @@ const struct command lb_league_create = {
         "[FROM date] [TZ zone] (ROOM members:integer) (TIERS tiers:integer) (UP members:integer) "
         "(DOWN members:integer) [IDLE <STAY | DOWN>] [ARCHIVE periods:integer] [ARCHIVED <FROZEN | "
         "WRITABLE>]",
+    .reply = "<OK>",
     .summary = "Make a league, and the empty board whose layout and options its rooms have",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .run = lb_league_create_run,
