@@ -17,6 +17,7 @@
 #include "server/commands/lb/board_task.h"
 #include "server/commands/table.h"
 #include "server/commands/window_job.h"
+#include "server/description.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/execute.h"
 #include "server/dispatch/shutdown.h"
@@ -67,6 +68,11 @@ static bool main_answer_and_exit(int argc, char **argv) {
     const char *word = argc == 2 ? argv[1] : "";
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
         settings_write_help(stdout);
+        return true;
+    }
+    if (strcmp(word, "--describe") == 0) {
+        execute_init(command_table);
+        description_write(stdout);
         return true;
     }
     if (strcmp(word, "--version") == 0 || strcmp(word, "-v") == 0) {

@@ -397,6 +397,16 @@ const char *figures_heading(unsigned place) {
     return headings[place / FIGURE_PLACES_OF_HEADING];
 }
 
+const char *figures_label(enum figure_of of) {
+    static const char *const labels[] = {
+        [FIGURE_OF_COMMAND] = "command",   [FIGURE_OF_ERROR] = "prefix",
+        [FIGURE_OF_DATABASE] = "database", [FIGURE_OF_REPLICA] = "replica",
+        [FIGURE_OF_SYNC_STATE] = "state",  [FIGURE_OF_THREAD] = "thread",
+        [FIGURE_OF_ONCE_USER] = "user",    [FIGURE_OF_LATENCY] = NULL,
+    };
+    return labels[of];
+}
+
 const struct figure figures_table[] = {
     SECTION("Server"),
     {METRIC(INFO, SERVER, "leaderboard_build",

@@ -7,8 +7,8 @@
  *     expired_keys:7           leaderboard_expired_keys_total 7
  *
  * Rows stand in the order of INFO. The metrics, and each object of the API, have them by the place that the row says,
- * and those of one place in the table's order. Of each command, database and thread INFO has one line, and each row is a
- * word of it.
+ * and those of one place in the table's order. Of each command, database and thread INFO has one line, and each row
+ * is a word of it.
  *
  * The struct is copied on the engine's thread between two ticks, and the metrics are printed on the HTTP thread
  * afterwards. So a scrape costs the engine the copying alone: some microseconds, however many boards there are. */
@@ -218,6 +218,8 @@ struct figure {
 /* The headings of the metrics, and the places below each. */
 enum { FIGURE_PLACES = 200, FIGURE_PLACES_OF_HEADING = 20 };
 const char *figures_heading(unsigned place);
+/* The label of the metrics that tells these apart: "command"; NULL: there is only one. */
+const char *figures_label(enum figure_of of);
 
 extern const struct figure figures_table[];
 extern const uint32_t figures_row_count;

@@ -12,13 +12,6 @@
 #include "server/dispatch/command.h"
 #include "server/http/http_header.h"
 
-static const char *const label_of[] = {
-    [FIGURE_OF_COMMAND] = "command",   [FIGURE_OF_ERROR] = "prefix",
-    [FIGURE_OF_DATABASE] = "database", [FIGURE_OF_REPLICA] = "replica",
-    [FIGURE_OF_SYNC_STATE] = "state",  [FIGURE_OF_THREAD] = "thread",
-    [FIGURE_OF_ONCE_USER] = "user",    [FIGURE_OF_LATENCY] = NULL,
-};
-
 struct page {
     const struct figures *figures;
     enum metrics_format format;
@@ -67,7 +60,7 @@ enum { LABELS_MAX = 768 }; /* a replica's host has up to 255 bytes */
 static void metrics_print_labels(const struct figure *sample, const char *value,
                                  char labels[LABELS_MAX]) {
     const char *more = sample->label != NULL ? sample->label : "";
-    const char *name = label_of[sample->of];
+    const char *name = figures_label(sample->of);
     const char *comma = name != NULL && more[0] != '\0' ? "," : "";
     int size = name == NULL
                    ? snprintf(labels, LABELS_MAX, "%s", more)
@@ -268,51 +261,4 @@ const char *metrics_content_type(enum metrics_format format) {
     return format == METRICS_OPENMETRICS
                ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
                : "text/plain; version=0.0.4; charset=utf-8";
-}
-
-/* ---- docs/metrics.md ---- */
-
-/* The names of its labels: "`thread`, `call`". */
-static void metrics_write_labels(const struct figure *family, FILE *file) {
-    const char *comma = "";
-    if (label_of[family->of] != NULL) {
-        fprintf(file, "`%s`", label_of[family->of]);
-        comma = ", ";
-    }
-    for (const char *at = family->label; at != NULL; at = strchr(at, ',')) {
-        at += *at == ',';
-        fprintf(file, "%s`%.*s`", comma, (int)strcspn(at, "="), at);
-        comma = ", ";
-    }
-}
-
-void metrics_write_docs(FILE *file) {
-    const struct figure *end = figures_table + figures_row_count;
-    fputs("# Metrics\n"
-          "\n"
-          "`make docs` generates this page from the server's table of metrics. `GET /metrics` "
-          "replies them;\n"
-          "[monitoring.md](monitoring.md) says how to switch it on, and what to watch.\n"
-          "\n"
-          "Names are those of the samples: of a histogram there are `_bucket`, `_count` and "
-          "`_sum`. Counters begin at 0\n"
-          "when the server starts, and those of commands, errors, clients and ticks at `CONFIG "
-          "RESETSTAT`. A command\n"
-          "has 17 time series once it was called: with 20 commands in use a scrape has about 450 "
-          "lines.\n",
-          file);
-    for (unsigned place = 1; place < FIGURE_PLACES; place++) {
-        if (place % FIGURE_PLACES_OF_HEADING == 0) {
-            fprintf(file, "\n## %s\n\n| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n",
-                    figures_heading(place));
-        }
-        for (const struct figure *family = figures_table; family < end; family++) {
-            if (family->metric != NULL && family->place == place) {
-                fprintf(file, "| `%s%s` | %s | ", family->metric, metrics_sample_suffix(family),
-                        kind_names[family->kind]);
-                metrics_write_labels(family, file);
-                fprintf(file, " | %s |\n", family->help);
-            }
-        }
-    }
 }

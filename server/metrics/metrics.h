@@ -5,8 +5,6 @@
 #ifndef SERVER_METRICS_H
 #define SERVER_METRICS_H
 
-#include <stdio.h>
-
 #include "codec/buffer.h"
 #include "server/metrics/figures.h"
 
@@ -17,8 +15,5 @@ enum metrics_format metrics_choose(const char *accept);
 const char *metrics_content_type(enum metrics_format format);
 /* Print all metrics. */
 void metrics_print(const struct figures *figures, enum metrics_format format, struct buffer *out);
-
-/* Write docs/metrics.md. */
-void metrics_write_docs(FILE *file);
 
 #endif
