@@ -120,6 +120,11 @@ static void description_put_settings(struct json *json) {
         enum setting_type type = setting->kind.type;
         json_open(json, NULL, '{');
         description_put(json, "name", setting->name);
+        json_open(json, "aliases", '[');
+        for (const struct setting_alias *alias = setting_aliases; alias->name != NULL; alias++) {
+            description_put(json, NULL, strcmp(alias->of, setting->name) == 0 ? alias->name : NULL);
+        }
+        json_close(json, ']');
         description_put(json, "section", setting->section->title);
         description_put(json, "about", setting->section->summary);
         description_put(json, "type",

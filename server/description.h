@@ -10,7 +10,7 @@
  *     version, redis_version
  *     commands   [{name container? group summary complexity since syntax reply flags runs cost? arguments}]
  *     shapes     [{name shape}]                of replies (dispatch/shape.h)
- *     settings   [{name section about type syntax default? example? is_fixed summary}]
+ *     settings   [{name aliases section about type syntax default? example? is_fixed summary}]
  *     uses       [{words summary}]             ways to call the program
  *     figures    [{info? metric? kind label? labels? help api?}], those of the metrics in their order
  *
