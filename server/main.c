@@ -27,7 +27,7 @@
 #include "server/loop/listener.h"
 #include "server/loop/tick.h"
 #include "server/loop/tls_settings.h"
-#include "server/metrics/monitoring.h"
+#include "server/metrics/metrics.h"
 #include "server/replication/replicator.h"
 #include "server/system/fault.h"
 #include "server/system/log.h"
@@ -48,7 +48,7 @@ static struct {
     /* The metrics-port and the web-port: -1 where there is none; PEM texts, NULL: without TLS. */
     int http_fd, web_fd;
     const char *http_certificate, *http_key, *web_certificate, *web_key;
-    struct monitoring *monitoring;
+    struct metrics *metrics;
     struct web *web;
     struct tick tick;
     struct heartbeat heartbeat;
@@ -449,9 +449,9 @@ static bool main_start_http(void) {
         return true;
     }
     const struct settings *settings = &program.server.settings;
-    program.monitoring = monitoring_start(program.http_fd, &program.loop, &program.server,
-                                          program.http_certificate, program.http_key, error);
-    if (program.monitoring == NULL) {
+    program.metrics = metrics_start(program.http_fd, &program.loop, &program.server,
+                                    program.http_certificate, program.http_key, error);
+    if (program.metrics == NULL) {
         log_write(LOG_WARNING, "cannot start: %s", error);
         return false;
     }
@@ -483,8 +483,8 @@ static bool main_start_web(void) {
 
 static void main_end_http(void) {
     main_free_certificates();
-    if (program.monitoring != NULL) {
-        monitoring_destroy(program.monitoring);
+    if (program.metrics != NULL) {
+        metrics_destroy(program.metrics);
     }
     if (program.web != NULL) {
         web_destroy(program.web);
@@ -553,8 +553,8 @@ static void main_run(void) {
     if (clean_group > 0) {
         replicator_end_cleanly(program.tick.replicator, clean_group);
     }
-    if (program.monitoring != NULL) {
-        monitoring_stop(program.monitoring);
+    if (program.metrics != NULL) {
+        metrics_stop(program.metrics);
     }
     if (program.web != NULL) {
         web_stop(program.web);

@@ -57,9 +57,10 @@ static void figures_put_owner(const struct server *server, uint16_t owner, char 
     }
 }
 
-static void figures_take_once(const struct server *server, struct figures *figures) {
+static void figures_take_once(const struct server *server, bool with_users,
+                              struct figures *figures) {
     struct once_ids_share top[ONCE_IDS_TOP];
-    figures->once_user_count = once_ids_top(server, top);
+    figures->once_user_count = with_users ? once_ids_top(server, top) : 0;
     for (uint32_t i = 0; i < figures->once_user_count; i++) {
         figures_put_owner(server, top[i].owner, figures->once_users[i].user);
         figures->once_users[i].ids = top[i].count;
@@ -300,16 +301,16 @@ static void figures_take_process(struct figures *figures) {
     snprintf(process->os, sizeof process->os, "%s %s %s", os.sysname, os.release, os.machine);
 }
 
-void figures_take(const struct server *server, bool with_commands, struct figures *figures) {
+void figures_take(const struct server *server, bool is_copy, struct figures *figures) {
     uint64_t begin = clock_ticks();
     figures->stats = server->stats;
-    if (with_commands) {
+    if (is_copy) {
         figures->stats.commands = (struct stats_command *)(void *)(figures + 1);
         memcpy(figures->stats.commands, server->stats.commands,
                server->stats.command_count * sizeof *server->stats.commands);
     }
     figures_take_databases(server, figures);
-    figures_take_once(server, figures);
+    figures_take_once(server, is_copy, figures);
     figures_take_clients(server, figures);
     figures_take_memory(server, figures);
     figures_take_persistence(server, figures);

@@ -140,9 +140,10 @@ struct figures {
 static inline size_t figures_size(uint32_t command_count) {
     return sizeof(struct figures) + command_count * sizeof(struct stats_command);
 }
-/* On the engine's thread. commands: stats.commands are those behind the figures; else they are the server's own, which
- * are right until another command runs, and figures needs no room for them. */
-void figures_take(const struct server *server, bool with_commands, struct figures *figures);
+/* On the engine's thread. is_copy: for another thread; stats.commands are then those behind the figures. Otherwise they
+ * are the server's own, which are right until another command runs; figures needs no room for them, and users of ids
+ * are left out. */
+void figures_take(const struct server *server, bool is_copy, struct figures *figures);
 
 /* ---- the table ---- */
 

@@ -7,7 +7,7 @@
  *     setting_options.c words -> board options
  *     setting_file.c    files and the command line
  *     setting_rewrite.c CONFIG REWRITE
- *     setting_docs.c    --help
+ *     setting_help.c    --help
  *     setting.c         life cycle, CONFIG SET, drafts
  *
  * Every change is made on a draft, which replaces the settings only when all of it is valid: an

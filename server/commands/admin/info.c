@@ -28,18 +28,6 @@ __attribute__((format(printf, 2, 3))) static void info_put(struct info *info, co
     buffer_append(info->out, text, (size_t)size);
 }
 
-/* "1.50K", as in Redis. */
-static void info_put_human(struct info *info, uint64_t size) {
-    static const char units[] = "BKMGTP";
-    double shown = (double)size;
-    unsigned unit = 0;
-    while (shown >= 1024 && unit + 2 < sizeof units) {
-        shown /= 1024;
-        unit++;
-    }
-    info_put(info, "%.*f%c", unit == 0 ? 0 : 2, shown, units[unit]);
-}
-
 static void info_put_value(struct info *info, const struct figure *row, const void *object) {
     struct figure_value value = figures_read(row, object);
     uint64_t number = value.number / (row->info_per_unit > 0 ? row->info_per_unit : 1);
@@ -71,10 +59,15 @@ static void info_put_line(struct info *info, const struct figure *row) {
     }
     info_put_value(info, row, object);
     info_put(info, "\r\n");
-    if (row->info_form == FIGURE_SIZE) {
-        info_put(info, "%s_human:", row->info);
-        info_put_human(info, figures_read(row, object).number);
-        info_put(info, "\r\n");
+    if (row->info_form == FIGURE_SIZE) { /* "1.50K", as in Redis */
+        static const char units[] = "BKMGTP";
+        double shown = (double)figures_read(row, object).number;
+        unsigned unit = 0;
+        while (shown >= 1024 && unit + 2 < sizeof units) {
+            shown /= 1024;
+            unit++;
+        }
+        info_put(info, "%s_human:%.*f%c\r\n", row->info, unit == 0 ? 0 : 2, shown, units[unit]);
     }
 }
 
