@@ -130,17 +130,6 @@ static bool main_rename_commands(const struct settings *settings, char *error) {
     return true;
 }
 
-static bool main_load_settings(int argc, char **argv, char *error) {
-    struct settings *settings = &program.server.settings;
-    if (!settings_init(settings)) {
-        snprintf(error, SETTING_ERROR_MAX, "out of memory");
-        return false;
-    }
-    bool is_loaded = settings_load_arguments(settings, argc, argv, error);
-    settings_hide_arguments(argc, argv);
-    return is_loaded && settings_finish(settings, error) && main_rename_commands(settings, error);
-}
-
 /* A certificate and its key, if they are given. false: error says why. */
 static bool main_read_pair(const char *family, const char *certificate_file, const char *key_file,
                            const char **certificate, const char **key, char *error) {
@@ -239,8 +228,15 @@ static bool main_open_log(const struct settings *settings, char *error) {
 
 /* Everything that can fail, while the operator still sees the terminal. */
 static bool main_prepare(int argc, char **argv, char *error) {
-    const struct settings *settings = &program.server.settings;
-    if (!main_load_settings(argc, argv, error) || !acl_file_begin(&program.server, error) ||
+    struct settings *settings = &program.server.settings;
+    if (!settings_init(settings)) {
+        snprintf(error, SETTING_ERROR_MAX, "out of memory");
+        return false;
+    }
+    bool is_loaded = settings_load_arguments(settings, argc, argv, error);
+    settings_hide_arguments(argc, argv);
+    if (!is_loaded || !settings_finish(settings, error) || !main_rename_commands(settings, error) ||
+        !acl_file_begin(&program.server, error) ||
         !tls_settings_open(&program.tls, settings, error) ||
         !listeners_open(&program.listeners, settings, error)) {
         return false;
@@ -285,21 +281,11 @@ static void main_reload(void) {
     }
 }
 
-/* The first signal does as SHUTDOWN; another one ends what the server waits for. */
-static void main_end_by_signal(void) {
-    struct server *server = &program.server;
+static void main_on_signal(uv_signal_t *signal, int number) {
     const struct shutdown_options options = {
         .ending = PERSISTENCE_END_AS_SET,
-        .is_now = server->ending.retiring.is_begun,
+        .is_now = program.server.ending.retiring.is_begun,
     };
-    if (program.tick.is_draining) {
-        tick_shutdown(&program.tick, false);
-    } else if (shutdown_begin(server, &options)) {
-        tick_wake(&program.tick);
-    }
-}
-
-static void main_on_signal(uv_signal_t *signal, int number) {
     (void)signal;
     if (number == SIGHUP) {
         main_reload();
@@ -310,7 +296,12 @@ static void main_on_signal(uv_signal_t *signal, int number) {
         return;
     }
     log_write(LOG_NOTICE, "signal received signal=%s", number == SIGTERM ? "SIGTERM" : "SIGINT");
-    main_end_by_signal();
+    /* The first signal does as SHUTDOWN; another one ends what the server waits for. */
+    if (program.tick.is_draining) {
+        tick_shutdown(&program.tick, false);
+    } else if (shutdown_begin(&program.server, &options)) {
+        tick_wake(&program.tick);
+    }
 }
 
 /* INFO for a crash report, which cannot take memory any more. */
@@ -495,13 +486,6 @@ static void main_wake_tick(void *tick) {
     tick_wake(tick);
 }
 
-static bool main_start_replication(void) {
-    struct tick *tick = &program.tick;
-    tick->replicator =
-        replicator_create(&program.server, &program.loop, main_wake_tick, &program.tick);
-    return tick->replicator != NULL;
-}
-
 static void main_resume_jobs(struct server *server) {
     board_task_resume(server);
     window_job_begin(server);
@@ -522,7 +506,9 @@ static bool main_start(void) {
         return false;
     }
     listeners_log(&program.listeners);
-    return main_start_replication() && main_start_http() && main_start_web() &&
+    program.tick.replicator =
+        replicator_create(&program.server, &program.loop, main_wake_tick, &program.tick);
+    return program.tick.replicator != NULL && main_start_http() && main_start_web() &&
            main_start_persistence();
 }
 
@@ -537,17 +523,13 @@ static void main_block_signals(void) {
     sigprocmask(SIG_BLOCK, &signals, NULL);
 }
 
-/* The last group, if all is on disk that this server has told others to have; else 0. */
-static uint64_t main_find_clean_group(void) {
-    uint64_t group = persistence_synced_group(program.persistence);
-    return group == persistence_last_group(program.persistence) ? group : 0;
-}
-
 static void main_run(void) {
     uv_run(&program.loop, UV_RUN_DEFAULT);
     main_block_signals();
     replicator_stop(program.tick.replicator);
-    uint64_t clean_group = main_find_clean_group();
+    /* The last group, if all is on disk that this server has told others to have; else 0. */
+    uint64_t group = persistence_synced_group(program.persistence);
+    uint64_t clean_group = group == persistence_last_group(program.persistence) ? group : 0;
     persistence_stop(program.persistence);
     main_end_if_fatal();
     if (clean_group > 0) {
