@@ -74,7 +74,8 @@ static void info_put_line(struct info *info, const struct figure *row) {
 /* The rows from this one on that are of the same, as words of a line that has begun. */
 static void info_put_words(struct info *info, const struct figure *first, const void *object) {
     const char *separator = ":";
-    for (const struct figure *row = first; row->section == NULL; row++) {
+    const struct figure *end = figures_table + figures_row_count;
+    for (const struct figure *row = first; row < end && row->section == NULL; row++) {
         if (row->of == first->of && row->info != NULL) {
             info_put(info, "%s%s=", separator, row->info);
             info_put_value(info, row, object);
