@@ -455,14 +455,7 @@ struct setting_use {
     const char *summary;
 };
 extern const struct setting_use setting_uses[]; /* ends with words NULL */
-/* Write leaderboard.conf with every default and its explanation, docs/settings.md, --help. */
-void settings_write_example(FILE *file);
-void settings_write_docs(FILE *file);
+/* Write --help. */
 void settings_write_help(FILE *file);
-/* Write leaderboard-server(1), leaderboard.conf(5), and the completion of the command line for
- * bash. */
-void settings_write_program_manual(FILE *file);
-void settings_write_file_manual(FILE *file);
-void settings_write_completion(FILE *file);
 
 #endif

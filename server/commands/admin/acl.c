@@ -93,14 +93,6 @@ static enum acl_status acl_make_tokens(const struct call *call, struct acl_setti
     return ACL_OK;
 }
 
-static void acl_forget_tokens(struct acl_setting *setting) {
-    if (setting->made != NULL) {
-        explicit_bzero(setting->made, setting->made_count * sizeof *setting->made);
-    }
-    memory_free(setting->made);
-    memory_free(setting->changed);
-}
-
 static enum acl_status acl_apply(const struct call *call, struct acl_user *draft,
                                  bool has_all_channels, const struct acl_setting *setting,
                                  struct buffer *joined, struct bytes *failed) {
@@ -160,7 +152,11 @@ static void setuser_run(struct call *call) {
         acl_check_refresh(server, user);
         acl_reply_set(call, &setting);
     }
-    acl_forget_tokens(&setting);
+    if (setting.made != NULL) {
+        explicit_bzero(setting.made, setting.made_count * sizeof *setting.made);
+    }
+    memory_free(setting.made);
+    memory_free(setting.changed);
     buffer_deinit(&joined);
 }
 

@@ -145,18 +145,13 @@ const struct command command_hello = {
 
 /* ---- PING ECHO ---- */
 
-/* Has this client connected while the server retires? Then its PING says that it does. */
-static bool connection_commands_is_late(const struct call *call) {
-    const struct server_retiring *retiring = &call->server->ending.retiring;
-    return retiring->is_begun && call->session->id >= retiring->from_id;
-}
-
 static void ping_run(struct call *call) {
+    const struct server_retiring *retiring = &call->server->ending.retiring;
     if (call->request->count > 2) {
         call_refuse_arity(call);
-    } else if (connection_commands_is_late(call)) {
-        /* Clients know this prefix: try again, or elsewhere. Closed, because HAProxy would wait for
-         * more of the reply that it expects. */
+    } else if (retiring->is_begun && call->session->id >= retiring->from_id) {
+        /* Of those who have connected since. Clients know this prefix: try again, or elsewhere. Closed,
+         * because HAProxy would wait for more of the reply that it expects. */
         call->session->is_close_after_reply = true;
         reply_error(call->reply, "LOADING the server is shutting down");
     } else if (sync_is_closed(&call->server->replication.sync) &&

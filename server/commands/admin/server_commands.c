@@ -2,6 +2,7 @@
 #include "server/commands/admin/info.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"
+#include "server/metrics/figures.h"
 
 static void info_run(struct call *call) {
     struct buffer text;
@@ -137,34 +138,33 @@ static const struct command memory_usage = {
     .run = usage_run,
 };
 
-static void server_commands_put_number(struct reply *reply, const char *name, double number) {
-    reply_bulk_text(reply, name);
-    reply_double(reply, number);
-}
-
 static void stats_run(struct call *call) {
     struct reply *reply = call->reply;
-    struct info_memory memory = info_measure_memory(call->server);
+    struct figures figures;
+    const struct figures_process *memory = &figures.process;
     uint64_t keys = 0;
     (void)registry_roll_some(call->registry, call->now_ms);
+    figures_take(call->server, false, &figures);
     for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
-        keys += registry_count(call->registry, database);
+        keys += figures.databases[database].keys;
     }
-    uint64_t dataset = memory.used - memory.overhead;
     reply_map(reply, 12);
-    reply_named_integer(reply, "peak.allocated", (int64_t)memory.peak);
-    reply_named_integer(reply, "total.allocated", (int64_t)memory.used);
-    reply_named_integer(reply, "startup.allocated", (int64_t)memory.startup);
-    reply_named_integer(reply, "clients.normal", (int64_t)memory.clients);
-    reply_named_integer(reply, "overhead.total", (int64_t)memory.overhead);
+    reply_named_integer(reply, "peak.allocated", (int64_t)memory->peak);
+    reply_named_integer(reply, "total.allocated", (int64_t)memory->used);
+    reply_named_integer(reply, "startup.allocated", (int64_t)figures.memory_startup);
+    reply_named_integer(reply, "clients.normal", (int64_t)figures.memory_clients);
+    reply_named_integer(reply, "overhead.total", (int64_t)memory->overhead);
     reply_named_integer(reply, "keys.count", (int64_t)keys);
-    reply_named_integer(reply, "keys.bytes-per-key", (int64_t)(keys > 0 ? dataset / keys : 0));
-    reply_named_integer(reply, "dataset.bytes", (int64_t)dataset);
-    server_commands_put_number(reply, "dataset.percentage", memory.dataset_percent);
-    server_commands_put_number(reply, "peak.percentage", info_percent(memory.used, memory.peak));
-    server_commands_put_number(reply, "fragmentation", memory.fragmentation);
-    reply_named_integer(reply, "fragmentation.bytes",
-                        (int64_t)memory.resident - (int64_t)memory.used);
+    reply_named_integer(reply, "keys.bytes-per-key",
+                        (int64_t)(keys > 0 ? memory->dataset / keys : 0));
+    reply_named_integer(reply, "dataset.bytes", (int64_t)memory->dataset);
+    reply_bulk_text(reply, "dataset.percentage");
+    reply_double(reply, memory->dataset_percent);
+    reply_bulk_text(reply, "peak.percentage");
+    reply_double(reply, memory->peak_percent);
+    reply_bulk_text(reply, "fragmentation");
+    reply_double(reply, memory->fragmentation);
+    reply_named_integer(reply, "fragmentation.bytes", memory->fragmentation_size);
 }
 
 static const struct command memory_stats = {

@@ -47,18 +47,6 @@ const struct command command_discard = {
 
 /* ---- EXEC ---- */
 
-/* CLIENT REPLY may be among the commands. SKIP applies to the command after EXEC. */
-static void transaction_commands_set_silence(const struct call *call) {
-    enum session_reply_mode mode = call->session->reply_mode;
-    if (mode != SESSION_REPLY_SKIP_NEXT) {
-        call->reply->is_silent = mode != SESSION_REPLY_ON;
-    }
-}
-
-static bool transaction_commands_is_only_read(uint32_t command) {
-    return (command_by_index(command)->flags & (COMMAND_READ | COMMAND_WRITE)) == COMMAND_READ;
-}
-
 static void transaction_commands_run_queue(const struct call *call) {
     struct transaction *transaction = &call->session->transaction;
     /* The transaction's own changes must not affect its watches. */
@@ -70,10 +58,16 @@ static void transaction_commands_run_queue(const struct call *call) {
         /* A client whose output is over its limit will be closed and gets no more replies. Commands
          * that only read are then skipped; commands that write still run, because EXEC is all or
          * nothing. */
-        if (call->reply->out->is_broken && transaction_commands_is_only_read(queued->command)) {
+        unsigned flags = command_by_index(queued->command)->flags;
+        if (call->reply->out->is_broken &&
+            (flags & (COMMAND_READ | COMMAND_WRITE)) == COMMAND_READ) {
             continue;
         }
-        transaction_commands_set_silence(call);
+        /* CLIENT REPLY may be among the commands. SKIP applies to the command after EXEC. */
+        enum session_reply_mode mode = call->session->reply_mode;
+        if (mode != SESSION_REPLY_SKIP_NEXT) {
+            call->reply->is_silent = mode != SESSION_REPLY_ON;
+        }
         execute_queued(call->server, call->session, queued->command, &queued->request, call->reply);
     }
 }
