@@ -456,7 +456,7 @@ const char *log_quote_into(char *out, size_t room, struct bytes text) {
 }
 
 struct log_quoted log_quote(struct bytes text) {
-    struct log_quoted quoted;
+    struct log_quoted quoted = {.text = ""};
     (void)log_quote_into(quoted.text, sizeof quoted.text, text);
     return quoted;
 }
