@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "server/replication/history.h"
-#include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/registry.h"
 
 enum { TEXT_MAX = REPLICATION_ID_SIZE + REPLICATION_HOST_MAX + 64 };
 #define KEY_NAME BYTES("redis")

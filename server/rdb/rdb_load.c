@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "server/rdb/rdb_state.h"
-#include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/registry.h"
 
 void rdb_load_init(struct rdb_load *load, struct registry *registry, uint64_t seed,
                    int64_t now_us) {
