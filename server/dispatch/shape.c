@@ -62,7 +62,13 @@ const char *shape_find(struct bytes name) {
 /* ---- the text ---- */
 
 static size_t shape_span_name(const char *at) {
-    return strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.");
+    size_t size = 0;
+    for (char c = at[0]; (bytes_lower(c) >= 'a' && bytes_lower(c) <= 'z') ||
+                         (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+         c = at[size]) {
+        size++;
+    }
+    return size;
 }
 
 /* "WITHRANK=", if that stands there. */
@@ -104,7 +110,7 @@ static const char *shape_find_closing(const char *at) {
 struct shape shape_read(const char *at) {
     struct shape shape = {.option = shape_take_option(&at)};
     CHECK(*at != '\0' && strchr("isbndeyo#<[({@!", *at) != NULL);
-    shape.kind = (enum shape_kind) * at;
+    shape.kind = (enum shape_kind)at[0];
     shape.inner = at + 1;
     if (*at == '@') {
         shape.name = (struct bytes){.at = at + 1, .size = shape_span_name(at + 1)};
@@ -126,13 +132,6 @@ struct shape shape_read(const char *at) {
     }
     shape.end = at;
     return shape;
-}
-
-const char *shape_skip(const char *at) {
-    for (at = shape_read(at).end; *at == '|';) {
-        at = shape_read(at + 1).end;
-    }
-    return at;
 }
 
 bool shape_next(const char **at, struct shape_member *member) {
@@ -157,7 +156,12 @@ bool shape_next(const char **at, struct shape_member *member) {
         *at = member->at + member->type.is_nullable;
     } else if (**at == ':') {
         member->type = shape_read(member->at);
-        *at = shape_skip(member->at);
+        const char *end = member->type.end;
+        CHECK(end != NULL);
+        while (*end == '|') {
+            end = shape_read(end + 1).end;
+        }
+        *at = end;
     } else {
         member->source = member->source.at != NULL ? member->source : member->name;
         if (**at == '\'') {

@@ -72,18 +72,17 @@ struct shape_member {
     struct shape type;          /* the first of its alternatives; of is_bytes a text */
     const char *at;             /* where the types begin */
 };
-/* What a path leads to in the value of this shape: "period.start". Null where anything on the way may be. */
-struct shape shape_follow(struct shape shape, struct bytes path);
-/* The shape that is meant, where it has a name. */
-struct shape shape_resolve(struct shape shape);
 /* Read the one at *at, which goes to the next. false: there is none left; *at is at the closing bracket, the end, or
  * the "..." behind all. */
 MUST_CHECK bool shape_next(const char **at, struct shape_member *member);
-/* The end of a type and its alternatives. */
-const char *shape_skip(const char *at);
 
 /* The choices of <...>, one by one; *at begins as inner. false: that were all. */
 MUST_CHECK bool shape_next_choice(const char **at, struct bytes *choice);
+
+/* The shape that is meant, where it has a name. */
+struct shape shape_resolve(struct shape shape);
+/* What a path leads to in the value of this shape: "period.start". Null where anything on the way may be. */
+struct shape shape_follow(struct shape shape, struct bytes path);
 
 /* What is meant by @Name; it exists. */
 const char *shape_find(struct bytes name);

@@ -3,7 +3,7 @@
 
 #include "server/dispatch/command.h"
 #include "server/system/version.h"
-#include "server/web/web_rows.h"
+#include "server/web/web_query.h"
 
 enum { SLOWLOG_MAX = 128, COMMANDS_SHOWN = 20 };
 

@@ -1,11 +1,112 @@
-/* The API as an OpenAPI 3.1 document, written from the table of routes, and from the schemas and parameters that its
- * rows name.
+/* The table of routes, and the API as an OpenAPI 3.1 document, which is written from it and from the schemas and
+ * parameters that its rows name.
  *
  * A schema's text is the inside of a shape (server/dispatch/shape.h). What it takes from a reply has that reply's
  * types and descriptions, and is written by web_put_members. A number (#) stands there as one or as its text. */
 #include <stdio.h>
 
-#include "server/web/web_rows.h"
+#include "server/web/web_query.h"
+
+/* ---- routes ---- */
+
+enum { FIRST = 2 /* behind api and v1 */ };
+
+#define GROUP "hash data where tags"
+#define PAGE  "db from count:1-200=25 " GROUP " since"
+
+const struct web_operation web_operations[] = {
+    {HTTP_GET, "boards", "listBoards", "Boards, in steps", "match cursor count:1-200=100 rooms db",
+     NULL, "Boards", &web_route_list, false},
+    {HTTP_GET, "boards/{NAME}", "getBoard", "A board", "db where", NULL, "Board", &web_route_board,
+     false},
+    {HTTP_GET, "boards/{NAME}/page", "getPage", "Rows by rank", PAGE, NULL, "Page", &web_route_page,
+     false},
+    {HTTP_GET, "boards/{NAME}/events", "followPage",
+     "event: page with a Page whenever it has changed; event: gone with a Problem", PAGE " key",
+     NULL, NULL, &web_route_page, true},
+    {HTTP_GET, "boards/{NAME}/search", "searchMembers", "Members that begin with q",
+     "db q count:1-50=25 cursor by " GROUP, NULL, "Found", &web_route_search, false},
+    {HTTP_GET, "boards/{NAME}/histogram", "getHistogram", "Bins and quantiles of the first field",
+     "db buckets spacing hash data where", NULL, "Histogram", &web_route_histogram, false},
+    {HTTP_GET, "boards/{NAME}/archives", "listArchives", "The last periods",
+     "db count:1-50=10 " GROUP, NULL, "Archives", &web_route_archives, false},
+    {HTTP_GET, "boards/{NAME}/members/{MEMBER}", "getMember",
+     "A member: place, percentile, the ten around", "db " GROUP " since", NULL, "Member",
+     &web_route_member, false},
+    {HTTP_POST, "boards/{NAME}/results", "writeResults", "Write results: LB.ADD",
+     "db hash rank create Idempotency-Key", "Results", "Written", &web_route_results, false},
+    {HTTP_POST, "results", "submitResults",
+     "Write results, each on several boards or on none: LB.SUBMIT",
+     "db hash create Idempotency-Key", "Submissions", "Submitted", &web_route_submit, false},
+    {HTTP_DELETE, "boards/{NAME}/members/{MEMBER}", "removeMember", "Remove a member: ZREM", "db",
+     NULL, "Removed", &web_route_remove, false},
+    {HTTP_PATCH, "boards/{NAME}/members/{MEMBER}/tags", "setTags",
+     "Set some of a member's tags: LB.TAG", "db", "Tags", "Tagged", &web_route_set_tags, false},
+    {HTTP_PUT, "boards/{NAME}/members/{MEMBER}/tags", "replaceTags",
+     "Set a member's tags, and take away those that are not named", "db", "Tags", "Tagged",
+     &web_route_replace_tags, false},
+    {HTTP_GET, "leagues/{NAME}", "getLeague", "A league's tiers, the highest first: LB.LEAGUE INFO",
+     "db", NULL, "League", &web_route_league, false},
+    {HTTP_POST, "leagues/{NAME}/results", "writeLeagueResults",
+     "Write results in members' rooms: LB.LEAGUE ADD", "db hash Idempotency-Key", "Results",
+     "LeagueResults", &web_route_league_results, false},
+    {HTTP_GET, "leagues/{NAME}/members/{MEMBER}", "getLeagueMember",
+     "A member's tier and room: LB.LEAGUE GET", "db", NULL, "LeagueMember",
+     &web_route_league_member, false},
+    {HTTP_DELETE, "leagues/{NAME}/members/{MEMBER}", "removeLeagueMember",
+     "Take a member out: LB.LEAGUE REMOVE", "db", NULL, "Removed", &web_route_leave_league, false},
+    {HTTP_GET, "server", "getServer", "Figures of the server", "", NULL, "Server",
+     &web_route_server, false},
+    {HTTP_GET, "server/events", "followServer", "event: server with Server, every second", "key",
+     NULL, NULL, &web_route_server, true},
+    {HTTP_GET, "server/history", "getHistory", "The last hour", "", NULL, "History",
+     &web_route_history, false},
+    {HTTP_GET, "slowlog", "getSlowlog", "The slow log", "count:1-128=128", NULL, "Slowlog",
+     &web_route_slowlog, false},
+    {HTTP_GET, "me", "getMe", "Who asks, and what the page may show", "", NULL, "Me", &web_route_me,
+     false},
+    {HTTP_POST, "stream-key", "makeStreamKey",
+     "A key with which one stream of events begins, for programs that can send no header there", "",
+     NULL, "StreamKey", &web_route_stream_key, false},
+    {HTTP_POST, "login", "logIn", "Log in: sets a cookie", "", "Login", "Me", NULL, false},
+    {HTTP_POST, "logout", "logOut", "End the login", "", NULL, "Me", NULL, false},
+    {HTTP_GET, "openapi.json", "getOpenapi", "This document", "", NULL, "Document", NULL, false},
+};
+const unsigned web_operation_count = sizeof web_operations / sizeof web_operations[0];
+
+static bool web_openapi_match(const struct http_target *target, const char *path) {
+    unsigned at = FIRST;
+    for (; *path != '\0' && at < target->segment_count; at++) {
+        struct bytes word = {.at = path, .size = strcspn(path, "/")};
+        if (word.at[0] != '{' && !bytes_equal(word, target->segments[at])) {
+            return false;
+        }
+        path += word.size + (path[word.size] == '/');
+    }
+    return *path == '\0' && at == target->segment_count;
+}
+
+const struct web_operation *web_find_operation(enum http_method method,
+                                               const struct http_target *target) {
+    for (unsigned i = 0; i < web_operation_count; i++) {
+        const struct web_operation *operation = &web_operations[i];
+        if (operation->method == (method == HTTP_HEAD ? HTTP_GET : method) &&
+            web_openapi_match(target, operation->path)) {
+            return operation;
+        }
+    }
+    return NULL;
+}
+
+unsigned web_find_methods(const struct http_target *target) {
+    unsigned methods = 0;
+    for (unsigned i = 0; i < web_operation_count; i++) {
+        if (web_openapi_match(target, web_operations[i].path)) {
+            methods |= 1U << web_operations[i].method;
+        }
+    }
+    return (methods >> HTTP_GET & 1) != 0 ? methods | 1U << HTTP_HEAD : methods;
+}
 
 /* ---- what rows name ---- */
 
@@ -355,20 +456,6 @@ static void web_openapi_put_parameter(struct json *json, const char *word, size_
     json_close(json, '}');
 }
 
-static void web_openapi_put_parameters(struct json *json, const struct web_operation *operation) {
-    json_open(json, "parameters", '[');
-    for (const char *at = strchr(operation->path, '{'); at != NULL; at = strchr(at, '{')) {
-        size_t size = strcspn(++at, "}");
-        web_openapi_put_parameter(json, at, size);
-    }
-    for (const char *at = operation->parameters; *at != '\0';) {
-        size_t size = strcspn(at, " ");
-        web_openapi_put_parameter(json, at, strcspn(at, " :"));
-        at += size + (at[size] == ' ');
-    }
-    json_close(json, ']');
-}
-
 /* "content" of one type. name: of its schema; "Results" is one Result or a list of them, likewise "Submissions". */
 static void web_openapi_put_content(struct json *json, const char *type, const char *name) {
     size_t size = strlen(name);
@@ -429,7 +516,17 @@ static void web_openapi_put_operation(struct json *json, const struct web_operat
     json_open(json, method, '{');
     json_text(json, "operationId", bytes_from_text(operation->id));
     json_text(json, "summary", bytes_from_text(operation->summary));
-    web_openapi_put_parameters(json, operation);
+    json_open(json, "parameters", '[');
+    for (const char *at = strchr(operation->path, '{'); at != NULL; at = strchr(at, '{')) {
+        size_t size = strcspn(++at, "}");
+        web_openapi_put_parameter(json, at, size);
+    }
+    for (const char *at = operation->parameters; *at != '\0';) {
+        size_t size = strcspn(at, " ");
+        web_openapi_put_parameter(json, at, strcspn(at, " :"));
+        at += size + (at[size] == ' ');
+    }
+    json_close(json, ']');
     if (operation->body != NULL) {
         json_open(json, "requestBody", '{');
         json_boolean(json, "required", true);

@@ -226,11 +226,34 @@ static bool matches_one(struct checking *checking, struct shape shape,
     return false;
 }
 
+/* Alternatives within shapes that have matched; in any order, as there are few. */
+enum { PARTS_MAX = 64 };
+static const char *parts[PARTS_MAX];
+
+bool shape_check_has_seen_part(const char *alternative) {
+    unsigned i = 0;
+    while (i < PARTS_MAX && parts[i] != NULL && parts[i] != alternative) {
+        i++;
+    }
+    return i < PARTS_MAX && parts[i] == alternative;
+}
+
+static void note_part(const char *alternative) {
+    unsigned i = 0;
+    while (parts[i] != NULL && parts[i] != alternative) {
+        CHECK(++i < PARTS_MAX);
+    }
+    parts[i] = alternative;
+}
+
 static bool matches(struct checking *checking, const char *at, struct value_reader *reader) {
-    for (;;) {
+    for (const char *first = at;;) {
         struct value_reader here = *reader;
         struct shape shape = shape_read(at);
         if (matches_one(checking, shape, &here)) {
+            if (at != first || *shape.end == '|') {
+                note_part(at);
+            }
             *reader = here;
             return true;
         }
@@ -239,6 +262,13 @@ static bool matches(struct checking *checking, const char *at, struct value_read
         }
         at = shape.end + 1;
     }
+}
+
+bool shape_fits(struct bytes value, const char *shape, unsigned version,
+                const struct request *request) {
+    struct checking checking = {.version = version, .request = request};
+    struct value_reader reader = {.at = value.at, .end = value.at + value.size};
+    return matches(&checking, shape, &reader) && reader.at == reader.end;
 }
 
 enum { COMMANDS_MAX = 256 };

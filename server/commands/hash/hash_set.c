@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "server/dispatch/cost.h"
-#include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/registry.h"
 
 static bool hash_set_refuse(const struct call *call, enum hash_status status) {
     return status == HASH_FULL ? call_refuse_format(call, "ERR hash is full: at most %u fields",

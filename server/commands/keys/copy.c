@@ -9,7 +9,7 @@
 #include "server/commands/writing.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"
-#include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/registry.h"
 #include "skiplist/keyspace/registry_mirror.h"
 
 enum {

@@ -392,5 +392,70 @@ TEST(every_alternative_of_every_reply_is_seen) {
             at = *shape.end == '|' ? shape.end + 1 : NULL;
         }
     }
+    for (unsigned i = 0; shape_name(i) != NULL; i++) {
+        struct shape_member member;
+        struct shape shape = shape_read(shape_find(bytes_from_text(shape_name(i))));
+        for (const char *at = shape.inner; shape_next(&at, &member);) {
+            bool has_more = *member.type.end == '|';
+            for (const char *part = member.at; has_more;) {
+                struct shape each = shape_read(part);
+                if (!shape_check_has_seen_part(part)) {
+                    print_error("%s has never been seen with %s\n", shape_name(i), part);
+                    missing++;
+                }
+                has_more = *each.end == '|';
+                part = each.end + 1;
+            }
+        }
+    }
     assert_int_equal(missing, 0);
+}
+
+TEST(a_reply_of_another_shape_does_not_fit) {
+    static const struct {
+        const char *shape, *words;
+        unsigned version;
+        const char *fits, *differs;
+    } samples[] = {
+        {"i", "", 2, ":5\r\n", "$1\r\n5\r\n"},
+        {"i?", "", 2, "$-1\r\n", "+5\r\n"},
+        {"i", "", 3, ":5\r\n", "_\r\n"},
+        {"b", "", 3, "#t\r\n", ":2\r\n"},
+        {"n", "", 2, "$3\r\n1.5\r\n", "$1\r\nx\r\n"},
+        {"n", "", 3, ",1.5\r\n", ":1\r\n"},
+        {"<OK>", "", 2, "+OK\r\n", "+QUEUED\r\n"},
+        {"<asc|desc>", "", 2, "$4\r\ndesc\r\n", "$2\r\nde\r\n"},
+        {"[i]", "", 2, "*2\r\n:1\r\n:2\r\n", "*2\r\n:1\r\n+2\r\n"},
+        {"[i]", "", 3, "~1\r\n:1\r\n", "%1\r\n:1\r\n:2\r\n"},
+        {"[a:i b:s]", "", 2, "*2\r\n:1\r\n+b\r\n", "*3\r\n:1\r\n+b\r\n:1\r\n"},
+        {"[a:i b:s]", "", 2, "*2\r\n:1\r\n+b\r\n", "*1\r\n:1\r\n"},
+        {"[a:s b:n ...]", "", 2, "*4\r\n+a\r\n$1\r\n1\r\n+b\r\n$1\r\n2\r\n",
+         "*3\r\n+a\r\n$1\r\n1\r\n+b\r\n"},
+        {"[[a:s b:i]...]", "", 2, "*2\r\n+a\r\n:1\r\n", "*1\r\n*2\r\n+a\r\n:1\r\n"},
+        {"[[a:s b:i]...]", "", 3, "*1\r\n*2\r\n+a\r\n:1\r\n", "*2\r\n+a\r\n:1\r\n"},
+        {"[a:s b:i... c:s]", "", 2, "*4\r\n+a\r\n:1\r\n:2\r\n+c\r\n", "*2\r\n+a\r\n:1\r\n"},
+        {"[a:i PCT=b:s]", "x pct", 2, "*2\r\n:1\r\n+b\r\n", "*2\r\n:1\r\n:2\r\n"},
+        {"[a:i PCT=b:s]", "x", 2, "*1\r\n:1\r\n", "*2\r\n:1\r\n+b\r\n"},
+        {"(a:i b?:s)", "", 2, "*2\r\n+a\r\n:1\r\n", "*2\r\n+b\r\n+c\r\n"},
+        {"(a:i b?:s)", "", 3, "%1\r\n+a\r\n:1\r\n", "*2\r\n+a\r\n:1\r\n"},
+        {"(a:i)", "", 3, "%1\r\n+a\r\n:1\r\n", "%2\r\n+a\r\n:1\r\n+c\r\n:1\r\n"},
+        {"{i}", "", 3, "%1\r\n+x\r\n:1\r\n", "%1\r\n+x\r\n+y\r\n"},
+        {"i|BY=[s]", "x by", 2, "*1\r\n+a\r\n", "*1\r\n:1\r\n"},
+        {"i|BY=[s]", "x", 2, ":1\r\n", "*1\r\n+a\r\n"},
+        {"[@Cut]", "", 2, "*1\r\n*2\r\n:1\r\n$1\r\n7\r\n", "*1\r\n*2\r\n:1\r\n:7\r\n"},
+    };
+    for (size_t i = 0; i < COUNT_OF(samples); i++) {
+        struct bytes words[8];
+        struct request request = {.args = words};
+        for (struct bytes rest = bytes_from_text(samples[i].words); rest.size > 0;) {
+            words[request.count++] = bytes_take_word(&rest);
+        }
+        bool fits = shape_fits(bytes_from_text(samples[i].fits), samples[i].shape,
+                               samples[i].version, &request);
+        bool differs = !shape_fits(bytes_from_text(samples[i].differs), samples[i].shape,
+                                   samples[i].version, &request);
+        if (!fits || !differs) {
+            fail_msg("sample %zu, %s: %d %d", i, samples[i].shape, fits, differs);
+        }
+    }
 }

@@ -1,34 +1,27 @@
 /* Private to the registry: its internals.
  *
- *     registry.c          keys: finding, creating, removing
- *     registry_put.c      putting values that were made beside it
- *     registry_expiry.c   expiring keys; durations
- *     registry_prefetch.c finding keys in stages
- *     registry_validate.c
- *     registry_free.c     deferred freeing of what is removed
+ *     registry.c          keys: finding, creating, removing, freeing later
  *     kind_board.c        boards as values of keys; changes of their members
  *     kind_hash.c         hashes as values of keys; changes of their fields
- *     registry_emit.c     reporting every change, member by member
- *     effect_listener.c   who receives them
+ *     registry_expiry.c   expiring keys; durations
  *     registry_rename.c   renaming and copying keys
- *     registry_roll.c     rollover of boards with a PERIOD
+ *     registry_roll.c     rollover of boards with a PERIOD; archives that are copies
  *     registry_league.c   members of leagues whose period is over
- *     registry_archive.c  archives that are copies, made in steps
  *     registry_stale.c    members that leave boards with STALE
  *     registry_window.c   boards with WINDOW, and the boards of their periods
- *     registry_scan.c     random keys, scans, iteration
- *     registry_pass.c     a pass over all keys while they change
- *     registry_walk.c     a walk over all keys while they change
- *     registry_embedded.c    keys of another host, in the registry while a command runs
- *     effect.c            applying effects */
-#ifndef SKIPLIST_REGISTRY_PARTS_H
-#define SKIPLIST_REGISTRY_PARTS_H
+ *     registry_walk.c     scans, passes and the walk: all keys, while they change
+ *     registry_mirror.c   a copy of a board that is kept up to date
+ *     registry_embedded.c keys of another host, in the registry while a command runs
+ *     effect.c            reporting every change; applying effects */
+#ifndef SKIPLIST_REGISTRY_PRIVATE_H
+#define SKIPLIST_REGISTRY_PRIVATE_H
 
 #include "skiplist/keyspace/expiry.h"
+#include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/pages.h"
+#include "skiplist/keyspace/registry.h"
 #include "skiplist/keyspace/registry_mirror.h"
-#include "skiplist/keyspace/registry_pass.h"
-#include "skiplist/keyspace/registry_types.h"
+#include "skiplist/keyspace/registry_walk.h"
 #include "skiplist/map.h"
 
 /* The heaps of a database; is_lasting is the index of the one that holds a key's expiry. */
@@ -72,7 +65,7 @@ struct registry_walk {
     bool is_going;
 };
 
-/* The archive that is being copied (registry_archive.c). A board that finds no memory is put off: its entry in the heap gets
+/* The archive that is being copied (registry_roll.c). A board that finds no memory is put off: its entry in the heap gets
  * a later time. */
 struct registry_archiving {
     struct registry_mirror mirror; /* copy NULL: none is */
@@ -299,7 +292,7 @@ uint64_t registry_next_seed(struct registry *registry);
 /* Move a key in the list to another index, which is free. */
 void registry_move_key(struct database *database, uint32_t from, uint32_t to);
 
-/* ---- passes, registry_pass.c ---- */
+/* ---- passes, registry_walk.c ---- */
 
 /* Move a hole in the list towards its end, past where each pass is that has at most most_left keys ahead: the last of
  * those takes its place. Returns where it is then. */
@@ -315,7 +308,7 @@ void registry_pass_restart_all(struct registry *registry);
 /* What is wrong with a pass; NULL: nothing. */
 const char *registry_pass_check(const struct registry *registry);
 
-/* ---- deferred freeing, registry_free.c ---- */
+/* ---- deferred freeing, registry.c ---- */
 
 void registry_free_later(struct registry *registry, struct registry_key *key);
 /* The same for a key that is out of its database and has no value any more: it is freed between two commands. */
@@ -373,5 +366,79 @@ static inline bool registry_is_current(const struct database *database,
     return key != NULL && !registry_has_expired(database, key, now_ms) &&
            !registry_is_hidden(key, now_ms);
 }
+
+/* ---- reporting effects, effect.c: without a listener or a walk this costs one test for each change ---- */
+
+/* CREATE, EXPIRE, RULES or FILL of a key. */
+void registry_emit_key(const struct registry *registry, enum effect_kind kind,
+                       struct registry_key *key);
+/* The effect has its kind and its own fields; those of the key are added. Without a listener it is
+ * not even built. */
+void registry_emit_to_listeners(const struct registry *registry, struct registry_key *key,
+                                struct effect *effect);
+__attribute__((always_inline)) static inline void
+registry_emit(const struct registry *registry, struct registry_key *key, struct effect effect) {
+    if (registry->listeners != NULL) {
+        registry_emit_to_listeners(registry, key, &effect);
+    }
+}
+/* RENAME or COPY from the key of this name; key is the new one. */
+void registry_emit_move(const struct registry *registry, enum effect_kind kind,
+                        const struct registry_key *from, const struct registry_key *key);
+void registry_emit_flush(const struct registry *registry, uint32_t database);
+
+/* ---- rollover, registry_roll.c ---- */
+
+/* Make room for the end of one more period. false: no memory. */
+MUST_CHECK bool registry_roll_reserve_end(struct database *database);
+/* Schedule the end of its period, for which there is room. */
+void registry_await_roll(struct registry *registry, struct registry_key *key);
+/* The key whose end of a period has this place in its heap. */
+struct registry_key *registry_roll_key_of_place(uint32_t *place);
+/* Make the archive of a board whose period is over and whose archives are copies, of a mirror that is whole or of
+ * the board itself (NULL), and let the board enter its next period. false: no memory, nothing changed. */
+MUST_CHECK bool registry_roll_copy(struct registry *registry, struct registry_key *key,
+                                   struct registry_mirror *mirror, int64_t now_ms);
+/* Move the members of such a board to the archive, as those of others: the key is about to expire. It may then be
+ * gone. false: no memory, nothing changed. */
+MUST_CHECK bool registry_roll_move(struct registry *registry, struct registry_key *key,
+                                   int64_t now_ms);
+/* Roll over a board whose period is over, or remove it if it expired before that. The key may then
+ * be invalid. false: no memory, nothing changed. */
+MUST_CHECK bool registry_roll_key(struct registry *registry, struct registry_key *key,
+                                  int64_t now_ms);
+/* The board whose archive may have been due before this key expires, or take its name after. NULL: there is
+ * none, or its period is not over. */
+struct registry_key *registry_find_due_base(struct registry *registry,
+                                            const struct registry_key *key, int64_t now_ms);
+/* The same for all boards that determine what this name refers to: its own board, and the board
+ * whose archive it would be. */
+MUST_CHECK bool registry_settle_name(struct registry *registry, uint32_t database,
+                                     struct bytes name, int64_t now_ms);
+MUST_CHECK static inline bool registry_settle(struct registry *registry, uint32_t database,
+                                              struct bytes name, int64_t now_ms) {
+    return now_ms < registry->roll_at_ms || registry_settle_name(registry, database, name, now_ms);
+}
+
+/* Visit the names that a key has as if every period that is over had ended: none, its own, its
+ * archive's, or both. */
+void registry_visit_settled(const struct registry *registry, const struct registry_key *key,
+                            int64_t now_ms, registry_visit_name *visit, void *context);
+/* What is wrong with the scheduled end of a key's period; NULL: nothing. */
+const char *registry_check_roll(const struct database *database, const struct registry_key *key);
+
+/* ---- archives that are copies, registry_roll.c ---- */
+
+/* When there is something to begin, REGISTRY_NO_EXPIRY: nothing. */
+int64_t registry_archive_next_due(const struct registry *registry);
+/* Give up what was copied of an archive. */
+void registry_archive_end(struct registry *registry);
+/* A key is about to expire: if its archive is due, the members become the archive instead, and *key is NULL
+ * where that has removed it. false: no memory, nothing changed. */
+MUST_CHECK bool registry_archive_save(struct registry *registry, struct registry_key **key);
+/* Move what was copied of the key's board, and the rest of it, to `to`, the copy's key, as the kind's copy does.
+ * false: too little was copied, or nothing. */
+MUST_CHECK bool registry_archive_give(struct registry *registry, const struct registry_key *key,
+                                      struct registry_key *to);
 
 #endif
