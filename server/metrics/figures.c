@@ -57,19 +57,6 @@ static void figures_put_owner(const struct server *server, uint16_t owner, char 
     }
 }
 
-static void figures_take_once(const struct server *server, bool with_users,
-                              struct figures *figures) {
-    struct once_ids_share top[ONCE_IDS_TOP];
-    figures->once_user_count = with_users ? once_ids_top(server, top) : 0;
-    for (uint32_t i = 0; i < figures->once_user_count; i++) {
-        figures_put_owner(server, top[i].owner, figures->once_users[i].user);
-        figures->once_users[i].ids = top[i].count;
-    }
-    figures->once_ids = registry_member_count(server->registry, REGISTRY_ONCE);
-    figures->once_max = (uint64_t)server->settings.once_max;
-    figures->once_size = once_ids_size(server);
-}
-
 static void figures_take_clients(const struct server *server, struct figures *figures) {
     const struct stats *stats = &figures->stats;
     figures->clients = server->sessions.count;
@@ -301,16 +288,13 @@ static void figures_take_process(struct figures *figures) {
     snprintf(process->os, sizeof process->os, "%s %s %s", os.sysname, os.release, os.machine);
 }
 
-void figures_take(const struct server *server, bool is_copy, struct figures *figures) {
-    uint64_t begin = clock_ticks();
+void figures_look(const struct server *server, struct figures *figures) {
     figures->stats = server->stats;
-    if (is_copy) {
-        figures->stats.commands = (struct stats_command *)(void *)(figures + 1);
-        memcpy(figures->stats.commands, server->stats.commands,
-               server->stats.command_count * sizeof *server->stats.commands);
-    }
     figures_take_databases(server, figures);
-    figures_take_once(server, is_copy, figures);
+    figures->once_ids = registry_member_count(server->registry, REGISTRY_ONCE);
+    figures->once_max = (uint64_t)server->settings.once_max;
+    figures->once_size = once_ids_size(server);
+    figures->once_user_count = 0;
     figures_take_clients(server, figures);
     figures_take_memory(server, figures);
     figures_take_persistence(server, figures);
@@ -327,6 +311,20 @@ void figures_take(const struct server *server, bool is_copy, struct figures *fig
     figures->clock_steps = server->clock.step_count;
     figures->clock_state = clock_state_name(server->clock.state);
     figures->is_role_written = !server->rewrite.is_owed;
+}
+
+void figures_take(const struct server *server, struct figures *figures) {
+    uint64_t begin = clock_ticks();
+    struct once_ids_share top[ONCE_IDS_TOP];
+    figures_look(server, figures);
+    figures->stats.commands = (struct stats_command *)(void *)(figures + 1);
+    memcpy(figures->stats.commands, server->stats.commands,
+           server->stats.command_count * sizeof *server->stats.commands);
+    figures->once_user_count = once_ids_top(server, top);
+    for (uint32_t i = 0; i < figures->once_user_count; i++) {
+        figures_put_owner(server, top[i].owner, figures->once_users[i].user);
+        figures->once_users[i].ids = top[i].count;
+    }
     figures->look_ns = clock_ticks_to_ns(clock_ticks() - begin);
 }
 

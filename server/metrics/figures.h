@@ -140,10 +140,11 @@ struct figures {
 static inline size_t figures_size(uint32_t command_count) {
     return sizeof(struct figures) + command_count * sizeof(struct stats_command);
 }
-/* On the engine's thread. is_copy: for another thread; stats.commands are then those behind the figures. Otherwise they
- * are the server's own, which are right until another command runs; figures needs no room for them, and users of ids
+/* On the engine's thread, for another one: stats.commands are then behind the figures (figures_size). */
+void figures_take(const struct server *server, struct figures *figures);
+/* For this thread: stats.commands are the server's own, which are right until another command runs, and the users of ids
  * are left out. */
-void figures_take(const struct server *server, bool is_copy, struct figures *figures);
+void figures_look(const struct server *server, struct figures *figures);
 
 /* ---- the table ---- */
 

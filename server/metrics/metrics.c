@@ -299,7 +299,7 @@ static void metrics_reply_text(struct http_reply *reply, unsigned status, const 
 
 static void metrics_look_at_figures(void *context, void *view) {
     const struct metrics *metrics = context;
-    figures_take(metrics->server, true, view);
+    figures_take(metrics->server, view);
 }
 
 static void metrics_write_metrics(const void *view, const char *accept, struct http_reply *reply) {

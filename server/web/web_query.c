@@ -947,7 +947,7 @@ static void web_query_execute(const struct web_engine *engine, struct web_query 
     query->has_changed = engine->server->durability.effect_count != effects_before;
     session_deinit(&session);
     if (query->figures != NULL && query->user.may_see_server) {
-        figures_take(engine->server, true, query->figures);
+        figures_take(engine->server, query->figures);
     }
 }
 

@@ -184,7 +184,7 @@ void info_print(struct server *server, int64_t now_ms, const struct bytes *names
     if (!server->durability.is_loading) {
         (void)registry_roll_some(server->registry, now_ms);
     }
-    figures_take(server, false, &info.figures);
+    figures_look(server, &info.figures);
     /* Each section once, in table order, however often and in whatever order they are named. */
     for (const struct figure *row = figures_table; row < end; row++) {
         const bool *is_there = (const bool *)((const char *)&info.figures + row->when);

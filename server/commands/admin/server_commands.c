@@ -144,7 +144,7 @@ static void stats_run(struct call *call) {
     const struct figures_process *memory = &figures.process;
     uint64_t keys = 0;
     (void)registry_roll_some(call->registry, call->now_ms);
-    figures_take(call->server, false, &figures);
+    figures_look(call->server, &figures);
     for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
         keys += figures.databases[database].keys;
     }

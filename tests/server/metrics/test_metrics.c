@@ -32,7 +32,7 @@ static int end(void **state) {
 
 static const char *print(struct fixture *fixture, enum metrics_format format) {
     buffer_clear(&fixture->text);
-    figures_take(&fixture->harness->server, true, fixture->figures);
+    figures_take(&fixture->harness->server, fixture->figures);
     metrics_print(fixture->figures, format, &fixture->text);
     buffer_append(&fixture->text, "", 1);
     assert_false(fixture->text.is_broken);
