@@ -9,17 +9,11 @@
 #include "server/dispatch/category.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/key_spec.h"
-#include "server/dispatch/options.h"
 #include "server/dispatch/syntax.h"
-
-static void execute_complete(struct command *command, bool is_subcommand) {
-    syntax_apply(command, is_subcommand);
-    options_check(command);
-}
 
 void execute_init(const struct command_row *table) {
     syntax_reset();
-    command_init(table, execute_complete);
+    command_init(table, syntax_apply);
     key_specs_init();
 }
 

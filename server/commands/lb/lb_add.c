@@ -3,126 +3,67 @@
  *     LB.ADD board BEST AT 1571819021259 TAG country DE WITHRANK 200 1 zoe 100 * kim
  *       options -> the board, and from it the number of values per member -> lb_add_apply.c */
 #include "server/commands/lb/lb_add_apply.h"
+#include "server/dispatch/syntax.h"
 
 enum { FIRST_OPTION = 2 };
 
 /* ---- parsing ---- */
 
-static const char incompatible_operations[] =
-    "ERR SET, INCR and BEST options at the same time are not compatible";
-static const char incompatible_times[] =
-    "ERR AT, TOUCH and KEEPTIME options at the same time are not compatible";
-
-static const char *lb_add_set_operation(struct lb_add *add, enum lb_add_operation operation) {
-    bool is_fine = add->operation == LB_ADD_UNSAID || add->operation == operation;
-    add->operation = operation;
-    return is_fine ? NULL : incompatible_operations;
-}
-
-static const char *lb_add_set_time(struct lb_add *add, enum lb_add_time time) {
-    bool is_fine = add->time == ADD_TIME_OF_CHANGE || add->time == time;
-    add->time = time;
-    return is_fine ? NULL : incompatible_times;
-}
-
-/* AT and its unix milliseconds. */
-static const char *lb_add_read_at(const struct request *request, struct lb_add *add) {
+static bool lb_add_read_at(const struct call *call, uint32_t index, void *target) {
     int64_t at_ms;
-    if (add->first == request->count) {
-        return "ERR syntax error";
-    }
-    if (!bytes_parse_i64(request->args[add->first++], &at_ms) ||
-        __builtin_mul_overflow(at_ms, 1000, &add->at_us)) {
-        return "ERR value is not an integer or out of range";
-    }
-    return lb_add_set_time(add, LB_ADD_TIME_GIVEN);
+    return call_parse_integer(call, call_arg(call, index), &at_ms) &&
+           (!__builtin_mul_overflow(at_ms, 1000, &((struct lb_add *)target)->at_us) ||
+            call_refuse(call, "ERR value is not an integer or out of range"));
 }
 
-/* TAG and its two values, which are read when the board is known. */
-static const char *lb_add_skip_tag(const struct request *request, struct lb_add *add) {
-    if (request->count - add->first < 2) {
-        return "ERR syntax error";
-    }
-    add->first += 2;
-    add->tag_count++;
-    return NULL;
+static bool lb_add_check_once(const struct call *call, uint32_t index, void *target) {
+    (void)target;
+    return once_is_id(call_arg(call, index)) ||
+           call_refuse(call, "ERR ONCE takes an id of 1 to 64 bytes");
 }
 
-static const char *lb_add_read_once(const struct request *request, struct lb_add *add) {
-    if (add->first == request->count || add->once_id.at != NULL) {
-        return "ERR syntax error";
-    }
-    add->once_id = request->args[add->first++];
-    return once_is_id(add->once_id) ? NULL : "ERR ONCE takes an id of 1 to 64 bytes";
+static bool lb_add_read_hset(const struct call *call, uint32_t index, void *target) {
+    return lb_hset_read(call, index, &((struct lb_add *)target)->hset);
 }
 
-/* Parse the option at add->first and advance past it. is_option: whether it is one. Returns the
- * error. */
-static const char *lb_add_read_option(const struct request *request, struct lb_add *add,
-                                      bool *is_option) {
-    struct bytes word = request->args[add->first];
-    *is_option = true;
-    add->first++;
-    if (bytes_is(word, "NX")) {
-        add->is_new_only = true;
-    } else if (bytes_is(word, "XX")) {
-        add->is_existing_only = true;
-    } else if (bytes_is(word, "NOCREATE")) {
-        add->is_old_board = true;
-    } else if (bytes_is(word, "WITHRANK")) {
-        add->with_rank = true;
-    } else if (bytes_is(word, "STRINGS")) {
-        add->with_strings = true;
-    } else if (bytes_is(word, "WITHREPEAT")) {
-        add->with_repeat = true;
-    } else if (bytes_is(word, "SET")) {
-        return lb_add_set_operation(add, LB_ADD_SET);
-    } else if (bytes_is(word, "INCR")) {
-        return lb_add_set_operation(add, LB_ADD_INCREMENT);
-    } else if (bytes_is(word, "BEST")) {
-        return lb_add_set_operation(add, LB_ADD_BEST);
-    } else if (bytes_is(word, "TOUCH")) {
-        return lb_add_set_time(add, LB_ADD_TIME_NOW);
-    } else if (bytes_is(word, "KEEPTIME")) {
-        return lb_add_set_time(add, LB_ADD_TIME_KEPT);
-    } else if (bytes_is(word, "AT")) {
-        return lb_add_read_at(request, add);
-    } else if (bytes_is(word, "TAG")) {
-        return lb_add_skip_tag(request, add);
-    } else if (bytes_is(word, "ONCE")) {
-        return lb_add_read_once(request, add);
-    } else if (bytes_is(word, "HSET")) {
-        return lb_hset_read(request, &add->first, &add->hset);
-    } else if (bytes_is(word, "PACKED")) {
-        return "ERR PACKED must be the only option";
-    } else {
-        *is_option = false;
-        add->first--;
-    }
-    return NULL;
-}
+const struct binding lb_add_bindings[] = {
+    {BIND("NX", struct lb_add, is_new_only)},
+    {BIND("XX", struct lb_add, is_existing_only)},
+    {BIND("NOCREATE", struct lb_add, is_old_board)},
+    {BIND("operator", struct lb_add, operation)},
+    {BIND("time", struct lb_add, time)},
+    {"AT", .read = lb_add_read_at},
+    {BIND("TAG", struct lb_add, tags)},
+    {BIND("ONCE", struct lb_add, once_id), .repeat = BINDING_ONCE, .read = lb_add_check_once},
+    {BIND("WITHREPEAT", struct lb_add, with_repeat)},
+    {"HSET", .repeat = BINDING_ONCE, .read = lb_add_read_hset},
+    {BIND("WITHRANK", struct lb_add, with_rank)},
+    {BIND("STRINGS", struct lb_add, with_strings)},
+    {0},
+};
 
-/* Options come before the first value, in any order. */
-const char *lb_add_read_options(const struct request *request, struct lb_add *add) {
-    add->options = add->first;
-    /* No value begins with a letter, and usually this is the first value already. */
-    while (add->first < request->count && request->args[add->first].size > 0 &&
-           request->args[add->first].at[0] >= 'A') {
-        bool is_option;
-        const char *error = lb_add_read_option(request, add, &is_option);
-        if (error != NULL) {
-            return error;
+/* Options come before the first value, which begins with no letter. Usually there is none. */
+bool lb_add_read_options(const struct call *call, struct lb_add *add) {
+    struct bytes word = call_arg(call, add->first);
+    if (word.size == 0 || word.at[0] < 'A') {
+        return true;
+    }
+    if (!syntax_read_options(call, &add->first, add)) {
+        return false;
+    }
+    if (add->first < call->request->count) {
+        if (call_arg_is(call, add->first, "PACKED")) {
+            return call_refuse(call, "ERR PACKED must be the only option");
         }
-        if (!is_option) {
-            break;
+        if (syntax_is_option(call, add->first)) { /* without its values */
+            return call_syntax_error(call);
         }
     }
     if (add->with_repeat && add->once_id.at == NULL) {
-        return "ERR WITHREPEAT needs ONCE";
+        return call_refuse(call, "ERR WITHREPEAT needs ONCE");
     }
-    return add->is_new_only && add->is_existing_only
-               ? "ERR XX and NX options at the same time are not compatible"
-               : NULL;
+    return !add->is_new_only || !add->is_existing_only ||
+           call_refuse(call, "ERR XX and NX options at the same time are not compatible");
 }
 
 bool lb_add_check_board(const struct call *call, const struct lb_add *add, struct bytes name) {
@@ -132,13 +73,8 @@ bool lb_add_check_board(const struct call *call, const struct lb_add *add, struc
 
 bool lb_add_read_tags(const struct call *call, const struct lb_add *add, struct board *board,
                       struct tag_values *values) {
-    struct lb_add again = {.first = add->options};
     values->mask = 0;
-    while (again.first < add->first) {
-        bool is_option;
-        uint32_t at = again.first;
-        const char *error = lb_add_read_option(call->request, &again, &is_option);
-        CHECK(error == NULL && is_option);
+    for (uint32_t at = add->tags.first; at < add->first; at = syntax_next(call, at)) {
         if (call_arg_is(call, at, "TAG") &&
             !lb_tags_read(call, &board_layout(board)->tags, call_arg(call, at + 1),
                           call_arg(call, at + 2), values)) {
@@ -148,11 +84,11 @@ bool lb_add_read_tags(const struct call *call, const struct lb_add *add, struct 
     return lb_tags_check_room(call, board, values);
 }
 
-static const char *lb_add_read_own_options(const struct request *request, struct lb_add *add) {
-    bool is_packed = bytes_is(request->args[FIRST_OPTION], "PACKED");
+static bool lb_add_read(const struct call *call, struct lb_add *add) {
+    bool is_packed = call_arg_is(call, FIRST_OPTION, "PACKED");
     add->first = is_packed ? FIRST_OPTION + 1 : FIRST_OPTION;
     add->operation = is_packed ? LB_ADD_PACKED : LB_ADD_UNSAID;
-    return is_packed ? NULL : lb_add_read_options(request, add);
+    return is_packed || lb_add_read_options(call, add);
 }
 
 /* The layout determines the number of values per member. false: the argument count does not fit. */
@@ -221,10 +157,13 @@ bool lb_add_check_at(const struct call *call, const struct layout *layout,
 /* ---- the command ---- */
 
 /* For prefetching: the key of a request's only member, if the arguments determine it. */
-static bool lb_add_new_key(const struct layout *layout, const struct request *request,
-                           int64_t now_us, uint64_t *key) {
+static bool lb_add_new_key(const struct command *command, const struct layout *layout,
+                           const struct request *request, int64_t now_us, uint64_t *key) {
     struct lb_add add = {.operation = LB_ADD_UNSAID};
-    if (request->count < 4 || lb_add_read_own_options(request, &add) != NULL ||
+    struct buffer nowhere = {.at = NULL};
+    struct reply reply = {.out = &nowhere, .is_silent = true};
+    const struct call call = {.command = command, .request = request, .reply = &reply};
+    if (request->count < 4 || !lb_add_read(&call, &add) ||
         !lb_add_find_members(request, layout, &add) || add.member_count != 1 ||
         add.operation == LB_ADD_INCREMENT || add.time == LB_ADD_TIME_KEPT) {
         return false;
@@ -346,10 +285,8 @@ static bool lb_add_is_new(const struct call *call, struct lb_add *add, struct on
 /* The values depend on the board's layout, so a new board is created first. */
 static void lb_add_run(struct call *call) {
     struct lb_add add = {.operation = LB_ADD_UNSAID};
-    const char *error = lb_add_read_own_options(call->request, &add);
     struct once once;
-    if (error != NULL) {
-        reply_error(call->reply, error);
+    if (!lb_add_read(call, &add)) {
         return;
     }
     if (add.once_id.at != NULL && !lb_add_is_new(call, &add, &once)) {
@@ -373,6 +310,7 @@ const struct command command_lb_add = {
               "id] [WITHREPEAT] " LB_HSET_SYNTAX " [WITHRANK] [STRINGS] "
               "members=<results=(field... member)... | PACKED "
               "packed_member=(packed-key:integer member)...>",
+    .bindings = lb_add_bindings,
     .summary = "Write fields, times and tags of members, all of them or nothing; count those added "
                "or changed",
     .complexity = "O(log n) for each member named, n being the members of the board",

@@ -333,7 +333,7 @@ static void lb_add_apply_add_many(const struct call *call, struct writing *writi
 
 void lb_add_apply(const struct call *call, struct writing *writing, const struct lb_add *add) {
     writing->is_only = add->member_count == 1;
-    if (writing->is_only && add->tag_count == 0 && !lb_hset_is_asked(&add->hset)) {
+    if (writing->is_only && add->tags.count == 0 && !lb_hset_is_asked(&add->hset)) {
         lb_add_apply_add_one(call, writing, add);
     } else {
         lb_add_apply_add_many(call, writing, add);

@@ -35,13 +35,12 @@ struct lb_add {
     enum lb_add_operation operation;
     enum lb_add_time time;
     int64_t at_us;
-    uint32_t tag_count;   /* TAG, so often */
-    struct bytes once_id; /* ONCE; at NULL: none */
-    struct once *once;    /* of it, once that is known to be new; NULL: none */
-    struct lb_hset hset;  /* HSET */
-    uint32_t options;     /* index of the first option */
-    uint32_t first;       /* and of the first member's first value */
-    uint32_t value_count; /* number of values before each member */
+    struct option_uses tags; /* TAG */
+    struct bytes once_id;    /* ONCE; at NULL: none */
+    struct once *once;       /* of it, once that is known to be new; NULL: none */
+    struct lb_hset hset;     /* HSET */
+    uint32_t first;          /* index of the first member's first value */
+    uint32_t value_count;    /* number of values before each member */
     uint32_t member_count;
 };
 
@@ -63,9 +62,10 @@ struct lb_add_of_call {
 };
 enum decimal_status lb_add_judge(const void *scores, const struct layout *layout);
 
-/* Read the options at add->first, which moves past them. PACKED is none of them here. Returns the
- * error; NULL: none. */
-const char *lb_add_read_options(const struct request *request, struct lb_add *add);
+extern const struct binding lb_add_bindings[];
+/* Read the options at add->first, which moves past them. PACKED is none of them here. false: the
+ * error was replied. */
+MUST_CHECK bool lb_add_read_options(const struct call *call, struct lb_add *add);
 /* NOCREATE: is the board there? false: it is not; the error was replied. */
 MUST_CHECK bool lb_add_check_board(const struct call *call, const struct lb_add *add,
                                    struct bytes name);

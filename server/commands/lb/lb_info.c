@@ -282,10 +282,10 @@ static bool lb_info_read_cursor(const struct call *call, uint32_t index, void *t
     return call_parse_cursor(call, call_arg(call, index), &list->cursor);
 }
 
-static const struct option_row list_options[] = {
+static const struct binding list_bindings[] = {
     SCANNING_OPTIONS,
-    {"CURSOR", OPTION_READ, 0, lb_info_read_cursor},
-    {"UNSETTLED", OPTION_FLAG, offsetof(struct list, is_unsettled), NULL},
+    {"CURSOR", .read = lb_info_read_cursor},
+    {BIND("UNSETTLED", struct list, is_unsettled)},
     {0},
 };
 
@@ -364,7 +364,7 @@ static void lb_list_run(struct call *call) {
     scanning_begin(&list.scanning, call, &glob);
     buffer_init(&list.places, 0);
     list.scanning.count = 0; /* not given */
-    if (!options_read(call, 1, &list)) {
+    if (!syntax_read(call, &list)) {
         return;
     }
     if (!acl_check_pattern(call, list.scanning.has_pattern ? list.scanning.pattern : BYTES("*"),
@@ -387,7 +387,7 @@ const struct command command_lb_list = {
     .name = "LB.LIST",
     .reply = COMMAND_REPLIES_BOARDS,
     .syntax = "[MATCH pattern] [CURSOR cursor:integer] [COUNT count:integer] [UNSETTLED]",
-    .options = list_options,
+    .bindings = list_bindings,
     .summary = "Walk over the boards of the database in steps, each with its layout, options, "
                "archives and tags",
     .complexity = "O(COUNT) for each call, of which it takes 50 at the most; O(n) for the whole "

@@ -26,9 +26,8 @@ struct adding {
 static bool lb_league_add_read_options(const struct call *call, struct adding *adding) {
     struct lb_add *add = &adding->add;
     *add = (struct lb_add){.operation = LB_ADD_UNSAID, .first = FIRST_OPTION, .member_count = 1};
-    const char *error = lb_add_read_options(call->request, add);
-    if (error != NULL) {
-        return call_refuse(call, error);
+    if (!lb_add_read_options(call, add)) {
+        return false;
     }
     if (add->is_new_only || add->is_existing_only || add->is_old_board || add->with_rank) {
         return call_refuse(call, "ERR LB.LEAGUE ADD takes no NX, XX, NOCREATE and WITHRANK");
@@ -223,6 +222,8 @@ const struct command lb_league_add = {
     .syntax = "key operator=[SET | INCR | BEST] time=[AT unix-time-milliseconds:unix-time | TOUCH "
               "| KEEPTIME] [TAG name value]... [ONCE id] [WITHREPEAT] " LB_HSET_SYNTAX
               " [STRINGS] field... member",
+    .hidden_syntax = "condition=[NX | XX] [NOCREATE] [WITHRANK]", /* refused for what they are */
+    .bindings = lb_add_bindings,
     .summary = "Write a member's result in its room; the first one of a period puts it into the "
                "open room of its tier; tier, room, record and the tier before",
     .complexity = "O(log n) in the members of the board",

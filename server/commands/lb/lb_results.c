@@ -100,7 +100,7 @@ static bool lb_results_plan_one(const struct lb_results *results, uint32_t at,
 /* The tags of the command, as those of a board. false: the error was replied. */
 static bool lb_results_read_tags(const struct lb_results *results, const struct writing *writing,
                                  struct tag_values *tags) {
-    return results->add->tag_count == 0 ||
+    return results->add->tags.count == 0 ||
            lb_add_read_tags(results->call, results->add, writing_shown(writing), tags);
 }
 
@@ -170,7 +170,7 @@ static bool lb_results_begin_hashes(struct lb_results *results, size_t *size) {
 }
 
 static size_t lb_results_growth_size(const struct lb_results *results) {
-    bool with_tags = results->add->tag_count > 0;
+    bool with_tags = results->add->tags.count > 0;
     size_t size = results->more;
     uint32_t count = 0;
     for (uint32_t i = 0; i < results->count; i++) {
@@ -287,7 +287,7 @@ static void lb_results_finish(struct lb_results *results) {
 
 void lb_results_put(struct lb_results *results) {
     lb_results_put_members(results);
-    if (results->add->tag_count > 0) {
+    if (results->add->tags.count > 0) {
         lb_results_put_tags(results);
     }
     lb_results_finish(results);

@@ -68,9 +68,9 @@ static void lb_where_answer(struct board_task *task, struct reply *reply) {
     *records = empty;
 }
 
-static const struct option_row lb_where_options[] = {
+static const struct binding lb_where_bindings[] = {
     BOARD_TASK_MATCH_OPTION,
-    {"STRINGS", OPTION_FLAG, offsetof(struct board_task, with_strings), NULL},
+    {BIND("STRINGS", struct board_task, with_strings)},
     {0},
 };
 
@@ -78,7 +78,7 @@ const struct command command_lb_where = {
     .name = "LB.WHERE",
     .reply = COMMAND_REPLIES_BOARD_RECORDS,
     .syntax = "member [MATCH pattern] [STRINGS]",
-    .options = lb_where_options,
+    .bindings = lb_where_bindings,
     .summary = "The boards that a member is on, each with the member's record",
     .complexity = "O(n log m) for n boards of m members, in steps between other commands",
     .flags = COMMAND_READ | COMMAND_NO_MULTI,
@@ -129,10 +129,10 @@ static bool lb_where_read_data(const struct call *call, uint32_t index, void *ta
     return true;
 }
 
-static const struct option_row lb_forget_options[] = {
+static const struct binding lb_forget_bindings[] = {
     BOARD_TASK_MATCH_OPTION,
-    {"DATA", OPTION_READ, 0, lb_where_read_data},
-    {"ALL", OPTION_FLAG, offsetof(struct board_task, is_all), NULL},
+    {"DATA", .read = lb_where_read_data},
+    {BIND("ALL", struct board_task, is_all)},
     {0},
 };
 
@@ -140,7 +140,7 @@ const struct command command_lb_forget = {
     .name = "LB.FORGET",
     .reply = COMMAND_REPLIES_INTEGER,
     .syntax = "member [MATCH pattern] data=[DATA data:pattern]... [ALL]",
-    .options = lb_forget_options,
+    .bindings = lb_forget_bindings,
     .summary = "Take a member off all boards, and remove its hashes; count the boards",
     .complexity = "O(n log m) for n boards of m members, in steps between other commands",
     .flags = COMMAND_WRITE | COMMAND_NO_MULTI,

@@ -10,7 +10,7 @@
  * layout fails the first put, as it would every other; and for more than one pair the memory is
  * reserved before the first put. */
 #include "server/commands/writing.h"
-#include "server/dispatch/options.h"
+#include "server/dispatch/syntax.h"
 #include "skiplist/lookup.h"
 
 enum {
@@ -52,13 +52,13 @@ static struct bytes zset_add_pair_member(const struct call *call, const struct z
 
 /* ---- parsing ---- */
 
-static const struct option_row zadd_options[] = {
-    {"NX", OPTION_FLAG, offsetof(struct zadd, is_new_only), NULL},
-    {"XX", OPTION_FLAG, offsetof(struct zadd, is_existing_only), NULL},
-    {"GT", OPTION_FLAG, offsetof(struct zadd, is_greater_only), NULL},
-    {"LT", OPTION_FLAG, offsetof(struct zadd, is_less_only), NULL},
-    {"CH", OPTION_FLAG, offsetof(struct zadd, is_change_counted), NULL},
-    {"INCR", OPTION_FLAG, offsetof(struct zadd, is_increment), NULL},
+static const struct binding zadd_bindings[] = {
+    {BIND("NX", struct zadd, is_new_only)},
+    {BIND("XX", struct zadd, is_existing_only)},
+    {BIND("GT", struct zadd, is_greater_only)},
+    {BIND("LT", struct zadd, is_less_only)},
+    {BIND("CH", struct zadd, is_change_counted)},
+    {BIND("INCR", struct zadd, is_increment)},
     {0},
 };
 
@@ -67,7 +67,7 @@ static bool zset_add_read_options(const struct call *call, struct zadd *zadd) {
     struct bytes word = call_arg(call, 2);
     zadd->first_pair = 2;
     /* Usually this is the first score already. */
-    return word.size == 0 || word.at[0] < 'A' || options_read_to(call, &zadd->first_pair, zadd);
+    return word.size == 0 || word.at[0] < 'A' || syntax_read_options(call, &zadd->first_pair, zadd);
 }
 
 static bool zset_add_check_options(const struct call *call, struct zadd *zadd) {
@@ -405,7 +405,7 @@ const struct command command_zadd = {
     .name = "ZADD",
     .syntax = "key condition=[NX | XX] comparison=[GT | LT] change=[CH] increment=[INCR] "
               "score_member=(score:double member)...",
-    .options = zadd_options,
+    .bindings = zadd_bindings,
     .summary = "Set the scores of members, adding those that are not on the board",
     .complexity = "O(log n) for each pair, n being the members of the board",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
