@@ -231,7 +231,7 @@ static void restore_put(struct restoring *restoring, bool is_hash) {
 /* rules NULL: those that the settings have for the name. false: the error was replied. */
 static bool restore_create_board(struct restoring *restoring, const struct rules *rules) {
     restoring->has_board =
-        writing_create_board(restoring->call, rules, restoring->name, &restoring->board);
+        writing_create_board(restoring->call, rules, 0, restoring->name, &restoring->board);
     return restoring->has_board;
 }
 
