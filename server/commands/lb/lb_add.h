@@ -1,7 +1,7 @@
-/* LB.ADD in two parts: lb_add.c parses the request, lb_add_apply.c applies it. Other commands with results
- * parse and plan in the same way, and all put them by lb_results.h. */
-#ifndef SERVER_COMMAND_LB_ADD_APPLY_H
-#define SERVER_COMMAND_LB_ADD_APPLY_H
+/* The options and the plan of LB.ADD, which other commands with results have, too; all put them by
+ * lb_results.h. */
+#ifndef SERVER_COMMAND_LB_ADD_H
+#define SERVER_COMMAND_LB_ADD_H
 
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_hset.h"
@@ -108,13 +108,6 @@ bool lb_add_changes_fields(const struct writing *writing, const struct lb_add_st
  * the step was written. step: NULL, if the result came before (ONCE). WITHREPEAT: whether it did, behind that. */
 void lb_add_answer_result(const struct call *call, const struct board *board,
                           const struct lb_add *add, const struct lb_add_step *step);
-
-/* Apply the command to the board and reply. An error leaves the board unchanged. If AT is given,
- * the layout must be able to hold it. */
-void lb_add_apply(const struct call *call, struct writing *writing, const struct lb_add *add);
-/* With WITHRANK: reply to a result that came before. */
-void lb_add_answer_unchanged(const struct call *call, const struct board *board,
-                             const struct lb_add *add);
 
 /* The result came before (ONCE): answer from a board that is as it is, and may not be there or be written
  * to. answer: called with it, or with an empty one of the layout that a new one would get. */
