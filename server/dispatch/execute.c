@@ -40,7 +40,7 @@ static void execute_refuse_unknown(const struct request *request, struct reply *
         CHECK(size > 0);
         used += (size_t)size;
     }
-    const char *title = absent_title(request->args[0]);
+    const char *title = category_absent_title(request->args[0]);
     char hint[HINT_MAX] = "";
     if (title != NULL) {
         snprintf(hint, sizeof hint, "(no %s here: see docs/differences-from-redis.md)", title);
