@@ -155,7 +155,7 @@ PARALLEL    = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLA
 .DEFAULT_GOAL := help
 SIMULATION_ARGS ?=
 .PHONY: simulation help build module module-test module-fuzz run demo test test-long torture failover check nightly sanitize sanitize-address \
-        sanitize-undefined sanitize-thread no-sse fuzz lint layers format format-check docs docs-check \
+        sanitize-undefined sanitize-thread no-sse fuzz lint layers format format-check format-sample docs docs-check \
         bench bench-build bench-full bench-regress bench-regress-update clean install install-files install-module \
         uninstall deb container deploy-check arm64 arm64-all arm64-regress \
         model tests-build tiny-build engine-tests-build fuzz-build redis-server redis-sentinel haproxy \
@@ -190,7 +190,7 @@ module: ## compile build/leaderboard.so, boards for Redis 7.0 or later and Valke
 
 module-test: ## the tests of the module alone, in their short forms
 	@.ci/install-packages test
-	@$(PARALLEL) $(SERVER) $(MODULE) $(MODULE_TEST) $(MODULE_EARLIER) $(SHADOWED) redis-server $(firstword $(NODE_MODULES))
+	@$(PARALLEL) $(SERVER) $(MODULE) $(MODULE_TEST) $(SHADOWED) redis-server $(firstword $(NODE_MODULES))
 	@$(RUN_SHORT) tests/module/run
 	@$(SHADOW) $(RUN_SHORT) $(SHADOWED)
 
@@ -229,7 +229,7 @@ hosts: ## Redis, Redict, Valkey and redis-py in the versions that Debian has, un
 
 versions-check: ## following Redis, the module and Sentinel with each of these versions (an hour or two; VERSIONS_ARGS)
 	@.ci/install-packages test
-	@$(PARALLEL) $(SERVER) $(MODULE) $(MODULE_TEST) $(MODULE_EARLIER) $(SHADOWED) redis-server redis-sentinel haproxy $(NODE_MODULES)
+	@$(PARALLEL) $(SERVER) $(MODULE) $(MODULE_TEST) $(SHADOWED) redis-server redis-sentinel haproxy $(NODE_MODULES)
 	@$(MAKE) --no-print-directory hosts
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/versions/run --hosts $(B)/hosts $(VERSIONS_ARGS) $(SHADOWED)
 
@@ -472,6 +472,9 @@ format: ## rewrite all sources with clang-format
 	@.ci/install-packages check
 	clang-format -i $(ALL_SOURCES) $(HEADERS)
 
+format-sample: $(B)/tests/server/durability/test_format ## the sample of the file format, written anew
+	@LEADERBOARD_WRITE_SAMPLE=1 $<
+
 format-check:
 	@clang-format --dry-run -Werror $(ALL_SOURCES) $(HEADERS) && echo "format: clean"
 
@@ -538,24 +541,6 @@ $(SERVER): $(B)/server/main.o $(LIBRARY) $(KEYSPACE) $(ENGINE)
 	@$(CC) $(LINK) $(LDFLAGS) $^ $(LIBRARIES) $(MALLOC_LIBRARY) -o $@
 endif
 
-# The server as it would be if only the version of its files and streams were another: what replicas and
-# masters of different versions do is tested with these.
-FORMAT_SOURCES := $(shell grep -rlE 'FILE_FORMAT|file_format_|WIRE_VERSION' server --include='*.c' | grep -v '^server/module/')
-define format_server
-$(B)/format-$(1)/%.o: %.c
-	@mkdir -p $$(@D)
-	@echo "  CC    $$@"
-	@$(CC) $(FLAGS) -DTEST_FILE_FORMAT=$(1) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $$< -o $$@
-$(SERVER)-format-$(1): $(patsubst %.c,$(B)/format-$(1)/%.o,$(FORMAT_SOURCES)) $(B)/server/main.o $(LIBRARY) $(KEYSPACE) $(ENGINE)
-	@echo "  LINK  $$@"
-	@$(CC) $(LINK) $(LDFLAGS) $$^ $(LIBRARIES) $(MALLOC_LIBRARY) -o $$@
-endef
-$(eval $(call format_server,5))
-$(eval $(call format_server,7))
-$(eval $(call format_server,8))
-FORMAT_SERVERS := $(SERVER)-format-5 $(SERVER)-format-7 $(SERVER)-format-8
-$(B)/tests/integration/replication: | $(FORMAT_SERVERS)
-
 # One object for Redis 7.0 or later and Valkey; nothing of the event loop, of files or of TLS is in it.
 MODULE      := $(B)/leaderboard.so
 MODULE_PARTS := $(filter-out $(MODULE_REPLACED) server/commands/table.c server/commands/zset/zset_move.c,$(MODULE_SOURCES) \
@@ -578,23 +563,13 @@ $(B)/module/%-test.o: %.c
 	@echo "  CC    $@"
 	@$(CC) $(FLAGS) -DMODULE_TEST $(CFLAGS) -fPIC -fvisibility=hidden $(LTO) $(CPPFLAGS) -MMD -MP -c $< -o $@
 
-# The module as it would be if it were of an earlier version: what hosts of different versions do is tested with it.
-MODULE_EARLIER := $(B)/leaderboard-format-4.so
-MODULE_EARLIER_SOURCES := server/rdb/rdb_board.c server/durability/effect_blob.c
-$(B)/module/%-format-4.o: %.c
-	@mkdir -p $(@D)
-	@echo "  CC    $@"
-	@$(CC) $(FLAGS) -DTEST_FILE_FORMAT=4 $(CFLAGS) -fPIC -fvisibility=hidden $(LTO) $(CPPFLAGS) -MMD -MP -c $< -o $@
-
 $(MODULE): $(patsubst %.c,$(B)/module/%.o,$(MODULE_PARTS))
-$(MODULE_EARLIER): $(patsubst %.c,$(B)/module/%.o,$(filter-out $(MODULE_EARLIER_SOURCES),$(MODULE_PARTS))) \
-    $(patsubst %.c,$(B)/module/%-format-4.o,$(MODULE_EARLIER_SOURCES))
 $(MODULE_TEST): $(patsubst %.c,$(B)/module/%.o,$(filter-out $(MODULE_TEST_SOURCES),$(MODULE_PARTS))) \
     $(patsubst %.c,$(B)/module/%-test.o,$(MODULE_TEST_SOURCES))
 # For bench/module.py.
 FLOOR := $(B)/bench/module-floor.so
 $(FLOOR): $(patsubst %.c,$(B)/module/%.o,bench/module_floor.c server/module/host_api.c)
-$(MODULE) $(MODULE_TEST) $(MODULE_EARLIER) $(FLOOR):
+$(MODULE) $(MODULE_TEST) $(FLOOR):
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	@$(CC) -shared $(LINK) $(CFLAGS) $(LTO) $(LDFLAGS) -Wl,-Bsymbolic -Wl,--gc-sections -Wl,--no-undefined $^ -lm -o $@
@@ -687,7 +662,7 @@ $(BENCHES): $(B)/%: $(B)/%.o $(LIBRARY) $(KEYSPACE) $(ENGINE)
 	@$(CC) $(LINK) $(LDFLAGS) $^ $(LIBRARIES) $(MALLOC_LIBRARY) -o $@
 
 engine-tests-build: $(ENGINE_UNITS)
-tests-build: $(SERVER) $(MODULE) $(MODULE_TEST) $(MODULE_EARLIER) $(SIMULATION) $(UNITS) $(INTEGRATION) redis-server \
+tests-build: $(SERVER) $(MODULE) $(MODULE_TEST) $(SIMULATION) $(UNITS) $(INTEGRATION) redis-server \
     redis-sentinel haproxy $(NODE_MODULES)
 tiny-build: $(patsubst %.c,$(B)/%,$(TINY_SOURCES))
 fuzz-build: $(FUZZERS)

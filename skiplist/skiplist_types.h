@@ -65,8 +65,11 @@ struct skiplist_owner {
     void *owner;
 };
 
-/* The node of an id below node_end. */
+/* The node of an id. While the list is empty there is none, and its root is SKIPLIST_NONE. */
 static inline struct skiplist_node *skiplist_node(const struct skiplist *list, uint32_t id) {
+#ifdef SKIPLIST_TINY
+    CHECK(id != UINT32_MAX);
+#endif
     return &list->segments[id >> SKIPLIST_SEGMENT_BITS][id & (SKIPLIST_SEGMENT_NODES - 1)];
 }
 

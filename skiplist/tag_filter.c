@@ -624,7 +624,7 @@ uint32_t board_group_reads(const struct board *board, unsigned tag_mask, unsigne
     bool is_sorted;
     unsigned rest;
     tag_mask &= tags != NULL ? (1U << tags->count) - 1 : 0;
-    if (tag_mask == 0 || tag_filter_choose(&tags->plan, tag_mask) != NULL) {
+    if (count == 0 || tag_mask == 0 || tag_filter_choose(&tags->plan, tag_mask) != NULL) {
         return 0;
     }
     bool has_sums = tag_filter_has_sums(&tags->plan, tag_mask, excluding_mask, &is_sorted, &rest);

@@ -8,7 +8,7 @@
 enum { HEAD_SIZE = EFFECT_BLOB_HEAD_SIZE };
 
 void effect_blob_begin(struct effect_encoder *encoder, struct buffer *out, int64_t now_us) {
-    char head[HEAD_SIZE] = {FILE_FORMAT_TAGS - 1};
+    char head[HEAD_SIZE] = {FILE_FORMAT};
     little_put_u64(head + 1, (uint64_t)now_us);
     buffer_clear(out);
     buffer_append(out, head, sizeof head);
@@ -16,19 +16,15 @@ void effect_blob_begin(struct effect_encoder *encoder, struct buffer *out, int64
 }
 
 void effect_blob_add(struct effect_encoder *encoder, const struct effect *effect) {
-    unsigned format = effect_format(effect);
     effect_encode(encoder, effect);
-    if (!encoder->out->is_broken && format > (unsigned char)encoder->out->at[0]) {
-        encoder->out->at[0] = (char)format;
-    }
 }
 
-bool effect_blob_is_later(struct bytes blob) {
-    return blob.size > 0 && (unsigned char)blob.at[0] > FILE_FORMAT;
+bool effect_blob_is_of_another_format(struct bytes blob) {
+    return blob.size > 0 && !file_format_is_read((unsigned char)blob.at[0]);
 }
 
 bool effect_blob_open(struct bytes blob, int64_t *time_us, struct bytes *chunk) {
-    if (blob.size < HEAD_SIZE || blob.at[0] < 1 || blob.at[0] > FILE_FORMAT) {
+    if (blob.size < HEAD_SIZE || effect_blob_is_of_another_format(blob)) {
         return false;
     }
     *time_us = (int64_t)little_get_u64(blob.at + 1);

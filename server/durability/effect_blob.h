@@ -1,11 +1,8 @@
 /* Effects of one command as the module replicates them:
  *
  *     LB.APPLY key blob [key blob] ...
- *     blob     version (1 byte), server time in microseconds (8 bytes), and a chunk of effects
+ *     blob     FILE_FORMAT (1 byte), server time in microseconds (8 bytes), and a chunk of effects
  *              (server/durability/effect_bytes.h), all in database 0: that of the command
- *
- * The version is the first FILE_FORMAT that understands it: so a module of an earlier version follows, as long as no
- * board has what that does not know.
  *
  * A blob may be empty, but not the first one. The module writes and applies them; a server that follows a Redis
  * with the module applies them, too. */
@@ -20,10 +17,9 @@ enum { EFFECT_BLOB_HEAD_SIZE = 1 + 8 };
 void effect_blob_begin(struct effect_encoder *encoder, struct buffer *out, int64_t now_us);
 /* One more effect; never a FILL. */
 void effect_blob_add(struct effect_encoder *encoder, const struct effect *effect);
-/* Its time and its chunk. false: it is none, or of a later version. */
+/* Its time and its chunk. false: it is none, or of another format. */
 MUST_CHECK bool effect_blob_open(struct bytes blob, int64_t *time_us, struct bytes *chunk);
-/* Is it of a later version? */
-bool effect_blob_is_later(struct bytes blob);
+bool effect_blob_is_of_another_format(struct bytes blob);
 
 /* Decode the whole chunk, before anything changes. false: it is damaged, or not every effect is allowed. */
 typedef bool effect_blob_allow(void *context, const struct effect *effect);

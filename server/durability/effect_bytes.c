@@ -1,7 +1,6 @@
 /* Encoding and decoding of effects. See effect_bytes.h for the format. */
 #include "server/durability/effect_bytes.h"
 
-#include "server/durability/file_format.h"
 #include "server/system/tzdata.h"
 #include "skiplist/keyspace/key_kind.h"
 
@@ -75,11 +74,10 @@ enum {
     KEY_CODE_MAX = 9, /* up to 8 more bytes are written, but not kept */
     KEY_ROOM = KEY_CODE_MAX + 8,
     SLOT_DEFINED = 0x80,
-    PERIOD_FURTHER = 0x80,
-    OPTIONS_FURTHER = 0x80,
-    OPTIONS_TAGS = 8,      /* only with OPTIONS_FURTHER: version 4 refuses both together */
-    OPTIONS_CONTESTS = 16, /* likewise: version 5 refuses both together */
-    OPTIONS_KNOWN = OPTIONS_FURTHER | OPTIONS_TAGS | OPTIONS_CONTESTS | 7,
+    OPTIONS_BEST = 1,
+    OPTIONS_CREATED = 2,
+    OPTIONS_WRITABLE = 4,
+    OPTIONS_KNOWN = 7,
     /* What of contests follows. */
     CONTESTS_SETTLES = 1,
     CONTESTS_COPIES = 2,
@@ -325,7 +323,7 @@ static bool effect_bytes_code_tags(struct coder *coder, struct tag_set *tags) {
             return false;
         }
     }
-    return tags->count > 0;
+    return true;
 }
 
 static bool effect_bytes_code_archive(struct coder *coder, struct rules *rules) {
@@ -377,7 +375,7 @@ static bool effect_bytes_code_contests(struct coder *coder, struct rules *rules)
                   (rules->league.room > 0 ? CONTESTS_LEAGUE : 0) |
                   (layout_field_decays(lead) ? CONTESTS_DECAY : 0) |
                   (rules->window.count > 0 || rules->window.is_share ? CONTESTS_WINDOW : 0));
-    if (!effect_bytes_code_byte(coder, &parts, CONTESTS_KNOWN) || parts == 0) {
+    if (!effect_bytes_code_byte(coder, &parts, CONTESTS_KNOWN)) {
         return false;
     }
     rules->settles = (parts & CONTESTS_SETTLES) != 0;
@@ -394,31 +392,24 @@ static bool effect_bytes_code_contests(struct coder *coder, struct rules *rules)
     return is_good;
 }
 
-/* The first byte, and with OPTIONS_FURTHER what boards before 1.1 did not have. */
 static bool effect_bytes_code_options(struct coder *coder, struct rules *rules) {
-    bool has_tags = rules->layout.tags.count > 0;
-    bool has_contests = rules_are_of_contests(rules);
-    bool has_further = rules->limit > 0 || rules->guards != 0 || rules->archives_are_writable ||
-                       has_tags || has_contests;
-    uint8_t flags =
-        (uint8_t)((rules->keeps_best ? 1 : 0) | (rules->is_created ? 2 : 0) |
-                  (rules->archives_are_writable ? 4 : 0) | (has_further ? OPTIONS_FURTHER : 0) |
-                  (has_tags ? OPTIONS_TAGS : 0) | (has_contests ? OPTIONS_CONTESTS : 0));
-    if (!effect_bytes_code_byte(coder, &flags, OPTIONS_KNOWN) || (flags & ~OPTIONS_KNOWN) != 0) {
+    uint8_t flags = (uint8_t)((rules->keeps_best ? OPTIONS_BEST : 0) |
+                              (rules->is_created ? OPTIONS_CREATED : 0) |
+                              (rules->archives_are_writable ? OPTIONS_WRITABLE : 0));
+    if (!effect_bytes_code_byte(coder, &flags, OPTIONS_KNOWN)) {
         return false;
     }
-    rules->keeps_best = (flags & 1) != 0;
-    rules->is_created = (flags & 2) != 0;
-    rules->archives_are_writable = (flags & 4) != 0;
-    if ((flags & OPTIONS_FURTHER) == 0) {
-        return (flags & (OPTIONS_TAGS | OPTIONS_CONTESTS)) == 0;
-    }
+    rules->keeps_best = (flags & OPTIONS_BEST) != 0;
+    rules->is_created = (flags & OPTIONS_CREATED) != 0;
+    rules->archives_are_writable = (flags & OPTIONS_WRITABLE) != 0;
     return effect_bytes_code_u32(coder, &rules->limit) &&
            effect_bytes_code_byte(coder, &rules->guards, UINT8_MAX) &&
-           effect_bytes_code(coder, &rules->opens_ms, sizeof rules->opens_ms) &&
-           effect_bytes_code(coder, &rules->closes_ms, sizeof rules->closes_ms) &&
-           ((flags & OPTIONS_TAGS) == 0 || effect_bytes_code_tags(coder, &rules->layout.tags)) &&
-           ((flags & OPTIONS_CONTESTS) == 0 || effect_bytes_code_contests(coder, rules));
+           ((rules->guards & RULES_OPENS) == 0 ||
+            effect_bytes_code(coder, &rules->opens_ms, sizeof rules->opens_ms)) &&
+           ((rules->guards & RULES_CLOSES) == 0 ||
+            effect_bytes_code(coder, &rules->closes_ms, sizeof rules->closes_ms)) &&
+           effect_bytes_code_tags(coder, &rules->layout.tags) &&
+           effect_bytes_code_contests(coder, rules);
 }
 
 static bool effect_bytes_code_zone(struct coder *coder, const struct zone **zone) {
@@ -438,32 +429,19 @@ static bool effect_bytes_code_zone(struct coder *coder, const struct zone **zone
     return size == 0 || *zone != NULL;
 }
 
-/* What periods before 1.1 did not have. */
-static bool effect_bytes_code_period_further(struct coder *coder, struct period *period) {
-    return effect_bytes_code(coder, &period->every, sizeof period->every) &&
-           effect_bytes_code(coder, &period->weekday, sizeof period->weekday) &&
-           effect_bytes_code(coder, &period->hour, sizeof period->hour) &&
-           effect_bytes_code(coder, &period->from_day, sizeof period->from_day) &&
-           effect_bytes_code_zone(coder, &period->zone);
-}
-
 static bool effect_bytes_code_period(struct coder *coder, struct rules *rules) {
     struct period *period = &rules->period;
-    bool has_further =
-        period->every > 1 || period->weekday > 0 || period->hour > 0 || period->zone != NULL;
-    uint8_t head = (uint8_t)(period->unit | (has_further ? PERIOD_FURTHER : 0));
-    if (!effect_bytes_code_byte(coder, &head, PERIOD_FURTHER | (PERIOD_UNITS - 1))) {
-        return false;
-    }
-    uint8_t unit = head & (uint8_t)~PERIOD_FURTHER;
-    has_further = (head & PERIOD_FURTHER) != 0;
-    if (unit >= PERIOD_UNITS || (unit == PERIOD_NONE && has_further)) {
+    uint8_t unit = (uint8_t)period->unit;
+    if (!effect_bytes_code_byte(coder, &unit, PERIOD_UNITS - 1)) {
         return false;
     }
     period->unit = (enum period_unit)unit;
-    period->every = has_further ? period->every : unit != PERIOD_NONE;
     return period->unit == PERIOD_NONE ||
-           ((!has_further || effect_bytes_code_period_further(coder, period)) &&
+           (effect_bytes_code(coder, &period->every, sizeof period->every) &&
+            effect_bytes_code(coder, &period->weekday, sizeof period->weekday) &&
+            effect_bytes_code(coder, &period->hour, sizeof period->hour) &&
+            effect_bytes_code(coder, &period->from_day, sizeof period->from_day) &&
+            effect_bytes_code_zone(coder, &period->zone) &&
             effect_bytes_code(coder, &period->zone_minutes, sizeof period->zone_minutes) &&
             effect_bytes_code(coder, &rules->archives_max, sizeof rules->archives_max) &&
             effect_bytes_code(coder, &rules->period_start_ms, sizeof rules->period_start_ms) &&
@@ -518,20 +496,6 @@ static bool effect_bytes_code_rules(struct coder *coder, struct rules *rules) {
         bits_left -= layout->fields[i].bits;
     }
     return layout->field_count > 0;
-}
-
-unsigned effect_rules_format(const struct rules *rules) {
-    return rules == NULL                       ? FILE_FORMAT_TAGS - 1
-           : rules_need_contests_format(rules) ? FILE_FORMAT_CONTESTS
-           : rules->layout.tags.count > 0      ? FILE_FORMAT_TAGS
-                                               : FILE_FORMAT_TAGS - 1;
-}
-
-unsigned effect_format(const struct effect *effect) {
-    bool has_rules = effect->kind == EFFECT_CREATE || effect->kind == EFFECT_RULES ||
-                     effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY;
-    return effect->kind == EFFECT_TAGS ? FILE_FORMAT_TAGS
-                                       : effect_rules_format(has_rules ? effect->rules : NULL);
 }
 
 /* out: EFFECT_RULES_SIZE_MAX; returns the size. */

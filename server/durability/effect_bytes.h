@@ -14,15 +14,15 @@
  *     in snapshots only:
  *       8 OPEN     rules, time           9 PIECE   varint count, count * (varint size, key, member)
  *       10 CLOSE                         11 REOPEN
- *     of keys with hashes, from version 3 on (server/durability/file_format.h):
+ *     of keys with hashes:
  *       12 CREATE  kind (1 byte)         13 PUT    varint size, varint size, field, value
  *       14 TAKE    varint size, field    15 RENAME, 16 COPY  database, varint size, name, time
- *     of boards with tags, from version 5 on:
+ *     of boards with tags:
  *       17 TAGS    varint size, member, values; size 0: the member of the last PUT or TAGS
  *       18 PIECE   varint count, count * (varint size, key, member, values): in snapshots
  *
  *     A key of kind 2 may be in a database of the server's own (REGISTRY_SYSTEM): orders and bans are
- *     hashes there, and from version 6 on ids of results are members of boards (REGISTRY_ONCE).
+ *     hashes there, and ids of results are members of boards (REGISTRY_ONCE).
  *
  *     A hash in a snapshot is a CREATE, an EXPIRE if it has an expiry, and PUTs: the order of its
  *     fields does not matter. A TAKE there may be of a field that is not there yet.
@@ -30,12 +30,10 @@
  *     key     XOR with the previous key in the chunk, without leading and trailing zero bytes:
  *             (zero bytes below << 4 | bytes that follow), bytes. Keys from the same moment differ
  *             in few bits.
- *     rules   slot (1 byte); with 0x80 set, the slot's new content follows. In it, the unit of a
- *             PERIOD has 0x80 set if EVERY, ON, AT, FROM or a named zone follow, and the first byte
- *             if LIMIT, FREEZE, OPENS and CLOSES do, 8, too, if tags follow those, and 16, too, if
- *             what contests need is behind them: a byte says what of it is there. A field's flags are
- *             1 SIGNED, 2 ASC, 4 DOUBLE. When it is read,
- *             the end of a period in a named zone is that of today's tzdata
+ *     rules   slot (1 byte); with 0x80 set, the slot's new content follows: flags, LIMIT, what can
+ *             refuse writes, tags, what of contests is there (a byte) and that, CAP, PERIOD, TIME and
+ *             the fields, whose flags are 1 SIGNED, 2 ASC, 4 DOUBLE. When it is read, the end of a
+ *             period in a named zone is that of today's tzdata
  *     values  of a member's tags, as tag_values_pack writes them (codec/tag_set.h)
  *     time    8 bytes, unix milliseconds; REGISTRY_NO_EXPIRY: none
  *
@@ -54,11 +52,6 @@ enum {
     EFFECT_RULES_SIZE_MAX = 97 + 66 + ZONE_NAME_MAX + LAYOUT_FIELDS_MAX * (LAYOUT_NAME_MAX + 8) +
                             TAGS_MAX * (TAG_NAME_MAX + 2),
 };
-
-/* The first FILE_FORMAT that has such rules, and such an effect; never less than the one before
- * FILE_FORMAT_TAGS. rules may be NULL. */
-unsigned effect_rules_format(const struct rules *rules);
-unsigned effect_format(const struct effect *effect);
 
 /* ---- writing ---- */
 

@@ -1,63 +1,44 @@
-/* The version of journals and snapshots: the two digits at the end of the eight bytes with which
- * both begin, "LBJRNL06" and "LBSNAP06".
+/* One number for the format of everything that one server or module writes and another one reads: journals and
+ * snapshots, which begin with "LBJOUR01" and "LBBASE01"; backups; the stream to replicas (server/replication/wire.h);
+ * boards of DUMP; and the values and changes of the module (server/rdb/rdb_board.h, server/durability/effect_blob.h).
  *
- *     1   the first
- *     2   journals have linked groups
- *     3   keys hold hashes, too
- *     4   the history of replication, in a database of the server's own
- *     5   boards with tags
- *     6   boards with STALE, SETTLE, COPY, DECAY, DOUBLE or a league, and archives that are to be settled; ids
- *         of results, in a database of the server's own
+ * Number 1 is frozen with the release of 1.0.0: tests/server/durability/format_1 has files of it, and
+ * test_format.c how they are written. What builds before the release wrote is named and refused.
  *
- * A server reads files of every version up to its own. It writes its own, and appends to no other:
- * the version that wrote a file would not understand what is added.
+ * From the release on, one format back is carried. Whoever changes what the bytes mean makes number n + 1:
  *
- * A replica and its master may differ by one version (server/replication/wire.h): so version n can
- * still write a base of version n - 1, as long as no key holds what n has brought. */
+ *   - file_format_is_read takes n, too, by which readers decode; what reads n - 1 goes, and its sample;
+ *   - a sample directory of n + 1 comes;
+ *   - a server goes on behind files of n in files of its own: an older program would not understand what is added;
+ *   - a replica whose n + 1 is refused says n, and reads the stream of n. So replicas are upgraded first. A master
+ *     refuses replicas of n. */
 #ifndef SERVER_FILE_FORMAT_H
 #define SERVER_FILE_FORMAT_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
 enum {
-    FILE_FORMAT_LINKED = 2, /* the first one with linked groups */
-#ifdef TEST_FILE_FORMAT     /* a build of another version: make B/leaderboard-server-next */
-    FILE_FORMAT = TEST_FILE_FORMAT,
-#else
-    FILE_FORMAT = 6, /* the one that is written */
-#endif
-    FILE_FORMAT_TAGS = 5, /* the first one with boards that have tags */
-    FILE_FORMAT_CONTESTS =
-        6, /* the first one with rules of contests, and DOUBLE: rules_need_contests_format */
-    FILE_FORMAT_STREAMED = 4, /* the first one of which servers send each other groups and copies */
+    FILE_FORMAT = 1,
+    FILE_FORMAT_BEFORE = 100, /* of a build before 1.0.0 */
     FILE_FORMAT_MAGIC = 8,    /* bytes */
+    FILE_FORMAT_ERROR_MAX = 160,
 };
 
-/* prefix has 6 bytes, such as "LBJRNL". */
-static inline void file_format_put(char *head, const char *prefix, unsigned format) {
-    memcpy(head, prefix, FILE_FORMAT_MAGIC - 2);
-    head[FILE_FORMAT_MAGIC - 2] = (char)('0' + format / 10);
-    head[FILE_FORMAT_MAGIC - 1] = (char)('0' + format % 10);
+static inline bool file_format_is_read(uint64_t format) {
+    return format == FILE_FORMAT;
 }
 
-/* How a master's refusal begins: by it a replica knows a server of another version from a Redis. */
+enum file_format_kind { FILE_FORMAT_JOURNAL, FILE_FORMAT_BASE };
+/* The first FILE_FORMAT_MAGIC bytes of a file of this format. */
+void file_format_put(char *head, enum file_format_kind kind);
+/* The format of a file that begins so: 1 to 99, or FILE_FORMAT_BEFORE. 0: it is no such file. */
+unsigned file_format_of(const char *head, enum file_format_kind kind);
+/* Why this format is not read. error: FILE_FORMAT_ERROR_MAX bytes, which are returned. */
+const char *file_format_explain(unsigned format, char *error);
+
+/* How a master's refusal begins, by which a replica knows a server of another format from a Redis; and what to do. */
 #define FILE_FORMAT_REFUSAL "ERR the replica's format is "
-
-/* May a server of this version follow, or be followed? */
-static inline bool file_format_is_near(uint64_t version) {
-    return version >= FILE_FORMAT_STREAMED && version + 1 >= FILE_FORMAT &&
-           version <= FILE_FORMAT + 1;
-}
-
-/* The version of a file that begins so. 0: it is no such file, or of a later version. */
-static inline unsigned file_format_of(const char *head, const char *prefix) {
-    unsigned tens = (unsigned)head[FILE_FORMAT_MAGIC - 2] - '0';
-    unsigned ones = (unsigned)head[FILE_FORMAT_MAGIC - 1] - '0';
-    bool is_known = memcmp(head, prefix, FILE_FORMAT_MAGIC - 2) == 0 && tens < 10 && ones < 10 &&
-                    tens * 10 + ones <= FILE_FORMAT;
-    return is_known ? tens * 10 + ones : 0;
-}
+#define FILE_FORMAT_ADVICE  "they must be equal. Upgrade the older server"
 
 #endif

@@ -15,8 +15,6 @@
 #include "codec/memory.h"
 #include "server/durability/file_format.h"
 
-static const char journal_prefix[] = "LBJRNL";
-
 /* Offsets in the file's head and in a group's head. */
 enum { FILE_ID = 8, FILE_SEQUENCE = 16, FILE_CHECKSUM = 24 };
 enum {
@@ -43,7 +41,7 @@ bool journal_file_create(struct journal_file *file, int directory, const char *n
         return false;
     }
     char head[JOURNAL_FILE_HEAD];
-    file_format_put(head, journal_prefix, FILE_FORMAT);
+    file_format_put(head, FILE_FORMAT_JOURNAL);
     little_put_u64(head + FILE_ID, file->id);
     little_put_u64(head + FILE_SEQUENCE, first_sequence);
     little_put_u64(head + FILE_CHECKSUM, XXH3_64bits(head, FILE_CHECKSUM));
@@ -165,7 +163,7 @@ static enum journal_status journal_file_fail_without_memory(struct journal_reade
 /* ---- reading ---- */
 
 uint64_t journal_file_id(const char *head) {
-    bool is_fine = file_format_of(head, journal_prefix) != 0 &&
+    bool is_fine = file_format_is_read(file_format_of(head, FILE_FORMAT_JOURNAL)) &&
                    little_get_u64(head + FILE_CHECKSUM) == XXH3_64bits(head, FILE_CHECKSUM);
     return is_fine ? little_get_u64(head + FILE_ID) : 0;
 }
@@ -199,13 +197,18 @@ enum journal_status journal_reader_open(struct journal_reader *reader, int fd, c
     if (head == NULL) {
         return journal_file_fail(reader, 0);
     }
-    reader->format = file_format_of(head, journal_prefix);
-    if (reader->format == 0) {
-        return journal_file_refuse(reader, 0,
-                                   "it does not begin as a journal of this version does");
+    unsigned format = file_format_of(head, FILE_FORMAT_JOURNAL);
+    if (format == 0) {
+        return journal_file_refuse(reader, 0, "it does not begin as a journal does");
     }
     if (little_get_u64(head + FILE_CHECKSUM) != XXH3_64bits(head, FILE_CHECKSUM)) {
         return journal_file_refuse(reader, 0, "the checksum of its head is wrong");
+    }
+    if (!file_format_is_read(format)) {
+        char why[FILE_FORMAT_ERROR_MAX];
+        snprintf(reader->error, sizeof reader->error, "cannot read %s: %s", path,
+                 file_format_explain(format, why));
+        return JOURNAL_FAILED;
     }
     uint64_t sequence = little_get_u64(head + FILE_SEQUENCE);
     if (sequence != first_sequence) {
@@ -219,14 +222,12 @@ enum journal_status journal_reader_open(struct journal_reader *reader, int fd, c
     return JOURNAL_GROUP;
 }
 
-static uint32_t journal_file_size_in(const struct journal_reader *reader, const char *head) {
-    uint32_t word = little_get_u32(head + GROUP_SIZE);
-    return reader->format < FILE_FORMAT_LINKED ? word : word & ~GROUP_IS_LINKED;
+static uint32_t journal_file_size_in(const char *head) {
+    return little_get_u32(head + GROUP_SIZE) & ~GROUP_IS_LINKED;
 }
 
-static bool journal_file_is_linked(const struct journal_reader *reader, const char *head) {
-    return reader->format >= FILE_FORMAT_LINKED &&
-           (little_get_u32(head + GROUP_SIZE) & GROUP_IS_LINKED) != 0;
+static bool journal_file_is_linked(const char *head) {
+    return (little_get_u32(head + GROUP_SIZE) & GROUP_IS_LINKED) != 0;
 }
 
 /* Is the group at offset whole, if its payload has this size, whatever its head says? JOURNAL_TORN: it is not. Reads it
@@ -260,7 +261,7 @@ static enum journal_status journal_file_check_on_disk(struct journal_reader *rea
 static bool journal_file_may_be_later_group(const struct journal_reader *reader, const char *head,
                                             uint64_t offset) {
     uint64_t sequence = little_get_u64(head + GROUP_SEQUENCE) ^ reader->id;
-    uint32_t size = journal_file_size_in(reader, head);
+    uint32_t size = journal_file_size_in(head);
     return sequence - reader->next_sequence - 1 < offset - reader->offset && size > 0 &&
            size <= JOURNAL_GROUP_SIZE_MAX &&
            size <= reader->window.file_size - offset - JOURNAL_GROUP_HEAD;
@@ -282,7 +283,7 @@ static enum journal_status journal_file_look_for_group(struct journal_reader *re
     }
     uint64_t sequence = little_get_u64(head + GROUP_SEQUENCE) ^ reader->id;
     uint64_t synced = sequence - little_get_u32(head + GROUP_UNSYNCED);
-    uint32_t payload_size = journal_file_size_in(reader, head);
+    uint32_t payload_size = journal_file_size_in(head);
     enum journal_status status = journal_file_check_on_disk(reader, offset, payload_size);
     if (status != JOURNAL_GROUP) {
         return status;
@@ -375,7 +376,7 @@ static enum journal_status journal_file_read_size(struct journal_reader *reader,
     if (head == NULL) {
         return journal_file_fail(reader, reader->offset);
     }
-    *size = journal_file_size_in(reader, head);
+    *size = journal_file_size_in(head);
     if (*size == 0 || *size > JOURNAL_GROUP_SIZE_MAX) {
         return journal_file_judge(reader, 0, "no group has the size that is written here");
     }
@@ -393,7 +394,7 @@ static bool journal_file_is_whole(const struct journal_reader *reader, const cha
 
 /* Is the group not linked, or is its whole chain verified? */
 static bool journal_file_is_sure_of_next(const struct journal_reader *reader, const char *head) {
-    return !journal_file_is_linked(reader, head) || reader->offset < reader->whole_until;
+    return !journal_file_is_linked(head) || reader->offset < reader->whole_until;
 }
 
 static enum journal_status journal_file_refuse_sequence(struct journal_reader *reader,
@@ -416,7 +417,7 @@ static enum journal_status journal_file_check_linked(struct journal_reader *read
     if (!disk_read_whole(reader->window.fd, head, JOURNAL_GROUP_HEAD, offset)) {
         return journal_file_fail(reader, offset);
     }
-    uint32_t size = journal_file_size_in(reader, head);
+    uint32_t size = journal_file_size_in(head);
     if (size == 0) {
         return journal_file_judge(reader, 0, "a linked group has a size that no group has");
     }
@@ -444,8 +445,8 @@ static enum journal_status journal_file_look_ahead(struct journal_reader *reader
         if (status != JOURNAL_GROUP) {
             return status;
         }
-        has_more = journal_file_is_linked(reader, head);
-        end += JOURNAL_GROUP_HEAD + (uint64_t)journal_file_size_in(reader, head);
+        has_more = journal_file_is_linked(head);
+        end += JOURNAL_GROUP_HEAD + (uint64_t)journal_file_size_in(head);
     }
     reader->chain_us = little_get_u64(head + GROUP_TIME);
     reader->whole_until = end;
@@ -476,7 +477,7 @@ bool journal_reader_next_at_hand(struct journal_reader *reader, struct journal_g
     if (left <= JOURNAL_GROUP_HEAD) {
         return false;
     }
-    uint32_t size = journal_file_size_in(reader, head);
+    uint32_t size = journal_file_size_in(head);
     if (size == 0 || size > left - JOURNAL_GROUP_HEAD ||
         !journal_file_is_sure_of_next(reader, head) ||
         !journal_file_is_whole(reader, head, (size_t)size + JOURNAL_GROUP_HEAD) ||

@@ -1,6 +1,6 @@
 /* Journal files: groups of effects, each numbered and with its own checksum.
  *
- *     file     "LBJRNL04"  u64 id  u64 sequence of the first group  u64 checksum of these
+ *     file     "LBJOUR01"  u64 id  u64 sequence of the first group  u64 checksum of these
  *              group ...
  *     group    u64 checksum of all that follows, seeded with the file's id
  *              u32 size of the payload (1 .. 2^31 - 1); with bit 31: linked to the next group
@@ -16,9 +16,6 @@
  * Linked groups. A change with long effects is split into several groups, so that none is larger
  * than a reader's buffer. All but the last are linked to the next. They are valid together or not
  * at all: a reader returns the first only after it has verified all of them.
- *
- * Version 1 ("LBJRNL01") has no linked groups, and payloads of up to 2^31 bytes. Earlier versions
- * are read but not appended to (server/durability/file_format.h).
  *
  * The tail rule. A crash may leave anything after the last sync: a partial group, zeroes, holes
  * between whole groups. At the first invalid group, the reader searches the rest of the file for a
@@ -127,7 +124,6 @@ struct journal_reader {
     struct disk_window window; /* the file and its size */
     const char *path;          /* borrowed, for messages */
     bool is_last;
-    unsigned format; /* the file's version (server/durability/file_format.h) */
     uint64_t id;
     uint64_t offset;          /* of the next group */
     uint64_t chain_us;        /* time of the last of them */

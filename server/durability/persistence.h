@@ -134,10 +134,9 @@ MUST_CHECK enum persistence_status persistence_save(struct persistence *persiste
  *
  * May one begin now? No while a save or another one is going on. */
 bool persistence_may_stream(const struct persistence *persistence);
-/* Begin one, of this version (file_format.h). Call persistence_end_stream afterwards, also before
- * it has been read to its end. */
+/* Begin one. Call persistence_end_stream afterwards, also before it has been read to its end. */
 MUST_CHECK enum persistence_status persistence_begin_stream(struct persistence *persistence,
-                                                            unsigned format, char *error);
+                                                            char *error);
 /* Read the next bytes, at most room. STREAM_FAILED: error (PERSISTENCE_ERROR_MAX). */
 MUST_CHECK enum stream_status persistence_read_stream(struct persistence *persistence, char *at,
                                                       size_t room, size_t *size, char *error);

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "server/durability/file_format.h"
 #include "server/system/log.h"
 
 enum {
@@ -78,8 +77,7 @@ static bool persistence_load_make_journal(struct persistence *persistence, char 
 }
 
 /* Continue after the last whole group. A new journal is needed if the current one ends before the
- * base does (its tail was torn, and the base is younger), because its groups would have a gap; and
- * if it is of an earlier version, once its tail is cut. */
+ * base does (its tail was torn, and the base is younger), because its groups would have a gap. */
 static bool persistence_load_continue_journal(struct persistence *persistence, char *error) {
     const struct loading *loading = persistence->loading;
     struct store *store = &persistence->store;
@@ -95,10 +93,6 @@ static bool persistence_load_continue_journal(struct persistence *persistence, c
         snprintf(error, PERSISTENCE_ERROR_MAX, "cannot go on with %s/%s: %s", store->path,
                  name.text, strerror(errno));
         return false;
-    }
-    if (loading->journal.format < FILE_FORMAT) {
-        journal_file_close(&file);
-        return persistence_load_make_journal(persistence, error);
     }
     journal_take_file(&persistence->journal, &file);
     return true;

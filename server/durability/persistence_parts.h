@@ -87,7 +87,6 @@ struct persistence {
     bool is_streaming; /* what is being saved goes to a client */
     bool is_streamed;  /* the last one is whole in its pipe */
     bool has_reader;   /* from persistence_begin_stream to persistence_end_stream */
-    unsigned stream_format;
     struct stream stream;
     /* Ends the process that reads it; NULL: there is none. */
     void (*end_reader)(void *context);

@@ -88,8 +88,7 @@ static bool persistence_save_open_snapshot(struct persistence *persistence) {
         return snapshot_begin(&persistence->snapshot, now_us);
     }
     if (stream->state != STREAM_OPEN ||
-        !snapshot_begin_stream(&persistence->snapshot, stream->writer, persistence->stream_format,
-                               now_us)) {
+        !snapshot_begin_stream(&persistence->snapshot, stream->writer, now_us)) {
         return false;
     }
     stream->writer = -1;

@@ -8,8 +8,7 @@ bool persistence_may_stream(const struct persistence *persistence) {
            persistence->stream.state == STREAM_UNUSED;
 }
 
-enum persistence_status persistence_begin_stream(struct persistence *persistence, unsigned format,
-                                                 char *error) {
+enum persistence_status persistence_begin_stream(struct persistence *persistence, char *error) {
     persistence_settle(persistence);
     if (persistence->journaling == STOPPED) {
         snprintf(error, PERSISTENCE_ERROR_MAX, "%s", persistence->error);
@@ -23,7 +22,6 @@ enum persistence_status persistence_begin_stream(struct persistence *persistence
         return PERSISTENCE_FAILED;
     }
     persistence->has_reader = true;
-    persistence->stream_format = format;
     persistence->is_streaming = true;
     persistence->is_streamed = false;
     persistence->end_reader = NULL;

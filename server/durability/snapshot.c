@@ -70,8 +70,7 @@ static bool snapshot_fail(struct snapshot *snapshot, const char *what) {
 static void snapshot_run_begin(void *context) {
     struct snapshot *snapshot = context;
     if (snapshot->is_streamed) {
-        if (!snapshot_writer_open_pipe(&snapshot->file, snapshot->file.fd, snapshot->created_ms,
-                                       snapshot->file.format)) {
+        if (!snapshot_writer_open_pipe(&snapshot->file, snapshot->file.fd, snapshot->created_ms)) {
             (void)snapshot_fail(snapshot, "cannot write");
         }
     } else if (!store_begin(snapshot->store)) {
@@ -283,13 +282,12 @@ bool snapshot_begin(struct snapshot *snapshot, int64_t now_us) {
     return true;
 }
 
-bool snapshot_begin_stream(struct snapshot *snapshot, int pipe, unsigned format, int64_t now_us) {
+bool snapshot_begin_stream(struct snapshot *snapshot, int pipe, int64_t now_us) {
     if (!snapshot_begin_walk(snapshot, now_us)) {
         return false;
     }
     snapshot->is_streamed = true;
     snapshot->file.fd = pipe;
-    snapshot->file.format = format;
     worker_start(&snapshot->worker, snapshot_run_begin);
     return true;
 }

@@ -99,8 +99,7 @@ void snapshot_deinit(struct snapshot *snapshot);
 MUST_CHECK bool snapshot_begin(struct snapshot *snapshot, int64_t now_us);
 /* The same into a pipe, of which this takes the writing end, unless it fails. Its reader must close
  * the other end before snapshot_deinit, or the thread may wait for it forever. */
-MUST_CHECK bool snapshot_begin_stream(struct snapshot *snapshot, int pipe, unsigned format,
-                                      int64_t now_us);
+MUST_CHECK bool snapshot_begin_stream(struct snapshot *snapshot, int pipe, int64_t now_us);
 /* Give up the current snapshot. */
 void snapshot_give_up(struct snapshot *snapshot);
 /* Record an effect. An EFFECT_FILL must be passed as its parts. May wait for the thread. */

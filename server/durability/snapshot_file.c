@@ -16,8 +16,6 @@
 #include "codec/memory.h"
 #include "server/durability/file_format.h"
 
-static const char snapshot_prefix[] = "LBSNAP";
-
 /* Offsets in the file's head, and in a block's head. */
 enum { FILE_ID = 8, FILE_CREATED = 16, FILE_CHECKSUM = 24 };
 enum { BLOCK_CHECKSUM = 0, BLOCK_RAW_SIZE = 8, BLOCK_STORED_SIZE = 12 };
@@ -50,7 +48,7 @@ static uint64_t snapshot_file_checksum_of(uint64_t seed, const char *head, const
 
 static bool snapshot_file_write_file_head(struct snapshot_writer *writer, uint64_t created_ms) {
     char head[SNAPSHOT_FILE_HEAD];
-    file_format_put(head, snapshot_prefix, writer->format);
+    file_format_put(head, FILE_FORMAT_BASE);
     little_put_u64(head + FILE_ID, writer->id);
     little_put_u64(head + FILE_CREATED, created_ms);
     little_put_u64(head + FILE_CHECKSUM, XXH3_64bits(head, FILE_CHECKSUM));
@@ -59,8 +57,7 @@ static bool snapshot_file_write_file_head(struct snapshot_writer *writer, uint64
 }
 
 bool snapshot_writer_init(struct snapshot_writer *writer, int level) {
-    *writer = (struct snapshot_writer){
-        .fd = -1, .id = disk_random_id(), .level = level, .format = FILE_FORMAT};
+    *writer = (struct snapshot_writer){.fd = -1, .id = disk_random_id(), .level = level};
     /* zstd allocates with libc's malloc: it runs on a thread that does not own the pool. */
     writer->zstd = ZSTD_createCCtx();
     writer->stored = memory_allocate(SNAPSHOT_BLOCK_SIZE);
@@ -82,10 +79,8 @@ bool snapshot_writer_open(struct snapshot_writer *writer, int directory, const c
     return true;
 }
 
-bool snapshot_writer_open_pipe(struct snapshot_writer *writer, int fd, uint64_t created_ms,
-                               unsigned format) {
+bool snapshot_writer_open_pipe(struct snapshot_writer *writer, int fd, uint64_t created_ms) {
     writer->fd = fd;
-    writer->format = format;
     writer->is_stream = true;
     return snapshot_file_write_file_head(writer, created_ms);
 }
@@ -177,13 +172,18 @@ static enum snapshot_status snapshot_file_read_file_head(struct snapshot_reader 
     if (head == NULL) {
         return snapshot_file_fail(reader, 0);
     }
-    reader->format = file_format_of(head, snapshot_prefix);
-    if (reader->format == 0) {
-        return snapshot_file_refuse(reader, 0,
-                                    "it does not begin as a snapshot of this version does");
+    unsigned format = file_format_of(head, FILE_FORMAT_BASE);
+    if (format == 0) {
+        return snapshot_file_refuse(reader, 0, "it does not begin as a snapshot does");
     }
     if (little_get_u64(head + FILE_CHECKSUM) != XXH3_64bits(head, FILE_CHECKSUM)) {
         return snapshot_file_refuse(reader, 0, "the checksum of its head is wrong");
+    }
+    if (!file_format_is_read(format)) {
+        char why[FILE_FORMAT_ERROR_MAX];
+        snprintf(reader->error, sizeof reader->error, "cannot read %s: %s", reader->path,
+                 file_format_explain(format, why));
+        return SNAPSHOT_FAILED;
     }
     reader->id = little_get_u64(head + FILE_ID);
     reader->created_ms = little_get_u64(head + FILE_CREATED);
@@ -223,7 +223,7 @@ bool snapshot_file_peek(int fd, struct snapshot_footer *footer) {
         return false;
     }
     memcpy(footer, end + SNAPSHOT_BLOCK_HEAD, SNAPSHOT_FOOTER);
-    return file_format_of(head, snapshot_prefix) != 0 &&
+    return file_format_is_read(file_format_of(head, FILE_FORMAT_BASE)) &&
            little_get_u32(end + BLOCK_RAW_SIZE) == 0 &&
            little_get_u32(end + BLOCK_STORED_SIZE) == SNAPSHOT_FOOTER &&
            footer->offset == size - END;

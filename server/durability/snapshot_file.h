@@ -1,6 +1,6 @@
 /* Snapshot files: a byte stream in compressed blocks, ended by a footer with totals.
  *
- *     file     "LBSNAP05"  u64 id  u64 created, unix milliseconds  u64 checksum of these
+ *     file     "LBBASE01"  u64 id  u64 created, unix milliseconds  u64 checksum of these
  *              block ...
  *              end: a block of raw size 0 whose stored bytes are the footer; nothing follows it
  *     block    u64 checksum of all that follows, seeded with the file's id plus the block's number
@@ -11,8 +11,7 @@
  * that saves nothing, and in blocks larger than SNAPSHOT_BLOCK_SIZE, they are the raw bytes, and
  * both sizes are equal.
  *
- * Earlier versions are read, too (server/durability/file_format.h). This module does not interpret
- * the stream. */
+ * This module does not interpret the stream. */
 #ifndef SERVER_SNAPSHOT_FILE_H
 #define SERVER_SNAPSHOT_FILE_H
 
@@ -49,8 +48,7 @@ struct snapshot_writer {
     uint64_t write_back_begin; /* the range passed to disk->write_back so far */
     uint64_t write_back_end;
     int level;
-    unsigned format; /* of the file (file_format.h) */
-    bool is_stream;  /* fd is a pipe: nothing is synced */
+    bool is_stream; /* fd is a pipe: nothing is synced */
     void *zstd;
     char *stored; /* buffer for a compressed block */
 };
@@ -60,9 +58,9 @@ MUST_CHECK bool snapshot_writer_init(struct snapshot_writer *writer, int level);
 /* Create the file. Any thread. false: errno says why, and the file is removed if possible. */
 MUST_CHECK bool snapshot_writer_open(struct snapshot_writer *writer, int directory,
                                      const char *name, uint64_t created_ms);
-/* The same into a pipe, which the writer takes; of this version. */
+/* The same into a pipe, which the writer takes. */
 MUST_CHECK bool snapshot_writer_open_pipe(struct snapshot_writer *writer, int fd,
-                                          uint64_t created_ms, unsigned format);
+                                          uint64_t created_ms);
 /* Append a block of 1 .. SNAPSHOT_RAW_SIZE_MAX bytes. Any thread, one at a time; the same holds for
  * finish. false: errno says why, and the file is unusable. */
 MUST_CHECK bool snapshot_writer_block(struct snapshot_writer *writer, const char *raw,
@@ -90,7 +88,6 @@ enum snapshot_status {
 struct snapshot_reader {
     struct disk_window window; /* the file and its size */
     const char *path;          /* borrowed, for messages */
-    unsigned format;           /* the file's version */
     uint64_t id;
     uint64_t created_ms;
     uint64_t offset; /* of the next block */

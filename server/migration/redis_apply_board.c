@@ -62,7 +62,8 @@ static bool redis_apply_board_apply_blob(struct redis_apply *apply, struct bytes
     int64_t time_us;
     if (!effect_blob_open(blob, &time_us, &chunk)) {
         return redis_apply_board_fail_blob(
-            apply, name, "it is damaged, or a later version of the module sent it");
+            apply, name,
+            "it is damaged, or another version of the module sent it, in another format");
     }
     if (!effect_blob_check(apply->decoder, chunk, redis_apply_board_is_allowed, apply)) {
         return redis_apply_board_fail_blob(

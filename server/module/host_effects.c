@@ -339,20 +339,21 @@ static bool host_effects_apply_blobs(struct working_set *set, struct effect_deco
     return true;
 }
 
-static bool host_effects_is_any_later(struct host_string **argv, int argc) {
-    bool is_later = false;
+static bool host_effects_is_any_foreign(struct host_string **argv, int argc) {
+    bool is_foreign = false;
     for (int i = 2; i < argc; i += 2) {
-        is_later |= effect_blob_is_later(host_bytes(argv[i]));
+        is_foreign |= effect_blob_is_of_another_format(host_bytes(argv[i]));
     }
-    return is_later;
+    return is_foreign;
 }
 
 static const char *host_effects_apply_all(struct working_set *set, struct host_string **argv,
                                           int argc) {
     static struct effect_decoder decoder;
     static const char unfit[] = "ERR Bad data format, or effects that do not fit the key";
-    static const char later[] =
-        "ERR effects of a later version of the module, which this one does not know";
+    static const char foreign[] =
+        "ERR effects of another format than this module's: a later version wrote them, or one "
+        "before 1.0";
     struct judging judging = {.set = set};
     for (int i = 1; i < argc; i += 2) {
         if (!working_set_put(set, argv[i], host_bytes(argv[i]))) {
@@ -360,7 +361,7 @@ static const char *host_effects_apply_all(struct working_set *set, struct host_s
         }
     }
     if (!host_effects_check_all(&judging, &decoder, argv, argc)) {
-        return host_effects_is_any_later(argv, argc) ? later : unfit;
+        return host_effects_is_any_foreign(argv, argc) ? foreign : unfit;
     }
     if (judging.is_doubtful && !host_is_trusted(set->ctx) && !working_set_copy(set)) {
         return "OOM out of memory";

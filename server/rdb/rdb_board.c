@@ -28,8 +28,8 @@ bool rdb_board_begin(struct rdb_board *board, uint64_t version, uint64_t format,
     board->read_count = 0;
     board->member_count = member_count;
     board->time_us = 0;
-    if (version != RDB_BOARD_TYPE_VERSION || format < 1 || format > FILE_FORMAT) {
-        board->error = "a board that a later version has written";
+    if (version != RDB_BOARD_TYPE_VERSION || !file_format_is_read(format)) {
+        board->error = "a board of another format: a later version wrote it, or one before 1.0";
     } else if (member_count > BOARD_MEMBERS_MAX || time_us > INT64_MAX) {
         board->error = "damaged board";
     } else {
@@ -143,7 +143,7 @@ bool rdb_board_write(const struct registry_key *key, unsigned flags, int64_t tim
     buffer_init(&writing.chunk, 0);
     effect_encode_begin(&writing.encoder, &writing.chunk);
     effect_encode_open(&writing.encoder, key, REGISTRY_NO_EXPIRY);
-    sink->put_number(sink->context, effect_rules_format(registry_rules(key)) | flags);
+    sink->put_number(sink->context, FILE_FORMAT | flags);
     sink->put_number(sink->context, (uint64_t)time_us);
     sink->put_number(sink->context, board_count(&key->board));
     rdb_board_end_chunk(&writing, 0);

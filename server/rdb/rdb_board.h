@@ -4,9 +4,7 @@
  *     value   format, server time in microseconds, count of members, chunk ...
  *     chunk   effects as a snapshot has them (server/durability/effect_bytes.h): the first begins with
  *             OPEN, all else are pieces, best members first
- *     format  the first FILE_FORMAT that understands this board: so a module of an earlier version
- *             takes boards without tags, and says of others that a later version has written them.
- *             With a flag: RDB_BOARD_HAS_IDS, the key's ids of results (ONCE) follow, as another
+ *     format  FILE_FORMAT. With a flag: RDB_BOARD_HAS_IDS, the key's ids of results (ONCE) follow, as another
  *             such value; RDB_BOARD_IS_IDS, these are ids, of the board before or of none
  *
  *     rdb_board_begin(board, version, format, time_us, member_count)

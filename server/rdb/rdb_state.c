@@ -163,8 +163,9 @@ bool rdb_state_check(struct effect_decoder *decoder, struct bytes blob, enum rdb
                      char why[static RDB_STATE_ERROR_MAX]) {
     struct checking checking = {.form = form, .database_end = database_end, .why = why};
     if (!effect_blob_open(blob, time_us, chunk)) {
-        snprintf(why, RDB_STATE_ERROR_MAX,
-                 "they are damaged, or a later version of the module wrote them");
+        snprintf(
+            why, RDB_STATE_ERROR_MAX,
+            "they are damaged, or another version of the module wrote them, in another format");
         return false;
     }
     snprintf(why, RDB_STATE_ERROR_MAX, "they are damaged");

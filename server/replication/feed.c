@@ -181,21 +181,9 @@ static void feed_check_outputs(struct feed *feed) {
     }
 }
 
-/* The archives of every board are to be settled, and a server of the version before knows none that is. */
-static void feed_spare_older(const struct feed *feed) {
-    bool has_older = false;
-    for (const struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
-         replica = replica->next) {
-        has_older |= !replica->is_redis && !feed_is_lost(replica) && replica->format_version != 0 &&
-                     replica->format_version < FILE_FORMAT_CONTESTS;
-    }
-    registry_spare_older(feed->server->registry, has_older);
-}
-
 bool feed_step(struct feed *feed) {
     bool has_more = false;
     feed_redis_copy_reap(&feed->redis_copy.redis);
-    feed_spare_older(feed);
     if (!feed->is_open) {
         return false;
     }

@@ -41,12 +41,6 @@ uint32_t feed_count(const struct feed *feed, enum replica_state state, bool is_r
     return count;
 }
 
-static void feed_copy_tell_given_up(struct replica *replica, const char *reason) {
-    wire_put_given_up(feed_output(replica), reason);
-    replica->session->is_close_after_reply = true;
-    replica->is_failed = true;
-}
-
 static void feed_copy_fail(struct feed *feed, struct feed_copy *copy, const char *reason) {
     log_write(LOG_WARNING, "%s given up: %s", feed_copy_name(copy), reason);
     feed_end_copy(feed, copy);
@@ -58,49 +52,11 @@ static void feed_copy_fail(struct feed *feed, struct feed_copy *copy, const char
         if (copy->is_redis) {
             feed_give_up(feed, replica, reason);
         } else {
-            feed_copy_tell_given_up(replica, reason);
+            wire_put_given_up(feed_output(replica), reason);
+            replica->session->is_close_after_reply = true;
+            replica->is_failed = true;
         }
     }
-}
-
-/* What there is that a server of the version before does not know; NULL: nothing. */
-static const char *feed_copy_find_new(const struct registry *registry) {
-    if (registry_has_contests(registry)) {
-        return "boards have STALE, SETTLE, COPY, DECAY, DOUBLE, a league or archives to settle";
-    }
-    return registry_count(registry, REGISTRY_ONCE) > 0 ? "there are ids of results (ONCE)" : NULL;
-}
-
-/* What an older version cannot read is not begun for it, nor held up for others by it. */
-static void feed_copy_refuse_older(const struct feed *feed) {
-    char reason[WIRE_TEXT_MAX];
-    const char *what = feed_copy_find_new(feed->server->registry);
-    if (what == NULL) {
-        return;
-    }
-    for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
-         replica = replica->next) {
-        unsigned format = replica->format_version;
-        if (replica->state == REPLICA_WAITS && !replica->is_redis && !feed_is_lost(replica) &&
-            format != 0 && format < FILE_FORMAT_CONTESTS) {
-            snprintf(reason, sizeof reason,
-                     "%s, which a server of format %u does not know: upgrade it", what, format);
-            feed_copy_tell_given_up(replica, reason);
-        }
-    }
-}
-
-/* That all who wait understand. */
-static unsigned feed_copy_find_format(const struct feed *feed) {
-    unsigned format = WIRE_VERSION;
-    for (const struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
-         replica = replica->next) {
-        if (replica->state == REPLICA_WAITS && !replica->is_redis && replica->format_version != 0 &&
-            replica->format_version < format) {
-            format = replica->format_version;
-        }
-    }
-    return format;
 }
 
 static void feed_copy_begin(struct feed *feed, struct feed_copy *copy) {
@@ -110,8 +66,7 @@ static void feed_copy_begin(struct feed *feed, struct feed_copy *copy) {
         (copy->is_redis && !feed_redis_copy_may_begin(&copy->redis))) {
         return;
     }
-    unsigned format = copy->is_redis ? FILE_FORMAT : feed_copy_find_format(feed);
-    enum persistence_status status = persistence_begin_stream(persistence, format, error);
+    enum persistence_status status = persistence_begin_stream(persistence, error);
     if (status == PERSISTENCE_BUSY) {
         return;
     }
@@ -256,9 +211,6 @@ static bool feed_copy_send(struct feed *feed, struct feed_copy *copy) {
 
 bool feed_step_copy(struct feed *feed, struct feed_copy *copy) {
     char error[PERSISTENCE_ERROR_MAX];
-    if (copy->state == FEED_COPY_NONE && !copy->is_redis) {
-        feed_copy_refuse_older(feed);
-    }
     if (copy->state == FEED_COPY_NONE && feed_count(feed, REPLICA_WAITS, copy->is_redis) > 0) {
         feed_copy_begin(feed, copy);
     }

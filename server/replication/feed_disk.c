@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "server/durability/file_format.h"
 #include "server/replication/wire.h"
 
 enum {
@@ -23,8 +22,7 @@ static bool feed_disk_open_file(struct feed_disk *reader) {
     char head[JOURNAL_FILE_HEAD];
     struct feed_disk_place *job = &reader->job;
     job->fd = disk_open(AT_FDCWD, reader->path, O_RDONLY, 0);
-    if (job->fd < 0 || !disk_read_whole(job->fd, head, sizeof head, 0) ||
-        file_format_of(head, "LBJRNL") != FILE_FORMAT) {
+    if (job->fd < 0 || !disk_read_whole(job->fd, head, sizeof head, 0)) {
         return false;
     }
     job->file_id = journal_file_id(head);

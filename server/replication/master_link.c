@@ -239,6 +239,11 @@ void master_link_fail(struct master_link *link, const char *format, ...) {
     master_link_lose(link);
 }
 
+void master_link_fail_with_answer(struct master_link *link, const char *what, struct bytes answer) {
+    char text[REPLICATION_ERROR_MAX];
+    master_link_fail(link, "%s: %s", what, log_quote_into(text, sizeof text, answer));
+}
+
 void master_link_drop(struct master_link *link, const char *reason) {
     if (link->state != LINK_OFF && link->state != LINK_WAITS) {
         link->failures = 0;

@@ -89,7 +89,6 @@ struct master_link {
     struct quorum *quorum; /* NULL: sync-replicas 0 */
     bool wants_failover;   /* LB.SYNC ... FAILOVER */
     bool wants_copy; /* although the master may have what follows: it is too long to be held here */
-    uint32_t master_version; /* of its stream, as it has said */
     /* A closed master takes over what this server has, LB.SYNC ... PULL; port 0: no. */
     char pull_host[REPLICATION_HOST_MAX + 1];
     uint16_t pull_port;

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "server/durability/file_format.h"
 #include "server/replication/failover.h"
 #include "server/replication/history.h"
 #include "server/replication/master_link_parts.h"
@@ -77,17 +78,12 @@ static bool master_link_greet_begins_with(struct bytes text, const char *wanted)
     return text.size >= size && memcmp(text.at, wanted, size) == 0;
 }
 
-static void master_link_greet_fail_with_answer(struct master_link *link, const char *what,
-                                               struct bytes answer) {
-    master_link_fail(link, "%s: %s", what, log_quote(answer).text);
-}
-
-/* "+LEADERBOARD 4"; the error of a Redis, which does not know the option; or another error, for
+/* "+LEADERBOARD 1"; the error of a Redis, which does not know the option; or another error, for
  * which the next attempt asks again. */
 static void master_link_greet_take_version(struct master_link *link, struct bytes answer) {
-    uint64_t version;
+    uint64_t format;
     if (master_link_greet_begins_with(answer, "-" FILE_FORMAT_REFUSAL)) {
-        master_link_greet_fail_with_answer(link, "the master refuses", answer);
+        master_link_fail_with_answer(link, "the master refuses", answer);
         return;
     }
     if (master_link_redis_is_refusal(answer) && !link->wants_failover) {
@@ -95,7 +91,7 @@ static void master_link_greet_take_version(struct master_link *link, struct byte
         return;
     }
     if (!master_link_greet_begins_with(answer, "+LEADERBOARD ")) {
-        master_link_greet_fail_with_answer(link, "the master answers REPLCONF leaderboard", answer);
+        master_link_fail_with_answer(link, "the master answers REPLCONF leaderboard", answer);
         return;
     }
     if (link->redis != NULL) {
@@ -105,15 +101,12 @@ static void master_link_greet_take_version(struct master_link *link, struct byte
     }
     struct bytes number = {.at = answer.at + sizeof "+LEADERBOARD " - 1,
                            .size = answer.size - (sizeof "+LEADERBOARD " - 1)};
-    if (!bytes_parse_u64(number, &version) || !file_format_is_near(version)) {
-        master_link_fail(
-            link,
-            "the master's stream has version %.*s, and this server's %d: they may differ by one. "
-            "Upgrade one of them step by step",
-            (int)(number.size < 20 ? number.size : 20), number.at, (int)WIRE_VERSION);
+    if (!bytes_parse_u64(number, &format) || !file_format_is_read(format)) {
+        master_link_fail(link, "the master's format is %.*s, this server's %d: %s",
+                         (int)(number.size < 20 ? number.size : 20), number.at, (int)FILE_FORMAT,
+                         FILE_FORMAT_ADVICE);
         return;
     }
-    link->master_version = (uint32_t)version;
     master_link_greet_say_next(link);
 }
 
@@ -153,13 +146,13 @@ static void master_link_greet_take_sync(struct master_link *link, struct bytes a
         return;
     }
     if (!is_continued && !master_link_greet_begins_with(answer, "+FULL ")) {
-        master_link_greet_fail_with_answer(link, "the master refuses", answer);
+        master_link_fail_with_answer(link, "the master refuses", answer);
         return;
     }
     size_t skipped = is_continued ? CONTINUE_SIZE : FULL_SIZE;
     rest = (struct bytes){.at = answer.at + skipped, .size = answer.size - skipped};
     if (!history_is_id(rest)) {
-        master_link_greet_fail_with_answer(link, "the master's answer is not valid", answer);
+        master_link_fail_with_answer(link, "the master's answer is not valid", answer);
         return;
     }
     if (link->quorum != NULL && !quorum_may_take(link->quorum, rest)) {
@@ -193,7 +186,7 @@ static void master_link_greet_take_ping(struct master_link *link, struct bytes a
             return;
         }
     }
-    master_link_greet_fail_with_answer(link, "the master answers PING", answer);
+    master_link_fail_with_answer(link, "the master answers PING", answer);
 }
 
 static bool master_link_greet_has_auth(const struct master_link *link) {
@@ -205,7 +198,7 @@ static void master_link_greet_take_auth(struct master_link *link, struct bytes a
     if (master_link_greet_begins_with(answer, "+")) {
         master_link_greet_say_next(link);
     } else {
-        master_link_greet_fail_with_answer(link, "the master does not take masterauth", answer);
+        master_link_fail_with_answer(link, "the master does not take masterauth", answer);
     }
 }
 
@@ -235,7 +228,7 @@ static void master_link_greet_say_capabilities(struct master_link *link) {
 
 static void master_link_greet_say_version(struct master_link *link) {
     char number[24];
-    snprintf(number, sizeof number, "%d", (int)WIRE_VERSION);
+    snprintf(number, sizeof number, "%d", (int)FILE_FORMAT);
     master_link_say(link, (const char *const[]){"REPLCONF", "leaderboard", number}, 3);
 }
 

@@ -44,6 +44,8 @@ void master_link_move(struct master_link *link, enum master_link_event event);
 void master_link_lose(struct master_link *link);
 __attribute__((format(printf, 2, 3))) void master_link_fail(struct master_link *link,
                                                             const char *format, ...);
+/* "what: answer" */
+void master_link_fail_with_answer(struct master_link *link, const char *what, struct bytes answer);
 /* The next attempt is to come at once. */
 void master_link_hurry(struct master_link *link);
 /* What has come, and is not applied, is not wanted any more. */

@@ -55,7 +55,7 @@ void master_link_redis_say_psync(struct master_link *link) {
 void master_link_redis_take_answer(struct master_link *link, struct bytes answer) {
     struct redis_receive *redis = link->redis;
     if (!redis_receive_take_answer(redis, answer)) {
-        master_link_fail(link, "the source answers PSYNC with: %s", log_quote(answer).text);
+        master_link_fail_with_answer(link, "the source answers PSYNC with", answer);
         return;
     }
     bool is_full = redis->state == REDIS_RECEIVE_HEAD;

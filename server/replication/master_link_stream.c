@@ -146,6 +146,7 @@ static void master_link_stream_take_time(struct master_link *link, int64_t maste
 static bool master_link_stream_take_message(struct master_link *link,
                                             const struct wire_message *message) {
     bool is_copying = link->state == LINK_COPYING;
+    char text[WIRE_TEXT_MAX + 1];
     switch (message->kind) {
     case WIRE_GROUP:
         return master_link_stream_take_group(link, message);
@@ -178,7 +179,8 @@ static bool master_link_stream_take_message(struct master_link *link,
         return true;
     case WIRE_GIVEN_UP:
         snprintf(link->reason, sizeof link->reason, "the master has given the copy up: %s",
-                 log_quote((struct bytes){.at = message->at, .size = message->size}).text);
+                 log_quote_into(text, sizeof text,
+                                (struct bytes){.at = message->at, .size = message->size}));
         return false;
     }
     return master_link_stream_refuse(link, "an unknown message");
@@ -239,12 +241,10 @@ bool master_link_parse(struct master_link *link) {
 /* The keys do not fit the stream: only a full copy helps. */
 static void master_link_stream_give_up_keys(struct master_link *link) {
     struct replication *replication = replication_of(link);
-    bool is_older = link->master_version > WIRE_VERSION;
     log_write(LOG_WARNING,
               "replica: %s: the keys here are not those of the master; a full copy "
-              "will replace them%s",
-              link->apply.error,
-              is_older ? " advice=\"the master is of a newer version: upgrade this server\"" : "");
+              "will replace them",
+              link->apply.error);
     replication_make_id(link->server, replication->id); /* which nobody knows */
     struct history history = {.second_id = HISTORY_NO_ID};
     memcpy(history.id, replication->id, sizeof history.id);

@@ -185,8 +185,9 @@ enum quorum_advice quorum_take_answer(struct quorum *quorum, struct bytes answer
                  "must be the same on all");
         return QUORUM_REFUSES;
     }
+    char text[REPLICATION_ERROR_MAX];
     snprintf(reason, REPLICATION_ERROR_MAX, "the master answers PRESENT: %s",
-             log_quote(answer).text);
+             log_quote_into(text, sizeof text, answer));
     return QUORUM_REFUSES;
 }
 

@@ -78,7 +78,6 @@ struct replica {
     enum replica_state state;
     char ip[REPLICATION_HOST_MAX + 1]; /* REPLCONF ip-address; "": that of the connection */
     uint16_t port;                     /* REPLCONF listening-port; 0: not said */
-    uint32_t format_version;           /* REPLCONF leaderboard; 0: not said */
     bool is_redis;       /* it sent PSYNC or SYNC, and acknowledges bytes of its own stream */
     bool is_copy_enough; /* REPLCONF rdb-only 1: it wants the copy, and nothing behind it */
     uint64_t ack_group;  /* in its memory */

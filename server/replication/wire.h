@@ -14,27 +14,17 @@
  *     GIVEN_UP  why the copy does not go on: text for the log
  *
  * Integers are little endian. The replica answers with REPLCONF ACK. Nothing here is trusted: a
- * message that is not valid ends the link. */
+ * message that is not valid ends the link.
+ *
+ * Before it, REPLCONF leaderboard says the replica's format, and the answer the master's (file_format.h): they must be
+ * equal, else both refuse, and say why. */
 #ifndef SERVER_WIRE_H
 #define SERVER_WIRE_H
 
 #include "codec/buffer.h"
-#include "server/durability/file_format.h"
 #include "server/durability/journal_file.h"
 
 enum {
-    /* The version of the stream and of the effects in it: REPLCONF leaderboard says the replica's, and
-     * the answer the master's. They may differ by one; else both refuse, and say why.
-     *
-     *     n - 1 follows n   a copy has the head of n - 1 (file_format.h). Groups are what they are: as
-     *                       long as nothing is used that n has brought, they are of n - 1, too. The
-     *                       first record that n - 1 does not know ends the link, and its log says that
-     *                       it is to be upgraded. A copy with such a record is not taken, and what it
-     *                       has stays
-     *     n follows n - 1   it reads what n - 1 has written, as it reads its own older files
-     *
-     * Whoever makes a version n + 1 keeps that true: a new kind of record, or none. */
-    WIRE_VERSION = FILE_FORMAT,
     WIRE_HEAD = 8,
     WIRE_PING_SIZE = 16,
     WIRE_END_SIZE = 16,

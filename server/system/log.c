@@ -324,17 +324,23 @@ void log_write_from_signal(enum log_level level, const char *text, size_t size) 
     log_put_everywhere(level, copy, size);
 }
 
-struct log_quoted log_quote(struct bytes text) {
+const char *log_quote_into(char *out, size_t room, struct bytes text) {
     enum { ESCAPE_SIZE = 4 };
-    struct log_quoted quoted = {.text = ""};
     size_t size = 0;
-    for (size_t i = 0; i < text.size && size + ESCAPE_SIZE <= LOG_QUOTED_MAX; i++) {
+    for (size_t i = 0; i < text.size && size + ESCAPE_SIZE < room; i++) {
         unsigned byte = (unsigned char)text.at[i];
         if (byte < ' ' || byte == '"' || byte == '\\' || byte == 0x7f) {
-            size += (size_t)snprintf(quoted.text + size, ESCAPE_SIZE + 1, "\\x%02x", byte);
+            size += (size_t)snprintf(out + size, ESCAPE_SIZE + 1, "\\x%02x", byte);
         } else {
-            quoted.text[size++] = (char)byte;
+            out[size++] = (char)byte;
         }
     }
+    out[size] = '\0';
+    return out;
+}
+
+struct log_quoted log_quote(struct bytes text) {
+    struct log_quoted quoted;
+    (void)log_quote_into(quoted.text, sizeof quoted.text, text);
     return quoted;
 }

@@ -52,5 +52,7 @@ struct log_quoted {
     char text[LOG_QUOTED_MAX + 1];
 };
 struct log_quoted log_quote(struct bytes text);
+/* The same of a text that may be longer, such as an error: into room bytes at out, which is returned. */
+const char *log_quote_into(char *out, size_t room, struct bytes text);
 
 #endif

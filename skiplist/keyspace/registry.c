@@ -308,7 +308,6 @@ void registry_exchange(struct registry *registry, struct registry *other) {
         here->key_expired = before->key_expired;
         here->board_rolled = before->board_rolled;
         here->board_stale = before->board_stale;
-        here->has_older = before->has_older;
         here->passes = before->passes;
         registry_pass_restart_all(here);
         here->listener_context = before->listener_context;
@@ -713,20 +712,12 @@ uint32_t registry_board_count(const struct registry *registry, uint32_t database
     return registry_read(registry, database)->board_count;
 }
 
-void registry_spare_older(struct registry *registry, bool has_older) {
-    registry->has_older = has_older;
-}
-
 uint64_t registry_behind_count(const struct registry *registry) {
     return registry->rules.behind_count;
 }
 
 uint64_t registry_unsettled_count(const struct registry *registry) {
     return registry->rules.unsettled_count;
-}
-
-bool registry_has_contests(const struct registry *registry) {
-    return registry->rules.contests_count > 0;
 }
 
 uint64_t registry_member_count(const struct registry *registry, uint32_t database) {

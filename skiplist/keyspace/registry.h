@@ -188,12 +188,6 @@ MUST_CHECK struct registry_key *registry_alter(struct registry *registry, struct
 MUST_CHECK bool registry_tags_fit(struct registry_key *key, const struct layout *layout,
                                   unsigned *full);
 
-/* true: archives of boards without SETTLE YES are not marked as to be settled from now on, so that a
- * reader of an older format than FILE_FORMAT_CONTESTS understands their effects. */
-void registry_spare_older(struct registry *registry, bool has_older);
-/* Has any board rules that need files of contests (rules_need_contests_format)? Boards that wait to be freed count, too. */
-bool registry_has_contests(const struct registry *registry);
-
 /* Create an empty board, outside the keyspace, with the rules that rules_for returns for this name,
  * without a WINDOW.
  * Fill it, then pass it to registry_put_board or registry_discard_board. false: no memory. */

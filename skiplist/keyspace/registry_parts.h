@@ -117,7 +117,6 @@ struct registry {
     bool is_observed;
     bool is_passive;  /* see registry_set_passive */
     bool is_held;     /* see registry_set_held */
-    bool has_older;   /* see registry_spare_older */
     bool is_still;    /* is_passive or is_held: nothing expires and no board rolls over */
     bool is_applying; /* effects: the registry adds nothing to them */
     uint64_t hash_seed;

@@ -113,10 +113,6 @@ static bool registry_roll_reserve(struct registry *registry, const struct regist
     struct rules rules;
     rules_end_period(registry_rules(key), now_ms, &rules);
     rules.settled_expire_ms = to->settled_expire_ms;
-    if (registry->has_older && !registry_rules(key)->settles) {
-        rules.settlement = RULES_NO_ARCHIVE;
-        rules.ended_ms = 0;
-    }
     *rolling = (struct rolling){
         .next = next != NULL ? rules_hold(&registry->rules, next) : NULL,
         .archived = is_archived ? rules_hold(&registry->rules, &rules) : NULL,

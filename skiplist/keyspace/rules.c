@@ -39,19 +39,6 @@ static bool rules_contests_equal(const struct rules *a, const struct rules *b) {
            rules_windows_equal(&a->window, &b->window);
 }
 
-bool rules_are_of_contests(const struct rules *rules) {
-    static const struct rules none;
-    return !rules_contests_equal(rules, &none) || layout_field_decays(&rules->layout.fields[0]);
-}
-
-bool rules_need_contests_format(const struct rules *rules) {
-    bool has_double = false;
-    for (unsigned i = 0; i < rules->layout.field_count; i++) {
-        has_double |= rules->layout.fields[i].is_double;
-    }
-    return has_double || rules_are_of_contests(rules);
-}
-
 bool rules_equal(const struct rules *a, const struct rules *b) {
     return a->cap == b->cap && a->keeps_best == b->keeps_best && a->is_created == b->is_created &&
            a->limit == b->limit && a->guards == b->guards && a->opens_ms == b->opens_ms &&
@@ -312,7 +299,6 @@ static struct rules *rules_add(struct rules_set *set, const struct rules *like, 
     rules->hash = hash;
     rules->use_count = 0;
     rules->index = set->count++;
-    set->contests_count += rules_need_contests_format(rules);
     set->stale_count += rules->stale_ms > 0;
     *rules_list_at(set, rules->index) = rules;
     map_put(&set->map, hash, rules->index);
@@ -323,7 +309,6 @@ static struct rules *rules_add(struct rules_set *set, const struct rules *like, 
 static void rules_take_out(struct rules_set *set, struct rules *rules) {
     map_remove(&set->map, rules->hash, rules->index);
     uint32_t last_index = --set->count;
-    set->contests_count -= rules_need_contests_format(rules);
     set->stale_count -= rules->stale_ms > 0;
     struct rules *last = *rules_list_at(set, last_index);
     if (last != rules) {
@@ -506,7 +491,6 @@ static const char *rules_check(const struct rules_set *set, uint32_t index) {
 bool rules_set_validate(const struct rules_set *set, const char **reason) {
     const char *wrong = NULL;
     uint64_t use_count = 0;
-    uint32_t contests_count = 0;
     uint64_t league_count = 0;
     uint32_t stale_count = 0;
     uint64_t unsettled_count = 0;
@@ -514,7 +498,6 @@ bool rules_set_validate(const struct rules_set *set, const char **reason) {
     for (uint32_t i = 0; i < set->count && wrong == NULL; i++) {
         const struct rules *rules = *rules_list_at(set, i);
         wrong = rules_check(set, i);
-        contests_count += rules_need_contests_format(rules);
         league_count += rules->league.room > 0 ? rules->use_count : 0;
         stale_count += rules->stale_ms > 0;
         unsettled_count += rules->settlement == RULES_UNSETTLED ? rules->use_count : 0;
@@ -522,10 +505,10 @@ bool rules_set_validate(const struct rules_set *set, const char **reason) {
         use_count += rules->use_count;
     }
     if (wrong == NULL &&
-        (use_count != set->use_count || contests_count != set->contests_count ||
-         league_count != set->league_count || stale_count != set->stale_count ||
-         unsettled_count != set->unsettled_count || behind_count != set->behind_count)) {
-        wrong = "rules: their users, or those of contests or leagues, are not counted right";
+        (use_count != set->use_count || league_count != set->league_count ||
+         stale_count != set->stale_count || unsettled_count != set->unsettled_count ||
+         behind_count != set->behind_count)) {
+        wrong = "rules: their users, or those of leagues, are not counted right";
     }
     if (wrong == NULL && map_count(&set->map) != set->count) {
         wrong = "rules: the map holds more or less than the rules";

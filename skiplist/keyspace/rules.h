@@ -74,7 +74,6 @@ struct rules {
     uint32_t archives_max;   /* periods with an archive, or RULES_ARCHIVES_ALL */
     int64_t period_start_ms; /* of the board's current period; 0: none yet */
     int64_t period_end_ms;
-    /* From here on to the league: of FILE_FORMAT_CONTESTS on (server/durability/file_format.h). */
     int64_t stale_ms;   /* a member whose time is longer ago leaves; 0: none; needs a TIME */
     bool settles;       /* SETTLE YES: an archive has no expiry until it is settled */
     bool copies;        /* COPY: archives are copies, and the board goes on; needs a PERIOD */
@@ -183,20 +182,15 @@ static inline bool rules_take(const struct rules *rules, uint64_t before, uint64
  * layout's times begin? reason: the first violation. */
 MUST_CHECK bool rules_validate(const struct rules *rules, const char **reason);
 
-/* Do they have an option of contests, or a state of one? */
-bool rules_are_of_contests(const struct rules *rules);
-/* Is a file of FILE_FORMAT_CONTESTS the first to know them: are they of contests, or has a field DOUBLE? */
-bool rules_need_contests_format(const struct rules *rules);
-
 struct rules_set {
-    struct map map;                 /* (hash of the rules, index) */
-    struct pages list;              /* struct rules * */
-    uint32_t count, contests_count; /* contests: of rules_need_contests_format */
-    uint32_t stale_count;           /* with a STALE */
-    uint64_t league_count;          /* users of those of leagues */
-    uint64_t unsettled_count;       /* and of unsettled archives */
-    uint64_t behind_count;          /* rules_window_behind of all users */
-    uint64_t use_count;             /* of all */
+    struct map map;           /* (hash of the rules, index) */
+    struct pages list;        /* struct rules * */
+    uint32_t count;           /* of the rules */
+    uint32_t stale_count;     /* with a STALE */
+    uint64_t league_count;    /* users of those of leagues */
+    uint64_t unsettled_count; /* and of unsettled archives */
+    uint64_t behind_count;    /* rules_window_behind of all users */
+    uint64_t use_count;       /* of all */
     uint64_t hash_seed;
     struct rules *gone; /* out of the set, not yet freed */
 };

@@ -25,7 +25,7 @@ struct file {
 /* ---- a file from instructions ---- */
 
 static void put_file_head(struct file *file) {
-    file_format_put(file->bytes, "LBJRNL", FILE_FORMAT);
+    file_format_put(file->bytes, FILE_FORMAT_JOURNAL);
     little_put_u64(file->bytes + 8, FILE_ID);
     little_put_u64(file->bytes + 16, FIRST);
     little_put_u64(file->bytes + 24, XXH3_64bits(file->bytes, 24));
@@ -80,12 +80,8 @@ static uint64_t id_of(const struct file *file) {
     return little_get_u64(file->bytes + 8);
 }
 
-static bool is_old(const struct file *file) {
-    return memcmp(file->bytes, "LBJRNL01", 8) == 0;
-}
-
 static bool is_linked_at(const struct file *file, size_t offset) {
-    return !is_old(file) && little_get_u32(file->bytes + offset + 8) >> 31 != 0;
+    return little_get_u32(file->bytes + offset + 8) >> 31 != 0;
 }
 
 /* The size of the whole group at offset with its head; 0: there is none. */
@@ -94,7 +90,7 @@ static size_t group_at(const struct file *file, size_t offset) {
         return 0;
     }
     const char *head = file->bytes + offset;
-    uint32_t size = little_get_u32(head + 8) & (is_old(file) ? UINT32_MAX : INT32_MAX);
+    uint32_t size = little_get_u32(head + 8) & INT32_MAX;
     if (size == 0 || size > file->size - offset - JOURNAL_GROUP_HEAD ||
         XXH3_64bits_withSeed(head + 8, size + 24, id_of(file)) != little_get_u64(head)) {
         return 0;
@@ -124,7 +120,8 @@ static struct verdict judge(const struct file *file, uint64_t first, bool is_las
     if (file->size < JOURNAL_FILE_HEAD) {
         return verdict;
     }
-    if (file_format_of(file->bytes, "LBJRNL") == 0 || little_get_u64(file->bytes + 16) != first ||
+    if (file_format_of(file->bytes, FILE_FORMAT_JOURNAL) != FILE_FORMAT ||
+        little_get_u64(file->bytes + 16) != first ||
         little_get_u64(file->bytes + 24) != XXH3_64bits(file->bytes, 24)) {
         return verdict;
     }

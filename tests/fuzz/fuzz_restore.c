@@ -37,13 +37,13 @@ static void check_restored(struct harness *h, struct session *s) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static const uint16_t versions[] = {9, 12, 80, ('L' << 8) + 3, ('L' << 8) + FILE_FORMAT};
+    static const uint16_t versions[] = {9, 12, 80, ('B' << 8) + FILE_FORMAT};
     if (size < 2 || size > SIZE_MAX_TRIED) {
         return 0;
     }
     char *bytes = malloc(size - 1 + FOOTER);
     CHECK(bytes != NULL);
-    uint16_t version = versions[data[0] % 5];
+    uint16_t version = versions[data[0] % 4];
     memcpy(bytes, data + 1, size - 1);
     bytes[size - 1] = (char)(version & 0xff);
     bytes[size] = (char)(version >> 8);

@@ -14,6 +14,7 @@
 #include "server/durability/file_format.h"
 #include "server/durability/loading.h"
 #include "server/durability/snapshot_file.h"
+#include "server/system/tzdata.h"
 #include "skiplist/keyspace/registry_hash.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/stored_text.h"
@@ -56,7 +57,7 @@ static void repair(char *bytes, size_t size) {
     if (size < SNAPSHOT_FILE_HEAD) {
         return;
     }
-    file_format_put(bytes, "LBSNAP", FILE_FORMAT);
+    file_format_put(bytes, FILE_FORMAT_BASE);
     little_put_u64(bytes + 24, XXH3_64bits(bytes, 24));
     uint64_t seed = little_get_u64(bytes + 8);
     for (size_t at = SNAPSHOT_FILE_HEAD; size - at >= SNAPSHOT_BLOCK_HEAD; seed++) {
@@ -195,6 +196,7 @@ static void load_records(const char *bytes, size_t size) {
         }
     }
     registry_destroy(registry);
+    tzdata_deinit(); /* zones that rules have named stay otherwise */
 }
 
 /* ---- written and read ---- */

@@ -3,13 +3,15 @@
  * times, the order of arrival, rules and expiries. */
 #include "tests/support/test.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "server/durability/file_format.h"
 #include "server/durability/store.h"
 #include "server/system/clock.h"
 #include "tests/support/board_pair.h"
@@ -782,130 +784,90 @@ IN_FIXTURE(who_is_stale_and_what_is_settled_is_the_same_on_every_copy) {
     check_equal(MASTER, REPLICA);
 }
 
-/* ---- versions ---- */
-
-/* What a server of version 7 has, a replica of version 6 that follows it has, too; so it is compared. */
-IN_FIXTURE(versions_that_differ_by_one_follow_each_other) {
-    char address[32];
-    REPLICA->format = FILE_FORMAT + 1;
-    node_start(MASTER, with_short_backlog);
+IN_FIXTURE(ids_of_results_outlive_a_failover) {
+    node_start(MASTER, with_journal);
     node_start(REPLICA, with_journal);
-    node_start(THIRD, with_journal);
-    commands_make_kinds(&MASTER->wire);
-    commands_write(&MASTER->wire, commands_count());
-    node_follow(REPLICA, MASTER); /* a full copy of 6, then groups */
+    wire_check(&MASTER->wire, "LB.ADD board ONCE a HSET run:* 1 id a INCR 1 ann", ":1");
+    node_follow(REPLICA, MASTER); /* a full copy, then groups */
     node_wait_up(REPLICA);
-    node_follow(THIRD, REPLICA); /* a full copy of 7 */
-    node_wait_up(THIRD);
-    commands_write(&MASTER->wire, commands_count());
+    wire_check(&MASTER->wire, "LB.ADD board ONCE b INCR 1 ann", ":1");
     node_wait_synced(REPLICA, MASTER);
-    check_equal(THIRD, MASTER);
-    /* Behind the backlog: of the journal that 6 has written, and that 7 has. */
-    snprintf(address, sizeof address, "127.0.0.1 %u", MASTER->port);
-    const char *const words[] = {"--appendonly", "yes", "--replicaof", address, NULL};
-    node_end(REPLICA, SIGKILL);
-    node_fill(MASTER, "long", LARGE_SHORT / 4);
-    node_start(REPLICA, words);
-    node_wait_synced(REPLICA, MASTER);
-    check_equal(THIRD, MASTER);
-    assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
-    /* The newer one takes over, and the older one follows until it is replaced as well. */
+    assert_int_equal(wire_info(&REPLICA->wire, "once_ids"), 2);
     wire_check(&MASTER->wire, formatted("FAILOVER TO 127.0.0.1 %u TIMEOUT 20000", REPLICA->port),
                "OK");
+    WAIT_UNTIL(strstr(wire_ask(&REPLICA->wire, "ROLE"), "master") != NULL);
     node_wait_up(MASTER);
-    commands_write(&REPLICA->wire, 300);
+    wire_check(&REPLICA->wire, "LB.ADD board ONCE a INCR 1 ann", ":0");
+    wire_check(&REPLICA->wire, "LB.ADD board ONCE b INCR 1 ann", ":0");
+    wire_check(&REPLICA->wire, "LB.ADD board ONCE c INCR 1 ann", ":1");
     node_wait_synced(MASTER, REPLICA);
-    node_wait_synced(THIRD, REPLICA);
-    check_equal(THIRD, MASTER);
-    int64_t full = wire_info(&REPLICA->wire, "sync_full");
-    snprintf(address, sizeof address, "127.0.0.1 %u", REPLICA->port);
-    for (int i = 0; i < 2; i++) {
-        struct node *node = i == 0 ? MASTER : THIRD;
-        node->format = FILE_FORMAT + 1;
-        node_end(node, SIGTERM);
-        node_start(node, words);
-        commands_write(&REPLICA->wire, 300);
-        node_wait_synced(node, REPLICA);
-    }
-    assert_int_equal(wire_info(&REPLICA->wire, "sync_full"), full);
-}
-
-static void wait_error(struct node *node, const char *text) {
-    WAIT_UNTIL(strstr(wire_ask(&node->wire, "INFO replication"), text) != NULL);
-    assert_false(node_is_up(node));
-}
-
-IN_FIXTURE(contests_are_not_sent_to_a_version_that_does_not_know_them) {
-    static const char told[] =
-        "the master has given the copy up: boards have STALE, SETTLE, "
-        "COPY, DECAY, DOUBLE, a league or archives to settle, which a server of "
-        "format 5 does not know: upgrade it";
-    REPLICA->format = FILE_FORMAT_CONTESTS - 1;
-    node_start(MASTER, with_journal);
-    node_start(REPLICA, with_journal);
-    node_start(THIRD, with_journal);
-    wire_check(&MASTER->wire, "LB.CREATE tagged TAG country 8", "OK");
-    wire_check(&MASTER->wire, "LB.ADD tagged TAG country DE 1 ann", ":1");
-    wire_check(&REPLICA->wire, "ZADD own 1 ann", ":1");
-    wire_check(&MASTER->wire, "LB.CREATE board FIELD hot 60 SCALE 3 DECAY 6 H", "OK");
-    wire_check(&MASTER->wire, "ZINCRBY board 5 ann", "5");
-    wire_check(&MASTER->wire, "LB.CREATE stale STALE 6 HOUR", "OK");
-    node_follow(REPLICA, MASTER);
-    node_follow(THIRD, MASTER);
-    wait_error(REPLICA, told);
-    wire_check(&REPLICA->wire, "EXISTS own tagged", ":1");
-    node_wait_up(THIRD);
-    wire_check(&THIRD->wire, "EXISTS board tagged", ":2");
-    wire_check(&MASTER->wire, "DEL board stale", ":2");
-    node_wait_up(REPLICA);
-    wire_check(&REPLICA->wire, "LB.TAGS tagged ann", "[[country DE]]");
-    /* What needs no new option is as before while it follows: the archives of boards without SETTLE. */
-    wire_check(&MASTER->wire, "LB.ROLL tagged archive", ":1");
-    node_wait_synced(REPLICA, MASTER);
-    wire_check(&REPLICA->wire, "ZCARD archive", ":1");
-    /* The version before has gone. */
-    node_end(REPLICA, SIGTERM);
-    WAIT_UNTIL(wire_info(&MASTER->wire, "connected_slaves") == 1);
-    wire_check(&MASTER->wire, "LB.ADD tagged 1 ann", ":1");
-    wire_check(&MASTER->wire, "LB.ROLL tagged later", ":1");
-    assert_non_null(strstr(wire_ask(&MASTER->wire, "LB.INFO archive"), "settled nil"));
-    assert_non_null(strstr(wire_ask(&MASTER->wire, "LB.INFO later"), "settled :0"));
-}
-
-IN_FIXTURE(
-    ids_of_results_outlive_a_failover_and_are_not_sent_to_a_version_that_does_not_know_them) {
-    REPLICA->format = FILE_FORMAT_CONTESTS - 1;
-    node_start(MASTER, with_journal);
-    node_start(REPLICA, with_journal);
-    node_start(THIRD, with_journal);
-    wire_check(&MASTER->wire, "LB.ADD board ONCE a HSET run:* 1 id a INCR 1 ann", ":1");
-    node_follow(REPLICA, MASTER);
-    node_follow(THIRD, MASTER); /* a full copy, then groups */
-    wait_error(REPLICA,
-               "the master has given the copy up: there are ids of results (ONCE), which a "
-               "server of format 5 does not know: upgrade it");
-    node_wait_up(THIRD);
-    wire_check(&MASTER->wire, "LB.ADD board ONCE b INCR 1 ann", ":1");
-    node_wait_synced(THIRD, MASTER);
-    assert_int_equal(wire_info(&THIRD->wire, "once_ids"), 2);
-    wire_check(&MASTER->wire, formatted("FAILOVER TO 127.0.0.1 %u TIMEOUT 20000", THIRD->port),
-               "OK");
-    WAIT_UNTIL(strstr(wire_ask(&THIRD->wire, "ROLE"), "master") != NULL);
-    node_wait_up(MASTER);
-    wire_check(&THIRD->wire, "LB.ADD board ONCE a INCR 1 ann", ":0");
-    wire_check(&THIRD->wire, "LB.ADD board ONCE b INCR 1 ann", ":0");
-    wire_check(&THIRD->wire, "LB.ADD board ONCE c INCR 1 ann", ":1");
-    node_wait_synced(MASTER, THIRD);
     wire_check(&MASTER->wire, "ZSCORE board ann", "3");
     wire_check(&MASTER->wire, "HGET run:ann id", "a");
-    /* They are forgotten everywhere, and the older version follows. */
-    wire_check(&THIRD->wire, "CONFIG SET once-window 1", "OK");
-    WAIT_UNTIL(wire_info(&THIRD->wire, "once_ids") == 0);
-    node_wait_synced(MASTER, THIRD);
+    /* They are forgotten everywhere. */
+    wire_check(&REPLICA->wire, "CONFIG SET once-window 1", "OK");
+    WAIT_UNTIL(wire_info(&REPLICA->wire, "once_ids") == 0);
+    node_wait_synced(MASTER, REPLICA);
     assert_int_equal(wire_info(&MASTER->wire, "once_ids"), 0);
-    node_follow(REPLICA, THIRD);
-    node_wait_up(REPLICA);
-    wire_check(&REPLICA->wire, "ZSCORE board ann", "3");
+}
+
+/* ---- other formats ---- */
+
+/* A master as far as its lines go: what it answers to REPLCONF leaderboard, and then to LB.SYNC. Until the replica
+ * closes the link. */
+static void play_master(int listener, const char *answer, struct bytes stream) {
+    char line[512];
+    ssize_t size;
+    int link = accept(listener, NULL, NULL);
+    assert_true(link >= 0);
+    while ((size = recv(link, line, sizeof line - 1, 0)) > 0) {
+        line[size] = '\0';
+        const char *reply = strstr(line, "PING") != NULL          ? "+PONG\r\n"
+                            : strstr(line, "leaderboard") != NULL ? answer
+                                                                  : "+OK\r\n";
+        bool is_sync = strstr(line, "LB.SYNC") != NULL;
+        const char *at = is_sync ? stream.at : reply;
+        size_t left = is_sync ? stream.size : strlen(reply);
+        assert_int_equal(send(link, at, left, MSG_NOSIGNAL), left);
+    }
+    close(link);
+}
+
+/* What a master says is shown whole, however long it is. */
+IN_FIXTURE(a_master_of_another_format_is_not_followed_and_its_reasons_come_whole) {
+    enum { REASON_SIZE = 440, GIVEN_UP = 5 };
+    static const char refusal[] =
+        "-ERR the replica's format is 1, this server's 6: they may differ by one, from 4 on. "
+        "Upgrade the older one, or both in steps";
+    char stream[512];
+    char reason[REASON_SIZE + 1];
+    int size = snprintf(stream, sizeof stream, "+FULL %040d\r\n", 7);
+    char *message = stream + size;
+    memset(reason, 'y', REASON_SIZE);
+    reason[REASON_SIZE] = '\0';
+    memcpy(message, (const uint8_t[8]){REASON_SIZE & 0xff, REASON_SIZE >> 8, 0, 0, GIVEN_UP}, 8);
+    memcpy(message + 8, reason, REASON_SIZE);
+    const struct bytes given_up = {stream, (size_t)size + 8 + REASON_SIZE};
+    const char *told[] = {
+        formatted("the master refuses: %s", refusal),
+        "the master's format is 2, this server's 1: they must be equal. Upgrade the older server",
+        formatted("the master has given the copy up: %s", reason)};
+    const char *answers[] = {formatted("%s\r\n", refusal), "+LEADERBOARD 2\r\n",
+                             "+LEADERBOARD 1\r\n"};
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t address_size = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, address_size), 0);
+    assert_int_equal(listen(listener, 8), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &address_size), 0);
+    node_start(REPLICA, with_journal);
+    wire_check(&REPLICA->wire, "ZADD own 1 ann", ":1");
+    wire_check(&REPLICA->wire, formatted("REPLICAOF 127.0.0.1 %u", ntohs(address.sin_port)), "OK");
+    for (size_t i = 0; i < COUNT_OF(told); i++) {
+        play_master(listener, answers[i], given_up);
+        WAIT_UNTIL(strstr(wire_ask(&REPLICA->wire, "INFO replication"), told[i]) != NULL);
+        wire_check(&REPLICA->wire, "ZRANGE own 0 -1", "[ann]");
+    }
+    close(listener);
 }
 
 /* Whoever is told that a result counts already may wait until replicas have it. */
@@ -922,22 +884,4 @@ IN_FIXTURE(wait_behind_a_result_that_comes_again_counts_who_has_the_first) {
     process_signal(&REPLICA->server, SIGCONT);
     wire_check(&again, "WAIT 1 20000", ":1");
     wire_close(&again);
-}
-
-IN_FIXTURE(versions_that_differ_by_more_say_so_and_both_keep_what_they_have) {
-    THIRD->format = FILE_FORMAT + 2;
-    node_start(MASTER, with_journal);
-    node_start(THIRD, with_journal);
-    wire_check(&MASTER->wire, "ZADD board 1 six", ":1");
-    wire_check(&THIRD->wire, "ZADD board 1 eight", ":1");
-    node_follow(MASTER, THIRD);
-    wait_error(MASTER,
-               "the master refuses: -ERR the replica's format is 6, this server's 8: they may "
-               "differ by one, from 4 on. Upgrade the older one, or both in steps");
-    wire_check(&MASTER->wire, "ZRANGE board 0 -1", "[six]");
-    wire_check(&MASTER->wire, "REPLICAOF NO ONE", "OK");
-    node_follow(THIRD, MASTER);
-    wait_error(THIRD, "the replica's format is 8, this server's 6: they may differ by one");
-    wire_check(&THIRD->wire, "ZRANGE board 0 -1", "[eight]");
-    wire_check(&MASTER->wire, "ZADD board 2 more", ":1");
 }

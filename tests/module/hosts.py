@@ -16,7 +16,6 @@ from process import IS_SHORT as SHORT, PROGRAM as SERVER, ROOT, hold_port, new_d
 from servers import Server  # noqa: F401
 
 MODULE = process.os.environ.get("LEADERBOARD_SO") or str(SERVER.parent / "leaderboard.so")
-MODULE_EARLIER = str(Path(MODULE).with_name("leaderboard-format-4.so"))  # as before there were tags
 MODULE_TEST = str(Path(MODULE).with_name("leaderboard-test.so"))  # with a clock that is set
 BOARDS = ["layout", "money", "FIELD", "points", "22", "TIME", "41", "MS", "TAG", "country", "6", "TAG", "clan", "4",
           "board", "daily:*", "default", "board", "m:*", "money", "board", "*{b}*", "default"]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import redis
 
-from hosts import MODULE_EARLIER, Changes, Host, SHORT, settled, wait_until
+from hosts import Changes, Host, SHORT, settled, wait_until
 import follow
 from process import hold_port, make_certificate
 from pair import Pair, SEED
@@ -329,22 +329,6 @@ class Leaving(Pair, unittest.TestCase):
         self.old.execute_command("REPLICAOF", "127.0.0.1", self.server.port)
         wait_until(lambda: "LB-board1" in self.host.log.read_text() or "leaderboard" in self.host.log.read_text(),
                    "Redis says what is missing")
-        self.assertEqual(self.client_of(5).zcard("daily:long"), 1000)
-
-    def test_a_module_of_an_earlier_version_takes_boards_without_tags(self):
-        self.start_server(*SETTINGS)
-        self.fill(self.ours, 1000)
-        self.start_host("--repl-diskless-load", "disabled", module=MODULE_EARLIER)
-        self.follow()
-        self.ours.zadd("daily:1", {"ann": 5})
-        wait_until(self.has_everything, "it has come")
-        self.assert_equal(DATABASES)
-        # And says why it takes no others; the server goes on.
-        self.old.execute_command("REPLICAOF", "NO", "ONE")
-        self.ours.execute_command("LB.CREATE", "tagged", "FIELD", "points", 20, "TAG", "clan", 4)
-        self.old.execute_command("REPLICAOF", "127.0.0.1", self.server.port)
-        wait_until(lambda: "board 'tagged': a board that a later version has written" in self.host.log.read_text(),
-                   "Redis says why")
         self.assertEqual(self.client_of(5).zcard("daily:long"), 1000)
 
     def test_one_that_reads_nothing_is_closed(self):

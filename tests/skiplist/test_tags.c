@@ -805,3 +805,21 @@ PAIR_TEST(without_memory_nothing_changes) {
     }
     twin_compare(&twin, random);
 }
+
+PAIR_TEST(nothing_of_an_empty_board_would_be_read) {
+    struct bytes name = {"ann", 3};
+    struct tag_values values = {.mask = 1, .at = {{"7", 1}}};
+    unsigned full;
+    (void)random;
+    add_tag(&pair->layout, "account", 20); /* too many values to count each */
+    for (int i = 0; i < 2; i++) {
+        struct board_member member;
+        assert_int_equal(board_group_reads(pair->board, 1, 0), 0);
+        assert_int_equal(board_group_reads(pair->board, 1, 1), 0);
+        assert_int_equal(board_put(pair->board, name, 1), BOARD_OK);
+        board_look_up(pair->board, name, NULL, &member);
+        assert_int_equal(board_tag(pair->board, &member, &values, &full), TAGS_OK);
+        assert_int_equal(board_group_reads(pair->board, 1, 1), 1);
+        board_remove_range(pair->board, 0, 1);
+    }
+}

@@ -24,12 +24,8 @@ void node_start(struct node *node, const char *const *words) {
         all[count++] = *words;
         assert_true(count < WORDS_MAX - 1);
     }
-    char program[256];
-    snprintf(program, sizeof program, "%s-format-%u", process_default_program(), node->format);
-    const struct process_options options = {.program = node->format == 0 ? NULL : program,
-                                            .directory = node->directory,
-                                            .arguments = all,
-                                            .port = node->port};
+    const struct process_options options = {
+        .directory = node->directory, .arguments = all, .port = node->port};
     assert_true(process_start(&node->server, &options));
     node->port = node->server.port;
     node->is_running = true;

@@ -12,8 +12,7 @@ struct node {
     struct wire wire;
     char directory[DIRECTORY_PATH_MAX];
     bool is_running;
-    uint16_t port;   /* kept over restarts */
-    unsigned format; /* of a server that is of another version; 0: of the usual one */
+    uint16_t port; /* kept over restarts */
 };
 
 /* With these words, ended by NULL, and what each node has: no save points, a repl-timeout of 10 s. */

@@ -45,7 +45,7 @@ void workload_assert_equal(const struct registry *a, const struct registry *b);
 /* A number that says all of what workload_assert_equal compares: registries with equal ones are
  * taken for equal. */
 uint64_t workload_digest(const struct registry *registry);
-/* The same without the keys whose names begin so; NULL: of all. */
+/* The same without the keys whose names begin so, and without ids of results, which have no names; NULL: of all. */
 uint64_t workload_digest_without(const struct registry *registry, const char *prefix);
 /* A line for each key, with its digest: for a test that fails, to say which ones differ. */
 void workload_print(const struct registry *registry, FILE *out);

@@ -82,7 +82,7 @@ static void snapshot_command_fail(struct sending *sending, const char *error) {
 /* true: it is over. */
 static bool snapshot_command_begin(struct server *server, struct sending *sending) {
     sending->taken_at_ms = server->clock.monotonic_ms;
-    switch (persistence_begin_stream(server->persistence, FILE_FORMAT, sending->error)) {
+    switch (persistence_begin_stream(server->persistence, sending->error)) {
     case PERSISTENCE_OK:
         sending->has_begun = true;
         return false;

@@ -21,8 +21,9 @@
 #include "server/rdb/rdb_write.h"
 
 enum {
-    BOARD_VERSION = 'L' << 8, /* the lower byte: FILE_FORMAT */
-    HASH_VERSION = 9,         /* Redis 5 takes it, and all later ones */
+    BOARD_VERSION = 'B' << 8,        /* the lower byte: FILE_FORMAT */
+    BOARD_VERSION_BEFORE = 'L' << 8, /* of builds before 1.0 */
+    HASH_VERSION = 9,                /* Redis 5 takes it, and all later ones */
     TYPE_HASH = 4,
     SHOWN_MAX = 64,
 };
@@ -476,16 +477,24 @@ static void restore_board(struct restoring *restoring, struct bytes body) {
 /* ---- the command ---- */
 
 static bool restore_is_ours(uint32_t version) {
-    return (version & 0xff00) == BOARD_VERSION && (version & 0xff) >= 1 &&
-           (version & 0xff) <= FILE_FORMAT;
+    return (version & 0xff00) == BOARD_VERSION && file_format_is_read(version & 0xff);
 }
 
 static bool restore_check_payload(const struct call *call, struct rdb_payload *payload) {
     if (!rdb_payload_open(call_arg(call, 3), payload) || !payload->is_checked) {
         return call_refuse(call, "ERR DUMP payload version or checksum are wrong");
     }
-    return rdb_knows_version(payload->version) || restore_is_ours(payload->version) ||
-           call_refuse_format(call,
+    if (rdb_knows_version(payload->version) || restore_is_ours(payload->version)) {
+        return true;
+    }
+    uint32_t kind = payload->version & 0xff00;
+    if (kind == BOARD_VERSION || kind == BOARD_VERSION_BEFORE) {
+        return call_refuse_format(
+            call, "ERR Bad data format: a board in format %u%s, and this version reads format %d",
+            payload->version & 0xff, kind == BOARD_VERSION ? "" : " of a version before 1.0",
+            (int)FILE_FORMAT);
+    }
+    return call_refuse_format(call,
                               "ERR DUMP payload version or checksum are wrong: its RDB version is "
                               "%u, and %d of Redis and %d of Valkey are the newest known here",
                               payload->version, (int)RDB_VERSION_MAX, (int)RDB_VERSION_VALKEY_MAX);

@@ -31,18 +31,13 @@ static bool replconf_read_ip(const struct call *call, struct bytes value, struct
            call_refuse(call, "ERR REPLCONF ip-address must be an address or a host's name");
 }
 
-/* Groups of a server whose format is one older or one newer can be sent and applied: an upgrade
- * replaces one server after the other. */
 static bool replconf_read_format(const struct call *call, struct bytes value, int64_t *format) {
     if (!call_parse_integer(call, value, format)) {
         return false;
     }
-    return (*format > 0 && file_format_is_near((uint64_t)*format)) ||
-           call_refuse_format(call,
-                              "%s%lld, this server's %d: they may differ "
-                              "by one, from %d on. Upgrade the older one, or both in steps",
-                              FILE_FORMAT_REFUSAL, (long long)*format, (int)FILE_FORMAT,
-                              (int)FILE_FORMAT_STREAMED);
+    return *format == FILE_FORMAT ||
+           call_refuse_format(call, FILE_FORMAT_REFUSAL "%lld, this server's %d: %s",
+                              (long long)*format, (int)FILE_FORMAT, FILE_FORMAT_ADVICE);
 }
 
 /* false: the error was replied. */
@@ -89,9 +84,6 @@ static bool replconf_keep(const struct call *call, const struct told *told) {
     }
     if (told->is_copy_enough >= 0) {
         replica->is_copy_enough = told->is_copy_enough == 1;
-    }
-    if (told->format > 0) {
-        replica->format_version = (uint32_t)told->format;
     }
     return true;
 }

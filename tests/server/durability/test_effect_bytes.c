@@ -400,30 +400,6 @@ static void make_random_rules(struct random *random, struct rules *rules) {
     }
 }
 
-/* What the first version wrote: CAP 3, created, PERIOD WEEK TZ +08:00 ARCHIVE 2. */
-TEST(periods_are_read_as_the_first_version_wrote_them) {
-    static const char chunk[] = "\x06\x00w"                        /* BOARD w */
-                                "\x03\x80"                         /* CREATE, slot 0 */
-                                "\x02\x03\x02"                     /* created, cap, WEEK */
-                                "\xe0\x01\x02\x00\x00\x00"         /* +08:00, 2 archives */
-                                "\x00\xd8\xef\xdf\xa1\x01\x00\x00" /* 1794758400000 */
-                                "\x00\x5c\xfc\x03\xa2\x01\x00\x00" /* 1795363200000 */
-                                "\x00\x01\x21\x00\x00\x01s";       /* FIELD s 33 */
-    effect_decode_begin(&decoder, (struct bytes){chunk, sizeof chunk - 1});
-    assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_EFFECT);
-    assert_int_equal(decoder.effect.kind, EFFECT_CREATE);
-    const struct rules *rules = decoder.effect.rules;
-    struct rules like = {.cap = 3, .is_created = true, .archives_max = 2};
-    parse_rules("FIELD s 33", &like);
-    like.cap = 3;
-    like.is_created = true;
-    like.archives_max = 2;
-    like.period = (struct period){.unit = PERIOD_WEEK, .every = 1, .zone_minutes = 480};
-    rules_begin_period(&like, INT64_C(1794830400000));
-    assert_true(rules_equal(rules, &like));
-    assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_END);
-}
-
 /* Made by a tzdata in which the clock was an hour elsewhere. */
 TEST(the_end_of_a_period_in_a_zone_is_that_of_todays_tzdata) {
     struct buffer out;

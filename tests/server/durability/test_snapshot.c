@@ -299,8 +299,8 @@ static void begin_stream(struct fixture *fixture, struct streamed *streamed) {
     snprintf(streamed->path, sizeof streamed->path, "%s/streamed", directory);
     streamed->file = fopen(streamed->path, "w");
     assert_non_null(streamed->file);
-    assert_true(snapshot_begin_stream(&fixture->snapshot, ends[1], FILE_FORMAT,
-                                      fixture->workload.now_ms * 1000));
+    assert_true(
+        snapshot_begin_stream(&fixture->snapshot, ends[1], fixture->workload.now_ms * 1000));
     hear(fixture);
 }
 

@@ -241,7 +241,7 @@ static void read_copy(struct durable_server *durable, struct buffer *copy) {
     char error[PERSISTENCE_ERROR_MAX];
     size_t size;
     buffer_init(copy, 0);
-    CHECK(persistence_begin_stream(durable->persistence, FILE_FORMAT, error) == PERSISTENCE_OK);
+    CHECK(persistence_begin_stream(durable->persistence, error) == PERSISTENCE_OK);
     for (;;) {
         (void)persistence_step(durable->persistence);
         enum stream_status status =

@@ -561,8 +561,7 @@ static void step_task(int step) {
     case TASK_STREAM:
         if (step == 60 && persistence_may_stream(x.f.persistence)) {
             char error[PERSISTENCE_ERROR_MAX];
-            x.is_streaming =
-                persistence_begin_stream(x.f.persistence, FILE_FORMAT, error) == PERSISTENCE_OK;
+            x.is_streaming = persistence_begin_stream(x.f.persistence, error) == PERSISTENCE_OK;
         }
         break;
     case TASK_PERIODS:

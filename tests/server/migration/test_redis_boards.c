@@ -404,15 +404,16 @@ TEST(what_is_no_change_of_a_board_stops_it) {
     }
 }
 
-TEST(a_blob_of_a_later_version_or_none_stops_it) {
-    static const char *const blobs[] = {"", "\x01", "\x7f________", "\x04_______\xff"};
+TEST(a_blob_of_another_format_or_none_stops_it) {
+    static const char *const blobs[] = {"", "\x01", "\x7f________", "\x04________",
+                                        "\x01_______\xff"};
     for (size_t i = 0; i < COUNT_OF(blobs); i++) {
         struct moving m;
         begin(&m);
         feed_copy(&m);
         change(&m, "ZADD k0 7 ann");
         feed_blob(&m, "k0", bytes_from_text(blobs[i]));
-        expect_stopped(&m, "a later version of the module sent it");
+        expect_stopped(&m, "another version of the module sent it, in another format");
         end(&m);
     }
 }

@@ -119,9 +119,9 @@ RDB_TEST(a_head_of_no_board_is_refused, "") {
         uint64_t version, format, time_us, count;
         const char *told;
     } cases[] = {
-        {RDB_BOARD_TYPE_VERSION, FILE_FORMAT + 1, TIME_US, 0, "a later version has written"},
-        {RDB_BOARD_TYPE_VERSION, 0, TIME_US, 0, "a later version has written"},
-        {RDB_BOARD_TYPE_VERSION + 1, FILE_FORMAT, TIME_US, 0, "a later version has written"},
+        {RDB_BOARD_TYPE_VERSION, FILE_FORMAT + 1, TIME_US, 0, "a board of another format"},
+        {RDB_BOARD_TYPE_VERSION, 0, TIME_US, 0, "a board of another format"},
+        {RDB_BOARD_TYPE_VERSION + 1, FILE_FORMAT, TIME_US, 0, "a board of another format"},
         {RDB_BOARD_TYPE_VERSION, FILE_FORMAT, (uint64_t)1 << 63, 0, "damaged board"},
         {RDB_BOARD_TYPE_VERSION, FILE_FORMAT, TIME_US, (uint64_t)1 << 33, "damaged board"},
     };
@@ -280,70 +280,29 @@ RDB_TEST(ids_of_results_are_passed_over, "") {
     }
     begin_file(file); /* a board cannot be ids, and have some */
     make_board_head(file, "k", FILE_FORMAT | RDB_BOARD_HAS_IDS | RDB_BOARD_IS_IDS, TIME_US, 1);
-    expect_refused(h, file, "a later version has written");
-}
-
-/* Numbers of the first value that is written. */
-struct noted {
-    uint64_t numbers[3];
-    int count;
-};
-
-static void note_number(void *context, uint64_t number) {
-    struct noted *noted = context;
-    noted->numbers[noted->count++ % 3] = number;
-}
-
-static void pass_text(void *context, struct bytes text) {
-    (void)context;
-    (void)text;
-}
-
-static uint64_t format_of(struct harness *h, const char *name) {
-    struct noted noted = {.count = 0};
-    const struct rdb_board_sink sink = {note_number, pass_text, &noted};
-    assert_true(rdb_board_write(find(h, name), 0, TIME_US, &sink));
-    assert_int_equal(noted.count, 3);
-    return noted.numbers[0];
-}
-
-/* So a module of an earlier version takes boards that have nothing it does not know. */
-RDB_TEST(a_board_is_of_the_first_format_that_understands_it, "") {
-    harness_run(h, s, "ZADD plain 1 ann");
-    assert_int_equal(format_of(h, "plain"), 4);
-    harness_run(h, s, "LB.ALTER plain TAG clan 4");
-    assert_int_equal(format_of(h, "plain"), 5);
-    harness_run(h, s, "LB.ALTER plain TAG clan NONE");
-    assert_int_equal(format_of(h, "plain"), 4);
+    expect_refused(h, file, "a board of another format");
 }
 
 /* The same for changes. */
-RDB_TEST(a_blob_is_of_the_first_format_that_understands_its_effects, "") {
+RDB_TEST(a_blob_of_another_format_is_told_from_a_damaged_one, "") {
     static struct effect_encoder encoder;
     struct buffer blob;
     struct bytes chunk;
     int64_t time_us;
-    harness_run(h, s, "ZADD plain 1 ann");
-    harness_run(h, s, "LB.CREATE tagged FIELD points 20 TAG clan 4");
     const struct effect put = {.kind = EFFECT_PUT, .name = BYTES("b"), .member = BYTES("ann")};
-    const struct effect tags = {
-        .kind = EFFECT_TAGS, .name = BYTES("b"), .member = BYTES("ann"), .value = BYTES("\1\1x")};
-    struct effect rules = {.kind = EFFECT_RULES, .name = BYTES("b")};
-    const struct rules *plain = registry_rules(find(h, "plain"));
-    const struct rules *tagged = registry_rules(find(h, "tagged"));
     buffer_init(&blob, 0);
-    for (int with = 0; with < 3; with++) { /* nothing of tags, a member's, the board's */
-        effect_blob_begin(&encoder, &blob, TIME_US);
-        effect_blob_add(&encoder, &put);
-        rules.rules = with == 2 ? tagged : plain;
-        effect_blob_add(&encoder, with == 1 ? &tags : &rules);
-        assert_int_equal(blob.at[0], with == 0 ? 4 : 5);
-        assert_true(effect_blob_open(buffer_bytes(&blob), &time_us, &chunk));
-        assert_false(effect_blob_is_later(buffer_bytes(&blob)));
+    effect_blob_begin(&encoder, &blob, TIME_US);
+    effect_blob_add(&encoder, &put);
+    assert_true(effect_blob_open(buffer_bytes(&blob), &time_us, &chunk));
+    assert_int_equal(time_us, TIME_US);
+    assert_false(effect_blob_is_of_another_format((struct bytes){blob.at, 1}));
+    assert_false(effect_blob_open((struct bytes){blob.at, 1}, &time_us, &chunk));
+    static const char others[] = {0, FILE_FORMAT + 1, 6, -1}; /* builds before 1.0 wrote 4 to 6 */
+    for (size_t i = 0; i < sizeof others; i++) {
+        blob.at[0] = others[i];
+        assert_true(effect_blob_is_of_another_format(buffer_bytes(&blob)));
+        assert_false(effect_blob_open(buffer_bytes(&blob), &time_us, &chunk));
     }
-    blob.at[0] = FILE_FORMAT + 1;
-    assert_false(effect_blob_open(buffer_bytes(&blob), &time_us, &chunk));
-    assert_true(effect_blob_is_later(buffer_bytes(&blob)));
     buffer_deinit(&blob);
 }
 

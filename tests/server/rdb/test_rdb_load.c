@@ -158,7 +158,7 @@ RDB_TEST(heads_that_are_not_known_are_refused, SETTINGS) {
         {"REDIS0017", "unknown version 17"}, {"REDIS0000", "unknown version 0"},
         {"REDIS0080", "unknown version 80"}, {"VALKEY012", "unknown version 12"},
         {"VALKEY099", "unknown version 99"}, {"REDIS00x9", "no RDB file"},
-        {"LBSNAP033", "no RDB file"},        {"VALUE0009", "no RDB file"},
+        {"LBBASE033", "no RDB file"},        {"VALUE0009", "no RDB file"},
     };
     for (size_t i = 0; i < COUNT_OF(heads); i++) {
         buffer_clear(file);

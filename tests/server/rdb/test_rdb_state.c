@@ -188,7 +188,7 @@ RDB_TEST(what_is_around_the_blobs_is_checked, "") {
     make_length(file, 5);
     make_text(file, "\x7f________");
     end_state(file);
-    expect_refused(h, file, "a later version of the module wrote them");
+    expect_refused(h, file, "another version of the module wrote them, in another format");
 }
 
 RDB_TEST(what_another_module_keeps_is_passed_over, "") {

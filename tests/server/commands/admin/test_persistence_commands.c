@@ -3,7 +3,6 @@
 #include "server/clients/job.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/shutdown.h"
-#include "server/durability/file_format.h"
 #include "server/durability/persistence.h"
 #include "tests/support/harness.h"
 #include "tests/support/noted_replicator.h"
@@ -116,9 +115,7 @@ bool persistence_may_stream(const struct persistence *persistence) {
     return !persistence->is_busy && !persistence->is_streaming;
 }
 
-enum persistence_status persistence_begin_stream(struct persistence *persistence, unsigned format,
-                                                 char *error) {
-    assert_int_equal(format, FILE_FORMAT);
+enum persistence_status persistence_begin_stream(struct persistence *persistence, char *error) {
     persistence->is_streaming = persistence->status == PERSISTENCE_OK;
     return answer(error);
 }

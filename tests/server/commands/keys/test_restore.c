@@ -439,6 +439,22 @@ RESTORE_TEST(an_empty_board_of_the_module_stays_if_it_was_created) {
     harness_expect(h, s, "ZSCORE again ann", "$20\r\n-9223372036854775808\r\n");
 }
 
+RESTORE_TEST(a_board_of_another_format_is_named) {
+    harness_run(h, s, "ZADD k 7 ann");
+    struct bytes payload = dump(h, s, "k");
+    struct buffer other = begin();
+    buffer_append(&other, payload.at, payload.size - 10);
+    expect_restore(
+        h, s, "x", "0", finish(&other, 'B' << 8 | 2), "",
+        "-ERR Bad data format: a board in format 2, and this version reads format 1\r\n");
+    other = begin();
+    buffer_append(&other, payload.at, payload.size - 10);
+    expect_restore(h, s, "x", "0", finish(&other, 'L' << 8 | 6), "",
+                   "-ERR Bad data format: a board in format 6 of a version before 1.0, and this "
+                   "version reads format 1\r\n");
+    harness_expect(h, s, "EXISTS x", ":0\r\n");
+}
+
 RESTORE_TEST(a_damaged_board_of_the_module_is_refused) {
     harness_run(h, s, "ZADD k 7 ann 5 bob 3 kim");
     struct bytes payload = make_module_dump(h, "k");
@@ -449,7 +465,8 @@ RESTORE_TEST(a_damaged_board_of_the_module_is_refused) {
     make_byte(&damaged, 7);
     make_value_head(&damaged, FILE_FORMAT + 1, 0, 0);
     expect_restore(h, s, "x", "0", finish(&damaged, 10), "",
-                   "-ERR Bad data format: a board that a later version has written\r\n");
+                   "-ERR Bad data format: a board of another format: a later version wrote it, "
+                   "or one before 1.0\r\n");
     harness_expect(h, s, "EXISTS x", ":0\r\n");
 }
 

@@ -220,11 +220,8 @@ REPLICATION_TEST(replconf_takes_what_replicas_of_redis_and_of_this_server_say) {
     assert_int_equal(s->replica->port, 7001);
     assert_string_equal(s->replica->ip, "10.0.0.1");
     assert_int_equal(s->replica->state, REPLICA_HANDSHAKE);
-    for (int format = FILE_FORMAT; format <= FILE_FORMAT + 1; format++) {
-        const char *line = formatted("REPLCONF leaderboard %d rdb-only 0", format);
-        harness_expect(h, s, line, formatted("+LEADERBOARD %d\r\n", FILE_FORMAT));
-        assert_int_equal(s->replica->format_version, format);
-    }
+    const char *line = formatted("REPLCONF leaderboard %d rdb-only 0", FILE_FORMAT);
+    harness_expect(h, s, line, formatted("+LEADERBOARD %d\r\n", FILE_FORMAT));
     harness_expect(h, s, "REPLCONF ip-address \"\"", "+OK\r\n");
     assert_string_equal(s->replica->ip, "");
     assert_int_equal(r->replica_count, 0);
@@ -243,20 +240,19 @@ REPLICATION_TEST(replconf_refuses_what_it_cannot_use_and_keeps_what_it_had) {
          "-ERR REPLCONF rdb-filter-only is not supported: all keys are sent\r\n"},
     };
     harness_expect_each(h, s, lines);
-    const int formats[] = {-1, 0, FILE_FORMAT_STREAMED - 1, FILE_FORMAT - 2, FILE_FORMAT + 2};
+    const int formats[] = {-1, 0, 6, FILE_FORMAT + 1, 1 << 30}; /* 6: before 1.0 */
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         char reply[256];
         const char *line = formatted("REPLCONF leaderboard %d", formats[i]);
         snprintf(
             reply, sizeof reply,
-            "-ERR the replica's format is %d, this server's %d: they may differ by one, from %d "
-            "on. Upgrade the older one, or both in steps\r\n",
-            formats[i], FILE_FORMAT, FILE_FORMAT_STREAMED);
+            "-ERR the replica's format is %d, this server's %d: they must be equal. Upgrade the "
+            "older server\r\n",
+            formats[i], FILE_FORMAT);
         harness_expect(h, s, line, reply);
     }
     assert_int_equal(s->replica->port, 7001);
     assert_string_equal(s->replica->ip, "10.0.0.1");
-    assert_int_equal(s->replica->format_version, 0);
 }
 
 REPLICATION_TEST(an_ack_of_no_replica_is_ignored) {
