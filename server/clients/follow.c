@@ -703,17 +703,13 @@ void follow_deinit(struct follows *follows) {
 
 /* ---- steps ---- */
 
-static struct followed_board *follow_board_of_guard(uint32_t *place) {
-    return (struct followed_board *)(void *)((char *)place -
-                                             offsetof(struct followed_board, guard_place));
-}
-
 /* Boards that open or close now have changed. */
 static void follow_pass_guards(struct follows *follows, int64_t now_ms) {
     struct expiry_entry first = expiry_first(&follows->guards);
     for (int i = 0; i < STEP_BOARDS_MAX && first.place != NULL && first.time_ms <= now_ms; i++) {
         expiry_change(&follows->guards, first.place, FOLLOW_NEVER);
-        follow_touch_board(follows, follow_board_of_guard(first.place));
+        char *place = (char *)first.place - offsetof(struct followed_board, guard_place);
+        follow_touch_board(follows, (struct followed_board *)(void *)place);
         first = expiry_first(&follows->guards);
     }
 }

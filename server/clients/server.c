@@ -178,12 +178,6 @@ uint64_t server_random(struct server *server) {
 
 /* ---- its life, and who is told of changes of keys ---- */
 
-static void server_find_executable(struct server *server) {
-    ssize_t size = readlink("/proc/self/exe", server->about.executable_path,
-                            sizeof server->about.executable_path - 1);
-    server->about.executable_path[size > 0 ? size : 0] = '\0';
-}
-
 /* Not inlined: mostly nobody watches, waits or follows. A database that is flushed has nothing for
  * those who wait. */
 __attribute__((noinline)) static void server_tell_clients(struct server *server, uint32_t database,
@@ -236,12 +230,6 @@ static void server_on_share_gone(void *context, uint32_t database, struct bytes 
     notify(context, SETTING_EVENT_GENERIC, "del", database, name);
 }
 
-static uint64_t server_machine_memory_size(void) {
-    long pages = sysconf(_SC_PHYS_PAGES);
-    long page_size = sysconf(_SC_PAGESIZE);
-    return pages > 0 && page_size > 0 ? (uint64_t)pages * (uint64_t)page_size : 0;
-}
-
 bool server_init(struct server *server, uint32_t command_count) {
     if (server->hash_seed == 0) {
         server->hash_seed = disk_random_id(); /* against members chosen to collide */
@@ -280,8 +268,12 @@ bool server_init(struct server *server, uint32_t command_count) {
         server->settings.port != 0 ? server->settings.port : server->settings.tls_port;
     replication_make_id(server, server->about.run_id);
     replication_init(server);
-    server_find_executable(server);
-    server->about.machine_memory_size = server_machine_memory_size();
+    ssize_t size = readlink("/proc/self/exe", server->about.executable_path,
+                            sizeof server->about.executable_path - 1);
+    server->about.executable_path[size > 0 ? size : 0] = '\0';
+    long pages = sysconf(_SC_PHYS_PAGES), page_size = sysconf(_SC_PAGESIZE);
+    server->about.machine_memory_size =
+        pages > 0 && page_size > 0 ? (uint64_t)pages * (uint64_t)page_size : 0;
     return true;
 }
 

@@ -58,10 +58,6 @@ static unsigned key_spec_usual_flags(const struct command *command, const struct
     return (is_target ? (unsigned)KEY_REPLACED : (unsigned)KEY_CHANGED) | KEY_UPDATE;
 }
 
-static bool key_spec_is_word(const char *at, size_t size, const char *word) {
-    return strlen(word) == size && memcmp(at, word, size) == 0;
-}
-
 /* The words of an entry's key_access, up to the next '|'. */
 static unsigned key_spec_read_flags(const char **at) {
     unsigned flags = 0;
@@ -69,7 +65,8 @@ static unsigned key_spec_read_flags(const char **at) {
         size_t size = strcspn(*at, " |");
         unsigned known = 0;
         for (unsigned i = 0; i < sizeof flag_names / sizeof flag_names[0]; i++) {
-            known |= key_spec_is_word(*at, size, flag_names[i]) ? 1U << i : 0;
+            bool is_it = strlen(flag_names[i]) == size && memcmp(*at, flag_names[i], size) == 0;
+            known |= is_it ? 1U << i : 0;
         }
         CHECK(known != 0);
         flags |= known;

@@ -66,15 +66,6 @@ static bool tick_run_is_paused(struct tick *tick, const struct queue_entry *entr
                : (needs & COMMAND_WRITE) != 0;
 }
 
-static void tick_run_broken(struct session *session, const struct queue_entry *entry,
-                            struct reply *reply) {
-    if (entry->command == QUEUE_PROTOCOL_ERROR) {
-        reply->is_silent = false;
-        reply_error(reply, entry->error);
-    }
-    session->is_close_after_reply = true;
-}
-
 /* Will it be refused because the disk cannot be written? */
 static bool tick_run_is_refused_write(const struct server *server,
                                       const struct queue_entry *entry) {
@@ -93,7 +84,11 @@ static void tick_run_entry(struct tick *tick, const struct queue_entry *entry,
     reply->out = &session->output;
     session_shape_reply(session, reply);
     if (entry->command == QUEUE_PROTOCOL_ERROR || entry->command == QUEUE_CLOSE) {
-        tick_run_broken(session, entry, reply);
+        if (entry->command == QUEUE_PROTOCOL_ERROR) {
+            reply->is_silent = false;
+            reply_error(reply, entry->error);
+        }
+        session->is_close_after_reply = true;
         return;
     }
     struct server *server = tick->server;
@@ -159,11 +154,6 @@ static void tick_run_or_drop(struct tick *tick, const struct queue_entry *entry,
         }
     }
     connection_release(connection);
-}
-
-static uint64_t tick_run_budget_ticks(void) {
-    enum { MANY_TICKS = 1 << 20 };
-    return (uint64_t)TICK_BUDGET_NS * MANY_TICKS / clock_ticks_to_ns(MANY_TICKS);
 }
 
 /* The first batch with a waiting request; there is one. */
@@ -236,7 +226,9 @@ static void tick_run_group(struct tick *tick, struct reply *reply, uint64_t end_
 /* Run the queue until the budget is spent; the command that exceeds it is the last. Then replies
  * are sent, and disconnected clients are detected before more of their requests run. */
 static void tick_run_queue(struct tick *tick) {
-    uint64_t end_ticks = clock_ticks() + tick_run_budget_ticks();
+    enum { MANY_TICKS = 1 << 20 };
+    uint64_t end_ticks =
+        clock_ticks() + (uint64_t)TICK_BUDGET_NS * MANY_TICKS / clock_ticks_to_ns(MANY_TICKS);
     struct buffer nowhere;
     struct reply reply;
     buffer_init(&nowhere, 0);
@@ -582,13 +574,6 @@ static void tick_resume_paused(struct tick *tick) {
     }
 }
 
-static void tick_note_buffers(struct tick *tick, const struct session *session) {
-    uint64_t input = session->query_buffer_size;
-    uint64_t output = session->output.capacity;
-    tick->input_max = input > tick->input_max ? input : tick->input_max;
-    tick->output_max = output > tick->output_max ? output : tick->output_max;
-}
-
 /* Continue the walk over all clients, which starts once a second, a few clients per tick. true:
  * more are left. */
 static bool tick_check_times(struct tick *tick) {
@@ -596,7 +581,10 @@ static bool tick_check_times(struct tick *tick) {
         struct connection *connection = tick->check_next;
         struct session *next = connection->session.next;
         tick->check_next = next != NULL ? connection_of(next) : NULL;
-        tick_note_buffers(tick, &connection->session);
+        uint64_t input = connection->session.query_buffer_size;
+        uint64_t output = connection->session.output.capacity;
+        tick->input_max = input > tick->input_max ? input : tick->input_max;
+        tick->output_max = output > tick->output_max ? output : tick->output_max;
         connection_check_time(connection);
         if (tick->check_next == NULL) {
             tick->server->stats.input_buffer_max = tick->input_max;
@@ -706,13 +694,6 @@ static void tick_log_waiting_archive(struct tick *tick) {
     }
 }
 
-/* Bytes that maxmemory leaves. */
-static uint64_t tick_memory_room(const struct server *server) {
-    uint64_t limit = server->settings.maxmemory;
-    uint64_t used = memory_used();
-    return limit == 0 ? UINT64_MAX : limit > used ? limit - used : 0;
-}
-
 /* Make archives that are copies, or on a replica what their effects will take. They wait for room below maxmemory. true:
  * more work is left. */
 static bool tick_copy_archives(struct tick *tick) {
@@ -725,7 +706,9 @@ static bool tick_copy_archives(struct tick *tick) {
         (server->persistence != NULL && persistence_is_full(server->persistence))) {
         return false;
     }
-    uint64_t room = tick_memory_room(server);
+    uint64_t limit = server->settings.maxmemory;
+    uint64_t used = memory_used();
+    uint64_t room = limit == 0 ? UINT64_MAX : limit > used ? limit - used : 0;
     if (registry_limit_archives(server->registry, room, server->clock.now_ms)) {
         tick_log_waiting_archive(tick);
     }

@@ -150,11 +150,6 @@ const struct command command_persist = {
 
 /* ---- reading ---- */
 
-/* Rounds to the nearest second, as Redis does. */
-static int64_t expire_to_seconds(int64_t ms) {
-    return ms / 1000 + (ms % 1000 >= 500 ? 1 : 0);
-}
-
 /* -2: no such key, -1: no expiry. */
 static void time_left_run(struct call *call) {
     const struct registry_key *key = call_find_key(call, call_arg(call, 1));
@@ -165,8 +160,9 @@ static void time_left_run(struct call *call) {
     }
     int64_t base_ms = expire_base_ms_of(call);
     int64_t left_ms = expire_at_ms > base_ms ? expire_at_ms - base_ms : 0;
-    reply_integer(call->reply,
-                  expire_form_of(call)->is_seconds ? expire_to_seconds(left_ms) : left_ms);
+    /* Seconds are rounded to the nearest, as in Redis. */
+    int64_t left_s = left_ms / 1000 + (left_ms % 1000 >= 500 ? 1 : 0);
+    reply_integer(call->reply, expire_form_of(call)->is_seconds ? left_s : left_ms);
 }
 
 /* An entry of those that reply an expiry. */

@@ -175,14 +175,6 @@ static bool restore_is_banned(const struct restoring *restoring, struct bytes me
 
 /* ---- in place ---- */
 
-static void restore_tell(const struct restoring *restoring, bool is_new) {
-    if (is_new) {
-        call_notify(restoring->call, SETTING_EVENT_NEW, "new", restoring->name);
-    }
-    call_notify(restoring->call, SETTING_EVENT_GENERIC, "restore", restoring->name);
-    reply_ok(restoring->call->reply);
-}
-
 static void restore_put_in_place(struct restoring *restoring, bool is_hash) {
     const struct call *call = restoring->call;
     uint32_t database = call->session->database;
@@ -200,7 +192,11 @@ static void restore_put_in_place(struct restoring *restoring, bool is_hash) {
         return;
     }
     restoring->has_board = false;
-    restore_tell(restoring, is_new);
+    if (is_new) {
+        call_notify(restoring->call, SETTING_EVENT_NEW, "new", restoring->name);
+    }
+    call_notify(restoring->call, SETTING_EVENT_GENERIC, "restore", restoring->name);
+    reply_ok(restoring->call->reply);
 }
 
 /* It would have expired already: nothing is put, and a key that is replaced is gone. */

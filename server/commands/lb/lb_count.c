@@ -236,14 +236,6 @@ static void lb_count_reply(const struct call *call, const struct count *count,
     }
 }
 
-static void lb_count_reply_none(const struct call *call, const struct count *count) {
-    if (count->by.count > 0) {
-        reply_array(call->reply, 0);
-    } else {
-        reply_integer(call->reply, 0);
-    }
-}
-
 static void lb_count_run(struct call *call) {
     struct count count = {.is_by_score = false};
     struct zset_span span;
@@ -255,7 +247,11 @@ static void lb_count_run(struct call *call) {
         return;
     }
     if (board == NULL) {
-        lb_count_reply_none(call, &count);
+        if (count.by.count > 0) {
+            reply_array(call->reply, 0);
+        } else {
+            reply_integer(call->reply, 0);
+        }
     } else if (count.filter.count == 0) {
         lb_count_reply(call, &count, board, NULL, span);
     } else if (lb_filter_begin(call, board, &count.filter, &filter)) {

@@ -139,15 +139,6 @@ static const struct binding lb_cuts_bindings[] = {
     {0},
 };
 
-static void lb_cuts_reply_cut(const struct call *call, const struct layout *layout, uint32_t rank,
-                              uint64_t key) {
-    char text[BYTES_INTEGER_TEXT_MAX];
-    size_t size = layout_key_print(layout, key, text);
-    reply_array(call->reply, 2);
-    reply_integer(call->reply, rank);
-    reply_bulk(call->reply, (struct bytes){.at = text, .size = size});
-}
-
 /* The first member of span, the last one, and those at equal distances in between. */
 static void lb_cuts_reply(const struct call *call, const struct board *board,
                           const struct lb_filter *filter, struct zset_span span, uint32_t count) {
@@ -165,7 +156,11 @@ static void lb_cuts_reply(const struct call *call, const struct board *board,
         }
         board_at_many(board, ranks, group, entries);
         for (uint32_t j = 0; j < group; j++) {
-            lb_cuts_reply_cut(call, board_layout(board), shown[j], entries[j].key);
+            char text[BYTES_INTEGER_TEXT_MAX];
+            size_t size = layout_key_print(board_layout(board), entries[j].key, text);
+            reply_array(call->reply, 2);
+            reply_integer(call->reply, shown[j]);
+            reply_bulk(call->reply, (struct bytes){.at = text, .size = size});
         }
     }
 }

@@ -89,14 +89,6 @@ static bool lb_league_add_begin_room(struct adding *adding) {
 
 /* ---- the result ---- */
 
-/* false: the error was replied. */
-static bool lb_league_add_check(struct adding *adding) {
-    const struct call *call = adding->league.call;
-    const struct layout *layout = board_layout(adding->writing.board);
-    return lb_add_check_only(call, layout, &adding->add) &&
-           lb_add_check_at(call, layout, &adding->add);
-}
-
 /* In the room, and in the league if its entry there becomes another one. false: the error was replied. */
 static bool lb_league_add_put(struct adding *adding, struct lb_results *results) {
     struct board_member *member = &adding->place.member;
@@ -155,7 +147,10 @@ static void lb_league_add_to_room(struct adding *adding) {
     struct lb_results results = {
         .call = adding->league.call, .add = &adding->add, .list = &adding->result, .count = 1};
     adding->result = (struct lb_result){.writing = &adding->writing};
-    bool is_put = lb_league_add_check(adding) && lb_league_add_put(adding, &results);
+    const struct layout *layout = board_layout(adding->writing.board);
+    bool is_put = lb_add_check_only(adding->league.call, layout, &adding->add) &&
+                  lb_add_check_at(adding->league.call, layout, &adding->add) &&
+                  lb_league_add_put(adding, &results);
     lb_results_end(&results);
     if (is_put) {
         lb_league_add_answer(adding);

@@ -112,30 +112,23 @@ static void lb_quantile_reply(const struct call *call, const struct quantiles *q
     lb_group_write(&writer, &group);
 }
 
-static void lb_quantile_reply_inside(const struct call *call, const struct quantiles *quantiles,
-                                     const struct board *board) {
-    struct lb_filter filter;
-    if (lb_filter_begin(call, board, &quantiles->filter, &filter)) {
-        lb_quantile_reply(call, quantiles, board, &filter);
-        lb_filter_end(&filter);
-    }
-}
-
 static void lb_quantile_run(struct call *call) {
     struct quantiles quantiles;
+    struct lb_filter filter;
+    const struct board *board;
     if (!lb_quantile_read(call, &quantiles)) {
         return;
     }
-    const struct board *board;
     if (!call_find_board(call, call_arg(call, 1), &board)) {
         return;
     }
     if (board == NULL) {
         lb_reply_nils(call, quantiles.q.count);
-    } else if (quantiles.filter.count > 0) {
-        lb_quantile_reply_inside(call, &quantiles, board);
-    } else {
+    } else if (quantiles.filter.count == 0) {
         lb_quantile_reply(call, &quantiles, board, NULL);
+    } else if (lb_filter_begin(call, board, &quantiles.filter, &filter)) {
+        lb_quantile_reply(call, &quantiles, board, &filter);
+        lb_filter_end(&filter);
     }
 }
 

@@ -261,12 +261,6 @@ static void lb_results_put_tags(struct lb_results *results) {
     }
 }
 
-/* Is the member on the board after CAP has removed others? */
-static bool lb_results_has_stayed(const struct lb_results *results, uint32_t at) {
-    uint64_t key;
-    return board_find(results->list[at].writing->board, lb_results_name(results, at), &key);
-}
-
 /* Fields are set of those who are on the board; members who have come and gone do not count as added. */
 static void lb_results_finish(struct lb_results *results) {
     const struct lb_hset *hset = &results->add->hset;
@@ -275,8 +269,11 @@ static void lb_results_finish(struct lb_results *results) {
     bool is_set = false;
     for (uint32_t i = 0; i < results->count; i++) {
         struct lb_result *result = &results->list[i];
-        bool has_stayed =
-            result->is_put && (!result->writing->has_lost || lb_results_has_stayed(results, i));
+        uint64_t key;
+        /* CAP may have removed it since. */
+        bool has_stayed = result->is_put &&
+                          (!result->writing->has_lost ||
+                           board_find(result->writing->board, lb_results_name(results, i), &key));
         if (has_stayed && result->place.key != NULL && !(is_one_hash && is_set)) {
             lb_hset_put(results->call, hset, &result->place);
             is_set = true;

@@ -88,20 +88,15 @@ const struct command command_lb_where = {
                                                .answer = lb_where_answer},
 };
 
-static void lb_where_remove_hash(struct server *server, const struct board_task *task,
-                                 struct bytes name) {
-    for (uint32_t i = task->first_database; i < task->end_database; i++) {
-        keyspace_remove_hash(server, i, name);
-    }
-}
-
 static void lb_where_finish(struct server *server, struct board_task *task) {
     uint32_t size;
     for (size_t at = 0; at < task->data.size; at += sizeof size + size) {
         memcpy(&size, task->data.at + at, sizeof size);
         if (size <= REGISTRY_KEY_MAX) {
-            lb_where_remove_hash(
-                server, task, (struct bytes){.at = task->data.at + at + sizeof size, .size = size});
+            const struct bytes name = {.at = task->data.at + at + sizeof size, .size = size};
+            for (uint32_t i = task->first_database; i < task->end_database; i++) {
+                keyspace_remove_hash(server, i, name);
+            }
         }
     }
 }

@@ -62,14 +62,6 @@ static const struct binding zadd_bindings[] = {
     {0},
 };
 
-/* Options come before the first score. */
-static bool zset_add_read_options(const struct call *call, struct zadd *zadd) {
-    struct bytes word = call_arg(call, 2);
-    zadd->first_pair = 2;
-    /* Usually this is the first score already. */
-    return word.size == 0 || word.at[0] < 'A' || syntax_read_options(call, &zadd->first_pair, zadd);
-}
-
 static bool zset_add_check_options(const struct call *call, struct zadd *zadd) {
     uint32_t arg_count = call->request->count - zadd->first_pair;
     zadd->pair_count = arg_count / 2;
@@ -250,16 +242,6 @@ static bool zset_add_has_room(const struct call *call, const struct writing *wri
     return new_count <= room;
 }
 
-/* Members that were added and then removed by CAP in the same command do not count as added. */
-static void zset_add_take_back_lost(const struct call *call, const struct board *board,
-                                    struct zadd *zadd) {
-    uint32_t kept_count = 0;
-    for (uint32_t pair = 0; pair < zadd->pair_count; pair += LOOKUP_GROUP) {
-        kept_count += zset_add_count_found(call, board, zadd, pair, true);
-    }
-    zadd->added_count = kept_count;
-}
-
 /* The key that a new member of this pair would get; an existing member may have other fields. */
 static uint64_t zset_add_likely_key(const struct call *call, const struct layout *layout,
                                     const struct zadd *zadd, uint32_t pair) {
@@ -299,8 +281,12 @@ static bool zset_add_apply_many(const struct call *call, struct writing *writing
                                 : zset_add_apply_pair(call, writing, zadd, pair, NULL);
     }
     writing_settle(writing);
+    /* Members that were added and then removed by CAP in the same command do not count as added. */
     if (writing->has_lost) {
-        zset_add_take_back_lost(call, writing->board, zadd);
+        zadd->added_count = 0;
+        for (uint32_t pair = 0; pair < zadd->pair_count; pair += LOOKUP_GROUP) {
+            zadd->added_count += zset_add_count_found(call, writing->board, zadd, pair, true);
+        }
     }
     return is_applied;
 }
@@ -395,8 +381,12 @@ static void zset_add_run(const struct call *call, struct zadd *zadd) {
 }
 
 static void zadd_run(struct call *call) {
-    struct zadd zadd = {.is_skipped = false};
-    if (zset_add_read_options(call, &zadd) && zset_add_check_options(call, &zadd)) {
+    struct zadd zadd = {.first_pair = 2};
+    struct bytes word = call_arg(call, 2);
+    /* Options come before the first score, and usually there is none. */
+    bool has_options = word.size > 0 && word.at[0] >= 'A';
+    if ((!has_options || syntax_read_options(call, &zadd.first_pair, &zadd)) &&
+        zset_add_check_options(call, &zadd)) {
         zset_add_run(call, &zadd);
     }
 }
