@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "server/network/tls_context.h"
+#include "server/network/tls.h"
 #include "server/replication/failover.h"
 #include "server/replication/master_link_parts.h"
 #include "server/system/log.h"

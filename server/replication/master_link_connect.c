@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "server/network/batch.h"
-#include "server/network/tls_context.h"
+#include "server/network/tls.h"
 #include "server/replication/master_link_parts.h"
 
 /* ---- connecting ---- */
