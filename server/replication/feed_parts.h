@@ -4,8 +4,7 @@
  *     feed_sync.c     LB.SYNC: from where on a replica is served
  *     feed_stream.c   groups on their way to replicas
  *     feed_copy.c     full copies
- *     feed_redis.c    Redis servers: PSYNC, acknowledgements, pings
- *     feed_redis_copy.c   the process that makes their copies */
+ *     feed_redis.c    Redis servers: PSYNC, acknowledgements, pings, the process that makes their copies */
 #ifndef SERVER_FEED_PARTS_H
 #define SERVER_FEED_PARTS_H
 
@@ -99,7 +98,7 @@ void feed_redis_second(struct feed *feed, struct replica *replica);
 /* Ask for an acknowledgement. */
 void feed_redis_ask(struct replica *replica);
 
-/* ---- feed_redis_copy.c: what is special to a copy for Redis ---- */
+/* ---- feed_redis.c: what is special to a copy for Redis ---- */
 
 /* Has all of the one before ended? */
 bool feed_redis_copy_may_begin(const struct feed_redis_copy *copy);

@@ -278,11 +278,11 @@ static void lb_get_run(struct call *call) {
 
 const struct command command_lb_get = {
     .name = "LB.GET",
-    .reply = COMMAND_REPLIES_RECORD_EACH,
     .syntax = "key n:integer member... [COMP] [SORT] [PCT] [WITHKEY] [STRINGS] " LB_FILTER_SYNTAX
               " " LB_FILTER_WITHIN " [TAGS] " LB_DATA_SYNTAX " " LB_SINCE_SYNTAX,
     .bindings = lb_get_bindings,
     .key_option = LB_SINCE_WORD,
+    .reply = "[@Record?]",
     .summary = "Rank, reach time and fields of many members at once, in the order asked for or by "
                "rank; WHERE and WITHIN: inside a group of members with the same tags; SINCE: with "
                "the rank on another board",

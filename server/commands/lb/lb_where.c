@@ -76,9 +76,9 @@ static const struct binding lb_where_bindings[] = {
 
 const struct command command_lb_where = {
     .name = "LB.WHERE",
-    .reply = COMMAND_REPLIES_BOARD_RECORDS,
     .syntax = "member [MATCH pattern] [STRINGS]",
     .bindings = lb_where_bindings,
+    .reply = "[@BoardRecord]",
     .summary = "The boards that a member is on, each with the member's record",
     .complexity = "O(n log m) for n boards of m members, in steps between other commands",
     .flags = COMMAND_READ | COMMAND_NO_MULTI,
@@ -133,9 +133,9 @@ static const struct binding lb_forget_bindings[] = {
 
 const struct command command_lb_forget = {
     .name = "LB.FORGET",
-    .reply = COMMAND_REPLIES_INTEGER,
     .syntax = "member [MATCH pattern] data=[DATA data:pattern]... [ALL]",
     .bindings = lb_forget_bindings,
+    .reply = "i",
     .summary = "Take a member off all boards, and remove its hashes; count the boards",
     .complexity = "O(n log m) for n boards of m members, in steps between other commands",
     .flags = COMMAND_WRITE | COMMAND_NO_MULTI,

@@ -348,6 +348,7 @@ const struct command command_zunion = {
     .name = "ZUNION",
     .syntax = COMBINED " [WITHSCORES]",
     .bindings = bindings,
+    .reply = "[s]|WITHSCORES=[[member:s score:n]...]",
     .summary =
         "The members of any of several boards, and the sum (or MIN, MAX) of their scores, or "
         "how many boards have them (COUNT)",
@@ -362,6 +363,7 @@ const struct command command_zunionstore = {
     .name = "ZUNIONSTORE",
     .syntax = "destination:key " COMBINED,
     .bindings = bindings,
+    .reply = "i",
     .summary = "Store a union of boards, with the times at which the results were reached",
     .complexity = UNION_COMPLEXITY,
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
@@ -374,6 +376,7 @@ const struct command command_zinter = {
     .name = "ZINTER",
     .syntax = COMBINED " [WITHSCORES]",
     .bindings = bindings,
+    .reply = "[s]|WITHSCORES=[[member:s score:n]...]",
     .summary =
         "The members that are on all of several boards, and the sum (or MIN, MAX) of their scores, "
         "or of the boards' weights (COUNT)",
@@ -388,6 +391,7 @@ const struct command command_zinterstore = {
     .name = "ZINTERSTORE",
     .syntax = "destination:key " COMBINED,
     .bindings = bindings,
+    .reply = "i",
     .summary = "Store an intersection of boards, with the times at which the results were reached",
     .complexity = INTERSECTION_COMPLEXITY,
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
@@ -400,6 +404,7 @@ const struct command command_zintercard = {
     .name = "ZINTERCARD",
     .syntax = "numkeys:integer key... [LIMIT limit:integer]",
     .bindings = bindings,
+    .reply = "i",
     .summary = "How many members are on all of several boards, counted up to a limit",
     .complexity = INTERSECTION_COMPLEXITY,
     .flags = COMMAND_READ,
@@ -414,6 +419,7 @@ const struct command command_zdiff = {
     .name = "ZDIFF",
     .syntax = "numkeys:integer key... [WITHSCORES]",
     .bindings = bindings,
+    .reply = "[s]|WITHSCORES=[[member:s score:n]...]",
     .summary = "The members of the first board that are on none of the others",
     .complexity = DIFFERENCE_COMPLEXITY,
     .flags = COMMAND_READ,
@@ -426,6 +432,7 @@ const struct command command_zdiffstore = {
     .name = "ZDIFFSTORE",
     .syntax = "destination:key numkeys:integer key...",
     .bindings = bindings,
+    .reply = "i",
     .summary =
         "Store the members of the first board that are on none of the others, with their times",
     .complexity = DIFFERENCE_COMPLEXITY,
