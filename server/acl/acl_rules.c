@@ -154,7 +154,7 @@ static enum acl_status acl_rules_keep_rule(struct acl_selector *selector, struct
 
 /* A command of Redis that is not here, or a subcommand of one, whatever its word. */
 static bool acl_rules_is_absent_name(struct bytes name) {
-    return !acl_rules_has_space(name) && absent_is_known(name);
+    return !acl_rules_has_space(name) && category_is_absent(name);
 }
 
 /* A command or subcommand by its name. */

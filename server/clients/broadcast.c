@@ -15,16 +15,12 @@ struct message {
     uint64_t count; /* sent so far */
 };
 
-/* Asked for each message, so that it holds for patterns and after every change of rights. */
-static bool broadcast_may_receive(const struct message *message, const struct session *session) {
-    return !message->has_board || session->is_unlimited ||
-           acl_user_may_read(session->user, message->board);
-}
-
 static void broadcast_send_to(void *context, void *owner, struct bytes pattern) {
     struct session *session = owner;
     struct message *message = context;
-    if (!broadcast_may_receive(message, session)) {
+    /* Asked for each message, so that it holds for patterns and after every change of rights. */
+    if (message->has_board && !session->is_unlimited &&
+        !acl_user_may_read(session->user, message->board)) {
         return;
     }
     struct buffer *out = server_push(message->server, session);

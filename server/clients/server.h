@@ -4,7 +4,7 @@
  * How this room works: a session is one client's state (session.h). What it has queued since MULTI is
  * its transaction; the channels it listens to, the keys it watches and those it waits for are
  * subscriptions (subscription.h, watch.h, wait.h); a command of its own that takes long is a job
- * (job.h). The registry reports each change of a key to server_life.c, which marks the watches, the
+ * (job.h). The registry reports each change of a key to server.c, which marks the watches, the
  * waits and the boards that somebody follows (follow.h). What a client is to get without having
  * asked for it goes to server_push, and the loop sends it. */
 #ifndef SERVER_SERVER_H

@@ -159,16 +159,6 @@ struct session *session_table_find(const struct session_table *table, uint64_t i
     return session;
 }
 
-/* Never 0 but for replicas, which count nowhere: client-output-buffer-limit bounds them. */
-static size_t session_size_of(const struct session *session) {
-    return session_is_replica(session) ? 0 : session_memory_size(session);
-}
-
-static uint8_t session_class_of(const struct session *session) {
-    size_t size = session->counted_size;
-    return session->is_no_evict || size == 0 ? 0 : (uint8_t)(63 - __builtin_clzll(size));
-}
-
 static void session_leave_class(struct client_memory *memory, struct session *session) {
     uint8_t size_class = session->size_class;
     if (size_class == 0) {
@@ -181,23 +171,20 @@ static void session_leave_class(struct client_memory *memory, struct session *se
     session->size_class = 0;
 }
 
-static void session_enter_class(struct client_memory *memory, struct session *session,
-                                uint8_t size_class) {
-    session->size_class = size_class;
-    if (size_class != 0) {
-        session_link(&memory->classes[size_class], session, SESSION_BY_SIZE);
-        memory->filled |= UINT64_C(1) << size_class;
-    }
-}
-
 void client_memory_count(struct client_memory *memory, struct session *session) {
-    size_t size = session_size_of(session);
+    /* Never 0 but for replicas, which count nowhere: client-output-buffer-limit bounds them. */
+    size_t size = session_is_replica(session) ? 0 : session_memory_size(session);
     memory->total += size - session->counted_size;
     session->counted_size = size;
-    uint8_t size_class = session_class_of(session);
+    uint8_t size_class =
+        session->is_no_evict || size == 0 ? 0 : (uint8_t)(63 - __builtin_clzll(size));
     if (size_class != session->size_class) {
         session_leave_class(memory, session);
-        session_enter_class(memory, session, size_class);
+        session->size_class = size_class;
+        if (size_class != 0) {
+            session_link(&memory->classes[size_class], session, SESSION_BY_SIZE);
+            memory->filled |= UINT64_C(1) << size_class;
+        }
     }
 }
 

@@ -3,7 +3,7 @@
  *
  *     struct scanning scanning;                     or embedded, first, in what its options fill
  *     scanning_begin(&scanning, call, &glob);
- *     options_read(call, ..., &scanning)            with SCANNING_OPTIONS among the rows
+ *     syntax_read(call, &scanning)                  with SCANNING_OPTIONS among the bindings
  *     cursor = ...                                  one step; it replies to scanning.found what
  *                                                   scanning_takes, and counts it
  *     scanning_end(&scanning, call, cursor) */
@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #include "codec/glob.h"
-#include "server/dispatch/options.h"
+#include "server/dispatch/syntax.h"
 #include "skiplist/scan.h"
 
 enum { SCANNING_COUNT = 10 }; /* COUNT, if it is not given */
@@ -47,8 +47,8 @@ uint64_t scanning_keys(const struct scanning *scanning, const struct call *call,
 bool scanning_read_pattern(const struct call *call, uint32_t index, void *target);
 bool scanning_check_count(const struct call *call, uint32_t index, void *target);
 #define SCANNING_OPTIONS                                                                           \
-    {"MATCH", OPTION_READ, 0, scanning_read_pattern}, {                                            \
-        "COUNT", OPTION_INTEGER, offsetof(struct scanning, count), scanning_check_count            \
+    {"MATCH", .read = scanning_read_pattern}, {                                                    \
+        BIND("COUNT", struct scanning, count), .read = scanning_check_count                        \
     }
 
 #endif

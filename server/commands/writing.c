@@ -387,14 +387,16 @@ bool writing_may_replace(const struct call *call, struct bytes name, const struc
     return !writing_refuses(call, registry_rules(key), RULES_WRITE_WHOLE);
 }
 
-bool writing_create_board(const struct call *call, const struct rules *rules, struct bytes name,
-                          struct board *board) {
-    const struct rules *line = settings_rules_for(&call->server->settings, name, 0);
-    if (rules == NULL && line->window.count > 0) {
-        return !writing_explain(call, line, RULES_WRITE_WHOLE);
+bool writing_create_board(const struct call *call, const struct rules *kept, unsigned choice,
+                          struct bytes name, struct board *board) {
+    const struct rules *rules =
+        kept != NULL ? kept : settings_rules_for(&call->server->settings, name, choice);
+    if (kept == NULL && rules->window.count > 0) {
+        return !writing_explain(call, rules, RULES_WRITE_WHOLE);
     }
-    bool is_made = rules != NULL ? registry_create_board_like(call->registry, rules, board)
-                                 : registry_create_board(call->registry, name, call->now_ms, board);
+    bool is_made = kept == NULL && choice == 0
+                       ? registry_create_board(call->registry, name, call->now_ms, board)
+                       : registry_create_board_like(call->registry, rules, board);
     return is_made || call_out_of_memory(call);
 }
 

@@ -42,9 +42,8 @@ bool call_check_key(const struct call *call, struct bytes key) {
                               (int)REGISTRY_KEY_MAX);
 }
 
-bool call_parse_integer(const struct call *call, struct bytes text, int64_t *value) {
-    return bytes_parse_i64(text, value) ||
-           call_refuse(call, "ERR value is not an integer or out of range");
+bool call_refuse_integer(const struct call *call) {
+    return call_refuse(call, "ERR value is not an integer or out of range");
 }
 
 bool call_check_database(const struct call *call, int64_t number) {

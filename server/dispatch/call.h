@@ -84,7 +84,11 @@ static inline const struct board *call_board(const struct registry_key *key) {
 MUST_CHECK bool call_check_key(const struct call *call, struct bytes key);
 /* On failure they reply "ERR value is not an integer or out of range", "ERR syntax error", and so
  * on. */
-MUST_CHECK bool call_parse_integer(const struct call *call, struct bytes text, int64_t *value);
+bool call_refuse_integer(const struct call *call);
+MUST_CHECK static inline bool call_parse_integer(const struct call *call, struct bytes text,
+                                                 int64_t *value) {
+    return bytes_parse_i64(text, value) || call_refuse_integer(call);
+}
 /* The number of a database. Redis parses it as a C int, and its error text says so. */
 MUST_CHECK bool call_check_database(const struct call *call, int64_t number);
 /* A SCAN or ZSCAN cursor, parsed like strtoull: leading zeros and a plus sign are accepted. */

@@ -119,7 +119,7 @@ uint32_t category_mask(uint32_t index) {
            category_if_set(flags, COMMAND_BLOCKING, 1U << BLOCKING);
 }
 
-const struct absent_group absent_groups[] = {
+const struct absent_group category_absent_groups[] = {
     {"strings", "APPEND DECR DECRBY GET GETDEL GETEX GETRANGE GETSET INCR INCRBY INCRBYFLOAT LCS "
                 "MGET MSET MSETNX PSETEX SET SETEX SETNX SETRANGE STRLEN SUBSTR"},
     {"lists", "BLMOVE BLMPOP BLPOP BRPOP BRPOPLPUSH LINDEX LINSERT LLEN LMOVE LMPOP LPOP LPOS "
@@ -154,8 +154,8 @@ static bool category_has_word(const char *words, struct bytes name) {
     return false;
 }
 
-const char *absent_title(struct bytes name) {
-    const struct absent_group *group = absent_groups;
+const char *category_absent_title(struct bytes name) {
+    const struct absent_group *group = category_absent_groups;
     while (group->title != NULL && !category_has_word(group->names, name)) {
         group++;
     }
@@ -168,9 +168,69 @@ static const char subcommands[] =
     "LATENCY|DOCTOR LATENCY|GRAPH MEMORY|DOCTOR MEMORY|MALLOC-STATS MEMORY|PURGE MODULE|LOAD "
     "MODULE|LOADEX MODULE|UNLOAD";
 
-bool absent_is_known(struct bytes full_name) {
+bool category_is_absent(struct bytes full_name) {
     const char *bar = full_name.size > 0 ? memchr(full_name.at, '|', full_name.size) : NULL;
     size_t size = bar != NULL ? (size_t)(bar - full_name.at) : full_name.size;
-    return absent_title((struct bytes){.at = full_name.at, .size = size}) != NULL ||
+    return category_absent_title((struct bytes){.at = full_name.at, .size = size}) != NULL ||
            category_has_word(subcommands, full_name);
+}
+
+/* ---- tips ---- */
+
+/* What a client of a cluster, or one that compares replies, is told of Redis's commands: as Redis 8 says it. */
+#define UNORDERED "nondeterministic_output_order"
+#define UNSURE    "nondeterministic_output"
+#define NODES     "request_policy:all_nodes"
+#define SHARDS    "request_policy:all_shards"
+#define KEYS      "request_policy:multi_shard"
+#define SUCCEEDED "response_policy:all_succeeded"
+#define SUM       "response_policy:agg_sum"
+#define SPECIAL   "response_policy:special"
+static const struct {
+    const char *tips;  /* a blank between them */
+    const char *names; /* full names, a blank behind each */
+} tips_table[] = {
+    {UNSURE, "client|info client|list dump hrandfield hscan lastsave object|encoding object|freq "
+             "object|idletime object|refcount pttl time ttl zrandmember zscan "},
+    {UNORDERED, "command command|docs command|info command|list hgetall hkeys hvals "
+                "module|list "},
+    {UNSURE " " NODES " " SPECIAL, "latency|histogram latency|history latency|latest "},
+    {UNSURE " " SHARDS " " SPECIAL, "info memory|stats "},
+    {UNSURE " "
+            "request_policy:special"
+            " " SPECIAL,
+     "scan "},
+    {NODES " " UNSURE, "slowlog|get "},
+    {NODES " " SUM, "latency|reset "},
+    {NODES " " SUM " " UNSURE, "slowlog|len "},
+    {NODES " " SUCCEEDED,
+     "acl|deluser acl|save acl|setuser client|setinfo client|setname config|resetstat "
+     "config|rewrite config|set slowlog|reset "},
+    {SHARDS " " UNORDERED, "keys "},
+    {SHARDS " "
+            "response_policy:agg_min",
+     "wait "},
+    {SHARDS " " SUM, "dbsize "},
+    {SHARDS " " SUCCEEDED, "flushall flushdb ping "},
+    {SHARDS " " SPECIAL " " UNSURE, "randomkey "},
+    {KEYS " " SUM, "del exists touch unlink "},
+};
+
+static bool category_has_name(const char *list, const char *name) {
+    size_t size = strlen(name);
+    for (; *list != '\0'; list += strcspn(list, " ") + 1) {
+        if (strcspn(list, " ") == size && memcmp(list, name, size) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *category_tips(uint32_t index) {
+    for (size_t i = 0; i < sizeof tips_table / sizeof tips_table[0]; i++) {
+        if (category_has_name(tips_table[i].names, command_full_name(index))) {
+            return tips_table[i].tips;
+        }
+    }
+    return "";
 }

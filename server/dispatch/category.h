@@ -24,12 +24,16 @@ struct absent_group {
 };
 
 /* Ends with a row whose title is NULL. */
-extern const struct absent_group absent_groups[];
+extern const struct absent_group category_absent_groups[];
 
 /* The title of the group of this command, in any case. NULL: Redis does not have it, either. */
-const char *absent_title(struct bytes name);
+const char *category_absent_title(struct bytes name);
 /* Is this the full name of a command or subcommand that Redis has and this server has not: "set",
  * "xinfo|stream", "client|tracking"? */
-MUST_CHECK bool absent_is_known(struct bytes full_name);
+MUST_CHECK bool category_is_absent(struct bytes full_name);
+
+/* What COMMAND INFO tells clients of a cluster, and those that compare replies, of a command, by its number:
+ * Redis's tips, a blank between them. "": none. */
+const char *category_tips(uint32_t index);
 
 #endif

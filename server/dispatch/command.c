@@ -10,16 +10,11 @@
 #include "server/settings/setting.h"
 
 enum {
-    COMMANDS_MAX = 256,    /* subcommands included */
-    COMMAND_NAME_MAX = 16, /* a name is compared as two words */
-    COMMAND_SLOTS = 1024,  /* a power of two, at most a quarter full */
+    COMMANDS_MAX = 256,   /* subcommands included */
+    COMMAND_SLOTS = 1024, /* a power of two, at most a quarter full */
     RENAMED_MAX = SETTING_RENAMES_MAX,
 };
 
-/* A name's letters in lower case as two overlapping words; equal names have equal words. */
-struct command_name_words {
-    uint64_t low, high;
-};
 struct command_slot {
     struct command_name_words words;
     uint16_t number_plus_one; /* 0: free */
@@ -81,38 +76,6 @@ bool command_is_subcommand(uint32_t index) {
 }
 
 /* ---- lookup ---- */
-
-static inline uint64_t command_load_64(const char *at) {
-    uint64_t word;
-    memcpy(&word, at, sizeof word);
-    return word;
-}
-
-static inline uint64_t command_load_32(const char *at) {
-    uint32_t word;
-    memcpy(&word, at, sizeof word);
-    return word;
-}
-
-/* size is 1 .. COMMAND_NAME_MAX. Setting bit 5 folds the case of letters, and conflates other bytes
- * only. */
-static inline struct command_name_words command_words_of_name(const char *at, size_t size) {
-    const uint64_t fold = 0x2020202020202020U;
-    struct command_name_words words;
-    if (size >= 8) {
-        words.low = command_load_64(at);
-        words.high = command_load_64(at + size - 8);
-    } else if (size >= 4) {
-        words.low = command_load_32(at);
-        words.high = command_load_32(at + size - 4);
-    } else {
-        words.low = (unsigned char)at[0];
-        words.high = (uint64_t)(unsigned char)at[size / 2] << 8 | (unsigned char)at[size - 1];
-    }
-    words.low |= fold;
-    words.high |= fold;
-    return words;
-}
 
 static inline uint32_t command_slot_of(struct command_name_words words, size_t size) {
     uint64_t hash = (words.low ^ (words.high << 1 | words.high >> 63)) + size;

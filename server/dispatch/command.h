@@ -4,13 +4,17 @@
 #ifndef SERVER_COMMAND_H
 #define SERVER_COMMAND_H
 
+#include <stddef.h>
+
 #include "protocol/request.h"
 #include "server/clients/audit.h"
 #include "skiplist/keyspace/registry.h"
 
 struct call;
+struct command;
 struct growth;
 struct session;
+struct syntax_form;
 
 /* Limit on the work of one step of SCAN or ZSCAN (skiplist/scan.h), whatever its COUNT: half a
  * millisecond on an idle machine. */
@@ -78,38 +82,49 @@ struct argument {
     const struct argument *children; /* ONEOF and BLOCK */
 };
 
-/* How the options among them are read (server/dispatch/options.h). */
-enum option_kind {
-    OPTION_FLAG,         /* a bool: set */
-    OPTION_INTEGER,      /* one value, an int64_t */
-    OPTION_INTEGERS,     /* two, in neighbouring int64_t */
-    OPTION_TEXT,         /* one value, a struct bytes */
-    OPTION_TEXT_ONCE,    /* the same, where a second one would say something else: an error */
-    OPTION_TEXTS,        /* two, in neighbouring struct bytes */
-    OPTION_COUNTED,      /* a number and so many values, a struct option_values */
-    OPTION_EACH,         /* one value, any number of times, a struct option_uses */
-    OPTION_EACH_PAIR,    /* two values, any number of times, a struct option_uses */
-    OPTION_READ,         /* one value, read by the function alone */
-    OPTION_READ_PER_KEY, /* as many values as "numkeys", which has been read */
-};
+/* What of a request a handler's struct gets: names of the entry's syntax bind to its fields, whose
+ * types say how words are read (server/dispatch/syntax.h). */
 struct option_values {
     const struct bytes *at; /* of the request; NULL: not given */
     uint32_t count;         /* at least 1 */
 };
 /* Where an option stands, or several that share this: the values are not stored. */
 struct option_uses {
-    uint32_t first; /* index of the first one's word; options_next leads to the others */
+    uint32_t first; /* index of the first one's word; syntax_next leads to the others */
     uint32_t count; /* 0: not given */
 };
-/* Called after the values were stored; index is that of the first value. false: the error was
- * replied. */
-typedef bool option_read(const struct call *call, uint32_t index, void *target);
-struct option_row {
-    const char *word; /* NULL ends the table */
-    enum option_kind kind;
-    size_t offset;     /* of the first value in the handler's struct */
-    option_read *read; /* or NULL */
+enum binding_kind {
+    BINDING_NONE,    /* stored by the function alone */
+    BINDING_FLAG,    /* a bool: the token is there; of <A | B>: it is B */
+    BINDING_INTEGER, /* an int64_t, or as many neighbouring ones as there are words */
+    BINDING_TEXT,    /* a struct bytes, likewise */
+    BINDING_CHOICE,  /* an enum: of <A | B> 0 or 1, of name=[A | B] 1 or 2, and 0: not given */
+    BINDING_VALUES,  /* a struct option_values: what may be repeated */
+    BINDING_USES,    /* a struct option_uses: of an option that may come any number of times */
 };
+enum binding_repeat {
+    BINDING_LAST_COUNTS,
+    BINDING_ONCE,       /* "ERR syntax error" */
+    BINDING_ONCE_NAMED, /* "ERR MATCH may be given once" */
+};
+/* Called after the words were stored; index is that of the first one. false: the error was replied. */
+typedef bool binding_read(const struct call *call, uint32_t index, void *target);
+struct binding {
+    const char *word; /* a token, or the name of a word or a choice; NULL ends the list */
+    enum binding_kind kind;
+    enum binding_repeat repeat;
+    uint32_t offset;    /* of the field */
+    binding_read *read; /* or NULL */
+};
+#define BIND(name, type, member)                                                                   \
+    .word = (name), .offset = offsetof(type, member),                                              \
+    .kind = _Generic(((type *)0)->member, bool                                                     \
+                     : BINDING_FLAG, int64_t                                                       \
+                     : BINDING_INTEGER, struct bytes                                               \
+                     : BINDING_TEXT, unsigned                                                      \
+                     : BINDING_CHOICE, struct option_values                                        \
+                     : BINDING_VALUES, struct option_uses                                          \
+                     : BINDING_USES)
 
 typedef void command_run(struct call *call);
 
@@ -118,8 +133,8 @@ typedef void command_serve(const struct call *call, struct registry_key *key);
 
 /* For prefetching: the key that the request's only member will get on a board with this layout.
  * false: there are several members, the request is malformed, or the key cannot be determined. */
-typedef bool command_new_key(const struct layout *layout, const struct request *request,
-                             int64_t now_us, uint64_t *key);
+typedef bool command_new_key(const struct command *command, const struct layout *layout,
+                             const struct request *request, int64_t now_us, uint64_t *key);
 
 /* The cost of a request (server/dispatch/cost.h). Every command that does more than O(log n) work
  * has one. */
@@ -153,18 +168,17 @@ struct command {
     const char *complexity; /* "O(log n) ..."; NULL: "O(1)" */
     const char *since;      /* first version of leaderboard that has it; NULL: "1.0.0" */
     const char *syntax;     /* its arguments (server/dispatch/syntax.h); NULL: none */
-    const struct option_row *options; /* or NULL */
-    const char *reply; /* its shape (server/dispatch/shape.h); NULL for a container */
+    /* Of options that are read and not shown: what Redis takes without telling; or NULL. */
+    const char *hidden_syntax;
+    const struct binding *bindings; /* or NULL: the handler reads its words itself */
+    const char *reply;              /* its shape (server/dispatch/shape.h); NULL for a container */
     unsigned flags;
     enum audit_class audit; /* AUDIT_NONE: its use is not logged */
     /* What it does with its keys, for each key specification (server/dispatch/key_spec.h), '|'
      * between them: "RW access delete|OW update". NULL: what follows from flags and names. */
     const char *key_access;
+    const char *key_option; /* whose value is a key, which is read: "SINCE". NULL: there is none */
     enum command_channels channels;
-    /* An option whose value is a key, which is read: "SINCE". NULL: there is none. Options begin at
-     * args[options_arg], and behind as many more as the number at args[options_after] says (0: none). */
-    const char *key_option;
-    int options_arg, options_after;
     /* For prefetching: members are args[member_arg] (negative: from the end) and every
      * member_step-th argument after it (0: only one). member_arg 0: none. score_arg: index of the
      * score of a single new member (ZADD 2), else 0. new_key: used where score_arg is not enough,
@@ -190,6 +204,7 @@ struct command {
     int first_key, last_key, key_step;
     int key_count_arg;
     const struct argument *arguments; /* NULL: none */
+    const struct syntax_form *form;   /* how bindings are read; NULL: there are none */
 };
 
 /* For subcommands. */
@@ -213,6 +228,34 @@ uint32_t command_count(void);
  * rights keep the original name. */
 const char *command_set_name(struct bytes name, struct bytes new_name);
 uint32_t command_index(const struct command *command);
+/* A name's or an option's letters in lower case as two overlapping words: of equal size, they are equal
+ * if these are, and one has letters alone. */
+enum { COMMAND_NAME_MAX = 16 };
+struct command_name_words {
+    uint64_t low, high;
+};
+/* size is 1 .. COMMAND_NAME_MAX. Setting bit 5 folds the case of letters, and conflates other bytes
+ * only. */
+static inline struct command_name_words command_words_of_name(const char *at, size_t size) {
+    const uint64_t fold = 0x2020202020202020U;
+    struct command_name_words words;
+    uint32_t low, high;
+    if (size >= 8) {
+        memcpy(&words.low, at, sizeof words.low);
+        memcpy(&words.high, at + size - 8, sizeof words.high);
+    } else if (size >= 4) {
+        memcpy(&low, at, sizeof low);
+        memcpy(&high, at + size - 4, sizeof high);
+        words = (struct command_name_words){.low = low, .high = high};
+    } else {
+        words.low = (unsigned char)at[0];
+        words.high = (uint64_t)(unsigned char)at[size / 2] << 8 | (unsigned char)at[size - 1];
+    }
+    words.low |= fold;
+    words.high |= fold;
+    return words;
+}
+
 /* Here only so that this is inline: every request looks up its entry. */
 enum { COMMAND_FULL_NAME_MAX = 32 };
 /* Aligned, so that finding an entry by its number is a shift. */

@@ -67,10 +67,6 @@ static void cost_note_growth(const struct growth *growth, const struct call *cal
 
 /* ---- counting ---- */
 
-static uint32_t cost_at_most_32_bits(uint64_t count) {
-    return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
-}
-
 const struct registry_key *cost_key(const struct cost_view *view, uint32_t key_arg) {
     return key_arg < view->call->request->count
                ? registry_find(view->call->registry, view->call->session->database,
@@ -88,7 +84,7 @@ uint32_t cost_growth(const struct cost_view *view, uint32_t key_arg) {
     }
     uint64_t count =
         *cost_growth_of(view->growth, view->call->session->database, call_arg(view->call, key_arg));
-    return cost_at_most_32_bits(count);
+    return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
 }
 
 uint32_t cost_size(const struct cost_view *view, uint32_t key_arg) {

@@ -9,17 +9,11 @@
 #include "server/dispatch/category.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/key_spec.h"
-#include "server/dispatch/options.h"
 #include "server/dispatch/syntax.h"
-
-static void execute_complete(struct command *command, bool is_subcommand) {
-    syntax_apply(command, is_subcommand);
-    options_check(command);
-}
 
 void execute_init(const struct command_row *table) {
     syntax_reset();
-    command_init(table, execute_complete);
+    command_init(table, syntax_apply);
     key_specs_init();
 }
 
@@ -46,7 +40,7 @@ static void execute_refuse_unknown(const struct request *request, struct reply *
         CHECK(size > 0);
         used += (size_t)size;
     }
-    const char *title = absent_title(request->args[0]);
+    const char *title = category_absent_title(request->args[0]);
     char hint[HINT_MAX] = "";
     if (title != NULL) {
         snprintf(hint, sizeof hint, "(no %s here: see docs/differences-from-redis.md)", title);

@@ -2,7 +2,7 @@
 #include "server/dispatch/key_spec.h"
 
 #include "server/acl/acl.h"
-#include "server/dispatch/options.h"
+#include "server/dispatch/syntax.h"
 
 struct specs {
     struct key_spec at[KEY_SPECS_MAX];
@@ -58,10 +58,6 @@ static unsigned key_spec_usual_flags(const struct command *command, const struct
     return (is_target ? (unsigned)KEY_REPLACED : (unsigned)KEY_CHANGED) | KEY_UPDATE;
 }
 
-static bool key_spec_is_word(const char *at, size_t size, const char *word) {
-    return strlen(word) == size && memcmp(at, word, size) == 0;
-}
-
 /* The words of an entry's key_access, up to the next '|'. */
 static unsigned key_spec_read_flags(const char **at) {
     unsigned flags = 0;
@@ -69,7 +65,8 @@ static unsigned key_spec_read_flags(const char **at) {
         size_t size = strcspn(*at, " |");
         unsigned known = 0;
         for (unsigned i = 0; i < sizeof flag_names / sizeof flag_names[0]; i++) {
-            known |= key_spec_is_word(*at, size, flag_names[i]) ? 1U << i : 0;
+            bool is_it = strlen(flag_names[i]) == size && memcmp(*at, flag_names[i], size) == 0;
+            known |= is_it ? 1U << i : 0;
         }
         CHECK(known != 0);
         flags |= known;
@@ -99,7 +96,7 @@ static void key_spec_find_specs(const struct command *command, struct specs *spe
     }
     uint32_t option = specs->count;
     if (command->key_option != NULL) {
-        key_spec_add(specs, false, command->options_arg + (command->options_after > 0), 0, 1);
+        key_spec_add(specs, false, (int)syntax_options_at(command), 0, 1);
         specs->at[option].word = command->key_option;
     }
     const char *access = command->key_access;
@@ -134,17 +131,10 @@ unsigned key_spec_needs(unsigned flags) {
 }
 
 uint32_t key_spec_option(const struct command *command, const struct request *request) {
-    int64_t more = 0;
     if (command->key_option == NULL || command_has_wrong_arity(command, request)) {
         return 0;
     }
-    if (command->options_after > 0 &&
-        (!bytes_parse_i64(request->args[command->options_after], &more) || more < 0 ||
-         more > request->count)) {
-        return 0;
-    }
-    uint32_t begin = (uint32_t)command->options_arg + (uint32_t)more;
-    uint32_t index = options_find(command, request, begin, command->key_option);
+    uint32_t index = syntax_find(command, request, command->key_option);
     /* A word in the place of the key: SINCE LAST. */
     return index > 0 && !bytes_is(request->args[index], "LAST") ? index : 0;
 }

@@ -10,10 +10,6 @@ enum {
     LOG_MS = 600000, /* between two lines that it is still owed */
 };
 
-static bool settings_file_try(struct server *server, char *error) {
-    return acl_file_to_settings(server, error) && settings_rewrite(&server->settings, error);
-}
-
 static void settings_file_pay(struct server *server) {
     const struct server_rewrite *rewrite = &server->rewrite;
     if (rewrite->is_owed) {
@@ -46,7 +42,8 @@ static void settings_file_owe(struct server *server, const char *error) {
 }
 
 bool settings_file_write(struct server *server, char *error) {
-    bool is_written = settings_file_try(server, error);
+    bool is_written =
+        acl_file_to_settings(server, error) && settings_rewrite(&server->settings, error);
     if (is_written || server->settings.file_path == NULL ||
         settings_is_written(&server->settings, "replicaof")) {
         settings_file_pay(server);

@@ -8,7 +8,7 @@
  *
  * While it retires, for shutdown-drain-timeout, everything works, and the health is red: PING is an
  * error for clients that have connected since. The loop ends this time: earlier, if
- * nobody else is connected (tick_stop.c). */
+ * nobody else is connected (tick.c). */
 #ifndef SERVER_SHUTDOWN_H
 #define SERVER_SHUTDOWN_H
 

@@ -1,23 +1,23 @@
-/* From an entry's syntax to its arguments, arity and keys, and back to text. See syntax.h. */
+/* From an entry's syntax to its arguments, arity and keys, and back to text; and what reads requests
+ * by it. See syntax.h. */
 #include "server/dispatch/syntax.h"
 
 #include <ctype.h>
+#include <stdio.h>
 
 enum {
     ARGUMENTS_MAX = 2048, /* of all commands, terminators included */
     TEXT_MAX = 16384,     /* bytes of all names and tokens */
     LIST_MAX = 32,        /* arguments of one list */
+    FORMS_MAX = 64,       /* commands with bindings */
+    ITEMS_MAX = 512,      /* of all of them */
+    OPTIONS_MAX = 64,     /* of one */
 };
 
 static struct argument kept[ARGUMENTS_MAX];
 static uint32_t kept_count;
 static char kept_text[TEXT_MAX];
 static size_t kept_text_size;
-
-void syntax_reset(void) {
-    kept_count = 0;
-    kept_text_size = 0;
-}
 
 /* ---- parsing ---- */
 
@@ -226,8 +226,176 @@ static void syntax_find_keys(struct command *command, int position) {
     }
 }
 
+/* ---- how requests are read ---- */
+
+/* An option; or a word, a choice or a list by its place. */
+struct syntax_item {
+    const char *token;              /* of an option; NULL: it stands by its place */
+    const struct binding *binding;  /* of its token or name; NULL: none */
+    const struct binding *group;    /* of the alternatives that it is one of; NULL: none */
+    const struct argument *choices; /* of which a word must be one; NULL: any text will do */
+    struct command_name_words name; /* of the token, which has letters alone */
+    uint8_t name_size;
+    uint8_t plain;       /* enum binding_kind, of one that is only stored; 0: more is to be done */
+    uint32_t offset;     /* of its field */
+    uint8_t alternative; /* its number in the group, from 1 */
+    uint8_t words;       /* that are always there: values of an option */
+    uint8_t each;        /* words of what is repeated behind these; 0: nothing is */
+    bool is_counted;     /* the number before what is repeated says how often */
+    bool is_optional;    /* of one by its place: an option may follow instead */
+};
+
+struct syntax_form {
+    const struct syntax_item *steps, *options; /* those by their places; behind them these */
+    const struct syntax_item *end;
+    uint32_t first;      /* index of the first step: nothing is bound before */
+    uint32_t keys_at;    /* index of the number of keys; 0: there is none */
+    uint32_t options_at; /* index where options may begin at first */
+};
+
+static struct syntax_item items[ITEMS_MAX];
+static uint32_t item_count;
+static struct syntax_form forms[FORMS_MAX];
+static uint32_t form_count;
+
+void syntax_reset(void) {
+    kept_count = 0;
+    kept_text_size = 0;
+    item_count = 0;
+    form_count = 0;
+}
+
+static const struct binding *syntax_find_binding(const struct command *command, const char *word) {
+    const struct binding *binding = command->bindings;
+    while (binding->word != NULL && strcmp(binding->word, word) != 0) {
+        binding++;
+    }
+    return binding->word != NULL ? binding : NULL;
+}
+
+static struct syntax_item *syntax_add_item(const struct command *command, const char *word) {
+    struct syntax_item *item = &items[item_count++];
+    CHECK(item_count < ITEMS_MAX);
+    *item = (struct syntax_item){.binding = syntax_find_binding(command, word)};
+    return item;
+}
+
+/* The words of a list, up to what is optional; its last may be repeated. */
+static void syntax_count_words(const struct argument *list, struct syntax_item *item) {
+    bool is_number = false;
+    for (; list->name != NULL && list->flags == 0; list++) {
+        is_number = list->type == ARGUMENT_INTEGER;
+        item->words++;
+    }
+    if (list->name != NULL && (list->flags & ARGUMENT_MULTIPLE) != 0) {
+        item->each = list->type == ARGUMENT_BLOCK ? (uint8_t)syntax_count_min(list->children) : 1;
+        item->is_counted = is_number;
+    }
+}
+
+static void syntax_add_option(const struct command *command, const struct argument *argument,
+                              const struct binding *group, uint8_t alternative) {
+    struct syntax_item *item = syntax_add_item(command, argument->token);
+    item->token = argument->token;
+    item->name_size = (uint8_t)strspn(argument->token, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    CHECK(item->name_size <= COMMAND_NAME_MAX && argument->token[item->name_size] == '\0');
+    item->name = command_words_of_name(argument->token, item->name_size);
+    item->group = group;
+    item->alternative = alternative;
+    CHECK(item->binding != NULL || group != NULL);
+    if (argument->type == ARGUMENT_BLOCK) {
+        syntax_count_words(argument->children, item);
+    } else if (argument->type != ARGUMENT_PURE_TOKEN) {
+        bool is_list = (argument->flags & ARGUMENT_MULTIPLE) != 0 &&
+                       (argument->flags & ARGUMENT_MULTIPLE_TOKEN) == 0;
+        item->words = !is_list;
+        item->each = is_list;
+        item->choices = argument->type == ARGUMENT_ONEOF ? argument->children : NULL;
+    }
+    const struct binding *binding = item->binding;
+    if (binding != NULL && binding->kind <= BINDING_INTEGER && group == NULL &&
+        binding->repeat == BINDING_LAST_COUNTS && binding->read == NULL && item->choices == NULL) {
+        item->plain = (uint8_t)binding->kind;
+        item->offset = binding->offset;
+    }
+}
+
+/* Options are the tokens inside what is optional, but not those among the values of another.
+ * group: of the list, which has alternatives; or NULL. */
+static void syntax_add_options(const struct command *command, const struct argument *list,
+                               bool is_inside, const struct binding *group) {
+    for (uint8_t alternative = 1; list->name != NULL; list++, alternative++) {
+        bool is_option = is_inside || (list->flags & ARGUMENT_OPTIONAL) != 0;
+        if (list->token != NULL && is_option) {
+            syntax_add_option(command, list, group, alternative);
+        }
+        if (list->type == ARGUMENT_BLOCK) {
+            syntax_add_options(command, list->children, is_option && list->token == NULL, NULL);
+        } else if (list->type == ARGUMENT_ONEOF && list->token == NULL) {
+            syntax_add_options(command, list->children, is_option,
+                               syntax_find_binding(command, list->name));
+        }
+    }
+}
+
+/* Is it a choice of tokens? */
+static bool syntax_is_choice(const struct argument *argument) {
+    const struct argument *child = argument->type == ARGUMENT_ONEOF ? argument->children : NULL;
+    while (child != NULL && child->name != NULL && child->token != NULL) {
+        child++;
+    }
+    return child != NULL && child->name == NULL;
+}
+
+/* What stands by its place before the options. What is not bound takes no step, if it is the first. */
+static void syntax_add_steps(const struct command *command, struct syntax_form *form) {
+    bool is_number = false;
+    for (const struct argument *at = command->arguments; at->name != NULL; at++) {
+        bool is_word = at->token == NULL && at->type < ARGUMENT_PURE_TOKEN;
+        bool is_block = at->token == NULL && at->type == ARGUMENT_BLOCK;
+        bool is_optional = (at->flags & ARGUMENT_OPTIONAL) != 0;
+        if (!(is_word && !is_optional) && !(syntax_is_choice(at) && at->flags == 0) &&
+            !(is_block && is_optional && at->children->token == NULL)) {
+            return;
+        }
+        struct syntax_item *item = syntax_add_item(command, at->name);
+        item->is_optional = is_optional;
+        if (is_block) {
+            syntax_count_words(at->children, item);
+        } else {
+            item->each = (at->flags & ARGUMENT_MULTIPLE) != 0;
+            item->words = item->each == 0;
+            item->choices = is_word ? NULL : at->children;
+            item->is_counted = is_number;
+        }
+        is_number = at->type == ARGUMENT_INTEGER;
+        form->options_at += is_optional ? 0 : (uint32_t)syntax_count_once(at);
+        if (item == form->steps && item->binding == NULL && item->words == 1 && is_word) {
+            form->first++;
+            item_count--;
+        }
+    }
+}
+
+static void syntax_add_form(struct command *command, const struct argument *hidden,
+                            uint32_t name_words) {
+    struct syntax_form *form = &forms[form_count++];
+    CHECK(form_count < FORMS_MAX && command->arguments != NULL);
+    *form = (struct syntax_form){.steps = &items[item_count],
+                                 .first = name_words,
+                                 .options_at = name_words,
+                                 .keys_at = (uint32_t)command->key_count_arg};
+    syntax_add_steps(command, form);
+    form->options = &items[item_count];
+    syntax_add_options(command, command->arguments, false, NULL);
+    syntax_add_options(command, hidden, false, NULL);
+    form->end = &items[item_count];
+    CHECK(form->end - form->options <= OPTIONS_MAX);
+    command->form = form;
+}
+
 void syntax_apply(struct command *command, bool is_subcommand) {
-    struct list list = {.count = 0};
+    struct list list = {.count = 0}, hidden = {.count = 0};
     int name_words = is_subcommand ? 2 : 1;
     const char *at = command->syntax != NULL ? command->syntax : "";
     syntax_parse_items(&at, &list);
@@ -248,6 +416,11 @@ void syntax_apply(struct command *command, bool is_subcommand) {
     }
     if (command->arguments != NULL) {
         syntax_find_keys(command, name_words);
+    }
+    if (command->bindings != NULL) {
+        at = command->hidden_syntax != NULL ? command->hidden_syntax : "";
+        syntax_parse_items(&at, &hidden);
+        syntax_add_form(command, syntax_keep(&hidden), (uint32_t)name_words);
     }
 }
 
@@ -321,4 +494,305 @@ size_t syntax_print(const struct command *command, char *out, size_t size) {
     size_t end = printed.used < size ? printed.used : size - 1;
     out[end] = '\0';
     return end;
+}
+
+/* ---- reading ---- */
+
+/* NULL: it is none. */
+static inline const struct syntax_item *syntax_find_option(const struct syntax_form *form,
+                                                           struct bytes word) {
+    if (word.size == 0 || word.size > COMMAND_NAME_MAX) {
+        return NULL;
+    }
+    struct command_name_words name = command_words_of_name(word.at, word.size);
+    for (const struct syntax_item *item = form->options; item < form->end; item++) {
+        if (item->name.low == name.low && item->name.high == name.high &&
+            item->name_size == word.size) {
+            return item;
+        }
+    }
+    return NULL;
+}
+
+/* Numbers, of which there may be many, are told at once. */
+static bool syntax_is_token(const struct syntax_form *form, struct bytes word) {
+    return word.size > 0 && word.at[0] >= 'A' && syntax_find_option(form, word) != NULL;
+}
+
+bool syntax_is_option(const struct call *call, uint32_t index) {
+    return syntax_is_token(call->command->form, call_arg(call, index));
+}
+
+/* The words of an option behind its token, or of a step. false: they are not all there. */
+static inline bool syntax_measure(const struct syntax_form *form, const struct request *request,
+                                  const struct syntax_item *item, uint32_t index, uint32_t *words) {
+    uint32_t left = request->count - index;
+    *words = item->words;
+    if (left < item->words + item->each) {
+        return false;
+    }
+    if (item->each == 0) {
+        return true;
+    }
+    uint32_t room = (left - item->words) / item->each;
+    int64_t count = room;
+    uint32_t number = item->is_counted ? index + item->words - 1 : form->keys_at;
+    if (number > 0 && (!bytes_parse_i64(request->args[number], &count) || count < 1)) {
+        return false;
+    }
+    *words += (uint32_t)count * item->each;
+    return count <= room;
+}
+
+/* The number of the alternative that begins with this word; -1: none does. */
+static int syntax_find_choice(const struct argument *choices, struct bytes word) {
+    for (int i = 0; choices[i].name != NULL; i++) {
+        if (choices[i].token != NULL && bytes_is(word, choices[i].token)) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* Fill the field that is bound. false: the error was replied. */
+static bool syntax_store(const struct call *call, const struct syntax_item *item, uint32_t index,
+                         uint32_t words, void *target) {
+    const struct binding *binding = item->binding;
+    void *field = (char *)target + binding->offset;
+    const struct bytes *args = &call->request->args[index];
+    int choice = 1;
+    if (item->choices != NULL &&
+        (binding->kind == BINDING_FLAG || binding->kind == BINDING_CHOICE)) {
+        choice = syntax_find_choice(item->choices, args[0]);
+        if (choice < 0) {
+            return call_syntax_error(call);
+        }
+    }
+    switch (binding->kind) {
+    case BINDING_FLAG:
+        *(bool *)field = choice == 1;
+        break;
+    case BINDING_CHOICE:
+        *(unsigned *)field = (unsigned)choice;
+        break;
+    case BINDING_INTEGER:
+        for (uint32_t i = 0; i < words; i++) {
+            if (!call_parse_integer(call, args[i], (int64_t *)field + i)) {
+                return false;
+            }
+        }
+        break;
+    case BINDING_TEXT:
+        for (uint32_t i = 0; i < words; i++) {
+            ((struct bytes *)field)[i] = args[i];
+        }
+        break;
+    case BINDING_VALUES: {
+        uint32_t before = item->each > 0 ? item->words : 0;
+        *(struct option_values *)field =
+            (struct option_values){.at = args + before, .count = words - before};
+        break;
+    }
+    case BINDING_USES: {
+        struct option_uses *uses = field;
+        uses->first = uses->count == 0 ? index - 1 : uses->first;
+        uses->count++;
+        break;
+    }
+    case BINDING_NONE:
+        break;
+    }
+    return binding->read == NULL || binding->read(call, index, target);
+}
+
+/* One of alternatives whose choice is bound. */
+static bool syntax_choose(const struct call *call, const struct syntax_item *item, void *target) {
+    unsigned *choice = (unsigned *)(void *)((char *)target + item->group->offset);
+    const struct syntax_form *form = call->command->form;
+    bool is_first = *choice == 0;
+    if (is_first || (*choice == item->alternative && item->group->repeat != BINDING_ONCE)) {
+        *choice = item->alternative;
+        return true;
+    }
+    if (item->group->repeat == BINDING_ONCE) {
+        return call_syntax_error(call);
+    }
+    char names[128] = "";
+    const struct syntax_item *one = item - item->alternative + 1;
+    for (; one < form->end && one->group == item->group; one++) {
+        bool is_last = one + 1 == form->end || one[1].group != item->group;
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s",
+                 one->alternative == 1 ? ""
+                 : is_last             ? " and "
+                                       : ", ",
+                 one->token);
+    }
+    return call_refuse_format(call, "ERR %s options at the same time are not compatible", names);
+}
+
+/* The number at index fits not what is behind it: its function may know a better word. */
+static bool syntax_refuse_number(const struct call *call, const struct syntax_item *item,
+                                 uint32_t index, void *target) {
+    uint32_t left = call->request->count - index - item->words;
+    int64_t number;
+    if ((item->binding->read != NULL && !item->binding->read(call, index, target)) ||
+        !call_parse_integer(call, call_arg(call, index + item->words - 1), &number)) {
+        return false;
+    }
+    return call_refuse_format(call, "ERR %s needs the number of values that follow it: 1..%u here",
+                              item->token, left);
+}
+
+/* An option that is more than a bool or numbers which are stored. Its values are there, or (*index is not
+ * moved then) not as many as it says. false: the error was replied. */
+__attribute__((noinline)) static bool syntax_read_option(const struct call *call,
+                                                         const struct syntax_item *item,
+                                                         uint32_t *index, uint64_t *given,
+                                                         void *target) {
+    const struct syntax_form *form = call->command->form;
+    uint64_t bit = UINT64_C(1) << (item - form->options);
+    uint32_t words;
+    if ((*given & bit) != 0 && item->binding != NULL &&
+        item->binding->repeat != BINDING_LAST_COUNTS) {
+        return item->binding->repeat == BINDING_ONCE_NAMED
+                   ? call_refuse_format(call, "ERR %s may be given once", item->token)
+                   : call_syntax_error(call);
+    }
+    *given |= bit;
+    if (!syntax_measure(form, call->request, item, *index + 1, &words)) {
+        return !item->is_counted || syntax_refuse_number(call, item, *index + 1, target);
+    }
+    if ((item->binding != NULL && !syntax_store(call, item, *index + 1, words, target)) ||
+        (item->group != NULL && !syntax_choose(call, item, target))) {
+        return false;
+    }
+    *index += 1 + words;
+    return true;
+}
+
+__attribute__((always_inline)) static inline bool
+syntax_read_all_options(const struct call *call, uint32_t *index, void *target) {
+    const struct syntax_form *form = call->command->form;
+    const struct bytes *args = call->request->args;
+    uint32_t count = call->request->count, at = *index;
+    uint64_t given = 0;
+    for (; at < count; *index = at) {
+        const struct syntax_item *item = syntax_find_option(form, args[at]);
+        if (item == NULL || count - at - 1 < item->words + (uint32_t)item->each) {
+            return true;
+        }
+        void *field = (char *)target + item->offset;
+        if (item->plain == BINDING_FLAG) {
+            *(bool *)field = true;
+            at++;
+        } else if (item->plain == BINDING_INTEGER) {
+            at++;
+            for (int64_t *value = field; value - (int64_t *)field < item->words; value++) {
+                if (!call_parse_integer(call, args[at++], value)) {
+                    return false;
+                }
+            }
+        } else {
+            uint32_t next = at;
+            if (!syntax_read_option(call, item, &next, &given, target)) {
+                return false;
+            }
+            if (next == at) {
+                return true;
+            }
+            at = next;
+        }
+    }
+    return true;
+}
+
+bool syntax_read_options(const struct call *call, uint32_t *index, void *target) {
+    return syntax_read_all_options(call, index, target);
+}
+
+/* How many words a step has in this request. 0: it is not there. false: they are not all there. */
+static bool syntax_measure_step(const struct syntax_form *form, const struct request *request,
+                                const struct syntax_item *step, uint32_t index, uint32_t *words) {
+    uint32_t left = request->count - index;
+    *words = 0;
+    if (step->is_optional && (left == 0 || syntax_is_token(form, request->args[index]))) {
+        return true;
+    }
+    if (step->each > 0 && !step->is_counted) {
+        while (*words < left && !syntax_is_token(form, request->args[index + *words])) {
+            (*words)++;
+        }
+        return *words > 0;
+    }
+    if (!syntax_measure(form, request, step, index, words)) {
+        return false;
+    }
+    if (step->choices != NULL) {
+        int choice = syntax_find_choice(step->choices, request->args[index]);
+        *words = choice >= 0 ? (uint32_t)syntax_count_once(&step->choices[choice]) : left + 1;
+    }
+    return *words <= left;
+}
+
+static bool syntax_read_steps(const struct call *call, uint32_t *index, void *target) {
+    const struct syntax_form *form = call->command->form;
+    for (const struct syntax_item *step = form->steps; step < form->options; step++) {
+        uint32_t words;
+        if (!syntax_measure_step(form, call->request, step, *index, &words)) {
+            return call_syntax_error(call);
+        }
+        if (words > 0 && step->binding != NULL &&
+            !syntax_store(call, step, *index, words, target)) {
+            return false;
+        }
+        *index += words;
+    }
+    return true;
+}
+
+bool syntax_read(const struct call *call, void *target) {
+    const struct syntax_form *form = call->command->form;
+    uint32_t index = form->first;
+    if (form->steps < form->options && !syntax_read_steps(call, &index, target)) {
+        return false;
+    }
+    return syntax_read_all_options(call, &index, target) &&
+           (index == call->request->count || call_syntax_error(call));
+}
+
+uint32_t syntax_next(const struct call *call, uint32_t index) {
+    const struct syntax_form *form = call->command->form;
+    const struct syntax_item *item = syntax_find_option(form, call_arg(call, index));
+    uint32_t words;
+    CHECK(item != NULL);
+    bool is_whole = syntax_measure(form, call->request, item, index + 1, &words);
+    CHECK(is_whole);
+    return index + 1 + words;
+}
+
+uint32_t syntax_options_at(const struct command *command) {
+    return command->form->options_at;
+}
+
+uint32_t syntax_find(const struct command *command, const struct request *request,
+                     const char *word) {
+    const struct syntax_form *form = command->form;
+    uint32_t index = form->first, words;
+    for (const struct syntax_item *step = form->steps; step < form->options; step++) {
+        if (!syntax_measure_step(form, request, step, index, &words)) {
+            return 0;
+        }
+        index += words;
+    }
+    while (index < request->count) {
+        const struct syntax_item *item = syntax_find_option(form, request->args[index]);
+        if (item == NULL || !syntax_measure(form, request, item, index + 1, &words)) {
+            return 0;
+        }
+        if (strcmp(item->token, word) == 0) {
+            return index + 1;
+        }
+        index += 1 + words;
+    }
+    return 0;
 }

@@ -364,13 +364,6 @@ static bool connection_refuse(struct tick *tick, const struct accepted *accepted
     return false;
 }
 
-/* With TLS it can only be told after the handshake, for which it needs a place. It is not read. */
-static void connection_refuse_later(struct connection *connection, const char *text) {
-    connection->tick->server->stats.connections_rejected++;
-    buffer_append(&connection->session.output, text, strlen(text));
-    tick_mark_dirty(connection->tick, connection);
-}
-
 bool connection_open(struct tick *tick, const struct accepted *accepted) {
     struct server *server = tick->server;
     server->stats.connections_received++;
@@ -400,7 +393,10 @@ bool connection_open(struct tick *tick, const struct accepted *accepted) {
     }
     connection->network->client_count++;
     if (text != NULL) {
-        connection_refuse_later(connection, text);
+        /* With TLS it can only be told after the handshake, for which it needs a place. It is not read. */
+        server->stats.connections_rejected++;
+        buffer_append(&session->output, text, strlen(text));
+        tick_mark_dirty(tick, connection);
     }
     log_write(LOG_VERBOSE, "client connected id=%llu addr=%s clients=%u",
               (unsigned long long)session->id, session->address, server->sessions.count);

@@ -105,7 +105,7 @@ static bool lookahead_key_of_score(const struct layout *layout, struct bytes tex
 static bool lookahead_find_new_key(const struct command *command, const struct layout *layout,
                                    const struct request *request, int64_t now_us, uint64_t *key) {
     return command->new_key != NULL
-               ? command->new_key(layout, request, now_us, key)
+               ? command->new_key(command, layout, request, now_us, key)
                : lookahead_key_of_score(layout, request->args[command->score_arg], now_us, key);
 }
 

@@ -1,12 +1,19 @@
-/* The work done once per tick, and when the next one is. See tick.h. */
+/* The work done once per tick, when the next one is, running the queue, and the end of the server. See
+ * tick.h. */
+#include "server/loop/tick.h"
+
 #include "server/clients/follow.h"
 #include "server/clients/job.h"
 #include "server/clients/once_ids.h"
-#include "server/loop/tick_parts.h"
-
+#include "server/dispatch/command.h"
+#include "server/dispatch/commit_wait.h"
+#include "server/dispatch/execute.h"
 #include "server/dispatch/settings_file.h"
+#include "server/dispatch/shutdown.h"
 #include "server/dispatch/waiting.h"
 #include "server/durability/persistence.h"
+#include "server/loop/connection.h"
+#include "server/loop/lookahead.h"
 #include "server/replication/failover.h"
 #include "server/replication/replicator.h"
 #include "server/system/log.h"
@@ -20,13 +27,471 @@ enum {
     FREE_SHARE = 4,           /* freeing may take 1/FREE_SHARE of a longer tick */
     DUE_KEYS_MAX = 16,        /* between two clock readings */
     FREE_WORK_MAX = 256,
-    COPIED_MAX = 16,        /* members, likewise */
-    CLOSED_MAX = 64,        /* clients closed per tick */
-    GIVEN_UP_MAX = 256,     /* clients per tick that wait no longer for a key */
-    CHECKED_MAX = 128,      /* clients checked for timeouts per tick */
-    OTHERS_MS = 10,         /* between two looks at whether others have drained */
-    LONG_TICK_NS = 1000000, /* a tick of which the processor time is kept */
+    COPIED_MAX = 16,          /* members, likewise */
+    CLOSED_MAX = 64,          /* clients closed per tick */
+    GIVEN_UP_MAX = 256,       /* clients per tick that wait no longer for a key */
+    CHECKED_MAX = 128,        /* clients checked for timeouts per tick */
+    OTHERS_MS = 10,           /* between two looks at whether others have drained */
+    LONG_TICK_NS = 1000000,   /* a tick of which the processor time is kept */
+    TICK_BUDGET_NS = 1000000, /* for running the queue */
+    JOB_BUDGET_NS = 200000,   /* for commands that run in steps */
+    DRAIN_MS = 5000,
+    LINGER_MS = 500,
+    RETIRED_LOOK_MAX = 16, /* clients: with more, some are surely no balancer's checks */
 };
+
+/* ---- running the queue, and commands in steps ---- */
+
+/* While writes wait, nothing may expire or roll over either. */
+static void tick_hold_due(struct tick *tick, bool is_held) {
+    if (tick->is_due_held != is_held) {
+        tick->is_due_held = is_held;
+        registry_set_held(tick->server->registry, is_held);
+    }
+}
+
+/* Must this request wait for the end of CLIENT PAUSE, of a FAILOVER or of a promotion? */
+static bool tick_run_is_paused(struct tick *tick, const struct queue_entry *entry) {
+    enum server_pause pause = server_pause(tick->server);
+    tick_hold_due(tick, pause != SERVER_PAUSE_NONE);
+    if (pause == SERVER_PAUSE_NONE || entry->command >= QUEUE_CLOSE ||
+        session_is_replica(entry->session)) {
+        return false;
+    }
+    const struct command *command = command_by_index(entry->command);
+    unsigned needs = command_needs(entry->session, command);
+    return pause == SERVER_PAUSE_ALL ? (command->flags & COMMAND_NO_PAUSE) == 0
+           : pause == SERVER_PAUSE_BOARDS
+               ? commit_wait_sees_boards(command) || (needs & COMMAND_WRITE) != 0
+               : (needs & COMMAND_WRITE) != 0;
+}
+
+/* Will it be refused because the disk cannot be written? */
+static bool tick_run_is_refused_write(const struct server *server,
+                                      const struct queue_entry *entry) {
+    return server->durability.write_refusal != NULL && entry->command != COMMAND_NONE &&
+           (command_needs(entry->session, command_by_index(entry->command)) & COMMAND_WRITE) != 0;
+}
+
+static void tick_run_entry(struct tick *tick, const struct queue_entry *entry,
+                           struct reply *reply) {
+    struct session *session = entry->session;
+    struct connection *connection = connection_of(session);
+    connection->queued--;
+    connection_count_done(connection);
+    tick_mark_dirty(tick, connection);
+    tick_lend_buffer(tick, session);
+    reply->out = &session->output;
+    session_shape_reply(session, reply);
+    if (entry->command == QUEUE_PROTOCOL_ERROR || entry->command == QUEUE_CLOSE) {
+        if (entry->command == QUEUE_PROTOCOL_ERROR) {
+            reply->is_silent = false;
+            reply_error(reply, entry->error);
+        }
+        session->is_close_after_reply = true;
+        return;
+    }
+    struct server *server = tick->server;
+    size_t size_before = session->output.size;
+    uint64_t effects_before = server->durability.effect_count;
+    uint64_t epoch = replication_answer_epoch(&server->replication);
+    bool runs_boards = (session->transaction.flags & (COMMAND_READ | COMMAND_WRITE)) != 0;
+    bool is_refused = tick_run_is_refused_write(server, entry), has_changed = false;
+    execute_request(server, session, entry->command, &entry->request, reply);
+    if (runs_boards) {
+        tick_drop_outdated(server, session, epoch);
+    }
+    if (session->job != NULL) {
+        connection->hold = CONNECTION_HELD_BY_JOB;
+    }
+    if (server->persistence != NULL && !is_refused) {
+        has_changed = server->durability.effect_count != effects_before;
+        if (has_changed) {
+            commit_wait_note_change(server, session);
+        }
+        tick_hold_output(connection, size_before, has_changed, entry);
+        tick->is_behind = has_changed && persistence_is_behind(server->persistence);
+    }
+    if (server->has_news) {
+        if (session->wait.state != WAIT_NONE) {
+            connection->hold = CONNECTION_HELD_BY_WAIT;
+        } else if (session->awaits_end) {
+            connection->hold = CONNECTION_HELD_BY_END;
+        }
+        tick_take_news(tick, !has_changed && !tick_entry_sees_boards(entry) &&
+                                 connection->wait.mark_group == 0);
+    }
+    /* A client that requests much and reads little delays only its own requests. A client with
+     * broken output is closed, and its requests after this one do not run. */
+    if ((session->output.size + session->handed_size > CONNECTION_OUTPUT_HIGH ||
+         session->output.is_broken) &&
+        !session->is_killed) {
+        (void)!connection_flush(connection);
+    }
+}
+
+static void tick_run_or_drop(struct tick *tick, const struct queue_entry *entry,
+                             struct reply *reply) {
+    struct connection *connection = connection_of(entry->session);
+    bool is_dropped = session_is_void(entry->session);
+    if (!is_dropped && connection->session.is_close_after_reply) {
+        connection->queued--;
+        connection_count_done(connection);
+        is_dropped = true;
+    }
+    if (!is_dropped) {
+        if (connection->hold != CONNECTION_RUNS || connection->held.count > 0) {
+            connection_hold(connection, entry, connection->hold);
+        } else if (tick_run_is_paused(tick, entry)) {
+            enum server_pause pause = server_pause(tick->server);
+            tick->held_by = pause > tick->held_by ? pause : tick->held_by;
+            connection_hold(connection, entry, CONNECTION_HELD_BY_PAUSE);
+        } else if (tick->server->acl.guard.failure_count > 0 &&
+                   connection_begin_auth_wait(connection, entry)) {
+            connection_hold(connection, entry, CONNECTION_HELD_BY_GUARD);
+        } else {
+            tick_run_entry(tick, entry, reply);
+        }
+    }
+    connection_release(connection);
+}
+
+/* The first batch with a waiting request; there is one. */
+static struct batch *tick_run_current_batch(struct tick *tick) {
+    while (tick->queue_at->position == tick->queue_at->count) {
+        tick->queue_at = tick->queue_at->next;
+    }
+    return tick->queue_at;
+}
+
+/* The next requests of the queue: where they are, or copies of them where they are in several
+ * batches. */
+static const struct queue_entry *tick_run_next_group(struct tick *tick, unsigned *count) {
+    const struct batch *batch = tick_run_current_batch(tick);
+    size_t left = batch->count - batch->position;
+    *count = left < LOOKAHEAD_GROUP ? (unsigned)left : LOOKAHEAD_GROUP;
+    if (left >= LOOKAHEAD_GROUP || left == tick->waiting_count) {
+        return &batch->entries[batch->position];
+    }
+    *count = 0;
+    for (; batch != NULL && *count < LOOKAHEAD_GROUP; batch = batch->next) {
+        for (size_t i = batch->position; i < batch->count && *count < LOOKAHEAD_GROUP; i++) {
+            tick->group[(*count)++] = batch->entries[i];
+        }
+    }
+    return tick->group;
+}
+
+/* The first count requests of the queue have run. */
+static void tick_run_advance(struct tick *tick, unsigned count) {
+    tick->waiting_count -= count;
+    tick->done_total += count;
+    while (count > 0) {
+        struct batch *batch = tick_run_current_batch(tick);
+        size_t left = batch->count - batch->position;
+        unsigned part = count < left ? count : (unsigned)left;
+        batch->position += part;
+        count -= part;
+    }
+}
+
+/* Run count requests from the head of the queue, or fewer if the disk falls behind or the budget is
+ * spent. Running them queues nothing before them, so the entries do not move. */
+static void tick_run_group(struct tick *tick, struct reply *reply, uint64_t end_ticks) {
+    struct lookahead_group group;
+    unsigned count;
+    const struct queue_entry *entries = tick_run_next_group(tick, &count);
+    bool is_over = false;
+    tick->running = entries;
+    if (count > 1) {
+        lookahead_entries(tick->server, entries, count, &group);
+    }
+    tick->server->command_begin_ticks = clock_ticks();
+    unsigned done = 0;
+    while (done < count && !tick->is_behind && !is_over) {
+        if (count > 1) {
+            lookahead_recall(tick->server, &group, done);
+            tick->server->ahead = group.ahead[done];
+        }
+        tick->running = &entries[done];
+        tick_run_or_drop(tick, &entries[done++], reply);
+        /* Each command ends by reading the counter, so this is the latest time. */
+        is_over = (int64_t)(tick->server->command_begin_ticks - end_ticks) >= 0;
+    }
+    tick_run_advance(tick, done);
+    tick->running = NULL;
+    tick->server->ahead = NULL;
+}
+
+/* Run the queue until the budget is spent; the command that exceeds it is the last. Then replies
+ * are sent, and disconnected clients are detected before more of their requests run. */
+static void tick_run_queue(struct tick *tick) {
+    enum { MANY_TICKS = 1 << 20 };
+    uint64_t end_ticks =
+        clock_ticks() + (uint64_t)TICK_BUDGET_NS * MANY_TICKS / clock_ticks_to_ns(MANY_TICKS);
+    struct buffer nowhere;
+    struct reply reply;
+    buffer_init(&nowhere, 0);
+    reply_init(&reply, &nowhere, 2);
+    while (tick->waiting_count > 0 && !tick->is_behind) {
+        tick_run_group(tick, &reply, end_ticks);
+        if (tick->networks[0].has_thread) {
+            tick_finish_dirty(tick); /* the threads write while the rest runs */
+        }
+        if ((int64_t)(tick->server->command_begin_ticks - end_ticks) >= 0) {
+            break;
+        }
+    }
+}
+
+static bool tick_is_behind(const struct server *server) {
+    return server->persistence != NULL && persistence_is_behind(server->persistence);
+}
+
+static void tick_run_answer_job(struct tick *tick, struct job *job) {
+    struct session *session = job->session;
+    struct connection *connection = connection_of(session);
+    struct reply reply;
+    bool has_changed = job->kind->writes;
+    uint64_t epoch = job->epoch;
+    tick_lend_buffer(tick, session);
+    size_t size_before = session->output.size;
+    reply_init(&reply, &session->output, session->protocol);
+    job_answer(tick->server, job, &reply);
+    if (tick->server->persistence != NULL) {
+        if (has_changed) {
+            commit_wait_note_change(tick->server, session);
+        }
+        tick_hold_output(connection, size_before, has_changed, NULL);
+        tick_drop_outdated(tick->server, session, epoch);
+    }
+    connection->hold = CONNECTION_RUNS;
+    tick_mark_dirty(tick, connection);
+}
+
+/* true: there is more to do. */
+static bool tick_run_jobs(struct tick *tick) {
+    struct server *server = tick->server;
+    if (server->jobs.count == 0 && server->jobs.is_resumed) {
+        return false;
+    }
+    bool may_write =
+        !tick->is_behind && server_may_change(server) && server->durability.write_refusal == NULL;
+    bool has_more = jobs_step(server, JOB_BUDGET_NS, may_write);
+    tick->waits_for_memory |= server->jobs.count > 0 && !memory_is_ready();
+    for (struct job *job; (job = jobs_find_done(server)) != NULL;) {
+        tick_run_answer_job(tick, job);
+    }
+    return has_more;
+}
+
+bool tick_describe_command(const struct tick *tick, struct fault_command *command) {
+    const struct queue_entry *running = tick->running;
+    if (running == NULL || running->command >= command_count()) {
+        return false;
+    }
+    const struct request *request = &running->request;
+    const struct session *session = running->session;
+    *command = (struct fault_command){
+        .name = command_full_name(running->command),
+        .arg_count = request->count,
+        .client = session->id,
+        .address = session->address,
+        .user = session_user_name(session),
+        .database = session->database,
+    };
+    for (uint32_t i = 0; i < request->count && i < FAULT_SIZES_MAX; i++) {
+        command->sizes[i] = request->args[i].size;
+    }
+    return true;
+}
+
+/* ---- retiring, draining, the end ---- */
+
+void tick_close_handle(uv_handle_t *handle) {
+    if (!uv_is_closing(handle)) {
+        uv_close(handle, NULL);
+    }
+}
+
+static void tick_stop_stop(struct tick *tick) {
+    if (tick->is_stopping) {
+        return;
+    }
+    tick->is_stopping = true;
+    tick_drop_queue(tick);
+    tick->server->ending.is_over = true;
+    shutdown_finish(tick->server);
+    while (tick->server->sessions.first != NULL) {
+        connection_close(connection_of(tick->server->sessions.first), "shutdown");
+    }
+    while (tick->lists[TICK_DIRTY].first != NULL || tick->lists[TICK_PUSHED].first != NULL) {
+        (void)tick_finish_pushed(tick);
+        tick_finish_dirty(tick); /* again and again, where memory for a message is missing */
+    }
+    tick_join_networks(tick);
+    tick_set_idle(tick, false);
+    tick_close_handle((uv_handle_t *)&tick->check);
+    tick_close_handle((uv_handle_t *)&tick->idle);
+    tick_close_handle((uv_handle_t *)&tick->second);
+    tick_close_handle((uv_handle_t *)&tick->wake);
+    tick_close_handle((uv_handle_t *)&tick->drain);
+}
+
+/* Their clients are told nothing, and cannot know what has become of their writes. */
+static void tick_stop_log_unanswered(const struct tick *tick) {
+    unsigned count = 0;
+    const struct connection *connection = tick->waiting_first;
+    for (; connection != NULL; connection = connection->wait.next) {
+        count++;
+    }
+    if (count > 0) {
+        log_write(LOG_WARNING,
+                  "shutdown: closing clients whose answers still wait for the disk or for replicas "
+                  "count=%u waited_ms=%d",
+                  count, (int)DRAIN_MS);
+    } else {
+        log_write(LOG_WARNING, "shutdown: some clients did not read their replies in time");
+    }
+}
+
+static void tick_stop_on_drain_over(uv_timer_t *timer) {
+    struct tick *tick = timer->data;
+    if (!tick->is_lingering) {
+        tick_stop_log_unanswered(tick);
+    }
+    tick_stop_stop(tick);
+}
+
+void tick_shutdown(struct tick *tick, bool is_now) {
+    if (tick->is_stopping) {
+        return;
+    }
+    bool is_second = tick->is_draining;
+    tick->is_draining = true;
+    tick->server->ending.is_asked = true;
+    if (!tick->server->ending.retiring.is_begun) {
+        tick->server->ending.retiring = (struct server_retiring){
+            .is_begun = true,
+            .from_id = tick->server->sessions.next_id,
+        };
+    }
+    if (!is_second) {
+        log_write(LOG_NOTICE, "shutdown: clients=%u", tick->server->sessions.count);
+        tick->stop_listening(tick->context);
+        for (unsigned i = 0; i < tick->network_count; i++) {
+            network_drain(&tick->networks[i]);
+        }
+    }
+    if (is_now || is_second) {
+        tick_stop_stop(tick);
+        return;
+    }
+    struct session *session = tick->server->sessions.first;
+    for (; session != NULL; session = session->next) {
+        tick_mark_dirty(tick, connection_of(session));
+    }
+    uv_timer_start(&tick->drain, tick_stop_on_drain_over, DRAIN_MS, 0);
+    tick_set_idle(tick, true);
+}
+
+/* Has every client received the replies to all that it had sent? */
+static bool tick_stop_is_drained(const struct tick *tick) {
+    if (tick->drain_others != NULL && !tick->drain_others(tick->others)) {
+        return false;
+    }
+    for (unsigned i = 0; i < tick->network_count; i++) {
+        if (!tick->networks[i].is_drained) {
+            return false;
+        }
+    }
+    struct session *session = tick->server->sessions.first;
+    for (; session != NULL; session = session->next) {
+        const struct connection *connection = connection_of(session);
+        bool is_held = connection->held.count > 0 && connection->hold != CONNECTION_HELD_BY_WAIT &&
+                       connection->hold != CONNECTION_HELD_BY_END;
+        if (connection->queued > 0 || is_held || connection->hold == CONNECTION_HELD_BY_JOB ||
+            connection_unsent_size(connection) > 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Everybody has their replies. If a client's next request arrived after its socket was closed, TCP
+ * would reset the connection, and a reply on its way could be lost: then the client could not know
+ * that its request has run, and would repeat it. So the sockets of clients that were active just
+ * now are first closed in one direction, and what still comes, which is not run, is read away. */
+static void tick_stop_linger(struct tick *tick) {
+    int64_t now_ms = tick->server->clock.monotonic_ms;
+    struct session *session = tick->server->sessions.first;
+    tick->is_lingering = true;
+    while (session != NULL) {
+        struct session *next = session->next;
+        if (session->awaits_end || now_ms - session->active_at_ms > LINGER_MS ||
+            !connection_end(connection_of(session))) {
+            connection_close(connection_of(session), "shutdown");
+        }
+        session = next;
+    }
+    uv_timer_start(&tick->drain, tick_stop_on_drain_over, LINGER_MS, 0);
+}
+
+static void tick_stop_on_retired(uv_timer_t *timer) {
+    struct tick *tick = timer->data;
+    tick->server->ending.retiring.is_over = true;
+    tick_wake(tick);
+}
+
+/* Are only those connected who wait for the end? */
+static bool tick_stop_is_deserted(const struct server *server) {
+    if (server->sessions.count > RETIRED_LOOK_MAX) {
+        return false;
+    }
+    const struct session *session = server->sessions.first;
+    while (session != NULL && session->awaits_end) {
+        session = session->next;
+    }
+    return session == NULL;
+}
+
+static void tick_stop_check_retiring(struct tick *tick) {
+    struct server *server = tick->server;
+    bool is_retiring = server->ending.retiring.is_begun && !server->ending.is_asked;
+    if (is_retiring && (server->ending.retiring.is_over || tick_stop_is_deserted(server))) {
+        shutdown_end_retiring(server);
+        is_retiring = false;
+    }
+    if (is_retiring != tick->is_retiring) {
+        tick->is_retiring = is_retiring;
+        if (is_retiring) {
+            int64_t left_ms = server->ending.retiring.until_ms - server->clock.monotonic_ms;
+            uv_timer_start(&tick->drain, tick_stop_on_retired, left_ms > 0 ? (uint64_t)left_ms : 0,
+                           0);
+        } else {
+            uv_timer_stop(&tick->drain);
+        }
+    }
+}
+
+static void tick_check_shutdown(struct tick *tick) {
+    struct server *server = tick->server;
+    if ((server->ending.retiring.is_begun || tick->is_retiring) && !tick->is_draining) {
+        tick_stop_check_retiring(tick);
+    }
+    if (server->ending.is_asked && !tick->is_draining) {
+        tick_shutdown(tick, server->ending.is_now);
+    }
+    if (!tick->is_draining || tick->is_stopping) {
+        return;
+    }
+    if (!tick->is_lingering && tick_stop_is_drained(tick)) {
+        tick_stop_linger(tick);
+    }
+    if (tick->is_lingering && server->sessions.count == 0) {
+        tick_stop_stop(tick);
+    }
+}
 
 /* ---- the end of a tick ---- */
 
@@ -109,13 +574,6 @@ static void tick_resume_paused(struct tick *tick) {
     }
 }
 
-static void tick_note_buffers(struct tick *tick, const struct session *session) {
-    uint64_t input = session->query_buffer_size;
-    uint64_t output = session->output.capacity;
-    tick->input_max = input > tick->input_max ? input : tick->input_max;
-    tick->output_max = output > tick->output_max ? output : tick->output_max;
-}
-
 /* Continue the walk over all clients, which starts once a second, a few clients per tick. true:
  * more are left. */
 static bool tick_check_times(struct tick *tick) {
@@ -123,7 +581,10 @@ static bool tick_check_times(struct tick *tick) {
         struct connection *connection = tick->check_next;
         struct session *next = connection->session.next;
         tick->check_next = next != NULL ? connection_of(next) : NULL;
-        tick_note_buffers(tick, &connection->session);
+        uint64_t input = connection->session.query_buffer_size;
+        uint64_t output = connection->session.output.capacity;
+        tick->input_max = input > tick->input_max ? input : tick->input_max;
+        tick->output_max = output > tick->output_max ? output : tick->output_max;
         connection_check_time(connection);
         if (tick->check_next == NULL) {
             tick->server->stats.input_buffer_max = tick->input_max;
@@ -233,13 +694,6 @@ static void tick_log_waiting_archive(struct tick *tick) {
     }
 }
 
-/* Bytes that maxmemory leaves. */
-static uint64_t tick_memory_room(const struct server *server) {
-    uint64_t limit = server->settings.maxmemory;
-    uint64_t used = memory_used();
-    return limit == 0 ? UINT64_MAX : limit > used ? limit - used : 0;
-}
-
 /* Make archives that are copies, or on a replica what their effects will take. They wait for room below maxmemory. true:
  * more work is left. */
 static bool tick_copy_archives(struct tick *tick) {
@@ -252,7 +706,9 @@ static bool tick_copy_archives(struct tick *tick) {
         (server->persistence != NULL && persistence_is_full(server->persistence))) {
         return false;
     }
-    uint64_t room = tick_memory_room(server);
+    uint64_t limit = server->settings.maxmemory;
+    uint64_t used = memory_used();
+    uint64_t room = limit == 0 ? UINT64_MAX : limit > used ? limit - used : 0;
     if (registry_limit_archives(server->registry, room, server->clock.now_ms)) {
         tick_log_waiting_archive(tick);
     }
@@ -536,7 +992,7 @@ bool tick_init(struct tick *tick, uv_loop_t *loop, struct server *server) {
         uv_timer_init(loop, &tick->second) == 0 && uv_timer_init(loop, &tick->wake) == 0 &&
         uv_timer_init(loop, &tick->drain) == 0 &&
         uv_check_start(&tick->check, tick_on_check) == 0 &&
-        uv_timer_start(&tick->second, tick_on_second, SECOND_MS, SECOND_MS) == 0 &&
+        uv_timer_start(&tick->second, tick_on_second, TICK_SECOND_MS, TICK_SECOND_MS) == 0 &&
         tick_init_networks(tick);
     tick_note_networks(tick);
     return is_ready;

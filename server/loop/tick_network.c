@@ -1,9 +1,9 @@
-/* The queue, and the networks that fill it. See tick_parts.h.
+/* The queue, and the networks that fill it. See tick.h.
  *
  * Invariant: the queue's batches are in order of arrival, and a batch's entries before its position
  * have run. Each waiting entry holds a reference to its connection until it has run or is dropped
  * (connection_release). */
-#include "server/loop/tick_parts.h"
+#include "server/loop/connection.h"
 
 #include <sched.h>
 #include <unistd.h>
@@ -132,7 +132,7 @@ static void tick_network_log_proxy_refusals(struct tick *tick,
     int64_t now_ms = tick->server->clock.monotonic_ms;
     tick->server->stats.connections_rejected += refusals->count;
     tick->proxy_refused_count += refusals->count;
-    if (tick->proxy_logged_at_ms != 0 && now_ms - tick->proxy_logged_at_ms < SECOND_MS) {
+    if (tick->proxy_logged_at_ms != 0 && now_ms - tick->proxy_logged_at_ms < TICK_SECOND_MS) {
         return;
     }
     connection_print_address(&refusals->peer, address);

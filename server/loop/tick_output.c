@@ -1,5 +1,5 @@
-/* What leaves at the end of a tick: the clients' output, in its order. See tick_parts.h. */
-#include "server/loop/tick_parts.h"
+/* What leaves at the end of a tick: the clients' output, in its order. See tick.h. */
+#include "server/loop/connection.h"
 
 #include "server/dispatch/command.h"
 #include "server/dispatch/commit_wait.h"

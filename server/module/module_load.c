@@ -12,7 +12,6 @@
 #include "server/dispatch/command.h"
 #include "server/dispatch/execute.h"
 #include "server/dispatch/key_spec.h"
-#include "server/dispatch/tips.h"
 #include "server/module/host_effects.h"
 #include "server/module/host_run.h"
 #include "server/module/host_state.h"
@@ -272,7 +271,7 @@ static bool module_load_describe(struct host_context *ctx, const char *name, uin
         .summary = command->summary,
         .complexity = command->complexity,
         .since = command->since,
-        .tips = *tips_of_command(number) != '\0' ? tips_of_command(number) : NULL,
+        .tips = *category_tips(number) != '\0' ? category_tips(number) : NULL,
         .arity = command->arity,
         .key_specs = count > 0 ? key_specs : NULL,
     };

@@ -257,7 +257,7 @@ static void drop_backticks(char *text) {
 TEST(the_table_of_commands_that_are_not_here_is_the_servers) {
     struct page page;
     page_open(&page, unlike_redis, "| no | commands |");
-    const struct absent_group *group = absent_groups;
+    const struct absent_group *group = category_absent_groups;
     for (; page_row(&page); group++) {
         assert_int_equal(page.cell_count, 3);
         assert_non_null(group->title);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "server/dispatch/client_line.h"
-#include "server/dispatch/options.h"
+#include "server/dispatch/syntax.h"
 #include "server/dispatch/waiting.h"
 #include "server/replication/replicator.h"
 
@@ -68,6 +68,18 @@ static bool client_parse_type(const struct call *call, struct bytes word, enum c
                               word.at);
 }
 
+/* What CLIENT LIST is asked for. */
+struct client_filter {
+    struct bytes type; /* at NULL: all */
+    struct option_values ids;
+};
+
+static const struct binding list_bindings[] = {
+    {BIND("TYPE", struct client_filter, type), .repeat = BINDING_ONCE},
+    {BIND("ID", struct client_filter, ids)},
+    {0},
+};
+
 static void client_list_all(const struct call *call, enum client_type type) {
     size_t mark = reply_verbatim_begin(call->reply);
     const struct session *session = type != CLIENT_MASTER ? call->server->sessions.first : NULL;
@@ -77,16 +89,6 @@ static void client_list_all(const struct call *call, enum client_type type) {
         }
     }
     reply_verbatim_end(call->reply, mark);
-}
-
-static bool client_check_ids(const struct call *call) {
-    for (uint32_t i = 3; i < call->request->count; i++) {
-        int64_t id;
-        if (!bytes_parse_i64(call_arg(call, i), &id)) {
-            return call_refuse(call, "ERR Invalid client ID");
-        }
-    }
-    return true;
 }
 
 /* The line of a repeated id is copied: generating one takes some microseconds, and a request has
@@ -104,15 +106,18 @@ static void client_list_client(const struct call *call, struct session *session)
     session->line.size = out->size - session->line.begin;
 }
 
-static void client_list_ids(const struct call *call) {
-    if (!client_check_ids(call)) {
-        return;
+static void client_list_ids(const struct call *call, const struct option_values *ids) {
+    int64_t id;
+    for (uint32_t i = 0; i < ids->count; i++) {
+        if (!bytes_parse_i64(ids->at[i], &id)) {
+            reply_error(call->reply, "ERR Invalid client ID");
+            return;
+        }
     }
     call->server->sessions.list_count++;
     size_t mark = reply_verbatim_begin(call->reply);
-    for (uint32_t i = 3; i < call->request->count && !reply_is_lost(call->reply); i++) {
-        int64_t id;
-        bool is_number = bytes_parse_i64(call_arg(call, i), &id);
+    for (uint32_t i = 0; i < ids->count && !reply_is_lost(call->reply); i++) {
+        bool is_number = bytes_parse_i64(ids->at[i], &id);
         CHECK(is_number);
         struct session *session = server_find_session(call->server, (uint64_t)id);
         if (session != NULL) {
@@ -123,13 +128,16 @@ static void client_list_ids(const struct call *call) {
 }
 
 static void list_run(struct call *call) {
-    uint32_t count = call->request->count;
+    struct client_filter filter = {.type = {.at = NULL}};
     enum client_type type = CLIENT_ANY;
-    if (count > 3 && call_arg_is(call, 2, "ID")) {
-        client_list_ids(call);
-    } else if (count != 2 && (count != 4 || !call_arg_is(call, 2, "TYPE"))) {
+    if (!syntax_read(call, &filter)) {
+        return;
+    }
+    if (filter.ids.at != NULL && filter.type.at != NULL) {
         call_syntax_error(call);
-    } else if (count == 2 || client_parse_type(call, call_arg(call, 3), &type)) {
+    } else if (filter.ids.at != NULL) {
+        client_list_ids(call, &filter.ids);
+    } else if (filter.type.at == NULL || client_parse_type(call, filter.type, &type)) {
         client_list_all(call, type);
     }
 }
@@ -137,6 +145,7 @@ static void list_run(struct call *call) {
 static const struct command client_list = {
     .name = "LIST",
     .syntax = "client-type=[TYPE <NORMAL | MASTER | REPLICA | PUBSUB>] [ID client-id:integer...]",
+    .bindings = list_bindings,
     .reply = "s",
     .summary = "One line for every connection",
     .complexity = "O(n) in the connections",
@@ -187,14 +196,14 @@ static bool client_read_kill_type(const struct call *call, uint32_t index, void 
     return client_parse_type(call, call_arg(call, index), &((struct kill_filter *)target)->type);
 }
 
-static const struct option_row kill_options[] = {
-    {"ID", OPTION_READ, 0, client_read_kill_id},
-    {"TYPE", OPTION_READ, 0, client_read_kill_type},
-    {"USER", OPTION_READ, 0, client_read_kill_user},
-    {"ADDR", OPTION_TEXT, offsetof(struct kill_filter, address_text), NULL},
-    {"LADDR", OPTION_TEXT, offsetof(struct kill_filter, local_address_text), NULL},
-    {"SKIPME", OPTION_READ, 0, client_read_kill_skipme},
-    {"MAXAGE", OPTION_READ, 0, client_read_kill_age},
+static const struct binding kill_bindings[] = {
+    {"ID", .read = client_read_kill_id},
+    {"TYPE", .read = client_read_kill_type},
+    {"USER", .read = client_read_kill_user},
+    {BIND("ADDR", struct kill_filter, address_text)},
+    {BIND("LADDR", struct kill_filter, local_address_text)},
+    {"SKIPME", .read = client_read_kill_skipme},
+    {"MAXAGE", .read = client_read_kill_age},
     {0},
 };
 
@@ -268,7 +277,7 @@ static void kill_run(struct call *call) {
         return;
     }
     struct kill_filter filter = {.is_me_spared = true};
-    if (options_read(call, 2, &filter)) {
+    if (syntax_read(call, &filter)) {
         reply_integer(call->reply, client_kill_matching(call, &filter));
     }
 }
@@ -278,7 +287,7 @@ static const struct command client_kill = {
     .syntax = "filter=<old-format | new-format=<[ID client-id:integer] | client-type=[TYPE <NORMAL "
               "| MASTER | REPLICA | PUBSUB>] | [USER username] | [ADDR addr] | [LADDR laddr] | "
               "[SKIPME skipme] | [MAXAGE maxage:integer]>...>",
-    .options = kill_options,
+    .bindings = kill_bindings,
     .reply = "<OK>|i",
     .summary = "Close connections, by address or by filters that must all hold",
     .complexity = "O(n) in the connections",

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "server/dispatch/login.h"
-#include "server/dispatch/options.h"
+#include "server/dispatch/syntax.h"
 
 /* ---- passwords ---- */
 
@@ -69,16 +69,16 @@ static bool connection_commands_check_name(const struct call *call, uint32_t ind
     return session_is_name(call_arg(call, index)) || call_refuse(call, SESSION_NAME_ERROR);
 }
 
-static const struct option_row hello_rows[] = {
-    {"AUTH", OPTION_TEXTS, offsetof(struct hello_options, login), NULL},
-    {"SETNAME", OPTION_TEXT, offsetof(struct hello_options, name), connection_commands_check_name},
+static const struct binding hello_bindings[] = {
+    {BIND("AUTH", struct hello_options, login[0])},
+    {BIND("SETNAME", struct hello_options, name), .read = connection_commands_check_name},
     {0},
 };
 
 static bool connection_commands_parse_hello_options(const struct call *call,
                                                     struct hello_options *options) {
     uint32_t index = 2;
-    if (!options_read_to(call, &index, options)) {
+    if (!syntax_read_options(call, &index, options)) {
         return false;
     }
     if (index < call->request->count) {
@@ -134,7 +134,7 @@ static void hello_run(struct call *call) {
 const struct command command_hello = {
     .name = "HELLO",
     .syntax = "arguments=[protover:integer [AUTH username password] [SETNAME clientname]]",
-    .options = hello_rows,
+    .bindings = hello_bindings,
     .reply = "(server:s version:s proto:i id:i mode:s role:<master|replica> modules:[o])",
     .summary =
         "Choose RESP2 or RESP3, authenticate, name the connection, and get server information",

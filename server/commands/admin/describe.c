@@ -4,7 +4,6 @@
 #include "server/dispatch/category.h"
 #include "server/dispatch/key_spec.h"
 #include "server/dispatch/syntax.h"
-#include "server/dispatch/tips.h"
 
 /* ---- arguments ---- */
 
@@ -226,7 +225,7 @@ static void describe_reply_keys(struct reply *reply, uint32_t index) {
 /* ---- tips ---- */
 
 static void describe_reply_tips(struct reply *reply, uint32_t index) {
-    const char *tips = tips_of_command(index);
+    const char *tips = category_tips(index);
     uint32_t count = *tips != '\0';
     for (const char *at = tips; *at != '\0'; at++) {
         count += *at == ' ';

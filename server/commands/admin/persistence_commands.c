@@ -1,8 +1,8 @@
 /* Persistence: BGSAVE BGREWRITEAOF SAVE LASTSAVE. Redis has two kinds of snapshots; here BGSAVE and
  * BGREWRITEAOF write the same one, and each replies with Redis's text. */
 #include "server/dispatch/cost.h"
-#include "server/dispatch/options.h"
 #include "server/dispatch/shutdown.h"
+#include "server/dispatch/syntax.h"
 #include "server/durability/persistence.h"
 
 static void persistence_commands_reply_status(const struct call *call,
@@ -114,12 +114,12 @@ struct shutdown_words {
     bool is_save, is_nosave, is_now, is_force, is_abort;
 };
 
-static const struct option_row shutdown_rows[] = {
-    {"NOSAVE", OPTION_FLAG, offsetof(struct shutdown_words, is_nosave), NULL},
-    {"SAVE", OPTION_FLAG, offsetof(struct shutdown_words, is_save), NULL},
-    {"NOW", OPTION_FLAG, offsetof(struct shutdown_words, is_now), NULL},
-    {"FORCE", OPTION_FLAG, offsetof(struct shutdown_words, is_force), NULL},
-    {"ABORT", OPTION_FLAG, offsetof(struct shutdown_words, is_abort), NULL},
+static const struct binding shutdown_bindings[] = {
+    {BIND("NOSAVE", struct shutdown_words, is_nosave)},
+    {BIND("SAVE", struct shutdown_words, is_save)},
+    {BIND("NOW", struct shutdown_words, is_now)},
+    {BIND("FORCE", struct shutdown_words, is_force)},
+    {BIND("ABORT", struct shutdown_words, is_abort)},
     {0},
 };
 
@@ -138,7 +138,7 @@ static bool persistence_commands_begin(struct call *call, const struct shutdown_
 static void shutdown_run(struct call *call) {
     struct server *server = call->server;
     struct shutdown_words words = {0};
-    if (!options_read(call, 1, &words)) {
+    if (!syntax_read(call, &words)) {
         return;
     }
     if ((words.is_save && words.is_nosave) || (words.is_abort && call->request->count != 2)) {
@@ -160,7 +160,7 @@ static void shutdown_run(struct call *call) {
 const struct command command_shutdown = {
     .name = "SHUTDOWN",
     .syntax = "save-selector=[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
-    .options = shutdown_rows,
+    .bindings = shutdown_bindings,
     .reply = "ABORT=<OK>",
     .summary = "Write to disk what must be kept, then stop the server",
     .complexity = "O(n) in the members of all boards when a snapshot is written, otherwise O(1)",

@@ -1,7 +1,7 @@
 /* The server as a whole: INFO TIME DBSIZE FLUSHDB FLUSHALL. */
 #include "server/commands/admin/info.h"
 #include "server/dispatch/cost.h"
-#include "server/dispatch/options.h"
+#include "server/dispatch/syntax.h"
 #include "server/metrics/figures.h"
 
 static void info_run(struct call *call) {
@@ -107,15 +107,15 @@ static bool server_commands_check_samples(const struct call *call, uint32_t inde
     return *(int64_t *)target >= 0 || call_syntax_error(call);
 }
 
-static const struct option_row usage_options[] = {
-    {"SAMPLES", OPTION_INTEGER, 0, server_commands_check_samples},
+static const struct binding usage_bindings[] = {
+    {"SAMPLES", BINDING_INTEGER, .read = server_commands_check_samples},
     {0},
 };
 
 /* Not call_find_key: Redis counts neither a hit nor a miss here. */
 static void usage_run(struct call *call) {
     int64_t samples;
-    if (!options_read(call, 3, &samples)) {
+    if (!syntax_read(call, &samples)) {
         return;
     }
     const struct registry_key *key =
@@ -130,7 +130,7 @@ static void usage_run(struct call *call) {
 static const struct command memory_usage = {
     .name = "USAGE",
     .syntax = "key [SAMPLES count:integer]",
-    .options = usage_options,
+    .bindings = usage_bindings,
     .reply = "i?",
     .summary = "Bytes that a key and its value take, exactly",
     .flags = COMMAND_READ,

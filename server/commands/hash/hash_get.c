@@ -157,7 +157,7 @@ const struct command command_hexists =
 const struct command command_hstrlen =
     FIELD_ENTRY("HSTRLEN", "i", "How many bytes the value of a field of a hash has", true);
 
-static const struct option_row hscan_options[] = {SCANNING_OPTIONS, {0}};
+static const struct binding hscan_bindings[] = {SCANNING_OPTIONS, {0}};
 
 static void hash_get_visit(void *context, const struct hash_pair *pair) {
     struct scanning *scanning = context;
@@ -176,7 +176,7 @@ static void hscan_run(struct call *call) {
     scanning_begin(&scanning, call, &glob);
     if (!call_parse_cursor(call, call_arg(call, 2), &cursor) ||
         !call_find_hash(call, call_arg(call, 1), &hash) ||
-        (hash != NULL && !options_read(call, 3, &scanning))) {
+        (hash != NULL && !syntax_read(call, &scanning))) {
         return;
     }
     struct scan_limits limits = scanning_limits(&scanning);
@@ -187,7 +187,7 @@ static void hscan_run(struct call *call) {
 const struct command command_hscan = {
     .name = "HSCAN",
     .syntax = "key cursor:integer [MATCH pattern] [COUNT count:integer]",
-    .options = hscan_options,
+    .bindings = hscan_bindings,
     .reply = "[cursor:s fields:[field:s value:s ...]]",
     .summary = "Walk over all fields of a hash in small steps, in no order; COUNT is a hint",
     .complexity = "O(COUNT) for a step, half a millisecond at the most; O(n) for the whole hash",

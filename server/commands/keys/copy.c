@@ -8,7 +8,7 @@
 #include "server/clients/job.h"
 #include "server/commands/writing.h"
 #include "server/dispatch/cost.h"
-#include "server/dispatch/options.h"
+#include "server/dispatch/syntax.h"
 #include "skiplist/keyspace/registry.h"
 #include "skiplist/keyspace/registry_mirror.h"
 
@@ -44,9 +44,9 @@ static bool copy_check_database(const struct call *call, uint32_t index, void *t
     return call_check_database(call, ((struct copy_request *)target)->to_database);
 }
 
-static const struct option_row copy_options[] = {
-    {"DB", OPTION_INTEGER, offsetof(struct copy_request, to_database), copy_check_database},
-    {"REPLACE", OPTION_FLAG, offsetof(struct copy_request, is_replacing), NULL},
+static const struct binding copy_bindings[] = {
+    {BIND("DB", struct copy_request, to_database), .read = copy_check_database},
+    {BIND("REPLACE", struct copy_request, is_replacing)},
     {0},
 };
 
@@ -213,7 +213,7 @@ static void copy_run(struct call *call) {
         .database = session->database,
         .to_database = session->database,
     };
-    if (!options_read(call, 3, &request)) {
+    if (!syntax_read(call, &request)) {
         return;
     }
     if ((uint32_t)request.to_database == request.database &&
@@ -248,7 +248,7 @@ static uint64_t copy_count(const struct cost_view *view) {
 const struct command command_copy = {
     .name = "COPY",
     .syntax = "source:key destination:key [DB destination-db:integer] [REPLACE]",
-    .options = copy_options,
+    .bindings = copy_bindings,
     .reply = "b",
     .summary = "Copies a hash, or a board with its layout and reach times, to another key, with "
                "its expiry",

@@ -1,7 +1,7 @@
 /* Expiry: EXPIRE PEXPIRE EXPIREAT PEXPIREAT TTL PTTL EXPIRETIME PEXPIRETIME PERSIST. Times are
  * stored as unix milliseconds; call->now_ms is the current time. A time in the past removes the key
  * immediately. */
-#include "server/dispatch/options.h"
+#include "server/dispatch/syntax.h"
 
 /* The command's variant: what its times mean. */
 struct time_form {
@@ -27,17 +27,17 @@ struct conditions {
     bool is_lt; /* only if earlier */
 };
 
-static const struct option_row expire_options[] = {
-    {"NX", OPTION_FLAG, offsetof(struct conditions, is_nx), NULL},
-    {"XX", OPTION_FLAG, offsetof(struct conditions, is_xx), NULL},
-    {"GT", OPTION_FLAG, offsetof(struct conditions, is_gt), NULL},
-    {"LT", OPTION_FLAG, offsetof(struct conditions, is_lt), NULL},
+static const struct binding expire_bindings[] = {
+    {BIND("NX", struct conditions, is_nx)},
+    {BIND("XX", struct conditions, is_xx)},
+    {BIND("GT", struct conditions, is_gt)},
+    {BIND("LT", struct conditions, is_lt)},
     {0},
 };
 
 static bool expire_parse_conditions(struct call *call, struct conditions *given) {
     uint32_t index = 3;
-    if (!options_read_to(call, &index, given)) {
+    if (!syntax_read_options(call, &index, given)) {
         return false;
     }
     if (index < call->request->count) {
@@ -109,7 +109,7 @@ static void expire_run(struct call *call) {
 #define EXPIRE_ENTRY(word, times, what, ...)                                                       \
     {                                                                                              \
         .name = word, .syntax = "key " times " condition=[NX | XX | GT | LT]", .reply = "b",       \
-        .options = expire_options, .summary = "Expires a key " what,                               \
+        .bindings = expire_bindings, .summary = "Expires a key " what,                             \
         .complexity = "O(log n) in the keys that expire", .flags = COMMAND_WRITE | COMMAND_FAST,   \
         .variant = &(const struct time_form){__VA_ARGS__}, .run = expire_run                       \
     }
@@ -151,11 +151,6 @@ const struct command command_persist = {
 
 /* ---- reading ---- */
 
-/* Rounds to the nearest second, as Redis does. */
-static int64_t expire_to_seconds(int64_t ms) {
-    return ms / 1000 + (ms % 1000 >= 500 ? 1 : 0);
-}
-
 /* -2: no such key, -1: no expiry. */
 static void time_left_run(struct call *call) {
     const struct registry_key *key = call_find_key(call, call_arg(call, 1));
@@ -166,8 +161,9 @@ static void time_left_run(struct call *call) {
     }
     int64_t base_ms = expire_base_ms_of(call);
     int64_t left_ms = expire_at_ms > base_ms ? expire_at_ms - base_ms : 0;
-    reply_integer(call->reply,
-                  expire_form_of(call)->is_seconds ? expire_to_seconds(left_ms) : left_ms);
+    /* Seconds are rounded to the nearest, as in Redis. */
+    int64_t left_s = left_ms / 1000 + (left_ms % 1000 >= 500 ? 1 : 0);
+    reply_integer(call->reply, expire_form_of(call)->is_seconds ? left_s : left_ms);
 }
 
 /* An entry of those that reply an expiry. */

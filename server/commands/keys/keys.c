@@ -2,8 +2,8 @@
  * A removed value is detached, and the tick frees it in steps. */
 #include "server/commands/window.h"
 #include "server/commands/writing.h"
+#include "server/dispatch/call.h"
 #include "server/dispatch/cost.h"
-#include "server/dispatch/options.h"
 
 /* ---- DEL, UNLINK, EXISTS, TOUCH, TYPE ---- */
 

@@ -12,7 +12,7 @@
  * layout and options. Otherwise a sorted set gets those that the settings have for its name, a board of
  * ours those that it had. The value is built apart, so an error changes nothing. */
 #include "server/commands/writing.h"
-#include "server/dispatch/options.h"
+#include "server/dispatch/syntax.h"
 #include "server/durability/effect_bytes.h"
 #include "server/durability/file_format.h"
 #include "server/rdb/rdb_crc.h"
@@ -127,11 +127,11 @@ static bool restore_check_frequency(const struct call *call, uint32_t index, voi
            call_refuse(call, "ERR Invalid FREQ value, must be >= 0 and <= 255");
 }
 
-static const struct option_row restore_options[] = {
-    {"REPLACE", OPTION_FLAG, offsetof(struct restore, is_replacing), NULL},
-    {"ABSTTL", OPTION_FLAG, offsetof(struct restore, is_absolute), NULL},
-    {"IDLETIME", OPTION_INTEGER, offsetof(struct restore, idle_s), restore_check_idle},
-    {"FREQ", OPTION_INTEGER, offsetof(struct restore, frequency), restore_check_frequency},
+static const struct binding restore_bindings[] = {
+    {BIND("REPLACE", struct restore, is_replacing)},
+    {BIND("ABSTTL", struct restore, is_absolute)},
+    {BIND("IDLETIME", struct restore, idle_s), .read = restore_check_idle},
+    {BIND("FREQ", struct restore, frequency), .read = restore_check_frequency},
     {0},
 };
 
@@ -176,14 +176,6 @@ static bool restore_is_banned(const struct restoring *restoring, struct bytes me
 
 /* ---- in place ---- */
 
-static void restore_tell(const struct restoring *restoring, bool is_new) {
-    if (is_new) {
-        call_notify(restoring->call, SETTING_EVENT_NEW, "new", restoring->name);
-    }
-    call_notify(restoring->call, SETTING_EVENT_GENERIC, "restore", restoring->name);
-    reply_ok(restoring->call->reply);
-}
-
 static void restore_put_in_place(struct restoring *restoring, bool is_hash) {
     const struct call *call = restoring->call;
     uint32_t database = call->session->database;
@@ -201,7 +193,11 @@ static void restore_put_in_place(struct restoring *restoring, bool is_hash) {
         return;
     }
     restoring->has_board = false;
-    restore_tell(restoring, is_new);
+    if (is_new) {
+        call_notify(restoring->call, SETTING_EVENT_NEW, "new", restoring->name);
+    }
+    call_notify(restoring->call, SETTING_EVENT_GENERIC, "restore", restoring->name);
+    reply_ok(restoring->call->reply);
 }
 
 /* It would have expired already: nothing is put, and a key that is replaced is gone. */
@@ -233,7 +229,7 @@ static void restore_put(struct restoring *restoring, bool is_hash) {
 /* rules NULL: those that the settings have for the name. false: the error was replied. */
 static bool restore_create_board(struct restoring *restoring, const struct rules *rules) {
     restoring->has_board =
-        writing_create_board(restoring->call, rules, restoring->name, &restoring->board);
+        writing_create_board(restoring->call, rules, 0, restoring->name, &restoring->board);
     return restoring->has_board;
 }
 
@@ -526,7 +522,7 @@ static void restore_run(struct call *call) {
     struct restore restore = {.idle_s = -1, .frequency = -1};
     struct restoring restoring = {.call = call, .name = call_arg(call, 1)};
     struct rdb_payload payload;
-    if (!options_read(call, 4, &restore) || !call_check_key(call, restoring.name)) {
+    if (!syntax_read(call, &restore) || !call_check_key(call, restoring.name)) {
         return;
     }
     if (!restore.is_replacing && call_find_key(call, restoring.name) != NULL) {
@@ -562,7 +558,7 @@ const struct command command_restore = {
     .name = "RESTORE",
     .syntax = "key ttl:integer serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds:integer] "
               "[FREQ frequency:integer]",
-    .options = restore_options,
+    .bindings = restore_bindings,
     .reply = "<OK>",
     .summary = "Makes a key of what DUMP replied here, or Redis's DUMP of a sorted set, a hash or "
                "a board of the module",

@@ -64,9 +64,9 @@ struct key_scan {
     const struct registry *registry;
 };
 
-static const struct option_row scan_options[] = {
+static const struct binding scan_bindings[] = {
     SCANNING_OPTIONS,
-    {"TYPE", OPTION_TEXT, offsetof(struct key_scan, type), NULL},
+    {BIND("TYPE", struct key_scan, type)},
     {0},
 };
 
@@ -84,7 +84,7 @@ static void scan_run(struct call *call) {
     struct key_scan scan = {.registry = call->registry};
     uint64_t cursor;
     scanning_begin(&scan.scanning, call, &glob);
-    if (!call_parse_cursor(call, call_arg(call, 1), &cursor) || !options_read(call, 2, &scan)) {
+    if (!call_parse_cursor(call, call_arg(call, 1), &cursor) || !syntax_read(call, &scan)) {
         return;
     }
     cursor = scanning_keys(&scan.scanning, call, cursor, UINT32_MAX, scan_visit_key, &scan);
@@ -94,7 +94,7 @@ static void scan_run(struct call *call) {
 const struct command command_scan = {
     .name = "SCAN",
     .syntax = "cursor:integer [MATCH pattern] [COUNT count:integer] [TYPE type]",
-    .options = scan_options,
+    .bindings = scan_bindings,
     .reply = "[cursor:s keys:[s]]",
     .summary = "Walks over the keys of the database in steps, from one cursor to the next; COUNT "
                "is a hint, and a step may be empty",

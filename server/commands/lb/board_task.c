@@ -6,7 +6,7 @@
 #include "server/acl/acl_check.h"
 #include "server/commands/keyspace.h"
 #include "server/commands/window.h"
-#include "server/dispatch/options.h"
+#include "server/dispatch/syntax.h"
 #include "server/rdb/rdb_state.h"
 #include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/registry.h"
@@ -103,7 +103,7 @@ static bool board_task_parse(struct call *call, uint32_t database, struct board_
         }
     }
     task->to = option > 2 ? call_arg(call, 2) : task->member;
-    if (!options_read(call, option, task)) {
+    if (!syntax_read(call, task)) {
         return false;
     }
     /* The counts in the replies show what was found: those that write read, too. */

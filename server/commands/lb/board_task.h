@@ -86,8 +86,11 @@ void board_task_pass_end(struct board_task *task);
 
 /* MATCH in their option tables: one alone, because of two the last would count. */
 #define BOARD_TASK_MATCH_OPTION                                                                    \
-    { "MATCH", OPTION_TEXT_ONCE, offsetof(struct board_task, pattern), board_task_read_match }
-option_read board_task_read_match;
+    {                                                                                              \
+        BIND("MATCH", struct board_task, pattern), .repeat = BINDING_ONCE_NAMED,                   \
+                                                   .read = board_task_read_match                   \
+    }
+binding_read board_task_read_match;
 /* Before the board, which has the member, is changed: if it is the archive of a room of a league, the members
  * who have not come since get the tiers that follow from it as it is. false: no memory; the task comes again. */
 MUST_CHECK bool board_task_settle(struct server *server, struct board_task *task,

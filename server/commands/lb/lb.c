@@ -2,7 +2,6 @@
 #include "server/commands/lb/lb.h"
 
 #include "server/commands/writing.h"
-#include "server/dispatch/options.h"
 #include "skiplist/keyspace/archive_name.h"
 
 enum { ARCHIVES_TRIED = 8 }; /* names, without a number and with one */
@@ -116,22 +115,9 @@ bool lb_parse_score(const struct call *call, const struct layout_field *field, s
                 : lb_refuse_value(call, field, text, DECIMAL_OUT_OF_RANGE));
 }
 
-bool lb_is_option(const struct call *call, uint32_t index) {
-    struct bytes word = call_arg(call, index);
-    return word.size > 0 && word.at[0] >= 'A' && options_has_word(call, index);
-}
-
-bool lb_find_numbers(const struct call *call, uint32_t first, uint32_t max, const char *command,
-                     const char *called, uint32_t *end) {
-    *end = first;
-    while (*end < call->request->count && !lb_is_option(call, *end)) {
-        (*end)++;
-    }
-    if (*end - first > max) {
-        return call_refuse_format(call, "ERR %s takes at most %u %s", command, (unsigned)max,
-                                  called);
-    }
-    return *end > first || call_syntax_error(call);
+bool lb_check_count(const struct call *call, uint32_t count, uint32_t max, const char *called) {
+    return count <= max || call_refuse_format(call, "ERR %s takes at most %u %s",
+                                              call->command->name, (unsigned)max, called);
 }
 
 bool lb_parse_packed_key(const struct call *call, const struct layout *layout, struct bytes text,

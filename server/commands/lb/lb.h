@@ -54,12 +54,9 @@ MUST_CHECK bool lb_create_read_begin(const struct call *call, struct bytes name,
 /* The seconds of EX, more than 0, as a time: unix milliseconds. false: the error was replied. */
 MUST_CHECK bool lb_parse_expiry(const struct call *call, struct bytes text, int64_t *time_ms);
 
-/* Does an option begin there? Numbers, and packed keys with their =, are in front of letters. */
-MUST_CHECK bool lb_is_option(const struct call *call, uint32_t index);
-/* Numbers stand from the argument first on, until an option begins: 1 to max of what they are called (of the command
- * of this name). *end is the index behind the last. false: the error was replied. */
-MUST_CHECK bool lb_find_numbers(const struct call *call, uint32_t first, uint32_t max,
-                                const char *command, const char *called, uint32_t *end);
+/* The command takes at most so many of what they are called. false: the error was replied. */
+MUST_CHECK bool lb_check_count(const struct call *call, uint32_t count, uint32_t max,
+                               const char *called);
 
 /* Parse a field's value: one that the field can hold, or (for increments and limits) any decimal of
  * its SCALE. false: the error was replied; it names the field. */

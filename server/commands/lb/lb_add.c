@@ -1,128 +1,78 @@
 /* LB.ADD: writes of whole tuples, of single fields, of times, and of keys packed by clients.
  *
  *     LB.ADD board BEST AT 1571819021259 TAG country DE WITHRANK 200 1 zoe 100 * kim
- *       options -> the board, and from it the number of values per member -> lb_add_apply.c */
-#include "server/commands/lb/lb_add_apply.h"
+ *       options -> the board, and from it the number of values per member -> a plan for each -> lb_results.h
+ *
+ * The command is all or nothing. A single member without tags and hash needs no undo, and is put as soon as
+ * its step is known. */
+#include "server/commands/lb/lb_record.h"
+#include "server/commands/lb/lb_results.h"
+#include "server/dispatch/syntax.h"
+#include "skiplist/keyspace/registry.h"
+#include "skiplist/lookup.h"
 
-enum { FIRST_OPTION = 2 };
+enum {
+    FIRST_OPTION = 2,
+    RESULTS_ON_STACK = 16, /* so many need no heap memory */
+};
 
 /* ---- parsing ---- */
 
-static const char incompatible_operations[] =
-    "ERR SET, INCR and BEST options at the same time are not compatible";
-static const char incompatible_times[] =
-    "ERR AT, TOUCH and KEEPTIME options at the same time are not compatible";
-
-static const char *lb_add_set_operation(struct lb_add *add, enum lb_add_operation operation) {
-    bool is_fine = add->operation == LB_ADD_UNSAID || add->operation == operation;
-    add->operation = operation;
-    return is_fine ? NULL : incompatible_operations;
-}
-
-static const char *lb_add_set_time(struct lb_add *add, enum lb_add_time time) {
-    bool is_fine = add->time == ADD_TIME_OF_CHANGE || add->time == time;
-    add->time = time;
-    return is_fine ? NULL : incompatible_times;
-}
-
-/* AT and its unix milliseconds. */
-static const char *lb_add_read_at(const struct request *request, struct lb_add *add) {
+static bool lb_add_read_at(const struct call *call, uint32_t index, void *target) {
     int64_t at_ms;
-    if (add->first == request->count) {
-        return "ERR syntax error";
-    }
-    if (!bytes_parse_i64(request->args[add->first++], &at_ms) ||
-        __builtin_mul_overflow(at_ms, 1000, &add->at_us)) {
-        return "ERR value is not an integer or out of range";
-    }
-    return lb_add_set_time(add, LB_ADD_TIME_GIVEN);
+    return call_parse_integer(call, call_arg(call, index), &at_ms) &&
+           (!__builtin_mul_overflow(at_ms, 1000, &((struct lb_add *)target)->at_us) ||
+            call_refuse_integer(call));
 }
 
-/* TAG and its two values, which are read when the board is known. */
-static const char *lb_add_skip_tag(const struct request *request, struct lb_add *add) {
-    if (request->count - add->first < 2) {
-        return "ERR syntax error";
-    }
-    add->first += 2;
-    add->tag_count++;
-    return NULL;
+static bool lb_add_check_once(const struct call *call, uint32_t index, void *target) {
+    (void)target;
+    return once_is_id(call_arg(call, index)) ||
+           call_refuse(call, "ERR ONCE takes an id of 1 to 64 bytes");
 }
 
-static const char *lb_add_read_once(const struct request *request, struct lb_add *add) {
-    if (add->first == request->count || add->once_id.at != NULL) {
-        return "ERR syntax error";
-    }
-    add->once_id = request->args[add->first++];
-    return once_is_id(add->once_id) ? NULL : "ERR ONCE takes an id of 1 to 64 bytes";
+static bool lb_add_read_hset(const struct call *call, uint32_t index, void *target) {
+    return lb_hset_read(call, index, &((struct lb_add *)target)->hset);
 }
 
-/* Parse the option at add->first and advance past it. is_option: whether it is one. Returns the
- * error. */
-static const char *lb_add_read_option(const struct request *request, struct lb_add *add,
-                                      bool *is_option) {
-    struct bytes word = request->args[add->first];
-    *is_option = true;
-    add->first++;
-    if (bytes_is(word, "NX")) {
-        add->is_new_only = true;
-    } else if (bytes_is(word, "XX")) {
-        add->is_existing_only = true;
-    } else if (bytes_is(word, "NOCREATE")) {
-        add->is_old_board = true;
-    } else if (bytes_is(word, "WITHRANK")) {
-        add->with_rank = true;
-    } else if (bytes_is(word, "STRINGS")) {
-        add->with_strings = true;
-    } else if (bytes_is(word, "WITHREPEAT")) {
-        add->with_repeat = true;
-    } else if (bytes_is(word, "SET")) {
-        return lb_add_set_operation(add, LB_ADD_SET);
-    } else if (bytes_is(word, "INCR")) {
-        return lb_add_set_operation(add, LB_ADD_INCREMENT);
-    } else if (bytes_is(word, "BEST")) {
-        return lb_add_set_operation(add, LB_ADD_BEST);
-    } else if (bytes_is(word, "TOUCH")) {
-        return lb_add_set_time(add, LB_ADD_TIME_NOW);
-    } else if (bytes_is(word, "KEEPTIME")) {
-        return lb_add_set_time(add, LB_ADD_TIME_KEPT);
-    } else if (bytes_is(word, "AT")) {
-        return lb_add_read_at(request, add);
-    } else if (bytes_is(word, "TAG")) {
-        return lb_add_skip_tag(request, add);
-    } else if (bytes_is(word, "ONCE")) {
-        return lb_add_read_once(request, add);
-    } else if (bytes_is(word, "HSET")) {
-        return lb_hset_read(request, &add->first, &add->hset);
-    } else if (bytes_is(word, "PACKED")) {
-        return "ERR PACKED must be the only option";
-    } else {
-        *is_option = false;
-        add->first--;
-    }
-    return NULL;
-}
+const struct binding lb_add_bindings[] = {
+    {BIND("NX", struct lb_add, is_new_only)},
+    {BIND("XX", struct lb_add, is_existing_only)},
+    {BIND("NOCREATE", struct lb_add, is_old_board)},
+    {BIND("operator", struct lb_add, operation)},
+    {BIND("time", struct lb_add, time)},
+    {"AT", .read = lb_add_read_at},
+    {BIND("TAG", struct lb_add, tags)},
+    {BIND("ONCE", struct lb_add, once_id), .repeat = BINDING_ONCE, .read = lb_add_check_once},
+    {BIND("WITHREPEAT", struct lb_add, with_repeat)},
+    {"HSET", .repeat = BINDING_ONCE, .read = lb_add_read_hset},
+    {BIND("WITHRANK", struct lb_add, with_rank)},
+    {BIND("STRINGS", struct lb_add, with_strings)},
+    {0},
+};
 
-/* Options come before the first value, in any order. */
-const char *lb_add_read_options(const struct request *request, struct lb_add *add) {
-    add->options = add->first;
-    /* No value begins with a letter, and usually this is the first value already. */
-    while (add->first < request->count && request->args[add->first].size > 0 &&
-           request->args[add->first].at[0] >= 'A') {
-        bool is_option;
-        const char *error = lb_add_read_option(request, add, &is_option);
-        if (error != NULL) {
-            return error;
+/* Options come before the first value, which begins with no letter. Usually there is none. */
+bool lb_add_read_options(const struct call *call, struct lb_add *add) {
+    struct bytes word = call_arg(call, add->first);
+    if (word.size == 0 || word.at[0] < 'A') {
+        return true;
+    }
+    if (!syntax_read_options(call, &add->first, add)) {
+        return false;
+    }
+    if (add->first < call->request->count) {
+        if (call_arg_is(call, add->first, "PACKED")) {
+            return call_refuse(call, "ERR PACKED must be the only option");
         }
-        if (!is_option) {
-            break;
+        if (syntax_is_option(call, add->first)) { /* without its values */
+            return call_syntax_error(call);
         }
     }
     if (add->with_repeat && add->once_id.at == NULL) {
-        return "ERR WITHREPEAT needs ONCE";
+        return call_refuse(call, "ERR WITHREPEAT needs ONCE");
     }
-    return add->is_new_only && add->is_existing_only
-               ? "ERR XX and NX options at the same time are not compatible"
-               : NULL;
+    return !add->is_new_only || !add->is_existing_only ||
+           call_refuse(call, "ERR XX and NX options at the same time are not compatible");
 }
 
 bool lb_add_check_board(const struct call *call, const struct lb_add *add, struct bytes name) {
@@ -132,13 +82,8 @@ bool lb_add_check_board(const struct call *call, const struct lb_add *add, struc
 
 bool lb_add_read_tags(const struct call *call, const struct lb_add *add, struct board *board,
                       struct tag_values *values) {
-    struct lb_add again = {.first = add->options};
     values->mask = 0;
-    while (again.first < add->first) {
-        bool is_option;
-        uint32_t at = again.first;
-        const char *error = lb_add_read_option(call->request, &again, &is_option);
-        CHECK(error == NULL && is_option);
+    for (uint32_t at = add->tags.first; at < add->first; at = syntax_next(call, at)) {
         if (call_arg_is(call, at, "TAG") &&
             !lb_tags_read(call, &board_layout(board)->tags, call_arg(call, at + 1),
                           call_arg(call, at + 2), values)) {
@@ -148,11 +93,11 @@ bool lb_add_read_tags(const struct call *call, const struct lb_add *add, struct 
     return lb_tags_check_room(call, board, values);
 }
 
-static const char *lb_add_read_own_options(const struct request *request, struct lb_add *add) {
-    bool is_packed = bytes_is(request->args[FIRST_OPTION], "PACKED");
+static bool lb_add_read(const struct call *call, struct lb_add *add) {
+    bool is_packed = call_arg_is(call, FIRST_OPTION, "PACKED");
     add->first = is_packed ? FIRST_OPTION + 1 : FIRST_OPTION;
     add->operation = is_packed ? LB_ADD_PACKED : LB_ADD_UNSAID;
-    return is_packed ? NULL : lb_add_read_options(request, add);
+    return is_packed || lb_add_read_options(call, add);
 }
 
 /* The layout determines the number of values per member. false: the argument count does not fit. */
@@ -218,13 +163,332 @@ bool lb_add_check_at(const struct call *call, const struct layout *layout,
            call_refuse_time(call, layout, add->at_us);
 }
 
+/* ---- planning a member ---- */
+
+/* Add to a field of *key. */
+static bool lb_add_increment(const struct call *call, const struct layout *layout,
+                             const struct lb_add *add, unsigned field_index, struct bytes text,
+                             bool is_skipped, uint64_t *key) {
+    const struct layout_field *field = &layout->fields[field_index];
+    uint64_t ordinal = layout_ordinal(layout, *key, field_index);
+    struct decimal delta;
+    if (!lb_parse_decimal(call, field, text, &delta)) {
+        return false;
+    }
+    if (is_skipped) {
+        return true;
+    }
+    uint64_t sum;
+    int64_t time_us = add->time == LB_ADD_TIME_GIVEN ? add->at_us : call->now_us;
+    if (layout_field_add_at(field, ordinal, delta, time_us, call->now_us, &sum) != LAYOUT_OK) {
+        return zset_refuse_sum(call, field, ordinal, delta, time_us);
+    }
+    *key = layout_with_ordinal(layout, *key, field_index, sum);
+    return true;
+}
+
+/* Apply one value, "v", "=v" or "*", to a field of *key. false: the error was replied. */
+static bool lb_add_set_value(const struct call *call, const struct layout *layout,
+                             const struct lb_add *add, unsigned field_index, struct bytes text,
+                             bool is_skipped, uint64_t *key) {
+    bool is_set = text.size > 0 && text.at[0] == '=';
+    uint64_t ordinal;
+    if (text.size == 1 && text.at[0] == '*') {
+        return true;
+    }
+    if (add->operation == LB_ADD_INCREMENT && !is_set) {
+        return lb_add_increment(call, layout, add, field_index, text, is_skipped, key);
+    }
+    if (is_set) {
+        text = (struct bytes){.at = text.at + 1, .size = text.size - 1};
+    }
+    if (!lb_parse_value(call, &layout->fields[field_index], text, &ordinal)) {
+        return false;
+    }
+    *key = layout_with_ordinal(layout, *key, field_index, ordinal);
+    return true;
+}
+
+/* Apply a member's values to *key. They must be valid even if the member is skipped. */
+static bool lb_add_set_values(const struct call *call, const struct layout *layout,
+                              const struct lb_add *add, const struct bytes *values, bool is_skipped,
+                              uint64_t *key) {
+    if (add->operation == LB_ADD_PACKED) {
+        if (layout_key_parse(layout, values[0], key)) {
+            return true;
+        }
+        char error[LAYOUT_ERROR_MAX];
+        layout_explain_key(layout, values[0], error);
+        return call_refuse_format(call, "ERR %s", error);
+    }
+    for (unsigned i = 0; i < layout->field_count; i++) {
+        if (!lb_add_set_value(call, layout, add, i, values[i], is_skipped, key)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Set the time of the step's key, and determine whether it is written. On entry the key has the
+ * member's previous time. */
+static bool lb_add_stamp(const struct call *call, const struct layout *layout,
+                         const struct lb_add *add, const struct lb_add_step *before,
+                         struct lb_add_step *step) {
+    bool is_changed = !before->is_there || layout_without_time(layout, step->key) !=
+                                               layout_without_time(layout, before->key);
+    /* DECAY: a result that comes so late that nothing is left of it. */
+    bool is_void = add->operation == LB_ADD_INCREMENT && layout_field_decays(&layout->fields[0]) &&
+                   add->time == LB_ADD_TIME_GIVEN;
+    bool is_kept = add->time == ADD_TIME_OF_CHANGE || is_void
+                       ? !is_changed
+                       : add->time == LB_ADD_TIME_KEPT && before->is_there;
+    int64_t time_us = add->time == LB_ADD_TIME_GIVEN ? add->at_us : call->now_us;
+    if (add->operation != LB_ADD_PACKED && !is_kept &&
+        layout_stamp(layout, step->key, time_us, &step->key) != LAYOUT_OK) {
+        return call_refuse_time(call, layout, time_us);
+    }
+    step->is_there = true;
+    step->has_new_fields = is_changed;
+    step->is_written =
+        !before->is_there || step->key != before->key || add->time == LB_ADD_TIME_NOW;
+    return true;
+}
+
+/* Is the current key kept because it is as good as the new one or better (KEEP BEST, BEST)? */
+static bool lb_add_is_beaten(const struct rules *rules, const struct lb_add *add,
+                             const struct lb_add_step *before, uint64_t key) {
+    if (!before->is_there) {
+        return false;
+    }
+    if (add->operation != LB_ADD_INCREMENT && !rules_take(rules, before->key, key)) {
+        return true;
+    }
+    return add->operation == LB_ADD_BEST && layout_without_time(&rules->layout, key) <=
+                                                layout_without_time(&rules->layout, before->key);
+}
+
+bool lb_add_plan(const struct writing *writing, const struct lb_add *add,
+                 const struct bytes *values, const struct lb_add_step *before,
+                 struct lb_add_step *step) {
+    const struct call *call = writing->call;
+    const struct rules *rules = writing->rules;
+    const struct layout *layout = &rules->layout;
+    bool is_skipped = before->is_there ? add->is_new_only : add->is_existing_only;
+    *step = *before;
+    step->is_written = false;
+    uint64_t key = before->is_there ? before->key : layout_zero_key(layout);
+    if (!writing_check_member(writing, values[add->value_count]) ||
+        !lb_add_set_values(call, layout, add, values, is_skipped, &key)) {
+        return false;
+    }
+    bool stays = lb_add_is_beaten(rules, add, before, key);
+    /* With STALE, TOUCH says that the member is there, whatever its results are. */
+    bool may_touch = !rules->keeps_best || rules->stale_ms > 0;
+    if (is_skipped || (stays && (!may_touch || add->time != LB_ADD_TIME_NOW))) {
+        return true;
+    }
+    step->key = stays ? before->key : key;
+    return lb_add_stamp(call, layout, add, before, step) &&
+           (!step->is_written || writing_check_put(writing, values[add->value_count], step->key));
+}
+
+bool lb_add_changes_fields(const struct writing *writing, const struct lb_add_step *step,
+                           struct bytes member) {
+    return step->is_written && step->has_new_fields &&
+           writing_changes_shown(writing, member, step->key);
+}
+
+/* ---- putting ---- */
+
+struct lb_add_step lb_add_step_of(const struct writing *writing, const struct lb_add *add,
+                                  const struct board_member *member) {
+    struct board_member shown = *member;
+    const struct board *board = writing_shown(writing);
+    if (add->with_rank && writing->whole != NULL) {
+        board_look_up(board, member->name, NULL, &shown);
+    }
+    bool has_rank = add->with_rank && shown.is_there;
+    return (struct lb_add_step){
+        .key = member->key,
+        .is_there = member->is_there,
+        .was_there = member->is_there,
+        .had_rank = has_rank,
+        .previous_rank = has_rank ? board_rank_of(board, &shown) : 0,
+    };
+}
+
+/* ---- replies ---- */
+
+static void lb_add_write_rank(const struct call *call, struct lb_writer *writer,
+                              const struct board_member *member, const struct lb_add_step *step) {
+    if (member->is_there) {
+        lb_write_record(writer, member->name, member->key, board_rank_of(writer->board, member));
+    } else {
+        reply_null_array(call->reply);
+    }
+    if (step == NULL && member->is_there) {
+        reply_integer(call->reply, board_rank_of(writer->board, member));
+    } else if (step != NULL && step->had_rank) {
+        reply_integer(call->reply, step->previous_rank);
+    } else {
+        reply_null(call->reply);
+    }
+}
+
+void lb_add_answer_result(const struct call *call, const struct board *board,
+                          const struct lb_add *add, const struct lb_add_step *step) {
+    struct lb_writer writer;
+    struct board_member member;
+    lb_begin_records(call, board, (struct lb_shape){.with_strings = add->with_strings}, &writer);
+    board_look_up(board, lb_add_name(call->request, add, 0), NULL, &member);
+    reply_array(call->reply, 3U + add->with_repeat);
+    lb_add_write_rank(call, &writer, &member, step);
+    reply_integer(call->reply, step != NULL && step->is_written);
+    if (add->with_repeat) {
+        reply_integer(call->reply, step == NULL);
+    }
+}
+
+/* Ranks as they are after the whole command. list: NULL, if the result came before (ONCE). */
+static void lb_add_answer_ranks(const struct call *call, const struct board *board,
+                                const struct lb_add *add, const struct lb_result *list) {
+    struct lb_writer writer;
+    struct lookup ahead[LOOKUP_GROUP];
+    lb_begin_records(call, board, (struct lb_shape){.with_strings = add->with_strings}, &writer);
+    reply_array(call->reply, add->member_count);
+    for (uint32_t i = 0; i < add->member_count; i++) {
+        if (i % LOOKUP_GROUP == 0) {
+            lookup_members(board, &lb_add_values(call->request, add, i)[add->value_count],
+                           add->value_count + 1, lookup_group_size(add->member_count, i), ahead);
+        }
+        struct board_member member;
+        board_look_up(board, lb_add_name(call->request, add, i), &ahead[i % LOOKUP_GROUP], &member);
+        reply_array(call->reply, 2U + add->with_repeat);
+        lb_add_write_rank(call, &writer, &member, list != NULL ? &list[i].step : NULL);
+        if (add->with_repeat) {
+            reply_integer(call->reply, list == NULL);
+        }
+    }
+}
+
+void lb_add_answer_repeated(const struct call *call, struct bytes name, void *context,
+                            void (*answer)(void *context, const struct board *board)) {
+    struct registry_key *key;
+    struct board none;
+    if (!call_find_kind(call, name, REGISTRY_BOARD, &key)) {
+        return;
+    }
+    if (key != NULL) {
+        answer(context, &key->board);
+    } else if (registry_create_board(call->registry, name, call->now_ms, &none)) {
+        answer(context, &none);
+        registry_discard_board(call->registry, &none);
+    } else {
+        call_out_of_memory(call);
+    }
+}
+
+static void lb_add_answer(const struct call *call, const struct board *board,
+                          const struct lb_add *add, const struct lb_result *list) {
+    if (add->with_rank) {
+        lb_add_answer_ranks(call, board, add, list);
+        return;
+    }
+    uint32_t written_count = 0;
+    for (uint32_t i = 0; i < add->member_count; i++) {
+        written_count += list[i].step.is_written;
+    }
+    reply_integer(call->reply, written_count);
+}
+
+/* ---- one member ---- */
+
+static void lb_add_run_one(const struct call *call, struct writing *writing,
+                           const struct lb_add *add) {
+    struct board_member member;
+    struct lb_result result;
+    struct lb_add_step *step = &result.step;
+    board_look_up(writing->board, lb_add_name(call->request, add, 0), call->ahead, &member);
+    struct lb_add_step before = lb_add_step_of(writing, add, &member);
+    if (!lb_add_plan(writing, add, lb_add_values(call->request, add, 0), &before, step)) {
+        return;
+    }
+    if (add->once != NULL && !once_put(add->once)) {
+        return;
+    }
+    if (step->is_written) {
+        enum writing_status status =
+            writing_put(writing, &member, step->key, true); /* lb_add_plan knows KEEP BEST */
+        if (status == WRITING_FAILED) {
+            if (add->once != NULL) {
+                once_take_back(add->once);
+            }
+            return;
+        }
+        step->is_written = status == WRITING_PUT && !writing->is_as_before;
+    }
+    writing_settle(writing);
+    lb_add_answer(call, writing_shown(writing), add, &result);
+}
+
+/* ---- many members, tags, hashes ---- */
+
+static void lb_add_run_all(const struct call *call, struct writing *writing,
+                           const struct lb_add *add, struct lb_results *results) {
+    for (uint32_t i = 0; i < add->member_count; i++) {
+        results->list[i] = (struct lb_result){.writing = writing, .index = i};
+    }
+    bool is_put = lb_results_prepare(results);
+    if (is_put) {
+        lb_results_put(results);
+    }
+    lb_results_end(results);
+    if (is_put) {
+        lb_add_answer(call, writing_shown(writing), add, results->list);
+    }
+}
+
+static void lb_add_run_many(const struct call *call, struct writing *writing,
+                            const struct lb_add *add) {
+    struct lb_result list[RESULTS_ON_STACK];
+    uint32_t slots[4 * RESULTS_ON_STACK] = {0};
+    struct lb_results results = {.call = call,
+                                 .add = add,
+                                 .list = list,
+                                 .count = add->member_count,
+                                 .slots = slots,
+                                 .slot_mask = 4 * RESULTS_ON_STACK - 1};
+    bool is_long = add->member_count > RESULTS_ON_STACK;
+    if (is_long) {
+        uint32_t slot_count = 4 * RESULTS_ON_STACK;
+        while (slot_count < 2 * add->member_count) {
+            slot_count *= 2;
+        }
+        results.list = memory_allocate(add->member_count * sizeof list[0]);
+        results.slots = memory_allocate_zeroed(slot_count * sizeof slots[0]);
+        results.slot_mask = slot_count - 1;
+    }
+    if (results.list != NULL && results.slots != NULL) {
+        lb_add_run_all(call, writing, add, &results);
+    } else {
+        call_out_of_memory(call);
+    }
+    if (is_long) {
+        memory_free(results.list);
+        memory_free(results.slots);
+    }
+}
+
 /* ---- the command ---- */
 
 /* For prefetching: the key of a request's only member, if the arguments determine it. */
-static bool lb_add_new_key(const struct layout *layout, const struct request *request,
-                           int64_t now_us, uint64_t *key) {
+static bool lb_add_new_key(const struct command *command, const struct layout *layout,
+                           const struct request *request, int64_t now_us, uint64_t *key) {
     struct lb_add add = {.operation = LB_ADD_UNSAID};
-    if (request->count < 4 || lb_add_read_own_options(request, &add) != NULL ||
+    struct buffer nowhere = {.at = NULL};
+    struct reply reply = {.out = &nowhere, .is_silent = true};
+    const struct call call = {.command = command, .request = request, .reply = &reply};
+    if (request->count < 4 || !lb_add_read(&call, &add) ||
         !lb_add_find_members(request, layout, &add) || add.member_count != 1 ||
         add.operation == LB_ADD_INCREMENT || add.time == LB_ADD_TIME_KEPT) {
         return false;
@@ -298,7 +562,9 @@ static void lb_add_run_on_board(const struct call *call, struct writing *writing
         lb_add_refuse_count(call, layout, add);
     } else if (lb_add_check_at(call, layout, add) &&
                lb_hset_check(call, &add->hset, add->member_count)) {
-        lb_add_apply(call, writing, add);
+        writing->is_only = add->member_count == 1;
+        bool is_simple = add->tags.count == 0 && !lb_hset_is_asked(&add->hset);
+        (writing->is_only && is_simple ? lb_add_run_one : lb_add_run_many)(call, writing, add);
     }
 }
 
@@ -309,11 +575,11 @@ struct repeated {
     struct lb_add *add;
 };
 
-static void lb_add_answer_ranks(void *context, const struct board *board) {
+static void lb_add_answer_repeat(void *context, const struct board *board) {
     const struct repeated *repeated = context;
     const struct layout *layout = board_layout(board);
     if (lb_add_fits(repeated->call, layout, repeated->add)) {
-        lb_add_answer_unchanged(repeated->call, board, repeated->add);
+        lb_add_answer_ranks(repeated->call, board, repeated->add, NULL);
     } else {
         lb_add_refuse_count(repeated->call, layout, repeated->add);
     }
@@ -322,7 +588,7 @@ static void lb_add_answer_ranks(void *context, const struct board *board) {
 static void lb_add_run_repeated(const struct call *call, struct lb_add *add) {
     struct repeated repeated = {.call = call, .add = add};
     if (add->with_rank) {
-        lb_add_answer_repeated(call, call_arg(call, 1), &repeated, lb_add_answer_ranks);
+        lb_add_answer_repeated(call, call_arg(call, 1), &repeated, lb_add_answer_repeat);
     } else {
         reply_integer(call->reply, add->with_repeat ? -1 : 0);
     }
@@ -346,10 +612,8 @@ static bool lb_add_is_new(const struct call *call, struct lb_add *add, struct on
 /* The values depend on the board's layout, so a new board is created first. */
 static void lb_add_run(struct call *call) {
     struct lb_add add = {.operation = LB_ADD_UNSAID};
-    const char *error = lb_add_read_own_options(call->request, &add);
     struct once once;
-    if (error != NULL) {
-        reply_error(call->reply, error);
+    if (!lb_add_read(call, &add)) {
         return;
     }
     if (add.once_id.at != NULL && !lb_add_is_new(call, &add, &once)) {
@@ -370,6 +634,7 @@ const struct command command_lb_add = {
               "id] [WITHREPEAT] " LB_HSET_SYNTAX " [WITHRANK] [STRINGS] "
               "members=<results=(field... member)... | PACKED "
               "packed_member=(packed-key:integer member)...>",
+    .bindings = lb_add_bindings,
     .reply = "i|WITHRANK=[@Placed]",
     .summary = "Write fields, times and tags of members, all of them or nothing; count those added "
                "or changed",

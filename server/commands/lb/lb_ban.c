@@ -36,16 +36,17 @@ static bool lb_ban_read_match(const struct call *call, uint32_t index, void *tar
            board_task_read_match(call, index, target);
 }
 
-static const struct option_row lb_ban_options[] = {
-    {"EX", OPTION_READ, 0, lb_ban_read_expiry},
-    {"MATCH", OPTION_TEXT_ONCE, offsetof(struct board_task, pattern), lb_ban_read_match},
+static const struct binding lb_ban_bindings[] = {
+    {"EX", .read = lb_ban_read_expiry},
+    {BIND("MATCH", struct board_task, pattern), .repeat = BINDING_ONCE_NAMED,
+     .read = lb_ban_read_match},
     {0},
 };
 
 const struct command command_lb_ban = {
     .name = "LB.BAN",
     .syntax = "member [EX seconds:integer] [MATCH pattern]",
-    .options = lb_ban_options,
+    .bindings = lb_ban_bindings,
     .reply = "i",
     .summary = "Take a member off the boards, and refuse it until the ban ends; count the boards",
     .complexity = "O(n log m) for n boards of m members, in steps between other commands",
@@ -88,9 +89,9 @@ struct bans {
     struct bytes cursor_text;
 };
 
-static const struct option_row lb_bans_options[] = {
+static const struct binding lb_bans_bindings[] = {
     SCANNING_OPTIONS,
-    {"CURSOR", OPTION_TEXT, offsetof(struct bans, cursor_text), NULL},
+    {BIND("CURSOR", struct bans, cursor_text)},
     {0},
 };
 
@@ -128,7 +129,7 @@ static void lb_bans_run(struct call *call) {
     struct bans bans = {.call = call, .cursor_text = {.at = "0", .size = 1}};
     uint64_t cursor;
     scanning_begin(&bans.scanning, call, &glob);
-    if (!acl_check_pattern(call, BYTES("*"), false, ACL_READ) || !options_read(call, 1, &bans) ||
+    if (!acl_check_pattern(call, BYTES("*"), false, ACL_READ) || !syntax_read(call, &bans) ||
         !call_parse_cursor(call, bans.cursor_text, &cursor)) {
         return;
     }
@@ -141,7 +142,7 @@ static void lb_bans_run(struct call *call) {
 const struct command command_lb_bans = {
     .name = "LB.BANS",
     .syntax = "[MATCH pattern] [CURSOR cursor:integer] [COUNT count:integer]",
-    .options = lb_bans_options,
+    .bindings = lb_bans_bindings,
     .reply = "[cursor:s bans:[@Ban]]",
     .summary = "Walk over the banned members of the database in steps, each with the boards' "
                "pattern and the end of the ban",

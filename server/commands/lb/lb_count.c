@@ -17,30 +17,27 @@
 enum { ARG_START = 2, BY_MAX = 2 };
 
 struct count {
-    bool has_range;
-    bool is_by_score;          /* BYSCORE */
-    struct option_uses by;     /* BY */
-    struct option_uses filter; /* WHERE and WHERENOT */
+    struct option_values range; /* start, stop; at NULL: all */
+    bool is_by_score;           /* BYSCORE */
+    struct option_uses by;      /* BY */
+    struct option_uses filter;  /* WHERE and WHERENOT */
 };
 
 /* ---- arguments ---- */
 
-static const struct option_row lb_count_options[] = {
-    {"BYSCORE", OPTION_FLAG, offsetof(struct count, is_by_score), NULL},
-    {"BY", OPTION_EACH, offsetof(struct count, by), NULL},
-    LB_FILTER_OPTIONS(struct count, filter),
+static const struct binding lb_count_bindings[] = {
+    {BIND("range", struct count, range)},
+    {BIND("BYSCORE", struct count, is_by_score)},
+    {BIND("BY", struct count, by)},
+    LB_FILTER_BINDINGS(struct count, filter),
     {0},
 };
 
 static bool lb_count_read_arguments(const struct call *call, struct count *count) {
-    count->has_range = call->request->count > ARG_START && !options_has_word(call, ARG_START);
-    if (count->has_range && call->request->count < ARG_START + 2) {
-        return call_syntax_error(call);
-    }
-    if (!options_read(call, count->has_range ? ARG_START + 2 : ARG_START, count)) {
+    if (!syntax_read(call, count)) {
         return false;
     }
-    if (count->is_by_score && !count->has_range) {
+    if (count->is_by_score && count->range.at == NULL) {
         return call_syntax_error(call);
     }
     return count->by.count <= BY_MAX ||
@@ -52,10 +49,10 @@ static bool lb_count_read_arguments(const struct call *call, struct count *count
 static bool lb_count_find_span(const struct call *call, const struct count *count,
                                const struct board *board, uint32_t growth, struct zset_span *span) {
     *span = board != NULL ? zset_whole(board) : (struct zset_span){.count = 0};
-    if (count->has_range && !count->is_by_score) {
+    if (count->range.at != NULL && !count->is_by_score) {
         return zset_span_of_places(call, board, growth, true, ARG_START, span);
     }
-    if (count->has_range && !lb_span_of_scores(call, board, ARG_START, span)) {
+    if (count->range.at != NULL && !lb_span_of_scores(call, board, ARG_START, span)) {
         return false;
     }
     span->count = cost_sum(span->count, growth);
@@ -82,7 +79,7 @@ struct tally_rows {
 static bool lb_count_read_by(const struct call *call, const struct count *count,
                              const struct tag_set *tags, struct tally_rows *rows) {
     uint32_t index = count->by.first;
-    for (; rows->by_count < count->by.count; index = options_next(call, index)) {
+    for (; rows->by_count < count->by.count; index = syntax_next(call, index)) {
         if (!call_arg_is(call, index, "BY")) {
             continue;
         }
@@ -239,14 +236,6 @@ static void lb_count_reply(const struct call *call, const struct count *count,
     }
 }
 
-static void lb_count_reply_none(const struct call *call, const struct count *count) {
-    if (count->by.count > 0) {
-        reply_array(call->reply, 0);
-    } else {
-        reply_integer(call->reply, 0);
-    }
-}
-
 static void lb_count_run(struct call *call) {
     struct count count = {.is_by_score = false};
     struct zset_span span;
@@ -258,7 +247,11 @@ static void lb_count_run(struct call *call) {
         return;
     }
     if (board == NULL) {
-        lb_count_reply_none(call, &count);
+        if (count.by.count > 0) {
+            reply_array(call->reply, 0);
+        } else {
+            reply_integer(call->reply, 0);
+        }
     } else if (count.filter.count == 0) {
         lb_count_reply(call, &count, board, NULL, span);
     } else if (lb_filter_begin(call, board, &count.filter, &filter)) {
@@ -296,7 +289,7 @@ static uint64_t lb_count_count_rows(const struct cost_view *view) {
 const struct command command_lb_count = {
     .name = "LB.COUNT",
     .syntax = "key range=[start stop [BYSCORE]] [BY name]... " LB_FILTER_SYNTAX,
-    .options = lb_count_options,
+    .bindings = lb_count_bindings,
     .reply = "i|BY=[@Count]",
     .summary =
         "How many members a board has, or a range of it, by rank or by score, in all or by the "

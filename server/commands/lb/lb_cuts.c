@@ -8,33 +8,34 @@
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_filter.h"
 
-enum { FIRST_KEY = 2, ARG_COUNT = 2, ARG_START = 3, CUTS_MIN = 2, CUTS_MAX = 10000 };
+enum { ARG_START = 3, CUTS_MIN = 2, CUTS_MAX = 10000 };
 
 /* ---- LB.ABOVE ---- */
 
 struct above {
-    uint32_t end;              /* index behind the last key */
+    struct option_values keys;
     bool is_competition;       /* COMP */
     struct option_uses filter; /* WHERE and WHERENOT */
 };
 
-static const struct option_row lb_above_options[] = {
-    {"COMP", OPTION_FLAG, offsetof(struct above, is_competition), NULL},
-    LB_FILTER_OPTIONS(struct above, filter),
+static bool lb_cuts_check_key_count(const struct call *call, uint32_t index, void *target) {
+    (void)index;
+    return lb_check_count(call, ((struct above *)target)->keys.count, CUTS_MAX, "packed keys");
+}
+
+static const struct binding lb_above_bindings[] = {
+    {BIND("packed-key", struct above, keys), .read = lb_cuts_check_key_count},
+    {BIND("COMP", struct above, is_competition)},
+    LB_FILTER_BINDINGS(struct above, filter),
     {0},
 };
-
-static bool lb_cuts_read_above(const struct call *call, struct above *above) {
-    return lb_find_numbers(call, FIRST_KEY, CUTS_MAX, "LB.ABOVE", "packed keys", &above->end) &&
-           options_read(call, above->end, above);
-}
 
 static bool lb_cuts_check_keys(const struct call *call, const struct above *above,
                                const struct layout *layout) {
     uint64_t key;
     bool is_equal;
-    for (uint32_t i = FIRST_KEY; i < above->end; i++) {
-        if (!lb_parse_packed_key(call, layout, call_arg(call, i), &key, &is_equal)) {
+    for (uint32_t i = 0; i < above->keys.count; i++) {
+        if (!lb_parse_packed_key(call, layout, above->keys.at[i], &key, &is_equal)) {
             return false;
         }
     }
@@ -42,11 +43,11 @@ static bool lb_cuts_check_keys(const struct call *call, const struct above *abov
 }
 
 static uint32_t lb_cuts_count_above(const struct call *call, const struct above *above,
-                                    const struct board *board, uint32_t index) {
+                                    const struct board *board, struct bytes text) {
     const struct layout *layout = board_layout(board);
     uint64_t key = 0;
     bool is_equal;
-    bool is_parsed = lb_parse_packed_key(call, layout, call_arg(call, index), &key, &is_equal);
+    bool is_parsed = lb_parse_packed_key(call, layout, text, &key, &is_equal);
     CHECK(is_parsed);
     if (is_equal) {
         return board_count_from(board,
@@ -58,18 +59,19 @@ static uint32_t lb_cuts_count_above(const struct call *call, const struct above 
 /* board may be NULL, and so may filter: without WHERE. */
 static void lb_cuts_reply_above(const struct call *call, const struct above *above,
                                 const struct board *board, const struct lb_filter *filter) {
-    reply_array(call->reply, above->end - FIRST_KEY);
-    for (uint32_t i = FIRST_KEY; i < above->end && !reply_is_lost(call->reply); i++) {
-        uint32_t rank = board != NULL ? lb_cuts_count_above(call, above, board, i) : 0;
+    reply_array(call->reply, above->keys.count);
+    for (uint32_t i = 0; i < above->keys.count && !reply_is_lost(call->reply); i++) {
+        uint32_t rank =
+            board != NULL ? lb_cuts_count_above(call, above, board, above->keys.at[i]) : 0;
         reply_integer(call->reply, filter != NULL ? lb_filter_rank(filter, rank) : rank);
     }
 }
 
 static void lb_above_run(struct call *call) {
-    struct above above = {.end = 0};
+    struct above above = {.is_competition = false};
     struct lb_filter filter;
     const struct board *board;
-    if (!lb_cuts_read_above(call, &above) || !call_find_board(call, call_arg(call, 1), &board) ||
+    if (!syntax_read(call, &above) || !call_find_board(call, call_arg(call, 1), &board) ||
         !lb_cuts_check_keys(call, &above, board != NULL ? board_layout(board) : NULL)) {
         return;
     }
@@ -82,18 +84,18 @@ static void lb_above_run(struct call *call) {
 }
 
 static uint64_t lb_cuts_count_keys(const struct cost_view *view) {
-    struct above above = {.end = 0};
-    if (!lb_cuts_read_above(view->call, &above)) {
+    struct above above = {.is_competition = false};
+    if (!syntax_read(view->call, &above)) {
         return 0;
     }
-    uint64_t count = above.end - FIRST_KEY;
+    uint64_t count = above.keys.count;
     return count + lb_filter_work(view, &above.filter, LB_FILTER_STEPS, count);
 }
 
 const struct command command_lb_above = {
     .name = "LB.ABOVE",
     .syntax = "key packed-key... [COMP] " LB_FILTER_SYNTAX,
-    .options = lb_above_options,
+    .bindings = lb_above_bindings,
     .reply = "[i]",
     .summary =
         "How many members are better than each packed key, of which there are 10,000 at most, or "
@@ -114,37 +116,28 @@ struct cuts {
     struct option_uses filter; /* WHERE and WHERENOT */
 };
 
-static const struct option_row lb_cuts_options[] = {
-    LB_FILTER_OPTIONS(struct cuts, filter),
-    {0},
-};
-
-static bool lb_cuts_read_arguments(const struct call *call, struct cuts *cuts) {
-    bool has_range = call->request->count > ARG_START && !options_has_word(call, ARG_START);
-    *cuts = (struct cuts){.stop = -1};
+/* A count that is out of range is told behind a start and a stop that are no numbers. */
+static bool lb_cuts_read_count(const struct call *call, uint32_t index, void *target) {
+    struct cuts *cuts = target;
+    bool has_range = call->request->count > ARG_START && !syntax_is_option(call, ARG_START);
     if (has_range && call->request->count < ARG_START + 2) {
         return call_syntax_error(call);
     }
-    if (!call_parse_integer(call, call_arg(call, ARG_COUNT), &cuts->count) ||
+    if (!call_parse_integer(call, call_arg(call, index), &cuts->count) ||
         (has_range && (!call_parse_integer(call, call_arg(call, ARG_START), &cuts->start) ||
                        !call_parse_integer(call, call_arg(call, ARG_START + 1), &cuts->stop)))) {
         return false;
     }
-    if (cuts->count < CUTS_MIN || cuts->count > CUTS_MAX) {
-        return call_refuse_format(call, "ERR count is out of range: %d..%d", (int)CUTS_MIN,
-                                  (int)CUTS_MAX);
-    }
-    return options_read(call, has_range ? ARG_START + 2 : ARG_START, cuts);
+    return (cuts->count >= CUTS_MIN && cuts->count <= CUTS_MAX) ||
+           call_refuse_format(call, "ERR count is out of range: %d..%d", (int)CUTS_MIN,
+                              (int)CUTS_MAX);
 }
 
-static void lb_cuts_reply_cut(const struct call *call, const struct layout *layout, uint32_t rank,
-                              uint64_t key) {
-    char text[BYTES_INTEGER_TEXT_MAX];
-    size_t size = layout_key_print(layout, key, text);
-    reply_array(call->reply, 2);
-    reply_integer(call->reply, rank);
-    reply_bulk(call->reply, (struct bytes){.at = text, .size = size});
-}
+static const struct binding lb_cuts_bindings[] = {
+    {"count", .read = lb_cuts_read_count},
+    LB_FILTER_BINDINGS(struct cuts, filter),
+    {0},
+};
 
 /* The first member of span, the last one, and those at equal distances in between. */
 static void lb_cuts_reply(const struct call *call, const struct board *board,
@@ -163,7 +156,11 @@ static void lb_cuts_reply(const struct call *call, const struct board *board,
         }
         board_at_many(board, ranks, group, entries);
         for (uint32_t j = 0; j < group; j++) {
-            lb_cuts_reply_cut(call, board_layout(board), shown[j], entries[j].key);
+            char text[BYTES_INTEGER_TEXT_MAX];
+            size_t size = layout_key_print(board_layout(board), entries[j].key, text);
+            reply_array(call->reply, 2);
+            reply_integer(call->reply, shown[j]);
+            reply_bulk(call->reply, (struct bytes){.at = text, .size = size});
         }
     }
 }
@@ -174,10 +171,10 @@ static struct zset_span lb_cuts_span(const struct cuts *cuts, uint32_t member_co
 }
 
 static void lb_cuts_run(struct call *call) {
-    struct cuts cuts;
+    struct cuts cuts = {.stop = -1};
     struct lb_filter filter;
     const struct board *board;
-    if (!lb_cuts_read_arguments(call, &cuts) || !call_find_board(call, call_arg(call, 1), &board)) {
+    if (!syntax_read(call, &cuts) || !call_find_board(call, call_arg(call, 1), &board)) {
         return;
     }
     if (board == NULL) {
@@ -193,8 +190,8 @@ static void lb_cuts_run(struct call *call) {
 }
 
 static uint64_t lb_cuts_count_cuts(const struct cost_view *view) {
-    struct cuts cuts;
-    if (!lb_cuts_read_arguments(view->call, &cuts)) {
+    struct cuts cuts = {.stop = -1};
+    if (!syntax_read(view->call, &cuts)) {
         return 0;
     }
     uint64_t size = cost_size(view, 1);
@@ -205,7 +202,7 @@ static uint64_t lb_cuts_count_cuts(const struct cost_view *view) {
 const struct command command_lb_cuts = {
     .name = "LB.CUTS",
     .syntax = "key count:integer range=[start:integer stop:integer] " LB_FILTER_SYNTAX,
-    .options = lb_cuts_options,
+    .bindings = lb_cuts_bindings,
     .reply = "[@Cut]",
     .summary =
         "Rank and packed key of the first member, the last, and others at equal distances, 2 to "

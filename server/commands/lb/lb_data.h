@@ -11,7 +11,7 @@
 #define SERVER_COMMAND_LB_DATA_H
 
 #include "server/dispatch/cost.h"
-#include "server/dispatch/options.h"
+#include "server/dispatch/syntax.h"
 
 enum {
     LB_DATA_GROUP = 16, /* members at a time */
@@ -26,12 +26,7 @@ struct lb_data {
 };
 
 #define LB_DATA_SYNTAX "[DATA pattern] [FIELDS n:integer field...]"
-/* Rows of an option table for a struct that has a struct lb_data of this name. */
-#define LB_DATA_OPTIONS(type, name)                                                                \
-    {"DATA", OPTION_TEXT_ONCE, offsetof(type, name.pattern), lb_data_check_pattern}, {             \
-        "FIELDS", OPTION_COUNTED, offsetof(type, name.fields), NULL                                \
-    }
-option_read lb_data_check_pattern;
+binding_read lb_data_check_pattern;
 /* Has the pattern one *? false: the error was replied. */
 MUST_CHECK bool lb_data_check_star(const struct call *call, struct bytes pattern);
 /* Call after the options were read. false: FIELDS without DATA; the error was replied. */

@@ -44,7 +44,7 @@ static bool lb_filter_read(const struct call *call, uint32_t index,
 static bool lb_filter_read_all(const struct call *call, const struct option_uses *uses,
                                struct filter_choices *choices) {
     uint32_t index = uses->first;
-    for (; index < call->request->count; index = options_next(call, index)) {
+    for (; index < call->request->count; index = syntax_next(call, index)) {
         if (!lb_filter_read(call, index, choices)) {
             return false;
         }
@@ -127,7 +127,7 @@ static void lb_filter_masks(const struct cost_view *view, const struct option_us
     unsigned wanted = 0;
     uint32_t index = uses->count > 0 ? uses->first : call->request->count;
     *asked = *within = 0;
-    for (; index < call->request->count; index = options_next(call, index)) {
+    for (; index < call->request->count; index = syntax_next(call, index)) {
         bool is_within = call_arg_is(call, index, "WITHIN");
         bool is_excluded = call_arg_is(call, index, "WHERENOT");
         bool is_choice = is_excluded || is_within || call_arg_is(call, index, "WHERE");

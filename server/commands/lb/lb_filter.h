@@ -16,7 +16,7 @@
 #define SERVER_COMMAND_LB_FILTER_H
 
 #include "server/commands/zset/zset.h"
-#include "server/dispatch/options.h"
+#include "server/dispatch/syntax.h"
 #include "skiplist/tags.h"
 
 enum {
@@ -31,12 +31,10 @@ enum {
 /* All share a struct option_uses of this name. */
 #define LB_FILTER_SYNTAX "match=[WHERE name value]... exclude=[WHERENOT name value]..."
 #define LB_FILTER_WITHIN "[WITHIN name]..."
-#define LB_FILTER_OPTIONS(type, name)                                                              \
-    {"WHERE", OPTION_EACH_PAIR, offsetof(type, name), NULL}, {                                     \
-        "WHERENOT", OPTION_EACH_PAIR, offsetof(type, name), NULL                                   \
+#define LB_FILTER_BINDINGS(type, name)                                                             \
+    {BIND("WHERE", type, name)}, {BIND("WHERENOT", type, name)}, {                                 \
+        BIND("WITHIN", type, name)                                                                 \
     }
-#define LB_FILTER_WITHIN_OPTION(type, name)                                                        \
-    { "WITHIN", OPTION_EACH, offsetof(type, name), NULL }
 
 /* The work of count ranks or steps, beside that of a command without a group: at worst all values are looked at each
  * time, and codes of members are read, which depends on the board's tags and on those of the group. */

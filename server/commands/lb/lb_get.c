@@ -16,7 +16,7 @@ enum { FIRST_MEMBER = 3 };
 #define NOWHERE UINT32_MAX
 
 struct get {
-    uint32_t member_count;
+    struct option_values members;
     bool is_sorted; /* SORT */
     struct lb_shape shape;
     struct option_uses filter; /* WHERE, WHERENOT and WITHIN */
@@ -34,31 +34,21 @@ struct place {
 
 /* ---- parsing ---- */
 
-static bool lb_get_read_member_count(const struct call *call, struct get *get) {
+static bool lb_get_check_count(const struct call *call, uint32_t index, void *target) {
     int64_t count;
     uint32_t left = call->request->count - FIRST_MEMBER;
-    if (!call_parse_integer(call, call_arg(call, 2), &count)) {
-        return false;
-    }
-    if (count < 1 || count > left) {
-        return call_refuse_format(
-            call, "ERR n must be the number of members that follow it: 1..%u here", left);
-    }
-    get->member_count = (uint32_t)count;
-    return true;
+    (void)target;
+    return call_parse_integer(call, call_arg(call, index), &count) &&
+           ((count >= 1 && count <= left) ||
+            call_refuse_format(
+                call, "ERR n must be the number of members that follow it: 1..%u here", left));
 }
 
-static const struct option_row lb_get_options[] = {
-    {"COMP", OPTION_FLAG, offsetof(struct get, shape.is_competition), NULL},
-    {"SORT", OPTION_FLAG, offsetof(struct get, is_sorted), NULL},
-    {"PCT", OPTION_FLAG, offsetof(struct get, shape.with_percent), NULL},
-    {"WITHKEY", OPTION_FLAG, offsetof(struct get, shape.with_key), NULL},
-    {"STRINGS", OPTION_FLAG, offsetof(struct get, shape.with_strings), NULL},
-    {"TAGS", OPTION_FLAG, offsetof(struct get, shape.with_tags), NULL},
-    LB_FILTER_OPTIONS(struct get, filter),
-    LB_FILTER_WITHIN_OPTION(struct get, filter),
-    LB_DATA_OPTIONS(struct get, shape.data),
-    LB_SINCE_OPTION(struct get, shape.since),
+static const struct binding lb_get_bindings[] = {
+    {"n", .read = lb_get_check_count},
+    {BIND("member", struct get, members)},
+    {BIND("SORT", struct get, is_sorted)},
+    LB_RECORD_BINDINGS(struct get),
     {0},
 };
 
@@ -98,7 +88,7 @@ static void lb_get_find_group(const struct call *call, const struct get *get,
                               struct place *places) {
     const struct bytes *names = &call->request->args[FIRST_MEMBER + begin];
     struct lookup ahead[LOOKUP_GROUP];
-    bool is_many = get->member_count > 1;
+    bool is_many = get->members.count > 1;
     if (is_many) {
         lookup_members(board, names, 1, count, ahead);
     }
@@ -133,9 +123,9 @@ static void lb_get_write_places(const struct call *call, struct lb_writer *write
 static void lb_get_reply_as_asked(const struct call *call, const struct get *get,
                                   const struct board *board, struct lb_writer *writer) {
     struct place places[LOOKUP_GROUP];
-    reply_array(call->reply, get->member_count);
-    for (uint32_t begin = 0; begin < get->member_count && !reply_is_lost(call->reply);) {
-        unsigned count = lookup_group_size(get->member_count, begin);
+    reply_array(call->reply, get->members.count);
+    for (uint32_t begin = 0; begin < get->members.count && !reply_is_lost(call->reply);) {
+        unsigned count = lookup_group_size(get->members.count, begin);
         lb_get_find_group(call, get, board, begin, count, places);
         lb_get_write_places(call, writer, places, count);
         begin += count;
@@ -152,9 +142,9 @@ static int lb_get_compare_places(const void *left, const void *right) {
 /* All members' places, to be freed. NULL: no memory. */
 static struct place *lb_get_find_all(const struct call *call, const struct get *get,
                                      const struct board *board) {
-    struct place *places = memory_allocate(get->member_count * sizeof(places[0]));
-    for (uint32_t begin = 0; places != NULL && begin < get->member_count;) {
-        unsigned count = lookup_group_size(get->member_count, begin);
+    struct place *places = memory_allocate(get->members.count * sizeof(places[0]));
+    for (uint32_t begin = 0; places != NULL && begin < get->members.count;) {
+        unsigned count = lookup_group_size(get->members.count, begin);
         lb_get_find_group(call, get, board, begin, count, &places[begin]);
         begin += count;
     }
@@ -168,9 +158,9 @@ static void lb_get_reply_sorted(const struct call *call, const struct get *get,
         call_out_of_memory(call);
         return;
     }
-    qsort(places, get->member_count, sizeof(places[0]), lb_get_compare_places);
-    reply_array(call->reply, get->member_count);
-    lb_get_write_places(call, writer, places, get->member_count);
+    qsort(places, get->members.count, sizeof(places[0]), lb_get_compare_places);
+    reply_array(call->reply, get->members.count);
+    lb_get_write_places(call, writer, places, get->members.count);
     memory_free(places);
 }
 
@@ -179,7 +169,7 @@ static void lb_get_reply_sorted(const struct call *call, const struct get *get,
 /* Change ranks to those inside. false: no memory. */
 static bool lb_get_filter_places(const struct get *get, struct lb_filter *filter,
                                  struct place *places) {
-    for (uint32_t i = 0; i < get->member_count; i++) {
+    for (uint32_t i = 0; i < get->members.count; i++) {
         struct place *place = &places[i];
         const struct board_member member = {.leaf = place->leaf, .index = place->position};
         bool is_in;
@@ -205,10 +195,10 @@ static bool lb_get_filter_places(const struct get *get, struct lb_filter *filter
 static void lb_get_write_filtered(const struct call *call, const struct get *get,
                                   struct lb_writer *writer, const struct place *places) {
     uint32_t begin = 0;
-    reply_array(call->reply, get->member_count);
-    while (begin < get->member_count) {
+    reply_array(call->reply, get->members.count);
+    while (begin < get->members.count) {
         uint32_t count = 1;
-        while (begin + count < get->member_count &&
+        while (begin + count < get->members.count &&
                places[begin + count].filter_count == places[begin].filter_count) {
             count++;
         }
@@ -230,7 +220,7 @@ static void lb_get_reply_filtered(const struct call *call, const struct get *get
         call_out_of_memory(call);
     } else {
         if (get->is_sorted) {
-            qsort(places, get->member_count, sizeof(places[0]), lb_get_compare_places);
+            qsort(places, get->members.count, sizeof(places[0]), lb_get_compare_places);
         }
         lb_begin_records(call, board, get->shape, &writer);
         lb_get_write_filtered(call, get, &writer, places);
@@ -240,9 +230,7 @@ static void lb_get_reply_filtered(const struct call *call, const struct get *get
 }
 
 static bool lb_get_read_arguments(const struct call *call, struct get *get) {
-    return lb_get_read_member_count(call, get) &&
-           options_read(call, FIRST_MEMBER + get->member_count, get) &&
-           lb_data_check(call, &get->shape.data);
+    return syntax_read(call, get) && lb_data_check(call, &get->shape.data);
 }
 
 static uint64_t lb_get_count_members(const struct cost_view *view) {
@@ -250,9 +238,9 @@ static uint64_t lb_get_count_members(const struct cost_view *view) {
     if (!lb_get_read_arguments(view->call, &get)) {
         return 0;
     }
-    return lb_data_work(view, &get.shape.data, get.member_count) +
-           lb_filter_work(view, &get.filter, LB_FILTER_RANKS, get.member_count) +
-           lb_since_work(view, &get.shape.since, &get.filter, LB_SINCE_MEMBERS, get.member_count);
+    return lb_data_work(view, &get.shape.data, get.members.count) +
+           lb_filter_work(view, &get.filter, LB_FILTER_RANKS, get.members.count) +
+           lb_since_work(view, &get.shape.since, &get.filter, LB_SINCE_MEMBERS, get.members.count);
 }
 
 static void lb_get_reply(const struct call *call, const struct get *get,
@@ -281,7 +269,7 @@ static void lb_get_run(struct call *call) {
         return;
     }
     if (board == NULL) {
-        lb_reply_nils(call, get.member_count);
+        lb_reply_nils(call, get.members.count);
     } else {
         lb_get_reply(call, &get, board);
     }
@@ -292,10 +280,8 @@ const struct command command_lb_get = {
     .name = "LB.GET",
     .syntax = "key n:integer member... [COMP] [SORT] [PCT] [WITHKEY] [STRINGS] " LB_FILTER_SYNTAX
               " " LB_FILTER_WITHIN " [TAGS] " LB_DATA_SYNTAX " " LB_SINCE_SYNTAX,
-    .options = lb_get_options,
+    .bindings = lb_get_bindings,
     .key_option = LB_SINCE_WORD,
-    .options_arg = FIRST_MEMBER,
-    .options_after = 2,
     .reply = "[@Record?]",
     .summary = "Rank, reach time and fields of many members at once, in the order asked for or by "
                "rank; WHERE and WITHIN: inside a group of members with the same tags; SINCE: with "

@@ -8,25 +8,17 @@
 
 enum { NAME_ON_STACK = 512 };
 
-const char *lb_hset_read(const struct request *request, uint32_t *index, struct lb_hset *hset) {
+bool lb_hset_read(const struct call *call, uint32_t index, struct lb_hset *hset) {
+    const struct bytes *args = &call->request->args[index];
     int64_t count;
-    uint32_t left = request->count - *index;
-    if (left < 4 || lb_hset_is_asked(hset)) {
-        return "ERR syntax error";
-    }
-    const struct bytes *args = &request->args[*index];
-    if (!bytes_parse_i64(args[1], &count)) {
-        return "ERR value is not an integer or out of range";
+    if (!call_parse_integer(call, args[1], &count)) {
+        return false;
     }
     if (count < 1 || count > LB_HSET_FIELDS_MAX) {
-        return "ERR HSET takes 1 to 1024 fields";
-    }
-    if ((uint64_t)count * 2 > left - 2) {
-        return "ERR syntax error";
+        return call_refuse(call, "ERR HSET takes 1 to 1024 fields");
     }
     *hset = (struct lb_hset){.pattern = args[0], .args = args + 2, .count = (uint32_t)count};
-    *index += 2 + 2 * (uint32_t)count;
-    return NULL;
+    return (uint64_t)count * 2 <= call->request->count - index - 2 || call_syntax_error(call);
 }
 
 static size_t lb_hset_count_of(struct bytes pattern, char character) {

@@ -45,8 +45,8 @@ struct lb_hset_place {
 static inline bool lb_hset_is_asked(const struct lb_hset *hset) {
     return hset->pattern.at != NULL;
 }
-/* Read the option's arguments from *index on, and move past them. Returns the error; NULL: none. */
-const char *lb_hset_read(const struct request *request, uint32_t *index, struct lb_hset *hset);
+/* Read the option's arguments, which begin at index. false: the error was replied. */
+MUST_CHECK bool lb_hset_read(const struct call *call, uint32_t index, struct lb_hset *hset);
 /* Is the pattern one, and are that not too many fields for so many members, or boards? false: the error
  * was replied. */
 MUST_CHECK bool lb_hset_check(const struct call *call, const struct lb_hset *hset, uint64_t times);

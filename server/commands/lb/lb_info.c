@@ -246,10 +246,10 @@ static bool lb_info_read_cursor(const struct call *call, uint32_t index, void *t
     return call_parse_cursor(call, call_arg(call, index), &list->cursor);
 }
 
-static const struct option_row list_options[] = {
+static const struct binding list_bindings[] = {
     SCANNING_OPTIONS,
-    {"CURSOR", OPTION_READ, 0, lb_info_read_cursor},
-    {"UNSETTLED", OPTION_FLAG, offsetof(struct list, is_unsettled), NULL},
+    {"CURSOR", .read = lb_info_read_cursor},
+    {BIND("UNSETTLED", struct list, is_unsettled)},
     {0},
 };
 
@@ -328,7 +328,7 @@ static void lb_list_run(struct call *call) {
     scanning_begin(&list.scanning, call, &glob);
     buffer_init(&list.places, 0);
     list.scanning.count = 0; /* not given */
-    if (!options_read(call, 1, &list)) {
+    if (!syntax_read(call, &list)) {
         return;
     }
     if (!acl_check_pattern(call, list.scanning.has_pattern ? list.scanning.pattern : BYTES("*"),
@@ -350,7 +350,7 @@ static void lb_list_run(struct call *call) {
 const struct command command_lb_list = {
     .name = "LB.LIST",
     .syntax = "[MATCH pattern] [CURSOR cursor:integer] [COUNT count:integer] [UNSETTLED]",
-    .options = list_options,
+    .bindings = list_bindings,
     .reply = "[cursor:s boards:[@ListedBoard]]",
     .summary = "Walk over the boards of the database in steps, each with its layout, options, "
                "archives and tags",

@@ -26,9 +26,8 @@ struct adding {
 static bool lb_league_add_read_options(const struct call *call, struct adding *adding) {
     struct lb_add *add = &adding->add;
     *add = (struct lb_add){.operation = LB_ADD_UNSAID, .first = FIRST_OPTION, .member_count = 1};
-    const char *error = lb_add_read_options(call->request, add);
-    if (error != NULL) {
-        return call_refuse(call, error);
+    if (!lb_add_read_options(call, add)) {
+        return false;
     }
     if (add->is_new_only || add->is_existing_only || add->is_old_board || add->with_rank) {
         return call_refuse(call, "ERR LB.LEAGUE ADD takes no NX, XX, NOCREATE and WITHRANK");
@@ -90,14 +89,6 @@ static bool lb_league_add_begin_room(struct adding *adding) {
 
 /* ---- the result ---- */
 
-/* false: the error was replied. */
-static bool lb_league_add_check(struct adding *adding) {
-    const struct call *call = adding->league.call;
-    const struct layout *layout = board_layout(adding->writing.board);
-    return lb_add_check_only(call, layout, &adding->add) &&
-           lb_add_check_at(call, layout, &adding->add);
-}
-
 /* In the room, and in the league if its entry there becomes another one. false: the error was replied. */
 static bool lb_league_add_put(struct adding *adding, struct lb_results *results) {
     struct board_member *member = &adding->place.member;
@@ -156,7 +147,10 @@ static void lb_league_add_to_room(struct adding *adding) {
     struct lb_results results = {
         .call = adding->league.call, .add = &adding->add, .list = &adding->result, .count = 1};
     adding->result = (struct lb_result){.writing = &adding->writing};
-    bool is_put = lb_league_add_check(adding) && lb_league_add_put(adding, &results);
+    const struct layout *layout = board_layout(adding->writing.board);
+    bool is_put = lb_add_check_only(adding->league.call, layout, &adding->add) &&
+                  lb_add_check_at(adding->league.call, layout, &adding->add) &&
+                  lb_league_add_put(adding, &results);
     lb_results_end(&results);
     if (is_put) {
         lb_league_add_answer(adding);
@@ -222,6 +216,8 @@ const struct command lb_league_add = {
     .syntax = "key operator=[SET | INCR | BEST] time=[AT unix-time-milliseconds:unix-time | TOUCH "
               "| KEEPTIME] [TAG name value]... [ONCE id] [WITHREPEAT] " LB_HSET_SYNTAX
               " [STRINGS] field... member",
+    .hidden_syntax = "condition=[NX | XX] [NOCREATE] [WITHRANK]", /* refused for what they are */
+    .bindings = lb_add_bindings,
     .reply = "@LeaguePlaced",
     .summary = "Write a member's result in its room; the first one of a period puts it into the "
                "open room of its tier; tier, room, record and the tier before",

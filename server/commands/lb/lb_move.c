@@ -254,17 +254,17 @@ static bool lb_move_check_mode(const struct call *call, uint32_t index, void *ta
     return !task->is_best || !task->is_sum || call_syntax_error(call);
 }
 
-static const struct option_row lb_move_options[] = {
+static const struct binding lb_move_bindings[] = {
     BOARD_TASK_MATCH_OPTION,
-    {"BEST", OPTION_FLAG, offsetof(struct board_task, is_best), lb_move_check_mode},
-    {"SUM", OPTION_FLAG, offsetof(struct board_task, is_sum), lb_move_check_mode},
+    {BIND("BEST", struct board_task, is_best), .read = lb_move_check_mode},
+    {BIND("SUM", struct board_task, is_sum), .read = lb_move_check_mode},
     {0},
 };
 
 const struct command command_lb_move = {
     .name = "LB.MOVE",
     .syntax = "from to [MATCH pattern] mode=[BEST | SUM]",
-    .options = lb_move_options,
+    .bindings = lb_move_bindings,
     .reply = "[boards:i left:i]",
     .summary = "Merge a member's results into another's on all boards; count the boards, and those "
                "left as they were",

@@ -9,7 +9,6 @@
 #include "server/commands/lb/lb_record.h"
 
 enum {
-    FIRST_Q = 2,
     QUANTILES_MAX = 10000,
     /* Maximum decimals of q: it is stored in units of 10^-18, with 10^18 = Q_UNIT * Q_UNIT. */
     Q_SCALE = 18,
@@ -54,46 +53,41 @@ static void lb_quantile_write(const struct board *board, const struct lb_filter 
 }
 
 struct quantiles {
-    uint32_t count;
+    struct option_values q;
     struct lb_shape shape;
     struct option_uses filter; /* WHERE and WHERENOT */
 };
 
-static const struct option_row lb_quantile_options[] = {
-    {"STRINGS", OPTION_FLAG, offsetof(struct quantiles, shape.with_strings), NULL},
-    {"TAGS", OPTION_FLAG, offsetof(struct quantiles, shape.with_tags), NULL},
-    LB_FILTER_OPTIONS(struct quantiles, filter),
-    LB_DATA_OPTIONS(struct quantiles, shape.data),
+static bool lb_quantile_check_all(const struct call *call, uint32_t index, void *target) {
+    const struct option_values *q = &((struct quantiles *)target)->q;
+    uint64_t parsed;
+    (void)index;
+    for (uint32_t i = 0; i < q->count; i++) {
+        if (!lb_quantile_parse_q(call, q->at[i], &parsed)) {
+            return false;
+        }
+    }
+    return lb_check_count(call, q->count, QUANTILES_MAX, "quantiles");
+}
+
+static const struct binding lb_quantile_bindings[] = {
+    {BIND("q", struct quantiles, q), .read = lb_quantile_check_all},
+    LB_RECORD_BINDINGS(struct quantiles),
     {0},
 };
 
-/* Quantiles end where an option begins. */
-static bool lb_quantile_read_arguments(const struct call *call, struct quantiles *quantiles) {
-    uint32_t end = FIRST_Q;
-    while (end < call->request->count && !lb_is_option(call, end)) {
-        uint64_t q;
-        if (!lb_quantile_parse_q(call, call_arg(call, end), &q)) {
-            return false;
-        }
-        end++;
-    }
-    quantiles->count = end - FIRST_Q;
-    if (quantiles->count > QUANTILES_MAX) {
-        return call_refuse_format(call, "ERR LB.QUANTILE takes at most %d quantiles",
-                                  (int)QUANTILES_MAX);
-    }
-    return quantiles->count > 0
-               ? options_read(call, end, quantiles) && lb_data_check(call, &quantiles->shape.data)
-               : call_syntax_error(call);
+static bool lb_quantile_read(const struct call *call, struct quantiles *quantiles) {
+    *quantiles = (struct quantiles){.q = {0}};
+    return syntax_read(call, quantiles) && lb_data_check(call, &quantiles->shape.data);
 }
 
 static uint64_t lb_quantile_count_records(const struct cost_view *view) {
-    struct quantiles quantiles = {.count = 0};
-    if (!lb_quantile_read_arguments(view->call, &quantiles)) {
+    struct quantiles quantiles;
+    if (!lb_quantile_read(view->call, &quantiles)) {
         return 0;
     }
-    return lb_data_work(view, &quantiles.shape.data, quantiles.count) +
-           lb_filter_work(view, &quantiles.filter, LB_FILTER_STEPS, quantiles.count);
+    return lb_data_work(view, &quantiles.shape.data, quantiles.q.count) +
+           lb_filter_work(view, &quantiles.filter, LB_FILTER_STEPS, quantiles.q.count);
 }
 
 /* filter: NULL without WHERE. */
@@ -103,52 +97,45 @@ static void lb_quantile_reply(const struct call *call, const struct quantiles *q
     struct lb_group group;
     uint32_t count = filter != NULL ? lb_filter_count(filter) : board_count(board);
     if (count == 0) {
-        lb_reply_nils(call, quantiles->count);
+        lb_reply_nils(call, quantiles->q.count);
         return;
     }
     lb_begin_records(call, board, quantiles->shape, &writer);
     group.count = 0;
-    reply_array(call->reply, quantiles->count);
-    for (uint32_t i = 0; i < quantiles->count && !reply_is_lost(call->reply); i++) {
+    reply_array(call->reply, quantiles->q.count);
+    for (uint32_t i = 0; i < quantiles->q.count && !reply_is_lost(call->reply); i++) {
         uint64_t q = 0;
-        bool is_parsed = lb_quantile_parse_q(call, call_arg(call, FIRST_Q + i), &q);
+        bool is_parsed = lb_quantile_parse_q(call, quantiles->q.at[i], &q);
         CHECK(is_parsed);
         lb_quantile_write(board, filter, count, q, &writer, &group);
     }
     lb_group_write(&writer, &group);
 }
 
-static void lb_quantile_reply_inside(const struct call *call, const struct quantiles *quantiles,
-                                     const struct board *board) {
-    struct lb_filter filter;
-    if (lb_filter_begin(call, board, &quantiles->filter, &filter)) {
-        lb_quantile_reply(call, quantiles, board, &filter);
-        lb_filter_end(&filter);
-    }
-}
-
 static void lb_quantile_run(struct call *call) {
-    struct quantiles quantiles = {.count = 0};
-    if (!lb_quantile_read_arguments(call, &quantiles)) {
+    struct quantiles quantiles;
+    struct lb_filter filter;
+    const struct board *board;
+    if (!lb_quantile_read(call, &quantiles)) {
         return;
     }
-    const struct board *board;
     if (!call_find_board(call, call_arg(call, 1), &board)) {
         return;
     }
     if (board == NULL) {
-        lb_reply_nils(call, quantiles.count);
-    } else if (quantiles.filter.count > 0) {
-        lb_quantile_reply_inside(call, &quantiles, board);
-    } else {
+        lb_reply_nils(call, quantiles.q.count);
+    } else if (quantiles.filter.count == 0) {
         lb_quantile_reply(call, &quantiles, board, NULL);
+    } else if (lb_filter_begin(call, board, &quantiles.filter, &filter)) {
+        lb_quantile_reply(call, &quantiles, board, &filter);
+        lb_filter_end(&filter);
     }
 }
 
 const struct command command_lb_quantile = {
     .name = "LB.QUANTILE",
     .syntax = "key q:double... [STRINGS] " LB_FILTER_SYNTAX " [TAGS] " LB_DATA_SYNTAX,
-    .options = lb_quantile_options,
+    .bindings = lb_quantile_bindings,
     .reply = "[@Record?]",
     .summary =
         "The members at given quantiles, from the worst (0) to the best (1); WHERE: inside a "
@@ -168,34 +155,35 @@ const struct command command_lb_quantile = {
  *                   e1            e2            e3                 n edges, n + 1 counts
  *
  * A count is the difference of two ranks: no member is visited. */
-enum { FIRST_EDGE = 2, EDGES_MAX = 10000 };
+enum { EDGES_MAX = 10000 };
 
 struct edges {
-    uint32_t end;              /* index behind the last one */
+    struct option_values at;
     struct option_uses filter; /* WHERE and WHERENOT */
 };
 
-static const struct option_row lb_hist_options[] = {
-    LB_FILTER_OPTIONS(struct edges, filter),
+static bool lb_quantile_check_edge_count(const struct call *call, uint32_t index, void *target) {
+    (void)index;
+    return lb_check_count(call, ((struct edges *)target)->at.count, EDGES_MAX, "edges");
+}
+
+static const struct binding lb_hist_bindings[] = {
+    {BIND("edge", struct edges, at), .read = lb_quantile_check_edge_count},
+    LB_FILTER_BINDINGS(struct edges, filter),
     {0},
 };
-
-static bool lb_quantile_find_edges(const struct call *call, struct edges *edges) {
-    return lb_find_numbers(call, FIRST_EDGE, EDGES_MAX, "LB.HIST", "edges", &edges->end) &&
-           options_read(call, edges->end, edges);
-}
 
 /* They are scores with the field's decimals, in ascending order. They may lie outside the field's
  * range. */
 static bool lb_quantile_check_edges(const struct call *call, const struct edges *edges,
                                     const struct layout_field *lead) {
     struct decimal last = {.magnitude = 0};
-    for (uint32_t i = FIRST_EDGE; i < edges->end; i++) {
+    for (uint32_t i = 0; i < edges->at.count; i++) {
         struct decimal edge;
-        if (!lb_parse_decimal(call, lead, call_arg(call, i), &edge)) {
+        if (!lb_parse_decimal(call, lead, edges->at.at[i], &edge)) {
             return false;
         }
-        if (i > FIRST_EDGE && decimal_compare(last, edge) >= 0) {
+        if (i > 0 && decimal_compare(last, edge) >= 0) {
             return call_refuse(call, "ERR edges must be strictly ascending");
         }
         last = edge;
@@ -227,10 +215,10 @@ static void lb_quantile_reply_edges(const struct call *call, const struct edges 
     uint32_t left = filter != NULL  ? lb_filter_count(filter)
                     : board != NULL ? board_count(board)
                                     : 0;
-    reply_array(call->reply, edges->end - FIRST_EDGE + 1);
-    for (uint32_t i = FIRST_EDGE; i < edges->end && !reply_is_lost(call->reply); i++) {
+    reply_array(call->reply, edges->at.count + 1);
+    for (uint32_t i = 0; i < edges->at.count && !reply_is_lost(call->reply); i++) {
         struct decimal edge = {.magnitude = 0};
-        bool is_parsed = lb_parse_decimal(call, lead, call_arg(call, i), &edge);
+        bool is_parsed = lb_parse_decimal(call, lead, edges->at.at[i], &edge);
         CHECK(is_parsed);
         uint32_t above =
             board != NULL ? lb_quantile_count_at_or_above(call, board, filter, edge) : 0;
@@ -241,11 +229,10 @@ static void lb_quantile_reply_edges(const struct call *call, const struct edges 
 }
 
 static void lb_hist_run(struct call *call) {
-    struct edges edges = {.end = 0};
+    struct edges edges = {.at = {0}};
     struct lb_filter filter;
     const struct board *board;
-    if (!lb_quantile_find_edges(call, &edges) ||
-        !call_find_board(call, call_arg(call, 1), &board)) {
+    if (!syntax_read(call, &edges) || !call_find_board(call, call_arg(call, 1), &board)) {
         return;
     }
     const struct layout_field *lead = &lb_layout(call, board, call_arg(call, 1))->fields[0];
@@ -261,18 +248,17 @@ static void lb_hist_run(struct call *call) {
 }
 
 static uint64_t lb_quantile_count_edges(const struct cost_view *view) {
-    struct edges edges = {.end = 0};
-    if (!lb_quantile_find_edges(view->call, &edges)) {
+    struct edges edges = {.at = {0}};
+    if (!syntax_read(view->call, &edges)) {
         return 0;
     }
-    return edges.end - FIRST_EDGE +
-           lb_filter_work(view, &edges.filter, LB_FILTER_STEPS, edges.end - FIRST_EDGE);
+    return edges.at.count + lb_filter_work(view, &edges.filter, LB_FILTER_STEPS, edges.at.count);
 }
 
 const struct command command_lb_hist = {
     .name = "LB.HIST",
     .syntax = "key edge:double... " LB_FILTER_SYNTAX,
-    .options = lb_hist_options,
+    .bindings = lb_hist_bindings,
     .reply = "[i]",
     .summary = "How many members have a score below, between and above the given edges, of which "
                "there are 10,000 at most; WHERE: inside a group of members with the same tags",

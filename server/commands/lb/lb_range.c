@@ -21,22 +21,16 @@ struct range {
     struct option_uses filter; /* WHERE and WHERENOT */
 };
 
-static const struct option_row lb_range_options[] = {
-    {"BYSCORE", OPTION_FLAG, offsetof(struct range, is_by_score), NULL},
-    {"REV", OPTION_FLAG, offsetof(struct range, is_reverse), NULL},
-    {"LIMIT", OPTION_INTEGERS, offsetof(struct range, offset), NULL},
-    {"COMP", OPTION_FLAG, offsetof(struct range, shape.is_competition), NULL},
-    {"WITHKEY", OPTION_FLAG, offsetof(struct range, shape.with_key), NULL},
-    {"STRINGS", OPTION_FLAG, offsetof(struct range, shape.with_strings), NULL},
-    {"TAGS", OPTION_FLAG, offsetof(struct range, shape.with_tags), NULL},
-    LB_FILTER_OPTIONS(struct range, filter),
-    LB_DATA_OPTIONS(struct range, shape.data),
-    LB_SINCE_OPTION(struct range, shape.since),
+static const struct binding lb_range_bindings[] = {
+    {BIND("BYSCORE", struct range, is_by_score)},
+    {BIND("REV", struct range, is_reverse)},
+    {BIND("LIMIT", struct range, offset)},
+    LB_RECORD_BINDINGS(struct range),
     {0},
 };
 
 static bool lb_range_read_options(const struct call *call, struct range *range) {
-    if (!options_read(call, FIRST_OPTION, range) || !lb_data_check(call, &range->shape.data)) {
+    if (!syntax_read(call, range) || !lb_data_check(call, &range->shape.data)) {
         return false;
     }
     /* As in ZRANGE, a count of -1 means no limit, and is always accepted. */
@@ -157,9 +151,8 @@ const struct command command_lb_range = {
     .syntax = "key start stop [BYSCORE] [REV] offset_count=[LIMIT offset:integer count:integer] "
               "[COMP] [WITHKEY] [STRINGS] " LB_FILTER_SYNTAX " [TAGS] " LB_DATA_SYNTAX
               " " LB_SINCE_SYNTAX,
-    .options = lb_range_options,
+    .bindings = lb_range_bindings,
     .key_option = LB_SINCE_WORD,
-    .options_arg = FIRST_OPTION,
     .reply = "[@Record]",
     .summary =
         "Records by rank or by score, best first or (REV) worst first; WHERE: inside a group "
@@ -181,41 +174,30 @@ const struct command command_lb_range = {
  *
  * So exactly count records are returned if the board has that many, and the member is one of them.
  */
-enum { ARG_KIND = 2, ARG_WHERE, ARG_COUNT, ARG_OPTIONS };
+enum { ARG_WHERE = 3 };
 
 struct around {
-    bool is_member; /* MEMBER */
-    bool is_score;  /* SCORE; else PACKED */
+    enum around_where { AROUND_MEMBER, AROUND_SCORE, AROUND_PACKED } where;
     int64_t count;
     struct lb_shape shape;
     struct option_uses filter; /* WHERE, WHERENOT and WITHIN */
 };
 
-static const struct option_row lb_around_options[] = {
-    {"COMP", OPTION_FLAG, offsetof(struct around, shape.is_competition), NULL},
-    {"WITHKEY", OPTION_FLAG, offsetof(struct around, shape.with_key), NULL},
-    {"STRINGS", OPTION_FLAG, offsetof(struct around, shape.with_strings), NULL},
-    {"TAGS", OPTION_FLAG, offsetof(struct around, shape.with_tags), NULL},
-    LB_FILTER_OPTIONS(struct around, filter),
-    LB_FILTER_WITHIN_OPTION(struct around, filter),
-    LB_DATA_OPTIONS(struct around, shape.data),
-    LB_SINCE_OPTION(struct around, shape.since),
+static bool lb_range_check_count(const struct call *call, uint32_t index, void *target) {
+    (void)index;
+    return ((struct around *)target)->count >= 1 ||
+           call_refuse(call, "ERR value is out of range, must be positive");
+}
+
+static const struct binding lb_around_bindings[] = {
+    {BIND("where", struct around, where)},
+    {BIND("count", struct around, count), .read = lb_range_check_count},
+    LB_RECORD_BINDINGS(struct around),
     {0},
 };
 
 static bool lb_range_read_arguments(const struct call *call, struct around *around) {
-    around->is_score = call_arg_is(call, ARG_KIND, "SCORE");
-    around->is_member = call_arg_is(call, ARG_KIND, "MEMBER");
-    if (!around->is_score && !around->is_member && !call_arg_is(call, ARG_KIND, "PACKED")) {
-        return call_syntax_error(call);
-    }
-    if (!call_parse_integer(call, call_arg(call, ARG_COUNT), &around->count)) {
-        return false;
-    }
-    if (around->count < 1) {
-        return call_refuse(call, "ERR value is out of range, must be positive");
-    }
-    return options_read(call, ARG_OPTIONS, around) && lb_data_check(call, &around->shape.data);
+    return syntax_read(call, around) && lb_data_check(call, &around->shape.data);
 }
 
 /* The rank of a new member with this score and 0 in its other fields, if it were added now: after
@@ -265,12 +247,12 @@ static void lb_range_reply_window_inside(const struct call *call, const struct a
                                          const struct board_member *member) {
     struct lb_filter filter;
     struct zset_span span = {.count = 0};
-    bool is_in = !around->is_member;
+    bool is_in = around->where != AROUND_MEMBER;
     if (!lb_filter_begin(call, board, &around->filter, &filter)) {
         return;
     }
-    if (!around->is_member && lb_filter_is_within(&filter)) {
-        reply_error(call->reply, around->is_score
+    if (around->where != AROUND_MEMBER && lb_filter_is_within(&filter)) {
+        reply_error(call->reply, around->where == AROUND_SCORE
                                      ? "ERR WITHIN needs MEMBER: a score has no tags"
                                      : "ERR WITHIN needs MEMBER: a packed key has no tags");
     } else if (member != NULL && !lb_filter_select(&filter, member, &is_in)) {
@@ -290,8 +272,9 @@ static void lb_range_reply_window(const struct call *call, const struct around *
     struct board_member member;
     uint32_t rank = 0;
     bool is_there = board != NULL;
-    if (!around->is_member) {
-        if (!(around->is_score ? lb_range_find_score : lb_range_find_packed)(call, board, &rank)) {
+    if (around->where != AROUND_MEMBER) {
+        if (!(around->where == AROUND_SCORE ? lb_range_find_score
+                                            : lb_range_find_packed)(call, board, &rank)) {
             return;
         }
     } else {
@@ -300,7 +283,7 @@ static void lb_range_reply_window(const struct call *call, const struct around *
     }
     if (around->filter.count > 0 && board != NULL) {
         lb_range_reply_window_inside(call, around, board, rank,
-                                     is_there && around->is_member ? &member : NULL);
+                                     is_there && around->where == AROUND_MEMBER ? &member : NULL);
         return;
     }
     struct zset_span span = {.count = 0};
@@ -341,9 +324,8 @@ const struct command command_lb_around = {
     .syntax = "key where=<MEMBER member | SCORE score:double | PACKED packed-key> count:integer "
               "[COMP] [WITHKEY] [STRINGS] " LB_FILTER_SYNTAX " " LB_FILTER_WITHIN
               " [TAGS] " LB_DATA_SYNTAX " " LB_SINCE_SYNTAX,
-    .options = lb_around_options,
+    .bindings = lb_around_bindings,
     .key_option = LB_SINCE_WORD,
-    .options_arg = ARG_OPTIONS,
     .reply = "[@Record]",
     .summary = "A window of records around a member, or around the place of a score or of a packed "
                "key; WHERE and WITHIN: inside a group of members with the same tags; SINCE: with "

@@ -143,12 +143,6 @@ static char *lb_record_put_percent(char *out, uint32_t count, uint32_t rank, boo
     return put_decimal(out, percent, PERCENT_SCALE, is_double);
 }
 
-static char *lb_record_put_key(char *out, const struct layout *layout, uint64_t key) {
-    char text[PUT_SHORT_MAX];
-    size_t size = layout_key_print(layout, key, text);
-    return put_short_bulk(out, (struct bytes){.at = text, .size = size});
-}
-
 void lb_write_record_as(const struct lb_writer *writer, struct bytes member, uint64_t key,
                         uint32_t shown_rank) {
     struct buffer *buffer = writer->reply->out;
@@ -174,7 +168,9 @@ void lb_write_record_as(const struct lb_writer *writer, struct bytes member, uin
         out = lb_record_put_percent(out, count, shown_rank, numbers == 3);
     }
     if (writer->shape.with_key) {
-        out = lb_record_put_key(out, writer->layout, key);
+        char text[PUT_SHORT_MAX];
+        size_t size = layout_key_print(writer->layout, key, text);
+        out = put_short_bulk(out, (struct bytes){.at = text, .size = size});
     }
     buffer_commit(buffer, (size_t)(out - begin));
 }
@@ -206,12 +202,6 @@ void lb_write_record(struct lb_writer *writer, struct bytes member, uint64_t key
     lb_write_record_as(writer, member, key, lb_record_shown_rank(writer, key, rank));
 }
 
-static void lb_record_write_tags(const struct lb_writer *writer, uint32_t rank) {
-    struct tag_values values;
-    board_tags_at(writer->board, rank, &values);
-    lb_tags_reply(writer->reply, &writer->layout->tags, &values);
-}
-
 void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
     const struct hash *hashes[LB_DATA_GROUP];
     uint32_t since_ranks[LB_DATA_GROUP];
@@ -239,7 +229,9 @@ void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
     for (unsigned i = 0; i < group->count; i++) {
         lb_write_record_as(writer, group->members[i], group->keys[i], group->shown_ranks[i]);
         if (writer->shape.with_tags) {
-            lb_record_write_tags(writer, group->ranks[i]);
+            struct tag_values values;
+            board_tags_at(writer->board, group->ranks[i], &values);
+            lb_tags_reply(writer->reply, &writer->layout->tags, &values);
         }
         if (has_data) {
             lb_data_reply(writer->reply, data, hashes[i]);

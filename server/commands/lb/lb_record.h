@@ -42,6 +42,16 @@ struct lb_shape {
     struct lb_data data;   /* DATA */
     struct lb_since since; /* SINCE: begun by the caller */
 };
+/* Bindings for a struct with a shape and a filter (lb_filter.h); a command takes those that its syntax has. */
+#define LB_RECORD_BINDINGS(type)                                                                   \
+    {BIND("COMP", type, shape.is_competition)}, {BIND("PCT", type, shape.with_percent)},           \
+        {BIND("WITHKEY", type, shape.with_key)}, {BIND("STRINGS", type, shape.with_strings)},      \
+        {BIND("TAGS", type, shape.with_tags)}, LB_FILTER_BINDINGS(type, filter),                   \
+        {BIND("DATA", type, shape.data.pattern), .repeat = BINDING_ONCE_NAMED,                     \
+         .read = lb_data_check_pattern},                                                           \
+        {BIND("FIELDS", type, shape.data.fields)}, {                                               \
+        BIND(LB_SINCE_WORD, type, shape.since.name), .repeat = BINDING_ONCE_NAMED                  \
+    }
 
 /* Writes records of one board. Valid until the board's next change. */
 struct lb_writer {

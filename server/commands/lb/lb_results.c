@@ -100,7 +100,7 @@ static bool lb_results_plan_one(const struct lb_results *results, uint32_t at,
 /* The tags of the command, as those of a board. false: the error was replied. */
 static bool lb_results_read_tags(const struct lb_results *results, const struct writing *writing,
                                  struct tag_values *tags) {
-    return results->add->tag_count == 0 ||
+    return results->add->tags.count == 0 ||
            lb_add_read_tags(results->call, results->add, writing_shown(writing), tags);
 }
 
@@ -170,7 +170,7 @@ static bool lb_results_begin_hashes(struct lb_results *results, size_t *size) {
 }
 
 static size_t lb_results_growth_size(const struct lb_results *results) {
-    bool with_tags = results->add->tag_count > 0;
+    bool with_tags = results->add->tags.count > 0;
     size_t size = results->more;
     uint32_t count = 0;
     for (uint32_t i = 0; i < results->count; i++) {
@@ -261,12 +261,6 @@ static void lb_results_put_tags(struct lb_results *results) {
     }
 }
 
-/* Is the member on the board after CAP has removed others? */
-static bool lb_results_has_stayed(const struct lb_results *results, uint32_t at) {
-    uint64_t key;
-    return board_find(results->list[at].writing->board, lb_results_name(results, at), &key);
-}
-
 /* Fields are set of those who are on the board; members who have come and gone do not count as added. */
 static void lb_results_finish(struct lb_results *results) {
     const struct lb_hset *hset = &results->add->hset;
@@ -275,8 +269,11 @@ static void lb_results_finish(struct lb_results *results) {
     bool is_set = false;
     for (uint32_t i = 0; i < results->count; i++) {
         struct lb_result *result = &results->list[i];
-        bool has_stayed =
-            result->is_put && (!result->writing->has_lost || lb_results_has_stayed(results, i));
+        uint64_t key;
+        /* CAP may have removed it since. */
+        bool has_stayed = result->is_put &&
+                          (!result->writing->has_lost ||
+                           board_find(result->writing->board, lb_results_name(results, i), &key));
         if (has_stayed && result->place.key != NULL && !(is_one_hash && is_set)) {
             lb_hset_put(results->call, hset, &result->place);
             is_set = true;
@@ -287,7 +284,7 @@ static void lb_results_finish(struct lb_results *results) {
 
 void lb_results_put(struct lb_results *results) {
     lb_results_put_members(results);
-    if (results->add->tag_count > 0) {
+    if (results->add->tags.count > 0) {
         lb_results_put_tags(results);
     }
     lb_results_finish(results);

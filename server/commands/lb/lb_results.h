@@ -10,7 +10,7 @@
 #ifndef SERVER_COMMAND_LB_RESULTS_H
 #define SERVER_COMMAND_LB_RESULTS_H
 
-#include "server/commands/lb/lb_add_apply.h"
+#include "server/commands/lb/lb_add.h"
 
 struct lb_result {
     struct writing *writing;

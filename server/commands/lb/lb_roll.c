@@ -10,7 +10,7 @@
 #include "codec/timestamp.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/writing.h"
-#include "server/dispatch/options.h"
+#include "server/dispatch/syntax.h"
 
 enum { ARG_ARCHIVE = 2, ARG_OPTIONS, SHOWN_MAX = 64 };
 
@@ -49,10 +49,10 @@ static bool lb_roll_read_expiry(const struct call *call, uint32_t index, void *t
                : call_syntax_error(call);
 }
 
-static const struct option_row lb_roll_options[] = {
-    {"START", OPTION_READ, 0, lb_roll_read_window},
-    {"END", OPTION_READ, 0, lb_roll_read_window},
-    {"EX", OPTION_READ, 0, lb_roll_read_expiry},
+static const struct binding lb_roll_bindings[] = {
+    {"START", .read = lb_roll_read_window},
+    {"END", .read = lb_roll_read_window},
+    {"EX", .read = lb_roll_read_expiry},
     {0},
 };
 
@@ -82,7 +82,7 @@ static void lb_roll_run(struct call *call) {
     struct lb_roll roll = {.expire_at_ms = REGISTRY_NO_EXPIRY};
     struct rules next;
     struct bytes archive = call_arg(call, ARG_ARCHIVE);
-    if (!options_read(call, ARG_OPTIONS, &roll)) {
+    if (!syntax_read(call, &roll)) {
         return;
     }
     struct registry_key *key;
@@ -110,7 +110,7 @@ static void lb_roll_run(struct call *call) {
 const struct command command_lb_roll = {
     .name = "LB.ROLL",
     .syntax = "key archive:key window=[START start | END end] [EX seconds:integer]",
-    .options = lb_roll_options,
+    .bindings = lb_roll_bindings,
     .reply = "i",
     .summary =
         "Move a board's members to an archive, start over with an empty board, and count them",

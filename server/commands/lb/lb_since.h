@@ -29,10 +29,6 @@ struct lb_since {
 
 #define LB_SINCE_WORD   "SINCE"
 #define LB_SINCE_SYNTAX "[" LB_SINCE_WORD " <archive:key | LAST>]"
-/* A row of an option table for a struct that has a struct lb_since of this name. */
-#define LB_SINCE_OPTION(type, member)                                                              \
-    { LB_SINCE_WORD, OPTION_TEXT_ONCE, offsetof(type, member.name), NULL }
-
 static inline bool lb_since_is_asked(const struct lb_since *since) {
     return since->name.at != NULL;
 }

@@ -26,17 +26,6 @@ struct submit {
 
 /* ---- parsing ---- */
 
-static bool lb_submit_read_options(const struct call *call, struct submit *submit) {
-    if (call_arg_is(call, submit->add.first, "PACKED")) {
-        return call_refuse(call, "ERR LB.SUBMIT takes no PACKED: each board packs keys in its way");
-    }
-    const char *error = lb_add_read_options(call->request, &submit->add);
-    if (error != NULL) {
-        return call_refuse(call, error);
-    }
-    return submit->add.first + 2 <= call->request->count || call_syntax_error(call);
-}
-
 /* false: the error was replied. */
 static bool lb_submit_parse(const struct call *call, struct submit *submit) {
     int64_t count;
@@ -52,8 +41,14 @@ static bool lb_submit_parse(const struct call *call, struct submit *submit) {
     }
     submit->board_count = (uint32_t)count;
     submit->add.first = FIRST_KEY + submit->board_count;
-    if (!lb_submit_read_options(call, submit)) {
+    if (call_arg_is(call, submit->add.first, "PACKED")) {
+        return call_refuse(call, "ERR LB.SUBMIT takes no PACKED: each board packs keys in its way");
+    }
+    if (!lb_add_read_options(call, &submit->add)) {
         return false;
+    }
+    if (submit->add.first + 2 > call->request->count) {
+        return call_syntax_error(call);
     }
     submit->add.value_count = call->request->count - submit->add.first - 1;
     return lb_hset_check(call, &submit->add.hset, submit->board_count);
@@ -226,6 +221,8 @@ const struct command command_lb_submit = {
               "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG name value]... [ONCE "
               "id] [WITHREPEAT] " LB_HSET_SYNTAX " [STRINGS] "
               "field... member",
+    .hidden_syntax = "[WITHRANK]", /* which it replies in any case */
+    .bindings = lb_add_bindings,
     .reply = "[@Result]",
     .summary = "Write one result on several boards, on all of them or none; its record, its "
                "previous rank and whether it counts, on each",

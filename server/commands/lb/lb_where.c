@@ -68,16 +68,16 @@ static void lb_where_answer(struct board_task *task, struct reply *reply) {
     *records = empty;
 }
 
-static const struct option_row lb_where_options[] = {
+static const struct binding lb_where_bindings[] = {
     BOARD_TASK_MATCH_OPTION,
-    {"STRINGS", OPTION_FLAG, offsetof(struct board_task, with_strings), NULL},
+    {BIND("STRINGS", struct board_task, with_strings)},
     {0},
 };
 
 const struct command command_lb_where = {
     .name = "LB.WHERE",
     .syntax = "member [MATCH pattern] [STRINGS]",
-    .options = lb_where_options,
+    .bindings = lb_where_bindings,
     .reply = "[@BoardRecord]",
     .summary = "The boards that a member is on, each with the member's record",
     .complexity = "O(n log m) for n boards of m members, in steps between other commands",
@@ -88,20 +88,15 @@ const struct command command_lb_where = {
                                                .answer = lb_where_answer},
 };
 
-static void lb_where_remove_hash(struct server *server, const struct board_task *task,
-                                 struct bytes name) {
-    for (uint32_t i = task->first_database; i < task->end_database; i++) {
-        keyspace_remove_hash(server, i, name);
-    }
-}
-
 static void lb_where_finish(struct server *server, struct board_task *task) {
     uint32_t size;
     for (size_t at = 0; at < task->data.size; at += sizeof size + size) {
         memcpy(&size, task->data.at + at, sizeof size);
         if (size <= REGISTRY_KEY_MAX) {
-            lb_where_remove_hash(
-                server, task, (struct bytes){.at = task->data.at + at + sizeof size, .size = size});
+            const struct bytes name = {.at = task->data.at + at + sizeof size, .size = size};
+            for (uint32_t i = task->first_database; i < task->end_database; i++) {
+                keyspace_remove_hash(server, i, name);
+            }
         }
     }
 }
@@ -129,17 +124,17 @@ static bool lb_where_read_data(const struct call *call, uint32_t index, void *ta
     return true;
 }
 
-static const struct option_row lb_forget_options[] = {
+static const struct binding lb_forget_bindings[] = {
     BOARD_TASK_MATCH_OPTION,
-    {"DATA", OPTION_READ, 0, lb_where_read_data},
-    {"ALL", OPTION_FLAG, offsetof(struct board_task, is_all), NULL},
+    {"DATA", .read = lb_where_read_data},
+    {BIND("ALL", struct board_task, is_all)},
     {0},
 };
 
 const struct command command_lb_forget = {
     .name = "LB.FORGET",
     .syntax = "member [MATCH pattern] data=[DATA data:pattern]... [ALL]",
-    .options = lb_forget_options,
+    .bindings = lb_forget_bindings,
     .reply = "i",
     .summary = "Take a member off all boards, and remove its hashes; count the boards",
     .complexity = "O(n log m) for n boards of m members, in steps between other commands",

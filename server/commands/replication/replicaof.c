@@ -1,6 +1,6 @@
 /* REPLICAOF SLAVEOF ROLE: whose replica this server is. FAILOVER: hand over to a replica
  * (server/replication/failover.h). */
-#include "server/dispatch/call.h"
+#include "server/dispatch/syntax.h"
 #include "server/replication/failover.h"
 
 /* ---- REPLICAOF SLAVEOF ---- */
@@ -125,31 +125,35 @@ const struct command command_role = {
     .run = role_run,
 };
 
-/* In any order, as in Redis: TO host port, FORCE, TIMEOUT milliseconds. */
-static bool replicaof_read_options(const struct call *call, struct failover_options *options) {
-    uint32_t count = call->request->count;
-    for (uint32_t i = 1; i < count; i++) {
-        if (call_arg_is(call, i, "TIMEOUT") && i + 1 < count && options->timeout_ms == 0) {
-            if (!call_parse_integer(call, call_arg(call, ++i), &options->timeout_ms)) {
-                return false;
-            }
-            if (options->timeout_ms <= 0) {
-                return call_refuse(call, "ERR FAILOVER timeout must be greater than 0");
-            }
-        } else if (call_arg_is(call, i, "TO") && i + 2 < count && options->host.at == NULL) {
-            options->host = call_arg(call, i + 1);
-            if (!call_parse_integer(call, call_arg(call, i + 2), &options->port)) {
-                return false;
-            }
-            i += 2;
-        } else if (call_arg_is(call, i, "FORCE") && !options->is_forced) {
-            options->is_forced = true;
-        } else {
-            return call_syntax_error(call);
-        }
-    }
-    return true;
+/* ---- FAILOVER ---- */
+
+static bool replicaof_read_target(const struct call *call, uint32_t index, void *target) {
+    struct failover_options *options = target;
+    options->host = call_arg(call, index);
+    return call_parse_integer(call, call_arg(call, index + 1), &options->port);
 }
+
+static bool replicaof_check_timeout(const struct call *call, uint32_t index, void *target) {
+    (void)index;
+    return ((struct failover_options *)target)->timeout_ms > 0 ||
+           call_refuse(call, "ERR FAILOVER timeout must be greater than 0");
+}
+
+/* ABORT is alone, and then nothing is read. */
+static bool replicaof_refuse_abort(const struct call *call, uint32_t index, void *target) {
+    (void)index;
+    (void)target;
+    return call_syntax_error(call);
+}
+
+static const struct binding failover_bindings[] = {
+    {"TO", .repeat = BINDING_ONCE, .read = replicaof_read_target},
+    {BIND("FORCE", struct failover_options, is_forced), .repeat = BINDING_ONCE},
+    {BIND("TIMEOUT", struct failover_options, timeout_ms), .repeat = BINDING_ONCE,
+     .read = replicaof_check_timeout},
+    {"ABORT", .read = replicaof_refuse_abort},
+    {0},
+};
 
 static void failover_run(struct call *call) {
     struct failover_options options = {.timeout_ms = 0};
@@ -161,7 +165,7 @@ static void failover_run(struct call *call) {
         }
         return;
     }
-    if (!replicaof_read_options(call, &options)) {
+    if (!syntax_read(call, &options)) {
         return;
     }
     const char *why = failover_begin(call->server, call->session, &options);
@@ -175,6 +179,7 @@ static void failover_run(struct call *call) {
 const struct command command_failover = {
     .name = "FAILOVER",
     .syntax = "target=[TO host port:integer [FORCE]] [ABORT] [TIMEOUT milliseconds:integer]",
+    .bindings = failover_bindings,
     .reply = "<OK>",
     .summary = "Hand over to a replica, without losing a write: writes wait until it has them all",
     .flags = COMMAND_ADMIN | COMMAND_STALE | COMMAND_NO_BOARDS,

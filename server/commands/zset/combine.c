@@ -34,10 +34,6 @@ static void combine_walk_begin_at(struct combine_walk *walk, const struct board 
     board_seek(board, walk->is_best_first || count == 0 ? rank : rank + count - 1, &walk->cursor);
 }
 
-static void combine_walk_begin(struct combine_walk *walk, const struct board *board) {
-    combine_walk_begin_at(walk, board, 0, board_count(board));
-}
-
 static bool combine_walk_next(struct combine_walk *walk, struct batch *batch) {
     struct board_run run;
     batch->count = 0;
@@ -352,7 +348,8 @@ static bool combine_next_walk(struct combine *combine) {
                        : ends_with_first && work->at == count ? 0
                                                               : work->at;
         if (combine->sources[work->source].board != NULL) {
-            combine_walk_begin(&work->walk, combine->sources[work->source].board);
+            const struct board *board = combine->sources[work->source].board;
+            combine_walk_begin_at(&work->walk, board, 0, board_count(board));
             return true;
         }
     }

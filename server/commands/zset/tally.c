@@ -60,14 +60,6 @@ static uint64_t tally_home_of(uint64_t hash, uint64_t slot_count) {
     return ((hash >> 32) * slot_count) >> 32;
 }
 
-static void tally_put_slot(uint64_t *slots, uint64_t slot_count, uint64_t slot) {
-    uint64_t at = tally_home_of(slot, slot_count);
-    while (slots[at] != 0) {
-        at = at + 1 == slot_count ? 0 : at + 1;
-    }
-    slots[at] = slot;
-}
-
 bool tally_reserve_slots(struct tally *tally, uint64_t count) {
     uint64_t slot_count = count * 2;
     if (slot_count <= tally->slot_count) {
@@ -79,7 +71,11 @@ bool tally_reserve_slots(struct tally *tally, uint64_t count) {
     }
     for (uint64_t i = 0; i < tally->slot_count; i++) {
         if (tally->slots[i] != 0) {
-            tally_put_slot(slots, slot_count, tally->slots[i]);
+            uint64_t at = tally_home_of(tally->slots[i], slot_count);
+            while (slots[at] != 0) {
+                at = at + 1 == slot_count ? 0 : at + 1;
+            }
+            slots[at] = tally->slots[i];
         }
     }
     memory_free(tally->slots);

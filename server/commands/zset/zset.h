@@ -122,8 +122,15 @@ MUST_CHECK bool zset_read_positive(const struct call *call, uint32_t index, cons
                                    int64_t *value);
 /* Seconds; *due_ms is REGISTRY_NO_EXPIRY for 0. false: the error was replied. */
 MUST_CHECK bool zset_read_timeout(const struct call *call, struct bytes text, int64_t *due_ms);
+/* What ZMPOP, ZMOVE and those that wait take: from which end, and how many. */
+struct zset_taking {
+    struct option_values keys; /* of ZMPOP and BZMPOP */
+    enum zset_taken { ZSET_MIN, ZSET_MAX, ZSET_BY_SCORE } where;
+    int64_t count; /* COUNT; 0: not given */
+};
+extern const struct binding zset_taking_bindings[];
 /* None of the keys has members: wait until one has. A transaction does not wait. */
-void zset_wait_for(const struct call *call, uint32_t first_key, uint32_t key_count, int64_t due_ms,
+void zset_wait_for(const struct call *call, struct option_values keys, int64_t due_ms,
                    bool is_reverse, int64_t count);
 
 /* Reply with the error for anything that asks for order by name. */

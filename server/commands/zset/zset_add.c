@@ -10,7 +10,7 @@
  * layout fails the first put, as it would every other; and for more than one pair the memory is
  * reserved before the first put. */
 #include "server/commands/writing.h"
-#include "server/dispatch/options.h"
+#include "server/dispatch/syntax.h"
 #include "skiplist/lookup.h"
 
 enum {
@@ -52,23 +52,15 @@ static struct bytes zset_add_pair_member(const struct call *call, const struct z
 
 /* ---- parsing ---- */
 
-static const struct option_row zadd_options[] = {
-    {"NX", OPTION_FLAG, offsetof(struct zadd, is_new_only), NULL},
-    {"XX", OPTION_FLAG, offsetof(struct zadd, is_existing_only), NULL},
-    {"GT", OPTION_FLAG, offsetof(struct zadd, is_greater_only), NULL},
-    {"LT", OPTION_FLAG, offsetof(struct zadd, is_less_only), NULL},
-    {"CH", OPTION_FLAG, offsetof(struct zadd, is_change_counted), NULL},
-    {"INCR", OPTION_FLAG, offsetof(struct zadd, is_increment), NULL},
+static const struct binding zadd_bindings[] = {
+    {BIND("NX", struct zadd, is_new_only)},
+    {BIND("XX", struct zadd, is_existing_only)},
+    {BIND("GT", struct zadd, is_greater_only)},
+    {BIND("LT", struct zadd, is_less_only)},
+    {BIND("CH", struct zadd, is_change_counted)},
+    {BIND("INCR", struct zadd, is_increment)},
     {0},
 };
-
-/* Options come before the first score. */
-static bool zset_add_read_options(const struct call *call, struct zadd *zadd) {
-    struct bytes word = call_arg(call, 2);
-    zadd->first_pair = 2;
-    /* Usually this is the first score already. */
-    return word.size == 0 || word.at[0] < 'A' || options_read_to(call, &zadd->first_pair, zadd);
-}
 
 static bool zset_add_check_options(const struct call *call, struct zadd *zadd) {
     uint32_t arg_count = call->request->count - zadd->first_pair;
@@ -250,16 +242,6 @@ static bool zset_add_has_room(const struct call *call, const struct writing *wri
     return new_count <= room;
 }
 
-/* Members that were added and then removed by CAP in the same command do not count as added. */
-static void zset_add_take_back_lost(const struct call *call, const struct board *board,
-                                    struct zadd *zadd) {
-    uint32_t kept_count = 0;
-    for (uint32_t pair = 0; pair < zadd->pair_count; pair += LOOKUP_GROUP) {
-        kept_count += zset_add_count_found(call, board, zadd, pair, true);
-    }
-    zadd->added_count = kept_count;
-}
-
 /* The key that a new member of this pair would get; an existing member may have other fields. */
 static uint64_t zset_add_likely_key(const struct call *call, const struct layout *layout,
                                     const struct zadd *zadd, uint32_t pair) {
@@ -299,8 +281,12 @@ static bool zset_add_apply_many(const struct call *call, struct writing *writing
                                 : zset_add_apply_pair(call, writing, zadd, pair, NULL);
     }
     writing_settle(writing);
+    /* Members that were added and then removed by CAP in the same command do not count as added. */
     if (writing->has_lost) {
-        zset_add_take_back_lost(call, writing->board, zadd);
+        zadd->added_count = 0;
+        for (uint32_t pair = 0; pair < zadd->pair_count; pair += LOOKUP_GROUP) {
+            zadd->added_count += zset_add_count_found(call, writing->board, zadd, pair, true);
+        }
     }
     return is_applied;
 }
@@ -395,8 +381,12 @@ static void zset_add_run(const struct call *call, struct zadd *zadd) {
 }
 
 static void zadd_run(struct call *call) {
-    struct zadd zadd = {.is_skipped = false};
-    if (zset_add_read_options(call, &zadd) && zset_add_check_options(call, &zadd)) {
+    struct zadd zadd = {.first_pair = 2};
+    struct bytes word = call_arg(call, 2);
+    /* Options come before the first score, and usually there is none. */
+    bool has_options = word.size > 0 && word.at[0] >= 'A';
+    if ((!has_options || syntax_read_options(call, &zadd.first_pair, &zadd)) &&
+        zset_add_check_options(call, &zadd)) {
         zset_add_run(call, &zadd);
     }
 }
@@ -405,7 +395,7 @@ const struct command command_zadd = {
     .name = "ZADD",
     .syntax = "key condition=[NX | XX] comparison=[GT | LT] change=[CH] increment=[INCR] "
               "score_member=(score:double member)...",
-    .options = zadd_options,
+    .bindings = zadd_bindings,
     .reply = "i|INCR=n?",
     .summary = "Set the scores of members, adding those that are not on the board",
     .complexity = "O(log n) for each pair, n being the members of the board",

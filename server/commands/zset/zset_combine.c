@@ -9,7 +9,7 @@
 #include <inttypes.h>
 
 #include "server/commands/zset/zset_combine.h"
-#include "server/dispatch/options.h"
+#include "server/dispatch/syntax.h"
 
 enum {
     COUNTED_RUNS = 128, /* of at most BOARD_RUN_MAX members: well below a millisecond */
@@ -28,8 +28,8 @@ bool zset_query_is_stored(const struct call *call) {
 
 /* ---- parsing ---- */
 
-static bool zset_combine_read_source_count(const struct call *call, struct zset_query *query) {
-    uint32_t index = (uint32_t)call->command->key_count_arg;
+static bool zset_combine_read_source_count(const struct call *call, uint32_t index, void *target) {
+    struct zset_query *query = target;
     int64_t count;
     if (!call_parse_integer(call, call_arg(call, index), &count)) {
         return false;
@@ -46,26 +46,25 @@ static bool zset_combine_read_source_count(const struct call *call, struct zset_
     return true;
 }
 
-static bool zset_combine_make_sources(const struct call *call, struct zset_query *query) {
+/* The keys: their boards are found before the options are read. */
+static bool zset_combine_find_sources(const struct call *call, uint32_t index, void *target) {
+    struct zset_query *query = target;
     struct combine *combine = &query->combine;
-    combine->sources = query->few_sources;
     if (combine->source_count > QUERY_SOURCES_FEW) {
         combine->sources = memory_allocate(combine->source_count * sizeof(*combine->sources));
         if (combine->sources == NULL) {
-            call_out_of_memory(call);
-            return false;
+            return call_out_of_memory(call);
         }
     }
     for (uint32_t i = 0; i < combine->source_count; i++) {
         combine->sources[i] = (struct combine_source){.weight = {.magnitude = 1}};
     }
-    return true;
-}
-
-static void zset_combine_free_sources(struct zset_query *query) {
-    if (query->combine.sources != query->few_sources) {
-        memory_free(query->combine.sources);
+    for (uint32_t i = 0; i < combine->source_count; i++) {
+        if (!call_find_board(call, call_arg(call, index + i), &combine->sources[i].board)) {
+            return false;
+        }
     }
+    return true;
 }
 
 static bool zset_combine_refuse_weight(const struct call *call, struct bytes text,
@@ -106,23 +105,6 @@ static bool zset_combine_read_weights(const struct call *call, uint32_t index, v
     return true;
 }
 
-/* AGGREGATE */
-static bool zset_combine_read_aggregate(const struct call *call, uint32_t index, void *target) {
-    static const char *const names[] = {
-        [COMBINE_SUM] = "SUM",
-        [COMBINE_MIN] = "MIN",
-        [COMBINE_MAX] = "MAX",
-        [COMBINE_COUNT] = "COUNT",
-    };
-    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (call_arg_is(call, index, names[i])) {
-            ((struct zset_query *)target)->combine.aggregate = (enum combine_aggregate)i;
-            return true;
-        }
-    }
-    return call_syntax_error(call);
-}
-
 /* LIMIT */
 static bool zset_combine_read_limit(const struct call *call, uint32_t index, void *target) {
     int64_t *limit = &((struct zset_query *)target)->limit;
@@ -130,33 +112,17 @@ static bool zset_combine_read_limit(const struct call *call, uint32_t index, voi
            call_refuse(call, "ERR LIMIT can't be negative");
 }
 
-/* Of ZUNION and ZINTER; without the first of their STORE forms; without any of ZDIFFSTORE. */
-static const struct option_row options[] = {
-    {"WITHSCORES", OPTION_FLAG, offsetof(struct zset_query, with_scores), NULL},
-    {"WEIGHTS", OPTION_READ_PER_KEY, 0, zset_combine_read_weights},
-    {"AGGREGATE", OPTION_READ, 0, zset_combine_read_aggregate},
-    {0},
-};
-static const struct option_row difference_options[] = {
-    {"WITHSCORES", OPTION_FLAG, offsetof(struct zset_query, with_scores), NULL},
-    {0},
-};
-static const struct option_row count_options[] = {
-    {"LIMIT", OPTION_READ, 0, zset_combine_read_limit},
+static const struct binding bindings[] = {
+    {"numkeys", .read = zset_combine_read_source_count},
+    {"key", .read = zset_combine_find_sources},
+    {"WEIGHTS", .read = zset_combine_read_weights},
+    {BIND("AGGREGATE", struct zset_query, combine.aggregate)},
+    {BIND("WITHSCORES", struct zset_query, with_scores)},
+    {"LIMIT", .read = zset_combine_read_limit},
     {0},
 };
 
 /* ---- combining ---- */
-
-static bool zset_combine_find_boards(const struct call *call, struct zset_query *query) {
-    for (uint32_t i = 0; i < query->combine.source_count; i++) {
-        if (!call_find_board(call, call_arg(call, query->first_source + i),
-                             &query->combine.sources[i].board)) {
-            return false;
-        }
-    }
-    return true;
-}
 
 static void zset_combine_reply_value(const struct call *call, wide value, unsigned scale) {
     struct decimal decimal;
@@ -241,16 +207,16 @@ bool zset_query_begin(const struct call *call, struct zset_query *query) {
                                  .is_counted = combining->is_counted};
     query->combine.sources = query->few_sources;
     tally_init(&query->combine.tally, call->server->hash_seed);
-    return zset_combine_read_source_count(call, query) && zset_combine_make_sources(call, query) &&
-           zset_combine_find_boards(call, query) &&
-           options_read(call, query->first_source + query->combine.source_count, query) &&
+    return syntax_read(call, query) &&
            (!zset_query_is_stored(call) || call_check_key(call, call_arg(call, 1)));
 }
 
 void zset_query_end(struct zset_query *query) {
     combine_end(&query->combine);
     tally_deinit(&query->combine.tally);
-    zset_combine_free_sources(query);
+    if (query->combine.sources != query->few_sources) {
+        memory_free(query->combine.sources);
+    }
 }
 
 /* The members that are looked at: of an intersection those of the smallest board, on each. */
@@ -309,7 +275,8 @@ struct sizes {
 static struct sizes zset_combine_measure(const struct cost_view *view) {
     struct zset_query query;
     struct sizes sizes = {.smallest = UINT64_MAX};
-    if (!zset_combine_read_source_count(view->call, &query)) {
+    if (!zset_combine_read_source_count(view->call, (uint32_t)view->call->command->key_count_arg,
+                                        &query)) {
         return sizes;
     }
     sizes.source_count = query.combine.source_count;
@@ -380,7 +347,7 @@ static uint64_t zset_combine_count_difference(const struct cost_view *view) {
 const struct command command_zunion = {
     .name = "ZUNION",
     .syntax = COMBINED " [WITHSCORES]",
-    .options = options,
+    .bindings = bindings,
     .reply = "[s]|WITHSCORES=[[member:s score:n]...]",
     .summary =
         "The members of any of several boards, and the sum (or MIN, MAX) of their scores, or "
@@ -395,7 +362,7 @@ const struct command command_zunion = {
 const struct command command_zunionstore = {
     .name = "ZUNIONSTORE",
     .syntax = "destination:key " COMBINED,
-    .options = &options[1],
+    .bindings = bindings,
     .reply = "i",
     .summary = "Store a union of boards, with the times at which the results were reached",
     .complexity = UNION_COMPLEXITY,
@@ -408,7 +375,7 @@ const struct command command_zunionstore = {
 const struct command command_zinter = {
     .name = "ZINTER",
     .syntax = COMBINED " [WITHSCORES]",
-    .options = options,
+    .bindings = bindings,
     .reply = "[s]|WITHSCORES=[[member:s score:n]...]",
     .summary =
         "The members that are on all of several boards, and the sum (or MIN, MAX) of their scores, "
@@ -423,7 +390,7 @@ const struct command command_zinter = {
 const struct command command_zinterstore = {
     .name = "ZINTERSTORE",
     .syntax = "destination:key " COMBINED,
-    .options = &options[1],
+    .bindings = bindings,
     .reply = "i",
     .summary = "Store an intersection of boards, with the times at which the results were reached",
     .complexity = INTERSECTION_COMPLEXITY,
@@ -436,7 +403,7 @@ const struct command command_zinterstore = {
 const struct command command_zintercard = {
     .name = "ZINTERCARD",
     .syntax = "numkeys:integer key... [LIMIT limit:integer]",
-    .options = count_options,
+    .bindings = bindings,
     .reply = "i",
     .summary = "How many members are on all of several boards, counted up to a limit",
     .complexity = INTERSECTION_COMPLEXITY,
@@ -451,7 +418,7 @@ const struct command command_zintercard = {
 const struct command command_zdiff = {
     .name = "ZDIFF",
     .syntax = "numkeys:integer key... [WITHSCORES]",
-    .options = difference_options,
+    .bindings = bindings,
     .reply = "[s]|WITHSCORES=[[member:s score:n]...]",
     .summary = "The members of the first board that are on none of the others",
     .complexity = DIFFERENCE_COMPLEXITY,
@@ -464,7 +431,7 @@ const struct command command_zdiff = {
 const struct command command_zdiffstore = {
     .name = "ZDIFFSTORE",
     .syntax = "destination:key numkeys:integer key...",
-    .options = &options[3],
+    .bindings = bindings,
     .reply = "i",
     .summary =
         "Store the members of the first board that are on none of the others, with their times",

@@ -8,7 +8,7 @@
  * keep (KEEP BEST, CAP) stays where it is. */
 #include "server/commands/writing.h"
 #include "server/commands/zset/zset_store.h"
-#include "server/dispatch/options.h"
+#include "server/dispatch/syntax.h"
 #include "server/dispatch/waiting.h"
 
 /* A member that is to be moved. */
@@ -332,77 +332,42 @@ static void zset_move_move_end(const struct call *call, const struct registry_ke
 
 /* ---- ZMOVE ---- */
 
-struct zmove {
-    uint32_t end; /* of the words that say which */
-    bool is_by_score, is_reverse;
-    int64_t count; /* 0: not given */
-};
-
-/* COUNT may be given only once. */
-static bool zset_move_read_count(const struct call *call, uint32_t index, void *target) {
-    struct zmove *zmove = target;
-    return zmove->count > 0 ? call_syntax_error(call)
-                            : zset_read_positive(call, index, "ERR count should be greater than 0",
-                                                 &zmove->count);
-}
-
-static const struct option_row zmove_options[] = {
-    {"COUNT", OPTION_READ, 0, zset_move_read_count},
-    {0},
-};
-
-/* MIN, MAX or BYSCORE min max. more: arguments between that and COUNT. */
-static bool zset_move_read(const struct call *call, bool with_score, uint32_t more,
-                           struct zmove *zmove) {
-    *zmove = (struct zmove){.end = 4 + more};
-    if (with_score && call_arg_is(call, 3, "BYSCORE")) {
-        zmove->is_by_score = true;
-        zmove->end = 6;
-        if (call->request->count < zmove->end) {
-            return call_syntax_error(call);
-        }
-    } else if (call_arg_is(call, 3, "MAX")) {
-        zmove->is_reverse = true;
-    } else if (!call_arg_is(call, 3, "MIN")) {
-        return call_syntax_error(call);
-    }
-    return options_read(call, zmove->end, zmove);
-}
-
 /* false: the error was replied. */
-static bool zset_move_find_span(const struct call *call, const struct zmove *zmove,
+static bool zset_move_find_span(const struct call *call, const struct zset_taking *zmove,
                                 const struct board *board, struct zset_span *span) {
     struct zset_span all = {0};
-    if (zmove->is_by_score) {
+    bool is_by_score = zmove->where == ZSET_BY_SCORE;
+    if (is_by_score) {
         if (!zset_span_of_scores(call, board, call_arg(call, 4), call_arg(call, 5), &all)) {
             return false;
         }
     } else if (board != NULL) {
         all = zset_whole(board);
     }
-    int64_t count = zmove->count > 0 ? zmove->count : zmove->is_by_score ? -1 : 1;
+    int64_t count = zmove->count > 0 ? zmove->count : is_by_score ? -1 : 1;
     *span = all;
     if (board != NULL) {
-        *span = zset_part_of_limit(all, zset_is_best_first(board, zmove->is_reverse), 0, count);
+        *span =
+            zset_part_of_limit(all, zset_is_best_first(board, zmove->where == ZSET_MAX), 0, count);
     }
     return true;
 }
 
 static uint64_t zset_move_count(const struct cost_view *view) {
-    struct zmove zmove;
+    struct zset_taking zmove = {.count = 0};
     struct zset_span span;
-    return zset_move_read(view->call, true, 0, &zmove) &&
+    return syntax_read(view->call, &zmove) &&
                    zset_move_find_span(view->call, &zmove, cost_board(view, 1), &span)
                ? span.count
                : 0;
 }
 
 static void zmove_run(struct call *call) {
-    struct zmove zmove;
+    struct zset_taking zmove = {.count = 0};
     struct registry_key *source;
     struct zset_span span;
     struct bytes to = call_arg(call, 2);
-    if (!zset_move_read(call, true, 0, &zmove) || !zset_move_find_span(call, &zmove, NULL, &span) ||
+    if (!syntax_read(call, &zmove) || !zset_move_find_span(call, &zmove, NULL, &span) ||
         !zset_move_find(call, call_arg(call, 1), to, &source)) {
         return;
     }
@@ -410,7 +375,7 @@ static void zmove_run(struct call *call) {
         reply_null_array(call->reply);
     } else if (zset_move_find_span(call, &zmove, &source->board, &span)) {
         zset_move_move_span(call, source, to, span,
-                            zset_is_best_first(&source->board, zmove.is_reverse));
+                            zset_is_best_first(&source->board, zmove.where == ZSET_MAX));
     }
 }
 
@@ -419,7 +384,7 @@ const struct command command_zmove = {
     .syntax =
         "source:key destination:key where=<MIN | MAX | byscore=(BYSCORE score-min score-max)> "
         "[COUNT count:integer]",
-    .options = zmove_options,
+    .bindings = zset_taking_bindings,
     .reply = "[s]?",
     .summary = "Move members with the lowest, the highest or the given scores to another board, "
                "and return them",
@@ -433,22 +398,23 @@ const struct command command_zmove = {
 /* ---- BZMOVE ---- */
 
 static void bzmove_run(struct call *call) {
-    struct zmove zmove;
+    struct zset_taking zmove = {.count = 0};
     struct registry_key *source;
     struct bytes to = call_arg(call, 2);
     int64_t due_ms;
-    if (!zset_move_read(call, false, 1, &zmove) ||
-        !zset_read_timeout(call, call_arg(call, 4), &due_ms) ||
+    if (!syntax_read(call, &zmove) || !zset_read_timeout(call, call_arg(call, 4), &due_ms) ||
         !zset_move_find(call, call_arg(call, 1), to, &source)) {
         return;
     }
     int64_t count = zmove.count > 0 ? zmove.count : 1;
+    bool is_reverse = zmove.where == ZSET_MAX;
     if (bytes_equal(call_arg(call, 1), to)) {
         reply_null_array(call->reply);
     } else if (source != NULL && board_count(&source->board) > 0) {
-        zset_move_move_end(call, source, to, zmove.is_reverse, count);
+        zset_move_move_end(call, source, to, is_reverse, count);
     } else if (wait_set_target(call->session, to)) {
-        zset_wait_for(call, 1, 1, due_ms, zmove.is_reverse, count);
+        const struct option_values key = {.at = &call->request->args[1], .count = 1};
+        zset_wait_for(call, key, due_ms, is_reverse, count);
         if (call->session->wait.state == WAIT_NONE) { /* in a transaction, or without memory */
             wait_drop_target(call->session);
         }
@@ -468,9 +434,9 @@ static void zset_move_serve(const struct call *call, struct registry_key *key) {
 }
 
 static uint64_t zset_move_count_waited_for(const struct cost_view *view) {
-    struct zmove zmove;
+    struct zset_taking zmove = {.count = 0};
     uint32_t size = cost_size(view, 1);
-    if (!zset_move_read(view->call, false, 1, &zmove)) {
+    if (!syntax_read(view->call, &zmove)) {
         return 0;
     }
     uint64_t count = zmove.count > 0 ? (uint64_t)zmove.count : 1;
@@ -480,7 +446,7 @@ static uint64_t zset_move_count_waited_for(const struct cost_view *view) {
 const struct command command_bzmove = {
     .name = "BZMOVE",
     .syntax = "source:key destination:key where=<MIN | MAX> timeout:double [COUNT count:integer]",
-    .options = zmove_options,
+    .bindings = zset_taking_bindings,
     .reply = "[s]?",
     .summary = "Move members with the lowest or the highest scores to another board, and return "
                "them; if there are none, wait for them",
@@ -495,9 +461,9 @@ const struct command command_bzmove = {
 
 /* ---- ZMOVEMEMBER ---- */
 
-static const struct option_row zmovemember_options[] = {
-    {"NX", OPTION_FLAG, offsetof(struct moving, is_new_only), NULL},
-    {"XX", OPTION_FLAG, offsetof(struct moving, is_existing_only), NULL},
+static const struct binding zmovemember_bindings[] = {
+    {BIND("NX", struct moving, is_new_only)},
+    {BIND("XX", struct moving, is_existing_only)},
     {0},
 };
 
@@ -505,7 +471,7 @@ static const struct option_row zmovemember_options[] = {
 static bool zset_move_read_named(const struct call *call, struct moving *moving, uint32_t *first,
                                  int64_t *count) {
     uint32_t at = 3;
-    if (!options_read_to(call, &at, moving)) {
+    if (!syntax_read_options(call, &at, moving)) {
         return false;
     }
     if ((moving->is_new_only && moving->is_existing_only) || call->request->count - at < 3 ||
@@ -544,7 +510,7 @@ const struct command command_zmovemember = {
     .name = "ZMOVEMEMBER",
     .syntax = "source:key destination:key condition=[NX | XX] "
               "members=(MEMBERS num-members:integer member...)",
-    .options = zmovemember_options,
+    .bindings = zmovemember_bindings,
     .reply = "[s]?",
     .summary = "Move the members named to another board, and return those that were moved",
     .complexity = "O(m * log n) for m members named",

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "server/commands/writing.h"
-#include "server/dispatch/options.h"
+#include "server/dispatch/syntax.h"
 
 /* Write the first members of a walk over the board, then remove them: names are borrowed from the
  * board until it changes. If the reply cannot be sent, nothing is removed, except in a transaction,
@@ -77,12 +77,6 @@ const struct command command_zpopmin = POP_ENTRY(
 const struct command command_zpopmax = POP_ENTRY(
     "ZPOPMAX", "Remove the members with the highest scores from a board, and return them", true);
 
-struct zmpop {
-    uint32_t first_key, key_count;
-    bool is_reverse; /* MAX */
-    int64_t count;
-};
-
 bool zset_read_positive(const struct call *call, uint32_t index, const char *error,
                         int64_t *value) {
     int64_t read;
@@ -93,60 +87,37 @@ bool zset_read_positive(const struct call *call, uint32_t index, const char *err
     return true;
 }
 
-/* COUNT may be given only once. */
-static bool zset_pop_read_count(const struct call *call, uint32_t index, void *target) {
-    struct zmpop *zmpop = target;
-    return zmpop->count > 0 ? call_syntax_error(call)
-                            : zset_read_positive(call, index, "ERR count should be greater than 0",
-                                                 &zmpop->count);
+static bool zset_pop_check_key_count(const struct call *call, uint32_t index, void *target) {
+    int64_t key_count;
+    (void)target;
+    return zset_read_positive(call, index, "ERR numkeys should be greater than 0", &key_count);
 }
 
-static const struct option_row zmpop_options[] = {
-    {"COUNT", OPTION_READ, 0, zset_pop_read_count},
+static bool zset_pop_read_count(const struct call *call, uint32_t index, void *target) {
+    return zset_read_positive(call, index, "ERR count should be greater than 0",
+                              &((struct zset_taking *)target)->count);
+}
+
+const struct binding zset_taking_bindings[] = {
+    {"numkeys", .read = zset_pop_check_key_count},
+    {BIND("key", struct zset_taking, keys)},
+    {BIND("where", struct zset_taking, where)},
+    {"COUNT", .repeat = BINDING_ONCE, .read = zset_pop_read_count},
     {0},
 };
 
-/* The arguments after the keys: MIN|MAX [COUNT count]. */
-static bool zset_pop_read_zmpop_options(const struct call *call, struct zmpop *zmpop) {
-    uint32_t where = zmpop->first_key + zmpop->key_count;
-    zmpop->is_reverse = call_arg_is(call, where, "MAX");
-    if (!zmpop->is_reverse && !call_arg_is(call, where, "MIN")) {
-        return call_syntax_error(call);
-    }
-    zmpop->count = 0;
-    if (!options_read(call, where + 1, zmpop)) {
-        return false;
-    }
-    zmpop->count = zmpop->count > 0 ? zmpop->count : 1;
-    return true;
-}
-
-static bool zset_pop_read_zmpop(const struct call *call, struct zmpop *zmpop) {
-    int64_t key_count;
-    uint32_t count_at = (uint32_t)call->command->key_count_arg;
-    if (!zset_read_positive(call, count_at, "ERR numkeys should be greater than 0", &key_count)) {
-        return false;
-    }
-    if (key_count >= (int64_t)(call->request->count - count_at) - 1) {
-        return call_syntax_error(call);
-    }
-    zmpop->first_key = count_at + 1;
-    zmpop->key_count = (uint32_t)key_count;
-    return zset_pop_read_zmpop_options(call, zmpop);
-}
-
 static uint64_t zset_pop_count_zmpop(const struct cost_view *view) {
-    struct zmpop zmpop;
-    if (!zset_pop_read_zmpop(view->call, &zmpop)) {
+    struct zset_taking taking = {.count = 0};
+    if (!syntax_read(view->call, &taking)) {
         return 0;
     }
-    for (uint32_t i = 0; i < zmpop.key_count; i++) {
-        uint32_t size = cost_size(view, zmpop.first_key + i);
+    for (uint32_t i = 0; i < taking.keys.count; i++) {
+        uint32_t size = cost_size(view, (uint32_t)view->call->command->key_count_arg + 1 + i);
         if (size > 0) {
-            return i + zset_pop_least(zmpop.count, size);
+            return i + zset_pop_least(taking.count > 0 ? taking.count : 1, size);
         }
     }
-    return zmpop.key_count;
+    return taking.keys.count;
 }
 
 /* Can nothing ever be popped from it, whatever comes? */
@@ -156,12 +127,12 @@ static bool zset_pop_is_hopeless(const struct call *call, const struct registry_
 
 /* *found: the first of the keys that has members; NULL: none has. false: one before it holds no
  * board, or it takes no writes; the error was replied. An empty one may be waited for until it takes some. */
-static bool zset_pop_find_filled(const struct call *call, uint32_t first_key, uint32_t key_count,
+static bool zset_pop_find_filled(const struct call *call, struct option_values keys,
                                  struct registry_key **found) {
     *found = NULL;
-    for (uint32_t i = 0; i < key_count; i++) {
+    for (uint32_t i = 0; i < keys.count; i++) {
         struct registry_key *key;
-        if (!call_find_kind(call, call_arg(call, first_key + i), REGISTRY_BOARD, &key)) {
+        if (!call_find_kind(call, keys.at[i], REGISTRY_BOARD, &key)) {
             return false;
         }
         if (key != NULL && (board_count(&key->board) > 0 || zset_pop_is_hopeless(call, key))) {
@@ -212,7 +183,7 @@ bool zset_read_timeout(const struct call *call, struct bytes text, int64_t *due_
     return true;
 }
 
-void zset_wait_for(const struct call *call, uint32_t first_key, uint32_t key_count, int64_t due_ms,
+void zset_wait_for(const struct call *call, struct option_values keys, int64_t due_ms,
                    bool is_reverse, int64_t count) {
     struct session *session = call->session;
     if (session->transaction.is_running) {
@@ -223,8 +194,8 @@ void zset_wait_for(const struct call *call, uint32_t first_key, uint32_t key_cou
     session->wait.is_silent = call->reply->is_silent;
     session->wait.is_reverse = is_reverse;
     session->wait.count = count;
-    if (!wait_begin(&call->server->waits, session, session->database,
-                    &call->request->args[first_key], key_count, due_ms)) {
+    if (!wait_begin(&call->server->waits, session, session->database, keys.at, keys.count,
+                    due_ms)) {
         call_out_of_memory(call);
     }
     call->server->has_news = true;
@@ -246,17 +217,18 @@ static void zset_pop_reply_bzpop(const struct call *call, struct registry_key *k
 
 static void bzpop_run(struct call *call) {
     bool is_reverse = *(const bool *)call->command->variant;
-    uint32_t key_count = call->request->count - 2;
+    uint32_t timeout_at = call->request->count - 1;
+    const struct option_values keys = {.at = &call->request->args[1], .count = timeout_at - 1};
     int64_t due_ms;
     struct registry_key *key;
-    if (!zset_read_timeout(call, call_arg(call, key_count + 1), &due_ms) ||
-        !zset_pop_find_filled(call, 1, key_count, &key)) {
+    if (!zset_read_timeout(call, call_arg(call, timeout_at), &due_ms) ||
+        !zset_pop_find_filled(call, keys, &key)) {
         return;
     }
     if (key != NULL) {
         zset_pop_reply_bzpop(call, key, is_reverse);
     } else {
-        zset_wait_for(call, 1, key_count, due_ms, is_reverse, 1);
+        zset_wait_for(call, keys, due_ms, is_reverse, 1);
     }
 }
 
@@ -296,19 +268,20 @@ const struct command command_bzpopmax =
 /* The variant: does it wait where there are none? The timeout is then the first argument. */
 static void mpop_run(struct call *call) {
     bool waits = *(const bool *)call->command->variant;
-    struct zmpop zmpop;
+    struct zset_taking taking = {.count = 0};
     int64_t due_ms = REGISTRY_NO_EXPIRY;
     struct registry_key *key;
-    if (!zset_pop_read_zmpop(call, &zmpop) ||
+    if (!syntax_read(call, &taking) ||
         (waits && !zset_read_timeout(call, call_arg(call, 1), &due_ms)) ||
-        !zset_pop_find_filled(call, zmpop.first_key, zmpop.key_count, &key)) {
+        !zset_pop_find_filled(call, taking.keys, &key)) {
         return;
     }
+    bool is_reverse = taking.where == ZSET_MAX;
+    int64_t count = taking.count > 0 ? taking.count : 1;
     if (key != NULL) {
-        zset_pop_reply_zmpop(call, key, zmpop.is_reverse, zmpop.count);
+        zset_pop_reply_zmpop(call, key, is_reverse, count);
     } else if (waits) {
-        zset_wait_for(call, zmpop.first_key, zmpop.key_count, due_ms, zmpop.is_reverse,
-                      zmpop.count);
+        zset_wait_for(call, taking.keys, due_ms, is_reverse, count);
     } else {
         reply_null_array(call->reply);
     }
@@ -317,7 +290,7 @@ static void mpop_run(struct call *call) {
 const struct command command_zmpop = {
     .name = "ZMPOP",
     .syntax = "numkeys:integer key... where=<MIN | MAX> [COUNT count:integer]",
-    .options = zmpop_options,
+    .bindings = zset_taking_bindings,
     .reply = "[key:s members:[[member:s score:n]]]?",
     .summary = "Remove members from the first of several boards that has any, and return them",
     .complexity = "O(k + log n + m) for k keys and m of the board's n members",
@@ -338,7 +311,7 @@ static void zset_pop_bzmpop_serve(const struct call *call, struct registry_key *
 const struct command command_bzmpop = {
     .name = "BZMPOP",
     .syntax = "timeout:double numkeys:integer key... where=<MIN | MAX> [COUNT count:integer]",
-    .options = zmpop_options,
+    .bindings = zset_taking_bindings,
     .reply = "[key:s members:[[member:s score:n]]]?",
     .summary = "Remove members from the first of several boards that has any, and return them; if "
                "none has, wait for them",

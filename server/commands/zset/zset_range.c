@@ -6,63 +6,44 @@
  * All of them select a span (by place or by score) and a direction to walk it. */
 #include "server/commands/writing.h"
 #include "server/commands/zset/zset_combine.h"
+#include "server/dispatch/syntax.h"
 
 enum range_by {
-    RANGE_UNSAID, /* ZRANGE, before its options are parsed */
-    RANGE_BY_PLACE,
+    RANGE_UNSAID, /* ZRANGE, before its options are read */
     RANGE_BY_SCORE,
     RANGE_BY_LEX,
+    RANGE_BY_PLACE,
 };
 
 /* The command's variant, and then its options. */
 struct range {
     enum range_by by;
-    bool is_stored;          /* ZRANGESTORE: a destination precedes the key */
-    bool is_direction_fixed; /* by the command's name: REV is not an option */
+    bool is_stored; /* ZRANGESTORE: a destination precedes the key */
     bool is_reverse;
     bool with_scores;
     int64_t offset; /* LIMIT offset count */
     int64_t count;  /* negative: no limit */
 };
 
-/* Parse the option at *index and its values. false: the error was replied. Always inlined, like its
- * callers: calls are too expensive for pages of ten. */
-__attribute__((always_inline)) static inline bool
-zset_range_read_option(const struct call *call, struct range *range, uint32_t *index) {
-    struct bytes word = call_arg(call, *index);
-    uint32_t left = call->request->count - *index - 1;
-    if (bytes_is(word, "WITHSCORES") && !range->is_stored) {
-        range->with_scores = true;
-    } else if (bytes_is(word, "LIMIT") && left >= 2) {
-        if (!call_parse_integer(call, call_arg(call, *index + 1), &range->offset) ||
-            !call_parse_integer(call, call_arg(call, *index + 2), &range->count)) {
-            return false;
-        }
-        *index += 2;
-    } else if (bytes_is(word, "REV") && !range->is_direction_fixed) {
-        range->is_reverse = true;
-        range->is_direction_fixed = true;
-    } else if (bytes_is(word, "BYSCORE") && range->by == RANGE_UNSAID) {
-        range->by = RANGE_BY_SCORE;
-    } else if (bytes_is(word, "BYLEX") && range->by == RANGE_UNSAID) {
-        range->by = RANGE_BY_LEX;
-    } else {
-        return call_syntax_error(call);
-    }
-    return true;
-}
+static const struct binding range_bindings[] = {
+    {BIND("sortby", struct range, by), .repeat = BINDING_ONCE},
+    {BIND("REV", struct range, is_reverse), .repeat = BINDING_ONCE},
+    {BIND("LIMIT", struct range, offset)},
+    {BIND("WITHSCORES", struct range, with_scores)},
+    {0},
+};
 
 /* Index of the key; it is followed by the limits and then the options. */
 static uint32_t zset_range_key_index(const struct range *range) {
     return range->is_stored ? 2 : 1;
 }
 
-__attribute__((always_inline)) static inline bool zset_range_read_options(const struct call *call,
-                                                                          struct range *range) {
-    for (uint32_t index = zset_range_key_index(range) + 3; index < call->request->count; index++) {
-        if (!zset_range_read_option(call, range, &index)) {
-            return false;
-        }
+__attribute__((always_inline)) static inline bool zset_range_read(const struct call *call,
+                                                                  struct range *range) {
+    *range = *(const struct range *)call->command->variant;
+    range->count = -1;
+    if (!syntax_read(call, range)) {
+        return false;
     }
     if (range->by == RANGE_UNSAID) {
         range->by = RANGE_BY_PLACE;
@@ -104,16 +85,10 @@ zset_range_find_span(const struct call *call, const struct range *range, const s
     return true;
 }
 
-static struct range zset_range_of(const struct call *call) {
-    struct range range = *(const struct range *)call->command->variant;
-    range.count = -1;
-    return range;
-}
-
 bool zset_range_find(const struct call *call, const struct registry_key **source,
                      struct zset_span *span) {
-    struct range range = zset_range_of(call);
-    if (!zset_range_read_options(call, &range)) {
+    struct range range;
+    if (!zset_range_read(call, &range)) {
         return false;
     }
     *source = call_find_key(call, call_arg(call, zset_range_key_index(&range)));
@@ -141,9 +116,9 @@ static void zset_range_store(const struct call *call) {
 
 /* The number of members to visit. */
 static uint64_t zset_range_count_span(const struct cost_view *view) {
-    struct range range = zset_range_of(view->call);
+    struct range range;
     struct zset_span span;
-    if (!zset_range_read_options(view->call, &range)) {
+    if (!zset_range_read(view->call, &range)) {
         return 0;
     }
     uint32_t key_arg = zset_range_key_index(&range);
@@ -156,12 +131,12 @@ static uint64_t zset_range_count_span(const struct cost_view *view) {
 }
 
 static void zset_range_run(struct call *call) {
-    struct range range = zset_range_of(call);
-    if (range.is_stored) {
+    struct range range;
+    if (((const struct range *)call->command->variant)->is_stored) {
         zset_range_store(call);
         return;
     }
-    if (!zset_range_read_options(call, &range)) {
+    if (!zset_range_read(call, &range)) {
         return;
     }
     const struct registry_key *key = call_find_key(call, call_arg(call, 1));
@@ -179,43 +154,39 @@ static const struct command_cost paging_cost =
     COST_ROW(COMMAND_BY_MEMORY, zset_range_count_span, 20, 0, "member returned",
              "pages of a few hundred, one after another");
 
-#define RANGE_ENTRY(word, arguments, what, also, ...)                                              \
+#define RANGE_LIMIT "offset_count=[LIMIT offset:integer count:integer]"
+#define RANGE_ENTRY(word, arguments, hidden, what, also, ...)                                      \
     {                                                                                              \
-        .name = word, .syntax = arguments, .reply = "[s]|WITHSCORES=[[member:s score:n]...]",      \
-        .summary = what, .complexity = "O(log n + m) for m of the board's n members" also,         \
-        .flags = COMMAND_READ, .cost = &paging_cost,                                               \
-        .variant = &(const struct range){__VA_ARGS__}, .run = zset_range_run                       \
+        .name = word, .syntax = arguments, .hidden_syntax = hidden, .bindings = range_bindings,    \
+        .reply = "[s]|WITHSCORES=[[member:s score:n]...]", .summary = what,                        \
+        .complexity = "O(log n + m) for m of the board's n members" also, .flags = COMMAND_READ,   \
+        .cost = &paging_cost, .variant = &(const struct range){__VA_ARGS__}, .run = zset_range_run \
     }
 
-#define BY_SCORE_OPTIONS "[WITHSCORES] offset_count=[LIMIT offset:integer count:integer]"
+const struct command command_zrange = RANGE_ENTRY(
+    "ZRANGE", "key start stop sortby=[BYSCORE | BYLEX] [REV] " RANGE_LIMIT " [WITHSCORES]", NULL,
+    "Members by place or by score, from the lowest score up or (REV) the highest down", "",
+    .by = RANGE_UNSAID);
 
-const struct command command_zrange =
-    RANGE_ENTRY("ZRANGE",
-                "key start stop sortby=[BYSCORE | BYLEX] [REV] offset_count=[LIMIT offset:integer "
-                "count:integer] [WITHSCORES]",
-                "Members by place or by score, from the lowest score up or (REV) the highest down",
-                "", .by = RANGE_UNSAID);
-
-const struct command command_zrevrange =
-    RANGE_ENTRY("ZREVRANGE", "key start:integer stop:integer [WITHSCORES]",
-                "Members by place, from the highest score down", "", .by = RANGE_BY_PLACE,
-                .is_direction_fixed = true, .is_reverse = true);
+/* As in Redis, its LIMIT is refused for what it is, or (-1) is no limit. */
+const struct command command_zrevrange = RANGE_ENTRY(
+    "ZREVRANGE", "key start:integer stop:integer [WITHSCORES]", RANGE_LIMIT,
+    "Members by place, from the highest score down", "", .by = RANGE_BY_PLACE, .is_reverse = true);
 
 const struct command command_zrangebyscore =
-    RANGE_ENTRY("ZRANGEBYSCORE", "key min:double max:double " BY_SCORE_OPTIONS,
+    RANGE_ENTRY("ZRANGEBYSCORE", "key min:double max:double [WITHSCORES] " RANGE_LIMIT, NULL,
                 "Members with a score between two limits, from the lowest score up",
-                ", also with a LIMIT far inside", .by = RANGE_BY_SCORE, .is_direction_fixed = true);
+                ", also with a LIMIT far inside", .by = RANGE_BY_SCORE);
 
 const struct command command_zrevrangebyscore =
-    RANGE_ENTRY("ZREVRANGEBYSCORE", "key max:double min:double " BY_SCORE_OPTIONS,
+    RANGE_ENTRY("ZREVRANGEBYSCORE", "key max:double min:double [WITHSCORES] " RANGE_LIMIT, NULL,
                 "Members with a score between two limits, from the highest score down",
-                ", also with a LIMIT far inside", .by = RANGE_BY_SCORE, .is_direction_fixed = true,
-                .is_reverse = true);
+                ", also with a LIMIT far inside", .by = RANGE_BY_SCORE, .is_reverse = true);
 
 const struct command command_zrangestore = {
     .name = "ZRANGESTORE",
-    .syntax = "dst:key src:key min max sortby=[BYSCORE | BYLEX] [REV] offset_count=[LIMIT "
-              "offset:integer count:integer]",
+    .syntax = "dst:key src:key min max sortby=[BYSCORE | BYLEX] [REV] " RANGE_LIMIT,
+    .bindings = range_bindings,
     .reply = "i",
     .summary = "Store what ZRANGE would show, each member with its score and its time",
     .complexity = "O(log n + m) for m of the board's n members",
@@ -245,10 +216,8 @@ static void lex_run(struct call *call) {
 const struct command command_zlexcount =
     LEX_ENTRY("ZLEXCOUNT", "key min max", .flags = COMMAND_READ | COMMAND_FAST);
 const struct command command_zrangebylex =
-    LEX_ENTRY("ZRANGEBYLEX", "key min max offset_count=[LIMIT offset:integer count:integer]",
-              .flags = COMMAND_READ);
+    LEX_ENTRY("ZRANGEBYLEX", "key min max " RANGE_LIMIT, .flags = COMMAND_READ);
 const struct command command_zrevrangebylex =
-    LEX_ENTRY("ZREVRANGEBYLEX", "key max min offset_count=[LIMIT offset:integer count:integer]",
-              .flags = COMMAND_READ);
+    LEX_ENTRY("ZREVRANGEBYLEX", "key max min " RANGE_LIMIT, .flags = COMMAND_READ);
 const struct command command_zremrangebylex =
     LEX_ENTRY("ZREMRANGEBYLEX", "key min max", .flags = COMMAND_WRITE, .key_access = "RW delete");

@@ -9,11 +9,11 @@ struct zscan {
     int64_t now_us;
 };
 
-static const struct option_row zscan_options[] = {SCANNING_OPTIONS, {0}};
+static const struct binding zscan_bindings[] = {SCANNING_OPTIONS, {0}};
 
 static bool zset_scan_read_options(const struct call *call, struct zscan *scan) {
     uint32_t index = 3;
-    if (!options_read_to(call, &index, scan)) {
+    if (!syntax_read_options(call, &index, scan)) {
         return false;
     }
     if (index < call->request->count && call_arg_is(call, index, "NOVALUES")) {
@@ -90,7 +90,7 @@ static void zscan_run(struct call *call) {
 const struct command command_zscan = {
     .name = "ZSCAN",
     .syntax = "key cursor:integer [MATCH pattern] [COUNT count:integer]",
-    .options = zscan_options,
+    .bindings = zscan_bindings,
     .reply = "[cursor:s members:[member:s score:s ...]]",
     .summary = "Walk over all members of a board in small steps, in no order; COUNT is a hint, and "
                "a board of up to 128 comes at once",

@@ -111,14 +111,6 @@ const struct command command_zcount = {
     .run = zcount_run,
 };
 
-static void zset_score_reply_missing(const struct call *call, bool with_score) {
-    if (with_score) {
-        reply_null_array(call->reply);
-    } else {
-        reply_null(call->reply);
-    }
-}
-
 static void rank_run(struct call *call) {
     bool is_reverse = *(const bool *)call->command->variant;
     bool with_score = call->request->count == 4;
@@ -136,7 +128,11 @@ static void rank_run(struct call *call) {
     }
     struct board_member member;
     if (!zset_look_up(call, board, call_arg(call, 2), &member)) {
-        zset_score_reply_missing(call, with_score);
+        if (with_score) {
+            reply_null_array(call->reply);
+        } else {
+            reply_null(call->reply);
+        }
         return;
     }
     if (with_score) {

@@ -19,10 +19,7 @@ static struct bytes zset_store_text(struct zset_filling *filling, struct name me
 static bool zset_store_begin_board(const struct call *call, struct bytes destination,
                                    const struct rules *kept, unsigned choice, uint32_t count,
                                    struct zset_filling *filling) {
-    struct settings *settings = &call->server->settings;
-    const struct rules *chosen =
-        kept == NULL && choice > 0 ? settings_rules_for(settings, destination, choice) : kept;
-    if (!writing_create_board(call, chosen, destination, &filling->board)) {
+    if (!writing_create_board(call, kept, choice, destination, &filling->board)) {
         return false;
     }
     if (writing_refuses_whole(call, &filling->board, count)) {
@@ -31,8 +28,8 @@ static bool zset_store_begin_board(const struct call *call, struct bytes destina
     }
     filling->kept = kept;
     filling->is_put = false;
-    filling->has_choice =
-        kept == NULL && settings_rules_for(settings, destination, choice + 1) != NULL;
+    filling->has_choice = kept == NULL && settings_rules_for(&call->server->settings, destination,
+                                                             choice + 1) != NULL;
     filling->is_refused = false;
     filling->has_bans = ban_exists(call->registry);
     filling->status = BOARD_OK;

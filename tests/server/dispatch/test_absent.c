@@ -13,22 +13,22 @@ HARNESS_TEST(a_command_that_redis_has_points_to_the_page, "") {
 }
 
 TEST(names_are_whole_words_in_any_case) {
-    assert_string_equal(absent_title(BYTES("Append")), "strings");
-    assert_string_equal(absent_title(BYTES("substr")), "strings");
-    assert_string_equal(absent_title(BYTES("EVAL")), "scripts");
-    assert_string_equal(absent_title(BYTES("eval_ro")), "scripts");
-    assert_string_equal(absent_title(BYTES("DEBUG")), "debugging");
-    assert_string_equal(absent_title(BYTES("httl")), "fields that expire");
-    assert_string_equal(absent_title(BYTES("WAITAOF")), "waiting for files");
-    assert_null(absent_title(BYTES("")));
-    assert_null(absent_title(BYTES(" ")));
-    assert_null(absent_title(BYTES("DECR DECRBY")));
-    assert_null(absent_title(BYTES("LSE")));
-    assert_null(absent_title(BYTES("ZADD")));
+    assert_string_equal(category_absent_title(BYTES("Append")), "strings");
+    assert_string_equal(category_absent_title(BYTES("substr")), "strings");
+    assert_string_equal(category_absent_title(BYTES("EVAL")), "scripts");
+    assert_string_equal(category_absent_title(BYTES("eval_ro")), "scripts");
+    assert_string_equal(category_absent_title(BYTES("DEBUG")), "debugging");
+    assert_string_equal(category_absent_title(BYTES("httl")), "fields that expire");
+    assert_string_equal(category_absent_title(BYTES("WAITAOF")), "waiting for files");
+    assert_null(category_absent_title(BYTES("")));
+    assert_null(category_absent_title(BYTES(" ")));
+    assert_null(category_absent_title(BYTES("DECR DECRBY")));
+    assert_null(category_absent_title(BYTES("LSE")));
+    assert_null(category_absent_title(BYTES("ZADD")));
 }
 
 SERVER_TEST(no_command_of_this_server_is_among_them) {
     for (uint32_t i = 0; i < command_count(); i++) {
-        assert_null(absent_title(bytes_from_text(command_full_name(i))));
+        assert_null(category_absent_title(bytes_from_text(command_full_name(i))));
     }
 }

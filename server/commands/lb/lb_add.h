@@ -1,7 +1,7 @@
-/* LB.ADD in two parts: lb_add.c parses the request, lb_add_apply.c applies it. Other commands with results
- * parse and plan in the same way, and all put them by lb_results.h. */
-#ifndef SERVER_COMMAND_LB_ADD_APPLY_H
-#define SERVER_COMMAND_LB_ADD_APPLY_H
+/* The options and the plan of LB.ADD, which other commands with results have, too; all put them by
+ * lb_results.h. */
+#ifndef SERVER_COMMAND_LB_ADD_H
+#define SERVER_COMMAND_LB_ADD_H
 
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_hset.h"
@@ -35,13 +35,12 @@ struct lb_add {
     enum lb_add_operation operation;
     enum lb_add_time time;
     int64_t at_us;
-    uint32_t tag_count;   /* TAG, so often */
-    struct bytes once_id; /* ONCE; at NULL: none */
-    struct once *once;    /* of it, once that is known to be new; NULL: none */
-    struct lb_hset hset;  /* HSET */
-    uint32_t options;     /* index of the first option */
-    uint32_t first;       /* and of the first member's first value */
-    uint32_t value_count; /* number of values before each member */
+    struct option_uses tags; /* TAG */
+    struct bytes once_id;    /* ONCE; at NULL: none */
+    struct once *once;       /* of it, once that is known to be new; NULL: none */
+    struct lb_hset hset;     /* HSET */
+    uint32_t first;          /* index of the first member's first value */
+    uint32_t value_count;    /* number of values before each member */
     uint32_t member_count;
 };
 
@@ -63,9 +62,10 @@ struct lb_add_of_call {
 };
 enum decimal_status lb_add_judge(const void *scores, const struct layout *layout);
 
-/* Read the options at add->first, which moves past them. PACKED is none of them here. Returns the
- * error; NULL: none. */
-const char *lb_add_read_options(const struct request *request, struct lb_add *add);
+extern const struct binding lb_add_bindings[];
+/* Read the options at add->first, which moves past them. PACKED is none of them here. false: the
+ * error was replied. */
+MUST_CHECK bool lb_add_read_options(const struct call *call, struct lb_add *add);
 /* NOCREATE: is the board there? false: it is not; the error was replied. */
 MUST_CHECK bool lb_add_check_board(const struct call *call, const struct lb_add *add,
                                    struct bytes name);
@@ -108,13 +108,6 @@ bool lb_add_changes_fields(const struct writing *writing, const struct lb_add_st
  * the step was written. step: NULL, if the result came before (ONCE). WITHREPEAT: whether it did, behind that. */
 void lb_add_answer_result(const struct call *call, const struct board *board,
                           const struct lb_add *add, const struct lb_add_step *step);
-
-/* Apply the command to the board and reply. An error leaves the board unchanged. If AT is given,
- * the layout must be able to hold it. */
-void lb_add_apply(const struct call *call, struct writing *writing, const struct lb_add *add);
-/* With WITHRANK: reply to a result that came before. */
-void lb_add_answer_unchanged(const struct call *call, const struct board *board,
-                             const struct lb_add *add);
 
 /* The result came before (ONCE): answer from a board that is as it is, and may not be there or be written
  * to. answer: called with it, or with an empty one of the layout that a new one would get. */
