@@ -1,5 +1,6 @@
 /* The moment at which a server changes its role: with changes of the same turn, with groups that are applied in
  * part, after a restart, and with replicas that do not read. */
+#include "server/durability/file_format.h"
 #include "tests/support/test.h"
 
 #include <arpa/inet.h>
@@ -293,9 +294,8 @@ static void answer_with_damage(int listener) {
         }
         char answer[64];
         bool is_version = strstr(text, "leaderboard") != NULL;
-        int count = is_version
-                        ? snprintf(answer, sizeof answer, "+LEADERBOARD %d\r\n", WIRE_VERSION)
-                        : snprintf(answer, sizeof answer, "+OK\r\n");
+        int count = is_version ? snprintf(answer, sizeof answer, "+LEADERBOARD %d\r\n", FILE_FORMAT)
+                               : snprintf(answer, sizeof answer, "+OK\r\n");
         assert_int_equal(send(fd, answer, (size_t)count, MSG_NOSIGNAL), count);
     }
     struct buffer out;

@@ -1,6 +1,7 @@
 /* What a new term does to clients: of a server with sync-replicas on a loop that the test turns, whose
  * replicas are connections of the test. They say what replicas say, and acknowledge when the test lets
  * them. */
+#include "server/durability/file_format.h"
 #include "server/replication/quorum.h"
 
 #include <arpa/inet.h>
@@ -291,7 +292,7 @@ static int answer_pull(int listener, const struct term *id) {
             break;
         }
         bool is_version = strstr(text, "leaderboard") != NULL;
-        snprintf(text, sizeof text, is_version ? "+LEADERBOARD %d\r\n" : "+OK\r\n", WIRE_VERSION);
+        snprintf(text, sizeof text, is_version ? "+LEADERBOARD %d\r\n" : "+OK\r\n", FILE_FORMAT);
         if (size > 0) {
             loop_send(fd, text);
         }
