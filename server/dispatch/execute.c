@@ -11,6 +11,7 @@
 #include "server/dispatch/key_spec.h"
 #include "server/dispatch/options.h"
 #include "server/dispatch/syntax.h"
+#include "server/replication/replication.h"
 
 static void execute_complete(struct command *command, bool is_subcommand) {
     syntax_apply(command, is_subcommand);

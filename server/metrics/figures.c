@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
+#include "server/replication/replication.h"
 #include "skiplist/keyspace/registry_league.h"
 
 static void figures_take_databases(const struct registry *registry, struct figures *figures) {

@@ -10,6 +10,7 @@
 #include "server/acl/acl_check.h"
 #include "server/dispatch/login.h"
 #include "server/metrics/metrics.h"
+#include "server/replication/replication.h"
 
 struct readiness {
     bool is_loading, is_draining;

@@ -6,6 +6,8 @@
 
 #include "server/replication/feed_parts.h"
 #include "server/replication/history.h"
+#include "server/replication/hub.h"
+#include "server/replication/replication.h"
 #include "server/system/log.h"
 
 enum { SECOND_MS = 1000 };

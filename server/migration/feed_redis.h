@@ -24,7 +24,7 @@
 
 #include "server/durability/stream.h"
 #include "server/migration/redis_encode.h"
-#include "server/replication/replication.h"
+#include "server/replication/state.h"
 #include "server/system/child.h"
 
 enum {

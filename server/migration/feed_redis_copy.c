@@ -5,6 +5,7 @@
 
 #include "server/durability/persistence.h"
 #include "server/replication/feed_parts.h"
+#include "server/replication/replication.h"
 #include "server/system/log.h"
 
 enum { SECOND_MS = 1000 };

@@ -4,7 +4,7 @@
 #ifndef SERVER_REDIS_POSITION_H
 #define SERVER_REDIS_POSITION_H
 
-#include "server/replication/replication.h"
+#include "server/replication/state.h"
 #include "skiplist/keyspace/registry.h"
 
 struct redis_position {

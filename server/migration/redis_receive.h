@@ -10,7 +10,7 @@
 #define SERVER_REDIS_RECEIVE_H
 
 #include "server/migration/redis_spool.h"
-#include "server/replication/replication.h"
+#include "server/replication/state.h"
 
 enum { REDIS_RECEIVE_MARK_SIZE = 40, REDIS_RECEIVE_OFFSET_SIZE = 24 };
 

@@ -5,7 +5,8 @@
 
 #include "server/clients/server.h"
 #include "server/dispatch/settings_file.h"
-#include "server/replication/replicator.h"
+#include "server/replication/hub.h"
+#include "server/replication/replication.h"
 #include "server/system/log.h"
 
 enum {

@@ -10,7 +10,7 @@
 #define SERVER_FEED_PARTS_H
 
 #include "server/replication/feed.h"
-#include "server/replication/replicator.h"
+#include "server/replication/hub.h"
 
 enum { FEED_UNSENT_MAX = 512 * 1024 }; /* of a replica: more is not put into its output */
 

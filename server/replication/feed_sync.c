@@ -6,6 +6,7 @@
 #include "server/replication/failover.h"
 #include "server/replication/feed_parts.h"
 #include "server/replication/history.h"
+#include "server/replication/replication.h"
 #include "server/system/log.h"
 
 static bool feed_sync_is_id(const char *id, struct bytes wanted) {

@@ -15,6 +15,7 @@
 #include "server/network/tls_context.h"
 #include "server/replication/failover.h"
 #include "server/replication/master_link_parts.h"
+#include "server/replication/replication.h"
 #include "server/system/log.h"
 
 enum {

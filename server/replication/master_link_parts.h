@@ -11,8 +11,8 @@
 #ifndef SERVER_MASTER_LINK_PARTS_H
 #define SERVER_MASTER_LINK_PARTS_H
 
+#include "server/replication/hub.h"
 #include "server/replication/master_link.h"
-#include "server/replication/replicator.h"
 
 static inline struct replication *replication_of(const struct master_link *link) {
     return &link->server->replication;

@@ -4,6 +4,7 @@
 
 #include "server/replication/history.h"
 #include "server/replication/master_link_parts.h"
+#include "server/replication/replication.h"
 #include "server/system/clock.h"
 #include "server/system/log.h"
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/replication/replication.h"
 #include "server/system/log.h"
 
 /* So long without progress, and a pull from a node that has voted is given up. */

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "server/replication/replication.h"
 #include "server/system/log.h"
 
 enum {

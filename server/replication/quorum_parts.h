@@ -8,8 +8,8 @@
 #ifndef SERVER_QUORUM_PARTS_H
 #define SERVER_QUORUM_PARTS_H
 
+#include "server/replication/hub.h"
 #include "server/replication/quorum.h"
-#include "server/replication/replicator.h"
 #include "server/system/clock.h"
 
 static inline struct replication *replication_of(const struct quorum *quorum) {

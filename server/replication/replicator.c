@@ -12,6 +12,7 @@
 #include "server/replication/history.h"
 #include "server/replication/master_link.h"
 #include "server/replication/quorum.h"
+#include "server/replication/replication.h"
 #include "server/system/log.h"
 
 enum {

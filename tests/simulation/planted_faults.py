@@ -15,7 +15,7 @@ SAVE = 'server/durability/persistence_save.c'
 FAULTS = [
     # ---- what was mended once, put back ----
     Fault('answers-of-an-ended-term', 'sync', False, 'answers that wait outlive the term',
-          [('server/replication/replication.h',
+          [('server/replication/state.h',
             'return replication->sync.state == SYNC_OFF ? replication->copies : replication->epoch;',
             'return replication->copies;')]),
     Fault('no-start-mark', 'sync', False, "groups of older terms are safe before the term's own are (figure 8)",
@@ -106,7 +106,7 @@ FAULTS = [
             '                           clock_read_ms(&server->clock));',
             'return persistence_safe_group(server->persistence);')]),
     Fault('lease-not-looked-at', 'sync', False, 'a master answers readers without a lease',
-          [('server/replication/replication.c',
+          [('server/replication/state.h',
             'return sync->state == SYNC_OPEN && sync->has_lease && now_ms >= sync->lease_end_ms;',
             '(void)now_ms;\n    return sync == NULL;')]),
     Fault('lease-not-held', 'sync', False, 'replicas vote though a lease leans on them',

@@ -13,7 +13,8 @@
 #include "server/clients/once_ids.h"
 #include "server/dispatch/command.h"
 #include "server/durability/persistence.h"
-#include "server/replication/replicator.h"
+#include "server/replication/hub.h"
+#include "server/replication/replication.h"
 #include "server/system/process.h"
 #include "skiplist/keyspace/registry_league.h"
 

@@ -1,6 +1,7 @@
 /* The metrics as text, from figures that the test makes. */
 #include "server/commands/table.h"
 #include "server/metrics/metrics.h"
+#include "server/replication/replication.h"
 #include "tests/support/harness.h"
 
 struct fixture {
