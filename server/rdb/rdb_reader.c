@@ -1,13 +1,272 @@
-/* Keys, their values, and what is beside them. See rdb_reader.h. A function at_... is a step of the state of that name. */
-#include "server/rdb/rdb_reader_parts.h"
+/* See rdb_reader.h. From bytes to keys: lengths and strings, what is passed over, keys and their values.
+ *
+ * A step reads `ahead` of what is consumed. If all of its bytes are there, they are consumed at its end; else nothing
+ * has changed, and it is done again with more. Once bytes are missing or wrong, what is read is 0, NULL or empty.
+ * A function at_... is a step of the state of that name. */
+#include "server/rdb/rdb_reader.h"
 
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "codec/little.h"
 #include "codec/memory.h"
 #include "server/rdb/rdb_crc.h"
+#include "server/rdb/rdb_lzf.h"
 #include "server/rdb/rdb_state.h"
+
+static inline size_t rdb_reader_available(const struct rdb_reader *reader) {
+    return reader->input.size - reader->at;
+}
+static inline bool rdb_reader_is_fine(const struct rdb_reader *reader) {
+    return reader->found == RDB_FOUND;
+}
+
+/* A string: where its bytes are, and what they become. */
+struct text {
+    const unsigned char *at;
+    uint64_t stored; /* bytes */
+    uint64_t size;   /* of the string */
+    unsigned integer_size;
+    bool is_compressed;
+};
+
+/* ---- lengths and strings ----
+ *
+ * A string's head says how many bytes it takes, so that it is expanded only once it has arrived. */
+
+enum { LZF_RATIO_MAX = 264, ENCODED_LZF = 3 /* below: integers of 1, 2, 4 bytes */ };
+
+/* error: format, and where. Not where bytes are missing: they may be another reason, or none. */
+__attribute__((format(printf, 2, 3))) static void rdb_reader_refuse(struct rdb_reader *reader,
+                                                                    const char *format, ...) {
+    char what[RDB_ERROR_MAX - 40];
+    va_list arguments;
+    if (!rdb_reader_is_fine(reader)) {
+        return;
+    }
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    snprintf(reader->error, sizeof reader->error, "%s at offset %llu", what,
+             (unsigned long long)reader->offset);
+    reader->found = RDB_FOUND_BAD;
+}
+
+static void rdb_reader_lack_memory(struct rdb_reader *reader) {
+    reader->is_out_of_memory = true;
+    reader->found = RDB_FOUND_BAD;
+}
+
+/* So many bytes. */
+static const unsigned char *rdb_reader_get(struct rdb_reader *reader, uint64_t size) {
+    if (rdb_reader_is_fine(reader) && rdb_reader_available(reader) - reader->ahead < size) {
+        reader->found = RDB_FOUND_TOO_FEW;
+    }
+    if (!rdb_reader_is_fine(reader)) {
+        return NULL;
+    }
+    reader->ahead += (size_t)size;
+    return (const unsigned char *)reader->input.at + reader->at + reader->ahead - size;
+}
+
+static uint64_t rdb_reader_text_get_big(struct rdb_reader *reader, size_t size) {
+    const unsigned char *at = rdb_reader_get(reader, size);
+    uint64_t value = 0;
+    for (size_t i = 0; at != NULL && i < size; i++) {
+        value = value << 8 | at[i];
+    }
+    return value;
+}
+
+/* A length, or how a string is encoded. */
+static uint64_t rdb_reader_text_get_length(struct rdb_reader *reader, bool *is_encoded) {
+    uint64_t first = rdb_reader_text_get_big(reader, 1);
+    uint64_t low = first & 0x3f;
+    *is_encoded = first >> 6 == 3;
+    if (first >> 6 == 1) {
+        return low << 8 | rdb_reader_text_get_big(reader, 1);
+    }
+    if (first >> 6 == 2 && low > 1) {
+        rdb_reader_refuse(reader, "impossible length");
+    }
+    return first >> 6 == 2 ? rdb_reader_text_get_big(reader, low == 0 ? 4 : 8) : low;
+}
+
+static uint64_t rdb_reader_get_length(struct rdb_reader *reader) {
+    bool is_encoded;
+    uint64_t length = rdb_reader_text_get_length(reader, &is_encoded);
+    if (is_encoded) {
+        rdb_reader_refuse(reader, "impossible length");
+    }
+    return length;
+}
+
+/* A string's head: all but `at`. */
+static struct text rdb_reader_get_head(struct rdb_reader *reader) {
+    bool is_encoded;
+    uint64_t length = rdb_reader_text_get_length(reader, &is_encoded);
+    struct text text = {.stored = length, .size = length};
+    if (is_encoded && length == ENCODED_LZF) {
+        text.stored = rdb_reader_get_length(reader);
+        text.size = rdb_reader_get_length(reader);
+        text.is_compressed = true;
+        if (text.stored > RDB_TEXT_MAX || text.size / LZF_RATIO_MAX > text.stored) {
+            rdb_reader_refuse(reader, "impossible compressed string");
+        }
+    } else if (is_encoded && length > ENCODED_LZF) {
+        rdb_reader_refuse(reader, "unknown encoding of a string");
+    } else if (is_encoded) {
+        text.integer_size = 1U << length;
+        text.stored = text.size = text.integer_size;
+    }
+    return text;
+}
+
+/* With its bytes, at most RDB_TEXT_MAX. */
+static struct text rdb_reader_get_text(struct rdb_reader *reader) {
+    struct text text = rdb_reader_get_head(reader);
+    if (text.size > RDB_TEXT_MAX) {
+        rdb_reader_refuse(reader, "a string of more than %d bytes", (int)RDB_TEXT_MAX);
+    }
+    text.at = rdb_reader_get(reader, text.stored);
+    return text;
+}
+
+/* Its bytes, from the input, or expanded in room, or a number in number. */
+static struct bytes rdb_reader_take_text(struct rdb_reader *reader, const struct text *text,
+                                         struct buffer *room, char *number) {
+    struct bytes stored = {.at = (const char *)text->at, .size = (size_t)text->stored};
+    if (!rdb_reader_is_fine(reader)) {
+        return (struct bytes){.at = NULL};
+    }
+    if (text->integer_size > 0) {
+        uint32_t value = 0;
+        for (unsigned i = 0; i < text->integer_size; i++) {
+            value |= (uint32_t)text->at[i] << (8 * i);
+        }
+        unsigned unused = 32 - 8 * text->integer_size;
+        return (struct bytes){
+            .at = number, .size = bytes_print_i64(number, (int32_t)(value << unused) >> unused)};
+    }
+    if (!text->is_compressed) {
+        return stored;
+    }
+    if (!rdb_lzf_expand(stored, (size_t)text->size, room)) {
+        if (room->is_broken) {
+            rdb_reader_lack_memory(reader);
+        } else {
+            rdb_reader_refuse(reader, "damaged compressed string");
+        }
+    }
+    return buffer_bytes(room);
+}
+
+/* Head and bytes, in text_room. */
+static struct bytes rdb_reader_take_string(struct rdb_reader *reader) {
+    struct text text = rdb_reader_get_text(reader);
+    return rdb_reader_take_text(reader, &text, &reader->text_room, reader->text_number);
+}
+
+/* ---- what is passed over has a form ----
+ *
+ *     s  a string     l  a length     1 4 8 6  so many bytes (6: sixteen)     m  a module's value
+ *     *(...)          a length n, then the part in parentheses n times */
+
+static void rdb_reader_begin_passing(struct rdb_reader *reader, const char *form, bool is_key) {
+    reader->depth = 1;
+    reader->forms[0] = (struct rdb_form){.begin = form, .at = form, .left = 1};
+    reader->is_passing_key = is_key;
+    reader->state = RDB_AT_PASSED;
+}
+
+/* Where the part that begins here ends. */
+static const char *rdb_reader_pass_end_of(const char *at) {
+    for (int open = 1;; at++) {
+        open += (*at == '(') - (*at == ')');
+        if (open == 0) {
+            return at;
+        }
+    }
+}
+
+/* An opcode of a module's value. true: it ends it. */
+static bool rdb_reader_pass_opcode(struct rdb_reader *reader) {
+    enum { END, SIGNED, UNSIGNED, FLOAT, DOUBLE, STRING };
+    uint64_t opcode = rdb_reader_get_length(reader);
+    switch (opcode) {
+    case END:
+        break;
+    case SIGNED:
+    case UNSIGNED:
+        (void)rdb_reader_get_length(reader);
+        break;
+    case FLOAT:
+        reader->skip = 4;
+        break;
+    case DOUBLE:
+        reader->skip = 8;
+        break;
+    case STRING:
+        reader->skip = rdb_reader_get_head(reader).stored;
+        break;
+    default:
+        rdb_reader_refuse(reader, "a module's value that cannot be passed over");
+    }
+    return opcode == END;
+}
+
+/* A length n, then the part n times. */
+static void rdb_reader_pass_parts(struct rdb_reader *reader, struct rdb_form *form) {
+    uint64_t count = rdb_reader_get_length(reader);
+    if (rdb_reader_is_fine(reader)) {
+        const char *part = form->at + 2; /* behind "*(" */
+        form->at = rdb_reader_pass_end_of(part) + 1;
+        CHECK(reader->depth < RDB_DEPTH_MAX);
+        reader->forms[reader->depth++] =
+            (struct rdb_form){.begin = part, .at = part, .left = count};
+    }
+}
+
+static void rdb_reader_pass_one(struct rdb_reader *reader, struct rdb_form *form) {
+    bool is_last = true;
+    switch (*form->at) {
+    case '*':
+        rdb_reader_pass_parts(reader, form);
+        return;
+    case 's':
+        reader->skip = rdb_reader_get_head(reader).stored;
+        break;
+    case 'l':
+        (void)rdb_reader_get_length(reader);
+        break;
+    case 'm':
+        is_last = rdb_reader_pass_opcode(reader);
+        break;
+    default:
+        reader->skip = *form->at == '6' ? 16 : (uint64_t)(*form->at - '0');
+    }
+    form->at += rdb_reader_is_fine(reader) && is_last;
+}
+
+/* Pass over a part. Fine, and depth is 0: that was all. */
+static void rdb_reader_pass(struct rdb_reader *reader) {
+    while (reader->depth > 0) {
+        struct rdb_form *form = &reader->forms[reader->depth - 1];
+        if (form->left == 0) {
+            reader->depth--;
+        } else if (*form->at == '\0' || *form->at == ')') {
+            form->left--;
+            form->at = form->begin;
+        } else {
+            rdb_reader_pass_one(reader, form);
+            return;
+        }
+    }
+}
+
+/* ---- keys, their values, and what is beside them ---- */
 
 enum {
     HEAD_SIZE = 9,
