@@ -5,7 +5,7 @@
  *     the copy                    COPY -> STREAM, behind so many bytes, or the mark
  *     commands                    STREAM
  *
- * server/replication/master_link_redis.c has the connection. */
+ * server/replication/master_link.c has the connection. */
 #ifndef SERVER_REDIS_RECEIVE_H
 #define SERVER_REDIS_RECEIVE_H
 
