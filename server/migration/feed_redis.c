@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "server/replication/feed_parts.h"
+#include "server/replication/feed.h"
 #include "server/replication/history.h"
 #include "server/replication/hub.h"
 #include "server/replication/replication.h"
@@ -194,7 +194,7 @@ void feed_take_bytes_ack(struct feed *feed, struct replica *replica, uint64_t of
             (struct feed_redis_mark){.group = place->online_from, .database = UINT32_MAX};
         place->is_streaming = true;
         group = place->online_from;
-        replicator_wake(feed_replication(feed)->replicator);
+        replicator_wake(feed->server->replication.replicator);
     }
     while (redis->mark_count > 0 && redis->marks[redis->mark_first].offset <= offset) {
         redis->acked = redis->marks[redis->mark_first];

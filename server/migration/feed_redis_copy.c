@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "server/durability/persistence.h"
-#include "server/replication/feed_parts.h"
+#include "server/replication/feed.h"
 #include "server/replication/replication.h"
 #include "server/system/log.h"
 

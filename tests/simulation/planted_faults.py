@@ -118,7 +118,7 @@ FAULTS = [
           [('server/replication/replication.c', 'replica->state == REPLICA_ONLINE && replica->ack_group >= group;',
             'replica->state == REPLICA_ONLINE && group > 0;')]),
     Fault('tail-is-kept', 'sync', False, "a replica's tail beyond its master's history stays",
-          [('server/replication/feed_sync.c', '&& group - 1 <= replication->second_until);', '&& true);')]),
+          [('server/replication/feed.c', '&& group - 1 <= replication->second_until);', '&& true);')]),
     Fault('backlog-one-group-back', 'sync', False, 'a replica that comes again is sent from one group before',
           [('server/replication/backlog.c', 'for (uint64_t at = chunk->first_group; at < group; at++) {',
             'for (uint64_t at = chunk->first_group; at + 1 < group; at++) {')]),
