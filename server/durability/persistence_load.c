@@ -1,6 +1,6 @@
 /* The start: what the files hold is loaded, then the clock, the numbers of groups and the journal
  * go on behind it. See persistence.h. */
-#include "server/durability/persistence_parts.h"
+#include "server/durability/persistence_state.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* Saves: when one is due, beginning one, and waiting for one (SAVE, SHUTDOWN). See persistence.h. */
-#include "server/durability/persistence_parts.h"
+#include "server/durability/persistence_state.h"
 
 #include "server/system/log.h"
 #include "server/system/service.h"
