@@ -456,18 +456,6 @@ static void rdb_reader_take_member(struct rdb_reader *reader, const struct text 
     reader->text = rdb_reader_take_text(reader, member, &reader->text_room, reader->text_number);
 }
 
-static void rdb_reader_take_double(struct rdb_reader *reader) {
-    struct text member = rdb_reader_get_text(reader);
-    const unsigned char *at = rdb_reader_get(reader, sizeof(double));
-    if (at != NULL) {
-        uint64_t word = little_get_u64((const char *)at);
-        double score;
-        memcpy(&score, &word, sizeof score);
-        rdb_reader_take_member(reader, &member);
-        rdb_reader_set_score(reader, score);
-    }
-}
-
 static void rdb_reader_take_text_score(struct rdb_reader *reader) {
     enum { NAN_SIZE = 253, INFINITY_SIZE, MINUS_INFINITY_SIZE };
     struct text member = rdb_reader_get_text(reader);
@@ -546,8 +534,10 @@ static void rdb_reader_keep_template(struct rdb_reader *reader) {
     reader->state = RDB_AT_OPCODE;
 }
 
-static void rdb_reader_sort_templates(struct rdb_reader *reader) {
+/* The key's fields are those of the file's template. */
+static void rdb_reader_use_template(struct rdb_reader *reader, uint64_t id) {
     struct rdb_templates *templates = &reader->templates;
+    const struct rdb_template sought = {.id = id};
     if (!templates->is_sorted && templates->count > 0) {
         qsort(templates->at, templates->count, sizeof *templates->at, rdb_reader_compare_template);
     }
@@ -558,13 +548,6 @@ static void rdb_reader_sort_templates(struct rdb_reader *reader) {
         }
     }
     templates->is_sorted = true;
-}
-
-/* The key's fields are those of the file's template. */
-static void rdb_reader_use_template(struct rdb_reader *reader, uint64_t id) {
-    struct rdb_templates *templates = &reader->templates;
-    const struct rdb_template sought = {.id = id};
-    rdb_reader_sort_templates(reader);
     const struct rdb_template *found =
         templates->count > 0 ? bsearch(&sought, templates->at, templates->count,
                                        sizeof *templates->at, rdb_reader_compare_template)
@@ -638,25 +621,10 @@ static enum rdb_event rdb_reader_at_field(struct rdb_reader *reader) {
     return RDB_MORE;
 }
 
-static void rdb_reader_end_own_names(struct rdb_reader *reader) {
+static enum rdb_event rdb_reader_end_key(struct rdb_reader *reader) {
     if (rdb_reader_type_of(reader)->has_names) {
         buffer_cut(&reader->templates.names, reader->templates.own.begin);
     }
-}
-
-/* A value whose field is the template's next. */
-static void rdb_reader_take_value(struct rdb_reader *reader) {
-    struct text value = rdb_reader_get_text(reader);
-    if (rdb_reader_is_fine(reader)) {
-        rdb_reader_note_field_expiry(reader, 0);
-        reader->text = rdb_reader_take_name(reader);
-        reader->value =
-            rdb_reader_take_text(reader, &value, &reader->value_room, reader->value_number);
-    }
-}
-
-static enum rdb_event rdb_reader_end_key(struct rdb_reader *reader) {
-    rdb_reader_end_own_names(reader);
     reader->is_in_key = false;
     reader->is_key_over = true;
     reader->state = reader->is_single ? RDB_AT_END : RDB_AT_OPCODE;
@@ -669,11 +637,26 @@ static enum rdb_event rdb_reader_at_entry(struct rdb_reader *reader) {
         return rdb_reader_end_key(reader);
     }
     if (entries == ENTRIES_DOUBLE) {
-        rdb_reader_take_double(reader);
+        struct text member = rdb_reader_get_text(reader);
+        const unsigned char *at = rdb_reader_get(reader, sizeof(double));
+        if (at != NULL) {
+            uint64_t word = little_get_u64((const char *)at);
+            double score;
+            memcpy(&score, &word, sizeof score);
+            rdb_reader_take_member(reader, &member);
+            rdb_reader_set_score(reader, score);
+        }
     } else if (entries == ENTRIES_TEXT_SCORE) {
         rdb_reader_take_text_score(reader);
     } else if (entries == ENTRIES_VALUES) {
-        rdb_reader_take_value(reader);
+        /* A value whose field is the template's next. */
+        struct text value = rdb_reader_get_text(reader);
+        if (rdb_reader_is_fine(reader)) {
+            rdb_reader_note_field_expiry(reader, 0);
+            reader->text = rdb_reader_take_name(reader);
+            reader->value =
+                rdb_reader_take_text(reader, &value, &reader->value_room, reader->value_number);
+        }
     } else {
         rdb_reader_take_pair(reader, entries);
     }

@@ -343,16 +343,6 @@ static void feed_copy_complete_one(struct feed *feed, const struct feed_copy *co
     }
 }
 
-static void feed_copy_complete(struct feed *feed, struct feed_copy *copy) {
-    for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
-         replica = replica->next) {
-        if (feed_takes_copy(replica, copy->is_redis)) {
-            feed_copy_complete_one(feed, copy, replica);
-        }
-    }
-    feed_end_copy(feed, copy);
-}
-
 /* The next bytes, into feed->piece. */
 static enum stream_status feed_copy_read(struct feed *feed, struct feed_copy *copy, size_t *size,
                                          char *error) {
@@ -382,7 +372,13 @@ static bool feed_copy_send(struct feed *feed, struct feed_copy *copy) {
             if (why != NULL) {
                 feed_copy_fail(feed, copy, why);
             } else {
-                feed_copy_complete(feed, copy);
+                for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
+                     replica = replica->next) {
+                    if (feed_takes_copy(replica, copy->is_redis)) {
+                        feed_copy_complete_one(feed, copy, replica);
+                    }
+                }
+                feed_end_copy(feed, copy);
             }
             return true;
         }
@@ -645,17 +641,6 @@ static bool feed_stream_send_commands(struct feed *feed, struct replica *replica
     }
 }
 
-static void feed_stream_note_online(struct replica *replica) {
-    const struct feed_place *place = feed_place_of(replica);
-    if (replica->state == REPLICA_COPIES && place->is_streaming &&
-        replica->ack_group >= place->online_from) {
-        replica->state = REPLICA_ONLINE;
-        log_write(LOG_NOTICE, "replica has its full copy id=%llu addr=%s group=%" PRIu64,
-                  (unsigned long long)replica->session->id, replica->session->address,
-                  replica->ack_group);
-    }
-}
-
 /* ---- what replicas get in a tick ---- */
 
 /* Ask for an acknowledgement. */
@@ -692,7 +677,14 @@ static bool feed_stream(struct feed *feed) {
             feed_stream_keep_groups(feed, replica);
             continue;
         }
-        feed_stream_note_online(replica);
+        const struct feed_place *place = feed_place_of(replica);
+        if (replica->state == REPLICA_COPIES && place->is_streaming &&
+            replica->ack_group >= place->online_from) {
+            replica->state = REPLICA_ONLINE;
+            log_write(LOG_NOTICE, "replica has its full copy id=%llu addr=%s group=%" PRIu64,
+                      (unsigned long long)replica->session->id, replica->session->address,
+                      replica->ack_group);
+        }
         if (replica->is_redis) {
             has_more |= feed_stream_send_commands(feed, replica, begin_ticks);
         } else {
@@ -849,21 +841,6 @@ static void feed_describe(struct feed *feed) {
     replication->backlog_used_size = backlog_size(&feed->backlog);
 }
 
-/* Where memory was missing, something is missing in what they are sent, and nothing behind it would
- * be understood. */
-static void feed_check_outputs(struct feed *feed) {
-    for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
-         replica = replica->next) {
-        struct feed_place *place = feed_place_of(replica);
-        if (!feed_is_lost(replica) && replica->session->output.is_broken) {
-            feed_give_up(feed, replica, "no memory for what it is sent");
-        } else if (place->is_fed) {
-            place->is_fed = false;
-            replica->fed_size = feed_unsent(replica);
-        }
-    }
-}
-
 bool feed_step(struct feed *feed) {
     bool has_more = false;
     feed_redis_copy_reap(&feed->redis_copy.redis);
@@ -878,7 +855,18 @@ bool feed_step(struct feed *feed) {
     has_more |= feed_step_copy(feed, &feed->copy);
     has_more |= feed_step_copy(feed, &feed->redis_copy);
     has_more |= feed_stream(feed);
-    feed_check_outputs(feed);
+    /* Where memory was missing, something is missing in what they are sent, and nothing behind it would
+     * be understood. */
+    for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
+         replica = replica->next) {
+        struct feed_place *place = feed_place_of(replica);
+        if (!feed_is_lost(replica) && replica->session->output.is_broken) {
+            feed_give_up(feed, replica, "no memory for what it is sent");
+        } else if (place->is_fed) {
+            place->is_fed = false;
+            replica->fed_size = feed_unsent(replica);
+        }
+    }
     backlog_trim(&feed->backlog);
     feed_describe(feed);
     return has_more;

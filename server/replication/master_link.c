@@ -202,14 +202,6 @@ static void master_link_on_timer(uv_timer_t *timer) {
     }
 }
 
-/* The next attempt is to come at once. */
-static void master_link_hurry(struct master_link *link) {
-    link->failures = 0;
-    if (link->state == LINK_WAITS) {
-        (void)uv_timer_start(&link->timer, master_link_on_timer, 0, 0);
-    }
-}
-
 /* The same reason is logged once a minute. */
 static void master_link_log_loss(struct master_link *link, enum master_link_state before) {
     const struct replication *replication = &link->server->replication;
@@ -338,19 +330,6 @@ static bool master_link_redis_is_refusal(struct bytes answer) {
     return is_refusal;
 }
 
-static void master_link_redis_found(struct master_link *link) {
-    if (link->has_followed) {
-        master_link_fail(
-            link, "the master was a leaderboard server, and is a Redis now: what is here stays. "
-                  "REPLICAOF NO ONE, and then REPLICAOF again, replaces it with the Redis's keys");
-    } else if (link->redis != NULL) {
-        master_link_go_on_with_redis(link, link->redis);
-    } else {
-        link->has_found_redis = true;
-        master_link_wake(link);
-    }
-}
-
 /* To a replica that does not say so Valkey 9 sends RDB version 11, and where that has no room for a value, such
  * as a hash with fields that expire, no copy at all. Others answer with an error, which says nothing. */
 static void master_link_redis_say_version(struct master_link *link) {
@@ -380,13 +359,6 @@ static void master_link_redis_take_answer(struct master_link *link, struct bytes
     master_link_redis_second(link);
 }
 
-static void master_link_redis_show_copy(struct master_link *link) {
-    struct replication *replication = &link->server->replication;
-    replication->copy_size = link->redis->copy_size;
-    replication->copy_read_size = link->redis->copy_read_size;
-    replication->copy_at_ms = link->server->clock.monotonic_ms;
-}
-
 /* What has come behind it. false: link->reason. */
 static bool master_link_redis_parse(struct master_link *link) {
     struct redis_receive *redis = link->redis;
@@ -399,7 +371,10 @@ static bool master_link_redis_parse(struct master_link *link) {
     }
     buffer_drop_front(&link->input, used);
     if (link->state == LINK_COPYING) {
-        master_link_redis_show_copy(link);
+        struct replication *replication = &link->server->replication;
+        replication->copy_size = link->redis->copy_size;
+        replication->copy_read_size = link->redis->copy_read_size;
+        replication->copy_at_ms = link->server->clock.monotonic_ms;
     }
     if (link->state == LINK_COPYING && redis->state == REDIS_RECEIVE_STREAM) {
         master_link_move(link, LINK_COPY_SPOOLED);
@@ -512,7 +487,17 @@ static void master_link_greet_take_version(struct master_link *link, struct byte
         return;
     }
     if (master_link_redis_is_refusal(answer) && !link->wants_failover) {
-        master_link_redis_found(link);
+        if (link->has_followed) {
+            master_link_fail(
+                link,
+                "the master was a leaderboard server, and is a Redis now: what is here stays. "
+                "REPLICAOF NO ONE, and then REPLICAOF again, replaces it with the Redis's keys");
+        } else if (link->redis != NULL) {
+            master_link_go_on_with_redis(link, link->redis);
+        } else {
+            link->has_found_redis = true;
+            master_link_wake(link);
+        }
         return;
     }
     if (!master_link_greet_begins_with(answer, "+LEADERBOARD ")) {
@@ -567,7 +552,11 @@ static void master_link_greet_take_sync(struct master_link *link, struct bytes a
         link->wants_failover = false;
         failover_end(link->server, true);
         master_link_fail(link, "the new master is not open yet");
-        master_link_hurry(link);
+        /* The next attempt is to come at once. */
+        link->failures = 0;
+        if (link->state == LINK_WAITS) {
+            (void)uv_timer_start(&link->timer, master_link_on_timer, 0, 0);
+        }
         return;
     }
     if (!is_continued && !master_link_greet_begins_with(answer, "+FULL ")) {

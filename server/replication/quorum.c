@@ -190,25 +190,21 @@ static bool quorum_has_word(struct bytes answer, const char *word, struct term *
            term_parse((struct bytes){.at = answer.at + size, .size = TERM_SIZE}, term);
 }
 
-static enum quorum_advice quorum_take_open(struct quorum *quorum, const struct term *term,
-                                           char *reason) {
-    if (!election_may_take(term, &quorum->wanted.voted)) {
-        snprintf(reason, REPLICATION_ERROR_MAX,
-                 "the master is of an older term than this server has voted for: %s", term->text);
-        return QUORUM_REFUSES;
-    }
-    quorum_vote(quorum, term);
-    if (!quorum_has_voted(quorum, term)) {
-        return QUORUM_WAIT; /* for the disk */
-    }
-    quorum->master_term = *term;
-    return QUORUM_GO_ON;
-}
-
 enum quorum_advice quorum_take_answer(struct quorum *quorum, struct bytes answer, char *reason) {
     struct term term;
     if (quorum_has_word(answer, "+OPEN ", &term)) {
-        return quorum_take_open(quorum, &term, reason);
+        if (!election_may_take(&term, &quorum->wanted.voted)) {
+            snprintf(reason, REPLICATION_ERROR_MAX,
+                     "the master is of an older term than this server has voted for: %s",
+                     term.text);
+            return QUORUM_REFUSES;
+        }
+        quorum_vote(quorum, &term);
+        if (!quorum_has_voted(quorum, &term)) {
+            return QUORUM_WAIT; /* for the disk */
+        }
+        quorum->master_term = term;
+        return QUORUM_GO_ON;
     }
     if (quorum_has_word(answer, "+PREPARE ", &term)) {
         if (election_may_vote(&term, &quorum->wanted.voted,
@@ -628,20 +624,6 @@ void quorum_follow(struct quorum *quorum) {
 
 /* ---- opening ---- */
 
-static void quorum_pull(struct quorum *quorum, const struct quorum_peer *best) {
-    quorum->target = best->said.position;
-    quorum->pulled_node = best->said.node;
-    quorum->pull_until_ms = quorum_now_ms(quorum) + PULL_MS;
-    log_write(LOG_NOTICE,
-              "quorum: pulls what is missing of node=%016" PRIx64 " \"%s %u\" term=%s "
-              "group=%" PRIu64,
-              best->said.node, best->host, (unsigned)best->port, best->said.position.term.text,
-              best->said.position.group);
-    replication_begin_epoch(quorum->server);
-    quorum_move(quorum, QUORUM_PULLS);
-    replicator_pull(quorum_replicator(quorum), best->host, best->port);
-}
-
 static void quorum_open_term(struct quorum *quorum) {
     struct sync *sync = quorum_sync(quorum);
     uint64_t group = quorum_last_group(quorum);
@@ -677,7 +659,17 @@ static void quorum_step_closed(struct quorum *quorum) {
     bool is_enough = 1 + sync->vote_count >= election_votes_needed(nodes, replicas);
     if (is_enough && !sync->has_lost_durability && best != NULL &&
         term_position_compare(&best->said.position, &own) > 0) {
-        quorum_pull(quorum, best);
+        quorum->target = best->said.position;
+        quorum->pulled_node = best->said.node;
+        quorum->pull_until_ms = quorum_now_ms(quorum) + PULL_MS;
+        log_write(LOG_NOTICE,
+                  "quorum: pulls what is missing of node=%016" PRIx64 " \"%s %u\" term=%s "
+                  "group=%" PRIu64,
+                  best->said.node, best->host, (unsigned)best->port, best->said.position.term.text,
+                  best->said.position.group);
+        replication_begin_epoch(quorum->server);
+        quorum_move(quorum, QUORUM_PULLS);
+        replicator_pull(quorum_replicator(quorum), best->host, best->port);
         return;
     }
     int64_t now = quorum_now_ms(quorum);

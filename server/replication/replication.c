@@ -211,21 +211,6 @@ void replication_add_replica(struct server *server, struct replica *replica,
     replication->replica_count++;
 }
 
-static void replication_unlink_replica(struct replication *replication, struct replica *replica) {
-    if (replica->previous != NULL) {
-        replica->previous->next = replica->next;
-    } else {
-        replication->replicas = replica->next;
-    }
-    if (replica->next != NULL) {
-        replica->next->previous = replica->previous;
-    } else {
-        replication->replicas_last = replica->previous;
-    }
-    CHECK(replication->replica_count > 0);
-    replication->replica_count--;
-}
-
 void replication_remove_replica(struct server *server, struct session *session) {
     struct replication *replication = &server->replication;
     struct replica *replica = session->replica;
@@ -233,7 +218,18 @@ void replication_remove_replica(struct server *server, struct session *session) 
         return;
     }
     if (replica->state != REPLICA_HANDSHAKE) {
-        replication_unlink_replica(replication, replica);
+        if (replica->previous != NULL) {
+            replica->previous->next = replica->next;
+        } else {
+            replication->replicas = replica->next;
+        }
+        if (replica->next != NULL) {
+            replica->next->previous = replica->previous;
+        } else {
+            replication->replicas_last = replica->previous;
+        }
+        CHECK(replication->replica_count > 0);
+        replication->replica_count--;
         replicator_leave(replication->replicator, replica);
     }
     session->replica = NULL;
