@@ -75,7 +75,7 @@ PROTOCOL_SOURCES := $(call sources,protocol)
 MODULE_SOURCES   := $(call sources,server/module)
 MODULE_REPLACED  := server/clients/notify.c server/clients/wait.c server/commands/keyspace.c \
                     server/commands/lb/lb_data_find.c server/commands/lb/lb_hset_keys.c \
-                    server/clients/once_ids.c server/commands/lb/board_task_pass.c server/acl/acl_pattern.c \
+                    server/clients/once_ids.c server/commands/lb/board_task_pass.c server/acl/acl_check.c \
                     server/system/digest.c server/system/log.c server/system/fault.c
 DOCS_SOURCES     := $(wildcard server/docs_*.c)
 SERVER_SOURCES   := $(filter-out server/main.c $(DOCS_SOURCES) $(MODULE_SOURCES),$(call sources,server))
@@ -464,8 +464,9 @@ lint: ## clang-tidy and cppcheck
 	@.ci/install-packages check
 	@.ci/lint $(B)
 
-layers: ## refuse an #include against the direction of the rooms, and names that do not tell their file
+layers: ## refuse an #include against the direction of the rooms, circles of files, names that do not tell their file
 	@.ci/check-layers
+	@.ci/check-circles
 	@.ci/check-names
 
 format: ## rewrite all sources with clang-format
@@ -557,7 +558,7 @@ $(B)/module/%.o: %.c
 
 # The same with a clock that tests set (tests/support/shadow.h).
 MODULE_TEST  := $(B)/leaderboard-test.so
-MODULE_TEST_SOURCES := server/module/module.c server/module/module_table.c
+MODULE_TEST_SOURCES := server/module/module.c server/module/module_load.c
 $(B)/module/%-test.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC    $@"
@@ -568,7 +569,7 @@ $(MODULE_TEST): $(patsubst %.c,$(B)/module/%.o,$(filter-out $(MODULE_TEST_SOURCE
     $(patsubst %.c,$(B)/module/%-test.o,$(MODULE_TEST_SOURCES))
 # For bench/module.py.
 FLOOR := $(B)/bench/module-floor.so
-$(FLOOR): $(patsubst %.c,$(B)/module/%.o,bench/module_floor.c server/module/host_api.c)
+$(FLOOR): $(patsubst %.c,$(B)/module/%.o,bench/module_floor.c server/module/host.c)
 $(MODULE) $(MODULE_TEST) $(FLOOR):
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"

@@ -13,8 +13,8 @@
 
 #include "bench/names.h"
 #include "codec/memory.h"
-#include "skiplist/board_parts.h"
 #include "skiplist/keyspace/registry.h"
+#include "skiplist/large_board.h"
 #include "skiplist/nodes.h"
 
 enum part {

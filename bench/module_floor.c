@@ -1,6 +1,6 @@
 /* What a command of any module costs: one that only replies, and one that opens its key before. Beside boards and
  * the host's own sorted sets in bench/module.py; no part of leaderboard.so. */
-#include "server/module/host_api.h"
+#include "server/module/host.h"
 
 #define EXPORT __attribute__((visibility("default")))
 EXPORT int RedisModule_OnLoad(struct host_context *ctx, struct host_string **argv, int argc);
@@ -23,7 +23,7 @@ int RedisModule_OnLoad(struct host_context *ctx, struct host_string **argv, int 
     const char *missing;
     (void)argv;
     (void)argc;
-    if (!host_api_load(ctx, &missing)) {
+    if (!host_load(ctx, &missing)) {
         return HOST_ERROR;
     }
     host_SetModuleAttribs(ctx, "floor", 1, 1);

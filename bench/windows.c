@@ -11,7 +11,12 @@
 #include "server/commands/window_job.h"
 
 #define HOUR_US INT64_C(3600000000)
-enum { FULL_PERIODS = 24, VALUE_MAX = 1000000, LONG_NS = 200000 };
+enum {
+    FULL_PERIODS = 24,
+    VALUE_MAX = 1000000,
+    LONG_US = 200,
+    STEPS_MAX_US = 100000, /* longer ones count as this long */
+};
 
 /* The result of a member that has this one in the first period. */
 enum shape { SAME, FALLING, FIRST_IS_BEST, RANDOM, FIRST_IS_ALL };
@@ -93,11 +98,23 @@ static void pass_hour(struct driver *driver) {
     (void)registry_roll_due(driver->server.registry, driver->server.clock.now_ms, 1000);
 }
 
+/* Microseconds that this part of the steps stays below. */
+static unsigned percentile(const uint32_t *steps, uint64_t step_count, double part) {
+    uint64_t seen = 0;
+    unsigned us = 0;
+    while (us < STEPS_MAX_US && (double)(seen += steps[us]) <= (double)step_count * part) {
+        us++;
+    }
+    return us;
+}
+
 static void measure(struct driver *driver, uint32_t members, int periods, const struct row *row) {
+    static uint32_t steps[STEPS_MAX_US + 1];
     char create[128];
-    double longest_ns = 0;
+    double longest_us = 0;
     uint64_t step_count = 0;
     uint64_t long_count = 0;
+    memset(steps, 0, sizeof steps);
     driver_one(driver, "FLUSHALL");
     while (registry_free_step(driver->server.registry, UINT32_MAX)) {}
     (void)snprintf(create, sizeof create,
@@ -111,17 +128,21 @@ static void measure(struct driver *driver, uint32_t members, int periods, const 
     double begin_ns = driver_cpu_ns();
     bool has_more = true;
     while (has_more) {
-        double step_ns = driver_cpu_ns();
+        double step_us = driver_cpu_ns();
         has_more = jobs_step(&driver->server, 0, true);
-        step_ns = driver_cpu_ns() - step_ns;
-        longest_ns = step_ns > longest_ns ? step_ns : longest_ns;
-        long_count += step_ns > LONG_NS;
+        step_us = (driver_cpu_ns() - step_us) / 1000;
+        longest_us = step_us > longest_us ? step_us : longest_us;
+        long_count += step_us > LONG_US;
+        steps[step_us < STEPS_MAX_US ? (uint32_t)step_us : STEPS_MAX_US]++;
         step_count++;
     }
     double all_ns = driver_cpu_ns() - begin_ns;
-    printf("%-45s %6.2f s a million, %8.0f us the longest step, %" PRIu64 " of %" PRIu64
-           " more than 200 us\n",
-           row->name, all_ns / 1000 / members, longest_ns / 1000, long_count, step_count);
+    printf("%-45s %6.2f s a million; steps: %" PRIu64
+           ", half below %u us, 99 of 100 below %u us, longest %.0f us, %" PRIu64
+           " of more than 200 us\n",
+           row->name, all_ns / 1000 / members, step_count, percentile(steps, step_count, 0.5),
+           percentile(steps, step_count, 0.99), longest_us, long_count);
+    fflush(stdout);
 }
 
 int main(int argc, char **argv) {

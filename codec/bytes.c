@@ -60,21 +60,17 @@ static const uint64_t powers_of_ten[20] = {
     10000000000000000000ULL,
 };
 
-/* 1233 / 4096 is slightly above log10(2), accurate enough for 64 bits: the estimate is exact or one
- * too small. Source: Sean Anderson, "Bit Twiddling Hacks", integer log base 10. */
-static size_t bytes_digit_count(uint64_t value) {
-    unsigned bit_count = 64 - (unsigned)__builtin_clzll(value | 1);
-    size_t guess = (bit_count * 1233) >> 12;
-    return guess + (value >= powers_of_ten[guess] || guess == 0 ? 1 : 0);
-}
-
 static const char digit_pairs[200] =
     "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
     "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
     "8081828384858687888990919293949596979899";
 
 size_t bytes_print_u64(char *out, uint64_t value) {
-    size_t size = bytes_digit_count(value);
+    /* 1233 / 4096 is slightly above log10(2), accurate enough for 64 bits: the estimate is exact or one too small.
+     * Source: Sean Anderson, "Bit Twiddling Hacks", integer log base 10. */
+    unsigned bit_count = 64 - (unsigned)__builtin_clzll(value | 1);
+    size_t guess = (bit_count * 1233) >> 12;
+    size_t size = guess + (value >= powers_of_ten[guess] || guess == 0 ? 1 : 0);
     char *at = out + size;
     while (value >= 100) {
         at -= 2;

@@ -56,21 +56,6 @@ static void chunks_advise(struct chunks *chunks, uint32_t chunk, int advice) {
     pthread_mutex_lock(&chunks->lock);
 }
 
-/* Sleep until there may be work. Growth that has paused counts as finished. */
-static void chunks_wait_for_work(struct chunks *chunks) {
-    if (!chunks->is_growing) {
-        pthread_cond_wait(&chunks->wake, &chunks->lock);
-        return;
-    }
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += CHUNKS_IDLE_S;
-    uint64_t taken_before = chunks->taken_count;
-    if (pthread_cond_timedwait(&chunks->wake, &chunks->lock, &until) == ETIMEDOUT) {
-        chunks->is_growing = chunks->taken_count != taken_before;
-    }
-}
-
 static void *chunks_keep(void *context) {
     struct chunks *chunks = context;
     thread_signals_begin();
@@ -86,23 +71,21 @@ static void *chunks_keep(void *context) {
             chunks->ready[chunks->ready_count++] = chunk;
         } else if (chunks->ready_count > chunks_wanted_ready(chunks)) {
             chunks->leaving[chunks->leaving_count++] = chunks->ready[--chunks->ready_count];
+        } else if (chunks->is_growing) {
+            /* Growth that has paused counts as finished. */
+            struct timespec until;
+            clock_gettime(CLOCK_MONOTONIC, &until);
+            until.tv_sec += CHUNKS_IDLE_S;
+            uint64_t taken_before = chunks->taken_count;
+            if (pthread_cond_timedwait(&chunks->wake, &chunks->lock, &until) == ETIMEDOUT) {
+                chunks->is_growing = chunks->taken_count != taken_before;
+            }
         } else {
-            chunks_wait_for_work(chunks);
+            pthread_cond_wait(&chunks->wake, &chunks->lock);
         }
     }
     pthread_mutex_unlock(&chunks->lock);
     return NULL;
-}
-
-/* Block signals in the keeper, so that the other threads handle them. */
-static bool chunks_start_keeper(struct chunks *chunks) {
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool is_started = pthread_create(&chunks->keeper, NULL, chunks_keep, chunks) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return is_started;
 }
 
 /* ---- the user ---- */
@@ -144,7 +127,14 @@ bool chunks_init(struct chunks *chunks, size_t range_size, bool with_keeper) {
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&chunks->wake, &attributes);
     pthread_condattr_destroy(&attributes);
-    chunks->has_keeper = with_keeper && chunks_start_keeper(chunks);
+    if (with_keeper) {
+        /* Signals are blocked in the keeper, so that the other threads handle them. */
+        sigset_t all, before;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        chunks->has_keeper = pthread_create(&chunks->keeper, NULL, chunks_keep, chunks) == 0;
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
     return true;
 }
 
@@ -163,20 +153,6 @@ void chunks_deinit(struct chunks *chunks) {
     pthread_mutex_destroy(&chunks->lock);
     munmap(chunks->mapping, chunks->mapping_size);
     *chunks = (struct chunks){.range = NULL};
-}
-
-/* Chunks available at once first; a chunk in `leaving` still has its memory. */
-static bool chunks_pop_any(struct chunks *chunks, uint32_t *chunk) {
-    if (chunks->spare_count > 0) {
-        *chunk = chunks->spare[--chunks->spare_count];
-    } else if (chunks->leaving_count > 0) {
-        *chunk = chunks->leaving[--chunks->leaving_count];
-    } else if (chunks->ready_count > 0) {
-        *chunk = chunks->ready[--chunks->ready_count];
-    } else {
-        return chunks_pop_empty(chunks, chunk);
-    }
-    return true;
 }
 
 /* Called with the lock held. */
@@ -200,7 +176,17 @@ char *chunks_take(struct chunks *chunks) {
     }
     pthread_mutex_lock(&chunks->lock);
     bool was_spare = chunks->spare_count > 0;
-    bool is_there = chunks_pop_any(chunks, &chunk);
+    bool is_there = true;
+    /* Those available at once first; one in `leaving` still has its memory. */
+    if (was_spare) {
+        chunk = chunks->spare[--chunks->spare_count];
+    } else if (chunks->leaving_count > 0) {
+        chunk = chunks->leaving[--chunks->leaving_count];
+    } else if (chunks->ready_count > 0) {
+        chunk = chunks->ready[--chunks->ready_count];
+    } else {
+        is_there = chunks_pop_empty(chunks, &chunk);
+    }
     chunks->used_count += is_there;
     chunks->taken_count++;
     chunks->is_growing = chunks->is_growing || !was_spare;

@@ -432,19 +432,16 @@ bool decimal_is_infinity(struct bytes text) {
 
 /* ---- hexadecimal limits: mantissa * 2^power ---- */
 
-static unsigned decimal_hex_digit(char byte) {
-    char lower = bytes_lower(byte);
-    return decimal_is_digit(byte)         ? (unsigned)(byte - '0')
-           : lower >= 'a' && lower <= 'f' ? (unsigned)(lower - 'a') + 10
-                                          : 16;
-}
-
 /* The digits up to the first that is none: *i. false: there is none. */
 static bool decimal_read_hex_digits(struct bytes text, size_t *i, uint64_t *mantissa,
                                     int64_t *power) {
     bool has_point = false, has_digit = false;
     for (*mantissa = 0, *power = 0; *i < text.size; ++*i) {
-        unsigned digit = decimal_hex_digit(text.at[*i]);
+        char byte = text.at[*i];
+        char lower = bytes_lower(byte);
+        unsigned digit = decimal_is_digit(byte)         ? (unsigned)(byte - '0')
+                         : lower >= 'a' && lower <= 'f' ? (unsigned)(lower - 'a') + 10
+                                                        : 16;
         if (text.at[*i] == '.' && !has_point) {
             has_point = true;
             continue;

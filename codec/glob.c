@@ -48,16 +48,6 @@ static size_t glob_read_class(struct glob *glob, struct bytes pattern, size_t at
     return at < pattern.size ? at + 1 : at;
 }
 
-static void glob_read_star(struct glob *glob) {
-    glob->has_star = true;
-    if (glob->size_min == 0) {
-        glob->begins_with_star = true;
-    } else {
-        uint32_t element = glob->size_min - 1;
-        glob->stars[element / 64] |= UINT64_C(1) << (element % 64);
-    }
-}
-
 bool glob_prepare(struct glob *glob, struct bytes pattern) {
     if (pattern.size > GLOB_PATTERN_MAX) {
         return false;
@@ -71,7 +61,13 @@ bool glob_prepare(struct glob *glob, struct bytes pattern) {
     for (size_t at = 0; at < pattern.size;) {
         unsigned char byte = (unsigned char)pattern.at[at++];
         if (byte == '*') {
-            glob_read_star(glob);
+            glob->has_star = true;
+            if (glob->size_min == 0) {
+                glob->begins_with_star = true;
+            } else {
+                uint32_t element = glob->size_min - 1;
+                glob->stars[element / 64] |= UINT64_C(1) << (element % 64);
+            }
             continue;
         }
         glob->size_min++;

@@ -41,29 +41,6 @@ static bool json_is_plain(const struct json *json, char byte) {
            !(json->is_for_page && (byte == '<' || byte == '>' || byte == '&'));
 }
 
-static void json_put_hex(struct json *json, const char *mark, unsigned char byte) {
-    static const char digits[] = "0123456789abcdef";
-    const char hex[] = {digits[byte >> 4], digits[byte & 15]};
-    json_put(json, mark, strlen(mark));
-    json_put(json, hex, sizeof hex);
-}
-
-/* One that is not plain; size: of the character, 0: it is none. */
-static void json_put_escaped(struct json *json, const char *at, size_t size) {
-    if (size > 1) {
-        json_put(json, at, size);
-    } else if (json->is_for_page) {
-        json_put_hex(json, size == 0 ? "\\\\x" : "\\u00", (unsigned char)*at);
-    } else if (size == 0) {
-        json_put(json, "\xef\xbf\xbd", 3);
-    } else if ((unsigned char)*at < 0x20) {
-        json_put(json, "?", 1);
-    } else {
-        json_put(json, "\\", *at == '"' || *at == '\\');
-        json_put(json, at, 1);
-    }
-}
-
 void json_begin_text(struct json *json, const char *key) {
     json_begin(json, key);
     json_put(json, "\"", 1);
@@ -78,7 +55,25 @@ void json_add_text(struct json *json, struct bytes text) {
         json_put(json, text.at, size);
         if (size == 0) {
             size = utf8_size(text);
-            json_put_escaped(json, text.at, size);
+            /* One that is not plain; size: of the character, 0: it is none. */
+            const char *at = text.at;
+            if (size > 1) {
+                json_put(json, at, size);
+            } else if (json->is_for_page) {
+                const char *mark = size == 0 ? "\\\\x" : "\\u00";
+                unsigned char byte = (unsigned char)*at;
+                static const char digits[] = "0123456789abcdef";
+                const char hex[] = {digits[byte >> 4], digits[byte & 15]};
+                json_put(json, mark, strlen(mark));
+                json_put(json, hex, sizeof hex);
+            } else if (size == 0) {
+                json_put(json, "\xef\xbf\xbd", 3);
+            } else if ((unsigned char)*at < 0x20) {
+                json_put(json, "?", 1);
+            } else {
+                json_put(json, "\\", *at == '"' || *at == '\\');
+                json_put(json, at, 1);
+            }
             size += size == 0;
         }
         text = (struct bytes){.at = text.at + size, .size = text.size - size};
@@ -134,30 +129,27 @@ void json_time_ms(struct json *json, const char *key, int64_t unix_ms) {
     json_text(json, key, (struct bytes){.at = text, .size = size});
 }
 
-static void json_put_base64(struct json *json, struct bytes bytes) {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    json_put(json, "\"", 1);
-    for (size_t i = 0; i < bytes.size; i += 3) {
-        size_t count = bytes.size - i < 3 ? bytes.size - i : 3;
-        unsigned bits = 0;
-        for (size_t k = 0; k < 3; k++) {
-            bits = bits << 8 | (k < count ? (unsigned char)bytes.at[i + k] : 0U);
-        }
-        char four[4] = {digits[bits >> 18], digits[bits >> 12 & 63], digits[bits >> 6 & 63],
-                        digits[bits & 63]};
-        memset(four + 1 + count, '=', 3 - count);
-        json_put(json, four, sizeof four);
-    }
-    json_put(json, "\"", 1);
-}
-
 void json_bytes(struct json *json, const char *key, struct bytes bytes) {
     json_text(json, key, bytes);
     if (!utf8_is_valid(bytes)) {
         char name[64];
         snprintf(name, sizeof name, "%s_base64", key);
         json_begin(json, name);
-        json_put_base64(json, bytes);
+        static const char digits[] =
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        json_put(json, "\"", 1);
+        for (size_t i = 0; i < bytes.size; i += 3) {
+            size_t count = bytes.size - i < 3 ? bytes.size - i : 3;
+            unsigned bits = 0;
+            for (size_t k = 0; k < 3; k++) {
+                bits = bits << 8 | (k < count ? (unsigned char)bytes.at[i + k] : 0U);
+            }
+            char four[4] = {digits[bits >> 18], digits[bits >> 12 & 63], digits[bits >> 6 & 63],
+                            digits[bits & 63]};
+            memset(four + 1 + count, '=', 3 - count);
+            json_put(json, four, sizeof four);
+        }
+        json_put(json, "\"", 1);
     }
 }
 

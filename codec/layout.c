@@ -10,7 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "codec/layout_parts.h"
+#include "codec/timestamp.h"
 
 #define US_PER_SECOND 1000000LL
 #define US_PER_MINUTE (60 * US_PER_SECOND)
@@ -21,10 +21,12 @@
 #define TIME_FORM  "TIME bits US|MS|S|M|H|D [START t | END t] [LATEST]"
 #define TAG_FORM   "TAG name bits"
 
-enum {
-    KEY_BITS = LAYOUT_KEY_BITS,
-    UNIT_COUNT = LAYOUT_UNITS,
-};
+/* 2020-01-01T00:00:00Z */
+#define START_DEFAULT_US INT64_C(1577836800000000)
+/* Without a TIME scores that decay last until 2070-01-01T00:00:00Z or longer. */
+#define DECAY_SPAN_US (18263 * US_PER_DAY)
+
+enum { KEY_BITS = 64, UNIT_COUNT = LAYOUT_UNIT_D + 1 };
 
 static const struct {
     const char *name;
@@ -43,12 +45,193 @@ static uint64_t layout_mask_of(unsigned bits) {
 
 /* ---- Messages ---- */
 
-bool layout_reject(char *error, const char *format, ...) {
+static struct bytes_shown layout_show_time(int64_t time_us) {
+    struct bytes_shown shown;
+    shown.text[timestamp_print(shown.text, time_us)] = '\0';
+    return shown;
+}
+
+static struct bytes_shown layout_show_decimal(struct decimal value, unsigned scale) {
+    struct bytes_shown shown;
+    shown.text[decimal_print(shown.text, value, scale)] = '\0';
+    return shown;
+}
+
+/* Write the message to error (LAYOUT_ERROR_MAX); returns false. */
+__attribute__((format(printf, 2, 3))) static bool layout_reject(char *error, const char *format,
+                                                                ...) {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(error, LAYOUT_ERROR_MAX, format, arguments);
     va_end(arguments);
     return false;
+}
+
+/* ---- DECAY: what follows from a half-life, and whether there is room for it; codec/decay.h has the arithmetic ---- */
+
+/* How long results may come: as long as TIME lasts. */
+static uint64_t layout_decay_span_us(const struct layout_time *time) {
+    uint64_t span_us;
+    if (time->bits == 0) {
+        return DECAY_SPAN_US;
+    }
+    return __builtin_mul_overflow(time->mask, (uint64_t)time->unit_us, &span_us) ||
+                   __builtin_add_overflow(span_us, (uint64_t)time->unit_us, &span_us)
+               ? UINT64_MAX
+               : span_us;
+}
+
+static int64_t layout_decay_epoch_us(const struct layout *layout) {
+    return layout->time.bits > 0 ? layout->time.start_us : START_DEFAULT_US;
+}
+
+/* START has been moved. */
+static void layout_decay_set_epoch(struct layout *layout) {
+    if (layout_field_decays(&layout->fields[0])) {
+        layout->fields[0].decay.epoch_us = layout_decay_epoch_us(layout);
+    }
+}
+
+/* What follows from the lead field's half-life. Where there is no room for the whole part, there are no bits of
+ * fraction: layout_decay_check. */
+static struct decay layout_decay_of(const struct layout *layout) {
+    const struct layout_field *lead = &layout->fields[0];
+    struct decay decay = {.count = lead->decay.count, .unit = lead->decay.unit};
+    if (decay.count == 0) {
+        return decay;
+    }
+    decay.half_life_us = decay.count * units[decay.unit].us;
+    decay.epoch_us = layout_decay_epoch_us(layout);
+    unsigned whole_bits =
+        decay_whole_bits((uint64_t)decay.half_life_us, layout_decay_span_us(&layout->time));
+    unsigned bits = lead->bits > whole_bits ? lead->bits - whole_bits : 0;
+    decay.fraction_bits =
+        (uint8_t)(bits < DECAY_FRACTION_BITS_MAX ? bits : DECAY_FRACTION_BITS_MAX);
+    return decay;
+}
+
+/* Does a layout that is complete have room for it? false: error says what is needed. */
+static bool layout_decay_check(const struct layout *layout, char *error) {
+    const struct layout_field *lead = &layout->fields[0];
+    const struct decay *decay = &lead->decay;
+    if (decay->count == 0) {
+        return true;
+    }
+    if (lead->is_double) {
+        return layout_reject(error, "field '%s': DOUBLE and DECAY exclude each other", lead->name);
+    }
+    if (lead->is_signed) {
+        return layout_reject(
+            error, "field '%s': SIGNED and DECAY exclude each other: results are never negative",
+            lead->name);
+    }
+    if (decay->fraction_bits >= DECAY_FRACTION_BITS_MIN) {
+        return true;
+    }
+    unsigned whole_bits =
+        decay_whole_bits((uint64_t)decay->half_life_us, layout_decay_span_us(&layout->time));
+    return layout_reject(error,
+                         "field '%s': %u bits are too few for DECAY %u %s: %u are needed, %d for a "
+                         "part in a million and %u for the half-lives until %s%s",
+                         lead->name, (unsigned)lead->bits, (unsigned)decay->count,
+                         layout_unit_name(decay->unit), whole_bits + DECAY_FRACTION_BITS_MIN,
+                         DECAY_FRACTION_BITS_MIN, whole_bits,
+                         layout->time.bits > 0 ? "the end of TIME" : "2070",
+                         whole_bits + DECAY_FRACTION_BITS_MIN > KEY_BITS
+                             ? " (a longer half-life, or a TIME that ends earlier, needs fewer)"
+                             : "");
+}
+
+struct decimal layout_field_decimal_decayed(const struct layout_field *field, uint64_t ordinal,
+                                            int64_t time_us) {
+    return (struct decimal){.magnitude = decay_score(&field->decay, ordinal, time_us)};
+}
+
+static enum layout_status layout_decay_status_of(enum decay_status status) {
+    switch (status) {
+    case DECAY_OK:
+        return LAYOUT_OK;
+    case DECAY_TOO_LARGE:
+        return LAYOUT_VALUE_OUT_OF_RANGE;
+    case DECAY_OUTSIDE_TIME:
+        break;
+    }
+    return LAYOUT_TIME_OUT_OF_RANGE;
+}
+
+enum layout_status layout_field_add_decaying(const struct layout_field *field, uint64_t ordinal,
+                                             struct decimal delta, int64_t time_us, int64_t now_us,
+                                             uint64_t *sum) {
+    return delta.is_negative
+               ? LAYOUT_VALUE_OUT_OF_RANGE
+               : layout_decay_status_of(decay_add(&field->decay, field->mask, ordinal,
+                                                  delta.magnitude, time_us, now_us, sum));
+}
+
+enum layout_status layout_field_join(const struct layout_field *field, uint64_t ordinal,
+                                     uint64_t other, int64_t time_us, uint64_t *sum) {
+    return layout_field_decays(field)
+               ? layout_decay_status_of(
+                     decay_join(&field->decay, field->mask, ordinal, other, time_us, sum))
+               : layout_field_add(field, ordinal, layout_field_decimal(field, other), sum);
+}
+
+/* Why layout_field_add_at refused the sum. false: for its delta alone, and error was not written. */
+static bool layout_decay_explain(const struct layout_field *field, uint64_t ordinal,
+                                 struct decimal delta, int64_t time_us, int64_t now_us,
+                                 char *error) {
+    const struct decay *decay = &field->decay;
+    uint64_t sum;
+    if (delta.is_negative) {
+        return false;
+    }
+    if (decay_add(decay, field->mask, ordinal, delta.magnitude, time_us, now_us, &sum) ==
+        DECAY_TOO_LARGE) {
+        layout_reject(
+            error, "value %s + %s is out of range: the score of field '%s' is at most %s",
+            layout_show_decimal(layout_field_decimal_at(field, ordinal, time_us), field->scale)
+                .text,
+            layout_show_decimal(delta, field->scale).text, field->name,
+            layout_show_decimal(layout_field_highest(field), field->scale).text);
+    } else {
+        layout_reject(error, "time %s is out of range: field '%s' with its DECAY takes %s..%s",
+                      layout_show_time(time_us).text, field->name,
+                      layout_show_time(decay->epoch_us).text,
+                      layout_show_time(decay_last_us(decay, field->bits)).text);
+    }
+    return true;
+}
+
+/* The first ordinal with at least the limit, or the last one with no more. */
+static bool layout_decay_end(const struct layout_field *field, struct decimal_bound limit,
+                             enum decimal_bound_kind open, int64_t time_us, uint64_t *ordinal) {
+    const struct decay *decay = &field->decay;
+    uint64_t value = limit.value.magnitude;
+    if (limit.kind != DECIMAL_BOUND_VALUE) {
+        *ordinal = open == DECIMAL_BOUND_LOWEST ? 0 : field->mask;
+        return limit.kind == open;
+    }
+    if (open == DECIMAL_BOUND_LOWEST) {
+        return decay_find(decay, field->mask, limit.value.is_negative ? 0 : value, time_us,
+                          ordinal);
+    }
+    if (limit.value.is_negative) {
+        return false;
+    }
+    if (value == UINT64_MAX || !decay_find(decay, field->mask, value + 1, time_us, ordinal)) {
+        *ordinal = field->mask;
+    } else {
+        *ordinal -= 1;
+    }
+    return true;
+}
+
+/* Ordinals at both ends of a range. false: it is empty, as far as one limit tells. */
+static bool layout_decay_range(const struct layout_field *field, const struct decimal_bound *lower,
+                               const struct decimal_bound *upper, int64_t time_us, uint64_t *first,
+                               uint64_t *last) {
+    return layout_decay_end(field, *lower, DECIMAL_BOUND_LOWEST, time_us, first) &&
+           layout_decay_end(field, *upper, DECIMAL_BOUND_HIGHEST, time_us, last);
 }
 
 /* ---- Text in ---- */
@@ -321,7 +504,7 @@ static bool layout_parse_time(struct parser *parser) {
         return false;
     }
     time->mask = layout_mask_of(time->bits);
-    time->start_us = LAYOUT_START_DEFAULT_US;
+    time->start_us = START_DEFAULT_US;
     return layout_parse_time_options(parser, time);
 }
 
@@ -419,7 +602,7 @@ size_t layout_count_words(const struct bytes *words, size_t word_count) {
 void layout_init_default(struct layout *layout) {
     *layout = (struct layout){
         .field_count = 1,
-        .time = {.bits = 31, .unit = LAYOUT_UNIT_S, .start_us = LAYOUT_START_DEFAULT_US},
+        .time = {.bits = 31, .unit = LAYOUT_UNIT_S, .start_us = START_DEFAULT_US},
         .fields = {{.name = "score", .bits = 33, .is_signed = true}},
     };
     layout_complete(layout);
@@ -470,7 +653,7 @@ static char *layout_put_time(char *at, const struct layout_time *time) {
     if (time->is_given_by_end) {
         at = layout_put_text(at, " END ");
         at += timestamp_print(at, layout_end_us(time));
-    } else if (time->start_us != LAYOUT_START_DEFAULT_US) {
+    } else if (time->start_us != START_DEFAULT_US) {
         at = layout_put_text(at, " START ");
         at += timestamp_print(at, time->start_us);
     }
@@ -500,23 +683,17 @@ const char *layout_unit_name(enum layout_unit unit) {
     return units[unit].name;
 }
 
-int64_t layout_unit_us(enum layout_unit unit) {
-    return units[unit].us;
-}
-
-static bool layout_is_field_equal(const struct layout_field *a, const struct layout_field *b) {
-    return strcmp(a->name, b->name) == 0 && a->bits == b->bits && a->scale == b->scale &&
-           a->is_signed == b->is_signed && a->is_ascending == b->is_ascending &&
-           a->is_double == b->is_double && a->decay.count == b->decay.count &&
-           a->decay.unit == b->decay.unit;
-}
-
 bool layout_keys_equal(const struct layout *a, const struct layout *b) {
     if (a->field_count != b->field_count) {
         return false;
     }
     for (unsigned i = 0; i < a->field_count; i++) {
-        if (!layout_is_field_equal(&a->fields[i], &b->fields[i])) {
+        const struct layout_field *one = &a->fields[i];
+        const struct layout_field *other = &b->fields[i];
+        if (strcmp(one->name, other->name) != 0 || one->bits != other->bits ||
+            one->scale != other->scale || one->is_signed != other->is_signed ||
+            one->is_ascending != other->is_ascending || one->is_double != other->is_double ||
+            one->decay.count != other->decay.count || one->decay.unit != other->decay.unit) {
             return false;
         }
     }
@@ -550,7 +727,27 @@ static const char *layout_field_fault(const struct layout *layout, unsigned inde
     if (field->scale > DECIMAL_SCALE_MAX) {
         return "a field's scale is too large";
     }
-    return layout_decay_fault(layout, index);
+    const struct decay *decay = &layout->fields[index].decay;
+    if (index > 0 && decay->count > 0) {
+        return "a field that is not the first one decays";
+    }
+    bool is_written = decay->count > 0 || decay->unit > 0;
+    if (is_written && (decay->count == 0 || decay->count > DECAY_COUNT_MAX ||
+                       decay->unit < LAYOUT_UNIT_S || decay->unit >= UNIT_COUNT)) {
+        return "a half-life is out of range";
+    }
+    struct decay same = is_written ? layout_decay_of(layout) : (struct decay){.count = 0};
+    if (decay->half_life_us != same.half_life_us || decay->epoch_us != same.epoch_us ||
+        decay->fraction_bits != same.fraction_bits) {
+        return "a field's epoch or fraction does not follow from the layout";
+    }
+    if (!is_written) {
+        return NULL;
+    }
+    char error[LAYOUT_ERROR_MAX];
+    return layout_decay_check(layout, error)
+               ? NULL
+               : "a field that decays is signed, of doubles or too narrow";
 }
 
 static const char *layout_time_fault(const struct layout_time *time) {
@@ -735,11 +932,6 @@ void layout_explain_sum(const struct layout_field *field, uint64_t ordinal, stru
 
 /* ---- Keys ---- */
 
-static int64_t layout_time_us_of(const struct layout_time *time, uint64_t key) {
-    uint64_t stored = key & time->mask;
-    return layout_unit_begin_us(time, time->is_latest ? stored : stored ^ time->mask);
-}
-
 uint64_t layout_zero_key(const struct layout *layout) {
     uint64_t key = 0;
     for (unsigned i = 0; i < layout->field_count; i++) {
@@ -856,7 +1048,9 @@ bool layout_time_us(const struct layout *layout, uint64_t key, int64_t *time_us)
     if (layout->time.bits == 0) {
         return false;
     }
-    *time_us = layout_time_us_of(&layout->time, key);
+    const struct layout_time *time = &layout->time;
+    uint64_t stored = key & time->mask;
+    *time_us = layout_unit_begin_us(time, time->is_latest ? stored : stored ^ time->mask);
     return true;
 }
 

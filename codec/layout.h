@@ -3,7 +3,7 @@
  *     FIELD name bits [ASC|DESC] [SIGNED] [SCALE d] [DOUBLE] [DECAY n S|M|H|D]
  *                                                          one or more; the first is the lead field
  *     TIME bits US|MS|S|M|H|D [START t | END t] [LATEST]   at most one, last of the key
- *     TAG name bits                                        up to 8: codec/tag_set.h
+ *     TAG name bits                                        up to 8: codec/tag.h
  *
  *      63                     31 30                  0
  *     +------------------------+---------------------+
@@ -32,7 +32,7 @@
 
 #include "codec/decay.h"
 #include "codec/decimal.h"
-#include "codec/tag_set.h"
+#include "codec/tag.h"
 
 enum {
     LAYOUT_FIELDS_MAX = 64, /* every field has at least one bit */

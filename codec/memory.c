@@ -89,12 +89,6 @@ static void memory_note_peak(void) {
                                                   memory_order_relaxed, memory_order_relaxed)) {}
 }
 
-static void memory_count_piece(const void *at) {
-    COUNT(used, memory_size(at));
-    COUNT(live, 1U);
-    memory_note_peak();
-}
-
 /* Count a request; true if it is the one a test wants to fail. */
 static bool memory_is_request_to_fail(void) {
     COUNT(requests, 1U);
@@ -185,7 +179,9 @@ static inline void *memory_allocate_by(size_t size, void *(*get_one)(size_t)) {
         at = get_one(size);
     }
     if (at != NULL) {
-        memory_count_piece(at);
+        COUNT(used, memory_size(at));
+        COUNT(live, 1U);
+        memory_note_peak();
     }
     return at;
 }

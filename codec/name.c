@@ -189,20 +189,6 @@ static uint8_t name_pack_behind(struct bytes text, uint8_t prefix, char *to) {
     return (uint8_t)(NAME_PREFIX_CODE + name_stored_size(code));
 }
 
-static uint8_t name_pack_prefixed(struct bytes text, char *to) {
-    struct name_range range = name_ranges[(uint8_t)text.at[0]];
-    uint64_t begin = name_load(text, 0);
-    uint8_t code = 0;
-    for (uint8_t i = range.first; i < range.end && code == 0; i++) {
-        const struct name_prefix *prefix = &name_prefixes[i];
-        uint64_t different = begin ^ little_get_u64(prefix->text);
-        if (text.size > prefix->size && different << (64 - 8 * prefix->size) == 0) {
-            code = name_pack_behind(bytes_behind(text, prefix->size), i, to);
-        }
-    }
-    return code;
-}
-
 /* ---- names ---- */
 
 void name_pack(struct bytes text, struct packed_name *form) {
@@ -212,7 +198,16 @@ void name_pack(struct bytes text, struct packed_name *form) {
             code = name_pack_rest(text, 0, form->packed);
         }
         if (code == 0) {
-            code = name_pack_prefixed(text, form->packed);
+            struct name_range range = name_ranges[(uint8_t)text.at[0]];
+            uint64_t begin = name_load(text, 0);
+            code = 0;
+            for (uint8_t i = range.first; i < range.end && code == 0; i++) {
+                const struct name_prefix *prefix = &name_prefixes[i];
+                uint64_t different = begin ^ little_get_u64(prefix->text);
+                if (text.size > prefix->size && different << (64 - 8 * prefix->size) == 0) {
+                    code = name_pack_behind(bytes_behind(text, prefix->size), i, form->packed);
+                }
+            }
         }
     }
     form->code = code != 0 ? code : name_text_code(text.size);

@@ -87,16 +87,12 @@ static int64_t period_start_of(const struct period *period, int64_t number) {
     return time_s * MS_PER_S;
 }
 
-static int64_t period_clamp(int64_t time_ms) {
-    time_ms = time_ms < -PERIOD_TIME_MAX ? -PERIOD_TIME_MAX : time_ms;
-    return time_ms > PERIOD_TIME_MAX ? PERIOD_TIME_MAX : time_ms;
-}
-
 /* The number of the period that contains this time: the last that has begun. The local clock shows
  * which, unless it was set back. */
 static int64_t period_number_of(const struct period *period, int64_t time_ms) {
     CHECK(period_is_valid(period));
-    time_ms = period_clamp(time_ms);
+    time_ms = time_ms < -PERIOD_TIME_MAX ? -PERIOD_TIME_MAX : time_ms;
+    time_ms = time_ms > PERIOD_TIME_MAX ? PERIOD_TIME_MAX : time_ms;
     int64_t time_s = date_floor_divide(time_ms, MS_PER_S);
     int64_t offset_s = period->zone != NULL ? zone_offset_s(period->zone, time_s)
                                             : period->zone_minutes * S_PER_MINUTE;

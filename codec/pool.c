@@ -72,20 +72,6 @@ static struct list pool_list_for(uint64_t size) {
     };
 }
 
-static void pool_put_in_list(struct pool *pool, struct pool_piece *piece) {
-    struct pool_free_piece *free_piece = (struct pool_free_piece *)(void *)piece;
-    struct list list = pool_list_for(pool_size_of(piece));
-    struct pool_free_piece *next = pool->free[list.first][list.second];
-    free_piece->next = next;
-    free_piece->previous = NULL;
-    if (next != NULL) {
-        next->previous = free_piece;
-    }
-    pool->free[list.first][list.second] = free_piece;
-    pool->sublists_in_use[list.first] |= UINT32_C(1) << list.second;
-    pool->lists_in_use |= UINT32_C(1) << list.first;
-}
-
 static void pool_take_from_list(struct pool *pool, struct pool_piece *piece) {
     struct pool_free_piece *free_piece = (struct pool_free_piece *)(void *)piece;
     if (free_piece->next != NULL) {
@@ -171,7 +157,17 @@ static void pool_make_free(struct pool *pool, struct pool_piece *piece, uint64_t
     struct pool_piece *next = pool_behind(piece);
     memcpy((char *)next - sizeof size, &size, sizeof size);
     next->size_and_flags |= IS_PREVIOUS_FREE;
-    pool_put_in_list(pool, piece);
+    struct pool_free_piece *free_piece = (struct pool_free_piece *)(void *)piece;
+    struct list list = pool_list_for(pool_size_of(piece));
+    struct pool_free_piece *behind = pool->free[list.first][list.second];
+    free_piece->next = behind;
+    free_piece->previous = NULL;
+    if (behind != NULL) {
+        behind->previous = free_piece;
+    }
+    pool->free[list.first][list.second] = free_piece;
+    pool->sublists_in_use[list.first] |= UINT32_C(1) << list.second;
+    pool->lists_in_use |= UINT32_C(1) << list.first;
 }
 
 /* Trim an allocated piece to this size. The following piece is not free. */
@@ -281,16 +277,6 @@ static void pool_return_piece(struct pool *pool, struct pool_piece *piece) {
     }
 }
 
-/* Free the older half of the cached pieces of one size. */
-static void pool_free_older(struct pool *pool, uint64_t number) {
-    struct pool_piece **recent = pool->recent[number];
-    for (unsigned i = 0; i < POOL_RECENT_MAX / 2; i++) {
-        pool_return_piece(pool, recent[i]);
-    }
-    memmove(recent, recent + POOL_RECENT_MAX / 2, sizeof(pool->recent[number]) / 2);
-    pool->recent_count[number] = POOL_RECENT_MAX / 2;
-}
-
 void pool_free(struct pool *pool, void *at) {
     struct pool_piece *piece = pool_piece_of(at);
     uint64_t number = pool_size_of(piece) / ALIGNMENT;
@@ -300,7 +286,13 @@ void pool_free(struct pool *pool, void *at) {
         return;
     }
     if (pool->recent_count[number] == POOL_RECENT_MAX) {
-        pool_free_older(pool, number);
+        /* Free the older half of the cached pieces of one size. */
+        struct pool_piece **recent = pool->recent[number];
+        for (unsigned i = 0; i < POOL_RECENT_MAX / 2; i++) {
+            pool_return_piece(pool, recent[i]);
+        }
+        memmove(recent, recent + POOL_RECENT_MAX / 2, sizeof(pool->recent[number]) / 2);
+        pool->recent_count[number] = POOL_RECENT_MAX / 2;
     }
     pool->recent[number][pool->recent_count[number]++] = piece;
 }

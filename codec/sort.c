@@ -11,17 +11,6 @@ enum {
     SMALL_MAX = 48, /* counting digits costs more than moving so few records */
 };
 
-static void sort_few(struct sort_record *records, uint32_t count) {
-    for (uint32_t i = 1; i < count; i++) {
-        struct sort_record moved = records[i];
-        uint32_t at = i;
-        for (; at > 0 && records[at - 1].word > moved.word; at--) {
-            records[at] = records[at - 1];
-        }
-        records[at] = moved;
-    }
-}
-
 static bool sort_is_sorted(const struct sort_record *records, uint32_t count) {
     for (uint32_t i = 1; i < count; i++) {
         if (records[i - 1].word > records[i].word) {
@@ -33,15 +22,6 @@ static bool sort_is_sorted(const struct sort_record *records, uint32_t count) {
 
 static unsigned sort_digit_of(uint64_t word, unsigned digit) {
     return (unsigned)(word >> (digit * 8)) & (DIGIT_VALUES - 1);
-}
-
-/* Bits that differ between any two words. */
-static uint64_t sort_differing_bits(const struct sort_record *records, uint32_t count) {
-    uint64_t differing = 0;
-    for (uint32_t i = 1; i < count; i++) {
-        differing |= records[i].word ^ records[0].word;
-    }
-    return differing;
 }
 
 /* Move the records of `from` to `to`, ordered by one digit. */
@@ -64,13 +44,24 @@ static void sort_by_digit(const struct sort_record *from, struct sort_record *to
 
 void sort_records(struct sort_record *records, struct sort_record *spare, uint32_t count) {
     if (count <= SMALL_MAX) {
-        sort_few(records, count);
+        for (uint32_t i = 1; i < count; i++) {
+            struct sort_record moved = records[i];
+            uint32_t at = i;
+            for (; at > 0 && records[at - 1].word > moved.word; at--) {
+                records[at] = records[at - 1];
+            }
+            records[at] = moved;
+        }
         return;
     }
     if (sort_is_sorted(records, count)) {
         return;
     }
-    uint64_t differing = sort_differing_bits(records, count);
+    /* Bits that differ between any two words. */
+    uint64_t differing = 0;
+    for (uint32_t i = 1; i < count; i++) {
+        differing |= records[i].word ^ records[0].word;
+    }
     struct sort_record *from = records;
     struct sort_record *to = spare;
     for (unsigned digit = 0; digit < DIGITS; digit++) {

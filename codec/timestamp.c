@@ -63,21 +63,6 @@ static int timestamp_take_fraction_us(struct reader *reader) {
     return fraction_us;
 }
 
-static int64_t timestamp_take_offset_us(struct reader *reader) {
-    if (timestamp_take_if(reader, 'Z')) {
-        return 0;
-    }
-    bool is_west = timestamp_take_if(reader, '-');
-    if (!is_west) {
-        timestamp_take(reader, '+');
-    }
-    int hours = timestamp_take_number(reader, 2, 0, 23);
-    timestamp_take(reader, ':');
-    int minutes = timestamp_take_number(reader, 2, 0, 59);
-    int64_t offset_us = (hours * 60 + minutes) * US_PER_MINUTE;
-    return is_west ? -offset_us : offset_us;
-}
-
 static bool timestamp_parse_iso(struct bytes text, int64_t *time_us) {
     struct reader reader = {.rest = text};
     struct date date;
@@ -93,7 +78,17 @@ static bool timestamp_parse_iso(struct bytes text, int64_t *time_us) {
     timestamp_take(&reader, ':');
     int second = timestamp_take_number(&reader, 2, 0, 59);
     int fraction_us = timestamp_take_if(&reader, '.') ? timestamp_take_fraction_us(&reader) : 0;
-    int64_t offset_us = timestamp_take_offset_us(&reader);
+    int64_t offset_us = 0;
+    if (!timestamp_take_if(&reader, 'Z')) {
+        bool is_west = timestamp_take_if(&reader, '-');
+        if (!is_west) {
+            timestamp_take(&reader, '+');
+        }
+        offset_us = timestamp_take_number(&reader, 2, 0, 23) * 60 * US_PER_MINUTE;
+        timestamp_take(&reader, ':');
+        offset_us += timestamp_take_number(&reader, 2, 0, 59) * US_PER_MINUTE;
+        offset_us = is_west ? -offset_us : offset_us;
+    }
     if (reader.is_bad || reader.rest.size > 0) {
         return false;
     }

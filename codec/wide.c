@@ -90,14 +90,6 @@ enum decimal_status wide_to_decimal(wide value, unsigned scale, unsigned to_scal
     return DECIMAL_OK;
 }
 
-/* Nineteen digits, with leading zeros. */
-static void wide_print_tail(char *out, uint64_t value) {
-    for (unsigned i = POWER_DIGITS_MAX; i > 0; i--) {
-        out[i - 1] = (char)('0' + value % 10);
-        value /= 10;
-    }
-}
-
 size_t wide_print(char *out, wide value, unsigned scale) {
     CHECK(scale <= WIDE_SCALE_MAX);
     magnitude left = wide_magnitude_of(value);
@@ -106,7 +98,12 @@ size_t wide_print(char *out, wide value, unsigned scale) {
     /* Below 2^127, so the head has at most 20 digits. */
     size_t digit_count = bytes_print_u64(digits, (uint64_t)(left >= power ? left / power : left));
     if (left >= power) {
-        wide_print_tail(digits + digit_count, (uint64_t)(left % power));
+        /* Nineteen more digits, with leading zeros. */
+        uint64_t tail = (uint64_t)(left % power);
+        for (unsigned i = POWER_DIGITS_MAX; i > 0; i--) {
+            digits[digit_count + i - 1] = (char)('0' + tail % 10);
+            tail /= 10;
+        }
         digit_count += POWER_DIGITS_MAX;
     }
     return decimal_print_digits(out, value < 0, digits, digit_count, scale);

@@ -46,17 +46,13 @@ struct span {
 
 /* ---- the rule ---- */
 
-static int64_t zone_day_of_weekday(const struct rule_date *date, int64_t year) {
-    int64_t first = date_to_days((struct date){.year = year, .month = date->month, .day = 1});
-    int64_t weekday = first + THURSDAY - date_floor_divide(first + THURSDAY, 7) * DAYS_PER_WEEK;
-    int64_t day = (date->day - weekday + DAYS_PER_WEEK) % DAYS_PER_WEEK;
-    day += (int64_t)(date->week - 1) * DAYS_PER_WEEK;
-    return first + (day < date_days_in_month(year, date->month) ? day : day - DAYS_PER_WEEK);
-}
-
 static int64_t zone_day_of_rule(const struct rule_date *date, int64_t year) {
-    if (date->kind == DATE_WEEKDAY) {
-        return zone_day_of_weekday(date, year);
+    if (date->kind == DATE_WEEKDAY) { /* of week 5 the last one */
+        int64_t begin = date_to_days((struct date){.year = year, .month = date->month, .day = 1});
+        int64_t weekday = begin + THURSDAY - date_floor_divide(begin + THURSDAY, 7) * DAYS_PER_WEEK;
+        int64_t day = (date->day - weekday + DAYS_PER_WEEK) % DAYS_PER_WEEK;
+        day += (int64_t)(date->week - 1) * DAYS_PER_WEEK;
+        return begin + (day < date_days_in_month(year, date->month) ? day : day - DAYS_PER_WEEK);
     }
     int64_t first = date_to_days((struct date){.year = year, .month = 1, .day = 1});
     if (date->kind == DATE_DAY) {
@@ -334,21 +330,6 @@ static bool zone_read_changes(struct zone *zone, const char *at, const struct bl
     return true;
 }
 
-static void zone_note_setbacks(struct zone *zone) {
-    int32_t before_s = zone->first_offset_s;
-    if (zone->has_summer) {
-        int32_t shift_s = zone->summer_s - zone->standard_s;
-        zone->setback_s = shift_s < 0 ? -shift_s : shift_s;
-    }
-    for (uint32_t i = 0; i < zone->change_count; i++) {
-        int32_t setback_s = before_s - zone->changes[i].offset_s;
-        before_s = zone->changes[i].offset_s;
-        if (zone->changes[i].time_s >= YEAR_2000_S && setback_s > zone->setback_s) {
-            zone->setback_s = setback_s;
-        }
-    }
-}
-
 static struct zone *zone_create_empty(struct bytes name, uint64_t changes_max) {
     CHECK(zone_is_name(name));
     size_t size = sizeof(struct zone) + changes_max * sizeof(struct zone_change);
@@ -379,7 +360,18 @@ static const char *zone_read(struct zone *zone, struct bytes file, size_t at,
     if (!zone_read_rule(zone, rule)) {
         return "the rule in its last line is not understood";
     }
-    zone_note_setbacks(zone);
+    int32_t before_s = zone->first_offset_s;
+    if (zone->has_summer) {
+        int32_t shift_s = zone->summer_s - zone->standard_s;
+        zone->setback_s = shift_s < 0 ? -shift_s : shift_s;
+    }
+    for (uint32_t i = 0; i < zone->change_count; i++) {
+        int32_t setback_s = before_s - zone->changes[i].offset_s;
+        before_s = zone->changes[i].offset_s;
+        if (zone->changes[i].time_s >= YEAR_2000_S && setback_s > zone->setback_s) {
+            zone->setback_s = setback_s;
+        }
+    }
     return NULL;
 }
 

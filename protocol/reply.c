@@ -248,13 +248,11 @@ __attribute__((noinline)) static void reply_any_decimal(struct reply *reply, str
     }
 }
 
-/* An integer, as most scores are. */
-static inline bool reply_is_small_score(struct decimal value, unsigned scale) {
-    return scale == 0 && value.magnitude < PUT_SMALL_LIMIT && !value.is_negative;
-}
-
 void reply_decimal(struct reply *reply, struct decimal value, unsigned scale) {
-    char *out = reply_is_small_score(value, scale) ? reply_short_room(reply, PUT_SHORT_ROOM) : NULL;
+    /* An integer, as most scores are. */
+    char *out = (scale == 0 && value.magnitude < PUT_SMALL_LIMIT && !value.is_negative)
+                    ? reply_short_room(reply, PUT_SHORT_ROOM)
+                    : NULL;
     if (out != NULL) {
         reply_commit_to(reply,
                         put_small_score(out, (uint32_t)value.magnitude, reply->numbers == 3));

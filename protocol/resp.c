@@ -368,23 +368,6 @@ static enum resp_status resp_read_bulk(struct parse *parse) {
     return RESP_REQUEST;
 }
 
-/* All spans have been found: convert them to slices. */
-static enum resp_status resp_finish_array(struct parse *parse) {
-    struct resp_parser *parser = parse->parser;
-    uint32_t count = parser->arg_count;
-    struct bytes *args = resp_arena_allocate(parse->arena, count * sizeof(*args));
-    if (args == NULL) {
-        return RESP_OUT_OF_MEMORY;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        args[i] = (struct bytes){.at = parse->input + parser->spans[i].offset,
-                                 .size = parser->spans[i].size};
-    }
-    size_t size = parser->position;
-    resp_parser_deinit(parser);
-    return resp_finish(parse, args, count, size);
-}
-
 static enum resp_status resp_parse_array(struct parse *parse) {
     struct resp_parser *parser = parse->parser;
     if (parser->position == 0) {
@@ -402,22 +385,22 @@ static enum resp_status resp_parse_array(struct parse *parse) {
             return status;
         }
     }
-    return resp_finish_array(parse);
+    /* All spans have been found: convert them to slices. */
+    uint32_t count = parser->arg_count;
+    struct bytes *args = resp_arena_allocate(parse->arena, count * sizeof(*args));
+    if (args == NULL) {
+        return RESP_OUT_OF_MEMORY;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        args[i] = (struct bytes){.at = parse->input + parser->spans[i].offset,
+                                 .size = parser->spans[i].size};
+    }
+    size_t size = parser->position;
+    resp_parser_deinit(parser);
+    return resp_finish(parse, args, count, size);
 }
 
 /* ---- inline commands ---- */
-
-/* An upper bound of the word count: each word begins after a space or at the line's start. */
-static uint32_t resp_count_words(struct bytes line) {
-    uint32_t count = 0;
-    bool was_space = true;
-    for (size_t i = 0; i < line.size; i++) {
-        bool is = words_is_blank(line.at[i]);
-        count += was_space && !is;
-        was_space = is;
-    }
-    return count;
-}
 
 /* Split a line that is not blank. */
 static enum resp_status resp_split_line(struct parse *parse, struct bytes line, uint32_t words_max,
@@ -455,7 +438,14 @@ static enum resp_status resp_parse_inline(struct parse *parse) {
     }
     bool has_cr = found > 0 && parse->input[found - 1] == '\r';
     struct bytes line = {.at = parse->input, .size = found - has_cr};
-    uint32_t words_max = resp_count_words(line);
+    /* An upper bound of the word count: each word begins after a space or at the line's start. */
+    uint32_t words_max = 0;
+    bool was_space = true;
+    for (size_t i = 0; i < line.size; i++) {
+        bool is = words_is_blank(line.at[i]);
+        words_max += was_space && !is;
+        was_space = is;
+    }
     if (words_max == 0) {
         return resp_skip(parse, found + 1);
     }

@@ -26,7 +26,7 @@ enum {
 #define BOARD_MEMBERS_MAX UINT32_MAX
 
 /* A server may hold a million boards of ten members, so this struct and one block header are the
- * only overhead of a small board. The fields are private (skiplist/board_parts.h). */
+ * only overhead of a small board. The fields are private (skiplist/large_board.h). */
 struct board {
     const struct layout *layout;
     uint64_t hash_seed : 63;
@@ -128,7 +128,7 @@ MUST_CHECK enum board_status board_append(struct board *board, const struct boar
 MUST_CHECK enum board_status board_append_end(struct board *board);
 /* Index about work_max members of the board. progress: zeroed before the first step. */
 struct board_indexing {
-    uint32_t indexed_count; /* members; the rest is private to board_append.c */
+    uint32_t indexed_count; /* members; the rest is private */
     uint32_t next_leaf;
     bool has_begun;
 };
@@ -211,6 +211,23 @@ void board_cursor_skip(struct board_cursor *cursor, uint32_t count);
 typedef void board_visit(void *context, const struct board_stored *entry);
 uint64_t board_scan(const struct board *board, uint64_t cursor, const struct scan_limits *limits,
                     board_visit *visit, void *context);
+
+/* ---- moving blocks to other addresses, for an allocator that knows where its memory is full of holes ----
+ *
+ * Blocks refer to each other by id, so a block's address is in its node alone (on a small board: in the
+ * board), and any block can be moved at any time between two commands, and so can sheets of tags, which
+ * are in the block above their leaves. What stays where it is: the tables of ids, which are few and large,
+ * members longer than NAME_TEXT_MAX, counts and values of tags. */
+
+/* The allocation's new address, with the same content and the old one freed; NULL: it stays. */
+typedef void *board_mover(void *context, void *allocation);
+
+/* Offer to move the blocks with ids from `from` on, count ids of them. Returns where to go on; 0: that
+ * was all. */
+uint32_t board_relocate(struct board *board, uint32_t from, uint32_t count, board_mover *move,
+                        void *context);
+/* The bytes of the board itself have been moved here. */
+void board_relocated(struct board *board);
 
 /* Check every invariant of the board, its skiplist and its index, in O(n log n). reason: the first
  * violated invariant. */

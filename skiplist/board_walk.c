@@ -1,6 +1,6 @@
 /* Reading a board by rank and in scan order. */
 #include "codec/check.h"
-#include "skiplist/board_parts.h"
+#include "skiplist/large_board.h"
 #include "skiplist/prefetch.h"
 #include "skiplist/run.h"
 

@@ -3,7 +3,7 @@
  * lookup_begin fetches directly. */
 #include "skiplist/lookup.h"
 
-#include "skiplist/board_parts.h"
+#include "skiplist/large_board.h"
 #include "skiplist/nodes.h"
 #include "skiplist/prefetch.h"
 #include "skiplist/sheet.h"

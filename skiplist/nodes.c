@@ -2,7 +2,6 @@
 #include "skiplist/nodes.h"
 
 #include "codec/memory.h"
-#include "skiplist/skiplist.h"
 
 enum {
     /* Ids are compacted when this many more are free than in use. */
@@ -277,7 +276,7 @@ static bool nodes_has_spare_ids(const struct skiplist *list) {
     return list->free_count > list->node_end / 2 + COMPACT_FREE_MIN;
 }
 
-bool skiplist_compact_step(struct skiplist *list, struct skiplist_owner owner) {
+bool nodes_compact_step(struct skiplist *list, struct skiplist_owner owner) {
     CHECK(list->detached == SKIPLIST_NONE);
     if (nodes_has_spare_ids(list)) {
         nodes_lower_end(list, owner);

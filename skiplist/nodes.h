@@ -53,6 +53,12 @@ size_t nodes_memory_size(const struct skiplist *list);
 void nodes_free_segment(struct skiplist *list);
 /* Free the table and all segments. */
 void nodes_free(struct skiplist *list);
+/* Compact the ids in use after many have been freed, and free the nodes beyond: at most one block
+ * per step gets a new id. Requires that nothing is detached. Never fails.
+ *
+ * true: another step will make progress. Once it returns false, apart from a few spare ones fewer
+ * than half of the ids are free. */
+bool nodes_compact_step(struct skiplist *list, struct skiplist_owner owner);
 
 /* Update the position of the children from position on. */
 void nodes_renumber(struct skiplist *list, uint32_t id, uint32_t position);

@@ -16,7 +16,7 @@
 #ifndef SKIPLIST_SHEET_H
 #define SKIPLIST_SHEET_H
 
-#include "codec/tag_set.h"
+#include "codec/tag.h"
 #include "skiplist/nodes.h"
 #include "skiplist/tag_counts.h"
 #include "skiplist/tag_dictionary.h"

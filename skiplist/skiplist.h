@@ -57,13 +57,6 @@ MUST_CHECK bool skiplist_deinit_step(struct skiplist *list, uint32_t work_max);
  * to is then empty. */
 MUST_CHECK bool skiplist_copy(const struct skiplist *list, struct skiplist *to);
 
-/* Compact the ids in use after many have been freed, and free the nodes beyond: at most one block
- * per step gets a new id. Requires that nothing is detached. Never fails.
- *
- * true: another step will make progress. Once it returns false, apart from a few spare ones fewer
- * than half of the ids are free. */
-bool skiplist_compact_step(struct skiplist *list, struct skiplist_owner owner);
-
 /* The leaf with this id; NULL if there is none, for any id. */
 static inline const struct block *skiplist_leaf(const struct skiplist *list, uint32_t id) {
     if (id >= list->node_end) {
@@ -145,7 +138,7 @@ static inline bool skiplist_has_detached(const struct skiplist *list) {
 }
 /* Is the leaf with this id, which is in use, in the list? Always true if nothing is detached. */
 bool skiplist_is_alive(const struct skiplist *list, uint32_t id);
-/* Might skiplist_compact_step have work? Only if nothing is detached. Called on every removal, so
+/* Might nodes_compact_step have work? Only if nothing is detached. Called on every removal, so
  * the test is rough: it ignores the few ids that may stay spare. */
 static inline bool skiplist_may_compact(const struct skiplist *list) {
     return (list->free_count > list->node_end / 2 || list->node_capacity / 4 > list->node_end ||

@@ -13,7 +13,7 @@
 #define SKIPLIST_TAG_COUNTS_H
 
 #include "codec/check.h"
-#include "codec/tag_set.h"
+#include "codec/tag.h"
 #include "skiplist/index.h"
 
 enum {

@@ -2,7 +2,7 @@
 #ifndef SKIPLIST_TAG_FILTER_H
 #define SKIPLIST_TAG_FILTER_H
 
-#include "skiplist/board_parts.h"
+#include "skiplist/large_board.h"
 #include "skiplist/sheet.h"
 #include "skiplist/tags.h"
 

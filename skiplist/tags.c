@@ -2,8 +2,8 @@
 #include "skiplist/tags.h"
 
 #include "codec/memory.h"
-#include "skiplist/board_parts.h"
 #include "skiplist/counts.h"
+#include "skiplist/large_board.h"
 #include "skiplist/sheet.h"
 
 bool board_has_values(const struct board *board) {

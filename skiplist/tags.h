@@ -12,7 +12,7 @@
 #ifndef SKIPLIST_TAGS_H
 #define SKIPLIST_TAGS_H
 
-#include "codec/tag_set.h"
+#include "codec/tag.h"
 #include "skiplist/board.h"
 
 enum tags_status {

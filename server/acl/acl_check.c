@@ -1,4 +1,6 @@
-/* Permission checks, in Redis's order: command, keys, channels. See acl_check.h. */
+/* Permission checks, in Redis's order: command, keys, channels. See acl_check.h.
+ *
+ * In Redis and Valkey the users are the host's, and server/module/host_run.c takes this file's place. */
 #include "server/acl/acl_check.h"
 
 #include <stdio.h>
@@ -10,8 +12,8 @@
 
 /* ---- one selector ---- */
 
-static bool acl_may_run(const struct acl_selector *selector, uint32_t command,
-                        const struct request *request) {
+static bool acl_check_may_run(const struct acl_selector *selector, uint32_t command,
+                              const struct request *request) {
     if (selector->has_all_commands || acl_selector_has_bit(selector, command) ||
         (command_by_index(command)->flags & COMMAND_NO_AUTH) != 0) {
         return true;
@@ -30,23 +32,16 @@ static bool acl_check_may_access(const struct acl_selector *selector, struct byt
     return selector->has_all_keys || acl_patterns_take(&selector->keys, key, access);
 }
 
-/* Do all keys fit their specifications? If not, the command will reply an error. */
-static bool acl_check_has_keys(const struct command *command, const struct key_spec *specs,
-                               uint32_t count, const struct request *request) {
-    for (uint32_t i = 0; i < count; i++) {
-        if (key_spec_walk(command, &specs[i], request).end == 0) {
-            return false;
-        }
-    }
-    return count > 0;
-}
-
 static bool acl_check_may_access_all(const struct acl_selector *selector, uint32_t command,
                                      const struct request *request, uint32_t *position) {
     const struct key_spec *specs;
     uint32_t count = key_specs_of(command, &specs);
     const struct command *entry = command_by_index(command);
-    if (selector->has_all_keys || !acl_check_has_keys(entry, specs, count, request)) {
+    bool fits = count > 0; /* if not all keys do, the command will reply an error */
+    for (uint32_t i = 0; i < count && fits && !selector->has_all_keys; i++) {
+        fits = key_spec_walk(entry, &specs[i], request).end != 0;
+    }
+    if (selector->has_all_keys || !fits) {
         return true;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -72,24 +67,6 @@ static bool acl_check_may_hear(const struct acl_selector *selector, struct bytes
                       : acl_patterns_take(&selector->channels, channel, ACL_ALL);
 }
 
-static bool acl_check_may_use_channels(const struct acl_selector *selector, uint32_t index,
-                                       const struct request *request, uint32_t *position) {
-    const struct command *command = command_by_index(index);
-    enum command_channels channels = command->channels;
-    if (channels == COMMAND_CHANNELS_NONE || selector->has_all_channels) {
-        return true;
-    }
-    uint32_t end = channels == COMMAND_CHANNELS_PUBLISH ? 2 : request->count;
-    for (uint32_t at = 1; at < end; at++) {
-        if (!acl_check_may_hear(selector, request->args[at],
-                                channels == COMMAND_CHANNELS_PATTERNS)) {
-            *position = at;
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Whoever subscribes to a board's channel reads the board. */
 static bool acl_check_may_follow(const struct acl_selector *selector, struct bytes channel) {
     struct bytes board;
@@ -97,35 +74,38 @@ static bool acl_check_may_follow(const struct acl_selector *selector, struct byt
            acl_check_may_access(selector, board, ACL_READ);
 }
 
-static bool acl_check_may_follow_all(const struct acl_selector *selector, uint32_t command,
-                                     const struct request *request, uint32_t *position) {
-    if (command_by_index(command)->channels != COMMAND_CHANNELS_SUBSCRIBE) {
-        return true;
-    }
-    for (uint32_t at = 1; at < request->count; at++) {
-        if (!acl_check_may_follow(selector, request->args[at])) {
-            *position = at;
-            return false;
-        }
-    }
-    return true;
-}
-
 static enum acl_denial acl_check_selector(const struct acl_selector *selector, uint32_t command,
                                           const struct request *request, uint32_t *position) {
-    if (!acl_may_run(selector, command, request)) {
+    if (!acl_check_may_run(selector, command, request)) {
         return ACL_DENIED_COMMAND;
     }
-    if (!acl_check_may_access_all(selector, command, request, position) ||
-        !acl_check_may_follow_all(selector, command, request, position)) {
+    if (!acl_check_may_access_all(selector, command, request, position)) {
         return ACL_DENIED_KEY;
     }
-    return acl_check_may_use_channels(selector, command, request, position) ? ACL_ALLOWED
-                                                                            : ACL_DENIED_CHANNEL;
+    enum command_channels channels = command_by_index(command)->channels;
+    for (uint32_t at = 1; channels == COMMAND_CHANNELS_SUBSCRIBE && at < request->count; at++) {
+        if (!acl_check_may_follow(selector, request->args[at])) {
+            *position = at;
+            return ACL_DENIED_KEY;
+        }
+    }
+    uint32_t end = channels == COMMAND_CHANNELS_NONE      ? 0
+                   : channels == COMMAND_CHANNELS_PUBLISH ? 2
+                                                          : request->count;
+    for (uint32_t at = 1; at < end; at++) {
+        if (!acl_check_may_hear(selector, request->args[at],
+                                channels == COMMAND_CHANNELS_PATTERNS)) {
+            *position = at;
+            return ACL_DENIED_CHANNEL;
+        }
+    }
+    return ACL_ALLOWED;
 }
 
-bool acl_check_takes(const struct acl_selector *selector, uint32_t command,
-                     const struct request *request) {
+/* May this selector alone run the request, with the keys that it names? As in Redis one selector must have all that a
+ * command comes to: what it makes of its arguments, too. */
+static bool acl_check_takes(const struct acl_selector *selector, uint32_t command,
+                            const struct request *request) {
     uint32_t position;
     return acl_check_selector(selector, command, request, &position) == ACL_ALLOWED;
 }
@@ -158,7 +138,7 @@ bool acl_check_key(const struct acl_user *user, uint32_t command, struct bytes k
     unsigned access = count > 0 ? key_spec_needs(specs[0].flags) : 0;
     const struct request none = {.count = 0};
     for (uint32_t i = 0; i < user->selector_count; i++) {
-        if (acl_may_run(user->selectors[i], command, &none) &&
+        if (acl_check_may_run(user->selectors[i], command, &none) &&
             acl_check_may_access(user->selectors[i], key, access)) {
             return true;
         }
@@ -168,9 +148,9 @@ bool acl_check_key(const struct acl_user *user, uint32_t command, struct bytes k
 
 /* ---- denials ---- */
 
-const char *acl_deny(struct server *server, const struct session *session, uint32_t command,
-                     const struct request *request, enum acl_denial denial, uint32_t position,
-                     bool is_changed, char *text) {
+const char *acl_check_deny(struct server *server, const struct session *session, uint32_t command,
+                           const struct request *request, enum acl_denial denial, uint32_t position,
+                           bool is_changed, char *text) {
     static const char *const reasons[] = {"", "command", "key", "channel"};
     static const char *const changed[] = {
         "", "no permission to execute the command or subcommand",
@@ -204,27 +184,89 @@ const char *acl_deny(struct server *server, const struct session *session, uint3
     return text;
 }
 
-/* ---- after a change ---- */
+/* ---- what a command comes to by a pattern of its own, or makes of its arguments ---- */
 
-static bool acl_check_hears(const struct acl_user *user, enum subscription_kind kind,
-                            struct bytes name) {
-    bool is_pattern = kind == SUBSCRIPTION_PATTERN;
+/* Two patterns that are the same take the same keys; made of a member, only if nothing in it but the
+ * star is special. */
+static bool acl_check_is_same(const struct acl_selector *selector, struct bytes pattern,
+                              bool is_key, unsigned access) {
+    const struct acl_text *same = acl_list_find(&selector->keys.list, pattern, ACL_LIST_ANY);
+    if (same == NULL || (same->value & access) != access) {
+        return false;
+    }
+    size_t star = acl_pattern_literal_size(pattern);
+    if (!is_key || star == pattern.size || pattern.at[star] != '*') {
+        return !is_key;
+    }
+    struct bytes rest = {.at = pattern.at + star + 1, .size = pattern.size - star - 1};
+    return acl_pattern_literal_size(rest) == rest.size;
+}
+
+static bool acl_check_refuse(const struct call *call, struct bytes name) {
+    char text[ACL_DENIAL_MAX];
+    const struct request named = {.count = 1, .args = &name};
+    return call_refuse(call,
+                       acl_check_deny(call->server, call->session, command_index(call->command),
+                                      &named, ACL_DENIED_KEY, 0, false, text));
+}
+
+bool acl_check_pattern(const struct call *call, struct bytes pattern, bool is_key,
+                       unsigned access) {
+    const struct acl_user *user = call->session->user;
+    uint32_t command = command_index(call->command);
+    if (call->session->is_unlimited) {
+        return true;
+    }
+    struct bytes begin = {.at = pattern.at, .size = acl_pattern_literal_size(pattern)};
+    if (is_key) {
+        const char *star = memchr(pattern.at, '*', pattern.size);
+        begin.size = star != NULL ? (size_t)(star - pattern.at) : pattern.size;
+    }
     for (uint32_t i = 0; i < user->selector_count; i++) {
         const struct acl_selector *selector = user->selectors[i];
-        if (acl_check_may_hear(selector, name, is_pattern) &&
-            (is_pattern || acl_check_may_follow(selector, name))) {
+        if (acl_check_takes(selector, command, call->request) &&
+            (selector->has_all_keys || acl_patterns_cover(&selector->keys, begin, access) ||
+             acl_check_is_same(selector, pattern, is_key, access))) {
             return true;
         }
     }
-    return false;
+    return acl_check_refuse(call, pattern);
 }
+
+bool acl_check_made_key(const struct call *call, struct bytes key, struct bytes beside,
+                        unsigned access) {
+    (void)beside;
+    const struct acl_user *user = call->session->user;
+    uint32_t command = command_index(call->command);
+    if (call->session->is_unlimited) {
+        return true;
+    }
+    for (uint32_t i = 0; i < user->selector_count; i++) {
+        const struct acl_selector *selector = user->selectors[i];
+        if (acl_check_takes(selector, command, call->request) &&
+            (selector->has_all_keys || acl_patterns_take(&selector->keys, key, access))) {
+            return true;
+        }
+    }
+    return acl_check_refuse(call, key);
+}
+
+/* ---- after a change ---- */
 
 /* Does a client subscribe to a channel that it may not? */
 static bool acl_check_hears_too_much(const struct session *session) {
     for (enum subscription_kind kind = 0; kind < SUBSCRIPTION_KINDS; kind++) {
         const struct subscription *each = subscription_first(&session->subscriptions, kind);
         for (; each != NULL; each = subscription_next(each)) {
-            if (!acl_check_hears(session->user, kind, subscription_name(each))) {
+            struct bytes name = subscription_name(each);
+            bool is_pattern = kind == SUBSCRIPTION_PATTERN;
+            bool hears = false;
+            for (uint32_t i = 0; i < session->user->selector_count && !hears; i++) {
+                const struct acl_selector *selector = session->user->selectors[i];
+                hears = acl_check_may_hear(selector, name, is_pattern) &&
+                        (is_pattern || acl_check_may_follow(selector, name));
+            }
+            if (!hears) {
                 return true;
             }
         }
@@ -239,7 +281,7 @@ static bool acl_check_may_monitor(const struct acl_user *user) {
     return acl_check(user, command_find_request(&request), &request, &position) == ACL_ALLOWED;
 }
 
-void acl_refresh(struct server *server, const struct acl_user *user) {
+void acl_check_refresh(struct server *server, const struct acl_user *user) {
     for (struct session *session = server->sessions.first; session != NULL;
          session = session->next) {
         server_refresh_rights(server, session);

@@ -6,7 +6,7 @@
 #ifndef SERVER_ACL_CHECK_H
 #define SERVER_ACL_CHECK_H
 
-#include "server/acl/acl_user.h"
+#include "server/acl/acl.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 
@@ -18,17 +18,12 @@ MUST_CHECK enum acl_denial acl_check(const struct acl_user *user, uint32_t comma
 /* One key of a command that waited for it. */
 MUST_CHECK bool acl_check_key(const struct acl_user *user, uint32_t command, struct bytes key);
 
-/* Private to the checks: may this selector alone run the request, with the keys that it names? As in Redis one
- * selector must have all that a command comes to: what it makes of its arguments, too. */
-bool acl_check_takes(const struct acl_selector *selector, uint32_t command,
-                     const struct request *request);
-
 /* Note a denied request in ACL LOG, and return Redis's error. text: ACL_DENIAL_MAX. is_changed: it
  * was queued by MULTI when it was still allowed. */
 enum { ACL_DENIAL_MAX = 256 };
-const char *acl_deny(struct server *server, const struct session *session, uint32_t command,
-                     const struct request *request, enum acl_denial denial, uint32_t position,
-                     bool is_changed, char *text);
+const char *acl_check_deny(struct server *server, const struct session *session, uint32_t command,
+                           const struct request *request, enum acl_denial denial, uint32_t position,
+                           bool is_changed, char *text);
 
 /* What a command comes to by a pattern: all keys that match it, or with is_key those that are made of
  * it by a member in the place of its first *. access: ACL_READ, ACL_WRITE. false: the error was
@@ -44,6 +39,6 @@ MUST_CHECK bool acl_check_made_key(const struct call *call, struct bytes key, st
 /* After a change of users, refresh the rights of the sessions, and close subscribers that have no right
  * to one of their channels, or to the board that it is about, and monitors without the right to
  * MONITOR. user: the one that has changed; NULL: any may have. */
-void acl_refresh(struct server *server, const struct acl_user *user);
+void acl_check_refresh(struct server *server, const struct acl_user *user);
 
 #endif

@@ -86,24 +86,12 @@ static struct acl_user *acl_file_make_user(struct reading *reading, const struct
     return user;
 }
 
-/* A user whose rules do not say "off" was perhaps not meant to be. */
-static void acl_file_warn_if_off(const struct acl_user *user, const struct bytes *words,
-                                 uint32_t count) {
-    bool is_said = user->is_on;
-    for (uint32_t i = 1; i < count; i++) {
-        is_said |= bytes_is(words[i], "off");
-    }
-    if (!is_said) {
-        log_write(LOG_NOTICE, "user is disabled: there is no 'on' among its rules user=%s",
-                  bytes_show(user->name).text);
-    }
-}
-
 /* A `user` line of the settings. */
 static bool acl_file_read_setting(struct reading *reading, struct bytes line) {
     enum acl_status status;
     struct bytes failed;
-    if (!acl_file_split(reading, line) || reading->count == 0 || !acl_is_name(reading->words[0])) {
+    if (!acl_file_split(reading, line) || reading->count == 0 ||
+        !acl_rules_is_name(reading->words[0])) {
         acl_file_complain(reading, "Spaces not allowed in ACL usernames");
         return false;
     }
@@ -112,10 +100,18 @@ static bool acl_file_read_setting(struct reading *reading, struct bytes line) {
     if (user == NULL) {
         acl_file_complain(reading, "Error loading ACL rule '%s' for the user named '%s': %s",
                           bytes_show(failed).text, bytes_show(reading->words[0]).text,
-                          acl_status_text(status));
+                          acl_rules_status_text(status));
         return false;
     }
-    acl_file_warn_if_off(user, reading->words, reading->count);
+    /* If its rules do not say "off" it was perhaps not meant to be. */
+    bool is_said = user->is_on;
+    for (uint32_t i = 1; i < reading->count; i++) {
+        is_said |= bytes_is(reading->words[i], "off");
+    }
+    if (!is_said) {
+        log_write(LOG_NOTICE, "user is disabled: there is no 'on' among its rules user=%s",
+                  bytes_show(user->name).text);
+    }
     (void)acl_users_replace(reading->users, user);
     return true;
 }
@@ -139,7 +135,7 @@ static bool acl_file_read_file_line(struct reading *reading, const char *path, u
         return false;
     }
     struct bytes name = reading->words[1];
-    if (!acl_is_name(name)) {
+    if (!acl_rules_is_name(name)) {
         acl_file_complain(reading, "%s:%u: username '%s' contains invalid characters. ", path,
                           number, bytes_show(name).text);
         return false;
@@ -157,9 +153,9 @@ static bool acl_file_read_file_line(struct reading *reading, const char *path, u
                               number);
         } else if (status == ACL_UNKNOWN_NAME) {
             acl_file_complain(reading, "%s:%u: Error in applying operation '%s': %s. ", path,
-                              number, bytes_show(failed).text, acl_status_text(status));
+                              number, bytes_show(failed).text, acl_rules_status_text(status));
         } else {
-            acl_file_complain(reading, "%s:%u: %s. ", path, number, acl_status_text(status));
+            acl_file_complain(reading, "%s:%u: %s. ", path, number, acl_rules_status_text(status));
         }
         return false;
     }
@@ -255,19 +251,6 @@ static bool acl_file_read(const struct server *server, const char *path, struct 
     return is_fine;
 }
 
-/* As in Redis a relative path is one in dir. */
-static bool acl_file_find(const struct settings *settings, char path[PATH_MAX]) {
-    char joined[PATH_MAX];
-    bool is_absolute = settings->aclfile[0] == '/';
-    int size = snprintf(joined, sizeof joined, "%s%s%s", is_absolute ? "" : settings->dir,
-                        is_absolute ? "" : "/", settings->aclfile);
-    if (size >= (int)sizeof joined) {
-        errno = ENAMETOOLONG;
-        return false;
-    }
-    return realpath(joined, path) != NULL;
-}
-
 bool acl_file_begin(struct server *server, char *error) {
     const struct settings *settings = &server->settings;
     char path[PATH_MAX];
@@ -285,7 +268,13 @@ bool acl_file_begin(struct server *server, char *error) {
         return acl_file_read_settings(server, error);
     }
     struct acl_users users = {.count = 0};
-    if (!acl_file_find(settings, path)) {
+    /* As in Redis a relative path is one in dir. */
+    char joined[PATH_MAX];
+    bool is_absolute = settings->aclfile[0] == '/';
+    int size = snprintf(joined, sizeof joined, "%s%s%s", is_absolute ? "" : settings->dir,
+                        is_absolute ? "" : "/", settings->aclfile);
+    errno = ENAMETOOLONG;
+    if (size >= (int)sizeof joined || realpath(joined, path) == NULL) {
         snprintf(error, SETTING_ERROR_MAX, "Error loading ACLs, opening file '%.256s': %s",
                  settings->aclfile, strerror(errno));
         return false;
@@ -336,7 +325,7 @@ bool acl_file_load(struct server *server, const struct session *caller, char *er
         }
     }
     acl_users_deinit(&fresh);
-    acl_refresh(server, NULL);
+    acl_check_refresh(server, NULL);
     return true;
 }
 
@@ -423,20 +412,6 @@ static void acl_file_put_user(struct reading *reading, const struct server *serv
     }
 }
 
-/* Does each fit a line of a file? */
-static bool acl_file_check_lines(struct reading *reading, const struct settings *settings) {
-    const struct setting *setting = setting_find(BYTES("user"));
-    char text[SETTING_VALUE_MAX];
-    size_t size;
-    for (uint32_t i = 0; setting_print_line(settings, setting, i, text, &size); i++) {
-        if (size == 0) {
-            acl_file_complain(reading, "a user has too many rules for a line: use an aclfile");
-            return false;
-        }
-    }
-    return true;
-}
-
 bool acl_file_to_settings(struct server *server, char *error) {
     struct reading reading;
     struct buffer lines;
@@ -451,7 +426,17 @@ bool acl_file_to_settings(struct server *server, char *error) {
         acl_file_complain(&reading, "out of memory");
         is_fine = false;
     }
-    is_fine = is_fine && acl_file_check_lines(&reading, &server->settings);
+    /* Does each fit a line of a file? */
+    const struct setting *setting = setting_find(BYTES("user"));
+    char text[SETTING_VALUE_MAX];
+    size_t size = 1;
+    for (uint32_t i = 0; is_fine && setting_print_line(&server->settings, setting, i, text, &size);
+         i++) {
+        if (size == 0) {
+            acl_file_complain(&reading, "a user has too many rules for a line: use an aclfile");
+            is_fine = false;
+        }
+    }
     acl_file_end(&reading);
     buffer_deinit(&lines);
     return is_fine;

@@ -5,11 +5,6 @@
 
 enum { SAME_WITHIN_MS = 60000, COMPARED_MAX = 10 };
 
-static void acl_log_destroy(struct acl_log_entry *entry) {
-    memory_free((char *)(uintptr_t)entry->client.at);
-    memory_free(entry);
-}
-
 static void acl_log_cut(struct acl_log *log, uint32_t length_max) {
     struct acl_log_entry **end = &log->first;
     uint32_t kept = 0;
@@ -21,7 +16,8 @@ static void acl_log_cut(struct acl_log *log, uint32_t length_max) {
     log->count = kept;
     while (rest != NULL) {
         struct acl_log_entry *next = rest->next;
-        acl_log_destroy(rest);
+        memory_free((char *)(uintptr_t)rest->client.at);
+        memory_free(rest);
         rest = next;
     }
 }
@@ -33,17 +29,6 @@ void acl_log_clear(struct acl_log *log) {
 static struct bytes acl_log_shorten(struct bytes text) {
     text.size = text.size < ACL_LOG_TEXT_MAX ? text.size : ACL_LOG_TEXT_MAX;
     return text;
-}
-
-static struct acl_log_entry *acl_log_create(struct bytes object, struct bytes user) {
-    struct acl_log_entry *entry = memory_allocate_zeroed(sizeof *entry + object.size + user.size);
-    if (entry != NULL) {
-        memcpy(entry->texts, object.size > 0 ? object.at : "", object.size);
-        memcpy(entry->texts + object.size, user.size > 0 ? user.at : "", user.size);
-        entry->object = (struct bytes){.at = entry->texts, .size = object.size};
-        entry->user = (struct bytes){.at = entry->texts + object.size, .size = user.size};
-    }
-    return entry;
 }
 
 /* Unlink the entry that this is a repetition of. NULL: there is none. */
@@ -64,23 +49,25 @@ static struct acl_log_entry *acl_log_take_same(struct acl_log *log, const char *
     return NULL;
 }
 
-static void acl_log_count(struct acl_log *log, const char *reason) {
+void acl_log_add(struct acl_log *log, uint32_t length_max, const char *reason, const char *context,
+                 struct bytes object, struct bytes user, struct bytes client, int64_t now_ms) {
     log->denied_auth += strcmp(reason, "auth") == 0;
     log->denied_command += strcmp(reason, "command") == 0;
     log->denied_key += strcmp(reason, "key") == 0;
     log->denied_channel += strcmp(reason, "channel") == 0;
-}
-
-void acl_log_add(struct acl_log *log, uint32_t length_max, const char *reason, const char *context,
-                 struct bytes object, struct bytes user, struct bytes client, int64_t now_ms) {
-    acl_log_count(log, reason);
     object = acl_log_shorten(object);
     user = acl_log_shorten(user);
     char *line = memory_allocate(client.size + 1);
     struct acl_log_entry *entry =
         line != NULL ? acl_log_take_same(log, reason, context, object, user, now_ms) : NULL;
     if (entry == NULL && line != NULL) {
-        entry = acl_log_create(object, user);
+        entry = memory_allocate_zeroed(sizeof *entry + object.size + user.size);
+        if (entry != NULL) {
+            memcpy(entry->texts, object.size > 0 ? object.at : "", object.size);
+            memcpy(entry->texts + object.size, user.size > 0 ? user.at : "", user.size);
+            entry->object = (struct bytes){.at = entry->texts, .size = object.size};
+            entry->user = (struct bytes){.at = entry->texts + object.size, .size = user.size};
+        }
         if (entry != NULL) {
             entry->id = log->next_id++;
             entry->first_time_ms = now_ms;

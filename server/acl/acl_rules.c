@@ -8,7 +8,7 @@
 #include "server/dispatch/command.h"
 #include "server/system/digest.h"
 
-const char *acl_status_text(enum acl_status status) {
+const char *acl_rules_status_text(enum acl_status status) {
     static const char *const texts[] = {
         [ACL_OK] = "",
         [ACL_SYNTAX] = "Syntax error",
@@ -51,7 +51,7 @@ static bool acl_rules_has_space(struct bytes text) {
     return false;
 }
 
-bool acl_is_name(struct bytes name) {
+bool acl_rules_is_name(struct bytes name) {
     return name.size <= ACL_TEXT_MAX && !acl_rules_has_space(name);
 }
 
@@ -92,14 +92,6 @@ static enum acl_status acl_rules_check_counts(const struct acl_user *user) {
 
 /* ---- commands ---- */
 
-static void acl_rules_drop_first_args(struct acl_selector *selector, uint32_t command) {
-    for (uint32_t i = selector->first_args.count; i > 0; i--) {
-        if (selector->first_args.at[i - 1].value == command) {
-            acl_list_remove(&selector->first_args, i - 1);
-        }
-    }
-}
-
 static void acl_rules_set_bit(struct acl_selector *selector, uint32_t command, bool is_allowed) {
     uint64_t bit = UINT64_C(1) << (command % 64);
     uint64_t *word = &selector->commands[command / 64];
@@ -112,18 +104,13 @@ static void acl_rules_set_command(struct acl_selector *selector, uint32_t comman
                                   bool is_allowed) {
     const struct command *const *subcommands = command_by_index(command)->subcommands;
     acl_rules_set_bit(selector, command, is_allowed);
-    acl_rules_drop_first_args(selector, command);
+    for (uint32_t i = selector->first_args.count; i > 0; i--) {
+        if (selector->first_args.at[i - 1].value == command) {
+            acl_list_remove(&selector->first_args, i - 1);
+        }
+    }
     for (uint32_t i = 0; subcommands != NULL && subcommands[i] != NULL; i++) {
         acl_rules_set_bit(selector, command + 1 + i, is_allowed);
-    }
-}
-
-static void acl_rules_set_category(struct acl_selector *selector, uint32_t category,
-                                   bool is_allowed) {
-    for (uint32_t index = 0; index < command_count(); index++) {
-        if ((category_mask(index) >> category & 1) != 0) {
-            acl_rules_set_command(selector, index, is_allowed);
-        }
     }
 }
 
@@ -165,23 +152,6 @@ static enum acl_status acl_rules_keep_rule(struct acl_selector *selector, struct
                : acl_rules_status_of(acl_list_add(&selector->rules, text, 0));
 }
 
-static enum acl_status acl_rules_allow_first_arg(struct acl_selector *selector, struct bytes rule,
-                                                 uint32_t command, struct bytes arg) {
-    if (arg.size > ACL_TEXT_MAX) {
-        return ACL_TEXT_TOO_LONG;
-    }
-    for (uint32_t i = 0; i < selector->first_args.count; i++) {
-        const struct acl_text *each = &selector->first_args.at[i];
-        if (each->value == command && bytes_equal_ignoring_case(each->text, arg)) {
-            return ACL_OK;
-        }
-    }
-    enum acl_status status = acl_rules_keep_rule(selector, rule, arg.size);
-    return status != ACL_OK
-               ? status
-               : acl_rules_status_of(acl_list_add(&selector->first_args, arg, command));
-}
-
 /* A command of Redis that is not here, or a subcommand of one, whatever its word. */
 static bool acl_rules_is_absent_name(struct bytes name) {
     return !acl_rules_has_space(name) && absent_is_known(name);
@@ -220,7 +190,19 @@ static enum acl_status acl_rules_apply_divided(struct acl_selector *selector, st
         return acl_rules_keep_rule(selector, rule, arg.size);
     }
     if (command_by_index(command)->subcommands == NULL) {
-        return acl_rules_allow_first_arg(selector, rule, command, arg);
+        if (arg.size > ACL_TEXT_MAX) {
+            return ACL_TEXT_TOO_LONG;
+        }
+        for (uint32_t i = 0; i < selector->first_args.count; i++) {
+            const struct acl_text *each = &selector->first_args.at[i];
+            if (each->value == command && bytes_equal_ignoring_case(each->text, arg)) {
+                return ACL_OK;
+            }
+        }
+        enum acl_status status = acl_rules_keep_rule(selector, rule, arg.size);
+        return status != ACL_OK
+                   ? status
+                   : acl_rules_status_of(acl_list_add(&selector->first_args, arg, command));
     }
     return acl_rules_apply_named(selector, rule, name, true);
 }
@@ -234,7 +216,11 @@ static enum acl_status acl_rules_apply_command(struct acl_selector *selector, st
         if (category == CATEGORIES) {
             return ACL_UNKNOWN_NAME;
         }
-        acl_rules_set_category(selector, category, is_allowed);
+        for (uint32_t index = 0; index < command_count(); index++) {
+            if ((category_mask(index) >> category & 1) != 0) {
+                acl_rules_set_command(selector, index, is_allowed);
+            }
+        }
         return acl_rules_keep_rule(selector, rule, 0);
     }
     if (is_allowed && bar != NULL) {
@@ -263,26 +249,6 @@ static enum acl_status acl_rules_add_pattern(struct acl_patterns *patterns, stru
                : acl_rules_status_of(acl_list_add(&patterns->list, pattern, access));
 }
 
-/* ~pattern, %R~pattern, %W~pattern, %RW~pattern. */
-static enum acl_status acl_rules_apply_keys(struct acl_selector *selector, struct bytes rule) {
-    size_t at = 1;
-    unsigned access = rule.at[0] == '~' ? (unsigned)ACL_ALL : 0U;
-    if (selector->has_all_keys) {
-        return ACL_KEYS_BEHIND_ALL;
-    }
-    for (bool is_read = rule.at[0] == '~'; !is_read && at < rule.size; at++) {
-        int letter = toupper((unsigned char)rule.at[at]);
-        unsigned one = letter == 'R' ? ACL_READ : letter == 'W' ? ACL_WRITE : 0U;
-        is_read = letter == '~' && access != 0;
-        if (!is_read && (one == 0 || (access & one) != 0)) {
-            return ACL_SYNTAX;
-        }
-        access |= one;
-    }
-    return access == 0 ? ACL_SYNTAX
-                       : acl_rules_add_pattern(&selector->keys, bytes_behind(rule, at), access);
-}
-
 static enum acl_status acl_rules_apply_to_selector(struct acl_selector *selector,
                                                    struct bytes rule) {
     if (bytes_is(rule, "allkeys") || bytes_is(rule, "~*") || bytes_is(rule, "resetkeys")) {
@@ -297,7 +263,23 @@ static enum acl_status acl_rules_apply_to_selector(struct acl_selector *selector
     } else if (bytes_is(rule, "nocommands") || bytes_is(rule, "-@all")) {
         acl_rules_set_all(selector, false);
     } else if (rule.size > 0 && (rule.at[0] == '~' || rule.at[0] == '%')) {
-        return acl_rules_apply_keys(selector, rule);
+        /* ~pattern, %R~pattern, %W~pattern, %RW~pattern. */
+        size_t at = 1;
+        unsigned access = rule.at[0] == '~' ? (unsigned)ACL_ALL : 0U;
+        if (selector->has_all_keys) {
+            return ACL_KEYS_BEHIND_ALL;
+        }
+        for (bool is_read = rule.at[0] == '~'; !is_read && at < rule.size; at++) {
+            int letter = toupper((unsigned char)rule.at[at]);
+            unsigned one = letter == 'R' ? ACL_READ : letter == 'W' ? ACL_WRITE : 0U;
+            is_read = letter == '~' && access != 0;
+            if (!is_read && (one == 0 || (access & one) != 0)) {
+                return ACL_SYNTAX;
+            }
+            access |= one;
+        }
+        return access == 0 ? ACL_SYNTAX
+                           : acl_rules_add_pattern(&selector->keys, bytes_behind(rule, at), access);
     } else if (rule.size > 0 && rule.at[0] == '&') {
         return selector->has_all_channels
                    ? ACL_CHANNELS_BEHIND_ALL
@@ -391,21 +373,6 @@ static enum acl_status acl_rules_apply_token(struct acl_user *draft, struct byte
     return acl_rules_status_of(acl_list_add(tokens, text, 0));
 }
 
-static void acl_rules_reset(struct acl_user *draft, bool has_all_channels) {
-    struct acl_selector *root = draft->selectors[0];
-    acl_user_cut_selectors(draft, 1);
-    acl_list_deinit(&draft->passwords);
-    acl_list_deinit(&draft->tokens);
-    acl_list_deinit(&root->keys.list);
-    acl_list_deinit(&root->channels.list);
-    acl_rules_set_all(root, false);
-    root->has_all_keys = false;
-    root->has_all_channels = has_all_channels;
-    draft->is_on = false;
-    draft->has_no_password = false;
-    draft->sanitize = ACL_SANITIZE_YES;
-}
-
 static enum acl_status acl_rules_apply_rule(struct acl_user *draft, struct bytes rule,
                                             bool has_all_channels) {
     if (rule.size == 0) {
@@ -431,7 +398,18 @@ static enum acl_status acl_rules_apply_rule(struct acl_user *draft, struct bytes
     } else if (bytes_is(rule, "clearselectors")) {
         acl_user_cut_selectors(draft, 1);
     } else if (bytes_is(rule, "reset")) {
-        acl_rules_reset(draft, has_all_channels);
+        struct acl_selector *root = draft->selectors[0];
+        acl_user_cut_selectors(draft, 1);
+        acl_list_deinit(&draft->passwords);
+        acl_list_deinit(&draft->tokens);
+        acl_list_deinit(&root->keys.list);
+        acl_list_deinit(&root->channels.list);
+        acl_rules_set_all(root, false);
+        root->has_all_keys = false;
+        root->has_all_channels = has_all_channels;
+        draft->is_on = false;
+        draft->has_no_password = false;
+        draft->sanitize = ACL_SANITIZE_YES;
     } else {
         return acl_rules_apply_to_selector(draft->selectors[0], rule);
     }
@@ -558,17 +536,6 @@ const char *acl_rules_flag(const struct acl_user *user, uint32_t nth) {
     return nth < count ? flags[nth] : NULL;
 }
 
-static void acl_rules_print_selector(const struct acl_selector *selector, struct buffer *out) {
-    size_t size_before = out->size;
-    acl_rules_print_keys(selector, out);
-    buffer_append_text(out, out->size > size_before ? " " : "");
-    buffer_append_text(out, selector->has_all_channels ? "" : "resetchannels ");
-    size_before = out->size;
-    acl_rules_print_channels(selector, out);
-    buffer_append_text(out, out->size > size_before ? " " : "");
-    acl_rules_print_commands(selector, out);
-}
-
 static void acl_rules_print_list(const struct acl_list *list, const char *sign,
                                  struct buffer *out) {
     for (uint32_t i = 0; i < list->count; i++) {
@@ -587,7 +554,15 @@ void acl_rules_print(const struct acl_user *user, struct buffer *out) {
     acl_rules_print_list(&user->tokens, "token#", out);
     for (uint32_t i = 0; i < user->selector_count; i++) {
         buffer_append_text(out, i > 0 ? " (" : "");
-        acl_rules_print_selector(user->selectors[i], out);
+        const struct acl_selector *selector = user->selectors[i];
+        size_t size_before = out->size;
+        acl_rules_print_keys(selector, out);
+        buffer_append_text(out, out->size > size_before ? " " : "");
+        buffer_append_text(out, selector->has_all_channels ? "" : "resetchannels ");
+        size_before = out->size;
+        acl_rules_print_channels(selector, out);
+        buffer_append_text(out, out->size > size_before ? " " : "");
+        acl_rules_print_commands(selector, out);
         buffer_append_text(out, i > 0 ? ")" : "");
     }
 }

@@ -2,7 +2,7 @@
  *
  *     on >secret ~app:* &app:* +@read -lb.forget +config|get (%R~top:* +@read)
  *
- * and our own about tokens (acl_token.h).
+ * and our own about tokens (acl.h).
  *
  * What is printed makes the same user when it is applied to a new one. Rules about commands are kept
  * in the order in which they were given, without those that later ones replace; a rule may also name
@@ -11,7 +11,7 @@
 #define SERVER_ACL_RULES_H
 
 #include "codec/buffer.h"
-#include "server/acl/acl_user.h"
+#include "server/acl/acl.h"
 
 enum acl_status {
     ACL_OK,
@@ -33,10 +33,10 @@ enum acl_status {
     ACL_OUT_OF_MEMORY,
 };
 /* Redis's text: "Syntax error". */
-const char *acl_status_text(enum acl_status status);
+const char *acl_rules_status_text(enum acl_status status);
 
 /* Can a user have this name? */
-MUST_CHECK bool acl_is_name(struct bytes name);
+MUST_CHECK bool acl_rules_is_name(struct bytes name);
 /* Apply a rule to a draft; see acl_user_finish. has_all_channels: new selectors and `reset` begin with
  * all channels (acl-pubsub-default). After an error the draft is good for nothing. */
 MUST_CHECK enum acl_status acl_rules_apply(struct acl_user *draft, struct bytes rule,

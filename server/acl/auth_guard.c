@@ -46,10 +46,6 @@ struct auth_guard_address auth_guard_address(const char *text) {
     return network;
 }
 
-static bool auth_guard_is_equal(struct auth_guard_address a, struct auth_guard_address b) {
-    return a.high == b.high && a.low == b.low;
-}
-
 /* ---- the table ---- */
 
 /* Index of the first of the address's places. The mixing is that of splitmix64. */
@@ -68,7 +64,8 @@ static uint32_t auth_guard_find_place(const struct auth_guard *guard,
     uint32_t first = auth_guard_first_place(guard, address);
     for (uint32_t i = first; i < first + AUTH_GUARD_WAYS; i++) {
         const struct auth_guard_entry *entry = &guard->entries[i];
-        if (entry->failures > 0 && auth_guard_is_equal(entry->address, address)) {
+        if (entry->failures > 0 && entry->address.high == address.high &&
+            entry->address.low == address.low) {
             return i;
         }
     }
@@ -97,22 +94,6 @@ static bool auth_guard_is_right_name(const struct auth_guard_entry *entry, uint6
     return is_right;
 }
 
-static void auth_guard_leave_right_names(struct auth_guard_entry *entry, uint64_t name) {
-    for (int i = 0; i < AUTH_GUARD_RIGHT; i++) {
-        if (entry->right_names[i] == name) {
-            entry->right_names[i] = 0;
-        }
-    }
-}
-
-static void auth_guard_join_right_names(struct auth_guard_entry *entry, uint64_t name) {
-    if (!auth_guard_is_right_name(entry, name)) {
-        memmove(entry->right_names + 1, entry->right_names,
-                sizeof entry->right_names - sizeof entry->right_names[0]);
-        entry->right_names[0] = name;
-    }
-}
-
 /* ---- failures ---- */
 
 static bool auth_guard_is_old(const struct auth_guard_entry *entry, int64_t now_ms) {
@@ -137,9 +118,15 @@ static struct auth_guard_entry *auth_guard_make_room(struct auth_guard *guard,
 
 /* ---- delays ---- */
 
-static int64_t auth_guard_delay_of(const struct settings *settings, uint32_t failures) {
+int64_t auth_guard_delay_ms(const struct auth_guard *guard, const struct settings *settings,
+                            struct auth_guard_address address, struct bytes name, int64_t now_ms) {
+    uint32_t place = auth_guard_find_place(guard, address);
+    if (place == AUTH_GUARD_PLACES || auth_guard_is_old(&guard->entries[place], now_ms) ||
+        auth_guard_is_right_name(&guard->entries[place], auth_guard_hash_name(guard, name))) {
+        return 0;
+    }
     int64_t delay_ms = settings->auth_delay_ms;
-    int64_t doublings = (int64_t)failures - settings->auth_delay_after;
+    int64_t doublings = (int64_t)guard->entries[place].failures - settings->auth_delay_after;
     if (doublings < 0) {
         return 0;
     }
@@ -147,16 +134,6 @@ static int64_t auth_guard_delay_of(const struct settings *settings, uint32_t fai
         delay_ms *= 2;
     }
     return delay_ms < settings->auth_delay_max_ms ? delay_ms : settings->auth_delay_max_ms;
-}
-
-int64_t auth_guard_delay_ms(const struct auth_guard *guard, const struct settings *settings,
-                            struct auth_guard_address address, struct bytes name, int64_t now_ms) {
-    uint32_t place = auth_guard_find_place(guard, address);
-    return place == AUTH_GUARD_PLACES || auth_guard_is_old(&guard->entries[place], now_ms) ||
-                   auth_guard_is_right_name(&guard->entries[place],
-                                            auth_guard_hash_name(guard, name))
-               ? 0
-               : auth_guard_delay_of(settings, guard->entries[place].failures);
 }
 
 int64_t auth_guard_retry_ms(const struct auth_guard *guard, const struct settings *settings,
@@ -203,7 +180,11 @@ uint32_t auth_guard_fail(struct auth_guard *guard, struct auth_guard_address add
         entry->last_name = hash;
         entry->run = 0;
     }
-    auth_guard_leave_right_names(entry, hash);
+    for (int i = 0; i < AUTH_GUARD_RIGHT; i++) {
+        if (entry->right_names[i] == hash) {
+            entry->right_names[i] = 0;
+        }
+    }
     uint32_t more = entry->failures < UINT32_MAX;
     entry->run += more;
     entry->failures += more;
@@ -226,7 +207,11 @@ void auth_guard_pass(struct auth_guard *guard, struct auth_guard_address address
     if (entry->failures == 0) {
         *entry = (struct auth_guard_entry){.failures = 0};
     } else {
-        auth_guard_join_right_names(entry, hash);
+        if (!auth_guard_is_right_name(entry, hash)) {
+            memmove(entry->right_names + 1, entry->right_names,
+                    sizeof entry->right_names - sizeof entry->right_names[0]);
+            entry->right_names[0] = hash;
+        }
     }
 }
 

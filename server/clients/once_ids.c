@@ -1,7 +1,7 @@
 /* In a database of the server's own. See once_ids.h. */
 #include "server/clients/once_ids.h"
 
-#include "server/acl/acl_user.h"
+#include "server/acl/acl.h"
 #include "server/system/digest.h"
 
 enum {

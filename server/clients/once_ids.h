@@ -15,7 +15,7 @@
  * Their time is no server time: it goes on from the newest id there is by the monotonic clock, so that a
  * clock that is set makes no id older. Where no server is master no time goes by.
  *
- * In Redis and Valkey the ids of a key are in the key's own value, and server/module/host_once.c takes the place of
+ * In Redis and Valkey the ids of a key are in the key's own value, and server/module/host_keyspace.c takes the place of
  * once_ids.c. */
 #ifndef SERVER_ONCE_IDS_H
 #define SERVER_ONCE_IDS_H

@@ -10,8 +10,8 @@
 #ifndef SERVER_SERVER_H
 #define SERVER_SERVER_H
 
+#include "server/acl/acl.h"
 #include "server/acl/acl_log.h"
-#include "server/acl/acl_user.h"
 #include "server/acl/auth_guard.h"
 #include "server/clients/session.h"
 #include "server/clients/slow.h"

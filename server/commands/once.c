@@ -1,7 +1,7 @@
 /* Results that come again. See once.h. */
 #include "server/commands/once.h"
 
-#include "server/acl/acl_user.h"
+#include "server/acl/acl.h"
 
 enum { ONCE_SHARE = 4 }; /* times what is free */
 

@@ -12,7 +12,7 @@
 enum {
     PASS_COUNT = 32, /* keys passed in a step */
     STEP_MEMBERS = WINDOW_VALUES_MAX,
-    STEP_LOOKUPS = 1536, /* in shares, some 60 ns each */
+    STEP_LOOKUPS = 768, /* in shares, at most; 60 to 150 ns each */
 };
 
 /* A board that has to do; its name follows. */
@@ -309,9 +309,9 @@ static bool window_job_renew_members(struct window_job *job, struct registry_key
     return true;
 }
 
-/* So many members are computed from all shares in a step. */
+/* So many members are computed from all shares at a time, which is half a step. */
 static uint32_t window_job_values_max(const struct window_shares *shares) {
-    uint32_t count = shares->count > 0 ? STEP_LOOKUPS / shares->count : STEP_MEMBERS;
+    uint32_t count = shares->count > 0 ? STEP_LOOKUPS / 2 / shares->count : STEP_MEMBERS;
     return count < 1 ? 1 : count < STEP_MEMBERS ? count : STEP_MEMBERS;
 }
 
@@ -413,7 +413,7 @@ static void window_job_plan(const struct window_job *job, const struct registry_
     step->all.shares = shares;
     step->zero.shares = &job->with_zero;
     while (count == LOOKUP_GROUP && step->count + LOOKUP_GROUP <= STEP_MEMBERS &&
-           step->lookup_count < STEP_LOOKUPS) {
+           step->lookup_count < STEP_LOOKUPS / 2) {
         struct lookup ahead[LOOKUP_GROUP];
         struct board_stored entries[LOOKUP_GROUP];
         struct bytes names[LOOKUP_GROUP];
@@ -425,7 +425,7 @@ static void window_job_plan(const struct window_job *job, const struct registry_
             count++;
         }
         lookup_members(&key->board, names, 1, count, ahead);
-        for (unsigned i = 0; i < count && step->lookup_count < STEP_LOOKUPS; i++) {
+        for (unsigned i = 0; i < count && step->lookup_count < STEP_LOOKUPS / 2; i++) {
             struct board_member member;
             board_look_up(&key->board, names[i], &ahead[i], &member);
             window_job_plan_member(key, entries[i].key, &member, step);

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "server/acl/acl_user.h"
+#include "server/acl/acl.h"
 #include "server/dispatch/command.h"
 
 static void client_line_print_flags(const struct session *session, char *out) {

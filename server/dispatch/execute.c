@@ -104,9 +104,9 @@ static const char *execute_find_denial(struct server *server, const struct sessi
                                        bool is_changed, char *text) {
     uint32_t position;
     enum acl_denial denial = acl_check(session->user, index, request, &position);
-    return denial == ACL_ALLOWED
-               ? NULL
-               : acl_deny(server, session, index, request, denial, position, is_changed, text);
+    return denial == ACL_ALLOWED ? NULL
+                                 : acl_check_deny(server, session, index, request, denial, position,
+                                                  is_changed, text);
 }
 
 /* Why a command is refused. NULL: it is not. buffer: for a text with its name. */

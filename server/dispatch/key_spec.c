@@ -1,7 +1,7 @@
 /* Made once, from the entries. See key_spec.h. */
 #include "server/dispatch/key_spec.h"
 
-#include "server/acl/acl_user.h"
+#include "server/acl/acl.h"
 #include "server/dispatch/options.h"
 
 struct specs {

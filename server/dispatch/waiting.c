@@ -55,8 +55,8 @@ static bool waiting_may_use(struct server *server, struct session *session, stru
         denial = ACL_DENIED_KEY;
     }
     if (denial != ACL_ALLOWED) {
-        reply_error(reply,
-                    acl_deny(server, session, command, request, denial, position, false, text));
+        reply_error(reply, acl_check_deny(server, session, command, request, denial, position,
+                                          false, text));
     }
     return denial == ACL_ALLOWED;
 }

@@ -34,7 +34,7 @@
  *             refuse writes, tags, what of contests is there (a byte) and that, CAP, PERIOD, TIME and
  *             the fields, whose flags are 1 SIGNED, 2 ASC, 4 DOUBLE. When it is read, the end of a
  *             period in a named zone is that of today's tzdata
- *     values  of a member's tags, as tag_values_pack writes them (codec/tag_set.h)
+ *     values  of a member's tags, as tag_values_pack writes them (codec/tag.h)
  *     time    8 bytes, unix milliseconds; REGISTRY_NO_EXPIRY: none
  *
  * All integers are little endian. A put of a 20-byte member takes 25 to 29 bytes.

@@ -4,7 +4,7 @@
 #ifndef SERVER_TLS_SETTINGS_H
 #define SERVER_TLS_SETTINGS_H
 
-#include "server/network/tls_context.h"
+#include "server/network/tls.h"
 #include "server/settings/setting.h"
 
 /* Zero-initialised: no TLS. */

@@ -43,22 +43,6 @@ static uint32_t host_effects_list_keys(const struct working_set *set, struct hos
     return count;
 }
 
-static void host_effects_replicate_many(struct host_context *ctx, struct host_string **keys,
-                                        uint32_t count) {
-    struct host_string *blob = host_CreateString(ctx, effects.blob.at, effects.blob.size);
-    struct host_string *none = host_CreateString(ctx, "", 0);
-    struct host_string **args = memory_allocate(2 * (size_t)count * sizeof(struct host_string *));
-    CHECK(args != NULL); /* the host would end here, too */
-    for (uint32_t i = 0; i < count; i++) {
-        args[2 * (size_t)i] = keys[i];
-        args[2 * (size_t)i + 1] = i == 0 ? blob : none;
-    }
-    host_Replicate(ctx, "LB.APPLY", "v", args, (size_t)count * 2);
-    memory_free(args);
-    host_FreeString(ctx, none);
-    host_FreeString(ctx, blob);
-}
-
 static void host_effects_replicate(void) {
     const struct working_set *set = effects.set;
     /* Nothing is ever replicated in part. */
@@ -71,7 +55,20 @@ static void host_effects_replicate(void) {
     uint32_t keys_max = set->count + effects.more_count;
     struct host_string **keys = memory_allocate(keys_max * sizeof(struct host_string *));
     CHECK(keys != NULL);
-    host_effects_replicate_many(set->ctx, keys, host_effects_list_keys(set, keys, keys_max));
+    struct host_context *ctx = set->ctx;
+    uint32_t count = host_effects_list_keys(set, keys, keys_max);
+    struct host_string *blob = host_CreateString(ctx, effects.blob.at, effects.blob.size);
+    struct host_string *none = host_CreateString(ctx, "", 0);
+    struct host_string **args = memory_allocate(2 * (size_t)count * sizeof(struct host_string *));
+    CHECK(args != NULL); /* the host would end here, too */
+    for (uint32_t i = 0; i < count; i++) {
+        args[2 * (size_t)i] = keys[i];
+        args[2 * (size_t)i + 1] = i == 0 ? blob : none;
+    }
+    host_Replicate(ctx, "LB.APPLY", "v", args, (size_t)count * 2);
+    memory_free(args);
+    host_FreeString(ctx, none);
+    host_FreeString(ctx, blob);
     memory_free(keys);
 }
 
@@ -82,18 +79,6 @@ static void host_effects_encode(const struct effect *effect) {
         effects.has_effects = true;
     }
     effect_blob_add(&effects.encoder, effect);
-}
-
-static void host_effects_encode_fill(const struct effect *effect) {
-    struct effect_fill fill = {.whole = *effect};
-    struct effect each;
-    while (effect_fill_next(&fill, &each)) {
-        if (effects.has_effects && effects.blob.size > BLOB_MAX) {
-            host_effects_replicate();
-            effects.has_effects = false;
-        }
-        host_effects_encode(&each);
-    }
 }
 
 static void host_effects_receive(void *context, const struct effect *effect) {
@@ -112,7 +97,16 @@ static void host_effects_receive(void *context, const struct effect *effect) {
             host_CreateString(effects.set->ctx, effect->to_name.at, effect->to_name.size);
     }
     if (effect->kind == EFFECT_FILL) {
-        host_effects_encode_fill(effect);
+        /* A whole board, in blobs of a bounded size. */
+        struct effect_fill fill = {.whole = *effect};
+        struct effect each;
+        while (effect_fill_next(&fill, &each)) {
+            if (effects.has_effects && effects.blob.size > BLOB_MAX) {
+                host_effects_replicate();
+                effects.has_effects = false;
+            }
+            host_effects_encode(&each);
+        }
     } else {
         host_effects_encode(effect);
     }
@@ -223,20 +217,14 @@ struct judging {
     struct bytes takes[TAKES_MAX]; /* members; borrowed from the request */
 };
 
-static bool host_effects_is_taken(const struct judging *judging, struct bytes member) {
-    for (uint32_t i = 0; i < judging->take_count; i++) {
-        if (bytes_equal(judging->takes[i], member)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool host_effects_may_take(struct judging *judging, const struct effect *effect,
                                   const struct board *board) {
     struct board_member member;
-    if (judging->has_put || judging->take_count == TAKES_MAX ||
-        host_effects_is_taken(judging, effect->member)) {
+    bool is_taken = judging->has_put || judging->take_count == TAKES_MAX;
+    for (uint32_t i = 0; i < judging->take_count && !is_taken; i++) {
+        is_taken = bytes_equal(judging->takes[i], effect->member);
+    }
+    if (is_taken) {
         return false;
     }
     judging->takes[judging->take_count++] = effect->member;
@@ -339,14 +327,6 @@ static bool host_effects_apply_blobs(struct working_set *set, struct effect_deco
     return true;
 }
 
-static bool host_effects_is_any_foreign(struct host_string **argv, int argc) {
-    bool is_foreign = false;
-    for (int i = 2; i < argc; i += 2) {
-        is_foreign |= effect_blob_is_of_another_format(host_bytes(argv[i]));
-    }
-    return is_foreign;
-}
-
 static const char *host_effects_apply_all(struct working_set *set, struct host_string **argv,
                                           int argc) {
     static struct effect_decoder decoder;
@@ -361,7 +341,11 @@ static const char *host_effects_apply_all(struct working_set *set, struct host_s
         }
     }
     if (!host_effects_check_all(&judging, &decoder, argv, argc)) {
-        return host_effects_is_any_foreign(argv, argc) ? foreign : unfit;
+        bool is_foreign = false;
+        for (int i = 2; i < argc; i += 2) {
+            is_foreign |= effect_blob_is_of_another_format(host_bytes(argv[i]));
+        }
+        return is_foreign ? foreign : unfit;
     }
     if (judging.is_doubtful && !host_is_trusted(set->ctx) && !working_set_copy(set)) {
         return "OOM out of memory";
@@ -394,19 +378,14 @@ static struct host_string *host_effects_bound_time(struct host_context *ctx, str
     return string;
 }
 
-static bool host_effects_is_any_ahead(struct host_string **argv, int argc) {
-    for (int i = 2; i < argc; i += 2) {
-        if (host_effects_has_blob(argv, i) &&
-            host_effects_time_of(host_bytes(argv[i])) > module.server.clock.now_us) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void host_effects_replicate_request(struct host_context *ctx, struct host_string **argv,
                                            int argc) {
-    if (!host_effects_is_any_ahead(argv, argc)) {
+    bool is_any_ahead = false;
+    for (int i = 2; i < argc; i += 2) {
+        is_any_ahead |= host_effects_has_blob(argv, i) &&
+                        host_effects_time_of(host_bytes(argv[i])) > module.server.clock.now_us;
+    }
+    if (!is_any_ahead) {
         host_ReplicateVerbatim(ctx);
         return;
     }
@@ -436,7 +415,7 @@ int host_effects_apply(struct host_context *ctx, struct host_string **argv, int 
     const char *error = host_effects_apply_all(&set, argv, argc);
     effect_listener_add(module.server.registry, &effects.listener);
     working_set_end(&set);
-    module_free_step();
+    host_value_free_step();
     if (error != NULL) {
         return host_ReplyWithError(ctx, error);
     }

@@ -1,8 +1,15 @@
-/* From the host's arguments to a handler, and back; in the place of server/clients/notify.c and wait.c. See
- * host_run.h. */
+/* From the host's arguments to a handler, and back; in the place of server/clients/notify.c and wait.c, and of
+ * server/acl/acl_check.c. See host_run.h. */
 #include "server/module/host_run.h"
+
+#include <stdio.h>
+#include <string.h>
+
 #include "server/dispatch/key_spec.h"
 
+#include "codec/check.h"
+#include "codec/glob.h"
+#include "server/acl/acl_check.h"
 #include "server/clients/job.h"
 #include "server/clients/notify.h"
 #include "server/clients/wait.h"
@@ -11,7 +18,6 @@
 #include "server/dispatch/command.h"
 #include "server/loop/lookahead.h"
 #include "server/module/host_effects.h"
-#include "server/module/host_reply.h"
 #include "server/module/host_state.h"
 #include "skiplist/keyspace/registry_stale.h"
 
@@ -41,14 +47,6 @@ static struct {
     struct host_string *name;
 } pending[PENDING_MAX];
 static uint32_t pending_count;
-
-static int host_run_class_of(const char *event) {
-    if (strcmp(event, "new") == 0) {
-        return HOST_NOTIFY_NEW;
-    }
-    bool is_of_members = event[0] == 'z' || strncmp(event, "lb.", strlen("lb.")) == 0;
-    return is_of_members ? HOST_NOTIFY_ZSET : HOST_NOTIFY_GENERIC;
-}
 
 void notify_send(struct server *server, const char *event, uint32_t database, struct bytes name) {
     const struct working_set *set = current.running;
@@ -81,27 +79,287 @@ void notify_board_settled(struct server *server, uint32_t database, struct bytes
 
 static void host_run_send_events(struct host_context *ctx) {
     for (uint32_t i = 0; i < pending_count; i++) {
-        host_NotifyKeyspaceEvent(ctx, host_run_class_of(pending[i].event), pending[i].event,
-                                 pending[i].name);
+        const char *event = pending[i].event;
+        bool is_of_members = event[0] == 'z' || strncmp(event, "lb.", strlen("lb.")) == 0;
+        int class = strcmp(event, "new") == 0 ? HOST_NOTIFY_NEW
+                    : is_of_members           ? HOST_NOTIFY_ZSET
+                                              : HOST_NOTIFY_GENERIC;
+        host_NotifyKeyspaceEvent(ctx, class, event, pending[i].name);
         host_FreeString(ctx, pending[i].name);
     }
     pending_count = 0;
 }
 
+/* ---- replies ----
+ *
+ * The host has a function for each type of value, and none for text. It passes on what a command that a module
+ * calls has replied, though, and that is text (ReplyWithCallReply). So the module once calls a command of its own
+ * for replies of some sizes, and keeps them: the pieces. A reply is written into pieces that are as long as it
+ * together, and they are passed on:
+ *
+ *     *4 $3 ann $3 700 ...                  the handler's reply, of 5013 bytes
+ *     | 5 | 4096 | 512 | 256 | 128 | 16 |   pieces
+ *
+ * That costs one copy, instead of three writes with their checks for each value, and what a client gets is what
+ * the server would send it.
+ *
+ * Invariant: between two replies a piece holds any text of its size. The host never reads it but to pass it on:
+ * a reply is parsed only when its type or a value is asked for, or when it is freed, and neither is ever done. */
+
+enum {
+    /* "+\r\n"; every reply is longer. There is a small piece for each size from here on ... */
+    SMALL_MIN = 3,
+    SMALL_COUNT = 16,
+    /* ... and large ones of 16, 32 ... bytes, to the size of the buffer of the host's clients. */
+    LARGE_COUNT = 11,
+    LARGE_MAX = SMALL_COUNT << (LARGE_COUNT - 1),
+};
+
+struct piece {
+    struct host_call_reply *reply;
+    char *text; /* of the reply, which is the host's, and nobody else's */
+};
+static struct piece small[SMALL_COUNT], large[LARGE_COUNT];
+
+/* What LB.REPLY replies while the module calls it: a simple string, or text in pieces. */
+static const char *called_string;
+static const struct buffer *called_output;
+
+int host_run_reply_run(struct host_context *ctx, struct host_string **argv, int argc) {
+    (void)argv;
+    (void)argc;
+    if (called_string != NULL) {
+        return host_ReplyWithSimpleString(ctx, called_string);
+    }
+    if (called_output == NULL) {
+        return host_ReplyWithError(ctx, "ERR LB.REPLY is for the module itself");
+    }
+    host_run_reply(ctx, called_output);
+    return HOST_OK;
+}
+
+static bool host_run_make_piece(struct host_context *ctx, size_t size, struct piece *piece) {
+    char string[LARGE_MAX];
+    size_t text_size = 0;
+    memset(string, '-', size - SMALL_MIN);
+    string[size - SMALL_MIN] = '\0';
+    called_string = string;
+    piece->reply = host_Call(ctx, HOST_RUN_REPLY_COMMAND, "");
+    called_string = NULL;
+    if (piece->reply == NULL) {
+        return false;
+    }
+    /* The host's function says const, for modules that only read. */
+    piece->text = (char *)(uintptr_t)host_CallReplyProto(piece->reply, &text_size);
+    return piece->text != NULL && text_size == size;
+}
+
+/* Does a reply in pieces arrive as it was written? */
+static bool host_run_try_pieces(struct host_context *ctx) {
+    enum { NULLS = 4 * LARGE_MAX / 5 /* all large pieces, and one twice */ };
+    struct buffer output;
+    size_t text_size = 0;
+    buffer_init(&output, 0);
+    for (int i = 0; i < NULLS; i++) {
+        buffer_append(&output, "$-1\r\n", 5);
+    }
+    called_output = &output;
+    struct host_call_reply *reply = host_Call(ctx, HOST_RUN_REPLY_COMMAND, "");
+    called_output = NULL;
+    const char *text = reply != NULL ? host_CallReplyProto(reply, &text_size) : NULL;
+    bool is_same = text != NULL && !output.is_broken && text_size == output.size &&
+                   memcmp(text, output.at, text_size) == 0;
+    if (reply != NULL) {
+        host_FreeCallReply(reply);
+    }
+    buffer_deinit(&output);
+    return is_same;
+}
+
+bool host_run_init_replies(struct host_context *ctx) {
+    bool is_made = true;
+    for (size_t i = 0; i < SMALL_COUNT && is_made; i++) {
+        is_made = host_run_make_piece(ctx, SMALL_MIN + i, &small[i]);
+    }
+    for (size_t i = 0; i < LARGE_COUNT && is_made; i++) {
+        is_made = host_run_make_piece(ctx, (size_t)SMALL_COUNT << i, &large[i]);
+    }
+    return is_made && host_run_try_pieces(ctx);
+}
+
+/* Returns where the rest begins. */
+static const char *host_run_pass_on(struct host_context *ctx, const struct piece *piece,
+                                    const char *at, size_t size) {
+    memcpy(piece->text, at, size);
+    host_ReplyWithCallReply(ctx, piece->reply);
+    return at + size;
+}
+
+void host_run_reply(struct host_context *ctx, const struct buffer *output) {
+    if (output->is_broken) {
+        host_ReplyWithError(ctx, "OOM out of memory");
+    } else if (*output->at == '-') {
+        /* The host counts errors, so it must know of them. */
+        enum { LINE_MAX = 1024 };
+        char line[LINE_MAX];
+        size_t size = output->size - 2 < LINE_MAX - 1 ? output->size - 2 : LINE_MAX - 1;
+        memcpy(line, output->at, size);
+        line[size] = '\0';
+        host_ReplyWithError(ctx, line + 1);
+    } else {
+        const char *at = output->at;
+        CHECK(output->size >= SMALL_MIN);
+        size_t extra = (output->size - SMALL_MIN) % SMALL_COUNT;
+        const char *end = at + output->size;
+        at = host_run_pass_on(ctx, &small[extra], at, SMALL_MIN + extra);
+        for (size_t i = LARGE_COUNT; i-- > 0 && at < end;) {
+            size_t piece_size = (size_t)SMALL_COUNT << i;
+            while ((size_t)(end - at) >= piece_size) {
+                at = host_run_pass_on(ctx, &large[i], at, piece_size);
+            }
+        }
+    }
+}
+
+/* ---- rights ----
+ *
+ * Rights to what a command comes to by a pattern of its own, in the place of server/acl/acl_check.c: users are the
+ * host's. The host says whether a user may use a key, not whether a pattern of the user's takes all that another one
+ * can name. So it is asked for keys that begin as the pattern does and go on at random: a user with ~x* may use them
+ * all, and one with ~x:1 none. */
+
+enum { TAIL_MAX = 40 };
+
+/* The user on whose behalf the command runs. NULL: another module's command, which may do everything. */
+static struct host_user *host_run_find_user(struct host_context *ctx) {
+    struct host_string *name = host_GetClientUserNameById(ctx, host_GetClientId(ctx));
+    if (name == NULL && (host_GetContextFlags(ctx) & HOST_IN_SCRIPT) != 0) {
+        name = host_GetCurrentUserName(ctx); /* who runs the script */
+    }
+    if (name == NULL) {
+        return NULL;
+    }
+    struct host_user *user = host_GetModuleUserFromUserName(name);
+    host_FreeString(ctx, name);
+    return user;
+}
+
+static bool host_run_may_use(struct host_context *ctx, struct host_user *user,
+                             const struct buffer *text, unsigned access) {
+    int flags = ((access & ACL_READ) != 0 ? HOST_KEY_ACCESS : 0) |
+                ((access & ACL_WRITE) != 0 ? HOST_KEY_UPDATE | HOST_KEY_DELETE : 0);
+    struct host_string *key = host_CreateString(ctx, text->at, text->size);
+    bool is_allowed = host_ACLCheckKeyPermissions(user, key, flags) == HOST_OK;
+    host_FreeString(ctx, key);
+    return is_allowed;
+}
+
+/* Keys with tails of no, one and many random bytes. One without a name is no board, and to the host it does not
+ * match a pattern of * alone. */
+static bool host_run_may_use_all(struct host_context *ctx, struct host_user *user,
+                                 struct bytes begin, struct bytes end, unsigned access) {
+    static const size_t sizes[] = {0, 1, TAIL_MAX};
+    struct buffer text;
+    bool is_allowed = true;
+    buffer_init(&text, 0);
+    for (size_t i = begin.size + end.size > 0 ? 0 : 1;
+         i < sizeof sizes / sizeof sizes[0] && is_allowed; i++) {
+        char tail[TAIL_MAX];
+        for (size_t at = 0; at < sizes[i]; at++) {
+            tail[at] = (char)server_random(&module.server);
+        }
+        buffer_clear(&text);
+        buffer_append(&text, begin.at, begin.size);
+        buffer_append(&text, tail, sizes[i]);
+        buffer_append(&text, end.at, end.size);
+        is_allowed = !text.is_broken && host_run_may_use(ctx, user, &text, access);
+    }
+    buffer_deinit(&text);
+    return is_allowed;
+}
+
+/* ---- slots ---- */
+
+/* Are all keys that the pattern makes in the slot of the command's key? Their tag is before the member,
+ * which may be anything. */
+static bool host_run_is_in_slot(const struct call *call, struct bytes before) {
+    struct bytes part = host_slot_part(before);
+    return part.size < before.size &&
+           bytes_equal(part, host_slot_part(call_arg(call, (uint32_t)call->command->first_key)));
+}
+
+/* In a cluster: may the command not be run, because it would make a board with a PERIOD whose archives would be in
+ * other slots? Then the error was replied. The name of an archive begins with the board's: with a tag it is in the
+ * same slot. */
+static bool host_run_refuses_period(const struct call *call) {
+    const struct command *command = call->command;
+    if ((command->flags & COMMAND_WRITE) == 0 || command->first_key != 1) {
+        return false;
+    }
+    struct bytes name = call_arg(call, 1);
+    bool is_by_name =
+        strcmp(command->name, "LB.CREATE") == 0 || strcmp(command->name, "LB.ALTER") == 0;
+    bool has_period =
+        !is_by_name &&
+        settings_rules_for(&module.server.settings, name, 0)->period.unit != PERIOD_NONE;
+    for (uint32_t i = 2; is_by_name && i < call->request->count; i++) {
+        has_period |= call_arg_is(call, i, "PERIOD");
+    }
+    if (!has_period || host_slot_part(name).size < name.size) {
+        return false;
+    }
+    reply_error(call->reply, "ERR in a cluster the name of a board with a PERIOD needs a {tag}, so "
+                             "that its archives are in its slot");
+    return true;
+}
+
+/* ---- both ---- */
+
+static bool host_run_answer(const struct call *call, struct host_user *user, bool is_allowed) {
+    if (user != NULL) {
+        host_FreeModuleUser(user);
+    }
+    return is_allowed || call_refuse(call, "NOPERM this user has no permissions to access one of "
+                                           "the keys used as arguments");
+}
+
+bool acl_check_pattern(const struct call *call, struct bytes pattern, bool is_key,
+                       unsigned access) {
+    struct bytes begin = {.at = pattern.at, .size = acl_pattern_literal_size(pattern)};
+    struct bytes end = {.at = "", .size = 0};
+    if (is_key) {
+        const char *star = memchr(pattern.at, '*', pattern.size);
+        begin.size = (size_t)(star - pattern.at);
+        end = (struct bytes){.at = star + 1, .size = pattern.size - begin.size - 1};
+    }
+    if (is_key && module.is_cluster && call->command->first_key > 0 &&
+        !host_run_is_in_slot(call, begin)) {
+        return call_refuse(call, "ERR in a cluster DATA needs the board's {tag} in front of the *, "
+                                 "so that the hashes are in its slot");
+    }
+    struct host_user *user = host_run_find_user(module.context);
+    bool is_allowed =
+        user == NULL || host_run_may_use_all(module.context, user, begin, end, access);
+    return host_run_answer(call, user, is_allowed);
+}
+
+bool acl_check_made_key(const struct call *call, struct bytes key, struct bytes beside,
+                        unsigned access) {
+    struct buffer text;
+    if (module.is_cluster && !host_is_same_slot(key, beside)) {
+        return call_refuse(call, "ERR in a cluster HSET needs the board's {tag} in front of the *, "
+                                 "so that the hashes are in its slot");
+    }
+    struct host_user *user = host_run_find_user(module.context);
+    buffer_init(&text, 0);
+    buffer_append(&text, key.at, key.size);
+    bool is_allowed =
+        user == NULL || (!text.is_broken && host_run_may_use(module.context, user, &text, access));
+    buffer_deinit(&text);
+    return host_run_answer(call, user, is_allowed);
+}
+
 /* ---- one command ---- */
-
-/* The host has refused a wrong number of arguments, but not in an AOF. */
-static int host_run_refuse_arity(struct host_context *ctx, uint32_t index) {
-    char text[COMMAND_FULL_NAME_MAX + 64];
-    snprintf(text, sizeof text, "ERR wrong number of arguments for '%s' command",
-             command_full_name(index));
-    return host_ReplyWithError(ctx, text);
-}
-
-/* Has it keys whose positions the host cannot tell? */
-static inline bool host_run_has_hidden_keys(const struct command *command) {
-    return (command->flags & COMMAND_MOVABLE_KEYS) != 0 || command->key_option != NULL;
-}
 
 /* The host asks where the keys are (COMMAND GETKEYS, cluster, ACL). */
 static int host_run_tell_positions(struct host_context *ctx, const struct command *command,
@@ -157,12 +415,6 @@ static bool host_run_is_reading(const struct command *command) {
     return (command->flags & COMMAND_WRITE) == 0;
 }
 
-static void host_run_begin_members(const struct command *command, const struct request *request,
-                                   const struct working_set *set, struct members *members) {
-    const struct board *board = working_set_first_board(set);
-    members->count = board != NULL ? lookahead_begin(command, request, board, members->ahead) : 0;
-}
-
 /* NULL: nothing was begun, or several. */
 static const struct lookup *host_run_finish_members(const struct command *command,
                                                     const struct request *request,
@@ -192,7 +444,7 @@ static void host_run_handler(const struct command *command, const struct request
         .now_us = server->clock.now_us,
         .now_ms = server->clock.now_ms,
     };
-    if (!module.is_cluster || !host_access_refuses_period(&call)) {
+    if (!module.is_cluster || !host_run_refuses_period(&call)) {
         command->run(&call);
     }
 }
@@ -272,18 +524,6 @@ enum host_stale host_run_drop_stale(struct host_context *ctx, struct host_string
                                                                           : HOST_STALE_DONE;
 }
 
-/* A job has begun: its first steps, and if that was not all, its client waits. */
-static int host_run_job(struct host_context *ctx) {
-    struct reply reply;
-    if (!host_job_run(ctx)) {
-        return HOST_OK;
-    }
-    reply_init(&reply, &current.output, module.session.protocol);
-    job_answer(&module.server, module.session.job, &reply);
-    host_reply(ctx, &current.output);
-    return HOST_OK;
-}
-
 static const char *host_run_find_refusal(const struct command *command) {
     if ((command->flags & COMMAND_NO_MULTI) == 0) {
         return NULL;
@@ -294,27 +534,24 @@ static const char *host_run_find_refusal(const struct command *command) {
     return host_job_reserve() ? NULL : "OOM out of memory";
 }
 
-/* What is asked of the host of each client. */
-static void host_run_read_client(struct host_context *ctx) {
-    int flags = host_GetContextFlags(ctx);
-    module.context = ctx;
-    module.session.protocol = (flags & HOST_IS_RESP3) != 0 ? 3 : 2;
-    module.session.transaction.is_running =
-        (flags & (HOST_IN_MULTI | HOST_IN_SCRIPT | HOST_DENIES_BLOCKING)) != 0;
-    module.wait.is_asked = false;
-}
-
 static void host_run_with_keys(struct host_context *ctx, const struct command *command,
                                const struct request *request, struct host_string **argv) {
     struct working_set *set = &current.set;
     struct members members;
     struct reply reply;
     bool are_put = host_run_put_keys(set, command, request, argv);
-    host_run_begin_members(command, request, set, &members);
+    const struct board *board = working_set_first_board(set);
+    members.count = board != NULL ? lookahead_begin(command, request, board, members.ahead) : 0;
     unsigned read_count = host_run_is_reading(command) ? members.count : 0;
     working_set_close_lent(set);
     lookup_run(members.ahead, read_count, LOOKUP_NODE);
-    host_run_read_client(ctx);
+    /* What is asked of the host of each client. */
+    int flags = host_GetContextFlags(ctx);
+    module.context = ctx;
+    module.session.protocol = (flags & HOST_IS_RESP3) != 0 ? 3 : 2;
+    module.session.transaction.is_running =
+        (flags & (HOST_IN_MULTI | HOST_IN_SCRIPT | HOST_DENIES_BLOCKING)) != 0;
+    module.wait.is_asked = false;
     lookup_run(members.ahead, read_count, LOOKUP_LEAF);
     module_update_time();
     buffer_clear(&current.output);
@@ -353,36 +590,37 @@ static int host_run_command(struct host_context *ctx, const struct command *comm
     host_run_send_events(ctx);
     host_keyspace_clear();
     if (module.session.job != NULL) {
-        return host_run_job(ctx);
+        /* A job has begun: its first steps, and if that was not all, its client waits. */
+        struct reply reply;
+        if (!host_job_run(ctx)) {
+            return HOST_OK;
+        }
+        reply_init(&reply, &current.output, module.session.protocol);
+        job_answer(&module.server, module.session.job, &reply);
+        host_run_reply(ctx, &current.output);
+        return HOST_OK;
     }
-    module_free_step();
+    host_value_free_step();
     if (module.wait.is_asked) {
         module.wait.first_key = (uint32_t)(module.wait.names - request->args);
         return HOST_ERROR;
     }
-    host_reply(ctx, &current.output);
+    host_run_reply(ctx, &current.output);
     if (current.output.capacity > OUTPUT_KEPT_MAX) {
         buffer_deinit(&current.output);
     }
     return HOST_OK;
 }
 
-/* Of a container that of the subcommand, which the host has found. */
-static uint32_t host_run_find_entry(struct host_string **argv, uint32_t container) {
-    const struct command *command = command_by_index(container);
-    if (command->subcommands == NULL) {
-        return container;
-    }
-    const struct bytes words[] = {bytes_from_text(command->name), host_bytes(argv[1])};
-    uint32_t index = command_find_request(&(struct request){.count = 2, .args = words});
-    CHECK(index != COMMAND_NONE);
-    return index;
-}
-
 static int host_run_run(struct host_context *ctx, struct host_string **argv, int argc,
-                        uint32_t container) {
-    uint32_t index = host_run_find_entry(argv, container);
+                        uint32_t index) {
     const struct command *command = command_by_index(index);
+    if (command->subcommands != NULL) { /* the host has found it */
+        const struct bytes words[] = {bytes_from_text(command->name), host_bytes(argv[1])};
+        index = command_find_request(&(struct request){.count = 2, .args = words});
+        CHECK(index != COMMAND_NONE);
+        command = command_by_index(index);
+    }
     struct bytes *args = current.args;
     int status;
     if (argc > ARGS_INLINE) {
@@ -395,10 +633,16 @@ static int host_run_run(struct host_context *ctx, struct host_string **argv, int
         args[i] = host_bytes(argv[i]);
     }
     const struct request request = {.count = (uint32_t)argc, .args = args};
-    if (host_run_has_hidden_keys(command) && host_IsKeysPositionRequest(ctx)) {
+    /* Has it keys whose positions the host cannot tell? */
+    if (((command->flags & COMMAND_MOVABLE_KEYS) != 0 || command->key_option != NULL) &&
+        host_IsKeysPositionRequest(ctx)) {
         status = host_run_tell_positions(ctx, command, &request);
     } else if (command_has_wrong_arity(command, &request)) {
-        status = host_run_refuse_arity(ctx, index);
+        /* The host has refused a wrong number of arguments, but not in an AOF. */
+        char text[COMMAND_FULL_NAME_MAX + 64];
+        snprintf(text, sizeof text, "ERR wrong number of arguments for '%s' command",
+                 command_full_name(index));
+        status = host_ReplyWithError(ctx, text);
     } else {
         status = host_run_command(ctx, command, &request, argv);
     }
@@ -410,13 +654,6 @@ static int host_run_run(struct host_context *ctx, struct host_string **argv, int
 
 /* ---- waiting for keys: BZPOPMIN, BZPOPMAX and BZMPOP by the host's means ---- */
 
-/* Redis 7.0 propagates what a waiting client's attempt has done only if the client got something, and
- * ends itself when it finds the rest later (handleClientsBlockedOnKeys). The attempt may end a period,
- * and meet an expired key. Any call that may propagate ("!") does it; its reply says nothing. */
-static void host_run_propagate_attempt(struct host_context *ctx) {
-    host_free_reply(host_Call(ctx, "PING", "!"));
-}
-
 /* For a client that has waited for a key: the same as host_run, but HOST_ERROR if it has to wait on. */
 static int host_run_again(struct host_context *ctx, struct host_string **argv, int argc) {
     enum { PREFIX_SIZE = 3 }; /* "LB." */
@@ -427,7 +664,10 @@ static int host_run_again(struct host_context *ctx, struct host_string **argv, i
     CHECK(command != NULL);
     int status = host_run_run(ctx, argv, argc, command_index(command));
     if (status != HOST_OK) {
-        host_run_propagate_attempt(ctx);
+        /* Redis 7.0 propagates what a waiting client's attempt has done only if the client got something, and ends
+         * itself when it finds the rest later (handleClientsBlockedOnKeys). The attempt may end a period, and meet
+         * an expired key. Any call that may propagate ("!") does it; its reply says nothing. */
+        host_free_reply(host_Call(ctx, "PING", "!"));
     }
     return status;
 }
@@ -476,4 +716,94 @@ static int host_run_wait(struct host_context *ctx, struct host_string **argv) {
 
 int host_run(struct host_context *ctx, struct host_string **argv, int argc, uint32_t index) {
     return host_run_run(ctx, argv, argc, index) == HOST_OK ? HOST_OK : host_run_wait(ctx, argv);
+}
+
+/* ---- existing clients ----
+ *
+ * ZADD becomes LB.ZADD for keys whose names match a `board` line of the module's configuration. Only the name of the
+ * command changes, never the number of arguments. The filter runs before every command of the host, so a name that is
+ * none of ours must cost next to nothing: the first letter decides for nearly all. */
+
+enum { COMMANDS_MAX = 96 };                         /* with their subcommands */
+static struct host_string *new_names[COMMANDS_MAX]; /* by command_index; NULL: stays */
+static struct host_string *type_name;               /* LB.TYPE */
+/* What its master changes in boards comes to a replica as LB.APPLY. Another write on a key that matches
+ * is one on a sorted set of the host, and there are no other writes: it stays as it is. */
+static bool is_replica;
+
+static struct bytes host_run_argument(struct host_filter_input *input, int index) {
+    struct host_string *text = host_CommandFilterArgGet(input, index);
+    return text != NULL ? host_bytes(text) : (struct bytes){.at = "", .size = 0};
+}
+
+static bool host_run_is_board(struct bytes key) {
+    const struct settings *settings = &module.server.settings;
+    for (uint32_t i = 0; i < settings->rule_count; i++) {
+        if (glob_matches(bytes_from_text(settings->rules[i].pattern), key)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Can a name that begins so be ours? ZADD, BZPOPMIN, TYPE. */
+static inline bool host_run_is_likely(struct bytes name) {
+    char first = name.size > 0 ? (char)(name.at[0] & ~0x20) : '\0';
+    char second = name.size > 1 ? (char)(name.at[1] & ~0x20) : '\0';
+    return first == 'Z' || (first == 'B' && second == 'Z') || (first == 'T' && second == 'Y');
+}
+
+static struct host_string *host_run_find_new_name(struct host_filter_input *input,
+                                                  struct bytes name) {
+    if (type_name != NULL && bytes_is(name, "TYPE")) {
+        return host_run_is_board(host_run_argument(input, 1)) ? type_name : NULL;
+    }
+    const struct command *command = command_find(name);
+    const struct request sizes = {.count = (uint32_t)host_CommandFilterArgsCount(input)};
+    /* A wrong number of arguments the host's own command refuses, by the name that was sent. */
+    if (command == NULL || new_names[command_index(command)] == NULL ||
+        command_has_wrong_arity(command, &sizes) ||
+        (is_replica && (command->flags & COMMAND_WRITE) != 0)) {
+        return NULL;
+    }
+    bool is_counted = command->first_key == 0;
+    int key_index = is_counted ? command->key_count_arg + 1 : command->first_key;
+    return host_run_is_board(host_run_argument(input, key_index))
+               ? new_names[command_index(command)]
+               : NULL;
+}
+
+static void host_run_filter(struct host_filter_input *input) {
+    if (host_CommandFilterArgsCount(input) < 2) {
+        return;
+    }
+    struct bytes name = host_run_argument(input, 0);
+    struct host_string *new_name =
+        host_run_is_likely(name) ? host_run_find_new_name(input, name) : NULL;
+    if (new_name != NULL) {
+        host_RetainString(NULL, new_name); /* the host releases one */
+        host_CommandFilterArgReplace(input, 0, new_name);
+    }
+}
+
+void host_run_note_role(bool is_now_replica) {
+    is_replica = is_now_replica;
+}
+
+bool host_run_register_filter(struct host_context *ctx) {
+    CHECK(command_count() <= COMMANDS_MAX);
+    if (module.server.settings.rule_count == 0) {
+        return true;
+    }
+    is_replica = (host_GetContextFlags(ctx) & HOST_IS_MASTER) == 0;
+    for (uint32_t i = 0; i < command_count(); i++) {
+        char text[COMMAND_FULL_NAME_MAX + 8];
+        const struct command *command = command_by_index(i);
+        if (strcmp(command->group, "sorted-set") == 0) {
+            int size = snprintf(text, sizeof text, "LB.%s", command->name);
+            new_names[i] = host_CreateString(NULL, text, (size_t)size);
+        }
+    }
+    type_name = host_CreateString(NULL, "LB.TYPE", 7);
+    return host_RegisterCommandFilter(ctx, host_run_filter, 0) != NULL;
 }

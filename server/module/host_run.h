@@ -2,7 +2,7 @@
 #ifndef SERVER_MODULE_HOST_RUN_H
 #define SERVER_MODULE_HOST_RUN_H
 
-#include "server/module/host_period.h"
+#include "server/module/host_value.h"
 #include "server/module/working_set.h"
 
 struct call;
@@ -17,20 +17,28 @@ MUST_CHECK bool host_run_on(struct host_context *ctx, struct host_string *name, 
                             void (*run)(void *context), void *context);
 /* Look the key up, as a command would: what is due rolls over. */
 void host_run_look_up(struct host_context *ctx, struct host_string *name);
-/* A step of a pass over a board with STALE (host_period_init). */
+/* A step of a pass over a board with STALE (host_value_init_timer). */
 enum host_stale host_run_drop_stale(struct host_context *ctx, struct host_string *name,
                                     uint32_t number, uint64_t *from_key);
-/* The same over the ids of a key: host_once.c. */
-enum host_stale host_once_forget(struct host_context *ctx, struct host_string *name,
-                                 uint32_t number, int64_t *again_ms);
+/* The same over the ids of a key: host_keyspace.c. */
+enum host_stale host_keyspace_forget(struct host_context *ctx, struct host_string *name,
+                                     uint32_t number, int64_t *again_ms);
 /* That of the command that runs; NULL: none. */
 struct working_set *host_run_set(void);
 
-/* In a cluster: may the command not be run, because it would make a board with a PERIOD whose archives
- * would be in other slots? Then the error was replied. */
-bool host_access_refuses_period(const struct call *call);
 /* Free the copies of hashes that a group of records has needed (DATA). After each command. */
 void host_keyspace_clear(void);
+
+/* ---- replies ---- */
+
+#define HOST_RUN_REPLY_COMMAND "lb.reply"
+/* Make the pieces of which replies are put together; LB.REPLY is registered, and ctx lives as long as the module.
+ * false: the server does not pass on what is written into them. */
+MUST_CHECK bool host_run_init_replies(struct host_context *ctx);
+/* output: one value, in the RESP of the client. A broken buffer is an error reply. */
+void host_run_reply(struct host_context *ctx, const struct buffer *output);
+/* LB.REPLY. From a client it is an error. */
+int host_run_reply_run(struct host_context *ctx, struct host_string **argv, int argc);
 
 /* ---- commands that run in steps (server/clients/job.h): host_job.c ----
  *
@@ -53,29 +61,19 @@ void host_job_resume(void);
 /* This is a replica now: durable jobs are its master's. */
 void host_job_stop(void);
 
-/* ---- the pass of LB.WHERE, LB.FORGET, LB.MOVE and LB.BAN over the host's keys: host_player.c ---- */
+/* ---- the pass of LB.WHERE, LB.FORGET, LB.MOVE and LB.BAN over the host's keys ---- */
 
 /* The host has given a key this name, by a command of its own: what a pass has come past is looked at
  * again. */
-void host_player_note(const struct host_value *value, struct bytes name, uint32_t database);
+void host_job_note_name(const struct host_value *value, struct bytes name, uint32_t database);
 /* Databases have been exchanged or loaded: every pass begins again. */
-void host_player_rewind(void);
+void host_job_rewind(void);
 
-/* ---- existing clients: host_filter.c ----
- *
- * ZADD becomes LB.ZADD for keys whose names match a `board` line of the module's configuration. Only the name of
- * the command changes, never the number of arguments. */
+/* ---- existing clients ---- */
 
 /* Without a `board` line there is no filter. false: the host refused. */
-bool host_filter_register(struct host_context *ctx);
+bool host_run_register_filter(struct host_context *ctx);
 /* The server is a replica from now on, or a master. */
-void host_filter_note_role(bool is_now_replica);
-
-/* ---- the commands: those of boards; ZADD is LB.ZADD to the host, LB.ADD is LB.ADD: module_table.c ---- */
-
-enum { MODULE_COMMANDS_MAX = 96 }; /* with their subcommands */
-/* Complete the entries; then register them. false: the host refused one. */
-void module_table_init(void);
-bool module_table_register(struct host_context *ctx);
+void host_run_note_role(bool is_now_replica);
 
 #endif

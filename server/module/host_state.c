@@ -86,7 +86,7 @@ int host_state_apply(struct host_context *ctx, struct host_string **argv, int ar
     if (!host_state_apply_blob(ctx, host_bytes(argv[1]))) {
         return host_ReplyWithError(ctx, "ERR Bad data format, or changes that do not fit");
     }
-    module_free_step();
+    host_value_free_step();
     host_ReplicateVerbatim(ctx);
     return host_ReplyWithSimpleString(ctx, "OK");
 }
@@ -208,21 +208,19 @@ static void host_state_replicate_all(struct host_context *ctx, void *context) {
     host_state_save_all(host_state_replicate_blob, ctx);
 }
 
-/* Where the host does not say so, it is taken for one without: to write this twice does no harm. */
-static bool host_state_has_preamble(struct host_context *ctx) {
-    struct host_call_reply *reply = host_Call(ctx, "CONFIG", "cc", "GET", "aof-use-rdb-preamble");
-    struct host_call_reply *value = reply != NULL ? host_CallReplyArrayElement(reply, 1) : NULL;
-    bool is_on = bytes_is(host_reply_string(value), "yes");
-    host_free_reply(reply);
-    return is_on;
-}
-
 /* An AOF of commands is written key by key, and this belongs to none. What is replicated now goes
  * behind it. */
 void host_state_on_fork(struct host_context *ctx) {
-    if (!rdb_state_is_empty(module.server.registry) && !host_state_has_preamble(ctx)) {
+    if (rdb_state_is_empty(module.server.registry)) {
+        return;
+    }
+    /* Where the host does not say so, it is taken for one without: to write this twice does no harm. */
+    struct host_call_reply *reply = host_Call(ctx, "CONFIG", "cc", "GET", "aof-use-rdb-preamble");
+    struct host_call_reply *value = reply != NULL ? host_CallReplyArrayElement(reply, 1) : NULL;
+    if (!bytes_is(host_reply_string(value), "yes")) {
         (void)host_CreateTimer(module.timer_context, REWRITE_MS, host_state_replicate_all, NULL);
     }
+    host_free_reply(reply);
 }
 
 void host_state_init(void) {

@@ -10,7 +10,7 @@
 #ifndef SERVER_MODULE_HOST_STATE_H
 #define SERVER_MODULE_HOST_STATE_H
 
-#include "server/module/module.h"
+#include "server/module/host_value.h"
 #include "skiplist/keyspace/effect.h"
 
 void host_state_init(void);

@@ -4,12 +4,11 @@
  * What is loaded may come from anybody who may RESTORE: nothing is believed. */
 #include "server/clients/once_ids.h"
 #include "server/module/host_effects.h"
-#include "server/module/host_period.h"
 #include "server/module/host_state.h"
 #include "server/module/host_value.h"
 #include "server/rdb/rdb_board.h"
 #include "server/rdb/rdb_value.h"
-#include "skiplist/board_relocate.h"
+#include "skiplist/board.h"
 #include "skiplist/keyspace/registry_embedded.h"
 
 enum {
@@ -69,17 +68,15 @@ static bool host_type_open_board(struct type_loading *loading) {
     return true;
 }
 
-static bool host_type_is_id(const struct type_loading *loading, const struct board_entry *entry) {
-    return entry->member.size <= ONCE_ID_MAX &&
-           (loading->is_believed || !module_is_too_far_ahead(once_ids_time_of(entry->key)));
-}
-
 static bool host_type_take_entries(struct type_loading *loading) {
     uint32_t count;
     const struct board_entry *entries = rdb_board_entries(loading->read, &count);
     const struct bytes *values = rdb_board_values(loading->read);
     for (uint32_t i = 0; i < count; i++) {
-        if (loading->read->is_ids && !host_type_is_id(loading, &entries[i])) {
+        if (loading->read->is_ids &&
+            !(entries[i].member.size <= ONCE_ID_MAX &&
+              (loading->is_believed ||
+               !module_is_too_far_ahead(once_ids_time_of(entries[i].key))))) {
             return host_type_refuse(loading, "damaged ids");
         }
         if (rdb_value_put_key(&loading->members, entries[i].member, entries[i].key) !=
@@ -113,17 +110,6 @@ static bool host_type_take_chunk(struct type_loading *loading, struct bytes chun
     }
 }
 
-static bool host_type_load_chunk(struct type_loading *loading) {
-    size_t size = 0;
-    char *at = host_LoadStringBuffer(loading->io, &size);
-    if (at == NULL || host_IsIOError(loading->io)) {
-        return false;
-    }
-    bool is_taken = host_type_take_chunk(loading, (struct bytes){.at = at, .size = size});
-    host_Free(at);
-    return is_taken;
-}
-
 static bool host_type_load_head(struct type_loading *loading, int version) {
     uint64_t format = host_LoadUnsigned(loading->io);
     uint64_t time_us = host_LoadUnsigned(loading->io);
@@ -147,7 +133,14 @@ static bool host_type_load_head(struct type_loading *loading, int version) {
 
 static bool host_type_load_members(struct type_loading *loading) {
     do {
-        if (!host_type_load_chunk(loading)) {
+        size_t size = 0;
+        char *at = host_LoadStringBuffer(loading->io, &size);
+        if (at == NULL || host_IsIOError(loading->io)) {
+            return false;
+        }
+        bool is_taken = host_type_take_chunk(loading, (struct bytes){.at = at, .size = size});
+        host_Free(at);
+        if (!is_taken) {
             return false;
         }
     } while (!rdb_board_is_whole(loading->read));
@@ -222,7 +215,7 @@ static void *host_type_load(struct host_io *io, int version) {
                      host_type_load_value(&loading, version, value);
     memory_free(loading.read);
     if (is_loaded) {
-        host_period_note(value, loading.name, host_GetDbIdFromIO(io));
+        host_value_note_due(value, loading.name, host_GetDbIdFromIO(io));
     } else if (value != NULL) {
         host_value_free(value);
         value = NULL;
@@ -284,23 +277,12 @@ static void *host_type_copy(struct host_key_context *ctx, const void *context) {
         }
         return NULL;
     }
-    host_period_note(copy, name, host_GetToDbIdFromOptCtx(ctx));
+    host_value_note_due(copy, name, host_GetToDbIdFromOptCtx(ctx));
     return copy;
 }
 
 static void *host_type_move_allocation(void *ctx, void *allocation) {
     return host_DefragAlloc(ctx, allocation);
-}
-
-static void host_type_move_value(struct host_defrag *ctx, struct host_value **value) {
-    bool is_listed = atomic_load_explicit(&(*value)->has_remains, memory_order_relaxed);
-    struct host_value *moved = is_listed ? NULL : host_DefragAlloc(ctx, *value);
-    *value = moved != NULL ? moved : *value;
-    struct registry_key *key = (*value)->key != NULL ? host_DefragAlloc(ctx, (*value)->key) : NULL;
-    if (key != NULL) {
-        (*value)->key = key;
-        board_relocated(&key->board);
-    }
 }
 
 /* activedefrag: a large board in steps. 1: call again. */
@@ -310,7 +292,14 @@ static int host_type_defrag(struct host_defrag *ctx, struct host_string *name, v
     (void)name;
     (void)host_DefragCursorGet(ctx, &position); /* a small value is done at once, and has none */
     if (position == 0) {
-        host_type_move_value(ctx, &value);
+        bool is_listed = atomic_load_explicit(&value->has_remains, memory_order_relaxed);
+        struct host_value *moved = is_listed ? NULL : host_DefragAlloc(ctx, value);
+        value = moved != NULL ? moved : value;
+        struct registry_key *key = value->key != NULL ? host_DefragAlloc(ctx, value->key) : NULL;
+        if (key != NULL) {
+            value->key = key;
+            board_relocated(&key->board);
+        }
         *context = value;
     }
     if (value->key == NULL) {

@@ -5,14 +5,22 @@
  * thread is at work on (has_remains) goes to that list with all it holds. */
 #include "server/module/host_value.h"
 
+#include "skiplist/keyspace/expiry.h"
 #include "skiplist/keyspace/registry_embedded.h"
+#include "skiplist/keyspace/registry_stale.h"
+
+enum {
+    FREE_WORK = 256, /* members between two looks at the clock */
+    FREE_NS = 500 * 1000,
+    FREE_AGAIN_MS = 1,
+};
 
 static struct host_value *_Atomic freed;
 static struct {
     struct host_value *freed;    /* taken from the list */
     struct host_value **remains; /* values with remains */
     uint32_t remains_count, remains_capacity;
-} left; /* of the main thread */
+} unfreed; /* of the main thread */
 
 struct host_value *host_value_create(struct registry_key *key) {
     struct host_value *value = memory_allocate(sizeof *value);
@@ -53,17 +61,17 @@ void host_value_free(struct host_value *value) {
 /* ---- the main thread ---- */
 
 static bool host_value_reserve_remains(void) {
-    if (left.remains_count < left.remains_capacity) {
+    if (unfreed.remains_count < unfreed.remains_capacity) {
         return true;
     }
-    uint32_t capacity = left.remains_capacity == 0 ? 16 : left.remains_capacity * 2;
+    uint32_t capacity = unfreed.remains_capacity == 0 ? 16 : unfreed.remains_capacity * 2;
     struct host_value **resized =
-        memory_resize(left.remains, capacity * sizeof(struct host_value *));
+        memory_resize(unfreed.remains, capacity * sizeof(struct host_value *));
     if (resized == NULL) {
         return false;
     }
-    left.remains = resized;
-    left.remains_capacity = capacity;
+    unfreed.remains = resized;
+    unfreed.remains_capacity = capacity;
     return true;
 }
 
@@ -86,12 +94,12 @@ void host_value_note_remains(struct host_value *value) {
         while (!host_value_free_remains_of(value->ids, UINT32_MAX)) {}
         return;
     }
-    left.remains[left.remains_count++] = value;
+    unfreed.remains[unfreed.remains_count++] = value;
     atomic_store_explicit(&value->has_remains, true, memory_order_relaxed);
 }
 
-bool host_value_has_work(void) {
-    return left.freed != NULL || left.remains_count > 0 ||
+static bool host_value_has_work(void) {
+    return unfreed.freed != NULL || unfreed.remains_count > 0 ||
            atomic_load_explicit(&freed, memory_order_relaxed) != NULL;
 }
 
@@ -102,53 +110,232 @@ static void host_value_free_later(struct registry_key **key) {
     }
 }
 
-static void host_value_release(struct host_value *value) {
-    if (value->is_emptied) {
-        registry_embedded_release(module.server.registry, value->rules);
-        registry_embedded_release(module.server.registry, value->ids_rules);
-    } else {
-        host_value_free_later(&value->key);
-        host_value_free_later(&value->ids);
-    }
-    if (atomic_load_explicit(&value->has_remains, memory_order_relaxed)) {
-        value->is_freed = true;
-    } else {
-        memory_free(value);
-    }
-}
-
 /* Some remains of the value that was noted last. */
 static void host_value_free_remains(uint32_t work) {
-    struct host_value *value = left.remains[left.remains_count - 1];
+    struct host_value *value = unfreed.remains[unfreed.remains_count - 1];
     if (!host_value_free_remains_of(value->key, work) ||
         !host_value_free_remains_of(value->ids, work)) {
         return;
     }
-    left.remains_count--;
+    unfreed.remains_count--;
     if (value->is_freed) {
         memory_free(value);
     } else {
         atomic_store_explicit(&value->has_remains, false, memory_order_release);
     }
-    if (left.remains_count == 0) {
-        memory_free(left.remains);
-        left.remains = NULL;
-        left.remains_capacity = 0;
+    if (unfreed.remains_count == 0) {
+        memory_free(unfreed.remains);
+        unfreed.remains = NULL;
+        unfreed.remains_capacity = 0;
     }
 }
 
-bool host_value_step(uint32_t work) {
+/* Release what freed values have held, and free remains: about as much as work members. true: there is more. */
+static bool host_value_step(uint32_t work) {
     enum { VALUE_WORK = 4 /* as long as so many members */ };
-    if (left.freed == NULL) {
-        left.freed = atomic_exchange_explicit(&freed, NULL, memory_order_acquire);
+    if (unfreed.freed == NULL) {
+        unfreed.freed = atomic_exchange_explicit(&freed, NULL, memory_order_acquire);
     }
-    for (uint32_t done = 0; left.freed != NULL && done < work; done += VALUE_WORK) {
-        struct host_value *next = left.freed->next_freed;
-        host_value_release(left.freed);
-        left.freed = next;
+    for (uint32_t done = 0; unfreed.freed != NULL && done < work; done += VALUE_WORK) {
+        struct host_value *next = unfreed.freed->next_freed;
+        struct host_value *value = unfreed.freed;
+        if (value->is_emptied) {
+            registry_embedded_release(module.server.registry, value->rules);
+            registry_embedded_release(module.server.registry, value->ids_rules);
+        } else {
+            host_value_free_later(&value->key);
+            host_value_free_later(&value->ids);
+        }
+        if (atomic_load_explicit(&value->has_remains, memory_order_relaxed)) {
+            value->is_freed = true;
+        } else {
+            memory_free(value);
+        }
+        unfreed.freed = next;
     }
-    if (left.remains_count > 0) {
+    if (unfreed.remains_count > 0) {
         host_value_free_remains(work);
     }
     return host_value_has_work();
+}
+
+static void host_value_free_again(struct host_context *ctx, void *context) {
+    (void)ctx;
+    (void)context;
+    module.is_freeing = false;
+    host_value_free_step();
+}
+
+void host_value_free_step(void) {
+    struct registry *registry = module.server.registry;
+    bool has_more = host_value_has_work() || registry_totals(registry)->unfreed > 0;
+    uint64_t begin = has_more ? clock_ticks() : 0;
+    while (has_more) {
+        has_more = host_value_step(FREE_WORK);
+        has_more |= registry_free_step(registry, FREE_WORK);
+        if (module.is_freeing || clock_ticks_to_ns(clock_ticks() - begin) >= FREE_NS) {
+            break;
+        }
+    }
+    if (has_more && !module.is_freeing) {
+        module.is_freeing = true;
+        (void)host_CreateTimer(module.timer_context, FREE_AGAIN_MS, host_value_free_again, NULL);
+    }
+}
+
+/* ---- what is due when ----
+ *
+ * What is due when: boards with a PERIOD, by its end; boards with STALE, by the next step of a pass; ids of results,
+ * by when the oldest is to be forgotten. A timer of the host rolls boards over, has members leave, and forgets ids, on
+ * masters only.
+ *
+ * A note is a hint: the key may have been renamed or removed since. What is found under the name
+ * then decides. A look-up rolls over what it finds due, so a board that lost its note rolls over at the
+ * next one. STALE and ids have one note each, whose number their value knows; a note with another number is dropped. */
+
+enum {
+    RETRY_MS = 1000,     /* on a replica, and while nothing may change */
+    SLEEP_MAX_MS = 1000, /* the clock may be set, or follow that of a master */
+    ROLLS_A_TURN = 64,   /* each takes some microseconds */
+    TURN_NS = 500000,
+    STALE_EVERY_MS = 30000, /* between two passes over a board */
+    IDS_EVERY_MS = 1000,
+    NOTES_MAX = 16 * 1024 * 1024,
+};
+
+enum note_kind { NOTE_ROLL, NOTE_STALE, NOTE_IDS };
+
+struct note {
+    uint32_t place; /* in the heap; first: its address is the note's */
+    enum note_kind kind;
+    int database;
+    uint32_t number;   /* of STALE and ids */
+    uint64_t from_key; /* of STALE: where the pass goes on */
+    uint32_t name_size;
+    char name_at[];
+};
+
+static struct {
+    struct expiry heap; /* of notes, by the ends of periods */
+    bool has_timer;
+    uint64_t timer;
+    int64_t timer_ms;     /* when it fires, in server time */
+    uint32_t last_number; /* that a note got; two under one name cannot be 2^32 apart */
+    struct host_value_work work;
+} notes;
+
+static void host_value_on_timer(struct host_context *ctx, void *context);
+
+static void host_value_set_timer(struct host_context *ctx, int64_t delay_ms) {
+    delay_ms = delay_ms < 1 ? 1 : delay_ms > SLEEP_MAX_MS ? SLEEP_MAX_MS : delay_ms;
+    if (notes.has_timer) {
+        host_StopTimer(ctx, notes.timer, NULL);
+    }
+    notes.timer_ms = module.server.clock.now_ms + delay_ms;
+    notes.timer = host_CreateTimer(ctx, delay_ms, host_value_on_timer, NULL);
+    notes.has_timer = true;
+}
+
+static void host_value_carry_out(struct host_context *ctx, struct note *note, int64_t now_ms) {
+    struct host_string *name = host_CreateString(ctx, note->name_at, note->name_size);
+    enum host_stale left = HOST_STALE_GONE;
+    int64_t again_ms = now_ms + STALE_EVERY_MS;
+    if (host_SelectDb(ctx, note->database) == HOST_OK) {
+        switch (note->kind) {
+        case NOTE_ROLL:
+            notes.work.roll(ctx, name);
+            break;
+        case NOTE_STALE:
+            left = notes.work.drop(ctx, name, note->number, &note->from_key);
+            break;
+        case NOTE_IDS:
+            left = notes.work.forget(ctx, name, note->number, &again_ms);
+            break;
+        }
+    }
+    host_FreeString(ctx, name);
+    /* Put the note back for the next step, or free it. */
+    if (left == HOST_STALE_GONE || !expiry_reserve(&notes.heap)) {
+        memory_free(note);
+        return;
+    }
+    if (left == HOST_STALE_DONE) {
+        note->from_key = REGISTRY_STALE_BEGIN;
+    }
+    expiry_put(&notes.heap, left == HOST_STALE_MORE ? now_ms : again_ms, &note->place);
+}
+
+static void host_value_on_timer(struct host_context *ctx, void *context) {
+    (void)context;
+    uint64_t begin = clock_ticks();
+    notes.has_timer = false;
+    module_update_time();
+    int64_t now_ms = module.server.clock.now_ms;
+    if (!host_may_change(ctx)) {
+        host_value_set_timer(ctx, RETRY_MS);
+        return;
+    }
+    struct expiry_entry first = expiry_first(&notes.heap);
+    for (uint32_t i = 0; i < ROLLS_A_TURN && first.place != NULL && first.time_ms <= now_ms &&
+                         clock_ticks_to_ns(clock_ticks() - begin) < TURN_NS;
+         i++) {
+        expiry_remove(&notes.heap, first.place);
+        host_value_carry_out(ctx, (struct note *)first.place, now_ms);
+        first = expiry_first(&notes.heap);
+    }
+    expiry_trim(&notes.heap);
+    host_value_free_step();
+    if (first.place != NULL && !notes.has_timer) {
+        host_value_set_timer(ctx, first.time_ms - now_ms);
+    }
+}
+
+void host_value_init_timer(const struct host_value_work *work) {
+    notes.work = *work;
+}
+
+/* The number of the note; 0: it was not noted. */
+static uint32_t host_value_put_note(enum note_kind kind, struct bytes name, int database,
+                                    int64_t time_ms) {
+    bool has_room = notes.heap.count < NOTES_MAX && expiry_reserve(&notes.heap);
+    struct note *note =
+        has_room && database >= 0 ? memory_allocate(sizeof *note + name.size) : NULL;
+    if (note == NULL) {
+        return 0;
+    }
+    notes.last_number += notes.last_number == UINT32_MAX ? 2 : 1;
+    *note = (struct note){.place = EXPIRY_NOWHERE,
+                          .kind = kind,
+                          .database = database,
+                          .number = notes.last_number,
+                          .from_key = REGISTRY_STALE_BEGIN,
+                          .name_size = (uint32_t)name.size};
+    memcpy(note->name_at, name.at, name.size);
+    expiry_put(&notes.heap, time_ms, &note->place);
+    if (!notes.has_timer || time_ms < notes.timer_ms) {
+        host_value_set_timer(module.timer_context, time_ms - module.server.clock.now_ms);
+    }
+    return notes.last_number;
+}
+
+void host_value_note_ids(struct host_value *value, struct bytes name, int database) {
+    int64_t now_ms = module.server.clock.now_ms;
+    if (value->ids != NULL && value->ids_number == 0) {
+        value->ids_number = host_value_put_note(NOTE_IDS, name, database, now_ms + IDS_EVERY_MS);
+    }
+}
+
+void host_value_note_due(struct host_value *value, struct bytes name, int database) {
+    if (value->key != NULL) {
+        const struct rules *rules = registry_rules(value->key);
+        int64_t now_ms = module.server.clock.now_ms;
+        if (rules->period.unit != PERIOD_NONE) {
+            (void)host_value_put_note(NOTE_ROLL, name, database, rules->period_end_ms);
+        }
+        value->stale_number = rules->stale_ms > 0 ? host_value_put_note(NOTE_STALE, name, database,
+                                                                        now_ms + STALE_EVERY_MS)
+                                                  : 0;
+    }
+    value->ids_number = 0;
+    host_value_note_ids(value, name, database);
 }

@@ -10,16 +10,16 @@
  *
  * Layers, each of which includes only those above it (.ci/check-layers):
  *
- *     host        host_api.h: functions of the host
- *     module      module.h: what all share; host_value.h: a key's value; host_period.h: when periods end
+ *     host        host.h: functions of the host
+ *     module      module.h: what all share; host_value.h: a key's value, and when something is due
  *     set         working_set.h: the keys of one command
- *     effects     host_effects.h: LB.APPLY; host_state.h: what is kept beside the keys; host_reply.h
- *     commands    host_run.h: commands, jobs, passes, the filter, the table; host_type.c: the data type; module.c */
+ *     effects     host_effects.h: LB.APPLY; host_state.h: what is kept beside the keys
+ *     commands    host_run.h: commands, jobs, passes, the filter; host_type.c: the data type; module_load.c */
 #ifndef SERVER_MODULE_MODULE_H
 #define SERVER_MODULE_MODULE_H
 
 #include "server/clients/server.h"
-#include "server/module/host_api.h"
+#include "server/module/host.h"
 
 struct module {
     struct server server; /* settings, clock, statistics, registry; no clients */
@@ -51,8 +51,6 @@ static inline bool module_is_too_far_ahead(uint64_t time_ms) {
     return time_ms > (uint64_t)module.server.clock.now_ms + 24 * 60 * 60 * 1000;
 }
 
-/* Free some of what was removed, and go on later if there is more. After each command. */
-void module_free_step(void);
 /* Time that came with a board or with effects: the clock never shows less. What does not come from the
  * master or from the host's own files is believed only near the machine's clock. */
 void module_raise_clock(struct host_context *ctx, int64_t time_us);

@@ -4,7 +4,7 @@
  * replaced is the registry's, which frees it. */
 #include "server/module/working_set.h"
 
-#include "server/module/host_period.h"
+#include "server/module/host_value.h"
 #include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/registry_embedded.h"
 
@@ -57,11 +57,6 @@ static struct registry_key *working_set_name_key(struct registry_key **key, stru
     return *key;
 }
 
-/* Stands for a key of another type. */
-static struct registry_key *working_set_create_placeholder(struct bytes name) {
-    return registry_embedded_create(module.server.registry, 0, name, REGISTRY_HASH, NULL);
-}
-
 /* Another key comes: the one that was lent is put where both can be. */
 static bool working_set_admit_lent(struct working_set *set) {
     if (!set->is_lent) {
@@ -82,9 +77,11 @@ static bool working_set_take(struct working_set *set, struct working_key *entry)
                              : host_KeyType(entry->opened) == HOST_KEY_EMPTY) {
         return true;
     }
-    entry->key = entry->value != NULL
-                     ? working_set_name_key(&entry->value->key, entry->text, &entry->is_to_note)
-                     : working_set_create_placeholder(entry->text);
+    /* Stands for a key of another type. */
+    entry->key =
+        entry->value != NULL
+            ? working_set_name_key(&entry->value->key, entry->text, &entry->is_to_note)
+            : registry_embedded_create(module.server.registry, 0, entry->text, REGISTRY_HASH, NULL);
     set->is_lent = set->count == 1 && !set->writes && entry->value != NULL && entry->key != NULL &&
                    !entry->key->is_periodic;
     if (set->is_lent) {
@@ -169,25 +166,21 @@ static bool working_set_put_as(struct working_set *set, struct host_string *name
     return is_put;
 }
 
-/* The host refuses our call as it would refuse a client's command with these keys: NULL. Of two it says so on the node
- * that gets the slot, too. */
-static bool working_set_slot_moves(const struct working_set *set, struct bytes name) {
-    uint32_t other = bytes_equal(set->keys[0].text, name) && set->count > 1;
-    struct host_string *lacking = host_CreateString(set->ctx, name.at, name.size);
-    struct host_call_reply *reply =
-        host_Call(set->ctx, "EXISTS", "ss", set->keys[other].name, lacking);
-    bool moves = reply == NULL;
-    host_free_reply(reply);
-    host_FreeString(set->ctx, lacking);
-    return moves;
-}
-
 bool working_set_lacks(struct working_set *set, struct bytes name) {
     if (!module.is_cluster || set->count == 0 || !host_is_same_slot(name, set->keys[0].text)) {
         return false;
     }
     if (set->slot == WORKING_SET_UNKNOWN) {
-        set->slot = working_set_slot_moves(set, name) ? WORKING_SET_MOVES : WORKING_SET_STAYS;
+        /* The host refuses our call as it would refuse a client's command with these keys: NULL. Of two it says so
+         * on the node that gets the slot, too. */
+        uint32_t other = bytes_equal(set->keys[0].text, name) && set->count > 1;
+        struct host_string *lacking = host_CreateString(set->ctx, name.at, name.size);
+        struct host_call_reply *reply =
+            host_Call(set->ctx, "EXISTS", "ss", set->keys[other].name, lacking);
+        bool moves = reply == NULL;
+        host_free_reply(reply);
+        host_FreeString(set->ctx, lacking);
+        set->slot = moves ? WORKING_SET_MOVES : WORKING_SET_STAYS;
     }
     if (set->slot == WORKING_SET_MOVES) {
         set->refusal = "TRYAGAIN a key that belongs to this one may be on another node while their "
@@ -288,7 +281,7 @@ static struct host_value *working_set_give(const struct working_set *set, struct
     if (expire_at_ms != REGISTRY_NO_EXPIRY) {
         host_SetAbsExpire(opened, expire_at_ms);
     }
-    host_period_note(value, name, host_GetSelectedDb(set->ctx));
+    host_value_note_due(value, name, host_GetSelectedDb(set->ctx));
     host_value_note_remains(value);
     return value;
 }
@@ -299,19 +292,6 @@ static struct host_key *working_set_reopen(struct working_set *set, struct worki
         entry->opened = host_OpenKey(set->ctx, entry->name, HOST_READ | HOST_WRITE);
     }
     return entry->opened;
-}
-
-/* The same key, changed. It gets an expiry if it is an archive that was settled; one that somebody has set stays. */
-static void working_set_stay(const struct working_set *set, const struct working_key *entry,
-                             int64_t expire_at_ms) {
-    bool is_archive = registry_rules(entry->key)->settlement != RULES_NO_ARCHIVE;
-    if (entry->is_to_note) {
-        host_period_note(entry->value, entry->text, host_GetSelectedDb(set->ctx));
-    }
-    if (expire_at_ms != REGISTRY_NO_EXPIRY &&
-        !(is_archive && host_GetAbsExpire(entry->opened) >= 0)) {
-        host_SetAbsExpire(entry->opened, expire_at_ms);
-    }
 }
 
 /* There is no board now: what was in the set belongs to the registry. With ids the key stays, and does not expire as
@@ -355,7 +335,7 @@ static void working_set_leave_other(struct working_set *set, struct working_key 
         bool expires = expire_at_ms != REGISTRY_NO_EXPIRY;
         host_SetAbsExpire(working_set_reopen(set, entry), expires ? expire_at_ms : HOST_NO_EXPIRY);
     }
-    host_period_note(entry->value, entry->text, host_GetSelectedDb(set->ctx));
+    host_value_note_due(entry->value, entry->text, host_GetSelectedDb(set->ctx));
 }
 
 /* The key's ids from now on. NULL: it has none. */
@@ -389,30 +369,22 @@ static void working_set_leave(struct working_set *set, struct working_key *entry
     } else if (entry->value == NULL) {
         memory_free(now); /* the placeholder, which has no ids */
     } else if (entry->is_changed) {
-        working_set_stay(set, entry, expire_at_ms);
+        /* The same key, changed. It gets an expiry if it is an archive that was settled; one that somebody has set
+         * stays. */
+        bool is_archive = registry_rules(entry->key)->settlement != RULES_NO_ARCHIVE;
+        if (entry->is_to_note) {
+            host_value_note_due(entry->value, entry->text, host_GetSelectedDb(set->ctx));
+        }
+        if (expire_at_ms != REGISTRY_NO_EXPIRY &&
+            !(is_archive && host_GetAbsExpire(entry->opened) >= 0)) {
+            host_SetAbsExpire(entry->opened, expire_at_ms);
+        }
     }
     if (entry->has_ids && entry->value != NULL) {
-        host_period_note_ids(entry->value, entry->text, host_GetSelectedDb(set->ctx));
+        host_value_note_ids(entry->value, entry->text, host_GetSelectedDb(set->ctx));
     }
     if (set->has_remains && entry->value != NULL) {
         host_value_note_remains(entry->value);
-    }
-}
-
-/* Archives. */
-static void working_set_give_new_keys(struct working_set *set) {
-    struct registry *registry = module.server.registry;
-    struct registry_key *key;
-    while ((key = registry_embedded_first(registry)) != NULL) {
-        struct bytes text = registry_name(key);
-        struct host_string *name = host_CreateString(set->ctx, text.at, text.size);
-        struct host_key *opened = host_OpenKey(set->ctx, name, HOST_READ | HOST_WRITE);
-        int64_t expire_at_ms = registry_expiry(registry, key);
-        registry_dismiss(registry, key);
-        (void)working_set_give(set, opened, host_bytes(name), key, NULL, expire_at_ms);
-        host_CloseKey(opened);
-        host_SignalModifiedKey(set->ctx, name);
-        host_FreeString(set->ctx, name);
     }
 }
 
@@ -437,10 +409,117 @@ void working_set_end(struct working_set *set) {
         working_set_release_name(set, entry->name, entry->is_own_name);
     }
     if (registry_embedded_first(module.server.registry) != NULL) {
-        working_set_give_new_keys(set);
+        /* Archives. */
+        struct registry *registry = module.server.registry;
+        struct registry_key *key;
+        while ((key = registry_embedded_first(registry)) != NULL) {
+            struct bytes text = registry_name(key);
+            struct host_string *name = host_CreateString(set->ctx, text.at, text.size);
+            struct host_key *opened = host_OpenKey(set->ctx, name, HOST_READ | HOST_WRITE);
+            int64_t expire_at_ms = registry_expiry(registry, key);
+            registry_dismiss(registry, key);
+            (void)working_set_give(set, opened, host_bytes(name), key, NULL, expire_at_ms);
+            host_CloseKey(opened);
+            host_SignalModifiedKey(set->ctx, name);
+            host_FreeString(set->ctx, name);
+        }
     }
     if (set->keys != set->keys_inline) {
         memory_free(set->keys);
     }
     registry_end_command(module.server.registry);
+}
+
+/* ---- copies ----
+ *
+ * While they are in the set, entry->key and value->key are the copy, and the board itself is in set->boards alone,
+ * outside of the registry. */
+
+static void working_set_discard_key(struct registry_key *key) {
+    registry_embedded_release(module.server.registry, registry_embedded_free(key));
+}
+
+/* Of this entry from now on, in the registry. */
+static void working_set_set_key(struct working_key *entry, struct registry_key *key) {
+    CHECK(entry->value != NULL);
+    entry->key = key;
+    entry->value->key = key;
+}
+
+static bool working_set_put_copy(struct working_key *entry) {
+    struct registry *registry = module.server.registry;
+    struct registry_key *copy =
+        registry_embedded_copy(registry, entry->key, registry_name(entry->key));
+    if (copy == NULL) {
+        return false;
+    }
+    registry_dismiss(registry, entry->key);
+    working_set_set_key(entry, copy);
+    CHECK(registry_admit(registry, copy)); /* into the place that is free now */
+    return true;
+}
+
+bool working_set_copy(struct working_set *set) {
+    size_t size = (set->count + (size_t)1) * sizeof(struct registry_key *);
+    set->boards = memory_allocate_zeroed(size);
+    if (set->boards == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < set->count; i++) {
+        set->boards[i] = set->keys[i].value != NULL ? set->keys[i].key : NULL;
+    }
+    for (uint32_t i = 0; i < set->count; i++) {
+        if (set->boards[i] != NULL && !working_set_put_copy(&set->keys[i])) {
+            working_set_drop_copies(set);
+            return false;
+        }
+    }
+    registry_embedded_hold_rolls(module.server.registry);
+    return true;
+}
+
+void working_set_keep_copies(struct working_set *set) {
+    for (uint32_t i = 0; set->boards != NULL && i < set->count; i++) {
+        if (set->boards[i] != NULL) {
+            working_set_discard_key(set->boards[i]);
+        }
+    }
+    memory_free(set->boards);
+    set->boards = NULL;
+}
+
+void working_set_drop_copies(struct working_set *set) {
+    struct registry *registry = module.server.registry;
+    if (set->boards == NULL) {
+        return;
+    }
+    (void)registry_embedded_keep_remains(registry);
+    /* All that is in the set, but the boards themselves, if they still are. */
+    struct registry_key *key;
+    for (uint32_t i = 0; i < set->count; i++) {
+        if (set->boards[i] != NULL && set->keys[i].key == set->boards[i]) {
+            registry_dismiss(registry, set->boards[i]);
+        }
+    }
+    while ((key = registry_embedded_first(registry)) != NULL) {
+        registry_dismiss(registry, key);
+        if (key->kind == REGISTRY_BOARD) {
+            working_set_discard_key(key);
+        } else {
+            memory_free(key); /* it stands for a key of another type */
+        }
+    }
+    for (uint32_t i = 0; i < set->count; i++) {
+        struct working_key *entry = &set->keys[i];
+        entry->is_changed = false;
+        entry->is_replaced = false;
+        entry->key = NULL;
+        if (set->boards[i] != NULL) {
+            working_set_set_key(entry, set->boards[i]);
+            CHECK(registry_admit(registry, entry->key)); /* there was room for it before */
+        }
+    }
+    registry_embedded_hold_rolls(registry);
+    memory_free(set->boards);
+    set->boards = NULL;
 }

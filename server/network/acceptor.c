@@ -27,15 +27,6 @@ struct acceptor_socket *acceptor_add(struct acceptor *acceptor, int fd, bool is_
 
 static void acceptor_on_clients(uv_poll_t *poll, int status, int events);
 
-/* There is room for arrivals again. */
-static void acceptor_resume_proxied(struct acceptor *acceptor) {
-    for (unsigned i = 0; acceptor->is_polled && i < acceptor->socket_count; i++) {
-        if (acceptor->sockets[i].is_proxied) {
-            uv_poll_start(&acceptor->sockets[i].poll, UV_READABLE, acceptor_on_clients);
-        }
-    }
-}
-
 /* The zero behind it stays. */
 enum { PATH_SIZE_MAX = sizeof(((struct sockaddr_un *)0)->sun_path) - 1 };
 
@@ -63,7 +54,12 @@ static void acceptor_end_arrival(struct arrival *arrival) {
     acceptor->arrival_count--;
     uv_close((uv_handle_t *)&arrival->poll, acceptor_on_arrival_closed);
     if (acceptor->arrival_count == ARRIVALS_MAX - 1) {
-        acceptor_resume_proxied(acceptor);
+        /* There is room for arrivals again. */
+        for (unsigned i = 0; acceptor->is_polled && i < acceptor->socket_count; i++) {
+            if (acceptor->sockets[i].is_proxied) {
+                uv_poll_start(&acceptor->sockets[i].poll, UV_READABLE, acceptor_on_clients);
+            }
+        }
     }
 }
 
@@ -88,13 +84,6 @@ static void acceptor_set_address(union socket_address *address, enum proxy_heade
     }
 }
 
-/* It is shown in lists and in the log, where it must not look like something else. */
-static void acceptor_take_path(char *out, const char *path) {
-    for (size_t i = 0; i < PATH_SIZE_MAX && path[i] != '\0'; i++) {
-        out[i] = path[i] > ' ' && path[i] <= '~' ? path[i] : '?';
-    }
-}
-
 /* The client is the one that the header names. */
 static void acceptor_take_addresses(struct accepted *accepted, const struct proxy_header *header) {
     accepted->is_proxied = true;
@@ -104,7 +93,11 @@ static void acceptor_take_addresses(struct accepted *accepted, const struct prox
         break;
     case PROXY_HEADER_UNIX:
         accepted->peer = (union socket_address){.local.sun_family = AF_UNIX};
-        acceptor_take_path(accepted->peer.local.sun_path, header->path);
+        /* It is shown in lists and in the log, where it must not look like something else. */
+        const char *path = header->path;
+        for (size_t i = 0; i < PATH_SIZE_MAX && path[i] != '\0'; i++) {
+            accepted->peer.local.sun_path[i] = path[i] > ' ' && path[i] <= '~' ? path[i] : '?';
+        }
         accepted->local = accepted->peer;
         accepted->is_unix_socket = false;
         break;
@@ -181,23 +174,6 @@ static void acceptor_on_header(uv_poll_t *poll, int status, int events) {
     }
 }
 
-static void acceptor_begin_arrival(struct acceptor *acceptor, const struct accepted *accepted) {
-    struct intake *intake = acceptor->intake;
-    struct arrival *arrival = memory_allocate_zeroed(sizeof *arrival);
-    if (arrival == NULL || uv_poll_init(intake->loop, &arrival->poll, accepted->fd) != 0) {
-        memory_free(arrival);
-        intake_refuse_proxied(intake, accepted, "no memory");
-        return;
-    }
-    arrival->poll.data = arrival;
-    arrival->acceptor = acceptor;
-    arrival->accepted = *accepted;
-    arrival->until_ms = uv_now(intake->loop) + acceptor->header_limit_ms;
-    LIST_JOIN(acceptor->arrival_first, arrival);
-    acceptor->arrival_count++;
-    uv_poll_start(&arrival->poll, UV_READABLE, acceptor_on_header);
-}
-
 static void acceptor_resume_arrivals(struct acceptor *acceptor) {
     struct arrival *arrival = acceptor->arrival_first;
     while (arrival != NULL) {
@@ -206,26 +182,6 @@ static void acceptor_resume_arrivals(struct acceptor *acceptor) {
             return;
         }
         arrival = next;
-    }
-}
-
-static void acceptor_check_arrivals(struct acceptor *acceptor) {
-    uint64_t now_ms = uv_now(acceptor->intake->loop);
-    struct arrival *arrival = acceptor->arrival_first;
-    while (arrival != NULL) {
-        struct arrival *next = arrival->next;
-        if (!arrival->is_complete && arrival->until_ms <= now_ms) {
-            acceptor_refuse_arrival(arrival, "its PROXY header did not come in time");
-        }
-        arrival = next;
-    }
-}
-
-static void acceptor_close_arrivals(struct acceptor *acceptor) {
-    while (acceptor->arrival_first != NULL) {
-        int fd = acceptor->arrival_first->accepted.fd;
-        acceptor_end_arrival(acceptor->arrival_first);
-        close(fd);
     }
 }
 
@@ -251,7 +207,15 @@ void acceptor_resume(struct acceptor *acceptor) {
 
 static void acceptor_on_second(uv_timer_t *timer) {
     struct acceptor *acceptor = timer->data;
-    acceptor_check_arrivals(acceptor);
+    uint64_t now_ms = uv_now(acceptor->intake->loop);
+    struct arrival *arrival = acceptor->arrival_first;
+    while (arrival != NULL) {
+        struct arrival *next = arrival->next;
+        if (!arrival->is_complete && arrival->until_ms <= now_ms) {
+            acceptor_refuse_arrival(arrival, "its PROXY header did not come in time");
+        }
+        arrival = next;
+    }
     if (acceptor->arrival_count == 0) {
         uv_timer_stop(timer);
     }
@@ -274,19 +238,6 @@ static void acceptor_pause_accepting(struct acceptor *acceptor) {
 }
 
 /* ---- accepting ---- */
-
-static void acceptor_set_tcp_options(int fd, int keepalive_s) {
-    int on = 1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    if (keepalive_s > 0) {
-        int interval_s = keepalive_s / 3 > 0 ? keepalive_s / 3 : 1;
-        int probes = 3;
-        setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-        setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &keepalive_s, sizeof keepalive_s);
-        setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
-        setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
-    }
-}
 
 /* Refuse one client using the spare descriptor. false: there is no spare descriptor, or no
  * client. */
@@ -321,24 +272,33 @@ static bool acceptor_handle_error(struct acceptor *acceptor, const struct accept
     return true; /* this client has disconnected; try the next one */
 }
 
-/* May it send PROXY headers? On a unix socket the permissions have decided. */
-static bool acceptor_is_balancer(const struct acceptor *acceptor, const struct accepted *accepted) {
-    uint8_t address[SUBNET_ADDRESS_SIZE];
-    return accepted->is_unix_socket ||
-           (subnet_take_address(&accepted->peer.any, address) &&
-            subnet_list_has(acceptor->proxies, acceptor->proxy_count, address));
-}
-
 /* A client of a listener of proxy-protocol. */
 static void acceptor_admit_proxied(struct acceptor *acceptor, const struct accepted *accepted) {
-    if (!acceptor_is_balancer(acceptor, accepted)) {
+    /* May it send PROXY headers? On a unix socket the permissions have decided. */
+    uint8_t address[SUBNET_ADDRESS_SIZE];
+    if (!accepted->is_unix_socket &&
+        !(subnet_take_address(&accepted->peer.any, address) &&
+          subnet_list_has(acceptor->proxies, acceptor->proxy_count, address))) {
         intake_refuse_proxied(acceptor->intake, accepted, "not in proxy-protocol-from");
         return;
     }
     if (!uv_is_active((uv_handle_t *)&acceptor->second)) {
         uv_timer_start(&acceptor->second, acceptor_on_second, SECOND_MS, SECOND_MS);
     }
-    acceptor_begin_arrival(acceptor, accepted);
+    struct intake *intake = acceptor->intake;
+    struct arrival *arrival = memory_allocate_zeroed(sizeof *arrival);
+    if (arrival == NULL || uv_poll_init(intake->loop, &arrival->poll, accepted->fd) != 0) {
+        memory_free(arrival);
+        intake_refuse_proxied(intake, accepted, "no memory");
+        return;
+    }
+    arrival->poll.data = arrival;
+    arrival->acceptor = acceptor;
+    arrival->accepted = *accepted;
+    arrival->until_ms = uv_now(intake->loop) + acceptor->header_limit_ms;
+    LIST_JOIN(acceptor->arrival_first, arrival);
+    acceptor->arrival_count++;
+    uv_poll_start(&arrival->poll, UV_READABLE, acceptor_on_header);
 }
 
 static bool acceptor_accept_one(const struct acceptor_socket *socket) {
@@ -359,8 +319,18 @@ static bool acceptor_accept_one(const struct acceptor_socket *socket) {
     if (!socket->is_unix_socket) {
         size = sizeof accepted.local;
         getsockname(fd, &accepted.local.any, &size);
-        acceptor_set_tcp_options(
-            fd, atomic_load_explicit(&intake->limits->tcp_keepalive_s, memory_order_relaxed));
+        int keepalive_s =
+            atomic_load_explicit(&intake->limits->tcp_keepalive_s, memory_order_relaxed);
+        int on = 1;
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        if (keepalive_s > 0) {
+            int interval_s = keepalive_s / 3 > 0 ? keepalive_s / 3 : 1;
+            int probes = 3;
+            setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+            setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &keepalive_s, sizeof keepalive_s);
+            setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+            setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+        }
     }
     if (socket->is_proxied) {
         acceptor_admit_proxied(acceptor, &accepted);
@@ -429,7 +399,11 @@ void acceptor_close(struct acceptor *acceptor) {
         close(acceptor->sockets[i].fd);
     }
     if (acceptor->intake != NULL) {
-        acceptor_close_arrivals(acceptor);
+        while (acceptor->arrival_first != NULL) {
+            int fd = acceptor->arrival_first->accepted.fd;
+            acceptor_end_arrival(acceptor->arrival_first);
+            close(fd);
+        }
         uv_close((uv_handle_t *)&acceptor->retry, NULL);
         uv_close((uv_handle_t *)&acceptor->second, NULL);
         if (acceptor->spare_fd >= 0) {

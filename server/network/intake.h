@@ -1,7 +1,7 @@
 /* What a network's thread gathers for the engine. The room's layers, each of which includes only those before it:
  *
  *     batch.h  ring.h                 what passes between threads, and how
- *     tls_context.h  tls.h
+ *     tls.h
  *     intake.h                        the batch being filled
  *     transport.h  acceptor.h         clients' sockets and listening sockets, which fill it
  *     network.h                       the loop and its thread, which hand it over */

@@ -46,22 +46,6 @@ static bool network_is_drained(const struct network *network) {
     return true;
 }
 
-static void network_fill_notes(struct network *network, struct batch *batch) {
-    struct transport *transport;
-    while ((transport = network->intake.noted) != NULL && batch->note_count < BATCH_NOTES_MAX) {
-        network->intake.noted = transport->noted_next;
-        batch->notes[batch->note_count++] = (struct transport_note){
-            .session = transport->session,
-            .events = transport->events,
-            .failure = transport->failure,
-            .unfinished_size = transport->unfinished.end - transport->unfinished.begin,
-            .memory_size = transport_memory_size(transport),
-            .tls_error = transport->tls != NULL ? tls_error(transport->tls) : NULL,
-        };
-        transport->events = 0;
-    }
-}
-
 static bool network_is_drained_news(const struct network *network) {
     return network->intake.is_draining && !network->is_drained_told && network_is_drained(network);
 }
@@ -83,7 +67,19 @@ static struct batch *network_finish_batch(struct network *network) {
     }
     network->intake.filling = NULL;
     batch->network = network;
-    network_fill_notes(network, batch);
+    struct transport *transport;
+    while ((transport = network->intake.noted) != NULL && batch->note_count < BATCH_NOTES_MAX) {
+        network->intake.noted = transport->noted_next;
+        batch->notes[batch->note_count++] = (struct transport_note){
+            .session = transport->session,
+            .events = transport->events,
+            .failure = transport->failure,
+            .unfinished_size = transport->unfinished.end - transport->unfinished.begin,
+            .memory_size = transport_memory_size(transport),
+            .tls_error = transport->tls != NULL ? tls_error(transport->tls) : NULL,
+        };
+        transport->events = 0;
+    }
     batch->is_drained = is_told;
     network->is_drained_told |= is_told;
     batch->turned_away = network->intake.turned_away;
@@ -132,39 +128,6 @@ static void network_refuse_socket(int fd, const char *text, size_t size) {
     close(fd);
 }
 
-static void network_apply_to(struct network *network, const struct transport_message *message,
-                             const char *bytes) {
-    if (message->is_closed) {
-        network->is_stopping = true;
-        network_close_acceptor(network);
-    } else if (message->size > 0) {
-        network_refuse_socket(message->fd, bytes, message->size);
-    } else {
-        network_drain_input(network);
-    }
-}
-
-static void network_take_replies(struct network *network) {
-    struct replies *replies;
-    struct batch *batch;
-    while ((replies = ring_take(&network->to_network)) != NULL) {
-        for (unsigned i = 0; i < replies->count; i++) {
-            const struct transport_message *message = &replies->messages[i];
-            const char *bytes = replies->bytes + message->begin;
-            if (message->transport == NULL) {
-                network_apply_to(network, message, bytes);
-            } else {
-                transport_apply(message->transport, message, bytes);
-            }
-        }
-        LIST_TAKE_EACH(replies->used, batch) {
-            network_recycle(network, batch);
-        }
-        replies->next = network->used;
-        network->used = replies;
-    }
-}
-
 static void network_stop_if_asked(struct network *network) {
     if (!network->is_stopping || network->intake.transports != NULL) {
         return;
@@ -202,7 +165,31 @@ static void network_on_check(uv_check_t *check) {
     struct network *network = check->data;
     wakeup_wake(&network->wake);
     intake_begin_turn(&network->intake);
-    network_take_replies(network);
+    struct replies *replies;
+    struct batch *batch;
+    while ((replies = ring_take(&network->to_network)) != NULL) {
+        for (unsigned i = 0; i < replies->count; i++) {
+            const struct transport_message *message = &replies->messages[i];
+            const char *bytes = replies->bytes + message->begin;
+            if (message->transport == NULL) {
+                if (message->is_closed) {
+                    network->is_stopping = true;
+                    network_close_acceptor(network);
+                } else if (message->size > 0) {
+                    network_refuse_socket(message->fd, bytes, message->size);
+                } else {
+                    network_drain_input(network);
+                }
+            } else {
+                transport_apply(message->transport, message, bytes);
+            }
+        }
+        LIST_TAKE_EACH(replies->used, batch) {
+            network_recycle(network, batch);
+        }
+        replies->next = network->used;
+        network->used = replies;
+    }
     network_hand_over(network);
     network_stop_if_asked(network);
 }
@@ -349,16 +336,6 @@ static struct replies *network_new_replies(struct network *network) {
     return replies;
 }
 
-/* Into the ring, behind those that wait for room in it. */
-static void network_put_replies(struct network *network) {
-    struct replies *replies = network->replies;
-    network->replies = NULL;
-    replies->used = network->done_first;
-    network->done_first = NULL;
-    network->done_count = 0;
-    LIST_APPEND(network->waiting_first, network->waiting_last, replies);
-}
-
 bool network_push(struct network *network) {
     bool has_put = false;
     if (network->replies == NULL && network->done_count >= BATCHES_DONE_MAX) {
@@ -367,7 +344,13 @@ bool network_push(struct network *network) {
     }
     if (network->replies != NULL &&
         (network->replies->count > 0 || network->done_count >= BATCHES_DONE_MAX)) {
-        network_put_replies(network);
+        /* Into the ring, behind those that wait for room in it. */
+        struct replies *ready = network->replies;
+        network->replies = NULL;
+        ready->used = network->done_first;
+        network->done_first = NULL;
+        network->done_count = 0;
+        LIST_APPEND(network->waiting_first, network->waiting_last, ready);
     }
     while (network->waiting_first != NULL) {
         struct replies *replies = network->waiting_first;

@@ -6,7 +6,7 @@
  * writing are as read() and write() are, but that input may be waiting here, of which poll knows
  * nothing: tls_has_input. What is not written must be written again, perhaps with more behind it.
  *
- * What an unauthenticated client can cost: a handshake has its limits in OpenSSL and in tls_context.c, and the
+ * What an unauthenticated client can cost: a handshake has its limits in OpenSSL and in its context, and the
  * engine ends one that takes too long (loop/connection.c). Renegotiation is off. Of records that
  * hold no data (key updates, warnings) only a few may follow each other. */
 #ifndef SERVER_TLS_H
@@ -21,7 +21,7 @@
  * buffers released. */
 enum { TLS_MEMORY_SIZE = 14 * 1024 };
 
-struct ssl_ctx_st;
+struct ssl_ctx_st; /* OpenSSL's SSL_CTX */
 struct tls;
 
 enum tls_progress { TLS_IS_WAITING, TLS_IS_OPEN, TLS_HAS_FAILED };
@@ -51,5 +51,45 @@ const char *tls_error(const struct tls *tls);
 /* The common name in the certificate that the client has shown, terminated; NULL: none. Set by the
  * end of the handshake, and never changed. */
 const char *tls_peer_name(const struct tls *tls);
+
+/* ---- contexts ----
+ *
+ * What TLS connections share: certificate, key, trusted authorities, protocols and session tickets,
+ * in a context of OpenSSL's. A context is never changed: new files make a new one, and connections
+ * keep the one that they began with. Any thread may give its share back. */
+
+enum { TLS_CONTEXT_ERROR_MAX = 256 };
+
+enum tls_clients { /* must clients show a certificate? Numbered as the setting tls-auth-clients */
+                   TLS_CLIENTS_UNKNOWN,
+                   TLS_CLIENTS_KNOWN,
+                   TLS_CLIENTS_OPTIONAL, /* one that is shown must be right */
+};
+
+/* Texts: NULL: not set. All is borrowed for the call. */
+struct tls_context_options {
+    const char *certificate_file; /* PEM, with the chain behind it */
+    const char *key_file;
+    char *key_password;
+    const char *ca_file, *ca_directory;
+    const char *protocols, *ciphers, *ciphersuites;
+    const char *host; /* of tls_context_create_client: a name or an address */
+    enum tls_clients clients;
+    bool prefers_own_ciphers;
+    bool has_session_caching;
+    int64_t session_cache_size, session_cache_timeout_s;
+};
+
+/* Made of these files. NULL: *setting is the name of the setting that is wrong, and error
+ * (TLS_CONTEXT_ERROR_MAX) says why. */
+MUST_CHECK struct ssl_ctx_st *tls_context_create(const struct tls_context_options *options,
+                                                 const char **setting, char *error);
+/* For connections to another server, whose certificate must be of a trusted authority, and name
+ * options->host; NULL: whatever it names. The own certificate is shown if one is set. */
+MUST_CHECK struct ssl_ctx_st *tls_context_create_client(const struct tls_context_options *options,
+                                                        const char **setting, char *error);
+/* One more share of it. NULL is nobody's. */
+struct ssl_ctx_st *tls_context_share(struct ssl_ctx_st *context);
+void tls_context_release(struct ssl_ctx_st *context);
 
 #endif

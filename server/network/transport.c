@@ -113,18 +113,6 @@ static void transport_queue_entry(struct transport *transport) {
     transport->intake->in_flight++;
 }
 
-static struct resp_limits transport_limits_for(const struct transport *transport) {
-    bool known = transport_is_known(transport);
-    return (struct resp_limits){
-        .args_max = known ? ARGS_MAX : UNKNOWN_ARGS_MAX,
-        .bulk_size_max = known ? atomic_load_explicit(&transport->intake->limits->bulk_size_max,
-                                                      memory_order_relaxed)
-                               : UNKNOWN_BULK_MAX,
-        .inline_size_max = known ? INLINE_SIZE_MAX : UNKNOWN_BULK_MAX,
-        .is_authenticated = known,
-    };
-}
-
 /* No complete request follows at parsed. Returns how many bytes of the input are consumed. */
 static size_t transport_stop_parsing(struct transport *transport, struct queue_entry *entry,
                                      enum resp_status status, size_t parsed, size_t size) {
@@ -144,7 +132,15 @@ static size_t transport_stop_parsing(struct transport *transport, struct queue_e
  * only one request is parsed at a time, because it may change the limits for the next one. */
 static size_t transport_parse_input(struct transport *transport, const char *at, size_t size) {
     struct intake *intake = transport->intake;
-    const struct resp_limits limits = transport_limits_for(transport);
+    bool known = transport_is_known(transport);
+    const struct resp_limits limits = {
+        .args_max = known ? ARGS_MAX : UNKNOWN_ARGS_MAX,
+        .bulk_size_max = known ? atomic_load_explicit(&transport->intake->limits->bulk_size_max,
+                                                      memory_order_relaxed)
+                               : UNKNOWN_BULK_MAX,
+        .inline_size_max = known ? INLINE_SIZE_MAX : UNKNOWN_BULK_MAX,
+        .is_authenticated = known,
+    };
     size_t parsed = 0;
     transport->is_unparsed = false;
     while (parsed < size) {
@@ -301,11 +297,6 @@ static void transport_read_away(struct transport *transport) {
 
 /* ---- writing ---- */
 
-static void transport_count_written(struct transport *transport, size_t size) {
-    uint64_t total = atomic_load_explicit(&transport->written_total, memory_order_relaxed);
-    atomic_store_explicit(&transport->written_total, total + size, memory_order_relaxed);
-}
-
 /* Returns how much was written; the rest must wait, or the transport has failed. */
 static size_t transport_write_some(struct transport *transport, const char *at, size_t size) {
     struct intake *intake = transport->intake;
@@ -318,7 +309,8 @@ static size_t transport_write_some(struct transport *transport, const char *at, 
         return 0;
     }
     intake->written_bytes += (uint64_t)written;
-    transport_count_written(transport, (size_t)written);
+    uint64_t total = atomic_load_explicit(&transport->written_total, memory_order_relaxed);
+    atomic_store_explicit(&transport->written_total, total + (size_t)written, memory_order_relaxed);
     return (size_t)written;
 }
 
@@ -446,25 +438,6 @@ static void transport_on_handshake(uv_poll_t *poll, int status, int events) {
     transport_update(transport);
 }
 
-static void transport_open_tls(struct transport *transport) {
-    transport->tls = tls_create(transport->tls_context, transport->fd);
-    tls_context_release(transport->tls_context);
-    transport->tls_context = NULL;
-    transport->is_shaking = true;
-    if (transport->tls == NULL) {
-        shutdown(transport->fd, SHUT_RDWR); /* nothing may be sent as it is */
-        transport_fail(transport, TRANSPORT_NO_MEMORY_FOR_INPUT);
-    }
-}
-
-static void transport_end_tls(struct transport *transport) {
-    tls_end(transport->tls);
-    if (transport->is_shaking) {
-        transport->is_shaking = false;
-        transport->polled = 0; /* by transport_on_handshake */
-    }
-}
-
 /* What to wait for, instead of that which a transport without TLS would wait for. */
 static int transport_tls_events(const struct transport *transport, int polled) {
     if (!transport->is_shaking) {
@@ -564,7 +537,14 @@ static void transport_open(struct transport *transport) {
         transport_fail(transport, TRANSPORT_LOST);
     }
     if (transport->tls_context != NULL) {
-        transport_open_tls(transport);
+        transport->tls = tls_create(transport->tls_context, transport->fd);
+        tls_context_release(transport->tls_context);
+        transport->tls_context = NULL;
+        transport->is_shaking = true;
+        if (transport->tls == NULL) {
+            shutdown(transport->fd, SHUT_RDWR); /* nothing may be sent as it is */
+            transport_fail(transport, TRANSPORT_NO_MEMORY_FOR_INPUT);
+        }
     }
 }
 
@@ -620,7 +600,11 @@ void transport_apply(struct transport *transport, const struct transport_message
     if (message->is_ending) {
         transport->is_ending = true;
         if (transport->tls != NULL) {
-            transport_end_tls(transport);
+            tls_end(transport->tls);
+            if (transport->is_shaking) {
+                transport->is_shaking = false;
+                transport->polled = 0; /* by transport_on_handshake */
+            }
         }
         shutdown(transport->fd, SHUT_WR);
     }

@@ -15,7 +15,6 @@
 
 #include "server/network/intake.h"
 #include "server/network/tls.h"
-#include "server/network/tls_context.h"
 
 /* Input that is an incomplete request or not yet parsed: at[begin .. end-1]. */
 struct transport_input {

@@ -19,7 +19,7 @@
 #include "server/durability/file_format.h"
 #include "server/migration/redis_receive.h"
 #include "server/network/batch.h"
-#include "server/network/tls_context.h"
+#include "server/network/tls.h"
 #include "server/replication/failover.h"
 #include "server/replication/history.h"
 #include "server/replication/hub.h"

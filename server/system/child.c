@@ -54,18 +54,6 @@ static int child_spawn(struct child *child, const char *const *arguments, const 
     return error;
 }
 
-/* Both are wishes: it does its work without them. */
-static void child_put_behind(pid_t id) {
-    char path[PATH_SIZE];
-    (void)setpriority(PRIO_PROCESS, (id_t)id, PRIORITY);
-    snprintf(path, sizeof path, "/proc/%ld/oom_score_adj", (long)id);
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        (void)!write(fd, "1000", 4);
-        disk_close(fd);
-    }
-}
-
 /* As it was before; orphans that have ended meanwhile go, too. */
 static void child_stop_waiting(const struct child *child) {
     if (child->was_ignored) {
@@ -86,7 +74,15 @@ bool child_start(struct child *child, const char *const *arguments, const char *
         return false;
     }
     child->state = CHILD_RUNS;
-    child_put_behind(child->id);
+    /* Both are wishes: it does its work without them. */
+    char path[PATH_SIZE];
+    (void)setpriority(PRIO_PROCESS, (id_t)child->id, PRIORITY);
+    snprintf(path, sizeof path, "/proc/%ld/oom_score_adj", (long)child->id);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)!write(fd, "1000", 4);
+        disk_close(fd);
+    }
     return true;
 }
 

@@ -93,27 +93,6 @@ static void clock_log_state(const struct clock *clock, enum clock_state before) 
     }
 }
 
-static void clock_note_step(struct clock *clock, int64_t step_us) {
-    clock->step_count++;
-    clock->step_us = step_us;
-    clock->step_at_us = clock->latest_us;
-    clock->waits_since_us = clock->read_us;
-    log_write(LOG_WARNING, "clock: the machine's clock has stepped step_seconds=%.3f",
-              clock_seconds(step_us));
-}
-
-static void clock_take_wall(struct clock *clock) {
-    log_write(LOG_WARNING,
-              "clock: the machine's clock has been ahead for a minute and is believed: stamps, "
-              "TIME, periods and EXPIREAT follow it; what was set to last for a while (EXPIRE) "
-              "lasts as long as before step_seconds=%.3f",
-              clock_seconds(-clock->lead_us));
-    clock->latest_us -= clock->lead_us;
-    clock->lead_us = 0;
-    clock->jump_count++;
-    clock->state = CLOCK_FOLLOWS;
-}
-
 static enum clock_state clock_state_of_lead(int64_t lead_us) {
     if (lead_us > CLOCK_STEP_US) {
         return CLOCK_AHEAD;
@@ -132,7 +111,12 @@ static void clock_compare(struct clock *clock) {
     clock->lead_us = clock->latest_us - wall_us;
     clock->slow_us = 0;
     if (step_us > CLOCK_STEP_US || step_us < -CLOCK_STEP_US) {
-        clock_note_step(clock, step_us);
+        clock->step_count++;
+        clock->step_us = step_us;
+        clock->step_at_us = clock->latest_us;
+        clock->waits_since_us = clock->read_us;
+        log_write(LOG_WARNING, "clock: the machine's clock has stepped step_seconds=%.3f",
+                  clock_seconds(step_us));
     }
     clock->state = clock_state_of_lead(clock->lead_us);
     if (clock->state != before) {
@@ -141,7 +125,15 @@ static void clock_compare(struct clock *clock) {
     }
     if (clock->state == CLOCK_WAITS &&
         clock->read_us - clock->waits_since_us >= CLOCK_STEP_LASTS_US) {
-        clock_take_wall(clock);
+        log_write(LOG_WARNING,
+                  "clock: the machine's clock has been ahead for a minute and is believed: stamps, "
+                  "TIME, periods and EXPIREAT follow it; what was set to last for a while (EXPIRE) "
+                  "lasts as long as before step_seconds=%.3f",
+                  clock_seconds(-clock->lead_us));
+        clock->latest_us -= clock->lead_us;
+        clock->lead_us = 0;
+        clock->jump_count++;
+        clock->state = CLOCK_FOLLOWS;
     } else if (clock->state == CLOCK_FOLLOWS && clock->lead_us <= 0) {
         clock->latest_us = wall_us;
         clock->lead_us = 0;

@@ -110,29 +110,6 @@ static void fault_write_line(const struct line *line) {
 
 /* ---- the first line ---- */
 
-static void fault_put_name(struct line *line, int number) {
-    for (size_t i = 0; i < FATAL_SIGNALS; i++) {
-        if (fatal_signals[i].number == number) {
-            fault_put(line, fatal_signals[i].name);
-            return;
-        }
-    }
-    fault_put(line, number == SIGUSR1 ? "SIGUSR1" : "");
-    if (number != SIGUSR1) {
-        fault_put_field(line, "SIGRTMIN+", (uint64_t)(number - SIGRTMIN));
-    }
-}
-
-static void fault_put_origin(struct line *line, const siginfo_t *signal) {
-    if (signal->si_code <= 0) {
-        fault_put_field(line, " sender=", (uint64_t)signal->si_pid);
-        return;
-    }
-    fault_put_field(line, " code=", (uint64_t)signal->si_code);
-    fault_put(line, " address=0x");
-    fault_put_number(line, (uint64_t)(uintptr_t)signal->si_addr, 16);
-}
-
 static bool fault_find_command(struct fault_command *command) {
     return pthread_equal(pthread_self(), watched.thread) != 0 &&
            watched.describe(watched.context, command);
@@ -143,8 +120,22 @@ static void fault_write_first(const char *event, int number, const siginfo_t *si
     struct line line = {.size = 0};
     fault_put(&line, event);
     fault_put(&line, " signal=");
-    fault_put_name(&line, number);
-    fault_put_origin(&line, signal);
+    size_t known = 0;
+    while (known < FATAL_SIGNALS && fatal_signals[known].number != number) {
+        known++;
+    }
+    if (known < FATAL_SIGNALS || number == SIGUSR1) {
+        fault_put(&line, known < FATAL_SIGNALS ? fatal_signals[known].name : "SIGUSR1");
+    } else {
+        fault_put_field(&line, "SIGRTMIN+", (uint64_t)(number - SIGRTMIN));
+    }
+    if (signal->si_code <= 0) {
+        fault_put_field(&line, " sender=", (uint64_t)signal->si_pid);
+    } else {
+        fault_put_field(&line, " code=", (uint64_t)signal->si_code);
+        fault_put(&line, " address=0x");
+        fault_put_number(&line, (uint64_t)(uintptr_t)signal->si_addr, 16);
+    }
     fault_put(&line, " command=");
     fault_put(&line, fault_find_command(&command) ? command.name : "none");
     fault_put(&line, " version=" SERVER_VERSION " build=\"" __VERSION__ "\"");
@@ -211,18 +202,6 @@ static void fault_write_frame(unsigned number, uintptr_t at) {
     fault_write_line(&line);
 }
 
-/* The instruction that the signal interrupted; 0: unknown. */
-static uintptr_t fault_interrupted_at(const ucontext_t *context) {
-#if defined(__x86_64__)
-    return (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
-#elif defined(__aarch64__)
-    return (uintptr_t)context->uc_mcontext.pc;
-#else
-    (void)context;
-    return 0;
-#endif
-}
-
 static int fault_find_frames(void **frames) {
 #if __has_include(<execinfo.h>)
     return backtrace(frames, FRAMES_MAX);
@@ -237,7 +216,14 @@ static int fault_find_frames(void **frames) {
  * call: the byte before it belongs to the call. */
 static void fault_write_frames(const ucontext_t *context) {
     void *frames[FRAMES_MAX];
-    uintptr_t at = fault_interrupted_at(context);
+    uintptr_t at = 0; /* the instruction that the signal interrupted; 0: unknown */
+#if defined(__x86_64__)
+    at = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+    at = (uintptr_t)context->uc_mcontext.pc;
+#else
+    (void)context;
+#endif
     int count = fault_find_frames(frames);
     int next = 0;
     unsigned number = 0;
@@ -297,16 +283,6 @@ static bool fault_is_repeated(int number, const siginfo_t *signal) {
            (number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL);
 }
 
-static void fault_take_default_action(int number, const siginfo_t *origin) {
-    signal(number, SIG_DFL);
-    if (!fault_is_repeated(number, origin)) {
-        raise(number);
-        if (getpid() == 1) {
-            _exit(128 + number); /* the kernel lets no signal's default action end process 1 */
-        }
-    }
-}
-
 /* One thread writes; another that fails meanwhile waits for the end. What fails while the report is
  * written comes back here, and goes on behind what failed. */
 static void fault_on(int number, siginfo_t *signal_info, void *context) {
@@ -325,7 +301,13 @@ static void fault_on(int number, siginfo_t *signal_info, void *context) {
     }
     fault_write_report(context, &part);
     alarm(0);
-    fault_take_default_action(number, signal_info);
+    signal(number, SIG_DFL);
+    if (!fault_is_repeated(number, signal_info)) {
+        raise(number);
+        if (getpid() == 1) {
+            _exit(128 + number); /* the kernel lets no signal's default action end process 1 */
+        }
+    }
 }
 
 /* The report is about the watched thread: another one passes the signal on. */
@@ -342,12 +324,6 @@ static void fault_on_asked(int number, siginfo_t *signal_info, void *context) {
 }
 
 /* ---- watching ---- */
-
-static bool fault_is_default(int number) {
-    struct sigaction before;
-    return sigaction(number, NULL, &before) == 0 && (before.sa_flags & SA_SIGINFO) == 0 &&
-           before.sa_handler == SIG_DFL;
-}
 
 static void fault_on_claim(const char *claim, const char *file, int line) {
     log_write(LOG_WARNING, "%s:%d: claim does not hold: %s", file, line, claim);
@@ -403,21 +379,13 @@ static int fault_add_module(struct dl_phdr_info *loaded, size_t size, void *cont
     return 0;
 }
 
-static void fault_prepare_report(void) {
-    struct timespec now;
-    void *frames[FRAMES_MAX];
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    watched.started_at_s = now.tv_sec;
-    watched.module_count = 0;
-    (void)fault_find_frames(frames); /* loads libgcc, which takes memory */
-    (void)dl_iterate_phdr(fault_add_module, NULL);
-}
-
 static void fault_install(int number, void (*handler)(int, siginfo_t *, void *), int flags) {
     struct sigaction action = {.sa_sigaction = handler};
     sigemptyset(&action.sa_mask);
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | flags;
-    if (fault_is_default(number)) {
+    struct sigaction before;
+    if (sigaction(number, NULL, &before) == 0 && (before.sa_flags & SA_SIGINFO) == 0 &&
+        before.sa_handler == SIG_DFL) {
         sigaction(number, &action, NULL);
     }
 }
@@ -427,7 +395,13 @@ void fault_watch(fault_describe *describe, const void *context) {
     watched.context = context;
     watched.thread = pthread_self();
     check_set_handler(fault_on_claim);
-    fault_prepare_report();
+    struct timespec now;
+    void *frames[FRAMES_MAX];
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    watched.started_at_s = now.tv_sec;
+    watched.module_count = 0;
+    (void)fault_find_frames(frames); /* loads libgcc, which takes memory */
+    (void)dl_iterate_phdr(fault_add_module, NULL);
     thread_signals_use_stack();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);

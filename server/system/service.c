@@ -41,28 +41,21 @@ static int64_t service_number_of(const char *variable) {
 
 /* ---- what is told ---- */
 
-/* A path, or '@' and a name in the abstract namespace. */
-static bool service_fill_address(struct sockaddr_un *address, socklen_t *size, const char *text) {
-    size_t length = strlen(text);
-    if ((text[0] != '/' && text[0] != '@') || length < 2 || length >= sizeof address->sun_path) {
-        return false;
-    }
-    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    memcpy(address->sun_path, text, length);
-    *size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
-    if (text[0] == '@') {
-        address->sun_path[0] = '\0';
-    } else {
-        *size += 1;
-    }
-    return true;
-}
-
 static int service_connect_to(const char *text) {
     struct sockaddr_un address;
     socklen_t size;
-    if (!service_fill_address(&address, &size, text)) {
+    /* A path, or '@' and a name in the abstract namespace. */
+    size_t length = strlen(text);
+    if ((text[0] != '/' && text[0] != '@') || length < 2 || length >= sizeof address.sun_path) {
         return -1;
+    }
+    address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    memcpy(address.sun_path, text, length);
+    size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+    if (text[0] == '@') {
+        address.sun_path[0] = '\0';
+    } else {
+        size += 1;
     }
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     struct timeval limit = {.tv_sec = 1};
@@ -111,28 +104,7 @@ bool service_is_watched(void) {
     return service.fd >= 0;
 }
 
-static void service_read_watchdog(void) {
-    int64_t pid = service_number_of("WATCHDOG_PID");
-    if (service.fd >= 0 && (pid == 0 || pid == getpid())) {
-        service.ping_interval_us = (uint64_t)service_number_of("WATCHDOG_USEC");
-    }
-}
-
 /* ---- what is given ---- */
-
-/* The next of the names that ':' separates. */
-static void service_take_name(const char **names, char *name) {
-    size_t size = strcspn(*names, ":");
-    snprintf(name, SERVICE_NAME_MAX, "%.*s", (int)size, *names);
-    *names += size;
-    *names += **names == ':';
-}
-
-static bool service_prepare_socket(int fd) {
-    int flags = fcntl(fd, F_GETFL);
-    return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0 &&
-           fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
-}
 
 static void service_read_sockets(void) {
     const char *names = getenv("LISTEN_FDNAMES");
@@ -143,9 +115,15 @@ static void service_read_sockets(void) {
     names = names != NULL ? names : "";
     for (int64_t i = 0; i < count && i < SERVICE_SOCKETS_MAX; i++) {
         struct service_socket *next = &service.sockets[service.socket_count];
-        service_take_name(&names, next->name);
+        /* The next of the names that ':' separates. */
+        size_t size = strcspn(names, ":");
+        snprintf(next->name, SERVICE_NAME_MAX, "%.*s", (int)size, names);
+        names += size;
+        names += *names == ':';
         next->fd = SOCKET_FIRST + (int)i;
-        service.socket_count += service_prepare_socket(next->fd);
+        int flags = fcntl(next->fd, F_GETFL);
+        service.socket_count += flags >= 0 && fcntl(next->fd, F_SETFL, flags | O_NONBLOCK) == 0 &&
+                                fcntl(next->fd, F_SETFD, FD_CLOEXEC) == 0;
     }
 }
 
@@ -164,7 +142,10 @@ void service_init(void) {
     const char *notify = getenv("NOTIFY_SOCKET");
     service_read_sockets(); /* first: their descriptors have fixed numbers */
     service.fd = notify != NULL ? service_connect_to(notify) : -1;
-    service_read_watchdog();
+    int64_t pid = service_number_of("WATCHDOG_PID");
+    if (service.fd >= 0 && (pid == 0 || pid == getpid())) {
+        service.ping_interval_us = (uint64_t)service_number_of("WATCHDOG_USEC");
+    }
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
         unsetenv(variables[i]);
     }

@@ -29,29 +29,6 @@ static bool surroundings_read_number(const struct surroundings *wanted, const ch
            bytes_parse_i64(bytes_from_text(text), number);
 }
 
-static void surroundings_check_backlog(const struct surroundings *wanted) {
-    int64_t somaxconn;
-    if (surroundings_read_number(wanted, "/proc/sys/net/core/somaxconn", &somaxconn) &&
-        somaxconn < wanted->tcp_backlog) {
-        log_write(LOG_WARNING,
-                  "the system lowers tcp-backlog, clients that connect at once may be refused "
-                  "tcp-backlog=%lld somaxconn=%lld advice=\"sysctl net.core.somaxconn=%lld\"",
-                  (long long)wanted->tcp_backlog, (long long)somaxconn,
-                  (long long)wanted->tcp_backlog);
-    }
-}
-
-static void surroundings_check_huge_pages(const struct surroundings *wanted) {
-    char text[TEXT_MAX];
-    if (strcmp(memory_allocator(), "pool") == 0 &&
-        surroundings_read_text(wanted, "/sys/kernel/mm/transparent_hugepage/enabled", text) &&
-        strstr(text, "[never]") != NULL) {
-        log_write(LOG_WARNING,
-                  "huge pages are off, large boards are about a tenth slower "
-                  "advice=\"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled\"");
-    }
-}
-
 /* The pool reserves twice the machine's memory in addresses. */
 static void surroundings_check_address_space(const struct surroundings *wanted) {
     struct rlimit limit;
@@ -85,29 +62,36 @@ static bool surroundings_read_memory_limit(const struct surroundings *wanted, in
     return surroundings_read_number(wanted, path, limit);
 }
 
-static void surroundings_check_memory(const struct surroundings *wanted) {
-    int64_t limit;
-    if (surroundings_read_memory_limit(wanted, &limit) &&
-        (wanted->maxmemory == 0 || wanted->maxmemory > (uint64_t)limit)) {
+void surroundings_warn(const struct surroundings *wanted) {
+    int64_t somaxconn;
+    if (surroundings_read_number(wanted, "/proc/sys/net/core/somaxconn", &somaxconn) &&
+        somaxconn < wanted->tcp_backlog) {
+        log_write(LOG_WARNING,
+                  "the system lowers tcp-backlog, clients that connect at once may be refused "
+                  "tcp-backlog=%lld somaxconn=%lld advice=\"sysctl net.core.somaxconn=%lld\"",
+                  (long long)wanted->tcp_backlog, (long long)somaxconn,
+                  (long long)wanted->tcp_backlog);
+    }
+    char text[TEXT_MAX];
+    if (strcmp(memory_allocator(), "pool") == 0 &&
+        surroundings_read_text(wanted, "/sys/kernel/mm/transparent_hugepage/enabled", text) &&
+        strstr(text, "[never]") != NULL) {
+        log_write(LOG_WARNING,
+                  "huge pages are off, large boards are about a tenth slower "
+                  "advice=\"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled\"");
+    }
+    surroundings_check_address_space(wanted);
+    int64_t memory_max;
+    if (surroundings_read_memory_limit(wanted, &memory_max) &&
+        (wanted->maxmemory == 0 || wanted->maxmemory > (uint64_t)memory_max)) {
         log_write(LOG_WARNING,
                   "the control group allows less memory than maxmemory, beyond it the system kills "
                   "the server memory.max=%lld maxmemory=%llu advice=\"set maxmemory to %lld\"",
-                  (long long)limit, (unsigned long long)wanted->maxmemory,
-                  (long long)limit / 5 * 4);
+                  (long long)memory_max, (unsigned long long)wanted->maxmemory,
+                  (long long)memory_max / 5 * 4);
     }
-}
-
-static void surroundings_check_core(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_cur == 0) {
         log_write(LOG_VERBOSE, "a crash would leave no core file advice=\"ulimit -c unlimited\"");
     }
-}
-
-void surroundings_warn(const struct surroundings *wanted) {
-    surroundings_check_backlog(wanted);
-    surroundings_check_huge_pages(wanted);
-    surroundings_check_address_space(wanted);
-    surroundings_check_memory(wanted);
-    surroundings_check_core();
 }

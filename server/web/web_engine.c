@@ -24,7 +24,7 @@ static const char *const public_rules[] = {
 static bool web_engine_apply(struct acl_user *user, struct bytes rule, char *error) {
     enum acl_status status = acl_rules_apply(user, rule, false);
     if (status != ACL_OK) {
-        snprintf(error, HTTP_ERROR_MAX, "web-public: %s: '%s'", acl_status_text(status),
+        snprintf(error, HTTP_ERROR_MAX, "web-public: %s: '%s'", acl_rules_status_text(status),
                  bytes_show(rule).text);
     }
     return status == ACL_OK;

@@ -17,7 +17,7 @@
 #define SERVER_WEB_QUERY_H
 
 #include "codec/json.h"
-#include "server/acl/acl_user.h"
+#include "server/acl/acl.h"
 #include "server/http/http_login.h"
 #include "server/http/http_target.h"
 #include "server/metrics/figures.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "codec/layout.h"
-#include "codec/tag_set.h"
+#include "codec/tag.h"
 #include "codec/utf8.h"
 
 enum {

@@ -1,7 +1,7 @@
 /* From a path to a route, and the parameters that all of them have. */
 #include <stdio.h>
 
-#include "codec/tag_set.h"
+#include "codec/tag.h"
 #include "server/dispatch/command.h"
 #include "server/web/web_parts.h"
 

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "codec/tag_set.h"
+#include "codec/tag.h"
 
 /* ---- parts ---- */
 

@@ -1,8 +1,8 @@
 /* Any text as the rules of a user, a line each: refused, or a user that holds together, and whose
  * printed rules make the same user. */
 #include "codec/memory.h"
+#include "server/acl/acl.h"
 #include "server/acl/acl_rules.h"
-#include "server/acl/acl_user.h"
 #include "server/commands/table.h"
 #include "server/dispatch/execute.h"
 #include "tests/fuzz/fuzz.h"
@@ -34,7 +34,7 @@ static struct acl_user *make_user(struct bytes text, char separator) {
     CHECK(user != NULL);
     buffer_init(&joined, 0);
     enum acl_status status = acl_rules_apply_all(user, words, count, false, &joined, &failed);
-    CHECK(status == ACL_OK || (failed.at != NULL && acl_status_text(status)[0] != '\0'));
+    CHECK(status == ACL_OK || (failed.at != NULL && acl_rules_status_text(status)[0] != '\0'));
     buffer_deinit(&joined);
     if (status != ACL_OK) {
         acl_user_destroy(user);

@@ -273,7 +273,10 @@ class Fuzzer:
         """Periods end. From then on the clock stands still."""
         self.time_us += by_us
         self.ask(self.connections[0], "LB.TESTCLOCK", self.time_us, self.time_us // 1000)
-        wait_until(lambda: self.replica.client().execute_command("LB.TESTCLOCK", self.time_us, self.time_us // 1000),
+        self.set_clock(self.replica)
+
+    def set_clock(self, host):
+        wait_until(lambda: host.client().execute_command("LB.TESTCLOCK", self.time_us, self.time_us // 1000),
                    "it has its data")
 
     def begin_replica_anew(self):
@@ -414,7 +417,10 @@ class Fuzzer:
         elif act == 3:
             master.kill()
             master.start()
+            # It begins with the machine's time. Bans that end between that and the replica's would be on one of them.
             self.time_us = max(self.time_us, int(time.time() * 10 ** 6))
+            for host in (master, self.replica):
+                self.set_clock(host)
         elif act == 4:
             self.begin_replica_anew()
         elif act == 5:

@@ -1,7 +1,8 @@
 """Slots that move key by key, by redis-cli and by hand, under results with ids, leagues, hashes and archives: nothing
 counts twice, nothing that was acknowledged is lost, and nothing that exists is answered as if it did not.
 
-The clients follow MOVED, ASK and TRYAGAIN, as clients of clusters do. RESHARD_S=60: so long, instead of a few seconds."""
+The clients follow MOVED, ASK and TRYAGAIN, as clients of clusters do. Replicas take over in the middle of slots, too. RESHARD_S=60: so long, instead of a few seconds."""
+import contextlib
 import os
 import random
 import shutil
@@ -39,11 +40,14 @@ def tags(count):
 
 class Client:
     """Asks the node that it believes to have the slot, and goes where it is sent. may_repeat: what was not answered is
-    sent again."""
+    sent again. waits(): only what a replica has counts as answered."""
 
-    def __init__(self, ports, stop):
-        self.ports, self.stop, self.links, self.owners = ports, stop, {}, {}
-        self.tried_again = 0
+    def __init__(self, ports, stop, waits=lambda: False):
+        self.ports, self.stop, self.links, self.owners, self.waits = ports, stop, {}, {}, waits
+        self.tried_again, self.turn = 0, threading.Lock()
+
+    def is_kept(self, port):
+        return not self.waits() or self.send(port, ["WAIT", 1, 2000]) > 0
 
     def send(self, port, *commands):
         if port not in self.links:
@@ -69,7 +73,10 @@ class Client:
         begin, port, asking = time.monotonic(), self.owners.get(tag, self.ports[0]), False
         while time.monotonic() - begin < 120:
             try:
-                reply = self.send(port, ["ASKING"], command) if asking else self.send(port, command)
+                with self.turn:
+                    reply = self.send(port, *[["ASKING"]] * asking, command)
+                    if not isinstance(reply, Exception) and not self.is_kept(port):
+                        continue
             except (redis.ConnectionError, redis.TimeoutError, OSError):
                 if not may_repeat:
                     raise
@@ -97,19 +104,28 @@ class Load:
     """Writers and readers, each of whom knows what it was told."""
 
     def __init__(self, ports, tags, seed, may_break=False):
-        self.ports, self.tags, self.may_break, self.seed = ports, tags, may_break, seed
+        self.ports, self.tags, self.may_break, self.seed, self.waits = ports, tags, may_break, seed, False
         self.stop, self.lock = threading.Event(), threading.Lock()
         self.counted, self.league, self.best, self.wrong, self.threads = {}, {}, {}, [], []
-        self.busy, self.clients = {}, []
+        self.clients = []
 
     def begin(self):
         kinds = [self.write_once, self.write_league, self.write_best, self.read]
         for number in range(len(kinds) * WRITERS):
-            client, draw = Client(self.ports, self.stop), random.Random(f"{self.seed} {number}")
+            client = Client(self.ports, self.stop, lambda: self.waits)
+            draw = random.Random(f"{self.seed} {number}")
             self.clients.append(client)
             self.threads.append(threading.Thread(
                 target=self.run, args=(kinds[number % len(kinds)], client, draw, f"w{number}")))
             self.threads[-1].start()
+
+    @contextlib.contextmanager
+    def paused(self):
+        """Nothing is sent, and all is answered: be it that it has to be tried again."""
+        with contextlib.ExitStack() as stack:
+            for client in self.clients:
+                stack.enter_context(client.turn)
+            yield
 
     def run(self, kind, client, draw, name):
         number = 0
@@ -444,6 +460,120 @@ class Reshard(Two):
         time.sleep(0.3)
         load.end()
         load.check(self)
+
+
+class TakeOver(Reshard):
+    """Each of the two masters has a replica. A replica of Redis does not know which slots move: whoever lets it take over
+    says so to it, and to the other master. One of Valkey 8 and later knows."""
+
+    def setUp(self):
+        super().setUp()
+        for master in (0, 1):
+            replica = Host("--cluster-enabled", "yes", "--appendonly", "yes", "--cluster-node-timeout", "60000",
+                           "--repl-ping-replica-period", "1", is_cluster=True)
+            self.addCleanup(replica.stop)
+            self.hosts.append(replica)
+            client = replica.client()
+            client.execute_command("CLUSTER", "MEET", "127.0.0.1", self.hosts[0].port, self.hosts[0].bus_port)
+            wait_until(lambda: self.ids[master] in str(client.execute_command("CLUSTER", "NODES")), "the cluster")
+            client.execute_command("CLUSTER", "REPLICATE", self.ids[master])
+            wait_until(lambda: client.info("replication").get("master_link_status") == "up", "a replica")
+        self.ports = [host.port for host in self.hosts]
+        version = self.hosts[0].client().info("server").get("valkey_version")
+        self.knows_moves = version is not None and int(version.split(".")[0]) >= 8
+
+    def move_half(self, load):
+        """Of some slots, whose other half stays. The replicas know."""
+        draw = random.Random(self.seed)
+        slots = draw.sample(self.slots_of(0), 4)
+        for slot in slots:
+            self.set_slot(slot, "MOVING", 0)
+            keys = self.clients[0].execute_command("CLUSTER", "COUNTKEYSINSLOT", slot)
+            self.assertGreater(self.move_keys(slot, 0, draw, count_max=keys // 2), 0)
+        own = next(f"{{{i}}}" for i in range(1 << 20) if key_slot(b"%d" % i) == SLOTS - 1)
+        for client, tag in zip(self.clients, (next(each for each in self.tags if key_slot(each[1:-1].encode())
+                                                   not in slots), own)):
+            client.execute_command("SET", f"{tag}filler:0", "moved")
+            self.assertEqual(client.execute_command("WAIT", 1, 20000), 1)
+        return slots
+
+    def use_replica(self, which):
+        """As a master from now on."""
+        self.hosts[which], self.hosts[2 + which] = self.hosts[2 + which], self.hosts[which]
+        self.clients[which] = self.hosts[which].client()
+        self.ids[which] = self.clients[which].execute_command("CLUSTER", "MYID").decode()
+        self.ports = [host.port for host in self.hosts]
+        wait_until(lambda: all(
+            self.ids[which] in [node[2].decode() for span in client.execute_command("CLUSTER", "SLOTS") for node in span[2:3]]
+            for client in self.clients), "both know the new master")
+
+    def say_move(self, slots):
+        """Anew. Where a slot is to come, no news of its owner is taken (Redis)."""
+        for slot in slots:
+            self.clients[1].execute_command("CLUSTER", "SETSLOT", slot, "NODE", self.ids[0])
+            self.set_slot(slot, "MOVING", 0)
+
+    def end_move(self, load, slots):
+        draw = random.Random(self.seed + 1)
+        for slot in slots:
+            while self.move_keys(slot, 0, draw) > 0:
+                pass
+            self.set_slot(slot, "THERE", 0)
+        time.sleep(0.3)
+        load.end()
+        load.check(self)
+
+    def hand_over(self, which):
+        """CLUSTER FAILOVER, which loses nothing."""
+        load = self.load(may_break=True)
+        slots = self.move_half(load)
+        with contextlib.nullcontext() if self.knows_moves else load.paused():
+            replica = self.hosts[2 + which].client()
+            replica.execute_command("CLUSTER", "FAILOVER")
+            wait_until(lambda: replica.info("replication")["role"] == "master", "a new master")
+            self.use_replica(which)
+            if not self.knows_moves:
+                self.say_move(slots)
+        time.sleep(0.5)
+        self.end_move(load, slots)
+
+    def test_the_source_is_handed_over(self):
+        self.hand_over(0)
+
+    def test_the_destination_is_handed_over(self):
+        self.hand_over(1)
+
+    def kill(self, which):
+        """What a replica has acknowledged (WAIT) is there; what was not acknowledged is sent again."""
+        load = self.load(may_break=True)
+        load.waits = True
+        slots = self.move_half(load)
+        time.sleep(0.5)
+        self.hosts[which].kill()
+        replica = self.hosts[2 + which].client()
+        pipe = replica.pipeline(transaction=True)
+        pipe.execute_command("CLUSTER", "FAILOVER", "TAKEOVER")
+        for slot in slots:
+            pipe.execute_command("CLUSTER", "SETSLOT", slot, *(("IMPORTING", self.ids[0]) if which == 1 else
+                                                               ("MIGRATING", self.ids[1])))
+        replies = pipe.execute(raise_on_error=False)
+        load.waits = False
+        self.assertNotIsInstance(replies[0], Exception, replies)
+        self.use_replica(which)
+        self.say_move(slots)
+        time.sleep(0.5)
+        self.end_move(load, slots)
+
+    def test_the_source_is_killed_and_its_replica_takes_over(self):
+        self.kill(0)
+
+    def test_the_destination_is_killed_and_its_replica_takes_over(self):
+        self.kill(1)
+
+
+# What it inherits is run once.
+for inherited in [name for name in dir(Reshard) if name.startswith("test_")]:
+    setattr(TakeOver, inherited, None)
 
 
 if __name__ == "__main__":

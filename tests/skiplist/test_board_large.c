@@ -1,5 +1,5 @@
 /* Boards large enough for several levels: loads in order and at random, long runs of equals. */
-#include "skiplist/board_parts.h"
+#include "skiplist/large_board.h"
 #include "tests/support/board_pair.h"
 
 /* Members of a large board: fewer where the sanitizers or the tiny limits make each one

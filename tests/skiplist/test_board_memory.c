@@ -1,5 +1,5 @@
 /* Memory of a board: failing allocations, copies, freeing in steps, small boards. */
-#include "skiplist/board_relocate.h"
+#include "skiplist/board.h"
 #include "skiplist/tags.h"
 #include "tests/support/board_pair.h"
 

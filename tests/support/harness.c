@@ -144,8 +144,20 @@ void harness_execute(struct server *server, struct session *session, const struc
                      struct reply *reply) {
     server->command_begin_ticks = clock_ticks();
     execute_request(server, session, command_find_request(request), request, reply);
+    size_t sent_size = session->output.size;
     while (session->job != NULL) {
         (void)jobs_step(server, 0, true);
+        if (session->job != NULL && session->job->state == JOB_DONE && session->job->streams) {
+            /* A reply that was sent in pieces. Of one that broke off, the loop closes the client. */
+            if (session->output.is_broken) {
+                reply_error(reply, "OOM out of memory");
+            } else {
+                buffer_append(reply->out, session->output.at + sent_size,
+                              session->output.size - sent_size);
+            }
+            session->output.is_broken = false;
+            buffer_cut(&session->output, sent_size);
+        }
         if (jobs_find_done(server) != NULL) {
             job_answer(server, jobs_find_done(server), reply);
         }

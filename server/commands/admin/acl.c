@@ -16,7 +16,7 @@ static struct acl_user *acl_make_draft(const struct call *call, struct bytes nam
                                        bool has_all_channels) {
     struct acl_users *users = &call->server->acl.users;
     const struct acl_user *user = acl_users_find(users, name);
-    if (!acl_is_name(name) || name.size == 0) {
+    if (!acl_rules_is_name(name) || name.size == 0) {
         call_refuse(call, "ERR Usernames can't contain spaces or null characters");
         return NULL;
     }
@@ -43,7 +43,7 @@ static void acl_refuse_rule(const struct call *call, enum acl_status status, str
                            bytes_shown_size(rule, 1024), rule.at);
     } else {
         reply_error_format(call->reply, "ERR Error in ACL SETUSER modifier '%.*s': %s",
-                           bytes_shown_size(rule, 1024), rule.at, acl_status_text(status));
+                           bytes_shown_size(rule, 1024), rule.at, acl_rules_status_text(status));
     }
 }
 
@@ -157,7 +157,7 @@ static void setuser_run(struct call *call) {
         acl_user_destroy(draft);
     } else {
         const struct acl_user *user = acl_users_replace(&server->acl.users, draft);
-        acl_refresh(server, user);
+        acl_check_refresh(server, user);
         acl_reply_set(call, &setting);
     }
     acl_forget_tokens(&setting);

@@ -221,7 +221,7 @@ static void config_set_run(struct call *call) {
         return;
     }
     if (draft != NULL) {
-        acl_refresh(call->server, acl_users_replace(&call->server->acl.users, draft));
+        acl_check_refresh(call->server, acl_users_replace(&call->server->acl.users, draft));
     }
     log_set_level((enum log_level)settings->loglevel);
     fault_set_report(settings->crash_log_enabled);

@@ -2,7 +2,7 @@
 #ifndef SERVER_COMMAND_LB_H
 #define SERVER_COMMAND_LB_H
 
-#include "server/acl/acl_user.h"
+#include "server/acl/acl.h"
 #include "server/commands/zset/zset.h"
 #include "skiplist/keyspace/rules.h"
 

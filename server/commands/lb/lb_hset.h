@@ -14,7 +14,7 @@
  *     lb_hset_put                          of those whose result counts
  *     lb_hset_end                          for each hash, also behind an error
  *
- * In Redis and Valkey the hashes are the host's, and server/module/host_once.c takes the place of
+ * In Redis and Valkey the hashes are the host's, and server/module/host_keyspace.c takes the place of
  * lb_hset_keys.c. */
 #ifndef SERVER_COMMAND_LB_HSET_H
 #define SERVER_COMMAND_LB_HSET_H

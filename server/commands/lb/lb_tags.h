@@ -1,5 +1,5 @@
 /* Tags in requests and replies of the native commands: names and values as clients write them
- * (codec/tag_set.h), and the element that TAGS appends to a record.
+ * (codec/tag.h), and the element that TAGS appends to a record.
  *
  *     {country DE class mage}     a map (RESP2: name, value, name, value ...) of those tags of which the
  *                                 member has a value, in the order of the layout */

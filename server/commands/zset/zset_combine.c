@@ -170,15 +170,23 @@ static void zset_combine_reply_value(const struct call *call, wide value, unsign
     reply_decimal_text(call->reply, (struct bytes){.at = text, .size = size});
 }
 
-static void zset_combine_reply_entries(const struct call *call, struct zset_query *query,
-                                       bool is_best_first) {
-    struct tally *tally = &query->combine.tally;
-    enum zset_shape shape = query->with_scores ? zset_shape_with_scores(call) : ZSET_MEMBERS;
-    zset_reply_header(call, tally->count, shape);
-    struct tally_walk walk = tally_walk(tally, is_best_first);
-    const struct tally_entry *entry;
+static enum zset_shape zset_combine_shape(const struct call *call, const struct zset_query *query) {
+    return query->with_scores ? zset_shape_with_scores(call) : ZSET_MEMBERS;
+}
+
+struct tally_walk zset_query_reply_begin(const struct call *call, struct zset_query *query) {
+    const struct board *board = zset_query_board(query);
+    zset_reply_header(call, query->combine.tally.count, zset_combine_shape(call, query));
+    return tally_walk(&query->combine.tally, board != NULL && zset_lead(board)->is_ascending);
+}
+
+bool zset_query_reply_some(const struct call *call, const struct zset_query *query,
+                           struct tally_walk *walk, uint32_t count) {
+    enum zset_shape shape = zset_combine_shape(call, query);
+    const struct tally_entry *entry = NULL;
     char room[NAME_TEXT_ROOM];
-    while (!reply_is_lost(call->reply) && (entry = tally_walk_next(&walk)) != NULL) {
+    for (uint32_t i = 0;
+         i < count && !reply_is_lost(call->reply) && (entry = tally_walk_next(walk)) != NULL; i++) {
         if (shape == ZSET_PAIRS) {
             reply_array(call->reply, 2);
         }
@@ -187,6 +195,7 @@ static void zset_combine_reply_entries(const struct call *call, struct zset_quer
             zset_combine_reply_value(call, entry->result.value, query->combine.scale);
         }
     }
+    return entry != NULL && !reply_is_lost(call->reply);
 }
 
 const struct board *zset_query_board(const struct zset_query *query) {
@@ -197,11 +206,6 @@ const struct board *zset_query_board(const struct zset_query *query) {
     return board;
 }
 
-void zset_query_reply(const struct call *call, struct zset_query *query) {
-    const struct board *board = zset_query_board(query);
-    zset_combine_reply_entries(call, query, board != NULL && zset_lead(board)->is_ascending);
-}
-
 static void zset_combine_reply_results(const struct call *call, struct zset_query *query) {
     const struct board *board = zset_query_board(query);
     bool is_ascending = board != NULL && zset_lead(board)->is_ascending;
@@ -210,7 +214,8 @@ static void zset_combine_reply_results(const struct call *call, struct zset_quer
         call_out_of_memory(call);
         return;
     }
-    zset_query_reply(call, query);
+    struct tally_walk walk = zset_query_reply_begin(call, query);
+    (void)!zset_query_reply_some(call, query, &walk, UINT32_MAX);
 }
 
 void zset_query_answer(const struct call *call, struct zset_query *query) {
@@ -317,17 +322,13 @@ static struct sizes zset_combine_measure(const struct cost_view *view) {
     return sizes;
 }
 
-/* Outside of MULTI long ones are done in steps, and only the reply is written at once. */
+/* Outside of MULTI long ones are done in steps. */
 static uint64_t zset_combine_count_at_once(const struct cost_view *view, uint64_t members,
                                            uint32_t source_count) {
-    enum { REPLY_SHARE = 6 };
-    if (view->call->session->transaction.is_open ||
-        !zset_steps_are_due(view->call, members, source_count)) {
-        return members;
-    }
-    const struct combining *combining = view->call->command->variant;
-    bool has_reply = !zset_query_is_stored(view->call) && !combining->is_counted;
-    return has_reply ? members / REPLY_SHARE : 0;
+    return view->call->session->transaction.is_open ||
+                   !zset_steps_are_due(view->call, members, source_count)
+               ? members
+               : 0;
 }
 
 /* The overlap of the boards is unknown: assume that half the members are on several boards. */
@@ -358,7 +359,7 @@ static uint64_t zset_combine_count_difference(const struct cost_view *view) {
 
 #define COMBINED                                                                                   \
     "numkeys:integer key... [WEIGHTS weight:integer...] [AGGREGATE <SUM | MIN | MAX | COUNT>]"
-/* Only in MULTI it is so much; elsewhere nothing, or a sixth for the reply. */
+/* Only in MULTI it is so much; elsewhere nothing. */
 #define UNION_COST(grown_key)                                                                      \
     COST(COMMAND_BY_PRODUCT, zset_combine_count_union, 300, grown_key,                             \
          "in `MULTI`: member of all boards",                                                       \

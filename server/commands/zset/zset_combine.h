@@ -23,8 +23,11 @@ void zset_query_end(struct zset_query *query);
 bool zset_query_is_stored(const struct call *call);
 /* The first board, whose layout gives equal scores their order. NULL: none exists. */
 const struct board *zset_query_board(const struct zset_query *query);
-/* The results, whose tally is sorted by that layout. */
-void zset_query_reply(const struct call *call, struct zset_query *query);
+/* Reply the results, whose tally is sorted by that layout: how many, and then at most so many at a time. Are there
+ * more? */
+struct tally_walk zset_query_reply_begin(const struct call *call, struct zset_query *query);
+MUST_CHECK bool zset_query_reply_some(const struct call *call, const struct zset_query *query,
+                                      struct tally_walk *walk, uint32_t count);
 /* Run it on the boards that it has, at once. */
 void zset_query_answer(const struct call *call, struct zset_query *query);
 
@@ -34,5 +37,15 @@ void zset_query_answer(const struct call *call, struct zset_query *query);
 bool zset_steps_are_due(const struct call *call, uint64_t member_count, uint32_t source_count);
 /* Do it in steps between other commands: the client waits, and is answered at the end. */
 void zset_steps_begin(const struct call *call);
+/* The same for ZRANGESTORE: is the span long, and can it be stored in steps? */
+bool zset_steps_are_due_for_span(const struct call *call, const struct registry_key *destination,
+                                 const struct board *board, struct zset_span span);
+void zset_steps_begin_span(const struct call *call);
+
+/* ---- zset_range.c ---- */
+
+/* The board, or NULL, and the span of it that ZRANGESTORE asks for. false: the error was replied. */
+MUST_CHECK bool zset_range_find(const struct call *call, const struct registry_key **source,
+                                struct zset_span *span);
 
 #endif

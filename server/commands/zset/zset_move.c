@@ -6,8 +6,8 @@
  * Where both boards have the same layout, a member keeps its whole packed key, also its time; otherwise its
  * score and its time are converted. All is checked before the first change. A member that the destination does not
  * keep (KEEP BEST, CAP) stays where it is. */
-#include "codec/wide.h"
 #include "server/commands/writing.h"
+#include "server/commands/zset/zset_store.h"
 #include "server/dispatch/options.h"
 #include "server/dispatch/waiting.h"
 
@@ -101,27 +101,21 @@ static bool zset_move_take_named(struct moving *moving, const struct board *boar
 
 /* ---- what they become ---- */
 
-/* The member's score in the lead field of a layout. */
-static enum decimal_status zset_move_score(const struct moving *moving, const struct moved *moved,
-                                           const struct layout_field *lead, uint64_t *ordinal) {
+/* The member's score at the source, at the scale of that board's lead field. */
+static wide zset_move_score(const struct moving *moving, const struct moved *moved) {
     const struct layout *from = board_layout(&moving->source->board);
-    int64_t now_us = moving->call->now_us;
-    struct decimal value =
-        layout_field_decimal_at(&from->fields[0], layout_ordinal(from, moved->key, 0), now_us);
-    enum decimal_status status =
-        wide_to_decimal(wide_from_decimal(value), from->fields[0].scale, lead->scale, &value);
-    return status == DECIMAL_OK && layout_field_add_at(lead, layout_field_zero(lead), value, now_us,
-                                                       now_us, ordinal) != LAYOUT_OK
-               ? DECIMAL_OUT_OF_RANGE
-               : status;
+    return wide_from_decimal(layout_field_decimal_at(
+        &from->fields[0], layout_ordinal(from, moved->key, 0), moving->call->now_us));
 }
 
 static enum decimal_status zset_move_judge(const void *scores, const struct layout *layout) {
     const struct moving *moving = scores;
+    unsigned scale = board_layout(&moving->source->board)->fields[0].scale;
     enum decimal_status status = DECIMAL_OK;
     uint64_t ordinal;
     for (uint32_t i = 0; i < moving->count && status == DECIMAL_OK; i++) {
-        status = zset_move_score(moving, &moving->members[i], &layout->fields[0], &ordinal);
+        status = zset_store_score(&layout->fields[0], zset_move_score(moving, &moving->members[i]),
+                                  scale, moving->call->now_us, &ordinal);
     }
     return status;
 }
@@ -134,12 +128,13 @@ static bool zset_move_convert(const struct moving *moving, const struct moved *m
     const struct layout *to = board_layout(moving->writing.board);
     uint64_t ordinal;
     int64_t time_us = call->now_us;
-    enum decimal_status status = zset_move_score(moving, moved, &to->fields[0], &ordinal);
+    unsigned scale = from->fields[0].scale;
+    wide score = zset_move_score(moving, moved);
+    enum decimal_status status =
+        zset_store_score(&to->fields[0], score, scale, call->now_us, &ordinal);
     if (status != DECIMAL_OK) {
         char text[WIDE_TEXT_MAX];
-        struct decimal value = layout_field_decimal_at(
-            &from->fields[0], layout_ordinal(from, moved->key, 0), call->now_us);
-        size_t size = wide_print(text, wide_from_decimal(value), from->fields[0].scale);
+        size_t size = wide_print(text, score, scale);
         return zset_refuse_value(call, &to->fields[0], (struct bytes){.at = text, .size = size},
                                  status);
     }

@@ -4,7 +4,8 @@
  *       properties of the command's name -> options -> a span of ranks -> the reply, or a new board
  *
  * All of them select a span (by place or by score) and a direction to walk it. */
-#include "server/commands/zset/zset_store.h"
+#include "server/commands/writing.h"
+#include "server/commands/zset/zset_combine.h"
 
 enum range_by {
     RANGE_UNSAID, /* ZRANGE, before its options are parsed */
@@ -109,6 +110,35 @@ static struct range zset_range_of(const struct call *call) {
     return range;
 }
 
+bool zset_range_find(const struct call *call, const struct registry_key **source,
+                     struct zset_span *span) {
+    struct range range = zset_range_of(call);
+    if (!zset_range_read_options(call, &range)) {
+        return false;
+    }
+    *source = call_find_key(call, call_arg(call, zset_range_key_index(&range)));
+    const struct board *board = call_board(*source);
+    bool is_best_first = board != NULL && zset_is_best_first(board, range.is_reverse);
+    return zset_range_find_span(call, &range, board, 0, is_best_first, span) &&
+           call_check_kind(call, *source, REGISTRY_BOARD);
+}
+
+static void zset_range_store(const struct call *call) {
+    const struct registry_key *source;
+    struct zset_span span;
+    const struct rules *kept;
+    struct bytes destination = call_arg(call, 1);
+    if (!zset_range_find(call, &source, &span) || !call_check_key(call, destination)) {
+        return;
+    }
+    if (!zset_steps_are_due_for_span(call, call_find_key(call, destination), call_board(source),
+                                     span)) {
+        zset_store_span(call, destination, call_board(source), span);
+    } else if (writing_may_replace(call, destination, &kept)) {
+        zset_steps_begin_span(call);
+    }
+}
+
 /* The number of members to visit. */
 static uint64_t zset_range_count_span(const struct cost_view *view) {
     struct range range = zset_range_of(view->call);
@@ -120,28 +150,28 @@ static uint64_t zset_range_count_span(const struct cost_view *view) {
     const struct board *board = cost_board(view, key_arg);
     bool is_found =
         zset_range_find_span(view->call, &range, board, cost_growth(view, key_arg), true, &span);
-    return is_found ? span.count : 0;
+    bool is_in_steps = is_found && range.is_stored && !view->call->session->transaction.is_open &&
+                       zset_steps_are_due_for_span(view->call, cost_key(view, 1), board, span);
+    return is_found && !is_in_steps ? span.count : 0;
 }
 
 static void zset_range_run(struct call *call) {
     struct range range = zset_range_of(call);
+    if (range.is_stored) {
+        zset_range_store(call);
+        return;
+    }
     if (!zset_range_read_options(call, &range)) {
         return;
     }
-    const struct registry_key *key =
-        call_find_key(call, call_arg(call, zset_range_key_index(&range)));
+    const struct registry_key *key = call_find_key(call, call_arg(call, 1));
     const struct board *board = call_board(key);
     bool is_best_first = board != NULL && zset_is_best_first(board, range.is_reverse);
     struct zset_span span;
-    if (!zset_range_find_span(call, &range, board, 0, is_best_first, &span) ||
-        !call_check_kind(call, key, REGISTRY_BOARD)) {
-        return;
-    }
-    if (!range.is_stored) {
+    if (zset_range_find_span(call, &range, board, 0, is_best_first, &span) &&
+        call_check_kind(call, key, REGISTRY_BOARD)) {
         zset_reply_span(call, board, span, is_best_first,
                         range.with_scores ? zset_shape_with_scores(call) : ZSET_MEMBERS);
-    } else if (call_check_key(call, call_arg(call, 1))) {
-        zset_store_span(call, call_arg(call, 1), board, span);
     }
 }
 
@@ -188,7 +218,8 @@ const struct command command_zrangestore = {
     .summary = "Store what ZRANGE would show, each member with its score and its time",
     .complexity = "O(log n + m) for m of the board's n members",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .cost = COST(COMMAND_BY_PRODUCT, zset_range_count_span, 130, 1, "member stored",
+    .cost = COST(COMMAND_BY_PRODUCT, zset_range_count_span, 130, 1,
+                 "in `MULTI`, or into another layout: member stored",
                  "`COPY`, if it is the whole board"),
     .variant = &(const struct range){.by = RANGE_UNSAID, .is_stored = true},
     .run = zset_range_run,

@@ -1,14 +1,17 @@
-/* ZUNION and its relatives of boards with many members, in steps between the commands of other clients
+/* ZUNION and its relatives of boards with many members, and ZRANGESTORE of many, in steps between the commands of other clients
  * (server/clients/job.h).
  *
  *     GATHER     each board is copied, and the copies follow (registry_mirror.h); when all are whole at one moment,
  *                they stay as they are. ZUNION, ZINTER, ZDIFF and ZINTERCARD reply what was so at that moment
  *     COMBINE    the copies, a run of members at a time; and SORT
+ *     REPLY      ZUNION, ZINTER and ZDIFF: some results at a time, sent as they come
  *     FILL       STORE: the new board, beside the keys, in rank order; and INDEX
  *     CHANGE     STORE: whoever changed on the boards meanwhile is combined anew, from the boards themselves. When nobody
  *                is left, the board takes the destination's place: so it is true of this moment, as if all was done now
- *
  *     CLEAR      what was needed for it is freed
+ *
+ * Of ZRANGESTORE only the part of the board around the range is copied. When that is whole, the range is where it is at
+ * this moment, and the copy without what is beside it takes the destination's place.
  *
  * A board that is removed, replaced or altered begins all anew; after ATTEMPTS_MAX of these it is done at once. */
 #include "server/clients/job.h"
@@ -23,12 +26,16 @@ enum {
     SORTED_RUN = 1024,
     INDEX_WORK = 64,
     ATTEMPTS_MAX = 8,
+    BESIDE_SHARE = 64, /* of a range's members, so many are copied on each side */
+    BESIDE_MIN = 64,
 };
 
 enum phase {
+    PHASE_SPAN, /* ZRANGESTORE */
     PHASE_GATHER,
     PHASE_COMBINE,
     PHASE_SORT,
+    PHASE_REPLY,
     PHASE_FILL,
     PHASE_INDEX,
     PHASE_CHANGE,
@@ -322,6 +329,63 @@ static bool zset_steps_change(const struct call *call, struct steps *steps) {
     return tally_free_step(&combine->tally);
 }
 
+/* ---- ZRANGESTORE ---- */
+
+bool zset_steps_are_due_for_span(const struct call *call, const struct registry_key *destination,
+                                 const struct board *board, struct zset_span span) {
+    return zset_steps_are_due(call, span.count, 1) &&
+           registry_count(call->registry, BAN_DATABASE) <= AT_ONCE_MAX &&
+           zset_store_is_unchanged(call, call_arg(call, 1), destination, board);
+}
+
+/* Copy the part with the span, and some members beside it: it may move while it is copied. */
+static bool zset_steps_begin_part(const struct call *call, struct steps *steps,
+                                  const struct registry_key *key, struct zset_span span) {
+    const struct board *board = call_board(key);
+    const struct registry_key *destination = call_find_key(call, call_arg(call, 1));
+    registry_mirror_end(&steps->mirrors[0]);
+    if (steps->attempt_count++ >= ATTEMPTS_MAX ||
+        !zset_steps_are_due_for_span(call, destination, board, span)) {
+        zset_store_span(call, call_arg(call, 1), board, span);
+        return false;
+    }
+    uint32_t beside = span.count / BESIDE_SHARE + BESIDE_MIN, end = span.rank + span.count;
+    bool is_near_last = board_count(board) - end <= beside, is_near_first = span.rank <= beside;
+    uint64_t low = is_near_last ? 0 : board_at(board, end + beside - 1).key;
+    uint64_t high = is_near_first ? UINT64_MAX : board_at(board, span.rank - beside).key;
+    return registry_mirror_begin_part(&steps->mirrors[0], call->registry, key, low, high) ||
+           call_out_of_memory(call);
+}
+
+static bool zset_steps_span(const struct call *call, struct steps *steps) {
+    struct registry_mirror *mirror = &steps->mirrors[0];
+    const struct registry_key *key;
+    struct zset_span span;
+    enum registry_mirror_status status = REGISTRY_MIRROR_LOST;
+    if (!zset_range_find(call, &key, &span)) {
+        return false;
+    }
+    if (mirror->copy != NULL && key != NULL) {
+        status = registry_mirror_step(mirror, STEP_ENTRIES);
+    }
+    if (status == REGISTRY_MIRROR_MORE) {
+        return true;
+    }
+    if (status == REGISTRY_MIRROR_OUT_OF_MEMORY) {
+        return call_out_of_memory(call);
+    }
+    uint32_t first = status == REGISTRY_MIRROR_WHOLE ? registry_mirror_first_rank(mirror) : 0;
+    if (status == REGISTRY_MIRROR_LOST || span.count == 0 || span.rank < first ||
+        span.rank + span.count > first + board_count(&mirror->copy->board) ||
+        !zset_steps_are_due_for_span(call, call_find_key(call, call_arg(call, 1)), call_board(key),
+                                     span)) {
+        return zset_steps_begin_part(call, steps, key, span);
+    }
+    span.rank -= first;
+    zset_store_copy(call, call_arg(call, 1), &mirror->copy->board, span);
+    return false;
+}
+
 /* ---- steps ---- */
 
 /* Is a board another one than that which was copied, or was there none? What is due for the boards happens now. */
@@ -336,15 +400,59 @@ static bool zset_steps_is_lost(const struct call *call, const struct steps *step
     return is_lost;
 }
 
-/* false: it is over; the reply is written, but for the results of ZUNION, ZINTER and ZDIFF. */
+/* The results are in order. false: no memory for a piece of the reply. */
+static bool zset_steps_begin_walk(const struct call *call, struct steps *steps) {
+    if (zset_query_is_stored(call)) {
+        steps->walk = tally_walk(&steps->query.combine.tally, true);
+        steps->phase = PHASE_FILL;
+        return true;
+    }
+    enum { PIECE_SIZE = STEP_ENTRIES * (NAME_TEXT_ROOM + 64) };
+    if (buffer_reserve(&steps->reply, PIECE_SIZE) == NULL) {
+        return false;
+    }
+    /* What is pushed to the client meanwhile follows the reply. */
+    server_begin_reply(steps->job.session);
+    steps->job.streams = true;
+    steps->walk = zset_query_reply_begin(call, &steps->query);
+    steps->phase = steps->job.is_silent ? PHASE_CLEAR : PHASE_REPLY;
+    return true;
+}
+
+/* Some more results, after what is in the reply already. false: the client is, or is to be, gone. */
+static bool zset_steps_reply(const struct call *call, struct steps *steps) {
+    struct session *client = steps->job.session;
+    bool is_outdated = steps->job.epoch != replication_answer_epoch(&call->server->replication);
+    bool has_more = zset_query_reply_some(call, &steps->query, &steps->walk, STEP_ENTRIES);
+    if (is_outdated || steps->reply.is_broken) {
+        server_kill_session(call->server, client);
+    }
+    struct buffer *output = server_output(call->server, client);
+    if (output != NULL) {
+        buffer_append(output, steps->reply.at, steps->reply.size);
+    }
+    buffer_clear(&steps->reply);
+    if (!has_more) {
+        zset_steps_end_copies(steps);
+        steps->phase = PHASE_CLEAR;
+    }
+    return output != NULL && !output->is_broken;
+}
+
+/* false: it is over; the reply is written. */
 static bool zset_steps_go_on(const struct call *call, struct steps *steps) {
     bool is_over = false;
-    bool is_stored = zset_query_is_stored(call);
     if (steps->phase == PHASE_CLEAR) {
         return tally_free_step(&steps->query.combine.tally);
     }
+    if (steps->phase == PHASE_REPLY) {
+        return zset_steps_reply(call, steps);
+    }
     if (server_is_over_memory(call->server)) { /* many may have begun below it */
         return call_refuse(call, SERVER_OVER_MEMORY_ERROR);
+    }
+    if (steps->phase == PHASE_SPAN) {
+        return zset_steps_span(call, steps);
     }
     if (steps->phase == PHASE_CHANGE && zset_steps_is_lost(call, steps)) {
         zset_steps_restart(call, steps);
@@ -361,11 +469,7 @@ static bool zset_steps_go_on(const struct call *call, struct steps *steps) {
     case PHASE_COMBINE:
         return zset_steps_combine(call, steps);
     case PHASE_SORT:
-        if (tally_sort_step(&steps->query.combine.tally)) {
-            steps->walk = tally_walk(&steps->query.combine.tally, true);
-            steps->phase = PHASE_FILL;
-        }
-        return is_stored || steps->phase == PHASE_SORT;
+        return !tally_sort_step(&steps->query.combine.tally) || zset_steps_begin_walk(call, steps);
     case PHASE_FILL:
         return zset_steps_fill(call, steps);
     case PHASE_INDEX:
@@ -375,6 +479,8 @@ static bool zset_steps_go_on(const struct call *call, struct steps *steps) {
         steps->phase = is_over ? PHASE_CHANGE : PHASE_INDEX;
         return true;
     case PHASE_CHANGE:
+    case PHASE_SPAN:
+    case PHASE_REPLY:
     case PHASE_CLEAR:
         break;
     }
@@ -400,13 +506,10 @@ static bool zset_steps_is_ready(const struct server *server, const struct job *j
 static void zset_steps_answer(struct server *server, struct job *job, struct reply *reply) {
     struct steps *steps = (struct steps *)job;
     struct buffer *own = &steps->reply;
+    (void)server;
     if (own->is_broken) {
         reply_error(reply, "OOM out of memory");
-    } else if (own->size == 0) {
-        const struct call call =
-            call_begin(server, job->session, steps->command, zset_steps_request(steps), reply);
-        zset_query_reply(&call, &steps->query);
-    } else if (own->at[0] == '-') {
+    } else if (own->size > 0 && own->at[0] == '-') {
         reply_error_format(reply, "%.*s", (int)(own->size - 3), own->at + 1);
     } else if (!reply->is_silent) {
         buffer_append(reply->out, own->at, own->size);
@@ -451,25 +554,45 @@ static void zset_steps_hear_of_bans(void *context, const struct effect *effect) 
     steps->are_bans_changed = steps->are_bans_changed || effect->database == BAN_DATABASE;
 }
 
-void zset_steps_begin(const struct call *call) {
+/* NULL: the error was replied. */
+static struct steps *zset_steps_create(const struct call *call) {
     struct steps *steps = memory_allocate_zeroed(sizeof *steps);
     if (steps == NULL) {
         call_out_of_memory(call);
-        return;
+        return NULL;
     }
     steps->command = call->command;
+    steps->query.combine.sources = steps->query.few_sources;
     session_init(&steps->session, 0, call->server->clock.monotonic_ms);
     steps->session.database = call->session->database;
     steps->session.protocol = call->session->protocol;
     buffer_init(&steps->changed, 0);
     buffer_init(&steps->reply, 0);
+    if (!transaction_queue(&steps->kept, call->request, 0, 0)) {
+        call_out_of_memory(call);
+        zset_steps_destroy(call->server, &steps->job);
+        return NULL;
+    }
+    return steps;
+}
+
+void zset_steps_begin_span(const struct call *call) {
+    struct steps *steps = zset_steps_create(call);
+    if (steps != NULL) {
+        steps->phase = PHASE_SPAN;
+        job_begin(call->server, call->session, &writing, call->reply->is_silent, &steps->job);
+    }
+}
+
+void zset_steps_begin(const struct call *call) {
+    struct steps *steps = zset_steps_create(call);
+    if (steps == NULL) {
+        return;
+    }
     struct call own = *call;
-    bool is_kept = transaction_queue(&steps->kept, call->request, 0, 0);
-    own.request = is_kept ? zset_steps_request(steps) : call->request;
-    if (!zset_query_begin(&own, &steps->query) || !is_kept) {
-        if (!is_kept) {
-            call_out_of_memory(call);
-        }
+    own.request = zset_steps_request(steps);
+    steps->phase = PHASE_GATHER;
+    if (!zset_query_begin(&own, &steps->query)) {
         zset_steps_destroy(call->server, &steps->job);
         return;
     }

@@ -1,6 +1,7 @@
 /* See zset_store.h. A board is filled in rank order, several leaves at a time. */
 #include "server/commands/zset/zset_store.h"
 
+#include "server/commands/keyspace.h"
 #include "server/commands/writing.h"
 #include "skiplist/keyspace/rules.h"
 #include "skiplist/run.h"
@@ -143,20 +144,18 @@ static bool zset_store_is_left_out(const struct call *call, const struct zset_fi
 
 /* ---- results ---- */
 
-static enum decimal_status zset_store_read(const struct call *call, const struct layout_field *lead,
-                                           unsigned scale, const struct tally_entry *entry,
-                                           uint64_t *ordinal) {
-    struct decimal value;
-    enum decimal_status status = wide_to_decimal(entry->result.value, scale, lead->scale, &value);
+enum decimal_status zset_store_score(const struct layout_field *lead, wide value, unsigned scale,
+                                     int64_t now_us, uint64_t *ordinal) {
+    struct decimal decimal;
+    enum decimal_status status = wide_to_decimal(value, scale, lead->scale, &decimal);
     if (status == DECIMAL_TOO_PRECISE && lead->is_double) {
         char text[WIDE_TEXT_MAX];
-        size_t size = wide_print(text, entry->result.value, scale);
-        status = layout_field_parse(lead, (struct bytes){.at = text, .size = size}, &value);
+        size_t size = wide_print(text, value, scale);
+        status = layout_field_parse(lead, (struct bytes){.at = text, .size = size}, &decimal);
     }
-    /* Where the score decays, the result is one that comes now. */
-    if (status == DECIMAL_OK &&
-        layout_field_add_at(lead, layout_field_zero(lead), value, call->now_us, call->now_us,
-                            ordinal) != LAYOUT_OK) {
+    /* Where the score decays, it is one that comes now. */
+    if (status == DECIMAL_OK && layout_field_add_at(lead, layout_field_zero(lead), decimal, now_us,
+                                                    now_us, ordinal) != LAYOUT_OK) {
         status = DECIMAL_OUT_OF_RANGE;
     }
     return status;
@@ -169,7 +168,8 @@ static bool zset_store_pack(const struct call *call, struct zset_filling *fillin
     const struct layout_field *lead = &layout->fields[0];
     char error[LAYOUT_ERROR_MAX];
     uint64_t ordinal;
-    enum decimal_status status = zset_store_read(call, lead, scale, entry, &ordinal);
+    enum decimal_status status =
+        zset_store_score(lead, entry->result.value, scale, call->now_us, &ordinal);
     if (status != DECIMAL_OK) {
         filling->is_refused = true;
         if (filling->has_choice) {
@@ -301,7 +301,8 @@ static enum decimal_status zset_store_judge(const void *scores, const struct lay
     enum decimal_status status = DECIMAL_OK;
     uint64_t ordinal;
     while (status == DECIMAL_OK && (entry = tally_walk_next(&walk)) != NULL) {
-        status = zset_store_read(of->call, &layout->fields[0], of->combine->scale, entry, &ordinal);
+        status = zset_store_score(&layout->fields[0], entry->result.value, of->combine->scale,
+                                  of->call->now_us, &ordinal);
     }
     return status;
 }
@@ -422,6 +423,84 @@ void zset_store_span(const struct call *call, struct bytes destination, const st
         zset_store_as_they_are(call, destination, &filling, board, span);
     } else {
         zset_store_converted(call, destination, &filling, board, span);
+    }
+    zset_store_discard(call, &filling);
+}
+
+bool zset_store_is_unchanged(const struct call *call, struct bytes destination,
+                             const struct registry_key *key, const struct board *board) {
+    const struct rules *rules = call_board(key) != NULL ? registry_rules(key) : NULL;
+    if (rules == NULL || !rules->is_created) {
+        rules = settings_rules_for(&call->server->settings, destination, 0);
+    }
+    return layout_keys_equal(&rules->layout, board_layout(board));
+}
+
+/* The banned members of a copy, of which few members are many. */
+struct banned {
+    const struct board *copy;
+    uint64_t database;
+    struct buffer names; /* sizes, and names */
+};
+
+static void zset_store_note_banned(void *context, const struct registry_key *key) {
+    struct banned *banned = context;
+    struct bytes member = registry_name(key);
+    struct board_member found;
+    if (member.size < 2 || (uint8_t)member.at[0] != banned->database) {
+        return;
+    }
+    member = (struct bytes){.at = member.at + 1, .size = member.size - 1};
+    board_look_up(banned->copy, member, NULL, &found);
+    if (found.is_there) {
+        buffer_append(&banned->names, &member.size, sizeof member.size);
+        buffer_append(&banned->names, member.at, member.size);
+    }
+}
+
+/* false: the error was replied. */
+static bool zset_store_drop_banned(const struct call *call, struct bytes destination,
+                                   struct board *copy) {
+    struct banned banned = {.copy = copy, .database = keyspace_number(call->session->database)};
+    struct board_member found;
+    struct bytes member;
+    buffer_init(&banned.names, 0);
+    registry_each(call->registry, BAN_DATABASE, call->now_ms, zset_store_note_banned, &banned);
+    bool has_memory = !banned.names.is_broken;
+    for (size_t at = 0; has_memory && at < banned.names.size; at += member.size) {
+        memcpy(&member.size, banned.names.at + at, sizeof member.size);
+        at += sizeof member.size;
+        member.at = banned.names.at + at;
+        board_look_up(copy, member, NULL, &found);
+        if (ban_holds(call->registry, call->session->database, destination, member, call->now_ms)) {
+            board_remove_member(copy, &found);
+        }
+    }
+    buffer_deinit(&banned.names);
+    return has_memory || call_out_of_memory(call);
+}
+
+void zset_store_copy(const struct call *call, struct bytes destination, struct board *copy,
+                     struct zset_span span) {
+    enum { FREED_AT_ONCE = 16 * 1024 };
+    const struct rules *kept;
+    struct zset_filling filling;
+    if (!writing_may_replace(call, destination, &kept) ||
+        !zset_store_begin_board(call, destination, kept, 0, span.count, &filling)) {
+        return;
+    }
+    const struct layout *layout = board_layout(&filling.board);
+    CHECK(layout_keys_equal(layout, board_layout(copy)));
+    board_remove_range(copy, span.rank + span.count, board_count(copy) - span.rank - span.count);
+    board_remove_range(copy, 0, span.rank);
+    if (!filling.has_bans || zset_store_drop_banned(call, destination, copy)) {
+        uint32_t most = zset_store_kept(&filling, board_count(copy));
+        board_remove_range(copy, most, board_count(copy) - most);
+        (void)board_free_step(copy, FREED_AT_ONCE);
+        board_deinit(&filling.board);
+        board_move_to(copy, &filling.board);
+        board_set_layout(&filling.board, layout);
+        zset_store_put_in_place(call, destination, &filling);
     }
     zset_store_discard(call, &filling);
 }

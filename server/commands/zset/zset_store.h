@@ -45,6 +45,11 @@ void zset_store_end(const struct call *call, struct bytes destination, struct zs
                     bool *is_outdated);
 void zset_store_discard(const struct call *call, struct zset_filling *filling);
 
+/* The ordinal that a board with this lead field has for a score of another board, or a result. *ordinal is set only where
+ * it is DECIMAL_OK. */
+MUST_CHECK enum decimal_status zset_store_score(const struct layout_field *lead, wide value,
+                                                unsigned scale, int64_t now_us, uint64_t *ordinal);
+
 /* Store the tally: values in the lead field, with their times; other fields 0. Replies with the
  * number of members, or with an error that names the member whose value or time does not fit the
  * layout. */
@@ -53,6 +58,13 @@ void zset_store_results(const struct call *call, struct bytes destination, struc
  * otherwise as scores and times. */
 void zset_store_span(const struct call *call, struct bytes destination, const struct board *board,
                      struct zset_span span);
+/* The same of a copy in which the span is, with few members beside it: its board is moved from there. The layout must be
+ * the same. */
+void zset_store_copy(const struct call *call, struct bytes destination, struct board *copy,
+                     struct zset_span span);
+/* Would a span of the board be copied unchanged? key: the destination; NULL: there is none. */
+bool zset_store_is_unchanged(const struct call *call, struct bytes destination,
+                             const struct registry_key *key, const struct board *board);
 /* Reply with the error for status. */
 void zset_reply_failure(const struct call *call, const struct combine *combine,
                         enum combine_status status);

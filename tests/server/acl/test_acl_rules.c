@@ -58,7 +58,7 @@ static struct acl_user *parse(char *text) {
     buffer_init(&joined, 0);
     enum acl_status status = acl_rules_apply_all(user, words, count, false, &joined, &failed);
     if (status != ACL_OK) {
-        fail_msg("'%.*s': %s", (int)failed.size, failed.at, acl_status_text(status));
+        fail_msg("'%.*s': %s", (int)failed.size, failed.at, acl_rules_status_text(status));
     }
     buffer_deinit(&joined);
     assert_true(acl_user_finish(user));

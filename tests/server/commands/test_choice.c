@@ -108,6 +108,9 @@ CHOICE_TEST(what_makes_a_board_without_a_score_gives_it_the_first_layout) {
     zset_expect(h, "LB.ADD packed PACKED 12345678901 a", ":1");
     expect_layout(h, "packed", DEFAULT);
     zset_expect(h, "LB.ADD at AT 1767225600000 50.5 a", "-ERR value 50.5" TOO_FINE);
+    zset_expect(h, "CONFIG SET default-layout \"decimals default\"", "+OK");
+    zset_expect(h, "LB.ADD at AT 1767225600000 50 a",
+                "-ERR AT is not allowed: this layout has no TIME");
     zset_expect(h, "EXISTS at", ":0");
 }
 

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "server/system/log.h"
-#include "server/system/log_json.h"
 #include "tests/support/directory_test.h"
 #include "tests/support/random.h"
 

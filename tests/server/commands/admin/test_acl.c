@@ -1,5 +1,5 @@
 /* ACL, and what the rights it gives mean for requests. */
-#include "server/acl/acl_user.h"
+#include "server/acl/acl.h"
 #include "tests/support/harness.h"
 
 static struct harness *h;

@@ -136,6 +136,29 @@ ZSET_TEST(in_another_layout_score_and_time_are_kept_or_nothing_is_moved) {
     assert_int_equal(zset_time_ms(h, "d", "seven"), time_ms);
 }
 
+/* Five decimals of a double's four: a number of the same double is one of the board's scores. */
+ZSET_TEST(a_board_of_doubles_takes_what_it_takes_of_a_union) {
+    static const char *const rows[][2] = {
+        {"ZUNIONSTORE union 1 exact", ":3"},
+        {"ZRANGE union 0 -1 WITHSCORES", "[a 0.5 b 1318516439857.131 c 1318516439857.1313]"},
+        {"ZMOVE exact moved MIN COUNT 2", "[a b]"},
+        {"ZMOVEMEMBER exact moved MEMBERS 1 c", "[c]"},
+        {"ZRANGE moved 0 -1 WITHSCORES", "[a 0.5 b 1318516439857.131 c 1318516439857.1313]"},
+        {"ZADD exact 0.12345 a", ":1"},
+        {"ZUNIONSTORE union 1 exact", "-ERR member 'a': value 0.12345 has too many decimals: field "
+                                      "'score' keeps 4 (more by SCALE in the layout)"},
+        {"ZMOVE exact moved MIN", "-ERR value 0.12345 has too many decimals: field 'score' keeps 4 "
+                                  "(more by SCALE in the layout)"},
+    };
+    zset_run(h, "LB.CREATE exact FIELD score 64 ASC SIGNED SCALE 5");
+    zset_run(h, "LB.CREATE union LAYOUT milliseconds");
+    zset_run(h, "LB.CREATE moved LAYOUT milliseconds");
+    zset_run(h, "ZADD exact 0.5 a 1318516439857.13109 b 1318516439857.13124 c");
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        zset_expect(h, rows[i][0], rows[i][1]);
+    }
+}
+
 ZSET_TEST(what_would_be_lost_of_a_member_stays) {
     zset_run(h, "LB.CREATE tagged FIELD score 20 TAG land 4");
     zset_run(h, "ZADD tagged 5 m");

@@ -2,6 +2,7 @@
 #include "server/clients/job.h"
 #include "tests/server/player_fixture.h"
 #include "tests/server/zset_fixture.h"
+#include "tests/support/keyspace.h"
 #include "tests/support/random.h"
 
 enum { MEMBERS = 3000, PAIRS = 250 };
@@ -111,6 +112,74 @@ ZSET_TEST(a_long_store_is_that_of_the_moment_when_its_result_appears) {
     }
 }
 
+static const char *const spans[] = {
+    "a 0 -1",
+    "a 500 5000",
+    "a 700 5300 REV",
+    "a 50 480 BYSCORE",
+    "a (450 -inf BYSCORE REV LIMIT 30 4500",
+    "a 5 +inf BYSCORE LIMIT 100 4100",
+};
+
+ZSET_TEST(a_long_range_is_stored_as_it_is_when_it_appears) {
+    struct random random = random_begin("spans");
+    struct session *client = h->server.sessions.first, *other = harness_connect(h);
+    uint32_t step_count = 0;
+    for (int round = 0; round < 24; round++) {
+        const char *span = spans[round % (int)COUNT_OF(spans)];
+        harness_run(h, other, "FLUSHALL");
+        fill(h, "a", 0, &random);
+        fill(h, "a", MEMBERS, &random);
+        fill(h, "b", MEMBERS / 2, &random);
+        if (round % 3 == 2) {
+            harness_run(h, other, "LB.CREATE x LAYOUT default CAP 4200");
+            harness_run(h, other, "LB.CREATE y LAYOUT default CAP 4200");
+        }
+        player_begin(h, client, formatted("ZRANGESTORE x %s", span));
+        uint64_t often = 1 + random_below(&random, 400);
+        for (bool is_done = false; !is_done; step_count++) {
+            if (random_below(&random, often) == 0) {
+                change(h, other, &random);
+            }
+            is_done = client->job == NULL || player_step(h, client);
+        }
+        if (client->job != NULL) {
+            assert_int_equal(player_end(h, client)[0], ':');
+        }
+        store_at_once(h, other, "ZRANGESTORE", span);
+        expect_same(h, "x", "y");
+        assert_registry_valid(h->server.registry);
+    }
+    assert_true(step_count > 24 * 200);
+}
+
+/* Of other layouts the scores are converted at once; and tags stay with their board. */
+ZSET_TEST(a_long_range_of_a_board_with_tags_or_of_another_layout_is_stored_as_a_short_one) {
+    struct random random = random_begin("layouts");
+    struct session *client = h->server.sessions.first, *other = harness_connect(h);
+    harness_run(h, other, "LB.CREATE a LAYOUT default TAG land 4");
+    harness_run(h, other, "LB.CREATE laps:x FIELD ms 32 ASC");
+    fill(h, "a", 0, &random);
+    fill(h, "a", MEMBERS, &random);
+    harness_run(h, other, "LB.TAG a user:7 land DE");
+    zset_expect(h, "ZRANGESTORE laps:x a 0 -1", ":6000");
+    player_begin(h, client, "ZRANGESTORE x a 0 -1");
+    while (!player_step(h, client)) {}
+    assert_string_equal(player_end(h, client), ":6000\r\n");
+    assert_false(board_has_values(board_of(h, "x")));
+    zset_expect(h, "LB.TAGS a user:7", "[[land DE]]");
+    player_begin(h, client, "ZRANGESTORE a a 0 4999");
+    while (!player_step(h, client)) {}
+    assert_string_equal(player_end(h, client), ":5000\r\n");
+    zset_expect(h, "ZCARD a", ":5000");
+    player_begin(h, client, "ZRANGESTORE x a 0 4500");
+    (void)player_step(h, client);
+    harness_run(h, other, "DEL a");
+    while (!player_step(h, client)) {}
+    assert_string_equal(player_end(h, client), ":0\r\n");
+    zset_expect(h, "EXISTS x", ":0");
+}
+
 ZSET_TEST(a_long_reply_is_that_of_one_moment_and_no_error_is_lost) {
     struct random random = random_begin("steps");
     struct session *client = h->server.sessions.first, *other = harness_connect(h);
@@ -121,7 +190,8 @@ ZSET_TEST(a_long_reply_is_that_of_one_moment_and_no_error_is_lost) {
     assert_string_equal(player_end(h, client), formatted(":%d\r\n", MEMBERS / 2));
     player_begin(h, client, "ZDIFF 2 a b");
     while (!player_step(h, client)) {}
-    assert_memory_equal(player_end(h, client), "*1500\r\n", 7);
+    assert_string_equal(player_end(h, client), "");
+    assert_memory_equal(harness_output(client), "*1500\r\n", 7);
     player_begin(h, client, "ZUNION 2 a b");
     (void)player_step(h, client);
     harness_run(h, other, "DEL b");
@@ -133,6 +203,69 @@ ZSET_TEST(a_long_reply_is_that_of_one_moment_and_no_error_is_lost) {
     harness_run(h, other, "DEL a");
     while (!player_step(h, client)) {}
     assert_string_equal(player_end(h, client), ":0\r\n");
+}
+
+static uint32_t count_text(const char *text, const char *part) {
+    uint32_t count = 0;
+    while ((text = strstr(text, part)) != NULL) {
+        count++;
+        text += strlen(part);
+    }
+    return count;
+}
+
+ZSET_TEST(a_long_reply_is_sent_in_short_pieces_and_what_is_pushed_follows_it) {
+    enum { PIECE_MAX = 1024 };
+    struct random random = random_begin("pieces");
+    struct session *client = h->server.sessions.first, *other = harness_connect(h);
+    size_t size = 0;
+    fill(h, "a", 0, &random);
+    fill(h, "b", MEMBERS / 2, &random);
+    harness_run(h, client, "HELLO 3");
+    harness_run(h, client, "SUBSCRIBE news");
+    (void)harness_output(client);
+    player_begin(h, client, "ZUNION 2 a b WITHSCORES");
+    for (bool is_told = false, is_done = false; !is_done;) {
+        is_done = player_step(h, client);
+        assert_in_range(client->output.size - size, 0, PIECE_MAX);
+        size = client->output.size;
+        if (size > 0 && !is_told) {
+            is_told = true;
+            harness_expect(h, other, "PUBLISH news now", ":1\r\n");
+            assert_int_equal(client->output.size, size);
+            harness_run(h, other, "DEL a b"); /* it is that of one moment */
+        }
+    }
+    assert_string_equal(player_end(h, client), "");
+    const char *reply = harness_output(client);
+    const char *push = strstr(reply, ">3\r\n$7\r\nmessage");
+    assert_memory_equal(reply, "*4500\r\n", 7);
+    assert_int_equal(count_text(reply, "*2\r\n"), 4500);
+    assert_int_equal(count_text(reply, "user:"), 4500);
+    assert_non_null(push);
+    assert_null(strstr(push, "user:"));
+}
+
+ZSET_TEST(a_long_reply_that_nobody_wants_or_that_is_of_another_history_is_not_sent) {
+    struct random random = random_begin("unwanted");
+    struct session *client = h->server.sessions.first, *other = harness_connect(h);
+    fill(h, "a", 0, &random);
+    fill(h, "b", MEMBERS / 2, &random);
+    harness_run(h, client, "CLIENT REPLY OFF");
+    player_begin(h, client, "ZUNION 2 a b");
+    while (!player_step(h, client)) {}
+    assert_string_equal(player_end(h, client), "");
+    assert_int_equal(client->output.size, 0);
+    harness_run(h, client, "CLIENT REPLY ON");
+    (void)harness_output(client);
+    player_begin(h, client, "ZUNION 2 a b");
+    while (client->output.size == 0) {
+        assert_false(player_step(h, client));
+    }
+    harness_run(h, other, "CLIENT KILL TYPE normal SKIPME yes");
+    while (!player_step(h, client)) {}
+    assert_in_range(client->output.size, 1, 4096);
+    (void)player_end(h, client);
 }
 
 /* One board of 3,000 and one of no members: a LIMIT that is reached at once needs no steps. */

@@ -1,5 +1,5 @@
-/* The host's functions, by name. See host_api.h. */
-#include "server/module/host_api.h"
+/* The host's functions, by name. See host.h. */
+#include "server/module/host.h"
 
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): a type and a list of parameters cannot be in them */
 #define HOST_DEFINE(need, result, name, parameters) result(*host_##name) parameters;
@@ -28,7 +28,7 @@ bool host_moves_clients(void) {
     return host_is_valkey && version >= SINCE && version < UNTIL;
 }
 
-bool host_api_load(struct host_context *ctx, const char **missing) {
+bool host_load(struct host_context *ctx, const char **missing) {
     get_api *get;
     void (*probe)(void) = NULL;
     memcpy(&get, ctx, sizeof get); /* the first word of a context */

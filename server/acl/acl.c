@@ -1,4 +1,4 @@
-/* Users in a sorted array, each with its rights, and their lists of texts. See acl_user.h.
+/* Users in a sorted array, each with its rights, and their lists of texts. See acl.h.
  *
  * Patterns that are a name or a beginning ("app:*") are sorted, and each knows the longest other one
  * that it begins with:
@@ -7,13 +7,12 @@
  *
  * All that take a name are then the last one not above the name, or among those it leads to: a binary
  * search, however many patterns there are. Only the few others are tried one by one. */
-#include "server/acl/acl_user.h"
+#include "server/acl/acl.h"
 
 #include <stdlib.h>
 
 #include "codec/glob.h"
 #include "codec/memory.h"
-#include "server/system/digest.h"
 
 /* FNV-1a. Nothing depends on it but time. */
 static uint32_t acl_user_hash_of(struct bytes text) {
@@ -82,6 +81,168 @@ static bool acl_user_copy_list(struct acl_list *into, const struct acl_list *fro
         }
     }
     return true;
+}
+
+/* ---- tokens ---- */
+
+char acl_token_sign(struct bytes rule) {
+    struct bytes word = {.at = rule.at, .size = ACL_TOKEN_SIGN};
+    if (rule.size <= ACL_TOKEN_SIGN || !bytes_is(word, "token")) {
+        return '\0';
+    }
+    char sign = rule.at[ACL_TOKEN_SIGN];
+    return sign == '>' || sign == '#' || sign == '<' ? sign : '\0';
+}
+
+/* A name of at most ACL_TOKEN_LABEL_MAX, and no SHA-256. */
+static bool acl_token_is_label(struct bytes text) {
+    return bytes_are_name(text, ACL_TOKEN_LABEL_MAX) && !digest_is_text(text);
+}
+
+struct bytes acl_token_label(struct bytes kept) {
+    return bytes_behind(kept, kept.size > DIGEST_TEXT_SIZE ? DIGEST_TEXT_SIZE + 1 : kept.size);
+}
+
+bool acl_token_is_kept(struct bytes text) {
+    struct bytes digest = {.at = text.at, .size = DIGEST_TEXT_SIZE};
+    return text.size >= DIGEST_TEXT_SIZE && digest_is_text(digest) &&
+           (text.size == DIGEST_TEXT_SIZE ||
+            (text.at[DIGEST_TEXT_SIZE] == ':' && acl_token_is_label(acl_token_label(text))));
+}
+
+uint32_t acl_token_find(const struct acl_list *tokens, struct bytes name) {
+    bool is_digest = digest_is_text(name);
+    uint32_t found = tokens->count;
+    for (uint32_t i = 0; i < tokens->count; i++) {
+        struct bytes kept = tokens->at[i].text;
+        bool is_this = is_digest ? digest_equal(kept.at, name.at)
+                                 : name.size > 0 && bytes_equal(acl_token_label(kept), name);
+        found = is_this ? i : found;
+    }
+    return found;
+}
+
+bool acl_token_make(struct bytes rule, struct acl_token_made *made) {
+    struct bytes label = bytes_behind(rule, ACL_TOKEN_SIGN + 1);
+    char *at = made->rule;
+    if (label.size > 0 && !acl_token_is_label(label)) {
+        return false;
+    }
+    memcpy(made->token, "lbt_", 4);
+    digest_random(made->token + 4, DIGEST_TEXT_SIZE);
+    memcpy(at, "token#", ACL_TOKEN_SIGN + 1);
+    at += ACL_TOKEN_SIGN + 1;
+    digest_print((struct bytes){.at = made->token, .size = ACL_TOKEN_SIZE}, at);
+    at += DIGEST_TEXT_SIZE;
+    if (label.size > 0) {
+        *at++ = ':';
+        memcpy(at, label.at, label.size);
+        at += label.size;
+    }
+    made->rule_size = (size_t)(at - made->rule);
+    return true;
+}
+
+/* ---- tokens: the index, with open addressing ---- */
+
+/* The first eight digits, spread over all bits. */
+static uint64_t acl_token_key(const char *digest) {
+    uint64_t key;
+    memcpy(&key, digest, sizeof key);
+    key *= UINT64_C(0x9e3779b97f4a7c15);
+    return key ^ key >> 32;
+}
+
+static void acl_token_put(struct acl_tokens *tokens, uint64_t key, struct acl_user *user) {
+    uint32_t mask = tokens->capacity - 1;
+    uint32_t i = (uint32_t)key & mask;
+    while (tokens->at[i].user != NULL) {
+        i = (i + 1) & mask;
+    }
+    tokens->at[i] = (struct acl_token_place){.key = key, .user = user};
+    tokens->count++;
+}
+
+static void acl_tokens_deinit(struct acl_tokens *tokens) {
+    memory_free(tokens->at);
+    *tokens = (struct acl_tokens){.count = 0};
+}
+
+/* Room for ACL_TOKENS_MAX more. false: out of memory. */
+static bool acl_tokens_reserve(struct acl_tokens *tokens) {
+    uint32_t capacity = tokens->capacity > 0 ? tokens->capacity : 1;
+    while (capacity / 2 < tokens->count + ACL_TOKENS_MAX) {
+        capacity *= 2;
+    }
+    if (capacity == tokens->capacity) {
+        return true;
+    }
+    struct acl_tokens grown = {.capacity = capacity};
+    grown.at = memory_allocate_zeroed(capacity * sizeof *grown.at);
+    if (grown.at == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < tokens->capacity; i++) {
+        if (tokens->at[i].user != NULL) {
+            acl_token_put(&grown, tokens->at[i].key, tokens->at[i].user);
+        }
+    }
+    acl_tokens_deinit(tokens);
+    *tokens = grown;
+    return true;
+}
+
+/* There is room. */
+static void acl_tokens_put_user(struct acl_tokens *tokens, struct acl_user *user) {
+    CHECK(tokens->count + user->tokens.count <= tokens->capacity / 2);
+    for (uint32_t i = 0; i < user->tokens.count; i++) {
+        acl_token_put(tokens, acl_token_key(user->tokens.at[i].text.at), user);
+    }
+}
+
+/* All of the user's, which are there. */
+static void acl_tokens_take_user(struct acl_tokens *tokens, const struct acl_user *user) {
+    for (uint32_t i = 0; i < user->tokens.count; i++) {
+        /* Those behind it that may be in its place move up, so that none is behind a free one. */
+        uint64_t key = acl_token_key(user->tokens.at[i].text.at);
+        uint32_t mask = tokens->capacity - 1;
+        uint32_t hole = (uint32_t)key & mask;
+        while (tokens->at[hole].key != key || tokens->at[hole].user != user) {
+            CHECK(tokens->at[hole].user != NULL);
+            hole = (hole + 1) & mask;
+        }
+        for (uint32_t at = (hole + 1) & mask; tokens->at[at].user != NULL; at = (at + 1) & mask) {
+            uint32_t distance = (at - (uint32_t)tokens->at[at].key) & mask;
+            if (distance >= ((at - hole) & mask)) {
+                tokens->at[hole] = tokens->at[at];
+                hole = at;
+            }
+        }
+        tokens->at[hole].user = NULL;
+        tokens->count--;
+    }
+}
+
+static void acl_tokens_clear(struct acl_tokens *tokens) {
+    for (uint32_t i = 0; i < tokens->capacity; i++) {
+        tokens->at[i].user = NULL;
+    }
+    tokens->count = 0;
+}
+
+struct acl_user *acl_tokens_find(const struct acl_tokens *tokens,
+                                 const char digest[DIGEST_TEXT_SIZE]) {
+    uint64_t key = acl_token_key(digest);
+    struct bytes name = {.at = digest, .size = DIGEST_TEXT_SIZE};
+    uint32_t mask = tokens->capacity - 1;
+    for (uint32_t i = (uint32_t)key & mask; tokens->capacity > 0 && tokens->at[i].user != NULL;
+         i = (i + 1) & mask) {
+        const struct acl_list *list = &tokens->at[i].user->tokens;
+        if (tokens->at[i].key == key && acl_token_find(list, name) < list->count) {
+            return tokens->at[i].user;
+        }
+    }
+    return NULL;
 }
 
 /* ---- patterns ---- */
@@ -164,25 +325,20 @@ static bool acl_user_make_index(struct acl_patterns *patterns) {
     return true;
 }
 
-/* The last one that is not above the name, plus one. */
-static uint32_t acl_user_find_last(const struct acl_patterns *patterns, struct bytes name) {
-    uint32_t low = 0;
+/* is_beginning: everything that begins with the name is meant. */
+static bool acl_user_has_prefix(const struct acl_patterns *patterns, struct bytes name,
+                                unsigned access, bool is_beginning) {
+    /* The last one not above the name. */
+    uint32_t at = 0;
     uint32_t high = patterns->prefix_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
+    while (at < high) {
+        uint32_t middle = at + (high - at) / 2;
         if (acl_user_compare_texts(patterns->prefixes[middle].text, name) <= 0) {
-            low = middle + 1;
+            at = middle + 1;
         } else {
             high = middle;
         }
     }
-    return low;
-}
-
-/* is_beginning: everything that begins with the name is meant. */
-static bool acl_user_has_prefix(const struct acl_patterns *patterns, struct bytes name,
-                                unsigned access, bool is_beginning) {
-    uint32_t at = acl_user_find_last(patterns, name);
     while (at > 0) {
         const struct acl_prefix *prefix = &patterns->prefixes[at - 1];
         if ((prefix->access & access) == access && acl_user_begins_with(name, prefix->text) &&
@@ -220,14 +376,6 @@ static void acl_user_deinit_patterns(struct acl_patterns *patterns) {
     acl_list_deinit(&patterns->list);
 }
 
-static void acl_user_destroy_selector(struct acl_selector *selector) {
-    acl_list_deinit(&selector->rules);
-    acl_list_deinit(&selector->first_args);
-    acl_user_deinit_patterns(&selector->keys);
-    acl_user_deinit_patterns(&selector->channels);
-    memory_free(selector);
-}
-
 struct acl_selector *acl_user_add_selector(struct acl_user *user, bool has_all_channels) {
     uint32_t count = user->selector_count;
     struct acl_selector **grown =
@@ -246,7 +394,12 @@ struct acl_selector *acl_user_add_selector(struct acl_user *user, bool has_all_c
 
 void acl_user_cut_selectors(struct acl_user *user, uint32_t count_left) {
     while (user->selector_count > count_left) {
-        acl_user_destroy_selector(user->selectors[--user->selector_count]);
+        struct acl_selector *selector = user->selectors[--user->selector_count];
+        acl_list_deinit(&selector->rules);
+        acl_list_deinit(&selector->first_args);
+        acl_user_deinit_patterns(&selector->keys);
+        acl_user_deinit_patterns(&selector->channels);
+        memory_free(selector);
     }
 }
 
@@ -570,22 +723,6 @@ static bool acl_user_validate(const struct acl_user *user, const char **reason) 
     return true;
 }
 
-static bool acl_user_validate_tokens(const struct acl_users *users, const char **reason) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < users->count; i++) {
-        const struct acl_user *user = users->at[i];
-        for (uint32_t k = 0; k < user->tokens.count; k++, count++) {
-            if (!acl_token_is_kept(user->tokens.at[k].text) ||
-                acl_tokens_find(&users->tokens, user->tokens.at[k].text.at) != user) {
-                *reason = "a token that does not lead to its user";
-                return false;
-            }
-        }
-    }
-    *reason = "more tokens in the index than users have";
-    return count == users->tokens.count;
-}
-
 bool acl_users_validate(const struct acl_users *users, const char **reason) {
     if (acl_users_find(users, BYTES("default")) != users->default_user) {
         *reason = "the default user is not there";
@@ -600,5 +737,17 @@ bool acl_users_validate(const struct acl_users *users, const char **reason) {
             return false;
         }
     }
-    return acl_user_validate_tokens(users, reason);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < users->count; i++) {
+        const struct acl_user *user = users->at[i];
+        for (uint32_t k = 0; k < user->tokens.count; k++, count++) {
+            if (!acl_token_is_kept(user->tokens.at[k].text) ||
+                acl_tokens_find(&users->tokens, user->tokens.at[k].text.at) != user) {
+                *reason = "a token that does not lead to its user";
+                return false;
+            }
+        }
+    }
+    *reason = "more tokens in the index than users have";
+    return count == users->tokens.count;
 }

@@ -1,5 +1,5 @@
-/* Tags: their declaration, and values as bytes. See tag_set.h. */
-#include "codec/tag_set.h"
+/* Tags: their declaration, and values as bytes. See tag.h. */
+#include "codec/tag.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,12 +2,12 @@
  * (https://redis.io/docs/latest/develop/reference/modules/modules-api-ref/): the functions that we
  * use, declared here. Nothing is vendored and no header is needed to build.
  *
- *     leaderboard.so  -- RedisModule_OnLoad(ctx) -->  host_api_load: the first word of a context is
+ *     leaderboard.so  -- RedisModule_OnLoad(ctx) -->  host_load: the first word of a context is
  *                                                     GetApi, which finds each function by name
  *
  * A function that this server does not have stays NULL; those marked OPTIONAL may be missing. */
-#ifndef SERVER_MODULE_HOST_API_H
-#define SERVER_MODULE_HOST_API_H
+#ifndef SERVER_MODULE_HOST_H
+#define SERVER_MODULE_HOST_H
 
 #include "codec/bytes.h"
 
@@ -329,7 +329,7 @@ static inline bool host_is_trusted(struct host_context *ctx) {
 }
 
 /* Find every function. false: this server lacks one that we need, whose name is *missing. */
-bool host_api_load(struct host_context *ctx, const char **missing);
+bool host_load(struct host_context *ctx, const char **missing);
 /* Is it Valkey? */
 extern bool host_is_valkey;
 /* Valkey from 8.1 on leaves a client that runs MOVE or COPY in the other database if a module listens to events

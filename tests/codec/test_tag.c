@@ -1,7 +1,7 @@
 /* Sets of tags, and values as bytes. */
 #include "tests/support/test.h"
 
-#include "codec/tag_set.h"
+#include "codec/tag.h"
 
 static struct tag_set set_of(const char *const *words, unsigned count) {
     struct tag_set set = {.count = 0};

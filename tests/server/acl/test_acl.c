@@ -4,7 +4,7 @@
 
 #include "codec/glob.h"
 #include "codec/memory.h"
-#include "server/acl/acl_user.h"
+#include "server/acl/acl.h"
 #include "tests/support/random.h"
 
 static struct bytes text_of(const char *text) {

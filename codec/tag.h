@@ -4,8 +4,8 @@
  *
  * A value is a byte string of 1 to TAG_VALUE_MAX bytes; a member without a value has none, which is
  * written as the empty string. Tags are no part of the key. skiplist/tags.h holds the values. */
-#ifndef CODEC_TAG_SET_H
-#define CODEC_TAG_SET_H
+#ifndef CODEC_TAG_H
+#define CODEC_TAG_H
 
 #include "codec/bytes.h"
 

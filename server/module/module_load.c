@@ -1,22 +1,32 @@
-/* Which commands the module has, and what the host is told of them. See host_run.h.
+/* Loading of the module, and what the host is told of its commands.
  *
- * The host calls a function without saying for which command, so each has its own. COMMAND DOCS of the host says of
- * them what the same entries say in the server. By the keys' flags the host knows which rights a user needs:
- * ~pattern, %R~pattern or %W~pattern; by the categories what +@sortedset and -@dangerous mean. Redis 7.0 has no
- * categories for modules; @leaderboard is only where modules may add one. */
+ *     loadmodule leaderboard.so [layout NAME SPEC ...] [board PATTERN LAYOUT OPTIONS ...]
+ *                               [default-layout NAME]
+ *
+ * The words are those of leaderboard.conf; each of the three begins a line. */
 #include <stdio.h>
-#include <string.h>
+#include <sys/random.h>
 
-#include "codec/memory.h"
+#include "server/clients/notify.h"
 #include "server/dispatch/category.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/execute.h"
 #include "server/dispatch/key_spec.h"
 #include "server/dispatch/tips.h"
 #include "server/module/host_effects.h"
-#include "server/module/host_reply.h"
 #include "server/module/host_run.h"
 #include "server/module/host_state.h"
+#include "server/system/version.h"
+
+#define EXPORT __attribute__((visibility("default")))
+EXPORT int RedisModule_OnLoad(struct host_context *ctx, struct host_string **argv, int argc);
+
+/* ---- the commands: those of boards; ZADD is LB.ZADD to the host, LB.ADD is LB.ADD ----
+ *
+ * The host calls a function without saying for which command, so each has its own. COMMAND DOCS of the host says of
+ * them what the same entries say in the server. By the keys' flags the host knows which rights a user needs:
+ * ~pattern, %R~pattern or %W~pattern; by the categories what +@sortedset and -@dangerous mean. Redis 7.0 has no
+ * categories for modules; @leaderboard is only where modules may add one. */
 
 /* X(group, entry) */
 #define COMMANDS(X)                                                                                \
@@ -119,7 +129,7 @@ static host_command *const functions[] = {
 #undef POINTER
 };
 
-static uint32_t module_table_count_subcommands(const struct command *command) {
+static uint32_t module_load_count_subcommands(const struct command *command) {
     uint32_t count = 0;
     while (command->subcommands != NULL && command->subcommands[count] != NULL) {
         count++;
@@ -127,15 +137,14 @@ static uint32_t module_table_count_subcommands(const struct command *command) {
     return count;
 }
 
-void module_table_init(void) {
+static void module_load_init_commands(void) {
     uint32_t index = 0;
     execute_init(rows);
     for (uint32_t i = 0; i < NUMBERS; i++) {
         indexes[i] = index;
-        index += 1 + module_table_count_subcommands(rows[i].command);
+        index += 1 + module_load_count_subcommands(rows[i].command);
     }
     CHECK(command_count() == index);
-    CHECK(index <= MODULE_COMMANDS_MAX); /* the filter has room for every command */
 }
 
 /* ---- descriptions, which the host copies ---- */
@@ -157,17 +166,16 @@ static const struct host_info_version version = {
     .argument_size = sizeof(struct host_argument),
 };
 
-static void module_table_free_arguments(struct host_argument *arguments) {
+static void module_load_free_arguments(struct host_argument *arguments) {
     for (struct host_argument *each = arguments; each != NULL && each->name != NULL; each++) {
-        module_table_free_arguments(each->children);
+        module_load_free_arguments(each->children);
     }
     memory_free(arguments);
 }
 
 /* Counts the keys. NULL: no memory. */
-static struct host_argument *module_table_copy_arguments(const struct argument *arguments,
-                                                         uint32_t specs_count,
-                                                         uint32_t *key_count) {
+static struct host_argument *module_load_copy_arguments(const struct argument *arguments,
+                                                        uint32_t specs_count, uint32_t *key_count) {
     size_t count = 0;
     while (arguments[count].name != NULL) {
         count++;
@@ -186,17 +194,17 @@ static struct host_argument *module_table_copy_arguments(const struct argument *
             copy[i].key_spec_index = (int)(nth < specs_count ? nth : specs_count - 1);
         }
         if (from->children != NULL) {
-            copy[i].children = module_table_copy_arguments(from->children, specs_count, key_count);
+            copy[i].children = module_load_copy_arguments(from->children, specs_count, key_count);
         }
         if (from->children != NULL && copy[i].children == NULL) {
-            module_table_free_arguments(copy);
+            module_load_free_arguments(copy);
             copy = NULL;
         }
     }
     return copy;
 }
 
-static struct host_key_spec module_table_copy_spec(const struct key_spec *from) {
+static struct host_key_spec module_load_copy_spec(const struct key_spec *from) {
     struct host_key_spec spec = {.flags = from->flags, .begin_type = HOST_SEARCH_INDEX};
     if (from->word != NULL) {
         spec.begin_type = HOST_SEARCH_WORD;
@@ -221,20 +229,15 @@ static struct host_key_spec module_table_copy_spec(const struct key_spec *from) 
 
 static bool has_own_category;
 
-static void module_table_init_categories(struct host_context *ctx) {
-    has_own_category =
-        host_AddACLCategory != NULL && host_AddACLCategory(ctx, CATEGORY_OWN) == HOST_OK;
-}
-
-static bool module_table_set_categories(struct host_context *ctx, const char *name,
-                                        const char *categories) {
+static bool module_load_set_categories(struct host_context *ctx, const char *name,
+                                       const char *categories) {
     struct host_created *created = host_GetCommand(ctx, name);
     return created != NULL && (host_SetCommandACLCategories == NULL ||
                                host_SetCommandACLCategories(created, categories) == HOST_OK);
 }
 
-static bool module_table_add_categories(struct host_context *ctx, const char *name,
-                                        uint32_t number) {
+static bool module_load_add_categories(struct host_context *ctx, const char *name,
+                                       uint32_t number) {
     enum { CATEGORIES_TEXT_MAX = 256 };
     char text[CATEGORIES_TEXT_MAX] = "";
     uint32_t mask = category_mask(number);
@@ -246,22 +249,22 @@ static bool module_table_add_categories(struct host_context *ctx, const char *na
                      category_name(i));
         }
     }
-    return module_table_set_categories(ctx, name, text);
+    return module_load_set_categories(ctx, name, text);
 }
 
-static bool module_table_set_info(struct host_context *ctx, const char *name,
-                                  const struct host_command_info *info) {
+static bool module_load_set_info(struct host_context *ctx, const char *name,
+                                 const struct host_command_info *info) {
     struct host_created *created = host_GetCommand(ctx, name);
     return created != NULL && host_SetCommandInfo(created, info) == HOST_OK;
 }
 
-static bool module_table_describe(struct host_context *ctx, const char *name, uint32_t number) {
+static bool module_load_describe(struct host_context *ctx, const char *name, uint32_t number) {
     const struct command *command = command_by_index(number);
     const struct key_spec *specs;
     uint32_t count = key_specs_of(number, &specs);
     struct host_key_spec key_specs[KEY_SPECS_MAX + 1] = {{.begin_type = HOST_SEARCH_NONE}};
     for (uint32_t i = 0; i < count; i++) {
-        key_specs[i] = module_table_copy_spec(&specs[i]);
+        key_specs[i] = module_load_copy_spec(&specs[i]);
     }
     /* With the arity, or the host would look for a number of keys behind the last argument. */
     struct host_command_info info = {
@@ -275,21 +278,21 @@ static bool module_table_describe(struct host_context *ctx, const char *name, ui
     };
     uint32_t key_count = 0;
     if (command->arguments != NULL) {
-        info.arguments = module_table_copy_arguments(command->arguments, count, &key_count);
+        info.arguments = module_load_copy_arguments(command->arguments, count, &key_count);
     }
     bool is_set = (command->arguments == NULL || info.arguments != NULL) &&
-                  module_table_set_info(ctx, name, &info);
-    module_table_free_arguments(info.arguments);
+                  module_load_set_info(ctx, name, &info);
+    module_load_free_arguments(info.arguments);
     /* By those of a container a user would get all its subcommands, whatever theirs are. */
     bool is_container = command->subcommands != NULL;
-    return is_set && (is_container || module_table_add_categories(ctx, name, number));
+    return is_set && (is_container || module_load_add_categories(ctx, name, number));
 }
 
 /* ---- registering ---- */
 
 enum { FLAGS_MAX = 96 };
 
-static void module_table_print_flags(const struct command *command, char out[FLAGS_MAX]) {
+static void module_load_print_flags(const struct command *command, char out[FLAGS_MAX]) {
     static const struct {
         unsigned flags;
         const char *word;
@@ -311,30 +314,30 @@ static void module_table_print_flags(const struct command *command, char out[FLA
 }
 
 /* Each subcommand has the function of its container. */
-static bool module_table_register_container(struct host_context *ctx, const char *name,
-                                            uint32_t number) {
+static bool module_load_register_container(struct host_context *ctx, const char *name,
+                                           uint32_t number) {
     char flags[FLAGS_MAX];
     const struct command *container = command_by_index(indexes[number]);
     struct host_created *created = host_CreateCommand(ctx, name, NULL, "", 0, 0, 0) == HOST_OK
                                        ? host_GetCommand(ctx, name)
                                        : NULL;
-    bool is_registered = created != NULL && module_table_describe(ctx, name, indexes[number]);
-    for (uint32_t i = 1; i <= module_table_count_subcommands(container) && is_registered; i++) {
+    bool is_registered = created != NULL && module_load_describe(ctx, name, indexes[number]);
+    for (uint32_t i = 1; i <= module_load_count_subcommands(container) && is_registered; i++) {
         uint32_t index = indexes[number] + i;
         const struct command *command = command_by_index(index);
         const char *full_name = command_full_name(index);
-        module_table_print_flags(command, flags);
+        module_load_print_flags(command, flags);
         is_registered = host_CreateSubcommand(created, strchr(full_name, '|') + 1,
                                               functions[number], flags, command->first_key,
                                               command->last_key, command->key_step) == HOST_OK &&
-                        module_table_describe(ctx, full_name, index);
+                        module_load_describe(ctx, full_name, index);
     }
     return is_registered;
 }
 
 /* By the names that the host shows of its own commands, too: in lower case. Clients of clusters compare
  * those of subcommands byte by byte. */
-static bool module_table_register_one(struct host_context *ctx, uint32_t number) {
+static bool module_load_register_one(struct host_context *ctx, uint32_t number) {
     const struct command *command = command_by_index(indexes[number]);
     const char *own_name = command_full_name(indexes[number]);
     char name[COMMAND_FULL_NAME_MAX + 8];
@@ -342,16 +345,16 @@ static bool module_table_register_one(struct host_context *ctx, uint32_t number)
     bool is_native = strncmp(own_name, "lb.", 3) == 0;
     snprintf(name, sizeof name, "%s%s", is_native ? "" : "lb.", own_name);
     if (command->subcommands != NULL) {
-        return module_table_register_container(ctx, name, number);
+        return module_load_register_container(ctx, name, number);
     }
-    module_table_print_flags(command, flags);
+    module_load_print_flags(command, flags);
     return host_CreateCommand(ctx, name, functions[number], flags, command->first_key,
                               command->last_key, command->key_step) == HOST_OK &&
-           module_table_describe(ctx, name, indexes[number]);
+           module_load_describe(ctx, name, indexes[number]);
 }
 
 /* What clients may know as zset; of any other key its own type. */
-static int module_table_run_type(struct host_context *ctx, struct host_string **argv, int argc) {
+static int module_load_run_type(struct host_context *ctx, struct host_string **argv, int argc) {
     static const char *const names[] = {"none", "string", "list", "hash", "set", "zset"};
     if (argc != 2) {
         return host_ReplyWithError(ctx, "ERR wrong number of arguments for 'type' command");
@@ -371,8 +374,8 @@ static int module_table_run_type(struct host_context *ctx, struct host_string **
 #ifdef MODULE_TEST
 /* LB.TESTCLOCK unix-us monotonic-ms [lead-us state]: from now on this is the time, and what struct clock
  * says of it (tests/support/shadow.h). */
-static int module_table_run_test_clock(struct host_context *ctx, struct host_string **argv,
-                                       int argc) {
+static int module_load_run_test_clock(struct host_context *ctx, struct host_string **argv,
+                                      int argc) {
     int64_t numbers[4] = {0};
     for (int i = 1; i < argc && i <= 4; i++) {
         if (!bytes_parse_i64(host_bytes(argv[i]), &numbers[i - 1])) {
@@ -386,8 +389,8 @@ static int module_table_run_test_clock(struct host_context *ctx, struct host_str
 }
 
 /* LB.TESTCLEAR: no bans, no durable jobs. */
-static int module_table_run_test_clear(struct host_context *ctx, struct host_string **argv,
-                                       int argc) {
+static int module_load_run_test_clear(struct host_context *ctx, struct host_string **argv,
+                                      int argc) {
     (void)argv;
     (void)argc;
     host_state_clear();
@@ -403,47 +406,279 @@ static const struct own_command {
     bool shows_no_value; /* of its key */
 } own_commands[] = {
     {"lb.type", "TYPE, and zset of a board", "readonly fast", "keyspace read fast",
-     module_table_run_type, 2, 1, 1, 1, true},
+     module_load_run_type, 2, 1, 1, 1, true},
     {"lb.apply", "Apply changes of boards as the module has written them", "write admin deny-oom",
      "write admin slow dangerous", host_effects_apply, -3, 1, -1, 2, false},
     {"lb.applystate", "Apply changes of bans as the module has written them",
      "write admin deny-oom", "write admin slow dangerous", host_state_apply, 2, 0, 0, 0, false},
-    {HOST_REPLY_COMMAND, "For the module itself",
-     "readonly fast no-monitor no-slowlog allow-loading allow-stale", NULL, host_reply_run, 1, 0, 0,
-     0, false},
+    {HOST_RUN_REPLY_COMMAND, "For the module itself",
+     "readonly fast no-monitor no-slowlog allow-loading allow-stale", NULL, host_run_reply_run, 1,
+     0, 0, 0, false},
 #ifdef MODULE_TEST
-    {"lb.testclock", "Set the clock", "readonly", NULL, module_table_run_test_clock, -3, 0, 0, 0,
+    {"lb.testclock", "Set the clock", "readonly", NULL, module_load_run_test_clock, -3, 0, 0, 0,
      false},
-    {"lb.testclear", "Forget bans and jobs", "readonly", NULL, module_table_run_test_clear, 1, 0, 0,
+    {"lb.testclear", "Forget bans and jobs", "readonly", NULL, module_load_run_test_clear, 1, 0, 0,
      0, false},
 #endif
 };
 
-static bool module_table_register_own(struct host_context *ctx, const struct own_command *own) {
-    struct host_key_spec specs[2] = {{.flags = KEY_READ_ONLY, .begin_type = HOST_SEARCH_INDEX},
-                                     {.begin_type = HOST_SEARCH_NONE}};
-    specs[0].begin.index = own->first_key;
-    specs[0].find_type = HOST_FIND_RANGE;
-    specs[0].find.range.step = own->key_step;
-    const struct host_command_info info = {.version = &version,
-                                           .summary = own->summary,
-                                           .arity = own->arity,
-                                           .key_specs = own->shows_no_value ? specs : NULL};
-    return host_CreateCommand(ctx, own->name, own->run, own->flags, own->first_key, own->last_key,
-                              own->key_step) == HOST_OK &&
-           module_table_set_info(ctx, own->name, &info) &&
-           (own->categories == NULL ||
-            module_table_set_categories(ctx, own->name, own->categories));
-}
-
-bool module_table_register(struct host_context *ctx) {
+static bool module_load_register_commands(struct host_context *ctx) {
     bool is_registered = true;
-    module_table_init_categories(ctx);
+    has_own_category =
+        host_AddACLCategory != NULL && host_AddACLCategory(ctx, CATEGORY_OWN) == HOST_OK;
     for (uint32_t i = 0; i < NUMBERS && is_registered; i++) {
-        is_registered = module_table_register_one(ctx, i);
+        is_registered = module_load_register_one(ctx, i);
     }
     for (size_t i = 0; i < sizeof own_commands / sizeof *own_commands && is_registered; i++) {
-        is_registered = module_table_register_own(ctx, &own_commands[i]);
+        struct host_key_spec specs[2] = {{.flags = KEY_READ_ONLY, .begin_type = HOST_SEARCH_INDEX},
+                                         {.begin_type = HOST_SEARCH_NONE}};
+        specs[0].begin.index = own_commands[i].first_key;
+        specs[0].find_type = HOST_FIND_RANGE;
+        specs[0].find.range.step = own_commands[i].key_step;
+        const struct host_command_info info = {.version = &version,
+                                               .summary = own_commands[i].summary,
+                                               .arity = own_commands[i].arity,
+                                               .key_specs =
+                                                   own_commands[i].shows_no_value ? specs : NULL};
+        is_registered =
+            host_CreateCommand(ctx, own_commands[i].name, own_commands[i].run,
+                               own_commands[i].flags, own_commands[i].first_key,
+                               own_commands[i].last_key, own_commands[i].key_step) == HOST_OK &&
+            module_load_set_info(ctx, own_commands[i].name, &info) &&
+            (own_commands[i].categories == NULL ||
+             module_load_set_categories(ctx, own_commands[i].name, own_commands[i].categories));
     }
     return is_registered;
+}
+
+/* ---- memory ---- */
+
+static void *module_load_allocate(size_t size) {
+    return host_TryAlloc != NULL ? host_TryAlloc(size) : host_Alloc(size);
+}
+
+static void *module_load_allocate_zeroed(size_t size) {
+    return host_TryCalloc != NULL ? host_TryCalloc(1, size) : host_Calloc(1, size);
+}
+
+static void *module_load_resize(void *at, size_t size) {
+    return host_TryRealloc != NULL ? host_TryRealloc(at, size) : host_Realloc(at, size);
+}
+
+static void module_load_release(void *at) {
+    host_Free(at);
+}
+
+/* The host's function only reads, though its parameter is not const. */
+static size_t module_load_usable_size(const void *at) {
+    void *allocation = (void *)(uintptr_t)at;
+    return host_MallocUsableSize != NULL ? host_MallocUsableSize(allocation)
+                                         : host_MallocSize(allocation);
+}
+
+static const struct memory_host allocator = {.name = "host",
+                                             .allocate = module_load_allocate,
+                                             .allocate_zeroed = module_load_allocate_zeroed,
+                                             .resize = module_load_resize,
+                                             .free = module_load_release,
+                                             .size = module_load_usable_size};
+
+/* ---- settings ---- */
+
+static bool module_load_begins_line(struct bytes word) {
+    static const char *const names[] = {"layout", "board", "default-layout", "once-window",
+                                        "once-max"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (bytes_is(word, names[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The arguments as lines of leaderboard.conf. */
+static bool module_load_print_lines(struct host_string **argv, int argc, struct buffer *text,
+                                    char *error) {
+    for (int i = 0; i < argc; i++) {
+        struct bytes word = host_bytes(argv[i]);
+        if (i == 0 && !module_load_begins_line(word)) {
+            snprintf(error, SETTING_ERROR_MAX,
+                     "'%s': arguments begin with layout, board, default-layout, once-window or "
+                     "once-max",
+                     bytes_show(word).text);
+            return false;
+        }
+        if (i > 0) {
+            buffer_append(text, module_load_begins_line(word) ? "\n" : " ", 1);
+        }
+        buffer_append(text, word.at, word.size);
+    }
+    return !text->is_broken;
+}
+
+static bool module_load_read_settings(struct host_string **argv, int argc, char *error) {
+    struct settings *settings = &module.server.settings;
+    struct buffer text;
+    buffer_init(&text, 0);
+    bool is_read = settings_init(settings) && module_load_print_lines(argv, argc, &text, error) &&
+                   (text.size == 0 ||
+                    settings_load_text(settings, buffer_bytes(&text), "loadmodule", error)) &&
+                   settings_finish(settings, error);
+    buffer_deinit(&text);
+    /* The host decides who gets events, and reports misses itself. */
+    settings->notify_keyspace_events = SETTING_EVENT_ALL | SETTING_EVENT_NEW;
+    settings->notify_board_events = true;
+    return is_read;
+}
+
+/* ---- loading ---- */
+
+static void module_load_on_rolled(void *context, uint32_t database, struct bytes name,
+                                  const struct bytes archive[2]) {
+    notify_taken_name(name, archive);
+    notify_board_rolled(context, database, name, archive);
+}
+
+static bool module_load_init_server(void) {
+    struct server *server = &module.server;
+    uint64_t seeds[2];
+    server->is_embedded = true;
+    if (getrandom(seeds, sizeof seeds, 0) != (ssize_t)sizeof seeds) {
+        return false;
+    }
+    server->hash_seed = seeds[0] | 1;
+    server->random_state = seeds[1];
+    server->registry = registry_create(server->hash_seed, settings_rules_for, &server->settings);
+    if (server->registry == NULL) {
+        return false;
+    }
+    registry_set_listener(server->registry, NULL, server);
+    registry_set_rolled_listener(server->registry, module_load_on_rolled);
+    registry_set_elsewhere(server->registry, working_set_is_elsewhere);
+    session_init(&module.session, 1, 0);
+    module.session.is_unlimited = true;
+    module_update_time();
+    host_value_init_timer(
+        &(struct host_value_work){host_run_look_up, host_run_drop_stale, host_keyspace_forget});
+    host_state_init();
+    host_job_init();
+    return host_effects_init();
+}
+
+static void module_load_on_event(struct host_context *ctx, struct host_event event, uint64_t kind,
+                                 void *details) {
+    (void)details;
+    if (event.id == HOST_EVENT_ROLE) {
+        bool is_replica = kind == HOST_ROLE_REPLICA;
+        if (is_replica) {
+            host_job_stop();
+        } else {
+            host_job_resume();
+        }
+        host_run_note_role(is_replica);
+    } else if (event.id == HOST_EVENT_SWAPDB) {
+        host_job_rewind();
+    } else if (event.id == HOST_EVENT_LOADING && !host_state_is_beside()) {
+        if (kind == HOST_LOADING_RDB || kind == HOST_LOADING_AOF ||
+            kind == HOST_LOADING_REPLICATION) {
+            host_state_clear();
+            return;
+        }
+        host_job_rewind();
+        if ((host_GetContextFlags(ctx) & HOST_IS_MASTER) != 0) {
+            host_job_resume();
+        }
+    } else if (event.id == HOST_EVENT_BESIDE) {
+        host_state_load_beside(kind);
+        if (kind == HOST_BESIDE_COMPLETED) {
+            host_job_rewind();
+        }
+    } else if (event.id == HOST_EVENT_FORK && kind == HOST_FORK_BORN) {
+        host_state_on_fork(ctx);
+    }
+}
+
+/* A key may come to another name without a word to us. Where these events are not to be had, a pass over all boards
+ * may miss one that gets another name meanwhile, and a board with a PERIOD rolls over with its next command. */
+static int module_load_on_key_event(struct host_context *ctx, int class, const char *event,
+                                    struct host_string *name) {
+    (void)class;
+    static const char *const events[] = {"rename_to", "move_to", "copy_to", "restore"};
+    bool is_new_name = false;
+    for (size_t i = 0; i < sizeof events / sizeof events[0]; i++) {
+        is_new_name |= strcmp(event, events[i]) == 0;
+    }
+    if (is_new_name) {
+        struct host_key *key = host_OpenKey(ctx, name, HOST_READ);
+        struct host_value *value = key != NULL ? host_value_of(key) : NULL;
+        if (value != NULL && value->key != NULL) {
+            host_job_note_name(value, host_bytes(name), (uint32_t)host_GetSelectedDb(ctx));
+        }
+        if (value != NULL) {
+            host_value_note_due(value, host_bytes(name), host_GetSelectedDb(ctx));
+        }
+        host_close(key);
+    }
+    return HOST_OK;
+}
+
+static bool module_load_subscribe(struct host_context *ctx) {
+    static const uint64_t events[] = {HOST_EVENT_LOADING, HOST_EVENT_BESIDE, HOST_EVENT_FORK,
+                                      HOST_EVENT_ROLE, HOST_EVENT_SWAPDB};
+    bool is_subscribed = true;
+    for (size_t i = 0; is_subscribed && i < sizeof events / sizeof events[0]; i++) {
+        is_subscribed = host_SubscribeToServerEvent(ctx, (struct host_event){events[i], 1},
+                                                    module_load_on_event) == HOST_OK;
+    }
+    return is_subscribed && (host_moves_clients() ||
+                             host_SubscribeToKeyspaceEvents(ctx, HOST_NOTIFY_GENERIC,
+                                                            module_load_on_key_event) == HOST_OK);
+}
+
+static int module_load_refuse(struct host_context *ctx, const char *why) {
+    host_Log(ctx, "warning", "leaderboard: %s", why);
+    return HOST_ERROR;
+}
+
+int RedisModule_OnLoad(struct host_context *ctx, struct host_string **argv, int argc) {
+    enum { VERSION_NUMBER = 1, API_VERSION = 1 };
+    static const char name[] = "leaderboard";
+    char error[SETTING_ERROR_MAX] = "out of memory";
+    const char *missing;
+    if (!host_load(ctx, &missing)) {
+        return HOST_ERROR; /* there may not even be a log */
+    }
+    if (host_IsModuleNameBusy(name) != 0) { /* from the same file: what is in memory is in use */
+        return module_load_refuse(ctx, "it is loaded already");
+    }
+    host_SetModuleAttribs(ctx, name, VERSION_NUMBER, API_VERSION);
+    memory_use_host(&allocator);
+    if (!module_load_read_settings(argv, argc, error)) {
+        return module_load_refuse(ctx, error);
+    }
+    module_load_init_commands();
+    module.timer_context = host_GetDetachedThreadSafeContext(ctx);
+    if (!module_load_init_server()) {
+        return module_load_refuse(ctx, "out of memory");
+    }
+    while (host_SelectDb(module.timer_context, (int)module.database_count) == HOST_OK) {
+        module.database_count++;
+    }
+    (void)host_SelectDb(module.timer_context, 0);
+    module.is_cluster = (host_GetContextFlags(ctx) & HOST_IS_CLUSTER) != 0;
+    host_SetModuleOptions(ctx, HOST_HANDLES_IO_ERRORS | HOST_SIGNALS_ITSELF | HOST_LOADS_ASYNC |
+                                   (host_is_valkey ? HOST_MIGRATES_SLOTS : 0));
+    if (!host_type_register(ctx) || !module_load_register_commands(ctx)) {
+        return module_load_refuse(ctx, "the server refused the data type or a command");
+    }
+    if (!host_run_init_replies(module.timer_context)) {
+        return module_load_refuse(ctx, "the server does not pass on replies as text");
+    }
+    /* Last: Redis 7.0 does not undo these for a module that it then does not load. */
+    if (!host_run_register_filter(ctx) || !module_load_subscribe(ctx)) {
+        return module_load_refuse(ctx, "the server refused the filter or an event");
+    }
+    host_Log(ctx, "notice", "leaderboard " SERVER_VERSION ": %u board line(s), %u layout(s)",
+             module.server.settings.rule_count, module.server.settings.layout_count);
+    return HOST_OK;
 }

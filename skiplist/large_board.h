@@ -1,13 +1,13 @@
-/* Private to the board: its internals.
+/* What is inside a board, for those that read or change it: private to this room.
  *
  *     small   board -> leaf block                   one leaf, 24 bytes beside it
  *     large   board -> large_board: skiplist, map   any number of leaves
  *
- * board.c looks up and changes, board_append.c bulk-loads new boards, board_walk.c iterates over
- * ranks, lookup.c looks up many members in stages. For a small board they use a temporary skiplist
- * on the stack: a list of one leaf consists of nothing but that leaf. */
-#ifndef SKIPLIST_BOARD_PARTS_H
-#define SKIPLIST_BOARD_PARTS_H
+ * board.c looks up, changes and bulk-loads, board_walk.c iterates over ranks, lookup.c looks up many members in
+ * stages. For a small board they use a temporary skiplist on the stack: a list of one leaf consists of nothing but
+ * that leaf. */
+#ifndef SKIPLIST_LARGE_BOARD_H
+#define SKIPLIST_LARGE_BOARD_H
 
 #include "skiplist/board.h"
 #include "skiplist/map.h"

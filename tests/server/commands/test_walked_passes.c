@@ -1,0 +1,154 @@
+/* Passes over all boards while a snapshot is walked, which puts keys where it has not been, and boards are copied,
+ * renamed and stored beside them: no board is passed by. LB.FORGET: lb/test_lb_forget.c. */
+#include "server/clients/job.h"
+#include "server/commands/window_job.h"
+#include "skiplist/keyspace/registry_stale.h"
+#include "skiplist/keyspace/registry_walk.h"
+#include "skiplist/keyspace/registry_window.h"
+#include "tests/server/player_fixture.h"
+#include "tests/server/zset_fixture.h"
+#include "tests/support/keyspace.h"
+#include "tests/support/random.h"
+
+#define HOUR_US INT64_C(3600000000)
+enum { NAMES = 60, ROUNDS = 30 };
+
+/* The snapshot goes on, or begins. */
+static void walk_some(struct random *random, struct registry *registry) {
+    struct registry_walk_piece piece;
+    union {
+        struct board_stored of_board;
+        struct hash_pair of_hash;
+    } entries[2];
+    for (uint64_t left = random_below(random, 20); left > 0; left--) {
+        if (!registry_walk_next(registry, entries, COUNT_OF(entries), &piece)) {
+            registry_walk_begin(registry);
+            return;
+        }
+    }
+}
+
+static void go_on(struct harness *h, struct random *random, const char *const *lines,
+                  size_t line_count) {
+    char line[64];
+    walk_some(random, h->server.registry);
+    for (uint64_t left = random_below(random, 6); left > 0; left--) {
+        random_line(random, lines[random_below(random, line_count)], line, sizeof line);
+        zset_run(h, "%s", line);
+    }
+}
+
+/* Is it on a board of this pattern? And is somebody else on all others? other NULL: need not be. */
+static void expect_nowhere(struct harness *h, const char *pattern, const char *member,
+                           const char *other) {
+    char keys[8192];
+    snprintf(keys, sizeof keys, "%s", zset_run(h, "KEYS %s", pattern));
+    for (char *name = strtok(keys, " []"); name != NULL; name = strtok(NULL, " []")) {
+        if (strcmp(zset_run(h, "ZSCORE %s %s", name, member), "nil") != 0) {
+            fail_msg("%s is on %s", member, name);
+        }
+        bool has_bob = other != NULL && strcmp(zset_run(h, "ZSCORE %s bob", name), "nil") != 0;
+        if (has_bob && strcmp(zset_run(h, "ZSCORE %s %s", name, other), "nil") == 0) {
+            fail_msg("%s is not on %s", other, name);
+        }
+    }
+    assert_registry_valid(h->server.registry);
+}
+
+static const char *const moves[] = {
+    "RENAME b:$60 b:$60",
+    "RENAME b:$60 b:$60",
+    "COPY b:$60 b:$60 REPLACE",
+    "COPY b:$60 b:$60 REPLACE",
+    "ZUNIONSTORE b:$60 2 b:$60 b:$60",
+    "ZRANGESTORE b:$60 b:$60 0 -1",
+    "ZADD b:$60 $4096 other$60",
+};
+
+static void expect_player_gone(const char *test_name, const char *line, const char *other) {
+    struct random random = random_begin(test_name);
+    for (int round = 0; round < ROUNDS; round++) {
+        void *at;
+        zset_start(&at);
+        struct harness *h = at;
+        struct session *client = harness_connect(h);
+        for (int i = 0; i < NAMES; i++) {
+            zset_run(h, "ZADD b:%d %d ann 3 bob", i, i);
+        }
+        player_begin(h, client, line);
+        do {
+            go_on(h, &random, moves, COUNT_OF(moves));
+        } while (!player_step(h, client));
+        registry_walk_end(h->server.registry);
+        (void)player_end(h, client);
+        expect_nowhere(h, "b:*", "ann", other);
+        harness_tear_down(&at);
+    }
+}
+
+TEST(a_ban_takes_the_member_off_all_boards) {
+    expect_player_gone(__func__, "LB.BAN ann", NULL);
+}
+
+TEST(a_move_is_on_all_boards) {
+    expect_player_gone(__func__, "LB.MOVE ann zoe BEST", "zoe");
+}
+
+/* Boards that stay where they are, and of which copies come and go. */
+TEST(the_stale_leave_every_board_with_one_pass) {
+    static const char *const lines[] = {"COPY s:$60 b:$60 REPLACE", "RENAME b:$60 b:$60",
+                                        "DEL b:$60", "ZADD s:$60 $4096 other$60"};
+    struct random random = random_begin(__func__);
+    for (int round = 0; round < ROUNDS; round++) {
+        void *at;
+        zset_start(&at);
+        struct harness *h = at;
+        for (int i = 0; i < NAMES; i++) {
+            zset_run(h, "LB.CREATE s:%d FIELD a 33 TIME 31 S STALE 1 HOUR", i);
+            zset_run(h, "ZADD s:%d %d ann 3 bob", i, i);
+        }
+        h->wall_us += 2 * HOUR_US;
+        server_update_time(&h->server);
+        registry_begin_stale(h->server.registry);
+        do {
+            go_on(h, &random, lines, COUNT_OF(lines));
+        } while (registry_step_stale(h->server.registry, h->server.clock.now_ms, 4));
+        registry_walk_end(h->server.registry);
+        expect_nowhere(h, "s:*", "ann", NULL);
+        harness_tear_down(&at);
+    }
+}
+
+TEST(what_is_over_leaves_every_window) {
+    static const char *const lines[] = {"COPY b:$60 b:$60 REPLACE", "RENAME b:$60 b:$60",
+                                        "DEL b:$60", "ZADD b:$60 $4096 other$60",
+                                        "ZADD w:$60 $4096 other$60"};
+    struct random random = random_begin(__func__);
+    for (int round = 0; round < ROUNDS; round++) {
+        void *at;
+        zset_start(&at);
+        struct harness *h = at;
+        window_job_begin(&h->server);
+        for (int i = 0; i < NAMES; i++) {
+            zset_run(h, "LB.CREATE w:%d FIELD a 33 TIME 31 S PERIOD HOUR WINDOW 2 %s", i,
+                     i % 2 == 0 ? "SUM" : "BEST");
+            zset_run(h, "ZADD w:%d %d ann 3 bob", i, i + 1);
+        }
+        for (int hour = 0; hour < 2; hour++) {
+            h->wall_us += HOUR_US;
+            server_update_time(&h->server);
+            /* Keys that are there are found at their ends of periods, by whoever looks at them or by this. */
+            (void)registry_roll_due(h->server.registry, h->server.clock.now_ms, 1000);
+        }
+        do {
+            go_on(h, &random, lines, COUNT_OF(lines));
+            server_update_time(&h->server);
+        } while (jobs_step(&h->server, 0, true));
+        registry_walk_end(h->server.registry);
+        assert_int_equal(registry_behind_count(h->server.registry), 0);
+        expect_nowhere(h, "w:?", "ann", NULL);
+        expect_nowhere(h, "w:??", "ann", NULL);
+        jobs_end(&h->server);
+        harness_tear_down(&at);
+    }
+}
