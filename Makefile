@@ -77,8 +77,7 @@ MODULE_REPLACED  := server/clients/notify.c server/clients/wait.c server/command
                     server/commands/lb/lb_data_find.c server/commands/lb/lb_hset_keys.c \
                     server/clients/once_ids.c server/commands/lb/board_task_pass.c server/acl/acl_check.c \
                     server/system/digest.c server/system/log.c server/system/fault.c
-DOCS_SOURCES     := $(wildcard server/docs_*.c)
-SERVER_SOURCES   := $(filter-out server/main.c $(DOCS_SOURCES) $(MODULE_SOURCES),$(call sources,server))
+SERVER_SOURCES   := $(filter-out server/main.c $(MODULE_SOURCES),$(call sources,server))
 SUPPORT_SOURCES  := $(filter-out tests/support/pooled.c,$(call sources,tests/support))
 ENGINE_UNIT_SOURCES := $(call sources,tests/codec tests/skiplist)
 SERVER_UNIT_SOURCES := $(call sources,tests/protocol tests/server)
@@ -91,7 +90,6 @@ HEADERS     := $(call sources,codec skiplist protocol server tests bench,*.h)
 object = $(patsubst %.c,$(B)/%.o,$(1))
 
 SERVER      := $(B)/leaderboard-server
-DOCS        := $(B)/leaderboard-docs
 # codec and skiplist alone: other hosts of the engine, with keyspaces of their own, link this.
 ENGINE      := $(B)/libleaderboard-engine.a
 KEYSPACE    := $(B)/libleaderboard-keyspace.a
@@ -159,7 +157,7 @@ SIMULATION_ARGS ?=
         bench bench-build bench-full bench-regress bench-regress-update clean install install-files install-module \
         uninstall deb container deploy-check arm64 arm64-all arm64-regress \
         model tests-build tiny-build engine-tests-build fuzz-build redis-server redis-sentinel haproxy \
-        monitoring-check hosts versions-check python-types-check node-types-check
+        monitoring-check hosts versions-check python-types-check node-types-check clients
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -190,7 +188,7 @@ module: ## compile build/leaderboard.so, boards for Redis 7.0 or later and Valke
 
 module-test: ## the tests of the module alone, in their short forms
 	@.ci/install-packages test
-	@$(PARALLEL) $(SERVER) $(MODULE) $(MODULE_TEST) $(SHADOWED) redis-server $(firstword $(NODE_MODULES))
+	@$(PARALLEL) $(SERVER) $(MODULE) $(MODULE_TEST) $(SHADOWED) redis-server $(firstword $(NODE_MODULES)) $(CLIENTS)
 	@$(RUN_SHORT) tests/module/run
 	@$(SHADOW) $(RUN_SHORT) $(SHADOWED)
 
@@ -479,29 +477,27 @@ format-sample: $(B)/tests/server/durability/test_format ## the sample of the fil
 format-check:
 	@clang-format --dry-run -Werror $(ALL_SOURCES) $(HEADERS) && echo "format: clean"
 
-# What leaderboard-docs writes, and where.
-WRITTEN := commands:docs/commands.md settings:docs/settings.md long:docs/long-commands.md \
-           metrics:docs/metrics.md \
-           conf:leaderboard.conf man1:deploy/man/leaderboard-server.1 \
-           man5:deploy/man/leaderboard.conf.5 completion:deploy/leaderboard-server.bash \
-           node:clients/node/commands.js node-types:clients/node/commands.d.ts \
-           python:clients/python/leaderboard_client/commands.py \
-           python-async:clients/python/leaderboard_client/async_commands.py
+docs: ## write docs/*.md, leaderboard.conf, man pages and completion from the tables
+	@$(PARALLEL) $(SERVER)
+	@docs/write $(SERVER) pages
 
-docs: $(DOCS) ## write docs/*.md, leaderboard.conf, man pages and completion from the tables
-	@set -e; for each in $(WRITTEN); do \
-	    $(DOCS) "$${each%%:*}" "$${each#*:}" > $(B)/written; cat $(B)/written > "$${each#*:}"; \
-	    echo "  DOCS  $${each#*:}"; done
+docs-check:
+	@$(PARALLEL) $(SERVER)
+	@docs/write --check $(SERVER) pages && echo "docs: as the tables say"
 
-docs-check: $(DOCS)
-	@set -e; for each in $(WRITTEN); do $(DOCS) "$${each%%:*}" "$${each#*:}" | diff -u "$${each#*:}" -; done; \
-	    echo "docs: as the tables say"
+# What of the clients follows from the tables is not in git. pip and npm make it when they build a package of a checkout.
+CLIENTS := $(addprefix clients/python/leaderboard_client/,commands.py async_commands.py board.py senders.py) \
+           clients/node/commands.js clients/node/commands.d.ts
+clients: $(CLIENTS) ## write the methods of clients/python and clients/node from the tables
+$(CLIENTS) &: $(SERVER) docs/write $(wildcard clients/python/leaderboard_client/async_[bs]*.py)
+	@docs/write $(SERVER) clients && touch $(CLIENTS)
+clients/node/node_modules/.package-lock.json: | $(CLIENTS)
 
 # Our declarations and those of both clients, with uses that must compile and uses that must not.
-node-types-check: clients/node/node_modules/.package-lock.json ## tsc --strict over clients/node
+node-types-check: clients/node/node_modules/.package-lock.json $(CLIENTS) ## tsc --strict over clients/node
 	@clients/node/node_modules/.bin/tsc -p clients/node && echo "clients/node: types hold"
 
-python-types-check: ## mypy --strict over clients/python
+python-types-check: $(CLIENTS) ## mypy --strict over clients/python
 	@.ci/install-packages check
 	@cd clients/python && mypy --cache-dir "$(abspath $(B))/mypy"
 
@@ -631,9 +627,6 @@ $(B)/commit: FORCE
 	@echo "$(COMMIT)" | cmp -s - $@ || echo "$(COMMIT)" > $@
 .PHONY: FORCE
 FORCE:
-
-$(DOCS): $(call object,$(DOCS_SOURCES)) $(LIBRARY) $(KEYSPACE) $(ENGINE)
-	@$(CC) $(LINK) $(LDFLAGS) $^ $(LIBRARIES) -o $@
 
 # Units above codec take their memory from the pool, as the server does. Not those that fork, which
 # loses the pool's thread: restart_history.c begins a pool in each process.

@@ -50,7 +50,7 @@ struct period {
     uint8_t hour;         /* of the day on which it begins, 0 .. 23 */
     int32_t from_day;     /* a period begins with the unit that contains this day since 1970; 0 if
                        * every is 1 */
-    int16_t zone_minutes; /* ahead of UTC, if there is no zone */
+    int32_t zone_minutes; /* ahead of UTC, if there is no zone */
     const struct zone *zone; /* or NULL; lives as long as the process */
 };
 

@@ -17,6 +17,7 @@
 #include "server/commands/lb/board_task.h"
 #include "server/commands/table.h"
 #include "server/commands/window_job.h"
+#include "server/description.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/execute.h"
 #include "server/dispatch/shutdown.h"
@@ -26,7 +27,7 @@
 #include "server/loop/listener.h"
 #include "server/loop/tick.h"
 #include "server/loop/tls_settings.h"
-#include "server/metrics/monitoring.h"
+#include "server/metrics/metrics.h"
 #include "server/replication/replicator.h"
 #include "server/system/fault.h"
 #include "server/system/log.h"
@@ -47,7 +48,7 @@ static struct {
     /* The metrics-port and the web-port: -1 where there is none; PEM texts, NULL: without TLS. */
     int http_fd, web_fd;
     const char *http_certificate, *http_key, *web_certificate, *web_key;
-    struct monitoring *monitoring;
+    struct metrics *metrics;
     struct web *web;
     struct tick tick;
     struct heartbeat heartbeat;
@@ -67,6 +68,11 @@ static bool main_answer_and_exit(int argc, char **argv) {
     const char *word = argc == 2 ? argv[1] : "";
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
         settings_write_help(stdout);
+        return true;
+    }
+    if (strcmp(word, "--describe") == 0) {
+        execute_init(command_table);
+        description_write(stdout);
         return true;
     }
     if (strcmp(word, "--version") == 0 || strcmp(word, "-v") == 0) {
@@ -122,17 +128,6 @@ static bool main_rename_commands(const struct settings *settings, char *error) {
         }
     }
     return true;
-}
-
-static bool main_load_settings(int argc, char **argv, char *error) {
-    struct settings *settings = &program.server.settings;
-    if (!settings_init(settings)) {
-        snprintf(error, SETTING_ERROR_MAX, "out of memory");
-        return false;
-    }
-    bool is_loaded = settings_load_arguments(settings, argc, argv, error);
-    settings_hide_arguments(argc, argv);
-    return is_loaded && settings_finish(settings, error) && main_rename_commands(settings, error);
 }
 
 /* A certificate and its key, if they are given. false: error says why. */
@@ -233,8 +228,15 @@ static bool main_open_log(const struct settings *settings, char *error) {
 
 /* Everything that can fail, while the operator still sees the terminal. */
 static bool main_prepare(int argc, char **argv, char *error) {
-    const struct settings *settings = &program.server.settings;
-    if (!main_load_settings(argc, argv, error) || !acl_file_begin(&program.server, error) ||
+    struct settings *settings = &program.server.settings;
+    if (!settings_init(settings)) {
+        snprintf(error, SETTING_ERROR_MAX, "out of memory");
+        return false;
+    }
+    bool is_loaded = settings_load_arguments(settings, argc, argv, error);
+    settings_hide_arguments(argc, argv);
+    if (!is_loaded || !settings_finish(settings, error) || !main_rename_commands(settings, error) ||
+        !acl_file_begin(&program.server, error) ||
         !tls_settings_open(&program.tls, settings, error) ||
         !listeners_open(&program.listeners, settings, error)) {
         return false;
@@ -279,21 +281,11 @@ static void main_reload(void) {
     }
 }
 
-/* The first signal does as SHUTDOWN; another one ends what the server waits for. */
-static void main_end_by_signal(void) {
-    struct server *server = &program.server;
+static void main_on_signal(uv_signal_t *signal, int number) {
     const struct shutdown_options options = {
         .ending = PERSISTENCE_END_AS_SET,
-        .is_now = server->ending.retiring.is_begun,
+        .is_now = program.server.ending.retiring.is_begun,
     };
-    if (program.tick.is_draining) {
-        tick_shutdown(&program.tick, false);
-    } else if (shutdown_begin(server, &options)) {
-        tick_wake(&program.tick);
-    }
-}
-
-static void main_on_signal(uv_signal_t *signal, int number) {
     (void)signal;
     if (number == SIGHUP) {
         main_reload();
@@ -304,7 +296,12 @@ static void main_on_signal(uv_signal_t *signal, int number) {
         return;
     }
     log_write(LOG_NOTICE, "signal received signal=%s", number == SIGTERM ? "SIGTERM" : "SIGINT");
-    main_end_by_signal();
+    /* The first signal does as SHUTDOWN; another one ends what the server waits for. */
+    if (program.tick.is_draining) {
+        tick_shutdown(&program.tick, false);
+    } else if (shutdown_begin(&program.server, &options)) {
+        tick_wake(&program.tick);
+    }
 }
 
 /* INFO for a crash report, which cannot take memory any more. */
@@ -443,9 +440,9 @@ static bool main_start_http(void) {
         return true;
     }
     const struct settings *settings = &program.server.settings;
-    program.monitoring = monitoring_start(program.http_fd, &program.loop, &program.server,
-                                          program.http_certificate, program.http_key, error);
-    if (program.monitoring == NULL) {
+    program.metrics = metrics_start(program.http_fd, &program.loop, &program.server,
+                                    program.http_certificate, program.http_key, error);
+    if (program.metrics == NULL) {
         log_write(LOG_WARNING, "cannot start: %s", error);
         return false;
     }
@@ -477,8 +474,8 @@ static bool main_start_web(void) {
 
 static void main_end_http(void) {
     main_free_certificates();
-    if (program.monitoring != NULL) {
-        monitoring_destroy(program.monitoring);
+    if (program.metrics != NULL) {
+        metrics_destroy(program.metrics);
     }
     if (program.web != NULL) {
         web_destroy(program.web);
@@ -487,13 +484,6 @@ static void main_end_http(void) {
 
 static void main_wake_tick(void *tick) {
     tick_wake(tick);
-}
-
-static bool main_start_replication(void) {
-    struct tick *tick = &program.tick;
-    tick->replicator =
-        replicator_create(&program.server, &program.loop, main_wake_tick, &program.tick);
-    return tick->replicator != NULL;
 }
 
 static void main_resume_jobs(struct server *server) {
@@ -516,7 +506,9 @@ static bool main_start(void) {
         return false;
     }
     listeners_log(&program.listeners);
-    return main_start_replication() && main_start_http() && main_start_web() &&
+    program.tick.replicator =
+        replicator_create(&program.server, &program.loop, main_wake_tick, &program.tick);
+    return program.tick.replicator != NULL && main_start_http() && main_start_web() &&
            main_start_persistence();
 }
 
@@ -531,24 +523,20 @@ static void main_block_signals(void) {
     sigprocmask(SIG_BLOCK, &signals, NULL);
 }
 
-/* The last group, if all is on disk that this server has told others to have; else 0. */
-static uint64_t main_find_clean_group(void) {
-    uint64_t group = persistence_synced_group(program.persistence);
-    return group == persistence_last_group(program.persistence) ? group : 0;
-}
-
 static void main_run(void) {
     uv_run(&program.loop, UV_RUN_DEFAULT);
     main_block_signals();
     replicator_stop(program.tick.replicator);
-    uint64_t clean_group = main_find_clean_group();
+    /* The last group, if all is on disk that this server has told others to have; else 0. */
+    uint64_t group = persistence_synced_group(program.persistence);
+    uint64_t clean_group = group == persistence_last_group(program.persistence) ? group : 0;
     persistence_stop(program.persistence);
     main_end_if_fatal();
     if (clean_group > 0) {
         replicator_end_cleanly(program.tick.replicator, clean_group);
     }
-    if (program.monitoring != NULL) {
-        monitoring_stop(program.monitoring);
+    if (program.metrics != NULL) {
+        metrics_stop(program.metrics);
     }
     if (program.web != NULL) {
         web_stop(program.web);

@@ -1,6 +1,6 @@
 // Boards of a leaderboard server, or of the module in Redis and Valkey, over the client that you have.
 //
-// A method for each LB. command is in commands.js, which leaderboard-docs writes from the commands' entries. Here is what
+// A method for each LB. command is in commands.js, which `make clients` writes from the commands' entries. Here is what
 // is more than a command: sending again until there is an answer, pages, iteration, events.
 "use strict";
 const { randomUUID } = require("node:crypto");

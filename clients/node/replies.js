@@ -133,7 +133,7 @@ const told = (repeated) => isNothing(repeated) ? {} : { repeated: boolean(repeat
 const outlook = (last) => ["up", "stay", "down"].includes(String(last)) ? { outlook: String(last) }
     : { outlook: null, ...told(last) };
 
-// What a reply becomes, by its form as leaderboard-docs calls it. asked: the command's options.
+// What a reply becomes, by its form as docs/write calls it. asked: the command's options.
 const replies = {
     ok: () => undefined,
     integer,

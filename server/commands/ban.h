@@ -10,7 +10,7 @@
 #ifndef SERVER_BAN_H
 #define SERVER_BAN_H
 
-#include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/registry.h"
 
 enum {
     BAN_DATABASE = REGISTRY_SYSTEM + 1,

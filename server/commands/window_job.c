@@ -4,8 +4,8 @@
 #include "server/clients/job.h"
 #include "server/commands/window.h"
 #include "skiplist/keyspace/archive_name.h"
-#include "skiplist/keyspace/effect_listener.h"
-#include "skiplist/keyspace/registry_pass.h"
+#include "skiplist/keyspace/effect.h"
+#include "skiplist/keyspace/registry_walk.h"
 #include "skiplist/keyspace/registry_window.h"
 #include "skiplist/lookup.h"
 

@@ -120,7 +120,10 @@ void call_print_name(const struct request *request, char *out);
 extern const struct command call_help_command;
 void call_help(struct call *call);
 #define CALL_HELP(help_flags)                                                                      \
-    { .name = "HELP", .summary = "What the subcommands do", .flags = help_flags, .run = call_help }
+    {                                                                                              \
+        .name = "HELP", .reply = "[s]", .summary = "What the subcommands do", .flags = help_flags, \
+        .run = call_help                                                                           \
+    }
 
 /* Report an event on a key of the session's database, after the change. */
 static inline void call_notify(const struct call *call, enum setting_event class, const char *event,

@@ -48,6 +48,7 @@ static void command_add_number(const struct command *command, const struct comma
     number->command.since = command->since != NULL ? command->since : "1.0.0";
     number->command.complexity = command->complexity != NULL ? command->complexity : "O(1)";
     number->command.group = group;
+    CHECK(command->reply != NULL || command->run == NULL);
     complete(&number->command, container != NULL);
     int size = snprintf(number->full_name, sizeof number->full_name, "%s%s%s",
                         container != NULL ? container->name : "", container != NULL ? "|" : "",

@@ -78,29 +78,6 @@ struct argument {
     const struct argument *children; /* ONEOF and BLOCK */
 };
 
-/* The form of a reply, for the clients that are written from the entries (server/docs_methods.h). A record is that of
- * server/commands/lb/lb_record.h. */
-enum command_replies {
-    COMMAND_REPLIES_UNTOLD, /* of a command that the clients do not have */
-    COMMAND_REPLIES_OK,
-    COMMAND_REPLIES_INTEGER,
-    COMMAND_REPLIES_FLAG,        /* 0 or 1 */
-    COMMAND_REPLIES_INTEGERS,    /* an array */
-    COMMAND_REPLIES_MAP,         /* names and values: LB.INFO */
-    COMMAND_REPLIES_RECORDS,     /* an array */
-    COMMAND_REPLIES_RECORD_EACH, /* for each member that the request names a record, or nil */
-    COMMAND_REPLIES_PLACED,      /* for each [record or nil, previous rank or nil] */
-    COMMAND_REPLIES_RESULTS,     /* for each board [record or nil, previous rank or nil, 0 or 1] */
-    COMMAND_REPLIES_BOARD_RECORDS, /* an array of [board, record] */
-    COMMAND_REPLIES_LEAGUE_PLACE, /* [tier, room or nil, record or nil, another tier or nil], or nil */
-    COMMAND_REPLIES_COUNTS,       /* an array of [value or nil, perhaps another, count] */
-    COMMAND_REPLIES_CUTS,         /* an array of [rank, packed key] */
-    COMMAND_REPLIES_TAGS_EACH,    /* for each member a map of tags, or nil */
-    COMMAND_REPLIES_BOARDS,       /* the next cursor, and an array of maps */
-    COMMAND_REPLIES_BANS, /* the next cursor, and an array of [member, pattern, end or nil] */
-    COMMAND_REPLIES_COUNT,
-};
-
 /* How the options among them are read (server/dispatch/options.h). */
 enum option_kind {
     OPTION_FLAG,         /* a bool: set */
@@ -177,6 +154,7 @@ struct command {
     const char *since;      /* first version of leaderboard that has it; NULL: "1.0.0" */
     const char *syntax;     /* its arguments (server/dispatch/syntax.h); NULL: none */
     const struct option_row *options; /* or NULL */
+    const char *reply; /* its shape (server/dispatch/shape.h); NULL for a container */
     unsigned flags;
     enum audit_class audit; /* AUDIT_NONE: its use is not logged */
     /* What it does with its keys, for each key specification (server/dispatch/key_spec.h), '|'
@@ -193,11 +171,7 @@ struct command {
      * or NULL. */
     int member_arg, member_step, score_arg;
     command_new_key *new_key;
-    bool reads_hash; /* for prefetching, too: the hash of the first key */
-    /* Of LB. commands, enum command_replies: the form of a reply, and that with reply_option,
-     * "WITHRANK"; NULL: there is none. */
-    uint8_t reply, option_reply;
-    const char *reply_option;
+    bool reads_hash;                          /* for prefetching, too: the hash of the first key */
     const struct command *const *subcommands; /* NULL-terminated; NULL: none */
     const struct command_cost *cost;          /* NULL: at most O(log n), or incremental */
     command_run *run;                         /* NULL for a container: "CLIENT" */

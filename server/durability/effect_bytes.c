@@ -2,6 +2,7 @@
 #include "server/durability/effect_bytes.h"
 
 #include "server/system/tzdata.h"
+#include "skiplist/keyspace/board_options.h"
 #include "skiplist/keyspace/key_kind.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -74,20 +75,6 @@ enum {
     KEY_CODE_MAX = 9, /* up to 8 more bytes are written, but not kept */
     KEY_ROOM = KEY_CODE_MAX + 8,
     SLOT_DEFINED = 0x80,
-    OPTIONS_BEST = 1,
-    OPTIONS_CREATED = 2,
-    OPTIONS_WRITABLE = 4,
-    OPTIONS_KNOWN = 7,
-    /* What of contests follows. */
-    CONTESTS_SETTLES = 1,
-    CONTESTS_COPIES = 2,
-    CONTESTS_STALE = 4,
-    CONTESTS_ARCHIVE = 8,
-    CONTESTS_SETTLED_EXPIRE = 16,
-    CONTESTS_LEAGUE = 32,
-    CONTESTS_DECAY = 64,
-    CONTESTS_WINDOW = 128,
-    CONTESTS_KNOWN = 255,
 };
 
 /* ---- writing parts ---- */
@@ -326,92 +313,6 @@ static bool effect_bytes_code_tags(struct coder *coder, struct tag_set *tags) {
     return true;
 }
 
-static bool effect_bytes_code_archive(struct coder *coder, struct rules *rules) {
-    return effect_bytes_code_byte(coder, &rules->settlement, RULES_SETTLEMENTS - 1) &&
-           rules->settlement != RULES_NO_ARCHIVE &&
-           effect_bytes_code(coder, &rules->ended_ms, sizeof rules->ended_ms);
-}
-
-static bool effect_bytes_code_league(struct coder *coder, struct rules_league *league) {
-    uint8_t idle_goes_down = league->idle_goes_down;
-    bool is_good = effect_bytes_code(coder, &league->room, sizeof league->room) &&
-                   effect_bytes_code(coder, &league->up, sizeof league->up) &&
-                   effect_bytes_code(coder, &league->down, sizeof league->down) &&
-                   effect_bytes_code_byte(coder, &league->tiers, UINT8_MAX) &&
-                   effect_bytes_code_byte(coder, &idle_goes_down, 1);
-    league->idle_goes_down = idle_goes_down != 0;
-    return is_good && league->room > 0;
-}
-
-/* Of the lead field, whose name and width come later. */
-static bool effect_bytes_code_decay(struct coder *coder, struct decay *decay) {
-    return effect_bytes_code_u32(coder, &decay->count) && decay->count > 0 &&
-           decay->count <= DECAY_COUNT_MAX &&
-           effect_bytes_code_byte(coder, &decay->unit, LAYOUT_UNIT_D);
-}
-
-static bool effect_bytes_code_window(struct coder *coder, struct rules_window *window) {
-    enum { BEST = 1, SHARE = 2, ANEW = 4 };
-    uint8_t flags = (uint8_t)((window->is_best ? BEST : 0) | (window->is_share ? SHARE : 0) |
-                              (window->is_anew ? ANEW : 0));
-    bool is_good = effect_bytes_code(coder, &window->count, sizeof window->count) &&
-                   effect_bytes_code_byte(coder, &flags, BEST | SHARE | ANEW) &&
-                   effect_bytes_code_u32(coder, &window->left) &&
-                   effect_bytes_code(coder, &window->from_ms, sizeof window->from_ms);
-    window->is_best = (flags & BEST) != 0;
-    window->is_share = (flags & SHARE) != 0;
-    window->is_anew = (flags & ANEW) != 0;
-    return is_good && (window->count > 0 || window->is_share);
-}
-
-static bool effect_bytes_code_contests(struct coder *coder, struct rules *rules) {
-    uint64_t stale_ms = (uint64_t)rules->stale_ms;
-    struct layout_field *lead = &rules->layout.fields[0];
-    uint8_t parts =
-        (uint8_t)((rules->settles ? CONTESTS_SETTLES : 0) | (rules->copies ? CONTESTS_COPIES : 0) |
-                  (rules->stale_ms > 0 ? CONTESTS_STALE : 0) |
-                  (rules->settlement != RULES_NO_ARCHIVE ? CONTESTS_ARCHIVE : 0) |
-                  (rules->settled_expire_ms > 0 ? CONTESTS_SETTLED_EXPIRE : 0) |
-                  (rules->league.room > 0 ? CONTESTS_LEAGUE : 0) |
-                  (layout_field_decays(lead) ? CONTESTS_DECAY : 0) |
-                  (rules->window.count > 0 || rules->window.is_share ? CONTESTS_WINDOW : 0));
-    if (!effect_bytes_code_byte(coder, &parts, CONTESTS_KNOWN)) {
-        return false;
-    }
-    rules->settles = (parts & CONTESTS_SETTLES) != 0;
-    rules->copies = (parts & CONTESTS_COPIES) != 0;
-    bool is_good =
-        ((parts & CONTESTS_STALE) == 0 || effect_bytes_code_u64(coder, &stale_ms)) &&
-        ((parts & CONTESTS_ARCHIVE) == 0 || effect_bytes_code_archive(coder, rules)) &&
-        ((parts & CONTESTS_SETTLED_EXPIRE) == 0 ||
-         effect_bytes_code(coder, &rules->settled_expire_ms, sizeof rules->settled_expire_ms)) &&
-        ((parts & CONTESTS_LEAGUE) == 0 || effect_bytes_code_league(coder, &rules->league)) &&
-        ((parts & CONTESTS_DECAY) == 0 || effect_bytes_code_decay(coder, &lead->decay)) &&
-        ((parts & CONTESTS_WINDOW) == 0 || effect_bytes_code_window(coder, &rules->window));
-    rules->stale_ms = (int64_t)stale_ms;
-    return is_good;
-}
-
-static bool effect_bytes_code_options(struct coder *coder, struct rules *rules) {
-    uint8_t flags = (uint8_t)((rules->keeps_best ? OPTIONS_BEST : 0) |
-                              (rules->is_created ? OPTIONS_CREATED : 0) |
-                              (rules->archives_are_writable ? OPTIONS_WRITABLE : 0));
-    if (!effect_bytes_code_byte(coder, &flags, OPTIONS_KNOWN)) {
-        return false;
-    }
-    rules->keeps_best = (flags & OPTIONS_BEST) != 0;
-    rules->is_created = (flags & OPTIONS_CREATED) != 0;
-    rules->archives_are_writable = (flags & OPTIONS_WRITABLE) != 0;
-    return effect_bytes_code_u32(coder, &rules->limit) &&
-           effect_bytes_code_byte(coder, &rules->guards, UINT8_MAX) &&
-           ((rules->guards & RULES_OPENS) == 0 ||
-            effect_bytes_code(coder, &rules->opens_ms, sizeof rules->opens_ms)) &&
-           ((rules->guards & RULES_CLOSES) == 0 ||
-            effect_bytes_code(coder, &rules->closes_ms, sizeof rules->closes_ms)) &&
-           effect_bytes_code_tags(coder, &rules->layout.tags) &&
-           effect_bytes_code_contests(coder, rules);
-}
-
 static bool effect_bytes_code_zone(struct coder *coder, const struct zone **zone) {
     char name[ZONE_NAME_MAX];
     uint8_t size = 0;
@@ -429,23 +330,66 @@ static bool effect_bytes_code_zone(struct coder *coder, const struct zone **zone
     return size == 0 || *zone != NULL;
 }
 
-static bool effect_bytes_code_period(struct coder *coder, struct rules *rules) {
-    struct period *period = &rules->period;
-    uint8_t unit = (uint8_t)period->unit;
-    if (!effect_bytes_code_byte(coder, &unit, PERIOD_UNITS - 1)) {
+/* Both signs, the nearest to 0 in the fewest bytes. */
+static bool effect_bytes_code_i64(struct coder *coder, int64_t *value) {
+    uint64_t folded = (uint64_t)*value << 1 ^ (uint64_t)(*value >> 63);
+    bool is_good = effect_bytes_code_u64(coder, &folded);
+    *value = (int64_t)(folded >> 1 ^ -(folded & 1));
+    return is_good;
+}
+
+static bool effect_bytes_code_value(struct coder *coder, const struct board_option *option,
+                                    struct rules *rules) {
+    int64_t value = board_option_get(option, rules);
+    if (option->form == BOARD_FORM_POINTER) {
+        return effect_bytes_code_zone(coder, &rules->period.zone);
+    }
+    if (!effect_bytes_code_i64(coder, &value) || !board_option_may_be(option, value)) {
         return false;
     }
-    period->unit = (enum period_unit)unit;
-    return period->unit == PERIOD_NONE ||
-           (effect_bytes_code(coder, &period->every, sizeof period->every) &&
-            effect_bytes_code(coder, &period->weekday, sizeof period->weekday) &&
-            effect_bytes_code(coder, &period->hour, sizeof period->hour) &&
-            effect_bytes_code(coder, &period->from_day, sizeof period->from_day) &&
-            effect_bytes_code_zone(coder, &period->zone) &&
-            effect_bytes_code(coder, &period->zone_minutes, sizeof period->zone_minutes) &&
-            effect_bytes_code(coder, &rules->archives_max, sizeof rules->archives_max) &&
-            effect_bytes_code(coder, &rules->period_start_ms, sizeof rules->period_start_ms) &&
-            effect_bytes_code(coder, &rules->period_end_ms, sizeof rules->period_end_ms));
+    if (coder->from != NULL) {
+        board_option_set(option, rules, value);
+    }
+    return board_option_get(option, rules) == value;
+}
+
+/* The rows that are not as usual, each with its code; 0 is the end. */
+static bool effect_bytes_put_options(struct coder *coder, struct rules *rules) {
+    for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
+        const struct board_option *option = &board_options[i];
+        if (option->code != 0 &&
+            board_option_get(option, rules) != board_option_usual(option, rules)) {
+            *coder->to++ = (char)option->code;
+            if (!effect_bytes_code_value(coder, option, rules)) {
+                return false;
+            }
+        }
+    }
+    *coder->to++ = 0;
+    return true;
+}
+
+static bool effect_bytes_take_options(struct coder *coder, struct rules *rules) {
+    bool has[BOARD_OPTION_COUNT] = {false};
+    uint8_t code;
+    bool is_good = effect_bytes_take_byte(coder->from, &code);
+    while (is_good && code != 0) {
+        size_t i = board_options_find(code);
+        is_good = i < BOARD_OPTION_COUNT && !has[i] &&
+                  effect_bytes_code_value(coder, &board_options[i], rules);
+        if (is_good) {
+            has[i] = true;
+            is_good = effect_bytes_take_byte(coder->from, &code);
+        }
+    }
+    for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
+        const struct board_option *option = &board_options[i];
+        if (option->code != 0 && option->usual != 0 && !has[i]) {
+            board_option_set(option, rules, board_option_usual(option, rules));
+        }
+    }
+    rules->guards = board_options_guards(rules);
+    return is_good;
 }
 
 static bool effect_bytes_code_time(struct coder *coder, struct layout_time *time) {
@@ -463,16 +407,23 @@ static bool effect_bytes_code_time(struct coder *coder, struct layout_time *time
     return is_good;
 }
 
+static bool effect_bytes_code_decay(struct coder *coder, struct decay *decay) {
+    return effect_bytes_code_u32(coder, &decay->count) && decay->count > 0 &&
+           decay->count <= DECAY_COUNT_MAX &&
+           effect_bytes_code_byte(coder, &decay->unit, LAYOUT_UNIT_D);
+}
+
 static bool effect_bytes_code_field(struct coder *coder, struct layout_field *field,
                                     unsigned bits_max) {
-    enum { SIGNED = 1, ASCENDING = 2, DOUBLE = 4 };
+    enum { SIGNED = 1, ASCENDING = 2, DOUBLE = 4, DECAYS = 8 };
     uint8_t name_size = (uint8_t)strlen(field->name);
     uint8_t flags =
         (uint8_t)((field->is_signed ? SIGNED : 0) | (field->is_ascending ? ASCENDING : 0) |
-                  (field->is_double ? DOUBLE : 0));
+                  (field->is_double ? DOUBLE : 0) | (layout_field_decays(field) ? DECAYS : 0));
     bool is_good = effect_bytes_code_byte(coder, &field->bits, bits_max) && field->bits > 0 &&
                    effect_bytes_code_byte(coder, &field->scale, UINT8_MAX) &&
-                   effect_bytes_code_byte(coder, &flags, SIGNED | ASCENDING | DOUBLE) &&
+                   effect_bytes_code_byte(coder, &flags, SIGNED | ASCENDING | DOUBLE | DECAYS) &&
+                   ((flags & DECAYS) == 0 || effect_bytes_code_decay(coder, &field->decay)) &&
                    effect_bytes_code_byte(coder, &name_size, LAYOUT_NAME_MAX) &&
                    effect_bytes_code(coder, field->name, name_size);
     field->is_signed = (flags & SIGNED) != 0;
@@ -483,8 +434,10 @@ static bool effect_bytes_code_field(struct coder *coder, struct layout_field *fi
 
 static bool effect_bytes_code_rules(struct coder *coder, struct rules *rules) {
     struct layout *layout = &rules->layout;
-    if (!effect_bytes_code_options(coder, rules) || !effect_bytes_code_u32(coder, &rules->cap) ||
-        !effect_bytes_code_period(coder, rules) || !effect_bytes_code_time(coder, &layout->time) ||
+    if (!(coder->from != NULL ? effect_bytes_take_options(coder, rules)
+                              : effect_bytes_put_options(coder, rules)) ||
+        !effect_bytes_code_tags(coder, &layout->tags) ||
+        !effect_bytes_code_time(coder, &layout->time) ||
         !effect_bytes_code_byte(coder, &layout->field_count, LAYOUT_FIELDS_MAX)) {
         return false;
     }

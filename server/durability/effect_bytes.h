@@ -30,10 +30,10 @@
  *     key     XOR with the previous key in the chunk, without leading and trailing zero bytes:
  *             (zero bytes below << 4 | bytes that follow), bytes. Keys from the same moment differ
  *             in few bits.
- *     rules   slot (1 byte); with 0x80 set, the slot's new content follows: flags, LIMIT, what can
- *             refuse writes, tags, what of contests is there (a byte) and that, CAP, PERIOD, TIME and
- *             the fields, whose flags are 1 SIGNED, 2 ASC, 4 DOUBLE. When it is read, the end of a
- *             period in a named zone is that of today's tzdata
+ *     rules   slot (1 byte); with 0x80 set, the slot's new content follows: a code and a value for each row of
+ *             skiplist/keyspace/board_options.h that is not as usual (a varint of both signs, a zone's
+ *             name), 0, tags, TIME and the fields, whose flags are 1 SIGNED, 2 ASC, 4 DOUBLE, 8 DECAY. When it is
+ *             read, the end of a period in a named zone is that of today's tzdata
  *     values  of a member's tags, as tag_values_pack writes them (codec/tag.h)
  *     time    8 bytes, unix milliseconds; REGISTRY_NO_EXPIRY: none
  *
@@ -44,12 +44,15 @@
 #define SERVER_EFFECT_BYTES_H
 
 #include "codec/buffer.h"
+#include "skiplist/keyspace/board_options.h"
 #include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/registry_walk.h"
 
 enum {
     EFFECT_RULES_SLOTS = 16,
-    EFFECT_RULES_SIZE_MAX = 97 + 66 + ZONE_NAME_MAX + LAYOUT_FIELDS_MAX * (LAYOUT_NAME_MAX + 8) +
+    /* Codes and values of options, layout, tags. */
+    EFFECT_RULES_SIZE_MAX = BOARD_OPTION_COUNT * 11 + ZONE_NAME_MAX + 16 +
+                            LAYOUT_FIELDS_MAX * (LAYOUT_NAME_MAX + 16) +
                             TAGS_MAX * (TAG_NAME_MAX + 2),
 };
 

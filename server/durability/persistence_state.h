@@ -15,7 +15,7 @@
 #include "server/durability/snapshot.h"
 #include "server/durability/stream.h"
 #include "server/durability/unwritten.h"
-#include "skiplist/keyspace/effect_listener.h"
+#include "skiplist/keyspace/effect.h"
 
 enum {
     REFUSAL_MAX = 256,

@@ -5,7 +5,7 @@
 #include "server/loop/lookahead.h"
 
 #include "server/dispatch/command.h"
-#include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/registry.h"
 #include "skiplist/lookup.h"
 
 /* Position of the request's first member; 0: none. */

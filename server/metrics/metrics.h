@@ -1,15 +1,22 @@
-/* The metrics as text: OpenMetrics 1.0, or the text format of Prometheus that is older.
- *
- * The room: monitoring.h is a table of routes on http/; /metrics copies figures.h on the engine's thread, and this
- * file prints them on the HTTP thread, from one table that also makes docs/metrics.md. The page (web/) shows the same
- * figures. */
+/* What the server answers over HTTP: /metrics, /healthz, /readyz, which is a table of routes on http/. /metrics copies
+ * the figures on the engine's thread, and prints them on the HTTP thread: as OpenMetrics 1.0, or in the text format of
+ * Prometheus that is older. INFO and the page (web/) show the same figures. */
 #ifndef SERVER_METRICS_H
 #define SERVER_METRICS_H
 
-#include <stdio.h>
-
 #include "codec/buffer.h"
+#include "server/http/http.h"
 #include "server/metrics/figures.h"
+
+struct metrics;
+
+/* The listening socket, and PEM texts (certificate NULL: without TLS), which are borrowed, as is the server.
+ * engine_loop is the caller's. NULL: error (HTTP_ERROR_MAX) says why, and fd is closed. */
+MUST_CHECK struct metrics *metrics_start(int fd, uv_loop_t *engine_loop, struct server *server,
+                                         const char *certificate, const char *key, char *error);
+/* As http_stop and http_destroy. */
+void metrics_stop(struct metrics *metrics);
+void metrics_destroy(struct metrics *metrics);
 
 enum metrics_format { METRICS_OPENMETRICS, METRICS_PROMETHEUS };
 
@@ -18,7 +25,5 @@ enum metrics_format metrics_choose(const char *accept);
 const char *metrics_content_type(enum metrics_format format);
 /* Print all metrics. */
 void metrics_print(const struct figures *figures, enum metrics_format format, struct buffer *out);
-/* Write docs/metrics.md. */
-void metrics_write_docs(FILE *file);
 
 #endif

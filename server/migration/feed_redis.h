@@ -98,7 +98,7 @@ void feed_redis_second(struct feed *feed, struct replica *replica);
 /* Ask for an acknowledgement. */
 void feed_redis_ask(struct replica *replica);
 
-/* ---- feed_redis_copy.c: what is special to a copy for Redis ---- */
+/* ---- what is special to a copy for Redis ---- */
 
 /* Has all of the one before ended? */
 bool feed_redis_copy_may_begin(const struct feed_redis_copy *copy);

@@ -1,23 +1,45 @@
-/* The table of commands, and what its handlers share. See redis_apply.h. */
+/* See redis_apply.h. In the order of what follows: errors, keys, keys that are asked for, members, whole keys, hashes,
+ * boards of the module, values, the table. */
 #include "server/migration/redis_apply.h"
 
+#include <ctype.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "server/clients/broadcast.h"
 #include "server/clients/notify.h"
-#include "server/migration/redis_apply_parts.h"
+#include "server/dispatch/call.h"
+#include "server/dispatch/command.h"
+#include "server/durability/effect_blob.h"
+#include "server/migration/redis_position.h"
+#include "server/rdb/rdb_state.h"
+#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/registry_embedded.h"
+
+typedef bool redis_apply_handler(struct redis_apply *apply, const struct request *request);
+
+static void redis_apply_forget_asked(struct redis_apply *apply) {
+    while (apply->asked_first != NULL) {
+        struct redis_asked *next = apply->asked_first->next;
+        memory_free(apply->asked_first);
+        apply->asked_first = next;
+    }
+    apply->asked_last = NULL;
+    apply->asked_count = 0;
+}
 
 void redis_apply_reset(struct redis_apply *apply) {
     apply->database = 0;
     apply->applied_count = 0;
     apply->skipped_count = 0;
     apply->skipped_used = 0;
+    apply->asked_total = 0;
     apply->error[0] = '\0';
-    apply->wants_copy = false;
-    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
-        redis_names_clear(&apply->sets[i]);
-    }
+    apply->question = REDIS_QUESTION_NONE;
+    apply->has_keys = false;
+    redis_apply_forget_asked(apply);
 }
 
 void redis_apply_deinit(struct redis_apply *apply) {
@@ -25,9 +47,9 @@ void redis_apply_deinit(struct redis_apply *apply) {
     session_deinit(&apply->session);
     buffer_deinit(&apply->replies);
     buffer_deinit(&apply->scratch);
+    buffer_deinit(&apply->keys);
+    buffer_deinit(&apply->question_words);
     rdb_load_deinit(&apply->load);
-    memory_free(apply->tally.entries);
-    memory_free(apply->tally.slots);
     memory_free(apply->decoder);
 }
 
@@ -41,7 +63,9 @@ bool redis_apply_fail(struct redis_apply *apply, const char *format, ...) {
     return false;
 }
 
-bool redis_apply_fail_key(struct redis_apply *apply, struct bytes name, const char *format, ...) {
+/* About a key of the current database. */
+__attribute__((format(printf, 3, 4))) static bool
+redis_apply_fail_key(struct redis_apply *apply, struct bytes name, const char *format, ...) {
     char what[REDIS_APPLY_ERROR_MAX - 110] = "";
     va_list arguments;
     va_start(arguments, format);
@@ -51,28 +75,35 @@ bool redis_apply_fail_key(struct redis_apply *apply, struct bytes name, const ch
                             (unsigned long long)apply->database, what);
 }
 
-bool redis_apply_fail_member(struct redis_apply *apply, struct bytes name, struct bytes member,
-                             const char *why) {
+/* The same about a member. */
+static bool redis_apply_fail_member(struct redis_apply *apply, struct bytes name,
+                                    struct bytes member, const char *why) {
     return redis_apply_fail_key(apply, name, "member '%s': %s", bytes_show(member).text, why);
 }
 
-bool redis_apply_fail_form(struct redis_apply *apply, const struct request *request) {
+/* The source and this do not agree about the command. */
+static bool redis_apply_fail_form(struct redis_apply *apply, const struct request *request) {
     return redis_apply_fail(apply, "the source's %s of %u words is not understood",
                             bytes_show(request->args[0]).text, (unsigned)request->count);
 }
 
-bool redis_apply_fail_memory(struct redis_apply *apply) {
+static bool redis_apply_fail_memory(struct redis_apply *apply) {
     return redis_apply_fail(apply, "out of memory");
 }
 
 /* ---- keys ---- */
 
-struct registry_key *redis_apply_find(struct redis_apply *apply, struct bytes name) {
+static uint32_t redis_apply_database(const struct redis_apply *apply) {
+    return (uint32_t)apply->database;
+}
+
+static struct registry_key *redis_apply_find(struct redis_apply *apply, struct bytes name) {
     return registry_find(apply->registry, redis_apply_database(apply), name, REDIS_APPLY_LONG_AGO);
 }
 
-bool redis_apply_find_board(struct redis_apply *apply, struct bytes name,
-                            struct registry_key **key) {
+/* The key's board; *key NULL: there is none. false: error, it is something else. */
+static bool redis_apply_find_board(struct redis_apply *apply, struct bytes name,
+                                   struct registry_key **key) {
     *key = redis_apply_find(apply, name);
     return *key == NULL || (*key)->kind == REGISTRY_BOARD ||
            redis_apply_fail_key(apply, name, "a sorted set at the source, and a %s here",
@@ -84,16 +115,24 @@ static void redis_apply_tell(const struct redis_apply *apply, enum setting_event
     notify(apply->server, class, event, redis_apply_database(apply), name);
 }
 
-void redis_apply_remove(struct redis_apply *apply, struct bytes name) {
+static void redis_apply_remove(struct redis_apply *apply, struct bytes name) {
     struct registry_key *key = redis_apply_find(apply, name);
     if (key != NULL) {
         registry_remove(apply->registry, key);
         redis_apply_tell(apply, SETTING_EVENT_GENERIC, "del", name);
     }
-    (void)redis_names_remove(redis_apply_sets(apply), name);
 }
 
-bool redis_apply_check_key(struct redis_apply *apply, struct bytes name) {
+/* The same in another database than that of the commands. */
+static void redis_apply_remove_in(struct redis_apply *apply, uint64_t database, struct bytes name) {
+    uint64_t before = apply->database;
+    apply->database = database;
+    redis_apply_remove(apply, name);
+    apply->database = before;
+}
+
+/* Can this be a key here? false: error. */
+static bool redis_apply_check_key(struct redis_apply *apply, struct bytes name) {
     if (apply->database >= REGISTRY_DATABASES) {
         return redis_apply_fail_key(apply, name, "there are %d databases here, from 0 on",
                                     (int)REGISTRY_DATABASES);
@@ -102,7 +141,9 @@ bool redis_apply_check_key(struct redis_apply *apply, struct bytes name) {
            redis_apply_fail_key(apply, name, "a key has 1 to %d bytes here", (int)REGISTRY_KEY_MAX);
 }
 
-bool redis_apply_set_expiry(struct redis_apply *apply, struct bytes name, int64_t expire_at_ms) {
+/* REGISTRY_NO_EXPIRY: none any more. false: error. */
+static bool redis_apply_set_expiry(struct redis_apply *apply, struct bytes name,
+                                   int64_t expire_at_ms) {
     struct registry_key *key = redis_apply_find(apply, name);
     if (key == NULL) {
         return true;
@@ -117,8 +158,9 @@ bool redis_apply_set_expiry(struct redis_apply *apply, struct bytes name, int64_
 
 /* ---- members ---- */
 
-bool redis_apply_put(struct redis_apply *apply, struct registry_key *key,
-                     const struct board_member *member, uint64_t packed_key) {
+/* Put a member that was looked up. false: error. */
+static bool redis_apply_put(struct redis_apply *apply, struct registry_key *key,
+                            const struct board_member *member, uint64_t packed_key) {
     const struct rules *rules = registry_rules(key);
     uint32_t limit = rules->limit > 0 ? rules->limit : BOARD_MEMBERS_MAX;
     if (!member->is_there && board_count(&key->board) >= limit) {
@@ -130,18 +172,23 @@ bool redis_apply_put(struct redis_apply *apply, struct registry_key *key,
            redis_apply_fail_memory(apply);
 }
 
-void redis_apply_settle(struct redis_apply *apply, struct registry_key *key, const char *event) {
+/* After members were put: drop what is below the CAP, and tell. event NULL: it is told otherwise. */
+static void redis_apply_settle(struct redis_apply *apply, struct registry_key *key,
+                               const char *event) {
     uint32_t cap = registry_rules(key)->cap;
     uint32_t count = board_count(&key->board);
     if (cap > 0 && count > cap) {
         registry_remove_range(apply->registry, key, cap, count - cap);
     }
     registry_tell_members(apply->registry, key);
-    redis_apply_tell(apply, SETTING_EVENT_ZSET, event, registry_name(key));
+    if (event != NULL) {
+        redis_apply_tell(apply, SETTING_EVENT_ZSET, event, registry_name(key));
+    }
 }
 
-void redis_apply_end_removal(struct redis_apply *apply, struct registry_key *key,
-                             const char *event) {
+/* After members were removed: tell, and remove the key if its board is empty. */
+static void redis_apply_end_removal(struct redis_apply *apply, struct registry_key *key,
+                                    const char *event) {
     redis_apply_tell(apply, SETTING_EVENT_ZSET, event, registry_name(key));
     if (board_count(&key->board) == 0) {
         redis_apply_tell(apply, SETTING_EVENT_GENERIC, "del", registry_name(key));
@@ -151,19 +198,789 @@ void redis_apply_end_removal(struct redis_apply *apply, struct registry_key *key
     }
 }
 
-/* ---- whole values ---- */
+/* ---- keys that are asked for ---- */
 
-/* A key of the load takes its place, or is of another type. */
-static void redis_apply_replace(void *context, const struct rdb_load *load) {
-    struct redis_apply *apply = context;
-    redis_apply_remove(apply, load->name);
-    if (load->kind == RDB_OTHER && rdb_type_is_set(load->reader.type)) {
-        redis_names_put(redis_apply_sets(apply), load->name);
+/* The name of its field beside the position (redis_position.h). No memory: it is broken, and so is what follows. */
+static struct bytes redis_apply_field_of(struct redis_apply *apply, uint32_t database,
+                                         struct bytes name) {
+    char head = (char)database;
+    buffer_clear(&apply->scratch);
+    buffer_append(&apply->scratch, &head, 1);
+    buffer_append_bytes(&apply->scratch, name);
+    return buffer_bytes(&apply->scratch);
+}
+
+static bool redis_apply_is_asked_in(struct redis_apply *apply, uint32_t database,
+                                    struct bytes name) {
+    return apply->asked_count > 0 &&
+           redis_position_is_asked(apply->registry, redis_apply_field_of(apply, database, name));
+}
+
+static bool redis_apply_is_asked(struct redis_apply *apply, struct bytes name) {
+    return redis_apply_is_asked_in(apply, redis_apply_database(apply), name);
+}
+
+static struct bytes redis_apply_asked_name(const struct redis_asked *asked) {
+    return (struct bytes){.at = asked->name, .size = asked->name_size};
+}
+
+/* false: no memory. */
+static bool redis_apply_append_asked(struct redis_apply *apply, uint32_t database,
+                                     struct bytes name, bool wants_value) {
+    struct redis_asked *asked = memory_allocate(sizeof *asked + name.size);
+    if (asked == NULL) {
+        return false;
+    }
+    *asked = (struct redis_asked){.wants_value = wants_value,
+                                  .database = database,
+                                  .since = apply->offset,
+                                  .name_size = (uint32_t)name.size};
+    memcpy(asked->name, name.at, name.size);
+    if (apply->asked_last != NULL) {
+        apply->asked_last->next = asked;
+    } else {
+        apply->asked_first = asked;
+    }
+    apply->asked_last = asked;
+    apply->asked_count++;
+    return true;
+}
+
+/* What the key holds is not known from now on. false: error. */
+static bool redis_apply_ask_in(struct redis_apply *apply, uint32_t database, struct bytes name,
+                               bool wants_value) {
+    if (redis_apply_is_asked_in(apply, database, name)) {
+        return true;
+    }
+    struct bytes field = redis_apply_field_of(apply, database, name);
+    if (apply->scratch.is_broken || !redis_position_ask(apply->registry, field) ||
+        !redis_apply_append_asked(apply, database, name, wants_value)) {
+        return redis_apply_fail_memory(apply);
+    }
+    apply->asked_total++;
+    return true;
+}
+
+/* The same of a key that the source's command names. */
+static bool redis_apply_ask(struct redis_apply *apply, struct bytes name) {
+    return redis_apply_check_key(apply, name) &&
+           redis_apply_ask_in(apply, redis_apply_database(apply), name, true);
+}
+
+bool redis_apply_resume(struct redis_apply *apply, uint64_t offset, uint64_t database) {
+    struct bytes field;
+    redis_apply_reset(apply);
+    apply->database = database;
+    apply->offset = offset;
+    struct hash_cursor cursor = redis_position_begin_asked(apply->registry);
+    while (redis_position_next_asked(&cursor, &field)) {
+        if (!redis_apply_append_asked(apply, (uint8_t)field.at[0], bytes_behind(field, 1), false)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* All keys of a database change: what an answer of later has put there already changes, too. REGISTRY_DATABASES: all. */
+static void redis_apply_ask_again(struct redis_apply *apply, uint64_t database) {
+    for (struct redis_asked *at = apply->asked_first; at != NULL; at = at->next) {
+        if (at->database == database || database == REGISTRY_DATABASES) {
+            at->is_void = at->state == REDIS_ASKED_SENT;
+            at->state = at->state == REDIS_ASKED_ANSWERED ? REDIS_ASKED_WAITS : at->state;
+        }
     }
 }
 
-bool redis_apply_take_load(struct redis_apply *apply, bool is_fine) {
-    return is_fine || redis_apply_fail(apply, "%s", apply->load.error);
+uint64_t redis_apply_end_asked(struct redis_apply *apply, uint64_t offset) {
+    struct redis_asked **at = &apply->asked_first;
+    uint64_t next = UINT64_MAX;
+    apply->asked_last = NULL;
+    while (*at != NULL) {
+        struct redis_asked *asked = *at;
+        if (asked->state == REDIS_ASKED_ANSWERED && asked->until <= offset) {
+            *at = asked->next;
+            redis_position_answer(
+                apply->registry,
+                redis_apply_field_of(apply, asked->database, redis_apply_asked_name(asked)));
+            apply->asked_count--;
+            memory_free(asked);
+        } else {
+            bool is_next = asked->state == REDIS_ASKED_ANSWERED && asked->until < next;
+            next = is_next ? asked->until : next;
+            apply->asked_last = asked;
+            at = &asked->next;
+        }
+    }
+    return next;
+}
+
+/* ---- ZADD, ZINCRBY ---- */
+
+/* As Redis reads a score: strtod of the whole text, no blanks in front, not nan. */
+static bool redis_apply_zadd_parse_score(struct bytes text, double *score) {
+    enum { TEXT_MAX = 256 }; /* Redis reads no longer ones */
+    char copy[TEXT_MAX];
+    if (text.size == 0 || text.size >= sizeof copy || isspace((unsigned char)text.at[0])) {
+        return false;
+    }
+    memcpy(copy, text.at, text.size);
+    copy[text.size] = '\0';
+    char *end;
+    double value = strtod(copy, &end);
+    if (end != copy + text.size || isnan(value)) {
+        return false;
+    }
+    *score = value;
+    return true;
+}
+
+struct zadd {
+    bool is_new_only, is_existing_only, is_greater_only, is_less_only, is_increment;
+    struct bytes name;
+    struct registry_key *key; /* NULL: the board does not exist */
+    const struct layout *layout;
+};
+
+/* What a pair does to its member. */
+struct pair {
+    struct bytes member_name;
+    struct board_member member;
+    bool is_change;
+    uint64_t key; /* stamped */
+};
+
+/* false: it has an option that is not known here, or a score that is none. */
+static bool redis_apply_zadd_read_options(const struct request *request, struct zadd *zadd,
+                                          uint32_t *first) {
+    uint32_t at = *first;
+    for (; at < request->count; at++) {
+        struct bytes word = request->args[at];
+        if (bytes_is(word, "NX")) {
+            zadd->is_new_only = true;
+        } else if (bytes_is(word, "XX")) {
+            zadd->is_existing_only = true;
+        } else if (bytes_is(word, "GT")) {
+            zadd->is_greater_only = true;
+        } else if (bytes_is(word, "LT")) {
+            zadd->is_less_only = true;
+        } else if (bytes_is(word, "INCR")) {
+            zadd->is_increment = true;
+        } else if (!bytes_is(word, "CH")) {
+            break;
+        }
+    }
+    *first = at;
+    bool is_fine = at < request->count && (request->count - at) % 2 == 0;
+    for (double score; at < request->count && is_fine; at += 2) {
+        is_fine = redis_apply_zadd_parse_score(request->args[at], &score);
+    }
+    return is_fine;
+}
+
+/* As zsetAdd of Redis: does the member get another score, and which? */
+static bool redis_apply_zadd_decide(const struct zadd *zadd, const struct board_member *member,
+                                    double *score) {
+    if (!member->is_there) {
+        return !zadd->is_existing_only;
+    }
+    double before = rdb_value_score(zadd->layout, member->key);
+    if (zadd->is_new_only) {
+        return false;
+    }
+    if (zadd->is_increment) {
+        *score += before;
+    }
+    if ((zadd->is_less_only && *score >= before) || (zadd->is_greater_only && *score <= before)) {
+        return false;
+    }
+    return *score != before;
+}
+
+static bool redis_apply_zadd_find_key(struct redis_apply *apply, const struct zadd *zadd,
+                                      struct pair *pair, double score) {
+    char why[RDB_VALUE_ERROR_MAX];
+    uint64_t ordinal;
+    if (rdb_value_find_ordinal(&zadd->layout->fields[0], score, &ordinal, why) != RDB_VALUE_OK) {
+        return redis_apply_fail_member(apply, zadd->name, pair->member_name, why);
+    }
+    uint64_t key = pair->member.is_there ? pair->member.key : layout_zero_key(zadd->layout);
+    key = layout_with_ordinal(zadd->layout, key, 0, ordinal);
+    if (layout_stamp(zadd->layout, key, apply->now_us, &pair->key) != LAYOUT_OK) {
+        layout_explain_time(zadd->layout, apply->now_us, why);
+        return redis_apply_fail_member(apply, zadd->name, pair->member_name, why);
+    }
+    return true;
+}
+
+static bool redis_apply_zadd_look_at(struct redis_apply *apply, const struct zadd *zadd,
+                                     const struct request *request, uint32_t at,
+                                     struct pair *pair) {
+    double score = 0;
+    char why[RDB_VALUE_ERROR_MAX];
+    CHECK(redis_apply_zadd_parse_score(request->args[at], &score)); /* as when it was read */
+    *pair = (struct pair){.member_name = request->args[at + 1]};
+    if (pair->member_name.size == 0 || pair->member_name.size > BOARD_MEMBER_MAX) {
+        snprintf(why, sizeof why, "it is %zu bytes long: 1..%d are allowed", pair->member_name.size,
+                 (int)BOARD_MEMBER_MAX);
+        return redis_apply_fail_member(apply, zadd->name, pair->member_name, why);
+    }
+    if (zadd->key != NULL) {
+        board_look_up(&zadd->key->board, pair->member_name, NULL, &pair->member);
+    }
+    pair->is_change = redis_apply_zadd_decide(zadd, &pair->member, &score);
+    return !pair->is_change || redis_apply_zadd_find_key(apply, zadd, pair, score);
+}
+
+/* All are checked before the first change; a member that is named twice is looked at again then. false: error. */
+static bool redis_apply_zadd_take_pairs(struct redis_apply *apply, const struct zadd *zadd,
+                                        const struct request *request, uint32_t first,
+                                        bool is_checked, bool *is_changed) {
+    struct pair pair = {.is_change = false};
+    for (uint32_t at = first; at < request->count; at += 2) {
+        if (!redis_apply_zadd_look_at(apply, zadd, request, at, &pair) ||
+            (is_checked && pair.is_change &&
+             !redis_apply_put(apply, zadd->key, &pair.member, pair.key))) {
+            return false;
+        }
+        *is_changed |= is_checked && pair.is_change;
+    }
+    return true;
+}
+
+struct scores_of_zadd {
+    const struct request *request;
+    uint32_t first;
+};
+
+static enum decimal_status redis_apply_zadd_judge(const void *scores, const struct layout *layout) {
+    const struct scores_of_zadd *of = scores;
+    for (uint32_t at = of->first; at < of->request->count; at += 2) {
+        double score = 0;
+        CHECK(redis_apply_zadd_parse_score(of->request->args[at], &score));
+        enum decimal_status status = rdb_value_judge_score(&layout->fields[0], score);
+        if (status != DECIMAL_OK) {
+            return status;
+        }
+    }
+    return DECIMAL_OK;
+}
+
+/* A new board gets the first of its layouts that takes the scores, as here (writing.h). false: no memory. */
+static bool redis_apply_zadd_choose(struct redis_apply *apply, const struct zadd *zadd,
+                                    const struct request *request, uint32_t first) {
+    const struct scores_of_zadd scores = {.request = request, .first = first};
+    const struct layout *layout = board_layout(&zadd->key->board);
+    if (redis_apply_zadd_judge(&scores, layout) == DECIMAL_OK) {
+        return true;
+    }
+    const struct rules *rules =
+        registry_rules_taking(apply->registry, zadd->name, redis_apply_zadd_judge, &scores);
+    return layout_keys_equal(&rules->layout, layout) ||
+           registry_choose(apply->registry, zadd->key, rules);
+}
+
+static bool redis_apply_zadd_add(struct redis_apply *apply, struct zadd *zadd,
+                                 const struct request *request, uint32_t first) {
+    bool is_new;
+    bool is_changed = false;
+    if (!redis_apply_check_key(apply, zadd->name) ||
+        !redis_apply_find_board(apply, zadd->name, &zadd->key)) {
+        return false;
+    }
+    if (zadd->key == NULL && zadd->is_existing_only) {
+        return true;
+    }
+    is_new = zadd->key == NULL;
+    if (is_new) {
+        zadd->key = registry_find_or_create(apply->registry, redis_apply_database(apply),
+                                            zadd->name, apply->now_us / 1000, &is_new);
+    }
+    if (zadd->key == NULL) {
+        return redis_apply_fail_memory(apply);
+    }
+    if (is_new && !redis_apply_zadd_choose(apply, zadd, request, first)) {
+        registry_take_back(apply->registry, zadd->key);
+        return redis_apply_fail_memory(apply);
+    }
+    zadd->layout = board_layout(&zadd->key->board);
+    bool is_fine = (request->count - first == 2 ||
+                    redis_apply_zadd_take_pairs(apply, zadd, request, first, false, &is_changed)) &&
+                   redis_apply_zadd_take_pairs(apply, zadd, request, first, true, &is_changed);
+    if (is_changed) {
+        redis_apply_settle(apply, zadd->key, zadd->is_increment ? "zincr" : "zadd");
+    } else if (is_new) {
+        registry_take_back(apply->registry, zadd->key);
+    }
+    return is_fine;
+}
+
+static bool redis_apply_zadd(struct redis_apply *apply, const struct request *request) {
+    struct zadd zadd = {.name = request->args[1],
+                        .is_increment = bytes_is(request->args[0], "ZINCRBY")};
+    uint32_t first = 2;
+    return redis_apply_zadd_read_options(request, &zadd, &first)
+               ? redis_apply_zadd_add(apply, &zadd, request, first)
+               : redis_apply_ask(apply, zadd.name);
+}
+
+/* ---- removing ---- */
+
+static void redis_apply_zrem_take(struct redis_apply *apply, struct registry_key *key,
+                                  struct bytes name) {
+    struct board_member member;
+    if (name.size == 0 || name.size > BOARD_MEMBER_MAX) {
+        return;
+    }
+    board_look_up(&key->board, name, NULL, &member);
+    if (member.is_there) {
+        registry_take_member(apply->registry, key, &member);
+    }
+}
+
+static bool redis_apply_zrem(struct redis_apply *apply, const struct request *request) {
+    struct registry_key *key;
+    if (!redis_apply_find_board(apply, request->args[1], &key)) {
+        return false;
+    }
+    if (key != NULL) {
+        for (uint32_t i = 2; i < request->count; i++) {
+            redis_apply_zrem_take(apply, key, request->args[i]);
+        }
+        redis_apply_end_removal(apply, key, "zrem");
+    }
+    return true;
+}
+
+/* ---- databases ---- */
+
+static bool redis_apply_select_database(struct redis_apply *apply, const struct request *request) {
+    return bytes_parse_u64(request->args[1], &apply->database) ||
+           redis_apply_fail_form(apply, request);
+}
+
+static bool redis_apply_flushdb(struct redis_apply *apply, const struct request *request) {
+    (void)request;
+    (void)registry_flush(apply->registry, redis_apply_database(apply));
+    redis_apply_ask_again(apply, apply->database);
+    return true;
+}
+
+static bool redis_apply_flushall(struct redis_apply *apply, const struct request *request) {
+    (void)request;
+    (void)registry_flush(apply->registry, REGISTRY_DATABASES);
+    redis_apply_ask_again(apply, REGISTRY_DATABASES);
+    return true;
+}
+
+/* All keys of a database to another one. */
+static bool redis_apply_key_move_all(struct redis_apply *apply, uint32_t from, uint32_t to) {
+    struct registry_key *key;
+    while ((key = registry_embedded_first_of(apply->registry, from)) != NULL) {
+        if (registry_rename(apply->registry, key, to, registry_name(key), REDIS_APPLY_LONG_AGO) !=
+            REGISTRY_OK) {
+            return redis_apply_fail_memory(apply);
+        }
+    }
+    return true;
+}
+
+/* What is not known in the one is not known in the other one now. */
+static bool redis_apply_key_ask_swapped(struct redis_apply *apply, uint32_t a, uint32_t b) {
+    const struct redis_asked *last = apply->asked_last;
+    bool is_fine = true;
+    redis_apply_ask_again(apply, a);
+    redis_apply_ask_again(apply, b);
+    for (struct redis_asked *at = apply->asked_first; at != NULL && is_fine; at = at->next) {
+        if (at->database == a || at->database == b) {
+            is_fine = redis_apply_ask_in(apply, at->database == a ? b : a,
+                                         redis_apply_asked_name(at), false);
+        }
+        if (at == last) {
+            break;
+        }
+    }
+    return is_fine;
+}
+
+/* Through a database that is empty; if one of the two is, there is no need of it. */
+static bool redis_apply_swapdb(struct redis_apply *apply, const struct request *request) {
+    uint64_t a;
+    uint64_t b;
+    if (!bytes_parse_u64(request->args[1], &a) || !bytes_parse_u64(request->args[2], &b)) {
+        return redis_apply_fail_form(apply, request);
+    }
+    if (a >= REGISTRY_DATABASES || b >= REGISTRY_DATABASES) {
+        return redis_apply_fail(
+            apply, "the source swaps databases %llu and %llu: there are %d here, from 0 on",
+            (unsigned long long)a, (unsigned long long)b, (int)REGISTRY_DATABASES);
+    }
+    uint32_t spare = 0;
+    while (spare < REGISTRY_DATABASES &&
+           (spare == a || spare == b || registry_count(apply->registry, spare) > 0)) {
+        spare++;
+    }
+    if (spare == REGISTRY_DATABASES) {
+        return redis_apply_fail(apply,
+                                "the source swaps databases %llu and %llu, and no database "
+                                "is empty here to do so",
+                                (unsigned long long)a, (unsigned long long)b);
+    }
+    return a == b || (redis_apply_key_ask_swapped(apply, (uint32_t)a, (uint32_t)b) &&
+                      redis_apply_key_move_all(apply, (uint32_t)a, spare) &&
+                      redis_apply_key_move_all(apply, (uint32_t)b, (uint32_t)a) &&
+                      redis_apply_key_move_all(apply, spare, (uint32_t)b));
+}
+
+/* ---- gone, or overwritten by another type ---- */
+
+static bool redis_apply_del(struct redis_apply *apply, const struct request *request) {
+    for (uint32_t i = 1; i < request->count; i++) {
+        if (!redis_apply_is_asked(apply, request->args[i])) {
+            redis_apply_remove(apply, request->args[i]);
+        }
+    }
+    return true;
+}
+
+/* ---- renaming ---- */
+
+/* What has no key here is of another type at the source: then the destination is, too. */
+static bool redis_apply_key_move_to(struct redis_apply *apply, struct bytes from,
+                                    uint32_t to_database, struct bytes to, bool is_copy) {
+    struct registry_key *key = redis_apply_find(apply, from);
+    uint32_t database = redis_apply_database(apply);
+    if (database == to_database && bytes_equal(from, to)) {
+        return true;
+    }
+    if (redis_apply_is_asked(apply, from) || redis_apply_is_asked_in(apply, to_database, to)) {
+        return redis_apply_ask_in(apply, to_database, to, false) &&
+               (is_copy || redis_apply_ask_in(apply, database, from, false));
+    }
+    if (key == NULL) {
+        redis_apply_remove_in(apply, to_database, to);
+        return true;
+    }
+    if (!redis_apply_check_key(apply, to)) {
+        return false;
+    }
+    enum registry_status status =
+        is_copy ? registry_copy(apply->registry, key, to_database, to, REDIS_APPLY_LONG_AGO)
+                : registry_rename(apply->registry, key, to_database, to, REDIS_APPLY_LONG_AGO);
+    return status == REGISTRY_OK || redis_apply_fail_memory(apply);
+}
+
+static bool redis_apply_rename(struct redis_apply *apply, const struct request *request) {
+    return redis_apply_key_move_to(apply, request->args[1], redis_apply_database(apply),
+                                   request->args[2], false);
+}
+
+static bool redis_apply_key_read_database(struct redis_apply *apply, const struct request *request,
+                                          uint32_t index, uint32_t *database) {
+    uint64_t number;
+    if (!bytes_parse_u64(request->args[index], &number)) {
+        return redis_apply_fail_form(apply, request);
+    }
+    *database = (uint32_t)number;
+    return number < REGISTRY_DATABASES ||
+           redis_apply_fail_key(apply, request->args[1],
+                                "it goes to database %llu: there are %d here, from 0 on",
+                                (unsigned long long)number, (int)REGISTRY_DATABASES);
+}
+
+static bool redis_apply_copy(struct redis_apply *apply, const struct request *request) {
+    uint32_t database = redis_apply_database(apply);
+    for (uint32_t i = 3; i < request->count; i++) {
+        if (bytes_is(request->args[i], "DB") && i + 1 < request->count) {
+            if (!redis_apply_key_read_database(apply, request, ++i, &database)) {
+                return false;
+            }
+        } else if (!bytes_is(request->args[i], "REPLACE")) {
+            return redis_apply_fail_form(apply, request);
+        }
+    }
+    return redis_apply_key_move_to(apply, request->args[1], database, request->args[2], true);
+}
+
+static bool redis_apply_move(struct redis_apply *apply, const struct request *request) {
+    uint32_t database = 0;
+    return redis_apply_key_read_database(apply, request, 2, &database) &&
+           redis_apply_key_move_to(apply, request->args[1], database, request->args[1], false);
+}
+
+/* ---- expiry ---- */
+
+/* Since Redis 7 all come as PEXPIREAT; before, as the client said, from now on. What is past stays until the
+ * source says that it is gone. */
+static bool redis_apply_expire(struct redis_apply *apply, const struct request *request) {
+    int64_t time;
+    bool is_absolute =
+        bytes_is(request->args[0], "EXPIREAT") || bytes_is(request->args[0], "PEXPIREAT");
+    bool is_seconds =
+        bytes_is(request->args[0], "EXPIREAT") || bytes_is(request->args[0], "EXPIRE");
+    if (!bytes_parse_i64(request->args[2], &time) ||
+        __builtin_mul_overflow(time, is_seconds ? 1000 : 1, &time) ||
+        __builtin_add_overflow(time, is_absolute ? 0 : apply->now_us / 1000, &time) ||
+        time == REGISTRY_NO_EXPIRY) {
+        return redis_apply_fail_form(apply, request);
+    }
+    return redis_apply_set_expiry(apply, request->args[1], time);
+}
+
+static bool redis_apply_persist(struct redis_apply *apply, const struct request *request) {
+    return redis_apply_set_expiry(apply, request->args[1], REGISTRY_NO_EXPIRY);
+}
+
+/* ---- hashes: the source's commands mean what ours do, so their own handlers run; and PUBLISH ---- */
+
+static bool redis_apply_hash(struct redis_apply *apply, const struct request *request) {
+    uint32_t index = command_find_original(request->args[0]);
+    const struct command *command = index != COMMAND_NONE ? command_by_index(index) : NULL;
+    if (command == NULL || command_has_wrong_arity(command, request)) {
+        return redis_apply_ask(apply, request->args[1]);
+    }
+    struct reply reply;
+    buffer_clear(&apply->replies);
+    reply_init(&reply, &apply->replies, 2);
+    struct call call = {
+        .request = request,
+        .command = command,
+        .reply = &reply,
+        .registry = apply->registry,
+        .session = &apply->session,
+        .server = apply->server,
+        .now_us = apply->now_us,
+        .now_ms = REDIS_APPLY_LONG_AGO,
+    };
+    if (!redis_apply_check_key(apply, request->args[1])) {
+        return false;
+    }
+    command->run(&call);
+    return reply.error_count == 0 ||
+           redis_apply_fail_key(apply, request->args[1], "the source's %s is refused here: %s",
+                                bytes_show(request->args[0]).text,
+                                bytes_show(buffer_bytes(&apply->replies)).text);
+}
+
+static bool redis_apply_publish(struct redis_apply *apply, const struct request *request) {
+    (void)publish(apply->server,
+                  bytes_is(request->args[0], "SPUBLISH") ? SUBSCRIPTION_SHARD
+                                                         : SUBSCRIPTION_CHANNEL,
+                  request->args[1], request->args[2]);
+    return true;
+}
+
+/* ---- boards of the module ---- */
+
+void redis_apply_raise_time(struct redis_apply *apply, int64_t time_us) {
+    clock_raise(&apply->server->clock, time_us);
+    apply->now_us = time_us > apply->now_us ? time_us : apply->now_us;
+}
+
+/* Only boards, in the command's database. Ids of results, which the module keeps in a key's value, are passed over. */
+static bool redis_apply_board_is_allowed(void *context, const struct effect *effect) {
+    (void)context;
+    if (effect->database == REGISTRY_ONCE) {
+        return true;
+    }
+    bool is_of_board = effect->key_kind == NULL || effect->key_kind == &key_kind_board;
+    bool moves = effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY;
+    return is_of_board && effect->kind != EFFECT_FLUSH && effect->database == 0 &&
+           (!moves || effect->to_database == 0);
+}
+
+static bool redis_apply_board_visit(void *context, struct effect *effect) {
+    struct redis_apply *apply = context;
+    if (effect->database == REGISTRY_ONCE) {
+        return false;
+    }
+    effect->database = redis_apply_database(apply);
+    if (effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY) {
+        effect->to_database = effect->database;
+    }
+    return effect->kind != EFFECT_REMOVE || redis_apply_find(apply, effect->name) != NULL;
+}
+
+static bool redis_apply_board_need_decoder(struct redis_apply *apply) {
+    if (apply->decoder == NULL) {
+        apply->decoder = memory_allocate(sizeof *apply->decoder);
+    }
+    return apply->decoder != NULL || redis_apply_fail_memory(apply);
+}
+
+static bool redis_apply_board_fail_blob(struct redis_apply *apply, struct bytes name,
+                                        const char *why) {
+    return redis_apply_fail_key(apply, name, "the source's LB.APPLY: %s", why);
+}
+
+static bool redis_apply_board_apply_blob(struct redis_apply *apply, struct bytes name,
+                                         struct bytes blob) {
+    struct bytes chunk;
+    int64_t time_us;
+    if (!effect_blob_open(blob, &time_us, &chunk)) {
+        return redis_apply_board_fail_blob(
+            apply, name,
+            "it is damaged, or another version of the module sent it, in another format");
+    }
+    if (!effect_blob_check(apply->decoder, chunk, redis_apply_board_is_allowed, apply)) {
+        return redis_apply_board_fail_blob(
+            apply, name,
+            apply->decoder->missing_zone != NULL
+                ? "its PERIOD is in a time zone that this machine does not know"
+                : "it is damaged");
+    }
+    redis_apply_raise_time(apply, time_us);
+    switch (
+        effect_blob_apply(apply->registry, apply->decoder, chunk, redis_apply_board_visit, apply)) {
+    case EFFECT_OK:
+        return true;
+    case EFFECT_OUT_OF_MEMORY:
+        return redis_apply_fail_memory(apply);
+    case EFFECT_IMPOSSIBLE:
+        break;
+    }
+    return redis_apply_board_fail_blob(apply, name, "it does not fit the keys that are here");
+}
+
+static bool redis_apply_effects(struct redis_apply *apply, const struct request *request) {
+    if (request->count % 2 == 0) {
+        return redis_apply_fail_form(apply, request);
+    }
+    if (!redis_apply_board_need_decoder(apply)) {
+        return false;
+    }
+    bool is_asked = false;
+    for (uint32_t i = 1; i < request->count && !is_asked; i += 2) {
+        is_asked = redis_apply_is_asked(apply, request->args[i]);
+    }
+    for (uint32_t i = 1; i < request->count && is_asked; i += 2) {
+        if (!redis_apply_ask(apply, request->args[i])) {
+            return false;
+        }
+    }
+    for (uint32_t i = 1; i < request->count && !is_asked; i += 2) {
+        bool is_empty = i > 1 && request->args[i + 1].size == 0;
+        if (!redis_apply_check_key(apply, request->args[i]) ||
+            (!is_empty &&
+             !redis_apply_board_apply_blob(apply, request->args[i], request->args[i + 1]))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- beside the keys ---- */
+
+static bool redis_apply_state_effects(struct redis_apply *apply, const struct request *request) {
+    char why[RDB_STATE_ERROR_MAX];
+    struct bytes chunk;
+    int64_t time_us;
+    if (request->count != 2) {
+        return redis_apply_fail_form(apply, request);
+    }
+    if (!redis_apply_board_need_decoder(apply)) {
+        return false;
+    }
+    if (!rdb_state_check(apply->decoder, request->args[1], RDB_STATE_CHANGES, REGISTRY_DATABASES,
+                         &time_us, &chunk, why)) {
+        return redis_apply_fail(apply, "the source's bans: %s", why);
+    }
+    redis_apply_raise_time(apply, time_us);
+    switch (rdb_state_apply(apply->registry, apply->decoder, chunk)) {
+    case EFFECT_OK:
+        return true;
+    case EFFECT_OUT_OF_MEMORY:
+        return redis_apply_fail_memory(apply);
+    case EFFECT_IMPOSSIBLE:
+        break;
+    }
+    return redis_apply_fail(apply, "the source's bans: they do not fit those that are here");
+}
+
+/* ---- values of keys that were asked for ---- */
+
+/* A key of the load takes its place, or is of another type. */
+static void redis_apply_replace(void *context, const struct rdb_load *load) {
+    redis_apply_remove_in(context, load->database, load->name);
+}
+
+/* What is not in the answer leaves the board, neighbours together. true: there is more. */
+static bool redis_apply_merge_removes(struct redis_apply *apply, const struct board *answer,
+                                      struct registry_key *key, uint32_t count) {
+    bool is_another = apply->merge.rank > board_count(&key->board); /* is_void */
+    uint32_t rank = is_another ? 0 : apply->merge.rank;
+    char room[NAME_TEXT_ROOM];
+    struct board_cursor cursor;
+    struct board_stored entry;
+    for (bool has_more = true; has_more;) {
+        uint32_t gone_count = 0;
+        board_seek(&key->board, rank, &cursor);
+        while ((has_more = count > 0 && board_cursor_read(&cursor, &entry))) {
+            uint64_t packed;
+            bool is_gone = !board_find(answer, name_text(entry.member, room), &packed);
+            if (!is_gone && gone_count > 0) {
+                break;
+            }
+            gone_count += is_gone;
+            rank += !is_gone;
+            count--;
+            board_cursor_next(&cursor);
+        }
+        if (gone_count > 0) {
+            registry_remove_range(apply->registry, key, rank, gone_count);
+        }
+    }
+    apply->merge.rank = rank;
+    return rank < board_count(&key->board);
+}
+
+/* What is new in the answer, or has another score, is put in its order. false: error. */
+static bool redis_apply_merge_puts(struct redis_apply *apply, const struct board *answer,
+                                   struct registry_key *key, uint32_t count) {
+    char room[NAME_TEXT_ROOM];
+    struct board_cursor cursor;
+    struct board_stored entry;
+    const struct zadd zadd = {.name = registry_name(key), .layout = board_layout(&key->board)};
+    board_seek(answer, apply->merge.rank, &cursor);
+    for (; count > 0 && board_cursor_read(&cursor, &entry); count--) {
+        struct pair pair = {.member_name = name_text(entry.member, room)};
+        double score = rdb_value_score(board_layout(answer), entry.key);
+        board_look_up(&key->board, pair.member_name, NULL, &pair.member);
+        if ((!pair.member.is_there || rdb_value_score(zadd.layout, pair.member.key) != score) &&
+            (!redis_apply_zadd_find_key(apply, &zadd, &pair, score) ||
+             !redis_apply_put(apply, key, &pair.member, pair.key))) {
+            return false;
+        }
+        board_cursor_next(&cursor);
+        apply->merge.rank++;
+    }
+    return true;
+}
+
+/* Members whose score is the same keep their place and time: so equal scores stay in order of arrival. */
+static enum rdb_merge redis_apply_merge(void *context, struct rdb_load *load) {
+    enum { MEMBERS_AT_ONCE = 256 };
+    struct redis_apply *apply = context;
+    uint64_t before = apply->database;
+    struct registry_key *key =
+        registry_find(apply->registry, (uint32_t)load->database, load->name, REDIS_APPLY_LONG_AGO);
+    if (key == NULL || key->kind != REGISTRY_BOARD || load->kind != RDB_ZSET ||
+        !layout_keys_equal(board_layout(&key->board), board_layout(&load->board))) {
+        return RDB_MERGE_REPLACES;
+    }
+    if (!apply->merge.has_removed) {
+        bool has_more = redis_apply_merge_removes(apply, &load->board, key, MEMBERS_AT_ONCE);
+        apply->merge.has_removed = !has_more;
+        apply->merge.rank = has_more ? apply->merge.rank : 0;
+        return board_count(&key->board) > 0 ? RDB_MERGE_GOES_ON : RDB_MERGE_REPLACES;
+    }
+    apply->database = load->database; /* for errors and notifications */
+    bool is_fine = redis_apply_merge_puts(apply, &load->board, key, MEMBERS_AT_ONCE);
+    bool is_done = is_fine && apply->merge.rank == board_count(&load->board);
+    if (is_done) {
+        redis_apply_settle(apply, key, NULL);
+    }
+    apply->database = before;
+    return !is_fine ? RDB_MERGE_FAILED : is_done ? RDB_MERGE_DONE : RDB_MERGE_GOES_ON;
 }
 
 void redis_apply_init(struct redis_apply *apply, struct server *server, uint64_t seed) {
@@ -172,115 +989,126 @@ void redis_apply_init(struct redis_apply *apply, struct server *server, uint64_t
     apply->session.user = server->acl.users.default_user;
     buffer_init(&apply->replies, 0);
     buffer_init(&apply->scratch, 0);
+    buffer_init(&apply->keys, 0);
+    buffer_init(&apply->question_words, 0);
     rdb_load_init(&apply->load, server->registry, seed, 0);
     apply->load.keeps_expired = true;
     apply->load.replace = redis_apply_replace;
+    apply->load.merge = redis_apply_merge;
     apply->load.context = apply;
-    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
-        apply->sets[i].seed = seed + i;
+}
+
+void redis_apply_take_nothing(struct redis_apply *apply, const struct redis_asked *asked) {
+    redis_apply_remove_in(apply, asked->database, redis_apply_asked_name(asked));
+}
+
+void redis_apply_begin_value(struct redis_apply *apply, const struct redis_asked *asked,
+                             unsigned version) {
+    apply->merge.has_removed = false;
+    apply->merge.rank = 0;
+    apply->load.now_us = apply->now_us;
+    rdb_load_begin_value(&apply->load, version, asked->database, redis_apply_asked_name(asked));
+}
+
+/* Before Redis 7 a source says how long there is to live: about the same time is the same. */
+bool redis_apply_end_value(struct redis_apply *apply, const struct redis_asked *asked,
+                           int64_t expire_at_ms, bool is_about) {
+    enum { ABOUT_MS = 1000 };
+    uint64_t before = apply->database;
+    struct bytes name = redis_apply_asked_name(asked);
+    rdb_load_end_value(&apply->load);
+    apply->database = asked->database;
+    const struct registry_key *key = redis_apply_find(apply, name);
+    int64_t here_ms = key != NULL ? registry_expiry(apply->registry, key) : expire_at_ms;
+    bool is_same =
+        here_ms == expire_at_ms ||
+        (is_about && here_ms != REGISTRY_NO_EXPIRY && expire_at_ms != REGISTRY_NO_EXPIRY &&
+         here_ms - expire_at_ms < ABOUT_MS && expire_at_ms - here_ms < ABOUT_MS);
+    bool is_fine = is_same || redis_apply_set_expiry(apply, name, expire_at_ms);
+    if (key != NULL) { /* not one of another type */
+        redis_apply_tell(apply, SETTING_EVENT_GENERIC, "restore", name);
     }
+    apply->database = before;
+    return is_fine;
 }
 
 /* ---- the table ---- */
+
+/* An error: nobody can say which keys it changes. */
+static bool redis_apply_refuse(struct redis_apply *apply, const struct request *request) {
+    return redis_apply_fail(apply,
+                            "the source's %s cannot be followed: its result is not known here",
+                            bytes_show(request->args[0]).text);
+}
 
 /* Sorted by name. */
 static const struct redis_apply_row {
     const char *name;
     uint32_t words_min;
-    redis_apply_handler *run; /* NULL: passed over and counted, whatever is named */
+    redis_apply_handler
+        *run; /* NULL: its key is asked for; without one it is passed over and counted */
+    uint32_t
+        key; /* the only one that it changes: nothing is done while that is asked for. 0: no, or several */
 } rows[] = {
-    {"BITOP", 4, redis_apply_bitop},
-    {"BZMOVE", 5, redis_apply_bzmove},
-    {"CLUSTER", 1, redis_apply_refuse}, /* slots that move */
-    {"COPY", 3, redis_apply_copy},
-    {"DEL", 2, redis_apply_del},
-    {"DELEX", 2, redis_apply_overwrite},   /* behind its key is a condition, which held */
-    {"DELIFEQ", 3, redis_apply_overwrite}, /* the same */
-    {"EVAL", 1, redis_apply_refuse},
-    {"EVALSHA", 1, redis_apply_refuse},
-    {"EXPIRE", 3, redis_apply_expire},
-    {"EXPIREAT", 3, redis_apply_expire},
-    {"FCALL", 1, redis_apply_refuse},
-    {"FLUSHALL", 1, redis_apply_flushall},
-    {"FLUSHDB", 1, redis_apply_flushdb},
-    {"FLUSHSLOT", 1, redis_apply_refuse},
-    {"FUNCTION", 1, NULL},
-    {"GEOADD", 5, redis_apply_refuse}, /* comes as ZADD */
-    {"GEORADIUS", 6, redis_apply_geo_store},
-    {"GEORADIUSBYMEMBER", 5, redis_apply_geo_store},
-    {"GEOSEARCHSTORE", 3, redis_apply_refuse},
-    {"GETDEL", 2, redis_apply_del},
-    {"GETSET", 3, redis_apply_overwrite},
-    {"HDEL", 3, redis_apply_hash},
-    {"HEXPIRE", 2, NULL},
-    {"HEXPIREAT", 2, NULL},
-    {"HGETDEL", 5, redis_apply_hgetdel},
-    {"HGETEX", 2, NULL},
-    {"HINCRBY", 4, redis_apply_hash},
-    {"HINCRBYFLOAT", 4, redis_apply_hash},
-    {"HMSET", 4, redis_apply_hash},
-    {"HPERSIST", 2, NULL},
-    {"HPEXPIRE", 2, NULL},
-    {"HPEXPIREAT", 2, NULL},
-    {"HSET", 4, redis_apply_hash},
-    {"HSETEX", 6, redis_apply_hsetex},
-    {"HSETNX", 4, redis_apply_hash},
-    {"LB.APPLY", 3, redis_apply_effects},
-    {"LB.APPLYSTATE", 2, redis_apply_state_effects},
-    {"MOVE", 3, redis_apply_move},
-    {"MSET", 3, redis_apply_overwrite_pairs},
-    {"MSETEX", 4, redis_apply_msetex},
-    {"MSETNX", 3, redis_apply_overwrite_pairs},
-    {"PERSIST", 2, redis_apply_persist},
-    {"PEXPIRE", 3, redis_apply_expire},
-    {"PEXPIREAT", 3, redis_apply_expire},
-    {"PSETEX", 4, redis_apply_overwrite},
-    {"PUBLISH", 3, redis_apply_publish},
-    {"RENAME", 3, redis_apply_rename},
-    {"RENAMENX", 3, redis_apply_rename},
-    {"RESTORE", 4, redis_apply_restore},
-    {"RESTORE-ASKING", 4, redis_apply_restore},
-    {"SADD", 3, redis_apply_set_names},
-    {"SCRIPT", 1, NULL},
-    {"SDIFFSTORE", 3, redis_apply_overwrite_set},
-    {"SELECT", 2, redis_apply_select_database},
-    {"SET", 3, redis_apply_overwrite},
-    {"SETEX", 4, redis_apply_overwrite},
-    {"SETNX", 3, redis_apply_overwrite},
-    {"SINTERSTORE", 3, redis_apply_overwrite_set},
-    {"SMOVE", 4, redis_apply_smove},
-    {"SORT", 2, redis_apply_sort},
-    {"SPUBLISH", 3, redis_apply_publish},
-    {"SUNIONSTORE", 3, redis_apply_overwrite_set},
-    {"SWAPDB", 3, redis_apply_swapdb},
-    {"TRIMSLOTS", 1, redis_apply_refuse},
-    {"UNLINK", 2, redis_apply_del},
-    {"XGROUP", 2, NULL},
-    {"ZADD", 4, redis_apply_zadd},
-    {"ZDIFFSTORE", 4, redis_apply_zdiffstore},
-    {"ZINCRBY", 4, redis_apply_zincrby},
-    {"ZINTERSTORE", 4, redis_apply_zinterstore},
-    {"ZMOVE", 4, redis_apply_zmove},
-    {"ZMOVEMEMBER", 6, redis_apply_zmovemember},
-    {"ZPOPMAX", 2, redis_apply_zpopmax},
-    {"ZPOPMIN", 2, redis_apply_zpopmin},
-    {"ZRANGESTORE", 5, redis_apply_zrangestore},
-    {"ZREM", 3, redis_apply_zrem},
-    {"ZREMRANGEBYLEX", 4, redis_apply_zremrangebylex},
-    {"ZREMRANGEBYRANK", 4, redis_apply_zremrangebyrank},
-    {"ZREMRANGEBYSCORE", 4, redis_apply_zremrangebyscore},
-    {"ZUNIONSTORE", 4, redis_apply_zunionstore},
+    {"CLUSTER", 1, redis_apply_refuse, 0}, /* slots that move */
+    {"COPY", 3, redis_apply_copy, 0},
+    {"DEL", 2, redis_apply_del, 0},
+    {"EVAL", 1, redis_apply_refuse, 0},
+    {"EVALSHA", 1, redis_apply_refuse, 0},
+    {"EXPIRE", 3, redis_apply_expire, 1},
+    {"EXPIREAT", 3, redis_apply_expire, 1},
+    {"FCALL", 1, redis_apply_refuse, 0},
+    {"FLUSHALL", 1, redis_apply_flushall, 0},
+    {"FLUSHDB", 1, redis_apply_flushdb, 0},
+    {"FLUSHSLOT", 1, redis_apply_refuse, 0},
+    {"FUNCTION", 1, NULL, 0},
+    {"GEOSEARCHSTORE", 3, NULL, 1},
+    {"HDEL", 3, redis_apply_hash, 1},
+    {"HEXPIRE", 2, NULL, 0},
+    {"HEXPIREAT", 2, NULL, 0},
+    {"HGETEX", 2, NULL, 0},
+    {"HINCRBY", 4, redis_apply_hash, 1},
+    {"HINCRBYFLOAT", 4, redis_apply_hash, 1},
+    {"HMSET", 4, redis_apply_hash, 1},
+    {"HPERSIST", 2, NULL, 0},
+    {"HPEXPIRE", 2, NULL, 0},
+    {"HPEXPIREAT", 2, NULL, 0},
+    {"HSET", 4, redis_apply_hash, 1},
+    {"HSETNX", 4, redis_apply_hash, 1},
+    {"LB.APPLY", 3, redis_apply_effects, 0},
+    {"LB.APPLYSTATE", 2, redis_apply_state_effects, 0},
+    {"MOVE", 3, redis_apply_move, 0},
+    {"PERSIST", 2, redis_apply_persist, 1},
+    {"PEXPIRE", 3, redis_apply_expire, 1},
+    {"PEXPIREAT", 3, redis_apply_expire, 1},
+    {"PUBLISH", 3, redis_apply_publish, 0},
+    {"RENAME", 3, redis_apply_rename, 0},
+    {"RENAMENX", 3, redis_apply_rename, 0},
+    {"SCRIPT", 1, NULL, 0},
+    {"SELECT", 2, redis_apply_select_database, 0},
+    {"SPUBLISH", 3, redis_apply_publish, 0},
+    {"SWAPDB", 3, redis_apply_swapdb, 0},
+    {"TRIMSLOTS", 1, redis_apply_refuse, 0},
+    {"UNLINK", 2, redis_apply_del, 0},
+    {"XGROUP", 2, NULL, 0},
+    {"ZADD", 4, redis_apply_zadd, 1},
+    {"ZDIFFSTORE", 2, NULL, 1},
+    {"ZINCRBY", 4, redis_apply_zadd, 1},
+    {"ZINTERSTORE", 2, NULL, 1},
+    {"ZRANGESTORE", 2, NULL, 1},
+    {"ZREM", 3, redis_apply_zrem, 1},
+    {"ZUNIONSTORE", 2, NULL, 1},
 };
 
-enum { ROWS = sizeof rows / sizeof rows[0], WORD_MAX = 24 };
+enum { ROWS = sizeof rows / sizeof rows[0] };
 
 static int redis_apply_compare_row(const void *name, const void *row) {
     return strcmp(name, ((const struct redis_apply_row *)row)->name);
 }
 
 static const struct redis_apply_row *redis_apply_find_row(struct bytes name, char *upper) {
-    if (name.size > WORD_MAX) {
-        name.size = WORD_MAX;
+    if (name.size > REDIS_APPLY_WORD_MAX) {
+        name.size = REDIS_APPLY_WORD_MAX;
     }
     for (size_t i = 0; i < name.size; i++) {
         char letter = name.at[i];
@@ -314,47 +1142,155 @@ static void redis_apply_skip(struct redis_apply *apply, struct bytes name) {
     skipped->count++;
 }
 
-bool redis_apply_refuse(struct redis_apply *apply, const struct request *request) {
-    return redis_apply_fail(apply,
-                            "the source's %s cannot be followed: its result is not known here",
-                            bytes_show(request->args[0]).text);
+/* ---- commands of which only the keys are known ---- */
+
+static const struct redis_learned *redis_apply_find_learned(const struct redis_apply *apply,
+                                                            const char *upper) {
+    for (uint32_t i = 0; i < apply->learned_count; i++) {
+        if (strcmp(apply->learned[i].name, upper) == 0) {
+            return &apply->learned[i];
+        }
+    }
+    return NULL;
 }
 
-/* A command that is not in the table: of other types, or of a version that is not known here. */
-static bool redis_apply_pass_over(struct redis_apply *apply, const struct request *request) {
-    if (request->count > 1 && apply->database < REGISTRY_DATABASES &&
-        redis_apply_find(apply, request->args[1]) != NULL) {
-        return redis_apply_fail_key(apply, request->args[1],
-                                    "the source's %s is not known here, and may change it",
-                                    bytes_show(request->args[0]).text);
+void redis_apply_learn(struct redis_apply *apply, const struct redis_learned *learned) {
+    if (apply->learned_count == REDIS_APPLY_LEARNED_MAX) {
+        apply->learned_count = 0;
     }
-    redis_apply_skip(apply, request->args[0]);
-    return true;
+    apply->learned[apply->learned_count] = *learned;
+    memcpy(apply->learned[apply->learned_count].name, apply->question_name,
+           sizeof apply->question_name);
+    apply->learned_count++;
+    apply->question = REDIS_QUESTION_NONE;
+}
+
+void redis_apply_learn_key(struct redis_apply *apply, struct bytes name) {
+    uint32_t size = (uint32_t)name.size;
+    buffer_append(&apply->keys, &size, sizeof size);
+    buffer_append_bytes(&apply->keys, name);
+}
+
+void redis_apply_learn_keys(struct redis_apply *apply) {
+    apply->has_keys = true;
+    apply->question = REDIS_QUESTION_NONE;
+}
+
+static void redis_apply_put_question(struct redis_apply *apply, const struct request *request) {
+    struct buffer *words = &apply->question_words;
+    bool is_about_keys = apply->question == REDIS_QUESTION_KEYS;
+    uint32_t count = is_about_keys ? request->count : 1;
+    buffer_clear(words);
+    buffer_clear(&apply->keys);
+    request_append_head(words, 2 + count);
+    request_append_argument(words, BYTES("COMMAND"));
+    request_append_argument(words, !is_about_keys         ? BYTES("INFO")
+                                   : apply->has_key_flags ? BYTES("GETKEYSANDFLAGS")
+                                                          : BYTES("GETKEYS"));
+    for (uint32_t i = 0; i < count; i++) {
+        request_append_argument(words, request->args[i]);
+    }
+}
+
+bool redis_apply_prepare(struct redis_apply *apply, const struct request *request) {
+    char upper[REDIS_APPLY_WORD_MAX + 1];
+    if (apply->question != REDIS_QUESTION_NONE) {
+        return false;
+    }
+    if (redis_apply_find_row(request->args[0], upper) != NULL) {
+        return true;
+    }
+    const struct redis_learned *learned = redis_apply_find_learned(apply, upper);
+    if (learned != NULL && (!learned->needs_keys || apply->has_keys)) {
+        return true;
+    }
+    apply->question = learned == NULL ? REDIS_QUESTION_COMMAND : REDIS_QUESTION_KEYS;
+    snprintf(apply->question_name, sizeof apply->question_name, "%s", upper);
+    redis_apply_put_question(apply, request);
+    return false;
+}
+
+bool redis_apply_only_asks(const struct request *request) {
+    char upper[REDIS_APPLY_WORD_MAX + 1];
+    const struct redis_apply_row *row = redis_apply_find_row(request->args[0], upper);
+    return row == NULL || (row->run == NULL && row->key > 0);
+}
+
+/* A key that it writes. *is_ours: it may be a sorted set or a hash. false: error. */
+static bool redis_apply_touch(struct redis_apply *apply, enum redis_makes makes, struct bytes name,
+                              bool *is_ours) {
+    bool is_here = apply->database < REGISTRY_DATABASES && redis_apply_find(apply, name) != NULL;
+    if (makes == REDIS_MAKES_OTHERS && !is_here) {
+        *is_ours |= apply->database < REGISTRY_DATABASES && redis_apply_is_asked(apply, name);
+        return true;
+    }
+    *is_ours = true;
+    return redis_apply_check_key(apply, name) &&
+           redis_apply_ask_in(apply, redis_apply_database(apply), name, makes == REDIS_MAKES_OURS);
+}
+
+static bool redis_apply_touch_known(struct redis_apply *apply, enum redis_makes makes,
+                                    bool *is_ours) {
+    bool is_fine = !apply->keys.is_broken || redis_apply_fail_memory(apply);
+    for (size_t at = 0; at < apply->keys.size && is_fine;) {
+        uint32_t size;
+        memcpy(&size, apply->keys.at + at, sizeof size);
+        struct bytes name = {.at = apply->keys.at + at + sizeof size, .size = size};
+        is_fine = redis_apply_touch(apply, makes, name, is_ours);
+        at += sizeof size + size;
+    }
+    apply->has_keys = false;
+    return is_fine;
+}
+
+static bool redis_apply_run_learned(struct redis_apply *apply, const struct request *request,
+                                    const struct redis_learned *learned) {
+    bool is_ours = false;
+    bool is_fine = true;
+    if (learned->needs_keys) {
+        is_fine = redis_apply_touch_known(apply, learned->makes, &is_ours);
+    } else if (learned->first > 0) {
+        int64_t last = learned->last < 0 ? request->count + learned->last : learned->last;
+        for (int64_t i = learned->first; i <= last && i < request->count && is_fine;
+             i += learned->step) {
+            is_fine = redis_apply_touch(apply, learned->makes, request->args[i], &is_ours);
+        }
+    }
+    if (is_fine && is_ours) {
+        apply->applied_count++;
+    } else if (is_fine) {
+        redis_apply_skip(apply, request->args[0]);
+    }
+    return is_fine;
 }
 
 bool redis_apply_run(struct redis_apply *apply, const struct request *request) {
-    char upper[WORD_MAX + 1];
+    char upper[REDIS_APPLY_WORD_MAX + 1];
     const struct redis_apply_row *row = redis_apply_find_row(request->args[0], upper);
     if (row == NULL) {
-        return redis_apply_pass_over(apply, request);
+        const struct redis_learned *learned = redis_apply_find_learned(apply, upper);
+        CHECK(learned != NULL); /* prepared */
+        return redis_apply_run_learned(apply, request, learned);
     }
-    if (row->run == NULL) {
+    if (request->count < row->words_min) {
+        return redis_apply_fail_form(apply, request);
+    }
+    if (row->run == NULL && row->key == 0) {
         redis_apply_skip(apply, request->args[0]);
         return true;
     }
     bool is_about_keys = row->run != redis_apply_select_database &&
                          row->run != redis_apply_publish && row->run != redis_apply_swapdb &&
                          row->run != redis_apply_flushall && row->run != redis_apply_state_effects;
-    if (request->count < row->words_min) {
-        return redis_apply_fail_form(apply, request);
-    }
     if (is_about_keys && apply->database >= REGISTRY_DATABASES) {
         return redis_apply_fail(
             apply, "the source's %s is in database %llu: there are %d here, from 0 on", row->name,
             (unsigned long long)apply->database, (int)REGISTRY_DATABASES);
     }
     apply->session.database = (uint8_t)(is_about_keys ? apply->database : 0);
-    if (!row->run(apply, request)) {
+    bool is_asked = row->key > 0 && redis_apply_is_asked(apply, request->args[row->key]);
+    if (!is_asked && !(row->run != NULL ? row->run(apply, request)
+                                        : redis_apply_ask(apply, request->args[row->key]))) {
         return false;
     }
     apply->applied_count++;

@@ -1,20 +1,22 @@
-/* Applies the commands of a Redis's replication stream to the registry, with Redis's results: the same members
- * and the same scores, whatever the boards' own rules would make of the command. Where the Redis has the module,
- * changes of its boards come as LB.APPLY, and the boards stay equal to the last bit (redis_apply_board.c). Those of its bans
+/* Applies the commands of a Redis's replication stream to the registry, so that the keys have the same members and the
+ * same scores, whatever the boards' own rules would make of the command. Where the Redis has the module,
+ * changes of its boards come as LB.APPLY, and the boards stay equal to the last bit. Those of its bans
  * and of durable jobs that it has not finished come as LB.APPLYSTATE.
  *
  *     apply.now_us = ...                           before the commands of a tick
+ *     redis_apply_prepare(&apply, &request)        are the keys of this command known?
  *     redis_apply_run(&apply, &request)            SELECT, ZADD, HSET, DEL ...
  *
- * - Scores are added, weighed and compared as doubles; the sum must be a score of the board.
- * - ZPOPMIN, ZREMRANGEBYRANK and the like take equal scores by their members' bytes. On the board, equal
- *   scores are in order of arrival, as always.
+ * - A write that names what it puts or removes (ZADD, ZINCRBY, ZREM, HSET, DEL, RENAME, PEXPIREAT ...) is applied as it
+ *   comes: so equal scores stay in order of arrival. Scores are added and compared as doubles.
+ * - Of every other write only the keys are of interest: which ones, the source says (COMMAND INFO, and COMMAND
+ *   GETKEYSANDFLAGS where that is not enough). Those that may hold a sorted set or a hash are asked for (redis_ask.h).
+ *   From then on, until the answer is reached in the stream, commands do nothing to them: the answer has it all.
  * - Nothing expires, rolls over, is frozen or closed meanwhile: the source says what goes. CAP keeps the best;
  *   LIMIT and what a layout cannot hold are errors.
- * - Keys of other types do not exist here: what overwrites or removes a key does so, all else is counted and
- *   passed over. A command that is not known and names a key that is here is an error. Sets are remembered by
- *   name (redis_names.h), because ZUNIONSTORE and the like read them: the result is then not known here, which is an
- *   error.
+ * - Keys of other types do not exist here: commands for them are counted and passed over.
+ *
+ * Invariant: a key that is not asked for is as it is at the source behind the last command that was applied.
  *
  * An error is for good: what came after it would not be what the source has. Of the command itself nothing is
  * done then, except where memory is missing in its middle. */
@@ -23,14 +25,24 @@
 
 #include "protocol/request.h"
 #include "server/clients/server.h"
-#include "server/migration/redis_names.h"
 #include "server/rdb/rdb_load.h"
 
 enum {
     REDIS_APPLY_ERROR_MAX = 480, /* less than REPLICATION_ERROR_MAX */
     REDIS_APPLY_SKIPPED_MAX = 48,
     REDIS_APPLY_NAME_MAX = 24,
+    REDIS_APPLY_WORD_MAX = 63,     /* a longer name is taken for the one with the same beginning */
+    REDIS_APPLY_LEARNED_MAX = 256, /* then they are learned anew */
+#ifdef SERVER_TINY
+    REDIS_APPLY_ASKED_MAX = 8,
+#else
+    REDIS_APPLY_ASKED_MAX =
+        65536, /* keys; with so many, nothing more is applied until they are answered */
+#endif
 };
+
+/* The time of all look-ups: before everything, so that nothing expires or rolls over. */
+#define REDIS_APPLY_LONG_AGO (INT64_MIN / 2)
 
 /* A command that was passed over. */
 struct redis_skipped {
@@ -38,43 +50,106 @@ struct redis_skipped {
     uint64_t count;
 };
 
+/* A key that the source is asked for, oldest first. */
+struct redis_asked {
+    struct redis_asked *next;
+    enum { REDIS_ASKED_WAITS, REDIS_ASKED_SENT, REDIS_ASKED_ANSWERED } state;
+    bool wants_value; /* false: its type first, as most likely it is none of ours */
+    bool
+        is_void; /* SENT: its database was emptied or swapped meanwhile, and it is asked for again */
+    uint32_t database;
+    uint64_t since; /* the offset before the first command that was not applied */
+    uint64_t until; /* ANSWERED: what is here is the source's at this offset */
+    uint32_t name_size;
+    char name[];
+};
+
+/* What the source has said of a command. */
+struct redis_learned {
+    char name[REDIS_APPLY_WORD_MAX + 1]; /* upper case */
+    /* Keys that it can make: those of sorted sets and hashes; of other types; it did not say. */
+    enum redis_makes { REDIS_MAKES_OURS, REDIS_MAKES_OTHERS, REDIS_MAKES_ANY } makes;
+    bool needs_keys;           /* of each command anew: GETKEYSANDFLAGS */
+    int64_t first, last, step; /* else its keys, last as COMMAND says it; first 0: it has none */
+};
+
 struct redis_apply {
     struct server *server;     /* borrowed */
     struct registry *registry; /* the server's */
     int64_t now_us;            /* the time of what is written */
+    uint64_t offset;           /* of the source, before the command that is applied */
     uint64_t database;         /* of the source; may be one that is not here */
     uint64_t applied_count, skipped_count;
     struct redis_skipped skipped[REDIS_APPLY_SKIPPED_MAX];
     uint32_t skipped_used;
-    struct redis_names sets[REGISTRY_DATABASES];
     char error[REDIS_APPLY_ERROR_MAX];
-    bool wants_copy; /* with an error: a new copy would say which keys hold sets */
+    struct redis_asked *asked_first, *asked_last;
+    uint32_t asked_count;
+    uint64_t asked_total;
+    /* What the source has to say before the next command can be applied; whoever asks it answers with
+     * redis_apply_learn or redis_apply_learn_keys. */
+    enum { REDIS_QUESTION_NONE, REDIS_QUESTION_COMMAND, REDIS_QUESTION_KEYS } question;
+    struct buffer question_words; /* on the wire */
+    char question_name[REDIS_APPLY_WORD_MAX + 1];
+    bool has_key_flags;   /* set by whoever asks: the source knows GETKEYSANDFLAGS */
+    struct rdb_load load; /* of values that come as a whole */
     /* Private. */
     struct session session; /* for handlers; in no list */
     struct buffer replies;
-    struct rdb_load load;           /* of values that come as a whole */
     struct effect_decoder *decoder; /* of LB.APPLY and its kin; NULL: none yet */
-    struct buffer scratch;          /* members' names */
-    struct redis_tally {
-        struct redis_tally_entry {
-            struct name member; /* borrowed */
-            double score;
-        } * entries;
-        uint32_t count, capacity;
-        uint64_t seed; /* secret: clients choose the names */
-        uint64_t *slots;
-        uint64_t slot_count;
-    } tally;
+    struct buffer scratch;          /* a field's name */
+    struct redis_learned learned[REDIS_APPLY_LEARNED_MAX];
+    uint32_t learned_count;
+    bool has_keys; /* of the next command: a size of four bytes and a name, one behind the other */
+    struct buffer keys;
+    /* Of a value and the board that is here: first what leaves it, then what comes. */
+    struct {
+        bool has_removed;
+        uint32_t rank;
+    } merge;
 };
 
 /* *apply is large, and holds no memory yet. seed: random, secret. */
 void redis_apply_init(struct redis_apply *apply, struct server *server, uint64_t seed);
 void redis_apply_deinit(struct redis_apply *apply);
-/* A new stream: database 0, no sets, no counts. */
+/* A new stream: database 0, no counts, no keys that are asked for. */
 void redis_apply_reset(struct redis_apply *apply);
+/* The same, but it goes on: keys that were asked for before a restart are asked for again. false: no memory. */
+MUST_CHECK bool redis_apply_resume(struct redis_apply *apply, uint64_t offset, uint64_t database);
+
+/* Can it be applied? false: there is a question first, after whose answer the command is given again. */
+MUST_CHECK bool redis_apply_prepare(struct redis_apply *apply, const struct request *request);
+/* Does it only ask for keys? Then it may be applied as soon as it comes, also in a transaction. */
+bool redis_apply_only_asks(const struct request *request);
 /* false: error says why. MULTI, EXEC, PING and REPLCONF are not for here. */
 MUST_CHECK bool redis_apply_run(struct redis_apply *apply, const struct request *request);
 
+/* ---- answers ---- */
+
+/* *learned is copied, with the name of the command that was asked about. */
+void redis_apply_learn(struct redis_apply *apply, const struct redis_learned *learned);
+/* Begin, then each key, then true: these are the keys that the command writes. */
+void redis_apply_learn_key(struct redis_apply *apply, struct bytes name);
+void redis_apply_learn_keys(struct redis_apply *apply);
+/* The asked key is not there, or holds another type: nothing has its name here any more. */
+void redis_apply_take_nothing(struct redis_apply *apply, const struct redis_asked *asked);
+/* Its value is fed to apply->load: what is on a board already stays as it is. */
+void redis_apply_begin_value(struct redis_apply *apply, const struct redis_asked *asked,
+                             unsigned version);
+/* The value is in place. REGISTRY_NO_EXPIRY: it has none. false: error. */
+MUST_CHECK bool redis_apply_end_value(struct redis_apply *apply, const struct redis_asked *asked,
+                                      int64_t expire_at_ms, bool is_about);
+/* Those whose answer the stream has reached are as any other key from now on. Returns the offset where the next ones are;
+ * UINT64_MAX: there are none. */
+uint64_t redis_apply_end_asked(struct redis_apply *apply, uint64_t offset);
+/* Up to here everything is as it is at the source. */
+static inline uint64_t redis_apply_exact_offset(const struct redis_apply *apply, uint64_t offset) {
+    return apply->asked_first != NULL ? apply->asked_first->since : offset;
+}
+
+__attribute__((format(printf, 2, 3))) bool redis_apply_fail(struct redis_apply *apply,
+                                                            const char *format, ...);
 /* What came was written at this time: server time is at least that. */
 void redis_apply_raise_time(struct redis_apply *apply, int64_t time_us);
+
 #endif

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "server/durability/persistence.h"
+#include "server/migration/redis_ask.h"
 #include "server/migration/redis_position.h"
 #include "server/migration/redis_receive.h"
 #include "server/migration/redis_stream.h"
@@ -21,6 +22,7 @@ struct redis_follow {
     struct redis_spool *spool; /* NULL: nothing is received */
     struct redis_spool *ended; /* freed when the loop has turned */
     struct redis_stream stream;
+    struct redis_ask ask;     /* of the same server as the link */
     struct registry *dropped; /* is freed in steps */
     bool is_on;               /* also while it is stopped by an error */
     bool has_stream;
@@ -126,7 +128,7 @@ static void redis_follow_write_position(struct redis_follow *follow) {
     memcpy(position->id, follow->receive.id, sizeof position->id);
     memcpy(position->host, replication->master_host, sizeof position->host);
     if (!redis_position_write(follow->server->registry, position)) {
-        redis_follow_drop_position(follow);
+        *position = (struct redis_position){.offset = 0};
     }
 }
 
@@ -141,6 +143,7 @@ static void redis_follow_stop(struct redis_follow *follow, const char *error) {
     master_link_stop(follow->link);
     replication->link = REPLICATION_LINK_STOPPED;
     redis_follow_drop_position(follow); /* the next REPLICAOF begins anew */
+    redis_ask_close(&follow->ask);
     redis_follow_close_spool(follow);
 }
 
@@ -152,13 +155,18 @@ void redis_follow_begin(struct redis_follow *follow) {
     follow->has_stream = true;
     follow->server->replication.error[0] = '\0';
     redis_stream_init(&follow->stream, follow->server, disk_random_id());
+    redis_ask_init(&follow->ask, &follow->stream, follow->loop, redis_follow_wake, follow);
+    follow->ask.id = follow->receive.id;
     registry_set_passive(follow->server->registry, true);
     redis_follow_read_position(follow);
-    if (follow->position.id[0] != '\0') {
+    bool has_memory =
+        follow->position.id[0] == '\0' ||
         redis_stream_resume(&follow->stream, follow->position.offset, follow->position.database);
-    }
-    follow->spool = redis_spool_open(follow->loop, settings->dir, settings->replica_spool_size,
-                                     redis_follow_wake, follow, error);
+    snprintf(error, sizeof error, "out of memory");
+    follow->spool =
+        has_memory ? redis_spool_open(follow->loop, settings->dir, settings->replica_spool_size,
+                                      redis_follow_wake, follow, error)
+                   : NULL;
     redis_receive_init(&follow->receive, follow->spool, follow->position.id,
                        follow->position.offset);
     if (follow->spool == NULL) {
@@ -177,6 +185,7 @@ void redis_follow_end(struct redis_follow *follow) {
     redis_follow_close_spool(follow);
     redis_follow_free_ended(follow);
     if (follow->has_stream) {
+        redis_ask_close(&follow->ask);
         redis_follow_free_later(follow);
         redis_stream_deinit(&follow->stream);
         follow->has_stream = false;
@@ -212,13 +221,47 @@ static bool redis_follow_exchange(struct redis_follow *follow) {
     return true;
 }
 
-/* The next PSYNC asks for a copy. The old position must go: a part of a transaction may be applied. */
-static void redis_follow_ask_copy(struct redis_follow *follow) {
-    follow->stream.apply.wants_copy = false;
-    follow->receive.has_copy = false;
-    redis_follow_drop_position(follow);
-    master_link_drop(follow->link, "a new copy is needed");
+/* ---- asking ---- */
+
+static int64_t redis_follow_now_ms(void) {
+    return (int64_t)(clock_monotonic_us() / 1000);
 }
+
+/* The source is asked on a connection of its own, which is there as long as the link is. */
+static void redis_follow_open_ask(struct redis_follow *follow) {
+    const struct settings *settings = &follow->server->settings;
+    const struct master_link *link = follow->link;
+    struct redis_ask *ask = &follow->ask;
+    int64_t now_ms = redis_follow_now_ms();
+    bool is_linked = link->state >= LINK_ASKING && link->redis != NULL;
+    if (!is_linked && link->state != LINK_GREETING) {
+        redis_ask_close(ask);
+        ask->retry_at_ms = 0;
+    } else if (is_linked && ask->state == REDIS_ASK_CLOSED && now_ms >= ask->retry_at_ms) {
+        redis_ask_open(ask, link->fd, link->tls_context, settings->masteruser, settings->masterauth,
+                       now_ms);
+    }
+}
+
+/* Take answers, and ask. false: it has stopped. */
+static bool redis_follow_ask(struct redis_follow *follow, uint64_t budget_ns) {
+    struct redis_ask *ask = &follow->ask;
+    int64_t timeout_ms = follow->server->settings.repl_timeout_s * 1000;
+    follow->stream.apply.now_us = follow->server->clock.now_us;
+    bool is_fine = redis_ask_step(ask, follow->receive.received_offset, redis_follow_now_ms(),
+                                  timeout_ms, budget_ns);
+    if (!is_fine) {
+        redis_stream_fail(&follow->stream, follow->stream.apply.error);
+    } else if (ask->is_denied) {
+        redis_stream_fail(&follow->stream, ask->error);
+    }
+    if (!is_fine || ask->is_denied) {
+        redis_follow_stop(follow, follow->stream.error);
+    }
+    return is_fine && !ask->is_denied;
+}
+
+/* ---- pieces ---- */
 
 /* One piece. false: there is nothing to do now. */
 static bool redis_follow_take_piece(struct redis_follow *follow, uint64_t budget_ns) {
@@ -227,9 +270,13 @@ static bool redis_follow_take_piece(struct redis_follow *follow, uint64_t budget
     if (follow->receive.is_restarted) {
         follow->receive.is_restarted = false;
         redis_follow_free_later(follow);
+        redis_ask_close(&follow->ask);
+        follow->ask.retry_at_ms = 0;
         redis_stream_restart(stream, follow->receive.begin_offset);
     }
-    if (stream->state == REDIS_STREAM_LOADED && !redis_follow_exchange(follow)) {
+    /* What the source refuses to say is known before anything changes. */
+    if (stream->state == REDIS_STREAM_LOADED &&
+        (!follow->ask.has_greeted || !redis_follow_exchange(follow))) {
         return false;
     }
     struct bytes piece = redis_spool_peek(spool);
@@ -244,11 +291,7 @@ static bool redis_follow_take_piece(struct redis_follow *follow, uint64_t budget
         redis_follow_stop(follow, stream->error);
         return false;
     }
-    if (stream->apply.wants_copy) {
-        redis_follow_ask_copy(follow);
-        return false;
-    }
-    return true;
+    return taken > 0 || !stream->is_held;
 }
 
 /* What cannot be received, and what has come as a whole, but is not loaded. */
@@ -272,6 +315,9 @@ static void redis_follow_show(struct redis_follow *follow) {
                  "was applied");
         is_fine = false;
     }
+    if (is_fine && follow->ask.state == REDIS_ASK_CLOSED && follow->ask.error[0] != '\0') {
+        snprintf(error, sizeof error, "the source cannot be asked: %s", follow->ask.error);
+    }
     if (!is_fine && strncmp(replication->error, error, sizeof replication->error - 1) != 0) {
         log_write(LOG_WARNING, "replication: %s", error);
     }
@@ -287,7 +333,8 @@ bool redis_follow_step(struct redis_follow *follow, uint64_t budget_ns) {
     if (follow->spool == NULL) {
         return false;
     }
-    bool has_more = true;
+    redis_follow_open_ask(follow);
+    bool has_more = redis_follow_ask(follow, budget_ns / 2);
     uint64_t used_ns = 0;
     /* Where the disk is behind it wakes the loop. */
     bool is_held = redis_follow_is_behind(follow->server);
@@ -296,10 +343,36 @@ bool redis_follow_step(struct redis_follow *follow, uint64_t budget_ns) {
         is_held = has_more && redis_follow_is_behind(follow->server);
         used_ns = clock_ticks_to_ns(clock_ticks() - begin_ticks);
     }
+    if (follow->spool != NULL) {
+        redis_ask_flush(&follow->ask, follow->receive.received_offset);
+    }
+    has_more |= follow->ask.has_work;
     redis_follow_show(follow);
     redis_follow_write_position(follow);
     master_link_read_on(follow->link);
     return has_more && !is_held;
+}
+
+/* What has come is applied: are all keys known, too? Answers of a later time are as good as any now. */
+static bool redis_follow_finish_asking(struct redis_follow *follow, uint64_t budget_ns) {
+    struct redis_apply *apply = &follow->stream.apply;
+    if (!redis_follow_ask(follow, budget_ns)) {
+        return true;
+    }
+    (void)redis_apply_end_asked(apply, UINT64_MAX);
+    if (apply->asked_count > 0 && follow->ask.state != REDIS_ASK_CLOSED) {
+        return false;
+    }
+    if (apply->asked_count > 0) {
+        log_write(LOG_WARNING,
+                  "replication: the source cannot be asked any more: keys that are not as it has "
+                  "them count=%u first=\"%s\"",
+                  (unsigned)apply->asked_count,
+                  bytes_show((struct bytes){.at = apply->asked_first->name,
+                                            .size = apply->asked_first->name_size})
+                      .text);
+    }
+    return true;
 }
 
 /* Apply more of what has come. true: that is all. */
@@ -307,10 +380,25 @@ static bool redis_follow_finish_some(struct redis_follow *follow, uint64_t budge
     uint64_t begin_ticks = clock_ticks();
     while (follow->spool != NULL && !follow->receive.is_restarted &&
            follow->stream.state == REDIS_STREAM_FOLLOWS) {
-        if (!redis_follow_take_piece(follow, budget_ns)) {
-            return follow->spool == NULL || redis_spool_waiting(follow->spool) == 0;
+        if (!redis_follow_ask(follow, budget_ns)) {
+            return true;
         }
-        if (clock_ticks_to_ns(clock_ticks() - begin_ticks) >= budget_ns ||
+        bool has_more = redis_follow_take_piece(follow, budget_ns);
+        bool is_held = follow->stream.is_held && follow->ask.state != REDIS_ASK_CLOSED;
+        if (follow->spool == NULL) {
+            return true;
+        }
+        if (!has_more && !is_held && redis_spool_waiting(follow->spool) == 0) {
+            return redis_follow_finish_asking(follow, budget_ns);
+        }
+        if (!has_more && follow->stream.is_held && !is_held) {
+            log_write(LOG_WARNING,
+                      "replication: the source cannot be asked any more: nothing behind offset "
+                      "%" PRIu64 " is applied",
+                      follow->stream.offset);
+            return true;
+        }
+        if (!has_more || clock_ticks_to_ns(clock_ticks() - begin_ticks) >= budget_ns ||
             redis_follow_is_behind(follow->server)) {
             return false;
         }
@@ -394,10 +482,12 @@ void redis_follow_print(struct redis_follow *follow, struct buffer *out) {
     /* Of the boards as clients see them: of a copy that is being read, nothing is. */
     redis_follow_put(out, "source_applied_offset:%" PRIu64,
                      stream->state == REDIS_STREAM_FOLLOWS || stream->state == REDIS_STREAM_STOPPED
-                         ? stream->offset
+                         ? redis_apply_exact_offset(&stream->apply, stream->offset)
                          : 0);
     redis_follow_put(out, "source_waiting_bytes:%" PRIu64, waiting);
     redis_follow_put(out, "source_spool_full:%d", is_full);
+    redis_follow_put(out, "source_asked_keys:%" PRIu64, stream->apply.asked_total);
+    redis_follow_put(out, "source_open_keys:%u", (unsigned)stream->apply.asked_count);
     redis_follow_put(out, "source_full_syncs:%" PRIu64, receive->full_syncs);
     redis_follow_put(out, "source_partial_syncs:%" PRIu64, receive->partial_syncs);
     redis_follow_put(out, "source_copied_boards:%" PRIu64, load->board_count);

@@ -1,18 +1,19 @@
 /* The room: moving from a Redis, and feeding one.
  *
  *     Redis --> master link --> redis_receive --> redis_spool --> redis_stream --> redis_apply --> keys
+ *       ^------------------------- redis_ask: keys that its commands do not say --------^
  *     keys --> journal's groups --> redis_encode --> feed_redis --> Redis with the module
  *
  * The master link (server/replication/master_link.h) connects to either kind of master. What a Redis sends waits in the
  * spool, so that its output buffer stays empty. redis_stream reads the copy into a registry beside the keys, exchanges the
- * two, and then applies the commands with Redis's results. The other way, feed_redis_copy has a child process make the RDB
- * file, and redis_encode turns groups of effects into commands.
+ * two, and then applies the commands that name what they change. After all others redis_ask asks for the keys. The other
+ * way, feed_redis has a child process make the RDB file, and redis_encode turns groups of effects into commands.
  *
  * This header puts the first way together for the loop:
  *
  *     redis_follow_begin     the link goes on with what it has found
  *     redis_follow_step      in every tick: apply some of what has come
- *     redis_follow_finish    REPLICAOF NO ONE: apply all that has come, and end
+ *     redis_follow_finish    REPLICAOF NO ONE: apply all that has come, wait for answers, and end
  *     redis_follow_end       REPLICAOF another one: end where it is
  *
  * What the boards cannot hold ends it, loudly: replication.error says why, the link is down, and nothing behind it is

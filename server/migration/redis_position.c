@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "server/replication/history.h"
-#include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/registry.h"
 
 enum { TEXT_MAX = REPLICATION_ID_SIZE + REPLICATION_HOST_MAX + 64 };
 #define KEY_NAME BYTES("redis")
@@ -39,21 +39,16 @@ bool redis_position_read(struct registry *registry, struct redis_position *posit
     return true;
 }
 
-bool redis_position_write(struct registry *registry, const struct redis_position *position) {
-    char text[TEXT_MAX];
+/* false: no memory; nothing has changed. */
+static bool redis_position_put_field(struct registry *registry, struct bytes field,
+                                     struct bytes value) {
+    const struct bytes args[] = {field, value};
     uint32_t added_count;
     bool is_new;
     struct registry_key *key =
         registry_find_or_create_hash(registry, REGISTRY_HISTORY, KEY_NAME, ANY_TIME, &is_new);
-    if (key == NULL) {
-        return false;
-    }
-    int size =
-        snprintf(text, sizeof text, "%s %" PRIu64 " %" PRIu64 " %u %s", position->id,
-                 position->offset, position->database, (unsigned)position->port, position->host);
-    const struct bytes args[] = {FIELD, {.at = text, .size = (size_t)size}};
-    if (registry_put_fields(registry, key, args, 1, &added_count) == HASH_OK) {
-        return true;
+    if (key == NULL || registry_put_fields(registry, key, args, 1, &added_count) == HASH_OK) {
+        return key != NULL;
     }
     if (is_new) {
         registry_take_back(registry, key);
@@ -61,9 +56,60 @@ bool redis_position_write(struct registry *registry, const struct redis_position
     return false;
 }
 
+static void redis_position_remove_field(struct registry *registry, struct bytes field) {
+    struct registry_key *key = redis_position_find(registry);
+    if (key != NULL && registry_remove_field(registry, key, field) && hash_count(&key->hash) == 0) {
+        registry_remove(registry, key);
+    }
+}
+
+bool redis_position_write(struct registry *registry, const struct redis_position *position) {
+    char text[TEXT_MAX];
+    int size =
+        snprintf(text, sizeof text, "%s %" PRIu64 " %" PRIu64 " %u %s", position->id,
+                 position->offset, position->database, (unsigned)position->port, position->host);
+    bool is_put =
+        redis_position_put_field(registry, FIELD, (struct bytes){.at = text, .size = (size_t)size});
+    if (!is_put) {
+        redis_position_remove_field(registry, FIELD);
+    }
+    return is_put;
+}
+
 void redis_position_remove(struct registry *registry) {
     struct registry_key *key = redis_position_find(registry);
     if (key != NULL) {
         registry_remove(registry, key);
     }
+}
+
+bool redis_position_ask(struct registry *registry, struct bytes field) {
+    return redis_position_put_field(registry, field, BYTES(""));
+}
+
+void redis_position_answer(struct registry *registry, struct bytes field) {
+    redis_position_remove_field(registry, field);
+}
+
+bool redis_position_is_asked(struct registry *registry, struct bytes field) {
+    const struct registry_key *key = redis_position_find(registry);
+    struct bytes value;
+    return key != NULL && hash_find(&key->hash, field, &value);
+}
+
+struct hash_cursor redis_position_begin_asked(struct registry *registry) {
+    static const struct hash none;
+    const struct registry_key *key = redis_position_find(registry);
+    return hash_begin(key != NULL && key->kind == REGISTRY_HASH ? &key->hash : &none);
+}
+
+bool redis_position_next_asked(struct hash_cursor *cursor, struct bytes *field) {
+    struct hash_pair pair;
+    bool has_more = hash_next(cursor, &pair);
+    while (has_more &&
+           (pair.field.size < 2 || (unsigned char)pair.field.at[0] >= REGISTRY_DATABASES)) {
+        has_more = hash_next(cursor, &pair); /* the position */
+    }
+    *field = pair.field;
+    return has_more;
 }

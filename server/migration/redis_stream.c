@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "server/durability/persistence.h"
-#include "server/migration/redis_apply_parts.h"
 #include "server/system/log.h"
 
 enum {
@@ -32,7 +31,8 @@ static const struct transition {
     {REDIS_STREAM_LOADS, REDIS_STREAM_LOADS},     {REDIS_STREAM_LOADS, REDIS_STREAM_LOADED},
     {REDIS_STREAM_LOADS, REDIS_STREAM_STOPPED},   {REDIS_STREAM_LOADED, REDIS_STREAM_LOADS},
     {REDIS_STREAM_LOADED, REDIS_STREAM_FOLLOWS},  {REDIS_STREAM_FOLLOWS, REDIS_STREAM_LOADS},
-    {REDIS_STREAM_FOLLOWS, REDIS_STREAM_STOPPED}, {REDIS_STREAM_FOLLOWS, REDIS_STREAM_WAITS},
+    {REDIS_STREAM_FOLLOWS, REDIS_STREAM_STOPPED}, {REDIS_STREAM_LOADED, REDIS_STREAM_STOPPED},
+    {REDIS_STREAM_WAITS, REDIS_STREAM_STOPPED},
 };
 
 static void redis_stream_change(struct redis_stream *stream, enum redis_stream_state to) {
@@ -56,7 +56,8 @@ static bool redis_stream_stop(struct redis_stream *stream, const char *error) {
 }
 
 void redis_stream_init(struct redis_stream *stream, struct server *server, uint64_t seed) {
-    *stream = (struct redis_stream){.state = REDIS_STREAM_WAITS, .seed = seed};
+    *stream = (struct redis_stream){
+        .state = REDIS_STREAM_WAITS, .seed = seed, .limit = UINT64_MAX, .answered = UINT64_MAX};
     redis_apply_init(&stream->apply, server, seed);
     buffer_init(&stream->pending, 0);
 }
@@ -100,20 +101,11 @@ struct registry *redis_stream_take_beside(struct redis_stream *stream) {
     return beside;
 }
 
-/* Sets are not here, but their names are known. */
-static void redis_stream_note_set(void *context, const struct rdb_load *load) {
-    struct redis_stream *stream = context;
-    if (load->kind == RDB_OTHER && rdb_type_is_set(load->reader.type) &&
-        load->database < REGISTRY_DATABASES) {
-        redis_names_put(&stream->apply.sets[load->database], load->name);
-    }
-}
-
 void redis_stream_restart(struct redis_stream *stream, uint64_t offset) {
     CHECK(stream->state != REDIS_STREAM_STOPPED && stream->beside == NULL);
     redis_stream_drop_request(stream);
     redis_apply_reset(&stream->apply);
-    stream->offset = offset;
+    stream->offset = stream->apply.offset = offset;
     stream->unconfirmed = 0;
     stream->error[0] = '\0';
     stream->is_hungry = true;
@@ -124,22 +116,15 @@ void redis_stream_restart(struct redis_stream *stream, uint64_t offset) {
     redis_stream_end_load(stream);
     rdb_load_init(&stream->load, stream->beside, stream->seed, stream->apply.now_us);
     stream->load.keeps_expired = true;
-    stream->load.replace = redis_stream_note_set;
-    stream->load.context = stream;
     stream->has_load = true;
     redis_stream_change(stream, REDIS_STREAM_LOADS);
 }
 
-/* Which keys hold sets is not known any more. */
-void redis_stream_resume(struct redis_stream *stream, uint64_t offset, uint64_t database) {
-    redis_apply_reset(&stream->apply);
-    stream->apply.database = database;
-    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
-        stream->apply.sets[i].is_lost = true;
-    }
+bool redis_stream_resume(struct redis_stream *stream, uint64_t offset, uint64_t database) {
     stream->offset = offset;
     stream->is_hungry = true;
     redis_stream_change(stream, REDIS_STREAM_FOLLOWS);
+    return redis_apply_resume(&stream->apply, offset, database);
 }
 
 /* ---- the copy ---- */
@@ -260,13 +245,47 @@ static bool redis_stream_take_request(struct redis_stream *stream, const struct 
     if (bytes_is(name, "MULTI")) {
         redis_stream_drop_multi(stream);
         stream->is_in_multi = true;
+        stream->multi_database = stream->apply.database;
         return true;
     }
     if (bytes_is(name, "EXEC")) {
         return redis_stream_apply_multi(stream);
     }
-    return stream->is_in_multi ? redis_stream_queue(stream, request)
-                               : redis_stream_apply_one(stream, request);
+    if (!stream->is_in_multi) {
+        return redis_stream_apply_one(stream, request);
+    }
+    if (!redis_apply_only_asks(request)) {
+        if (bytes_is(name, "SELECT") && request->count == 2) {
+            (void)!bytes_parse_u64(request->args[1], &stream->multi_database);
+        }
+        return redis_stream_queue(stream, request);
+    }
+    /* The keys are not known from now on, before the rest of the transaction. */
+    uint64_t database = stream->apply.database;
+    stream->apply.database = stream->multi_database;
+    bool is_fine = redis_stream_apply_one(stream, request);
+    stream->apply.database = database;
+    return is_fine;
+}
+
+/* Has it to wait: for what the source says of a key, or of the command? */
+static bool redis_stream_must_wait(struct redis_stream *stream, const struct request *request) {
+    static const char *const known[] = {"PING", "REPLCONF", "MULTI", "EXEC"};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (bytes_is(request->args[0], known[i])) {
+            return false;
+        }
+    }
+    return !redis_apply_prepare(&stream->apply, request);
+}
+
+static void redis_stream_advance(struct redis_stream *stream) {
+    stream->offset += stream->unconfirmed;
+    stream->apply.offset = stream->offset;
+    stream->unconfirmed = 0;
+    if (stream->offset >= stream->answered) {
+        stream->answered = redis_apply_end_asked(&stream->apply, stream->offset);
+    }
 }
 
 /* The offset is that of the last command that is applied; a transaction is one. */
@@ -282,6 +301,11 @@ static bool redis_stream_take_commands(struct redis_stream *stream,
     bool is_fine = true;
     stream->is_hungry = false;
     for (unsigned i = 1; is_fine; i++) {
+        if (!stream->is_in_multi && (stream->offset >= stream->limit ||
+                                     stream->apply.asked_count >= REDIS_APPLY_ASKED_MAX)) {
+            stream->is_held = true;
+            break;
+        }
         struct request request;
         const char *error;
         size_t used = 0;
@@ -298,13 +322,17 @@ static bool redis_stream_take_commands(struct redis_stream *stream,
         if (status == RESP_ERROR || status == RESP_CLOSE) {
             return redis_stream_stop(stream, "the source's stream is not made of commands");
         }
+        if (status != RESP_SKIP && redis_stream_must_wait(stream, &request)) {
+            stream->is_held = true;
+            resp_arena_reset(&stream->arena);
+            break;
+        }
         is_fine = status == RESP_SKIP || redis_stream_take_request(stream, &request);
         if (is_fine) {
             buffer_drop_front(&stream->pending, used);
             stream->unconfirmed += used;
             if (!stream->is_in_multi) {
-                stream->offset += stream->unconfirmed;
-                stream->unconfirmed = 0;
+                redis_stream_advance(stream);
             }
         }
         resp_arena_reset(&stream->arena);
@@ -320,15 +348,15 @@ static bool redis_stream_take_commands(struct redis_stream *stream,
 static void redis_stream_end_with_error(struct redis_stream *stream) {
     redis_stream_end_load(stream);
     redis_stream_drop_request(stream);
-    if (stream->apply.wants_copy) {
-        log_write(LOG_NOTICE, "replication: Redis is asked for a new copy: %s", stream->error);
-        redis_stream_change(stream, REDIS_STREAM_WAITS);
-        return;
-    }
     redis_stream_change(stream, REDIS_STREAM_STOPPED);
     log_write(LOG_WARNING,
               "replication: following Redis has stopped, nothing behind offset %llu is applied: %s",
               (unsigned long long)stream->offset, stream->error);
+}
+
+void redis_stream_fail(struct redis_stream *stream, const char *error) {
+    (void)redis_stream_stop(stream, error);
+    redis_stream_end_with_error(stream);
 }
 
 /* One piece at a time: all of it is taken, though its commands or entries may have to wait for the next
@@ -344,6 +372,7 @@ size_t redis_stream_take(struct redis_stream *stream, struct bytes piece, uint64
         return piece.size; /* they are of no use */
     }
     stream->apply.now_us = now_us;
+    stream->is_held = false;
     size_t taken = 0;
     if (stream->is_hungry && piece.size > 0) {
         taken = piece.size < PIECE_MAX ? piece.size : PIECE_MAX;

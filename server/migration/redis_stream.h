@@ -10,8 +10,7 @@
  * (server/rdb/rdb_state.h), all that is known before anything changes. Then the two are exchanged (redis_stream_exchange). A
  * new copy (redis_stream_restart) begins with LOADS again, whatever was.
  *
- * After a restart of the server (redis_stream_resume) it FOLLOWS at once. Which keys of the source hold sets is then not
- * known: a command that depends on it makes it WAIT, and apply.wants_copy asks for a new copy.
+ * After a restart of the server (redis_stream_resume) it FOLLOWS at once.
  *
  * The commands of a MULTI are applied together, in one tick, as soon as its EXEC is there. */
 #ifndef SERVER_REDIS_STREAM_H
@@ -36,6 +35,11 @@ struct redis_stream {
     uint64_t offset;                /* of the source: everything up to it is applied */
     struct rdb_load load;           /* what it counts is of the last copy */
     char error[RDB_LOAD_ERROR_MAX]; /* of a copy, or of what is applied */
+    uint64_t limit; /* no command behind this offset is begun; UINT64_MAX: there is none */
+    uint64_t
+        answered; /* here the first key that was answered is as at the source; UINT64_MAX: none was */
+    bool
+        is_held; /* by limit, or by a question (redis_apply.h): the last call has done nothing more */
     /* Private. */
     bool has_load;
     uint64_t seed;
@@ -47,6 +51,7 @@ struct redis_stream {
     struct resp_arena arena;
     struct buffer pending; /* the beginning of a request that is not whole */
     bool is_in_multi;
+    uint64_t multi_database; /* that is selected behind what has come of it */
     uint64_t multi_size;
     struct redis_queued {
         struct redis_queued *next;
@@ -58,8 +63,10 @@ void redis_stream_init(struct redis_stream *stream, struct server *server, uint6
 void redis_stream_deinit(struct redis_stream *stream);
 /* A new copy begins, of the source's offset; nothing is beside the keys. */
 void redis_stream_restart(struct redis_stream *stream, uint64_t offset);
-/* No copy: the boards are those of the source at this offset, and its commands follow, in this database. */
-void redis_stream_resume(struct redis_stream *stream, uint64_t offset, uint64_t database);
+/* No copy: the boards are those of the source at this offset, and its commands follow, in this database. false: no
+ * memory. */
+MUST_CHECK bool redis_stream_resume(struct redis_stream *stream, uint64_t offset,
+                                    uint64_t database);
 /* Take bytes, for about budget_ns; what it does in one go is not interrupted. Returns how many were taken: 0 where
  * it has to go on with what it has, has ended, or is LOADED. */
 MUST_CHECK size_t redis_stream_take(struct redis_stream *stream, struct bytes piece,
@@ -71,6 +78,8 @@ static inline bool redis_stream_has_work(const struct redis_stream *stream) {
 }
 /* From LOADED: what is loaded takes the place of the keys. false: not now, as a save is going on. */
 MUST_CHECK bool redis_stream_exchange(struct redis_stream *stream);
+/* What was asked for cannot be held: it is STOPPED. */
+void redis_stream_fail(struct redis_stream *stream, const char *error);
 /* The registry beside the keys, to be freed in steps: the caller's. NULL: none. */
 struct registry *redis_stream_take_beside(struct redis_stream *stream);
 

@@ -150,24 +150,18 @@ static bool host_type_load_members(struct type_loading *loading) {
                "a member is there twice, a tag has too many values, or there is no memory");
 }
 
-static struct registry_key *host_type_take_board(struct type_loading *loading) {
-    uint32_t database = loading->read->is_ids ? REGISTRY_ONCE : 0;
-    struct registry_key *key =
-        registry_embedded_create(module.server.registry, database, loading->name, REGISTRY_BOARD,
-                                 rules_of(board_layout(&loading->board)));
-    if (key != NULL) {
-        board_move_to(&loading->board, &key->board);
-        loading->has_board = false;
-    }
-    return key;
-}
-
 /* A board, or ids. NULL: it was refused. */
 static struct registry_key *host_type_load_key(struct type_loading *loading, int version) {
     struct registry_key *key = NULL;
     rdb_value_init(&loading->members, module.server.hash_seed);
     if (host_type_load_head(loading, version) && host_type_load_members(loading)) {
-        key = host_type_take_board(loading);
+        key = registry_embedded_create(module.server.registry,
+                                       loading->read->is_ids ? REGISTRY_ONCE : 0, loading->name,
+                                       REGISTRY_BOARD, rules_of(board_layout(&loading->board)));
+    }
+    if (key != NULL) {
+        board_move_to(&loading->board, &key->board);
+        loading->has_board = false;
     }
     if (loading->has_board) {
         registry_discard_board(module.server.registry, &loading->board);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "server/rdb/rdb_state.h"
-#include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/registry.h"
 
 void rdb_load_init(struct rdb_load *load, struct registry *registry, uint64_t seed,
                    int64_t now_us) {
@@ -16,6 +16,7 @@ void rdb_load_init(struct rdb_load *load, struct registry *registry, uint64_t se
 
 static void rdb_load_drop_board(struct rdb_load *load) {
     load->is_filling = false;
+    load->is_merging = false;
     if (load->has_board) {
         registry_discard_board(load->registry, &load->board);
         load->has_board = false;
@@ -126,14 +127,7 @@ static bool rdb_load_begin_key(struct rdb_load *load) {
     return true;
 }
 
-bool rdb_load_begin_board(struct rdb_load *load, uint32_t database, struct bytes name) {
-    load->kind = RDB_ZSET;
-    load->database = database;
-    load->name = name;
-    return rdb_load_begin_key(load);
-}
-
-bool rdb_load_put_score(struct rdb_load *load, struct bytes member, double score) {
+static bool rdb_load_put_score(struct rdb_load *load, struct bytes member, double score) {
     char why[RDB_VALUE_ERROR_MAX];
     enum rdb_value_status status = rdb_value_put_score(&load->value, member, score, why);
     if (status == RDB_VALUE_REFUSED) {
@@ -217,7 +211,6 @@ static bool rdb_load_put_hash(struct rdb_load *load) {
 
 /* The board is filled. */
 static bool rdb_load_put_board(struct rdb_load *load) {
-    load->is_filling = false;
     if (!rdb_load_take_name(load, rules_of(board_layout(&load->board)))) {
         return false;
     }
@@ -248,8 +241,28 @@ static bool rdb_load_begin_filling(struct rdb_load *load) {
 
 static bool rdb_load_fill_some(struct rdb_load *load) {
     bool is_done;
-    return rdb_load_check(load, rdb_value_fill_some(&load->value, &is_done), NULL) &&
-           (!is_done || rdb_load_put_board(load));
+    if (!rdb_load_check(load, rdb_value_fill_some(&load->value, &is_done), NULL)) {
+        return false;
+    }
+    load->is_filling = !is_done;
+    load->is_merging = is_done && load->merge != NULL;
+    return !is_done || load->is_merging || rdb_load_put_board(load);
+}
+
+static bool rdb_load_merge_some(struct rdb_load *load) {
+    switch (load->merge(load->context, load)) {
+    case RDB_MERGE_REPLACES:
+        load->is_merging = false;
+        return rdb_load_put_board(load);
+    case RDB_MERGE_GOES_ON:
+        return true;
+    case RDB_MERGE_DONE:
+        rdb_load_drop_board(load);
+        return true;
+    case RDB_MERGE_FAILED:
+        break;
+    }
+    return rdb_load_fail(load, "it cannot be made equal to what is read");
 }
 
 /* A board is filled then, in steps. */
@@ -269,14 +282,6 @@ static bool rdb_load_end_key(struct rdb_load *load, int64_t expire_at_ms) {
         return true;
     }
     return is_hash ? rdb_load_put_hash(load) : rdb_load_begin_filling(load);
-}
-
-bool rdb_load_end_board(struct rdb_load *load) {
-    bool is_fine = rdb_load_end_key(load, REGISTRY_NO_EXPIRY);
-    while (is_fine && load->is_filling) {
-        is_fine = rdb_load_fill_some(load);
-    }
-    return is_fine;
 }
 
 /* ---- beside the keys ---- */
@@ -353,8 +358,9 @@ static bool rdb_load_take_entry(struct rdb_load *load) {
 enum rdb_load_status rdb_load_step(struct rdb_load *load) {
     struct rdb_reader *reader = &load->reader;
     bool is_fine = false;
-    if (load->is_filling) {
-        return rdb_load_fill_some(load) ? RDB_LOAD_STEP : RDB_LOAD_FAILED;
+    if (load->is_filling || load->is_merging) {
+        is_fine = load->is_filling ? rdb_load_fill_some(load) : rdb_load_merge_some(load);
+        return is_fine ? RDB_LOAD_STEP : RDB_LOAD_FAILED;
     }
     switch (rdb_reader_next(reader)) {
     case RDB_BAD:

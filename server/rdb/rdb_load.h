@@ -8,7 +8,6 @@
  *     rdb_load_feed(&load, piece) ...   RDB_LOAD_MORE until the file is whole
  *     rdb_load_step                     the same in bounded steps, of what rdb_reader_feed was given
  *     rdb_load_begin_value              then feed: the value of a DUMP payload
- *     rdb_load_begin_board, rdb_load_put_score ..., rdb_load_end_board
  *
  * A sorted set gets the rules that the settings have for its name; its members, scores and order are those
  * of Redis, and its times are now (server/rdb/rdb_value.h). CAP keeps the best; FREEZE, OPENS and CLOSES are
@@ -31,6 +30,13 @@ enum rdb_load_status {
     RDB_LOAD_FAILED, /* error says why; for good */
 };
 
+enum rdb_merge {
+    RDB_MERGE_REPLACES, /* the board takes its place, as it is */
+    RDB_MERGE_GOES_ON,
+    RDB_MERGE_DONE,   /* the board is not wanted any more */
+    RDB_MERGE_FAILED, /* for good; whoever merges knows why */
+};
+
 /* Keys that were passed over, and some of their names. */
 struct rdb_skipped {
     uint64_t count;
@@ -44,6 +50,9 @@ struct rdb_load {
     /* Called with each key that was read without an error, before it takes its place, and with those of other types, which
      * are passed over. It may remove what has its name. NULL: what is there already is an error. */
     void (*replace)(void *context, const struct rdb_load *load);
+    /* Called with a board that is filled, in steps, before it takes its place: what is here already may be made equal to it
+     * instead. NULL: it takes its place. */
+    enum rdb_merge (*merge)(void *context, struct rdb_load *load);
     void *context;
     /* Of the key that is read. */
     uint64_t database;
@@ -56,6 +65,7 @@ struct rdb_load {
     struct board board;
     bool has_board;                 /* the key's board */
     bool is_filling;                /* it is being filled */
+    bool is_merging;                /* it was, and merge is at work */
     struct effect_decoder *decoder; /* of what is beside the keys; NULL: nothing was */
     uint64_t board_count, hash_count;
     uint64_t member_count, field_count; /* also of the key that is read */
@@ -81,9 +91,5 @@ void rdb_load_begin_value(struct rdb_load *load, unsigned version, uint32_t data
                           struct bytes name);
 /* Free what was fed. */
 void rdb_load_end_value(struct rdb_load *load);
-/* A sorted set of these members; the name is borrowed until its end. One without members is no key. false: error. */
-MUST_CHECK bool rdb_load_begin_board(struct rdb_load *load, uint32_t database, struct bytes name);
-MUST_CHECK bool rdb_load_put_score(struct rdb_load *load, struct bytes member, double score);
-MUST_CHECK bool rdb_load_end_board(struct rdb_load *load);
 
 #endif

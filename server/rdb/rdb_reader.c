@@ -363,10 +363,6 @@ const char *rdb_type_name(unsigned type) {
     return type < RDB_TYPES && types[type].name != NULL ? types[type].name : "unknown";
 }
 
-bool rdb_type_is_set(unsigned type) {
-    return strcmp(rdb_type_name(type), "sets") == 0;
-}
-
 /* NULL: it can be neither read nor passed over. */
 static const struct type *rdb_reader_find_type(const struct rdb_reader *reader, unsigned number) {
     if (reader->is_valkey && number >= TYPE_VALKEY_HASH) {

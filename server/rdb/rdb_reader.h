@@ -142,7 +142,5 @@ size_t rdb_reader_left(const struct rdb_reader *reader);
 struct bytes rdb_reader_rest(const struct rdb_reader *reader);
 /* What a key of this type holds, in the plural: "strings". */
 const char *rdb_type_name(unsigned type);
-/* Does a key of this type hold a set? */
-bool rdb_type_is_set(unsigned type);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "codec/glob.h"
 #include "server/durability/effect_blob.h"
-#include "skiplist/keyspace/effect_listener.h"
+#include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_embedded.h"
 

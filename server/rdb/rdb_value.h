@@ -15,7 +15,7 @@
 
 #include "skiplist/board.h"
 #include "skiplist/keyspace/hash.h"
-#include "skiplist/keyspace/registry_types.h"
+#include "skiplist/keyspace/registry.h"
 
 enum { RDB_VALUE_ERROR_MAX = 400 };
 

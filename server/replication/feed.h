@@ -108,7 +108,7 @@ bool feed_step(struct feed *feed);
 /* Once a second. */
 void feed_second(struct feed *feed);
 
-/* ---- for feed_redis.c, and feed_redis_copy.c ---- */
+/* ---- for feed_redis.c ---- */
 
 enum { FEED_UNSENT_MAX = 512 * 1024 }; /* of a replica: more is not put into its output */
 static inline struct feed_place *feed_place_of(const struct replica *replica) {

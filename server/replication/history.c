@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/registry.h"
 
 enum { NUMBER_MAX = 24 };
 #define KEY_NAME BYTES("history")

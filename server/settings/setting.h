@@ -22,7 +22,7 @@
 #include "codec/layout.h"
 #include "codec/memory.h"
 #include "codec/subnet.h"
-#include "skiplist/keyspace/rules.h"
+#include "skiplist/keyspace/board_options.h"
 
 enum {
     SETTING_LIST_MAX = 16, /* bind addresses */
@@ -303,19 +303,29 @@ void settings_explain_layout(const struct settings *settings, struct bytes name,
 
 /* Options of a board beside its layout, on `board` lines and in LB.CREATE: words of any case,
  * options in any order, each at most once, TAG once for each tag. */
-#define SETTING_PERIODS "HOUR|DAY|WEEK|MONTH|YEAR"
-#define SETTING_STALES  "MINUTE|HOUR|DAY"
-#define SETTING_OPTIONS                                                                            \
-    "[CAP n | LIMIT n] [KEEP LAST|BEST] [FREEZE] [OPENS t] [CLOSES t] [STALE n " SETTING_STALES    \
-    "] [SETTLE YES|NO] [PERIOD " SETTING_PERIODS                                                   \
-    " [EVERY n] [ON weekday] [AT hour] [FROM date] [TZ +08:00|Europe/Berlin] [ARCHIVE n] "         \
-    "[ARCHIVED FROZEN|WRITABLE] [COPY] [WINDOW n SUM|BEST]] [TAG name bits ...]"
+#define SETTING_OPTIONS BOARD_OPTIONS(BOARD_OPTION_LINE) "[TAG name bits ...]"
 /* Parse options into *rules, which may be those of a living board; the other fields stay. CAP,
  * LIMIT, OPENS, CLOSES, STALE, PERIOD, WINDOW and a TAG that is there take NONE too, and there is THAW. A period is not begun. On
  * false *rules is unchanged, and reason
  * (SETTING_ERROR_MAX) says which option is wrong, what was given and what is allowed. */
 MUST_CHECK bool settings_parse_options(const struct bytes *words, size_t word_count,
                                        struct rules *rules, char *reason);
+/* The same with what else rules hold, as settings_print_rules prints it: of an export. */
+MUST_CHECK bool settings_parse_rules(const struct bytes *words, size_t word_count,
+                                     struct rules *rules, char *reason);
+/* The same with the words of LB.LEAGUE CREATE, for rules of rooms: what they say of the league is in league, too. */
+MUST_CHECK bool settings_parse_league(const struct bytes *words, size_t word_count,
+                                      struct rules *rules, char *reason);
+enum {
+    SETTING_OPTION_TEXT_MAX = 64 + PERIOD_ZONE_TEXT_MAX,
+    SETTING_RULES_TEXT_MAX = BOARD_OPTION_COUNT * SETTING_OPTION_TEXT_MAX,
+};
+/* Write an option's value, as it is given, to out (SETTING_OPTION_TEXT_MAX); returns the size. */
+size_t settings_print_option(const struct board_option *option, const struct rules *rules,
+                             char *out);
+/* The words of all that is not as usual, but for layout and tags, each with a blank before it, and a
+ * terminator. out: SETTING_RULES_TEXT_MAX; returns the size without it. */
+size_t settings_print_rules(const struct rules *rules, char *out);
 /* Does the layout support the options: are its times fine enough for the PERIOD? On false reason
  * (as above) says how many bits are needed. */
 MUST_CHECK bool settings_check_rules(const struct rules *rules, char *reason);
@@ -445,14 +455,7 @@ struct setting_use {
     const char *summary;
 };
 extern const struct setting_use setting_uses[]; /* ends with words NULL */
-/* Write leaderboard.conf with every default and its explanation, docs/settings.md, --help. */
-void settings_write_example(FILE *file);
-void settings_write_docs(FILE *file);
+/* Write --help. */
 void settings_write_help(FILE *file);
-/* Write leaderboard-server(1), leaderboard.conf(5), and the completion of the command line for
- * bash. */
-void settings_write_program_manual(FILE *file);
-void settings_write_file_manual(FILE *file);
-void settings_write_completion(FILE *file);
 
 #endif

@@ -1,174 +1,123 @@
-/* Words <-> the options of a board beside its layout.
+/* Words <-> the options of a board beside its layout, by the rows of skiplist/keyspace/board_options.h.
  *
- *     CAP 100 KEEP BEST         ->   .cap = 100, .keeps_best = true
- *     TAG country 8             ->   .layout.tags: another one, or other bits
- *     PERIOD WEEK TZ +08:00     ->   .period = {PERIOD_WEEK, .zone_minutes = 480}
- *     STALE 6 HOUR              ->   .stale_ms = 21600000
- *     WINDOW 24 SUM             ->   .window = {.count = 24} */
+ *     CAP 100 KEEP BEST         <->   .cap = 100, .keeps_best = true
+ *     TAG country 8              ->   .layout.tags: another one, or other bits
+ *     PERIOD WEEK TZ +08:00     <->   .period = {PERIOD_WEEK, .zone_minutes = 480}
+ *     STALE 6 HOUR              <->   .stale_ms = 21600000
+ *     WINDOW 24 SUM             <->   .window = {.count = 24} */
 #include "server/settings/setting_private.h"
+
+#include <inttypes.h>
 
 #include "codec/timestamp.h"
 #include "server/system/tzdata.h"
+#include "skiplist/keyspace/board_options.h"
 
-/* A number of members; NONE is 0. */
-static bool setting_options_parse_members(struct bytes word, uint32_t *count) {
-    uint64_t value = 0;
-    if (!bytes_is(word, "NONE") &&
-        (!bytes_parse_u64(word, &value) || value < 1 || value > RULES_CAP_MAX)) {
-        return false;
-    }
-    *count = (uint32_t)value;
-    return true;
-}
-
-/* NONE is 0, and takes the guard away. */
-static bool setting_options_parse_time(struct bytes word, struct rules *rules, uint8_t guard,
-                                       int64_t *time_ms) {
-    int64_t time_us = 0;
-    if (!bytes_is(word, "NONE") && (!timestamp_parse(word, &time_us) || time_us < 1000)) {
-        return false;
-    }
-    *time_ms = time_us / 1000;
-    rules->guards = (uint8_t)(time_us > 0 ? rules->guards | guard : rules->guards & ~guard);
-    return true;
-}
-
-/* A name is looked up afterwards: its error has a text of its own. */
-static bool setting_options_parse_zone(struct bytes word, struct period *period) {
-    int zone_minutes = 0;
-    period->zone = NULL;
-    if (!period_parse_zone(word, &zone_minutes) && !zone_is_name(word)) {
-        return false;
-    }
-    period->zone_minutes = (int16_t)zone_minutes;
-    return true;
-}
-
-static bool setting_options_parse_number(struct bytes word, uint64_t minimum, uint64_t maximum,
-                                         uint64_t *number) {
-    return bytes_parse_u64(word, number) && *number >= minimum && *number <= maximum;
-}
-
-enum {
-    OPTION_CAP,
-    OPTION_LIMIT,
-    OPTION_KEEP,
-    OPTION_FREEZE,
-    OPTION_THAW,
-    OPTION_OPENS,
-    OPTION_CLOSES,
-    OPTION_STALE,
-    OPTION_SETTLE,
-    OPTION_PERIOD,
-    OPTION_EVERY,
-    OPTION_ON,
-    OPTION_AT,
-    OPTION_FROM,
-    OPTION_TZ,
-    OPTION_ARCHIVE,
-    OPTION_ARCHIVED,
-    OPTION_COPY,
-    OPTION_WINDOW,
-    OPTION_COUNT
+/* "CAP needs a number", "CAP 'x' is not a valid number" */
+static const struct {
+    const char *article, *error;
+} forms[] = {
+    [BOARD_FORM_YES_NO] = {"", "unknown: use"},  [BOARD_FORM_CHOICE] = {"", "unknown: use"},
+    [BOARD_FORM_NUMBER] = {"a ", "not a valid"}, [BOARD_FORM_HOUR] = {"an ", "not an"},
+    [BOARD_FORM_TIME] = {"a ", "not a"},         [BOARD_FORM_AGE] = {"a ", "not a valid"},
+    [BOARD_FORM_UNIT] = {"", "unknown: use"},    [BOARD_FORM_WEEKDAY] = {"a ", "not a"},
+    [BOARD_FORM_DATE] = {"a ", "not a"},         [BOARD_FORM_ZONE] = {"an ", "not a valid"},
+    [BOARD_FORM_WINDOW] = {"a ", "not a valid"},
 };
 
-/* An option's value; of FREEZE, THAW and COPY the option itself. false: it is none. */
-static bool setting_options_parse_value(size_t option, struct bytes word, struct rules *rules) {
-    struct period *period = &rules->period;
-    uint64_t number = 0;
-    bool is_fine = true;
-    switch (option) {
-    case OPTION_CAP:
-        return setting_options_parse_members(word, &rules->cap);
-    case OPTION_LIMIT:
-        return setting_options_parse_members(word, &rules->limit);
-    case OPTION_KEEP:
-        rules->keeps_best = bytes_is(word, "BEST");
-        return rules->keeps_best || bytes_is(word, "LAST");
-    case OPTION_FREEZE:
-        rules->guards |= RULES_FROZEN;
-        return true;
-    case OPTION_THAW:
-        rules->guards &= (uint8_t)~RULES_FROZEN;
-        return true;
-    case OPTION_OPENS:
-        return setting_options_parse_time(word, rules, RULES_OPENS, &rules->opens_ms);
-    case OPTION_CLOSES:
-        return setting_options_parse_time(word, rules, RULES_CLOSES, &rules->closes_ms);
-    case OPTION_SETTLE:
-        rules->settles = bytes_is(word, "YES");
-        return rules->settles || bytes_is(word, "NO");
-    case OPTION_PERIOD:
-        period->unit = period_parse_unit(word);
-        return period->unit != PERIOD_NONE || bytes_is(word, "NONE");
-    case OPTION_EVERY:
-        is_fine = setting_options_parse_number(word, 1, PERIOD_EVERY_MAX, &number);
-        period->every = (uint16_t)number;
-        return is_fine;
-    case OPTION_ON:
-        return period_parse_weekday(word, &period->weekday);
-    case OPTION_AT:
-        is_fine = setting_options_parse_number(word, 0, 23, &number);
-        period->hour = (uint8_t)number;
-        return is_fine;
-    case OPTION_FROM:
-        return period_parse_date(word, &period->from_day);
-    case OPTION_TZ:
-        return setting_options_parse_zone(word, period);
-    case OPTION_ARCHIVE:
-        is_fine = bytes_is(word, "ALL") ||
-                  setting_options_parse_number(word, 0, PERIOD_COUNT_MAX, &number);
-        rules->archives_max = bytes_is(word, "ALL") ? RULES_ARCHIVES_ALL : (uint32_t)number;
-        return is_fine;
-    case OPTION_COPY:
-        rules->copies = true;
-        return true;
-    default:
-        CHECK(option == OPTION_ARCHIVED);
-        rules->archives_are_writable = bytes_is(word, "WRITABLE");
-        return rules->archives_are_writable || bytes_is(word, "FROZEN");
-    }
-}
-
-static const struct option {
+static const struct {
     const char *name;
-    /* "CAP needs a number", "CAP 'x' is not a valid number" */
-    const char *article, *error, *wanted; /* wanted NULL: the option has no value */
-} options[OPTION_COUNT] = {
-    {"CAP", "a ", "not a valid", "number of members: 1..4294967295"},
-    {"LIMIT", "a ", "not a valid", "number of members: 1..4294967295"},
-    {"KEEP", "", "unknown: use", "LAST or BEST"},
-    {"FREEZE", NULL, NULL, NULL},
-    {"THAW", NULL, NULL, NULL},
-    {"OPENS", "a ", "not a", "time: ISO 8601 with an offset, or unix milliseconds"},
-    {"CLOSES", "a ", "not a", "time: ISO 8601 with an offset, or unix milliseconds"},
-    {"STALE", "a ", "not a valid", "number of units: 1..1000000"},
-    {"SETTLE", "", "unknown: use", "YES or NO"},
-    {"PERIOD", "", "unknown: use", "HOUR, DAY, WEEK, MONTH or YEAR"},
-    {"EVERY", "a ", "not a valid", "number of periods in one: 1..1000"},
-    {"ON", "a ", "not a", "weekday: MON, TUE, WED, THU, FRI, SAT or SUN"},
-    {"AT", "an ", "not an", "hour of the day: 0..23"},
-    {"FROM", "a ", "not a", "date: 2026-11-16"},
-    {"TZ", "an ", "not a valid",
-     "offset from UTC or name of a time zone: -12:00..+14:00, Europe/Berlin"},
-    {"ARCHIVE", "a ", "not a valid", "number of periods: 0..1000000"},
-    {"ARCHIVED", "", "unknown: use", "FROZEN or WRITABLE"},
-    {"COPY", NULL, NULL, NULL},
-    {"WINDOW", "a ", "not a valid", "number of periods: 2..1000"},
-};
-enum { STALE_MAX = 1000000 };
-_Static_assert(STALE_MAX *INT64_C(86400000) == RULES_STALE_MAX_MS, "in days");
-_Static_assert(RULES_CAP_MAX == 4294967295 && PERIOD_COUNT_MAX == 1000000 &&
-                   PERIOD_EVERY_MAX == 1000 && RULES_WINDOW_MAX == 1000,
-               "options name them");
+    int64_t ms;
+} ages[] = {{"MINUTE", 60000}, {"HOUR", 3600000}, {"DAY", 86400000}};
+enum { AGES = sizeof ages / sizeof ages[0] };
+
+/* ---- words -> options ---- */
 
 /* What was parsed so far. */
 struct parsing {
     struct rules *rules;
-    bool has[OPTION_COUNT];
+    enum takes { TAKES_OPTIONS, TAKES_STATE, TAKES_LEAGUE } takes;
+    bool has[BOARD_OPTION_COUNT];
     struct tag_set given; /* tags that were named, each with one bit */
     char *reason;
 };
+
+static bool setting_options_parse_number(const struct board_option *option, struct bytes word,
+                                         int64_t *value) {
+    uint64_t natural;
+    bool is_number = option->minimum < 0 ? bytes_parse_i64(word, value)
+                                         : bytes_parse_u64(word, &natural) && natural <= INT64_MAX;
+    if (is_number && option->minimum >= 0) {
+        *value = (int64_t)natural;
+    }
+    return is_number && *value >= option->minimum && *value <= option->maximum;
+}
+
+/* The value of an option that has one word. A zone's name is looked up afterwards: its error has a text of its
+ * own. */
+static bool setting_options_parse_value(const struct board_option *option, struct bytes word,
+                                        int64_t *value) {
+    int64_t time_us = 0;
+    int32_t day = 0;
+    uint8_t weekday = 0;
+    int zone_minutes = 0;
+    bool is_fine = true;
+    *value = option->usual;
+    if (option->none != NULL && bytes_is(word, option->none)) {
+        return true;
+    }
+    switch ((enum board_option_form)option->form) {
+    case BOARD_FORM_YES_NO:
+    case BOARD_FORM_CHOICE:
+        *value = bytes_is(word, option->words[1]);
+        return *value != 0 || bytes_is(word, option->words[0]);
+    case BOARD_FORM_TIME:
+        is_fine = timestamp_parse(word, &time_us) && time_us >= 1000;
+        *value = time_us / 1000;
+        return is_fine;
+    case BOARD_FORM_UNIT:
+        *value = period_parse_unit(word);
+        return *value != PERIOD_NONE;
+    case BOARD_FORM_WEEKDAY:
+        is_fine = period_parse_weekday(word, &weekday);
+        *value = weekday;
+        return is_fine;
+    case BOARD_FORM_DATE:
+        is_fine = period_parse_date(word, &day);
+        *value = day;
+        return is_fine;
+    case BOARD_FORM_ZONE:
+        is_fine = period_parse_zone(word, &zone_minutes) || zone_is_name(word);
+        *value = zone_minutes;
+        return is_fine;
+    case BOARD_FORM_NUMBER:
+    case BOARD_FORM_HOUR:
+    case BOARD_FORM_AGE:
+    case BOARD_FORM_WINDOW:
+    case BOARD_FORM_FLAG:
+    case BOARD_FORM_POINTER:
+        break;
+    }
+    return setting_options_parse_number(option, word, value);
+}
+
+/* "CAP 'x' is not a valid number of members: 1..4294967295"; word NULL: "CAP needs a number of ..." */
+static bool setting_options_fail_value(const struct board_option *option, const struct bytes *word,
+                                       char *reason) {
+    char range[64] = "";
+    if (option->maximum != 0) {
+        snprintf(range, sizeof range, ": %" PRId64 "..%" PRId64, option->minimum, option->maximum);
+    }
+    if (option->is_of_league && option->form == BOARD_FORM_CHOICE) {
+        return setting_fail(reason, "%s is unknown: use %s", option->word, option->wanted);
+    }
+    if (word == NULL || option->is_of_league) {
+        return setting_fail(reason, "%s needs %s%s%s", option->word, forms[option->form].article,
+                            option->wanted, range);
+    }
+    return setting_fail(reason, "%s '%s' is %s %s%s", option->word, bytes_show(*word).text,
+                        forms[option->form].error, option->wanted, range);
+}
 
 static bool setting_options_fail_tag(const struct tag_set *tags, struct bytes name, char *reason) {
     size_t size = (size_t)snprintf(reason, SETTING_ERROR_MAX, "no tag '%s': the board has ",
@@ -213,82 +162,87 @@ static bool setting_options_parse_tag(struct parsing *parsing, const struct byte
            setting_fail(parsing->reason, "more than %d tags are named", (int)TAGS_MAX);
 }
 
-/* STALE n unit|NONE: *size words. */
-static bool setting_options_parse_stale(struct parsing *parsing, const struct bytes *words,
-                                        size_t word_count, size_t *size) {
-    static const struct {
-        const char *name;
-        int64_t ms;
-    } units[] = {{"MINUTE", 60000}, {"HOUR", 3600000}, {"DAY", 86400000}};
-    enum { UNITS = sizeof units / sizeof units[0] };
-    uint64_t count = 0;
+/* STALE n unit: *size words. */
+static bool setting_options_parse_age(const struct parsing *parsing,
+                                      const struct board_option *option, const struct bytes *words,
+                                      size_t word_count, size_t *size) {
+    int64_t count;
     size_t i = 0;
     *size = 3;
-    if (word_count >= 2 && bytes_is(words[1], "NONE")) {
-        parsing->rules->stale_ms = 0;
-        *size = 2;
-        return true;
-    }
     if (word_count < 3) {
         return setting_fail(parsing->reason,
-                            "STALE needs a number and a unit: STALE n " SETTING_STALES);
+                            "STALE needs a number and a unit: STALE n MINUTE|HOUR|DAY");
     }
-    if (!setting_options_parse_number(words[1], 1, STALE_MAX, &count)) {
-        return setting_fail(parsing->reason, "STALE '%s' is %s %s", bytes_show(words[1]).text,
-                            options[OPTION_STALE].error, options[OPTION_STALE].wanted);
+    if (!setting_options_parse_number(option, words[1], &count)) {
+        return setting_options_fail_value(option, &words[1], parsing->reason);
     }
-    while (i < UNITS && !bytes_is(words[2], units[i].name)) {
+    while (i < AGES && !bytes_is(words[2], ages[i].name)) {
         i++;
     }
-    if (i == UNITS) {
+    if (i == AGES) {
         return setting_fail(parsing->reason, "STALE %s '%s' is unknown: use MINUTE, HOUR or DAY",
                             bytes_show(words[1]).text, bytes_show(words[2]).text);
     }
-    parsing->rules->stale_ms = (int64_t)count * units[i].ms;
+    board_option_set(option, parsing->rules, count * ages[i].ms);
     return true;
 }
 
-/* Does an option begin with this word, so that none of the words before it is left out? */
-static bool setting_options_has_word(struct bytes word) {
-    for (size_t i = 0; i < OPTION_COUNT; i++) {
-        if (bytes_is(word, options[i].name)) {
-            return true;
+/* The row of an option that begins with this word; NULL: none. */
+static const struct board_option *setting_options_find(struct bytes word, enum takes takes) {
+    for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
+        const struct board_option *option = &board_options[i];
+        bool is_taken = option->is_state       ? takes == TAKES_STATE
+                        : option->is_of_league ? takes == TAKES_LEAGUE
+                                               : true;
+        if (option->word != NULL && is_taken && bytes_is(word, option->word)) {
+            return option;
         }
     }
-    return bytes_is(word, "TAG");
+    return NULL;
 }
 
-/* WINDOW n SUM|BEST, or NONE: *size words. Where the window is does not change. Of a board that has one, n alone
- * leaves what its periods are to it. */
-static bool setting_options_parse_window(struct parsing *parsing, const struct bytes *words,
-                                         size_t word_count, size_t *size) {
+/* WINDOW n SUM|BEST: *size words. Where the window is does not change. Of a board that has one, n alone, where
+ * none of the words before an option is left out, leaves what its periods are to it. */
+static bool setting_options_parse_window(const struct parsing *parsing,
+                                         const struct board_option *option,
+                                         const struct bytes *words, size_t word_count,
+                                         size_t *size) {
     struct rules_window *window = &parsing->rules->window;
-    uint64_t count = 0;
-    *size = 3;
-    if (word_count >= 2 && bytes_is(words[1], "NONE")) {
-        *window = (struct rules_window){.count = 0};
-        *size = 2;
-        return true;
-    }
-    bool is_alone = word_count == 2 || (word_count > 2 && setting_options_has_word(words[2]));
+    int64_t value;
+    bool is_alone = word_count == 2 ||
+                    (word_count > 2 && (setting_options_find(words[2], parsing->takes) != NULL ||
+                                        bytes_is(words[2], "TAG")));
+    *size = is_alone ? 2 : 3;
     if (word_count < 2 || (is_alone && window->count == 0)) {
         return setting_fail(parsing->reason,
                             "WINDOW needs a number of periods and what they are to it: "
                             "WINDOW n SUM|BEST");
     }
-    if (!setting_options_parse_number(words[1], 2, RULES_WINDOW_MAX, &count)) {
-        return setting_fail(parsing->reason, "WINDOW '%s' is %s %s", bytes_show(words[1]).text,
-                            options[OPTION_WINDOW].error, options[OPTION_WINDOW].wanted);
+    if (!setting_options_parse_number(option, words[1], &value)) {
+        return setting_options_fail_value(option, &words[1], parsing->reason);
     }
-    window->count = (uint16_t)count;
-    if (is_alone) {
-        *size = 2;
-        return true;
-    }
-    window->is_best = bytes_is(words[2], "BEST");
-    if (!window->is_best && !bytes_is(words[2], "SUM")) {
+    window->count = (uint16_t)value;
+    if (!is_alone && !setting_options_parse_value(option + 1, words[2], &value)) {
         return setting_fail(parsing->reason, "WINDOW %u '%s' is unknown: use SUM or BEST",
-                            (unsigned)count, bytes_show(words[2]).text);
+                            (unsigned)window->count, bytes_show(words[2]).text);
+    }
+    if (!is_alone) {
+        board_option_set(option + 1, parsing->rules, value);
+    }
+    return true;
+}
+
+/* The numbers behind LEAGUE, each a row. */
+static bool setting_options_parse_league(const struct parsing *parsing,
+                                         const struct board_option *option,
+                                         const struct bytes *words, size_t word_count,
+                                         size_t *size) {
+    int64_t value;
+    for (*size = 1; *size == 1 || option->is_more; (*size)++, option++) {
+        if (*size == word_count || !setting_options_parse_number(option, words[*size], &value)) {
+            return setting_fail(parsing->reason, "LEAGUE needs five numbers");
+        }
+        board_option_set(option, parsing->rules, value);
     }
     return true;
 }
@@ -307,41 +261,46 @@ static bool setting_options_parse_option(struct parsing *parsing, const struct b
                                          size_t word_count, size_t *size) {
     struct rules *rules = parsing->rules;
     char *reason = parsing->reason;
-    size_t i = 0;
+    int64_t value;
+    int offset;
     *size = 3;
     if (bytes_is(words[0], "TAG")) {
         return setting_options_parse_tag(parsing, words, word_count);
     }
-    while (i < OPTION_COUNT && !bytes_is(words[0], options[i].name)) {
-        i++;
-    }
-    if (i == OPTION_COUNT) {
+    const struct board_option *option = setting_options_find(words[0], parsing->takes);
+    if (option == NULL) {
         return setting_options_fail_unknown(words[0], reason);
     }
-    const struct option *option = &options[i];
-    if (parsing->has[i]) {
-        return setting_fail(reason, "%s may be given only once", option->name);
+    if (parsing->has[option - board_options]) {
+        return setting_fail(reason, "%s may be given only once", option->word);
     }
-    parsing->has[i] = true;
-    *size = option->wanted != NULL ? 2 : 1;
-    if (option->wanted == NULL) {
-        return setting_options_parse_value(i, words[0], rules);
+    parsing->has[option - board_options] = true;
+    if (option->form == BOARD_FORM_FLAG) {
+        *size = 1;
+        board_option_set(option, rules, option->value);
+        return true;
     }
-    if (i == OPTION_STALE) {
-        return setting_options_parse_stale(parsing, words, word_count, size);
+    bool is_none = option->none != NULL && word_count > 1 && bytes_is(words[1], option->none);
+    if (option->form == BOARD_FORM_AGE && !is_none) {
+        return setting_options_parse_age(parsing, option, words, word_count, size);
     }
-    if (i == OPTION_WINDOW) {
-        return setting_options_parse_window(parsing, words, word_count, size);
+    if (option->form == BOARD_FORM_WINDOW && is_none) {
+        rules->window = (struct rules_window){.count = 0};
+    } else if (option->form == BOARD_FORM_WINDOW) {
+        return setting_options_parse_window(parsing, option, words, word_count, size);
     }
-    if (word_count == 1) {
-        return setting_fail(reason, "%s needs %s%s", option->name, option->article, option->wanted);
+    if (option == &board_options[BOARD_OPTION_LEAGUE]) {
+        return setting_options_parse_league(parsing, option, words, word_count, size);
     }
-    if (!setting_options_parse_value(i, words[1], rules)) {
-        return setting_fail(reason, "%s '%s' is %s %s", option->name, bytes_show(words[1]).text,
-                            option->error, option->wanted);
+    *size = 2;
+    if (word_count == 1 || !setting_options_parse_value(option, words[1], &value)) {
+        return setting_options_fail_value(option, word_count == 1 ? NULL : &words[1], reason);
     }
-    int offset;
-    if (i == OPTION_TZ && !period_parse_zone(words[1], &offset)) {
+    board_option_set(option, rules, value);
+    if (option == &board_options[BOARD_OPTION_SHARE]) {
+        rules->window.is_share = true;
+    }
+    if (option->form == BOARD_FORM_ZONE && !period_parse_zone(words[1], &offset)) {
         rules->period.zone = tzdata_find(words[1], reason);
         return rules->period.zone != NULL;
     }
@@ -350,72 +309,52 @@ static bool setting_options_parse_option(struct parsing *parsing, const struct b
 
 /* What else would change the members of a board with a WINDOW? */
 static bool setting_options_finish_window(const struct rules *rules, char *reason) {
-    const struct {
-        const char *name;
-        bool is_given;
-    } others[] = {
-        {"CAP", rules->cap > 0},
-        {"LIMIT", rules->limit > 0},
-        {"STALE", rules->stale_ms > 0},
-        {"COPY", rules->copies},
-        {"ARCHIVED WRITABLE", rules->archives_are_writable},
-    };
-    enum { OTHERS = sizeof others / sizeof others[0] };
     if (rules->window.count == 0) {
         return true;
     }
-    for (size_t i = 0; i < OTHERS; i++) {
-        if (others[i].is_given) {
-            return setting_fail(reason, "WINDOW and %s exclude each other", others[i].name);
-        }
+    const struct board_option *other = board_options_find_alone(rules);
+    if (other != NULL) {
+        return setting_fail(reason, "WINDOW and %s exclude each other", other->alone);
     }
     return rules->archives_max >= rules->window.count ||
            setting_fail(reason, "WINDOW %u requires ARCHIVE %u or more: it ranks what they hold",
                         (unsigned)rules->window.count, (unsigned)rules->window.count);
 }
 
-/* Do the options of the period fit each other? A unit other than before begins without EVERY, ON
- * and FROM. */
+/* Do the options of the period fit each other? A unit other than before begins without EVERY, ON, FROM and COPY. */
 static bool setting_options_finish_period(const bool *has, enum period_unit unit_before,
                                           struct rules *rules, char *reason) {
-    struct period *period = &rules->period;
-    if (period->unit == PERIOD_NONE) {
-        for (size_t i = OPTION_EVERY; i <= OPTION_WINDOW; i++) {
-            if (has[i]) {
-                return setting_fail(reason, "%s requires PERIOD " SETTING_PERIODS, options[i].name);
-            }
-        }
-        *period = (struct period){.unit = PERIOD_NONE};
-        rules->archives_max = 0;
-        rules->archives_are_writable = false;
-        rules->copies = false;
-        if (rules->window.count > 0) {
-            rules->window = (struct rules_window){.count = 0};
-        }
-        rules->period_start_ms = 0;
-        rules->period_end_ms = 0;
-        return true;
-    }
-    if (rules->window.is_share) {
+    bool has_period = rules->period.unit != PERIOD_NONE;
+    bool restarts = has_period && (has[BOARD_OPTION_PERIOD] || rules->period.unit != unit_before);
+    if (has_period ? rules->window.is_share : rules->window.count > 0) {
         rules->window = (struct rules_window){.count = 0};
     }
-    if (period->unit != unit_before || has[OPTION_PERIOD]) {
-        period->every = has[OPTION_EVERY] ? period->every : 1;
-        period->weekday = has[OPTION_ON] ? period->weekday : 0;
-        period->from_day = has[OPTION_FROM] ? period->from_day : 0;
-        rules->copies = has[OPTION_COPY];
+    for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
+        const struct board_option *option = &board_options[i];
+        bool is_of_period =
+            option->needs >= BOARD_NEEDS_PERIOD && option->needs <= BOARD_NEEDS_EVERY;
+        if (!is_of_period) {
+            continue;
+        }
+        if (!has_period && has[i]) {
+            return setting_fail(reason, "%s requires PERIOD HOUR|DAY|WEEK|MONTH|YEAR",
+                                option->word);
+        }
+        if (!has_period) {
+            board_option_set(option, rules, 0);
+        } else if (option->word != NULL && !has[i] &&
+                   (unit_before == PERIOD_NONE || (restarts && option->restarts))) {
+            board_option_set(option, rules, option->usual);
+        }
     }
-    if (has[OPTION_ON] && period->unit != PERIOD_WEEK) {
+    if (has[BOARD_OPTION_ON] && rules->period.unit != PERIOD_WEEK) {
         return setting_fail(reason, "ON requires PERIOD WEEK");
     }
-    if (period->every == 1 && has[OPTION_FROM]) {
+    if (has[BOARD_OPTION_FROM] && rules->period.every == 1) {
         return setting_fail(reason, "FROM requires EVERY 2 or more");
     }
-    period->from_day = period->every == 1 ? 0 : period->from_day;
-    if (unit_before == PERIOD_NONE && !has[OPTION_ARCHIVE]) {
-        rules->archives_max = RULES_ARCHIVES_ALL;
-    }
-    if (rules->settles && rules->archives_max == 0) {
+    rules->period.from_day = rules->period.every == 1 ? 0 : rules->period.from_day;
+    if (has_period && rules->settles && rules->archives_max == 0) {
         return setting_fail(reason, "SETTLE YES requires ARCHIVE 1 or more: without an archive "
                                     "there is nothing to settle");
     }
@@ -425,28 +364,29 @@ static bool setting_options_finish_period(const bool *has, enum period_unit unit
 /* Do the options fit each other? */
 static bool setting_options_finish(const bool *has, const struct rules *before, struct rules *rules,
                                    char *reason) {
-    if (has[OPTION_FREEZE] && has[OPTION_THAW]) {
+    if (has[BOARD_OPTION_FREEZE] && has[BOARD_OPTION_THAW]) {
         return setting_fail(reason, "FREEZE and THAW exclude each other");
     }
     /* One that is given replaces the other of a `board` line, or of a living board. */
     if (rules->cap > 0 && rules->limit > 0) {
-        if (has[OPTION_CAP] == has[OPTION_LIMIT]) {
+        if (has[BOARD_OPTION_CAP] == has[BOARD_OPTION_LIMIT]) {
             return setting_fail(reason, "CAP and LIMIT exclude each other: a full board either "
                                         "drops its last member or refuses newcomers");
         }
-        rules->cap = has[OPTION_CAP] ? rules->cap : 0;
-        rules->limit = has[OPTION_LIMIT] ? rules->limit : 0;
+        rules->cap = has[BOARD_OPTION_CAP] ? rules->cap : 0;
+        rules->limit = has[BOARD_OPTION_LIMIT] ? rules->limit : 0;
     }
     if (rules->opens_ms > 0 && rules->closes_ms > 0 && rules->opens_ms >= rules->closes_ms) {
         return setting_fail(reason, "OPENS must be before CLOSES");
     }
+    rules->guards = board_options_guards(rules);
     return setting_options_finish_period(has, before->period.unit, rules, reason);
 }
 
-bool settings_parse_options(const struct bytes *words, size_t word_count, struct rules *rules,
-                            char *reason) {
+static bool setting_options_parse(const struct bytes *words, size_t word_count, enum takes takes,
+                                  struct rules *rules, char *reason) {
     struct rules parsed;
-    struct parsing parsing = {.rules = &parsed, .reason = reason};
+    struct parsing parsing = {.rules = &parsed, .takes = takes, .reason = reason};
     rules_copy(rules, &parsed);
     size_t size = 0;
     for (size_t i = 0; i < word_count; i += size) {
@@ -460,6 +400,94 @@ bool settings_parse_options(const struct bytes *words, size_t word_count, struct
     rules_copy(&parsed, rules);
     return true;
 }
+
+bool settings_parse_options(const struct bytes *words, size_t word_count, struct rules *rules,
+                            char *reason) {
+    return setting_options_parse(words, word_count, TAKES_OPTIONS, rules, reason);
+}
+
+bool settings_parse_rules(const struct bytes *words, size_t word_count, struct rules *rules,
+                          char *reason) {
+    return setting_options_parse(words, word_count, TAKES_STATE, rules, reason);
+}
+
+bool settings_parse_league(const struct bytes *words, size_t word_count, struct rules *rules,
+                           char *reason) {
+    return setting_options_parse(words, word_count, TAKES_LEAGUE, rules, reason);
+}
+
+/* ---- options -> words ---- */
+
+size_t settings_print_option(const struct board_option *option, const struct rules *rules,
+                             char *out) {
+    int64_t value = board_option_get(option, rules);
+    const char *text = NULL;
+    size_t unit = AGES - 1;
+    switch ((enum board_option_form)option->form) {
+    case BOARD_FORM_FLAG:
+    case BOARD_FORM_POINTER:
+        return 0;
+    case BOARD_FORM_YES_NO:
+    case BOARD_FORM_CHOICE:
+        text = option->words[value];
+        break;
+    case BOARD_FORM_UNIT:
+        text = period_unit_name(rules->period.unit);
+        break;
+    case BOARD_FORM_WEEKDAY:
+        text = period_weekday_name(rules->period.weekday);
+        break;
+    case BOARD_FORM_DATE:
+        return period_print_date(out, rules->period.from_day);
+    case BOARD_FORM_ZONE:
+        return period_print_zone(out, &rules->period);
+    case BOARD_FORM_AGE:
+        while (unit > 0 && value % ages[unit].ms != 0) {
+            unit--;
+        }
+        return (size_t)snprintf(out, SETTING_OPTION_TEXT_MAX, "%" PRId64 " %s",
+                                value / ages[unit].ms, ages[unit].name);
+    case BOARD_FORM_NUMBER:
+    case BOARD_FORM_HOUR:
+    case BOARD_FORM_TIME:
+    case BOARD_FORM_WINDOW:
+        return bytes_print_i64(out, value);
+    }
+    return (size_t)snprintf(out, SETTING_OPTION_TEXT_MAX, "%s", text);
+}
+
+/* Has it another value than the usual one, so that it must be named? */
+static bool setting_options_is_said(const struct board_option *option, const struct rules *rules) {
+    int64_t value = board_option_get(option, rules);
+    bool is_usual = option->form == BOARD_FORM_FLAG   ? value != option->value || value == 0
+                    : option->form == BOARD_FORM_ZONE ? value == 0 && rules->period.zone == NULL
+                                                      : value == option->usual;
+    return option->word != NULL && !option->is_of_league && !is_usual &&
+           board_option_applies(option, rules);
+}
+
+size_t settings_print_rules(const struct rules *rules, char *out) {
+    size_t size = 0;
+    for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
+        const struct board_option *option = &board_options[i];
+        if (!setting_options_is_said(option, rules)) {
+            continue;
+        }
+        size += (size_t)snprintf(out + size, SETTING_OPTION_TEXT_MAX, " %s", option->word);
+        for (size_t more = i; option->form != BOARD_FORM_FLAG && more < BOARD_OPTION_COUNT &&
+                              (more == i || board_options[more].is_more);
+             more++) {
+            out[size++] = ' ';
+            size += board_options[more].is_of_league
+                        ? bytes_print_i64(out + size, board_option_get(&board_options[more], rules))
+                        : settings_print_option(&board_options[more], rules, out + size);
+        }
+    }
+    out[size] = '\0';
+    return size;
+}
+
+/* ---- options and layout ---- */
 
 /* Bits needed to count the layout's time units in the longest period; at least 1. */
 static unsigned setting_options_bits_for_period(const struct rules *rules) {

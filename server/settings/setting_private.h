@@ -7,8 +7,7 @@
  *     setting_options.c words -> board options
  *     setting_file.c    files and the command line
  *     setting_rewrite.c CONFIG REWRITE
- *     setting_docs.c    leaderboard.conf, docs/settings.md, --help
- *     setting_man.c     manual pages, completion for bash
+ *     setting_help.c    --help
  *     setting.c         life cycle, CONFIG SET, drafts
  *
  * Every change is made on a draft, which replaces the settings only when all of it is valid: an
@@ -116,11 +115,6 @@ void setting_board_drop_replaced(struct settings *original, const struct setting
 void setting_board_truncate(struct settings *settings, uint32_t layout_count, uint32_t rule_count);
 
 /* ---- setting.c ---- */
-
-/* Is it the first of its section? */
-static inline bool setting_begins_section(const struct setting *setting) {
-    return setting == setting_table || setting->section != setting[-1].section;
-}
 
 /* A draft is a copy to change. It shares the existing strings, layouts and rules (boards borrow
  * them); new layouts and rules are appended, or CONFIG SET replaces all of them. */

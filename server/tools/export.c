@@ -7,7 +7,7 @@
 #include "protocol/request.h"
 #include "server/tools/rules_text.h"
 #include "server/tools/tools.h"
-#include "skiplist/keyspace/effect_listener.h"
+#include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/key_kind.h"
 
 enum {

@@ -85,11 +85,11 @@ void value_skip(struct value_reader *reader) {
     }
 }
 
-bool value_find(struct value_reader reader, const char *name, struct value_reader *found) {
+bool value_find(struct value_reader reader, struct bytes name, struct value_reader *found) {
     struct value map = value_next(&reader);
     for (uint64_t i = 0; map.kind == VALUE_MAP && i < map.count; i++) {
         struct value key = value_next(&reader);
-        if (key.kind == VALUE_TEXT && bytes_equal(key.text, bytes_from_text(name))) {
+        if (key.kind == VALUE_TEXT && bytes_equal(key.text, name)) {
             *found = reader;
             return true;
         }
@@ -100,7 +100,7 @@ bool value_find(struct value_reader reader, const char *name, struct value_reade
 
 int64_t value_find_integer(struct value_reader reader, const char *name, int64_t otherwise) {
     struct value_reader at;
-    if (!value_find(reader, name, &at)) {
+    if (!value_find(reader, bytes_from_text(name), &at)) {
         return otherwise;
     }
     struct value value = value_next(&at);
@@ -114,7 +114,7 @@ int64_t value_find_integer(struct value_reader reader, const char *name, int64_t
 struct bytes value_find_text(struct value_reader reader, const char *name) {
     struct value_reader at;
     struct value value = {.kind = VALUE_NULL};
-    if (value_find(reader, name, &at)) {
+    if (value_find(reader, bytes_from_text(name), &at)) {
         value = value_next(&at);
     }
     return value.kind == VALUE_TEXT ? value.text : (struct bytes){.at = NULL};
@@ -122,7 +122,7 @@ struct bytes value_find_text(struct value_reader reader, const char *name) {
 
 uint64_t value_find_list(struct value_reader reader, const char *name, struct value_reader *items) {
     struct value list = {.kind = VALUE_NULL};
-    if (value_find(reader, name, items)) {
+    if (value_find(reader, bytes_from_text(name), items)) {
         list = value_next(items);
     }
     return list.kind == VALUE_LIST ? list.count : 0;

@@ -29,7 +29,7 @@ struct value value_next(struct value_reader *reader);
 /* Pass over one value, whatever it holds. */
 void value_skip(struct value_reader *reader);
 /* Within a map that begins here: the value of this name. false: there is none. The reader stays. */
-MUST_CHECK bool value_find(struct value_reader reader, const char *name,
+MUST_CHECK bool value_find(struct value_reader reader, struct bytes name,
                            struct value_reader *found);
 /* The same, read: an integer or a text. otherwise, if it is missing or null. */
 int64_t value_find_integer(struct value_reader reader, const char *name, int64_t otherwise);

@@ -7,9 +7,113 @@
 #include <unistd.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+#define ZLIB_CONST
+#include <zlib.h>
 
+#include "codec/list.h"
 #include "server/http/http_header.h"
-#include "server/web/web_results.h"
+#include "server/web/web_files.h"
+#include "server/web/web_query.h"
+
+/* ---- fewer bytes, for those who take gzip: JSON while it is answered, and what never changes at the start ---- */
+
+enum {
+    SIZE_MIN = 1024,            /* bytes: shorter ones fit into a packet or two as they are */
+    SIZE_MAX_AT_ONCE = 1 << 20, /* longer ones would hold up the thread */
+    LEVEL_AT_ONCE = 1,
+    LEVEL_AT_START = 9,
+    WINDOW_BITS = 15 + 16, /* + 16: with the head and the end of a gzip file */
+    MEMORY_LEVEL = 8,
+};
+
+/* Kept, as it is a quarter of a megabyte to make anew. */
+struct web_gzip {
+    z_stream stream;
+};
+
+static void *web_gzip_allocate(void *context, unsigned count, unsigned size) {
+    (void)context;
+    return memory_allocate((size_t)count * size);
+}
+
+static void web_gzip_free(void *context, void *at) {
+    (void)context;
+    memory_free(at);
+}
+
+static struct web_gzip *web_gzip_create(int level) {
+    struct web_gzip *gzip = memory_allocate_zeroed(sizeof *gzip);
+    if (gzip == NULL) {
+        return NULL;
+    }
+    gzip->stream = (z_stream){.zalloc = web_gzip_allocate, .zfree = web_gzip_free};
+    if (deflateInit2(&gzip->stream, level, Z_DEFLATED, WINDOW_BITS, MEMORY_LEVEL,
+                     Z_DEFAULT_STRATEGY) != Z_OK) {
+        memory_free(gzip);
+        return NULL;
+    }
+    return gzip;
+}
+
+static void web_gzip_destroy(struct web_gzip *gzip) {
+    if (gzip != NULL) {
+        (void)deflateEnd(&gzip->stream);
+        memory_free(gzip);
+    }
+}
+
+/* Only what gets shorter is put. false: it did not, or there is no memory. */
+static bool web_gzip_put(struct web_gzip *gzip, struct bytes text, struct buffer *out) {
+    z_stream *stream = &gzip->stream;
+    buffer_init(out, text.size);
+    char *at = buffer_reserve(out, text.size);
+    if (at == NULL || deflateReset(stream) != Z_OK) {
+        return false;
+    }
+    stream->next_in = (const Bytef *)text.at;
+    stream->avail_in = (unsigned)text.size;
+    stream->next_out = (Bytef *)at;
+    stream->avail_out = (unsigned)text.size;
+    if (deflate(stream, Z_FINISH) != Z_STREAM_END) {
+        return false;
+    }
+    buffer_commit(out, text.size - stream->avail_out);
+    return true;
+}
+
+static bool web_gzip_is_taken(const struct http_exchange *exchange) {
+    const char *accepted = http_exchange_header(exchange, "Accept-Encoding");
+    return accepted != NULL && http_header_quality(accepted, "gzip") > 0;
+}
+
+static void web_gzip_answer(struct web *web, struct http_exchange *exchange) {
+    struct http_reply *reply = &exchange->reply;
+    struct buffer out;
+    if (reply->body.size < SIZE_MIN || reply->body.size > SIZE_MAX_AT_ONCE ||
+        reply->body.is_broken || !web_gzip_is_taken(exchange)) {
+        return;
+    }
+    web->gzip = web->gzip != NULL ? web->gzip : web_gzip_create(LEVEL_AT_ONCE);
+    if (web->gzip != NULL && web_gzip_put(web->gzip, buffer_bytes(&reply->body), &out)) {
+        struct buffer body = reply->body;
+        reply->body = out;
+        out = body;
+        http_reply_header(reply, "Content-Encoding", "gzip");
+    }
+    if (web->gzip != NULL) {
+        buffer_deinit(&out);
+    }
+}
+
+static void web_gzip_file(struct bytes file, struct buffer *out) {
+    struct web_gzip *gzip = web_gzip_create(LEVEL_AT_START);
+    buffer_init(out, 0);
+    if (gzip != NULL && file.size >= SIZE_MIN && !web_gzip_put(gzip, file, out)) {
+        buffer_deinit(out);
+        buffer_init(out, 0);
+    }
+    web_gzip_destroy(gzip);
+}
 
 #define JSON_TYPE    "application/json; charset=utf-8"
 #define PROBLEM_TYPE "application/problem+json"
@@ -52,7 +156,8 @@ void web_add_headers(struct http_exchange *exchange) {
     }
 }
 
-void web_add_file_headers(const struct web *web, struct http_reply *reply, bool may_frame) {
+/* The same for the page's files, which may show pictures. may_frame: other sites may show it in a frame. */
+static void web_add_file_headers(const struct web *web, struct http_reply *reply, bool may_frame) {
     web_add_policy(reply, may_frame ? web->policy_of_frames : web->policy);
     if (!may_frame) {
         web_forbid_frames(reply);
@@ -104,7 +209,8 @@ static void web_let_keep(struct http_exchange *exchange, const struct web_query 
     }
 }
 
-void web_answer(struct http_exchange *exchange, struct web_query *query) {
+/* Reply what the query has written. */
+static void web_answer(struct http_exchange *exchange, struct web_query *query) {
     struct http_reply *reply = &exchange->reply;
     struct buffer body = reply->body;
     reply->status = query->status;
@@ -115,7 +221,7 @@ void web_answer(struct http_exchange *exchange, struct web_query *query) {
     if (request->cookie[0] != '\0') {
         http_reply_header(reply, "Set-Cookie", request->cookie);
     }
-    unsigned repeated = query->write.has_ids ? web_results_count_repeated(query) : 0;
+    unsigned repeated = query->write.has_ids ? web_write_count_repeated(query) : 0;
     if (repeated > 0 && repeated == query->write.result_count) {
         http_reply_header(reply, "Idempotent-Replayed", "true");
     }
@@ -127,6 +233,245 @@ void web_answer(struct http_exchange *exchange, struct web_query *query) {
         web_gzip_answer(query->web, exchange);
     }
     http_exchange_ready(exchange);
+}
+
+/* ---- files: every view has an address of its own, and the page that it loads is the same ---- */
+
+static void web_files_init(struct web *web) {
+    for (unsigned i = 0; web_files[i].name != NULL; i++) {
+        CHECK(i < WEB_FILES_MAX);
+        web_gzip_file(
+            (struct bytes){.at = (const char *)web_files[i].at, .size = web_files[i].size},
+            &web->files_packed[i]);
+    }
+}
+
+static void web_files_deinit(struct web *web) {
+    for (unsigned i = 0; i < WEB_FILES_MAX; i++) {
+        buffer_deinit(&web->files_packed[i]);
+    }
+}
+
+static const struct web_file *web_files_find(struct bytes name) {
+    for (const struct web_file *file = web_files; file->name != NULL; file++) {
+        if (bytes_equal(name, bytes_from_text(file->name))) {
+            return file;
+        }
+    }
+    return NULL;
+}
+
+static bool web_files_begins_with(const struct http_target *target, const char *word) {
+    return bytes_equal(target->segments[0], bytes_from_text(word));
+}
+
+static bool web_files_is_view(const struct http_target *target) {
+    return web_files_begins_with(target, "") || web_files_begins_with(target, "boards") ||
+           web_files_begins_with(target, "server") || web_files_begins_with(target, "login") ||
+           web_files_begins_with(target, "embed");
+}
+
+static const struct web_file *web_files_choose(const struct http_target *target) {
+    if (web_files_begins_with(target, "api")) {
+        return NULL;
+    }
+    if (target->segment_count == 1 && target->segments[0].size > 0) {
+        const struct web_file *file = web_files_find(target->segments[0]);
+        if (file != NULL) {
+            return file;
+        }
+    }
+    return web_files_is_view(target) ? web_files_find(BYTES("index.html")) : NULL;
+}
+
+/* Somebody has typed an address that does not exist: the page says so, with a way on. */
+static bool web_files_is_typed(const struct http_exchange *exchange,
+                               const struct http_target *target) {
+    const char *accept = http_exchange_header(exchange, "Accept");
+    return accept != NULL && strstr(accept, "text/html") != NULL &&
+           !web_files_begins_with(target, "api");
+}
+
+static bool web_files_answer(struct http_exchange *exchange, const struct http_target *target) {
+    const struct web_file *file = web_files_choose(target);
+    struct http_reply *reply = &exchange->reply;
+    if (file == NULL && web_files_is_typed(exchange, target)) {
+        file = web_files_find(BYTES("index.html"));
+        reply->status = 404;
+    }
+    if (file == NULL) {
+        return false;
+    }
+    const char *known = http_exchange_header(exchange, "If-None-Match");
+    reply->content_type = file->type;
+    reply->is_kept = true;
+    http_reply_header(reply, "Cache-Control", "no-cache");
+    http_reply_header(reply, "ETag", file->tag);
+    http_reply_header(reply, "Vary", "Accept-Encoding");
+    const struct web_request *request = exchange->own;
+    web_add_file_headers(request->web, reply, web_files_begins_with(target, "embed"));
+    if (reply->status == 200 && known != NULL && strstr(known, file->tag) != NULL) {
+        reply->status = 304;
+        reply->fixed = BYTES("");
+    } else {
+        const struct buffer *packed = &request->web->files_packed[file - web_files];
+        reply->fixed = (struct bytes){.at = (const char *)file->at, .size = file->size};
+        if (packed->size > 0 && web_gzip_is_taken(exchange)) {
+            reply->fixed = buffer_bytes(packed);
+            http_reply_header(reply, "Content-Encoding", "gzip");
+        }
+    }
+    http_exchange_ready(exchange);
+    return true;
+}
+
+/* ---- the pace: see web_query.h ---- */
+
+enum { EXPECTED_NS = 20000 }; /* until the answer says how long it took */
+
+static void web_pace_refill(struct web *web) {
+    enum { SECOND_MS = 1000, NS_PER_MS = 1000000, BURST_MS = 500 };
+    static const int64_t shares[2] = {WEB_REQUEST_SHARE, WEB_VIEW_SHARE};
+    int64_t now_ms = http_server_now(web->http);
+    int64_t passed_ms = now_ms - web->budgets_at_ms;
+    web->budgets_at_ms = now_ms;
+    for (int i = 0; i < 2; i++) {
+        int64_t most = (int64_t)BURST_MS * NS_PER_MS / shares[i];
+        passed_ms = passed_ms < SECOND_MS ? passed_ms : SECOND_MS;
+        web->budgets_ns[i] += passed_ms * NS_PER_MS / shares[i];
+        web->budgets_ns[i] = web->budgets_ns[i] < most ? web->budgets_ns[i] : most;
+    }
+}
+
+static void web_pace_ask(struct web *web, struct web_query *query) {
+    web->budgets_ns[query->is_view] -= EXPECTED_NS;
+    query->state = WEB_QUERY_ASKED;
+    http_server_ask(web->http, &query->ask);
+}
+
+void web_note_answer(struct web *web, const struct web_query *query) {
+    web->budgets_ns[query->is_view] += EXPECTED_NS - (int64_t)query->elapsed_ns;
+    web->answered_ns += query->elapsed_ns;
+}
+
+void web_put_again(struct web *web, struct web_query *query) {
+    struct web_pending *pending = &web->pending[query->is_view];
+    query->state = WEB_QUERY_WAITS;
+    web->pending_count++;
+    query->previous = pending->last;
+    LIST_APPEND(pending->first, pending->last, query);
+}
+
+/* It waits no more. */
+static void web_pace_leave(struct web *web, struct web_query *query) {
+    struct web_pending *pending = &web->pending[query->is_view];
+    if (pending->last == query) {
+        pending->last = query->previous;
+    }
+    LIST_PART(pending->first, query);
+    web->pending_count--;
+}
+
+void web_put(struct web *web, struct web_query *query) {
+    struct web_pending *pending = &web->pending[query->is_view];
+    web_pace_refill(web);
+    if (pending->first == NULL && web->budgets_ns[query->is_view] > 0) {
+        web_pace_ask(web, query);
+        return;
+    }
+    /* What is begun is finished first: so under load some are, and not none. */
+    if (query->round > 0 || pending->first == NULL) {
+        query->state = WEB_QUERY_WAITS;
+        web->pending_count++;
+        LIST_JOIN(pending->first, query);
+        pending->last = pending->last != NULL ? pending->last : query;
+    } else {
+        web_put_again(web, query);
+    }
+}
+
+/* ---- results of an address ---- */
+
+/* In a millisecond as many thousandths come as results in a second. */
+enum { RATE_UNITS = 1000, RATE_BURST_S = 2 };
+
+static int64_t web_pace_refill_rate(const struct web *web, const struct web_rate *rate,
+                                    int64_t now_ms) {
+    /* In this time one result a second makes up for the longest request. */
+    enum { PASSED_MAX_MS = (WEB_RESULTS_MAX + RATE_BURST_S) * 1000 };
+    int64_t per_second = web->settings->web_write_rate;
+    int64_t passed_ms = now_ms - rate->at_ms;
+    int64_t most = RATE_BURST_S * RATE_UNITS * per_second;
+    passed_ms = passed_ms < PASSED_MAX_MS ? passed_ms : PASSED_MAX_MS;
+    int64_t left = rate->left + passed_ms * per_second;
+    return left < most ? left : most;
+}
+
+/* Its place; one of those that has most left, where all are taken. */
+static struct web_rate *web_pace_find_rate(struct web *web, struct auth_guard_address address,
+                                           int64_t now_ms) {
+    uint64_t mixed = (address.high ^ web->rate_seed) * UINT64_C(0x9e3779b97f4a7c15) ^ address.low;
+    mixed = (mixed ^ mixed >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
+    struct web_rate *ways =
+        &web->rates[(mixed >> 32) % (WEB_RATES_MAX / WEB_RATE_WAYS) * WEB_RATE_WAYS];
+    struct web_rate *fullest = &ways[0];
+    int64_t most = INT64_MIN;
+    for (unsigned i = 0; i < WEB_RATE_WAYS; i++) {
+        if (ways[i].at_ms != 0 && ways[i].address.high == address.high &&
+            ways[i].address.low == address.low) {
+            return &ways[i];
+        }
+        int64_t left = ways[i].at_ms == 0 ? INT64_MAX : web_pace_refill_rate(web, &ways[i], now_ms);
+        if (left > most) {
+            fullest = &ways[i];
+            most = left;
+        }
+    }
+    *fullest = (struct web_rate){.address = address,
+                                 .at_ms = now_ms,
+                                 .left = RATE_BURST_S * RATE_UNITS * web->settings->web_write_rate};
+    return fullest;
+}
+
+/* May the client write so many results now? 0: yes; else in so many seconds (web-write-rate). */
+static unsigned web_take_rate(struct web *web, const struct http_exchange *exchange,
+                              unsigned results) {
+    char text[HTTP_ADDRESS_MAX];
+    char address[HTTP_ADDRESS_MAX + 4];
+    int64_t per_second = web->settings->web_write_rate;
+    if (per_second == 0 || http_exchange_is_local(exchange)) {
+        return 0;
+    }
+    (void)http_exchange_peer(exchange, text);
+    snprintf(address, sizeof address, strchr(text, ':') != NULL ? "[%s]:0" : "%s:0", text);
+    int64_t now_ms = http_server_now(web->http) + 1; /* 0: a free place */
+    struct web_rate *rate = web_pace_find_rate(web, auth_guard_address(address), now_ms);
+    rate->left = web_pace_refill_rate(web, rate, now_ms);
+    rate->at_ms = now_ms;
+    if (rate->left <= 0) {
+        return (unsigned)(-rate->left / (RATE_UNITS * per_second) + 1);
+    }
+    rate->left -= (int64_t)RATE_UNITS *
+                  results; /* below 0: a request is taken as a whole, and the next ones wait */
+    return 0;
+}
+
+bool web_take_memory(struct web *web, size_t size) {
+    if (web->memory_size + size > WEB_MEMORY_MAX) {
+        return false;
+    }
+    web->memory_size += size;
+    return true;
+}
+
+void web_give_memory(struct web *web, size_t size) {
+    CHECK(web->memory_size >= size);
+    web->memory_size -= size;
+}
+
+void web_take_back(struct web *web, struct web_query *query) {
+    web_pace_leave(web, query);
+    query->state = WEB_QUERY_NEW;
 }
 
 /* ---- requests ---- */
@@ -281,16 +626,6 @@ static bool web_is_of_other_site(const struct http_exchange *exchange) {
     return at == NULL || host == NULL || strcasecmp(at + 3, host) != 0;
 }
 
-static void web_print_methods(unsigned methods, char out[WEB_METHODS_MAX]) {
-    size_t size = 0;
-    for (unsigned i = 0; i < HTTP_METHODS; i++) {
-        if ((methods >> i & 1) != 0) {
-            size += (size_t)snprintf(out + size, WEB_METHODS_MAX - size, "%s%s",
-                                     size > 0 ? ", " : "", http_method_names[i]);
-        }
-    }
-}
-
 /* What a browser asks first, before a page of another site may write. */
 static void web_answer_preflight(struct web_request *request, unsigned methods) {
     struct http_exchange *exchange = request->exchange;
@@ -308,7 +643,13 @@ static void web_answer_preflight(struct web_request *request, unsigned methods) 
     if (is_for_all) {
         methods &= 1U << HTTP_GET | 1U << HTTP_HEAD;
     }
-    web_print_methods(methods, request->methods);
+    size_t size = 0;
+    for (unsigned i = 0; i < HTTP_METHODS; i++) {
+        if ((methods >> i & 1) != 0) {
+            size += (size_t)snprintf(request->methods + size, WEB_METHODS_MAX - size, "%s%s",
+                                     size > 0 ? ", " : "", http_method_names[i]);
+        }
+    }
     http_reply_header(reply, "Access-Control-Allow-Methods", request->methods);
     if (!is_for_all) {
         http_reply_header(reply, "Access-Control-Allow-Headers",
@@ -498,7 +839,15 @@ static void web_leave(void *context, struct http_exchange *exchange) {
 
 static void web_step(void *context, int64_t now_ms) {
     struct web *web = context;
-    web_pace_step(web);
+    /* Ask what waits, as far as it may be asked now. */
+    web_pace_refill(web);
+    for (int i = 0; i < 2; i++) {
+        while (web->pending[i].first != NULL && web->budgets_ns[i] > 0) {
+            struct web_query *query = web->pending[i].first;
+            web_pace_leave(web, query);
+            web_pace_ask(web, query);
+        }
+    }
     web_views_step(web, now_ms);
     web_history_step(web, now_ms);
 }

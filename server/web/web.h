@@ -3,10 +3,10 @@
  *     exchange (http_server.h) --- web_query --- engine          a request
  *     stream                   --- view --------- query          viewers of one page share a view
  *
- * Files: web_query.h (commands and pace), web_engine.c (users), web_routes.c (the table of routes, which web_openapi.c
- * writes down), web_boards.c and web_figures.c (routes), web_results.h (what is written, and by web_write.c),
- * web_views.c (server-sent events), web_login.c (cookies), web_pace.c (what the engine may be asked), web_files.c
- * (what the browser loads). All but web_engine.c runs on the HTTP thread. */
+ * Files: web.c (requests, replies, the files that the browser loads, the pace), web_query.h (what all share), web_query.c
+ * (rounds of commands, and users: the engine's side), web_openapi.c (the tables of routes and schemas, and the document
+ * that is written from them), web_boards.c, web_spread.c, web_figures.c and web_write.c (routes), web_views.c
+ * (server-sent events), web_login.c (cookies). All but the engine's side runs on the HTTP thread. */
 #ifndef SERVER_WEB_H
 #define SERVER_WEB_H
 

@@ -3,24 +3,11 @@
 
 #include "server/dispatch/command.h"
 #include "server/system/version.h"
-#include "server/web/web_parts.h"
+#include "server/web/web_query.h"
 
 enum { SLOWLOG_MAX = 128, COMMANDS_SHOWN = 20 };
 
 /* ---- durations ---- */
-
-/* The bucket's upper bound in microseconds that a share of them does not exceed; 0: there are none. */
-static uint64_t web_figures_quantile_us(const struct durations *durations, double share) {
-    uint64_t wanted = (uint64_t)(share * (double)durations->count);
-    uint64_t seen = 0;
-    for (unsigned i = 0; i < DURATIONS_BUCKETS && durations->count > 0; i++) {
-        seen += durations->buckets[i];
-        if (seen > wanted || seen == durations->count) {
-            return UINT64_C(1) << i;
-        }
-    }
-    return 0;
-}
 
 static void web_figures_add(struct durations *sum, const struct durations *part) {
     sum->count += part->count;
@@ -48,17 +35,9 @@ static struct durations web_figures_since(const struct durations *now,
 static struct durations web_figures_sum_of_calls(const struct figures *figures) {
     struct durations sum = {.count = 0};
     for (uint32_t i = 0; i < figures->stats.command_count; i++) {
-        web_figures_add(&sum, &figures->commands[i].calls);
+        web_figures_add(&sum, &figures->stats.commands[i].calls);
     }
     return sum;
-}
-
-static uint64_t web_figures_count_members(const struct figures *figures) {
-    uint64_t members = 0;
-    for (unsigned i = 0; i < REGISTRY_DATABASES; i++) {
-        members += figures->databases[i].members;
-    }
-    return members;
 }
 
 /* ---- the last hour ---- */
@@ -96,12 +75,12 @@ static void web_figures_take_sample(struct web_history *history, const struct fi
         .operations = web_figures_rate(now.commands, last.commands, passed_ms),
         .input = web_figures_rate(now.input, last.input, passed_ms),
         .output = web_figures_rate(now.output, last.output, passed_ms),
-        .p50_us = web_figures_quantile_us(&new_calls, 0.5),
-        .p99_us = web_figures_quantile_us(&new_calls, 0.99),
-        .tick_us = web_figures_quantile_us(&new_ticks, 0.99),
+        .p50_us = figures_quantile_us(&new_calls, 0.5),
+        .p99_us = figures_quantile_us(&new_calls, 0.99),
+        .tick_us = figures_quantile_us(&new_ticks, 0.99),
         .memory = memory_used(),
         .clients = figures->clients,
-        .members = web_figures_count_members(figures),
+        .members = figures->members,
     };
     if (history->count < WEB_SAMPLES_MAX) {
         history->count++;
@@ -220,49 +199,10 @@ const struct web_route web_route_history = {.ask = web_figures_ask_nothing,
 
 static void web_figures_put_latency(struct json *json, const struct durations *calls) {
     json_open(json, "latency", '{');
-    json_integer(json, "p50_us", (int64_t)web_figures_quantile_us(calls, 0.5));
-    json_integer(json, "p90_us", (int64_t)web_figures_quantile_us(calls, 0.9));
-    json_integer(json, "p99_us", (int64_t)web_figures_quantile_us(calls, 0.99));
-    json_integer(json, "p999_us", (int64_t)web_figures_quantile_us(calls, 0.999));
-    json_close(json, '}');
-}
-
-static void web_figures_put_tick(struct json *json, const struct stats *stats) {
-    json_open(json, "tick", '{');
-    json_number(json, "mean_us",
-                stats->ticks.count > 0
-                    ? (double)stats->ticks.total_ns / 1000 / (double)stats->ticks.count
-                    : 0);
-    json_integer(json, "p99_us", (int64_t)web_figures_quantile_us(&stats->ticks, 0.99));
-    json_integer(json, "longest_us", (int64_t)stats->tick_longest_us);
-    json_integer(json, "count", (int64_t)stats->ticks.count);
-    json_close(json, '}');
-}
-
-static void web_figures_put_memory(struct json *json, const struct figures *figures) {
-    json_open(json, "memory", '{');
-    json_integer(json, "used", (int64_t)memory_used());
-    json_integer(json, "peak", (int64_t)memory_used_peak());
-    json_integer(json, "limit", (int64_t)figures->memory_limit);
-    json_integer(json, "clients", (int64_t)figures->memory_clients);
-    json_integer(json, "machine", (int64_t)figures->memory_machine);
-    json_close(json, '}');
-}
-
-static void web_figures_put_journal(struct json *json, const struct persistence_info *kept) {
-    json_open(json, "journal", '{');
-    json_boolean(json, "enabled", kept->is_journal_on);
-    json_boolean(json, "ok", kept->is_journal_ok);
-    json_integer(json, "size", (int64_t)kept->journal_size);
-    json_integer(json, "waiting", (int64_t)kept->waiting_size);
-    json_integer(json, "sync_p99_us", (int64_t)web_figures_quantile_us(&kept->syncs, 0.99));
-    json_integer(json, "sync_longest_us", (int64_t)kept->sync_longest_us);
-    json_close(json, '}');
-    json_open(json, "snapshot", '{');
-    json_boolean(json, "ok", kept->is_last_save_ok);
-    json_boolean(json, "is_saving", kept->is_saving);
-    json_time_ms(json, "at", kept->last_save_s * 1000);
-    json_integer(json, "changes_since", (int64_t)kept->changes);
+    json_integer(json, "p50_us", (int64_t)figures_quantile_us(calls, 0.5));
+    json_integer(json, "p90_us", (int64_t)figures_quantile_us(calls, 0.9));
+    json_integer(json, "p99_us", (int64_t)figures_quantile_us(calls, 0.99));
+    json_integer(json, "p999_us", (int64_t)figures_quantile_us(calls, 0.999));
     json_close(json, '}');
 }
 
@@ -275,9 +215,7 @@ static void web_figures_put_databases(struct json *json, const struct figures *f
         }
         json_open(json, NULL, '{');
         json_integer(json, "db", i);
-        json_integer(json, "keys", database->keys);
-        json_integer(json, "boards", database->boards);
-        json_integer(json, "members", (int64_t)database->members);
+        figures_print_api(FIGURE_OF_DATABASE, database, "", json);
         json_close(json, '}');
     }
     json_close(json, ']');
@@ -297,7 +235,7 @@ static void web_figures_put_commands(struct json *json, const struct figures *fi
     for (unsigned shown = 0; shown < COMMANDS_SHOWN; shown++) {
         const struct stats_command *most = NULL;
         for (uint32_t i = 0; i < figures->stats.command_count; i++) {
-            const struct stats_command *each = &figures->commands[i];
+            const struct stats_command *each = &figures->stats.commands[i];
             if (each->calls.count > 0 && (last == NULL || web_figures_is_behind(each, last)) &&
                 (most == NULL || web_figures_is_behind(most, each))) {
                 most = each;
@@ -306,129 +244,74 @@ static void web_figures_put_commands(struct json *json, const struct figures *fi
         if (most == NULL) {
             break;
         }
-        uint32_t index = (uint32_t)(most - figures->commands);
+        uint32_t index = (uint32_t)(most - figures->stats.commands);
         last = most;
         json_open(json, NULL, '{');
         json_text(json, "name", bytes_from_text(command_full_name(index)));
-        json_integer(json, "calls", (int64_t)most->calls.count);
-        json_integer(json, "failed", (int64_t)most->failed_calls);
-        json_number(json, "mean_us",
-                    (double)most->calls.total_ns / 1000 / (double)most->calls.count);
-        json_integer(json, "p99_us", (int64_t)web_figures_quantile_us(&most->calls, 0.99));
+        figures_print_api(FIGURE_OF_COMMAND, most, "", json);
         json_close(json, '}');
     }
     json_close(json, ']');
 }
 
-/* ---- replication: the role, the link to the master, and the replicas ---- */
-
-static void web_figures_put_error(struct json *json, const char *error) {
-    if (error[0] != '\0') {
-        json_text(json, "error", bytes_from_text(error));
-    } else {
-        json_null(json, "error");
-    }
-}
-
-static void web_figures_put_master(struct json *json, const struct figures_replication *figures) {
-    if (!figures->is_replica) {
-        json_null(json, "master");
-        return;
-    }
-    json_open(json, "master", '{');
-    json_text(json, "address", bytes_from_text(figures->master));
-    json_text(json, "link", bytes_from_text(replication_link_name(figures->link)));
-    json_integer(json, "heard_ms", figures->heard_ms);
-    json_integer(json, "down_ms", figures->down_ms);
-    json_integer(json, "unapplied_groups", (int64_t)figures->unapplied_groups);
-    json_integer(json, "copy_size", (int64_t)figures->copy_size);
-    json_integer(json, "copied_size", (int64_t)figures->copy_read_size);
-    web_figures_put_error(json, figures->error);
-    json_close(json, '}');
-}
-
-static const char *const replica_states[] = {[REPLICA_HANDSHAKE] = "handshake",
-                                             [REPLICA_WAITS] = "waiting",
-                                             [REPLICA_COPIES] = "copying",
-                                             [REPLICA_ONLINE] = "online"};
-
-static void web_figures_put_replicas(struct json *json, const struct figures_replication *figures) {
-    json_integer(json, "replica_count", (int64_t)figures->replicas);
-    json_open(json, "replicas", '[');
-    for (uint32_t i = 0; i < figures->shown; i++) {
-        const struct figures_replica *replica = &figures->shown_replicas[i];
-        json_open(json, NULL, '{');
-        json_text(json, "address", bytes_from_text(replica->address));
-        json_text(json, "state", bytes_from_text(replica_states[replica->state]));
-        json_integer(json, "lag_groups", (int64_t)replica->lag_groups);
-        json_integer(json, "heard_ms", replica->lag_ms);
-        json_close(json, '}');
-    }
-    json_close(json, ']');
-}
-
-static void web_figures_put_sync(struct json *json, const struct figures_replication *figures) {
-    if (figures->sync.state == SYNC_OFF) {
-        json_null(json, "sync");
-        return;
-    }
-    json_open(json, "sync", '{');
-    json_text(json, "state", bytes_from_text(sync_state_name(figures->sync.state)));
-    json_integer(json, "replicas_wanted", (int64_t)figures->sync.wanted);
-    json_integer(json, "replicas_counted", (int64_t)figures->sync.counted);
-    json_boolean(json, "lost_durability", figures->sync.has_lost_durability);
-    json_integer(json, "votes", (int64_t)figures->sync.votes);
-    json_integer(json, "votes_needed", (int64_t)figures->sync.votes_needed);
-    json_integer(json, "unacknowledged_groups", (int64_t)figures->sync.unsafe);
-    json_integer(json, "held_ms", figures->sync.held_ms);
-    json_close(json, '}');
-}
-
-static void web_figures_put_replication(struct json *json,
-                                        const struct figures_replication *figures) {
+/* The role, the link to the master, and the replicas. */
+static void web_figures_put_replication(struct json *json, const struct figures *figures) {
+    const struct figures_replication *replication = &figures->replication;
     json_open(json, "replication", '{');
-    json_text(json, "role", bytes_from_text(figures->is_replica ? "replica" : "master"));
-    json_integer(json, "group", (int64_t)figures->group);
-    json_boolean(json, "failing_over", figures->is_failing_over);
-    json_integer(json, "backlog", (int64_t)figures->backlog_size);
-    web_figures_put_master(json, figures);
-    web_figures_put_replicas(json, figures);
-    web_figures_put_sync(json, figures);
+    json_text(json, "role", bytes_from_text(replication->is_replica ? "replica" : "master"));
+    figures_print_api(FIGURE_OF_FIGURES, figures, "replication.", json);
+    if (replication->is_replica) {
+        json_open(json, "master", '{');
+        figures_print_api(FIGURE_OF_FIGURES, figures, "replication.master.", json);
+        if (replication->has_error) {
+            json_text(json, "error", bytes_from_text(replication->error));
+        } else {
+            json_null(json, "error");
+        }
+        json_close(json, '}');
+    } else {
+        json_null(json, "master");
+    }
+    json_integer(json, "replica_count", (int64_t)replication->replicas);
+    json_open(json, "replicas", '[');
+    for (uint32_t i = 0; i < replication->shown; i++) {
+        json_open(json, NULL, '{');
+        figures_print_api(FIGURE_OF_REPLICA, &replication->shown_replicas[i], "", json);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+    if (replication->sync.is_on) {
+        json_open(json, "sync", '{');
+        figures_print_api(FIGURE_OF_FIGURES, figures, "replication.sync.", json);
+        json_close(json, '}');
+    } else {
+        json_null(json, "sync");
+    }
     json_close(json, '}');
 }
 
 static bool web_figures_print_server(struct web_query *query) {
+    static const char *const objects[] = {"tick", "memory", "journal", "snapshot"};
     struct json *json = &query->json;
     const struct figures *figures = query->figures;
     if (!web_figures_check_server(query)) {
         return false;
     }
-    const struct stats *stats = &figures->stats;
     struct durations calls = web_figures_sum_of_calls(figures);
     json_open(json, NULL, '{');
-    json_text(json, "version", BYTES(SERVER_VERSION));
-    json_integer(json, "uptime_ms", figures->uptime_ms);
-    json_time_ms(json, "started_at", figures->started_at_s * 1000);
-    json_boolean(json, "loading", figures->is_loading);
-    json_boolean(json, "writable", figures->is_writable);
-    json_number(json, "operations_per_second", stats->commands_per_second);
-    json_integer(json, "operations", (int64_t)stats->commands_processed);
-    json_integer(json, "errors", (int64_t)stats->error_replies);
-    json_number(json, "input_bytes_per_second", stats->input_kbps * 1024);
-    json_number(json, "output_bytes_per_second", stats->output_kbps * 1024);
-    json_integer(json, "clients", (int64_t)figures->clients);
-    json_integer(json, "clients_limit", (int64_t)figures->clients_limit);
-    json_integer(json, "clients_blocked", (int64_t)figures->clients_blocked);
-    json_integer(json, "clients_rejected", (int64_t)stats->connections_rejected);
-    json_integer(json, "subscribers", (int64_t)figures->clients_pubsub);
+    figures_print_api(FIGURE_OF_FIGURES, figures, "", json);
     json_integer(json, "web_connections", (int64_t)http_server_connections(query->web->http));
     json_integer(json, "web_engine_us", (int64_t)query->web->answered_ns / 1000);
-    json_integer(json, "members", (int64_t)web_figures_count_members(figures));
+    json_integer(json, "members", (int64_t)figures->members);
     web_figures_put_latency(json, &calls);
-    web_figures_put_tick(json, stats);
-    web_figures_put_memory(json, figures);
-    web_figures_put_journal(json, &figures->kept);
-    web_figures_put_replication(json, &figures->replication);
+    for (unsigned i = 0; i < sizeof objects / sizeof objects[0]; i++) {
+        char prefix[16];
+        snprintf(prefix, sizeof prefix, "%s.", objects[i]);
+        json_open(json, objects[i], '{');
+        figures_print_api(FIGURE_OF_FIGURES, figures, prefix, json);
+        json_close(json, '}');
+    }
+    web_figures_put_replication(json, figures);
     web_figures_put_databases(json, figures);
     web_figures_put_commands(json, figures);
     json_close(json, '}');
@@ -462,20 +345,10 @@ static bool web_figures_print_slowlog(struct web_query *query) {
     json_open(json, NULL, '{');
     json_open(json, "entries", '[');
     for (uint64_t i = 0; i < list.count; i++) {
-        (void)value_next(&reader);
         json_open(json, NULL, '{');
-        json_integer(json, "id", value_next(&reader).number);
-        json_time_ms(json, "at", value_next(&reader).number * 1000);
-        json_integer(json, "us", value_next(&reader).number);
-        json_open(json, "command", '[');
-        struct value words = value_next(&reader);
-        for (uint64_t k = 0; k < words.count; k++) {
-            json_text(json, NULL, value_next(&reader).text);
-        }
-        json_close(json, ']');
-        json_text(json, "client", value_next(&reader).text);
-        json_text(json, "name", value_next(&reader).text);
+        web_put_members(query, "Slowlog", "entries", reader);
         json_close(json, '}');
+        value_skip(&reader);
     }
     json_close(json, ']');
     json_close(json, '}');

@@ -5,7 +5,7 @@
  * the digest is kept. */
 #include <stdio.h>
 
-#include "server/web/web_parts.h"
+#include "server/web/web_query.h"
 
 #define COOKIE "leaderboard"
 #define SECURE "__Host-" /* browsers take such a cookie from this name alone, over TLS alone */

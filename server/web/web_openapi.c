@@ -1,33 +1,123 @@
-/* The API as an OpenAPI 3.1 document, written from the table of routes, and from the schemas and parameters that its
- * rows name.
+/* The table of routes, and the API as an OpenAPI 3.1 document, which is written from it and from the schemas and
+ * parameters that its rows name.
  *
- * A schema's text: members of an object, one blank between each two.
- *
- *     rank:i             an integer; s text, b boolean, n number, d time, y base64, o any object
- *     tags?:{s}          optional; texts by names
- *     member~            text, and its bytes as member_base64, if it is not UTF-8
- *     rows:[@Row]        an array of a schema; its name alone is that schema
- *     top:(a:i b:s)      an object
- *     order:<asc|desc>   one of these texts
- *     value:#            an exact number, as one or as its text
- *     cap:i?'largest'    or null; and a description, which is last */
+ * A schema's text is the inside of a shape (server/dispatch/shape.h). What it takes from a reply has that reply's
+ * types and descriptions, and is written by web_put_members. A number (#) stands there as one or as its text. */
 #include <stdio.h>
 
-#include "server/web/web_parts.h"
+#include "server/web/web_query.h"
+
+/* ---- routes ---- */
+
+enum { FIRST = 2 /* behind api and v1 */ };
+
+#define GROUP "hash data where tags"
+#define PAGE  "db from count:1-200=25 " GROUP " since"
+
+const struct web_operation web_operations[] = {
+    {HTTP_GET, "boards", "listBoards", "Boards, in steps", "match cursor count:1-200=100 rooms db",
+     NULL, "Boards", &web_route_list, false},
+    {HTTP_GET, "boards/{NAME}", "getBoard", "A board", "db where", NULL, "Board", &web_route_board,
+     false},
+    {HTTP_GET, "boards/{NAME}/page", "getPage", "Rows by rank", PAGE, NULL, "Page", &web_route_page,
+     false},
+    {HTTP_GET, "boards/{NAME}/events", "followPage",
+     "event: page with a Page whenever it has changed; event: gone with a Problem", PAGE " key",
+     NULL, NULL, &web_route_page, true},
+    {HTTP_GET, "boards/{NAME}/search", "searchMembers", "Members that begin with q",
+     "db q count:1-50=25 cursor by " GROUP, NULL, "Found", &web_route_search, false},
+    {HTTP_GET, "boards/{NAME}/histogram", "getHistogram", "Bins and quantiles of the first field",
+     "db buckets spacing hash data where", NULL, "Histogram", &web_route_histogram, false},
+    {HTTP_GET, "boards/{NAME}/archives", "listArchives", "The last periods",
+     "db count:1-50=10 " GROUP, NULL, "Archives", &web_route_archives, false},
+    {HTTP_GET, "boards/{NAME}/members/{MEMBER}", "getMember",
+     "A member: place, percentile, the ten around", "db " GROUP " since", NULL, "Member",
+     &web_route_member, false},
+    {HTTP_POST, "boards/{NAME}/results", "writeResults", "Write results: LB.ADD",
+     "db hash rank create Idempotency-Key", "Results", "Written", &web_route_results, false},
+    {HTTP_POST, "results", "submitResults",
+     "Write results, each on several boards or on none: LB.SUBMIT",
+     "db hash create Idempotency-Key", "Submissions", "Submitted", &web_route_submit, false},
+    {HTTP_DELETE, "boards/{NAME}/members/{MEMBER}", "removeMember", "Remove a member: ZREM", "db",
+     NULL, "Removed", &web_route_remove, false},
+    {HTTP_PATCH, "boards/{NAME}/members/{MEMBER}/tags", "setTags",
+     "Set some of a member's tags: LB.TAG", "db", "Tags", "Tagged", &web_route_set_tags, false},
+    {HTTP_PUT, "boards/{NAME}/members/{MEMBER}/tags", "replaceTags",
+     "Set a member's tags, and take away those that are not named", "db", "Tags", "Tagged",
+     &web_route_replace_tags, false},
+    {HTTP_GET, "leagues/{NAME}", "getLeague", "A league's tiers, the highest first: LB.LEAGUE INFO",
+     "db", NULL, "League", &web_route_league, false},
+    {HTTP_POST, "leagues/{NAME}/results", "writeLeagueResults",
+     "Write results in members' rooms: LB.LEAGUE ADD", "db hash Idempotency-Key", "Results",
+     "LeagueResults", &web_route_league_results, false},
+    {HTTP_GET, "leagues/{NAME}/members/{MEMBER}", "getLeagueMember",
+     "A member's tier and room: LB.LEAGUE GET", "db", NULL, "LeagueMember",
+     &web_route_league_member, false},
+    {HTTP_DELETE, "leagues/{NAME}/members/{MEMBER}", "removeLeagueMember",
+     "Take a member out: LB.LEAGUE REMOVE", "db", NULL, "Removed", &web_route_leave_league, false},
+    {HTTP_GET, "server", "getServer", "Figures of the server", "", NULL, "Server",
+     &web_route_server, false},
+    {HTTP_GET, "server/events", "followServer", "event: server with Server, every second", "key",
+     NULL, NULL, &web_route_server, true},
+    {HTTP_GET, "server/history", "getHistory", "The last hour", "", NULL, "History",
+     &web_route_history, false},
+    {HTTP_GET, "slowlog", "getSlowlog", "The slow log", "count:1-128=128", NULL, "Slowlog",
+     &web_route_slowlog, false},
+    {HTTP_GET, "me", "getMe", "Who asks, and what the page may show", "", NULL, "Me", &web_route_me,
+     false},
+    {HTTP_POST, "stream-key", "makeStreamKey",
+     "A key with which one stream of events begins, for programs that can send no header there", "",
+     NULL, "StreamKey", &web_route_stream_key, false},
+    {HTTP_POST, "login", "logIn", "Log in: sets a cookie", "", "Login", "Me", NULL, false},
+    {HTTP_POST, "logout", "logOut", "End the login", "", NULL, "Me", NULL, false},
+    {HTTP_GET, "openapi.json", "getOpenapi", "This document", "", NULL, "Document", NULL, false},
+};
+const unsigned web_operation_count = sizeof web_operations / sizeof web_operations[0];
+
+static bool web_openapi_match(const struct http_target *target, const char *path) {
+    unsigned at = FIRST;
+    for (; *path != '\0' && at < target->segment_count; at++) {
+        struct bytes word = {.at = path, .size = strcspn(path, "/")};
+        if (word.at[0] != '{' && !bytes_equal(word, target->segments[at])) {
+            return false;
+        }
+        path += word.size + (path[word.size] == '/');
+    }
+    return *path == '\0' && at == target->segment_count;
+}
+
+const struct web_operation *web_find_operation(enum http_method method,
+                                               const struct http_target *target) {
+    for (unsigned i = 0; i < web_operation_count; i++) {
+        const struct web_operation *operation = &web_operations[i];
+        if (operation->method == (method == HTTP_HEAD ? HTTP_GET : method) &&
+            web_openapi_match(target, operation->path)) {
+            return operation;
+        }
+    }
+    return NULL;
+}
+
+unsigned web_find_methods(const struct http_target *target) {
+    unsigned methods = 0;
+    for (unsigned i = 0; i < web_operation_count; i++) {
+        if (web_openapi_match(target, web_operations[i].path)) {
+            methods |= 1U << web_operations[i].method;
+        }
+    }
+    return (methods >> HTTP_GET & 1) != 0 ? methods | 1U << HTTP_HEAD : methods;
+}
 
 /* ---- what rows name ---- */
 
 #define NAMED_BOARD "board~ db:i "
 #define COUNTED     NAMED_BOARD "count:i "
-#define STATE       "frozen:b opens_at:d? closes_at:d? starts_at:d? rolls_at:d? "
+#define STATE                                                                                      \
+    "frozen opens_at(opens) closes_at(closes) starts_at(period.start) rolls_at(period.end) "
 #define PROPERTIES                                                                                 \
-    "name~ db:i count:i layout:s cap:i? limit:i? keep:s created:b stale:i?'milliseconds' "         \
-    "settle:b "                                                                                    \
-    "settled:b?'null: no archive' " STATE                                                          \
-    "period:(unit?:s every?:i on?:s? at?:i tz?:s from?:s? archive?:i? archived?:s)? "              \
-    "window:(periods?:i of?:<sum|best>)?'of a board with WINDOW: docs/contests.md' "               \
-    "league:(room?:i tiers?:i up?:i down?:i idle?:s)?'of a league: docs/contests.md' "             \
-    "archives:[(name~)]"
+    "name~ db:i count layout cap limit keep created stale settle settled " STATE                   \
+    "period():(unit every on at tz from archive archived) archives():[(name(.)~)] "                \
+    "window():(periods of) league():(room tiers up down idle)"
 #define RESULT                                                                                     \
     "member:s value?:#'of a board with one field' "                                                \
     "values?:[#?]'of each field; null, or *: as it is. Either value or values is given' "          \
@@ -37,41 +127,43 @@
     "name' "                                                                                       \
     "id?:s'1 to 64 bytes: a result that comes again with its id changes nothing (ONCE)'"
 
-static const struct {
-    const char *name, *text;
+static const struct web_schema {
+    const char *name, *of, *text; /* of: the shape that members come from; NULL: none */
 } schemas[] = {
-    {"Problem",
+    {"Problem", NULL,
      "type:s title:s status:i detail:s error:s'the same as detail' "
      "code:<bad_request|login_needed|forbidden|not_found|"
      "method_not_allowed|conflict|too_large|unsupported_type|misdirected|unprocessable|"
      "too_many|not_implemented|busy> redis?:s'the prefix of the command error, as READONLY' "
      "written?:i'of a list of results: so many, from its beginning, are written'"},
-    {"ListedBoard", PROPERTIES " archive_of~?"},
-    {"Boards", "boards:[@ListedBoard] cursor:s'0: that was all'"},
-    {"Board", PROPERTIES
-     " bits:i memory:i fields:[(name:s bits:i order:<asc|desc> signed:b scale:i lowest:s "
-     "highest:s)] "
-     "time:(unit?:s bits?:i order?:s)? data_fields:[s] "
-     "tags:[(name:s bits:i values:i'different ones that members have' values_max:i "
+    {"ListedBoard", "@ListedBoard", PROPERTIES " archive_of~?"},
+    {"Boards", NULL, "boards:[@ListedBoard] cursor:s'0: that was all'"},
+    {"Board", "@Board",
+     PROPERTIES
+     " bits memory fields():[(name bits order signed scale lowest():s highest():s)] "
+     "time():(unit bits order) data_fields:[s] "
+     "tags():[(name bits values'different ones that members have' values_max(values-max) "
      "top:[(value~ count:i'members')]'the most frequent values, most first' "
      "without:i'members without a value' places:i?'top and without count members of so many first "
      "places of the board; null: of all')]"},
-    {"Row",
+    {"Row", NULL,
      "rank:i member~ score:s'exact decimal' fields:[s] reached_at:d? "
      "tags?:{s}'by tags=1: values by names, without those that the member has not; NAME_base64: "
      "the "
      "bytes of one that is not UTF-8' data?:{s?} "
      "since?:i?'by since=BOARD: the rank on that board, inside the same group; null: it was not on "
      "it. Left out where the user may not read that board, or it has not the tags of the group'"},
-    {"Page", COUNTED "from:i fields:[s] data_fields:[s] " STATE "rows:[@Row]"},
-    {"Member",
+    {"Page", "@Board", COUNTED "from:i fields:[s] data_fields:[s] " STATE "rows:[@Row]"},
+    {"Member", NULL,
      COUNTED "member~ rank:i fields:[s] data_fields:[s] row:@Row percentile:s around:[@Row]"},
-    {"Found", COUNTED "fields:[s] data_fields:[s] rows:[@Row] cursor:s"},
-    {"Histogram", COUNTED "field:s order:s bins:[(from:s to:s count:i)] "
-                          "quantiles:[(q:s member~ rank:i score:s data?:{s?})] spacing:<even|log> "
-                          "data_fields:[s]"},
-    {"Archives", NAMED_BOARD "archives:[(name~ count:i fields:[s] rows:[@Row])] data_fields:[s]"},
-    {"Server",
+    {"Found", NULL, COUNTED "fields:[s] data_fields:[s] rows:[@Row] cursor:s"},
+    {"Histogram", NULL,
+     COUNTED "field:s order:s bins:[(from:s to:s count:i)] "
+             "quantiles:[(q:s member~ rank:i score:s data?:{s?})] spacing:<even|log> "
+             "data_fields:[s]"},
+    {"Archives", NULL,
+     NAMED_BOARD "archives:[(name~ count:i fields:[s] rows:[@Row])] data_fields:[s]"},
+    {"Server", NULL,
      "version?:s uptime_ms?:i started_at?:d loading?:b writable?:b operations_per_second?:n "
      "operations?:i errors?:i input_bytes_per_second?:n output_bytes_per_second?:n clients?:i "
      "clients_limit?:i clients_blocked?:i clients_rejected?:i subscribers?:i web_connections?:i "
@@ -91,33 +183,36 @@ static const struct {
      "unacknowledged_groups?:i "
      "replicas_wanted?:i'sync-replicas' replicas_counted?:i'whose acknowledgements count' "
      "lost_durability?:b held_ms?:i'how long answers have waited')?'null without sync-replicas')"},
-    {"History",
+    {"History", NULL,
      "interval_ms:i points:[(at:d operations_per_second:n p50_us:i p99_us:i tick_us:i memory:i "
      "clients:i members:i input_bytes_per_second:n output_bytes_per_second:n)]"},
-    {"Slowlog", "entries:[(id:i at:d us:i command:[s] client:s name:s)]"},
-    {"Me",
+    {"Slowlog", "@SlowlogEntry", "entries:[(id at us command client name)]"},
+    {"Me", NULL,
      "user:s? is_logged_in:b is_public:b can_login:b can_see_server:b can_see_slowlog:b version:s? "
      "data:(pattern?:s fields?:[s])? avatars:(field?:s origins?:[s])?"},
-    {"StreamKey", "key:s expires_in:i'seconds'"},
-    {"Login", "user:s password:s"},
-    {"Document", ""},
-    {"Result", RESULT},
-    {"Submission", RESULT " boards:[s]"},
-    {"Tags", "*:s?"},
-    {"Written",
+    {"StreamKey", NULL, "key:s expires_in:i'seconds'"},
+    {"Login", NULL, "user:s password:s"},
+    {"Document", NULL, ""},
+    {"Result", NULL, RESULT},
+    {"Submission", NULL, RESULT " boards:[s]"},
+    {"Tags", NULL, "*:s?"},
+    {"Written", "@Placed",
      NAMED_BOARD "results:i changed?:i'members' "
                  "repeated?:i'results whose id had come before' "
-                 "rows?:[(row:@Row? before:i?'the rank before' repeated?:b)]'by rank=1'"},
-    {"Submitted",
-     "db:i repeated?:i results:[[(board~ row:@Row? before:i?'the rank before' changed:b "
-     "repeated?:b'with an id: had it come before?')]]"},
-    {"Removed", "board?~ league?~ db:i member~ removed:b"},
-    {"Tagged", NAMED_BOARD "member~ changed:b"},
-    {"League", "league~ db:i members:i room:i tiers:i up:i down:i idle:<stay|down> starts_at:d? "
-               "ends_at:d? list:[(tier:i members:i open_room:i'0: none yet' open_room_members:i)]"},
-    {"LeagueResults",
-     "league~ db:i repeated?:i results:[(tier:i? room:i? row:@Row? tier_before:i? repeated?:b)?]"},
-    {"LeagueMember", "league~ db:i member~ tier:i? room:i? row:@Row? tier_to_come:i? outlook:s?"},
+                 "rows?:[(row(record):@Row? before'the rank before' repeated?:b)]'by rank=1'"},
+    {"Submitted", "@Result",
+     "db:i repeated?:i results:[[(board~ row(record):@Row? before'the rank before' "
+     "changed(counts) repeated?:b'with an id: had it come before?')]]"},
+    {"Removed", NULL, "board?~ league?~ db:i member~ removed:b"},
+    {"Tagged", NULL, NAMED_BOARD "member~ changed:b"},
+    {"League", "@League",
+     "league~ db:i members room tiers up down idle starts_at(start) ends_at(end) "
+     "list():[(tier members open_room(open-room) open_room_members(open-room-members))]"},
+    {"LeagueResults", "@LeaguePlaced",
+     "league~ db:i repeated?:i results:[(tier room row(record):@Row? "
+     "tier_before(before) repeated?:b)?]"},
+    {"LeagueMember", "@LeaguePlace",
+     "league~ db:i member~ tier room row(record):@Row? tier_to_come(to_come) outlook"},
 };
 
 static const struct web_parameter {
@@ -168,6 +263,31 @@ static const struct web_parameter {
      "Idempotent-Replayed: true, and the same key with another body with 422"},
 };
 
+const char *web_schema(const char *name, const char *within, struct shape *source) {
+    const struct web_schema *schema = schemas;
+    struct shape_member member = {.name = {.at = NULL}};
+    while (strcmp(schema->name, name) != 0) {
+        CHECK(++schema < schemas + sizeof schemas / sizeof schemas[0]);
+    }
+    const char *text = schema->text;
+    *source = shape_resolve(shape_read(schema->of));
+    if (within == NULL) {
+        return text;
+    }
+    do {
+        bool is_there = shape_next(&text, &member);
+        CHECK(is_there);
+    } while (!bytes_equal(member.name, bytes_from_text(within)));
+    if (member.source.at != NULL) {
+        *source = shape_read(shape_follow(*source, member.source).inner);
+    }
+    struct shape shape = member.type;
+    while (shape.kind == SHAPE_ARRAY) {
+        shape = shape_read(shape.inner);
+    }
+    return shape.inner;
+}
+
 /* ---- schemas ---- */
 
 static void web_openapi_put_type(struct json *json, const char *type, bool is_nullable) {
@@ -187,181 +307,113 @@ static void web_openapi_put_reference(struct json *json, struct bytes name) {
     json_text(json, "$ref", bytes_from_text(text));
 }
 
-static size_t web_openapi_span_name(const char *at) {
-    return strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
-}
+static void web_openapi_put_members(struct json *json, const char *at, struct shape source);
 
-static const char *web_openapi_put_object(struct json *json, const char *at, char end);
-
-static const char *web_openapi_put_value(struct json *json, const char *at);
-
-/* The type behind which a ? may stand, by its first mark. Returns its end. */
-static const char *web_openapi_find_end(const char *at) {
-    static const char opening[] = "[({<", closing[] = "])}>";
-    const char *pair = strchr(opening, *at);
-    if (*at == '@') {
-        return at + 1 + web_openapi_span_name(at + 1);
-    }
-    if (pair == NULL || *at == '\0') {
-        return at + 1;
-    }
-    int depth = 0;
-    bool is_text = false;
-    for (; *at != '\0'; at++) {
-        is_text ^= *at == '\'';
-        depth += !is_text && *at == *pair;
-        depth -= !is_text && *at == closing[pair - opening];
-        if (depth == 0) {
-            break;
-        }
-    }
-    return at + 1;
-}
-
-static void web_openapi_put_choice(struct json *json, const char *at, bool is_nullable) {
-    web_openapi_put_type(json, "string", is_nullable);
+static void web_openapi_put_choice(struct json *json, const char *at) {
+    struct bytes choice;
     json_open(json, "enum", '[');
-    while (*at != '>') {
-        size_t size = strcspn(++at, "|>");
-        json_text(json, NULL, (struct bytes){.at = at, .size = size});
-        at += size;
+    while (shape_next_choice(&at, &choice)) {
+        json_text(json, NULL, choice);
     }
     json_close(json, ']');
 }
 
-/* What stands within the braces of a schema, without its description. */
-static void web_openapi_put_kind(struct json *json, const char *at, const char *end,
-                                 bool is_nullable) {
-    switch (*at) {
-    case '@':
-        if (is_nullable) {
-            json_open(json, "anyOf", '[');
-            json_open(json, NULL, '{');
-            web_openapi_put_reference(json, (struct bytes){at + 1, (size_t)(end - at) - 1});
-            json_close(json, '}');
-            json_open(json, NULL, '{');
-            web_openapi_put_type(json, "null", false);
-            json_close(json, '}');
-            json_close(json, ']');
-        } else {
-            web_openapi_put_reference(json, (struct bytes){at + 1, (size_t)(end - at) - 1});
-        }
-        break;
-    case '[':
-        web_openapi_put_type(json, "array", is_nullable);
-        json_open(json, "items", '{');
-        (void)web_openapi_put_value(json, at + 1);
+/* What stands within the braces of a schema. source: what members without a type are taken from. */
+static void web_openapi_put_value(struct json *json, struct shape shape, struct shape source) {
+    static const char *const types[] = {
+        [SHAPE_INTEGER] = "integer", [SHAPE_BOOLEAN] = "boolean", [SHAPE_DECIMAL] = "number",
+        [SHAPE_ANY] = "object",      [SHAPE_CHOICE] = "string",   [SHAPE_TEXT] = "string",
+        [SHAPE_TIME] = "string",     [SHAPE_SECONDS] = "string",  [SHAPE_BASE64] = "string",
+        [SHAPE_ARRAY] = "array",     [SHAPE_TABLE] = "object",    [SHAPE_MAP] = "object",
+    };
+    bool is_anything = shape.kind == SHAPE_NUMBER;
+    if (shape.kind == SHAPE_NAMED && shape.is_nullable) {
+        json_open(json, "anyOf", '[');
+        json_open(json, NULL, '{');
+        web_openapi_put_reference(json, shape.name);
         json_close(json, '}');
-        break;
-    case '{':
-        web_openapi_put_type(json, "object", is_nullable);
-        json_open(json, "additionalProperties", '{');
-        (void)web_openapi_put_value(json, at + 1);
+        json_open(json, NULL, '{');
+        web_openapi_put_type(json, "null", false);
         json_close(json, '}');
-        break;
-    case '(':
-        web_openapi_put_type(json, "object", is_nullable);
-        (void)web_openapi_put_object(json, at + 1, ')');
-        break;
-    case '<':
-        web_openapi_put_choice(json, at, is_nullable);
-        break;
-    case '#':
+        json_close(json, ']');
+    } else if (shape.kind == SHAPE_NAMED) {
+        web_openapi_put_reference(json, shape.name);
+    } else if (is_anything) {
         json_verbatim(json, "type",
-                      is_nullable ? BYTES("[\"number\",\"string\",\"null\"]")
-                                  : BYTES("[\"number\",\"string\"]"));
-        break;
-    default:
-        web_openapi_put_type(json,
-                             *at == 'i'   ? "integer"
-                             : *at == 'b' ? "boolean"
-                             : *at == 'n' ? "number"
-                             : *at == 'o' ? "object"
-                                          : "string",
-                             is_nullable);
-        if (*at == 'd' || *at == 'y') {
-            json_text(json, "format", *at == 'd' ? BYTES("date-time") : BYTES("byte"));
-        }
-        break;
+                      shape.is_nullable ? BYTES("[\"number\",\"string\",\"null\"]")
+                                        : BYTES("[\"number\",\"string\"]"));
+    } else {
+        web_openapi_put_type(json, types[shape.kind], shape.is_nullable);
+    }
+    if (shape.kind == SHAPE_ARRAY || shape.kind == SHAPE_TABLE) {
+        bool has_inner = source.kind == SHAPE_ARRAY && shape.inner != source.inner;
+        json_open(json, shape.kind == SHAPE_ARRAY ? "items" : "additionalProperties", '{');
+        web_openapi_put_value(json, shape_read(shape.inner),
+                              has_inner ? shape_read(source.inner) : source);
+        json_close(json, '}');
+    } else if (shape.kind == SHAPE_MAP) {
+        web_openapi_put_members(json, shape.inner, source);
+    } else if (shape.kind == SHAPE_CHOICE) {
+        web_openapi_put_choice(json, shape.inner);
+    } else if (shape.kind == SHAPE_TIME || shape.kind == SHAPE_SECONDS ||
+               shape.kind == SHAPE_BASE64) {
+        json_text(json, "format", shape.kind == SHAPE_BASE64 ? BYTES("byte") : BYTES("date-time"));
+    }
+    if (shape.description.at != NULL) {
+        json_text(json, "description", shape.description);
     }
 }
 
-static const char *web_openapi_put_value(struct json *json, const char *at) {
-    const char *end = web_openapi_find_end(at);
-    bool is_nullable = *end == '?';
-    web_openapi_put_kind(json, at, end, is_nullable);
-    end += is_nullable;
-    if (*end == '\'') {
-        size_t size = strcspn(end + 1, "'");
-        json_text(json, "description", (struct bytes){.at = end + 1, .size = size});
-        end += size + 2;
-    }
-    return end;
-}
-
-/* name~ */
-static const char *web_openapi_put_bytes(struct json *json, const char *name, const char *at) {
-    char more[64];
-    bool is_nullable = at[1] == '?';
+static void web_openapi_put_member(struct json *json, const struct shape_member *member,
+                                   struct shape source) {
+    enum { NAME_MAX_SIZE = 64 };
+    char name[NAME_MAX_SIZE];
+    struct shape shape = member->type;
+    snprintf(name, sizeof name, "%.*s", (int)member->name.size, member->name.at);
     json_open(json, name, '{');
-    web_openapi_put_type(json, "string", is_nullable);
-    json_text(json, "description", BYTES("readable; bytes that are not UTF-8 as \\xNN"));
-    json_close(json, '}');
-    snprintf(more, sizeof more, "%s_base64", name);
-    json_open(json, more, '{');
-    (void)web_openapi_put_value(json, "y'its bytes, if they are not UTF-8'");
-    json_close(json, '}');
-    return at + 1 + is_nullable;
-}
-
-static void web_openapi_put_required(struct json *json, const char *at, char end) {
-    json_open(json, "required", '[');
-    while (*at != end) {
-        size_t size = web_openapi_span_name(at);
-        bool is_optional = at[size] == '?';
-        if (!is_optional) {
-            json_text(json, NULL, (struct bytes){.at = at, .size = size});
-        }
-        at += size + is_optional;
-        if (*at == '~') {
-            at += 1 + (at[1] == '?');
-        } else {
-            at = web_openapi_find_end(at + 1);
-            at += *at == '?';
-            at += *at == '\'' ? 2 + strcspn(at + 1, "'") : 0;
-        }
-        at += *at == ' ';
+    if (member->is_bytes) {
+        web_openapi_put_type(json, "string", shape.is_nullable);
+        json_text(json, "description", BYTES("readable; bytes that are not UTF-8 as \\xNN"));
+        json_close(json, '}');
+        size_t size = strlen(name);
+        snprintf(name + size, sizeof name - size, "_base64");
+        json_open(json, name, '{');
+        shape = shape_read("y'its bytes, if they are not UTF-8'");
+    } else if (member->source.at != NULL) {
+        source = shape_follow(source, member->source);
+        struct bytes description = shape.description;
+        bool is_nullable = source.is_nullable || shape.is_nullable;
+        shape = shape.kind == SHAPE_UNSAID ? source : shape;
+        shape.is_nullable = is_nullable;
+        shape.description = description.at != NULL ? description : source.description;
+        source = shape_resolve(source);
     }
-    json_close(json, ']');
+    web_openapi_put_value(json, shape, source);
+    json_close(json, '}');
 }
 
-static const char *web_openapi_put_object(struct json *json, const char *at, char end) {
-    const char *begin = at;
+/* All members, and which of them are always there. */
+static void web_openapi_put_members(struct json *json, const char *text, struct shape source) {
+    struct shape_member member;
+    const char *at = text;
     if (*at == '*') {
         json_open(json, "additionalProperties", '{');
-        at = web_openapi_put_value(json, at + 2);
+        web_openapi_put_value(json, shape_read(at + 2), source);
         json_close(json, '}');
-        return at;
+        return;
     }
     json_open(json, "properties", '{');
-    while (*at != end) {
-        char name[48];
-        size_t size = web_openapi_span_name(at);
-        snprintf(name, sizeof name, "%.*s", (int)size, at);
-        at += size + (at[size] == '?');
-        CHECK(*at == ':' || *at == '~');
-        if (*at == '~') {
-            at = web_openapi_put_bytes(json, name, at);
-        } else {
-            json_open(json, name, '{');
-            at = web_openapi_put_value(json, at + 1);
-            json_close(json, '}');
-        }
-        at += *at == ' ';
+    while (shape_next(&at, &member)) {
+        web_openapi_put_member(json, &member, source);
     }
     json_close(json, '}');
-    web_openapi_put_required(json, begin, end);
-    return at;
+    json_open(json, "required", '[');
+    for (at = text; shape_next(&at, &member);) {
+        if (!member.is_optional) {
+            json_text(json, NULL, member.name);
+        }
+    }
+    json_close(json, ']');
 }
 
 /* ---- operations ---- */
@@ -402,20 +454,6 @@ static void web_openapi_put_parameter(struct json *json, const char *word, size_
         json_text(json, "description", bytes_from_text(parameter->description));
     }
     json_close(json, '}');
-}
-
-static void web_openapi_put_parameters(struct json *json, const struct web_operation *operation) {
-    json_open(json, "parameters", '[');
-    for (const char *at = strchr(operation->path, '{'); at != NULL; at = strchr(at, '{')) {
-        size_t size = strcspn(++at, "}");
-        web_openapi_put_parameter(json, at, size);
-    }
-    for (const char *at = operation->parameters; *at != '\0';) {
-        size_t size = strcspn(at, " ");
-        web_openapi_put_parameter(json, at, strcspn(at, " :"));
-        at += size + (at[size] == ' ');
-    }
-    json_close(json, ']');
 }
 
 /* "content" of one type. name: of its schema; "Results" is one Result or a list of them, likewise "Submissions". */
@@ -478,7 +516,17 @@ static void web_openapi_put_operation(struct json *json, const struct web_operat
     json_open(json, method, '{');
     json_text(json, "operationId", bytes_from_text(operation->id));
     json_text(json, "summary", bytes_from_text(operation->summary));
-    web_openapi_put_parameters(json, operation);
+    json_open(json, "parameters", '[');
+    for (const char *at = strchr(operation->path, '{'); at != NULL; at = strchr(at, '{')) {
+        size_t size = strcspn(++at, "}");
+        web_openapi_put_parameter(json, at, size);
+    }
+    for (const char *at = operation->parameters; *at != '\0';) {
+        size_t size = strcspn(at, " ");
+        web_openapi_put_parameter(json, at, strcspn(at, " :"));
+        at += size + (at[size] == ' ');
+    }
+    json_close(json, ']');
     if (operation->body != NULL) {
         json_open(json, "requestBody", '{');
         json_boolean(json, "required", true);
@@ -511,7 +559,10 @@ static void web_openapi_put_schemas(struct json *json) {
         json_open(json, schemas[i].name, '{');
         web_openapi_put_type(json, "object", false);
         if (schemas[i].text[0] != '\0') {
-            (void)web_openapi_put_object(json, schemas[i].text, '\0');
+            const char *of = schemas[i].of;
+            web_openapi_put_members(json, schemas[i].text,
+                                    of != NULL ? shape_resolve(shape_read(of))
+                                               : (struct shape){.kind = SHAPE_UNSAID});
         }
         json_close(json, '}');
     }

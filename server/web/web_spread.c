@@ -3,7 +3,7 @@
 
 #include "codec/decimal.h"
 #include "codec/wide.h"
-#include "server/web/web_rows.h"
+#include "server/web/web_query.h"
 
 enum {
     BINS_DEFAULT = 20,
@@ -45,15 +45,6 @@ static size_t web_spread_print_units(wide units, unsigned scale, char *out) {
 }
 
 /* ---- where bins begin ---- */
-
-static void web_spread_place_evenly(struct bins *bins, int64_t count_max) {
-    wide width = bins->highest - bins->lowest + 1;
-    bins->is_log = false;
-    bins->count = width < count_max ? (int64_t)width : count_max;
-    for (int64_t i = 0; i < bins->count; i++) {
-        bins->edges[i] = bins->lowest + width * i / bins->count;
-    }
-}
 
 static void web_spread_add_edge(struct bins *bins, wide edge, int64_t count_max) {
     if (edge > bins->lowest && edge <= bins->highest) {
@@ -102,7 +93,12 @@ static bool web_spread_place(struct web_query *query, struct bins *bins) {
     if (!(is_log || (is_auto && web_spread_is_skewed(bins))) ||
         !(web_spread_place_by_decades(bins, 3, query->count) ||
           web_spread_place_by_decades(bins, 1, query->count))) {
-        web_spread_place_evenly(bins, query->count);
+        wide width = bins->highest - bins->lowest + 1;
+        bins->is_log = false;
+        bins->count = width < query->count ? (int64_t)width : query->count;
+        for (int64_t i = 0; i < bins->count; i++) {
+            bins->edges[i] = bins->lowest + width * i / bins->count;
+        }
     }
     return true;
 }
@@ -129,16 +125,6 @@ static bool web_spread_read_ends(const struct web_query *query, struct bins *bin
     return true;
 }
 
-static void web_spread_ask_bins(struct web_query *query, const struct bins *bins) {
-    web_command(query, "LB.HIST $board");
-    for (int64_t i = bins->count > 1 ? 1 : 0; i < bins->count; i++) {
-        char text[DECIMAL_TEXT_MAX];
-        size_t size = web_spread_print_units(bins->edges[i], bins->scale, text);
-        web_word(query, web_word_copy(query, (struct bytes){.at = text, .size = size}));
-    }
-    web_words(query, "$where");
-}
-
 static bool web_spread_ask_histogram(struct web_query *query) {
     struct bins bins = {.lowest = 0};
     if (!web_number(query, "buckets", 1, BINS_MAX, BINS_DEFAULT, &query->count)) {
@@ -155,7 +141,13 @@ static bool web_spread_ask_histogram(struct web_query *query) {
     }
     web_words(query, "$where $data");
     if (query->round > 0 && has_ends) {
-        web_spread_ask_bins(query, &bins);
+        web_command(query, "LB.HIST $board");
+        for (int64_t i = bins.count > 1 ? 1 : 0; i < bins.count; i++) {
+            char text[DECIMAL_TEXT_MAX];
+            size_t size = web_spread_print_units(bins.edges[i], bins.scale, text);
+            web_word(query, web_word_copy(query, (struct bytes){.at = text, .size = size}));
+        }
+        web_words(query, "$where");
     }
     web_ask_count(query);
     return true;
@@ -347,7 +339,7 @@ static void web_spread_put_archive(struct web_query *query, struct bytes name, u
         struct value_reader count = web_reply(query, nth + 2);
         json_integer(json, "count", value_next(&count).number);
     } else {
-        web_put_integer_of(json, board, "count");
+        json_integer(json, "count", value_find_integer(board, "count", 0));
     }
     web_put_field_names(json, board);
     web_put_rows(json, query, "rows", web_count_fields(board), web_reply(query, nth + 1));

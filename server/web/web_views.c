@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "codec/list.h"
-#include "server/web/web_parts.h"
+#include "server/web/web_query.h"
 
 struct web_view {
     struct web_view *next, *previous;
@@ -35,17 +35,6 @@ static bool web_views_is_same(const struct web_view *view, const struct web_quer
     return !view->is_over && strcmp(view->target, target) == 0 && a->kind == b->kind &&
            a->is_local == b->is_local && a->is_exposed == b->is_exposed &&
            strcmp(a->user, b->user) == 0 && memcmp(a->digest, b->digest, sizeof a->digest) == 0;
-}
-
-static void web_views_destroy_view(struct web *web, struct web_view *view) {
-    LIST_PART(web->views.first, view);
-    web->views.count--;
-    web_give_memory(web, view->counted);
-    web_query_leave(view->query);
-    http_text_release(view->text);
-    buffer_deinit(&view->json);
-    memory_free(view->target);
-    memory_free(view);
 }
 
 static bool web_views_append_lines(struct buffer *out, const char *event,
@@ -239,7 +228,14 @@ void web_views_leave(struct web *web, struct web_request *request) {
     request->view = NULL;
     LIST_PART(view->first, request);
     if (view->first == NULL) {
-        web_views_destroy_view(web, view);
+        LIST_PART(web->views.first, view);
+        web->views.count--;
+        web_give_memory(web, view->counted);
+        web_query_leave(view->query);
+        http_text_release(view->text);
+        buffer_deinit(&view->json);
+        memory_free(view->target);
+        memory_free(view);
     }
 }
 

@@ -1,12 +1,732 @@
-/* The routes that write: results, removals, tags, leagues. See web_results.h. */
-#include "server/web/web_results.h"
-#include "server/web/web_rows.h"
+/* The routes that write: results, removals, tags, leagues. JSON becomes commands, as LB.ADD, LB.SUBMIT and LB.LEAGUE
+ * ADD have them.
+ *
+ *     [{"member": "ann", "value": 5}, {"member": "kim", "value": "7.25"}, {"member": "ann", "operator": "incr", ...}]
+ *       LB.ADD board 5 ann 7.25 kim                      neighbours with the same options are one command
+ *       LB.ADD board INCR ...
+ *
+ * The grammar is fixed, so that nothing is nested deeper than it says. Names that are unknown or there twice are
+ * errors. Numbers stay the text that they are; strings are decoded where they stand, and words point to them. The
+ * engine decides all else. Its first refusal ends the request: "written" then says how many results came before. */
+#include <stdio.h>
+
+#include "codec/layout.h"
+#include "codec/tag.h"
+#include "codec/utf8.h"
+#include "server/web/web_query.h"
+
+enum {
+    VALUE_SIZE_MAX = 64, /* bytes of a number */
+    DATA_MAX = 16,       /* fields of a member's hash */
+    BOARDS_MAX = 64,     /* as LB.SUBMIT has it */
+    WORDS_SIZE_MAX = 4 << 20,
+    RECORD_SIZE = 192, /* bytes of a record's reply, without its member and values */
+    RECORD_VALUE_SIZE = 40,
+    /* Bytes of RESP that fit into the JSON, where each byte may take six, beside names of boards from the body. */
+    RECORDS_SIZE_MAX = (WEB_JSON_MAX - 6 * WEB_BODY_MAX) / 6,
+};
+
+struct web_pair {
+    struct bytes name, value;
+};
+struct web_pairs {
+    struct web_pair at[DATA_MAX];
+    unsigned count;
+};
+
+/* What is given of a result; bits of web_result.given. */
+enum web_given {
+    GIVEN_MEMBER = 1,
+    GIVEN_VALUE = 2,
+    GIVEN_VALUES = 4,
+    GIVEN_OPERATOR = 8,
+    GIVEN_ONLY = 16,
+    GIVEN_AT = 32,
+    GIVEN_TAGS = 64,
+    GIVEN_DATA = 128,
+    GIVEN_ID = 256,
+    GIVEN_BOARDS = 512,
+};
+
+struct web_result {
+    unsigned given;
+    struct bytes member, id, at;
+    struct bytes values[LAYOUT_FIELDS_MAX];
+    unsigned value_count;
+    struct bytes operation, only; /* words of the command; at NULL: none */
+    struct web_pairs tags, data;
+    struct bytes boards[BOARDS_MAX];
+    unsigned board_count;
+};
+
+struct web_results_reader {
+    struct web_query *query;
+    struct json_reader json;
+    enum web_results_kind kind;
+    bool is_list, has_rank, may_create;
+    unsigned index;  /* of the result */
+    uint32_t number; /* of the command */
+    size_t reply_size;
+    struct bytes hash; /* the pattern for data; at NULL: none */
+};
+
+/* ---- errors ---- */
+
+static bool web_write_is_malformed(const struct web_results_reader *reader) {
+    web_error(reader->query, 400,
+              "the body is not the JSON that docs/web.md describes: see byte %zu",
+              (size_t)(reader->json.at - reader->query->write.body.at));
+    return false;
+}
+
+/* field: its name, or "tags.country". */
+static bool web_write_refuse_field(const struct web_results_reader *reader, unsigned status,
+                                   struct bytes field, const char *what) {
+    char shown[32] = "";
+    if (reader->is_list) {
+        snprintf(shown, sizeof shown, "results[%u].", reader->index);
+    }
+    web_error(reader->query, status, "%s%s: %s", shown, bytes_show(field).text, what);
+    return false;
+}
+
+static bool web_write_refuse(const struct web_results_reader *reader, struct bytes field,
+                             const char *what) {
+    return web_write_refuse_field(reader, 422, field, what);
+}
+
+/* What stands there is of another kind, or no JSON. */
+static bool web_write_is_not(const struct web_results_reader *reader, struct bytes field,
+                             const char *kind) {
+    char what[96];
+    snprintf(what, sizeof what, "%s is expected at byte %zu", kind,
+             (size_t)(reader->json.at - reader->query->write.body.at));
+    return web_write_refuse_field(reader, 400, field, what);
+}
+
+/* ---- values ---- */
+
+/* The next mark, which stays; 0: the end. */
+static char web_write_peek(struct web_results_reader *reader) {
+    return json_is_over(&reader->json) ? '\0' : *reader->json.at;
+}
+
+/* A string. What is decoded is no longer than what stands there, and takes its place. */
+static bool web_write_take_text(struct web_results_reader *reader, struct bytes *text) {
+    if (web_write_peek(reader) != '"') {
+        return false;
+    }
+    struct buffer *body = &reader->query->write.body;
+    char *out = body->at + (reader->json.at - body->at);
+    text->at = out;
+    return json_take_text(&reader->json, out, (size_t)(reader->json.end - out), &text->size);
+}
+
+static size_t web_write_count_digits(struct bytes text) {
+    size_t count = 0;
+    while (count < text.size && text.at[count] >= '0' && text.at[count] <= '9') {
+        count++;
+    }
+    return count;
+}
+
+/* As RFC 8259 has it: -12.50e+3 */
+static bool web_write_is_number(struct bytes text) {
+    text = bytes_behind(text, text.size > 0 && text.at[0] == '-');
+    size_t digits = web_write_count_digits(text);
+    if (digits == 0 || (digits > 1 && text.at[0] == '0')) {
+        return false;
+    }
+    text = bytes_behind(text, digits);
+    if (text.size > 0 && text.at[0] == '.') {
+        text = bytes_behind(text, 1);
+        digits = web_write_count_digits(text);
+        text = bytes_behind(text, digits);
+        if (digits == 0) {
+            return false;
+        }
+    }
+    if (text.size > 0 && bytes_lower(text.at[0]) == 'e') {
+        text = bytes_behind(text, 1);
+        text = bytes_behind(text, text.size > 0 && (text.at[0] == '+' || text.at[0] == '-'));
+        digits = web_write_count_digits(text);
+        return digits > 0 && digits == text.size;
+    }
+    return text.size == 0;
+}
+
+static bool web_write_take_number(struct web_results_reader *reader, struct bytes *text) {
+    return json_take_number(&reader->json, text) && web_write_is_number(*text);
+}
+
+static bool web_write_take_null(struct web_results_reader *reader) {
+    bool is_null = web_write_peek(reader) == 'n' && reader->json.end - reader->json.at >= 4 &&
+                   memcmp(reader->json.at, "null", 4) == 0;
+    reader->json.at += is_null ? 4 : 0;
+    return is_null;
+}
+
+/* Nothing that the command could take for an option: those begin with a letter. */
+static bool web_write_is_value(struct bytes text) {
+    bool is_value = text.size > 0 && text.size <= VALUE_SIZE_MAX && bytes_lower(text.at[0]) != 'e';
+    for (size_t i = 0; i < text.size && is_value; i++) {
+        is_value = text.at[i] != '\0' && strchr("0123456789+-.eE=*", text.at[i]) != NULL;
+    }
+    return is_value;
+}
+
+/* A number, its text, or null, which keeps the field as it is. */
+static bool web_write_take_value(struct web_results_reader *reader, struct web_result *result,
+                                 struct bytes field) {
+    struct bytes text = BYTES("*");
+    if (result->value_count == LAYOUT_FIELDS_MAX) {
+        return web_write_refuse(reader, field, "a board has at most 64 fields");
+    }
+    bool is_taken = web_write_peek(reader) == '"'
+                        ? web_write_take_text(reader, &text)
+                        : web_write_take_null(reader) || web_write_take_number(reader, &text);
+    if (!is_taken) {
+        return web_write_is_not(reader, field, "a number, or its text,");
+    }
+    if (!web_write_is_value(text)) {
+        return web_write_refuse(reader, field,
+                                "a number, or its text of at most 64 bytes; null: as it is");
+    }
+    result->values[result->value_count++] = text;
+    return true;
+}
+
+static bool web_write_take_list(struct web_results_reader *reader, struct web_result *result,
+                                struct bytes field,
+                                bool (*take)(struct web_results_reader *reader,
+                                             struct web_result *result, struct bytes field)) {
+    if (!json_take(&reader->json, '[')) {
+        return web_write_is_not(reader, field, "an array");
+    }
+    do {
+        if (!take(reader, result, field)) {
+            return false;
+        }
+    } while (json_take(&reader->json, ','));
+    return json_take(&reader->json, ']') || web_write_is_not(reader, field, "the end of an array");
+}
+
+static bool web_write_take_board(struct web_results_reader *reader, struct web_result *result,
+                                 struct bytes field) {
+    if (result->board_count == BOARDS_MAX) {
+        return web_write_refuse(reader, field, "at most 64 boards");
+    }
+    return web_write_take_text(reader, &result->boards[result->board_count++]) ||
+           web_write_is_not(reader, field, "a text");
+}
+
+/* {"name": value, ...}: texts, and numbers as their text; null: nothing. */
+static bool web_write_take_pairs(struct web_results_reader *reader, const char *field,
+                                 unsigned count_max, struct web_pairs *pairs) {
+    char shown[96];
+    if (!json_take(&reader->json, '{')) {
+        size_t size = strlen(field); /* with a dot behind it, or nothing */
+        return size == 0 ? web_write_is_malformed(reader)
+                         : web_write_is_not(reader, (struct bytes){.at = field, .size = size - 1},
+                                            "an object");
+    }
+    if (json_take(&reader->json, '}')) {
+        return true;
+    }
+    do {
+        struct bytes name;
+        struct bytes value = {.at = "", .size = 0};
+        if (!web_write_take_text(reader, &name) || !json_take(&reader->json, ':')) {
+            return web_write_is_malformed(reader);
+        }
+        snprintf(shown, sizeof shown, "%s%s", field, bytes_show(name).text);
+        if (pairs->count == count_max) {
+            return web_write_refuse(reader, bytes_from_text(shown), "there are too many");
+        }
+        for (unsigned i = 0; i < pairs->count; i++) {
+            if (bytes_equal(pairs->at[i].name, name)) {
+                return web_write_refuse(reader, bytes_from_text(shown), "is there twice");
+            }
+        }
+        bool is_text = web_write_peek(reader) == '"';
+        if (is_text ? !web_write_take_text(reader, &value)
+                    : !web_write_take_null(reader) && !web_write_take_number(reader, &value)) {
+            return web_write_is_not(reader, bytes_from_text(shown), "a text, a number or null");
+        }
+        pairs->at[pairs->count++] = (struct web_pair){.name = name, .value = value};
+    } while (json_take(&reader->json, ','));
+    return json_take(&reader->json, '}') || web_write_is_malformed(reader);
+}
+
+/* ---- fields of a result ---- */
+
+static bool web_write_take_word(struct web_results_reader *reader, struct bytes field,
+                                const char *const words[][2], size_t count, const char *what,
+                                struct bytes *word) {
+    struct bytes text;
+    if (!web_write_take_text(reader, &text)) {
+        return web_write_is_not(reader, field, "a text");
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (bytes_equal(text, bytes_from_text(words[i][0]))) {
+            *word = bytes_from_text(words[i][1]);
+            return true;
+        }
+    }
+    return web_write_refuse(reader, field, what);
+}
+
+static bool web_write_take_at(struct web_results_reader *reader, struct bytes field,
+                              struct bytes *at) {
+    int64_t time_ms;
+    if (!web_write_take_number(reader, at)) {
+        return web_write_is_not(reader, field, "a number");
+    }
+    return bytes_parse_i64(*at, &time_ms) ||
+           web_write_refuse(reader, field, "milliseconds since 1970, an integer");
+}
+
+static bool web_write_take_id(struct web_results_reader *reader, struct web_result *result,
+                              struct bytes field) {
+    if (!web_write_take_text(reader, &result->id)) {
+        return web_write_is_not(reader, field, "a text");
+    }
+    return reader->query->write.id.at == NULL ||
+           web_write_refuse(reader, field, "there is an Idempotency-Key besides");
+}
+
+static bool web_write_take_field(struct web_results_reader *reader, struct web_result *result,
+                                 struct bytes name, unsigned bit) {
+    static const char *const operators[][2] = {
+        {"set", "SET"}, {"incr", "INCR"}, {"best", "BEST"}, {"touch", "TOUCH"}};
+    static const char *const conditions[][2] = {{"new", "NX"}, {"existing", "XX"}};
+    switch (bit) {
+    case GIVEN_MEMBER:
+        return web_write_take_text(reader, &result->member) ||
+               web_write_is_not(reader, name, "a text");
+    case GIVEN_VALUE:
+        return web_write_take_value(reader, result, name);
+    case GIVEN_VALUES:
+        return web_write_take_list(reader, result, name, web_write_take_value);
+    case GIVEN_OPERATOR:
+        return web_write_take_word(reader, name, operators, 4, "set, incr, best or touch",
+                                   &result->operation);
+    case GIVEN_ONLY:
+        return web_write_take_word(reader, name, conditions, 2, "new or existing", &result->only);
+    case GIVEN_AT:
+        return web_write_take_at(reader, name, &result->at);
+    case GIVEN_TAGS:
+        return web_write_take_pairs(reader, "tags.", TAGS_MAX, &result->tags);
+    case GIVEN_DATA:
+        return web_write_take_pairs(reader, "data.", DATA_MAX, &result->data);
+    case GIVEN_ID:
+        return web_write_take_id(reader, result, name);
+    default:
+        return web_write_take_list(reader, result, name, web_write_take_board);
+    }
+}
+
+static bool web_write_take_named(struct web_results_reader *reader, struct web_result *result) {
+    static const struct {
+        const char *name;
+        unsigned bit;
+    } fields[] = {
+        {"member", GIVEN_MEMBER},     {"value", GIVEN_VALUE}, {"values", GIVEN_VALUES},
+        {"operator", GIVEN_OPERATOR}, {"only", GIVEN_ONLY},   {"at", GIVEN_AT},
+        {"tags", GIVEN_TAGS},         {"data", GIVEN_DATA},   {"id", GIVEN_ID},
+        {"boards", GIVEN_BOARDS},
+    };
+    struct bytes name;
+    if (!web_write_take_text(reader, &name) || !json_take(&reader->json, ':')) {
+        return web_write_is_malformed(reader);
+    }
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        if (bytes_equal(name, bytes_from_text(fields[i].name))) {
+            if ((result->given & fields[i].bit) != 0) {
+                return web_write_refuse(reader, name, "is there twice");
+            }
+            result->given |= fields[i].bit;
+            return web_write_take_field(reader, result, name, fields[i].bit);
+        }
+    }
+    return web_write_refuse(reader, name, "there is no such field");
+}
+
+static bool web_write_check(struct web_results_reader *reader, const struct web_result *result) {
+    unsigned both = GIVEN_VALUE | GIVEN_VALUES;
+    bool wants_boards = reader->kind == WEB_RESULTS_OF_BOARDS;
+    if ((result->given & GIVEN_MEMBER) == 0) {
+        return web_write_refuse(reader, BYTES("member"), "is missing");
+    }
+    if ((result->given & both) == 0 || (result->given & both) == both) {
+        return web_write_refuse(reader, BYTES("value"), "either value or values is given");
+    }
+    if (((result->given & GIVEN_BOARDS) != 0) != wants_boards) {
+        return web_write_refuse(reader, BYTES("boards"),
+                                wants_boards ? "is missing" : "the path says which board");
+    }
+    if (result->only.at != NULL && reader->kind == WEB_RESULTS_OF_LEAGUE) {
+        return web_write_refuse(reader, BYTES("only"), "a league has no such condition");
+    }
+    if (result->data.count > 0 && reader->hash.at == NULL) {
+        return web_write_refuse(reader, BYTES("data"),
+                                "neither web-data nor ?hash=PATTERN says which hash");
+    }
+    return true;
+}
+
+static bool web_write_take_result(struct web_results_reader *reader, struct web_result *result) {
+    result->given = result->value_count = result->board_count = 0;
+    result->tags.count = result->data.count = 0;
+    result->operation = result->only = result->at = result->id = (struct bytes){.at = NULL};
+    if (!json_take(&reader->json, '{')) {
+        return web_write_is_malformed(reader);
+    }
+    do {
+        if (!web_write_take_named(reader, result)) {
+            return false;
+        }
+    } while (json_take(&reader->json, ','));
+    if (!json_take(&reader->json, '}')) {
+        return web_write_is_malformed(reader);
+    }
+    return web_write_check(reader, result);
+}
+
+/* ---- commands ---- */
+
+static void web_write_add_word(struct web_results_reader *reader, struct bytes word) {
+    buffer_append(&reader->query->write.words, &word, sizeof word);
+}
+
+static void web_write_put_number(struct web_results_reader *reader, unsigned number) {
+    /* Counts are small, and their texts static, so that words need no room of their own. */
+    static const char texts[BOARDS_MAX + 1][3] = {
+        "0",  "1",  "2",  "3",  "4",  "5",  "6",  "7",  "8",  "9",  "10", "11", "12",
+        "13", "14", "15", "16", "17", "18", "19", "20", "21", "22", "23", "24", "25",
+        "26", "27", "28", "29", "30", "31", "32", "33", "34", "35", "36", "37", "38",
+        "39", "40", "41", "42", "43", "44", "45", "46", "47", "48", "49", "50", "51",
+        "52", "53", "54", "55", "56", "57", "58", "59", "60", "61", "62", "63", "64"};
+    web_write_add_word(reader, bytes_from_text(texts[number]));
+}
+
+static void web_write_put_pair(struct web_results_reader *reader, const struct web_pair *pair) {
+    web_write_add_word(reader, pair->name);
+    web_write_add_word(reader, pair->value);
+}
+
+/* Words that change no result, but only its answer, or where it may be: a repeat may have others of these. */
+static const char web_results_no_create[] = "NOCREATE", web_results_with_rank[] = "WITHRANK";
+
+static void web_write_put_options(struct web_results_reader *reader,
+                                  const struct web_result *result, struct bytes id) {
+    if (!reader->may_create && reader->kind != WEB_RESULTS_OF_LEAGUE) {
+        web_write_add_word(reader, bytes_from_text(web_results_no_create));
+    }
+    if (result->only.at != NULL) {
+        web_write_add_word(reader, result->only);
+    }
+    if (result->operation.at != NULL) {
+        web_write_add_word(reader, result->operation);
+    }
+    if (result->at.at != NULL) {
+        web_write_add_word(reader, BYTES("AT"));
+        web_write_add_word(reader, result->at);
+    }
+    for (unsigned i = 0; i < result->tags.count; i++) {
+        web_write_add_word(reader, BYTES("TAG"));
+        web_write_put_pair(reader, &result->tags.at[i]);
+    }
+    if (id.at != NULL) {
+        web_write_add_word(reader, BYTES("ONCE"));
+        web_write_add_word(reader, id);
+    }
+    if (result->data.count > 0) {
+        web_write_add_word(reader, BYTES("HSET"));
+        web_write_add_word(reader, reader->hash);
+        web_write_put_number(reader, result->data.count);
+        for (unsigned i = 0; i < result->data.count; i++) {
+            web_write_put_pair(reader, &result->data.at[i]);
+        }
+    }
+}
+
+static void web_write_begin_command(struct web_results_reader *reader,
+                                    const struct web_result *result) {
+    struct web_query *query = reader->query;
+    struct bytes id = result->id.at != NULL ? result->id : query->write.id;
+    const struct web_command command = {.number = reader->number,
+                                        .value_count = (uint8_t)result->value_count,
+                                        .has_id = id.at != NULL};
+    query->write.has_ids |= id.at != NULL;
+    buffer_append(&query->write.commands, &command, sizeof command);
+    buffer_append(&query->write.firsts, &reader->index, sizeof reader->index);
+    switch (reader->kind) {
+    case WEB_RESULTS_OF_BOARD:
+        web_write_add_word(reader, BYTES("LB.ADD"));
+        web_write_add_word(reader, query->board);
+        break;
+    case WEB_RESULTS_OF_BOARDS:
+        web_write_add_word(reader, BYTES("LB.SUBMIT"));
+        web_write_put_number(reader, result->board_count);
+        for (unsigned i = 0; i < result->board_count; i++) {
+            web_write_add_word(reader, result->boards[i]);
+        }
+        break;
+    case WEB_RESULTS_OF_LEAGUE:
+        web_write_add_word(reader, BYTES("LB.LEAGUE"));
+        web_write_add_word(reader, BYTES("ADD"));
+        web_write_add_word(reader, query->board);
+        break;
+    }
+    web_write_put_options(reader, result, id);
+    if (reader->has_rank) {
+        web_write_add_word(reader, bytes_from_text(web_results_with_rank));
+    }
+}
+
+static bool web_write_are_same_pairs(const struct web_pairs *a, const struct web_pairs *b) {
+    bool are_same = a->count == b->count;
+    for (unsigned i = 0; i < a->count && are_same; i++) {
+        are_same = bytes_equal(a->at[i].name, b->at[i].name) &&
+                   bytes_equal(a->at[i].value, b->at[i].value);
+    }
+    return are_same;
+}
+
+/* May the result follow the one before in its command? */
+static bool web_write_is_next(const struct web_results_reader *reader,
+                              const struct web_result *before, const struct web_result *result) {
+    return reader->kind == WEB_RESULTS_OF_BOARD && before->value_count == result->value_count &&
+           before->id.at == NULL && result->id.at == NULL &&
+           bytes_equal(before->operation, result->operation) &&
+           bytes_equal(before->only, result->only) && bytes_equal(before->at, result->at) &&
+           web_write_are_same_pairs(&before->tags, &result->tags) &&
+           web_write_are_same_pairs(&before->data, &result->data);
+}
+
+static bool web_write_add(struct web_results_reader *reader, const struct web_result *before,
+                          const struct web_result *result) {
+    struct web_write *write = &reader->query->write;
+    unsigned boards = reader->kind == WEB_RESULTS_OF_BOARDS ? result->board_count : 1;
+    write->weight += boards;
+    if (write->weight > WEB_RESULTS_MAX) {
+        web_error(reader->query, 413,
+                  "at most %d results, of which one on several boards counts for each",
+                  WEB_RESULTS_MAX);
+        return false;
+    }
+    if (before == NULL || !web_write_is_next(reader, before, result)) {
+        if (before != NULL && write->id.at != NULL) {
+            return web_write_refuse(reader, BYTES("id"),
+                                    "Idempotency-Key is for one result, or for several with the "
+                                    "same options on one board; give each its id otherwise");
+        }
+        web_write_begin_command(reader, result);
+    }
+    for (unsigned i = 0; i < result->value_count; i++) {
+        web_write_add_word(reader, result->values[i]);
+    }
+    web_write_add_word(reader, result->member);
+    struct web_command *commands = (struct web_command *)(void *)write->commands.at;
+    if (!write->words.is_broken && !write->commands.is_broken) {
+        commands[write->commands.size / sizeof *commands - 1].end =
+            (unsigned)(write->words.size / sizeof(struct bytes));
+    }
+    if (reader->has_rank || reader->kind != WEB_RESULTS_OF_BOARD) {
+        size_t record = RECORD_SIZE + RECORD_VALUE_SIZE * result->value_count;
+        reader->reply_size += boards * (record + result->member.size);
+    }
+    write->result_count++;
+    return true;
+}
+
+/* ---- the body ---- */
+
+static bool web_write_take_all(struct web_results_reader *reader) {
+    struct web_result results[2]; /* the one before, and this one */
+    const struct web_result *before = NULL;
+    reader->is_list = json_take(&reader->json, '[');
+    do {
+        struct web_result *result = &results[reader->index % 2];
+        if (!web_write_take_result(reader, result) || !web_write_add(reader, before, result)) {
+            return false;
+        }
+        before = result;
+        reader->index++;
+    } while (reader->is_list && json_take(&reader->json, ','));
+    return (!reader->is_list || json_take(&reader->json, ']')) && json_is_over(&reader->json)
+               ? true
+               : web_write_is_malformed(reader);
+}
+
+/* ---- what ids belong to ---- */
+
+static void web_write_put_part(struct buffer *text, struct bytes part) {
+    uint32_t size = (uint32_t)part.size;
+    buffer_append(text, (const char *)&size, sizeof size);
+    if (part.size > 0) {
+        buffer_append(text, part.at, part.size);
+    }
+}
+
+/* The words of a command that has an id. false: out of memory. */
+static bool web_write_print_finger(const struct web_write *write, unsigned begin,
+                                   struct web_command *command, struct buffer *text) {
+    const struct bytes *words = (const struct bytes *)(const void *)write->words.at;
+    buffer_clear(text);
+    for (unsigned i = begin; i < command->end; i++) {
+        if (words[i].at != web_results_no_create && words[i].at != web_results_with_rank) {
+            web_write_put_part(text, words[i]);
+        }
+    }
+    if (!text->is_broken) {
+        digest_make(buffer_bytes(text), command->fingerprint);
+    }
+    return !text->is_broken;
+}
+
+/* An id belongs to the path and its board, and to what was sent with it. false: out of memory. */
+static bool web_write_make_marks(struct web_results_reader *reader) {
+    enum { TEXT_MAX = WORDS_SIZE_MAX + WEB_BODY_MAX };
+    struct web_write *write = &reader->query->write;
+    struct web_command *commands = (struct web_command *)(void *)write->commands.at;
+    struct buffer text;
+    bool is_made = true;
+    if (!write->has_ids || write->words.is_broken || write->commands.is_broken) {
+        return true;
+    }
+    buffer_init(&text, TEXT_MAX);
+    buffer_append(&text, (const char *)&reader->kind, sizeof reader->kind);
+    web_write_put_part(&text, reader->query->board);
+    is_made = !text.is_broken;
+    if (is_made) {
+        digest_make(buffer_bytes(&text), write->route);
+    }
+    for (unsigned i = 0; i < write->commands.size / sizeof *commands && is_made; i++) {
+        if (commands[i].has_id) {
+            is_made =
+                web_write_print_finger(write, i > 0 ? commands[i - 1].end : 0, &commands[i], &text);
+        }
+    }
+    buffer_deinit(&text);
+    return is_made;
+}
+
+/* false: out of memory, or the limit of all. */
+static bool web_write_keep(struct web_results_reader *reader) {
+    struct web_query *query = reader->query;
+    struct web_write *write = &query->write;
+    size_t room = write->body.capacity + write->words.capacity + write->commands.capacity +
+                  write->firsts.capacity;
+    bool is_kept = !write->words.is_broken && !write->commands.is_broken &&
+                   !write->firsts.is_broken && web_take_memory(query->web, room);
+    write->room = is_kept ? room : 0;
+    if (reader->reply_size > RECORDS_SIZE_MAX) {
+        web_error(query, 413, "the reply would be too long: send fewer results");
+        return false;
+    }
+    if (is_kept && reader->reply_size > query->replies.size_max) {
+        is_kept = web_query_make_room(query, reader->reply_size);
+    }
+    if (!is_kept) {
+        web_error(query, 503, "too much memory is in use for requests: send fewer results");
+    }
+    return is_kept;
+}
+
+static struct web_results_reader web_write_begin(struct web_query *query) {
+    struct web_write *write = &query->write;
+    buffer_init(&write->words, WORDS_SIZE_MAX);
+    buffer_init(&write->commands, WORDS_SIZE_MAX);
+    buffer_init(&write->firsts, WORDS_SIZE_MAX);
+    const char *at = write->body.at; /* NULL: it is empty */
+    return (struct web_results_reader){
+        .query = query, .json = {.at = at, .end = at != NULL ? at + write->body.size : NULL}};
+}
+
+static bool web_write_is_text(const struct web_results_reader *reader) {
+    const struct buffer *body = &reader->query->write.body;
+    return (body->size > 0 && utf8_is_valid(buffer_bytes(body))) || web_write_is_malformed(reader);
+}
+
+bool web_write_read(struct web_query *query, enum web_results_kind kind) {
+    static const char *const names[] = {"LB.ADD", "LB.SUBMIT", "LB.LEAGUE|ADD"};
+    struct web_results_reader reader = web_write_begin(query);
+    int64_t has_rank = 0;
+    int64_t may_create = 0;
+    if (!web_number(query, "rank", 0, 1, 0, &has_rank) ||
+        !web_number(query, "create", 0, 1, 0, &may_create) || !web_write_is_text(&reader)) {
+        return false;
+    }
+    reader.may_create = may_create != 0;
+    reader.kind = kind;
+    reader.number = web_command_number(bytes_from_text(names[kind]));
+    reader.has_rank = has_rank != 0 && kind == WEB_RESULTS_OF_BOARD;
+    reader.hash = http_target_find(&query->target, "hash");
+    reader.hash = reader.hash.at != NULL ? reader.hash : query->web->data.pattern;
+    if (!web_write_take_all(&reader)) {
+        return false;
+    }
+    if (!web_write_make_marks(&reader)) {
+        web_error(query, 503, "out of memory");
+        return false;
+    }
+    return web_write_keep(&reader);
+}
+
+unsigned web_write_count_repeated(const struct web_query *query) {
+    const struct web_write *write = &query->write;
+    const unsigned *firsts = (const unsigned *)(const void *)write->firsts.at;
+    unsigned count = 0;
+    for (unsigned i = 0; i < query->reply_count; i++) {
+        if (query->commands[i].is_repeated) {
+            unsigned end = i + 1 < query->command_count ? firsts[i + 1] : write->result_count;
+            count += end - firsts[i];
+        }
+    }
+    return count;
+}
+
+bool web_write_read_tags(struct web_query *query) {
+    struct web_results_reader reader = web_write_begin(query);
+    struct web_pairs pairs = {.count = 0};
+    if (!web_write_is_text(&reader) || !web_write_take_pairs(&reader, "", TAGS_MAX, &pairs)) {
+        return false;
+    }
+    if (!json_is_over(&reader.json)) {
+        return web_write_is_malformed(&reader);
+    }
+    for (unsigned i = 0; i < pairs.count; i++) {
+        web_write_put_pair(&reader, &pairs.at[i]);
+    }
+    return web_write_keep(&reader);
+}
+
+void web_write_put_failure(struct web_query *query) {
+    const struct web_write *write = &query->write;
+    if (write->result_count == 0 || query->verdict != WEB_ALLOWED) {
+        return;
+    }
+    const unsigned *firsts = (const unsigned *)(const void *)write->firsts.at;
+    json_integer(&query->json, "written",
+                 query->reply_count > 0 ? firsts[query->reply_count - 1] : 0);
+}
+
+void web_write_deinit(struct web_query *query) {
+    struct web_write *write = &query->write;
+    web_give_memory(query->web, write->room);
+    buffer_deinit(&write->body);
+    buffer_deinit(&write->words);
+    buffer_deinit(&write->commands);
+    buffer_deinit(&write->firsts);
+}
 
 /* ---- results ---- */
 
 static bool web_write_ask_results(struct web_query *query) {
     unsigned count;
-    query->words = web_results_words(query, &count);
+    query->words = web_write_words(query, &count);
     query->commands = (struct web_command *)(void *)query->write.commands.at;
     query->word_count = count;
     query->command_count = (unsigned)(query->write.commands.size / sizeof *query->commands);
@@ -14,31 +734,9 @@ static bool web_write_ask_results(struct web_query *query) {
     return true;
 }
 
-/* A record, or null; its layout has as many fields as the record has values. */
-static void web_write_put_record(struct web_query *query, const char *key,
-                                 struct value_reader *reader) {
-    enum { BEFORE_FIELDS = 3 };
-    struct value_reader at = *reader;
-    struct value list = value_next(&at);
-    if (list.kind == VALUE_LIST && list.count >= BEFORE_FIELDS) {
-        web_put_record(&query->json, query, key, list.count - BEFORE_FIELDS, reader, NULL);
-    } else {
-        json_null(&query->json, key);
-        value_skip(reader);
-    }
-}
-
-static void web_write_put_integer_or_null(struct json *json, const char *key, struct value value) {
-    if (value.kind == VALUE_INTEGER) {
-        json_integer(json, key, value.number);
-    } else {
-        json_null(json, key);
-    }
-}
-
 static void web_write_put_repeated(struct web_query *query) {
     if (query->write.has_ids) {
-        json_integer(&query->json, "repeated", web_results_count_repeated(query));
+        json_integer(&query->json, "repeated", web_write_count_repeated(query));
     }
 }
 
@@ -67,10 +765,9 @@ static bool web_write_print_board(struct web_query *query) {
         struct value value = value_next(&reader);
         changed += value.kind == VALUE_INTEGER ? value.number : 0;
         for (uint64_t k = 0; value.kind == VALUE_LIST && k < value.count; k++) {
-            (void)value_next(&reader);
             json_open(json, NULL, '{');
-            web_write_put_record(query, "row", &reader);
-            web_write_put_integer_or_null(json, "before", value_next(&reader));
+            web_put_members(query, "Written", "rows", reader);
+            value_skip(&reader);
             web_write_put_is_repeated(query, i);
             json_close(json, '}');
         }
@@ -100,12 +797,10 @@ static bool web_write_print_boards(struct web_query *query) {
         struct value list = value_next(&reader);
         json_open(json, NULL, '[');
         for (uint64_t k = 0; k < list.count; k++) {
-            (void)value_next(&reader);
             json_open(json, NULL, '{');
             json_bytes(json, "board", query->words[begin + FIRST_BOARD + k]);
-            web_write_put_record(query, "row", &reader);
-            web_write_put_integer_or_null(json, "before", value_next(&reader));
-            json_boolean(json, "changed", value_next(&reader).number != 0);
+            web_put_members(query, "Submitted", "results", reader);
+            value_skip(&reader);
             web_write_put_is_repeated(query, i);
             json_close(json, '}');
         }
@@ -116,20 +811,6 @@ static bool web_write_print_boards(struct web_query *query) {
 }
 
 /* ---- leagues ---- */
-
-/* Members of an object: [tier, room, record, another tier]. false: the member is not there. */
-static bool web_write_put_place(struct web_query *query, struct value_reader *reader,
-                                const char *other) {
-    struct json *json = &query->json;
-    if (value_next(reader).kind != VALUE_LIST) {
-        return false;
-    }
-    web_write_put_integer_or_null(json, "tier", value_next(reader));
-    web_write_put_integer_or_null(json, "room", value_next(reader));
-    web_write_put_record(query, "row", reader);
-    web_write_put_integer_or_null(json, other, value_next(reader));
-    return true;
-}
 
 static void web_write_begin_league(struct web_query *query) {
     json_open(&query->json, NULL, '{');
@@ -153,7 +834,7 @@ static bool web_write_print_league(struct web_query *query) {
             continue;
         }
         json_open(json, NULL, '{');
-        (void)web_write_put_place(query, &reader, "tier_before");
+        web_put_members(query, "LeagueResults", "results", reader);
         web_write_put_is_repeated(query, i);
         json_close(json, '}');
     }
@@ -175,16 +856,12 @@ static bool web_write_print_place(struct web_query *query) {
     struct value_reader reader = web_reply(query, 0);
     web_write_begin_league(query);
     json_bytes(&query->json, "member", query->member);
-    if (!web_write_put_place(query, &reader, "tier_to_come")) {
+    struct value_reader first = reader;
+    if (value_next(&first).kind != VALUE_LIST) {
         web_error(query, 404, "this member is not in the league");
         return false;
     }
-    struct value outlook = value_next(&reader);
-    if (outlook.kind == VALUE_TEXT) {
-        json_text(&query->json, "outlook", outlook.text);
-    } else {
-        json_null(&query->json, "outlook");
-    }
+    web_put_members(query, "LeagueMember", NULL, reader);
     return web_end_reply(query);
 }
 
@@ -194,31 +871,11 @@ static bool web_write_ask_league(struct web_query *query) {
 }
 
 static bool web_write_print_tiers(struct web_query *query) {
-    static const char *const numbers[] = {"members", "room", "tiers", "up", "down"};
-    struct json *json = &query->json;
     if (web_replies_have_error(query)) {
         return false;
     }
-    struct value_reader info = web_reply(query, 0);
-    struct value_reader at;
     web_write_begin_league(query);
-    for (unsigned i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        web_put_integer_of(json, info, numbers[i]);
-    }
-    web_put_text_of(json, info, "idle");
-    web_put_time_of(json, "starts_at", info, "start");
-    web_put_time_of(json, "ends_at", info, "end");
-    json_open(json, "list", '[');
-    for (uint64_t left = value_find_list(info, "list", &at); left > 0; left--) {
-        json_open(json, NULL, '{');
-        web_put_integer_of(json, at, "tier");
-        web_put_integer_of(json, at, "members");
-        json_integer(json, "open_room", value_find_integer(at, "open-room", 0));
-        json_integer(json, "open_room_members", value_find_integer(at, "open-room-members", 0));
-        json_close(json, '}');
-        value_skip(&at);
-    }
-    json_close(json, ']');
+    web_put_members(query, "League", NULL, web_reply(query, 0));
     return web_end_reply(query);
 }
 
@@ -253,7 +910,7 @@ static bool web_write_print_removal(struct web_query *query) {
 
 static bool web_write_names_tag(const struct web_query *query, struct bytes name) {
     unsigned count;
-    const struct bytes *words = web_results_words(query, &count);
+    const struct bytes *words = web_write_words(query, &count);
     for (unsigned i = 0; i < count; i += 2) {
         if (bytes_equal_ignoring_case(words[i], name)) {
             return true;
@@ -265,7 +922,7 @@ static bool web_write_names_tag(const struct web_query *query, struct bytes name
 /* LB.TAG with what was given; and with nothing for the board's other tags, which were kept. */
 static bool web_write_ask_tags(struct web_query *query) {
     unsigned count;
-    const struct bytes *words = web_results_words(query, &count);
+    const struct bytes *words = web_write_words(query, &count);
     struct value_reader kept = web_kept(query);
     web_command(query, "LB.TAG $board $member");
     for (unsigned i = 0; i < count; i++) {
@@ -315,15 +972,15 @@ static bool web_write_print_all_tags(struct web_query *query) {
 /* ---- the routes ---- */
 
 static bool web_write_read_board(struct web_query *query) {
-    return web_results_read(query, WEB_RESULTS_OF_BOARD);
+    return web_write_read(query, WEB_RESULTS_OF_BOARD);
 }
 
 static bool web_write_read_boards(struct web_query *query) {
-    return web_results_read(query, WEB_RESULTS_OF_BOARDS);
+    return web_write_read(query, WEB_RESULTS_OF_BOARDS);
 }
 
 static bool web_write_read_league(struct web_query *query) {
-    return web_results_read(query, WEB_RESULTS_OF_LEAGUE);
+    return web_write_read(query, WEB_RESULTS_OF_LEAGUE);
 }
 
 const struct web_route web_route_results = {.read = web_write_read_board,
@@ -346,11 +1003,11 @@ const struct web_route web_route_leave_league = {
     .ask = web_write_ask_removal_of_league, .print = web_write_print_removal, .writes = true};
 const struct web_route web_route_remove = {
     .ask = web_write_ask_removal, .print = web_write_print_removal, .writes = true};
-const struct web_route web_route_set_tags = {.read = web_results_read_tags,
+const struct web_route web_route_set_tags = {.read = web_write_read_tags,
                                              .ask = web_write_ask_tags,
                                              .print = web_write_print_tags,
                                              .writes = true};
-const struct web_route web_route_replace_tags = {.read = web_results_read_tags,
+const struct web_route web_route_replace_tags = {.read = web_write_read_tags,
                                                  .ask = web_write_ask_all_tags,
                                                  .print = web_write_print_all_tags,
                                                  .writes = true};

@@ -3,7 +3,7 @@
 #define SKIPLIST_ARCHIVE_NAME_H
 
 #include "codec/period.h"
-#include "skiplist/keyspace/registry_types.h"
+#include "skiplist/keyspace/registry.h"
 
 /* Write what the name of the archive of the period that contains this time has behind that of its board to
  * out (REGISTRY_SUFFIX_MAX): "@2026-11-16". Returns the size. */

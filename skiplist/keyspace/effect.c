@@ -6,11 +6,133 @@
 
 #include "codec/memory.h"
 #include "skiplist/keyspace/key_kind.h"
-#include "skiplist/keyspace/registry_archive.h"
-#include "skiplist/keyspace/registry_emit.h"
-#include "skiplist/keyspace/registry_roll.h"
+#include "skiplist/keyspace/registry_private.h"
 #include "skiplist/keyspace/registry_walk.h"
 #include "skiplist/lookup.h"
+
+/* ---- reporting ---- */
+
+static inline void effect_report(const struct registry *registry, const struct effect *effect) {
+    for (const struct effect_listener *listener = registry->listeners; listener != NULL;
+         listener = listener->next) {
+        listener->receive(listener->context, effect);
+    }
+}
+
+static const struct rules *effect_rules_of_key(const struct registry_key *key) {
+    return key->kind == REGISTRY_BOARD ? registry_rules(key) : NULL;
+}
+
+/* Complete an effect on this key, and report it. */
+static inline __attribute__((always_inline)) void effect_report_of(const struct registry *registry,
+                                                                   const struct registry_key *key,
+                                                                   struct effect *effect) {
+    effect->key_kind = registry->kinds[key->kind];
+    effect->database = key->database;
+    effect->name = registry_name(key);
+    effect->key = key;
+    effect_report(registry, effect);
+}
+
+/* Report the creation of a key created by a write. */
+__attribute__((noinline)) static void effect_report_new(const struct registry *registry,
+                                                        struct registry_key *key) {
+    key->is_unreported = false;
+    effect_report_of(registry, key,
+                     &(struct effect){.kind = EFFECT_CREATE, .rules = effect_rules_of_key(key)});
+}
+
+void registry_emit_to_listeners(const struct registry *registry, struct registry_key *key,
+                                struct effect *effect) {
+    if (key->is_unreported) {
+        effect_report_new(registry, key);
+    }
+    effect_report_of(registry, key, effect);
+}
+
+void registry_emit_key(const struct registry *registry, enum effect_kind kind,
+                       struct registry_key *key) {
+    const struct database *database = registry_read(registry, key->database);
+    registry_emit(registry, key,
+                  (struct effect){.kind = kind,
+                                  .rules = effect_rules_of_key(key),
+                                  .expire_at_ms = registry_expiry_in(database, key)});
+}
+
+void registry_emit_move(const struct registry *registry, enum effect_kind kind,
+                        const struct registry_key *from, const struct registry_key *key) {
+    const struct database *database = registry_read(registry, key->database);
+    effect_report(registry, &(struct effect){.kind = kind,
+                                             .key_kind = registry->kinds[key->kind],
+                                             .database = from->database,
+                                             .name = registry_name(from),
+                                             .to_database = key->database,
+                                             .to_name = registry_name(key),
+                                             .rules = effect_rules_of_key(key),
+                                             .expire_at_ms = registry_expiry_in(database, key),
+                                             .key = key});
+}
+
+void registry_emit_flush(const struct registry *registry, uint32_t database) {
+    effect_report(registry, &(struct effect){.kind = EFFECT_FLUSH, .database = database});
+}
+
+void registry_report_member(const struct registry *registry, enum effect_kind kind,
+                            struct registry_key *key, struct bytes member, struct bytes value) {
+    CHECK(key->kind != REGISTRY_BOARD);
+    registry_emit(registry, key, (struct effect){.kind = kind, .member = member, .value = value});
+}
+
+/* ---- receiving ---- */
+
+/* The pointer to this listener in the list, or the one at the list's end. */
+static struct effect_listener **effect_listener_find(struct registry *registry,
+                                                     const struct effect_listener *listener) {
+    struct effect_listener **link = &registry->listeners;
+    while (*link != NULL && *link != listener) {
+        link = &(*link)->next;
+    }
+    return link;
+}
+
+void effect_listener_add(struct registry *registry, struct effect_listener *listener) {
+    struct effect_listener **link = effect_listener_find(registry, listener);
+    if (*link == NULL) {
+        *link = listener;
+        listener->next = NULL;
+    }
+    registry_observe(registry);
+}
+
+void effect_listener_remove(struct registry *registry, struct effect_listener *listener) {
+    struct effect_listener **link = effect_listener_find(registry, listener);
+    if (*link != NULL) {
+        *link = listener->next;
+    }
+    registry_observe(registry);
+}
+
+/* ---- FILL: a key with all its members ---- */
+
+bool effect_fill_next(struct effect_fill *fill, struct effect *effect) {
+    *effect = fill->whole;
+    if (fill->next == EFFECT_FILL_CREATE) {
+        effect->kind = EFFECT_CREATE;
+        fill->next = EFFECT_FILL_EXPIRE;
+        return true;
+    }
+    if (fill->next == EFFECT_FILL_EXPIRE) {
+        effect->kind = EFFECT_EXPIRE;
+        fill->next = EFFECT_FILL_MEMBERS;
+        if (effect->expire_at_ms != REGISTRY_NO_EXPIRY) {
+            return true;
+        }
+    }
+    effect->kind = EFFECT_PUT;
+    return effect->key_kind->fill(fill, effect);
+}
+
+/* ---- applying ---- */
 
 enum {
     IN_FLIGHT = 16, /* effects; more than STAGES, a power of two */

@@ -15,7 +15,7 @@
  *
  * Fields and values are any bytes, also none, up to HASH_TEXT_MAX. Bytes that are returned are
  * borrowed until the hash changes. Nothing here knows keys, databases or effects
- * (skiplist/keyspace/registry_hash.h does). */
+ * (skiplist/keyspace/registry.h does). */
 #ifndef SKIPLIST_HASH_H
 #define SKIPLIST_HASH_H
 

@@ -11,7 +11,7 @@
 #ifndef SKIPLIST_KEY_KIND_H
 #define SKIPLIST_KEY_KIND_H
 
-#include "skiplist/keyspace/effect_listener.h"
+#include "skiplist/keyspace/effect.h"
 
 struct key_kind {
     const char *name; /* as TYPE replies it */

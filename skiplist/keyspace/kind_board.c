@@ -3,7 +3,7 @@
  *
  * The cursor of a walk is a rank and the key of the last entry returned: a larger key is before it,
  * a smaller key behind it, and the rank decides only among equal keys. */
-#include "skiplist/keyspace/registry_emit.h"
+#include "skiplist/keyspace/registry_private.h"
 #include "skiplist/run.h"
 
 /* Cost of queueing and freeing one key, in members: the key, the board, its first block. */

@@ -5,8 +5,8 @@
  * ahead. A removal moves a field to a lower index only, and a new field comes last. So a walk
  * misses no field, and may return one twice. */
 #include "skiplist/keyspace/key_kind.h"
-#include "skiplist/keyspace/registry_hash.h"
-#include "skiplist/keyspace/registry_parts.h"
+#include "skiplist/keyspace/registry.h"
+#include "skiplist/keyspace/registry_private.h"
 
 enum {
     KEY_WORK = 1, /* of freeing the key, in fields */

@@ -19,7 +19,7 @@
 #ifndef SKIPLIST_LEAGUE_H
 #define SKIPLIST_LEAGUE_H
 
-#include "skiplist/keyspace/registry_types.h"
+#include "skiplist/keyspace/registry.h"
 
 enum {
     LEAGUE_ROOM_MAX = 1000, /* members */

@@ -16,11 +16,9 @@
 #include <xxhash.h>
 
 #include "codec/memory.h"
-#include "skiplist/keyspace/registry_archive.h"
-#include "skiplist/keyspace/registry_emit.h"
-#include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_league.h"
-#include "skiplist/keyspace/registry_roll.h"
+#include "skiplist/keyspace/registry_private.h"
 #include "skiplist/keyspace/registry_stale.h"
 #include "skiplist/keyspace/registry_window.h"
 #include "skiplist/prefetch.h"
@@ -722,4 +720,460 @@ uint64_t registry_unsettled_count(const struct registry *registry) {
 
 uint64_t registry_member_count(const struct registry *registry, uint32_t database) {
     return registry_read(registry, database)->member_count;
+}
+
+/* ---- putting values that were made beside it ---- */
+
+/* Values that were made beside the database take their name in it, in two steps: reserve, which may fail, and
+ * put, which may not. */
+
+struct registry_key *registry_reserve_key(struct registry *registry, uint32_t number,
+                                          struct registry_new_name name, uint32_t kind,
+                                          bool expires, bool is_periodic) {
+    struct database *database = registry_database(registry, number);
+    if ((expires && (!expiry_reserve(&database->heaps[HEAP_EXPIRY]) ||
+                     !expiry_reserve(&database->heaps[HEAP_LASTING]))) ||
+        !registry_database_reserve(database, is_periodic)) {
+        return NULL;
+    }
+    return registry_create_key(number, name, kind, is_periodic);
+}
+
+/* Remove an existing key of that name, without giving back what was reserved. NULL: there was none. */
+static struct registry_key *registry_put_clear_destination(struct registry *registry,
+                                                           const struct registry_key *key,
+                                                           int64_t now_ms) {
+    struct database *database = registry_database(registry, key->database);
+    struct registry_key *old = registry_find_name(database, registry_name(key));
+    if (old == NULL) {
+        return NULL;
+    }
+    registry->totals.expired += registry_has_expired(database, old, now_ms);
+    registry_take(registry, old);
+    registry_free_later(registry, old);
+    registry_window_note_taken(registry, old);
+    registry_emit(registry, old, (struct effect){.kind = EFFECT_REMOVE});
+    return old;
+}
+
+struct registry_key *registry_put_over(struct registry *registry, struct registry_key *key,
+                                       enum registry_walk_state state, int64_t expire_at_ms,
+                                       int64_t now_ms) {
+    struct database *database = registry_database(registry, key->database);
+    struct registry_key *old = registry_put_clear_destination(registry, key, now_ms);
+    registry_put(registry, key, state);
+    if (expire_at_ms != REGISTRY_NO_EXPIRY) {
+        expiry_put(&database->heaps[key->is_lasting], expire_at_ms, &key->expiry_place);
+    }
+    registry_trim(database);
+    registry_tell(registry, key->database, registry_name(key));
+    return old;
+}
+
+void registry_put_reserved(struct registry *registry, struct registry_key *key,
+                           enum registry_walk_state state, int64_t expire_at_ms, int64_t now_ms) {
+    registry_window_note_removed(registry,
+                                 registry_put_over(registry, key, state, expire_at_ms, now_ms));
+}
+
+static enum registry_status registry_put_owned_board(struct registry *registry, uint32_t database,
+                                                     struct bytes name, struct board *board,
+                                                     int64_t expire_at_ms, bool is_lasting,
+                                                     int64_t now_ms) {
+    bool is_periodic = rules_of(board_layout(board))->period.unit != PERIOD_NONE;
+    struct registry_key *key =
+        registry_reserve_key(registry, database, (struct registry_new_name){.first = name},
+                             REGISTRY_BOARD, expire_at_ms != REGISTRY_NO_EXPIRY, is_periodic);
+    if (key == NULL) {
+        return REGISTRY_OUT_OF_MEMORY;
+    }
+    key->is_lasting = is_lasting;
+    board_move_to(board, &key->board);
+    registry_put_reserved(registry, key, REGISTRY_WALK_DONE, expire_at_ms, now_ms);
+    registry_emit_key(registry, EFFECT_FILL, key);
+    return REGISTRY_OK;
+}
+
+enum registry_status registry_put_board(struct registry *registry, uint32_t database,
+                                        struct bytes name, struct board *board, int64_t now_ms) {
+    return registry_put_board_until(registry, database, name, board, REGISTRY_NO_EXPIRY, false,
+                                    now_ms);
+}
+
+enum registry_status registry_put_board_until(struct registry *registry, uint32_t database,
+                                              struct bytes name, struct board *board,
+                                              int64_t expire_at_ms, bool is_lasting,
+                                              int64_t now_ms) {
+    const struct rules *rules = rules_of(board_layout(board));
+    CHECK(rules->cap == 0 || board_count(board) <= rules->cap);
+    return registry_settle(registry, database, name, now_ms)
+               ? registry_put_owned_board(registry, database, name, board, expire_at_ms, is_lasting,
+                                          now_ms)
+               : REGISTRY_OUT_OF_MEMORY;
+}
+
+enum registry_status registry_put_hash(struct registry *registry, uint32_t database,
+                                       struct bytes name, struct hash *hash, int64_t expire_at_ms,
+                                       bool is_lasting, int64_t now_ms) {
+    if (!registry_settle(registry, database, name, now_ms)) {
+        return REGISTRY_OUT_OF_MEMORY;
+    }
+    struct registry_key *key =
+        registry_reserve_key(registry, database, (struct registry_new_name){.first = name},
+                             REGISTRY_HASH, expire_at_ms != REGISTRY_NO_EXPIRY, false);
+    if (key == NULL) {
+        return REGISTRY_OUT_OF_MEMORY;
+    }
+    key->is_lasting = is_lasting;
+    key->hash = *hash;
+    *hash = (struct hash){0};
+    registry_put_reserved(registry, key, REGISTRY_WALK_DONE, expire_at_ms, now_ms);
+    registry_emit_key(registry, EFFECT_FILL, key);
+    return REGISTRY_OK;
+}
+
+bool registry_may_put(const struct registry *registry, uint32_t database, struct bytes name,
+                      const struct rules *rules) {
+    size_t size_max =
+        rules != NULL && rules->period.unit != PERIOD_NONE ? REGISTRY_KEY_MAX : REGISTRY_NAME_MAX;
+    bool has_kind =
+        database < REGISTRY_DATABASES ||
+        (database < REGISTRY_ALL_DATABASES && (database == REGISTRY_ONCE) == (rules != NULL));
+    return has_kind && name.size >= 1 && name.size <= size_max &&
+           registry_find_name(registry_read(registry, database), name) == NULL;
+}
+
+enum registry_status registry_put_loaded(struct registry *registry, uint32_t database,
+                                         struct bytes name, struct board *board,
+                                         int64_t expire_at_ms) {
+    return registry_put_owned_board(registry, database, name, board, expire_at_ms, false,
+                                    INT64_MIN);
+}
+
+/* ---- finding in stages ---- */
+
+/* Finding keys in stages, each of which ends with a fetch that the next one needs. */
+
+void registry_prefetch_slots(const struct registry *registry, uint32_t database, struct bytes name,
+                             struct registry_prefetch *state) {
+    const struct database *in = registry_read(registry, database);
+    *state = (struct registry_prefetch){
+        .name = name, .database = database, .index = UINT32_MAX, .gone_count = in->gone_count};
+    state->key = registry_recall(in, name);
+    state->is_recent = state->key != NULL;
+    if (state->is_recent) {
+        return;
+    }
+    state->hash = registry_name_hash(in, name);
+    map_prefetch(&in->map, state->hash);
+}
+
+void registry_prefetch_place(const struct registry *registry, struct registry_prefetch *state) {
+    const struct database *in = registry_read(registry, state->database);
+    struct map_find find;
+    uint32_t index;
+    if (state->is_recent) {
+        return;
+    }
+    map_find(&in->map, state->hash, &find);
+    if (map_find_next(&find, &index) && index < in->count) {
+        state->index = index;
+        prefetch_line(registry_list_at(&in->list, index));
+    }
+}
+
+void registry_prefetch_key(const struct registry *registry, struct registry_prefetch *state) {
+    const struct database *in = registry_read(registry, state->database);
+    if (!state->is_recent && state->index != UINT32_MAX) {
+        state->key = registry_key_at(in, state->index);
+        prefetch_lines(state->key, sizeof(*state->key) + state->name.size);
+    }
+}
+
+const struct registry_key *registry_prefetch_end(const struct registry *registry, int64_t now_ms,
+                                                 struct registry_prefetch *state) {
+    const struct database *in = registry_read(registry, state->database);
+    if (!state->is_recent && state->key != NULL &&
+        !bytes_equal(registry_name(state->key), state->name)) {
+        /* Another name with the same tag: rare enough to do a blocking look-up. */
+        state->key = registry_find_name(in, state->name);
+    }
+    return registry_is_current(in, state->key, now_ms) ? state->key : NULL;
+}
+
+void registry_prefetch_recall(struct registry *registry, const struct registry_prefetch *state) {
+    struct database *in = registry_database(registry, state->database);
+    if (state->key != NULL && state->gone_count == in->gone_count) {
+        registry_remember(in, state->key);
+    }
+}
+
+/* ---- deferred freeing ---- */
+
+/* Deferred freeing of removed keys and flushed databases, in steps.
+ *
+ * What a command has looked up, another look-up of the same command may remove, by an expiry or the end of a period.
+ * Therefore nothing is freed within a command, neither keys nor rules; and the value of a key that is gone, with all its
+ * members or fields, not before registry_free_step, which runs between commands. A key that was found stays: the time of a
+ * command is one, so nothing falls due for it a second time. Members of a board that stays are another matter: a name or a
+ * cursor is good until the board is written to.
+ *
+ * Queueing must not fail, so it allocates nothing: a removed key is linked through itself, and a
+ * flushed database through a record allocated with its first key. Boards with remains are linked
+ * through their member indexes; such a board may be queued or renamed meanwhile. */
+
+/* Under the address sanitizer a key that waits to be freed is poisoned at the end of the command that has removed it,
+ * but for its value and its link: who holds it over commands is noticed. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define POISONS
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(POISONS)
+#include <sanitizer/asan_interface.h>
+
+static void registry_free_poison(const struct registry *registry) {
+    struct registry_key *key = registry->unfreed;
+    while (key != NULL && !__asan_address_is_poisoned(key->name_at)) {
+        ASAN_POISON_MEMORY_REGION(key->name_at,
+                                  memory_size(key) - offsetof(struct registry_key, name_at));
+        key = key->next_unfreed;
+    }
+}
+#else
+static void registry_free_poison(const struct registry *registry) {
+    (void)registry;
+}
+#endif
+
+enum {
+    /* Cost of freeing a segment of a map, in members. */
+    SEGMENT_WORK = MAP_SEGMENT_BUCKETS / 8 + 1,
+};
+
+/* ---- queueing ---- */
+
+void registry_free_later(struct registry *registry, struct registry_key *key) {
+    key->next_unfreed = registry->unfreed;
+    registry->unfreed = key;
+    registry->totals.unfreed++;
+}
+
+void registry_let_go(struct registry *registry, struct registry_key *key) {
+    key->next_unfreed = registry->shells;
+    registry->shells = key;
+}
+
+void registry_end_command(struct registry *registry) {
+    while (registry->shells != NULL) {
+        struct registry_key *key = registry->shells;
+        registry->shells = key->next_unfreed;
+#ifdef SKIPLIST_TINY
+        /* Who still reads it is to notice. */
+        memset(key, 0xdd, offsetof(struct registry_key, name_at) + key->name_size);
+#endif
+        memory_free(key);
+    }
+    rules_free_gone(&registry->rules);
+    registry_free_poison(registry);
+}
+
+void registry_free_database_later(struct registry *registry, struct database *database) {
+    struct flushed_keys *flushed = database->flushed;
+    *flushed = (struct flushed_keys){.next = registry->flushed_first, .database = *database};
+    registry->flushed_first = flushed;
+    registry->totals.unfreed += database->count;
+}
+
+/* ---- freeing ---- */
+
+/* Take the last key out of the first flushed database. The pages of its heaps hold several entries
+ * each, so they are freed long before the keys are. */
+static struct registry_key *registry_free_take_flushed_key(struct registry *registry) {
+    struct flushed_keys *flushed = registry->flushed_first;
+    struct database *database = &flushed->database;
+    struct registry_key *key = registry_key_at(database, --database->count);
+    pages_trim(&database->list, database->count * (uint64_t)sizeof(struct registry_key *));
+    for (uint32_t i = 0; i < HEAPS; i++) {
+        pages_trim(&database->heaps[i].entries, database->count > 0);
+    }
+    if (database->count == 0) {
+        registry->flushed_first = flushed->next;
+        memory_free(flushed);
+    }
+    return key;
+}
+
+/* Select the next key to free; false: nothing is queued. */
+static bool registry_free_pick_partly_freed(struct registry *registry) {
+    if (registry->partly_freed != NULL) {
+        return true;
+    }
+    if (registry->unfreed != NULL) {
+        registry->partly_freed = registry->unfreed;
+        registry->unfreed = registry->partly_freed->next_unfreed;
+    } else if (registry->flushed_first != NULL) {
+        registry->partly_freed = registry_free_take_flushed_key(registry);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static uint32_t registry_free_less(uint32_t a, uint32_t b) {
+    return a > b ? a - b : 0;
+}
+
+/* Free a segment of a flushed database's map; false: there is none. The map is freed before the
+ * keys, and nothing asks it for hashes any more. */
+static bool registry_free_flushed_map(struct registry *registry) {
+    return registry->flushed_first != NULL &&
+           !map_deinit_step(&registry->flushed_first->database.map);
+}
+
+/* Free a part of the current key; returns the work done. */
+static uint32_t registry_free_some_of_key(struct registry *registry, uint32_t work) {
+    struct registry_key *key = registry->partly_freed;
+    if (registry->kinds[key->kind]->free_step(registry, key, &work)) {
+        memory_free(key);
+        registry->partly_freed = NULL;
+        registry->totals.unfreed--;
+        registry->totals.freed++;
+    }
+    return work;
+}
+
+bool registry_free_step(struct registry *registry, uint32_t work_max) {
+    uint32_t work_left = work_max;
+    registry_end_command(registry);
+    while (work_left > 0) {
+        if (registry_free_flushed_map(registry)) {
+            work_left = registry_free_less(work_left, SEGMENT_WORK);
+        } else if (registry_free_pick_partly_freed(registry)) {
+            work_left =
+                registry_free_less(work_left, registry_free_some_of_key(registry, work_left));
+        } else {
+            break;
+        }
+    }
+    if (work_left > 0 && registry->remains.first != NULL) {
+        (void)board_free_step(registry->remains.first, work_left);
+    }
+    return registry->totals.unfreed > 0 || registry->remains.first != NULL;
+}
+
+/* ---- validation ---- */
+
+static const char *registry_validate_key(const struct registry *registry, uint32_t number,
+                                         uint32_t index) {
+    const struct database *database = registry_read(registry, number);
+    const struct registry_key *key = registry_key_at(database, index);
+    if (key->index != index || key->database != number) {
+        return "registry: a key does not stand where it thinks";
+    }
+    if (registry_find_name(database, registry_name(key)) != key) {
+        return "registry: a key is not found by its name";
+    }
+    if (key->expiry_place != EXPIRY_NOWHERE &&
+        !expiry_has(&database->heaps[key->is_lasting], &key->expiry_place)) {
+        return "registry: a key has no entry in the heap, or another one's";
+    }
+    if (registry->kinds[key->kind] == NULL) {
+        return "registry: a key is of no kind";
+    }
+    const char *wrong = registry_check_roll(database, key);
+    return wrong != NULL ? wrong : registry->kinds[key->kind]->check(registry, key, NULL);
+}
+
+static const char *registry_validate_database(const struct registry *registry, uint32_t number,
+                                              uint64_t *boards) {
+    const struct database *database = registry_read(registry, number);
+    uint32_t expiring_count = 0;
+    uint32_t periodic_count = 0;
+    uint32_t own_count = 0;
+    uint64_t member_count = 0;
+    for (uint32_t i = 0; i < database->count; i++) {
+        const char *wrong = registry_validate_key(registry, number, i);
+        if (wrong != NULL) {
+            return wrong;
+        }
+        const struct registry_key *key = registry_key_at(database, i);
+        expiring_count += key->expiry_place != EXPIRY_NOWHERE;
+        periodic_count += key->is_periodic;
+        if (key->kind == REGISTRY_BOARD) {
+            own_count++;
+            member_count += board_count(&key->board);
+        }
+    }
+    *boards += own_count;
+    if (own_count != database->board_count || member_count != database->member_count) {
+        return "registry: boards or members are not counted right";
+    }
+    if (expiring_count != registry_expiring_count(registry, number) ||
+        periodic_count != database->heaps[HEAP_ROLLS].count + database->heaps[HEAP_COPIES].count) {
+        return "registry: a heap holds more than the keys";
+    }
+    if (database->count > 0 && (registry->used_databases >> number & 1) == 0) {
+        return "registry: a database with keys counts as unused";
+    }
+    if (map_count(&database->map) != database->count) {
+        return "registry: the map holds more or less than the keys";
+    }
+    const char *reason = NULL;
+    if (database->heaps[HEAP_LASTING].offset_ms != registry->offset_ms) {
+        return "registry: a heap of durations has another offset";
+    }
+    bool is_valid = map_validate(&database->map, &reason);
+    for (uint32_t i = 0; i < HEAPS && is_valid; i++) {
+        is_valid = expiry_validate(&database->heaps[i], &reason);
+    }
+    return reason;
+}
+
+/* Count the boards among the keys that are not freed yet, and all of these keys. */
+static uint64_t registry_validate_unfreed(const struct registry *registry, uint64_t *board_count) {
+    uint64_t count = 0;
+    const struct registry_key *partly_freed = registry->partly_freed;
+    if (partly_freed != NULL) {
+        *board_count += partly_freed->kind == REGISTRY_BOARD;
+        count++;
+    }
+    for (const struct registry_key *key = registry->unfreed; key != NULL; key = key->next_unfreed) {
+        *board_count += key->kind == REGISTRY_BOARD;
+        count++;
+    }
+    for (const struct flushed_keys *flushed = registry->flushed_first; flushed != NULL;
+         flushed = flushed->next) {
+        for (uint32_t i = 0; i < flushed->database.count; i++) {
+            *board_count += registry_key_at(&flushed->database, i)->kind == REGISTRY_BOARD;
+        }
+        count += flushed->database.count;
+    }
+    return count;
+}
+
+static const char *registry_validate_all(const struct registry *registry) {
+    uint64_t board_count = 0;
+    const char *wrong = registry_pass_check(registry);
+    if (wrong == NULL) {
+        wrong = registry_check_walk(registry);
+    }
+    for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES && wrong == NULL; i++) {
+        wrong = registry_validate_database(registry, i, &board_count);
+    }
+    if (wrong != NULL) {
+        return wrong;
+    }
+    if (registry_validate_unfreed(registry, &board_count) != registry->totals.unfreed) {
+        return "registry: unfreed keys are not counted right";
+    }
+    board_count += registry->archiving.mirror.copy != NULL;
+    return board_count == registry->rules.use_count
+               ? NULL
+               : "registry: rules have more or fewer users than there are boards";
+}
+
+bool registry_validate(const struct registry *registry, const char **reason) {
+    return rules_set_validate(&registry->rules, reason) &&
+           check_passed(registry_validate_all(registry), reason);
 }

@@ -3,7 +3,7 @@
 
 #include "codec/memory.h"
 #include "skiplist/keyspace/key_kind.h"
-#include "skiplist/keyspace/registry_parts.h"
+#include "skiplist/keyspace/registry_private.h"
 
 struct registry_key *registry_embedded_create(struct registry *registry, uint32_t database,
                                               struct bytes name, uint32_t kind,

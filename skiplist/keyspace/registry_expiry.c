@@ -3,10 +3,8 @@
  * Durations shift all at once when the clock is corrected, by the offset of their heaps. Whoever records effects knows
  * them as points in time, so each is told then: in steps, by a scan in hash order, since the order of keys in lists
  * changes meanwhile. What is set, renamed or copied during the scan tells its expiry itself. */
-#include "skiplist/keyspace/registry_archive.h"
-#include "skiplist/keyspace/registry_emit.h"
 #include "skiplist/keyspace/registry_league.h"
-#include "skiplist/keyspace/registry_roll.h"
+#include "skiplist/keyspace/registry_private.h"
 
 enum registry_status registry_set_expiry(struct registry *registry, struct registry_key *key,
                                          int64_t expire_at_ms, bool is_lasting) {

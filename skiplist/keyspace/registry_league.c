@@ -2,7 +2,7 @@
 #include "skiplist/keyspace/registry_league.h"
 
 #include "skiplist/keyspace/archive_name.h"
-#include "skiplist/keyspace/registry_parts.h"
+#include "skiplist/keyspace/registry_private.h"
 
 /* Where an archive got a number because its name was taken (registry_roll.c), so many are tried. */
 enum { ARCHIVES_TRIED = 8 };

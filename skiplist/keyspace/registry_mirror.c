@@ -6,8 +6,8 @@
 #include "skiplist/keyspace/registry_mirror.h"
 
 #include "codec/memory.h"
-#include "skiplist/keyspace/registry_emit.h"
-#include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/registry.h"
+#include "skiplist/keyspace/registry_private.h"
 #include "skiplist/lookup.h"
 
 static void registry_mirror_fail(struct registry_mirror *mirror,

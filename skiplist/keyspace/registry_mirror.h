@@ -14,7 +14,7 @@
 #ifndef SKIPLIST_REGISTRY_MIRROR_H
 #define SKIPLIST_REGISTRY_MIRROR_H
 
-#include "skiplist/keyspace/effect_listener.h"
+#include "skiplist/keyspace/effect.h"
 
 enum registry_mirror_status {
     REGISTRY_MIRROR_MORE,

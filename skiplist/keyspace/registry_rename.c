@@ -1,7 +1,6 @@
 /* Renaming and copying keys, and other rules for them. Everything that may fail is reserved first. */
 #include "codec/memory.h"
-#include "skiplist/keyspace/registry_emit.h"
-#include "skiplist/keyspace/registry_roll.h"
+#include "skiplist/keyspace/registry_private.h"
 #include "skiplist/keyspace/registry_walk.h"
 #include "skiplist/keyspace/registry_window.h"
 

@@ -1,7 +1,7 @@
 /* See registry_stale.h. */
 #include "skiplist/keyspace/registry_stale.h"
 
-#include "skiplist/keyspace/registry_parts.h"
+#include "skiplist/keyspace/registry_private.h"
 #include "skiplist/run.h"
 
 enum {

@@ -1,8 +1,324 @@
-/* A walk stores nothing in the keys, and may be abandoned at any time: what is ahead of it is what is ahead of its pass. */
+/* All keys, while they change: scans, passes, the walk. */
 #include "skiplist/keyspace/registry_walk.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "skiplist/keyspace/key_kind.h"
-#include "skiplist/keyspace/registry_parts.h"
+#include "skiplist/keyspace/registry_private.h"
+#include "skiplist/prefetch.h"
+
+/* ---- random keys, scans, iteration ---- */
+
+/* Random keys, scans in steps, and iteration over all keys.
+ *
+ * A scan is in hash order, which does not change when keys move. */
+
+enum {
+    /* RANDOMKEY draws this many keys, then looks at this many consecutive ones before it gives up:
+     * about 0.3 ms. */
+    RANDOM_DRAWS_MAX = 64,
+    RANDOM_WALK_MAX = 16384,
+    /* How far ahead a walk along the list prefetches. */
+    FETCH_KEY_AHEAD = 8,
+    FETCH_PLACE_AHEAD = 16,
+};
+
+/* Uniform in 0 .. limit - 1: the upper half of a product (Lemire, "Fast random integer generation
+ * in an interval", 2019; the bias is below 2^-32). */
+static uint32_t registry_walk_scale_random(uint64_t random_bits, uint32_t limit) {
+    return (uint32_t)(((random_bits >> 32) * limit) >> 32);
+}
+
+/* Prefetch what is_shown and a visit read of the keys ahead of this index. */
+static void registry_walk_fetch_ahead(const struct database *database, uint32_t index) {
+    if (index + FETCH_PLACE_AHEAD < database->count) {
+        prefetch_lines(registry_key_at(database, index + FETCH_PLACE_AHEAD), 64);
+    }
+    if (index + FETCH_KEY_AHEAD < database->count) {
+        const struct registry_key *key = registry_key_at(database, index + FETCH_KEY_AHEAD);
+        if (key->expiry_place != EXPIRY_NOWHERE) {
+            expiry_prefetch(&database->heaps[key->is_lasting], key->expiry_place);
+        }
+    }
+}
+
+/* The first key from this index on that has not expired, among the limited number examined. */
+static struct registry_key *registry_walk_find_unexpired(struct database *database, uint32_t index,
+                                                         int64_t now_ms) {
+    uint32_t left = database->count < RANDOM_WALK_MAX ? database->count : RANDOM_WALK_MAX;
+    for (; left > 0; left--) {
+        struct registry_key *key = registry_key_at(database, index);
+        registry_walk_fetch_ahead(database, index);
+        if (!registry_has_expired(database, key, now_ms) && !registry_is_hidden(key, now_ms)) {
+            return key;
+        }
+        index = index + 1 < database->count ? index + 1 : 0;
+    }
+    return NULL;
+}
+
+struct registry_key *registry_random(struct registry *registry, uint32_t database,
+                                     uint64_t random_bits, int64_t now_ms) {
+    struct database *from = registry_database(registry, database);
+    for (int draws = 0; draws < RANDOM_DRAWS_MAX && from->count > 0; draws++) {
+        struct registry_key *key =
+            registry_key_at(from, registry_walk_scale_random(random_bits, from->count));
+        if (registry->is_still &&
+            (registry_is_over(key, now_ms) || registry_has_expired(from, key, now_ms))) {
+            break;
+        }
+        struct registry_key *due =
+            registry_is_over(key, now_ms) ? key : registry_find_due_base(registry, key, now_ms);
+        if (due != NULL) {
+            /* Whether or not there was memory for it, another key is drawn. */
+            (void)!registry_roll_key(registry, due, now_ms);
+        } else if (!registry_has_expired(from, key, now_ms)) {
+            return key;
+        } else {
+            (void)!registry_expire(registry, key);
+        }
+        random_bits = XXH3_64bits_withSeed(&random_bits, sizeof(random_bits), from->hash_seed);
+    }
+    return from->count > 0 ? registry_walk_find_unexpired(
+                                 from, registry_walk_scale_random(random_bits, from->count), now_ms)
+                           : NULL;
+}
+
+/* ---- scanning ---- */
+
+struct key_scan {
+    const struct database *database;
+    int64_t now_ms;
+    registry_visit *visit;
+    void *context;
+};
+
+static void registry_walk_fetch_place(const void *owner, uint32_t id) {
+    const struct database *database = owner;
+    if (id < database->count) {
+        prefetch_line(registry_list_at(&database->list, id));
+    }
+}
+
+static void registry_walk_find_keys(const void *owner, const struct scan_candidate *candidates,
+                                    uint32_t count, struct scan *scan) {
+    const struct database *database = owner;
+    const struct registry_key *keys[SCAN_CANDIDATES_MAX];
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t id = candidates[i].id;
+        keys[i] = id < database->count ? registry_key_at(database, id) : NULL;
+        if (keys[i] != NULL) {
+            prefetch_lines(keys[i], 2 * sizeof(*keys[i]));
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (keys[i] == NULL) {
+            continue;
+        }
+        struct scan_item item = {
+            .prefix = (uint32_t)(registry_hash(database, keys[i]) >> 32),
+            .name_size = keys[i]->name_size,
+            .at = keys[i],
+        };
+        if (item.prefix < candidates[i].from || item.prefix > candidates[i].last) {
+            continue;
+        }
+        if (keys[i]->expiry_place != EXPIRY_NOWHERE) {
+            expiry_prefetch(&database->heaps[keys[i]->is_lasting], keys[i]->expiry_place);
+        }
+        scan_add(scan, &item);
+    }
+}
+
+static void registry_walk_visit_item(void *context, const struct scan_item *item) {
+    const struct key_scan *scan = context;
+    const struct registry_key *key = item->at;
+    if (!registry_has_expired(scan->database, key, scan->now_ms)) {
+        scan->visit(scan->context, key);
+    }
+}
+
+uint64_t registry_scan(const struct registry *registry, uint32_t database, uint64_t cursor,
+                       const struct scan_limits *limits, int64_t now_ms, registry_visit *visit,
+                       void *context) {
+    struct key_scan own = {.database = registry_read(registry, database),
+                           .now_ms = now_ms,
+                           .visit = visit,
+                           .context = context};
+    struct scan scan;
+    scan_init(&scan, limits, registry_walk_visit_item, &own);
+    scan.owner = own.database;
+    scan.fetch = registry_walk_fetch_place;
+    scan.find = registry_walk_find_keys;
+    return cursor < SCAN_END ? scan_map(&scan, &own.database->map, cursor) : 0;
+}
+
+/* ---- visiting all ---- */
+
+void registry_each(const struct registry *registry, uint32_t database, int64_t now_ms,
+                   registry_visit *visit, void *context) {
+    const struct database *from = registry_read(registry, database);
+    for (uint32_t i = 0; i < from->count; i++) {
+        const struct registry_key *key = registry_key_at(from, i);
+        registry_walk_fetch_ahead(from, i);
+        if (!registry_has_expired(from, key, now_ms)) {
+            visit(context, key);
+        }
+    }
+}
+
+void registry_each_name(const struct registry *registry, uint32_t database, int64_t now_ms,
+                        registry_visit_name *visit, void *context) {
+    const struct database *from = registry_read(registry, database);
+    bool has_due = registry->roll_at_ms <= now_ms;
+    for (uint32_t i = 0; i < from->count; i++) {
+        const struct registry_key *key = registry_key_at(from, i);
+        registry_walk_fetch_ahead(from, i);
+        if (has_due) {
+            registry_visit_settled(registry, key, now_ms, visit, context);
+        } else if (!registry_has_expired(from, key, now_ms)) {
+            visit(context, registry_name(key));
+        }
+    }
+}
+
+/* ---- passes ---- */
+
+enum { FETCH_AHEAD = 16 /* keys */ };
+
+void registry_pass_begin(struct registry *registry, struct registry_pass *pass,
+                         uint32_t first_database, uint32_t end_database) {
+    registry_pass_end(registry, pass);
+    *pass = (struct registry_pass){.next = registry->passes,
+                                   .is_going = true,
+                                   .first_database = first_database,
+                                   .database = first_database,
+                                   .end_database = end_database};
+    registry->passes = pass;
+    for (uint32_t i = first_database; i < end_database; i++) {
+        pass->left[i] = registry_read(registry, i)->count;
+    }
+}
+
+void registry_pass_end(struct registry *registry, struct registry_pass *pass) {
+    struct registry_pass **link = &registry->passes;
+    if (!pass->is_going) {
+        return;
+    }
+    while (*link != pass) {
+        link = &(*link)->next;
+    }
+    *link = pass->next;
+    pass->is_going = false;
+    memset(pass->left, 0, sizeof pass->left);
+}
+
+bool registry_pass_is_over(const struct registry_pass *pass) {
+    for (uint32_t i = pass->database; i < pass->end_database; i++) {
+        if (pass->left[i] > 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+struct registry_key *registry_pass_next(const struct registry *registry, struct registry_pass *pass,
+                                        int64_t now_ms) {
+    while (pass->database < pass->end_database && pass->left[pass->database] == 0) {
+        pass->database++;
+    }
+    if (pass->database >= pass->end_database) {
+        return NULL;
+    }
+    const struct database *database = registry_read(registry, pass->database);
+    uint32_t index = --pass->left[pass->database];
+    if (index >= FETCH_AHEAD) {
+        prefetch_lines(registry_key_at(database, index - FETCH_AHEAD), 64);
+    }
+    struct registry_key *key = registry_key_at(database, index);
+    return registry_has_expired(database, key, now_ms) ? NULL : key;
+}
+
+/* ---- what the list does ---- */
+
+/* The pass whose keys ahead end next behind this index, and at most_left at the most; NULL: none. */
+static struct registry_pass *registry_walk_behind(const struct registry *registry, uint32_t number,
+                                                  uint32_t index, uint32_t most_left) {
+    struct registry_pass *found = NULL;
+    for (struct registry_pass *pass = registry->passes; pass != NULL; pass = pass->next) {
+        uint32_t left = pass->left[number];
+        if (left > index && left <= most_left && (found == NULL || left < found->left[number])) {
+            found = pass;
+        }
+    }
+    return found;
+}
+
+uint32_t registry_pass_raise_hole(struct registry *registry, uint32_t number, uint32_t hole,
+                                  uint32_t most_left) {
+    struct registry_pass *pass;
+    while ((pass = registry_walk_behind(registry, number, hole, most_left)) != NULL) {
+        uint32_t last = --pass->left[number];
+        registry_move_key(registry_database(registry, number), last, hole);
+        hole = last;
+    }
+    return hole;
+}
+
+/* The pass whose keys ahead end next before this index, or there, but more than least_left; NULL: none. */
+static struct registry_pass *registry_walk_before(const struct registry *registry, uint32_t number,
+                                                  uint32_t index, uint32_t least_left) {
+    struct registry_pass *found = NULL;
+    for (struct registry_pass *pass = registry->passes; pass != NULL; pass = pass->next) {
+        uint32_t left = pass->left[number];
+        if (left <= index && left > least_left && (found == NULL || left > found->left[number])) {
+            found = pass;
+        }
+    }
+    return found;
+}
+
+uint32_t registry_pass_lower_hole(struct registry *registry, uint32_t number, uint32_t hole,
+                                  uint32_t least_left) {
+    struct registry_pass *pass;
+    while ((pass = registry_walk_before(registry, number, hole, least_left)) != NULL) {
+        uint32_t first = pass->left[number]++;
+        registry_move_key(registry_database(registry, number), first, hole);
+        hole = first;
+    }
+    return hole;
+}
+
+void registry_pass_note_flush(const struct registry *registry, uint32_t number) {
+    for (struct registry_pass *pass = registry->passes; pass != NULL; pass = pass->next) {
+        pass->left[number] = 0;
+    }
+}
+
+void registry_pass_restart_all(struct registry *registry) {
+    for (struct registry_pass *pass = registry->passes; pass != NULL; pass = pass->next) {
+        pass->database = pass->first_database;
+        for (uint32_t i = pass->first_database; i < pass->end_database; i++) {
+            pass->left[i] = registry_read(registry, i)->count;
+        }
+    }
+}
+
+const char *registry_pass_check(const struct registry *registry) {
+    for (const struct registry_pass *pass = registry->passes; pass != NULL; pass = pass->next) {
+        for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
+            if (pass->left[i] > registry_read(registry, i)->count) {
+                return "registry: more keys are ahead of a pass than there are";
+            }
+        }
+    }
+    return NULL;
+}
+
+/* ---- the walk ---- */
+
+/* A walk stores nothing in the keys, and may be abandoned at any time: what is ahead of it is what is ahead of its pass. */
 
 /* ---- keys ---- */
 

@@ -2,7 +2,7 @@
 #include "skiplist/keyspace/registry_window.h"
 
 #include "skiplist/keyspace/archive_name.h"
-#include "skiplist/keyspace/registry_parts.h"
+#include "skiplist/keyspace/registry_private.h"
 
 static const struct rules *registry_window_rules(const struct registry_key *key) {
     return key != NULL && key->kind == REGISTRY_BOARD ? registry_rules(key) : NULL;

@@ -10,6 +10,11 @@
 #include <xxhash.h>
 
 #include "codec/memory.h"
+#include "skiplist/keyspace/board_options.h"
+
+_Static_assert(sizeof(struct period) == 24 && sizeof(struct rules_window) == 24 &&
+                   sizeof(struct rules_league) == 8 && offsetof(struct rules, index) == 132,
+               "no hidden bytes: rules_equal and rules_hash see them all");
 
 /* Bytes of rules up to the end of the last field. */
 static size_t rules_size(const struct rules *rules) {
@@ -21,31 +26,8 @@ void rules_copy(const struct rules *rules, struct rules *copy) {
     memcpy(copy, rules, rules_size(rules));
 }
 
-static bool rules_leagues_equal(const struct rules_league *a, const struct rules_league *b) {
-    return a->room == b->room && a->up == b->up && a->down == b->down && a->tiers == b->tiers &&
-           a->idle_goes_down == b->idle_goes_down;
-}
-
-static bool rules_windows_equal(const struct rules_window *a, const struct rules_window *b) {
-    return a->count == b->count && a->is_best == b->is_best && a->is_share == b->is_share &&
-           a->is_anew == b->is_anew && a->left == b->left && a->from_ms == b->from_ms;
-}
-
-static bool rules_contests_equal(const struct rules *a, const struct rules *b) {
-    return a->stale_ms == b->stale_ms && a->settles == b->settles && a->copies == b->copies &&
-           a->settlement == b->settlement && a->ended_ms == b->ended_ms &&
-           a->settled_expire_ms == b->settled_expire_ms &&
-           rules_leagues_equal(&a->league, &b->league) &&
-           rules_windows_equal(&a->window, &b->window);
-}
-
 bool rules_equal(const struct rules *a, const struct rules *b) {
-    return a->cap == b->cap && a->keeps_best == b->keeps_best && a->is_created == b->is_created &&
-           a->limit == b->limit && a->guards == b->guards && a->opens_ms == b->opens_ms &&
-           a->closes_ms == b->closes_ms && a->archives_are_writable == b->archives_are_writable &&
-           period_equal(&a->period, &b->period) && a->archives_max == b->archives_max &&
-           a->period_start_ms == b->period_start_ms && a->period_end_ms == b->period_end_ms &&
-           rules_contests_equal(a, b) && layout_equal(&a->layout, &b->layout);
+    return memcmp(a, b, offsetof(struct rules, index)) == 0 && layout_equal(&a->layout, &b->layout);
 }
 
 bool rules_keys_are_akin(const struct rules *a, const struct rules *b) {
@@ -150,27 +132,17 @@ enum rules_refusal rules_find_refusal(const struct rules *rules, enum rules_writ
 
 void rules_end_period(const struct rules *rules, int64_t now_ms, struct rules *archive) {
     bool is_over = rules_are_over(rules, now_ms);
+    bool is_frozen = rules->period.unit != PERIOD_NONE ? !rules->archives_are_writable
+                                                       : (rules->guards & RULES_FROZEN) != 0;
     rules_copy(rules, archive);
-    archive->stale_ms = 0;
-    archive->settles = false;
-    archive->copies = false;
-    archive->league = (struct rules_league){.room = 0};
-    archive->window = (struct rules_window){.count = 0};
+    for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
+        if (!board_options[i].is_kept) {
+            board_option_set(&board_options[i], archive, 0);
+        }
+    }
+    archive->guards = is_frozen ? RULES_FROZEN : 0;
     archive->settlement = RULES_UNSETTLED;
     archive->ended_ms = is_over ? rules->period_end_ms : now_ms;
-    archive->settled_expire_ms = 0;
-    archive->is_created = false;
-    archive->archives_are_writable = false;
-    archive->guards = rules->guards & RULES_FROZEN;
-    if (rules->period.unit != PERIOD_NONE) {
-        archive->guards = rules->archives_are_writable ? 0 : RULES_FROZEN;
-    }
-    archive->opens_ms = 0;
-    archive->closes_ms = 0;
-    archive->period = (struct period){.unit = PERIOD_NONE};
-    archive->archives_max = 0;
-    archive->period_start_ms = 0;
-    archive->period_end_ms = 0;
 }
 
 int64_t rules_archive_end_ms(const struct rules *rules) {
@@ -205,35 +177,12 @@ static uint64_t rules_hash_tags(const struct tag_set *set, uint64_t seed) {
 static uint64_t rules_hash(const struct rules *rules, uint64_t seed) {
     const struct layout *layout = &rules->layout;
     const struct layout_time *time = &layout->time;
-    const struct period *period = &rules->period;
-    uint64_t fields_hash = seed;
+    uint64_t hash = XXH3_64bits_withSeed(rules, offsetof(struct rules, index), seed);
     for (unsigned i = 0; i < layout->field_count; i++) {
-        fields_hash = rules_hash_field(&layout->fields[i], fields_hash);
+        hash = rules_hash_field(&layout->fields[i], hash);
     }
     const uint64_t words[] = {
-        rules_hash_tags(&layout->tags, fields_hash),
-        (uint64_t)rules->cap << 32 | (uint64_t)rules->keeps_best << 1 | (uint64_t)rules->is_created,
-        (uint64_t)rules->archives_max << 32 | (uint64_t)(uint16_t)period->zone_minutes << 16 |
-            (uint64_t)period->every,
-        (uint64_t)(uint32_t)period->from_day << 32 | (uint64_t)period->unit << 16 |
-            (uint64_t)period->weekday << 8 | (uint64_t)period->hour,
-        (uint64_t)(uintptr_t)period->zone,
-        (uint64_t)rules->limit << 32 | (uint64_t)rules->archives_are_writable << 8 | rules->guards,
-        (uint64_t)rules->opens_ms,
-        (uint64_t)rules->closes_ms,
-        (uint64_t)rules->period_start_ms,
-        (uint64_t)rules->period_end_ms,
-        (uint64_t)rules->stale_ms,
-        (uint64_t)rules->ended_ms,
-        (uint64_t)rules->settled_expire_ms,
-        (uint64_t)rules->settles << 16 | (uint64_t)rules->copies << 8 | rules->settlement,
-        (uint64_t)rules->league.room << 48 | (uint64_t)rules->league.up << 32 |
-            (uint64_t)rules->league.down << 16 | (uint64_t)rules->league.tiers << 8 |
-            (uint64_t)rules->league.idle_goes_down,
-        (uint64_t)rules->window.from_ms,
-        (uint64_t)rules->window.left << 32 | (uint64_t)rules->window.count << 16 |
-            (uint64_t)rules->window.is_best << 2 | (uint64_t)rules->window.is_share << 1 |
-            (uint64_t)rules->window.is_anew,
+        rules_hash_tags(&layout->tags, hash),
         (uint64_t)time->start_us,
         (uint64_t)time->bits << 32 | (uint64_t)time->unit << 8 | (uint64_t)time->is_latest << 1 |
             (uint64_t)time->is_given_by_end,
@@ -397,75 +346,56 @@ static bool rules_is_time(int64_t time_ms) {
     return time_ms >= 0 && time_ms <= INT64_MAX / 1000;
 }
 
-/* Do the guards say which times there are, and do the limits leave each other room? */
-static bool rules_are_guards_right(const struct rules *rules) {
-    bool opens = (rules->guards & RULES_OPENS) != 0;
-    bool closes = (rules->guards & RULES_CLOSES) != 0;
-    bool is_league = (rules->guards & RULES_LEAGUE) != 0;
-    return rules->guards <= (RULES_FROZEN | RULES_OPENS | RULES_CLOSES | RULES_LEAGUE) &&
-           is_league == (rules->league.room > 0) && opens == (rules->opens_ms != 0) &&
-           closes == (rules->closes_ms != 0) && rules_is_time(rules->opens_ms) &&
-           rules_is_time(rules->closes_ms) && (rules->cap == 0 || rules->limit == 0) &&
-           (!rules->archives_are_writable || rules->period.unit != PERIOD_NONE);
-}
-
-/* Is it none, or has the board the layout of a league, and nothing that removes members? */
-static bool rules_is_league_right(const struct rules *rules) {
-    const struct rules_league *league = &rules->league;
-    const struct layout *layout = &rules->layout;
-    if (league->room == 0) {
-        return league->tiers == 0 && league->up == 0 && league->down == 0 &&
-               !league->idle_goes_down;
+/* Do the guards say what there is, and is nothing there without what it needs? */
+static bool rules_are_options_right(const struct rules *rules) {
+    for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
+        const struct board_option *option = &board_options[i];
+        bool may_stand = option->code == 0 || board_option_applies(option, rules) ||
+                         (i == BOARD_OPTION_COUNTS && rules->window.is_share);
+        if (!may_stand && board_option_get(option, rules) != 0) {
+            return false;
+        }
     }
-    return league->tiers > 0 && layout->bits_total == 64 && layout->field_count == 3 &&
-           layout->fields[0].bits == 8 && layout->fields[1].bits == 24 &&
-           rules->period.unit == PERIOD_NONE && rules->cap == 0;
+    return rules->guards == board_options_guards(rules) && rules_is_time(rules->opens_ms) &&
+           rules_is_time(rules->closes_ms) && (rules->cap == 0 || rules->limit == 0) &&
+           rules->stale_ms >= 0 && rules->stale_ms <= RULES_STALE_MAX_MS &&
+           (rules->stale_ms == 0 || rules->layout.time.bits > 0) &&
+           rules->settlement < RULES_SETTLEMENTS && rules->settled_expire_ms >= 0 &&
+           (rules->settled_expire_ms == 0 || rules->settlement == RULES_UNSETTLED);
 }
 
-/* Can a period begin then? Before 1970, too. */
-static bool rules_is_start(int64_t time_ms) {
-    return time_ms >= -PERIOD_TIME_MAX && time_ms <= PERIOD_TIME_MAX;
+/* Has the board of a league its layout, and nothing that removes members? */
+static bool rules_is_league_right(const struct rules *rules) {
+    const struct layout *layout = &rules->layout;
+    return rules->league.room == 0 ||
+           (rules->league.tiers > 0 && layout->bits_total == 64 && layout->field_count == 3 &&
+            layout->fields[0].bits == 8 && layout->fields[1].bits == 24 &&
+            rules->period.unit == PERIOD_NONE && rules->cap == 0);
 }
 
 /* Has a board with a window what it needs and nothing that would change its members otherwise, and
  * is a share of one period? */
 static bool rules_is_window_right(const struct rules *rules) {
     const struct rules_window *window = &rules->window;
+    /* A period can begin before 1970, too. */
+    bool is_start = window->from_ms >= -PERIOD_TIME_MAX && window->from_ms <= PERIOD_TIME_MAX;
     if (window->count == 0) {
-        bool has_period = rules->period.unit != PERIOD_NONE;
-        return !window->is_best && !window->is_anew && window->left == 0 &&
-               (window->is_share ? !has_period && rules_is_start(window->from_ms)
-                                 : window->from_ms == 0);
+        return is_start && (!window->is_share || rules->period.unit == PERIOD_NONE);
     }
-    return window->count >= 2 && window->count <= RULES_WINDOW_MAX && !window->is_share &&
-           rules->period.unit != PERIOD_NONE && rules->archives_max >= window->count &&
-           !rules->archives_are_writable && !rules->copies && rules->stale_ms == 0 &&
-           !layout_field_decays(&rules->layout.fields[0]) && rules->cap == 0 && rules->limit == 0 &&
-           rules->league.room == 0 && rules->settlement == RULES_NO_ARCHIVE &&
-           rules_is_start(window->from_ms) && window->from_ms <= rules->period_start_ms;
-}
-
-/* Does an option need what the board has, and does an archive know when it ended? */
-static bool rules_are_contests_right(const struct rules *rules) {
-    bool is_archive = rules->settlement != RULES_NO_ARCHIVE;
-    return rules->stale_ms >= 0 && rules->stale_ms <= RULES_STALE_MAX_MS &&
-           (rules->stale_ms == 0 || rules->layout.time.bits > 0) &&
-           (!rules->copies || rules->period.unit != PERIOD_NONE) &&
-           rules->settlement < RULES_SETTLEMENTS && (is_archive || rules->ended_ms == 0) &&
-           rules->settled_expire_ms >= 0 &&
-           (rules->settled_expire_ms == 0 || rules->settlement == RULES_UNSETTLED) &&
-           rules_is_league_right(rules) && rules_is_window_right(rules);
+    return is_start && window->count >= 2 && window->count <= RULES_WINDOW_MAX &&
+           !window->is_share && rules->archives_max >= window->count &&
+           board_options_find_alone(rules) == NULL &&
+           !layout_field_decays(&rules->layout.fields[0]) && rules->league.room == 0 &&
+           rules->settlement == RULES_NO_ARCHIVE && window->from_ms <= rules->period_start_ms;
 }
 
 bool rules_validate(const struct rules *rules, const char **reason) {
     if (!layout_validate(&rules->layout, reason)) {
         return false;
     }
-    if (!rules_are_contests_right(rules)) {
-        return check_passed("rules: what contests need contradicts itself", reason);
-    }
-    if (!rules_are_guards_right(rules)) {
-        return check_passed("rules: what refuses writes contradicts itself", reason);
+    if (!rules_are_options_right(rules) || !rules_is_league_right(rules) ||
+        !rules_is_window_right(rules)) {
+        return check_passed("rules: their options contradict each other", reason);
     }
     return rules->period.unit == PERIOD_NONE || rules_is_period_right(rules) ||
            check_passed(

@@ -52,38 +52,40 @@ struct rules_league {
  * archive of the period has; it has count 0, is_share and from_ms. All zero: neither.
  * How they are kept: server/commands/window.h. */
 struct rules_window {
+    int64_t from_ms; /* start of the first period that counts; of a share: of its period */
+    uint32_t left;  /* the first so many of the first share's members, by rank, have left already */
     uint16_t count; /* 2 .. RULES_WINDOW_MAX */
     bool is_best;   /* BEST: the best of the shares; else SUM */
     bool is_share;
-    bool is_anew;  /* a share is gone: what the members have is to be computed from those there */
-    uint32_t left; /* the first so many of the first share's members, by rank, have left already */
-    int64_t from_ms; /* start of the first period that counts; of a share: of its period */
+    bool is_anew; /* a share is gone: what the members have is to be computed from those there */
+    uint8_t unused[7];
 };
 
-/* Zeroed except for the layout: a board without options. */
+/* Zeroed except for the layout: a board without options. Down to the index there are no hidden bytes, so that rules are
+ * compared and hashed as bytes; each member has a row in board_options.h. */
 struct rules {
-    uint32_t cap;               /* number of best members that the board keeps; 0: all */
-    bool keeps_best;            /* only strictly better results count, increments excepted */
-    bool is_created;            /* by LB.CREATE: the board stays when its last member is removed */
-    bool archives_are_writable; /* with a PERIOD: its archives are not frozen */
-    uint8_t guards;             /* RULES_FROZEN etc.: what can refuse a write; 0: nothing */
-    uint32_t limit;             /* number of members from which on newcomers are refused; 0: none */
+    struct period period;        /* PERIOD; zero without one */
     int64_t opens_ms, closes_ms; /* writes are refused before and from then on; 0: no such time */
-    /* PERIOD; zero without one. */
-    struct period period;
-    uint32_t archives_max;   /* periods with an archive, or RULES_ARCHIVES_ALL */
+    int64_t stale_ms;        /* a member whose time is longer ago leaves; 0: none; needs a TIME */
     int64_t period_start_ms; /* of the board's current period; 0: none yet */
     int64_t period_end_ms;
-    int64_t stale_ms;   /* a member whose time is longer ago leaves; 0: none; needs a TIME */
-    bool settles;       /* SETTLE YES: an archive has no expiry until it is settled */
-    bool copies;        /* COPY: archives are copies, and the board goes on; needs a PERIOD */
-    uint8_t settlement; /* enum rules_settlement */
-    int64_t ended_ms;   /* of an archive: when its period ended */
+    int64_t ended_ms; /* of an archive: when its period ended */
     /* Of an unsettled archive of a board with SETTLE YES: the expiry that it gets when it is
      * settled; 0: none. */
     int64_t settled_expire_ms;
-    struct rules_league league;
     struct rules_window window;
+    struct rules_league league;
+    uint32_t cap;               /* number of best members that the board keeps; 0: all */
+    uint32_t limit;             /* number of members from which on newcomers are refused; 0: none */
+    uint32_t archives_max;      /* periods with an archive, or RULES_ARCHIVES_ALL */
+    bool keeps_best;            /* only strictly better results count, increments excepted */
+    bool is_created;            /* by LB.CREATE: the board stays when its last member is removed */
+    bool archives_are_writable; /* with a PERIOD: its archives are not frozen */
+    bool settles;               /* SETTLE YES: an archive has no expiry until it is settled */
+    bool copies;        /* COPY: archives are copies, and the board goes on; needs a PERIOD */
+    uint8_t settlement; /* enum rules_settlement */
+    uint8_t guards;     /* RULES_FROZEN etc.: what can refuse a write; 0: nothing */
+    uint8_t unused;
     uint32_t index; /* in the set; this and the following fields are private to the set */
     union {
         uint64_t use_count;

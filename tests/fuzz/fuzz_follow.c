@@ -1,8 +1,8 @@
-/* Any bytes as what a Redis sends a replica, cut anywhere: an error or not, the keys are valid, and what is refused as a
- * copy has changed nothing. The first byte picks: an empty copy in front, so that the rest is commands; the
- * second the size of pieces. */
+/* Any bytes as what a Redis sends a replica, cut anywhere, and as what it answers when it is asked: an error or not, the
+ * keys are valid, and what is refused as a copy has changed nothing. The first byte picks: an empty copy in front, so that
+ * the rest is commands; and that the second half are answers. The second one is the size of pieces. */
 #include "codec/little.h"
-#include "server/migration/redis_stream.h"
+#include "server/migration/redis_ask.h"
 #include "server/rdb/rdb_crc.h"
 #include "server/system/log.h"
 #include "tests/fuzz/fuzz.h"
@@ -10,8 +10,42 @@
 
 enum { SIZE_MAX_TRIED = 65536, HEAD_SIZE = 9, COPY_SIZE = HEAD_SIZE + 1 + 8 };
 
+static void wake(void *context) {
+    (void)context;
+}
+
+/* Without answers: a command has a key, and a key is not there. false: what was answered cannot be held. */
+static bool answer(struct redis_ask *ask, struct bytes *answers, size_t piece) {
+    struct redis_stream *stream = ask->stream;
+    struct redis_apply *apply = &stream->apply;
+    bool is_fine = true;
+    redis_ask_send(ask, stream->offset);
+    for (size_t size; ask->state > REDIS_ASK_READY && answers->size > 0 && is_fine;) {
+        size = answers->size < piece ? answers->size : piece;
+        buffer_append(&ask->input, answers->at, size);
+        *answers = bytes_behind(*answers, size);
+        is_fine = redis_ask_take(ask, UINT64_MAX);
+    }
+    redis_ask_close(ask);
+    if (apply->question == REDIS_QUESTION_COMMAND) {
+        redis_apply_learn(apply, &(struct redis_learned){.first = 1, .last = -1, .step = 2});
+    } else if (apply->question == REDIS_QUESTION_KEYS) {
+        redis_apply_learn_keys(apply);
+    }
+    for (struct redis_asked *at = apply->asked_first; at != NULL && answers->size == 0;
+         at = at->next) {
+        redis_apply_take_nothing(apply, at);
+        at->state = REDIS_ASKED_ANSWERED;
+    }
+    stream->answered = redis_apply_end_asked(apply, UINT64_MAX);
+    ask->state = REDIS_ASK_READY;
+    return is_fine;
+}
+
 /* Returns whether a copy has taken the place of the keys. */
-static bool feed(struct redis_stream *stream, struct harness *h, struct bytes bytes, size_t piece) {
+static bool feed(struct redis_ask *ask, struct harness *h, struct bytes bytes, struct bytes answers,
+                 size_t piece) {
+    struct redis_stream *stream = ask->stream;
     size_t at = 0;
     bool is_exchanged = false;
     while (stream->state != REDIS_STREAM_STOPPED &&
@@ -25,12 +59,16 @@ static bool feed(struct redis_stream *stream, struct harness *h, struct bytes by
             CHECK(redis_stream_exchange(stream));
             is_exchanged = true;
         }
+        if (stream->state == REDIS_STREAM_FOLLOWS && !answer(ask, &answers, piece)) {
+            redis_stream_fail(stream, stream->apply.error);
+        }
     }
     return is_exchanged;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static struct redis_stream stream;
+    static struct redis_ask ask;
     if (size < 3 || size > SIZE_MAX_TRIED) {
         return 0;
     }
@@ -52,8 +90,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     registry_set_passive(h->server.registry, true);
     redis_stream_init(&stream, &h->server, 7);
     redis_stream_restart(&stream, 0);
+    redis_ask_init(&ask, &stream, NULL, wake, NULL);
+    ask.state = REDIS_ASK_READY;
+    ask.has_expire_times = true;
+    size_t answers_size = (data[0] & 64) != 0 ? (size - 2) / 2 : 0;
+    size_t stream_size = used + size - 2 - answers_size;
     bool is_exchanged =
-        feed(&stream, h, (struct bytes){.at = bytes, .size = used + size - 2}, piece);
+        feed(&ask, h, (struct bytes){.at = bytes, .size = stream_size},
+             (struct bytes){.at = bytes + stream_size, .size = answers_size}, piece);
+    redis_ask_close(&ask);
     const char *reason;
     if (!is_exchanged) {
         CHECK(strcmp(harness_run(h, s, "HGET untouched f"), "$1\r\n1\r\n") == 0);

@@ -2,7 +2,7 @@
  * have words, and no more than so many; what is refused has a whole problem document. */
 #include "server/commands/table.h"
 #include "server/dispatch/execute.h"
-#include "server/web/web_results.h"
+#include "server/web/web_query.h"
 #include "tests/fuzz/fuzz.h"
 
 static struct web web;
@@ -13,7 +13,7 @@ static void check_commands(struct web_query *query) {
         (const struct web_command *)(const void *)write->commands.at;
     size_t count = write->commands.size / sizeof *commands;
     unsigned word_count, before = 0;
-    const struct bytes *words = web_results_words(query, &word_count);
+    const struct bytes *words = web_write_words(query, &word_count);
     CHECK(write->result_count >= 1 && write->result_count <= WEB_RESULTS_MAX);
     CHECK(count >= 1 && count <= write->result_count);
     for (size_t i = 0; i < count; i++) {
@@ -42,7 +42,7 @@ static void read_body(unsigned kind, const uint8_t *data, size_t size) {
     if (size > 0) {
         buffer_append(&query->write.body, data, size);
     }
-    if (kind == 3 ? web_results_read_tags(query) : web_results_read(query, kind)) {
+    if (kind == 3 ? web_write_read_tags(query) : web_write_read(query, kind)) {
         if (kind < 3) {
             check_commands(query);
         }

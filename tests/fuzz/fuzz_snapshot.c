@@ -15,7 +15,7 @@
 #include "server/durability/loading.h"
 #include "server/durability/snapshot_file.h"
 #include "server/system/tzdata.h"
-#include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/registry.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/stored_text.h"
 

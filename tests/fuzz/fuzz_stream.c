@@ -4,7 +4,7 @@
  * of it must fit, and then both hold together and hold as much. */
 #include "server/replication/apply.h"
 #include "server/replication/wire.h"
-#include "skiplist/keyspace/effect_listener.h"
+#include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/registry_walk.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -4,7 +4,7 @@
 #include "codec/utf8.h"
 #include "server/http/http_header.h"
 #include "server/http/http_target.h"
-#include "server/web/web_parts.h"
+#include "server/web/web_query.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_within(struct bytes part, const char *text, size_t size) {

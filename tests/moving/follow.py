@@ -142,6 +142,30 @@ class Writer:
             rows = [0, -1]
         return ["ZRANGESTORE", f"{kind}:range", self.key(kind), *rows]
 
+    def do_combined_with_a_set(self):
+        kind = self.choose.choice(["plain", "money"])
+        return [self.choose.choice(["ZUNIONSTORE", "ZINTERSTORE"]), f"{kind}:result", 2, self.key(kind),
+                self.choose.choice(["set:1", "set:2"]), *self.choose.choice([[], ["AGGREGATE", "MAX"]])]
+
+    def do_place(self):
+        key = f"place:{self.choose.randrange(3)}"
+        return self.choose.choice([
+            ["GEOADD", key, self.choose.randrange(180), self.choose.randrange(80), self.member()],
+            ["GEORADIUS", key, 15, 37, 5000, "km", "STORE", "place:near"],
+            ["GEOSEARCHSTORE", "place:found", key, "FROMLONLAT", 15, 37, "BYRADIUS", 9000, "km"]])
+
+    def do_newer(self):
+        """What this version does not know is an error, and changes nothing."""
+        key, other = self.key("plain"), self.key("plain")
+        field = f"field {self.choose.randrange(20)}"
+        return self.choose.choice([
+            ["ZMOVE", key, other, "MIN", "COUNT", 2], ["ZMOVEMEMBER", key, other, "MEMBERS", 1, self.member()],
+            ["HSETEX", "hash:1", "EX", 100, "FIELDS", 1, field, 1], ["HGETDEL", "hash:1", "FIELDS", 1, field],
+            ["HEXPIRE", "hash:2", 0, "FIELDS", 1, field], ["MSETEX", 1, key, 1, "EX", 100], ["DELEX", key]])
+
+    def do_database(self):
+        return self.choose.choice([["SWAPDB", 0, 3], ["FLUSHDB"]] + [["ECHO", "x"]] * 12)
+
     def do_key(self):
         kind = self.choose.choice(KINDS)
         a, b = self.key(kind), self.key(kind)
@@ -152,6 +176,7 @@ class Writer:
             ["PEXPIREAT", a, int(time.time() * 1000) + 30], ["EXPIREAT", a, 4102444800],
             ["PEXPIRE", a, 5], ["SET", a, "text"], ["SET", b, 1, "EX", 100], ["GETSET", a, 1],
             ["MSET", a, 1, b, 2], ["SETEX", a, 100, "x"], ["SORT", "list", "STORE", a],
+            ["SORT", a, "BY", "nosort", "STORE", "list"], ["ZADD", a, 1, "ann"],
             ["SINTERSTORE", f"{kind}:result", "set:1", "set:2"], ["BITOP", "OR", a, "text"], ["DEL", a],
             ["TOUCH", a], ["DEL", f"{kind}:new", f"{kind}:copy"]])
 

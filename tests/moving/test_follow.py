@@ -1,4 +1,5 @@
 """A Redis that runs is followed, and left: REPLICAOF, under every command that changes a sorted set."""
+import contextlib
 import random
 import signal
 import socket
@@ -16,6 +17,7 @@ import servers
 from process import IS_SHORT as SHORT, LIMIT_S, hold_port, make_certificate
 from moving import SEED, Moving, names
 from test_dump import Ours
+from test_kind import Gate
 
 SECONDS = 2 if SHORT else 60
 RATE = 8000 if SHORT else 20000
@@ -141,6 +143,30 @@ class Followed(unittest.TestCase):
         self.assertEqual(self.server.stop(), 0)
         self.start(*follow.SETTINGS, "--appendonly", "yes")
         self.assertEqual(follow.content(self.ours, True), before)
+
+    def test_every_command_while_all_connections_break(self):
+        """Also the one on which the source is asked, behind any byte of an answer; and we are killed in between."""
+        with contextlib.closing(Gate(self.source.port)) as gate:
+            arguments = (*follow.SETTINGS, "--appendonly", "yes", "--replicaof", f"127.0.0.1 {gate.port}")
+            self.start(*arguments)
+            self.old.config_set("repl-backlog-size", 1 << 28)
+            writers = follow.Writers(self.source.port, f"{SEED} {self.id()}", rate=RATE / 4)
+            try:
+                self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+                end = time.monotonic() + SECONDS
+                while time.monotonic() < end:
+                    time.sleep(random.uniform(0.1, 0.6))
+                    gate.cut()
+                    if random.random() < 0.2:
+                        self.server.process.kill()
+                        self.server.process.wait()
+                        self.start(*arguments)
+                        self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+            finally:
+                writers.stop()
+            self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+            follow.cut_over(self.old, self.ours)
+            self.assert_equal_to_source((0, 3))
 
     def test_the_link_goes_on_where_it_broke(self):
         self.start()
@@ -290,12 +316,10 @@ class Followed(unittest.TestCase):
             self.wait_for_offset()
             self.assertEqual(follow.source_info(self.ours)["source_full_syncs"], 0)
         self.assertEqual(redis.Redis(port=self.server.port, db=3).zscore("board", "ann"), 3)
-        # What is a set was forgotten, so a copy is asked for.
-        self.old.zadd("sum", {"ann": 1})
-        self.old.zunionstore("sum", ["sum", "missing"])
-        self.assertTrue(follow.wait_until(
-            lambda: follow.source_info(self.ours)["source_full_syncs"] == 1 and
-            follow.is_following(self.ours)))
+        redis.Redis(port=self.source.port).zunionstore("sum", ["friends", "missing"])
+        self.wait_for_offset()
+        self.assertEqual(follow.source_info(self.ours)["source_full_syncs"], 0)
+        self.assertEqual(self.ours.zscore("sum", "ann"), 1)
         self.ours.execute_command("REPLICAOF", "NO", "ONE")
         redis.Redis(port=self.server.port, db=3).zadd("board", {"bob": 9})
         self.ours.execute_command("REPLICAOF", "127.0.0.1", self.source.port)
@@ -305,31 +329,32 @@ class Followed(unittest.TestCase):
 
     # ---- the page ----
 
+    def run_page(self, index):
+        text = Moving.sections["Without a stop"].block("sh", index)
+        text = text.replace("6379", str(self.source.port))
+        if not servers.knows(self.old, "COPY"):  # before Redis 6.2
+            text = text.replace("CLIENT PAUSE 60000 WRITE", "CONFIG SET min-replicas-to-write 1000")
+        if not servers.knows(self.old, "PEXPIRETIME"):  # before Redis 7
+            text = text.replace("+pexpiretime ", "")
+        text = text.replace("-p 7000", f"-p {self.server.port}")
+        return subprocess.run(["bash", "-euc", text], capture_output=True, text=True,
+                              timeout=60, check=True).stdout.split()
+
     def test_the_page(self):
         """Its commands, in its order, each with the ports of this test."""
-        section = Moving.sections["Without a stop"]
         self.start()
         self.old.zadd("arena", {"ann": 3, "bob": 5})
-
-        def run(index):
-            text = section.block("sh", index)
-            text = text.replace("6379", str(self.source.port))
-            if not servers.knows(self.old, "COPY"):  # before Redis 6.2
-                text = text.replace("CLIENT PAUSE 60000 WRITE", "CONFIG SET min-replicas-to-write 1000")
-            text = text.replace("-p 7000", f"-p {self.server.port}")
-            return subprocess.run(["bash", "-euc", text], capture_output=True, text=True,
-                                          timeout=60, check=True).stdout.split()
-
+        run = self.run_page
         self.assertEqual(run(0), ["OK"])
         self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
-        shown = run(1)
+        shown = run(2)
         self.assertIn("source_state:follows", shown)
         self.assertIn("master_link_status:up", shown)
         self.old.zincrby("arena", 1, "bob")
         self.wait_for_offset()
-        paused, theirs, applied = run(2)
+        paused, theirs, applied = run(3)
         self.assertEqual((paused, theirs.split(":")[1]), ("OK", applied.split(":")[1]))
-        self.assertEqual(run(3), ["OK"])
+        self.assertEqual(run(4), ["OK"])
         self.assertEqual(self.ours.zrevrange("arena", 0, -1, withscores=True),
                          [(b"bob", 6), (b"ann", 3)])
         self.assertEqual(self.ours.zadd("arena", {"cid": 9}), 1)
@@ -359,6 +384,138 @@ class Followed(unittest.TestCase):
         self.assertEqual(self.old.zpopmax("board"), [(b"z", 7)])
         self.wait_for_offset()
         self.assertEqual(self.ours.zrevrange("board", 0, -1), [b"m", b"k"])
+
+    # ---- what is asked for ----
+
+    def test_every_write_on_sorted_sets_and_hashes_that_the_source_has(self):
+        """Whatever its COMMAND lists must be in the table below, so that a new one is tried, too."""
+        self.start()
+        self.follow()
+        forms = {line.split()[0]: line.split() for line in """
+            ZADD z 5 e|ZINCRBY z 2 a|ZREM z b|ZPOPMIN z|ZPOPMAX z 2|BZPOPMIN z 1|BZPOPMAX z 1|ZMPOP 1 z MIN
+            |BZMPOP 1 1 z MAX COUNT 2|ZREMRANGEBYRANK z 0 1|ZREMRANGEBYSCORE z 2 3|ZREMRANGEBYLEX same [a [b
+            |ZUNIONSTORE to 2 z same WEIGHTS 2 3|ZINTERSTORE to 2 z set|ZDIFFSTORE to 2 z same
+            |ZRANGESTORE z same 0 1|ZMOVE z same MIN|BZMOVE z same MAX 1|ZMOVEMEMBER z to MEMBERS 2 a b
+            |ZUNIONSTORE z 2 z set|GEOADD places 13 38 a 15 37 b|GEORADIUS places 15 37 200 km STORE near
+            |GEORADIUSBYMEMBER places a 200 km STORE z|GEOSEARCHSTORE z places FROMMEMBER a BYRADIUS 200 km
+            |SORT z BY nosort STORE same
+            |HSET h f 9|HMSET h f 9 k 8|HSETNX h new 1|HINCRBY h f 3|HINCRBYFLOAT h f 0.5|HDEL h f
+            |HEXPIRE h 0 FIELDS 1 f|HPEXPIRE h 0 FIELDS 1 f|HEXPIREAT h 1 FIELDS 1 f|HPEXPIREAT h 1 FIELDS 1 f
+            |HPERSIST h FIELDS 1 f|HGETEX h EX 100 FIELDS 1 f|HSETEX h EX 100 FIELDS 2 f 7 n 6
+            |HGETDEL h FIELDS 1 f""".replace("\n", " ").split("|")}
+        raw = self.source.raw_client()
+        table = {row[0].decode().upper(): row for row in raw.execute_command("COMMAND")}
+        tried = 0
+        for name, row in sorted(table.items()):
+            flags, categories = ([bytes(word) for word in row[at]] for at in (2, 6))
+            if b"write" not in flags or not {b"@sortedset", b"@hash", b"@geo"} & set(categories):
+                continue
+            self.assertIn(name, forms, "this command of the source is tried nowhere: give it a line")
+            self.old.flushall()
+            self.old.zadd("z", {"a": 1, "b": 2, "c": 3, "d": 3})
+            self.old.zadd("same", {"a": 7, "b": 7, "c": 7})
+            self.old.sadd("set", "a", "x")
+            self.old.hset("h", mapping={"f": 5, "k": "v"})
+            self.old.geoadd("places", (13.4, 38.1, "a"))
+            self.old.geoadd("places", (15.1, 37.5, "b"))
+            raw.execute_command(*forms[name])
+            raw.execute_command("ZADD", "to", 1, "behind")
+            self.wait_for_offset()
+            self.assert_equal_to_source()
+            tried += 1
+        self.assertGreater(tried, 20)
+
+    def test_a_command_that_takes_the_place_of_a_board(self):
+        self.start()
+        self.follow()
+        for line in ("SET z 1", "SETEX z 50 1", "GETSET z 1", "MSET a 1 z 2", "BITOP OR z text text", "RENAME list z",
+                     "SINTERSTORE z set set", "SORT list STORE z", "SPOP set", "RPOPLPUSH list list", "PFADD count 1"):
+            self.old.flushall()
+            self.old.zadd("z", {"a": 1})
+            self.old.zadd("lasting", {"a": 1})
+            self.old.set("text", "x")
+            self.old.rpush("list", 1, 2)
+            self.old.sadd("set", "a", "b")
+            if line.startswith("GETSET"):
+                self.old.set("z", 1)
+            self.old.execute_command(*line.split())
+            self.wait_for_offset()
+            self.assert_equal_to_source()
+            self.old.execute_command("DEL", "z")
+            self.old.zadd("z", {"later": 5})
+            self.wait_for_offset()
+            self.assert_equal_to_source()
+
+    def test_ties_stay_in_order_of_arrival_when_others_leave(self):
+        self.start()
+        self.follow()
+        for name in ("m", "z", "a", "k", "b", "y"):
+            self.old.zadd("board", {name: 7})
+            self.old.zadd("board", {f"low {name}": 1})
+        self.old.zremrangebyrank("board", 0, 5)
+        self.old.zremrangebylex("board", "[b", "[b")
+        self.old.zpopmax("board")
+        self.wait_for_offset()
+        self.assertEqual(self.ours.zrevrange("board", 0, -1), [b"m", b"a", b"k", b"y"])
+        self.assertGreaterEqual(follow.source_info(self.ours)["source_asked_keys"], 1)
+        self.assertEqual(follow.source_info(self.ours)["source_open_keys"], 0)
+
+    def test_a_large_board_is_asked_for_while_others_go_on(self):
+        count = 20000 if SHORT else 1000000
+        self.start()
+        pipe = self.old.pipeline(transaction=False)
+        for number in range(count):
+            pipe.execute_command("ZADD", "large", number % 1000, f"player:{number}")
+            if number % 10000 == 9999:
+                pipe.execute()
+        self.follow()
+        for number in range(50):
+            self.old.zpopmin("large", 7)
+            self.old.zadd("large", {f"new:{number}": 5})
+            self.old.zincrby("small", 1, "ann")
+        self.wait_for_offset()
+        self.assert_equal_to_source()
+        self.assertEqual(self.ours.zscore("small", "ann"), 50)
+
+    def test_a_source_that_closes_idle_connections(self):
+        self.old.zadd("board", {"ann": 1, "bob": 2, "cid": 3})
+        self.old.config_set("timeout", 1)
+        self.start()
+        self.follow()
+        for left in (2, 1):
+            time.sleep(2.5)
+            self.old.zpopmin("board")
+            self.wait_for_offset()
+            self.assertEqual(self.ours.zcard("board"), left)
+        self.assertEqual(follow.source_info(self.ours)["source_full_syncs"], 1)
+        self.assertNotIn("cannot be asked", self.server.log.read_text())
+
+    def test_a_transaction_with_keys_that_are_asked_for(self):
+        self.start()
+        self.follow()
+        pipe = self.old.pipeline(transaction=True)
+        for line in ("ZADD a 1 x 2 y", "ZPOPMIN a", "RENAME a b", "ZADD a 9 z", "COPY b c", "ZUNIONSTORE d 2 a b",
+                     "ZADD d 100 later", "DEL b", "PEXPIRE d 100000000", "MOVE c 3", "HSET h f 1", "RENAME h a"):
+            if servers.knows(self.old, line.split()[0]):
+                pipe.execute_command(*line.split())
+        pipe.execute()
+        self.wait_for_offset()
+        self.assert_equal_to_source()
+
+    def test_the_role_is_taken_with_a_question_that_nobody_answers(self):
+        """The source hangs, and takes the role with it: it is said, and what is here is used."""
+        self.start()
+        self.old.zadd("board", {"ann": 1, "bob": 2})
+        self.follow()
+        pid = self.source.process.pid
+        pipe = self.old.pipeline(transaction=False)
+        pipe.zpopmin("board")
+        pipe.execute()
+        self.source.process.send_signal(signal.SIGKILL)
+        self.assertTrue(follow.wait_until(lambda: not follow.is_following(self.ours)), pid)
+        self.assertEqual(self.ours.execute_command("REPLICAOF", "NO", "ONE"), b"OK")
+        self.assertTrue(follow.wait_until(lambda: self.ours.info("replication")["role"] == "master"))
+        self.assertEqual(self.ours.zadd("mine", {"ann": 1}), 1)
 
     # ---- what stops it ----
 
@@ -398,13 +555,24 @@ class Followed(unittest.TestCase):
         self.ours.execute_command("REPLICAOF", "NO", "ONE")
         self.assertEqual(self.ours.zadd("mine", {"bob": 1}), 1)
 
-    def test_the_union_with_a_set(self):
-        self.start()
-        self.old.sadd("friends", "ann", "bob")
-        self.old.zadd("board", {"ann": 1})
-        self.follow()
-        self.old.zinterstore("mixed", {"board": 1, "friends": 0})
-        self.assert_stopped("'friends'", "sets are not followed")
+    def test_a_source_that_denies_what_it_is_asked(self):
+        """Said at the start, and what is here stays."""
+        self.start("--masteruser", "mover", "--masterauth", "secret")
+        self.ours.zadd("mine", {"ann": 1})
+        rights = "+psync +replconf +ping +select +multi +exec +info +type +dump +pttl +pexpiretime +command".split()
+        if not servers.knows(self.old, "PEXPIRETIME"):  # before Redis 7
+            rights.remove("+pexpiretime")
+        for missing in ("dump", "type", "command", "info", "multi"):
+            self.old.execute_command("ACL", "SETUSER", "mover", "reset", "on", ">secret", "~*", "&*"
+                                     if servers.knows(self.old, "COPY") else "~*",
+                                     *(right for right in rights if right != f"+{missing}"))
+            self.ours.execute_command("REPLICAOF", "127.0.0.1", self.source.port)
+            self.assert_stopped(missing.upper(), "NOPERM", f"+{missing}")
+            self.assertEqual(self.ours.zscore("mine", "ann"), 1)
+            self.ours.execute_command("REPLICAOF", "NO", "ONE")
+        self.old.execute_command("ACL", "SETUSER", "mover", "reset", "on", ">secret", "~board:*", *rights)
+        self.ours.execute_command("REPLICAOF", "127.0.0.1", self.source.port)
+        self.assert_stopped("NOPERM", "~*")
 
     # ---- what is passed over ----
 
@@ -446,15 +614,19 @@ class Followed(unittest.TestCase):
         self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)),
                         follow.source_info(self.ours))
         self.old.zadd("board", {"later": 2})
+        self.old.zremrangebyrank("board", 100, 150)
+        self.old.zunionstore("sum", ["board", "board"])
         self.wait_for_offset()
         self.assert_equal_to_source()
 
     def test_a_password_and_a_name(self):
-        self.old.execute_command("ACL", "SETUSER", "mover", "on", ">secret", "+psync", "+replconf",
-                                 "+ping")
+        self.start("--masteruser", "mover", "--masterauth", "secret")
+        self.assertEqual(self.run_page(1), ["OK"])
         self.old.config_set("requirepass", "other")
         self.old = redis.Redis(port=self.source.port, password="other")
         self.old.zadd("board", {"ann": 1})
-        self.start("--masteruser", "mover", "--masterauth", "secret")
         self.follow()
-        self.assertEqual(self.ours.zscore("board", "ann"), 1)
+        self.old.zadd("board", {"bob": 2, "cid": 0})
+        self.old.zpopmin("board")
+        self.wait_for_offset()
+        self.assertEqual(self.ours.zrange("board", 0, -1), [b"ann", b"bob"])

@@ -7,6 +7,7 @@
 #include "server/dispatch/waiting.h"
 #include "server/system/tzdata.h"
 #include "tests/support/shadow.h"
+#include "tests/support/shape_check.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +15,13 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
+
+/* A client that waits gets its reply later, as output. */
+enum { WAITING_MAX = 16 };
+static struct {
+    const struct session *session;
+    uint32_t number;
+} waiting[WAITING_MAX];
 
 static int64_t harness_wall_us(void *context) {
     const struct harness *harness = context;
@@ -134,6 +142,9 @@ struct session *harness_connect(struct harness *harness) {
 }
 
 void harness_disconnect(struct harness *harness, struct session *session) {
+    for (unsigned i = 0; i < WAITING_MAX; i++) {
+        waiting[i].session = waiting[i].session == session ? NULL : waiting[i].session;
+    }
     shadow_disconnect(harness->shadow, session);
     server_remove_session(&harness->server, session);
     session_deinit(session);
@@ -166,6 +177,44 @@ void harness_execute(struct server *server, struct session *session, const struc
     waiting_serve(server);
 }
 
+/* Is this what the command's entry says? */
+static void check_shape(const struct session *session, uint32_t number,
+                        const struct request *request, struct bytes reply) {
+    if (!shape_check(reply, number, session->protocol, request)) {
+        print_error("%s, whose reply is %s, answered\n%.*s\n", command_full_name(number),
+                    command_by_index(number)->reply, (int)(reply.size < 4096 ? reply.size : 4096),
+                    reply.at);
+        fail();
+    }
+}
+
+static void check_reply(const struct session *session, const struct request *request,
+                        struct bytes reply) {
+    uint32_t number = command_find_request(request);
+    if (number == COMMAND_NONE || command_by_index(number)->run == NULL ||
+        bytes_equal(reply, BYTES("+QUEUED\r\n"))) {
+        return;
+    }
+    check_shape(session, number, request, reply);
+    for (unsigned i = 0; i < WAITING_MAX && session->wait.state != WAIT_NONE; i++) {
+        if (waiting[i].session == NULL) {
+            waiting[i].session = session;
+            waiting[i].number = number;
+            break;
+        }
+    }
+}
+
+static void check_output(const struct session *session) {
+    const struct request none = {.count = 0};
+    for (unsigned i = 0; i < WAITING_MAX && session->output.size > 0; i++) {
+        if (waiting[i].session == session) {
+            check_shape(session, waiting[i].number, &none, buffer_bytes(&session->output));
+            waiting[i].session = NULL;
+        }
+    }
+}
+
 /* Parse and run the first request of input into harness->reply; false: the client is to be
  * closed. */
 static bool run_one(struct harness *harness, struct session *session, struct bytes input,
@@ -188,10 +237,11 @@ static bool run_one(struct harness *harness, struct session *session, struct byt
         size_t size_before = harness->reply.size;
         server_update_time(&harness->server);
         harness_execute(&harness->server, session, &request, &reply);
+        struct bytes replied = {.at = harness->reply.at + size_before,
+                                .size = harness->reply.size - size_before};
+        check_reply(session, &request, replied);
         if (harness->shadow != NULL) {
-            shadow_run(harness->shadow, &harness->server, session, &request,
-                       (struct bytes){.at = harness->reply.at + size_before,
-                                      .size = harness->reply.size - size_before});
+            shadow_run(harness->shadow, &harness->server, session, &request, replied);
         }
         return !session->is_killed && !session->is_close_after_reply;
     }
@@ -306,6 +356,7 @@ bool harness_breaks(struct harness *harness, struct session *session, const char
 }
 
 const char *harness_output(struct session *session) {
+    check_output(session);
     static char *taken; /* by malloc: not among what a test must give back */
     taken = realloc(taken, session->output.size + 1);
     CHECK(taken != NULL);

@@ -3,7 +3,7 @@
 #define TESTS_SUPPORT_KEYSPACE_H
 
 #include "codec/memory.h"
-#include "skiplist/keyspace/effect_listener.h"
+#include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/registry.h"
 #include "tests/support/test.h"
 

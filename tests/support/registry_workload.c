@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "codec/memory.h"
-#include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/registry.h"
 #include "skiplist/keyspace/registry_stale.h"
 #include "tests/support/layout_text.h"
 #include "tests/support/registry_workload.h"

@@ -1,21 +1,32 @@
-"""The same as board.py, over the clients of redis.asyncio."""
+"""A board, and all boards of a database, over a client of redis-py."""
+# docs/write makes board.py of this file.  # async
 
 from typing import Any, AsyncIterator, Dict, List, Optional
 
 from redis.exceptions import ResponseError
 
 from .async_commands import AsyncBoardCommands, AsyncDatabaseCommands
-from .board import PAGE_SIZE, page_ranks
 from .events import EVENTS_SETTING, Event, channels, check_events, database_of, parse_event
 from .parse import ban_page, board_page
 from .parse import flag as parse_flag
 from .parse import integer as parse_integer
 from .records import Ban, Record, Score
-from .words import Name, Several, Word
+from .words import Name, Several, Word, page_ranks
+
+PAGE_SIZE = 500
 
 
 class AsyncLeaderboard(AsyncBoardCommands):
-    """The board of a key: `await board.submit("ann", 500)`, `async for record in board`. See Leaderboard."""
+    """The board of a key.
+
+        board = AsyncLeaderboard(redis, "arena")
+        await board.submit("ann", 500)
+        async for record in board:
+            print(record.rank, record.member, record.score)
+
+    With retries, a request that was not answered is sent again, as often as that: what reads, and results, which
+    get an id (ONCE) and so count once.
+    """
 
     async def page(self, number: int, size: int = 20, **options: Any) -> List[Record]:
         """A page of the board, the first being 1, with the options of range."""
@@ -44,7 +55,8 @@ class AsyncLeaderboard(AsyncBoardCommands):
         return await self._send(["UNLINK", self.name], parse_flag, again=False)
 
     async def records(self, *, page_size: int = PAGE_SIZE, **options: Any) -> AsyncIterator[Record]:
-        """All records, best first, as Leaderboard.records has them."""
+        """All records, best first, with the options of range. Each page is of the moment it is asked for: members
+        who move meanwhile may come twice or not at all."""
         number = 1
         while True:
             page = await self.page(number, page_size, **options)
@@ -57,6 +69,15 @@ class AsyncLeaderboard(AsyncBoardCommands):
     def __aiter__(self) -> AsyncIterator[Record]:
         return self.records()
 
+    # sync: def __len__(self) -> int:
+    # sync:     return self.count()
+    # sync:
+    # sync: def __bool__(self) -> bool:
+    # sync:     return True
+    # sync:
+    # sync: def __contains__(self, member: object) -> bool:
+    # sync:     return isinstance(member, (str, bytes)) and self.get(member)[0] is not None
+    # sync:
     async def events(
         self,
         *,
@@ -66,7 +87,9 @@ class AsyncLeaderboard(AsyncBoardCommands):
         overtaken: Optional[Several[Name]] = None,
         database: Optional[int] = None,
     ) -> "AsyncSubscription":
-        """Subscribe to what happens on the board, as Leaderboard.events does."""
+        """Subscribe to what happens on the board, and, if asked for, to the first `top` ones whenever they change,
+        to changes of the first ones without saying which, to the members who enter and leave them, and to members
+        who are overtaken. The server needs `notify-board-events yes`."""
         number = database_of(self.client) if database is None else database
         names = channels(self.name, number, top=top, changes=changes, members=members, overtaken=overtaken)
         check_events(None if hasattr(self.client, "keyslot") else await self._events_setting())
@@ -86,7 +109,7 @@ class AsyncLeaderboard(AsyncBoardCommands):
 
 
 class AsyncSubscription:
-    """Events as they come: `async for event in await board.events(top=10)`."""
+    """Events as they come. It has a connection of its own, which close, or leaving a `with`, gives back."""
 
     def __init__(self, pubsub: Any) -> None:
         self._pubsub = pubsub
@@ -102,7 +125,7 @@ class AsyncSubscription:
                 yield event
 
     async def close(self) -> None:
-        # redis-py 5 has named it anew.
+        # redis-py 5 has named it anew.  # async
         await (getattr(self._pubsub, "aclose", None) or self._pubsub.close)()
 
     async def __aenter__(self) -> "AsyncSubscription":

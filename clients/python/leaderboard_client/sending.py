@@ -1,16 +1,12 @@
-"""Sends requests through a client of redis-py, and sends again what may be sent again."""
+"""What may be sent again, and when; both halves share it."""
 
-import asyncio
-import time
 import uuid
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, TypeVar
+from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 from redis.exceptions import ConnectionError, ReadOnlyError, RedisClusterException, ResponseError, TimeoutError
 
 from .records import Page
-from .words import Name, Word, decode, encode
-
-T = TypeVar("T")
+from .words import Word, encode
 
 #: Errors of a try that was not answered, or not run; the latter begin with these words.
 UNANSWERED = (ConnectionError, TimeoutError, ReadOnlyError)
@@ -58,7 +54,7 @@ def merge(replies: List[Any]) -> Any:
     return [each for reply in replies for each in reply] if isinstance(first, list) else first
 
 
-class Sender:
+class SenderBase:
     """What clients of boards and of databases share: the redis-py client, and how often to try again."""
 
     def __init__(self, client: Any, retries: int) -> None:
@@ -98,116 +94,6 @@ def pause_after(error: Exception, route: Dict[str, Any], waits: Iterator[float],
     return pause
 
 
-class SyncSender(Sender):
-    """For redis.Redis, redis.RedisCluster and Sentinel's master_for."""
-
-    def _execute(self, request: Sequence[Word], again: bool, node: Any = None) -> Any:
-        words = command_words(request)
-        waits, moves = pauses(self.retries if again else 0), iter([0.0])
-        while True:
-            route = self._route(request) if node is None else {"target_nodes": node}
-            try:
-                return self.client.execute_command(*words, **route)
-            except Exception as error:
-                time.sleep(pause_after(error, route, waits, moves))
-
-    def _send(self, request: Sequence[Word], parse: Callable[[Any], T], again: bool) -> T:
-        return parse(self._execute(request, again))
-
-    def _nodes(self) -> List[Any]:
-        """The masters of a cluster; of another client None alone."""
-        return list(self.client.get_primaries()) if hasattr(self.client, "get_primaries") else [None]
-
-    def _send_to(self, node: Any, request: Sequence[Word], parse: Callable[[Any], T], again: bool) -> T:
-        return parse(self._execute(request, again, node))
-
-    def _send_to_all(self, request: Sequence[Word], parse: Callable[[Any], T], again: bool) -> T:
-        merged: T = merge([self._send_to(node, request, parse, again) for node in self._nodes()])
-        return merged
-
-    def _create(self, request: Sequence[Word], exist_ok: bool) -> None:
-        try:
-            self._execute(request, again=False)
-        except ResponseError as error:
-            if not exist_ok or not is_there_already(error):
-                raise
-
-
-class AsyncSender(Sender):
-    """For the clients of redis.asyncio."""
-
-    async def _execute(self, request: Sequence[Word], again: bool, node: Any = None) -> Any:
-        words = command_words(request)
-        waits, moves = pauses(self.retries if again else 0), iter([0.0])
-        if hasattr(self.client, "keyslot"):
-            await self.client.initialize()
-        while True:
-            route = self._route(request) if node is None else {"target_nodes": node}
-            try:
-                return await self.client.execute_command(*words, **route)
-            except Exception as error:
-                await asyncio.sleep(pause_after(error, route, waits, moves))
-
-    async def _send(self, request: Sequence[Word], parse: Callable[[Any], T], again: bool) -> T:
-        return parse(await self._execute(request, again))
-
-    async def _nodes(self) -> List[Any]:
-        if not hasattr(self.client, "get_primaries"):
-            return [None]
-        await self.client.initialize()
-        return list(self.client.get_primaries())
-
-    async def _send_to(self, node: Any, request: Sequence[Word], parse: Callable[[Any], T], again: bool) -> T:
-        return parse(await self._execute(request, again, node))
-
-    async def _send_to_all(self, request: Sequence[Word], parse: Callable[[Any], T], again: bool) -> T:
-        merged: T = merge([await self._send_to(node, request, parse, again) for node in await self._nodes()])
-        return merged
-
-    async def _create(self, request: Sequence[Word], exist_ok: bool) -> None:
-        try:
-            await self._execute(request, again=False)
-        except ResponseError as error:
-            if not exist_ok or not is_there_already(error):
-                raise
-
-
 def key_of(request: Sequence[Word], name: Word) -> Word:
     """The first key of a request about a board: with a count of keys in front the first one named, else the board's."""
     return request[2] if isinstance(request[1], int) else name
-
-
-class BoardSender(SyncSender):
-    """Requests about one board."""
-
-    def __init__(self, client: Any, name: Name, *, retries: int = 0) -> None:
-        super().__init__(client, retries)
-        self.name = decode(encode(name))
-
-    def _key(self, request: Sequence[Word]) -> Optional[Word]:
-        return key_of(request, self.name)
-
-
-class AsyncBoardSender(AsyncSender):
-    """Requests about one board."""
-
-    def __init__(self, client: Any, name: Name, *, retries: int = 0) -> None:
-        super().__init__(client, retries)
-        self.name = decode(encode(name))
-
-    def _key(self, request: Sequence[Word]) -> Optional[Word]:
-        return key_of(request, self.name)
-
-
-class DatabaseSender(SyncSender):
-    """Requests about all boards."""
-
-    def __init__(self, client: Any, *, retries: int = 0) -> None:
-        super().__init__(client, retries)
-
-
-class AsyncDatabaseSender(AsyncSender):
-    """Requests about all boards."""
-
-    def __init__(self, client: Any, *, retries: int = 0) -> None:
-        super().__init__(client, retries)

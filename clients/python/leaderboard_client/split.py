@@ -24,11 +24,11 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Seque
 
 from redis.exceptions import RedisError
 
-from .board import Leaderboard, page_ranks
+from .board import Leaderboard
 from .parse import record_parser, value_counts
 from .records import Record, ValueCount
 from .sending import command_words, pause_after, pauses
-from .words import Name, Number, Several, Word, decode, encode, pairs, results, several
+from .words import Name, Number, Several, Word, decode, encode, page_ranks, pairs, results, several
 
 CUTS = 2048  # of the first round, all shards together; of a later one four times as many at most
 CUTS_MAX = 10000  # that a shard takes

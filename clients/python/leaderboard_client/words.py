@@ -96,3 +96,10 @@ def alternatives(*, required: bool, **given: Any) -> None:
     names = [name for name, value in given.items() if value is not None and value is not False]
     if len(names) > 1 or (required and not names):
         raise TypeError(f"{'exactly' if required else 'at most'} one of {', '.join(given)} is to be given")
+
+
+def page_ranks(number: int, size: int) -> Tuple[int, int]:
+    """The first and last rank of a page, the first being 1."""
+    if number < 1 or size < 1:
+        raise ValueError("pages begin with 1, and have at least one record")
+    return (number - 1) * size, number * size - 1

@@ -93,14 +93,6 @@ static enum acl_status acl_make_tokens(const struct call *call, struct acl_setti
     return ACL_OK;
 }
 
-static void acl_forget_tokens(struct acl_setting *setting) {
-    if (setting->made != NULL) {
-        explicit_bzero(setting->made, setting->made_count * sizeof *setting->made);
-    }
-    memory_free(setting->made);
-    memory_free(setting->changed);
-}
-
 static enum acl_status acl_apply(const struct call *call, struct acl_user *draft,
                                  bool has_all_channels, const struct acl_setting *setting,
                                  struct buffer *joined, struct bytes *failed) {
@@ -160,7 +152,11 @@ static void setuser_run(struct call *call) {
         acl_check_refresh(server, user);
         acl_reply_set(call, &setting);
     }
-    acl_forget_tokens(&setting);
+    if (setting.made != NULL) {
+        explicit_bzero(setting.made, setting.made_count * sizeof *setting.made);
+    }
+    memory_free(setting.made);
+    memory_free(setting.changed);
     buffer_deinit(&joined);
 }
 
@@ -168,6 +164,7 @@ static const struct command acl_setuser = {
     .name = "SETUSER",
     .audit = AUDIT_USERS,
     .syntax = "username [rule...]",
+    .reply = "<OK>|s|[s]",
     .summary = "Change the rules of a user, all or none, or add a user; reply the tokens made",
     .complexity = "O(n) in the rules given and those of the user",
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_SECRET,
@@ -200,6 +197,7 @@ static const struct command acl_deluser = {
     .name = "DELUSER",
     .audit = AUDIT_USERS,
     .syntax = "username...",
+    .reply = "i",
     .summary = "Remove users, and close their connections; count the users",
     .complexity = "O(n) in the connections, for each user",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
@@ -268,6 +266,8 @@ static void getuser_run(struct call *call) {
 static const struct command acl_getuser = {
     .name = "GETUSER",
     .syntax = "username",
+    .reply = "(flags:[s] passwords:[s] commands:s keys:s channels:s selectors:[(commands:s keys:s "
+             "channels:s)] tokens?:[s])?",
     .summary = "The rules of a user, by what they are about",
     .complexity = "O(n) in the rules of the user",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
@@ -291,6 +291,7 @@ static void list_run(struct call *call) {
 
 static const struct command acl_list = {
     .name = "LIST",
+    .reply = "[s]",
     .summary = "All users with their rules, as lines of a file",
     .complexity = "O(n) in the users and their rules",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
@@ -307,6 +308,7 @@ static void users_run(struct call *call) {
 
 static const struct command acl_users_command = {
     .name = "USERS",
+    .reply = "[s]",
     .summary = "The names of all users",
     .complexity = "O(n) in the users",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
@@ -319,6 +321,7 @@ static void whoami_run(struct call *call) {
 
 static const struct command acl_whoami = {
     .name = "WHOAMI",
+    .reply = "s",
     .summary = "The name of this connection's user",
     .flags = COMMAND_LOADING,
     .run = whoami_run,
@@ -358,6 +361,7 @@ static void cat_run(struct call *call) {
 static const struct command acl_cat = {
     .name = "CAT",
     .syntax = "[category]",
+    .reply = "[s]",
     .summary = "The categories of commands, or the commands of one",
     .complexity = "O(n) in the commands",
     .arity = -2,
@@ -410,6 +414,8 @@ static void log_run(struct call *call) {
 static const struct command acl_log_command = {
     .name = "LOG",
     .syntax = "operation=[count:integer | RESET]",
+    .reply = "[(count:i reason:s context:s object:s username:s age-seconds:n client-info:s "
+             "entry-id:i timestamp-created:i timestamp-last-updated:i)]|RESET=<OK>",
     .summary =
         "What was refused to whom, newest first: logins that failed, and requests without a right",
     .complexity = "O(n) in the entries returned",
@@ -465,6 +471,7 @@ static void dryrun_run(struct call *call) {
 static const struct command acl_dryrun = {
     .name = "DRYRUN",
     .syntax = "username command [arg...]",
+    .reply = "<OK>|s",
     .summary = "Whether a user may run a command, without running it",
     .complexity = "O(n) in the keys of the command",
     /* The command may be AUTH. */
@@ -497,6 +504,7 @@ static void genpass_run(struct call *call) {
 static const struct command acl_genpass = {
     .name = "GENPASS",
     .syntax = "[bits:integer]",
+    .reply = "s",
     .summary = "A random password, in hexadecimal",
     .arity = -2,
     .flags = COMMAND_LOADING,
@@ -528,6 +536,7 @@ static void load_run(struct call *call) {
 static const struct command acl_load = {
     .name = "LOAD",
     .audit = AUDIT_USERS,
+    .reply = "<OK>",
     .summary = "Read all users from the aclfile again, or none if it has an error",
     .complexity = "O(n) in the users and the connections",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
@@ -551,6 +560,7 @@ static void save_run(struct call *call) {
 static const struct command acl_save = {
     .name = "SAVE",
     .audit = AUDIT_USERS,
+    .reply = "<OK>",
     .summary = "Write all users to the aclfile",
     .complexity = "O(n) in the users and their rules",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,

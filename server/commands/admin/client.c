@@ -22,6 +22,7 @@ static void info_run(struct call *call) {
 
 static const struct command client_info = {
     .name = "INFO",
+    .reply = "s",
     .summary = "This connection's line of CLIENT LIST",
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = info_run,
@@ -136,6 +137,7 @@ static void list_run(struct call *call) {
 static const struct command client_list = {
     .name = "LIST",
     .syntax = "client-type=[TYPE <NORMAL | MASTER | REPLICA | PUBSUB>] [ID client-id:integer...]",
+    .reply = "s",
     .summary = "One line for every connection",
     .complexity = "O(n) in the connections",
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
@@ -277,6 +279,7 @@ static const struct command client_kill = {
               "| MASTER | REPLICA | PUBSUB>] | [USER username] | [ADDR addr] | [LADDR laddr] | "
               "[SKIPME skipme] | [MAXAGE maxage:integer]>...>",
     .options = kill_options,
+    .reply = "<OK>|i",
     .summary = "Close connections, by address or by filters that must all hold",
     .complexity = "O(n) in the connections",
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
@@ -291,6 +294,7 @@ static void id_run(struct call *call) {
 
 static const struct command client_id = {
     .name = "ID",
+    .reply = "i",
     .summary = "This connection's ID; IDs only increase",
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = id_run,
@@ -306,6 +310,7 @@ static void getname_run(struct call *call) {
 
 static const struct command client_getname = {
     .name = "GETNAME",
+    .reply = "s?",
     .summary = "This connection's name",
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = getname_run,
@@ -330,6 +335,7 @@ static void setname_run(struct call *call) {
 static const struct command client_setname = {
     .name = "SETNAME",
     .syntax = "connection-name",
+    .reply = "<OK>",
     .summary = "Name this connection",
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = setname_run,
@@ -359,6 +365,7 @@ static void setinfo_run(struct call *call) {
 static const struct command client_setinfo = {
     .name = "SETINFO",
     .syntax = "attr=<LIB-NAME libname | LIB-VER libver>",
+    .reply = "<OK>",
     .summary = "Set the client library's name or version",
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = setinfo_run,
@@ -384,6 +391,7 @@ static void reply_run(struct call *call) {
 static const struct command client_reply = {
     .name = "REPLY",
     .syntax = "action=<ON | OFF | SKIP>",
+    .reply = "<OK>",
     .summary = "Turn this connection's replies on or off, or skip the next one",
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = reply_run,
@@ -438,6 +446,7 @@ static void pause_run(struct call *call) {
 static const struct command client_pause = {
     .name = "PAUSE",
     .syntax = "timeout:integer mode=[WRITE | ALL]",
+    .reply = "<OK>",
     .summary = "Delay writes for some milliseconds, or all commands but AUTH, HELLO, SELECT, "
                "RESET, QUIT and CLIENT; meanwhile nothing expires and no period ends",
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
@@ -451,6 +460,7 @@ static void unpause_run(struct call *call) {
 
 static const struct command client_unpause = {
     .name = "UNPAUSE",
+    .reply = "<OK>",
     .summary = "End CLIENT PAUSE",
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = unpause_run,
@@ -483,6 +493,7 @@ static void unblock_run(struct call *call) {
 static const struct command client_unblock = {
     .name = "UNBLOCK",
     .syntax = "client-id:integer unblock-type=[TIMEOUT | ERROR]",
+    .reply = "b",
     .summary = "End the waiting of a client, as if its time were over or with an error",
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = unblock_run,
@@ -518,6 +529,7 @@ static void no_touch_run(struct call *call) {
 static const struct command client_no_evict = {
     .name = "NO-EVICT",
     .syntax = "enabled=<ON | OFF>",
+    .reply = "<OK>",
     .summary = "Exempt this connection from being closed by maxmemory-clients",
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = no_evict_run,
@@ -525,6 +537,7 @@ static const struct command client_no_evict = {
 static const struct command client_no_touch = {
     .name = "NO-TOUCH",
     .syntax = "enabled=<ON | OFF>",
+    .reply = "<OK>",
     .summary = "Accepted and shown in CLIENT LIST; keys have no access times",
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = no_touch_run,
@@ -538,6 +551,7 @@ static void numbers_run(struct call *call) {
 static const struct command client_numbers = {
     .name = "NUMBERS",
     .syntax = "form=<STRINGS | NATIVE>",
+    .reply = "<OK>",
     .summary = "How numbers that may exceed 2^53 are sent to this connection",
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = numbers_run,

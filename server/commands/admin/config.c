@@ -128,6 +128,7 @@ static void config_get_run(struct call *call) {
 static const struct command config_get = {
     .name = "GET",
     .syntax = "parameter:pattern...",
+    .reply = "{s}",
     .summary = "The settings whose names match the patterns, and their values",
     .complexity = "O(n) in the settings and the patterns",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
@@ -231,6 +232,7 @@ static void config_set_run(struct call *call) {
 static const struct command config_set = {
     .name = "SET",
     .syntax = "data=(parameter value)...",
+    .reply = "<OK>",
     .summary = "Change settings while the server runs, all of them or none",
     .complexity = "O(n) in the settings given",
     /* The values may include a password. */
@@ -255,6 +257,7 @@ static void config_rewrite_run(struct call *call) {
 
 static const struct command config_rewrite = {
     .name = "REWRITE",
+    .reply = "<OK>",
     .summary = "Write the current settings to the file that the server was started with",
     .complexity = "O(n) in the size of the file",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
@@ -272,6 +275,7 @@ static void config_resetstat_run(struct call *call) {
 
 static const struct command config_resetstat = {
     .name = "RESETSTAT",
+    .reply = "<OK>",
     .summary = "Reset the counters that INFO and LATENCY HISTOGRAM report",
     .complexity = "O(n) in the commands of the server",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,

@@ -36,6 +36,7 @@ static void auth_run(struct call *call) {
 const struct command command_auth = {
     .name = "AUTH",
     .syntax = "[username] password",
+    .reply = "<OK>",
     .summary = "Authenticate as a user, by default as the user named default",
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING | COMMAND_SECRET,
     .run = auth_run,
@@ -134,6 +135,7 @@ const struct command command_hello = {
     .name = "HELLO",
     .syntax = "arguments=[protover:integer [AUTH username password] [SETNAME clientname]]",
     .options = hello_rows,
+    .reply = "(server:s version:s proto:i id:i mode:s role:<master|replica> modules:[o])",
     .summary =
         "Choose RESP2 or RESP3, authenticate, name the connection, and get server information",
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING | COMMAND_SECRET |
@@ -143,18 +145,13 @@ const struct command command_hello = {
 
 /* ---- PING ECHO ---- */
 
-/* Has this client connected while the server retires? Then its PING says that it does. */
-static bool connection_commands_is_late(const struct call *call) {
-    const struct server_retiring *retiring = &call->server->ending.retiring;
-    return retiring->is_begun && call->session->id >= retiring->from_id;
-}
-
 static void ping_run(struct call *call) {
+    const struct server_retiring *retiring = &call->server->ending.retiring;
     if (call->request->count > 2) {
         call_refuse_arity(call);
-    } else if (connection_commands_is_late(call)) {
-        /* Clients know this prefix: try again, or elsewhere. Closed, because HAProxy would wait for
-         * more of the reply that it expects. */
+    } else if (retiring->is_begun && call->session->id >= retiring->from_id) {
+        /* Of those who have connected since. Clients know this prefix: try again, or elsewhere. Closed,
+         * because HAProxy would wait for more of the reply that it expects. */
         call->session->is_close_after_reply = true;
         reply_error(call->reply, "LOADING the server is shutting down");
     } else if (sync_is_closed(&call->server->replication.sync) &&
@@ -175,6 +172,7 @@ static void ping_run(struct call *call) {
 const struct command command_ping = {
     .name = "PING",
     .syntax = "[message]",
+    .reply = "<PONG>|s|[pong:<pong> message:s]",
     .summary = "Reply PONG, or the given message",
     /* Not while loading: a server that replies PONG must be able to serve boards. */
     .flags = COMMAND_FAST | COMMAND_NO_BOARDS | COMMAND_SUBSCRIBER,
@@ -188,6 +186,7 @@ static void echo_run(struct call *call) {
 const struct command command_echo = {
     .name = "ECHO",
     .syntax = "message",
+    .reply = "s",
     .summary = "Reply the given message",
     .flags = COMMAND_FAST | COMMAND_LOADING,
     .run = echo_run,
@@ -206,6 +205,7 @@ static void select_run(struct call *call) {
 const struct command command_select = {
     .name = "SELECT",
     .syntax = "index:integer",
+    .reply = "<OK>",
     .summary = "Choose the database of this connection, 0 to 15",
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_LOADING,
     .run = select_run,
@@ -220,6 +220,7 @@ static void quit_run(struct call *call) {
 
 const struct command command_quit = {
     .name = "QUIT",
+    .reply = "<OK>",
     .summary = "Close the connection after the reply",
     .arity = -1,
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING |
@@ -245,6 +246,7 @@ static void reset_run(struct call *call) {
 
 const struct command command_reset = {
     .name = "RESET",
+    .reply = "<RESET>",
     .summary = "Reset the connection to its initial state",
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING |
              COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI | COMMAND_SUBSCRIBER,
@@ -260,7 +262,7 @@ static void cluster_run(struct call *call) {
 
 #define CLUSTER_ENTRY(word)                                                                        \
     {                                                                                              \
-        .name = (word),                                                                            \
+        .name = (word), .reply = "!",                                                              \
         .summary = "Replies an error: for cluster replicas, and this server has no cluster mode",  \
         .flags = COMMAND_FAST | COMMAND_LOADING, .run = cluster_run                                \
     }

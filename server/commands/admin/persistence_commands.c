@@ -51,6 +51,7 @@ static void bgsave_run(struct call *call) {
 const struct command command_bgsave = {
     .name = "BGSAVE",
     .syntax = "[SCHEDULE]",
+    .reply = "<Background saving started>",
     .summary = "Write a snapshot of all boards to disk in the background",
     .complexity = "O(n) in the members of all boards, in steps between other commands",
     .flags = COMMAND_ADMIN,
@@ -65,6 +66,7 @@ static void bgrewriteaof_run(struct call *call) {
 
 const struct command command_bgrewriteaof = {
     .name = "BGREWRITEAOF",
+    .reply = "<Background append only file rewriting started>",
     .summary = "Write a snapshot, as BGSAVE does, and start a new journal",
     .complexity = "O(n) in the members of all boards, in steps between other commands",
     .flags = COMMAND_ADMIN,
@@ -81,6 +83,7 @@ static void save_run(struct call *call) {
 
 const struct command command_save = {
     .name = "SAVE",
+    .reply = "<OK>",
     .summary = "Write a snapshot of all boards to disk; all clients wait until it is there",
     .complexity = "O(n) in the members of all boards, at once: BGSAVE stops nobody",
     .flags = COMMAND_ADMIN | COMMAND_NO_MULTI,
@@ -99,6 +102,7 @@ static void lastsave_run(struct call *call) {
 
 const struct command command_lastsave = {
     .name = "LASTSAVE",
+    .reply = "e",
     .summary = "The unix time of the last snapshot, or of the server's start",
     .flags = COMMAND_LOADING | COMMAND_FAST,
     .run = lastsave_run,
@@ -157,6 +161,7 @@ const struct command command_shutdown = {
     .name = "SHUTDOWN",
     .syntax = "save-selector=[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
     .options = shutdown_rows,
+    .reply = "ABORT=<OK>",
     .summary = "Write to disk what must be kept, then stop the server",
     .complexity = "O(n) in the members of all boards when a snapshot is written, otherwise O(1)",
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE | COMMAND_NO_MULTI,

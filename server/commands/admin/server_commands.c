@@ -2,6 +2,7 @@
 #include "server/commands/admin/info.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"
+#include "server/metrics/figures.h"
 
 static void info_run(struct call *call) {
     struct buffer text;
@@ -19,6 +20,7 @@ static void info_run(struct call *call) {
 const struct command command_info = {
     .name = "INFO",
     .syntax = "[section...]",
+    .reply = "s",
     .summary = "Figures of the server, by sections",
     .complexity = "O(n) in the clients",
     .flags = COMMAND_LOADING,
@@ -33,6 +35,7 @@ static void time_run(struct call *call) {
 
 const struct command command_time = {
     .name = "TIME",
+    .reply = "[seconds:s microseconds:s]",
     .summary = "The server's clock: unix seconds, and microseconds of the second",
     .flags = COMMAND_LOADING | COMMAND_FAST,
     .run = time_run,
@@ -45,6 +48,7 @@ static void dbsize_run(struct call *call) {
 
 const struct command command_dbsize = {
     .name = "DBSIZE",
+    .reply = "i",
     .summary = "Counts the keys of the database; one that has expired counts until it is removed, "
                "soon after",
     .flags = COMMAND_READ | COMMAND_FAST | COMMAND_NAMES,
@@ -67,7 +71,7 @@ static void flush_run(struct call *call) {
 
 #define FLUSH_ENTRY(word, what, counted, of, is_all)                                               \
     {                                                                                              \
-        .name = (word), .syntax = "flush-type=[ASYNC | SYNC]",                                     \
+        .name = (word), .syntax = "flush-type=[ASYNC | SYNC]", .reply = "<OK>",                    \
         .summary = "Removes every key of " what,                                                   \
         .complexity = "O(n) in the keys; the boards' memory is freed in steps afterwards",         \
         .flags = COMMAND_WRITE, .audit = AUDIT_FLUSH,                                              \
@@ -91,6 +95,7 @@ static void monitor_run(struct call *call) {
 
 const struct command command_monitor = {
     .name = "MONITOR",
+    .reply = "<OK>",
     .summary = "Stream every command that the server runs from now on",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = monitor_run,
@@ -126,44 +131,47 @@ static const struct command memory_usage = {
     .name = "USAGE",
     .syntax = "key [SAMPLES count:integer]",
     .options = usage_options,
+    .reply = "i?",
     .summary = "Bytes that a key and its value take, exactly",
     .flags = COMMAND_READ,
     .key_access = "RO",
     .run = usage_run,
 };
 
-static void server_commands_put_number(struct reply *reply, const char *name, double number) {
-    reply_bulk_text(reply, name);
-    reply_double(reply, number);
-}
-
 static void stats_run(struct call *call) {
     struct reply *reply = call->reply;
-    struct info_memory memory = info_measure_memory(call->server);
+    struct figures figures;
+    const struct figures_process *memory = &figures.process;
     uint64_t keys = 0;
     (void)registry_roll_some(call->registry, call->now_ms);
+    figures_take(call->server, false, &figures);
     for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
-        keys += registry_count(call->registry, database);
+        keys += figures.databases[database].keys;
     }
-    uint64_t dataset = memory.used - memory.overhead;
     reply_map(reply, 12);
-    reply_named_integer(reply, "peak.allocated", (int64_t)memory.peak);
-    reply_named_integer(reply, "total.allocated", (int64_t)memory.used);
-    reply_named_integer(reply, "startup.allocated", (int64_t)memory.startup);
-    reply_named_integer(reply, "clients.normal", (int64_t)memory.clients);
-    reply_named_integer(reply, "overhead.total", (int64_t)memory.overhead);
+    reply_named_integer(reply, "peak.allocated", (int64_t)memory->peak);
+    reply_named_integer(reply, "total.allocated", (int64_t)memory->used);
+    reply_named_integer(reply, "startup.allocated", (int64_t)figures.memory_startup);
+    reply_named_integer(reply, "clients.normal", (int64_t)figures.memory_clients);
+    reply_named_integer(reply, "overhead.total", (int64_t)memory->overhead);
     reply_named_integer(reply, "keys.count", (int64_t)keys);
-    reply_named_integer(reply, "keys.bytes-per-key", (int64_t)(keys > 0 ? dataset / keys : 0));
-    reply_named_integer(reply, "dataset.bytes", (int64_t)dataset);
-    server_commands_put_number(reply, "dataset.percentage", memory.dataset_percent);
-    server_commands_put_number(reply, "peak.percentage", info_percent(memory.used, memory.peak));
-    server_commands_put_number(reply, "fragmentation", memory.fragmentation);
-    reply_named_integer(reply, "fragmentation.bytes",
-                        (int64_t)memory.resident - (int64_t)memory.used);
+    reply_named_integer(reply, "keys.bytes-per-key",
+                        (int64_t)(keys > 0 ? memory->dataset / keys : 0));
+    reply_named_integer(reply, "dataset.bytes", (int64_t)memory->dataset);
+    reply_bulk_text(reply, "dataset.percentage");
+    reply_double(reply, memory->dataset_percent);
+    reply_bulk_text(reply, "peak.percentage");
+    reply_double(reply, memory->peak_percent);
+    reply_bulk_text(reply, "fragmentation");
+    reply_double(reply, memory->fragmentation);
+    reply_named_integer(reply, "fragmentation.bytes", memory->fragmentation_size);
 }
 
 static const struct command memory_stats = {
     .name = "STATS",
+    .reply = "(peak.allocated:i total.allocated:i startup.allocated:i clients.normal:i "
+             "overhead.total:i keys.count:i keys.bytes-per-key:i dataset.bytes:i "
+             "dataset.percentage:n peak.percentage:n fragmentation:n fragmentation.bytes:i)",
     .summary = "What the server's memory is used for",
     .complexity = "O(n) in the clients",
     .run = stats_run,
@@ -185,6 +193,7 @@ static void module_list_run(struct call *call) {
 
 static const struct command module_list = {
     .name = "LIST",
+    .reply = "[o]",
     .summary = "The modules that are loaded: none, an empty array",
     .flags = COMMAND_ADMIN,
     .run = module_list_run,

@@ -42,6 +42,7 @@ static void get_run(struct call *call) {
 static const struct command slowlog_get = {
     .name = "GET",
     .syntax = "[count:integer]",
+    .reply = "[@SlowlogEntry]",
     .summary = "The newest entries: id, unix time, microseconds, arguments, client, its name",
     .complexity = "O(n) in the entries returned",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
@@ -54,6 +55,7 @@ static void len_run(struct call *call) {
 
 static const struct command slowlog_len = {
     .name = "LEN",
+    .reply = "i",
     .summary = "Counts the entries of the slow log",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = len_run,
@@ -66,6 +68,7 @@ static void reset_run(struct call *call) {
 
 static const struct command slowlog_reset_command = {
     .name = "RESET",
+    .reply = "<OK>",
     .summary = "Empties the slow log",
     .complexity = "O(n) in the entries",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
@@ -98,6 +101,7 @@ static void latest_run(struct call *call) {
 
 static const struct command latency_latest = {
     .name = "LATEST",
+    .reply = "[[event:s at:e latest_ms:i longest_ms:i]]",
     .summary = "The newest and the longest spike of every event",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = latest_run,
@@ -118,6 +122,7 @@ static void history_run(struct call *call) {
 static const struct command latency_history = {
     .name = "HISTORY",
     .syntax = "event",
+    .reply = "[[at:e latency_ms:i]]",
     .summary = "Times and milliseconds of an event's spikes, oldest first",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = history_run,
@@ -138,6 +143,7 @@ static void latency_reset_run(struct call *call) {
 static const struct command latency_reset_command = {
     .name = "RESET",
     .syntax = "[event...]",
+    .reply = "i",
     .summary = "Discards the spikes of the given events, or of all",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = latency_reset_run,
@@ -192,6 +198,7 @@ static void histogram_run(struct call *call) {
 static const struct command latency_histogram = {
     .name = "HISTOGRAM",
     .syntax = "[command...]",
+    .reply = "{(calls:i histogram_usec:{i})}",
     .summary = "How many calls of each command took up to 1, 2, 4, 8 ... microseconds",
     .complexity = "O(n) in the commands",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,

@@ -44,11 +44,6 @@ static bool snapshot_command_is_client_slow(const struct job *job) {
     return job->session->output.size + job->session->handed_size > UNSENT_MAX;
 }
 
-static bool snapshot_command_is_impatient(const struct server *server,
-                                          const struct sending *sending) {
-    return server->clock.monotonic_ms - sending->taken_at_ms > PATIENCE_MS;
-}
-
 static bool snapshot_command_is_ready(const struct server *server, const struct job *job);
 
 /* Whoever asked first is first, whatever turns the jobs take. */
@@ -68,7 +63,8 @@ static bool snapshot_command_is_ready(const struct server *server, const struct 
         return persistence_may_stream(server->persistence) &&
                snapshot_command_is_first(server, sending);
     }
-    return snapshot_command_is_client_slow(job) ? snapshot_command_is_impatient(server, sending)
+    bool is_impatient = server->clock.monotonic_ms - sending->taken_at_ms > PATIENCE_MS;
+    return snapshot_command_is_client_slow(job) ? is_impatient
                                                 : !persistence_stream_waits(server->persistence);
 }
 
@@ -200,6 +196,7 @@ static void snapshot_run(struct call *call) {
 
 const struct command command_lb_snapshot = {
     .name = "LB.SNAPSHOT",
+    .reply = "s",
     .summary =
         "All boards and hashes of all databases as a backup file, sent in many bulk replies; "
         "`leaderboard-server --backup` reads it",

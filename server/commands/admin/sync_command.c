@@ -49,6 +49,7 @@ static void psync_run(struct call *call) {
 const struct command command_lb_sync = {
     .name = "LB.SYNC",
     .syntax = "replication-id group:integer [args=<failover=(FAILOVER) | pull=(PULL term)>]",
+    .reply = "s",
     .summary = "Sent by replicas: all groups of effects from this one on, or a full copy",
     .complexity = "O(1), and O(n) in what is sent, in steps between other commands",
     .flags = COMMAND_ADMIN | COMMAND_STALE | COMMAND_NO_MULTI | COMMAND_NO_BOARDS,
@@ -58,6 +59,7 @@ const struct command command_lb_sync = {
 const struct command command_psync = {
     .name = "PSYNC",
     .syntax = "replication-id offset:integer",
+    .reply = "s",
     .summary = "Sent by a Redis with the module that follows this server: a full copy as an RDB "
                "file, then commands; or commands from where it was",
     .complexity =
@@ -68,6 +70,7 @@ const struct command command_psync = {
 
 const struct command command_sync = {
     .name = "SYNC",
+    .reply = "s",
     .summary = "Sent by redis-cli --rdb: a full copy as an RDB file",
     .complexity =
         "O(1), and O(n) in what is sent, by another process and in steps between other commands",

@@ -22,6 +22,7 @@ static void multi_run(struct call *call) {
 
 const struct command command_multi = {
     .name = "MULTI",
+    .reply = "<OK>",
     .summary = "Queue the commands that follow, until EXEC runs them together",
     .flags = COMMAND_FAST | COMMAND_LOADING | COMMAND_NOT_QUEUED,
     .run = multi_run,
@@ -38,24 +39,13 @@ static void discard_run(struct call *call) {
 
 const struct command command_discard = {
     .name = "DISCARD",
+    .reply = "<OK>",
     .summary = "Discard the commands queued since MULTI, and all watched keys",
     .flags = COMMAND_FAST | COMMAND_LOADING | COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI,
     .run = discard_run,
 };
 
 /* ---- EXEC ---- */
-
-/* CLIENT REPLY may be among the commands. SKIP applies to the command after EXEC. */
-static void transaction_commands_set_silence(const struct call *call) {
-    enum session_reply_mode mode = call->session->reply_mode;
-    if (mode != SESSION_REPLY_SKIP_NEXT) {
-        call->reply->is_silent = mode != SESSION_REPLY_ON;
-    }
-}
-
-static bool transaction_commands_is_only_read(uint32_t command) {
-    return (command_by_index(command)->flags & (COMMAND_READ | COMMAND_WRITE)) == COMMAND_READ;
-}
 
 static void transaction_commands_run_queue(const struct call *call) {
     struct transaction *transaction = &call->session->transaction;
@@ -68,10 +58,16 @@ static void transaction_commands_run_queue(const struct call *call) {
         /* A client whose output is over its limit will be closed and gets no more replies. Commands
          * that only read are then skipped; commands that write still run, because EXEC is all or
          * nothing. */
-        if (call->reply->out->is_broken && transaction_commands_is_only_read(queued->command)) {
+        unsigned flags = command_by_index(queued->command)->flags;
+        if (call->reply->out->is_broken &&
+            (flags & (COMMAND_READ | COMMAND_WRITE)) == COMMAND_READ) {
             continue;
         }
-        transaction_commands_set_silence(call);
+        /* CLIENT REPLY may be among the commands. SKIP applies to the command after EXEC. */
+        enum session_reply_mode mode = call->session->reply_mode;
+        if (mode != SESSION_REPLY_SKIP_NEXT) {
+            call->reply->is_silent = mode != SESSION_REPLY_ON;
+        }
         execute_queued(call->server, call->session, queued->command, &queued->request, call->reply);
     }
 }
@@ -99,6 +95,7 @@ static uint64_t transaction_commands_count_queued(const struct cost_view *view) 
 
 const struct command command_exec = {
     .name = "EXEC",
+    .reply = "[o]?",
     .summary = "Run the commands queued since MULTI, unless a watched key has changed",
     .complexity = "As the queued commands say; nothing else runs meanwhile",
     .flags = COMMAND_LOADING | COMMAND_NO_SLOWLOG | COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI |
@@ -151,6 +148,7 @@ static void watch_run(struct call *call) {
 const struct command command_watch = {
     .name = "WATCH",
     .syntax = "key...",
+    .reply = "<OK>",
     .summary = "Make the next EXEC run nothing if one of these keys changes first",
     .complexity = "O(1) for each key",
     .flags = COMMAND_FAST | COMMAND_LOADING | COMMAND_NOT_QUEUED,
@@ -165,6 +163,7 @@ static void unwatch_run(struct call *call) {
 
 const struct command command_unwatch = {
     .name = "UNWATCH",
+    .reply = "<OK>",
     .summary = "Stop watching all keys",
     .flags = COMMAND_FAST | COMMAND_LOADING,
     .run = unwatch_run,

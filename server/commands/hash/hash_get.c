@@ -25,6 +25,7 @@ static void hget_run(struct call *call) {
 const struct command command_hget = {
     .name = "HGET",
     .syntax = "key field",
+    .reply = "s?",
     .summary = "The value of a field of a hash",
     .flags = COMMAND_READ | COMMAND_FAST,
     .reads_hash = true,
@@ -45,6 +46,7 @@ static void hmget_run(struct call *call) {
 const struct command command_hmget = {
     .name = "HMGET",
     .syntax = "key field...",
+    .reply = "[s?]",
     .summary = "The values of several fields of a hash, in the order they are asked for",
     .complexity = "O(1) for each field",
     .flags = COMMAND_READ | COMMAND_FAST,
@@ -96,19 +98,20 @@ static const struct command_cost whole_cost =
     COST_ROW(COMMAND_BY_MEMORY, cost_count_whole, 60, 0, "field of the hash",
              "`HSCAN`, or `HMGET` of what is needed");
 
-#define WHOLE_ENTRY(word, what, ...)                                                               \
+#define WHOLE_ENTRY(word, shape, what, ...)                                                        \
     {                                                                                              \
-        .name = word, .syntax = "key", .summary = what,                                            \
+        .name = word, .syntax = "key", .reply = shape, .summary = what,                            \
         .complexity = "O(n) in the fields of the hash", .flags = COMMAND_READ, .reads_hash = true, \
         .cost = &whole_cost, .variant = &(const struct parts){__VA_ARGS__}, .run = whole_run       \
     }
 
-const struct command command_hgetall = WHOLE_ENTRY(
-    "HGETALL", "Every field of a hash with its value", .with_field = true, .with_value = true);
+const struct command command_hgetall =
+    WHOLE_ENTRY("HGETALL", "{s}", "Every field of a hash with its value", .with_field = true,
+                .with_value = true);
 const struct command command_hkeys =
-    WHOLE_ENTRY("HKEYS", "The names of all fields of a hash", .with_field = true);
+    WHOLE_ENTRY("HKEYS", "[s]", "The names of all fields of a hash", .with_field = true);
 const struct command command_hvals =
-    WHOLE_ENTRY("HVALS", "The values of all fields of a hash", .with_value = true);
+    WHOLE_ENTRY("HVALS", "[s]", "The values of all fields of a hash", .with_value = true);
 
 /* ---- sizes ---- */
 
@@ -122,6 +125,7 @@ static void hlen_run(struct call *call) {
 const struct command command_hlen = {
     .name = "HLEN",
     .syntax = "key",
+    .reply = "i",
     .summary = "How many fields a hash has",
     .flags = COMMAND_READ | COMMAND_FAST,
     .key_access = "RO",
@@ -141,17 +145,17 @@ static void field_run(struct call *call) {
     reply_integer(call->reply, !is_there ? 0 : is_size ? (int64_t)value.size : 1);
 }
 
-#define FIELD_ENTRY(word, what, ...)                                                               \
+#define FIELD_ENTRY(word, shape, what, ...)                                                        \
     {                                                                                              \
-        .name = word, .syntax = "key field", .summary = what,                                      \
+        .name = word, .syntax = "key field", .reply = shape, .summary = what,                      \
         .flags = COMMAND_READ | COMMAND_FAST, .key_access = "RO", .reads_hash = true,              \
         .variant = &(const bool){__VA_ARGS__}, .run = field_run                                    \
     }
 
 const struct command command_hexists =
-    FIELD_ENTRY("HEXISTS", "Whether a hash has a field: 1 or 0", false);
+    FIELD_ENTRY("HEXISTS", "b", "Whether a hash has a field: 1 or 0", false);
 const struct command command_hstrlen =
-    FIELD_ENTRY("HSTRLEN", "How many bytes the value of a field of a hash has", true);
+    FIELD_ENTRY("HSTRLEN", "i", "How many bytes the value of a field of a hash has", true);
 
 static const struct option_row hscan_options[] = {SCANNING_OPTIONS, {0}};
 
@@ -184,6 +188,7 @@ const struct command command_hscan = {
     .name = "HSCAN",
     .syntax = "key cursor:integer [MATCH pattern] [COUNT count:integer]",
     .options = hscan_options,
+    .reply = "[cursor:s fields:[field:s value:s ...]]",
     .summary = "Walk over all fields of a hash in small steps, in no order; COUNT is a hint",
     .complexity = "O(COUNT) for a step, half a millisecond at the most; O(n) for the whole hash",
     .flags = COMMAND_READ,

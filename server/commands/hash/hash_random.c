@@ -56,6 +56,7 @@ static uint64_t hash_random_count_draws(const struct cost_view *view) {
 const struct command command_hrandfield = {
     .name = "HRANDFIELD",
     .syntax = "key options=[count:integer [WITHVALUES]]",
+    .reply = "s?|[s]|WITHVALUES=[[field:s value:s]...]",
     .summary = "Fields drawn at random: different ones, or (a negative count) with repeats",
     .complexity = "O(m) in the fields drawn, O(n) in the fields of the hash when m is large",
     .flags = COMMAND_READ,

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "server/dispatch/cost.h"
-#include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/registry.h"
 
 static bool hash_set_refuse(const struct call *call, enum hash_status status) {
     return status == HASH_FULL ? call_refuse_format(call, "ERR hash is full: at most %u fields",
@@ -71,18 +71,18 @@ static void hset_run(struct call *call) {
 static const struct command_cost setting_cost = COST_ROW(
     COMMAND_BY_ARGUMENTS, cost_count_pairs, 400, 1, "field", "several commands of a thousand each");
 
-#define SET_ENTRY(word, what, ...)                                                                 \
+#define SET_ENTRY(word, shape, what, ...)                                                          \
     {                                                                                              \
-        .name = word, .syntax = "key field_value=(field value)...", .summary = what,               \
-        .complexity = "O(1) for each field",                                                       \
+        .name = word, .syntax = "key field_value=(field value)...", .reply = shape,                \
+        .summary = what, .complexity = "O(1) for each field",                                      \
         .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST, .reads_hash = true,               \
         .cost = &setting_cost, .variant = &(const bool){__VA_ARGS__}, .run = hset_run              \
     }
 
 const struct command command_hset =
-    SET_ENTRY("HSET", "Set fields of a hash, and count those that are new", false);
+    SET_ENTRY("HSET", "i", "Set fields of a hash, and count those that are new", false);
 const struct command command_hmset =
-    SET_ENTRY("HMSET", "Set fields of a hash, as HSET does; replies OK", true);
+    SET_ENTRY("HMSET", "<OK>", "Set fields of a hash, as HSET does; replies OK", true);
 
 static void hsetnx_run(struct call *call) {
     const struct hash *hash;
@@ -101,6 +101,7 @@ static void hsetnx_run(struct call *call) {
 const struct command command_hsetnx = {
     .name = "HSETNX",
     .syntax = "key field value",
+    .reply = "b",
     .summary = "Set a field of a hash only if it does not exist",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .key_access = "RW insert",
@@ -139,6 +140,7 @@ static void hdel_run(struct call *call) {
 const struct command command_hdel = {
     .name = "HDEL",
     .syntax = "key field...",
+    .reply = "i",
     .summary = "Remove fields of a hash, and count them",
     .complexity = "O(1) for each field",
     .flags = COMMAND_WRITE | COMMAND_FAST,
@@ -196,6 +198,7 @@ static void hincrby_run(struct call *call) {
 const struct command command_hincrby = {
     .name = "HINCRBY",
     .syntax = "key field increment:integer",
+    .reply = "#",
     .summary = "Add to a whole number in a field of a hash, and return the sum",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .key_access = "RW access update",
@@ -265,6 +268,7 @@ static void hincrbyfloat_run(struct call *call) {
 const struct command command_hincrbyfloat = {
     .name = "HINCRBYFLOAT",
     .syntax = "key field increment:double",
+    .reply = "s",
     .summary = "Add to a number with decimals in a field of a hash, and return the sum",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .key_access = "RW access update",

@@ -9,7 +9,7 @@
 #include "server/commands/writing.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"
-#include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/registry.h"
 #include "skiplist/keyspace/registry_mirror.h"
 
 enum {
@@ -249,6 +249,7 @@ const struct command command_copy = {
     .name = "COPY",
     .syntax = "source:key destination:key [DB destination-db:integer] [REPLACE]",
     .options = copy_options,
+    .reply = "b",
     .summary = "Copies a hash, or a board with its layout and reach times, to another key, with "
                "its expiry",
     .complexity = "O(n) in the members of the board or the fields of the hash, in steps between "

@@ -108,7 +108,7 @@ static void expire_run(struct call *call) {
 /* An entry of those that set an expiry; the times are those of the variant. */
 #define EXPIRE_ENTRY(word, times, what, ...)                                                       \
     {                                                                                              \
-        .name = word, .syntax = "key " times " condition=[NX | XX | GT | LT]",                     \
+        .name = word, .syntax = "key " times " condition=[NX | XX | GT | LT]", .reply = "b",       \
         .options = expire_options, .summary = "Expires a key " what,                               \
         .complexity = "O(log n) in the keys that expire", .flags = COMMAND_WRITE | COMMAND_FAST,   \
         .variant = &(const struct time_form){__VA_ARGS__}, .run = expire_run                       \
@@ -142,6 +142,7 @@ static void persist_run(struct call *call) {
 const struct command command_persist = {
     .name = "PERSIST",
     .syntax = "key",
+    .reply = "b",
     .summary = "Removes a key's expiry",
     .complexity = "O(log n) in the keys that expire",
     .flags = COMMAND_WRITE | COMMAND_FAST,
@@ -172,7 +173,7 @@ static void time_left_run(struct call *call) {
 /* An entry of those that reply an expiry. */
 #define TIME_LEFT_ENTRY(word, what, ...)                                                           \
     {                                                                                              \
-        .name = word, .syntax = "key",                                                             \
+        .name = word, .syntax = "key", .reply = "i",                                               \
         .summary = what " a key expires; -1: it does not expire, -2: it does not exist",           \
         .flags = COMMAND_READ | COMMAND_FAST, .variant = &(const struct time_form){__VA_ARGS__},   \
         .run = time_left_run                                                                       \

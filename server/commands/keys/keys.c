@@ -39,7 +39,7 @@ static const struct command_cost removing_cost = COST_ROW(
 
 #define REMOVE_ENTRY(word, what, all_flags)                                                        \
     {                                                                                              \
-        .name = (word), .syntax = "key...", .summary = (what),                                     \
+        .name = (word), .syntax = "key...", .reply = "i", .summary = (what),                       \
         .complexity = "O(1) for each key; the values' memory is freed in steps afterwards",        \
         .flags = (all_flags), .cost = &removing_cost, .run = del_run                               \
     }
@@ -53,9 +53,9 @@ static const struct command_cost finding_cost = COST_ROW(
 
 #define COUNT_ENTRY(word, what)                                                                    \
     {                                                                                              \
-        .name = (word), .syntax = "key...", .summary = (what), .complexity = "O(1) for each key",  \
-        .flags = COMMAND_READ | COMMAND_FAST, .key_access = "RO", .cost = &finding_cost,           \
-        .run = exists_run                                                                          \
+        .name = (word), .syntax = "key...", .reply = "i", .summary = (what),                       \
+        .complexity = "O(1) for each key", .flags = COMMAND_READ | COMMAND_FAST,                   \
+        .key_access = "RO", .cost = &finding_cost, .run = exists_run                               \
     }
 
 const struct command command_exists =
@@ -65,6 +65,7 @@ const struct command command_touch =
 const struct command command_type = {
     .name = "TYPE",
     .syntax = "key",
+    .reply = "<zset|hash|none>",
     .summary = "Replies zset for a board, hash for a hash, none for a missing key",
     .flags = COMMAND_READ | COMMAND_FAST,
     .key_access = "RO",
@@ -116,14 +117,15 @@ static void rename_run(struct call *call) {
 static const struct command_cost renaming_cost =
     COST_ROW(COMMAND_BY_MEMORY, cost_count_whole, 0, 2, "member or field", "");
 
-#define RENAME_ENTRY(word, what, all_flags, access, only_new)                                      \
+#define RENAME_ENTRY(word, shape, what, all_flags, access, only_new)                               \
     {                                                                                              \
-        .name = (word), .syntax = "key newkey:key", .summary = "Renames a key" what,               \
-        .flags = (all_flags), .key_access = "RW access delete|OW " access, .cost = &renaming_cost, \
+        .name = (word), .syntax = "key newkey:key", .reply = shape,                                \
+        .summary = "Renames a key" what, .flags = (all_flags),                                     \
+        .key_access = "RW access delete|OW " access, .cost = &renaming_cost,                       \
         .variant = &(const bool){only_new}, .run = rename_run                                      \
     }
 
-const struct command command_rename =
-    RENAME_ENTRY("RENAME", "; a key with the new name is replaced", COMMAND_WRITE, "update", false);
-const struct command command_renamenx = RENAME_ENTRY("RENAMENX", " if the new name is free",
+const struct command command_rename = RENAME_ENTRY(
+    "RENAME", "<OK>", "; a key with the new name is replaced", COMMAND_WRITE, "update", false);
+const struct command command_renamenx = RENAME_ENTRY("RENAMENX", "b", " if the new name is free",
                                                      COMMAND_WRITE | COMMAND_FAST, "insert", true);

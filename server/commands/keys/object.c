@@ -34,6 +34,7 @@ static void untracked_run(struct call *call) {
 static const struct command object_encoding = {
     .name = "ENCODING",
     .syntax = "key",
+    .reply = "s?",
     .summary =
         "How a value is kept in memory: skiplist for a board, listpack or hashtable for a hash",
     .flags = COMMAND_READ,
@@ -42,7 +43,7 @@ static const struct command object_encoding = {
 };
 #define UNTRACKED_ENTRY(word, what, own)                                                           \
     {                                                                                              \
-        .name = (word), .syntax = "key", .summary = (what), .flags = COMMAND_READ,                 \
+        .name = (word), .syntax = "key", .reply = "!?", .summary = (what), .flags = COMMAND_READ,  \
         .key_access = "RO", .variant = (own), .run = untracked_run                                 \
     }
 
@@ -56,6 +57,7 @@ static const struct command object_idletime =
 static const struct command object_refcount = {
     .name = "REFCOUNT",
     .syntax = "key",
+    .reply = "i?",
     .summary = "How many keys share a value: always 1",
     .flags = COMMAND_READ,
     .key_access = "RO",

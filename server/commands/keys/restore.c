@@ -89,6 +89,7 @@ static void dump_run(struct call *call) {
 const struct command command_dump = {
     .name = "DUMP",
     .syntax = "key",
+    .reply = "s?",
     .summary =
         "A key's value as bytes for RESTORE: a hash as Redis has it, a board with its layout, "
         "options and times, which this server restores, and the module with LB.RESTORE",
@@ -562,6 +563,7 @@ const struct command command_restore = {
     .syntax = "key ttl:integer serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds:integer] "
               "[FREQ frequency:integer]",
     .options = restore_options,
+    .reply = "<OK>",
     .summary = "Makes a key of what DUMP replied here, or Redis's DUMP of a sorted set, a hash or "
                "a board of the module",
     .complexity = "O(n) in the members of the board or the fields of the hash, O(n log n) if they "

@@ -31,6 +31,7 @@ static void keys_run(struct call *call) {
 const struct command command_keys = {
     .name = "KEYS",
     .syntax = "pattern",
+    .reply = "[s]",
     .summary = "Lists every key that matches a pattern, all at once; SCAN does it in steps",
     .complexity = "O(n) in the keys of the database",
     .flags = COMMAND_READ | COMMAND_NAMES,
@@ -50,6 +51,7 @@ static void randomkey_run(struct call *call) {
 
 const struct command command_randomkey = {
     .name = "RANDOMKEY",
+    .reply = "s?",
     .summary = "Draws a key of the database evenly at random; nil where the next 16,384 keys have "
                "expired and are not removed yet",
     .flags = COMMAND_READ | COMMAND_NAMES,
@@ -93,6 +95,7 @@ const struct command command_scan = {
     .name = "SCAN",
     .syntax = "cursor:integer [MATCH pattern] [COUNT count:integer] [TYPE type]",
     .options = scan_options,
+    .reply = "[cursor:s keys:[s]]",
     .summary = "Walks over the keys of the database in steps, from one cursor to the next; COUNT "
                "is a hint, and a step may be empty",
     .complexity = "O(COUNT) for each call, half a millisecond at the most; O(n) for the whole walk "

@@ -9,7 +9,7 @@
 #include "server/dispatch/options.h"
 #include "server/rdb/rdb_state.h"
 #include "skiplist/keyspace/archive_name.h"
-#include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/registry.h"
 #include "skiplist/keyspace/registry_league.h"
 
 _Static_assert((int)DURABLE_JOBS == (int)RDB_STATE_ORDERS, "dump files have them by this number");

@@ -6,7 +6,7 @@
  *     act      on the boards found, one by one: this is the command's own part
  *     finish   when the pass is over and nothing is left
  *
- * The pass (skiplist/keyspace/registry_pass.h) may have been where a board gets a name meanwhile, by a
+ * The pass (skiplist/keyspace/registry_walk.h) may have been where a board gets a name meanwhile, by a
  * rename, a copy, a store or the end of a period. So the task listens to effects, and such boards are
  * found, too. A result that is written on a board after the pass was there is a later one, and stays.
  *
@@ -20,8 +20,8 @@
 #include "server/clients/job.h"
 #include "server/clients/transaction.h"
 #include "server/commands/lb/lb.h"
-#include "skiplist/keyspace/effect_listener.h"
-#include "skiplist/keyspace/registry_pass.h"
+#include "skiplist/keyspace/effect.h"
+#include "skiplist/keyspace/registry_walk.h"
 
 /* Hashes: by a durable job's name, its database and the arguments of its request. */
 enum { DURABLE_JOBS = REGISTRY_SYSTEM, DURABLE_JOB_NAME_SIZE = 16 };

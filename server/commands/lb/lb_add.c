@@ -365,14 +365,12 @@ static void lb_add_run(struct call *call) {
 
 const struct command command_lb_add = {
     .name = "LB.ADD",
-    .reply = COMMAND_REPLIES_INTEGER,
-    .reply_option = "WITHRANK",
-    .option_reply = COMMAND_REPLIES_PLACED,
     .syntax = "key condition=[NX | XX] [NOCREATE] operator=[SET | INCR | BEST] time=[AT "
               "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG name value]... [ONCE "
               "id] [WITHREPEAT] " LB_HSET_SYNTAX " [WITHRANK] [STRINGS] "
               "members=<results=(field... member)... | PACKED "
               "packed_member=(packed-key:integer member)...>",
+    .reply = "i|WITHRANK=[@Placed]",
     .summary = "Write fields, times and tags of members, all of them or nothing; count those added "
                "or changed",
     .complexity = "O(log n) for each member named, n being the members of the board",

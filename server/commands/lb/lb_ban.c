@@ -44,9 +44,9 @@ static const struct option_row lb_ban_options[] = {
 
 const struct command command_lb_ban = {
     .name = "LB.BAN",
-    .reply = COMMAND_REPLIES_INTEGER,
     .syntax = "member [EX seconds:integer] [MATCH pattern]",
     .options = lb_ban_options,
+    .reply = "i",
     .summary = "Take a member off the boards, and refuse it until the ban ends; count the boards",
     .complexity = "O(n log m) for n boards of m members, in steps between other commands",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_NO_MULTI,
@@ -72,8 +72,8 @@ static void lb_unban_run(struct call *call) {
 
 const struct command command_lb_unban = {
     .name = "LB.UNBAN",
-    .reply = COMMAND_REPLIES_FLAG,
     .syntax = "member",
+    .reply = "b",
     .summary = "Lift the bans of a member; whether there were any",
     .flags = COMMAND_WRITE | COMMAND_FAST,
     .audit = AUDIT_PLAYERS,
@@ -140,9 +140,9 @@ static void lb_bans_run(struct call *call) {
 
 const struct command command_lb_bans = {
     .name = "LB.BANS",
-    .reply = COMMAND_REPLIES_BANS,
     .syntax = "[MATCH pattern] [CURSOR cursor:integer] [COUNT count:integer]",
     .options = lb_bans_options,
+    .reply = "[cursor:s bans:[@Ban]]",
     .summary = "Walk over the banned members of the database in steps, each with the boards' "
                "pattern and the end of the ban",
     .complexity = "O(COUNT) for each call, half a millisecond at the most",

@@ -295,11 +295,9 @@ static uint64_t lb_count_count_rows(const struct cost_view *view) {
 
 const struct command command_lb_count = {
     .name = "LB.COUNT",
-    .reply = COMMAND_REPLIES_INTEGER,
-    .reply_option = "BY",
-    .option_reply = COMMAND_REPLIES_COUNTS,
     .syntax = "key range=[start stop [BYSCORE]] [BY name]... " LB_FILTER_SYNTAX,
     .options = lb_count_options,
+    .reply = "i|BY=[@Count]",
     .summary =
         "How many members a board has, or a range of it, by rank or by score, in all or by the "
         "values of one tag or two (BY), the most frequent first",

@@ -96,20 +96,14 @@ static void lb_create_run(struct call *call) {
 
 const struct command command_lb_create = {
     .name = "LB.CREATE",
-    .reply = COMMAND_REPLIES_OK,
     .syntax =
         "key layout=[LAYOUT name | fields=((FIELD name bits:integer order=[ASC | DESC] [SIGNED] "
         "[SCALE scale:integer] [DOUBLE] [DECAY half-life:integer decay-unit=<S | M | H | D>])... "
         "[TIME "
         "bits:integer unit=<US | MS | S | M | H | D> window=[START "
-        "start | END end] [LATEST]])] tags=[TAG name bits:integer]... size=[CAP cap:integer | "
-        "LIMIT limit:integer] [KEEP <LAST | "
-        "BEST>] [FREEZE] [OPENS time] [CLOSES time] [STALE count:integer unit=<MINUTE | HOUR | "
-        "DAY>] "
-        "[SETTLE <YES | NO>] [PERIOD unit=<HOUR | DAY | WEEK | MONTH | "
-        "YEAR> [EVERY units:integer] [ON weekday] [AT hour:integer] [FROM date] [TZ zone] [ARCHIVE "
-        "periods:integer] [ARCHIVED <FROZEN | WRITABLE>] [COPY] [WINDOW window:integer of=<SUM | "
-        "BEST>]]",
+        "start | END end] [LATEST]])] tags=[TAG name bits:integer]... " BOARD_OPTIONS(
+            BOARD_OPTION_CREATE),
+    .reply = "<OK>",
     .summary =
         "Make an empty board with a layout and options of its own, which stays when it is empty",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
@@ -252,14 +246,9 @@ static void lb_alter_run(struct call *call) {
 
 const struct command command_lb_alter = {
     .name = "LB.ALTER",
-    .reply = COMMAND_REPLIES_OK,
     .arity = -3,
-    .syntax = "key tags=[TAG name bits]... size=[CAP cap | LIMIT limit] [KEEP <LAST | BEST>] "
-              "state=[FREEZE | THAW] [OPENS "
-              "time] [CLOSES time] [STALE age [unit=<MINUTE | HOUR | DAY>]] [SETTLE <YES | NO>] "
-              "[PERIOD unit=<HOUR | DAY | WEEK | MONTH | YEAR | NONE>] [EVERY "
-              "units:integer] [ON weekday] [AT hour:integer] [FROM date] [TZ zone] [ARCHIVE "
-              "periods] [ARCHIVED <FROZEN | WRITABLE>] [COPY] [WINDOW window [of=<SUM | BEST>]]",
+    .syntax = "key tags=[TAG name bits]... " BOARD_OPTIONS(BOARD_OPTION_ALTER),
+    .reply = "<OK>",
     .summary = "Change the options of a board that exists; NONE takes one away",
     .complexity = "O(log n); the members' memory is freed in steps afterwards",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,

@@ -92,9 +92,9 @@ static uint64_t lb_cuts_count_keys(const struct cost_view *view) {
 
 const struct command command_lb_above = {
     .name = "LB.ABOVE",
-    .reply = COMMAND_REPLIES_INTEGERS,
     .syntax = "key packed-key... [COMP] " LB_FILTER_SYNTAX,
     .options = lb_above_options,
+    .reply = "[i]",
     .summary =
         "How many members are better than each packed key, of which there are 10,000 at most, or "
         "(=packed-key) at least as good; COMP: whatever their times; WHERE: inside a group of "
@@ -204,9 +204,9 @@ static uint64_t lb_cuts_count_cuts(const struct cost_view *view) {
 
 const struct command command_lb_cuts = {
     .name = "LB.CUTS",
-    .reply = COMMAND_REPLIES_CUTS,
     .syntax = "key count:integer range=[start:integer stop:integer] " LB_FILTER_SYNTAX,
     .options = lb_cuts_options,
+    .reply = "[@Cut]",
     .summary =
         "Rank and packed key of the first member, the last, and others at equal distances, 2 to "
         "10,000, of a board or a range of ranks; WHERE: inside a group of members with the "

@@ -2,7 +2,7 @@
  *
  * In Redis and Valkey the hashes are the host's, and server/module/host_keyspace.c takes this file's place. */
 #include "server/commands/lb/lb_data.h"
-#include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/registry.h"
 
 enum { NAMES_ON_STACK = 2048 }; /* bytes of a group's names */
 

@@ -290,13 +290,13 @@ static void lb_get_run(struct call *call) {
 
 const struct command command_lb_get = {
     .name = "LB.GET",
-    .reply = COMMAND_REPLIES_RECORD_EACH,
     .syntax = "key n:integer member... [COMP] [SORT] [PCT] [WITHKEY] [STRINGS] " LB_FILTER_SYNTAX
               " " LB_FILTER_WITHIN " [TAGS] " LB_DATA_SYNTAX " " LB_SINCE_SYNTAX,
     .options = lb_get_options,
     .key_option = LB_SINCE_WORD,
     .options_arg = FIRST_MEMBER,
     .options_after = 2,
+    .reply = "[@Record?]",
     .summary = "Rank, reach time and fields of many members at once, in the order asked for or by "
                "rank; WHERE and WITHIN: inside a group of members with the same tags; SINCE: with "
                "the rank on another board",

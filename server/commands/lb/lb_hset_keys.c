@@ -1,6 +1,6 @@
 /* The hashes of HSET, as keys of the registry. See lb_hset.h. */
 #include "server/commands/lb/lb_hset.h"
-#include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/registry.h"
 
 bool lb_hset_open(const struct call *call, const struct lb_hset *hset, struct bytes name,
                   struct lb_hset_place *place) {

@@ -7,10 +7,6 @@
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_record.h"
 #include "server/commands/scanning.h"
-#include "skiplist/keyspace/rules.h"
-
-/* Entries of a map that lb_info_put_options writes: the options, and the period. */
-enum { LB_OPTIONS = 13 };
 
 static void lb_info_put_flag(const struct call *call, const char *name, bool is_true) {
     reply_bulk_text(call->reply, name);
@@ -58,116 +54,84 @@ static void lb_info_put_time(const struct call *call, const struct layout *layou
     reply_named_integer(call->reply, "last", lb_info_last_ms(layout));
 }
 
-static void lb_info_put_period(const struct call *call, const struct rules *rules) {
-    const struct period *period = &rules->period;
-    char zone[PERIOD_ZONE_TEXT_MAX];
-    char from[PERIOD_DATE_TEXT_MAX];
-    if (rules->period.unit == PERIOD_NONE) {
-        reply_null(call->reply);
-        return;
-    }
-    reply_map(call->reply, 11);
-    reply_named_text(call->reply, "unit", period_unit_name(period->unit));
-    reply_bulk_text(call->reply, "tz");
-    reply_bulk(call->reply, (struct bytes){zone, period_print_zone(zone, period)});
-    reply_named_integer(call->reply, "start", rules->period_start_ms);
-    reply_named_integer(call->reply, "end", rules->period_end_ms);
-    reply_bulk_text(call->reply, "archive");
-    if (rules->archives_max == RULES_ARCHIVES_ALL) {
-        reply_null(call->reply);
-    } else {
-        reply_integer(call->reply, rules->archives_max);
-    }
-    reply_named_integer(call->reply, "every", period->every);
-    reply_bulk_text(call->reply, "on");
-    if (period->unit == PERIOD_WEEK) {
-        reply_bulk_text(call->reply, period_weekday_name(period->weekday));
-    } else {
-        reply_null(call->reply);
-    }
-    reply_named_integer(call->reply, "at", period->hour);
-    reply_bulk_text(call->reply, "from");
-    if (period->every > 1) {
-        reply_bulk(call->reply, (struct bytes){from, period_print_date(from, period->from_day)});
-    } else {
-        reply_null(call->reply);
-    }
-    reply_named_text(call->reply, "archived", rules->archives_are_writable ? "writable" : "frozen");
-    lb_info_put_flag(call, "copy", rules->copies);
-}
+/* ---- options ---- */
 
-/* nil for 0. */
-static void lb_info_put_given(const struct call *call, const char *name, int64_t value) {
-    reply_bulk_text(call->reply, name);
-    if (value > 0) {
+/* A name and a value: of a row, or nil where it has none. */
+static void lb_info_put_option(const struct call *call, const struct rules *rules,
+                               enum board_option_id id) {
+    const struct board_option *option = &board_options[id];
+    int64_t value = board_option_get(option, rules);
+    char text[SETTING_OPTION_TEXT_MAX];
+    reply_bulk_text(call->reply, option->info);
+    if (!board_option_applies(option, rules) || (option->none != NULL && value == option->usual)) {
+        reply_null(call->reply);
+    } else if (option->form == BOARD_FORM_FLAG || option->form == BOARD_FORM_YES_NO) {
+        reply_boolean(call->reply, value == (option->value > 0 ? option->value : 1));
+    } else if (option->words[0] != NULL) {
+        size_t size = 0;
+        for (const char *at = option->words[value]; *at != '\0'; at++) {
+            text[size++] = (char)(*at | 0x20); /* in lower case */
+        }
+        reply_bulk(call->reply, (struct bytes){text, size});
+    } else if (option->form >= BOARD_FORM_UNIT && option->form <= BOARD_FORM_ZONE) {
+        size_t size = settings_print_option(option, rules, text);
+        reply_bulk(call->reply, (struct bytes){text, size});
+    } else {
         reply_integer(call->reply, value);
-    } else {
-        reply_null(call->reply);
     }
 }
 
-/* Of a league one more. */
+/* The order of LB.INFO. */
+#define ROW(name) BOARD_OPTION_##name
+static const uint8_t info_first[] = {ROW(CAP), ROW(KEEP), ROW(CREATED)};
+static const uint8_t info_period[] = {ROW(PERIOD),  ROW(TZ),       ROW(STARTED), ROW(ENDS),
+                                      ROW(ARCHIVE), ROW(EVERY),    ROW(ON),      ROW(AT),
+                                      ROW(FROM),    ROW(ARCHIVED), ROW(COPY)};
+static const uint8_t info_then[] = {ROW(LIMIT), ROW(FREEZE), ROW(OPENS),   ROW(CLOSES),
+                                    ROW(STALE), ROW(SETTLE), ROW(SETTLED), ROW(ENDED)};
+static const uint8_t info_window[] = {ROW(WINDOW), ROW(WINDOW_OF), ROW(COUNTS)};
+static const uint8_t info_league[] = {ROW(LEAGUE), ROW(TIERS), ROW(UP), ROW(DOWN), ROW(IDLE)};
+#undef ROW
+/* Entries of a map that lb_info_put_options writes: those, the period and the window; of a league one more. */
+enum { LB_OPTIONS = sizeof info_first + sizeof info_then + 2 };
+
 static uint64_t lb_info_count_options(const struct rules *rules) {
     return LB_OPTIONS + (rules->league.room > 0);
 }
 
-static void lb_info_put_league(const struct call *call, const struct rules_league *league) {
-    if (league->room == 0) {
-        return;
+static void lb_info_put_rows(const struct call *call, const struct rules *rules, const uint8_t *ids,
+                             size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        lb_info_put_option(call, rules, (enum board_option_id)ids[i]);
     }
-    reply_bulk_text(call->reply, "league");
-    reply_map(call->reply, 5);
-    reply_named_integer(call->reply, "room", league->room);
-    reply_named_integer(call->reply, "tiers", league->tiers);
-    reply_named_integer(call->reply, "up", league->up);
-    reply_named_integer(call->reply, "down", league->down);
-    reply_named_text(call->reply, "idle", league->idle_goes_down ? "down" : "stay");
+}
+
+/* A map of rows with more_count other entries, which the caller writes then. false: nil instead. */
+static bool lb_info_put_map(const struct call *call, const struct rules *rules, const char *name,
+                            const uint8_t *ids, size_t count, size_t more_count) {
+    reply_bulk_text(call->reply, name);
+    if (board_option_get(&board_options[ids[0]], rules) == 0) {
+        reply_null(call->reply);
+        return false;
+    }
+    reply_map(call->reply, count + more_count);
+    lb_info_put_rows(call, rules, ids, count);
+    return true;
 }
 
 /* "left": of the members of the period that leaves. */
-static void lb_info_put_window(const struct call *call, const struct rules *rules) {
-    enum { BEHIND_MAX = 1000 };
-    const struct rules_window *window = &rules->window;
-    reply_bulk_text(call->reply, "window");
-    if (window->count == 0) {
-        reply_null(call->reply);
-        return;
-    }
-    reply_map(call->reply, 5);
-    reply_named_integer(call->reply, "periods", window->count);
-    reply_named_text(call->reply, "of", window->is_best ? "best" : "sum");
-    reply_named_integer(call->reply, "from", window->from_ms);
-    reply_named_integer(call->reply, "behind", rules_window_behind(rules, BEHIND_MAX));
-    reply_named_integer(call->reply, "left", window->left);
-}
-
 static void lb_info_put_options(const struct call *call, const struct rules *rules) {
-    lb_info_put_given(call, "cap", rules->cap);
-    reply_named_text(call->reply, "keep", rules->keeps_best ? "best" : "last");
-    lb_info_put_flag(call, "created", rules->is_created);
-    reply_bulk_text(call->reply, "period");
-    lb_info_put_period(call, rules);
-    lb_info_put_given(call, "limit", rules->limit);
-    lb_info_put_flag(call, "frozen", (rules->guards & RULES_FROZEN) != 0);
-    lb_info_put_given(call, "opens", rules->opens_ms);
-    lb_info_put_given(call, "closes", rules->closes_ms);
-    lb_info_put_given(call, "stale", rules->stale_ms);
-    lb_info_put_flag(call, "settle", rules->settles);
-    bool is_archive = rules->settlement != RULES_NO_ARCHIVE;
-    reply_bulk_text(call->reply, "settled");
-    if (is_archive) {
-        reply_boolean(call->reply, rules->settlement == RULES_SETTLED);
-    } else {
-        reply_null(call->reply);
+    enum { BEHIND_MAX = 1000 };
+    lb_info_put_rows(call, rules, info_first, sizeof info_first);
+    (void)lb_info_put_map(call, rules, "period", info_period, sizeof info_period, 0);
+    lb_info_put_rows(call, rules, info_then, sizeof info_then);
+    if (lb_info_put_map(call, rules, "window", info_window, sizeof info_window, 2)) {
+        reply_named_integer(call->reply, "behind", rules_window_behind(rules, BEHIND_MAX));
+        lb_info_put_option(call, rules, BOARD_OPTION_LEFT);
     }
-    reply_bulk_text(call->reply, "ended");
-    if (is_archive) {
-        reply_integer(call->reply, rules->ended_ms);
-    } else {
-        reply_null(call->reply);
+    if (rules->league.room > 0) {
+        (void)lb_info_put_map(call, rules, "league", info_league, sizeof info_league, 0);
     }
-    lb_info_put_window(call, rules);
-    lb_info_put_league(call, &rules->league);
 }
 
 /* ---- archives ---- */
@@ -249,8 +213,8 @@ static void lb_info_run(struct call *call) {
 
 const struct command command_lb_info = {
     .name = "LB.INFO",
-    .reply = COMMAND_REPLIES_MAP,
     .syntax = "key",
+    .reply = "@Board",
     .summary = "A board's layout and options, the ranges of its fields and times, its members, its "
                "memory, its archives and its tags",
     .flags = COMMAND_READ | COMMAND_FAST,
@@ -385,9 +349,9 @@ static void lb_list_run(struct call *call) {
 
 const struct command command_lb_list = {
     .name = "LB.LIST",
-    .reply = COMMAND_REPLIES_BOARDS,
     .syntax = "[MATCH pattern] [CURSOR cursor:integer] [COUNT count:integer] [UNSETTLED]",
     .options = list_options,
+    .reply = "[cursor:s boards:[@ListedBoard]]",
     .summary = "Walk over the boards of the database in steps, each with its layout, options, "
                "archives and tags",
     .complexity = "O(COUNT) for each call, of which it takes 50 at the most; O(n) for the whole "

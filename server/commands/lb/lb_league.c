@@ -275,8 +275,8 @@ static void lb_league_get_run(struct call *call) {
 
 static const struct command lb_league_get = {
     .name = "GET",
-    .reply = COMMAND_REPLIES_LEAGUE_PLACE,
     .syntax = "key member",
+    .reply = "@LeaguePlace?",
     .summary = "A member's tier, its room in the running period, its record there, the tier that "
                "is to come, if it is another, and whether it would go up, stay or go down if the "
                "period ended now",
@@ -350,8 +350,8 @@ static void lb_league_info_run(struct call *call) {
 
 static const struct command lb_league_info = {
     .name = "INFO",
-    .reply = COMMAND_REPLIES_MAP,
     .syntax = "key",
+    .reply = "@League",
     .summary = "A league's numbers, its running period, and its tiers, the highest first, with "
                "their members and the room that is open",
     .complexity = "O(t log n) for t tiers, at most 255, and n members",
@@ -440,8 +440,8 @@ static void lb_league_set_run(struct call *call) {
 
 static const struct command lb_league_set = {
     .name = "SET",
-    .reply = COMMAND_REPLIES_FLAG,
     .syntax = "key tier:integer member",
+    .reply = "b",
     .summary = "Put a member into a tier: it leaves its room, and its next result begins anew; "
                "whether it was in another",
     .complexity = "O(log n) in the members of the board",
@@ -476,8 +476,8 @@ static void lb_league_remove_run(struct call *call) {
 
 static const struct command lb_league_remove = {
     .name = "REMOVE",
-    .reply = COMMAND_REPLIES_FLAG,
     .syntax = "key member",
+    .reply = "b",
     .summary = "Take a member out of the league and its room; whether it was there",
     .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_WRITE | COMMAND_FAST,

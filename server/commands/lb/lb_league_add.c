@@ -219,10 +219,10 @@ static void lb_league_add_run(struct call *call) {
 
 const struct command lb_league_add = {
     .name = "ADD",
-    .reply = COMMAND_REPLIES_LEAGUE_PLACE,
     .syntax = "key operator=[SET | INCR | BEST] time=[AT unix-time-milliseconds:unix-time | TOUCH "
               "| KEEPTIME] [TAG name value]... [ONCE id] [WITHREPEAT] " LB_HSET_SYNTAX
               " [STRINGS] field... member",
+    .reply = "@LeaguePlaced",
     .summary = "Write a member's result in its room; the first one of a period puts it into the "
                "open room of its tier; tier, room, record and the tier before",
     .complexity = "O(log n) in the members of the board",

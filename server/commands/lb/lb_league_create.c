@@ -5,99 +5,8 @@
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_league.h"
 
-enum {
-    WORDS_MAX = 256, /* of the options of the rooms */
-};
-
-/* The league's own options. */
-struct words {
-    bool has_idle;
-    bool idle_goes_down;
-    int64_t numbers[4]; /* ROOM TIERS UP DOWN; -1: not given */
-    struct bytes rest[WORDS_MAX];
-    size_t rest_count;
-};
-
-static const struct {
-    const char *word;
-    int64_t minimum, maximum;
-} lb_league_create_numbers[] = {
-    {"ROOM", 1, LEAGUE_ROOM_MAX},
-    {"TIERS", 1, LEAGUE_TIERS_MAX},
-    {"UP", 0, LEAGUE_ROOM_MAX},
-    {"DOWN", 0, LEAGUE_ROOM_MAX},
-};
-enum { ROOM, TIERS, UP, DOWN, NUMBERS };
-
-static bool lb_league_create_read_number(const struct call *call, uint32_t index, size_t which,
-                                         struct words *words) {
-    const char *word = lb_league_create_numbers[which].word;
-    int64_t minimum = lb_league_create_numbers[which].minimum;
-    int64_t maximum = lb_league_create_numbers[which].maximum;
-    int64_t value;
-    if (words->numbers[which] >= 0) {
-        return call_refuse_format(call, "ERR %s may be given only once", word);
-    }
-    if (index == call->request->count || !bytes_parse_i64(call_arg(call, index), &value) ||
-        value < minimum || value > maximum) {
-        return call_refuse_format(call, "ERR %s needs a number: %d..%d", word, (int)minimum,
-                                  (int)maximum);
-    }
-    words->numbers[which] = value;
-    return true;
-}
-
-static bool lb_league_create_read_idle(const struct call *call, uint32_t index,
-                                       struct words *words) {
-    if (words->has_idle) {
-        return call_refuse(call, "ERR IDLE may be given only once");
-    }
-    words->has_idle = true;
-    words->idle_goes_down = index < call->request->count && call_arg_is(call, index, "DOWN");
-    return words->idle_goes_down ||
-           (index < call->request->count && call_arg_is(call, index, "STAY")) ||
-           call_refuse(call, "ERR IDLE is unknown: use STAY or DOWN");
-}
-
-/* Keep one or more words of the rooms' options. A tag may be named as a word of the league is. */
-static bool lb_league_create_keep(const struct call *call, uint32_t *index, struct words *words) {
-    uint32_t count = call_arg_is(call, *index, "TAG") ? 3 : 1;
-    for (; count > 0 && *index < call->request->count; count--) {
-        if (words->rest_count == WORDS_MAX) {
-            return call_refuse_format(call, "ERR too many options: at most %d words",
-                                      (int)WORDS_MAX);
-        }
-        words->rest[words->rest_count++] = call_arg(call, (*index)++);
-    }
-    return true;
-}
-
-static bool lb_league_create_read_words(const struct call *call, uint32_t index,
-                                        struct words *words) {
-    while (index < call->request->count) {
-        size_t which = 0;
-        while (which < NUMBERS && !call_arg_is(call, index, lb_league_create_numbers[which].word)) {
-            which++;
-        }
-        bool is_idle = call_arg_is(call, index, "IDLE");
-        bool is_read = which < NUMBERS ? lb_league_create_read_number(call, index + 1, which, words)
-                       : is_idle       ? lb_league_create_read_idle(call, index + 1, words)
-                                       : lb_league_create_keep(call, &index, words);
-        if (!is_read) {
-            return false;
-        }
-        index += which < NUMBERS || is_idle ? 2 : 0;
-    }
-    for (size_t i = 0; i < NUMBERS; i++) {
-        if (words->numbers[i] < 0) {
-            return call_refuse(call, "ERR a league needs ROOM, TIERS, UP and DOWN");
-        }
-    }
-    return true;
-}
-
 /* Can rooms have these rules, and be so large? */
-static bool lb_league_create_check(const struct call *call, const struct words *words,
+static bool lb_league_create_check(const struct call *call, const struct rules_league *league,
                                    const struct rules *rooms) {
     if (rooms->period.unit == PERIOD_NONE) {
         return call_refuse(call, "ERR a league needs a PERIOD");
@@ -106,24 +15,32 @@ static bool lb_league_create_check(const struct call *call, const struct words *
     if (refusal != NULL) {
         return call_refuse_format(call, "ERR %s", refusal);
     }
-    return (words->numbers[UP] <= words->numbers[ROOM] &&
-            words->numbers[DOWN] <= words->numbers[ROOM]) ||
+    return (league->up <= league->room && league->down <= league->room) ||
            call_refuse(call, "ERR UP and DOWN are at most ROOM");
 }
 
-static bool lb_league_create_read(const struct call *call, struct words *words,
+static bool lb_league_create_read(const struct call *call, struct rules_league *league,
                                   struct rules *rooms) {
+    enum { NOT_GIVEN = UINT16_MAX }; /* more than LEAGUE_ROOM_MAX */
     char reason[SETTING_ERROR_MAX];
     uint32_t next = LB_LEAGUE_KEY + 1;
-    if (!lb_create_read_begin(call, call_arg(call, LB_LEAGUE_KEY), &next, rooms) ||
-        !lb_league_create_read_words(call, next, words)) {
+    if (!lb_create_read_begin(call, call_arg(call, LB_LEAGUE_KEY), &next, rooms)) {
         return false;
     }
-    if (!settings_parse_options(words->rest, words->rest_count, rooms, reason) ||
-        !settings_check_rules(rooms, reason)) {
+    rooms->league = (struct rules_league){.up = NOT_GIVEN, .down = NOT_GIVEN};
+    bool is_read = settings_parse_league(&call->request->args[next], call->request->count - next,
+                                         rooms, reason);
+    *league = rooms->league;
+    rooms->league = (struct rules_league){.room = 0};
+    rooms->guards = board_options_guards(rooms);
+    if (is_read && (league->room == 0 || league->tiers == 0 || league->up == NOT_GIVEN ||
+                    league->down == NOT_GIVEN)) {
+        return call_refuse(call, "ERR a league needs ROOM, TIERS, UP and DOWN");
+    }
+    if (!is_read || !settings_check_rules(rooms, reason)) {
         return call_refuse_format(call, "ERR %s", reason);
     }
-    return lb_league_create_check(call, words, rooms);
+    return lb_league_create_check(call, league, rooms);
 }
 
 /* A name that is free for a board with these rules. NULL: the error was replied. */
@@ -138,18 +55,14 @@ static struct registry_key *lb_league_create_board(const struct call *call, stru
     return key;
 }
 
-static void lb_league_create_boards(const struct call *call, const struct words *words,
+static void lb_league_create_boards(const struct call *call, const struct rules_league *league,
                                     const struct rules *rooms, struct league_names *names) {
     struct bytes name = call_arg(call, LB_LEAGUE_KEY);
     struct bytes template = league_template(names);
     struct rules rules = {
         .is_created = true,
         .guards = RULES_LEAGUE,
-        .league = {.room = (uint16_t)words->numbers[ROOM],
-                   .tiers = (uint8_t)words->numbers[TIERS],
-                   .up = (uint16_t)words->numbers[UP],
-                   .down = (uint16_t)words->numbers[DOWN],
-                   .idle_goes_down = words->idle_goes_down},
+        .league = *league,
     };
     league_init_layout(&rules.layout);
     struct registry_key *key = call_find_key(call, name);
@@ -179,7 +92,7 @@ static void lb_league_create_boards(const struct call *call, const struct words 
 
 static void lb_league_create_run(struct call *call) {
     struct rules rooms;
-    struct words words = {.numbers = {-1, -1, -1, -1}};
+    struct rules_league league;
     struct bytes name = call_arg(call, LB_LEAGUE_KEY);
     if (!call_check_key(call, name)) {
         return;
@@ -193,14 +106,13 @@ static void lb_league_create_run(struct call *call) {
     }
     struct league_names names;
     league_names_init(&names, name);
-    if (lb_league_check_access(call, &names) && lb_league_create_read(call, &words, &rooms)) {
-        lb_league_create_boards(call, &words, &rooms, &names);
+    if (lb_league_check_access(call, &names) && lb_league_create_read(call, &league, &rooms)) {
+        lb_league_create_boards(call, &league, &rooms, &names);
     }
 }
 
 const struct command lb_league_create = {
     .name = "CREATE",
-    .reply = COMMAND_REPLIES_OK,
     .syntax =
         "key layout=[LAYOUT name | fields=((FIELD name bits:integer order=[ASC | DESC] [SIGNED] "
         "[SCALE scale:integer] [DOUBLE])... [TIME bits:integer unit=<US | MS | S | M | H | D> "
@@ -211,6 +123,7 @@ const struct command lb_league_create = {
         "[FROM date] [TZ zone] (ROOM members:integer) (TIERS tiers:integer) (UP members:integer) "
         "(DOWN members:integer) [IDLE <STAY | DOWN>] [ARCHIVE periods:integer] [ARCHIVED <FROZEN | "
         "WRITABLE>]",
+    .reply = "<OK>",
     .summary = "Make a league, and the empty board whose layout and options its rooms have",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .run = lb_league_create_run,

@@ -263,9 +263,9 @@ static const struct option_row lb_move_options[] = {
 
 const struct command command_lb_move = {
     .name = "LB.MOVE",
-    .reply = COMMAND_REPLIES_INTEGERS,
     .syntax = "from to [MATCH pattern] mode=[BEST | SUM]",
     .options = lb_move_options,
+    .reply = "[boards:i left:i]",
     .summary = "Merge a member's results into another's on all boards; count the boards, and those "
                "left as they were",
     .complexity = "O(n log m) for n boards of m members, in steps between other commands",

@@ -147,9 +147,9 @@ static void lb_quantile_run(struct call *call) {
 
 const struct command command_lb_quantile = {
     .name = "LB.QUANTILE",
-    .reply = COMMAND_REPLIES_RECORD_EACH,
     .syntax = "key q:double... [STRINGS] " LB_FILTER_SYNTAX " [TAGS] " LB_DATA_SYNTAX,
     .options = lb_quantile_options,
+    .reply = "[@Record?]",
     .summary =
         "The members at given quantiles, from the worst (0) to the best (1); WHERE: inside a "
         "group of members with the same tags",
@@ -271,9 +271,9 @@ static uint64_t lb_quantile_count_edges(const struct cost_view *view) {
 
 const struct command command_lb_hist = {
     .name = "LB.HIST",
-    .reply = COMMAND_REPLIES_INTEGERS,
     .syntax = "key edge:double... " LB_FILTER_SYNTAX,
     .options = lb_hist_options,
+    .reply = "[i]",
     .summary = "How many members have a score below, between and above the given edges, of which "
                "there are 10,000 at most; WHERE: inside a group of members with the same tags",
     .complexity = "O(log n) for each edge, n being the members of the board",

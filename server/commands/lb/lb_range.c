@@ -154,13 +154,13 @@ static uint64_t lb_range_count_span(const struct cost_view *view) {
 
 const struct command command_lb_range = {
     .name = "LB.RANGE",
-    .reply = COMMAND_REPLIES_RECORDS,
     .syntax = "key start stop [BYSCORE] [REV] offset_count=[LIMIT offset:integer count:integer] "
               "[COMP] [WITHKEY] [STRINGS] " LB_FILTER_SYNTAX " [TAGS] " LB_DATA_SYNTAX
               " " LB_SINCE_SYNTAX,
     .options = lb_range_options,
     .key_option = LB_SINCE_WORD,
     .options_arg = FIRST_OPTION,
+    .reply = "[@Record]",
     .summary =
         "Records by rank or by score, best first or (REV) worst first; WHERE: inside a group "
         "of members with the same tags; SINCE: with the rank on another board",
@@ -338,13 +338,13 @@ static uint64_t lb_range_count_window(const struct cost_view *view) {
 
 const struct command command_lb_around = {
     .name = "LB.AROUND",
-    .reply = COMMAND_REPLIES_RECORDS,
     .syntax = "key where=<MEMBER member | SCORE score:double | PACKED packed-key> count:integer "
               "[COMP] [WITHKEY] [STRINGS] " LB_FILTER_SYNTAX " " LB_FILTER_WITHIN
               " [TAGS] " LB_DATA_SYNTAX " " LB_SINCE_SYNTAX,
     .options = lb_around_options,
     .key_option = LB_SINCE_WORD,
     .options_arg = ARG_OPTIONS,
+    .reply = "[@Record]",
     .summary = "A window of records around a member, or around the place of a score or of a packed "
                "key; WHERE and WITHIN: inside a group of members with the same tags; SINCE: with "
                "the rank on "

@@ -109,9 +109,9 @@ static void lb_roll_run(struct call *call) {
 
 const struct command command_lb_roll = {
     .name = "LB.ROLL",
-    .reply = COMMAND_REPLIES_INTEGER,
     .syntax = "key archive:key window=[START start | END end] [EX seconds:integer]",
     .options = lb_roll_options,
+    .reply = "i",
     .summary =
         "Move a board's members to an archive, start over with an empty board, and count them",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,

@@ -35,8 +35,8 @@ static void lb_settle_run(struct call *call) {
 
 const struct command command_lb_settle = {
     .name = "LB.SETTLE",
-    .reply = COMMAND_REPLIES_FLAG,
     .syntax = "archive:key",
+    .reply = "b",
     .summary = "Note that what an archive decides is done, such as rewards: 1 the first time",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .key_access = "RW update",

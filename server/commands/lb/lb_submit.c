@@ -221,12 +221,12 @@ static void lb_submit_run(struct call *call) {
 
 const struct command command_lb_submit = {
     .name = "LB.SUBMIT",
-    .reply = COMMAND_REPLIES_RESULTS,
     .syntax = "numkeys:integer key... condition=[NX | XX] [NOCREATE] operator=[SET | INCR | BEST] "
               "time=[AT "
               "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG name value]... [ONCE "
               "id] [WITHREPEAT] " LB_HSET_SYNTAX " [STRINGS] "
               "field... member",
+    .reply = "[@Result]",
     .summary = "Write one result on several boards, on all of them or none; its record, its "
                "previous rank and whether it counts, on each",
     .complexity = "O(m log n) for m boards of n members",

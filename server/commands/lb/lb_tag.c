@@ -131,8 +131,8 @@ static void lb_tag_run(struct call *call) {
 
 const struct command command_lb_tag = {
     .name = "LB.TAG",
-    .reply = COMMAND_REPLIES_FLAG,
     .syntax = "key member tag=(name value)... [IF (name value)...]",
+    .reply = "b",
     .summary = "Set tags of a member, if (IF) others have these values; 1 if that changed one",
     .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
@@ -174,8 +174,8 @@ static void lb_tags_run(struct call *call) {
 
 const struct command command_lb_tags = {
     .name = "LB.TAGS",
-    .reply = COMMAND_REPLIES_TAGS_EACH,
     .syntax = "key member...",
+    .reply = "[{s}?]",
     .summary = "The tags of many members",
     .complexity = "O(m log n) for m of the board's n members",
     .flags = COMMAND_READ | COMMAND_FAST,

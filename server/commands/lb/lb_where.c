@@ -76,9 +76,9 @@ static const struct option_row lb_where_options[] = {
 
 const struct command command_lb_where = {
     .name = "LB.WHERE",
-    .reply = COMMAND_REPLIES_BOARD_RECORDS,
     .syntax = "member [MATCH pattern] [STRINGS]",
     .options = lb_where_options,
+    .reply = "[@BoardRecord]",
     .summary = "The boards that a member is on, each with the member's record",
     .complexity = "O(n log m) for n boards of m members, in steps between other commands",
     .flags = COMMAND_READ | COMMAND_NO_MULTI,
@@ -138,9 +138,9 @@ static const struct option_row lb_forget_options[] = {
 
 const struct command command_lb_forget = {
     .name = "LB.FORGET",
-    .reply = COMMAND_REPLIES_INTEGER,
     .syntax = "member [MATCH pattern] data=[DATA data:pattern]... [ALL]",
     .options = lb_forget_options,
+    .reply = "i",
     .summary = "Take a member off all boards, and remove its hashes; count the boards",
     .complexity = "O(n log m) for n boards of m members, in steps between other commands",
     .flags = COMMAND_WRITE | COMMAND_NO_MULTI,

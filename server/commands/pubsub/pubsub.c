@@ -121,7 +121,7 @@ static const struct command_cost name_cost =
 
 #define SUBSCRIBE_ENTRY(word, argument, what, which, of, more, ...)                                \
     {                                                                                              \
-        .name = word, .syntax = argument "...",                                                    \
+        .name = word, .syntax = argument "...", .reply = "[kind:s channel:s count:i]",             \
         .summary = "Receive the messages published to " what,                                      \
         .complexity = "O(n) in the " of " named", .flags = SUBSCRIBER_FLAGS | (more),              \
         .channels = which, .cost = &name_cost, .variant = VARIANT(__VA_ARGS__),                    \
@@ -181,7 +181,7 @@ static const struct command_cost gone_cost = COST_ROW(
 
 #define UNSUBSCRIBE_ENTRY(word, argument, which, more, ...)                                        \
     {                                                                                              \
-        .name = word, .syntax = "[" argument "...]",                                               \
+        .name = word, .syntax = "[" argument "...]", .reply = "[kind:s channel:s? count:i]",       \
         .summary = "End the subscriptions " which ", or to all",                                   \
         .complexity = "O(n) in the subscriptions that end", .flags = SUBSCRIBER_FLAGS | (more),    \
         .cost = &gone_cost, .variant = VARIANT(__VA_ARGS__), .run = unsubscribe_run                \
@@ -218,8 +218,9 @@ static const struct command_cost publish_cost =
 
 #define PUBLISH_ENTRY(word, channel, who, of, more, kind)                                          \
     {                                                                                              \
-        .name = (word), .syntax = channel " message", .summary = "Send a message to " who,         \
-        .complexity = "O(n" of, .flags = COMMAND_PUBSUB | COMMAND_LOADING | COMMAND_FAST | (more), \
+        .name = (word), .syntax = channel " message", .reply = "i",                                \
+        .summary = "Send a message to " who, .complexity = "O(n" of,                               \
+        .flags = COMMAND_PUBSUB | COMMAND_LOADING | COMMAND_FAST | (more),                         \
         .channels = COMMAND_CHANNELS_PUBLISH, .cost = &publish_cost,                               \
         .variant = VARIANT(kind, NULL), .run = publish_run                                         \
     }
@@ -275,7 +276,7 @@ static const struct command_cost channels_cost =
 
 #define CHANNELS_ENTRY(word, what, own)                                                            \
     {                                                                                              \
-        .name = (word), .syntax = "[pattern]", .summary = (what),                                  \
+        .name = (word), .syntax = "[pattern]", .reply = "[s]", .summary = (what),                  \
         .complexity = "O(n) in the channels", .flags = COMMAND_PUBSUB | COMMAND_LOADING,           \
         .arity = -2, .cost = &channels_cost, .variant = (own), .run = channels_run                 \
     }
@@ -305,9 +306,10 @@ static void numsub_run(struct call *call) {
 
 #define NUMSUB_ENTRY(word, arguments, what, own)                                                   \
     {                                                                                              \
-        .name = (word), .syntax = (arguments), .summary = (what),                                  \
-        .complexity = "O(n) in the channels named", .flags = COMMAND_PUBSUB | COMMAND_LOADING,     \
-        .cost = &naming_cost, .variant = (own), .run = numsub_run                                  \
+        .name = (word), .syntax = (arguments), .reply = "[channel:s count:i ...]",                 \
+        .summary = (what), .complexity = "O(n) in the channels named",                             \
+        .flags = COMMAND_PUBSUB | COMMAND_LOADING, .cost = &naming_cost, .variant = (own),         \
+        .run = numsub_run                                                                          \
     }
 
 static const struct command pubsub_numsub =
@@ -324,6 +326,7 @@ static void numpat_run(struct call *call) {
 
 static const struct command pubsub_numpat = {
     .name = "NUMPAT",
+    .reply = "i",
     .summary = "The number of distinct patterns that anyone subscribes to",
     .flags = COMMAND_PUBSUB | COMMAND_LOADING,
     .run = numpat_run,

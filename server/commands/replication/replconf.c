@@ -179,6 +179,7 @@ static void replconf_run(struct call *call) {
 const struct command command_replconf = {
     .name = "REPLCONF",
     .syntax = "[option value...]",
+    .reply = "s",
     .summary = "What replicas tell their master: where they are reached, what they understand, how "
                "far they are",
     .arity = -1,

@@ -55,6 +55,7 @@ static void replicaof_run(struct call *call) {
 const struct command command_replicaof = {
     .name = "REPLICAOF",
     .syntax = REPLICAOF_SYNTAX,
+    .reply = "<OK|OK Already connected to specified master>",
     .summary = "Be a replica of that server; with NO ONE, a master that keeps what it has",
     .flags = COMMAND_ADMIN | COMMAND_STALE | COMMAND_NO_BOARDS,
     .audit = AUDIT_ROLE,
@@ -64,6 +65,7 @@ const struct command command_replicaof = {
 const struct command command_slaveof = {
     .name = "SLAVEOF",
     .syntax = REPLICAOF_SYNTAX,
+    .reply = "<OK|OK Already connected to specified master>",
     .summary = "The same as REPLICAOF, by the name that Sentinel uses",
     .flags = COMMAND_ADMIN | COMMAND_STALE | COMMAND_NO_BOARDS,
     .audit = AUDIT_ROLE,
@@ -116,6 +118,8 @@ static void role_run(struct call *call) {
 
 const struct command command_role = {
     .name = "ROLE",
+    .reply = "[role:<master> group:i replicas:[[address:s port:s group:s]]]|[role:<slave> "
+             "address:s port:i link:s group:i]",
     .summary = "Whether this is a master, with its replicas, or a replica, and how far it is",
     .complexity = "O(n) in the replicas",
     .flags = COMMAND_FAST | COMMAND_LOADING,
@@ -172,6 +176,7 @@ static void failover_run(struct call *call) {
 const struct command command_failover = {
     .name = "FAILOVER",
     .syntax = "target=[TO host port:integer [FORCE]] [ABORT] [TIMEOUT milliseconds:integer]",
+    .reply = "<OK>",
     .summary = "Hand over to a replica, without losing a write: writes wait until it has them all",
     .flags = COMMAND_ADMIN | COMMAND_STALE | COMMAND_NO_BOARDS,
     .audit = AUDIT_ROLE,

@@ -59,6 +59,7 @@ static void wait_run(struct call *call) {
 const struct command command_wait = {
     .name = "WAIT",
     .syntax = "numreplicas:integer timeout:integer",
+    .reply = "i",
     .summary = "Wait until so many replicas have in memory what this connection has written, or "
                "for so many milliseconds; how many have it",
     .complexity = "O(n) in the replicas",

@@ -406,6 +406,7 @@ const struct command command_zadd = {
     .syntax = "key condition=[NX | XX] comparison=[GT | LT] change=[CH] increment=[INCR] "
               "score_member=(score:double member)...",
     .options = zadd_options,
+    .reply = "i|INCR=n?",
     .summary = "Set the scores of members, adding those that are not on the board",
     .complexity = "O(log n) for each pair, n being the members of the board",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
@@ -426,6 +427,7 @@ static void zincrby_run(struct call *call) {
 const struct command command_zincrby = {
     .name = "ZINCRBY",
     .syntax = "key increment:double member",
+    .reply = "n",
     .summary = "Add to a member's score, which begins at 0, and return the sum",
     .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,

@@ -381,6 +381,7 @@ const struct command command_zunion = {
     .name = "ZUNION",
     .syntax = COMBINED " [WITHSCORES]",
     .options = options,
+    .reply = "[s]|WITHSCORES=[[member:s score:n]...]",
     .summary =
         "The members of any of several boards, and the sum (or MIN, MAX) of their scores, or "
         "how many boards have them (COUNT)",
@@ -395,6 +396,7 @@ const struct command command_zunionstore = {
     .name = "ZUNIONSTORE",
     .syntax = "destination:key " COMBINED,
     .options = &options[1],
+    .reply = "i",
     .summary = "Store a union of boards, with the times at which the results were reached",
     .complexity = UNION_COMPLEXITY,
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
@@ -407,6 +409,7 @@ const struct command command_zinter = {
     .name = "ZINTER",
     .syntax = COMBINED " [WITHSCORES]",
     .options = options,
+    .reply = "[s]|WITHSCORES=[[member:s score:n]...]",
     .summary =
         "The members that are on all of several boards, and the sum (or MIN, MAX) of their scores, "
         "or of the boards' weights (COUNT)",
@@ -421,6 +424,7 @@ const struct command command_zinterstore = {
     .name = "ZINTERSTORE",
     .syntax = "destination:key " COMBINED,
     .options = &options[1],
+    .reply = "i",
     .summary = "Store an intersection of boards, with the times at which the results were reached",
     .complexity = INTERSECTION_COMPLEXITY,
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
@@ -433,6 +437,7 @@ const struct command command_zintercard = {
     .name = "ZINTERCARD",
     .syntax = "numkeys:integer key... [LIMIT limit:integer]",
     .options = count_options,
+    .reply = "i",
     .summary = "How many members are on all of several boards, counted up to a limit",
     .complexity = INTERSECTION_COMPLEXITY,
     .flags = COMMAND_READ,
@@ -447,6 +452,7 @@ const struct command command_zdiff = {
     .name = "ZDIFF",
     .syntax = "numkeys:integer key... [WITHSCORES]",
     .options = difference_options,
+    .reply = "[s]|WITHSCORES=[[member:s score:n]...]",
     .summary = "The members of the first board that are on none of the others",
     .complexity = DIFFERENCE_COMPLEXITY,
     .flags = COMMAND_READ,
@@ -459,6 +465,7 @@ const struct command command_zdiffstore = {
     .name = "ZDIFFSTORE",
     .syntax = "destination:key numkeys:integer key...",
     .options = &options[3],
+    .reply = "i",
     .summary =
         "Store the members of the first board that are on none of the others, with their times",
     .complexity = DIFFERENCE_COMPLEXITY,

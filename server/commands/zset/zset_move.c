@@ -420,6 +420,7 @@ const struct command command_zmove = {
         "source:key destination:key where=<MIN | MAX | byscore=(BYSCORE score-min score-max)> "
         "[COUNT count:integer]",
     .options = zmove_options,
+    .reply = "[s]?",
     .summary = "Move members with the lowest, the highest or the given scores to another board, "
                "and return them",
     .complexity = "O(m * log n) for m members moved",
@@ -480,6 +481,7 @@ const struct command command_bzmove = {
     .name = "BZMOVE",
     .syntax = "source:key destination:key where=<MIN | MAX> timeout:double [COUNT count:integer]",
     .options = zmove_options,
+    .reply = "[s]?",
     .summary = "Move members with the lowest or the highest scores to another board, and return "
                "them; if there are none, wait for them",
     .complexity = "O(m * log n) for m members moved",
@@ -543,6 +545,7 @@ const struct command command_zmovemember = {
     .syntax = "source:key destination:key condition=[NX | XX] "
               "members=(MEMBERS num-members:integer member...)",
     .options = zmovemember_options,
+    .reply = "[s]?",
     .summary = "Move the members named to another board, and return those that were moved",
     .complexity = "O(m * log n) for m members named",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,

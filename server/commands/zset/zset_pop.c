@@ -65,7 +65,8 @@ static const struct command_cost popping_cost =
 
 #define POP_ENTRY(word, what, ...)                                                                 \
     {                                                                                              \
-        .name = word, .syntax = "key [count:integer]", .summary = what,                            \
+        .name = word, .syntax = "key [count:integer]",                                             \
+        .reply = "[member:s score:n ...]|[[member:s score:n]]", .summary = what,                   \
         .complexity = "O(log n + m) for m of the board's n members",                               \
         .flags = COMMAND_WRITE | COMMAND_FAST, .key_access = "RW access delete",                   \
         .cost = &popping_cost, .variant = &(const bool){__VA_ARGS__}, .run = pop_run               \
@@ -274,8 +275,8 @@ static const struct command_cost waiting_cost =
 
 #define BLOCKING_POP_ENTRY(word, what, ...)                                                        \
     {                                                                                              \
-        .name = word, .syntax = "key... timeout:double", .summary = what,                          \
-        .complexity = "O(k + log n) for k keys and n members",                                     \
+        .name = word, .syntax = "key... timeout:double", .reply = "[key:s member:s score:n]?",     \
+        .summary = what, .complexity = "O(k + log n) for k keys and n members",                    \
         .flags = COMMAND_WRITE | COMMAND_FAST | COMMAND_BLOCKING,                                  \
         .key_access = "RW access delete", .cost = &waiting_cost,                                   \
         .variant = &(const bool){__VA_ARGS__}, .run = bzpop_run, .serve = zset_pop_bzpop_serve     \
@@ -317,6 +318,7 @@ const struct command command_zmpop = {
     .name = "ZMPOP",
     .syntax = "numkeys:integer key... where=<MIN | MAX> [COUNT count:integer]",
     .options = zmpop_options,
+    .reply = "[key:s members:[[member:s score:n]]]?",
     .summary = "Remove members from the first of several boards that has any, and return them",
     .complexity = "O(k + log n + m) for k keys and m of the board's n members",
     .flags = COMMAND_WRITE,
@@ -337,6 +339,7 @@ const struct command command_bzmpop = {
     .name = "BZMPOP",
     .syntax = "timeout:double numkeys:integer key... where=<MIN | MAX> [COUNT count:integer]",
     .options = zmpop_options,
+    .reply = "[key:s members:[[member:s score:n]]]?",
     .summary = "Remove members from the first of several boards that has any, and return them; if "
                "none has, wait for them",
     .complexity = "O(k + log n + m) for k keys and m of the board's n members",

@@ -56,6 +56,7 @@ static void zrandmember_run(struct call *call) {
 const struct command command_zrandmember = {
     .name = "ZRANDMEMBER",
     .syntax = "key options=[count:integer [WITHSCORES]]",
+    .reply = "s?|[s]|WITHSCORES=[[member:s score:n]...]",
     .summary = "Members drawn at random: different ones, or (a negative count) with repeats",
     .complexity = "O(m log n) for m of the board's n members, O(n) when m is large",
     .flags = COMMAND_READ,

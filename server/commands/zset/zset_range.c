@@ -181,9 +181,10 @@ static const struct command_cost paging_cost =
 
 #define RANGE_ENTRY(word, arguments, what, also, ...)                                              \
     {                                                                                              \
-        .name = word, .syntax = arguments, .summary = what,                                        \
-        .complexity = "O(log n + m) for m of the board's n members" also, .flags = COMMAND_READ,   \
-        .cost = &paging_cost, .variant = &(const struct range){__VA_ARGS__}, .run = zset_range_run \
+        .name = word, .syntax = arguments, .reply = "[s]|WITHSCORES=[[member:s score:n]...]",      \
+        .summary = what, .complexity = "O(log n + m) for m of the board's n members" also,         \
+        .flags = COMMAND_READ, .cost = &paging_cost,                                               \
+        .variant = &(const struct range){__VA_ARGS__}, .run = zset_range_run                       \
     }
 
 #define BY_SCORE_OPTIONS "[WITHSCORES] offset_count=[LIMIT offset:integer count:integer]"
@@ -215,6 +216,7 @@ const struct command command_zrangestore = {
     .name = "ZRANGESTORE",
     .syntax = "dst:key src:key min max sortby=[BYSCORE | BYLEX] [REV] offset_count=[LIMIT "
               "offset:integer count:integer]",
+    .reply = "i",
     .summary = "Store what ZRANGE would show, each member with its score and its time",
     .complexity = "O(log n + m) for m of the board's n members",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
@@ -235,7 +237,7 @@ static void lex_run(struct call *call) {
 
 #define LEX_ENTRY(word, arguments, ...)                                                            \
     {                                                                                              \
-        .name = word, .syntax = arguments,                                                         \
+        .name = word, .syntax = arguments, .reply = "!",                                           \
         .summary = "Replies an error: equal scores are ordered by time here, never by name",       \
         .run = lex_run, __VA_ARGS__                                                                \
     }

@@ -115,6 +115,7 @@ static void zrem_run(struct call *call) {
 const struct command command_zrem = {
     .name = "ZREM",
     .syntax = "key member...",
+    .reply = "i",
     .summary = "Remove members from a board",
     .complexity = "O(m * log n) for m of the board's n members",
     .flags = COMMAND_WRITE | COMMAND_FAST,
@@ -160,7 +161,8 @@ static void zremrangebyscore_run(struct call *call) {
 
 #define SPAN_ENTRY(word, arguments, what, handler)                                                 \
     {                                                                                              \
-        .name = (word), .syntax = (arguments), .summary = "Remove the members " what,              \
+        .name = (word), .syntax = (arguments), .reply = "i",                                       \
+        .summary = "Remove the members " what,                                                     \
         .complexity = "O(log n); the members' memory is freed in steps afterwards",                \
         .flags = COMMAND_WRITE, .key_access = "RW delete", .run = (handler)                        \
     }

@@ -91,6 +91,7 @@ const struct command command_zscan = {
     .name = "ZSCAN",
     .syntax = "key cursor:integer [MATCH pattern] [COUNT count:integer]",
     .options = zscan_options,
+    .reply = "[cursor:s members:[member:s score:s ...]]",
     .summary = "Walk over all members of a board in small steps, in no order; COUNT is a hint, and "
                "a board of up to 128 comes at once",
     .complexity = "O(COUNT) for a step, half a millisecond at the most; O(n) for the whole board",

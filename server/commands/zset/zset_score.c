@@ -24,6 +24,7 @@ static void zscore_run(struct call *call) {
 const struct command command_zscore = {
     .name = "ZSCORE",
     .syntax = "key member",
+    .reply = "n?",
     .summary = "A member's score, exactly as it was given",
     .flags = COMMAND_READ | COMMAND_FAST,
     .member_arg = 2,
@@ -62,6 +63,7 @@ static void zmscore_run(struct call *call) {
 const struct command command_zmscore = {
     .name = "ZMSCORE",
     .syntax = "key member...",
+    .reply = "[n?]",
     .summary = "The scores of several members, in the order they are asked for",
     .complexity = "O(m) in the members asked for",
     .flags = COMMAND_READ | COMMAND_FAST,
@@ -83,6 +85,7 @@ static void zcard_run(struct call *call) {
 const struct command command_zcard = {
     .name = "ZCARD",
     .syntax = "key",
+    .reply = "i",
     .summary = "How many members a board has",
     .flags = COMMAND_READ | COMMAND_FAST,
     .key_access = "RO",
@@ -101,6 +104,7 @@ static void zcount_run(struct call *call) {
 const struct command command_zcount = {
     .name = "ZCOUNT",
     .syntax = "key min:double max:double",
+    .reply = "i",
     .summary = "How many members have a score between two limits",
     .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_READ | COMMAND_FAST,
@@ -147,7 +151,8 @@ static void rank_run(struct call *call) {
 
 #define RANK_ENTRY(word, what, ...)                                                                \
     {                                                                                              \
-        .name = word, .syntax = "key member [WITHSCORE]", .summary = what,                         \
+        .name = word, .syntax = "key member [WITHSCORE]",                                          \
+        .reply = "i?|WITHSCORE=[rank:i score:n]?", .summary = what,                                \
         .complexity = "O(log n) in the members of the board",                                      \
         .flags = COMMAND_READ | COMMAND_FAST, .member_arg = 2,                                     \
         .variant = &(const bool){__VA_ARGS__}, .run = rank_run                                     \

@@ -331,21 +331,26 @@ static bool zset_steps_change(const struct call *call, struct steps *steps) {
 
 /* ---- ZRANGESTORE ---- */
 
+/* Can a copy of the board take the destination's place? */
+static bool zset_steps_may_copy(const struct call *call, const struct registry_key *destination,
+                                const struct board *board) {
+    return registry_count(call->registry, BAN_DATABASE) <= AT_ONCE_MAX &&
+           zset_store_is_unchanged(call, call_arg(call, 1), destination, board);
+}
+
 bool zset_steps_are_due_for_span(const struct call *call, const struct registry_key *destination,
                                  const struct board *board, struct zset_span span) {
-    return zset_steps_are_due(call, span.count, 1) &&
-           registry_count(call->registry, BAN_DATABASE) <= AT_ONCE_MAX &&
-           zset_store_is_unchanged(call, call_arg(call, 1), destination, board);
+    return zset_steps_are_due(call, span.count, 1) && zset_steps_may_copy(call, destination, board);
 }
 
 /* Copy the part with the span, and some members beside it: it may move while it is copied. */
 static bool zset_steps_begin_part(const struct call *call, struct steps *steps,
+                                  const struct registry_key *destination,
                                   const struct registry_key *key, struct zset_span span) {
     const struct board *board = call_board(key);
-    const struct registry_key *destination = call_find_key(call, call_arg(call, 1));
     registry_mirror_end(&steps->mirrors[0]);
-    if (steps->attempt_count++ >= ATTEMPTS_MAX ||
-        !zset_steps_are_due_for_span(call, destination, board, span)) {
+    if (steps->attempt_count++ >= ATTEMPTS_MAX || span.count <= AT_ONCE_MAX ||
+        !zset_steps_may_copy(call, destination, board)) {
         zset_store_span(call, call_arg(call, 1), board, span);
         return false;
     }
@@ -362,9 +367,12 @@ static bool zset_steps_span(const struct call *call, struct steps *steps) {
     const struct registry_key *key;
     struct zset_span span;
     enum registry_mirror_status status = REGISTRY_MIRROR_LOST;
+    /* What is due for the one may end the other, an archive: so both are looked up before either is used. */
+    (void)call_find_key(call, call_arg(call, 1));
     if (!zset_range_find(call, &key, &span)) {
         return false;
     }
+    const struct registry_key *destination = call_find_key(call, call_arg(call, 1));
     if (mirror->copy != NULL && key != NULL) {
         status = registry_mirror_step(mirror, STEP_ENTRIES);
     }
@@ -377,9 +385,8 @@ static bool zset_steps_span(const struct call *call, struct steps *steps) {
     uint32_t first = status == REGISTRY_MIRROR_WHOLE ? registry_mirror_first_rank(mirror) : 0;
     if (status == REGISTRY_MIRROR_LOST || span.count == 0 || span.rank < first ||
         span.rank + span.count > first + board_count(&mirror->copy->board) ||
-        !zset_steps_are_due_for_span(call, call_find_key(call, call_arg(call, 1)), call_board(key),
-                                     span)) {
-        return zset_steps_begin_part(call, steps, key, span);
+        !zset_steps_may_copy(call, destination, call_board(key))) {
+        return zset_steps_begin_part(call, steps, destination, key, span);
     }
     span.rank -= first;
     zset_store_copy(call, call_arg(call, 1), &mirror->copy->board, span);

@@ -771,6 +771,9 @@ TEST(any_bytes_are_read_without_harm) {
     buffer_deinit(&chunk);
 }
 
+/* No tags, no TIME, one field of one bit. */
+#define FIELD "\x00\x00\x01\x01\x00\x00\x01s"
+
 TEST(lengths_that_lie_are_seen) {
     /* BOARD k of database 0, then: */
     static const struct {
@@ -797,8 +800,11 @@ TEST(lengths_that_lie_are_seen) {
         {"\x47\x02x", 3},                                      /* TAGS of a longer one */
         {"\x47\x01x\x01\x02y", 6},                             /* with a longer value */
         {"\x4b\x01\x01\x00x\x01", 6},                          /* PIECE without a value */
-        {"\x03\x80\x08\x00\x00\x00\x01\x00\x01\x01s", 11},     /* rules with tags, but no options */
-        {"\x03\x80\x10\x00\x00\x00\x01\x00\x01\x01s", 11},     /* likewise what contests need */
+        /* Rules with CAP of 2^32, CAP twice, KEEP that is none, and an option that nobody knows. */
+        {"\x03\x80\x01\x80\x80\x80\x80\x20\x00" FIELD, 17},
+        {"\x03\x80\x01\x02\x01\x02\x00" FIELD, 15},
+        {"\x03\x80\x03\x04\x00" FIELD, 13},
+        {"\x03\x80\xf0\x02\x00" FIELD, 13},
     };
     for (size_t i = 0; i < COUNT_OF(records); i++) {
         char chunk[32] = "\x06\x00k";

@@ -371,12 +371,13 @@ static void send_line(struct client *client, const char *line) {
     text_free(&request);
 }
 
-/* One of many turns: the disk has a thread of its own, and a second passes now and then. */
+/* One of many turns: the disk has a thread of its own, which a loaded machine lets wait, and a second passes now
+ * and then. */
 static void pause_turn(int turns) {
     turn();
     assert_true(turns < TURNS_MAX);
     if (turns % 20 == 0) {
-        usleep(200);
+        usleep(turns < TURNS_MAX / 10 ? 200 : 20000);
     }
     if (turns % 100 == 0) {
         pass_second();

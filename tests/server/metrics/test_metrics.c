@@ -1,4 +1,5 @@
 /* The metrics as text, from figures that the test makes. */
+#include "server/commands/admin/info.h"
 #include "server/commands/table.h"
 #include "server/metrics/metrics.h"
 #include "server/replication/replication.h"
@@ -32,7 +33,7 @@ static int end(void **state) {
 
 static const char *print(struct fixture *fixture, enum metrics_format format) {
     buffer_clear(&fixture->text);
-    figures_take(&fixture->harness->server, fixture->figures);
+    figures_take(&fixture->harness->server, true, fixture->figures);
     metrics_print(fixture->figures, format, &fixture->text);
     buffer_append(&fixture->text, "", 1);
     assert_false(fixture->text.is_broken);
@@ -208,6 +209,57 @@ FIXTURE_TEST(families_keep_to_the_conventions) {
     }
     assert_in_range(count, 70, 200);
     free(text);
+}
+
+/* Both print the row's field: here a number that either could have had from elsewhere. */
+FIXTURE_TEST(info_and_the_metrics_say_the_same_of_a_figure) {
+    const struct bytes everything = BYTES("everything");
+    struct server *server = &f->harness->server;
+    struct buffer info;
+    unsigned count = 0;
+    harness_run(f->harness, f->session, "ZADD a 1 ann 2 bob 3 cid");
+    harness_run(f->harness, f->session, "ZADD a x ann");
+    harness_run(f->harness, f->session, "ZRANGE a 0 -1");
+    harness_run(f->harness, f->session, "SUBSCRIBE c");
+    const char *text = print(f, METRICS_PROMETHEUS);
+    buffer_init(&info, 0);
+    info_print(server, server->clock.now_ms, &everything, 1, &info);
+    buffer_append(&info, "", 1);
+    for (const struct figure *row = figures_table; row < figures_table + figures_row_count; row++) {
+        const char *line =
+            row->info != NULL ? strstr(info.at, formatted("\r\n%s:", row->info)) : NULL;
+        if (line != NULL && row->metric != NULL && row->label == NULL &&
+            row->of == FIGURE_OF_FIGURES && row->type == FIGURE_U64 && row->per_unit == 0 &&
+            strstr(row->metric, "memory") == NULL) {
+            const char *suffix = row->kind == FIGURE_COUNTER ? "_total" : "";
+            expect_line(text, formatted("%s%s %llu", row->metric, suffix,
+                                        strtoull(strchr(line, ':') + 1, NULL, 10)));
+            count++;
+        }
+    }
+    assert_in_range(count, 30, 60);
+    buffer_deinit(&info);
+}
+
+static void expect_once(const char *one, const char *other) {
+    if (one != NULL && one[0] != '\0' && other != NULL && strcmp(one, other) == 0) {
+        fail_msg("two rows have the name %s", one);
+    }
+}
+
+TEST(a_name_stands_in_one_row) {
+    const struct figure *end = figures_table + figures_row_count;
+    for (const struct figure *one = figures_table; one < end; one++) {
+        assert_true(one->metric == NULL || (one->place > 0 && one->help != NULL));
+        assert_in_range(one->place, 0, FIGURE_PLACES - 1);
+        for (const struct figure *other = one + 1; other < end; other++) {
+            expect_once(one->metric, other->metric);
+            if (one->of == other->of) {
+                expect_once(one->info, other->info);
+                expect_once(one->api, other->api);
+            }
+        }
+    }
 }
 
 TEST(the_accept_header_chooses_the_format) {

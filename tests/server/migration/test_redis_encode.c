@@ -5,7 +5,7 @@
 #include "server/rdb/rdb_write.h"
 #include "server/replication/wire.h"
 #include "server/system/log.h"
-#include "skiplist/keyspace/effect_listener.h"
+#include "skiplist/keyspace/effect.h"
 #include "tests/support/harness.h"
 #include "tests/support/registry_workload.h"
 

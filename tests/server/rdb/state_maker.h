@@ -7,7 +7,7 @@
 #include "server/rdb/rdb_state.h"
 #include "server/rdb/rdb_write.h"
 #include "skiplist/keyspace/key_kind.h"
-#include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/registry.h"
 
 struct state_comparison {
     const struct registry *a, *b;

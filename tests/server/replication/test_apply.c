@@ -3,7 +3,7 @@
 #include "tests/support/test.h"
 
 #include "server/replication/apply.h"
-#include "skiplist/keyspace/effect_listener.h"
+#include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/registry_walk.h"
 #include "tests/support/registry_workload.h"
 

@@ -8,7 +8,7 @@
 #include "server/system/clock.h"
 #include "server/tools/rules_text.h"
 #include "server/tools/tools.h"
-#include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/registry.h"
 #include "tests/support/directory.h"
 #include "tests/support/registry_workload.h"
 

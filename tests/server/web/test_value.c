@@ -71,9 +71,9 @@ TEST(a_map_is_searched_at_its_own_level) {
     assert_int_equal(value_find_integer(at, "cap", -1), -1);
     assert_int_equal(value_find_integer(at, "absent", -1), -1);
     assert_null(value_find_text(at, "cap").at);
-    assert_true(value_find(at, "period", &found));
+    assert_true(value_find(at, BYTES("period"), &found));
     assert_true(bytes_equal(value_find_text(found, "name"), BYTES("inner")));
-    assert_false(value_find(at, "inner", &found));
+    assert_false(value_find(at, BYTES("inner"), &found));
     value_skip(&at);
     assert_int_equal(value_next(&at).number, 1);
     assert_ptr_equal(at.at, at.end);

@@ -1,7 +1,7 @@
 /* The engine's side of the page: which questions run when. */
 #include "tests/support/test.h"
 
-#include "server/web/web_parts.h"
+#include "server/web/web_query.h"
 #include "tests/support/loop_server.h"
 
 static struct web web;

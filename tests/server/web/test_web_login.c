@@ -1,7 +1,7 @@
 /* Logins of the page: the body of one, and the table of cookies. */
 #include "tests/support/test.h"
 
-#include "server/web/web_parts.h"
+#include "server/web/web_query.h"
 
 static void check_login(const char *text, const char *user, const char *password) {
     struct http_login login = {.has_password = false};

@@ -3,7 +3,7 @@
 
 #include "server/commands/table.h"
 #include "server/dispatch/execute.h"
-#include "server/web/web_results.h"
+#include "server/web/web_query.h"
 
 static struct web web;
 static struct web_query *query;
@@ -23,7 +23,7 @@ static void check(enum web_results_kind kind, const char *body, const char *id,
     char text[1024] = "";
     begin(body);
     query->write.id = id != NULL ? bytes_from_text(id) : (struct bytes){.at = NULL};
-    assert_true(web_results_read(query, kind));
+    assert_true(web_write_read(query, kind));
     assert_true(query->route->ask(query));
     unsigned word = 0;
     for (unsigned i = 0; i < query->command_count; i++) {
@@ -45,7 +45,7 @@ static void check_board(const char *body, const char *expected) {
 
 static void check_refused(unsigned status, const char *body, const char *text) {
     begin(body);
-    assert_false(web_results_read(query, WEB_RESULTS_OF_BOARD));
+    assert_false(web_write_read(query, WEB_RESULTS_OF_BOARD));
     buffer_append(&query->out, "", 1);
     assert_int_equal(query->status, status);
     if (strstr(query->out.at, text) == NULL) {
@@ -129,7 +129,7 @@ TEST(there_are_so_many_results_at_most) {
         }
         strcpy(body + size, "]");
         begin(body);
-        assert_int_equal(web_results_read(query, WEB_RESULTS_OF_BOARD), more == 0);
+        assert_int_equal(web_write_read(query, WEB_RESULTS_OF_BOARD), more == 0);
         assert_int_equal(query->status, more == 0 ? 200 : 413);
         web_query_destroy(query);
     }

@@ -3,7 +3,7 @@
 
 #include "server/commands/table.h"
 #include "server/dispatch/execute.h"
-#include "server/web/web_parts.h"
+#include "server/web/web_query.h"
 
 static struct web web;
 static struct web_query *query;

@@ -2,7 +2,7 @@
 #include "tests/support/test.h"
 
 #include "protocol/reply.h"
-#include "server/web/web_parts.h"
+#include "server/web/web_query.h"
 
 static struct web web;
 static struct web_query *query;

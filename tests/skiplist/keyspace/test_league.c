@@ -4,7 +4,7 @@
 
 #include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/league.h"
-#include "skiplist/keyspace/registry_types.h"
+#include "skiplist/keyspace/registry.h"
 #include "tests/support/random.h"
 
 enum { MEMBERS = 14 };

@@ -1,6 +1,6 @@
 /* Archives that are copies, made in steps while their boards go on. */
 #include "codec/timestamp.h"
-#include "skiplist/keyspace/effect_listener.h"
+#include "skiplist/keyspace/effect.h"
 #include "tests/support/keyspace.h"
 #include "tests/support/registry_workload.h"
 

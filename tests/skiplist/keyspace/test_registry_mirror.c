@@ -1,5 +1,5 @@
 /* A copy made in steps while anything changes: when it is whole, it is the original. */
-#include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/registry.h"
 #include "skiplist/keyspace/registry_mirror.h"
 #include "tests/support/keyspace.h"
 #include "tests/support/registry_workload.h"

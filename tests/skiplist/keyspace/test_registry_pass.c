@@ -1,11 +1,10 @@
 /* A pass over all keys beside a naive twin, which keeps a list of the names that must come: while a snapshot is walked,
  * and keys come and go, are renamed, copied, archived, flushed and exchanged. */
-#include "skiplist/keyspace/registry_pass.h"
+#include "skiplist/keyspace/registry_walk.h"
 
 #include <stdlib.h>
 
-#include "skiplist/keyspace/registry_hash.h"
-#include "skiplist/keyspace/registry_walk.h"
+#include "skiplist/keyspace/registry.h"
 #include "tests/support/keyspace.h"
 #include "tests/support/registry_workload.h"
 

@@ -1,6 +1,6 @@
 /* A registry of boards and hashes against its naive twin: a list of keys that carries out everything at its time. Once with
  * periods, and once without them, where allocations fail as well. */
-#include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/registry.h"
 #include "tests/support/keyspace.h"
 #include "tests/support/random.h"
 #include "tests/support/registry_workload.h"

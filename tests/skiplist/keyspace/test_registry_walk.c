@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/registry.h"
 #include "tests/support/keyspace.h"
 #include "tests/support/registry_workload.h"
 #include "tests/support/stored_text.h"

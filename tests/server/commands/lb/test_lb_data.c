@@ -143,3 +143,35 @@ ZSET_TEST(the_cost_counts_the_hashes) {
     assert_memory_equal(zset_run(h, "LB.AROUND bare:k MEMBER member:7 4000 DATA p:*"), "-TOOLONG",
                         8);
 }
+
+/* Of names of hashes that have expired, and of boards whose period is over, and of the board that is read itself. With
+ * the address sanitizer. */
+ZSET_TEST(what_look_ups_of_a_command_end_is_freed_behind_it) {
+    static char line[8192];
+    size_t size = (size_t)snprintf(line, sizeof line, "LB.GET d:all 120");
+    zset_run(h, "LB.CREATE d:all FIELD n 33 TIME 31 S");
+    for (int i = 0; i < 120; i++) {
+        zset_run(h, "ZADD d:all %d m%d", i, i);
+        size += (size_t)snprintf(line + size, sizeof line - size, " m%d", i);
+        if (i % 3 == 0) {
+            zset_run(h, "HSET d:m%d f %d", i, i);
+            zset_run(h, "EXPIRE d:m%d %d", i, i % 2 == 0 ? 10 : 1000000);
+        } else if (i % 3 == 1) {
+            zset_run(h, "LB.CREATE d:m%d FIELD n 33 TIME 31 S PERIOD HOUR ARCHIVE 1", i);
+            zset_run(h, "ZADD d:m%d 1 x 2 y", i);
+        }
+    }
+    zset_run(h, "ZADD d:all 500 all");
+    for (int hour = 0; hour < 4; hour++) {
+        h->wall_us += INT64_C(3600000000);
+        const char *reply = zset_run(h, "%s DATA d:* FIELDS 1 f", line);
+        assert_non_null(strstr(reply, "m3 "));
+        assert_non_null(strstr(reply, "[3]"));
+        assert_null(strstr(reply, "[6]"));
+        reply = zset_run(h, "LB.RANGE d:all 0 -1 DATA d:* FIELDS 1 f");
+        assert_non_null(strstr(reply, "[3]"));
+        zset_run(h, "LB.ADD d:all INCR HSET d:* 1 f v 1 m6 1 m12 1 m18");
+        zset_run(h, "EXPIRE d:m6 10");
+        zset_run(h, "EXPIRE d:m12 10");
+    }
+}

@@ -1,6 +1,6 @@
 /* LB.FORGET, sentence by sentence; beside a naive twin while other commands move its boards, and a
  * snapshot is walked; and across restarts. */
-#include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/registry.h"
 #include "skiplist/keyspace/registry_walk.h"
 #include "tests/server/player_fixture.h"
 #include "tests/support/loop_server.h"

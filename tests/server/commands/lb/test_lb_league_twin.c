@@ -3,7 +3,7 @@
  * has no clock and no rules. */
 #include "tests/server/zset_fixture.h"
 
-#include "skiplist/keyspace/effect_listener.h"
+#include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/registry_league.h"
 #include "tests/support/random.h"
 

@@ -1,0 +1,218 @@
+/* The options of a board, and what else its rules hold: a row each. From it follow what LB.CREATE, LB.ALTER and
+ * `board` lines take and the errors they reply, the syntax that COMMAND DOCS and the documentation show, LB.INFO,
+ * and the text of an export.
+ *
+ *     CAP 1000   ->   board_options[BOARD_OPTION_CAP]   ->   rules.cap = 1000   ->   "cap" of LB.INFO
+ *
+ * A new option is a row, a member of struct rules, and what it does. Where the value is more than a number or a
+ * word of the row, its form says so: server/settings/setting_options.c has the functions. */
+#ifndef SKIPLIST_BOARD_OPTIONS_H
+#define SKIPLIST_BOARD_OPTIONS_H
+
+#include "skiplist/keyspace/rules.h"
+
+enum board_option_form {
+    BOARD_FORM_FLAG,   /* the word alone is value */
+    BOARD_FORM_YES_NO, /* YES is 1 */
+    BOARD_FORM_CHOICE, /* one of two words: 0 and 1 */
+    BOARD_FORM_NUMBER, /* minimum .. maximum */
+    BOARD_FORM_HOUR,
+    BOARD_FORM_TIME, /* given as ISO 8601 or unix milliseconds, kept as the latter; 0: none */
+    BOARD_FORM_AGE,  /* a number of units, kept in milliseconds */
+    BOARD_FORM_UNIT, /* of a PERIOD, and likewise */
+    BOARD_FORM_WEEKDAY,
+    BOARD_FORM_DATE,
+    BOARD_FORM_ZONE,
+    BOARD_FORM_WINDOW,  /* a number, and what the periods are to it */
+    BOARD_FORM_POINTER, /* a zone with a name */
+};
+
+/* What else must be there; without it the value is 0. */
+enum board_option_needs {
+    BOARD_NEEDS_NOTHING,
+    BOARD_NEEDS_PERIOD,
+    BOARD_NEEDS_WEEK,  /* a PERIOD WEEK */
+    BOARD_NEEDS_EVERY, /* a PERIOD of several units */
+    BOARD_NEEDS_WINDOW,
+    BOARD_NEEDS_SHARE, /* the board of one period of a WINDOW */
+    BOARD_NEEDS_LEAGUE,
+    BOARD_NEEDS_END, /* an archive */
+};
+
+struct board_option {
+    const char *word;         /* NULL: it has none */
+    const char *wanted;       /* "CAP 'x' is not a valid number of members: 1..4294967295" */
+    const char *words[2];     /* of a choice */
+    int64_t minimum, maximum; /* of a number */
+    int64_t usual;            /* where nothing is said, and what it needs is there */
+    const char *none;         /* a word for the usual value, which LB.INFO shows as nil */
+    const char *info;         /* the name in LB.INFO */
+    const char *alone;        /* what it is called where a WINDOW excludes it; NULL: it does not */
+    uint8_t code;             /* in files and in the streams of replicas, for ever; 0: is_other */
+    uint16_t at;              /* where in struct rules its value is */
+    uint8_t size;
+    uint8_t bit;       /* of the byte there; 0: all of them */
+    uint8_t value;     /* of a flag */
+    uint8_t form;      /* enum board_option_form */
+    uint8_t needs;     /* enum board_option_needs */
+    bool is_state;     /* not said by the board's owner: only read back from an export */
+    bool is_of_league; /* a word of LB.LEAGUE CREATE */
+    bool is_kept;      /* by an archive, from its board */
+    bool is_more;      /* another value of the option before, and given behind it */
+    bool is_other;     /* another word for another value of the row before */
+    bool restarts;     /* a new PERIOD begins with the usual value */
+};
+
+#define BOARD_OPTION_PERIODS "HOUR | DAY | WEEK | MONTH | YEAR"
+
+/* ROW(name, member, syntax of `board` lines, of LB.CREATE, of LB.ALTER, the rest of the row) */
+#define BOARD_OPTIONS(ROW)                                                                         \
+    ROW(CAP, cap, "[CAP n", "size=[CAP cap:integer", "size=[CAP cap", .code = 1, .word = "CAP",    \
+        .is_kept = true, .form = BOARD_FORM_NUMBER, .wanted = "number of members", .minimum = 1,   \
+        .maximum = RULES_CAP_MAX, .none = "NONE", .info = "cap", .alone = "CAP")                   \
+    ROW(LIMIT, limit, " | LIMIT n] ", " | LIMIT limit:integer] ", " | LIMIT limit] ", .code = 2,   \
+        .word = "LIMIT", .is_kept = true, .form = BOARD_FORM_NUMBER,                               \
+        .wanted = "number of members", .minimum = 1, .maximum = RULES_CAP_MAX, .none = "NONE",     \
+        .info = "limit", .alone = "LIMIT")                                                         \
+    ROW(KEEP, keeps_best, "[KEEP LAST|BEST] ", "[KEEP <LAST | BEST>] ", "[KEEP <LAST | BEST>] ",   \
+        .code = 3, .word = "KEEP", .is_kept = true, .form = BOARD_FORM_CHOICE,                     \
+        .words = {"LAST", "BEST"}, .wanted = "LAST or BEST", .info = "keep")                       \
+    ROW(FREEZE, guards, "[FREEZE] ", "[FREEZE] ", "state=[FREEZE", .code = 4, .word = "FREEZE",    \
+        .form = BOARD_FORM_FLAG, .bit = RULES_FROZEN, .value = 1, .info = "frozen")                \
+    ROW(THAW, guards, "", "", " | THAW] ", .word = "THAW", .form = BOARD_FORM_FLAG,                \
+        .bit = RULES_FROZEN, .is_other = true)                                                     \
+    ROW(OPENS, opens_ms, "[OPENS t] ", "[OPENS time] ", "[OPENS time] ", .code = 5,                \
+        .word = "OPENS", .form = BOARD_FORM_TIME,                                                  \
+        .wanted = "time: ISO 8601 with an offset, or unix milliseconds", .none = "NONE",           \
+        .info = "opens")                                                                           \
+    ROW(CLOSES, closes_ms, "[CLOSES t] ", "[CLOSES time] ", "[CLOSES time] ", .code = 6,           \
+        .word = "CLOSES", .form = BOARD_FORM_TIME,                                                 \
+        .wanted = "time: ISO 8601 with an offset, or unix milliseconds", .none = "NONE",           \
+        .info = "closes")                                                                          \
+    ROW(STALE, stale_ms, "[STALE n MINUTE|HOUR|DAY] ",                                             \
+        "[STALE count:integer unit=<MINUTE | HOUR | DAY>] ",                                       \
+        "[STALE age [unit=<MINUTE | HOUR | DAY>]] ", .code = 7, .word = "STALE",                   \
+        .form = BOARD_FORM_AGE, .wanted = "number of units", .minimum = 1, .maximum = 1000000,     \
+        .none = "NONE", .info = "stale", .alone = "STALE")                                         \
+    ROW(SETTLE, settles, "[SETTLE YES|NO] ", "[SETTLE <YES | NO>] ", "[SETTLE <YES | NO>] ",       \
+        .code = 8, .word = "SETTLE", .form = BOARD_FORM_YES_NO, .words = {"NO", "YES"},            \
+        .wanted = "YES or NO", .info = "settle")                                                   \
+    ROW(PERIOD, period.unit, "[PERIOD HOUR|DAY|WEEK|MONTH|YEAR ",                                  \
+        "[PERIOD unit=<" BOARD_OPTION_PERIODS "> ",                                                \
+        "[PERIOD unit=<" BOARD_OPTION_PERIODS " | NONE>] ", .code = 9, .word = "PERIOD",           \
+        .form = BOARD_FORM_UNIT, .wanted = "HOUR, DAY, WEEK, MONTH or YEAR", .none = "NONE",       \
+        .info = "unit")                                                                            \
+    ROW(EVERY, period.every, "[EVERY n] ", "[EVERY units:integer] ", "[EVERY units:integer] ",     \
+        .code = 10, .word = "EVERY", .form = BOARD_FORM_NUMBER,                                    \
+        .wanted = "number of periods in one", .minimum = 1, .maximum = PERIOD_EVERY_MAX,           \
+        .usual = 1, .needs = BOARD_NEEDS_PERIOD, .restarts = true, .info = "every")                \
+    ROW(ON, period.weekday, "[ON weekday] ", "[ON weekday] ", "[ON weekday] ", .code = 11,         \
+        .word = "ON", .form = BOARD_FORM_WEEKDAY,                                                  \
+        .wanted = "weekday: MON, TUE, WED, THU, FRI, SAT or SUN", .needs = BOARD_NEEDS_WEEK,       \
+        .restarts = true, .info = "on")                                                            \
+    ROW(AT, period.hour, "[AT hour] ", "[AT hour:integer] ", "[AT hour:integer] ", .code = 12,     \
+        .word = "AT", .form = BOARD_FORM_HOUR, .wanted = "hour of the day", .maximum = 23,         \
+        .needs = BOARD_NEEDS_PERIOD, .info = "at")                                                 \
+    ROW(FROM, period.from_day, "[FROM date] ", "[FROM date] ", "[FROM date] ", .code = 13,         \
+        .word = "FROM", .form = BOARD_FORM_DATE, .wanted = "date: 2026-11-16",                     \
+        .needs = BOARD_NEEDS_EVERY, .restarts = true, .info = "from")                              \
+    ROW(TZ, period.zone_minutes, "[TZ +08:00|Europe/Berlin] ", "[TZ zone] ", "[TZ zone] ",         \
+        .code = 14, .word = "TZ", .form = BOARD_FORM_ZONE, .needs = BOARD_NEEDS_PERIOD,            \
+        .wanted = "offset from UTC or name of a time zone: -12:00..+14:00, Europe/Berlin",         \
+        .info = "tz")                                                                              \
+    ROW(ZONE, period.zone, "", "", "", .code = 15, .form = BOARD_FORM_POINTER,                     \
+        .needs = BOARD_NEEDS_PERIOD)                                                               \
+    ROW(ARCHIVE, archives_max, "[ARCHIVE n] ", "[ARCHIVE periods:integer] ", "[ARCHIVE periods] ", \
+        .code = 16, .word = "ARCHIVE", .form = BOARD_FORM_NUMBER, .wanted = "number of periods",   \
+        .maximum = PERIOD_COUNT_MAX, .usual = RULES_ARCHIVES_ALL, .none = "ALL",                   \
+        .needs = BOARD_NEEDS_PERIOD, .info = "archive")                                            \
+    ROW(ARCHIVED, archives_are_writable, "[ARCHIVED FROZEN|WRITABLE] ",                            \
+        "[ARCHIVED <FROZEN | WRITABLE>] ", "[ARCHIVED <FROZEN | WRITABLE>] ", .code = 17,          \
+        .word = "ARCHIVED", .form = BOARD_FORM_CHOICE, .words = {"FROZEN", "WRITABLE"},            \
+        .wanted = "FROZEN or WRITABLE", .needs = BOARD_NEEDS_PERIOD, .info = "archived",           \
+        .alone = "ARCHIVED WRITABLE")                                                              \
+    ROW(COPY, copies, "[COPY] ", "[COPY] ", "[COPY] ", .code = 18, .word = "COPY",                 \
+        .form = BOARD_FORM_FLAG, .value = 1, .needs = BOARD_NEEDS_PERIOD, .restarts = true,        \
+        .info = "copy", .alone = "COPY")                                                           \
+    ROW(WINDOW, window.count, "[WINDOW n SUM|BEST]] ", "[WINDOW window:integer of=<SUM | BEST>]]", \
+        "[WINDOW window [of=<SUM | BEST>]]", .code = 19, .word = "WINDOW",                         \
+        .form = BOARD_FORM_WINDOW, .wanted = "number of periods", .minimum = 2,                    \
+        .maximum = RULES_WINDOW_MAX, .none = "NONE", .needs = BOARD_NEEDS_PERIOD,                  \
+        .info = "periods")                                                                         \
+    ROW(WINDOW_OF, window.is_best, "", "", "", .code = 20, .is_more = true,                        \
+        .form = BOARD_FORM_CHOICE, .words = {"SUM", "BEST"}, .needs = BOARD_NEEDS_WINDOW,          \
+        .info = "of")                                                                              \
+    /* What LB.LEAGUE CREATE says of a league; in an export the numbers are behind LEAGUE. */      \
+    ROW(LEAGUE, league.room, "", "", "", .code = 21, .word = "LEAGUE", .form = BOARD_FORM_NUMBER,  \
+        .wanted = "number", .maximum = UINT16_MAX, .is_state = true, .info = "room")               \
+    ROW(TIERS, league.tiers, "", "", "", .code = 22, .word = "TIERS", .is_more = true,             \
+        BOARD_FORM_LEAGUE(1, LEAGUE_TIERS_MAX), .info = "tiers")                                   \
+    ROW(UP, league.up, "", "", "", .code = 23, .word = "UP", .is_more = true,                      \
+        BOARD_FORM_LEAGUE(0, LEAGUE_ROOM_MAX), .info = "up")                                       \
+    ROW(DOWN, league.down, "", "", "", .code = 24, .word = "DOWN", .is_more = true,                \
+        BOARD_FORM_LEAGUE(0, LEAGUE_ROOM_MAX), .info = "down")                                     \
+    ROW(IDLE, league.idle_goes_down, "", "", "", .code = 25, .word = "IDLE", .is_more = true,      \
+        .form = BOARD_FORM_CHOICE, .maximum = 1, .words = {"STAY", "DOWN"},                        \
+        .wanted = "STAY or DOWN", .is_of_league = true, .needs = BOARD_NEEDS_LEAGUE,               \
+        .info = "idle")                                                                            \
+    ROW(ROOM, league.room, "", "", "", .word = "ROOM", .is_other = true,                           \
+        BOARD_FORM_LEAGUE(1, LEAGUE_ROOM_MAX))                                                     \
+    /* What happened. */                                                                           \
+    ROW(SETTLED, settlement, "", "", "", .code = 26, .word = "SETTLED", .form = BOARD_FORM_FLAG,   \
+        .value = RULES_SETTLED, .is_state = true, .needs = BOARD_NEEDS_END, .info = "settled")     \
+    ROW(UNSETTLED, settlement, "", "", "", .word = "UNSETTLED", .form = BOARD_FORM_FLAG,           \
+        .value = RULES_UNSETTLED, .is_state = true, .is_other = true, .needs = BOARD_NEEDS_END)    \
+    ROW(ENDED, ended_ms, "", "", "", .code = 27, .word = "ENDED", BOARD_FORM_ANY_TIME,             \
+        .is_state = true, .needs = BOARD_NEEDS_END, .info = "ended")                               \
+    ROW(EXPIRES, settled_expire_ms, "", "", "", .code = 28, .word = "EXPIRES",                     \
+        BOARD_FORM_ANY_TIME, .is_state = true, .needs = BOARD_NEEDS_END)                           \
+    ROW(COUNTS, window.from_ms, "", "", "", .code = 29, .word = "COUNTS", BOARD_FORM_ANY_TIME,     \
+        .is_state = true, .needs = BOARD_NEEDS_WINDOW, .info = "from")                             \
+    ROW(SHARE, window.from_ms, "", "", "", .word = "SHARE", BOARD_FORM_ANY_TIME, .is_state = true, \
+        .is_other = true, .needs = BOARD_NEEDS_SHARE)                                              \
+    ROW(LEFT, window.left, "", "", "", .code = 30, .word = "LEFT", .form = BOARD_FORM_NUMBER,      \
+        .wanted = "number", .maximum = UINT32_MAX, .is_state = true, .needs = BOARD_NEEDS_WINDOW,  \
+        .info = "left")                                                                            \
+    ROW(ANEW, window.is_anew, "", "", "", .code = 31, .word = "ANEW", .form = BOARD_FORM_FLAG,     \
+        .value = 1, .is_state = true, .needs = BOARD_NEEDS_WINDOW)                                 \
+    ROW(IS_SHARE, window.is_share, "", "", "", .code = 32, .form = BOARD_FORM_FLAG, .value = 1)    \
+    ROW(CREATED, is_created, "", "", "", .code = 33, .word = "CREATED", .form = BOARD_FORM_FLAG,   \
+        .value = 1, .is_state = true, .info = "created")                                           \
+    ROW(STARTED, period_start_ms, "", "", "", .code = 34, .word = "STARTED", BOARD_FORM_ANY_TIME,  \
+        .is_state = true, .needs = BOARD_NEEDS_PERIOD, .info = "start")                            \
+    ROW(ENDS, period_end_ms, "", "", "", .code = 35, .word = "ENDS", BOARD_FORM_ANY_TIME,          \
+        .is_state = true, .needs = BOARD_NEEDS_PERIOD, .info = "end")
+
+#define BOARD_FORM_ANY_TIME                                                                        \
+    .form = BOARD_FORM_NUMBER, .wanted = "number", .minimum = INT64_MIN, .maximum = INT64_MAX
+
+#define BOARD_FORM_LEAGUE(least, most)                                                             \
+    .form = BOARD_FORM_NUMBER, .wanted = "number", .minimum = (least), .maximum = (most),          \
+    .is_of_league = true, .needs = BOARD_NEEDS_LEAGUE
+
+#define BOARD_OPTION_ID(name, ...) BOARD_OPTION_##name,
+enum board_option_id { BOARD_OPTIONS(BOARD_OPTION_ID) BOARD_OPTION_COUNT };
+
+/* The syntax: on `board` lines, of LB.CREATE and of LB.ALTER. */
+#define BOARD_OPTION_LINE(name, member, line, create, alter, ...)   line
+#define BOARD_OPTION_CREATE(name, member, line, create, alter, ...) create
+#define BOARD_OPTION_ALTER(name, member, line, create, alter, ...)  alter
+
+extern const struct board_option board_options[BOARD_OPTION_COUNT];
+
+int64_t board_option_get(const struct board_option *option, const struct rules *rules);
+/* The value that needs no word: 0 where there is not what it needs. */
+int64_t board_option_usual(const struct board_option *option, const struct rules *rules);
+void board_option_set(const struct board_option *option, struct rules *rules, int64_t value);
+/* Can a row have this value, which differs from its usual one? rules_validate sees more. */
+bool board_option_may_be(const struct board_option *option, int64_t value);
+/* The row with a code, which is not 0; BOARD_OPTION_COUNT: none. */
+size_t board_options_find(uint8_t code);
+/* Is there what it needs? */
+bool board_option_applies(const struct board_option *option, const struct rules *rules);
+/* The first one that a WINDOW excludes, because it would change members otherwise; NULL: none. */
+const struct board_option *board_options_find_alone(const struct rules *rules);
+/* What the guards are by what there is: RULES_FROZEN stays. */
+uint8_t board_options_guards(const struct rules *rules);
+
+#endif

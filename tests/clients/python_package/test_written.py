@@ -1,0 +1,73 @@
+"""What docs/write makes of leaderboard-server --describe."""
+import ast
+import json
+import subprocess
+import sys
+import unittest
+
+import process
+from leaderboard_client.parse import as_dict
+from leaderboard_client.words import decode
+
+WRITE = process.ROOT / "docs/write"
+CLIENT = process.ROOT / "clients/python/leaderboard_client"
+
+
+def described():
+    return json.loads(subprocess.run([process.PROGRAM, "--describe"], stdout=subprocess.PIPE, check=True).stdout)
+
+
+def names(arguments):
+    return [(decode(each["name"]), names(map(as_dict, each.get("arguments", [])))) for each in arguments]
+
+
+class Written(unittest.TestCase):
+    def test_pages_and_clients_are_as_the_tables_say(self):
+        for part in ("pages", "clients"):
+            done = subprocess.run([sys.executable, WRITE, "--check", process.PROGRAM, part], stderr=subprocess.PIPE,
+                                  text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_what_is_described_is_what_command_docs_says(self):
+        server = process.Server()
+        self.addCleanup(server.stop)
+        with server.connect() as client:
+            docs = as_dict(client.ask("COMMAND", "DOCS"))
+        commands = {each["name"].lower(): each for each in described()["commands"] if "container" not in each}
+        for name, each in docs.items():
+            each, command = as_dict(each), commands.pop(name)
+            self.assertEqual(decode(each["summary"]), command["summary"])
+            self.assertEqual(decode(each["group"]), command["group"])
+            self.assertEqual(names(map(as_dict, each.get("arguments", []))), names(command["arguments"]), name)
+        self.assertEqual(commands, {})
+
+    def test_every_setting_and_every_line_of_info_is_described(self):
+        tables = described()
+        server = process.Server()
+        self.addCleanup(server.stop)
+        with server.connect() as client:
+            settings = {decode(name) for name in client.ask("CONFIG", "GET", "*")[::2]}
+            info = decode(client.ask("INFO", "everything"))
+        described_names = {name for each in tables["settings"] for name in (each["name"], *each["aliases"])}
+        self.assertEqual(settings - described_names, set())
+        figures = {each.get("info") for each in tables["figures"]}
+        sections = info.split("# ")
+        lines = [line.partition(":")[0] for each in sections if each.startswith(("Clients", "Stats", "Memory"))
+                 for line in each.splitlines()[1:] if line]
+        constants = {"cluster_connections", "tracking_clients", "maxmemory_policy", "mem_not_counted_for_evict",
+                     "active_defrag_running", "expired_time_cap_reached_count", "evicted_keys", "latest_fork_usec",
+                     "total_forks", "unexpected_error_replies"}
+        self.assertEqual({name.replace("_human", "") for name in lines} - figures, constants)
+
+    def test_the_half_without_asyncio_has_nothing_of_it(self):
+        for name in ("commands", "board", "senders"):
+            text = (CLIENT / f"{name}.py").read_text(encoding="utf-8")
+            kinds = {type(node) for node in ast.walk(ast.parse(text))}
+            self.assertFalse(kinds & {ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith}, name)
+            self.assertNotIn("asyncio", text)
+            self.assertNotIn("Async", text)
+            halves = [dict.fromkeys(node.name for node in ast.walk(ast.parse(source))
+                                    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
+                      for source in (text, (CLIENT / f"async_{name}.py").read_text(encoding="utf-8"))]
+            only_one = set(halves[0]) ^ set(halves[1])
+            self.assertLessEqual({each for each in only_one if not each.startswith("__")}, set(), name)
