@@ -657,7 +657,7 @@ $(BENCHES): $(B)/%: $(B)/%.o $(LIBRARY) $(KEYSPACE) $(ENGINE)
 
 engine-tests-build: $(ENGINE_UNITS)
 tests-build: $(SERVER) $(MODULE) $(MODULE_TEST) $(SIMULATION) $(UNITS) $(INTEGRATION) redis-server \
-    redis-sentinel haproxy $(NODE_MODULES)
+    redis-sentinel haproxy $(NODE_MODULES) $(CLIENTS)
 tiny-build: $(patsubst %.c,$(B)/%,$(TINY_SOURCES))
 fuzz-build: $(FUZZERS)
 bench-build: $(BENCHES) $(FLOOR)

@@ -18,7 +18,7 @@
 #include "server/clients/stats.h"
 #include "server/clients/wait.h"
 #include "server/durability/state.h"
-#include "server/replication/replication.h"
+#include "server/replication/state.h"
 #include "server/settings/setting.h"
 #include "server/system/clock.h"
 #include "server/system/version.h"

@@ -8,7 +8,7 @@
 #include "server/clients/subscription.h"
 #include "server/clients/transaction.h"
 #include "server/clients/watch.h"
-#include "server/replication/replication.h"
+#include "server/replication/state.h"
 
 struct acl_user;
 struct command;

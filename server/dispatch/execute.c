@@ -10,6 +10,7 @@
 #include "server/dispatch/cost.h"
 #include "server/dispatch/key_spec.h"
 #include "server/dispatch/syntax.h"
+#include "server/replication/replication.h"
 
 void execute_init(const struct command_row *table) {
     syntax_reset();

@@ -2,6 +2,7 @@
 #include "server/dispatch/shutdown.h"
 
 #include "server/dispatch/settings_file.h"
+#include "server/replication/replication.h"
 #include "server/system/log.h"
 
 /* true: saved, or there is no persistence. */

@@ -4,6 +4,7 @@
 #include "server/acl/acl_check.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/commit_wait.h"
+#include "server/replication/replication.h"
 
 /* The client waits no more; *reply is where its reply goes. false: it is killed and gets none. */
 static bool waiting_end(struct server *server, struct session *session, struct reply *reply) {

@@ -404,19 +404,6 @@ static void journal_finish_write(struct journal *journal) {
     }
 }
 
-static void journal_finish_rotation(struct journal *journal) {
-    bool is_done = journal->result.status == JOURNAL_RESULT_OK;
-    journal->rotation = JOURNAL_ROTATION_FAILED;
-    if (is_done) {
-        journal->synced_group = journal->written_group;
-        journal->file_size_sum += JOURNAL_FILE_HEAD;
-        journal_end_rotation(journal);
-    } else {
-        log_write(LOG_WARNING, "journal: %s, the old one goes on: %s", journal->result.what,
-                  strerror(journal->result.error));
-    }
-}
-
 static void journal_stall(struct journal *journal) {
     journal->error = journal->result.error;
     if (!journal->is_stalled) {
@@ -436,7 +423,16 @@ static void journal_on_written(void *context) {
         journal_lose(journal, is_cut ? JOURNAL_LOSS_OF_EFFECTS : JOURNAL_LOSS_OF_DISK, result->what,
                      result->error);
     } else if (journal->rotation == JOURNAL_ROTATION_RUNS) {
-        journal_finish_rotation(journal);
+        bool is_done = journal->result.status == JOURNAL_RESULT_OK;
+        journal->rotation = JOURNAL_ROTATION_FAILED;
+        if (is_done) {
+            journal->synced_group = journal->written_group;
+            journal->file_size_sum += JOURNAL_FILE_HEAD;
+            journal_end_rotation(journal);
+        } else {
+            log_write(LOG_WARNING, "journal: %s, the old one goes on: %s", journal->result.what,
+                      strerror(journal->result.error));
+        }
     } else if (result->status == JOURNAL_RESULT_FULL) {
         journal_stall(journal);
     } else {
@@ -547,10 +543,17 @@ void journal_second(struct journal *journal) {
     }
 }
 
-/* Within a tick: hand over filling to make room for the effects that follow. The end of a sync may
- * give the writer a rotation, and the end of a job is when the policy changes: so both are waited
- * for until neither is in the way. */
-static void journal_hand_over(struct journal *journal) {
+void journal_make_room(struct journal *journal) {
+    CHECK(journal->state == JOURNAL_WRITES);
+    if (journal->is_stalled && !journal->writer.is_busy) {
+        worker_wait(&journal->syncer);
+        if (journal->state == JOURNAL_WRITES) {
+            worker_start(&journal->writer, journal_run_write);
+        }
+    }
+    /* Within a tick: hand over filling to make room for the effects that follow. The end of a sync may
+     * give the writer a rotation, and the end of a job is when the policy changes: so both are waited
+     * for until neither is in the way. */
     if (journal->is_growing) {
         journal_complete_group(journal, 0, true);
     }
@@ -563,17 +566,6 @@ static void journal_hand_over(struct journal *journal) {
     if (journal->state == JOURNAL_WRITES && !journal->is_stalled && journal->filling.size > 0) {
         journal_write_batch(journal);
     }
-}
-
-void journal_make_room(struct journal *journal) {
-    CHECK(journal->state == JOURNAL_WRITES);
-    if (journal->is_stalled && !journal->writer.is_busy) {
-        worker_wait(&journal->syncer);
-        if (journal->state == JOURNAL_WRITES) {
-            worker_start(&journal->writer, journal_run_write);
-        }
-    }
-    journal_hand_over(journal);
     if (journal->state == JOURNAL_WRITES && journal_is_full(journal)) {
         journal_lose(journal, JOURNAL_LOSS_OF_EFFECTS,
                      "the disk is full, and the effects of a command are too long to wait",

@@ -480,16 +480,6 @@ static enum loading_status loading_close_board(struct loading *loading) {
     return status;
 }
 
-/* Build the index of the board once all its pieces are read. */
-static enum loading_status loading_end_board(struct loading *loading) {
-    bool is_done = false;
-    if (board_append_end_step(&loading->open.board, &loading->open.indexing, APPEND_END_WORK,
-                              &is_done) != BOARD_OK) {
-        return loading_fail_memory(loading);
-    }
-    return is_done ? loading_close_board(loading) : LOADING_MORE;
-}
-
 static enum loading_status loading_reopen_board(struct loading *loading) {
     if (!loading->open.is_open) {
         return loading_fail_meaning(loading, "no board is there to begin anew");
@@ -500,12 +490,6 @@ static enum loading_status loading_reopen_board(struct loading *loading) {
 }
 
 /* ---- records ---- */
-
-static enum loading_status loading_fail_zone(struct loading *loading) {
-    char error[TZDATA_ERROR_MAX];
-    tzdata_explain(loading->decoder.missing_zone, error);
-    return loading_fail(loading, "a board's PERIOD needs a time zone that is missing: %s", error);
-}
 
 static enum loading_status loading_take_record(struct loading *loading) {
     enum effect_record record = effect_decode(&loading->decoder);
@@ -518,7 +502,10 @@ static enum loading_status loading_take_record(struct loading *loading) {
         }
     }
     if (loading->decoder.missing_zone != NULL) {
-        return loading_fail_zone(loading);
+        char error[TZDATA_ERROR_MAX];
+        tzdata_explain(loading->decoder.missing_zone, error);
+        return loading_fail(loading, "a board's PERIOD needs a time zone that is missing: %s",
+                            error);
     }
     switch (record) {
     case EFFECT_RECORD_END:
@@ -664,7 +651,13 @@ static enum loading_status loading_take_block(struct loading *loading) {
 
 static enum loading_status loading_step_base(struct loading *loading) {
     if (loading->open.is_ending) {
-        return loading_end_board(loading);
+        /* Build the index of the board once all its pieces are read. */
+        bool is_done = false;
+        if (board_append_end_step(&loading->open.board, &loading->open.indexing, APPEND_END_WORK,
+                                  &is_done) != BOARD_OK) {
+            return loading_fail_memory(loading);
+        }
+        return is_done ? loading_close_board(loading) : LOADING_MORE;
     }
     if (loading->is_decoding) {
         return loading_take_record(loading);

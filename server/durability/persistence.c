@@ -17,12 +17,13 @@
  *
  * A save while the journal is on: the journal continues in a new file (rotating), then boards are
  * walked; when the base is complete, the manifest names it and the new file. */
-#include "server/durability/persistence_parts.h"
+#include "server/durability/persistence.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 
+#include "server/durability/persistence_state.h"
 #include "server/system/log.h"
 #include "server/system/service.h"
 
@@ -238,7 +239,7 @@ void persistence_begin_saving(struct persistence *persistence, enum event event)
     persistence_move(persistence, &persistence->saving, event);
 }
 
-bool persistence_has_manifest(const struct persistence *persistence) {
+static bool persistence_has_manifest(const struct persistence *persistence) {
     return persistence_is_saving(persistence) ? persistence->had_manifest
                                               : persistence->store.has_manifest;
 }
@@ -575,6 +576,376 @@ void persistence_second(struct persistence *persistence) {
         !persistence->journal.is_stalled) {
         (void)!persistence_begin_snapshot(persistence, error);
     }
+}
+
+/* ---- replication ---- */
+
+void persistence_set_tap(struct persistence *persistence, journal_tap *tap, void *context) {
+    persistence->journal.tap = tap;
+    persistence->journal.tap_context = context;
+    persistence_set_listening(persistence);
+}
+
+uint64_t persistence_written_group(const struct persistence *persistence) {
+    return persistence_is_on(persistence) ? persistence->journal.written_group : 0;
+}
+
+bool persistence_find_group(const struct persistence *persistence, uint64_t group, char *path,
+                            size_t path_size) {
+    const struct store_state *files = &persistence->files;
+    uint32_t i = files->journal_count;
+    if (!persistence_is_on(persistence) || group > persistence->journal.group + 1) {
+        return false;
+    }
+    while (i > 0 && files->journals[i - 1].first_sequence > group) {
+        i--;
+    }
+    if (i == 0) {
+        return false;
+    }
+    const struct store_name name = store_name(STORE_JOURNAL, files->journals[i - 1].number);
+    int size = snprintf(path, path_size, "%s/%s", persistence->store.path, name.text);
+    return size > 0 && (size_t)size < path_size;
+}
+
+void persistence_set_following(struct persistence *persistence, bool is_following) {
+    persistence->is_following = is_following;
+    persistence_set_listening(persistence);
+}
+
+void persistence_set_applying(struct persistence *persistence, bool is_applying) {
+    persistence->is_applying = is_applying;
+    persistence_set_listening(persistence);
+}
+
+void persistence_add_group(struct persistence *persistence, const struct journal_group_head *head,
+                           const char *payload) {
+    if (persistence_knows_unwritten(persistence)) {
+        unwritten_add_group(&persistence->unwritten,
+                            (struct bytes){.at = payload, .size = head->size});
+    }
+    journal_add_group(&persistence->journal, head, payload);
+}
+
+void persistence_set_close_group(struct persistence *persistence, persistence_close_group *close,
+                                 void *context) {
+    persistence->close_group = close;
+    persistence->close_context = context;
+}
+
+bool persistence_exchange_keys(struct persistence *persistence, struct registry *keys) {
+    char error[PERSISTENCE_ERROR_MAX];
+    persistence_settle(persistence);
+    bool is_on = persistence->journaling == ON;
+    if (persistence->saving != IDLE || persistence->journaling == STOPPED ||
+        (is_on && !journal_is_idle(&persistence->journal))) {
+        return false;
+    }
+    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+        persistence->state->change_count += registry_count(keys, i);
+    }
+    registry_exchange(persistence->registry, keys);
+    if (is_on) {
+        persistence->journal.error = 0;
+        persistence_move(persistence, &persistence->journaling, JOURNAL_GONE);
+        persistence->attempt_ms = persistence->clock->monotonic_ms - RETRY_MS;
+        (void)!persistence_begin_snapshot(persistence, error); /* else tried again each second */
+    }
+    persistence->has_news = true;
+    return true;
+}
+
+/* ---- replies that wait ---- */
+
+uint64_t persistence_last_group(const struct persistence *persistence) {
+    return persistence->journal.group + persistence->journal.has_group;
+}
+
+uint64_t persistence_complete_group(const struct persistence *persistence) {
+    return persistence->journal.group;
+}
+
+uint64_t persistence_safe_group(const struct persistence *persistence) {
+    const struct journal *journal = &persistence->journal;
+    if (!persistence_holds_answers(persistence)) {
+        return UINT64_MAX;
+    }
+    return persistence_holds_readers(persistence) ? journal->synced_group : journal->written_group;
+}
+
+uint64_t persistence_synced_group(const struct persistence *persistence) {
+    return persistence_is_on(persistence) ? persistence->journal.synced_group : 0;
+}
+
+bool persistence_holds_readers(const struct persistence *persistence) {
+    return persistence_holds_answers(persistence) &&
+           persistence->settings->appendfsync == SETTING_APPENDFSYNC_ALWAYS;
+}
+
+static void persistence_groups_add_waiting(void *context, struct bytes payload) {
+    unwritten_add_group(context, payload);
+}
+
+bool persistence_is_stuck(struct persistence *persistence) {
+    const struct journal *journal = &persistence->journal;
+    /* With groups that are in the file and not synced, more is waited for than what is buffered. */
+    if (!journal->is_stalled || persistence->journaling != ON ||
+        journal->synced_group != journal->written_group ||
+        !persistence_holds_readers(persistence)) {
+        return false;
+    }
+    if (!persistence_knows_unwritten(persistence)) {
+        unwritten_clear(&persistence->unwritten);
+        journal_each_waiting(journal, persistence_groups_add_waiting, &persistence->unwritten);
+        persistence->unwritten_stall = journal->stall_count;
+    }
+    return true;
+}
+
+bool persistence_is_unwritten(const struct persistence *persistence, uint64_t key) {
+    return unwritten_has(&persistence->unwritten, key);
+}
+
+bool persistence_has_unwritten_names(const struct persistence *persistence) {
+    return persistence->unwritten.has_names;
+}
+
+/* ---- describing ---- */
+
+static void persistence_groups_describe_journal(const struct persistence *persistence,
+                                                struct persistence_info *info) {
+    const struct journal *journal = &persistence->journal;
+    info->is_journal_on = persistence_is_on(persistence);
+    info->is_journal_ok =
+        journal->state != JOURNAL_LOST && persistence->journaling != BROKEN && !journal->is_stalled;
+    info->journal_size = persistence->base_size + journal->file_size_sum;
+    info->journal_base_size = persistence->base_size + persistence->journal_size_at_base;
+    info->waiting_size = journal_waiting_size(journal);
+    info->group = journal->group;
+    info->written_group = journal->written_group;
+    info->synced_group = journal->synced_group;
+    info->delayed_sync_count = journal->delayed_sync_count;
+    info->sync_longest_us = journal->sync_longest_us;
+    info->syncs = journal->syncs;
+}
+
+void persistence_describe(const struct persistence *persistence, struct persistence_info *info) {
+    *info = (struct persistence_info){
+        .changes = persistence->state->change_count - persistence->changes_saved,
+        .is_saving = persistence_is_saving(persistence) && !persistence->is_streaming,
+        .is_last_save_ok = persistence->is_save_ok,
+        .last_save_s = persistence->save_end_s,
+        .last_save_seconds = persistence->save_seconds,
+        .current_save_seconds = -1,
+        .save_count = persistence->save_count,
+        .base_size = persistence->base_size,
+    };
+    if (info->is_saving) {
+        info->current_save_seconds =
+            (persistence->clock->monotonic_ms - persistence->save_begin_ms) / 1000;
+        info->saved_members = persistence->snapshot.footer.member_count;
+    }
+    if (persistence->loading != NULL) {
+        persistence_describe_loading(persistence, info);
+    }
+    persistence_groups_describe_journal(persistence, info);
+}
+
+/* ---- a snapshot that a client reads, or another process, instead of the disk ---- */
+
+bool persistence_may_stream(const struct persistence *persistence) {
+    return persistence->saving == IDLE && !persistence->has_reader &&
+           persistence->stream.state == STREAM_UNUSED;
+}
+
+enum persistence_status persistence_begin_stream(struct persistence *persistence, char *error) {
+    persistence_settle(persistence);
+    if (persistence->journaling == STOPPED) {
+        snprintf(error, PERSISTENCE_ERROR_MAX, "%s", persistence->error);
+        return PERSISTENCE_FAILED;
+    }
+    if (!persistence_may_stream(persistence)) {
+        return PERSISTENCE_BUSY;
+    }
+    if (!stream_open(&persistence->stream, persistence->loop)) {
+        snprintf(error, PERSISTENCE_ERROR_MAX, "cannot make a pipe: %s", strerror(errno));
+        return PERSISTENCE_FAILED;
+    }
+    persistence->has_reader = true;
+    persistence->is_streaming = true;
+    persistence->is_streamed = false;
+    persistence->end_reader = NULL;
+    persistence->snapshot.is_overrun = false;
+    persistence_begin_saving(persistence, SAVE_ASKED);
+    return PERSISTENCE_OK;
+}
+
+static void persistence_stream_explain(const struct persistence *persistence, char *error) {
+    const struct snapshot *snapshot = &persistence->snapshot;
+    const char *what = snapshot->is_overrun
+                           ? "the backup was read more slowly than boards changed: try again with "
+                             "a higher rate, or when less is written"
+                           : "the backup was given up: see the server's log";
+    snprintf(error, PERSISTENCE_ERROR_MAX, "%s", what);
+}
+
+static bool persistence_stream_is_lost(const struct persistence *persistence) {
+    return persistence->stream.state != STREAM_OPEN || persistence->snapshot.is_overrun ||
+           (!persistence->is_streaming && !persistence->is_streamed);
+}
+
+enum stream_status persistence_read_stream(struct persistence *persistence, char *at, size_t room,
+                                           size_t *size, char *error) {
+    enum stream_status status = persistence_stream_is_lost(persistence)
+                                    ? STREAM_FAILED
+                                    : stream_read(&persistence->stream, at, room, size);
+    if (status == STREAM_END && !persistence->is_streamed) {
+        status = STREAM_FAILED;
+    }
+    if (status == STREAM_FAILED) {
+        persistence_stream_explain(persistence, error);
+    }
+    return status;
+}
+
+int persistence_share_stream(struct persistence *persistence, void (*end_reader)(void *context),
+                             void *context) {
+    if (persistence->stream.state != STREAM_OPEN) {
+        errno = EPIPE;
+        return -1;
+    }
+    persistence->end_reader = end_reader;
+    persistence->reader_context = context;
+    return stream_share(&persistence->stream);
+}
+
+enum stream_status persistence_look_stream(const struct persistence *persistence, char *error) {
+    if (persistence_stream_is_lost(persistence)) {
+        persistence_stream_explain(persistence, error);
+        return STREAM_FAILED;
+    }
+    return persistence->is_streamed ? STREAM_END : STREAM_WAITS;
+}
+
+bool persistence_stream_waits(const struct persistence *persistence) {
+    return persistence->stream.is_waiting && persistence->stream.state == STREAM_OPEN &&
+           (persistence->is_streaming || persistence->is_streamed) &&
+           !persistence->snapshot.is_failed;
+}
+
+const struct snapshot_footer *persistence_streamed(const struct persistence *persistence) {
+    return &persistence->snapshot.footer;
+}
+
+uint64_t persistence_stream_group(const struct persistence *persistence) {
+    bool is_walked =
+        persistence->is_streamed || (persistence->is_streaming && persistence->saving == ENDING);
+    return is_walked ? persistence->snapshot.footer.sequence : 0;
+}
+
+static void persistence_stream_close(struct persistence *persistence) {
+    stream_close(&persistence->stream);
+    if (persistence->is_streaming) {
+        /* Its descriptor would keep the thread that writes from seeing that nobody reads. */
+        if (persistence->end_reader != NULL) {
+            persistence->end_reader(persistence->reader_context);
+        }
+        snapshot_give_up(
+            &persistence->snapshot); /* in state DUE, persistence_begin_walk finds it closed */
+        persistence->has_news = true;
+    }
+}
+
+void persistence_end_stream(struct persistence *persistence) {
+    persistence->has_reader = false;
+    persistence_stream_close(persistence);
+}
+
+/* Before something that cannot wait for a stream's reader. */
+void persistence_abort_stream(struct persistence *persistence) {
+    if (!persistence->is_streaming) {
+        return;
+    }
+    persistence_stream_close(persistence);
+    persistence->is_blocking = true;
+    while (persistence->is_streaming) {
+        if (persistence->saving == DUE) {
+            persistence_begin_walk(persistence);
+        }
+        worker_wait(&persistence->snapshot.worker);
+        persistence_settle(persistence);
+    }
+    persistence->is_blocking = false;
+}
+
+/* ---- a full copy of a master, as it becomes the keys and the files (received.h) ---- */
+
+enum persistence_status persistence_begin_receive(struct persistence *persistence, char *error) {
+    struct received *received = &persistence->received;
+    persistence_settle(persistence);
+    if (persistence->journaling == STOPPED) {
+        snprintf(error, PERSISTENCE_ERROR_MAX, "%s", persistence->error);
+        return PERSISTENCE_FAILED;
+    }
+    if (received->state != RECEIVED_NONE || received->is_clearing) {
+        return PERSISTENCE_BUSY;
+    }
+    if (!persistence_open_store(persistence, persistence->settings, error)) {
+        return PERSISTENCE_FAILED;
+    }
+    if (!persistence_has_manifest(persistence)) {
+        if (persistence_is_saving(persistence)) {
+            return PERSISTENCE_BUSY;
+        }
+        if (!store_begin(&persistence->store)) {
+            snprintf(error, PERSISTENCE_ERROR_MAX, "cannot write the manifest in %s: %s",
+                     persistence->store.path, strerror(errno));
+            return PERSISTENCE_FAILED;
+        }
+    }
+    if (!received_begin(received, &persistence->store, persistence->registry, persistence->loop)) {
+        snprintf(error, PERSISTENCE_ERROR_MAX, "out of memory");
+        return PERSISTENCE_FAILED;
+    }
+    return PERSISTENCE_OK;
+}
+
+struct received *persistence_received(struct persistence *persistence) {
+    return &persistence->received;
+}
+
+/* Let it take the place of everything. Not while the files are in use. */
+static void persistence_receive_adopt(struct persistence *persistence) {
+    struct received *received = &persistence->received;
+    persistence_settle(persistence);
+    if (persistence->saving != IDLE || persistence->journaling == STOPPED) {
+        return;
+    }
+    if (persistence->journaling == ON && !journal_is_idle(&persistence->journal)) {
+        return; /* its threads wake the loop */
+    }
+    persistence_follow_keep(&persistence->store, persistence->settings);
+    persistence_begin_saving(persistence, ADOPTION_ASKED);
+    received_adopt(received,
+                   persistence->settings->appendonly || persistence->journaling == BROKEN);
+}
+
+bool persistence_step_receive(struct persistence *persistence, uint64_t budget_ns) {
+    bool has_more = received_step(&persistence->received, budget_ns);
+    if (persistence->received.state == RECEIVED_LOADED) {
+        persistence_receive_adopt(persistence);
+    }
+    return has_more;
+}
+
+void persistence_abandon_receive(struct persistence *persistence) {
+    persistence->is_blocking = true;
+    while (persistence->saving == ADOPTING) {
+        persistence_finish_adoption(persistence);
+        persistence_settle(persistence);
+    }
+    persistence->is_blocking = false;
+    received_clear(&persistence->received);
 }
 
 /* ---- the interface ---- */

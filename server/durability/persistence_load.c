@@ -1,6 +1,6 @@
 /* The start: what the files hold is loaded, then the clock, the numbers of groups and the journal
  * go on behind it. See persistence.h. */
-#include "server/durability/persistence_parts.h"
+#include "server/durability/persistence_state.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,30 +15,6 @@ enum {
 #endif
     PROGRESS_MS = 1000,
 };
-
-static void persistence_load_print_progress(struct persistence *persistence) {
-    const struct loading *loading = persistence->loading;
-    struct persistence_info info;
-    persistence_describe(persistence, &info);
-    double seconds = persistence_seconds_since(persistence->loading_begin_us);
-    log_write(
-        LOG_NOTICE, "loading: %.1f%% members=%llu effects=%llu members/s=%.0f remaining=%llds",
-        info.loading_percent, (unsigned long long)loading->member_count,
-        (unsigned long long)loading->effect_count,
-        seconds > 0 ? (double)loading->member_count / seconds : 0.0, (long long)info.loading_eta_s);
-}
-
-static void persistence_load_print_torn(const struct persistence *persistence) {
-    const struct loading *loading = persistence->loading;
-    const struct journal_torn *torn = &loading->journal.torn;
-    if (torn->size > 0) {
-        log_write(LOG_WARNING,
-                  "loading: the end of %s was not written whole (%s): cut at offset %" PRIu64
-                  ", %" PRIu64 " bytes and %" PRIu64 " whole groups behind it are dropped. A crash "
-                  "of the machine leaves that: what is lost had not been synced",
-                  loading->path, torn->description, torn->offset, torn->size, torn->groups_behind);
-    }
-}
 
 /* Create a new journal after everything loaded; it replaces the journals that end earlier. */
 static bool persistence_load_make_journal(struct persistence *persistence, char *error) {
@@ -124,20 +100,6 @@ static void persistence_load_set_clock(struct persistence *persistence) {
     }
 }
 
-/* After a clock reset: no board may be in a period that has not begun. */
-static void persistence_load_roll_ahead(struct persistence *persistence) {
-    if (persistence->clock->is_to_be_reset) {
-        persistence->clock->is_to_be_reset = false;
-        uint32_t count = registry_roll_ahead(persistence->registry, persistence->clock->now_ms);
-        if (count > 0) {
-            log_write(LOG_WARNING,
-                      "clock: boards were in periods that have not begun: they begin anew in the "
-                      "present one, and their members are in the archives boards=%u",
-                      count);
-        }
-    }
-}
-
 static bool persistence_load_begin_service(struct persistence *persistence, char *error) {
     const struct loading *loading = persistence->loading;
     struct journal *journal = &persistence->journal;
@@ -172,7 +134,14 @@ void persistence_end_loading(struct persistence *persistence) {
 bool persistence_finish_loading(struct persistence *persistence, char *error) {
     const struct loading *loading = persistence->loading;
     double seconds = persistence_seconds_since(persistence->loading_begin_us);
-    persistence_load_print_torn(persistence);
+    const struct journal_torn *torn = &loading->journal.torn;
+    if (torn->size > 0) {
+        log_write(LOG_WARNING,
+                  "loading: the end of %s was not written whole (%s): cut at offset %" PRIu64
+                  ", %" PRIu64 " bytes and %" PRIu64 " whole groups behind it are dropped. A crash "
+                  "of the machine leaves that: what is lost had not been synced",
+                  loading->path, torn->description, torn->offset, torn->size, torn->groups_behind);
+    }
     if (!persistence_load_begin_service(persistence, error)) {
         return false;
     }
@@ -189,7 +158,17 @@ bool persistence_finish_loading(struct persistence *persistence, char *error) {
     persistence_end_loading(persistence);
     persistence->state->is_loading = false;
     persistence_publish(persistence);
-    persistence_load_roll_ahead(persistence);
+    /* After a clock reset: no board may be in a period that has not begun. */
+    if (persistence->clock->is_to_be_reset) {
+        persistence->clock->is_to_be_reset = false;
+        uint32_t count = registry_roll_ahead(persistence->registry, persistence->clock->now_ms);
+        if (count > 0) {
+            log_write(LOG_WARNING,
+                      "clock: boards were in periods that have not begun: they begin anew in the "
+                      "present one, and their members are in the archives boards=%u",
+                      count);
+        }
+    }
     return true;
 }
 
@@ -208,7 +187,16 @@ bool persistence_step_loading(struct persistence *persistence) {
     case LOADING_MORE:
         if (now_ms - persistence->progress_ms >= PROGRESS_MS) {
             persistence->progress_ms = now_ms;
-            persistence_load_print_progress(persistence);
+            const struct loading *loading = persistence->loading;
+            struct persistence_info info;
+            persistence_describe(persistence, &info);
+            double seconds = persistence_seconds_since(persistence->loading_begin_us);
+            log_write(LOG_NOTICE,
+                      "loading: %.1f%% members=%llu effects=%llu members/s=%.0f remaining=%llds",
+                      info.loading_percent, (unsigned long long)loading->member_count,
+                      (unsigned long long)loading->effect_count,
+                      seconds > 0 ? (double)loading->member_count / seconds : 0.0,
+                      (long long)info.loading_eta_s);
         }
         return true;
     case LOADING_WAITS:

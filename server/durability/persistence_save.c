@@ -1,5 +1,5 @@
 /* Saves: when one is due, beginning one, and waiting for one (SAVE, SHUTDOWN). See persistence.h. */
-#include "server/durability/persistence_parts.h"
+#include "server/durability/persistence_state.h"
 
 #include "server/system/log.h"
 #include "server/system/service.h"
@@ -136,18 +136,6 @@ enum persistence_status persistence_begin_snapshot(struct persistence *persisten
 
 /* ---- at once ---- */
 
-static void persistence_save_finish_rotation(struct persistence *persistence) {
-    struct journal *journal = &persistence->journal;
-    worker_wait(&journal->syncer);
-    worker_wait(&journal->writer);
-    if (journal->rotation == JOURNAL_ROTATION_ASKED && journal->is_stalled) {
-        (void)!journal_flush(journal, false);
-        if (journal->is_stalled) {
-            journal_cancel_rotation(journal);
-        }
-    }
-}
-
 void persistence_finish_adoption(struct persistence *persistence) {
     struct received *received = &persistence->received;
     if (!received->worker.is_busy) {
@@ -174,7 +162,14 @@ static void persistence_save_finish_snapshot(struct persistence *persistence) {
     persistence->is_blocking = true;
     while (persistence_is_saving(persistence) && persistence->journaling != STOPPED) {
         if (persistence->saving == ROTATING) {
-            persistence_save_finish_rotation(persistence);
+            worker_wait(&journal->syncer);
+            worker_wait(&journal->writer);
+            if (journal->rotation == JOURNAL_ROTATION_ASKED && journal->is_stalled) {
+                (void)!journal_flush(journal, false);
+                if (journal->is_stalled) {
+                    journal_cancel_rotation(journal);
+                }
+            }
         } else if (persistence->saving == ADOPTING) {
             persistence_finish_adoption(persistence);
         } else if (persistence->saving == DUE) {

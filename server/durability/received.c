@@ -229,18 +229,14 @@ void received_end(struct received *received) {
     }
 }
 
-/* Whose memory the loop has given up its handle of. */
-static void received_free_loading(struct received *received) {
+/* true: there is more to do at once. */
+static bool received_free_some(struct received *received, uint64_t budget_ns) {
+    uint64_t begin = clock_ticks();
+    /* Whose memory the loop has given up its handle of. */
     if (received->loading != NULL && received->loading->worker.is_closed) {
         memory_free(received->loading);
         received->loading = NULL;
     }
-}
-
-/* true: there is more to do at once. */
-static bool received_free_some(struct received *received, uint64_t budget_ns) {
-    uint64_t begin = clock_ticks();
-    received_free_loading(received);
     while (received->registry != NULL) {
         if (!registry_free_step(received->registry, FREE_WORK)) {
             registry_destroy(received->registry);
@@ -313,21 +309,6 @@ void received_adopt(struct received *received, bool has_journal) {
     received_start(received, received_run_adopt);
 }
 
-static void received_remove_files(struct received *received) {
-    if (received->fd >= 0) {
-        disk_close(received->fd);
-        received->fd = -1;
-    }
-    journal_file_close(&received->journal);
-    if (received->is_made && !received->is_adopted && !received->is_kept) {
-        (void)store_discard(received->store, STORE_BASE, received->number);
-        if (received->journal_number != 0) {
-            (void)store_discard(received->store, STORE_JOURNAL, received->journal_number);
-        }
-    }
-    received->is_made = false;
-}
-
 void received_clear(struct received *received) {
     if (received->state == RECEIVED_NONE) {
         return;
@@ -342,7 +323,18 @@ void received_clear(struct received *received) {
         store_close(&received->source);
         received->source.is_file = false;
     }
-    received_remove_files(received);
+    if (received->fd >= 0) {
+        disk_close(received->fd);
+        received->fd = -1;
+    }
+    journal_file_close(&received->journal);
+    if (received->is_made && !received->is_adopted && !received->is_kept) {
+        (void)store_discard(received->store, STORE_BASE, received->number);
+        if (received->journal_number != 0) {
+            (void)store_discard(received->store, STORE_JOURNAL, received->journal_number);
+        }
+    }
+    received->is_made = false;
     buffer_deinit(&received->filling);
     buffer_deinit(&received->writing);
     if (received->registry != NULL) {

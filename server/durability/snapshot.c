@@ -474,14 +474,6 @@ static void snapshot_write_piece(struct snapshot *snapshot, const struct registr
     snapshot->walked_size += snapshot->filling.size - size_before;
 }
 
-/* Everything is walked: the file will hold the state of this moment. */
-static void snapshot_end_walk(struct snapshot *snapshot, uint64_t group, int64_t now_us) {
-    registry_walk_end(snapshot->registry);
-    snapshot->state = SNAPSHOT_WALKED;
-    snapshot->footer.sequence = group;
-    snapshot->footer.time_us = (uint64_t)now_us;
-}
-
 /* Applies even while the thread is free: it gets its next job only at the end of a step, and
  * nothing else would end the step of SAVE. Effects do not count, or a client that makes many could
  * stop the walk. */
@@ -499,7 +491,11 @@ bool snapshot_step(struct snapshot *snapshot, uint64_t budget_ns, uint64_t group
     while (snapshot->state == SNAPSHOT_WALKS && !snapshot->is_failed &&
            snapshot_has_room(snapshot)) {
         if (!registry_walk_next(snapshot->registry, &entries, STEP_ENTRIES, &piece)) {
-            snapshot_end_walk(snapshot, group, now_us);
+            /* Everything is walked: the file will hold the state of this moment. */
+            registry_walk_end(snapshot->registry);
+            snapshot->state = SNAPSHOT_WALKED;
+            snapshot->footer.sequence = group;
+            snapshot->footer.time_us = (uint64_t)now_us;
         } else if (piece.key != NULL) {
             snapshot_write_piece(snapshot, &piece, &entries);
         }

@@ -267,12 +267,6 @@ static enum snapshot_status snapshot_file_read_block_head(struct snapshot_reader
     return SNAPSHOT_BLOCK;
 }
 
-static void snapshot_file_step_over(struct snapshot_reader *reader, const struct block *block) {
-    reader->offset += SNAPSHOT_BLOCK_HEAD + (uint64_t)block->stored_size;
-    reader->raw_size += block->raw_size;
-    reader->block_number++;
-}
-
 /* Verify the checksum of a block that is larger than the buffer, reading it into raw if it fits. */
 static enum snapshot_status snapshot_file_read_huge(struct snapshot_reader *reader,
                                                     const struct block *block, char *raw,
@@ -302,36 +296,6 @@ static enum snapshot_status snapshot_file_read_huge(struct snapshot_reader *read
     return is_kept ? SNAPSHOT_BLOCK : SNAPSHOT_LARGER;
 }
 
-static enum snapshot_status snapshot_file_read_footer(struct snapshot_reader *reader,
-                                                      const char *stored) {
-    memcpy(&reader->footer, stored, SNAPSHOT_FOOTER);
-    uint64_t end = reader->offset + SNAPSHOT_BLOCK_HEAD + SNAPSHOT_FOOTER;
-    if (reader->footer.raw_size != reader->raw_size || reader->footer.offset != reader->offset) {
-        return snapshot_file_refuse(reader, reader->offset,
-                                    "blocks before the end mark are missing");
-    }
-    if (end != reader->window.file_size) {
-        return snapshot_file_refuse(reader, end, "the file continues after its end mark");
-    }
-    return SNAPSHOT_END;
-}
-
-/* Decompress a block whose checksum is verified. */
-static enum snapshot_status snapshot_file_unpack(struct snapshot_reader *reader,
-                                                 const struct block *block, const char *stored,
-                                                 char *raw) {
-    if (block->stored_size == block->raw_size) {
-        memcpy(raw, stored, block->raw_size);
-        return SNAPSHOT_BLOCK;
-    }
-    size_t size =
-        ZSTD_decompressDCtx(reader->zstd, raw, block->raw_size, stored, block->stored_size);
-    if (size != block->raw_size) {
-        return snapshot_file_refuse(reader, reader->offset, "a block cannot be unpacked");
-    }
-    return SNAPSHOT_BLOCK;
-}
-
 /* Handle a block that is completely in the buffer, or the end. */
 static enum snapshot_status snapshot_file_read_usual(struct snapshot_reader *reader,
                                                      const struct block *block, char *raw,
@@ -347,12 +311,31 @@ static enum snapshot_status snapshot_file_read_usual(struct snapshot_reader *rea
         return snapshot_file_refuse(reader, reader->offset, "the checksum of a block is wrong");
     }
     if (block->raw_size == 0) {
-        return snapshot_file_read_footer(reader, stored);
+        memcpy(&reader->footer, stored, SNAPSHOT_FOOTER);
+        uint64_t end = reader->offset + SNAPSHOT_BLOCK_HEAD + SNAPSHOT_FOOTER;
+        if (reader->footer.raw_size != reader->raw_size ||
+            reader->footer.offset != reader->offset) {
+            return snapshot_file_refuse(reader, reader->offset,
+                                        "blocks before the end mark are missing");
+        }
+        if (end != reader->window.file_size) {
+            return snapshot_file_refuse(reader, end, "the file continues after its end mark");
+        }
+        return SNAPSHOT_END;
     }
     if (block->raw_size > room) {
         return SNAPSHOT_LARGER;
     }
-    return snapshot_file_unpack(reader, block, stored, raw);
+    if (block->stored_size == block->raw_size) {
+        memcpy(raw, stored, block->raw_size);
+        return SNAPSHOT_BLOCK;
+    }
+    size_t size =
+        ZSTD_decompressDCtx(reader->zstd, raw, block->raw_size, stored, block->stored_size);
+    if (size != block->raw_size) {
+        return snapshot_file_refuse(reader, reader->offset, "a block cannot be unpacked");
+    }
+    return SNAPSHOT_BLOCK;
 }
 
 enum snapshot_status snapshot_reader_next(struct snapshot_reader *reader, char *raw, size_t room,
@@ -369,7 +352,9 @@ enum snapshot_status snapshot_reader_next(struct snapshot_reader *reader, char *
         *size = block.raw_size;
     }
     if (status == SNAPSHOT_BLOCK) {
-        snapshot_file_step_over(reader, &block);
+        reader->offset += SNAPSHOT_BLOCK_HEAD + (uint64_t)block.stored_size;
+        reader->raw_size += block.raw_size;
+        reader->block_number++;
     }
     return status;
 }

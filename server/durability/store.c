@@ -286,21 +286,6 @@ static int store_open_kept(const struct store *store) {
     return disk_open(store->directory, STORE_KEPT_NAME, O_RDONLY | O_DIRECTORY, 0);
 }
 
-/* Remove the oldest, until the rest is within the limits. */
-static void store_trim_kept(const struct store *store) {
-    int kept = store_open_kept(store);
-    struct kept_files files;
-    bool is_over = kept >= 0;
-    while (is_over) {
-        files = (struct kept_files){.store = store};
-        is_over = disk->list(kept, store_see_kept, &files) == 0 && files.oldest != 0 &&
-                  ((store->keep.size_max > 0 && files.size > store->keep.size_max) ||
-                   time(NULL) - files.written > store->keep.seconds) &&
-                  store_remove_name(store, files.name.text);
-    }
-    disk_close(kept);
-}
-
 static bool store_retire(const struct store *store, const char *name) {
     return store->keep.seconds > 0 ? store_move_to_kept(store, name)
                                    : store_remove_name(store, name);
@@ -319,7 +304,18 @@ bool store_remove_old(struct store *store, const struct store_state *before) {
         is_done &= store_remove_unless_named(store, STORE_JOURNAL, before->journals[i].number);
     }
     if (store->keep.seconds > 0) {
-        store_trim_kept(store);
+        /* Remove the oldest, until the rest is within the limits. */
+        int kept = store_open_kept(store);
+        struct kept_files files;
+        bool is_over = kept >= 0;
+        while (is_over) {
+            files = (struct kept_files){.store = store};
+            is_over = disk->list(kept, store_see_kept, &files) == 0 && files.oldest != 0 &&
+                      ((store->keep.size_max > 0 && files.size > store->keep.size_max) ||
+                       time(NULL) - files.written > store->keep.seconds) &&
+                      store_remove_name(store, files.name.text);
+        }
+        disk_close(kept);
     }
     return is_done;
 }

@@ -163,51 +163,6 @@ static enum journal_status verify_read_groups(struct checking *checking,
     return status;
 }
 
-static void verify_print_groups(const struct checking *checking,
-                                const struct journal_reader *reader, uint64_t change_count,
-                                enum journal_status status) {
-    uint64_t count = reader->group_count;
-    fprintf(checking->out, "%s: %s, %" PRIu64 " bytes, %" PRIu64 " groups", checking->path,
-            status == JOURNAL_END ? "whole" : "whole so far", reader->offset, count);
-    if (count > 0) {
-        fprintf(checking->out, " (%" PRIu64 " to %" PRIu64 ")", reader->next_sequence - count,
-                reader->next_sequence - 1);
-    }
-    fprintf(checking->out, ", %" PRIu64 " changes\n", change_count);
-}
-
-static void verify_print_tail(const struct checking *checking, const struct journal_reader *reader,
-                              enum journal_status status) {
-    const struct journal_torn *torn = &reader->torn;
-    if (status == JOURNAL_TORN) {
-        fprintf(checking->out, "%s is torn at offset %" PRIu64 ": %s\n", checking->path,
-                torn->offset, torn->description);
-    } else {
-        fprintf(checking->out, "%s\n", reader->error);
-    }
-    if (torn->size > 0) {
-        fprintf(checking->out,
-                "    behind it are %" PRIu64 " bytes, %" PRIu64 " whole groups among them\n",
-                torn->size, torn->groups_behind);
-    }
-}
-
-/* Print what to do about a tail that was not cut. */
-static void verify_print_advice(const struct checking *checking,
-                                const struct journal_reader *reader, enum journal_status status) {
-    const char *advice = "restore the directory from a backup";
-    if (status == JOURNAL_FAILED) {
-        advice = "nothing is known of the rest of the file; check again once it can be read";
-    } else if (status == JOURNAL_TORN) {
-        advice = "a crash leaves that; nothing of it had been synced, and the server cuts it off "
-                 "when it starts";
-    } else if (reader->torn.size > 0) {
-        advice = "this had been synced, so the disk or something else has changed it: restore the "
-                 "directory from a backup, or give up all from this offset on with --fix";
-    }
-    fprintf(checking->out, "    %s\n", advice);
-}
-
 static enum check_result verify_fix_tail(const struct checking *checking, uint64_t number,
                                          const struct journal_reader *reader) {
     const struct journal_torn *torn = &reader->torn;
@@ -230,11 +185,32 @@ static enum check_result verify_check_tail(const struct checking *checking, uint
                                            const struct journal_reader *reader,
                                            enum journal_status status, bool may_fix) {
     bool is_cuttable = reader->torn.size > 0 && status != JOURNAL_FAILED;
-    verify_print_tail(checking, reader, status);
+    const struct journal_torn *torn = &reader->torn;
+    if (status == JOURNAL_TORN) {
+        fprintf(checking->out, "%s is torn at offset %" PRIu64 ": %s\n", checking->path,
+                torn->offset, torn->description);
+    } else {
+        fprintf(checking->out, "%s\n", reader->error);
+    }
+    if (torn->size > 0) {
+        fprintf(checking->out,
+                "    behind it are %" PRIu64 " bytes, %" PRIu64 " whole groups among them\n",
+                torn->size, torn->groups_behind);
+    }
     if (may_fix && is_cuttable) {
         return verify_fix_tail(checking, number, reader);
     }
-    verify_print_advice(checking, reader, status);
+    const char *advice = "restore the directory from a backup";
+    if (status == JOURNAL_FAILED) {
+        advice = "nothing is known of the rest of the file; check again once it can be read";
+    } else if (status == JOURNAL_TORN) {
+        advice = "a crash leaves that; nothing of it had been synced, and the server cuts it off "
+                 "when it starts";
+    } else if (reader->torn.size > 0) {
+        advice = "this had been synced, so the disk or something else has changed it: restore the "
+                 "directory from a backup, or give up all from this offset on with --fix";
+    }
+    fprintf(checking->out, "    %s\n", advice);
     return status == JOURNAL_FAILED ? CHECK_IS_UNKNOWN : CHECK_IS_DAMAGED;
 }
 
@@ -256,7 +232,14 @@ static enum check_result verify_check_journal(struct checking *checking, uint32_
         journal_reader_open(&reader, fd, checking->path, journal->first_sequence, is_last);
     if (status == JOURNAL_GROUP) {
         status = verify_read_groups(checking, &reader, &change_count);
-        verify_print_groups(checking, &reader, change_count, status);
+        uint64_t count = reader.group_count;
+        fprintf(checking->out, "%s: %s, %" PRIu64 " bytes, %" PRIu64 " groups", checking->path,
+                status == JOURNAL_END ? "whole" : "whole so far", reader.offset, count);
+        if (count > 0) {
+            fprintf(checking->out, " (%" PRIu64 " to %" PRIu64 ")", reader.next_sequence - count,
+                    reader.next_sequence - 1);
+        }
+        fprintf(checking->out, ", %" PRIu64 " changes\n", change_count);
     }
     enum check_result result = CHECK_IS_WHOLE;
     if (status != JOURNAL_END) {

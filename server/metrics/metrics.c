@@ -18,6 +18,7 @@
 #include "server/dispatch/command.h"
 #include "server/dispatch/login.h"
 #include "server/http/http_header.h"
+#include "server/replication/replication.h"
 
 struct page {
     const struct figures *figures;

@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "server/durability/persistence.h"
-#include "server/replication/feed_parts.h"
+#include "server/replication/feed.h"
 #include "server/replication/history.h"
+#include "server/replication/hub.h"
+#include "server/replication/replication.h"
 #include "server/system/log.h"
 
 enum { SECOND_MS = 1000 };
@@ -195,7 +197,7 @@ void feed_take_bytes_ack(struct feed *feed, struct replica *replica, uint64_t of
             (struct feed_redis_mark){.group = place->online_from, .database = UINT32_MAX};
         place->is_streaming = true;
         group = place->online_from;
-        replicator_wake(feed_replication(feed)->replicator);
+        replicator_wake(feed->server->replication.replicator);
     }
     while (redis->mark_count > 0 && redis->marks[redis->mark_first].offset <= offset) {
         redis->acked = redis->marks[redis->mark_first];

@@ -14,7 +14,7 @@
  * them: somebody has to hold all keys as they are at its end.
  *
  * The child takes about as much memory as the keys while it works, and a file without a name in `dir`. The backlog keeps
- * the groups behind the copy, as for copies of feed_copy.c. All who wait when a copy begins share it.
+ * the groups behind the copy, as for other copies. All who wait when a copy begins share it.
  *
  * One whose link breaks is remembered for repl-backlog-ttl. It goes on where it was (PSYNC id offset, +CONTINUE) if
  * its offset is between two groups, and the next one is still at hand; else it gets a new copy. Each has a stream and an id of
@@ -24,8 +24,13 @@
 
 #include "server/durability/stream.h"
 #include "server/migration/redis_encode.h"
-#include "server/replication/replication.h"
+#include "server/replication/state.h"
 #include "server/system/child.h"
+
+struct feed;
+struct feed_copy;
+struct feed_place;
+struct reply;
 
 enum {
     FEED_REDIS_MARK_SIZE = 40, /* of the end of a copy */
@@ -57,7 +62,7 @@ struct feed_redis {
     int64_t left_at_ms;
 };
 
-/* The child's side of a copy (feed_copy.c). */
+/* The child's side of a copy (server/replication/feed.h). */
 struct feed_redis_copy {
     struct child child;
     struct stream out; /* what the child writes */
@@ -69,5 +74,48 @@ struct feed_redis_copy {
     uint64_t child_time_ns;
     uint64_t size;
 };
+
+/* ---- feed_redis.c, for the feed (server/replication/feed.h) ---- */
+
+/* Make the replica one. *group: the first that it needs, where it goes on; 0: it needs a copy. false: no memory. */
+MUST_CHECK bool feed_redis_join(struct feed *feed, struct replica *replica,
+                                const struct replication_wish *wish, uint64_t *group);
+/* It is gone, and may come again. */
+void feed_redis_leave(struct feed *feed, struct replica *replica);
+/* Nobody who has left can go on where it was. */
+void feed_redis_forget(struct feed *feed);
+/* Forget whose time is over. */
+void feed_redis_forget_old(struct feed *feed);
+/* Answer PSYNC or SYNC. */
+void feed_redis_answer(const struct replica *replica, bool is_old, bool is_continued,
+                       struct reply *reply);
+/* May groups be added to what is to be encoded? */
+bool feed_redis_is_idle(const struct feed_place *place);
+/* Encode what was added, in this tick's time. false: the replica was given up. */
+bool feed_redis_encode(struct feed *feed, struct replica *replica, uint64_t budget_ns);
+/* Once a second: keep the connection, and is it still there? */
+void feed_redis_second(struct feed *feed, struct replica *replica);
+/* Ask for an acknowledgement. */
+void feed_redis_ask(struct replica *replica);
+
+/* ---- what is special to a copy for Redis ---- */
+
+/* Has all of the one before ended? */
+bool feed_redis_copy_may_begin(const struct feed_redis_copy *copy);
+/* The snapshot has begun: start the child. false: error (PERSISTENCE_ERROR_MAX) says why. */
+MUST_CHECK bool feed_redis_copy_begin(struct feed *feed, struct feed_redis_copy *copy, char *error);
+void feed_redis_copy_end(struct feed_redis_copy *copy);
+/* As persistence_read_stream: what the child writes, into feed->piece. */
+MUST_CHECK enum stream_status feed_redis_copy_read(struct feed *feed, struct feed_copy *copy,
+                                                   size_t *size, char *error);
+void feed_redis_copy_put_piece(const struct feed_redis_copy *copy, struct replica *replica,
+                               const char *at, size_t size);
+/* false: the copy was enough, and the connection ends. */
+bool feed_redis_copy_put_end(struct feed *feed, const struct feed_copy *copy,
+                             struct replica *replica);
+/* A child that was killed has perhaps ended: also while the feed is closed. */
+void feed_redis_copy_reap(struct feed_redis_copy *copy);
+/* Asked once a second: has it neither worked nor waited for replicas, for repl-timeout? */
+bool feed_redis_copy_is_stuck(const struct feed *feed, struct feed_copy *copy);
 
 #endif

@@ -8,7 +8,7 @@
 #ifndef SERVER_REDIS_POSITION_H
 #define SERVER_REDIS_POSITION_H
 
-#include "server/replication/replication.h"
+#include "server/replication/state.h"
 #include "skiplist/keyspace/registry.h"
 
 struct redis_position {

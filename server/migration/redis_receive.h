@@ -5,12 +5,12 @@
  *     the copy                    COPY -> STREAM, behind so many bytes, or the mark
  *     commands                    STREAM
  *
- * server/replication/master_link_redis.c has the connection. */
+ * server/replication/master_link.c has the connection. */
 #ifndef SERVER_REDIS_RECEIVE_H
 #define SERVER_REDIS_RECEIVE_H
 
 #include "server/migration/redis_spool.h"
-#include "server/replication/replication.h"
+#include "server/replication/state.h"
 
 enum { REDIS_RECEIVE_MARK_SIZE = 40, REDIS_RECEIVE_OFFSET_SIZE = 24 };
 

@@ -1,13 +1,272 @@
-/* Keys, their values, and what is beside them. See rdb_reader.h. A function at_... is a step of the state of that name. */
-#include "server/rdb/rdb_reader_parts.h"
+/* See rdb_reader.h. From bytes to keys: lengths and strings, what is passed over, keys and their values.
+ *
+ * A step reads `ahead` of what is consumed. If all of its bytes are there, they are consumed at its end; else nothing
+ * has changed, and it is done again with more. Once bytes are missing or wrong, what is read is 0, NULL or empty.
+ * A function at_... is a step of the state of that name. */
+#include "server/rdb/rdb_reader.h"
 
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "codec/little.h"
 #include "codec/memory.h"
 #include "server/rdb/rdb_crc.h"
+#include "server/rdb/rdb_lzf.h"
 #include "server/rdb/rdb_state.h"
+
+static inline size_t rdb_reader_available(const struct rdb_reader *reader) {
+    return reader->input.size - reader->at;
+}
+static inline bool rdb_reader_is_fine(const struct rdb_reader *reader) {
+    return reader->found == RDB_FOUND;
+}
+
+/* A string: where its bytes are, and what they become. */
+struct text {
+    const unsigned char *at;
+    uint64_t stored; /* bytes */
+    uint64_t size;   /* of the string */
+    unsigned integer_size;
+    bool is_compressed;
+};
+
+/* ---- lengths and strings ----
+ *
+ * A string's head says how many bytes it takes, so that it is expanded only once it has arrived. */
+
+enum { LZF_RATIO_MAX = 264, ENCODED_LZF = 3 /* below: integers of 1, 2, 4 bytes */ };
+
+/* error: format, and where. Not where bytes are missing: they may be another reason, or none. */
+__attribute__((format(printf, 2, 3))) static void rdb_reader_refuse(struct rdb_reader *reader,
+                                                                    const char *format, ...) {
+    char what[RDB_ERROR_MAX - 40];
+    va_list arguments;
+    if (!rdb_reader_is_fine(reader)) {
+        return;
+    }
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    snprintf(reader->error, sizeof reader->error, "%s at offset %llu", what,
+             (unsigned long long)reader->offset);
+    reader->found = RDB_FOUND_BAD;
+}
+
+static void rdb_reader_lack_memory(struct rdb_reader *reader) {
+    reader->is_out_of_memory = true;
+    reader->found = RDB_FOUND_BAD;
+}
+
+/* So many bytes. */
+static const unsigned char *rdb_reader_get(struct rdb_reader *reader, uint64_t size) {
+    if (rdb_reader_is_fine(reader) && rdb_reader_available(reader) - reader->ahead < size) {
+        reader->found = RDB_FOUND_TOO_FEW;
+    }
+    if (!rdb_reader_is_fine(reader)) {
+        return NULL;
+    }
+    reader->ahead += (size_t)size;
+    return (const unsigned char *)reader->input.at + reader->at + reader->ahead - size;
+}
+
+static uint64_t rdb_reader_text_get_big(struct rdb_reader *reader, size_t size) {
+    const unsigned char *at = rdb_reader_get(reader, size);
+    uint64_t value = 0;
+    for (size_t i = 0; at != NULL && i < size; i++) {
+        value = value << 8 | at[i];
+    }
+    return value;
+}
+
+/* A length, or how a string is encoded. */
+static uint64_t rdb_reader_text_get_length(struct rdb_reader *reader, bool *is_encoded) {
+    uint64_t first = rdb_reader_text_get_big(reader, 1);
+    uint64_t low = first & 0x3f;
+    *is_encoded = first >> 6 == 3;
+    if (first >> 6 == 1) {
+        return low << 8 | rdb_reader_text_get_big(reader, 1);
+    }
+    if (first >> 6 == 2 && low > 1) {
+        rdb_reader_refuse(reader, "impossible length");
+    }
+    return first >> 6 == 2 ? rdb_reader_text_get_big(reader, low == 0 ? 4 : 8) : low;
+}
+
+static uint64_t rdb_reader_get_length(struct rdb_reader *reader) {
+    bool is_encoded;
+    uint64_t length = rdb_reader_text_get_length(reader, &is_encoded);
+    if (is_encoded) {
+        rdb_reader_refuse(reader, "impossible length");
+    }
+    return length;
+}
+
+/* A string's head: all but `at`. */
+static struct text rdb_reader_get_head(struct rdb_reader *reader) {
+    bool is_encoded;
+    uint64_t length = rdb_reader_text_get_length(reader, &is_encoded);
+    struct text text = {.stored = length, .size = length};
+    if (is_encoded && length == ENCODED_LZF) {
+        text.stored = rdb_reader_get_length(reader);
+        text.size = rdb_reader_get_length(reader);
+        text.is_compressed = true;
+        if (text.stored > RDB_TEXT_MAX || text.size / LZF_RATIO_MAX > text.stored) {
+            rdb_reader_refuse(reader, "impossible compressed string");
+        }
+    } else if (is_encoded && length > ENCODED_LZF) {
+        rdb_reader_refuse(reader, "unknown encoding of a string");
+    } else if (is_encoded) {
+        text.integer_size = 1U << length;
+        text.stored = text.size = text.integer_size;
+    }
+    return text;
+}
+
+/* With its bytes, at most RDB_TEXT_MAX. */
+static struct text rdb_reader_get_text(struct rdb_reader *reader) {
+    struct text text = rdb_reader_get_head(reader);
+    if (text.size > RDB_TEXT_MAX) {
+        rdb_reader_refuse(reader, "a string of more than %d bytes", (int)RDB_TEXT_MAX);
+    }
+    text.at = rdb_reader_get(reader, text.stored);
+    return text;
+}
+
+/* Its bytes, from the input, or expanded in room, or a number in number. */
+static struct bytes rdb_reader_take_text(struct rdb_reader *reader, const struct text *text,
+                                         struct buffer *room, char *number) {
+    struct bytes stored = {.at = (const char *)text->at, .size = (size_t)text->stored};
+    if (!rdb_reader_is_fine(reader)) {
+        return (struct bytes){.at = NULL};
+    }
+    if (text->integer_size > 0) {
+        uint32_t value = 0;
+        for (unsigned i = 0; i < text->integer_size; i++) {
+            value |= (uint32_t)text->at[i] << (8 * i);
+        }
+        unsigned unused = 32 - 8 * text->integer_size;
+        return (struct bytes){
+            .at = number, .size = bytes_print_i64(number, (int32_t)(value << unused) >> unused)};
+    }
+    if (!text->is_compressed) {
+        return stored;
+    }
+    if (!rdb_lzf_expand(stored, (size_t)text->size, room)) {
+        if (room->is_broken) {
+            rdb_reader_lack_memory(reader);
+        } else {
+            rdb_reader_refuse(reader, "damaged compressed string");
+        }
+    }
+    return buffer_bytes(room);
+}
+
+/* Head and bytes, in text_room. */
+static struct bytes rdb_reader_take_string(struct rdb_reader *reader) {
+    struct text text = rdb_reader_get_text(reader);
+    return rdb_reader_take_text(reader, &text, &reader->text_room, reader->text_number);
+}
+
+/* ---- what is passed over has a form ----
+ *
+ *     s  a string     l  a length     1 4 8 6  so many bytes (6: sixteen)     m  a module's value
+ *     *(...)          a length n, then the part in parentheses n times */
+
+static void rdb_reader_begin_passing(struct rdb_reader *reader, const char *form, bool is_key) {
+    reader->depth = 1;
+    reader->forms[0] = (struct rdb_form){.begin = form, .at = form, .left = 1};
+    reader->is_passing_key = is_key;
+    reader->state = RDB_AT_PASSED;
+}
+
+/* Where the part that begins here ends. */
+static const char *rdb_reader_pass_end_of(const char *at) {
+    for (int open = 1;; at++) {
+        open += (*at == '(') - (*at == ')');
+        if (open == 0) {
+            return at;
+        }
+    }
+}
+
+/* An opcode of a module's value. true: it ends it. */
+static bool rdb_reader_pass_opcode(struct rdb_reader *reader) {
+    enum { END, SIGNED, UNSIGNED, FLOAT, DOUBLE, STRING };
+    uint64_t opcode = rdb_reader_get_length(reader);
+    switch (opcode) {
+    case END:
+        break;
+    case SIGNED:
+    case UNSIGNED:
+        (void)rdb_reader_get_length(reader);
+        break;
+    case FLOAT:
+        reader->skip = 4;
+        break;
+    case DOUBLE:
+        reader->skip = 8;
+        break;
+    case STRING:
+        reader->skip = rdb_reader_get_head(reader).stored;
+        break;
+    default:
+        rdb_reader_refuse(reader, "a module's value that cannot be passed over");
+    }
+    return opcode == END;
+}
+
+/* A length n, then the part n times. */
+static void rdb_reader_pass_parts(struct rdb_reader *reader, struct rdb_form *form) {
+    uint64_t count = rdb_reader_get_length(reader);
+    if (rdb_reader_is_fine(reader)) {
+        const char *part = form->at + 2; /* behind "*(" */
+        form->at = rdb_reader_pass_end_of(part) + 1;
+        CHECK(reader->depth < RDB_DEPTH_MAX);
+        reader->forms[reader->depth++] =
+            (struct rdb_form){.begin = part, .at = part, .left = count};
+    }
+}
+
+static void rdb_reader_pass_one(struct rdb_reader *reader, struct rdb_form *form) {
+    bool is_last = true;
+    switch (*form->at) {
+    case '*':
+        rdb_reader_pass_parts(reader, form);
+        return;
+    case 's':
+        reader->skip = rdb_reader_get_head(reader).stored;
+        break;
+    case 'l':
+        (void)rdb_reader_get_length(reader);
+        break;
+    case 'm':
+        is_last = rdb_reader_pass_opcode(reader);
+        break;
+    default:
+        reader->skip = *form->at == '6' ? 16 : (uint64_t)(*form->at - '0');
+    }
+    form->at += rdb_reader_is_fine(reader) && is_last;
+}
+
+/* Pass over a part. Fine, and depth is 0: that was all. */
+static void rdb_reader_pass(struct rdb_reader *reader) {
+    while (reader->depth > 0) {
+        struct rdb_form *form = &reader->forms[reader->depth - 1];
+        if (form->left == 0) {
+            reader->depth--;
+        } else if (*form->at == '\0' || *form->at == ')') {
+            form->left--;
+            form->at = form->begin;
+        } else {
+            rdb_reader_pass_one(reader, form);
+            return;
+        }
+    }
+}
+
+/* ---- keys, their values, and what is beside them ---- */
 
 enum {
     HEAD_SIZE = 9,
@@ -193,18 +452,6 @@ static void rdb_reader_take_member(struct rdb_reader *reader, const struct text 
     reader->text = rdb_reader_take_text(reader, member, &reader->text_room, reader->text_number);
 }
 
-static void rdb_reader_take_double(struct rdb_reader *reader) {
-    struct text member = rdb_reader_get_text(reader);
-    const unsigned char *at = rdb_reader_get(reader, sizeof(double));
-    if (at != NULL) {
-        uint64_t word = little_get_u64((const char *)at);
-        double score;
-        memcpy(&score, &word, sizeof score);
-        rdb_reader_take_member(reader, &member);
-        rdb_reader_set_score(reader, score);
-    }
-}
-
 static void rdb_reader_take_text_score(struct rdb_reader *reader) {
     enum { NAN_SIZE = 253, INFINITY_SIZE, MINUS_INFINITY_SIZE };
     struct text member = rdb_reader_get_text(reader);
@@ -283,8 +530,10 @@ static void rdb_reader_keep_template(struct rdb_reader *reader) {
     reader->state = RDB_AT_OPCODE;
 }
 
-static void rdb_reader_sort_templates(struct rdb_reader *reader) {
+/* The key's fields are those of the file's template. */
+static void rdb_reader_use_template(struct rdb_reader *reader, uint64_t id) {
     struct rdb_templates *templates = &reader->templates;
+    const struct rdb_template sought = {.id = id};
     if (!templates->is_sorted && templates->count > 0) {
         qsort(templates->at, templates->count, sizeof *templates->at, rdb_reader_compare_template);
     }
@@ -295,13 +544,6 @@ static void rdb_reader_sort_templates(struct rdb_reader *reader) {
         }
     }
     templates->is_sorted = true;
-}
-
-/* The key's fields are those of the file's template. */
-static void rdb_reader_use_template(struct rdb_reader *reader, uint64_t id) {
-    struct rdb_templates *templates = &reader->templates;
-    const struct rdb_template sought = {.id = id};
-    rdb_reader_sort_templates(reader);
     const struct rdb_template *found =
         templates->count > 0 ? bsearch(&sought, templates->at, templates->count,
                                        sizeof *templates->at, rdb_reader_compare_template)
@@ -375,25 +617,10 @@ static enum rdb_event rdb_reader_at_field(struct rdb_reader *reader) {
     return RDB_MORE;
 }
 
-static void rdb_reader_end_own_names(struct rdb_reader *reader) {
+static enum rdb_event rdb_reader_end_key(struct rdb_reader *reader) {
     if (rdb_reader_type_of(reader)->has_names) {
         buffer_cut(&reader->templates.names, reader->templates.own.begin);
     }
-}
-
-/* A value whose field is the template's next. */
-static void rdb_reader_take_value(struct rdb_reader *reader) {
-    struct text value = rdb_reader_get_text(reader);
-    if (rdb_reader_is_fine(reader)) {
-        rdb_reader_note_field_expiry(reader, 0);
-        reader->text = rdb_reader_take_name(reader);
-        reader->value =
-            rdb_reader_take_text(reader, &value, &reader->value_room, reader->value_number);
-    }
-}
-
-static enum rdb_event rdb_reader_end_key(struct rdb_reader *reader) {
-    rdb_reader_end_own_names(reader);
     reader->is_in_key = false;
     reader->is_key_over = true;
     reader->state = reader->is_single ? RDB_AT_END : RDB_AT_OPCODE;
@@ -406,11 +633,26 @@ static enum rdb_event rdb_reader_at_entry(struct rdb_reader *reader) {
         return rdb_reader_end_key(reader);
     }
     if (entries == ENTRIES_DOUBLE) {
-        rdb_reader_take_double(reader);
+        struct text member = rdb_reader_get_text(reader);
+        const unsigned char *at = rdb_reader_get(reader, sizeof(double));
+        if (at != NULL) {
+            uint64_t word = little_get_u64((const char *)at);
+            double score;
+            memcpy(&score, &word, sizeof score);
+            rdb_reader_take_member(reader, &member);
+            rdb_reader_set_score(reader, score);
+        }
     } else if (entries == ENTRIES_TEXT_SCORE) {
         rdb_reader_take_text_score(reader);
     } else if (entries == ENTRIES_VALUES) {
-        rdb_reader_take_value(reader);
+        /* A value whose field is the template's next. */
+        struct text value = rdb_reader_get_text(reader);
+        if (rdb_reader_is_fine(reader)) {
+            rdb_reader_note_field_expiry(reader, 0);
+            reader->text = rdb_reader_take_name(reader);
+            reader->value =
+                rdb_reader_take_text(reader, &value, &reader->value_room, reader->value_number);
+        }
     } else {
         rdb_reader_take_pair(reader, entries);
     }

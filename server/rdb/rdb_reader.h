@@ -113,7 +113,7 @@ struct rdb_reader {
         size_t name_at;          /* in names: the next value's */
     } templates;
     char text_number[BYTES_INTEGER_TEXT_MAX], value_number[BYTES_INTEGER_TEXT_MAX];
-    /* What is passed over, as text (rdb_reader.c), and how often the innermost part still comes. */
+    /* What is passed over, as text, and how often the innermost part still comes. */
     uint32_t depth;
     struct rdb_form {
         const char *begin, *at;

@@ -119,25 +119,7 @@ static void rdb_write_put_state(struct writing *writing, struct registry *regist
     rdb_write_length(&writing->pack, PART_END);
 }
 
-static void rdb_write_put_board(struct writing *writing, const struct registry_key *key) {
-    const struct rdb_board_sink sink = {rdb_write_put_part_number, rdb_write_put_part_text,
-                                        writing};
-    rdb_write_length(&writing->pack, rdb_board_type_id());
-    writing->is_failed |= !rdb_board_write(key, 0, writing->time_us, &sink);
-    rdb_write_length(&writing->pack, PART_END);
-}
-
 /* ---- keys ---- */
-
-static void rdb_write_put_hash(struct writing *writing, const struct registry_key *key) {
-    struct hash_cursor cursor = hash_begin(&key->hash);
-    struct hash_pair pair;
-    rdb_write_length(&writing->pack, hash_count(&key->hash));
-    while (hash_next(&cursor, &pair)) {
-        rdb_write_put_text(writing, pair.field);
-        rdb_write_put_text(writing, pair.value);
-    }
-}
 
 static void rdb_write_put_key(void *context, const struct registry_key *key) {
     struct writing *writing = context;
@@ -155,9 +137,19 @@ static void rdb_write_put_key(void *context, const struct registry_key *key) {
     rdb_write_byte(&writing->pack, is_hash ? TYPE_HASH : TYPE_MODULE);
     rdb_write_put_text(writing, registry_name(key));
     if (is_hash) {
-        rdb_write_put_hash(writing, key);
+        struct hash_cursor cursor = hash_begin(&key->hash);
+        struct hash_pair pair;
+        rdb_write_length(&writing->pack, hash_count(&key->hash));
+        while (hash_next(&cursor, &pair)) {
+            rdb_write_put_text(writing, pair.field);
+            rdb_write_put_text(writing, pair.value);
+        }
     } else {
-        rdb_write_put_board(writing, key);
+        const struct rdb_board_sink sink = {rdb_write_put_part_number, rdb_write_put_part_text,
+                                            writing};
+        rdb_write_length(&writing->pack, rdb_board_type_id());
+        writing->is_failed |= !rdb_board_write(key, 0, writing->time_us, &sink);
+        rdb_write_length(&writing->pack, PART_END);
     }
 }
 

@@ -100,18 +100,6 @@ static enum apply_status apply_batch(struct apply *apply) {
     return apply_refuse(apply, group, "a change does not fit the keys");
 }
 
-/* Record the groups of which all effects are applied. */
-static void apply_finish_groups(struct apply *apply) {
-    while (apply->group_done < apply->group_decoded &&
-           apply->groups[apply->group_done].batch_end <= apply->batch.done) {
-        const struct apply_group *group = &apply->groups[apply->group_done++];
-        apply->size -= group->head.size;
-        if (apply->persistence != NULL) {
-            persistence_add_group(apply->persistence, &group->head, group->payload);
-        }
-    }
-}
-
 /* ---- steps ---- */
 
 /* Is the next group applied in part, although it is short? */
@@ -133,24 +121,20 @@ static enum apply_status apply_run_batches(struct apply *apply, uint64_t budget_
         } else {
             status = apply_fill_batch(apply, is_over);
         }
-        apply_finish_groups(apply);
+        /* Record the groups of which all effects are applied. */
+        while (apply->group_done < apply->group_decoded &&
+               apply->groups[apply->group_done].batch_end <= apply->batch.done) {
+            const struct apply_group *group = &apply->groups[apply->group_done++];
+            apply->size -= group->head.size;
+            if (apply->persistence != NULL) {
+                persistence_add_group(apply->persistence, &group->head, group->payload);
+            }
+        }
         if (status != APPLY_MORE) {
             return status;
         }
     }
     return APPLY_DONE;
-}
-
-/* Only the group stays that is applied in part. */
-static void apply_keep_begun(struct apply *apply) {
-    bool is_in_batch = apply->group_done < apply->group_decoded;
-    bool is_begun = is_in_batch || apply->is_decoding;
-    apply_drop_from(apply, apply->group_done + is_begun);
-    if (is_in_batch) {
-        apply->batch.count = apply->groups[apply->group_done].batch_end;
-        apply->group_decoded = apply->group_done + 1;
-        apply->is_decoding = false;
-    }
 }
 
 enum apply_status apply_step(struct apply *apply, uint64_t budget_ns) {
@@ -163,6 +147,14 @@ enum apply_status apply_step(struct apply *apply, uint64_t budget_ns) {
     if (persistence != NULL) {
         persistence_set_applying(persistence, false);
     }
-    apply_keep_begun(apply);
+    /* Only the group stays that is applied in part. */
+    bool is_in_batch = apply->group_done < apply->group_decoded;
+    bool is_begun = is_in_batch || apply->is_decoding;
+    apply_drop_from(apply, apply->group_done + is_begun);
+    if (is_in_batch) {
+        apply->batch.count = apply->groups[apply->group_done].batch_end;
+        apply->group_decoded = apply->group_done + 1;
+        apply->is_decoding = false;
+    }
     return status;
 }

@@ -5,7 +5,8 @@
 
 #include "server/clients/server.h"
 #include "server/dispatch/settings_file.h"
-#include "server/replication/replicator.h"
+#include "server/replication/hub.h"
+#include "server/replication/replication.h"
 #include "server/system/log.h"
 
 enum {
@@ -199,20 +200,6 @@ void failover_take_order(struct server *server, const struct replica *replica) {
     server->replication.failover.is_ordered |= why == NULL;
 }
 
-/* What Sentinel orders of a master that it has replaced. */
-static void failover_finish_order(struct server *server) {
-    char error[SETTING_ERROR_MAX];
-    if (server->settings.file_path != NULL && !settings_file_write(server, error)) {
-        log_write(LOG_WARNING, "settings not written error=\"%s\"", error);
-    }
-    for (struct session *session = server->sessions.first; session != NULL;
-         session = session->next) {
-        if (!session_is_replica(session) && !failover_is_sentinel(session)) {
-            server_kill_session(server, session);
-        }
-    }
-}
-
 static void failover_step_asked(struct server *server) {
     const struct replication *replication = &server->replication;
     int64_t until_ms = replication->failover.asked_until_ms;
@@ -288,7 +275,17 @@ void failover_end(struct server *server, bool is_agreed) {
     log_write(LOG_NOTICE, "failover done target=\"%s %u\"", replication->failover.host,
               replication->failover.port);
     if (replication->failover.is_ordered) {
-        failover_finish_order(server);
+        /* What Sentinel orders of a master that it has replaced. */
+        char error[SETTING_ERROR_MAX];
+        if (server->settings.file_path != NULL && !settings_file_write(server, error)) {
+            log_write(LOG_WARNING, "settings not written error=\"%s\"", error);
+        }
+        for (struct session *session = server->sessions.first; session != NULL;
+             session = session->next) {
+            if (!session_is_replica(session) && !failover_is_sentinel(session)) {
+                server_kill_session(server, session);
+            }
+        }
     }
     failover_advance(server, EVENT_AGREED);
 }

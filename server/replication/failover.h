@@ -22,7 +22,9 @@
 #ifndef SERVER_FAILOVER_H
 #define SERVER_FAILOVER_H
 
-#include "server/replication/replication.h"
+#include "server/replication/state.h"
+
+struct server;
 
 struct failover_options {
     struct bytes host; /* at NULL: whichever replica catches up first */

@@ -108,4 +108,24 @@ bool feed_step(struct feed *feed);
 /* Once a second. */
 void feed_second(struct feed *feed);
 
+/* ---- for feed_redis.c ---- */
+
+enum { FEED_UNSENT_MAX = 512 * 1024 }; /* of a replica: more is not put into its output */
+static inline struct feed_place *feed_place_of(const struct replica *replica) {
+    return replica->feed;
+}
+/* Bytes that its socket has not taken. */
+static inline size_t feed_unsent(const struct replica *replica) {
+    return replica->session->output.size + replica->session->handed_size;
+}
+/* Close the replica's connection. */
+void feed_give_up(struct feed *feed, struct replica *replica, const char *reason);
+/* Can the groups from this one on be sent? */
+bool feed_is_at_hand(const struct feed *feed, uint64_t group);
+/* Where what it is sent goes, whatever its size: what is fed is bounded by FEED_UNSENT_MAX and one
+ * message more. */
+struct buffer *feed_output(struct replica *replica);
+/* Has one of them left much of its copy in its output? */
+bool feed_is_copy_slow(const struct feed *feed, bool is_redis);
+
 #endif

@@ -49,7 +49,7 @@ void feed_disk_init(struct feed_disk *reader, struct feed *feed);
 /* The loop turns once more before the memory may be freed. */
 void feed_disk_deinit(struct feed_disk *reader);
 
-/* feed_stream.c: it has read for a place, or could not. */
+/* feed.c: it has read for a place, or could not. */
 void feed_take_read(struct feed *feed, struct feed_disk_place *place, enum feed_disk_result result);
 
 /* Read more for this place, which has sent what was ready. true: feed_take_read is called later. false: the

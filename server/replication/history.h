@@ -10,7 +10,7 @@
 #ifndef SERVER_HISTORY_H
 #define SERVER_HISTORY_H
 
-#include "server/replication/replication.h"
+#include "server/replication/state.h"
 #include "skiplist/keyspace/registry.h"
 
 struct history {

@@ -1,21 +1,37 @@
-/* The connection itself: its states, its socket, and what moves both. See master_link.h.
+/* The connection: its states, its socket, the handshake, and what moves them. See master_link.h.
  *
  * Invariant: taken_size <= whole_size <= parsed_size <= input.size; the group that apply is at begins at
  * taken_size, and then the input does not move. */
 #include "server/replication/master_link.h"
-#include "protocol/request.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "protocol/request.h"
+#include "server/durability/file_format.h"
+#include "server/migration/redis_receive.h"
+#include "server/network/batch.h"
 #include "server/network/tls.h"
 #include "server/replication/failover.h"
-#include "server/replication/master_link_parts.h"
+#include "server/replication/history.h"
+#include "server/replication/hub.h"
+#include "server/replication/replication.h"
 #include "server/system/log.h"
+
+/* The events of its socket. */
+static void master_link_on_ready(uv_poll_t *poll, int status, int events);
+static void master_link_attempt(struct master_link *link);
+/* The resolver's answer is not wanted any more. */
+static void master_link_drop_question(struct master_link *link);
+static void master_link_redis_second(struct master_link *link);
 
 enum {
 #ifdef SERVER_TINY
@@ -83,9 +99,13 @@ void master_link_move(struct master_link *link, enum master_link_event event) {
     log_write(LOG_DEBUG, "replica: %s", row->text);
     link->state = row->to;
     link->has_followed |= link->state == LINK_STREAMING && !master_link_is_redis(link);
-    if (replication_is_replica(replication_of(link))) {
-        replication_of(link)->link = shown_as[link->state];
+    if (replication_is_replica(&link->server->replication)) {
+        link->server->replication.link = shown_as[link->state];
     }
+}
+
+void master_link_wake(const struct master_link *link) {
+    replicator_wake(link->server->replication.replicator);
 }
 
 /* ---- the socket ---- */
@@ -138,7 +158,7 @@ static void master_link_close_socket(struct master_link *link) {
     link->line = LINK_SAYS_PING;
     link->wanted_size = 0;
     persistence_abandon_receive(link->server->persistence);
-    replication_of(link)->copy_size = 0;
+    link->server->replication.copy_size = 0;
 }
 
 void master_link_drop_groups(struct master_link *link) {
@@ -182,16 +202,9 @@ static void master_link_on_timer(uv_timer_t *timer) {
     }
 }
 
-void master_link_hurry(struct master_link *link) {
-    link->failures = 0;
-    if (link->state == LINK_WAITS) {
-        (void)uv_timer_start(&link->timer, master_link_on_timer, 0, 0);
-    }
-}
-
 /* The same reason is logged once a minute. */
 static void master_link_log_loss(struct master_link *link, enum master_link_state before) {
-    const struct replication *replication = replication_of(link);
+    const struct replication *replication = &link->server->replication;
     int64_t now_ms = link->server->clock.monotonic_ms;
     if (before < LINK_COPYING && strcmp(link->reason, link->logged_reason) == 0 &&
         now_ms - link->logged_at_ms < LOG_AGAIN_MS) {
@@ -206,7 +219,7 @@ static void master_link_log_loss(struct master_link *link, enum master_link_stat
 
 /* The attempt, or the link, has failed: the reason is set. */
 void master_link_lose(struct master_link *link) {
-    struct replication *replication = replication_of(link);
+    struct replication *replication = &link->server->replication;
     enum master_link_state before = link->state;
     if (before == LINK_OFF) {
         return;
@@ -239,7 +252,9 @@ void master_link_fail(struct master_link *link, const char *format, ...) {
     master_link_lose(link);
 }
 
-void master_link_fail_with_answer(struct master_link *link, const char *what, struct bytes answer) {
+/* "what: answer" */
+static void master_link_fail_with_answer(struct master_link *link, const char *what,
+                                         struct bytes answer) {
     char text[REPLICATION_ERROR_MAX];
     master_link_fail(link, "%s: %s", what, log_quote_into(text, sizeof text, answer));
 }
@@ -253,7 +268,8 @@ void master_link_drop(struct master_link *link, const char *reason) {
 
 /* ---- sending ---- */
 
-bool master_link_send(struct master_link *link) {
+/* Send what is in output, as far as the socket takes it. false: the link is lost. */
+static bool master_link_send(struct master_link *link) {
     struct buffer *output = &link->output;
     while (output->size > 0) {
         ssize_t sent = link->tls != NULL ? tls_write(link->tls, output->at, output->size)
@@ -293,6 +309,593 @@ void master_link_say(struct master_link *link, const char *const *texts, unsigne
     }
 }
 
+/* ---- a Redis as the master ---- */
+
+/* The one whose copies can be read: RDB version 80. */
+#define VALKEY_VERSION "9.0.0"
+
+/* Is this what a Redis answers to REPLCONF leaderboard, an option that it does not know? Any other
+ * error may be that of a leaderboard server, too: one that is loading, or has too many clients. */
+static bool master_link_redis_is_refusal(struct bytes answer) {
+    static const char *const refusals[] = {
+        "-ERR Unrecognized REPLCONF option", /* every version of Redis and Valkey */
+        "-ERR unknown option",
+        "-ERR unknown subcommand",
+    };
+    bool is_refusal = false;
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+        size_t size = strlen(refusals[i]);
+        is_refusal |= answer.size >= size && strncasecmp(answer.at, refusals[i], size) == 0;
+    }
+    return is_refusal;
+}
+
+/* To a replica that does not say so Valkey 9 sends RDB version 11, and where that has no room for a value, such
+ * as a hash with fields that expire, no copy at all. Others answer with an error, which says nothing. */
+static void master_link_redis_say_version(struct master_link *link) {
+    master_link_say(link, (const char *const[]){"REPLCONF", "version", VALKEY_VERSION}, 3);
+}
+
+static void master_link_redis_say_psync(struct master_link *link) {
+    char offset[REDIS_RECEIVE_OFFSET_SIZE];
+    const char *id = redis_receive_print_wish(link->redis, offset);
+    master_link_say(link, (const char *const[]){"PSYNC", id, offset}, 3);
+}
+
+static void master_link_redis_take_answer(struct master_link *link, struct bytes answer) {
+    struct redis_receive *redis = link->redis;
+    if (!redis_receive_take_answer(redis, answer)) {
+        master_link_fail_with_answer(link, "the source answers PSYNC with", answer);
+        return;
+    }
+    bool is_full = redis->state == REDIS_RECEIVE_HEAD;
+    log_write(LOG_NOTICE, "replication: %s source=%s:%u id=%s offset=%" PRIu64,
+              is_full ? "a full copy of Redis begins" : "Redis goes on", master_link_host(link),
+              (unsigned)master_link_port(link), redis->id, redis->received_offset);
+    master_link_move(link, is_full ? LINK_COPY_BEGUN : LINK_CONTINUES);
+    link->failures = 0;
+    link->server->replication.error[0] = '\0';
+    master_link_wake(link);
+    master_link_redis_second(link);
+}
+
+/* What has come behind it. false: link->reason. */
+static bool master_link_redis_parse(struct master_link *link) {
+    struct redis_receive *redis = link->redis;
+    const struct bytes input = {.at = link->input.at, .size = link->input.size};
+    const char *error;
+    size_t used;
+    if (!redis_receive_take(redis, input, &used, &error)) {
+        snprintf(link->reason, sizeof link->reason, "%s: %s", error, bytes_show(input).text);
+        return false;
+    }
+    buffer_drop_front(&link->input, used);
+    if (link->state == LINK_COPYING) {
+        struct replication *replication = &link->server->replication;
+        replication->copy_size = link->redis->copy_size;
+        replication->copy_read_size = link->redis->copy_read_size;
+        replication->copy_at_ms = link->server->clock.monotonic_ms;
+    }
+    if (link->state == LINK_COPYING && redis->state == REDIS_RECEIVE_STREAM) {
+        master_link_move(link, LINK_COPY_SPOOLED);
+        master_link_redis_second(link);
+    }
+    return true;
+}
+
+static bool master_link_redis_is_full(const struct master_link *link) {
+    return master_link_is_redis(link) && redis_spool_is_full(link->redis->spool);
+}
+
+/* While a copy comes nothing may be sent. */
+static void master_link_redis_second(struct master_link *link) {
+    char offset[REDIS_RECEIVE_OFFSET_SIZE];
+    if (link->state == LINK_STREAMING && link->output.size == 0) {
+        snprintf(offset, sizeof offset, "%" PRIu64, link->redis->received_offset);
+        master_link_say(link, (const char *const[]){"REPLCONF", "ACK", offset}, 3);
+    }
+}
+
+void master_link_read_on(struct master_link *link) {
+    if (link->state >= LINK_COPYING && master_link_may_read(link)) {
+        master_link_watch(link);
+        if (link->tls != NULL && tls_has_input(link->tls)) {
+            master_link_take_input(link);
+        }
+    }
+}
+
+/* ---- the handshake ---- */
+
+enum {
+    LINE_MAX_SIZE = 1024,   /* of an answer */
+    REGISTER_AGAIN_MS = 20, /* between two REPLCONF PRESENT */
+};
+
+static void master_link_greet_say_auth(struct master_link *link) {
+    const struct settings *settings = &link->server->settings;
+    const char *const texts[] = {"AUTH", settings->masteruser, settings->masterauth};
+    const char *const short_texts[] = {"AUTH", settings->masterauth};
+    bool has_user = settings->masteruser != NULL && settings->masteruser[0] != '\0';
+    master_link_say(link, has_user ? texts : short_texts, has_user ? 3 : 2);
+}
+
+/* Ask for what follows the last group, if that is anything that the master can know. */
+static void master_link_greet_say_sync(struct master_link *link) {
+    const struct replication *replication = &link->server->replication;
+    struct persistence *persistence = link->server->persistence;
+    struct history history;
+    char number[24];
+    bool is_known = history_read(link->server->registry, &history) &&
+                    strcmp(history.id, replication->id) == 0 && !link->server->durability.has_gap &&
+                    replication->is_whole && !link->wants_copy;
+    bool is_named = is_known || link->wants_failover;
+    link->next_group = persistence_last_group(persistence) + 1;
+    snprintf(number, sizeof number, "%" PRIu64, is_named ? link->next_group : 0);
+    const char *const texts[] = {"LB.SYNC", is_named ? replication->id : "?", number,
+                                 link->pull_port != 0 ? "PULL" : "FAILOVER",
+                                 replication->sync.term.text};
+    master_link_say(link, texts, link->pull_port != 0 ? 5 : link->wants_failover ? 4 : 3);
+}
+
+/* What this node has voted for, and how far it is (quorum.h). */
+static void master_link_greet_say_registration(struct master_link *link) {
+    struct sync_registration said;
+    char node[TERM_NODE_SIZE + 1], number[24];
+    quorum_describe(link->quorum, &said);
+    snprintf(node, sizeof node, "%016" PRIx64, said.node);
+    snprintf(number, sizeof number, "%" PRIu64, said.position.group);
+    const char *const texts[] = {"REPLCONF",
+                                 "PRESENT",
+                                 node,
+                                 said.voted.text,
+                                 said.position.term.text,
+                                 number,
+                                 said.has_lost_durability ? "1" : "0"};
+    master_link_say(link, texts, sizeof texts / sizeof texts[0]);
+}
+
+static void master_link_greet_say_line(struct master_link *link);
+
+/* Begin: the first line. */
+static void master_link_greet(struct master_link *link) {
+    link->line = LINK_SAYS_PING;
+    master_link_greet_say_line(link);
+}
+
+void master_link_go_on_with_redis(struct master_link *link, struct redis_receive *redis) {
+    link->redis = redis;
+    if (link->state == LINK_GREETING && link->line == LINK_SAYS_VERSION) {
+        link->line = LINK_SAYS_REDIS_VERSION;
+        master_link_greet_say_line(link);
+    }
+}
+
+static void master_link_greet_say_next(struct master_link *link);
+
+static bool master_link_greet_begins_with(struct bytes text, const char *wanted) {
+    size_t size = strlen(wanted);
+    return text.size >= size && memcmp(text.at, wanted, size) == 0;
+}
+
+/* "+LEADERBOARD 1"; the error of a Redis, which does not know the option; or another error, for
+ * which the next attempt asks again. */
+static void master_link_greet_take_version(struct master_link *link, struct bytes answer) {
+    uint64_t format;
+    if (master_link_greet_begins_with(answer, "-" FILE_FORMAT_REFUSAL)) {
+        master_link_fail_with_answer(link, "the master refuses", answer);
+        return;
+    }
+    if (master_link_redis_is_refusal(answer) && !link->wants_failover) {
+        if (link->has_followed) {
+            master_link_fail(
+                link,
+                "the master was a leaderboard server, and is a Redis now: what is here stays. "
+                "REPLICAOF NO ONE, and then REPLICAOF again, replaces it with the Redis's keys");
+        } else if (link->redis != NULL) {
+            master_link_go_on_with_redis(link, link->redis);
+        } else {
+            link->has_found_redis = true;
+            master_link_wake(link);
+        }
+        return;
+    }
+    if (!master_link_greet_begins_with(answer, "+LEADERBOARD ")) {
+        master_link_fail_with_answer(link, "the master answers REPLCONF leaderboard", answer);
+        return;
+    }
+    if (link->redis != NULL) {
+        link->has_found_leaderboard = true;
+        master_link_wake(link);
+        return;
+    }
+    struct bytes number = {.at = answer.at + sizeof "+LEADERBOARD " - 1,
+                           .size = answer.size - (sizeof "+LEADERBOARD " - 1)};
+    if (!bytes_parse_u64(number, &format) || !file_format_is_read(format)) {
+        master_link_fail(link, "the master's format is %.*s, this server's %d: %s",
+                         (int)(number.size < 20 ? number.size : 20), number.at, (int)FILE_FORMAT,
+                         FILE_FORMAT_ADVICE);
+        return;
+    }
+    master_link_greet_say_next(link);
+}
+
+static void master_link_greet_on_register_again(uv_timer_t *timer) {
+    struct master_link *link = timer->data;
+    if (link->state == LINK_GREETING && link->line == LINK_SAYS_REGISTRATION) {
+        server_update_time(link->server);
+        master_link_greet_say_line(link);
+    }
+}
+
+static void master_link_greet_take_advice(struct master_link *link, struct bytes answer) {
+    char reason[REPLICATION_ERROR_MAX];
+    switch (quorum_take_answer(link->quorum, answer, reason)) {
+    case QUORUM_GO_ON:
+        master_link_greet_say_next(link);
+        return;
+    case QUORUM_WAIT:
+        (void)uv_timer_start(&link->timer, master_link_greet_on_register_again, REGISTER_AGAIN_MS,
+                             0);
+        return;
+    case QUORUM_REFUSES:
+        break;
+    }
+    master_link_fail(link, "%s", reason);
+}
+
+static void master_link_greet_take_sync(struct master_link *link, struct bytes answer) {
+    enum { CONTINUE_SIZE = sizeof "+CONTINUE " - 1, FULL_SIZE = sizeof "+FULL " - 1 };
+    struct bytes rest = {.at = NULL};
+    bool is_continued = master_link_greet_begins_with(answer, "+CONTINUE ");
+    if (link->wants_failover && bytes_equal(answer, BYTES("+AGREED"))) {
+        link->wants_failover = false;
+        failover_end(link->server, true);
+        master_link_fail(link, "the new master is not open yet");
+        /* The next attempt is to come at once. */
+        link->failures = 0;
+        if (link->state == LINK_WAITS) {
+            (void)uv_timer_start(&link->timer, master_link_on_timer, 0, 0);
+        }
+        return;
+    }
+    if (!is_continued && !master_link_greet_begins_with(answer, "+FULL ")) {
+        master_link_fail_with_answer(link, "the master refuses", answer);
+        return;
+    }
+    size_t skipped = is_continued ? CONTINUE_SIZE : FULL_SIZE;
+    rest = (struct bytes){.at = answer.at + skipped, .size = answer.size - skipped};
+    if (!history_is_id(rest)) {
+        master_link_fail_with_answer(link, "the master's answer is not valid", answer);
+        return;
+    }
+    if (link->quorum != NULL && !quorum_may_take(link->quorum, rest)) {
+        master_link_fail(link, "the master's term has changed");
+        return;
+    }
+    if (link->wants_failover) {
+        link->wants_failover = false;
+        failover_end(link->server, true);
+    }
+    if (is_continued) {
+        master_link_continue(link, rest);
+    } else {
+        master_link_begin_copy(link);
+    }
+}
+
+/* ---- the lines ---- */
+
+static void master_link_greet_say_ping(struct master_link *link) {
+    master_link_say(link, (const char *const[]){"PING"}, 1);
+}
+
+static void master_link_greet_take_ping(struct master_link *link, struct bytes answer) {
+    static const char of_lost_durability[] = "-" SYNC_PING_ERROR;
+    static const char *const fine[] = {"+", "-NOAUTH", "-NOPERM", "-ERR operation not permitted",
+                                       of_lost_durability};
+    for (size_t i = 0; i < sizeof fine / sizeof fine[0]; i++) {
+        if (master_link_greet_begins_with(answer, fine[i])) {
+            master_link_greet_say_next(link);
+            return;
+        }
+    }
+    master_link_fail_with_answer(link, "the master answers PING", answer);
+}
+
+static bool master_link_greet_has_auth(const struct master_link *link) {
+    const char *auth = link->server->settings.masterauth;
+    return auth != NULL && auth[0] != '\0';
+}
+
+static void master_link_greet_take_auth(struct master_link *link, struct bytes answer) {
+    if (master_link_greet_begins_with(answer, "+")) {
+        master_link_greet_say_next(link);
+    } else {
+        master_link_fail_with_answer(link, "the master does not take masterauth", answer);
+    }
+}
+
+static void master_link_greet_say_port(struct master_link *link) {
+    char number[24];
+    const struct settings *settings = &link->server->settings;
+    int64_t port = settings->replica_announce_port != 0 ? settings->replica_announce_port
+                   : settings->tls_replication          ? settings->tls_port
+                                                        : settings->port;
+    snprintf(number, sizeof number, "%" PRId64, port);
+    master_link_say(link, (const char *const[]){"REPLCONF", "listening-port", number}, 3);
+}
+
+static bool master_link_greet_has_address(const struct master_link *link) {
+    const char *address = link->server->settings.replica_announce_ip;
+    return address != NULL && address[0] != '\0';
+}
+
+static void master_link_greet_say_address(struct master_link *link) {
+    const char *address = link->server->settings.replica_announce_ip;
+    master_link_say(link, (const char *const[]){"REPLCONF", "ip-address", address}, 3);
+}
+
+static void master_link_greet_say_capabilities(struct master_link *link) {
+    master_link_say(link, (const char *const[]){"REPLCONF", "capa", "eof", "capa", "psync2"}, 5);
+}
+
+static void master_link_greet_say_version(struct master_link *link) {
+    char number[24];
+    snprintf(number, sizeof number, "%d", (int)FILE_FORMAT);
+    master_link_say(link, (const char *const[]){"REPLCONF", "leaderboard", number}, 3);
+}
+
+static bool master_link_greet_registers(const struct master_link *link) {
+    return link->quorum != NULL && !link->wants_failover && link->pull_port == 0;
+}
+
+static const struct {
+    bool (*is_said)(const struct master_link *link); /* NULL: always */
+    void (*say)(struct master_link *link);
+    /* NULL: whatever the answer is, as an old server may not know it, the next line is said. */
+    void (*take)(struct master_link *link, struct bytes answer);
+} lines[LINK_LINES] = {
+    [LINK_SAYS_PING] = {NULL, master_link_greet_say_ping, master_link_greet_take_ping},
+    [LINK_SAYS_AUTH] = {master_link_greet_has_auth, master_link_greet_say_auth,
+                        master_link_greet_take_auth},
+    [LINK_SAYS_PORT] = {NULL, master_link_greet_say_port, NULL},
+    [LINK_SAYS_ADDRESS] = {master_link_greet_has_address, master_link_greet_say_address, NULL},
+    [LINK_SAYS_CAPABILITIES] = {NULL, master_link_greet_say_capabilities, NULL},
+    [LINK_SAYS_VERSION] = {NULL, master_link_greet_say_version, master_link_greet_take_version},
+    [LINK_SAYS_REGISTRATION] = {master_link_greet_registers, master_link_greet_say_registration,
+                                master_link_greet_take_advice},
+    [LINK_SAYS_SYNC] = {NULL, master_link_greet_say_sync, master_link_greet_take_sync},
+    [LINK_SAYS_REDIS_VERSION] = {NULL, master_link_redis_say_version, NULL},
+    [LINK_SAYS_PSYNC] = {NULL, master_link_redis_say_psync, master_link_redis_take_answer},
+};
+
+static void master_link_greet_say_line(struct master_link *link) {
+    if (link->line == LINK_SAYS_SYNC || link->line == LINK_SAYS_PSYNC) {
+        master_link_move(link, LINK_GREETED);
+    }
+    lines[link->line].say(link);
+}
+
+static void master_link_greet_say_next(struct master_link *link) {
+    do {
+        link->line++;
+        CHECK(link->line < LINK_LINES);
+    } while (lines[link->line].is_said != NULL && !lines[link->line].is_said(link));
+    master_link_greet_say_line(link);
+}
+
+static void master_link_greet_take_line(struct master_link *link, struct bytes answer) {
+    if (lines[link->line].take != NULL) {
+        lines[link->line].take(link, answer);
+    } else {
+        master_link_greet_say_next(link);
+    }
+}
+
+/* Lines of the handshake. true: the rest is messages. */
+/* Take the lines that have come. true: what follows is messages. */
+static bool master_link_take_lines(struct master_link *link) {
+    while (link->state == LINK_GREETING || link->state == LINK_ASKING) {
+        const char *end = memchr(link->input.at, '\n', link->input.size);
+        if (end == NULL) {
+            if (link->input.size > LINE_MAX_SIZE) {
+                master_link_fail(link, "the master's answer is no line");
+            }
+            return false;
+        }
+        char line[LINE_MAX_SIZE + 1];
+        size_t size = (size_t)(end - link->input.at);
+        if (size > LINE_MAX_SIZE) {
+            master_link_fail(link, "the master's answer is too long");
+            return false;
+        }
+        memcpy(line, link->input.at, size);
+        buffer_drop_front(&link->input, size + 1);
+        size -= size > 0 && line[size - 1] == '\r';
+        if (size > 0) { /* empty lines: the master is still there */
+            master_link_greet_take_line(link, (struct bytes){.at = line, .size = size});
+        }
+        if (link->input.size == 0) {
+            break;
+        }
+    }
+    return link->state >= LINK_COPYING;
+}
+
+/* ---- connecting ---- */
+
+/* Outlives the attempt where that ends before the answer. */
+struct master_link_question {
+    uv_getaddrinfo_t request; /* first */
+    struct master_link *link; /* NULL: nobody waits for the answer */
+};
+
+static void master_link_drop_question(struct master_link *link) {
+    if (link->question != NULL) {
+        link->question->link = NULL;
+        (void)uv_cancel((uv_req_t *)&link->question->request);
+        link->question = NULL;
+    }
+}
+
+static void master_link_connect_socket(struct master_link *link, const struct sockaddr *address,
+                                       socklen_t size) {
+    const int yes = 1;
+    link->fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (link->fd < 0) {
+        master_link_fail(link, "cannot make a socket: %s", strerror(errno));
+        return;
+    }
+    (void)setsockopt(link->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    (void)setsockopt(link->fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
+    if (connect(link->fd, address, size) != 0 && errno != EINPROGRESS) {
+        master_link_fail(link, "cannot connect: %s", strerror(errno));
+        return;
+    }
+    link->poll = memory_allocate_zeroed(sizeof *link->poll);
+    if (link->poll == NULL || uv_poll_init(link->loop, link->poll, link->fd) != 0) {
+        memory_free(link->poll);
+        link->poll = NULL;
+        master_link_fail(link, "out of memory");
+        return;
+    }
+    link->poll->data = link;
+    uv_unref((uv_handle_t *)link->poll);
+    if (link->quorum != NULL) {
+        quorum_begin_link(link->quorum);
+    }
+    master_link_move(link, LINK_RESOLVED);
+    master_link_watch(link);
+}
+
+static void master_link_connect_on_resolved(uv_getaddrinfo_t *request, int status,
+                                            struct addrinfo *found) {
+    struct master_link_question *question = (struct master_link_question *)request;
+    struct master_link *link = question->link;
+    if (link != NULL) {
+        link->question = NULL;
+        if (status != 0 || found == NULL) {
+            master_link_fail(link, "cannot find the host: %s",
+                             status != 0 ? uv_strerror(status) : "no address");
+        } else {
+            master_link_connect_socket(link, found->ai_addr, found->ai_addrlen);
+        }
+    }
+    uv_freeaddrinfo(found);
+    memory_free(question);
+}
+
+/* An address needs no resolver, and no thread. false: it is a name. */
+static bool master_link_connect_to_address(struct master_link *link) {
+    union socket_address address = {.any = {.sa_family = AF_UNSPEC}};
+    socklen_t size = 0;
+    if (inet_pton(AF_INET, master_link_host(link), &address.v4.sin_addr) == 1) {
+        address.v4.sin_family = AF_INET;
+        address.v4.sin_port = htons(master_link_port(link));
+        size = sizeof address.v4;
+    } else if (inet_pton(AF_INET6, master_link_host(link), &address.v6.sin6_addr) == 1) {
+        address.v6.sin6_family = AF_INET6;
+        address.v6.sin6_port = htons(master_link_port(link));
+        size = sizeof address.v6;
+    }
+    if (size > 0) {
+        master_link_connect_socket(link, &address.any, size);
+    }
+    return size > 0;
+}
+
+static void master_link_attempt(struct master_link *link) {
+    char port[8];
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    master_link_move(link, LINK_TRIED);
+    link->heard_at_ms = link->server->clock.monotonic_ms;
+    if (master_link_connect_to_address(link)) {
+        return;
+    }
+    snprintf(port, sizeof port, "%u", (unsigned)master_link_port(link));
+    struct master_link_question *question = memory_allocate_zeroed(sizeof *question);
+    if (question == NULL) {
+        master_link_fail(link, "out of memory");
+        return;
+    }
+    question->link = link;
+    int status = uv_getaddrinfo(link->loop, &question->request, master_link_connect_on_resolved,
+                                master_link_host(link), port, &hints);
+    if (status != 0) {
+        memory_free(question);
+        master_link_fail(link, "cannot look up the host: %s", uv_strerror(status));
+        return;
+    }
+    link->question = question;
+}
+
+/* ---- the connection is there ---- */
+/* The contents of the files as they are now: a link is made seldom. */
+static bool master_link_connect_make_tls(struct master_link *link) {
+    char error[TLS_CONTEXT_ERROR_MAX];
+    const char *failed;
+    const struct settings *settings = &link->server->settings;
+    const struct tls_context_options options = {
+        .certificate_file = settings->tls_cert_file,
+        .key_file = settings->tls_key_file,
+        .key_password = settings->tls_key_file_pass,
+        .ca_file = settings->tls_ca_cert_file,
+        .ca_directory = settings->tls_ca_cert_dir,
+        .protocols = settings->tls_protocols,
+        .ciphers = settings->tls_ciphers,
+        .ciphersuites = settings->tls_ciphersuites,
+        .host = settings->tls_replication_verify_name ? master_link_host(link) : NULL,
+    };
+    link->tls_context = tls_context_create_client(&options, &failed, error);
+    if (link->tls_context == NULL) {
+        master_link_fail(link, "TLS: %s: %s", failed, error);
+        return false;
+    }
+    link->tls = tls_create_client(link->tls_context, link->fd);
+    if (link->tls == NULL) {
+        master_link_fail(link, "out of memory");
+        return false;
+    }
+    return true;
+}
+
+/* Go on with the handshake of TLS. */
+static void master_link_shake(struct master_link *link) {
+    switch (tls_handshake(link->tls)) {
+    case TLS_IS_WAITING:
+        master_link_watch(link);
+        return;
+    case TLS_IS_OPEN:
+        master_link_move(link, LINK_SHAKEN);
+        master_link_greet(link);
+        return;
+    case TLS_HAS_FAILED:
+        break;
+    }
+    const char *error = tls_error(link->tls);
+    master_link_fail(link, "TLS: %s", error != NULL ? error : "the connection was closed");
+}
+
+/* The socket is connected, or cannot be. */
+static void master_link_take_connection(struct master_link *link) {
+    int error = 0;
+    socklen_t size = sizeof error;
+    if (getsockopt(link->fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0) {
+        master_link_fail(link, "cannot connect: %s", strerror(error != 0 ? error : errno));
+        return;
+    }
+    if (link->server->settings.tls_replication) {
+        if (master_link_connect_make_tls(link)) {
+            master_link_move(link, LINK_TLS_OPEN);
+            master_link_shake(link);
+        }
+        return;
+    }
+    master_link_move(link, LINK_OPEN);
+    master_link_greet(link);
+}
+
 /* ---- input ---- */
 
 /* false: the link is lost. */
@@ -320,7 +923,7 @@ static bool master_link_read_some(struct master_link *link, bool *is_over) {
     }
     buffer_commit(&link->input, (size_t)size);
     link->heard_at_ms = link->server->clock.monotonic_ms;
-    replication_of(link)->heard_at_ms = link->heard_at_ms;
+    link->server->replication.heard_at_ms = link->heard_at_ms;
     *is_over = size < READ_SIZE && (link->tls == NULL || !tls_has_input(link->tls));
     return true;
 }
@@ -369,7 +972,7 @@ void master_link_take_input(struct master_link *link) {
 
 /* ---- events of the socket ---- */
 
-void master_link_on_ready(uv_poll_t *poll, int status, int events) {
+static void master_link_on_ready(uv_poll_t *poll, int status, int events) {
     struct master_link *link = poll->data;
     server_update_time(link->server);
     if (status != 0) {
@@ -454,7 +1057,7 @@ void master_link_begin(struct master_link *link, bool wants_failover) {
 void master_link_begin_pull(struct master_link *link, const char *host, uint16_t port) {
     snprintf(link->pull_host, sizeof link->pull_host, "%s", host);
     link->pull_port = port;
-    link->pull_group = replication_of(link)->group;
+    link->pull_group = link->server->replication.group;
     link->pull_best = 0;
     master_link_begin(link, false);
 }
@@ -464,7 +1067,7 @@ void master_link_begin_pull(struct master_link *link, const char *host, uint16_t
 bool master_link_advances(struct master_link *link) {
     const uint64_t copying = UINT64_C(1) << 62, loading = UINT64_C(1) << 63;
     const struct received *received = master_link_received(link);
-    const struct replication *replication = replication_of(link);
+    const struct replication *replication = &link->server->replication;
     uint64_t at = link->input.size;
     bool is_further = replication->group > link->pull_group;
     if (is_further) {
@@ -497,7 +1100,7 @@ void master_link_apply_rest(struct master_link *link) {
                   "replica: no memory to apply the rest of group %" PRIu64
                   ": the keys are no state of the master, and whoever follows copies anew",
                   link->apply.groups[link->apply.group_done].head.sequence);
-        replication_make_id(link->server, replication_of(link)->id); /* which nobody knows */
+        replication_make_id(link->server, link->server->replication.id); /* which nobody knows */
     }
     master_link_drop_groups(link);
 }

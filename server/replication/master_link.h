@@ -173,6 +173,49 @@ void master_link_go_on_with_redis(struct master_link *link, struct redis_receive
 /* Read on where that has stopped as the spool was full. */
 void master_link_read_on(struct master_link *link);
 
+/* ---- between master_link.c and master_link_stream.c ----
+ *
+ * Whatever fails calls master_link_fail or master_link_lose, which close the connection: behind it, nothing of
+ * the attempt is there any more, and the caller returns. */
+
+/* The full copy that comes. */
+static inline struct received *master_link_received(const struct master_link *link) {
+    return persistence_received(link->server->persistence);
+}
+
+/* Whom it is to. */
+static inline const char *master_link_host(const struct master_link *link) {
+    return link->pull_port != 0 ? link->pull_host : link->server->replication.master_host;
+}
+static inline uint16_t master_link_port(const struct master_link *link) {
+    return link->pull_port != 0 ? link->pull_port : link->server->replication.master_port;
+}
+
+/* Is the other end of this connection a Redis? */
+static inline bool master_link_is_redis(const struct master_link *link) {
+    return link->line >= LINK_SAYS_REDIS_VERSION;
+}
+/* Let the tick run: something has come. */
+void master_link_wake(const struct master_link *link);
+/* Another state, by the table of transitions. */
+void master_link_move(struct master_link *link, enum master_link_event event);
+/* The attempt, or the link, has failed, for link->reason; the next attempt comes by itself. */
+void master_link_lose(struct master_link *link);
+__attribute__((format(printf, 2, 3))) void master_link_fail(struct master_link *link,
+                                                            const char *format, ...);
+/* What has come, and is not applied, is not wanted any more. */
+void master_link_drop_groups(struct master_link *link);
+/* Wait for input, unless there is enough, and for room for output. */
+void master_link_watch(struct master_link *link);
+/* Send one command of so many texts. The link may be lost by it. */
+void master_link_say(struct master_link *link, const char *const *texts, unsigned count);
+bool master_link_may_read(const struct master_link *link);
+void master_link_take_input(struct master_link *link);
+void master_link_continue(struct master_link *link, struct bytes id);
+void master_link_begin_copy(struct master_link *link);
+/* REPLCONF ACK; group 0: the keys here are not those of the master yet. */
+void master_link_say_ack(struct master_link *link, uint64_t group);
+
 /* ---- for tests: bytes as if they had come from the master ---- */
 
 /* false: they are not valid; link->reason says why. */

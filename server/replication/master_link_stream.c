@@ -1,9 +1,12 @@
 /* What comes behind the handshake: copies, groups, pings; and acknowledgements. See master_link.h. */
+#include "server/replication/master_link.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "server/replication/history.h"
-#include "server/replication/master_link_parts.h"
+
+#include "server/replication/replication.h"
 #include "server/system/clock.h"
 #include "server/system/log.h"
 
@@ -15,7 +18,7 @@ enum {
 /* ---- copies ---- */
 
 void master_link_begin_copy(struct master_link *link) {
-    struct replication *replication = replication_of(link);
+    struct replication *replication = &link->server->replication;
     char error[PERSISTENCE_ERROR_MAX];
     switch (persistence_begin_receive(link->server->persistence, error)) {
     case PERSISTENCE_OK:
@@ -38,7 +41,7 @@ void master_link_begin_copy(struct master_link *link) {
 
 static void master_link_stream_take_piece(struct master_link *link,
                                           const struct wire_message *message) {
-    struct replication *replication = replication_of(link);
+    struct replication *replication = &link->server->replication;
     received_add(master_link_received(link), message->at, message->size);
     replication->copy_read_size += message->size;
     replication->counters.received_copy_size += message->size;
@@ -47,7 +50,7 @@ static void master_link_stream_take_piece(struct master_link *link,
 
 /* It is loaded, and has replaced everything. */
 static void master_link_stream_note_adopted(struct master_link *link) {
-    struct replication *replication = replication_of(link);
+    struct replication *replication = &link->server->replication;
     struct persistence *persistence = link->server->persistence;
     persistence_abandon_receive(persistence); /* what was replaced is freed */
     replication_note_copy(link->server);
@@ -90,7 +93,7 @@ static bool master_link_stream_step_copy(struct master_link *link, uint64_t budg
 /* ---- messages ---- */
 
 void master_link_continue(struct master_link *link, struct bytes id) {
-    struct replication *replication = replication_of(link);
+    struct replication *replication = &link->server->replication;
     log_write(LOG_NOTICE, "replica: the stream continues master=\"%s %u\" id=%.*s group=%" PRIu64,
               master_link_host(link), (unsigned)master_link_port(link), (int)id.size, id.at,
               link->next_group - 1);
@@ -110,7 +113,7 @@ static bool master_link_stream_refuse(struct master_link *link, const char *reas
 /* false: it may not come now. */
 static bool master_link_stream_take_group(struct master_link *link,
                                           const struct wire_message *message) {
-    struct replication *replication = replication_of(link);
+    struct replication *replication = &link->server->replication;
     if (link->state != LINK_STREAMING) {
         return master_link_stream_refuse(link, "a group before the copy is there");
     }
@@ -240,7 +243,7 @@ bool master_link_parse(struct master_link *link) {
 
 /* The keys do not fit the stream: only a full copy helps. */
 static void master_link_stream_give_up_keys(struct master_link *link) {
-    struct replication *replication = replication_of(link);
+    struct replication *replication = &link->server->replication;
     log_write(LOG_WARNING,
               "replica: %s: the keys here are not those of the master; a full copy "
               "will replace them",
@@ -277,7 +280,7 @@ static void master_link_stream_add_groups(struct master_link *link, uint32_t cou
 
 static void master_link_stream_note_applied(struct master_link *link,
                                             const struct apply_group *group) {
-    struct replication *replication = replication_of(link);
+    struct replication *replication = &link->server->replication;
     link->taken_size = (size_t)(group->payload - link->input.at) + group->head.size;
     replication->group = group->head.sequence;
     if (group->has_history) {
@@ -411,7 +414,7 @@ static bool master_link_stream_is_ack_due(const struct master_link *link) {
     if (link->quorum != NULL && quorum_owes_probe(link->quorum)) {
         return true;
     }
-    bool is_new = replication_of(link)->group != link->acked_group;
+    bool is_new = link->server->replication.group != link->acked_group;
     bool is_awaited = link->quorum != NULL || link->acked_group < link->asked_group;
     bool owes_kept = link->quorum != NULL && quorum_owes_ack(link->quorum, link->kept_group);
     return link->wants_ack || owes_kept || (is_new && (is_awaited || waited_ms >= ACK_EVERY_MS));
@@ -428,8 +431,8 @@ void master_link_acknowledge(struct master_link *link) {
     }
     if (master_link_stream_is_ack_due(link)) {
         link->wants_ack = false;
-        master_link_say_ack(link, replication_of(link)->group);
-    } else if (replication_of(link)->group != link->acked_group &&
+        master_link_say_ack(link, link->server->replication.group);
+    } else if (link->server->replication.group != link->acked_group &&
                !uv_is_active((uv_handle_t *)&link->timer)) {
         (void)uv_timer_start(&link->timer, master_link_stream_on_ack_due, ACK_EVERY_MS, 0);
     }

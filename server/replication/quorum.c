@@ -1,5 +1,6 @@
-/* States, terms, opening; what is done in a tick; the start and the end. See quorum.h. */
-#include "server/replication/quorum_parts.h"
+/* See quorum.h. Names are those of the model (tests/model/protocol.py): promote, present, take_term, prepare, vote,
+ * keep_vote, pull, open, take, fill, acknowledge, probe. */
+#include "server/replication/quorum.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +9,510 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/durability/persistence.h"
+#include "server/replication/history.h"
+#include "server/replication/hub.h"
+#include "server/replication/replication.h"
+#include "server/system/clock.h"
+#include "server/system/digest.h"
 #include "server/system/log.h"
+
+static struct replication *quorum_replication(const struct quorum *quorum) {
+    return &quorum->server->replication;
+}
+
+static struct replicator *quorum_replicator(const struct quorum *quorum) {
+    return quorum->server->replication.replicator;
+}
+
+static struct sync *quorum_sync(const struct quorum *quorum) {
+    return &quorum->server->replication.sync;
+}
+
+static const struct settings *quorum_settings(const struct quorum *quorum) {
+    return &quorum->server->settings;
+}
+
+/* Leases and votes count by the clock that goes on while the machine is suspended. */
+static int64_t quorum_now_ms(const struct quorum *quorum) {
+    return clock_read_ms(&quorum->server->clock);
+}
+
+enum quorum_event {
+    QUORUM_BEGUN_AS_MASTER,
+    QUORUM_BEGUN_AS_REPLICA,
+    QUORUM_PROMOTED,
+    QUORUM_TOOK_TERM,
+    QUORUM_PULLS,
+    QUORUM_PULLED,
+    QUORUM_OPENED,
+    QUORUM_FOLLOWS,
+};
+
+/* May a master open, some time? Not one that has lost durability. */
+static bool quorum_may_ever_open(const struct quorum *quorum);
+/* Somebody has voted for more than this master's term. */
+static void quorum_take_greater_term(struct quorum *quorum, const struct term *voted);
+
+/* After the file of votes could not be written; and how many such tries get one line in the log. */
+enum { SAVE_RETRY_MS = 1000, SAVE_FAILURES_A_LINE = 600 };
+
+/* ---- the file of votes ---- */
+
+/* `saved` is what is wanted. */
+static bool quorum_is_saved(const struct quorum *quorum) {
+    const struct vote *a = &quorum->wanted, *b = &quorum->saved;
+    return a->node == b->node && term_compare(&a->voted, &b->voted) == 0 && a->left == b->left &&
+           a->group == b->group && a->lease_ms == b->lease_ms &&
+           memcmp(a->boot, b->boot, sizeof a->boot) == 0;
+}
+
+static void quorum_run_save(void *context) {
+    struct quorum *quorum = context;
+    quorum->is_save_failed = !vote_save(quorum->directory, &quorum->saving);
+}
+
+/* The worker's end of it. */
+static void quorum_on_saved(void *context) {
+    struct quorum *quorum = context;
+    if (quorum->is_save_failed) {
+        quorum->retry_ms = quorum_now_ms(quorum) + SAVE_RETRY_MS;
+        if (quorum->failure_count++ % SAVE_FAILURES_A_LINE == 0) {
+            log_write(LOG_WARNING,
+                      "quorum: %s/leaderboard.promise cannot be written: tried again each second "
+                      "tries=%u",
+                      quorum->directory, quorum->failure_count);
+        }
+    } else {
+        if (quorum->failure_count > 0) {
+            log_write(LOG_NOTICE, "quorum: %s/leaderboard.promise is written again",
+                      quorum->directory);
+        }
+        quorum->failure_count = 0;
+        quorum->saved = quorum->saving;
+        quorum_sync(quorum)->voted = quorum->saved.voted;
+    }
+    replicator_wake(quorum_replicator(quorum));
+}
+
+/* Write `wanted` to disk, unless that is going on. Everything that counts looks at `saved`. */
+static void quorum_save(struct quorum *quorum) {
+    if (!quorum->worker.is_busy && !quorum_is_saved(quorum) &&
+        quorum_now_ms(quorum) >= quorum->retry_ms) {
+        quorum->saving = quorum->wanted;
+        worker_start(&quorum->worker, quorum_run_save);
+    }
+}
+
+static void quorum_vote(struct quorum *quorum, const struct term *term) {
+    if (term_compare(term, &quorum->wanted.voted) > 0) {
+        quorum->wanted.voted = *term;
+        quorum_save(quorum);
+    }
+}
+
+/* It, and nothing greater; on disk. */
+static bool quorum_has_voted(const struct quorum *quorum, const struct term *term) {
+    return term_compare(&quorum->saved.voted, term) == 0 &&
+           term_compare(&quorum->wanted.voted, term) == 0;
+}
+
+static uint64_t quorum_random_number(void) {
+    char digits[TERM_NODE_SIZE];
+    uint64_t number;
+    digest_random(digits, sizeof digits);
+    CHECK(term_parse_node((struct bytes){.at = digits, .size = sizeof digits}, &number));
+    return number;
+}
+
+/* ---- what it has ---- */
+
+static uint64_t quorum_last_group(const struct quorum *quorum) {
+    return persistence_last_group(quorum->server->persistence);
+}
+
+/* Up to where it will still have it, whatever becomes of its process; with sync-replicas-fsync, of
+ * its machine. */
+static uint64_t quorum_kept_group(const struct quorum *quorum) {
+    const struct persistence *persistence = quorum->server->persistence;
+    uint64_t group = quorum_replication(quorum)->group;
+    uint64_t kept = quorum_settings(quorum)->sync_replicas_fsync
+                        ? persistence_synced_group(persistence)
+                        : persistence_written_group(persistence);
+    return kept < group ? kept : group;
+}
+
+static struct term_position quorum_position(const struct quorum *quorum) {
+    struct history history;
+    struct term_position position = {.term = TERM_NONE, .group = quorum_last_group(quorum)};
+    if (history_read(quorum->server->registry, &history)) {
+        memcpy(position.term.text, history.id, sizeof history.id);
+    }
+    return position;
+}
+
+/* It has lost durability, or not any more: to be saved. */
+static void quorum_set_lost_durability(struct quorum *quorum, bool has_lost_durability) {
+    static const char no_boot[] = "------------------------------------";
+    _Static_assert(sizeof no_boot == VOTE_BOOT_SIZE + 1, "as long as a boot");
+    bool is_durable = quorum_settings(quorum)->sync_replicas_fsync && !has_lost_durability;
+    quorum_sync(quorum)->has_lost_durability = has_lost_durability;
+    quorum_replication(quorum)->is_priority_zero = has_lost_durability;
+    quorum->wanted.left = is_durable ? VOTE_LEFT_DURABLE : VOTE_LEFT_CRASHED;
+    quorum->wanted.group = 0;
+    /* Lost durability lasts, whatever happens, until the server is filled. */
+    memcpy(quorum->wanted.boot, has_lost_durability ? no_boot : quorum->boot, sizeof no_boot);
+}
+
+void quorum_describe(const struct quorum *quorum, struct sync_registration *said) {
+    *said = (struct sync_registration){
+        .node = quorum->saved.node,
+        .voted = quorum->saved.voted,
+        .position = quorum_position(quorum),
+        .has_lost_durability = quorum_sync(quorum)->has_lost_durability,
+    };
+}
+
+/* ---- following a master ---- */
+
+void quorum_begin_link(struct quorum *quorum) {
+    quorum->master_term = TERM_NONE;
+    quorum->fill_group = 0;
+    quorum->probe = 0;
+    quorum->probe_lease_ms = 0;
+    quorum->owes_probe = false;
+}
+
+/* "OPEN <term>": with this word, and a term behind it? */
+static bool quorum_has_word(struct bytes answer, const char *word, struct term *term) {
+    size_t size = strlen(word);
+    return answer.size == size + TERM_SIZE && memcmp(answer.at, word, size) == 0 &&
+           term_parse((struct bytes){.at = answer.at + size, .size = TERM_SIZE}, term);
+}
+
+enum quorum_advice quorum_take_answer(struct quorum *quorum, struct bytes answer, char *reason) {
+    struct term term;
+    if (quorum_has_word(answer, "+OPEN ", &term)) {
+        if (!election_may_take(&term, &quorum->wanted.voted)) {
+            snprintf(reason, REPLICATION_ERROR_MAX,
+                     "the master is of an older term than this server has voted for: %s",
+                     term.text);
+            return QUORUM_REFUSES;
+        }
+        quorum_vote(quorum, &term);
+        if (!quorum_has_voted(quorum, &term)) {
+            return QUORUM_WAIT; /* for the disk */
+        }
+        quorum->master_term = term;
+        return QUORUM_GO_ON;
+    }
+    if (quorum_has_word(answer, "+PREPARE ", &term)) {
+        if (election_may_vote(&term, &quorum->wanted.voted,
+                              quorum_sync(quorum)->has_lost_durability, quorum_last_group(quorum),
+                              quorum_now_ms(quorum), quorum->held_until_ms)) {
+            quorum_vote(quorum, &term);
+        }
+        return QUORUM_WAIT;
+    }
+    if (bytes_equal(answer, BYTES("+CLOSED"))) {
+        return QUORUM_WAIT;
+    }
+    if (bytes_equal(answer, BYTES("+OFF"))) {
+        if (term_is_none(&quorum->wanted.voted)) {
+            return QUORUM_GO_ON; /* it has never taken part: the settings are being changed */
+        }
+        snprintf(reason, REPLICATION_ERROR_MAX,
+                 "the master has sync-replicas 0, and this server has voted for terms: the setting "
+                 "must be the same on all");
+        return QUORUM_REFUSES;
+    }
+    char text[REPLICATION_ERROR_MAX];
+    snprintf(reason, REPLICATION_ERROR_MAX, "the master answers PRESENT: %s",
+             log_quote_into(text, sizeof text, answer));
+    return QUORUM_REFUSES;
+}
+
+bool quorum_may_take(const struct quorum *quorum, struct bytes id) {
+    struct term term;
+    return sync_is_closed(quorum_sync(quorum)) || term_is_none(&quorum->master_term) ||
+           (term_parse(id, &term) && term_compare(&term, &quorum->master_term) == 0);
+}
+
+void quorum_take_ping(struct quorum *quorum, const struct wire_probe *probe) {
+    if (quorum->fill_group == 0) {
+        quorum->fill_group = probe->last_group;
+    }
+    quorum->probe = probe->number;
+    quorum->probe_lease_ms =
+        probe->lease_ms <= ELECTION_LEASE_MAX_MS ? (int64_t)probe->lease_ms : ELECTION_LEASE_MAX_MS;
+}
+
+void quorum_doubt(struct quorum *quorum) {
+    quorum_set_lost_durability(quorum, true);
+    quorum_save(quorum);
+}
+
+bool quorum_owes_ack(const struct quorum *quorum, uint64_t acked) {
+    return quorum_kept_group(quorum) > acked;
+}
+
+bool quorum_owes_probe(const struct quorum *quorum) {
+    return quorum->owes_probe && quorum->probe_lease_ms <= quorum->saved.lease_ms;
+}
+
+void quorum_end_hold(struct quorum *quorum, struct bytes id) {
+    struct term term;
+    if (term_parse(id, &term) && term_compare(&term, &quorum->master_term) == 0) {
+        quorum->held_until_ms = 0;
+    }
+}
+
+bool quorum_acknowledge(struct quorum *quorum, uint64_t *kept, uint64_t *probe) {
+    *kept = quorum_kept_group(quorum);
+    *probe = 0;
+    quorum->owes_probe = false;
+    if (quorum_sync(quorum)->state != SYNC_REPLICA || term_is_none(&quorum->master_term)) {
+        return false;
+    }
+    /* It has all that the master had when the link was new, and will not forget it again. */
+    if (quorum_sync(quorum)->has_lost_durability && quorum->fill_group > 0 &&
+        *kept >= quorum->fill_group) {
+        quorum_set_lost_durability(quorum, false);
+        quorum_save(quorum);
+        log_write(LOG_NOTICE, "quorum: filled group=%" PRIu64, *kept);
+    }
+    if (!election_may_ack(&quorum->master_term, &quorum->wanted.voted,
+                          quorum_sync(quorum)->has_lost_durability) ||
+        !quorum_has_voted(quorum, &quorum->master_term)) {
+        return false;
+    }
+    if (quorum->probe_lease_ms > quorum->wanted.lease_ms) {
+        quorum->wanted.lease_ms = quorum->probe_lease_ms;
+        quorum_save(quorum);
+    }
+    quorum->owes_probe = quorum->probe_lease_ms > quorum->saved.lease_ms;
+    if (!quorum->owes_probe) { /* a restart will wait for so long */
+        int64_t held_ms = election_hold_end(quorum_now_ms(quorum), quorum->probe_lease_ms);
+        quorum->held_until_ms = held_ms > quorum->held_until_ms ? held_ms : quorum->held_until_ms;
+        *probe = quorum->probe;
+    }
+    return true;
+}
+
+enum {
+    PROBES_PER_LEASE = 4,
+    /* Between two probes; without a lease they say only how far the master is. */
+    PROBE_MS_MAX = 1000,
+};
+
+/* ---- votes of others ---- */
+
+static struct quorum_peer *quorum_find_peer(struct quorum *quorum, uint64_t node) {
+    for (uint32_t i = 0; i < quorum->peer_count; i++) {
+        if (quorum->peers[i].said.node == node) {
+            return &quorum->peers[i];
+        }
+    }
+    return NULL;
+}
+
+static void quorum_drop_peer(struct quorum *quorum, uint64_t node) {
+    struct quorum_peer *peer = quorum_find_peer(quorum, node);
+    if (peer != NULL) {
+        *peer = quorum->peers[--quorum->peer_count];
+    }
+}
+
+static void quorum_keep_vote(struct quorum *quorum, const struct replica *replica,
+                             const struct sync_registration *said) {
+    struct quorum_peer *peer = quorum_find_peer(quorum, said->node);
+    if (peer == NULL) {
+        if (quorum->peer_count + 1 >= (uint32_t)quorum_settings(quorum)->replication_nodes) {
+            log_write(LOG_WARNING,
+                      "quorum: more servers than replication-nodes: the vote of %016" PRIx64
+                      " does not count",
+                      said->node);
+            return;
+        }
+        peer = &quorum->peers[quorum->peer_count++];
+        log_write(LOG_NOTICE, "quorum: vote node=%016" PRIx64 " term=%s group=%" PRIu64 "%s",
+                  said->node, quorum_sync(quorum)->term.text, said->position.group,
+                  said->has_lost_durability ? " lost-durability=yes" : "");
+    }
+    peer->said = *said;
+    replication_print_address(replica, peer->host);
+    peer->port = replica->port;
+}
+
+/* What those that have not lost durability have; how many others have nothing at all. */
+static uint32_t quorum_count_votes(const struct quorum *quorum,
+                                   struct term_position positions[ELECTION_NODES_MAX],
+                                   const struct quorum_peer **best, uint32_t *empty_count) {
+    uint32_t count = 0;
+    *best = NULL;
+    *empty_count = 0;
+    for (uint32_t i = 0; i < quorum->peer_count; i++) {
+        const struct quorum_peer *peer = &quorum->peers[i];
+        if (peer->said.has_lost_durability) {
+            *empty_count += peer->said.position.group == 0;
+            continue;
+        }
+        positions[count++] = peer->said.position;
+        if (*best == NULL ||
+            term_position_compare(&peer->said.position, &(*best)->said.position) > 0) {
+            *best = peer;
+        }
+    }
+    return count;
+}
+
+/* ---- what a master is told ---- */
+
+static void quorum_answer_term(struct reply *reply, const char *word, const struct term *term) {
+    char text[sizeof "PREPARE " + TERM_SIZE];
+    snprintf(text, sizeof text, "%s %s", word, term->text);
+    reply_simple(reply, text);
+}
+
+void quorum_register(struct quorum *quorum, struct replica *replica,
+                     const struct sync_registration *said, struct reply *reply) {
+    struct sync *sync = quorum_sync(quorum);
+    replica->node = said->node;
+    replica->is_counted = false;
+    if (sync->state == SYNC_OFF || sync->state == SYNC_REPLICA) {
+        reply_error(reply, "NOMASTERLINK this server is no master, and with sync-replicas all "
+                           "follow the master itself");
+        return;
+    }
+    if (said->node == quorum->saved.node) {
+        reply_error(reply,
+                    "ERR the replica is the same node: its directory is a copy of this one's");
+        return;
+    }
+    if (!quorum_may_ever_open(quorum)) {
+        reply_error(reply, "NOMASTERLINK this server may have lost what it has acknowledged, and "
+                           "will not open");
+        return;
+    }
+    if (term_compare(&said->voted, &sync->term) > 0) {
+        quorum_take_greater_term(quorum, &said->voted);
+    }
+    if (sync->state == SYNC_OPEN) {
+        replica->is_counted = true;
+        replica->is_probed = false;
+        replica->sync_group = 0;
+        replica->answered_ms = 0;
+        quorum_answer_term(reply, "OPEN", &sync->term);
+    } else if (term_compare(&said->voted, &sync->term) == 0) {
+        quorum_keep_vote(quorum, replica, said);
+        reply_simple(reply, "CLOSED");
+        replicator_wake(quorum_replicator(quorum));
+    } else {
+        quorum_answer_term(reply, "PREPARE", &sync->term);
+    }
+}
+
+const char *quorum_find_sync_refusal(const struct quorum *quorum, bool is_pulling,
+                                     const struct term *term) {
+    const struct sync *sync = quorum_sync(quorum);
+    if (is_pulling) {
+        return sync->state == SYNC_REPLICA && quorum_has_voted(quorum, term)
+                   ? NULL
+                   : "NOMASTERLINK this server has not voted for that term";
+    }
+    return sync_is_closed(sync) ? "NOMASTERLINK this server is not open yet: it waits for votes"
+                                : NULL;
+}
+
+/* ---- the commit wait ---- */
+
+/* A node has one connection that counts: the latest. */
+static bool quorum_counts(const struct replica *replica) {
+    if (!replica->is_counted || replica->is_failed) {
+        return false;
+    }
+    for (const struct replica *later = replica->next; later != NULL; later = later->next) {
+        if (later->is_counted && later->node == replica->node) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void quorum_count_acks(struct quorum *quorum) {
+    struct sync *sync = quorum_sync(quorum);
+    const struct settings *settings = quorum_settings(quorum);
+    uint64_t acks[ELECTION_NODES_MAX];
+    int64_t sent_ms[ELECTION_NODES_MAX];
+    uint32_t count = 0, replicas = (uint32_t)settings->sync_replicas;
+    for (const struct replica *replica = quorum_replication(quorum)->replicas;
+         replica != NULL && count < ELECTION_NODES_MAX; replica = replica->next) {
+        if (quorum_counts(replica)) {
+            acks[count] = replica->sync_group;
+            sent_ms[count++] = replica->answered_ms;
+        }
+    }
+    uint64_t safe_group = election_safe_group(UINT64_MAX, acks, count, replicas, sync->mark_group);
+    bool is_progress = safe_group > sync->safe_group;
+    sync->counted = count;
+    sync->safe_group = safe_group > sync->safe_group ? safe_group : sync->safe_group;
+    int64_t lease_end_ms =
+        election_lease_end(sent_ms, count, replicas, settings->sync_replicas_lease_ms);
+    sync->lease_end_ms = lease_end_ms > sync->lease_end_ms ? lease_end_ms : sync->lease_end_ms;
+    /* For INFO and the metrics. */
+    int64_t now = quorum_now_ms(quorum);
+    bool is_held = sync->safe_group < quorum_last_group(quorum) ||
+                   (sync->has_lease && now >= sync->lease_end_ms);
+    if (!is_held) {
+        sync->held_since_ms = 0;
+    } else if (is_progress || sync->held_since_ms == 0) {
+        sync->held_since_ms = now;
+    }
+}
+
+static int64_t quorum_probe_period_ms(const struct quorum *quorum) {
+    int64_t lease_ms = quorum_settings(quorum)->sync_replicas_lease_ms;
+    int64_t period_ms = lease_ms > 0 ? lease_ms / PROBES_PER_LEASE : PROBE_MS_MAX;
+    return period_ms < 1 ? 1 : period_ms < PROBE_MS_MAX ? period_ms : PROBE_MS_MAX;
+}
+
+/* Behind a tick's commands: what is safe, and probes. */
+static void quorum_step_open(struct quorum *quorum) {
+    int64_t now = quorum_now_ms(quorum);
+    quorum_count_acks(quorum);
+    bool is_due = now - quorum->probed_ms >= quorum_probe_period_ms(quorum);
+    const struct wire_probe probe = {
+        .last_group = quorum_last_group(quorum),
+        .number = (uint64_t)now,
+        .lease_ms = (uint64_t)quorum_settings(quorum)->sync_replicas_lease_ms,
+    };
+    for (struct replica *replica = quorum_replication(quorum)->replicas; replica != NULL;
+         replica = replica->next) {
+        bool is_new = replica->answered_ms == 0 && !replica->is_probed;
+        if (replica->is_counted && !replica->is_failed && (is_due || is_new) &&
+            (replica->state == REPLICA_ONLINE || replica->state == REPLICA_COPIES)) {
+            struct session *session = replica->session;
+            session->output.size_max = server_output_room(quorum->server, session);
+            replica->is_probed = true;
+            wire_put_probe(&session->output, &probe);
+        }
+    }
+    quorum->probed_ms = is_due ? now : quorum->probed_ms;
+}
+
+void quorum_take_ack(struct quorum *quorum, struct replica *replica, uint64_t acked,
+                     uint64_t probe) {
+    int64_t now = quorum_now_ms(quorum);
+    if (!replica->is_counted) {
+        return;
+    }
+    if (acked > replica->sync_group && acked <= quorum_last_group(quorum)) {
+        replica->sync_group = acked;
+    }
+    if (probe <= (uint64_t)now && (int64_t)probe > replica->answered_ms) {
+        replica->answered_ms = (int64_t)probe;
+    }
+}
 
 /* So long without progress, and a pull from a node that has voted is given up. */
 enum { PULL_MS = 5000 };
@@ -34,8 +538,8 @@ static const struct transition {
 };
 enum { TRANSITIONS = sizeof transitions / sizeof transitions[0] };
 
-void quorum_move(struct quorum *quorum, enum quorum_event event) {
-    struct sync *sync = sync_of(quorum);
+static void quorum_move(struct quorum *quorum, enum quorum_event event) {
+    struct sync *sync = quorum_sync(quorum);
     const struct transition *row = transitions;
     while (row->from != sync->state || row->event != event) {
         row++;
@@ -47,12 +551,13 @@ void quorum_move(struct quorum *quorum, enum quorum_event event) {
 
 /* ---- a master without votes ---- */
 
-bool quorum_may_ever_open(const struct quorum *quorum) {
-    return !sync_of(quorum)->has_lost_durability || quorum_last_group(quorum) == 0;
+static bool quorum_may_ever_open(const struct quorum *quorum) {
+    return !quorum_sync(quorum)->has_lost_durability || quorum_last_group(quorum) == 0;
 }
 
-void quorum_take_term(struct quorum *quorum, const struct term *highest) {
-    struct sync *sync = sync_of(quorum);
+/* A term above all that are known; closed until it is voted for. */
+static void quorum_take_term(struct quorum *quorum, const struct term *highest) {
+    struct sync *sync = quorum_sync(quorum);
     struct term_position position = quorum_position(quorum);
     const struct term *above = highest;
     const uint64_t random = quorum_random_number();
@@ -79,35 +584,35 @@ void quorum_take_term(struct quorum *quorum, const struct term *highest) {
 }
 
 static void quorum_end_pull(struct quorum *quorum) {
-    if (sync_of(quorum)->state == SYNC_PULLING) {
-        replicator_end_pull(replicator_of(quorum));
+    if (quorum_sync(quorum)->state == SYNC_PULLING) {
+        replicator_end_pull(quorum_replicator(quorum));
     }
 }
 
 void quorum_promote(struct quorum *quorum) {
-    if (sync_of(quorum)->state == SYNC_OFF) {
+    if (quorum_sync(quorum)->state == SYNC_OFF) {
         return; /* quorum_begin looks at the role */
     }
     quorum_move(quorum, QUORUM_PROMOTED);
     quorum_take_term(quorum, &TERM_NONE);
     /* Who still follows, as after a FAILOVER that was given up, is to come again and register. */
-    replicator_drop_replicas(replicator_of(quorum), "a new term begins");
+    replicator_drop_replicas(quorum_replicator(quorum), "a new term begins");
 }
 
-void quorum_take_greater_term(struct quorum *quorum, const struct term *voted) {
-    bool was_open = sync_of(quorum)->state == SYNC_OPEN;
+static void quorum_take_greater_term(struct quorum *quorum, const struct term *voted) {
+    bool was_open = quorum_sync(quorum)->state == SYNC_OPEN;
     quorum_end_pull(quorum);
     quorum_move(quorum, QUORUM_TOOK_TERM);
     if (was_open) {
-        replicator_close_term(replicator_of(quorum));
+        replicator_close_term(quorum_replicator(quorum));
         replication_begin_epoch(quorum->server);
     }
     quorum_take_term(quorum, voted);
-    replicator_drop_replicas(replicator_of(quorum), "a new term begins");
+    replicator_drop_replicas(quorum_replicator(quorum), "a new term begins");
 }
 
 void quorum_follow(struct quorum *quorum) {
-    struct sync *sync = sync_of(quorum);
+    struct sync *sync = quorum_sync(quorum);
     if (sync->state == SYNC_OFF) {
         return;
     }
@@ -119,24 +624,10 @@ void quorum_follow(struct quorum *quorum) {
 
 /* ---- opening ---- */
 
-static void quorum_pull(struct quorum *quorum, const struct quorum_peer *best) {
-    quorum->target = best->said.position;
-    quorum->pulled_node = best->said.node;
-    quorum->pull_until_ms = now_ms(quorum) + PULL_MS;
-    log_write(LOG_NOTICE,
-              "quorum: pulls what is missing of node=%016" PRIx64 " \"%s %u\" term=%s "
-              "group=%" PRIu64,
-              best->said.node, best->host, (unsigned)best->port, best->said.position.term.text,
-              best->said.position.group);
-    replication_begin_epoch(quorum->server);
-    quorum_move(quorum, QUORUM_PULLS);
-    replicator_pull(replicator_of(quorum), best->host, best->port);
-}
-
 static void quorum_open_term(struct quorum *quorum) {
-    struct sync *sync = sync_of(quorum);
+    struct sync *sync = quorum_sync(quorum);
     uint64_t group = quorum_last_group(quorum);
-    if (!replicator_open_term(replicator_of(quorum), &sync->term)) {
+    if (!replicator_open_term(quorum_replicator(quorum), &sync->term)) {
         return; /* no memory: tried again with the next tick */
     }
     quorum_move(quorum, QUORUM_OPENED);
@@ -145,7 +636,7 @@ static void quorum_open_term(struct quorum *quorum) {
     sync->counted = 0;
     sync->held_since_ms = 0;
     sync->lease_end_ms = 0;
-    sync->has_lease = settings_of(quorum)->sync_replicas_lease_ms > 0;
+    sync->has_lease = quorum_settings(quorum)->sync_replicas_lease_ms > 0;
     quorum->probed_ms = 0;
     if (sync->has_lost_durability) { /* it had nothing, as all others: they begin together */
         quorum_set_lost_durability(quorum, false);
@@ -155,8 +646,8 @@ static void quorum_open_term(struct quorum *quorum) {
 }
 
 static void quorum_step_closed(struct quorum *quorum) {
-    struct sync *sync = sync_of(quorum);
-    const struct settings *settings = settings_of(quorum);
+    struct sync *sync = quorum_sync(quorum);
+    const struct settings *settings = quorum_settings(quorum);
     struct term_position positions[ELECTION_NODES_MAX], own = quorum_position(quorum);
     const struct quorum_peer *best;
     uint32_t empty_count, nodes = (uint32_t)settings->replication_nodes;
@@ -168,10 +659,20 @@ static void quorum_step_closed(struct quorum *quorum) {
     bool is_enough = 1 + sync->vote_count >= election_votes_needed(nodes, replicas);
     if (is_enough && !sync->has_lost_durability && best != NULL &&
         term_position_compare(&best->said.position, &own) > 0) {
-        quorum_pull(quorum, best);
+        quorum->target = best->said.position;
+        quorum->pulled_node = best->said.node;
+        quorum->pull_until_ms = quorum_now_ms(quorum) + PULL_MS;
+        log_write(LOG_NOTICE,
+                  "quorum: pulls what is missing of node=%016" PRIx64 " \"%s %u\" term=%s "
+                  "group=%" PRIu64,
+                  best->said.node, best->host, (unsigned)best->port, best->said.position.term.text,
+                  best->said.position.group);
+        replication_begin_epoch(quorum->server);
+        quorum_move(quorum, QUORUM_PULLS);
+        replicator_pull(quorum_replicator(quorum), best->host, best->port);
         return;
     }
-    int64_t now = now_ms(quorum);
+    int64_t now = quorum_now_ms(quorum);
     if (election_may_open(&own, positions, sync->vote_count, nodes, replicas,
                           sync->has_lost_durability, now, quorum->held_until_ms) ||
         election_may_begin(own.group, sync->has_lost_durability, empty_count, nodes, now,
@@ -183,13 +684,13 @@ static void quorum_step_closed(struct quorum *quorum) {
 static void quorum_step_pulling(struct quorum *quorum) {
     struct term_position own = quorum_position(quorum);
     bool is_whole = term_position_compare(&own, &quorum->target) >= 0;
-    if (replicator_pull_advances(replicator_of(quorum))) {
-        quorum->pull_until_ms = now_ms(quorum) + PULL_MS;
+    if (replicator_pull_advances(quorum_replicator(quorum))) {
+        quorum->pull_until_ms = quorum_now_ms(quorum) + PULL_MS;
     }
-    if (!is_whole && now_ms(quorum) < quorum->pull_until_ms) {
+    if (!is_whole && quorum_now_ms(quorum) < quorum->pull_until_ms) {
         return;
     }
-    replicator_end_pull(replicator_of(quorum));
+    replicator_end_pull(quorum_replicator(quorum));
     if (!is_whole) {
         log_write(LOG_WARNING, "quorum: what is missing did not come of node=%016" PRIx64,
                   quorum->pulled_node);
@@ -204,11 +705,11 @@ static int64_t quorum_find_due_ms(const struct quorum *quorum) {
     if (!quorum->worker.is_busy && !quorum_is_saved(quorum)) {
         return quorum->retry_ms;
     }
-    switch (sync_of(quorum)->state) {
+    switch (quorum_sync(quorum)->state) {
     case SYNC_OPEN:
         return quorum->probed_ms + quorum_probe_period_ms(quorum);
     case SYNC_CLOSED:
-        return quorum->held_until_ms > now_ms(quorum) ? quorum->held_until_ms : INT64_MAX;
+        return quorum->held_until_ms > quorum_now_ms(quorum) ? quorum->held_until_ms : INT64_MAX;
     case SYNC_PULLING:
         return quorum->pull_until_ms;
     case SYNC_OFF:
@@ -221,10 +722,10 @@ static int64_t quorum_find_due_ms(const struct quorum *quorum) {
 
 void quorum_begin_tick(struct quorum *quorum) {
     quorum_save(quorum);
-    if (sync_of(quorum)->state == SYNC_PULLING) {
+    if (quorum_sync(quorum)->state == SYNC_PULLING) {
         quorum_step_pulling(quorum);
     }
-    if (sync_of(quorum)->state == SYNC_CLOSED) {
+    if (quorum_sync(quorum)->state == SYNC_CLOSED) {
         quorum_step_closed(quorum);
     }
 }
@@ -232,16 +733,16 @@ void quorum_begin_tick(struct quorum *quorum) {
 static void quorum_on_timer(uv_timer_t *timer) {
     struct quorum *quorum = timer->data;
     quorum->timer_ms = INT64_MAX;
-    replicator_wake(replicator_of(quorum));
+    replicator_wake(quorum_replicator(quorum));
 }
 
 void quorum_end_tick(struct quorum *quorum) {
-    if (sync_of(quorum)->state == SYNC_OPEN) {
+    if (quorum_sync(quorum)->state == SYNC_OPEN) {
         quorum_step_open(quorum);
     }
     int64_t due_ms = quorum_find_due_ms(quorum);
     if (due_ms != INT64_MAX && due_ms != quorum->timer_ms) {
-        int64_t left_ms = due_ms - now_ms(quorum);
+        int64_t left_ms = due_ms - quorum_now_ms(quorum);
         quorum->timer_ms = due_ms;
         uv_update_time(quorum->timer.loop);
         (void)uv_timer_start(&quorum->timer, quorum_on_timer, left_ms > 0 ? (uint64_t)left_ms : 1,
@@ -300,8 +801,8 @@ static bool quorum_has_lost(const struct quorum *quorum) {
 }
 
 bool quorum_begin(struct quorum *quorum, char *error) {
-    struct sync *sync = sync_of(quorum);
-    const struct settings *settings = settings_of(quorum);
+    struct sync *sync = quorum_sync(quorum);
+    const struct settings *settings = quorum_settings(quorum);
     struct term_position position = quorum_position(quorum);
     vote_read_boot(quorum->boot);
     enum vote_status status = vote_load(quorum->directory, &quorum->saved, error);
@@ -324,7 +825,7 @@ bool quorum_begin(struct quorum *quorum, char *error) {
                                                (uint32_t)settings->sync_replicas) -
                          1;
     if (quorum->saved.lease_ms > 0) { /* a master may still lean on it */
-        quorum->held_until_ms = election_hold_end(now_ms(quorum), quorum->saved.lease_ms);
+        quorum->held_until_ms = election_hold_end(quorum_now_ms(quorum), quorum->saved.lease_ms);
     }
     quorum_set_lost_durability(quorum, has_lost_durability);
     if (!vote_save(quorum->directory, &quorum->wanted)) {
@@ -335,7 +836,7 @@ bool quorum_begin(struct quorum *quorum, char *error) {
     quorum->saved = quorum->wanted;
     log_write(LOG_NOTICE, "quorum: node=%016" PRIx64 " voted=%s group=%" PRIu64 "%s", sync->node,
               sync->voted.text, position.group, has_lost_durability ? " lost-durability=yes" : "");
-    if (replication_is_replica(replication_of(quorum))) {
+    if (replication_is_replica(quorum_replication(quorum))) {
         quorum_move(quorum, QUORUM_BEGUN_AS_REPLICA);
     } else {
         quorum_move(quorum, QUORUM_BEGUN_AS_MASTER);
@@ -353,8 +854,8 @@ void quorum_stop(struct quorum *quorum) {
 }
 
 void quorum_end_cleanly(struct quorum *quorum, uint64_t group) {
-    if (quorum == NULL || sync_of(quorum)->state == SYNC_OFF ||
-        sync_of(quorum)->has_lost_durability) {
+    if (quorum == NULL || quorum_sync(quorum)->state == SYNC_OFF ||
+        quorum_sync(quorum)->has_lost_durability) {
         return;
     }
     quorum->wanted.left = VOTE_LEFT_CLEAN;

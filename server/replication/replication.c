@@ -1,4 +1,4 @@
-/* What commands read and change of replication. See replication.h. */
+/* What changes the state of replication. See replication.h. */
 #include "server/replication/replication.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include "server/clients/job.h"
 #include "server/clients/server.h"
 #include "server/replication/history.h"
-#include "server/replication/replicator.h"
+#include "server/replication/hub.h"
 #include "server/system/log.h"
 
 const char *replication_link_name(enum replication_link link) {
@@ -36,6 +36,12 @@ const char *replication_failover_name(enum replication_failover state) {
         "failover-in-progress",
     };
     CHECK(state < REPLICATION_FAILOVERS);
+    return names[state];
+}
+
+const char *sync_state_name(enum sync_state state) {
+    static const char *const names[SYNC_STATES] = {"off", "replica", "closed", "pulling", "open"};
+    CHECK(state < SYNC_STATES);
     return names[state];
 }
 
@@ -205,21 +211,6 @@ void replication_add_replica(struct server *server, struct replica *replica,
     replication->replica_count++;
 }
 
-static void replication_unlink_replica(struct replication *replication, struct replica *replica) {
-    if (replica->previous != NULL) {
-        replica->previous->next = replica->next;
-    } else {
-        replication->replicas = replica->next;
-    }
-    if (replica->next != NULL) {
-        replica->next->previous = replica->previous;
-    } else {
-        replication->replicas_last = replica->previous;
-    }
-    CHECK(replication->replica_count > 0);
-    replication->replica_count--;
-}
-
 void replication_remove_replica(struct server *server, struct session *session) {
     struct replication *replication = &server->replication;
     struct replica *replica = session->replica;
@@ -227,7 +218,18 @@ void replication_remove_replica(struct server *server, struct session *session) 
         return;
     }
     if (replica->state != REPLICA_HANDSHAKE) {
-        replication_unlink_replica(replication, replica);
+        if (replica->previous != NULL) {
+            replica->previous->next = replica->next;
+        } else {
+            replication->replicas = replica->next;
+        }
+        if (replica->next != NULL) {
+            replica->next->previous = replica->previous;
+        } else {
+            replication->replicas_last = replica->previous;
+        }
+        CHECK(replication->replica_count > 0);
+        replication->replica_count--;
         replicator_leave(replication->replicator, replica);
     }
     session->replica = NULL;
@@ -351,30 +353,4 @@ int64_t replication_priority(const struct server *server) {
     bool is_unfit = replication->is_priority_zero ||
                     (replication_is_replica(replication) && !replication->is_whole);
     return is_unfit ? 0 : server->settings.replica_priority;
-}
-
-/* ---- sync-replicas (sync.h) ---- */
-
-const char *sync_state_name(enum sync_state state) {
-    static const char *const names[SYNC_STATES] = {"off", "replica", "closed", "pulling", "open"};
-    CHECK(state < SYNC_STATES);
-    return names[state];
-}
-
-bool sync_is_lease_over(const struct sync *sync, int64_t now_ms) {
-    return sync->state == SYNC_OPEN && sync->has_lease && now_ms >= sync->lease_end_ms;
-}
-
-uint64_t sync_safe_group(const struct sync *sync, uint64_t disk_group, int64_t now_ms) {
-    if (sync->state != SYNC_OPEN) {
-        return disk_group;
-    }
-    if (sync_is_lease_over(sync, now_ms)) {
-        return 0;
-    }
-    return sync->safe_group < disk_group ? sync->safe_group : disk_group;
-}
-
-int64_t sync_held_ms(const struct sync *sync, int64_t now_ms) {
-    return sync->state == SYNC_OPEN && sync->held_since_ms != 0 ? now_ms - sync->held_since_ms : 0;
 }

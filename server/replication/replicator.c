@@ -12,6 +12,7 @@
 #include "server/replication/history.h"
 #include "server/replication/master_link.h"
 #include "server/replication/quorum.h"
+#include "server/replication/replication.h"
 #include "server/system/log.h"
 
 enum {
@@ -168,16 +169,6 @@ void replicator_finish_promotion(struct replicator *replicator) {
     }
 }
 
-/* true: there is more to do at once. */
-static bool replicator_go_on_promoting(struct replicator *replicator) {
-    struct server *server = replicator->server;
-    if (replicator_promote_some(replicator, STEP_BUDGET_NS)) {
-        replication_open(server);
-        return true;
-    }
-    return !replicator->link.is_retrying && !persistence_is_full(server->persistence);
-}
-
 void replicator_write_history(struct replicator *replicator) {
     if (replicator != NULL && replicator->has_begun &&
         replication_may_change(&replicator->server->replication)) {
@@ -262,19 +253,15 @@ static void replicator_follow_redis(struct replicator *replicator) {
 
 /* ---- the start ---- */
 
-/* Without what it has voted for this server may not take part. */
-static void replicator_end_process(const char *error) {
-    log_write(LOG_WARNING, "cannot start: %s", error);
-    log_close();
-    _exit(EXIT_FAILURE);
-}
-
 static void replicator_begin_quorum(struct replicator *replicator) {
     struct server *server = replicator->server;
     char error[DISK_ERROR_MAX];
     replicator->quorum = quorum_create(server, replicator->link.loop, error);
     if (replicator->quorum == NULL || !quorum_begin(replicator->quorum, error)) {
-        replicator_end_process(error);
+        /* Without what it has voted for this server may not take part. */
+        log_write(LOG_WARNING, "cannot start: %s", error);
+        log_close();
+        _exit(EXIT_FAILURE);
     }
     replicator->feed->quorum = replicator->quorum;
     replicator->link.quorum = replicator->quorum;
@@ -359,7 +346,11 @@ bool replicator_begin_tick(struct replicator *replicator) {
     }
     replicator_void_history(replicator);
     if (replication_keys(&server->replication) == REPLICATION_KEYS_PROMOTING) {
-        return replicator_go_on_promoting(replicator);
+        if (replicator_promote_some(replicator, STEP_BUDGET_NS)) {
+            replication_open(server);
+            return true;
+        }
+        return !replicator->link.is_retrying && !persistence_is_full(server->persistence);
     }
     if (replicator->link.has_found_redis) {
         replicator_follow_redis(replicator);

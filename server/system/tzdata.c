@@ -13,7 +13,8 @@
 #include "server/system/disk.h"
 
 enum {
-    ZONES_MAX = 2048,
+    ZONES_MAX = 2048, /* more than tzdata has, with posix/ and right/ */
+    MISSING_MAX = 64,
     PATH_MAX_SIZE = 4096,
 };
 
@@ -21,6 +22,10 @@ static struct {
     pthread_mutex_t lock;
     struct zone *zones[ZONES_MAX];
     size_t count;
+    /* Of names that tzdata does not know: these come from strangers, and take no room of others. Behind the last
+     * one all are the same. */
+    struct zone *missing[MISSING_MAX];
+    size_t missing_count;
 } tzdata = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static const char *tzdata_directory(void) {
@@ -64,13 +69,26 @@ static char *tzdata_read_file(struct bytes name, size_t *size, const char **reas
     return bytes;
 }
 
-static struct zone *tzdata_find_kept(struct bytes name) {
-    for (size_t i = 0; i < tzdata.count; i++) {
-        if (bytes_equal(bytes_from_text(zone_name(tzdata.zones[i])), name)) {
-            return tzdata.zones[i];
+static struct zone *tzdata_find_kept(struct zone *const *zones, size_t count, struct bytes name) {
+    for (size_t i = 0; i < count; i++) {
+        if (bytes_equal(bytes_from_text(zone_name(zones[i])), name)) {
+            return zones[i];
         }
     }
     return NULL;
+}
+
+/* NULL: no memory. */
+static struct zone *tzdata_keep_missing(struct bytes name) {
+    bool is_last = tzdata.missing_count == MISSING_MAX - 1;
+    if (tzdata.missing_count == MISSING_MAX) {
+        return tzdata.missing[MISSING_MAX - 1];
+    }
+    struct zone *zone = zone_create_missing(is_last ? BYTES("Unknown") : name);
+    if (zone != NULL) {
+        tzdata.missing[tzdata.missing_count++] = zone;
+    }
+    return zone;
 }
 
 /* NULL: *reason says why. */
@@ -92,16 +110,18 @@ static const struct zone *tzdata_find_or_read(struct bytes name, bool is_anyway,
         return NULL;
     }
     pthread_mutex_lock(&tzdata.lock);
-    struct zone *zone = tzdata_find_kept(name);
-    bool is_new = zone == NULL;
-    if (is_new) {
+    struct zone *zone = tzdata_find_kept(tzdata.zones, tzdata.count, name);
+    if (zone == NULL) {
+        zone = tzdata_find_kept(tzdata.missing, tzdata.missing_count, name);
+    }
+    if (zone == NULL && tzdata.count == ZONES_MAX) {
         *reason = "too many zones";
-        zone = tzdata.count < ZONES_MAX ? tzdata_read_zone(name, reason) : NULL;
-        if (zone == NULL && is_anyway && tzdata.count < ZONES_MAX) {
-            zone = zone_create_missing(name);
-        }
+    } else if (zone == NULL) {
+        zone = tzdata_read_zone(name, reason);
         if (zone != NULL) {
             tzdata.zones[tzdata.count++] = zone;
+        } else if (is_anyway) {
+            zone = tzdata_keep_missing(name);
         }
     }
     pthread_mutex_unlock(&tzdata.lock);
@@ -142,5 +162,8 @@ void tzdata_deinit(void) {
     for (size_t i = 0; i < tzdata.count; i++) {
         zone_destroy(tzdata.zones[i]);
     }
-    tzdata.count = 0;
+    for (size_t i = 0; i < tzdata.missing_count; i++) {
+        zone_destroy(tzdata.missing[i]);
+    }
+    tzdata.count = tzdata.missing_count = 0;
 }

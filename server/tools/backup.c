@@ -34,20 +34,6 @@ struct receiving {
 
 /* ---- connecting ---- */
 
-static bool backup_authenticate(struct receiving *receiving) {
-    const struct backup_options *options = receiving->options;
-    struct tools_link *link = &receiving->link;
-    redisReply *refusal =
-        options->password != NULL ? link_log_in(link, options->user, options->password) : NULL;
-    bool is_in = refusal == NULL && link->error[0] == '\0';
-    if (!is_in) {
-        tools_complain("the server does not let in: %s",
-                       refusal != NULL ? refusal->str : link->error);
-    }
-    freeReplyObject(refusal);
-    return is_in;
-}
-
 static bool backup_open_connection(struct receiving *receiving, const char *address) {
     struct tools_link *link = &receiving->link;
     if (!link_open(link, address, &receiving->options->link, CONNECT_SECONDS)) {
@@ -58,7 +44,16 @@ static bool backup_open_connection(struct receiving *receiving, const char *addr
         int size = RECEIVE_SIZE;
         (void)setsockopt(link->context->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
     }
-    return backup_authenticate(receiving);
+    const struct backup_options *options = receiving->options;
+    redisReply *refusal =
+        options->password != NULL ? link_log_in(link, options->user, options->password) : NULL;
+    bool is_in = refusal == NULL && link->error[0] == '\0';
+    if (!is_in) {
+        tools_complain("the server does not let in: %s",
+                       refusal != NULL ? refusal->str : link->error);
+    }
+    freeReplyObject(refusal);
+    return is_in;
 }
 
 /* ---- receiving ---- */

@@ -189,21 +189,6 @@ static const char *import_put_tags(struct importing *importing) {
     return wrong;
 }
 
-static const char *import_put_member(struct importing *importing) {
-    struct effect effect = {.kind = EFFECT_PUT, .member = importing->record.at[RECORD_MEMBER]};
-    if (!import_is_of_key(importing, false)) {
-        return "no line of this board comes before it";
-    }
-    if (effect.member.size == 0 || effect.member.size > BOARD_MEMBER_MAX) {
-        return "the member's name is empty or too long";
-    }
-    const char *wrong = import_pack(importing, &effect.member_key);
-    if (wrong == NULL) {
-        wrong = import_apply(importing, &effect);
-    }
-    return wrong == NULL ? import_put_tags(importing) : wrong;
-}
-
 static const char *import_put_field(struct importing *importing) {
     struct effect effect = {.kind = EFFECT_PUT,
                             .member = importing->record.at[RECORD_MEMBER],
@@ -215,7 +200,18 @@ static const char *import_put_field(struct importing *importing) {
 static const char *import_take_record(struct importing *importing) {
     struct bytes kind = importing->record.at[RECORD_KIND];
     if (bytes_is(kind, "MEMBER")) {
-        return import_put_member(importing);
+        struct effect effect = {.kind = EFFECT_PUT, .member = importing->record.at[RECORD_MEMBER]};
+        if (!import_is_of_key(importing, false)) {
+            return "no line of this board comes before it";
+        }
+        if (effect.member.size == 0 || effect.member.size > BOARD_MEMBER_MAX) {
+            return "the member's name is empty or too long";
+        }
+        const char *wrong = import_pack(importing, &effect.member_key);
+        if (wrong == NULL) {
+            wrong = import_apply(importing, &effect);
+        }
+        return wrong == NULL ? import_put_tags(importing) : wrong;
     }
     if (bytes_is(kind, "FIELD")) {
         return import_put_field(importing);

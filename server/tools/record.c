@@ -63,16 +63,6 @@ static bool record_needs_quotes(struct bytes field) {
     return field.size > 0 && (field.at[0] == ' ' || field.at[field.size - 1] == ' ');
 }
 
-static void record_print_csv(struct buffer *out, const struct record *record) {
-    for (int i = 0; i < RECORD_FIELDS; i++) {
-        bool is_quoted = record_needs_quotes(record->at[i]);
-        record_put(out, i > 0 ? "," : "");
-        record_put(out, is_quoted ? "\"" : "");
-        record_escape(out, record->at[i], true);
-        record_put(out, is_quoted ? "\"" : "");
-    }
-}
-
 /* Empty fields are left out. */
 static void record_print_json(struct buffer *out, const struct record *record) {
     struct json json = {.append = buffer_put, .out = out};
@@ -101,7 +91,13 @@ bool record_print_head(struct buffer *out, enum record_format format) {
 
 bool record_print(struct buffer *out, enum record_format format, const struct record *record) {
     if (format == RECORD_CSV) {
-        record_print_csv(out, record);
+        for (int i = 0; i < RECORD_FIELDS; i++) {
+            bool is_quoted = record_needs_quotes(record->at[i]);
+            record_put(out, i > 0 ? "," : "");
+            record_put(out, is_quoted ? "\"" : "");
+            record_escape(out, record->at[i], true);
+            record_put(out, is_quoted ? "\"" : "");
+        }
     } else {
         record_print_json(out, record);
     }

@@ -5,8 +5,6 @@ from collections import namedtuple
 Fault = namedtuple('Fault', 'name mode is_tiny what changes')
 
 QUORUM = 'server/replication/quorum.c'
-MASTER = 'server/replication/quorum_master.c'
-NODE = 'server/replication/quorum_node.c'
 ELECTION = 'server/replication/election.c'
 JOURNAL = 'server/durability/journal.c'
 PERSISTENCE = 'server/durability/persistence.c'
@@ -15,7 +13,7 @@ SAVE = 'server/durability/persistence_save.c'
 FAULTS = [
     # ---- what was mended once, put back ----
     Fault('answers-of-an-ended-term', 'sync', False, 'answers that wait outlive the term',
-          [('server/replication/replication.h',
+          [('server/replication/state.h',
             'return replication->sync.state == SYNC_OFF ? replication->copies : replication->epoch;',
             'return replication->copies;')]),
     Fault('no-start-mark', 'sync', False, "groups of older terms are safe before the term's own are (figure 8)",
@@ -41,7 +39,7 @@ FAULTS = [
             '        persistence_last_group(server->persistence) != group) {\n'
             '        feed_reset(replicator->feed, "a full')]),
     Fault('pull-begins-anew', 'sync', False, 'a pull of more than 5 seconds begins anew',
-          [(QUORUM, 'if (replicator_pull_advances(replicator_of(quorum))) {', 'if (false) {')]),
+          [(QUORUM, 'if (replicator_pull_advances(quorum_replicator(quorum))) {', 'if (false) {')]),
     Fault('hand-over-with-answers', 'planned', False, 'FAILOVER does not wait for answers',
           [('server/replication/failover.c',
             'bool is_held = has_waiting_answers && sync_holds_answers(&replication->sync);',
@@ -72,13 +70,13 @@ FAULTS = [
 
     # ---- votes and terms ----
     Fault('vote-not-saved', 'sync', False, 'what was voted for is not written',
-          [(NODE, '!vote_save(quorum->directory, &quorum->saving)', 'false')]),
+          [(QUORUM, '!vote_save(quorum->directory, &quorum->saving)', 'false')]),
     Fault('vote-not-synced', 'fsync', False, 'the file of votes is renamed before it is on disk',
           [('server/durability/store.c', 'disk_write_all(fd, text, size) && disk_sync(fd);',
             'disk_write_all(fd, text, size);')]),
     Fault('votes-go-back', 'sync', False, 'a node votes for an older term than it has voted for',
-          [(MASTER, 'if (term_compare(&said->voted, &sync->term) > 0) {', 'if (false) {'),
-           (NODE, 'if (term_compare(term, &quorum->wanted.voted) > 0) {',
+          [(QUORUM, 'if (term_compare(&said->voted, &sync->term) > 0) {', 'if (false) {'),
+           (QUORUM, 'if (term_compare(term, &quorum->wanted.voted) > 0) {',
             'if (term_compare(term, &quorum->wanted.voted) != 0) {'),
            (ELECTION, 'return (!has_lost_durability || group == 0) && term_compare(term, voted) >= 0 &&',
             'return (!has_lost_durability || group == 0) &&')]),
@@ -92,35 +90,35 @@ FAULTS = [
           [(QUORUM, 'return strcmp(quorum->saved.boot, quorum->boot) != 0;', 'return false;')]),
 
     Fault('a-vote-counts-twice', 'five', False, 'a node that comes again is another vote',
-          [(MASTER, 'if (quorum->peers[i].said.node == node) {', 'if (false && quorum->peers[i].said.node == node) {')]),
+          [(QUORUM, 'if (quorum->peers[i].said.node == node) {', 'if (false && quorum->peers[i].said.node == node) {')]),
 
     # ---- commit ----
     Fault('one-ack-too-few', 'sync', False, 'a write is safe one acknowledgement early',
-          [(MASTER, 'election_safe_group(UINT64_MAX, acks, count, replicas, sync->mark_group)',
+          [(QUORUM, 'election_safe_group(UINT64_MAX, acks, count, replicas, sync->mark_group)',
             'election_safe_group(UINT64_MAX, acks, count, replicas - 1, sync->mark_group)')]),
     Fault('acknowledged-before-synced', 'fsync', False, 'a replica acknowledges what is not on its disk',
-          [(NODE, 'return kept < group ? kept : group;', '(void)kept;\n    return group;')]),
+          [(QUORUM, 'return kept < group ? kept : group;', '(void)kept;\n    return group;')]),
     Fault('answers-before-commit', 'sync', False, 'answers leave when the own disk has the write',
           [('server/dispatch/commit_wait.c',
             'return sync_safe_group(&server->replication.sync, persistence_safe_group(server->persistence),\n'
             '                           clock_read_ms(&server->clock));',
             'return persistence_safe_group(server->persistence);')]),
     Fault('lease-not-looked-at', 'sync', False, 'a master answers readers without a lease',
-          [('server/replication/replication.c',
+          [('server/replication/state.h',
             'return sync->state == SYNC_OPEN && sync->has_lease && now_ms >= sync->lease_end_ms;',
             '(void)now_ms;\n    return sync == NULL;')]),
     Fault('lease-not-held', 'sync', False, 'replicas vote though a lease leans on them',
           [(ELECTION, 'return answered_ms + lease_ms + lease_ms / DRIFT_DIVISOR + 1;',
             '(void)lease_ms;\n    return answered_ms;')]),
     Fault('lease-from-the-answer', 'sync', False, "a lease runs from the arrival of the probe's answer",
-          [(MASTER, 'replica->answered_ms = (int64_t)probe;', 'replica->answered_ms = now;')]),
+          [(QUORUM, 'replica->answered_ms = (int64_t)probe;', 'replica->answered_ms = now;')]),
 
     # ---- the stream ----
     Fault('wait-counts-all', 'wait', False, 'WAIT counts replicas that lack the group',
           [('server/replication/replication.c', 'replica->state == REPLICA_ONLINE && replica->ack_group >= group;',
             'replica->state == REPLICA_ONLINE && group > 0;')]),
     Fault('tail-is-kept', 'sync', False, "a replica's tail beyond its master's history stays",
-          [('server/replication/feed_sync.c', '&& group - 1 <= replication->second_until);', '&& true);')]),
+          [('server/replication/feed.c', '&& group - 1 <= replication->second_until);', '&& true);')]),
     Fault('backlog-one-group-back', 'sync', False, 'a replica that comes again is sent from one group before',
           [('server/replication/backlog.c', 'for (uint64_t at = chunk->first_group; at < group; at++) {',
             'for (uint64_t at = chunk->first_group; at + 1 < group; at++) {')]),

@@ -11,7 +11,7 @@
 #include <xxhash.h>
 
 #include "server/durability/journal_file.h"
-#include "server/replication/quorum_parts.h"
+#include "server/replication/quorum.h"
 #include "tests/simulation/sim_events.h"
 #include "tests/simulation/sim_process.h"
 
@@ -156,10 +156,10 @@ static const char *sim_model_text(uint32_t term) {
 }
 
 static void sim_model_check_votes(int index, const struct quorum *quorum) {
-    const struct settings *settings = settings_of(quorum);
+    const struct settings *settings = &quorum->server->settings;
     int count = 0;
     for (int i = 0; i < SIM_SERVERS_MAX; i++) {
-        count += strcmp(model.nodes[i].voted.text, sync_of(quorum)->term.text) >= 0;
+        count += strcmp(model.nodes[i].voted.text, quorum->server->replication.sync.term.text) >= 0;
     }
     if (count < settings->replication_nodes - settings->sync_replicas) {
         sim_fail("votes: server %d opens with %d votes", index, count);
@@ -168,7 +168,7 @@ static void sim_model_check_votes(int index, const struct quorum *quorum) {
 
 static void sim_model_check_opening(int index, const struct quorum *quorum) {
     struct node *node = &model.nodes[index];
-    const struct sync *sync = sync_of(quorum);
+    const struct sync *sync = &quorum->server->replication.sync;
     uint32_t term = sim_model_term(&sync->term);
     sim_model_check_votes(index, quorum);
     if (model.opened_by[term] >= 0) {
@@ -201,10 +201,10 @@ static uint32_t sim_model_holders(int index, uint64_t number) {
 }
 
 static void sim_model_check_safe(int index, const struct quorum *quorum) {
-    const struct sync *sync = sync_of(quorum);
+    const struct sync *sync = &quorum->server->replication.sync;
     struct node *node = &model.nodes[index];
     uint32_t term = sim_model_term(&sync->term),
-             replicas = (uint32_t)settings_of(quorum)->sync_replicas;
+             replicas = (uint32_t)quorum->server->settings.sync_replicas;
     if (sync->safe_group < sync->mark_group) {
         sim_fail("mark: server %d takes %llu for safe before its start mark %llu", index,
                  (unsigned long long)sync->safe_group, (unsigned long long)sync->mark_group);
@@ -259,8 +259,8 @@ static bool sim_model_may_answer(const struct sync *sync) {
 static void sim_model_look(struct quorum *quorum) {
     int index = sim_model_machine()->index;
     struct node *node = &model.nodes[index];
-    const struct sync *sync = sync_of(quorum);
-    const struct replication *replication = replication_of(quorum);
+    const struct sync *sync = &quorum->server->replication.sync;
+    const struct replication *replication = &quorum->server->replication;
     bool is_open = sync->state == SYNC_OPEN;
     if (strcmp(quorum->saved.voted.text, node->voted.text) < 0) {
         sim_fail("votes: server %d has voted for %s, and now says %s", index, node->voted.text,
@@ -306,7 +306,7 @@ static bool sim_model_is_held(const struct quorum *quorum) {
 static void sim_model_show_state(const struct quorum *quorum) {
     static char before[SIM_SERVERS_MAX][512];
     char now[512];
-    const struct sync *sync = sync_of(quorum);
+    const struct sync *sync = &quorum->server->replication.sync;
     int index = sim_model_machine()->index;
     if (!model.shows_steps) {
         return;
@@ -317,17 +317,18 @@ static void sim_model_show_state(const struct quorum *quorum) {
         sync->term.text[0] != '\0' ? sync->term.text : TERM_NONE.text, sync->has_lost_durability);
     if (strcmp(now, before[index]) != 0) {
         snprintf(before[index], sizeof before[index], "%s", now);
-        STEP("state %s %llu %d\n", now, (unsigned long long)replication_of(quorum)->group,
+        STEP("state %s %llu %d\n", now, (unsigned long long)quorum->server->replication.group,
              sim_model_is_held(quorum));
     }
 }
 
 /* How a closed master has come to open: what it has, and the votes. */
 static void sim_model_show_opening(const struct quorum *before, const struct quorum *quorum) {
-    const struct replication *replication = replication_of(quorum);
-    const struct settings *settings = settings_of(quorum);
+    const struct replication *replication = &quorum->server->replication;
+    const struct settings *settings = &quorum->server->settings;
     bool has_any = replication->second_until > 0;
-    STEP("open %d %s %s %llu %d %d %d", sim_model_machine()->index, sync_of(quorum)->term.text,
+    STEP("open %d %s %s %llu %d %d %d", sim_model_machine()->index,
+         quorum->server->replication.sync.term.text,
          has_any ? replication->second_id : TERM_NONE.text,
          (unsigned long long)replication->second_until, (int)settings->replication_nodes,
          (int)settings->sync_replicas, sim_model_is_held(before));
@@ -342,11 +343,11 @@ static void sim_model_show_opening(const struct quorum *before, const struct quo
 
 /* What has become safe, and the acknowledgements that count. */
 static void sim_model_show_safe(const struct quorum *quorum) {
-    const struct sync *sync = sync_of(quorum);
+    const struct sync *sync = &quorum->server->replication.sync;
     STEP("safe %d %s %llu %llu %d", sim_model_machine()->index, sync->term.text,
          (unsigned long long)sync->safe_group, (unsigned long long)sync->mark_group,
-         (int)settings_of(quorum)->sync_replicas);
-    for (const struct replica *each = replication_of(quorum)->replicas; each != NULL;
+         (int)quorum->server->settings.sync_replicas);
+    for (const struct replica *each = quorum->server->replication.replicas; each != NULL;
          each = each->next) {
         if (each->is_counted && !each->is_failed) {
             STEP("ack %016llx %llu", (unsigned long long)each->node,
@@ -370,13 +371,13 @@ void __wrap_quorum_begin_tick(struct quorum *quorum);
 void __wrap_quorum_begin_tick(struct quorum *quorum) {
     void (*real)(struct quorum *) = (void (*)(struct quorum *))sim_model_real(STEP_begin_tick);
     static struct quorum before;
-    bool may_open = sync_of(quorum)->state != SYNC_OPEN;
+    bool may_open = quorum->server->replication.sync.state != SYNC_OPEN;
     sim_model_show_state(quorum);
     if (may_open) {
         before = *quorum;
     }
     real(quorum);
-    if (may_open && sync_of(quorum)->state == SYNC_OPEN) {
+    if (may_open && quorum->server->replication.sync.state == SYNC_OPEN) {
         sim_model_show_opening(&before, quorum);
     }
     sim_model_show_state(quorum);
@@ -386,9 +387,9 @@ void __wrap_quorum_begin_tick(struct quorum *quorum) {
 void __wrap_quorum_end_tick(struct quorum *quorum);
 void __wrap_quorum_end_tick(struct quorum *quorum) {
     void (*real)(struct quorum *) = (void (*)(struct quorum *))sim_model_real(STEP_end_tick);
-    uint64_t safe_group = sync_of(quorum)->safe_group;
+    uint64_t safe_group = quorum->server->replication.sync.safe_group;
     real(quorum);
-    if (sync_of(quorum)->safe_group != safe_group) {
+    if (quorum->server->replication.sync.safe_group != safe_group) {
         sim_model_show_safe(quorum);
     }
     sim_model_show_state(quorum);
@@ -404,7 +405,7 @@ bool __wrap_quorum_acknowledge(struct quorum *quorum, uint64_t *kept, uint64_t *
     if (is_counted && *kept != node->acked_group) {
         STEP("acknowledge %d %s %s %d %llu end\n", sim_model_machine()->index,
              quorum->master_term.text, quorum->saved.voted.text,
-             sync_of(quorum)->has_lost_durability, (unsigned long long)*kept);
+             quorum->server->replication.sync.has_lost_durability, (unsigned long long)*kept);
     }
     if (is_counted && (*kept > node->acked_group || node->acked_term != node->term)) {
         node->acked_group = *kept;
@@ -420,15 +421,16 @@ bool __wrap_quorum_begin(struct quorum *quorum, char *error) {
         (bool (*)(struct quorum *, char *))sim_model_real(STEP_begin);
     struct sim_machine *machine = sim_model_machine();
     struct node *node = &model.nodes[machine->index];
-    uint64_t last_group = replication_of(quorum)->group;
+    uint64_t last_group = quorum->server->replication.group;
     bool has_begun = real(quorum, error);
     if (node->groups == NULL) {
         node->groups = calloc(GROUPS_MAX, sizeof *node->groups);
         model.safe = model.safe != NULL ? model.safe : calloc(GROUPS_MAX, sizeof *model.safe);
         node->voted = model.terms[0] = TERM_NONE;
     }
-    if (has_begun && last_group < node->acked_group && !sync_of(quorum)->has_lost_durability &&
-        strcmp(replication_of(quorum)->id, sim_model_text(node->acked_term)) == 0) {
+    if (has_begun && last_group < node->acked_group &&
+        !quorum->server->replication.sync.has_lost_durability &&
+        strcmp(quorum->server->replication.id, sim_model_text(node->acked_term)) == 0) {
         sim_fail("durable: server %d has acknowledged %llu, and has %llu after a restart",
                  machine->index, (unsigned long long)node->acked_group,
                  (unsigned long long)last_group);
@@ -439,7 +441,7 @@ bool __wrap_quorum_begin(struct quorum *quorum, char *error) {
     node->acked_group = node->acked_group < last_group ? node->acked_group : last_group;
     node->last_group = last_group;
     node->process = machine->process->number;
-    node->copies = replication_of(quorum)->copies;
+    node->copies = quorum->server->replication.copies;
     node->state = SYNC_OFF;
     if (has_begun) {
         STEP("begin %d end\n", machine->index);

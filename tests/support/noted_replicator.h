@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/replication/replicator.h"
+#include "server/replication/hub.h"
+#include "server/replication/replication.h"
 
 struct replicator {
     struct server *server;

@@ -5,6 +5,7 @@
 #include "server/acl/acl_check.h"
 #include "server/dispatch/settings_file.h"
 #include "server/durability/persistence.h"
+#include "server/replication/replication.h"
 #include "server/system/fault.h"
 #include "server/system/process.h"
 

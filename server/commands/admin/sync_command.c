@@ -1,7 +1,8 @@
 /* LB.SYNC: a replica asks for the groups of effects from a number on. PSYNC, SYNC: a Redis asks for a
  * copy, and for the commands after it. See server/replication/feed.h. */
 #include "server/dispatch/call.h"
-#include "server/replication/replicator.h"
+#include "server/replication/hub.h"
+#include "server/replication/replication.h"
 
 static void sync_command_ask(const struct call *call, const struct replication_wish *wish) {
     struct replica *replica = replication_get_replica(call->session);

@@ -4,7 +4,8 @@
 #include "server/dispatch/call.h"
 #include "server/durability/file_format.h"
 #include "server/replication/failover.h"
-#include "server/replication/replicator.h"
+#include "server/replication/hub.h"
+#include "server/replication/replication.h"
 
 struct told {
     struct bytes ip;        /* at NULL: not told */

@@ -2,6 +2,7 @@
  * (server/replication/failover.h). */
 #include "server/dispatch/syntax.h"
 #include "server/replication/failover.h"
+#include "server/replication/replication.h"
 
 /* ---- REPLICAOF SLAVEOF ---- */
 

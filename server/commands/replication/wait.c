@@ -1,6 +1,7 @@
 /* WAIT: until replicas have what this client has written. */
 #include "server/dispatch/call.h"
-#include "server/replication/replicator.h"
+#include "server/replication/hub.h"
+#include "server/replication/replication.h"
 
 /* Milliseconds; *due_ms is REGISTRY_NO_EXPIRY for 0. */
 static bool wait_read_timeout(const struct call *call, struct bytes text, int64_t *due_ms) {

@@ -2,6 +2,7 @@
 #include "server/commands/admin/info.h"
 #include "server/commands/table.h"
 #include "server/metrics/metrics.h"
+#include "server/replication/replication.h"
 #include "tests/support/harness.h"
 
 struct fixture {

@@ -90,6 +90,20 @@ IN_DIRECTORY(a_file_of_ours_may_name_a_zone_that_is_missing) {
     assert_non_null(strstr(error, "there is no zone of this name"));
 }
 
+IN_DIRECTORY(names_that_nobody_knows_take_no_room_of_zones) {
+    char name[ZONE_NAME_MAX + 1], error[TZDATA_ERROR_MAX];
+    for (int i = 0; i < 5000; i++) { /* more than there is room for zones */
+        snprintf(name, sizeof name, "Mars/Base%d", i);
+        const struct zone *zone = tzdata_find_anyway(bytes_from_text(name));
+        assert_non_null(zone);
+        assert_true(zone_is_missing(zone));
+    }
+    copy("Europe/Berlin", "Here");
+    const struct zone *here = tzdata_find(BYTES("Here"), error);
+    assert_non_null(here);
+    assert_false(zone_is_missing(here));
+}
+
 IN_DIRECTORY(without_memory_nothing_is_kept) {
     char error[TZDATA_ERROR_MAX];
     copy("Europe/Berlin", "Here");

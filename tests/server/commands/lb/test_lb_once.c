@@ -1,6 +1,7 @@
 /* LB.ADD ONCE and LB.SUBMIT ONCE, sentence by sentence. */
 #include "server/clients/once_ids.h"
 #include "server/commands/once.h"
+#include "server/replication/replication.h"
 #include "tests/server/failing_memory.h"
 #include "tests/support/random.h"
 

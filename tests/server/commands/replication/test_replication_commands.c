@@ -4,6 +4,7 @@
 #include "server/dispatch/waiting.h"
 #include "server/durability/file_format.h"
 #include "server/replication/failover.h"
+#include "server/replication/replication.h"
 #include "tests/support/harness.h"
 #include "tests/support/noted_replicator.h"
 

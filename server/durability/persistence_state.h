@@ -1,16 +1,12 @@
-/* What the files of persistence.h share.
+/* The struct behind persistence.h, its states, and what its files ask of each other.
  *
- *     persistence.c          the states; what threads report; effects; the tick
- *     persistence_save.c     saves: when, and at once
- *     persistence_groups.c   replication; which replies wait; INFO
- *     persistence_load.c     the start
- *     persistence_stream.c   a snapshot that is read instead of written to disk
- *     persistence_receive.c  a full copy of a master
+ *     persistence.c        the states; what threads report; effects; the tick; groups; copies that are read or received
+ *     persistence_save.c   saves: when, and at once
+ *     persistence_load.c   the start
  *
- * Only persistence.c decides: the others ask it to move a state, and settle what has come of
- * that. */
-#ifndef SERVER_PERSISTENCE_PARTS_H
-#define SERVER_PERSISTENCE_PARTS_H
+ * Only persistence.c decides: the others ask it to move a state, and settle what has come of that. */
+#ifndef SERVER_PERSISTENCE_STATE_H
+#define SERVER_PERSISTENCE_STATE_H
 
 #include "server/durability/journal.h"
 #include "server/durability/loading.h"
@@ -154,7 +150,6 @@ static inline bool persistence_knows_unwritten(const struct persistence *persist
 void persistence_move(struct persistence *persistence, enum state *machine, enum event event);
 /* From now on threads may change what the store says of its files. */
 void persistence_begin_saving(struct persistence *persistence, enum event event);
-bool persistence_has_manifest(const struct persistence *persistence);
 /* The process must end before anything more is answered. */
 __attribute__((format(printf, 2, 3))) void persistence_stop_at_once(struct persistence *persistence,
                                                                     const char *format, ...);
@@ -168,6 +163,8 @@ void persistence_settle(struct persistence *persistence);
 void persistence_publish(struct persistence *persistence);
 /* After a change of what effects are wanted for. */
 void persistence_set_listening(struct persistence *persistence);
+/* Before something that cannot wait for a stream's reader. */
+void persistence_abort_stream(struct persistence *persistence);
 /* A thread is done. */
 void persistence_on_progress(void *context);
 
@@ -195,10 +192,5 @@ MUST_CHECK bool persistence_finish_loading(struct persistence *persistence, char
 void persistence_end_loading(struct persistence *persistence);
 void persistence_describe_loading(const struct persistence *persistence,
                                   struct persistence_info *info);
-
-/* ---- persistence_stream.c ---- */
-
-/* Before something that cannot wait for a stream's reader. */
-void persistence_abort_stream(struct persistence *persistence);
 
 #endif
