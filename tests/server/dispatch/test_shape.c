@@ -2,6 +2,7 @@
  * is checked by the harness, in all tests. */
 #include <unistd.h>
 
+#include "server/replication/replication.h"
 #include "tests/support/loop_server.h"
 #include "tests/support/settings_file.h"
 #include "tests/support/shape_check.h"
