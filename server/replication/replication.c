@@ -45,6 +45,16 @@ const char *sync_state_name(enum sync_state state) {
     return names[state];
 }
 
+uint64_t sync_safe_group(const struct sync *sync, uint64_t disk_group, int64_t now_ms) {
+    if (sync->state != SYNC_OPEN) {
+        return disk_group;
+    }
+    if (sync_is_lease_over(sync, now_ms)) {
+        return 0;
+    }
+    return sync->safe_group < disk_group ? sync->safe_group : disk_group;
+}
+
 /* ---- role ---- */
 
 void replication_make_id(struct server *server, char id[REPLICATION_ID_SIZE + 1]) {

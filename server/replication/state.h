@@ -131,16 +131,7 @@ static inline bool sync_is_lease_over(const struct sync *sync, int64_t now_ms) {
  * Call it after the commands whose answers it lets go have run, with the time as it is then
  * (clock_read_ms): the lease is looked at here. Answers that wait for a term that is over are of another
  * epoch (replication.h), and are not asked for. */
-static inline uint64_t sync_safe_group(const struct sync *sync, uint64_t disk_group,
-                                       int64_t now_ms) {
-    if (sync->state != SYNC_OPEN) {
-        return disk_group;
-    }
-    if (sync_is_lease_over(sync, now_ms)) {
-        return 0;
-    }
-    return sync->safe_group < disk_group ? sync->safe_group : disk_group;
-}
+uint64_t sync_safe_group(const struct sync *sync, uint64_t disk_group, int64_t now_ms);
 /* OPEN: for how long answers have been held back; else 0. */
 static inline int64_t sync_held_ms(const struct sync *sync, int64_t now_ms) {
     return sync->state == SYNC_OPEN && sync->held_since_ms != 0 ? now_ms - sync->held_since_ms : 0;
