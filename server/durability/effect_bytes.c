@@ -332,7 +332,7 @@ static bool effect_bytes_code_zone(struct coder *coder, const struct zone **zone
 
 /* Both signs, the nearest to 0 in the fewest bytes. */
 static bool effect_bytes_code_i64(struct coder *coder, int64_t *value) {
-    uint64_t folded = (uint64_t)*value << 1 ^ (uint64_t)(*value >> 63);
+    uint64_t folded = (uint64_t)*value << 1 ^ -(uint64_t)(*value < 0);
     bool is_good = effect_bytes_code_u64(coder, &folded);
     *value = (int64_t)(folded >> 1 ^ -(folded & 1));
     return is_good;
@@ -344,12 +344,16 @@ static bool effect_bytes_code_value(struct coder *coder, const struct board_opti
     if (option->form == BOARD_FORM_POINTER) {
         return effect_bytes_code_zone(coder, &rules->period.zone);
     }
-    if (!effect_bytes_code_i64(coder, &value) || !board_option_may_be(option, value)) {
+    if (!effect_bytes_code_i64(coder, &value)) {
         return false;
     }
-    if (coder->from != NULL) {
-        board_option_set(option, rules, value);
+    if (coder->from == NULL) {
+        return true;
     }
+    if (!board_option_may_be(option, value)) {
+        return false;
+    }
+    board_option_set(option, rules, value);
     return board_option_get(option, rules) == value;
 }
 

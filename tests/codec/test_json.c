@@ -198,7 +198,7 @@ TEST(what_is_written_is_read_back) {
         json_integer(&json, NULL, round);
         json_close(&json, ']');
         struct json_reader reader = {.at = out.at, .end = out.at + out.size};
-        struct bytes number;
+        struct bytes number = {.size = 0};
         int64_t value;
         assert_true(json_take(&reader, '['));
         assert_true(json_take_text(&reader, read, sizeof read, &read_size));

@@ -164,6 +164,11 @@ ZSET_TEST(what_look_ups_of_a_command_end_is_freed_behind_it) {
     zset_run(h, "ZADD d:all 500 all");
     for (int hour = 0; hour < 4; hour++) {
         h->wall_us += INT64_C(3600000000);
+        for (int i = hour == 0 ? 0 : 6; i < (hour == 0 ? 120 : 18); i += 6) {
+            char name[8];
+            size_t name_size = (size_t)snprintf(name, sizeof name, "d:m%d", i);
+            shadow_expire(h->shadow, 0, (struct bytes){name, name_size}); /* DATA passes over it */
+        }
         const char *reply = zset_run(h, "%s DATA d:* FIELDS 1 f", line);
         assert_non_null(strstr(reply, "m3 "));
         assert_non_null(strstr(reply, "[3]"));
