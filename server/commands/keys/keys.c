@@ -119,7 +119,7 @@ static const struct command_cost renaming_cost =
 
 #define RENAME_ENTRY(word, shape, what, all_flags, access, only_new)                               \
     {                                                                                              \
-        .name = (word), .syntax = "key newkey:key", .reply = shape,                                \
+        .name = (word), .syntax = "key newkey:key", .reply = (shape),                              \
         .summary = "Renames a key" what, .flags = (all_flags),                                     \
         .key_access = "RW access delete|OW " access, .cost = &renaming_cost,                       \
         .variant = &(const bool){only_new}, .run = rename_run                                      \
