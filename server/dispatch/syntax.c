@@ -635,6 +635,7 @@ static bool syntax_refuse_number(const struct call *call, const struct syntax_it
                                  uint32_t index, void *target) {
     uint32_t left = call->request->count - index - item->words;
     int64_t number;
+    CHECK(item->binding != NULL); /* as of every option token (syntax_apply) */
     if ((item->binding->read != NULL && !item->binding->read(call, index, target)) ||
         !call_parse_integer(call, call_arg(call, index + item->words - 1), &number)) {
         return false;

@@ -932,11 +932,11 @@ const uint32_t figures_row_count = sizeof figures_table / sizeof figures_table[0
 /* ---- reading ---- */
 
 struct figure_value figures_read(const struct figure *row, const void *object) {
-    const void *at = (const char *)object + row->offset;
     static const struct durations none;
     struct figure_value value = {.text = row->text, .durations = &none};
     int64_t signed_number;
     CHECK(object != NULL);
+    const void *at = (const char *)object + row->offset;
     switch (row->type) {
     case FIGURE_U64:
         value.number = *(const uint64_t *)at;

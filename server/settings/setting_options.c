@@ -44,7 +44,7 @@ struct parsing {
 
 static bool setting_options_parse_number(const struct board_option *option, struct bytes word,
                                          int64_t *value) {
-    uint64_t natural;
+    uint64_t natural = 0;
     bool is_number = option->minimum < 0 ? bytes_parse_i64(word, value)
                                          : bytes_parse_u64(word, &natural) && natural <= INT64_MAX;
     if (is_number && option->minimum >= 0) {

@@ -70,12 +70,12 @@ static void board_task_destroy(struct server *server, struct job *job) {
     board_task_free(board_task_of(job));
 }
 
-static const struct job_kind reading = {
+const struct job_kind board_task_reading = {
     .step = board_task_step_job, .answer = board_task_answer, .destroy = board_task_destroy};
-static const struct job_kind writing = {.writes = true,
-                                        .step = board_task_step_job,
-                                        .answer = board_task_answer,
-                                        .destroy = board_task_destroy};
+const struct job_kind board_task_writing = {.writes = true,
+                                            .step = board_task_step_job,
+                                            .answer = board_task_answer,
+                                            .destroy = board_task_destroy};
 
 /* ---- beginning ---- */
 
@@ -145,7 +145,8 @@ static struct board_task *board_task_create(const struct call *call, uint32_t da
 
 static void board_task_begin_job(struct server *server, struct session *session, bool is_silent,
                                  struct board_task *task) {
-    job_begin(server, session, task->action->writes ? &writing : &reading, is_silent, &task->job);
+    job_begin(server, session, task->action->writes ? &board_task_writing : &board_task_reading,
+              is_silent, &task->job);
 }
 
 /* ---- durable jobs ---- */

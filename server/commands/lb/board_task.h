@@ -8,7 +8,8 @@
  *
  * The pass (skiplist/keyspace/registry_walk.h) may have been where a board gets a name meanwhile, by a
  * rename, a copy, a store or the end of a period. So the task listens to effects, and such boards are
- * found, too. A result that is written on a board after the pass was there is a later one, and stays.
+ * found, too, as is one that the member comes to by ZMOVE. A result that is written on a board after the pass was
+ * there is a later one, and stays.
  *
  * The commands that write are durable jobs: they are kept in a database of the server's own until they
  * are finished, and so in the journal and in snapshots. After a restart they begin again: what was
@@ -83,6 +84,11 @@ MUST_CHECK bool board_task_pass_begin(struct server *server, struct board_task *
 MUST_CHECK bool board_task_pass_step(struct server *server, struct board_task *task);
 /* May come twice, or without a beginning. */
 void board_task_pass_end(struct board_task *task);
+/* A member has come to this board from another one, which a pass that looks for it may not have been at. Only in
+ * the server, which alone has ZMOVE. */
+void board_task_pass_note_moved(struct server *server, const struct registry_key *key,
+                                struct bytes member);
+extern const struct job_kind board_task_reading, board_task_writing;
 
 /* MATCH in their option tables: one alone, because of two the last would count. */
 #define BOARD_TASK_MATCH_OPTION                                                                    \

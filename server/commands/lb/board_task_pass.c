@@ -39,6 +39,18 @@ static void board_task_pass_receive(void *context, const struct effect *effect) 
     }
 }
 
+void board_task_pass_note_moved(struct server *server, const struct registry_key *key,
+                                struct bytes member) {
+    for (struct job *job = server->jobs.first; job != NULL; job = job->next) {
+        struct board_task *task = (struct board_task *)job;
+        if ((job->kind == &board_task_reading || job->kind == &board_task_writing) &&
+            task->registry == server->registry && bytes_equal(task->member, member) &&
+            registry_pass_has_passed(&task->pass, key)) {
+            board_task_pass_find_board(task, key);
+        }
+    }
+}
+
 static void board_task_pass_take_found(struct board_task *task, uint32_t *database,
                                        struct bytes *name) {
     const char *at = task->found.at + task->found_at;

@@ -6,6 +6,7 @@
  * Where both boards have the same layout, a member keeps its whole packed key, also its time; otherwise its
  * score and its time are converted. All is checked before the first change. A member that the destination does not
  * keep (KEEP BEST, CAP) stays where it is. */
+#include "server/commands/lb/board_task.h"
 #include "server/commands/writing.h"
 #include "server/commands/zset/zset_store.h"
 #include "server/dispatch/syntax.h"
@@ -223,6 +224,10 @@ static void zset_move_put(struct moving *moving) {
             CHECK(status != WRITING_FAILED);
             /* One that is named twice is left the second time. */
             moved->is_taken = status == WRITING_PUT;
+            if (moved->is_taken) {
+                board_task_pass_note_moved(moving->call->server, writing_shown_key(writing),
+                                           moved->name);
+            }
         }
     }
     memory_reserve_end();

@@ -65,7 +65,16 @@ static const char *const moves[] = {
     "ZADD b:$60 $4096 other$60",
 };
 
-static void expect_player_gone(const char *test_name, const char *line, const char *other) {
+/* Members that go from board to board themselves. */
+static const char *const member_moves[] = {
+    "ZMOVEMEMBER b:$60 b:$60 MEMBERS 1 ann",
+    "ZMOVE b:$60 b:$60 MIN",
+    "ZMOVE b:$60 b:$60 MAX",
+    "RENAME b:$60 b:$60",
+};
+
+static void expect_player_gone(const char *test_name, const char *line, const char *const *lines,
+                               size_t line_count, const char *other) {
     struct random random = random_begin(test_name);
     for (int round = 0; round < ROUNDS; round++) {
         void *at;
@@ -77,7 +86,7 @@ static void expect_player_gone(const char *test_name, const char *line, const ch
         }
         player_begin(h, client, line);
         do {
-            go_on(h, &random, moves, COUNT_OF(moves));
+            go_on(h, &random, lines, line_count);
         } while (!player_step(h, client));
         registry_walk_end(h->server.registry);
         (void)player_end(h, client);
@@ -87,11 +96,15 @@ static void expect_player_gone(const char *test_name, const char *line, const ch
 }
 
 TEST(a_ban_takes_the_member_off_all_boards) {
-    expect_player_gone(__func__, "LB.BAN ann", NULL);
+    expect_player_gone(__func__, "LB.BAN ann", moves, COUNT_OF(moves), NULL);
 }
 
 TEST(a_move_is_on_all_boards) {
-    expect_player_gone(__func__, "LB.MOVE ann zoe BEST", "zoe");
+    expect_player_gone(__func__, "LB.MOVE ann zoe BEST", moves, COUNT_OF(moves), "zoe");
+}
+
+TEST(a_member_that_moves_while_it_is_forgotten_is_nowhere) {
+    expect_player_gone(__func__, "LB.FORGET ann", member_moves, COUNT_OF(member_moves), NULL);
 }
 
 /* Boards that stay where they are, and of which copies come and go. */

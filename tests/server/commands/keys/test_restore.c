@@ -463,6 +463,7 @@ RESTORE_TEST(a_board_of_another_format_is_named) {
     expect_restore(h, s, "x", "0", finish(&other, 'L' << 8 | 6), "",
                    "-ERR Bad data format: a board in format 6 of a version before 1.0, and this "
                    "version reads format 1\r\n");
+    drop(payload);
     harness_expect(h, s, "EXISTS x", ":0\r\n");
 }
 
