@@ -45,12 +45,16 @@ struct parsing {
 static bool setting_options_parse_number(const struct board_option *option, struct bytes word,
                                          int64_t *value) {
     uint64_t natural = 0;
-    bool is_number = option->minimum < 0 ? bytes_parse_i64(word, value)
-                                         : bytes_parse_u64(word, &natural) && natural <= INT64_MAX;
-    if (is_number && option->minimum >= 0) {
+    if (option->minimum < 0) {
+        if (!bytes_parse_i64(word, value)) {
+            return false;
+        }
+    } else if (bytes_parse_u64(word, &natural) && natural <= INT64_MAX) {
         *value = (int64_t)natural;
+    } else {
+        return false;
     }
-    return is_number && *value >= option->minimum && *value <= option->maximum;
+    return *value >= option->minimum && *value <= option->maximum;
 }
 
 /* The value of an option that has one word. A zone's name is looked up afterwards: its error has a text of its
