@@ -9,6 +9,7 @@
                              .size = sizeof(((struct rules *)NULL)->member),                       \
                              __VA_ARGS__},
 
+/* NOLINTNEXTLINE(bugprone-sizeof-expression): a zone is a pointer, whose own size is meant */
 const struct board_option board_options[BOARD_OPTION_COUNT] = {BOARD_OPTIONS(BOARD_OPTION_ROW)};
 
 int64_t board_option_get(const struct board_option *option, const struct rules *rules) {
