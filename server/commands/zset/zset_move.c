@@ -224,13 +224,17 @@ static void zset_move_put(struct moving *moving) {
             CHECK(status != WRITING_FAILED);
             /* One that is named twice is left the second time. */
             moved->is_taken = status == WRITING_PUT;
-            if (moved->is_taken) {
-                board_task_pass_note_moved(moving->call->server, writing_shown_key(writing),
-                                           moved->name);
-            }
         }
     }
     memory_reserve_end();
+    /* Only now: a pass notes names, which must not take what was reserved for the members. */
+    for (uint32_t i = 0; i < moving->count; i++) {
+        const struct moved *moved = &moving->members[i];
+        if (moved->is_taken && !moved->is_same) {
+            board_task_pass_note_moved(moving->call->server, writing_shown_key(writing),
+                                       moved->name);
+        }
+    }
     writing_settle(writing);
 }
 
