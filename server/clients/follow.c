@@ -403,8 +403,6 @@ static uint32_t follow_tell(struct server *server, struct followed_channel *chan
     return 0;
 }
 
-/* ---- who follows what, and which boards have changed ---- */
-
 /* ---- names of channels ---- */
 
 struct target {
