@@ -11,10 +11,6 @@
 typedef uint8_t codes8 __attribute__((vector_size(16)));
 typedef uint16_t codes16 __attribute__((vector_size(16)));
 typedef uint32_t codes32 __attribute__((vector_size(16)));
-/* Four of these, which the compiler takes apart. */
-typedef uint8_t wide8 __attribute__((vector_size(64)));
-typedef uint16_t wide16 __attribute__((vector_size(64)));
-typedef uint32_t wide32 __attribute__((vector_size(64)));
 
 /* Codes among `count` that match a simple filter; 16 bytes at a time. */
 #define COUNT_SIMPLE(name, type, vector, lanes, rounds)                                            \
@@ -41,8 +37,8 @@ COUNT_SIMPLE(tag_group_count8, uint8_t, codes8, 16, 255)
 COUNT_SIMPLE(tag_group_count16, uint16_t, codes16, 8, 4096)
 COUNT_SIMPLE(tag_group_count32, uint32_t, codes32, 4, 4096)
 
-/* The same of a filter whose values are listed as codes, 64 bytes at a time. A value with bits beyond the type's is in
- * none of them. */
+/* The same of a filter whose values are listed as codes, 32 bytes at a time. A value with bits beyond the type's is in
+ * none of them; values of one test differ, so a code is flipped once at most. */
 #define COUNT_LISTED(name, type, vector, rounds)                                                   \
     static uint32_t name(const type *codes, uint32_t count, const struct tag_filter *filter) {     \
         vector equals[FILTER_CODES], masks[TAGS_MAX], flips[TAGS_MAX];                             \
@@ -59,19 +55,23 @@ COUNT_SIMPLE(tag_group_count32, uint32_t, codes32, 4, 4096)
             }                                                                                      \
             ends[t] = end;                                                                         \
         }                                                                                          \
-        while (i + LANES <= count) {                                                               \
+        while (i + 2 * LANES <= count) {                                                           \
             vector matches = {0};                                                                  \
-            for (uint32_t r = 0; r < (rounds) && i + LANES <= count; r++, i += LANES) {            \
-                vector at, all = ~(vector){0};                                                     \
-                memcpy(&at, codes + i, sizeof at);                                                 \
+            for (uint32_t r = 0; r < (rounds) && i + 2 * LANES <= count; r++, i += 2 * LANES) {    \
+                vector left, right, all_left = ~(vector){0}, all_right = ~(vector){0};             \
+                memcpy(&left, codes + i, sizeof left);                                             \
+                memcpy(&right, codes + i + LANES, sizeof right);                                   \
                 for (uint32_t t = 0, v = 0; t < tests; t++) {                                      \
-                    vector value = at & masks[t], any = {0};                                       \
+                    vector value_left = left & masks[t], value_right = right & masks[t];           \
+                    vector is_left = flips[t], is_right = flips[t];                                \
                     for (; v < ends[t]; v++) {                                                     \
-                        any |= (vector)(value == equals[v]);                                       \
+                        is_left ^= (vector)(value_left == equals[v]);                              \
+                        is_right ^= (vector)(value_right == equals[v]);                            \
                     }                                                                              \
-                    all &= any ^ flips[t];                                                         \
+                    all_left &= is_left;                                                           \
+                    all_right &= is_right;                                                         \
                 }                                                                                  \
-                matches -= all;                                                                    \
+                matches -= all_left + all_right;                                                   \
             }                                                                                      \
             for (uint32_t lane = 0; lane < LANES; lane++) {                                        \
                 sum += matches[lane];                                                              \
@@ -82,9 +82,9 @@ COUNT_SIMPLE(tag_group_count32, uint32_t, codes32, 4, 4096)
         }                                                                                          \
         return sum;                                                                                \
     }
-COUNT_LISTED(tag_group_listed8, uint8_t, wide8, 255)
-COUNT_LISTED(tag_group_listed16, uint16_t, wide16, 4096)
-COUNT_LISTED(tag_group_listed32, uint32_t, wide32, 4096)
+COUNT_LISTED(tag_group_listed8, uint8_t, codes8, 127)
+COUNT_LISTED(tag_group_listed16, uint16_t, codes16, 2048)
+COUNT_LISTED(tag_group_listed32, uint32_t, codes32, 2048)
 
 /* No code of a sheet has the bits beyond its width. */
 static uint32_t tag_group_count_simple(const struct sheet *sheet, const struct tag_filter *filter,

@@ -140,11 +140,10 @@ static bool tag_tally_rows(struct tally_task *task, uint32_t id, uint32_t from, 
     return true;
 }
 
-static bool tag_tally_sorted(struct tally_task *task, const struct tag_count *sorted,
-                             uint32_t count) {
-    const struct tag_combination *all = &task->list->tags->plan.all;
+static bool tag_tally_sorted(struct tally_task *task, const struct tag_combination *combination,
+                             const struct tag_count *sorted, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
-        if (!tag_tally_values(task, all, sorted[i].values, sorted[i].count)) {
+        if (!tag_tally_values(task, combination, sorted[i].values, sorted[i].count)) {
             return false;
         }
     }
@@ -166,9 +165,15 @@ static bool tag_tally_all(struct tally_task *task, uint32_t id, bool *is_done) {
     if (!*is_done || is_dense) {
         return true;
     }
-    *is_done = !counts->is_crowded;
-    return tag_tally_sorted(task, counts->sparse, counts->sparse_count) &&
-           tag_tally_sorted(task, counts->latest, counts->latest_count);
+    /* The shortest list that has all tags. */
+    uint32_t at = plan->list_count - 1;
+    while ((task->tag_mask & ~plan->lists[at].tag_mask) != 0) {
+        at--;
+    }
+    const struct tag_list *list = &counts->lists[at];
+    *is_done = !list->is_crowded;
+    return tag_tally_sorted(task, &plan->lists[at], list->sorted, list->sorted_count) &&
+           tag_tally_sorted(task, &plan->lists[at], list->latest, list->latest_count);
 }
 
 /* Whole children of a block above level 1. */
