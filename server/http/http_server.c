@@ -9,6 +9,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <gnutls/gnutls.h>
 #include <microhttpd.h>
 #include <poll.h>
 #include <pthread.h>
@@ -956,17 +957,11 @@ static void http_server_end_request(void *context, struct MHD_Connection *connec
 
 /* ---- lengths that are none ---- */
 
-/* Headers are there that the handler has not been shown. */
-static bool http_server_is_being_read(const struct http_peer *peer) {
-    return peer->exchange != NULL && !peer->exchange->is_begun &&
-           MHD_get_connection_info(peer->exchange->connection,
-                                   MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE) != NULL;
-}
-
-/* One status line, one body, and no more. Over TLS no line: the library has the keys. */
+/* One status line, one body, and no more, past the library: over TLS with its keys. */
 static void http_server_answer_and_end(struct http_exchange *exchange) {
     struct http_reply *reply = &exchange->reply;
-    char head[HTTP_ERROR_MAX];
+    struct http_peer *peer = exchange->peer;
+    char text[2 * HTTP_ERROR_MAX];
     const char *length = http_exchange_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
     if (length != NULL && length[0] != '\0' && length[strspn(length, "0123456789")] == '\0') {
         http_exchange_fill(exchange, 413, "no body is as long as this Content-Length\n");
@@ -974,23 +969,30 @@ static void http_server_answer_and_end(struct http_exchange *exchange) {
         http_exchange_fill(exchange, MHD_HTTP_BAD_REQUEST,
                            "Content-Length is a number of bytes, in digits\n");
     }
-    int size = snprintf(head, sizeof head,
-                        "HTTP/1.1 %u %s\r\nConnection: close\r\nContent-Type: %s\r\n"
-                        "Cache-Control: no-store\r\nContent-Length: %zu\r\n\r\n",
-                        reply->status, reply->status == 400 ? "Bad Request" : "Content Too Large",
-                        reply->content_type, reply->body.size);
-    if (exchange->server->options.certificate == NULL && !reply->body.is_broken) {
-        (void)!send(exchange->peer->fd, head, (size_t)size, MSG_NOSIGNAL | MSG_DONTWAIT | MSG_MORE);
-        (void)!send(exchange->peer->fd, reply->body.at, reply->body.size,
-                    MSG_NOSIGNAL | MSG_DONTWAIT);
+    int size =
+        snprintf(text, sizeof text,
+                 "HTTP/1.1 %u %s\r\nConnection: close\r\nContent-Type: %s\r\n"
+                 "Cache-Control: no-store\r\nContent-Length: %zu\r\n\r\n%.*s",
+                 reply->status, reply->status == 400 ? "Bad Request" : "Content Too Large",
+                 reply->content_type, reply->body.size, (int)reply->body.size, reply->body.at);
+    CHECK(size < (int)sizeof text);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    if (reply->body.is_broken) {
+        /* It is closed without a word. */
+    } else if (info != NULL) {
+        (void)!gnutls_record_send(info->tls_session, text, (size_t)size);
+        (void)gnutls_bye(info->tls_session, GNUTLS_SHUT_WR);
+    } else {
+        (void)!send(peer->fd, text, (size_t)size, MSG_NOSIGNAL | MSG_DONTWAIT);
     }
-    exchange->peer->is_cut = true;
-    (void)shutdown(exchange->peer->fd, SHUT_WR);
+    peer->is_cut = true;
+    (void)shutdown(peer->fd, SHUT_WR);
 }
 
 /* A Content-Length that is no number never comes to the handler. The library (0.9.75) answers it with the same head
  * twice, but says in its log before that it will: then the answer is ours, and the library finds a connection that
- * is shut. */
+ * is shut. It is of a request whose headers are there and that the handler has not been shown. */
 static void http_server_log(void *context, const char *format, va_list arguments) {
     const struct http_server *server = context;
     (void)arguments;
@@ -998,7 +1000,9 @@ static void http_server_log(void *context, const char *format, va_list arguments
         return;
     }
     for (struct http_peer *peer = server->peer_first; peer != NULL; peer = peer->next) {
-        if (http_server_is_being_read(peer)) {
+        if (peer->exchange != NULL && !peer->exchange->is_begun &&
+            MHD_get_connection_info(peer->exchange->connection,
+                                    MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE) != NULL) {
             http_server_answer_and_end(peer->exchange);
         }
     }
