@@ -6,7 +6,7 @@
 #include "server/dispatch/shape.h"
 #include "server/dispatch/syntax.h"
 #include "server/metrics/figures.h"
-#include "server/settings/setting.h"
+#include "server/settings/settings.h"
 
 static void description_append(void *file, const char *at, size_t size) {
     (void)fwrite(at, 1, size, file);

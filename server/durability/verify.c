@@ -15,7 +15,7 @@
 #include "codec/memory.h"
 #include "codec/timestamp.h"
 #include "server/durability/loading.h"
-#include "server/settings/setting.h"
+#include "server/settings/settings.h"
 
 #define DIRECTORY_USUAL "appendonlydir"
 

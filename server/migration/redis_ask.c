@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "codec/little.h"
-#include "server/rdb/rdb_crc.h"
+#include "server/rdb/rdb_bytes.h"
 #include "server/system/log.h"
 
 enum {

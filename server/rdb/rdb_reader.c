@@ -12,8 +12,7 @@
 
 #include "codec/little.h"
 #include "codec/memory.h"
-#include "server/rdb/rdb_crc.h"
-#include "server/rdb/rdb_lzf.h"
+#include "server/rdb/rdb_bytes.h"
 #include "server/rdb/rdb_state.h"
 
 static inline size_t rdb_reader_available(const struct rdb_reader *reader) {

@@ -6,7 +6,7 @@
 #include "codec/buffer.h"
 #include "codec/little.h"
 #include "server/rdb/rdb_board.h"
-#include "server/rdb/rdb_crc.h"
+#include "server/rdb/rdb_bytes.h"
 #include "server/rdb/rdb_state.h"
 
 enum {

@@ -17,7 +17,7 @@
 #include "server/durability/snapshot.h"
 #include "server/durability/verify.h"
 #include "server/rdb/rdb_write.h"
-#include "server/settings/setting.h"
+#include "server/settings/settings.h"
 #include "server/system/clock.h"
 #include "server/system/disk.h"
 #include "server/system/log.h"

@@ -1,6 +1,6 @@
 /* Any bytes as leaderboard.conf: never a crash, and what was understood is understood again from
  * what the settings print. A refused text changes nothing. */
-#include "server/settings/setting.h"
+#include "server/settings/settings.h"
 #include "server/system/tzdata.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -3,7 +3,7 @@
  * the rest is commands; and that the second half are answers. The second one is the size of pieces. */
 #include "codec/little.h"
 #include "server/migration/redis_ask.h"
-#include "server/rdb/rdb_crc.h"
+#include "server/rdb/rdb_bytes.h"
 #include "server/system/log.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/harness.h"

@@ -1,6 +1,6 @@
 /* Any bytes as CSV or JSON lines to be imported: never a crash, an error names the line, and what was
  * taken is exported and taken again as it is. */
-#include "server/settings/setting.h"
+#include "server/settings/settings.h"
 #include "server/system/tzdata.h"
 #include "server/tools/tools.h"
 #include "tests/fuzz/fuzz.h"

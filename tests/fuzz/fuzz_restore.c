@@ -2,7 +2,7 @@
  * is valid, and whose own DUMP comes back as the same bytes. The first byte picks the version. */
 #include "codec/little.h"
 #include "server/durability/file_format.h"
-#include "server/rdb/rdb_crc.h"
+#include "server/rdb/rdb_bytes.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/harness.h"
 

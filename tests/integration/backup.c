@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "server/durability/verify.h"
-#include "server/settings/setting.h"
+#include "server/settings/settings.h"
 #include "server/system/clock.h"
 #include "tests/support/directory.h"
 #include "tests/support/process.h"

@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "server/settings/setting.h"
+#include "server/settings/settings.h"
 
 static inline bool settings_load_file(struct settings *settings, const char *path, char *error) {
     char name[PATH_MAX];

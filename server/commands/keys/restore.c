@@ -15,7 +15,7 @@
 #include "server/dispatch/syntax.h"
 #include "server/durability/effect_bytes.h"
 #include "server/durability/file_format.h"
-#include "server/rdb/rdb_crc.h"
+#include "server/rdb/rdb_bytes.h"
 #include "server/rdb/rdb_reader.h"
 #include "server/rdb/rdb_value.h"
 #include "server/rdb/rdb_write.h"

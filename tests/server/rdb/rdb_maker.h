@@ -6,7 +6,7 @@
 
 #include "codec/buffer.h"
 #include "codec/little.h"
-#include "server/rdb/rdb_crc.h"
+#include "server/rdb/rdb_bytes.h"
 
 static inline void make_raw(struct buffer *out, const char *at, size_t size) {
     buffer_append(out, at, size);

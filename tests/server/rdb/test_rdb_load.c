@@ -1,5 +1,4 @@
 /* Dump files into boards and hashes: every encoding, and every damage. */
-#include "server/rdb/rdb_lzf.h"
 #include "tests/server/rdb/rdb_loading.h"
 
 #define SETTINGS                                                                                   \

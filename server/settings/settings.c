@@ -37,26 +37,26 @@ const struct setting *setting_find(struct bytes name) {
 
 /* ---- Owned strings ---- */
 
-static void setting_free_string(struct settings *settings, char **slot) {
+static void settings_free_string(struct settings *settings, char **slot) {
     if (!setting_value_is_borrowed(settings, slot)) {
         memory_free(*slot);
     }
 }
 
-static void setting_free_strings(struct settings *settings) {
+static void settings_free_strings(struct settings *settings) {
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
         char **slot = setting_value_string(settings, setting);
         if (slot != NULL) {
-            setting_free_string(settings, slot);
+            settings_free_string(settings, slot);
         }
     }
     for (size_t i = 0; i < SETTING_LIST_MAX; i++) {
-        setting_free_string(settings, &settings->bind.at[i]);
-        setting_free_string(settings, &settings->proxied.at[i]);
+        settings_free_string(settings, &settings->bind.at[i]);
+        settings_free_string(settings, &settings->proxied.at[i]);
     }
-    setting_free_string(settings, &settings->replicaof_host);
-    setting_free_string(settings, &settings->default_layout_origin);
-    setting_free_string(settings, &settings->file_path);
+    settings_free_string(settings, &settings->replicaof_host);
+    settings_free_string(settings, &settings->default_layout_origin);
+    settings_free_string(settings, &settings->file_path);
 }
 
 /* ---- Drafts ---- */
@@ -71,14 +71,14 @@ bool setting_draft_end(struct settings *draft, bool is_fine) {
     if (is_fine) {
         /* The other way round: free what the original does not share with the draft. */
         original->original = draft;
-        setting_free_strings(original);
+        settings_free_strings(original);
         setting_board_drop_replaced(original, draft);
         *original = *draft;
         original->original = NULL;
         original->has_own_layouts = false;
         original->has_own_rules = false;
     } else {
-        setting_free_strings(draft);
+        settings_free_strings(draft);
         setting_board_drop_own(draft);
     }
     return is_fine;
@@ -86,7 +86,7 @@ bool setting_draft_end(struct settings *draft, bool is_fine) {
 
 /* ---- Life cycle ---- */
 
-static bool setting_assign_default(struct settings *settings, const struct setting *setting) {
+static bool settings_assign_default(struct settings *settings, const struct setting *setting) {
     struct setting_words words = {.count = 0};
     char reason[SETTING_ERROR_MAX];
     CHECK(setting_words_split(bytes_from_text(setting->default_value), &words, reason));
@@ -103,7 +103,7 @@ bool settings_init(struct settings *settings) {
     bool is_fine = setting_board_init(settings);
     for (const struct setting *setting = setting_table; is_fine && setting->name != NULL;
          setting++) {
-        is_fine = setting->default_value == NULL || setting_assign_default(settings, setting);
+        is_fine = setting->default_value == NULL || settings_assign_default(settings, setting);
     }
     if (!is_fine) {
         settings_deinit(settings);
@@ -112,7 +112,7 @@ bool settings_init(struct settings *settings) {
 }
 
 void settings_deinit(struct settings *settings) {
-    setting_free_strings(settings);
+    settings_free_strings(settings);
     setting_board_truncate(settings, 0, 0);
     memset(settings, 0, sizeof *settings);
 }
@@ -125,7 +125,7 @@ bool settings_has_address(const struct setting_addresses *addresses, const char 
     return i < addresses->count;
 }
 
-static bool setting_check_proxied(const struct settings *settings, char *error) {
+static bool settings_check_proxied(const struct settings *settings, char *error) {
     for (uint32_t i = 0; i < settings->proxied.count; i++) {
         const char *name = settings->proxied.at[i];
         bool is_there = strcmp(name, "unixsocket") == 0
@@ -141,7 +141,7 @@ static bool setting_check_proxied(const struct settings *settings, char *error) 
     return true;
 }
 
-static bool setting_check_sync_replicas(const struct settings *settings, char *error) {
+static bool settings_check_sync_replicas(const struct settings *settings, char *error) {
     if (settings->sync_replicas == 0) {
         return true;
     }
@@ -167,19 +167,19 @@ bool settings_finish(struct settings *settings, char *error) {
         return setting_fail(error, "there is nothing to listen on: port and tls-port are 0 and "
                                    "unixsocket is not set");
     }
-    return setting_check_proxied(settings, error) && setting_check_sync_replicas(settings, error) &&
-           setting_board_resolve(settings, error);
+    return settings_check_proxied(settings, error) &&
+           settings_check_sync_replicas(settings, error) && setting_board_resolve(settings, error);
 }
 
 /* ---- CONFIG SET ---- */
 
-static bool setting_fail_set(char *error, struct bytes name, const char *reason) {
+static bool settings_fail_set(char *error, struct bytes name, const char *reason) {
     return setting_fail(error, "CONFIG SET failed (possibly related to argument '%s') - %s",
                         bytes_show(name).text, reason);
 }
 
 /* Does every name exist, may it be changed, and is it given only once? */
-static bool setting_check_names(const struct bytes *pairs, uint32_t pair_count, char *error) {
+static bool settings_check_names(const struct bytes *pairs, uint32_t pair_count, char *error) {
     bool is_seen[SETTINGS_MAX] = {false};
     for (uint32_t i = 0; i < pair_count; i++) {
         struct bytes name = pairs[2 * i];
@@ -190,10 +190,10 @@ static bool setting_check_names(const struct bytes *pairs, uint32_t pair_count, 
                                 bytes_show(name).text);
         }
         if ((setting->flags & SETTING_FIXED) != 0) {
-            return setting_fail_set(error, name, "can't set immutable config");
+            return settings_fail_set(error, name, "can't set immutable config");
         }
         if (is_seen[setting - setting_table]) {
-            return setting_fail_set(error, name, "duplicate parameter");
+            return settings_fail_set(error, name, "duplicate parameter");
         }
         is_seen[setting - setting_table] = true;
     }
@@ -201,7 +201,7 @@ static bool setting_check_names(const struct bytes *pairs, uint32_t pair_count, 
 }
 
 /* The setting's name, or the older one that was given. */
-static const char *setting_name_given(const struct setting *setting, struct bytes given) {
+static const char *settings_name_given(const struct setting *setting, struct bytes given) {
     const struct setting_alias *alias = setting_aliases;
     while (alias->name != NULL && !bytes_is(given, alias->name)) {
         alias++;
@@ -210,8 +210,8 @@ static const char *setting_name_given(const struct setting *setting, struct byte
 }
 
 /* Set the settings that repeat, or the others. The name of one that cannot be set, or NULL. */
-static const char *setting_assign_pairs(struct settings *draft, const struct bytes *pairs,
-                                        uint32_t pair_count, bool is_of_lines, char *reason) {
+static const char *settings_assign_pairs(struct settings *draft, const struct bytes *pairs,
+                                         uint32_t pair_count, bool is_of_lines, char *reason) {
     for (uint32_t i = 0; i < pair_count; i++) {
         const struct setting *setting = setting_find(pairs[2 * i]);
         CHECK(setting != NULL);
@@ -224,18 +224,18 @@ static const char *setting_assign_pairs(struct settings *draft, const struct byt
                                       .reason = reason};
         if (repeats == is_of_lines &&
             !(repeats ? setting_board_replace(&input) : setting_value_assign(&input))) {
-            return setting_name_given(setting, pairs[2 * i]);
+            return settings_name_given(setting, pairs[2 * i]);
         }
     }
     return NULL;
 }
 
 /* Layouts first: default-layout may name one that is new. */
-static const char *setting_assign_all(struct settings *draft, const struct bytes *pairs,
-                                      uint32_t pair_count, char *reason) {
-    const char *failed = setting_assign_pairs(draft, pairs, pair_count, true, reason);
+static const char *settings_assign_all(struct settings *draft, const struct bytes *pairs,
+                                       uint32_t pair_count, char *reason) {
+    const char *failed = settings_assign_pairs(draft, pairs, pair_count, true, reason);
     if (failed == NULL) {
-        failed = setting_assign_pairs(draft, pairs, pair_count, false, reason);
+        failed = settings_assign_pairs(draft, pairs, pair_count, false, reason);
     }
     if (failed == NULL && draft->has_own_layouts && !draft->has_own_rules &&
         !setting_board_repeat_rules(draft, reason)) {
@@ -245,7 +245,7 @@ static const char *setting_assign_all(struct settings *draft, const struct bytes
     if (failed == NULL && has_changed && !setting_board_resolve(draft, reason)) {
         failed = draft->has_own_layouts ? "layout" : "board";
     }
-    if (failed == NULL && !setting_check_sync_replicas(draft, reason)) {
+    if (failed == NULL && !settings_check_sync_replicas(draft, reason)) {
         failed = draft->appendonly ? "appendfsync" : "appendonly"; /* the others are fixed */
     }
     return failed;
@@ -253,16 +253,62 @@ static const char *setting_assign_all(struct settings *draft, const struct bytes
 
 bool settings_set(struct settings *settings, const struct bytes *pairs, uint32_t pair_count,
                   settings_check *check, void *context, char *error) {
-    if (!setting_check_names(pairs, pair_count, error)) {
+    if (!settings_check_names(pairs, pair_count, error)) {
         return false;
     }
     struct settings draft;
     char reason[SETTING_ERROR_MAX];
     setting_draft_begin(&draft, settings);
-    const char *failed = setting_assign_all(&draft, pairs, pair_count, reason);
+    const char *failed = settings_assign_all(&draft, pairs, pair_count, reason);
     if (failed == NULL && check != NULL) {
         failed = check(context, &draft, reason);
     }
     return setting_draft_end(&draft, failed == NULL) ||
-           setting_fail_set(error, bytes_from_text(failed), reason);
+           settings_fail_set(error, bytes_from_text(failed), reason);
+}
+
+/* ---- --help; the pages are made of what --describe says (docs/write) ---- */
+
+const struct setting_use setting_uses[] = {
+    {"", "all defaults: 127.0.0.1, port 6379"},
+    {"leaderboard.conf", "settings from a file"},
+    {"leaderboard.conf --port 7000", "options win over the file"},
+    {"- < leaderboard.conf", "settings from the standard input"},
+    {"leaderboard.conf --reset-clock",
+     "this once stamps follow the machine's clock, even back (docs/durability.md)"},
+    {"--check-config FILE", "print every error of a configuration file; status 0 if there is none"},
+    {"--ping PORT", "is a server ready? (HOST:PORT, a socket's path)"},
+    {"--ping PORT --alive", "does it answer at all?"},
+    {"--ping PORT --tls --cacert FILE", "the same with TLS (docs/tls.md)"},
+    {"--check DIR", "are the files in DIR whole?"},
+    {"--check DIR --fix", "and cut a damaged end off the journal"},
+    {"--backup HOST:PORT FILE", "all boards of a running server, in one file (docs/backup.md)"},
+    {"--restore FILE DIR", "a data directory from a backup, or from kept files to a second"},
+    {"--export FILE OUT --format csv|jsonl|redis|rdb",
+     "a backup as text, as commands for Redis, or as a file for Redis with the module"},
+    {"--import OUT DIR --format csv|jsonl", "a data directory from such a text"},
+    {"--import dump.rdb leaderboard.conf", "fill the data directory with a dump of Redis"},
+    {"--describe", "commands, settings and figures as JSON, of which the documentation is made"},
+    {"--version", "the version and the commit"},
+    {"--help", "this text"},
+    {NULL, NULL},
+};
+
+void settings_write_help(FILE *file) {
+    fputs("Usage: leaderboard-server [leaderboard.conf | -] [--setting value ...] ...\n\n", file);
+    for (const struct setting_use *use = setting_uses; use->words != NULL; use++) {
+        char command[SETTING_SYNTAX_MAX];
+        snprintf(command, sizeof command, "leaderboard-server %s", use->words);
+        fprintf(file, "  %s\n      %s\n", command, use->summary);
+    }
+    fputs("\nSettings, with their defaults (leaderboard.conf explains them):\n", file);
+    for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
+        if (setting == setting_table || setting->section != setting[-1].section) {
+            fprintf(file, "\n%s\n", setting->section->title);
+        }
+        char syntax[SETTING_SYNTAX_MAX];
+        fprintf(file, "  --%s %s\n      default: %s\n", setting->name,
+                setting_print_syntax(setting, syntax),
+                setting->default_value != NULL ? setting->default_value : "none");
+    }
 }
