@@ -443,7 +443,7 @@ static bool redis_ask_end_body(struct redis_ask *ask) {
     const char *at = ask->input.at;
     unsigned version = (unsigned)((unsigned char)at[1] | (unsigned char)at[2] << 8);
     uint64_t told = little_get_u64(at + 3);
-    ask->crc = rdb_crc(ask->crc, at, 3);
+    ask->crc = rdb_bytes_crc(ask->crc, at, 3);
     bool is_known = rdb_knows_version(version) &&
                     (version >= RDB_VERSION_VALKEY_MIN) == (ask->version >= RDB_VERSION_VALKEY_MIN);
     if (!is_known || (told != 0 && told != ask->crc)) {
@@ -473,7 +473,7 @@ static bool redis_ask_feed_body(struct redis_ask *ask, bool *has_fed) {
     *has_fed = size > 0;
     if (size > 0) {
         struct bytes piece = {.at = ask->input.at, .size = size};
-        ask->crc = rdb_crc(ask->crc, piece.at, size);
+        ask->crc = rdb_bytes_crc(ask->crc, piece.at, size);
         rdb_reader_feed(&ask->stream->apply.load.reader, piece);
         buffer_drop_front(&ask->input, size);
         ask->body_left -= size;

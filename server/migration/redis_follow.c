@@ -440,10 +440,10 @@ __attribute__((format(printf, 2, 3))) static void redis_follow_put(struct buffer
 static void redis_follow_print_passed(const struct rdb_load *load, struct buffer *out) {
     bool is_done[RDB_TYPES] = {false};
     for (unsigned type = 0; type < RDB_TYPES; type++) {
-        const char *name = rdb_type_name(type);
+        const char *name = rdb_reader_type_name(type);
         uint64_t count = 0;
         for (unsigned other = type; other < RDB_TYPES; other++) {
-            if (!is_done[other] && strcmp(rdb_type_name(other), name) == 0) {
+            if (!is_done[other] && strcmp(rdb_reader_type_name(other), name) == 0) {
                 is_done[other] = true;
                 count += load->skipped[other].count;
             }

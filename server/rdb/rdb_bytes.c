@@ -35,7 +35,7 @@ static void rdb_bytes_make_table(void) {
     atomic_store(&is_made, true);
 }
 
-uint64_t rdb_crc(uint64_t crc, const char *at, size_t size) {
+uint64_t rdb_bytes_crc(uint64_t crc, const char *at, size_t size) {
     if (!atomic_load(&is_made)) {
         rdb_bytes_make_table();
     }
@@ -51,7 +51,7 @@ uint64_t rdb_crc(uint64_t crc, const char *at, size_t size) {
     return crc;
 }
 
-bool rdb_payload_open(struct bytes bytes, struct rdb_payload *payload) {
+bool rdb_bytes_open_payload(struct bytes bytes, struct rdb_payload *payload) {
     if (bytes.size < RDB_FOOTER_SIZE) {
         return false;
     }
@@ -60,7 +60,7 @@ bool rdb_payload_open(struct bytes bytes, struct rdb_payload *payload) {
     uint64_t told = little_get_u64(bytes.at + size + 2);
     *payload = (struct rdb_payload){.value = {.at = bytes.at, .size = size},
                                     .version = (unsigned)(footer[0] | footer[1] << 8),
-                                    .is_checked = told == rdb_crc(0, bytes.at, size + 2),
+                                    .is_checked = told == rdb_bytes_crc(0, bytes.at, size + 2),
                                     .is_open = told == 0};
     return true;
 }
@@ -85,7 +85,7 @@ static bool rdb_bytes_copy_back(struct buffer *out, size_t distance, size_t coun
     return true;
 }
 
-bool rdb_lzf_expand(struct bytes from, size_t size, struct buffer *out) {
+bool rdb_bytes_expand(struct bytes from, size_t size, struct buffer *out) {
     const unsigned char *at = (const unsigned char *)from.at;
     const unsigned char *end = at + from.size;
     buffer_clear(out);

@@ -6,7 +6,7 @@
 #include "codec/bytes.h"
 
 /* CRC-64 with the polynomial ad93d23594c935a9, reflected: continue crc (0 at first) with these bytes. Any thread. */
-uint64_t rdb_crc(uint64_t crc, const char *at, size_t size);
+uint64_t rdb_bytes_crc(uint64_t crc, const char *at, size_t size);
 
 /* A DUMP payload taken apart. */
 enum { RDB_FOOTER_SIZE = 10 };
@@ -17,7 +17,7 @@ struct rdb_payload {
     bool is_open;    /* it has none, which is 0 */
 };
 /* false: it is too short. */
-MUST_CHECK bool rdb_payload_open(struct bytes bytes, struct rdb_payload *payload);
+MUST_CHECK bool rdb_bytes_open_payload(struct bytes bytes, struct rdb_payload *payload);
 
 /* LZF, as Redis compresses long strings.
  *
@@ -28,6 +28,6 @@ MUST_CHECK bool rdb_payload_open(struct bytes bytes, struct rdb_payload *payload
  * Replace the buffer's content with what the bytes expand to, which must be of this size. The buffer
  * grows with what is written, not with what is announced. false: the bytes are damaged, or there is
  * no memory (out->is_broken). */
-MUST_CHECK bool rdb_lzf_expand(struct bytes from, size_t size, struct buffer *out);
+MUST_CHECK bool rdb_bytes_expand(struct bytes from, size_t size, struct buffer *out);
 
 #endif

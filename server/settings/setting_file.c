@@ -25,11 +25,11 @@ enum { FILE_SIZE_MAX = 8 * 1024 * 1024, READ_STEP = 64 * 1024 };
 static bool setting_file_fail_at(char *error, const struct setting_place *place, struct bytes name,
                                  const struct setting *setting, const char *reason) {
     if (place->is_argument) {
-        return setting_fail(error, "option --%s: %s", bytes_show(name).text, reason);
+        return setting_words_fail(error, "option --%s: %s", bytes_show(name).text, reason);
     }
-    return setting_fail(error, "%s:%u: %s%s%s", setting_show_path(place->file_name).text,
-                        place->line, setting != NULL ? setting->name : "",
-                        setting != NULL ? ": " : "", reason);
+    return setting_words_fail(
+        error, "%s:%u: %s%s%s", setting_words_show_path(place->file_name).text, place->line,
+        setting != NULL ? setting->name : "", setting != NULL ? ": " : "", reason);
 }
 
 static const char *setting_file_next_setting_name(const void *context, uint32_t index) {
@@ -41,7 +41,7 @@ static const char *setting_file_next_setting_name(const void *context, uint32_t 
 static bool setting_file_assign_line(struct settings *settings, const struct bytes *words,
                                      size_t count, const struct setting_place *place, char *error) {
     char reason[SETTING_ERROR_MAX];
-    const struct setting *setting = setting_find(words[0]);
+    const struct setting *setting = settings_find(words[0]);
     struct setting_input input = {.settings = settings,
                                   .setting = setting,
                                   .words = words + 1,
@@ -99,17 +99,18 @@ static bool setting_file_load_text(struct settings *settings, struct bytes text,
     return true;
 }
 
-bool settings_load_text(struct settings *settings, struct bytes text, const char *file_name,
-                        char *error) {
+bool setting_file_apply_text(struct settings *settings, struct bytes text, const char *file_name,
+                             char *error) {
     struct settings draft;
-    setting_draft_begin(&draft, settings);
-    return setting_draft_end(&draft, setting_file_load_text(&draft, text, file_name, NULL, error));
+    settings_draft_begin(&draft, settings);
+    return settings_draft_end(&draft, setting_file_load_text(&draft, text, file_name, NULL, error));
 }
 
 /* ---- Files ---- */
 
 static bool setting_file_fail_to_read(char *error, const char *file_name, const char *why) {
-    return setting_fail(error, "cannot read %s: %s", setting_show_path(file_name).text, why);
+    return setting_words_fail(error, "cannot read %s: %s", setting_words_show_path(file_name).text,
+                              why);
 }
 
 /* Read everything from fd into *text, which the caller frees even after a failure. */
@@ -121,7 +122,7 @@ static bool setting_file_read_all(int fd, const char *file_name, char **text, si
             capacity = 2 * capacity + READ_STEP;
             char *grown = memory_resize(*text, capacity);
             if (grown == NULL) {
-                return setting_fail(error, "out of memory");
+                return setting_words_fail(error, "out of memory");
             }
             *text = grown;
         }
@@ -160,7 +161,7 @@ static bool setting_file_remember_path(struct settings *settings, const char *pa
         return true;
     }
     return setting_value_replace(settings, &settings->file_path, bytes_from_text(absolute)) ||
-           setting_fail(error, "out of memory");
+           setting_words_fail(error, "out of memory");
 }
 
 /* path NULL: stdin. */
@@ -207,7 +208,7 @@ static bool setting_file_load_option(struct settings *settings, const char *opti
     for (int i = 0; i < value_count; i++) {
         words[count++] = bytes_from_text(values[i]);
     }
-    if (count == 1 && setting_find(words[0]) != NULL) {
+    if (count == 1 && settings_find(words[0]) != NULL) {
         return setting_file_fail_at(error, &place, words[0], NULL, "a value is needed");
     }
     return setting_file_assign_line(settings, words, count, &place, error);
@@ -218,10 +219,11 @@ static bool setting_file_load_options(struct settings *settings, int argc, char 
     settings->is_save_begun = false;
     for (int i = 0; i < argc;) {
         if (!setting_file_is_option(argv[i])) {
-            return setting_fail(error,
-                                "argument '%s': only the first argument may be a file, and options "
-                                "begin with --name",
-                                bytes_show(bytes_from_text(argv[i])).text);
+            return setting_words_fail(
+                error,
+                "argument '%s': only the first argument may be a file, and options "
+                "begin with --name",
+                bytes_show(bytes_from_text(argv[i])).text);
         }
         int next = i + 1;
         while (next < argc && !setting_file_is_option(argv[next])) {
@@ -261,10 +263,10 @@ static bool setting_file_load_arguments(struct settings *settings, int argc, cha
     return first >= argc || setting_file_load_options(settings, argc - first, argv + first, error);
 }
 
-bool settings_load_arguments(struct settings *settings, int argc, char **argv, char *error) {
+bool setting_file_apply_arguments(struct settings *settings, int argc, char **argv, char *error) {
     struct settings draft;
-    setting_draft_begin(&draft, settings);
-    return setting_draft_end(&draft, setting_file_load_arguments(&draft, argc, argv, error));
+    settings_draft_begin(&draft, settings);
+    return settings_draft_end(&draft, setting_file_load_arguments(&draft, argc, argv, error));
 }
 
 /* Does its value hold a password? */
@@ -279,7 +281,7 @@ static void setting_file_hide(char *text) {
     text[0] = size > 0 ? '*' : '\0';
 }
 
-void settings_hide_arguments(int argc, char **argv) {
+void setting_file_hide_arguments(int argc, char **argv) {
     bool is_hidden = false;
     for (int i = 1; i < argc; i++) {
         struct setting_words own = {.count = 0};
@@ -291,7 +293,7 @@ void settings_hide_arguments(int argc, char **argv) {
             continue;
         }
         is_hidden = setting_words_split(bytes_from_text(argv[i] + 2), &own, reason) &&
-                    own.count > 0 && setting_file_is_secret(setting_find(own.words[0]));
+                    own.count > 0 && setting_file_is_secret(settings_find(own.words[0]));
         if (is_hidden && own.count > 1) {
             setting_file_hide(argv[i] + 2);
         }
@@ -315,7 +317,7 @@ static void setting_file_check_text(struct settings *settings, struct bytes text
     }
 }
 
-bool settings_check_file(const char *path, settings_check_more *check, FILE *out) {
+bool setting_file_check(const char *path, settings_check_more *check, FILE *out) {
     struct settings settings;
     struct errors errors = {.out = out};
     char error[SETTING_ERROR_MAX];
@@ -365,7 +367,7 @@ struct rewrite {
 };
 
 static bool setting_file_fail_rewrite(char *error, const char *why) {
-    return setting_fail(error, "Rewriting config file: %s", why);
+    return setting_words_fail(error, "Rewriting config file: %s", why);
 }
 
 /* ---- What to write ---- */
@@ -387,8 +389,8 @@ static bool setting_file_is_equal(const struct settings *a, const struct setting
     size_t size_a = 0;
     size_t size_b = 0;
     for (uint32_t i = 0;; i++) {
-        bool has_a = setting_print_line(a, setting, i, text_a, &size_a);
-        bool has_b = setting_print_line(b, setting, i, text_b, &size_b);
+        bool has_a = setting_value_print_line(a, setting, i, text_a, &size_a);
+        bool has_b = setting_value_print_line(b, setting, i, text_b, &size_b);
         if (!has_a || !has_b) {
             return has_a == has_b;
         }
@@ -405,7 +407,7 @@ static bool setting_file_find_changes(struct rewrite *rewrite, char *error) {
     if (!settings_init(&before)) {
         return setting_file_fail_rewrite(error, "out of memory");
     }
-    if (!settings_load_text(&before, rewrite->text, rewrite->settings->file_path, why)) {
+    if (!setting_file_apply_text(&before, rewrite->text, rewrite->settings->file_path, why)) {
         settings_deinit(&before);
         return setting_file_fail_rewrite(error, why);
     }
@@ -449,14 +451,14 @@ static void setting_file_put_line(struct rewrite *rewrite, struct bytes line,
     size_t size;
     /* The whole text was loaded before: every line can be split and has a known name. */
     CHECK(setting_words_split(line, &words, reason));
-    const struct setting *setting = setting_find(words.words[0]);
+    const struct setting *setting = settings_find(words.words[0]);
     CHECK(setting != NULL);
     if (!rewrite->is_changed[setting - setting_table]) {
         buffer_append_bytes(&rewrite->out, line_with_end);
         return;
     }
     uint32_t index = rewrite->line_count[setting - setting_table]++;
-    if (!setting_print_line(rewrite->settings, setting, index, text, &size)) {
+    if (!setting_value_print_line(rewrite->settings, setting, index, text, &size)) {
         return;
     }
     struct bytes value = {.at = text, .size = size};
@@ -490,7 +492,7 @@ static void setting_file_put_new_lines(struct rewrite *rewrite) {
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
         uint32_t index = rewrite->line_count[setting - setting_table];
         for (; rewrite->is_changed[setting - setting_table] &&
-               setting_print_line(rewrite->settings, setting, index, text, &size);
+               setting_value_print_line(rewrite->settings, setting, index, text, &size);
              index++) {
             const struct buffer *out = &rewrite->out;
             if (out->size > 0 && out->at[out->size - 1] != '\n') {
@@ -570,9 +572,9 @@ static bool setting_file_write_changes(struct rewrite *rewrite, char *error) {
            setting_file_fail_rewrite(error, strerror(errno));
 }
 
-bool settings_rewrite(const struct settings *settings, char *error) {
+bool setting_file_rewrite(const struct settings *settings, char *error) {
     if (settings->file_path == NULL) {
-        return setting_fail(error, "The server is running without a config file");
+        return setting_words_fail(error, "The server is running without a config file");
     }
     struct rewrite rewrite = {.settings = settings};
     char *text = NULL;
@@ -587,7 +589,7 @@ bool settings_rewrite(const struct settings *settings, char *error) {
     return is_fine;
 }
 
-bool settings_is_written(const struct settings *settings, const char *name) {
+bool setting_file_is_written(const struct settings *settings, const char *name) {
     char error[SETTING_ERROR_MAX], *text = NULL;
     struct settings before;
     size_t size = 0;
@@ -595,8 +597,8 @@ bool settings_is_written(const struct settings *settings, const char *name) {
     if (settings->file_path != NULL &&
         setting_file_read(settings->file_path, &text, &size, error) && settings_init(&before)) {
         const struct bytes lines = {.at = text, .size = size};
-        is_same = settings_load_text(&before, lines, settings->file_path, error) &&
-                  setting_file_is_equal(&before, settings, setting_find(bytes_from_text(name)));
+        is_same = setting_file_apply_text(&before, lines, settings->file_path, error) &&
+                  setting_file_is_equal(&before, settings, settings_find(bytes_from_text(name)));
         settings_deinit(&before);
     }
     memory_free(text);

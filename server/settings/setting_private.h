@@ -25,10 +25,10 @@ enum {
 };
 
 /* printf into an error (SETTING_ERROR_MAX); returns false, so that failing is one statement. */
-__attribute__((format(printf, 2, 3))) bool setting_fail(char *error, const char *format, ...);
+__attribute__((format(printf, 2, 3))) bool setting_words_fail(char *error, const char *format, ...);
 
 /* As bytes_show for a path; of a long one the end is shown. */
-struct bytes_shown setting_show_path(const char *path);
+struct bytes_shown setting_words_show_path(const char *path);
 
 /* ---- setting_words.c ---- */
 
@@ -116,8 +116,8 @@ void setting_board_truncate(struct settings *settings, uint32_t layout_count, ui
 
 /* A draft is a copy to change. It shares the existing strings, layouts and rules (boards borrow
  * them); new layouts and rules are appended, or CONFIG SET replaces all of them. */
-void setting_draft_begin(struct settings *draft, struct settings *original);
+void settings_draft_begin(struct settings *draft, struct settings *original);
 /* Replace the original by the draft if is_fine, otherwise drop the draft. Returns is_fine. */
-bool setting_draft_end(struct settings *draft, bool is_fine);
+bool settings_draft_end(struct settings *draft, bool is_fine);
 
 #endif

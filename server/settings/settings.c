@@ -7,7 +7,7 @@
  * an abort frees the new ones. Layouts and rules are appended to, or replaced as a whole. */
 #include "server/settings/setting_private.h"
 
-const struct setting_alias setting_aliases[] = {
+const struct setting_alias settings_aliases[] = {
     {"slaveof", "replicaof"},
     {"slave-read-only", "replica-read-only"},
     {"slave-serve-stale-data", "replica-serve-stale-data"},
@@ -20,8 +20,8 @@ const struct setting_alias setting_aliases[] = {
     {NULL, NULL},
 };
 
-const struct setting *setting_find(struct bytes name) {
-    for (const struct setting_alias *alias = setting_aliases; alias->name != NULL; alias++) {
+const struct setting *settings_find(struct bytes name) {
+    for (const struct setting_alias *alias = settings_aliases; alias->name != NULL; alias++) {
         if (bytes_is(name, alias->name)) {
             name = bytes_from_text(alias->of);
             break;
@@ -61,12 +61,12 @@ static void settings_free_strings(struct settings *settings) {
 
 /* ---- Drafts ---- */
 
-void setting_draft_begin(struct settings *draft, struct settings *original) {
+void settings_draft_begin(struct settings *draft, struct settings *original) {
     *draft = *original;
     draft->original = original;
 }
 
-bool setting_draft_end(struct settings *draft, bool is_fine) {
+bool settings_draft_end(struct settings *draft, bool is_fine) {
     struct settings *original = draft->original;
     if (is_fine) {
         /* The other way round: free what the original does not share with the draft. */
@@ -132,10 +132,11 @@ static bool settings_check_proxied(const struct settings *settings, char *error)
                             ? settings->unixsocket != NULL
                             : settings_has_address(&settings->bind, name);
         if (!is_there) {
-            return setting_fail(error,
-                                "proxy-protocol: there is no listener '%s': name addresses as bind "
-                                "has them, or unixsocket",
-                                name);
+            return setting_words_fail(
+                error,
+                "proxy-protocol: there is no listener '%s': name addresses as bind "
+                "has them, or unixsocket",
+                name);
         }
     }
     return true;
@@ -146,26 +147,28 @@ static bool settings_check_sync_replicas(const struct settings *settings, char *
         return true;
     }
     if (settings->replication_nodes <= settings->sync_replicas) {
-        return setting_fail(error,
-                            "sync-replicas %lld needs replication-nodes %lld or more: how many "
-                            "servers there are, the master included",
-                            (long long)settings->sync_replicas,
-                            (long long)settings->sync_replicas + 1);
+        return setting_words_fail(
+            error,
+            "sync-replicas %lld needs replication-nodes %lld or more: how many "
+            "servers there are, the master included",
+            (long long)settings->sync_replicas, (long long)settings->sync_replicas + 1);
     }
     if (!settings->appendonly) {
-        return setting_fail(error, "sync-replicas needs appendonly yes: what a server has voted "
-                                   "and acknowledged must be on its disk");
+        return setting_words_fail(error,
+                                  "sync-replicas needs appendonly yes: what a server has voted "
+                                  "and acknowledged must be on its disk");
     }
     if (settings->sync_replicas_fsync && settings->appendfsync != SETTING_APPENDFSYNC_ALWAYS) {
-        return setting_fail(error, "sync-replicas-fsync yes needs appendfsync always");
+        return setting_words_fail(error, "sync-replicas-fsync yes needs appendfsync always");
     }
     return true;
 }
 
 bool settings_finish(struct settings *settings, char *error) {
     if (settings->port == 0 && settings->tls_port == 0 && settings->unixsocket == NULL) {
-        return setting_fail(error, "there is nothing to listen on: port and tls-port are 0 and "
-                                   "unixsocket is not set");
+        return setting_words_fail(error,
+                                  "there is nothing to listen on: port and tls-port are 0 and "
+                                  "unixsocket is not set");
     }
     return settings_check_proxied(settings, error) &&
            settings_check_sync_replicas(settings, error) && setting_board_resolve(settings, error);
@@ -174,8 +177,8 @@ bool settings_finish(struct settings *settings, char *error) {
 /* ---- CONFIG SET ---- */
 
 static bool settings_fail_set(char *error, struct bytes name, const char *reason) {
-    return setting_fail(error, "CONFIG SET failed (possibly related to argument '%s') - %s",
-                        bytes_show(name).text, reason);
+    return setting_words_fail(error, "CONFIG SET failed (possibly related to argument '%s') - %s",
+                              bytes_show(name).text, reason);
 }
 
 /* Does every name exist, may it be changed, and is it given only once? */
@@ -183,11 +186,11 @@ static bool settings_check_names(const struct bytes *pairs, uint32_t pair_count,
     bool is_seen[SETTINGS_MAX] = {false};
     for (uint32_t i = 0; i < pair_count; i++) {
         struct bytes name = pairs[2 * i];
-        const struct setting *setting = setting_find(name);
+        const struct setting *setting = settings_find(name);
         if (setting == NULL || (setting->flags & SETTING_IN_FILE) != 0) {
-            return setting_fail(error,
-                                "Unknown option or number of arguments for CONFIG SET - '%s'",
-                                bytes_show(name).text);
+            return setting_words_fail(error,
+                                      "Unknown option or number of arguments for CONFIG SET - '%s'",
+                                      bytes_show(name).text);
         }
         if ((setting->flags & SETTING_FIXED) != 0) {
             return settings_fail_set(error, name, "can't set immutable config");
@@ -202,7 +205,7 @@ static bool settings_check_names(const struct bytes *pairs, uint32_t pair_count,
 
 /* The setting's name, or the older one that was given. */
 static const char *settings_name_given(const struct setting *setting, struct bytes given) {
-    const struct setting_alias *alias = setting_aliases;
+    const struct setting_alias *alias = settings_aliases;
     while (alias->name != NULL && !bytes_is(given, alias->name)) {
         alias++;
     }
@@ -213,7 +216,7 @@ static const char *settings_name_given(const struct setting *setting, struct byt
 static const char *settings_assign_pairs(struct settings *draft, const struct bytes *pairs,
                                          uint32_t pair_count, bool is_of_lines, char *reason) {
     for (uint32_t i = 0; i < pair_count; i++) {
-        const struct setting *setting = setting_find(pairs[2 * i]);
+        const struct setting *setting = settings_find(pairs[2 * i]);
         CHECK(setting != NULL);
         bool repeats = (setting->flags & SETTING_REPEATS) != 0;
         struct setting_input input = {.settings = draft,
@@ -258,18 +261,18 @@ bool settings_set(struct settings *settings, const struct bytes *pairs, uint32_t
     }
     struct settings draft;
     char reason[SETTING_ERROR_MAX];
-    setting_draft_begin(&draft, settings);
+    settings_draft_begin(&draft, settings);
     const char *failed = settings_assign_all(&draft, pairs, pair_count, reason);
     if (failed == NULL && check != NULL) {
         failed = check(context, &draft, reason);
     }
-    return setting_draft_end(&draft, failed == NULL) ||
+    return settings_draft_end(&draft, failed == NULL) ||
            settings_fail_set(error, bytes_from_text(failed), reason);
 }
 
 /* ---- --help; the pages are made of what --describe says (docs/write) ---- */
 
-const struct setting_use setting_uses[] = {
+const struct setting_use settings_uses[] = {
     {"", "all defaults: 127.0.0.1, port 6379"},
     {"leaderboard.conf", "settings from a file"},
     {"leaderboard.conf --port 7000", "options win over the file"},
@@ -296,7 +299,7 @@ const struct setting_use setting_uses[] = {
 
 void settings_write_help(FILE *file) {
     fputs("Usage: leaderboard-server [leaderboard.conf | -] [--setting value ...] ...\n\n", file);
-    for (const struct setting_use *use = setting_uses; use->words != NULL; use++) {
+    for (const struct setting_use *use = settings_uses; use->words != NULL; use++) {
         char command[SETTING_SYNTAX_MAX];
         snprintf(command, sizeof command, "leaderboard-server %s", use->words);
         fprintf(file, "  %s\n      %s\n", command, use->summary);
@@ -308,7 +311,7 @@ void settings_write_help(FILE *file) {
         }
         char syntax[SETTING_SYNTAX_MAX];
         fprintf(file, "  --%s %s\n      default: %s\n", setting->name,
-                setting_print_syntax(setting, syntax),
+                setting_value_print_syntax(setting, syntax),
                 setting->default_value != NULL ? setting->default_value : "none");
     }
 }

@@ -376,7 +376,7 @@ static void import_rdb_tell_skipped(const struct rdb_load *load) {
             continue;
         }
         printf("skipped: %llu %s (type %u), such as", (unsigned long long)skipped->count,
-               rdb_type_name(type), type);
+               rdb_reader_type_name(type), type);
         for (unsigned i = 0; i < RDB_LOAD_NAMES && i < skipped->count; i++) {
             printf("%s '%s'", i > 0 ? "," : "", skipped->names[i].text);
         }
@@ -427,7 +427,7 @@ static bool import_rdb_fill(struct dump *dump) {
                               "(--dir), or move them away",
                               dump->store.path);
     }
-    dump->registry = registry_create(disk_random_id(), settings_rules_for, &dump->settings);
+    dump->registry = registry_create(disk_random_id(), setting_board_rules_for, &dump->settings);
     if (dump->registry == NULL) {
         return tools_complain("out of memory");
     }
@@ -485,9 +485,9 @@ static bool import_rdb_run(int argc, char **argv) {
     dump->began_us = clock_monotonic_us();
     dump->told_us = dump->began_us;
     argv[2] = argv[0];
-    bool is_done = settings_load_arguments(&dump->settings, argc - 2, argv + 2, error) &&
+    bool is_done = setting_file_apply_arguments(&dump->settings, argc - 2, argv + 2, error) &&
                    settings_finish(&dump->settings, error);
-    settings_hide_arguments(argc - 2, argv + 2);
+    setting_file_hide_arguments(argc - 2, argv + 2);
     is_done = is_done ? import_rdb_with_file(dump) : tools_complain("%s", error);
     settings_deinit(&dump->settings);
     memory_free(dump);

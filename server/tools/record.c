@@ -356,7 +356,7 @@ enum record_status record_read(struct record_reader *reader, struct record *reco
 
 size_t record_print_rules(const struct rules *rules, char *out) {
     size_t size = layout_print(&rules->layout, out);
-    return size + settings_print_rules(rules, out + size);
+    return size + setting_options_print(rules, out + size);
 }
 
 bool record_parse_rules(struct bytes text, struct rules *rules, char *error) {
@@ -372,7 +372,8 @@ bool record_parse_rules(struct bytes text, struct rules *rules, char *error) {
     memset(rules, 0, sizeof *rules);
     size_t layout_count = layout_count_words(words, count);
     if (layout_parse_words(words, layout_count, &rules->layout, why) != LAYOUT_OK ||
-        !settings_parse_rules(words + layout_count, count - layout_count, rules, why)) {
+        !setting_options_parse(SETTING_TAKES_STATE, words + layout_count, count - layout_count,
+                               rules, why)) {
         snprintf(error, RECORD_RULES_ERROR_MAX, "%.900s", why);
         return false;
     }

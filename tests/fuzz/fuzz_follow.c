@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     CHECK(bytes != NULL);
     if (has_copy) {
         memcpy(bytes, "REDIS0011\xff", HEAD_SIZE + 1);
-        little_put_u64(bytes + HEAD_SIZE + 1, rdb_crc(0, bytes, HEAD_SIZE + 1));
+        little_put_u64(bytes + HEAD_SIZE + 1, rdb_bytes_crc(0, bytes, HEAD_SIZE + 1));
     }
     memcpy(bytes + used, data + 2, size - 2);
     struct harness *h = harness_create("layout money FIELD m 40 SIGNED SCALE 2 TIME 24 M\n"

@@ -144,7 +144,7 @@ static void check_period(const char *options) {
     for (char *word = strtok(text, " "); word != NULL; word = strtok(NULL, " ")) {
         words[count++] = bytes_from_text(word);
     }
-    assert_true(settings_parse_options(words, count, &rules, error));
+    assert_true(setting_options_parse(SETTING_TAKES_OPTIONS, words, count, &rules, error));
     rules_begin_period(&rules, INT64_C(1795368440000));
     size_t size = record_print_rules(&rules, printed);
     struct rules again;
