@@ -32,12 +32,12 @@ static bool answer(struct redis_ask *ask, struct bytes *answers, size_t piece) {
     } else if (apply->question == REDIS_QUESTION_KEYS) {
         redis_apply_learn_keys(apply);
     }
-    for (struct redis_asked *at = apply->asked_first; at != NULL && answers->size == 0;
+    for (struct redis_asked *at = apply->asked.first; at != NULL && answers->size == 0;
          at = at->next) {
         redis_apply_take_nothing(apply, at);
         at->state = REDIS_ASKED_ANSWERED;
     }
-    stream->answered = redis_apply_end_asked(apply, UINT64_MAX);
+    stream->answered = redis_position_end_asked(&apply->asked, UINT64_MAX);
     ask->state = REDIS_ASK_READY;
     return is_fine;
 }
