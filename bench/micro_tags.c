@@ -94,7 +94,7 @@ static void tag(struct board *board, uint32_t number, uint32_t members) {
                                     {values.class, strlen(values.class)},
                                     {values.platform, strlen(values.platform)}}};
     board_look_up(board, name_of(text, number), NULL, &member);
-    must(board_tag(board, &member, &set, &full) < TAGS_OUT_OF_MEMORY);
+    must(tags_set(board, &member, &set, &full) < TAGS_OUT_OF_MEMORY);
 }
 
 static void fill(struct board *board, uint32_t members, bool has_tags) {
@@ -119,7 +119,7 @@ static struct tag_filter *filter_of(const struct board *board, uint32_t rank, un
     struct tag_choice choices[3];
     struct tag_values values;
     uint32_t count = 0;
-    board_tags_at(board, rank, &values);
+    tags_at(board, rank, &values);
     for (unsigned i = 0; i < 3; i++) {
         if ((mask >> i & 1) != 0) {
             choices[count++] = (struct tag_choice){.tag = (uint8_t)i, .value = values.at[i]};
@@ -141,13 +141,13 @@ static void run_move(const struct task *task) {
 static void run_rank(const struct task *task) {
     uint32_t rank = draw_rank(task);
     struct tag_filter *filter = filter_of(task->board, rank, task->mask);
-    sink += board_group_count(task->board, filter, rank);
+    sink += tag_group_count(task->board, filter, rank);
     tag_filter_destroy(filter);
 }
 
 static void run_page(const struct board *board, struct tag_filter *filter, uint32_t rank,
                      int count) {
-    while (count-- > 0 && board_group_next(board, filter, rank, &rank)) {
+    while (count-- > 0 && tag_group_next(board, filter, rank, &rank)) {
         sink += board_at(board, rank).key;
         rank++;
     }
@@ -166,8 +166,8 @@ static void run_top(const struct task *task) {
 static void run_around(const struct task *task) {
     uint32_t rank = draw_rank(task), first;
     struct tag_filter *filter = filter_of(task->board, rank, 1);
-    uint32_t inside = board_group_count(task->board, filter, rank);
-    must(board_group_find(task->board, filter, inside > 5 ? inside - 5 : 0, &first));
+    uint32_t inside = tag_group_count(task->board, filter, rank);
+    must(tag_group_find(task->board, filter, inside > 5 ? inside - 5 : 0, &first));
     run_page(task->board, filter, first, 11);
     tag_filter_destroy(filter);
 }
@@ -179,7 +179,7 @@ static void visit(void *context, const struct tag_values *values, uint32_t count
 
 static void run_tally(const struct task *task) {
     uint32_t to = task->mask == 0 || task->members < 1000 ? task->members : 1000;
-    must(board_tally(task->board, NULL, 0, to, 1, visit, NULL));
+    must(tag_tally(task->board, NULL, 0, to, 1, visit, NULL));
 }
 
 static double time_task(const struct task *task, void (*run)(const struct task *task), int count) {
@@ -211,7 +211,7 @@ static void fill_large(struct board *board, uint32_t members) {
         }
         put(board, i, next_random() >> 20);
         board_look_up(board, name_of(text, i), NULL, &member);
-        must(board_tag(board, &member, &set, &full) < TAGS_OUT_OF_MEMORY);
+        must(tags_set(board, &member, &set, &full) < TAGS_OUT_OF_MEMORY);
     }
 }
 
@@ -220,7 +220,7 @@ static void run_large(const struct task *task) {
     struct tag_choice choices[LARGE_TAGS];
     struct tag_values values;
     uint32_t count = 0, rank = draw_rank(task);
-    board_tags_at(task->board, draw_rank(task), &values);
+    tags_at(task->board, draw_rank(task), &values);
     for (unsigned t = 0; t < LARGE_TAGS; t++) {
         if ((task->mask >> t & 1) != 0) {
             choices[count++] =
@@ -231,7 +231,7 @@ static void run_large(const struct task *task) {
     }
     struct tag_filter *filter = tag_filter_create(task->board, choices, count);
     must(filter != NULL);
-    sink += board_group_count(task->board, filter, rank);
+    sink += tag_group_count(task->board, filter, rank);
     tag_filter_destroy(filter);
 }
 

@@ -435,10 +435,10 @@ static uint32_t board_free_detached(struct board *board, uint32_t work_max) {
     struct skiplist *list = &board->large->list;
     uint32_t work = 0;
     uint32_t id;
-    while (work < work_max && (id = skiplist_detached_leaf(list)) != SKIPLIST_NONE) {
+    while (work < work_max && (id = detach_next_leaf(list)) != SKIPLIST_NONE) {
         uint32_t count = skiplist_leaf(list, id)->count;
         board_unmap(board, (struct skiplist_place){.leaf = id}, count);
-        skiplist_free_detached_leaf(list);
+        detach_free_leaf(list);
         work += count;
     }
     return work;
@@ -702,7 +702,7 @@ static void board_detach_range(struct board *board, uint32_t rank, uint32_t coun
     if (begin.index > 0) {
         uint32_t part = skiplist_leaf(list, begin.leaf)->count - begin.index;
         board_unmap(board, begin, part);
-        skiplist_cut(list, begin, part);
+        detach_cut(list, begin, part);
         count -= part;
     }
     struct skiplist_place end = skiplist_at(list, rank + count - 1);
@@ -710,11 +710,11 @@ static void board_detach_range(struct board *board, uint32_t rank, uint32_t coun
         uint32_t part = end.index + 1;
         end.index = 0;
         board_unmap(board, end, part);
-        skiplist_cut(list, end, part);
+        detach_cut(list, end, part);
         count -= part;
     }
-    skiplist_detach(list, rank, count);
-    skiplist_join(list, rank, board_owner(board));
+    detach_leaves(list, rank, count);
+    detach_join(list, rank, board_owner(board));
 }
 
 void board_remove_range(struct board *board, uint32_t rank, uint32_t count) {
@@ -883,7 +883,7 @@ enum board_status board_append(struct board *board, const struct board_entry *en
     return BOARD_OK;
 }
 
-/* A value (board_tag_at) has made the board large, and its members known, while it had one leaf: all are
+/* A value (tags_set_at) has made the board large, and its members known, while it had one leaf: all are
  * indexed in the end. */
 static void board_append_forget_index(struct board *board) {
     if (board->is_large && map_count(&board->large->map) > 0) {
@@ -977,6 +977,196 @@ void board_relocated(struct board *board) {
     }
 }
 
+/* ---- ranks ---- */
+
+static uint32_t board_count_limited(const struct board *board, uint64_t key, bool or_equal) {
+    struct skiplist own;
+    const struct skiplist *list = board_list(board, &own);
+    if (board_is_above_all(list, key)) {
+        return 0;
+    }
+    if (board_is_below_all(list, key)) {
+        return list->count;
+    }
+    return skiplist_rank(list, skiplist_place_above(list, key, or_equal));
+}
+
+uint32_t board_count_above(const struct board *board, uint64_t key) {
+    return board_count_limited(board, key, false);
+}
+
+uint32_t board_count_from(const struct board *board, uint64_t key) {
+    return board_count_limited(board, key, true);
+}
+
+struct board_stored board_at(const struct board *board, uint32_t rank) {
+    struct skiplist_place place = board_place_at(board, rank);
+    const struct block *block = board_leaf(board, place.leaf);
+    return board_entry_at(block, place.index, block_offset(block, place.index));
+}
+
+_Static_assert((int)BOARD_AT_MAX <= (int)SKIPLIST_AT_MAX, "places are found at once");
+
+void board_at_many(const struct board *board, const uint32_t *ranks, uint32_t count,
+                   struct board_stored *entries) {
+    struct skiplist_place places[BOARD_AT_MAX];
+    uint32_t offsets[BOARD_AT_MAX];
+    CHECK(count <= BOARD_AT_MAX);
+    if (!board->is_large) {
+        for (uint32_t i = 0; i < count; i++) {
+            entries[i] = board_at(board, ranks[i]);
+        }
+        return;
+    }
+    skiplist_at_many(&board->large->list, ranks, count, places);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct block *block = board_leaf(board, places[i].leaf);
+        uint32_t index = places[i].index;
+        offsets[i] = block_offset(block, index);
+        prefetch_line(block_keys(block) + index);
+        prefetch_lines(block_heap(block) + offsets[i], block_heap_size(block_code(block, index)));
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        entries[i] = board_entry_at(board_leaf(board, places[i].leaf), places[i].index, offsets[i]);
+    }
+}
+
+/* ---- scanning ---- */
+
+struct board_scan {
+    const struct board *board;
+    board_visit *visit;
+    void *context;
+};
+
+static void board_scan_visit_entry(void *context, const struct scan_item *item) {
+    const struct board_scan *scan = context;
+    struct board_stored entry = board_entry_at(item->at, item->index, item->offset);
+    scan->visit(scan->context, &entry);
+}
+
+static void board_scan_fetch_node(const void *owner, uint32_t id) {
+    const struct board *board = owner;
+    if (id < board->large->list.node_end) {
+        prefetch_line(skiplist_node(&board->large->list, id));
+    }
+}
+
+/* Bitmap of the entries of a leaf whose tags admit a hash in the range. */
+static uint64_t board_scan_match_tags(const struct block *block, uint32_t from, uint32_t last) {
+    uint8_t tag_first = board_hash_tag((uint64_t)from << 32);
+    uint8_t width = (uint8_t)(board_hash_tag((uint64_t)last << 32) - tag_first);
+    uint64_t matches = 0;
+    for (uint32_t i = 0; i < block->count; i++) {
+        matches |= (uint64_t)((uint8_t)(block_tag(block, i) - tag_first) <= width) << i;
+    }
+    return matches;
+}
+
+/* The state of one candidate in board_scan_find_members. */
+struct scan_leaf {
+    const struct block *block;
+    uint64_t matches;
+};
+
+static void board_scan_fetch_matches(const struct scan_leaf *leaf) {
+    for (uint64_t matches = leaf->matches; matches != 0; matches &= matches - 1) {
+        uint32_t index = (uint32_t)__builtin_ctzll(matches);
+        const char *member = block_heap(leaf->block) + block_offset(leaf->block, index);
+        prefetch_lines(member, block_heap_size(block_code(leaf->block, index)));
+        prefetch_line(block_keys(leaf->block) + index);
+    }
+}
+
+static void board_scan_add_matches(const struct board *board, const struct scan_leaf *leaf,
+                                   const struct scan_candidate *candidate, struct scan *scan) {
+    for (uint64_t matches = leaf->matches; matches != 0; matches &= matches - 1) {
+        uint32_t index = (uint32_t)__builtin_ctzll(matches);
+        uint32_t offset = block_offset(leaf->block, index);
+        char room[NAME_TEXT_ROOM];
+        struct bytes member = name_text(block_member(leaf->block, index, offset), room);
+        struct scan_item item = {
+            .prefix = (uint32_t)(board_hash(board, member) >> 32),
+            .index = index,
+            .offset = offset,
+            .name_size = (uint32_t)member.size,
+            .at = leaf->block,
+        };
+        if (item.prefix >= candidate->from && item.prefix <= candidate->last) {
+            scan_add(scan, &item);
+        }
+    }
+}
+
+static void board_scan_find_members(const void *owner, const struct scan_candidate *candidates,
+                                    uint32_t count, struct scan *scan) {
+    const struct board *board = owner;
+    struct scan_leaf leaves[SCAN_CANDIDATES_MAX];
+    for (uint32_t i = 0; i < count; i++) {
+        const struct block *block = board_leaf(board, candidates[i].id);
+        leaves[i] = (struct scan_leaf){.block = block};
+        if (block != NULL) {
+            prefetch_lines(block, sizeof *block + 2 * BLOCK_ENTRIES_MAX);
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (leaves[i].block == NULL || !board_leaf_is_alive(board, candidates[i].id)) {
+            continue;
+        }
+        leaves[i].matches =
+            board_scan_match_tags(leaves[i].block, candidates[i].from, candidates[i].last);
+        board_scan_fetch_matches(&leaves[i]);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        board_scan_add_matches(board, &leaves[i], &candidates[i], scan);
+    }
+}
+
+/* Visit all members by rank. false: that would exceed one step. */
+static bool board_scan_small(struct board_scan *scan, const struct scan_limits *limits) {
+    const struct block *block = scan->board->leaf;
+    uint64_t bytes = 0;
+    uint32_t offset = 0;
+    for (uint32_t i = 0; i < block->count; i++) {
+        bytes += name_size(block_member(block, i, offset));
+        offset += block_heap_size(block_code(block, i));
+    }
+    if (scan_visit_work(limits, block->count, bytes) > limits->work_max) {
+        return false;
+    }
+    offset = 0;
+    for (uint32_t i = 0; i < block->count; i++) {
+        struct board_stored entry = board_entry_at(block, i, offset);
+        scan->visit(scan->context, &entry);
+        offset += block_heap_size(block_code(block, i));
+    }
+    return true;
+}
+
+uint64_t board_scan(const struct board *board, uint64_t cursor, const struct scan_limits *limits,
+                    board_visit *visit, void *context) {
+    struct board_scan own = {.board = board, .visit = visit, .context = context};
+    struct scan scan;
+    if (cursor >= SCAN_END || board_count(board) == 0) {
+        return 0;
+    }
+    if (!board->is_large && cursor == 0 && board_scan_small(&own, limits)) {
+        return 0;
+    }
+    scan_init(&scan, limits, board_scan_visit_entry, &own);
+    if (board->is_large) {
+        scan.owner = board;
+        scan.fetch = board_scan_fetch_node;
+        scan.find = board_scan_find_members;
+        return scan_map(&scan, &board->large->map, cursor);
+    }
+    struct scan_leaf leaf = {.block = board->leaf};
+    leaf.matches = board_scan_match_tags(leaf.block, 0, UINT32_MAX);
+    struct scan_candidate all = {.from = (uint32_t)cursor, .last = UINT32_MAX};
+    board_scan_add_matches(board, &leaf, &all, &scan);
+    return scan_items(&scan);
+}
+
 /* ---- checking ---- */
 
 /* Check the tags, and that look-up finds every member at its place (so none is duplicated). */
@@ -1008,7 +1198,7 @@ static const char *board_check_large(const struct board *board) {
     if (large->board != board) {
         return "board: its large part belongs to another one";
     }
-    if (map_count(&large->map) != large->list.count + skiplist_count_detached(&large->list)) {
+    if (map_count(&large->map) != large->list.count + detach_count(&large->list)) {
         return "board: the map does not hold every member and all that remains once";
     }
     if (large->link != NULL && *large->link != board) {

@@ -74,7 +74,7 @@ uint32_t tag_counts_values(const struct tags *tags, const struct tag_combination
     uint32_t values = 0;
     for (uint32_t i = 0; i < combination->count; i++) {
         uint32_t tag = combination->tags[i];
-        values |= tag_slot_extract(tags->slots[tag], code) << combination->shifts[tag];
+        values |= sheet_slot_extract(tags->slots[tag], code) << combination->shifts[tag];
     }
     return values;
 }
@@ -98,7 +98,7 @@ static const struct tag_places *tag_counts_places(struct tags *tags, uint32_t co
     places->number = plan->number;
     places->code = code;
     for (uint32_t i = 0; i < tags->count; i++) {
-        values[i] = tag_slot_extract(tags->slots[i], code);
+        values[i] = sheet_slot_extract(tags->slots[i], code);
     }
     places->dense = tag_counts_join(&plan->dense, values);
     for (uint32_t i = 0; i < plan->list_count; i++) {

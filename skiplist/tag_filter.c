@@ -41,7 +41,7 @@ static bool tag_filter_passes_value(const struct filter_test *test, uint32_t val
 }
 
 static bool tag_filter_passes(const struct filter_test *test, uint32_t code) {
-    return tag_filter_passes_value(test, tag_slot_extract(test->slot, code));
+    return tag_filter_passes_value(test, sheet_slot_extract(test->slot, code));
 }
 
 bool tag_filter_matches(const struct tag_filter *filter, uint32_t code) {
@@ -171,7 +171,7 @@ static void tag_filter_list_codes(struct tag_filter *filter) {
     for (uint32_t i = 0; i < filter->count; i++) {
         const struct filter_test *test = &filter->tests[i];
         for (uint32_t v = 0; v < test->count; v++) {
-            filter->codes[filter->code_count++] = tag_slot_deposit(test->slot, test->values[v]);
+            filter->codes[filter->code_count++] = sheet_slot_deposit(test->slot, test->values[v]);
         }
     }
 }
@@ -186,7 +186,7 @@ static void tag_filter_simplify(struct tag_filter *filter) {
             filter->is_simple && test->is_excluding == filter->is_inverse && test->count == 1;
         if (filter->is_simple) {
             filter->mask |= test->slot->mask;
-            filter->equal |= tag_slot_deposit(test->slot, test->values[0]);
+            filter->equal |= sheet_slot_deposit(test->slot, test->values[0]);
         }
     }
 }
@@ -555,7 +555,7 @@ static void tag_filter_complete(struct tag_filter *filter, const struct tags *ta
 
 struct tag_filter *tag_filter_create(const struct board *board, const struct tag_choice *choices,
                                      uint32_t count) {
-    const struct tags *tags = tag_filter_tags(board);
+    const struct tags *tags = board_tags(board);
     struct tag_filter *filter = tag_filter_create_empty();
     if (filter == NULL) {
         return NULL;
@@ -607,7 +607,7 @@ static void tag_filter_narrow_test(struct tag_filter *filter, const struct tag_s
 
 bool tag_filter_narrow(const struct board *board, const struct tag_filter *whole, unsigned tag_mask,
                        const struct tag_values *values, struct tag_filter **part) {
-    const struct tags *tags = tag_filter_tags(board);
+    const struct tags *tags = board_tags(board);
     if (*part != NULL) {
         tag_filter_deinit(*part);
         tag_filter_init(*part);
@@ -642,9 +642,9 @@ bool tag_filter_narrow(const struct board *board, const struct tag_filter *whole
 
 /* ---- estimates ---- */
 
-uint32_t board_group_reads(const struct board *board, unsigned tag_mask, unsigned excluding_mask) {
+uint32_t tag_filter_reads(const struct board *board, unsigned tag_mask, unsigned excluding_mask) {
     enum { BLOCK = INDEX_FANOUT * INDEX_FANOUT * BLOCK_ENTRIES_MAX / 2 }; /* half of level 2 */
-    const struct tags *tags = tag_filter_tags(board);
+    const struct tags *tags = board_tags(board);
     uint32_t count = board_count(board);
     unsigned lists, rest;
     tag_mask &= tags != NULL ? (1U << tags->count) - 1 : 0;

@@ -74,11 +74,6 @@ struct tag_filter {
     struct filter_marks marks;
 };
 
-/* The list's tags; NULL: nobody has a value. */
-static inline const struct tags *tag_filter_tags(const struct board *board) {
-    return board->is_large ? board->large->list.tags : NULL;
-}
-
 bool tag_filter_matches(const struct tag_filter *filter, uint32_t code);
 /* The same for values of a combination side by side. */
 bool tag_filter_matches_values(const struct tag_filter *filter,

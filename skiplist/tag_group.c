@@ -427,8 +427,8 @@ static bool tag_group_find_marked(const struct skiplist *list, const struct tag_
 
 /* ---- what is asked for ---- */
 
-uint32_t board_group_count(const struct board *board, struct tag_filter *filter, uint32_t ranks) {
-    const struct tags *tags = tag_filter_tags(board);
+uint32_t tag_group_count(const struct board *board, struct tag_filter *filter, uint32_t ranks) {
+    const struct tags *tags = board_tags(board);
     CHECK(ranks <= board_count(board));
     if (filter->is_nobody || ranks == 0) {
         return 0;
@@ -449,18 +449,18 @@ uint32_t board_group_count(const struct board *board, struct tag_filter *filter,
     return tag_group_count_before(list, last, filter, &work_left);
 }
 
-uint32_t board_group_rank(const struct board *board, struct tag_filter *filter,
-                          const struct board_member *member) {
+uint32_t tag_group_rank(const struct board *board, struct tag_filter *filter,
+                        const struct board_member *member) {
     struct skiplist_place place = {.leaf = member->leaf, .index = member->index};
     uint32_t work_left = COUNTS_READER_WORK;
     if (filter->is_nobody) {
         return 0;
     }
-    if (tag_filter_tags(board) == NULL) {
+    if (board_tags(board) == NULL) {
         return board_rank_of(board, member);
     }
     if (tag_group_has_marks(&board->large->list, filter)) {
-        return board_group_count(board, filter, board_rank_of(board, member));
+        return tag_group_count(board, filter, board_rank_of(board, member));
     }
     return tag_group_count_before(&board->large->list, place, filter, &work_left);
 }
@@ -486,13 +486,13 @@ static uint32_t tag_group_descend(const struct skiplist *list, uint32_t id, uint
     return first + tag_group_find_in(sheet, filter, 0, span, nth);
 }
 
-bool board_group_find(const struct board *board, struct tag_filter *filter, uint32_t nth,
-                      uint32_t *rank) {
+bool tag_group_find(const struct board *board, struct tag_filter *filter, uint32_t nth,
+                    uint32_t *rank) {
     if (filter->is_nobody || nth >= board_count(board)) {
         return false;
     }
     *rank = nth;
-    if (tag_filter_tags(board) == NULL) {
+    if (board_tags(board) == NULL) {
         return true;
     }
     const struct skiplist *list = &board->large->list;
@@ -507,9 +507,9 @@ bool board_group_find(const struct board *board, struct tag_filter *filter, uint
     return true;
 }
 
-bool board_group_has(const struct board *board, const struct tag_filter *filter,
-                     const struct board_member *member) {
-    const struct tags *tags = tag_filter_tags(board);
+bool tag_group_has(const struct board *board, const struct tag_filter *filter,
+                   const struct board_member *member) {
+    const struct tags *tags = board_tags(board);
     if (tags == NULL || filter->is_nobody) {
         return !filter->is_nobody;
     }
@@ -553,12 +553,12 @@ static bool tag_group_next_behind(const struct skiplist *list, uint32_t id, uint
     return false;
 }
 
-bool board_group_next(const struct board *board, struct tag_filter *filter, uint32_t from,
-                      uint32_t *rank) {
+bool tag_group_next(const struct board *board, struct tag_filter *filter, uint32_t from,
+                    uint32_t *rank) {
     if (from >= board_count(board) || filter->is_nobody) {
         return false;
     }
-    if (tag_filter_tags(board) == NULL) {
+    if (board_tags(board) == NULL) {
         *rank = from;
         return true;
     }
@@ -576,14 +576,14 @@ bool board_group_next(const struct board *board, struct tag_filter *filter, uint
                                                   from + (count - at), filter, rank);
 }
 
-bool board_group_previous(const struct board *board, struct tag_filter *filter, uint32_t from,
-                          uint32_t *rank) {
+bool tag_group_previous(const struct board *board, struct tag_filter *filter, uint32_t from,
+                        uint32_t *rank) {
     if (board_count(board) == 0) {
         return false;
     }
     if (from >= board_count(board)) {
         from = board_count(board) - 1;
     }
-    uint32_t before = board_group_count(board, filter, from + 1);
-    return before > 0 && board_group_find(board, filter, before - 1, rank);
+    uint32_t before = tag_group_count(board, filter, from + 1);
+    return before > 0 && tag_group_find(board, filter, before - 1, rank);
 }

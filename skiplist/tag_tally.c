@@ -92,7 +92,7 @@ static bool tag_tally_values(struct tally_task *task, const struct tag_combinati
     for (unsigned i = 0; i < tags->count; i++) {
         if ((task->by_mask >> i & 1) != 0) {
             uint32_t mask = UINT32_MAX >> (TAGS_BITS_MAX - tags->slots[i]->bits);
-            code |= tag_slot_deposit(tags->slots[i], values >> combination->shifts[i] & mask);
+            code |= sheet_slot_deposit(tags->slots[i], values >> combination->shifts[i] & mask);
         }
     }
     return tag_tally_add(&task->tally, code, count);
@@ -233,9 +233,9 @@ static bool tag_tally_run(struct tally_task *task, uint32_t from, uint32_t to) {
     return is_done || tag_tally_block(task, list->root, from, to);
 }
 
-bool board_tally(const struct board *board, const struct tag_filter *filter, uint32_t from,
-                 uint32_t to, unsigned by_mask, tags_visit *visit, void *context) {
-    const struct tags *tags = tag_filter_tags(board);
+bool tag_tally(const struct board *board, const struct tag_filter *filter, uint32_t from,
+               uint32_t to, unsigned by_mask, tags_visit *visit, void *context) {
+    const struct tags *tags = board_tags(board);
     struct tag_values values = {.mask = 0};
     struct tally_task task = {
         .filter = filter, .by_mask = by_mask, .work_left = COUNTS_READER_WORK};

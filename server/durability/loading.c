@@ -213,7 +213,7 @@ static enum loading_status loading_tag_entries(struct loading *loading,
             }
             continue;
         }
-        switch (board_tag_at(&open->board, first + i, &values, &full)) {
+        switch (tags_set_at(&open->board, first + i, &values, &full)) {
         case TAGS_OK:
         case TAGS_SAME:
             break;

@@ -334,7 +334,7 @@ static void snapshot_add_cut(struct snapshot *snapshot, const struct effect *eff
     struct board_stored entry;
     char room[NAME_TEXT_ROOM];
     take.kind = EFFECT_TAKE;
-    board_seek(&effect->key->board, effect->rank, &cursor);
+    board_cursor_seek(&effect->key->board, effect->rank, &cursor);
     for (uint32_t i = 0; i < effect->count && board_cursor_read(&cursor, &entry); i++) {
         take.member = name_text(entry.member, room);
         snapshot_write_effect(snapshot, &take);
@@ -351,11 +351,11 @@ static void snapshot_add_put(struct snapshot *snapshot, const struct effect *eff
     struct board_member member;
     struct tag_values values;
     snapshot_write_effect(snapshot, effect);
-    if (!board_has_values(board)) {
+    if (!tags_has_values(board)) {
         return;
     }
     board_look_up(board, effect->member, NULL, &member);
-    board_tags_of(board, &member, &values);
+    tags_of(board, &member, &values);
     if (values.mask != 0) {
         tags.kind = EFFECT_TAGS;
         tags.value = (struct bytes){.at = packed, .size = tag_values_pack(&values, packed)};
@@ -406,7 +406,7 @@ static void snapshot_write_entries(struct snapshot *snapshot, const struct board
         size_t member_size = name_size(entries[i].member);
         size -= member_size < size ? member_size : size;
     }
-    snapshot->values_size = board_has_values(board) ? size / count : 0;
+    snapshot->values_size = tags_has_values(board) ? size / count : 0;
 }
 
 static void snapshot_write_board_piece(struct snapshot *snapshot,
