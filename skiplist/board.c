@@ -218,24 +218,22 @@ static bool board_copy_large(const struct board *board, struct board *copy) {
                                      : map_copy(&board->large->map, &copy->large->map);
 }
 
-static bool board_copy_small(const struct board *board, struct board *copy) {
-    struct skiplist from;
-    struct skiplist to;
+bool board_copy(const struct board *board, struct board *copy) {
+    struct skiplist from, to;
+    board_init(copy, board->layout, board->hash_seed);
+    if (board->is_large) {
+        if (board_copy_large(board, copy)) {
+            return true;
+        }
+        board_deinit(copy);
+        return false;
+    }
     skiplist_init(&to, board_is_latest(board));
     if (!skiplist_copy(board_list(board, &from), &to)) {
         return false;
     }
     board_keep_list(copy, &to);
     return true;
-}
-
-bool board_copy(const struct board *board, struct board *copy) {
-    board_init(copy, board->layout, board->hash_seed);
-    if (board->is_large ? board_copy_large(board, copy) : board_copy_small(board, copy)) {
-        return true;
-    }
-    board_deinit(copy);
-    return false;
 }
 
 const struct layout *board_layout(const struct board *board) {
@@ -346,16 +344,14 @@ static void board_note_found(struct board_member *member, const struct found *fo
     member->offset = found->offset;
 }
 
-static bool board_is_for(const struct lookup *ahead, const struct board *board, struct bytes name) {
-    return ahead->board == board && ahead->hash_seed == board->hash_seed &&
-           ahead->member.at == name.at && ahead->member.size == name.size;
-}
-
 void board_look_up(const struct board *board, struct bytes name, const struct lookup *ahead,
                    struct board_member *member) {
     struct found found;
     *member = (struct board_member){.name = name, .target = SKIPLIST_NONE, .place = SKIPLIST_NONE};
-    if (ahead != NULL && board_is_for(ahead, board, name)) {
+    bool is_for_it = ahead != NULL && ahead->board == board &&
+                     ahead->hash_seed == board->hash_seed && ahead->member.at == name.at &&
+                     ahead->member.size == name.size;
+    if (is_for_it) {
         member->hash = ahead->hash;
         member->target = ahead->target;
         member->place = ahead->place;
@@ -442,16 +438,6 @@ static uint32_t board_free_detached(struct board *board, uint32_t work_max) {
         work += count;
     }
     return work;
-}
-
-/* Called after adding a member while there are remains. If they were freed only in the host's idle
- * time, a board that is emptied and refilled continuously could outgrow it. */
-static void board_free_for_addition(struct board *board) {
-    if (++board->large->added_count < ADDED_MAX) {
-        return;
-    }
-    board->large->added_count = 0;
-    (void)board_free_detached(board, ADDED_MAX);
 }
 
 /* Does the key belong between two keys of the leaf? Then no other leaf can take it. */
@@ -564,8 +550,11 @@ static enum board_status board_add(struct board *board, const struct board_membe
         }
         return BOARD_OUT_OF_MEMORY;
     }
-    if (board_has_detached(board)) {
-        board_free_for_addition(board);
+    /* If remains were freed only in the host's idle time, a board that is emptied and refilled continuously could
+     * outgrow it. */
+    if (board_has_detached(board) && ++board->large->added_count >= ADDED_MAX) {
+        board->large->added_count = 0;
+        (void)board_free_detached(board, ADDED_MAX);
     }
     return BOARD_OK;
 }
@@ -837,14 +826,6 @@ static bool board_append_put_entry(struct leaf_fill *fill, const struct board *b
     return true;
 }
 
-static void board_append_drop_entries(struct leaf_fill *fill) {
-    for (uint32_t i = 0; i < fill->count; i++) {
-        if (fill->entries[i].code == NAME_LONG) {
-            block_long_destroy(fill->entries[i].at);
-        }
-    }
-}
-
 /* Append a leaf. false: no memory. */
 static bool board_append_leaf(struct board *board, const struct leaf_fill *fill) {
     struct skiplist own;
@@ -876,7 +857,11 @@ enum board_status board_append(struct board *board, const struct board_entry *en
             count -= !is_full;
         }
         if (!has_memory || !board_append_leaf(board, &fill)) {
-            board_append_drop_entries(&fill);
+            for (uint32_t i = 0; i < fill.count; i++) {
+                if (fill.entries[i].code == NAME_LONG) {
+                    block_long_destroy(fill.entries[i].at);
+                }
+            }
             return BOARD_OUT_OF_MEMORY;
         }
     }
@@ -896,17 +881,6 @@ enum board_status board_append_end(struct board *board) {
     return !board->is_large || board_fill_map(board) ? BOARD_OK : BOARD_OUT_OF_MEMORY;
 }
 
-/* One step of preparing a map for all members. Returns the work done. */
-static uint32_t board_append_prepare_map(struct large_board *large, enum board_status *status,
-                                         bool *is_ready) {
-    if (!map_prepare(&large->map, large->list.count, large->list.node_end, is_ready)) {
-        *status = BOARD_OUT_OF_MEMORY;
-    }
-    /* The worst case, in members to be indexed: first touches of a segment's 64 KiB take half a millisecond if the
-     * pool's keeper has fallen behind. */
-    return 3 * MAP_SEGMENT_BUCKETS;
-}
-
 enum board_status board_append_end_step(struct board *board, struct board_indexing *progress,
                                         uint32_t work_max, bool *is_done) {
     enum board_status status = BOARD_OK;
@@ -914,8 +888,15 @@ enum board_status board_append_end_step(struct board *board, struct board_indexi
     for (uint32_t work = 0; !*is_done && work < work_max && status == BOARD_OK;) {
         if (!progress->has_begun) {
             board_append_forget_index(board);
-            work += board_append_prepare_map(board->large, &status, &progress->has_begun);
-            progress->next_leaf = board->large->list.first;
+            const struct skiplist *list = &board->large->list;
+            if (!map_prepare(&board->large->map, list->count, list->node_end,
+                             &progress->has_begun)) {
+                status = BOARD_OUT_OF_MEMORY;
+            }
+            progress->next_leaf = list->first;
+            /* The worst case, in members to be indexed: first touches of a segment's 64 KiB take half a millisecond if
+             * the pool's keeper has fallen behind. */
+            work += 3 * MAP_SEGMENT_BUCKETS;
         } else {
             uint32_t count = board_index_leaf(board, &progress->next_leaf);
             progress->indexed_count += count;
@@ -927,13 +908,6 @@ enum board_status board_append_end_step(struct board *board, struct board_indexi
 }
 
 /* ---- moving blocks to other addresses ---- */
-
-static void board_relocate_leaf(struct board *board, board_mover *move, void *context) {
-    void *leaf = board->leaf != NULL ? move(context, board->leaf) : NULL;
-    if (leaf != NULL) {
-        board->leaf = leaf;
-    }
-}
 
 static void board_relocate_sheet(struct skiplist *list, struct index_block *index,
                                  board_mover *move, void *context) {
@@ -948,7 +922,8 @@ static void board_relocate_sheet(struct skiplist *list, struct index_block *inde
 uint32_t board_relocate(struct board *board, uint32_t from, uint32_t count, board_mover *move,
                         void *context) {
     if (!board->is_large) {
-        board_relocate_leaf(board, move, context);
+        void *leaf = board->leaf != NULL ? move(context, board->leaf) : NULL;
+        board->leaf = leaf != NULL ? leaf : board->leaf;
         return 0;
     }
     struct skiplist *list = &board->large->list;

@@ -40,10 +40,6 @@ static bool tag_filter_passes_value(const struct filter_test *test, uint32_t val
     return tag_filter_names(test, value) != test->is_excluding;
 }
 
-static bool tag_filter_passes(const struct filter_test *test, uint32_t code) {
-    return tag_filter_passes_value(test, sheet_slot_extract(test->slot, code));
-}
-
 bool tag_filter_matches(const struct tag_filter *filter, uint32_t code) {
     if (filter->is_simple) {
         return ((code & filter->mask) == filter->equal) != filter->is_inverse;
@@ -52,7 +48,8 @@ bool tag_filter_matches(const struct tag_filter *filter, uint32_t code) {
         return false;
     }
     for (uint32_t i = 0; i < filter->count; i++) {
-        if (!tag_filter_passes(&filter->tests[i], code)) {
+        const struct filter_test *test = &filter->tests[i];
+        if (!tag_filter_passes_value(test, sheet_slot_extract(test->slot, code))) {
             return false;
         }
     }

@@ -302,15 +302,6 @@ static enum tags_status tags_take_values(struct tags *tags, const struct tag_val
     return TAGS_OK;
 }
 
-static bool tags_has_any(const struct tag_values *values) {
-    for (unsigned i = 0; i < TAGS_MAX; i++) {
-        if ((values->mask >> i & 1) != 0 && values->at[i].size > 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Make the board one that has values. false: no memory, nothing changed. */
 static bool tags_make(struct board *board) {
     bool was_large = board->is_large;
@@ -353,7 +344,11 @@ static enum tags_status tags_put(struct board *board, struct skiplist_place plac
 static enum tags_status tags_put_at(struct board *board, struct skiplist_place place,
                                     const struct tag_values *values, unsigned *full) {
     if (board_tags(board) == NULL) {
-        if (!tags_has_any(values)) {
+        bool has_any = false;
+        for (unsigned i = 0; i < TAGS_MAX; i++) {
+            has_any = has_any || ((values->mask >> i & 1) != 0 && values->at[i].size > 0);
+        }
+        if (!has_any) {
             return TAGS_SAME;
         }
         if (!tags_make(board)) {
@@ -369,14 +364,9 @@ enum tags_status tags_set(struct board *board, const struct board_member *member
     return tags_put_at(board, place, values, full);
 }
 
-static struct skiplist_place tags_place_at(const struct board *board, uint32_t rank) {
-    struct skiplist own;
-    return skiplist_at(board_list(board, &own), rank);
-}
-
 enum tags_status tags_set_at(struct board *board, uint32_t rank, const struct tag_values *values,
                              unsigned *full) {
-    return tags_put_at(board, tags_place_at(board, rank), values, full);
+    return tags_put_at(board, board_place_at(board, rank), values, full);
 }
 
 size_t tags_growth_size(const struct board *board, uint32_t count) {
@@ -415,7 +405,7 @@ void tags_of(const struct board *board, const struct board_member *member,
 }
 
 void tags_at(const struct board *board, uint32_t rank, struct tag_values *values) {
-    tags_read_at(board, tags_place_at(board, rank), values);
+    tags_read_at(board, board_place_at(board, rank), values);
 }
 
 /* ---- other tags ---- */
