@@ -523,7 +523,6 @@ TEST(boards_of_a_snapshot_are_read_in_pieces) {
         effect_bytes_encode_open(&encoder, key, 99);
         effect_bytes_encode_entries(&encoder, entries, counts[i]);
         effect_bytes_encode(&encoder, &put);
-        effect_bytes_encode_reopen(&encoder);
         effect_bytes_encode_entries(&encoder, entries, counts[i]);
         effect_bytes_encode(&encoder, &take);
         effect_bytes_encode_close(&encoder);
@@ -532,7 +531,6 @@ TEST(boards_of_a_snapshot_are_read_in_pieces) {
         assert_reads_open(key, 99);
         assert_reads_entries(entries, counts[i]);
         assert_reads_effect(&put);
-        assert_int_equal(effect_bytes_decode(&decoder), EFFECT_RECORD_REOPEN);
         assert_reads_entries(entries, counts[i]);
         assert_reads_effect(&take);
         assert_int_equal(effect_bytes_decode(&decoder), EFFECT_RECORD_CLOSE);
@@ -658,7 +656,6 @@ static void assert_good_record(enum effect_record record, struct bytes chunk) {
         }
         break;
     case EFFECT_RECORD_CLOSE:
-    case EFFECT_RECORD_REOPEN:
     case EFFECT_RECORD_END:
     case EFFECT_RECORD_BAD:
         break;
@@ -705,14 +702,13 @@ static void make_small_chunk(struct buffer *chunk) {
     }
     effect_bytes_encode_open(&encoder, key, 99);
     effect_bytes_encode_entries(&encoder, entries, 2);
-    effect_bytes_encode_reopen(&encoder);
     effect_bytes_encode_entries(&encoder, entries, 1);
     effect_bytes_encode_piece_of(&encoder, &tagged->board, 0, entries, 2);
     effect_bytes_encode_close(&encoder);
     assert_false(chunk->is_broken);
     registry_destroy(registry);
 }
-enum { SMALL_CHUNK_RECORDS = EACH_KIND + 6 };
+enum { SMALL_CHUNK_RECORDS = EACH_KIND + 5 };
 
 TEST(a_chunk_cut_anywhere_is_read_up_to_there) {
     struct buffer chunk;
