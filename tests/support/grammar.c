@@ -8,67 +8,6 @@ enum { HOSTILE_ONE_IN = 50, LOWER_ONE_IN = 40, TIMES_MAX = 9, LONG_MAX = 70000 }
 
 static const char *const numbers[] = {"0",  "1",  "2",  "3",     "7",   "10", "40",
                                       "99", "-1", "-2", "12.25", "0.5", NULL};
-static const char *const hostile[] = {"",
-                                      " ",
-                                      "nan",
-                                      "inf",
-                                      "-inf",
-                                      "(1",
-                                      "(inf",
-                                      "[a",
-                                      "+",
-                                      "-",
-                                      "-0",
-                                      "+5",
-                                      "1e400",
-                                      "1e18",
-                                      "1e-400",
-                                      "0x10",
-                                      "007",
-                                      "1 ",
-                                      " 1",
-                                      "1.5",
-                                      "4294967296",
-                                      "-2147483649",
-                                      "*",
-                                      "[",
-                                      "@",
-                                      "b0@",
-                                      "x@y",
-                                      "@2026",
-                                      "LIMIT",
-                                      "AT",
-                                      "NX",
-                                      "GT",
-                                      "INCR",
-                                      "COUNT",
-                                      "DATA",
-                                      "PACKED",
-                                      "LAST",
-                                      "WHERE",
-                                      "TAG",
-                                      "LAYOUT",
-                                      "FIELD",
-                                      "WEIGHTS",
-                                      "AGGREGATE",
-                                      "SINCE",
-                                      "WITHSCORES",
-                                      "-1 -1",
-                                      "%s%n",
-                                      "a\r\nb",
-                                      "*3\r\n$1\r\n",
-                                      "\xff\xfe",
-                                      "1970-01-01",
-                                      "9999-12-31T23:59:59Z",
-                                      "Europe/Berlin",
-                                      "../../etc/passwd",
-                                      "999999999999999999999999",
-                                      "9223372036854775807",
-                                      "-9223372036854775808",
-                                      "9223372036854775808",
-                                      "18446744073709551615",
-                                      "18446744073709551616",
-                                      NULL};
 /* Hostile by their length. */
 static const size_t hostile_sizes[] = {64, 255, 256, 4096, 65535, 65536, LONG_MAX};
 static const char *const members[] = {"m$3", "m$3", "n1", "user:1", "user:22", "user:$40", NULL};
@@ -79,6 +18,15 @@ static const char *const timeouts[] = {"0.1", "2", "20", NULL};
 static const char *const made[] = {"h:*", "b0:*", "h:%:*", "lim:*", "*", NULL};
 
 #define VALUES GRAMMAR_WORDS
+#define HOSTILE                                                                                    \
+    VALUES("", " ", "nan", "inf", "-inf", "(1", "(inf", "[a", "+", "-", "-0", "+5", "1e400",       \
+           "1e18", "1e-400", "0x10", "007", "1 ", " 1", "1.5", "4294967296", "-2147483649", "*",   \
+           "[", "@", "b0@", "x@y", "@2026", "LIMIT", "AT", "NX", "GT", "INCR", "COUNT", "DATA",    \
+           "PACKED", "LAST", "WHERE", "TAG", "LAYOUT", "FIELD", "WEIGHTS", "AGGREGATE", "SINCE",   \
+           "WITHSCORES", "-1 -1", "%s%n", "a\r\nb", "*3\r\n$1\r\n", "\xff\xfe", "1970-01-01",      \
+           "9999-12-31T23:59:59Z", "Europe/Berlin", "../../etc/passwd",                            \
+           "999999999999999999999999", "9223372036854775807", "-9223372036854775808",              \
+           "9223372036854775808", "18446744073709551615", "18446744073709551616")
 
 /* What all tests use, where they have no values of their own. */
 static const struct grammar_values values_of_all[] = {
@@ -350,7 +298,7 @@ static void grammar_add_hostile(struct grammar *grammar, const char *name) {
             hostile_sizes[grammar_below(grammar, sizeof hostile_sizes / sizeof hostile_sizes[0])];
         grammar_add(grammar, name, is_long, size);
     } else {
-        grammar_add_text(grammar, name, grammar_one_of(grammar, hostile));
+        grammar_add_text(grammar, name, grammar_one_of(grammar, HOSTILE));
     }
 }
 
