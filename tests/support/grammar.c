@@ -220,6 +220,13 @@ bool grammar_is_named(const char *const *words, const struct command *command) {
     return false;
 }
 
+bool grammar_is_on_keys(const struct command *command) {
+    static const char *const groups[] = {"sorted-set", "leaderboard", "generic", "hash", NULL};
+    static const char *const never[] = {"WAIT", "KEYS", NULL};
+    return command->run != NULL && (command->flags & COMMAND_ADMIN) == 0 &&
+           !grammar_is_among(never, command->name) && grammar_is_among(groups, command->group);
+}
+
 bool grammar_has_focus(const struct grammar *grammar, const struct command *command) {
     for (int i = 0; i < GRAMMAR_FOCI; i++) {
         if (grammar_is_named(grammar->focus[i], command)) {

@@ -76,6 +76,8 @@ void grammar_draw(struct grammar *grammar, const struct command *command);
 bool grammar_has_focus(const struct grammar *grammar, const struct command *command);
 /* Does one of these words name the command, or one of its words? */
 bool grammar_is_named(const char *const *words, const struct command *command);
+/* Is it of boards, hashes and keys, does it answer once, and end nothing? */
+bool grammar_is_on_keys(const struct command *command);
 /* Is it among the words, or does it begin as one of them, "ZREM*"? */
 bool grammar_is_among(const char *const *words, const char *name);
 /* Is this literal word of the command's syntax among the words, or the command itself? */

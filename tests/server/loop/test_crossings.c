@@ -375,21 +375,9 @@ static void choose_features(uint32_t index) {
     }
 }
 
-/* Those on boards, hashes and keys: they answer once, and end nothing. */
 static bool is_candidate(const struct command *command) {
-    static const char *const groups[] = {"sorted-set", "leaderboard", "generic", "hash",
-                                         "transactions"};
-    static const char *const never[] = {"WAIT", "KEYS", NULL};
-    if (command->run == NULL || (command->flags & COMMAND_ADMIN) != 0 ||
-        grammar_names_token(never, command, "")) {
-        return false;
-    }
-    for (size_t i = 0; i < COUNT_OF(groups); i++) {
-        if (strcmp(groups[i], command->group) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return grammar_is_on_keys(command) ||
+           (command->run != NULL && strcmp(command->group, "transactions") == 0);
 }
 
 /* The focused ones first. */
