@@ -189,7 +189,7 @@ static bool main_check_config_and_exit(int argc, char **argv, int *status) {
     }
     execute_init(command_table);
     *status =
-        settings_check_file(argv[2], main_check_as_started, stdout) ? EXIT_SUCCESS : EXIT_FAILURE;
+        setting_file_check(argv[2], main_check_as_started, stdout) ? EXIT_SUCCESS : EXIT_FAILURE;
     return true;
 }
 
@@ -233,8 +233,8 @@ static bool main_prepare(int argc, char **argv, char *error) {
         snprintf(error, SETTING_ERROR_MAX, "out of memory");
         return false;
     }
-    bool is_loaded = settings_load_arguments(settings, argc, argv, error);
-    settings_hide_arguments(argc, argv);
+    bool is_loaded = setting_file_apply_arguments(settings, argc, argv, error);
+    setting_file_hide_arguments(argc, argv);
     if (!is_loaded || !settings_finish(settings, error) || !main_rename_commands(settings, error) ||
         !acl_file_begin(&program.server, error) ||
         !tls_settings_open(&program.tls, settings, error) ||
@@ -341,7 +341,7 @@ static bool main_watch_signals(void) {
 /* Do all boards with this layout have a PERIOD, which moves its times to today? */
 static bool main_is_moved_by_periods(const struct settings *settings, const char *layout_name) {
     bool is_used = false;
-    if (settings_is_default_layout(settings, layout_name)) {
+    if (setting_board_is_default(settings, layout_name)) {
         return false;
     }
     for (uint32_t i = 0; i < settings->rule_count; i++) {

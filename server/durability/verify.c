@@ -15,7 +15,7 @@
 #include "codec/memory.h"
 #include "codec/timestamp.h"
 #include "server/durability/loading.h"
-#include "server/settings/setting.h"
+#include "server/settings/settings.h"
 
 #define DIRECTORY_USUAL "appendonlydir"
 
@@ -336,7 +336,8 @@ static enum check_result verify_check_boards(struct checking *checking) {
     if (loading == NULL) {
         return CHECK_IS_UNKNOWN;
     }
-    loading->registry = registry_create(disk_random_id(), settings_rules_for, &checking->settings);
+    loading->registry =
+        registry_create(disk_random_id(), setting_board_rules_for, &checking->settings);
     enum check_result result = CHECK_IS_UNKNOWN;
     if (loading->registry != NULL) {
         result = verify_load(checking, loading);

@@ -8,7 +8,7 @@
 #define SERVER_LISTENER_H
 
 #include "server/network/acceptor.h"
-#include "server/settings/setting.h"
+#include "server/settings/settings.h"
 
 enum { LISTENERS_MAX = 2 * SETTING_LIST_MAX + 1, LISTENER_ADDRESS_MAX = 128 };
 

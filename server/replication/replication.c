@@ -115,7 +115,7 @@ bool replication_follow(struct server *server, struct bytes host, uint16_t port)
     if (replication_is_following(replication, host, port)) {
         return true;
     }
-    if (!settings_set_master(&server->settings, host, port)) {
+    if (!setting_value_set_master(&server->settings, host, port)) {
         return false;
     }
     replication_set_master(replication, host, port);
@@ -133,7 +133,7 @@ void replication_promote(struct server *server) {
     if (!replication_is_replica(replication)) {
         return;
     }
-    CHECK(settings_set_master(&server->settings, BYTES(""), 0)); /* needs no memory */
+    CHECK(setting_value_set_master(&server->settings, BYTES(""), 0)); /* needs no memory */
     replication_set_master(replication, BYTES(""), 0);
     replication->role = REPLICATION_MASTER;
     replication->failover.asked_until_ms = 0;

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "server/durability/verify.h"
-#include "server/settings/setting.h"
+#include "server/settings/settings.h"
 #include "server/system/clock.h"
 #include "tests/support/directory.h"
 #include "tests/support/process.h"
@@ -198,7 +198,7 @@ IN_FIXTURE(a_backup_has_whole_transactions_only) {
         while (wire_ask_integer(&wire, "ZCARD two") < 100) {}
         take_backup();
         check_whole();
-        struct registry *registry = registry_create(7, settings_rules_for, &settings);
+        struct registry *registry = registry_create(7, setting_board_rules_for, &settings);
         assert_true(check_load(backup_path(), registry, &time_us, error));
         registry_each(registry, 0, INT64_MIN, add_scores, &scores);
         assert_true(scores.sums[0] == scores.sums[1]);

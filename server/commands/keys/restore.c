@@ -15,7 +15,7 @@
 #include "server/dispatch/syntax.h"
 #include "server/durability/effect_bytes.h"
 #include "server/durability/file_format.h"
-#include "server/rdb/rdb_crc.h"
+#include "server/rdb/rdb_bytes.h"
 #include "server/rdb/rdb_reader.h"
 #include "server/rdb/rdb_value.h"
 #include "server/rdb/rdb_write.h"
@@ -324,7 +324,7 @@ static bool restore_begin_value(struct restoring *restoring, const struct rdb_re
         break;
     }
     return call_refuse_format(restoring->call, "ERR no %s here: see docs/differences-from-redis.md",
-                              rdb_type_name(reader->type));
+                              rdb_reader_type_name(reader->type));
 }
 
 static bool restore_take_entry(struct restoring *restoring, const struct rdb_reader *reader) {
@@ -478,7 +478,7 @@ static bool restore_is_ours(uint32_t version) {
 }
 
 static bool restore_check_payload(const struct call *call, struct rdb_payload *payload) {
-    if (!rdb_payload_open(call_arg(call, 3), payload) || !payload->is_checked) {
+    if (!rdb_bytes_open_payload(call_arg(call, 3), payload) || !payload->is_checked) {
         return call_refuse(call, "ERR DUMP payload version or checksum are wrong");
     }
     if (rdb_knows_version(payload->version) || restore_is_ours(payload->version)) {

@@ -20,7 +20,7 @@
 #include "server/durability/store.h"
 #include "server/durability/verify.h"
 #include "server/replication/history.h"
-#include "server/tools/rules_text.h"
+#include "server/tools/record.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "tests/support/directory.h"
 #include "tests/support/durable_server.h"
@@ -131,8 +131,8 @@ static void put_bytes(FILE *out, struct bytes text) {
 }
 
 static void print_board(FILE *out, const struct registry_key *key) {
-    char rules[RULES_TEXT_MAX];
-    (void)rules_text_print(registry_rules(key), rules);
+    char rules[RECORD_RULES_MAX];
+    (void)record_print_rules(registry_rules(key), rules);
     fprintf(out, " %s\n", rules);
     for (uint32_t rank = 0; rank < board_count(&key->board); rank++) {
         const struct board_stored entry = board_at(&key->board, rank);

@@ -4,9 +4,9 @@
 
 #include "codec/memory.h"
 #include "server/durability/verify.h"
-#include "server/settings/setting.h"
+#include "server/settings/settings.h"
 #include "server/system/clock.h"
-#include "server/tools/rules_text.h"
+#include "server/tools/record.h"
 #include "server/tools/tools.h"
 #include "skiplist/keyspace/registry.h"
 #include "tests/support/directory.h"
@@ -123,12 +123,12 @@ TEST(what_is_saved_is_loaded) {
 static void check_rules(const char *text) {
     struct rules rules;
     struct rules again;
-    char printed[RULES_TEXT_MAX];
-    if (!rules_text_parse(bytes_from_text(text), &rules, error)) {
+    char printed[RECORD_RULES_MAX];
+    if (!record_parse_rules(bytes_from_text(text), &rules, error)) {
         fail_msg("%s: %s", text, error);
     }
-    size_t size = rules_text_print(&rules, printed);
-    assert_true(rules_text_parse((struct bytes){.at = printed, .size = size}, &again, error));
+    size_t size = record_print_rules(&rules, printed);
+    assert_true(record_parse_rules((struct bytes){.at = printed, .size = size}, &again, error));
     assert_true(rules_equal(&rules, &again));
     assert_int_equal(rules.is_created, again.is_created);
 }
@@ -137,18 +137,18 @@ static void check_period(const char *options) {
     struct rules rules;
     struct bytes words[32];
     char text[256];
-    char printed[RULES_TEXT_MAX];
+    char printed[RECORD_RULES_MAX];
     size_t count = 0;
-    assert_true(rules_text_parse(BYTES("FIELD a 20 TIME 44 MS"), &rules, error));
+    assert_true(record_parse_rules(BYTES("FIELD a 20 TIME 44 MS"), &rules, error));
     snprintf(text, sizeof text, "%s", options);
     for (char *word = strtok(text, " "); word != NULL; word = strtok(NULL, " ")) {
         words[count++] = bytes_from_text(word);
     }
-    assert_true(settings_parse_options(words, count, &rules, error));
+    assert_true(setting_options_parse(SETTING_TAKES_OPTIONS, words, count, &rules, error));
     rules_begin_period(&rules, INT64_C(1795368440000));
-    size_t size = rules_text_print(&rules, printed);
+    size_t size = record_print_rules(&rules, printed);
     struct rules again;
-    if (!rules_text_parse((struct bytes){.at = printed, .size = size}, &again, error)) {
+    if (!record_parse_rules((struct bytes){.at = printed, .size = size}, &again, error)) {
         fail_msg("%.*s: %s", (int)size, printed, error);
     }
     assert_true(rules_equal(&rules, &again));
@@ -190,7 +190,7 @@ TEST(rules_that_contradict_themselves_are_refused) {
                                  "FIELD a 20 NONSENSE"};
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         error[0] = '\0';
-        assert_false(rules_text_parse(bytes_from_text(texts[i]), &rules, error));
+        assert_false(record_parse_rules(bytes_from_text(texts[i]), &rules, error));
         assert_true(error[0] != '\0');
     }
 }
