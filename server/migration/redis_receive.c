@@ -138,16 +138,6 @@ static bool redis_receive_take_marked(struct redis_receive *receive, struct byte
     return true;
 }
 
-static bool redis_receive_take_commands(struct redis_receive *receive, struct bytes bytes,
-                                        size_t *used) {
-    if (!redis_spool_put(receive->spool, bytes)) {
-        return false;
-    }
-    receive->received_offset += bytes.size;
-    *used = bytes.size;
-    return true;
-}
-
 static bool redis_receive_take_some(struct redis_receive *receive, struct bytes bytes, size_t *used,
                                     const char **error) {
     bool is_put = false;
@@ -160,7 +150,9 @@ static bool redis_receive_take_some(struct redis_receive *receive, struct bytes 
                                           : redis_receive_take_sized(receive, bytes, used);
         break;
     case REDIS_RECEIVE_STREAM:
-        is_put = redis_receive_take_commands(receive, bytes, used);
+        is_put = redis_spool_put(receive->spool, bytes);
+        receive->received_offset += is_put ? bytes.size : 0;
+        *used = is_put ? bytes.size : *used;
         break;
     }
     *error = "no memory for what the source sends";
