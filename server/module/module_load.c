@@ -292,22 +292,13 @@ static bool module_load_describe(struct host_context *ctx, const char *name, uin
 enum { FLAGS_MAX = 96 };
 
 static void module_load_print_flags(const struct command *command, char out[FLAGS_MAX]) {
-    static const struct {
-        unsigned flags;
-        const char *word;
-    } words[] = {
-        {COMMAND_WRITE, "write"},           {COMMAND_READ, "readonly"},
-        {COMMAND_DENYOOM, "deny-oom"},      {COMMAND_FAST, "fast"},
-        {COMMAND_LOADING, "allow-loading"}, {COMMAND_LOADING | COMMAND_STALE, "allow-stale"},
-        {COMMAND_NO_MULTI, "deny-script"},
-    };
     bool has_hidden_keys =
         (command->flags & COMMAND_MOVABLE_KEYS) != 0 || command->key_option != NULL;
     size_t used = (size_t)snprintf(out, FLAGS_MAX, "%s", has_hidden_keys ? "getkeys-api" : "");
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if ((command->flags & words[i].flags) != 0) {
+    for (const struct category_flag *row = category_flags; row->flags != 0; row++) {
+        if ((command->flags & row->flags) != 0 && row->host_name != NULL) {
             used += (size_t)snprintf(out + used, FLAGS_MAX - used, "%s%s", used > 0 ? " " : "",
-                                     words[i].word);
+                                     row->host_name);
         }
     }
 }
