@@ -140,11 +140,8 @@ static bool rdb_load_take_entries(struct rdb_load *load) {
     const struct bytes *values = rdb_board_values(load->reader.board);
     bool is_fine = true;
     for (uint32_t i = 0; i < count && is_fine; i++) {
-        is_fine = rdb_load_check(
-            load, rdb_value_put_key(&load->value, entries[i].member, entries[i].key), NULL);
-        if (is_fine && values != NULL) {
-            is_fine = rdb_load_check(load, rdb_value_put_tags(&load->value, values[i]), NULL);
-        }
+        const struct bytes *tags = values != NULL ? &values[i] : NULL;
+        is_fine = rdb_load_check(load, rdb_value_put_key(&load->value, &entries[i], tags), NULL);
     }
     load->member_count += count;
     return is_fine;
@@ -174,17 +171,6 @@ static bool rdb_load_take_name(struct rdb_load *load, const struct rules *rules)
                                                  load->name, INT64_MIN) != NULL
                                        ? "it is there twice"
                                        : "with the date of an archive it is too long");
-}
-
-static bool rdb_load_put_hash(struct rdb_load *load) {
-    if (!rdb_load_take_name(load, NULL)) {
-        return false;
-    }
-    load->hash_count++;
-    return registry_put_hash(load->registry, (uint32_t)load->database, load->name,
-                             &load->value.hash, load->expire_at_ms, false,
-                             INT64_MIN) == REGISTRY_OK ||
-           rdb_load_fail_memory(load);
 }
 
 /* The board is filled. */
@@ -255,8 +241,16 @@ static bool rdb_load_end_key(struct rdb_load *load, int64_t expire_at_ms) {
         is_hash ? hash_count(&load->value.hash) == 0 : load->value.count == 0 && !is_lasting;
     bool is_expired = !load->keeps_expired && expire_at_ms != RDB_NO_EXPIRY &&
                       expire_at_ms <= load->now_us / 1000;
+    if (!is_empty && !is_expired && !is_hash) {
+        return rdb_load_begin_filling(load);
+    }
     if (!is_empty && !is_expired) {
-        return is_hash ? rdb_load_put_hash(load) : rdb_load_begin_filling(load);
+        load->hash_count++;
+        return rdb_load_take_name(load, NULL) &&
+               (registry_put_hash(load->registry, (uint32_t)load->database, load->name,
+                                  &load->value.hash, load->expire_at_ms, false,
+                                  INT64_MIN) == REGISTRY_OK ||
+                rdb_load_fail_memory(load));
     }
     load->empty_count += is_empty;
     load->expired_count += !is_empty;

@@ -398,20 +398,19 @@ enum rdb_value_status rdb_value_choose(struct rdb_value *value, struct registry 
     return RDB_VALUE_OK;
 }
 
-enum rdb_value_status rdb_value_put_key(struct rdb_value *value, struct bytes member,
-                                        uint64_t key) {
-    if (!layout_has_room(value->layout, key) ||
-        (value->count > 0 && value->entries[value->count - 1].key < key)) {
+enum rdb_value_status rdb_value_put_key(struct rdb_value *value, const struct board_entry *entry,
+                                        const struct bytes *tags) {
+    struct tag_values values = {.mask = 0};
+    if (!layout_has_room(value->layout, entry->key) ||
+        (value->count > 0 && value->entries[value->count - 1].key < entry->key)) {
         return RDB_VALUE_DAMAGED;
     }
-    return rdb_value_put(value, member, key);
-}
-
-enum rdb_value_status rdb_value_put_tags(struct rdb_value *value, struct bytes packed) {
-    struct tag_values values;
-    CHECK(value->count > 0);
+    enum rdb_value_status status = rdb_value_put(value, entry->member, entry->key);
+    if (status != RDB_VALUE_OK || tags == NULL) {
+        return status;
+    }
     value->culprit = value->entries[value->count - 1].member;
-    if (!tag_values_unpack(packed, value->layout->tags.count, &values)) {
+    if (!tag_values_unpack(*tags, value->layout->tags.count, &values)) {
         return RDB_VALUE_DAMAGED;
     }
     if (values.mask == 0) {
@@ -420,7 +419,7 @@ enum rdb_value_status rdb_value_put_tags(struct rdb_value *value, struct bytes p
     if (value->tags == NULL) {
         value->tags = memory_allocate_zeroed((size_t)value->capacity * sizeof *value->tags);
     }
-    struct bytes kept = rdb_value_keep(value, packed);
+    struct bytes kept = rdb_value_keep(value, *tags);
     if (value->tags == NULL || kept.at == NULL) {
         return RDB_VALUE_OUT_OF_MEMORY;
     }
