@@ -287,21 +287,6 @@ void setting_file_hide_arguments(int argc, char **argv) {
 
 /* ---- checking a file ---- */
 
-static void setting_file_check_text(struct settings *settings, struct bytes text, const char *path,
-                                    struct errors *errors) {
-    char error[SETTING_ERROR_MAX];
-    uint32_t next = 0;
-    (void)!setting_file_load_text(settings, text, path, errors, error);
-    uint32_t count_before = errors->count;
-    while (!setting_board_resolve_from(settings, &next, error)) {
-        setting_file_print_error(errors, error);
-    }
-    /* What concerns several settings, once each of them is right. */
-    if (errors->count == count_before && !settings_finish(settings, error)) {
-        setting_file_print_error(errors, error);
-    }
-}
-
 bool setting_file_check(const char *path, settings_check_more *check, FILE *out) {
     struct settings settings;
     struct errors errors = {.out = out};
@@ -312,10 +297,20 @@ bool setting_file_check(const char *path, settings_check_more *check, FILE *out)
         fprintf(out, "out of memory\n");
         return false;
     }
-    if (setting_file_read(path, &text, &size, error)) {
-        setting_file_check_text(&settings, (struct bytes){.at = text, .size = size}, path, &errors);
-    } else {
+    if (!setting_file_read(path, &text, &size, error)) {
         setting_file_print_error(&errors, error);
+    } else {
+        const struct bytes lines = {.at = text, .size = size};
+        uint32_t next = 0;
+        (void)!setting_file_load_text(&settings, lines, path, &errors, error);
+        uint32_t count_before = errors.count;
+        while (!setting_board_resolve_from(&settings, &next, error)) {
+            setting_file_print_error(&errors, error);
+        }
+        /* What concerns several settings, once each of them is right. */
+        if (errors.count == count_before && !settings_finish(&settings, error)) {
+            setting_file_print_error(&errors, error);
+        }
     }
     if (errors.count == 0 && check != NULL && !check(&settings, error)) {
         setting_file_print_error(&errors, error);
@@ -475,20 +470,6 @@ static void setting_file_put_new_lines(struct rewrite *rewrite) {
 
 /* ---- How to write it ---- */
 
-/* Copy the old file's mode and owner. A new file stays readable only by its owner, because it may
- * contain a password. */
-static bool setting_file_copy_rights(int fd, const char *path) {
-    struct stat before;
-    if (stat(path, &before) != 0) {
-        return errno == ENOENT;
-    }
-    /* Only root may give files away; without that the new file is owned by us, which is harmless.
-     */
-    int unused = fchown(fd, before.st_uid, before.st_gid);
-    (void)unused;
-    return fchmod(fd, before.st_mode & 07777) == 0;
-}
-
 /* On false the temporary file is removed. */
 bool setting_file_replace(const char *path, const struct buffer *text) {
     char temporary[PATH_MAX + 16];
@@ -505,8 +486,14 @@ bool setting_file_replace(const char *path, const struct buffer *text) {
     bool is_replaced = false;
     int fd = mkostemp(temporary, O_CLOEXEC);
     if (fd >= 0) {
-        is_replaced = setting_file_copy_rights(fd, path) &&
-                      disk_write_all(fd, text->at, text->size) && disk_sync(fd) &&
+        /* The old file's mode and owner. A new file stays readable only by its owner, because it may contain a password. Only
+         * root may give files away; without that the new file is owned by us, which is harmless. */
+        struct stat before;
+        bool is_new = stat(path, &before) != 0;
+        int unused = is_new ? 0 : fchown(fd, before.st_uid, before.st_gid);
+        (void)unused;
+        bool has_rights = is_new ? errno == ENOENT : fchmod(fd, before.st_mode & 07777) == 0;
+        is_replaced = has_rights && disk_write_all(fd, text->at, text->size) && disk_sync(fd) &&
                       rename(temporary, path) == 0;
         if (!is_replaced) {
             int why = errno;

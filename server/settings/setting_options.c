@@ -123,19 +123,6 @@ static bool setting_options_fail_value(const struct board_option *option, const 
                               forms[option->form].error, option->wanted, range);
 }
 
-static bool setting_options_fail_tag(const struct tag_set *tags, struct bytes name, char *reason) {
-    size_t size = (size_t)snprintf(reason, SETTING_ERROR_MAX, "no tag '%s': the board has ",
-                                   bytes_show(name).text);
-    if (tags->count == 0) {
-        snprintf(reason + size, SETTING_ERROR_MAX - size, "no tags");
-    }
-    for (unsigned i = 0; i < tags->count && size < SETTING_ERROR_MAX; i++) {
-        size += (size_t)snprintf(reason + size, SETTING_ERROR_MAX - size, "%s%s", i > 0 ? ", " : "",
-                                 tags->tags[i].name);
-    }
-    return false;
-}
-
 /* TAG name bits|NONE. A tag that is there gets other bits. */
 static bool setting_options_parse_tag(struct parsing *parsing, const struct bytes *words,
                                       size_t word_count) {
@@ -153,7 +140,14 @@ static bool setting_options_parse_tag(struct parsing *parsing, const struct byte
                                   bytes_show(name).text);
     }
     if (is_none && index < 0) {
-        return setting_options_fail_tag(tags, name, parsing->reason);
+        char *reason = parsing->reason;
+        size_t size = (size_t)snprintf(reason, SETTING_ERROR_MAX, "no tag '%s': the board has %s",
+                                       bytes_show(name).text, tags->count == 0 ? "no tags" : "");
+        for (unsigned i = 0; i < tags->count && size < SETTING_ERROR_MAX; i++) {
+            size += (size_t)snprintf(reason + size, SETTING_ERROR_MAX - size, "%s%s",
+                                     i > 0 ? ", " : "", tags->tags[i].name);
+        }
+        return false;
     }
     if (is_none) {
         tag_set_remove(tags, (unsigned)index);

@@ -189,15 +189,6 @@ static bool tools_check_link(const struct words *words, const char **password) {
     return true;
 }
 
-/* To be freed; of a login that is refused the error. NULL: link->error says why there is none. */
-static redisReply *tools_ask_ping(struct tools_link *link, const char *user, const char *password) {
-    redisReply *refusal = password != NULL ? link_log_in(link, user, password) : NULL;
-    if (refusal != NULL || link->error[0] != '\0') {
-        return refusal;
-    }
-    return link_send(link, "PING") ? link_reply(link) : NULL;
-}
-
 /* --ping: a health check where there is no redis-cli, such as in a container. The answer is printed, or why there is
  * none. true: it is PONG, or, with --alive, any answer. A port alone is of this machine; the certificate there may
  * be for any name. */
@@ -216,7 +207,12 @@ static bool tools_run_ping(const struct words *words) {
         snprintf(address, sizeof address, "127.0.0.1:%s", target);
     }
     bool is_open = link_open(&link, options.takes_any_name ? address : target, &options, LIMIT_S);
-    redisReply *reply = is_open ? tools_ask_ping(&link, words->user, password) : NULL;
+    /* Of a login that is refused the error. NULL: link.error says why there is none. */
+    redisReply *reply =
+        is_open && password != NULL ? link_log_in(&link, words->user, password) : NULL;
+    if (is_open && reply == NULL && link.error[0] == '\0' && link_send(&link, "PING")) {
+        reply = link_reply(&link);
+    }
     bool has_text = reply != NULL && reply->str != NULL;
     bool is_pong = has_text && reply->type == REDIS_REPLY_STATUS && strcmp(reply->str, "PONG") == 0;
     if (has_text) {
