@@ -111,7 +111,7 @@ static bool main_check_and_exit(int argc, char **argv, int *status) {
     }
     memory_init();
     clock_calibrate();
-    *status = (int)check_run(argv[2], is_fixing, stdout);
+    *status = (int)verify_run(argv[2], is_fixing, stdout);
     return true;
 }
 
@@ -238,14 +238,14 @@ static bool main_prepare(int argc, char **argv, char *error) {
     if (!is_loaded || !settings_finish(settings, error) || !main_rename_commands(settings, error) ||
         !acl_file_begin(&program.server, error) ||
         !tls_settings_open(&program.tls, settings, error) ||
-        !listeners_open(&program.listeners, settings, error)) {
+        !listener_open(&program.listeners, settings, error)) {
         return false;
     }
     if (main_prepare_http(settings, error) && main_open_log(settings, error)) {
         program.persistence = persistence_open(settings, error);
     }
     if (program.persistence == NULL) {
-        listeners_close(&program.listeners);
+        listener_close(&program.listeners);
     }
     return program.persistence != NULL;
 }
@@ -357,7 +357,7 @@ static bool main_describe_command(const void *context, struct fault_command *com
 
 static void main_stop_listening(void *context) {
     service_tell("STOPPING=1\nSTATUS=Answering what clients have sent");
-    listeners_leave(context);
+    listener_leave(context);
 }
 
 /* Called when boards are loaded and served. */
@@ -384,7 +384,7 @@ static void main_end_if_fatal(void) {
 
 static void main_on_disk_changed(void *context) {
     main_end_if_fatal();
-    tick_release_answers(context);
+    tick_output_release_answers(context);
     main_note_ready();
 }
 
@@ -482,7 +482,7 @@ static bool main_start(void) {
     }
     uv_unref((uv_handle_t *)&program.second);
     main_keep_info(&program.second);
-    listeners_log(&program.listeners);
+    listener_log(&program.listeners);
     program.tick.replicator =
         replicator_create(&program.server, &program.loop, main_wake_tick, &program.tick);
     return program.tick.replicator != NULL && main_start_http() && main_start_web() &&
@@ -574,7 +574,7 @@ int main(int argc, char **argv) {
     settings->maxclients = process_raise_descriptor_limit(
         settings->maxclients, settings->io_threads, settings_web_connections(settings));
     if (!main_start()) {
-        listeners_leave(&program.listeners);
+        listener_leave(&program.listeners);
         return main_fail_with("cannot start: out of memory or descriptors");
     }
     const char *pidfile = settings->pidfile != NULL ? settings->pidfile : "";

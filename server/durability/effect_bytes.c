@@ -22,7 +22,7 @@ enum other_record {
     OTHER_OPEN,
     OTHER_PIECE,
     OTHER_CLOSE,
-    OTHER_REOPEN,
+    OTHER_TAGGED_PIECE,
     /* Of keys with hashes. */
     OTHER_HASH_CREATE,
     OTHER_HASH_PUT,
@@ -31,7 +31,6 @@ enum other_record {
     OTHER_HASH_COPY,
     /* Of boards with tags. */
     OTHER_TAGS,
-    OTHER_TAGGED_PIECE,
     OTHER_COUNT,
 };
 /* What follows a record of kind 3, in this order. */
@@ -61,7 +60,6 @@ static const struct {
     [OTHER_OPEN] = {EFFECT_RECORD_OPEN, EFFECT_FILL, HAS_RULES | HAS_TIME},
     [OTHER_PIECE] = {EFFECT_RECORD_ENTRIES, EFFECT_FILL, 0},
     [OTHER_CLOSE] = {EFFECT_RECORD_CLOSE, EFFECT_FILL, 0},
-    [OTHER_REOPEN] = {EFFECT_RECORD_REOPEN, EFFECT_FILL, 0},
     [OTHER_HASH_CREATE] = {EFFECT_RECORD_EFFECT, EFFECT_CREATE, HAS_KIND},
     [OTHER_HASH_PUT] = {EFFECT_RECORD_EFFECT, EFFECT_PUT, HAS_FIELD | HAS_VALUE},
     [OTHER_HASH_TAKE] = {EFFECT_RECORD_EFFECT, EFFECT_TAKE, HAS_FIELD},
@@ -108,7 +106,7 @@ static char *effect_bytes_put_key(struct effect_encoder *encoder, char *at, uint
     return at + size;
 }
 
-void effect_encode_begin(struct effect_encoder *encoder, struct buffer *out) {
+void effect_bytes_encode_begin(struct effect_encoder *encoder, struct buffer *out) {
     encoder->out = out;
     encoder->name_size = 0;
     encoder->member_size = 0;
@@ -624,7 +622,7 @@ static enum other_record effect_bytes_other_of(const struct effect *effect, bool
     return (enum other_record)other;
 }
 
-void effect_encode(struct effect_encoder *encoder, const struct effect *effect) {
+void effect_bytes_encode(struct effect_encoder *encoder, const struct effect *effect) {
     if (effect->kind != EFFECT_FLUSH) {
         effect_bytes_encode_board(encoder, effect->database, effect->name);
     }
@@ -640,8 +638,8 @@ void effect_encode(struct effect_encoder *encoder, const struct effect *effect) 
     }
 }
 
-void effect_encode_open(struct effect_encoder *encoder, const struct registry_key *key,
-                        int64_t expire_at_ms) {
+void effect_bytes_encode_open(struct effect_encoder *encoder, const struct registry_key *key,
+                              int64_t expire_at_ms) {
     const struct effect effect = {.rules = registry_rules(key), .expire_at_ms = expire_at_ms};
     effect_bytes_encode_board(encoder, key->database, registry_name(key));
     effect_bytes_encode_other(encoder, OTHER_OPEN, &effect);
@@ -677,19 +675,20 @@ static void effect_bytes_encode_piece(struct effect_encoder *encoder,
     }
 }
 
-void effect_encode_piece(struct effect_encoder *encoder, const struct board_stored *entries,
-                         uint32_t count) {
+void effect_bytes_encode_entries(struct effect_encoder *encoder, const struct board_stored *entries,
+                                 uint32_t count) {
     effect_bytes_encode_piece(encoder, entries, count, NULL, 0);
 }
 
-void effect_encode_piece_of(struct effect_encoder *encoder, const struct board *board,
-                            uint32_t rank, const struct board_stored *entries, uint32_t count) {
+void effect_bytes_encode_piece_of(struct effect_encoder *encoder, const struct board *board,
+                                  uint32_t rank, const struct board_stored *entries,
+                                  uint32_t count) {
     effect_bytes_encode_piece(encoder, entries, count, board_has_values(board) ? board : NULL,
                               rank);
 }
 
-bool effect_encode_next_piece(struct effect_encoder *encoder, const struct board *board,
-                              uint32_t *rank) {
+bool effect_bytes_encode_next_piece(struct effect_encoder *encoder, const struct board *board,
+                                    uint32_t *rank) {
     struct board_stored entries[EFFECT_PIECE_ENTRIES];
     struct board_cursor cursor;
     uint32_t count = 0;
@@ -699,7 +698,7 @@ bool effect_encode_next_piece(struct effect_encoder *encoder, const struct board
         board_cursor_next(&cursor);
     }
     if (count > 0) {
-        effect_encode_piece_of(encoder, board, *rank, entries, count);
+        effect_bytes_encode_piece_of(encoder, board, *rank, entries, count);
     }
     *rank += count;
     return count > 0;
@@ -707,17 +706,13 @@ bool effect_encode_next_piece(struct effect_encoder *encoder, const struct board
 
 static const struct effect no_operands;
 
-void effect_encode_close(struct effect_encoder *encoder) {
+void effect_bytes_encode_close(struct effect_encoder *encoder) {
     effect_bytes_encode_other(encoder, OTHER_CLOSE, &no_operands);
-}
-
-void effect_encode_reopen(struct effect_encoder *encoder) {
-    effect_bytes_encode_other(encoder, OTHER_REOPEN, &no_operands);
 }
 
 /* ---- reading records ---- */
 
-void effect_decode_begin(struct effect_decoder *decoder, struct bytes chunk) {
+void effect_bytes_decode_begin(struct effect_decoder *decoder, struct bytes chunk) {
     decoder->begin = chunk.at;
     decoder->at = chunk.at;
     decoder->end = chunk.size > 0 ? chunk.at + chunk.size : chunk.at; /* which may be NULL */
@@ -812,7 +807,7 @@ static bool effect_bytes_decode_board(struct effect_decoder *decoder, uint64_t n
     return effect_bytes_take_text(decoder, name_size, REGISTRY_NAME_MAX, &decoder->name);
 }
 
-enum effect_record effect_decode(struct effect_decoder *decoder) {
+enum effect_record effect_bytes_decode(struct effect_decoder *decoder) {
     uint64_t head;
     struct effect *effect = &decoder->effect;
     if (decoder->piece_left > 0) {

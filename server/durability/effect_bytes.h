@@ -13,13 +13,12 @@
  *       3 RENAME, 4 COPY                 database, varint size, name, rules, time
  *     in snapshots only:
  *       8 OPEN     rules, time           9 PIECE   varint count, count * (varint size, key, member)
- *       10 CLOSE                         11 REOPEN
+ *       10 CLOSE                         11 PIECE  varint count, count * (varint size, key, member, values)
  *     of keys with hashes:
  *       12 CREATE  kind (1 byte)         13 PUT    varint size, varint size, field, value
  *       14 TAKE    varint size, field    15 RENAME, 16 COPY  database, varint size, name, time
  *     of boards with tags:
  *       17 TAGS    varint size, member, values; size 0: the member of the last PUT or TAGS
- *       18 PIECE   varint count, count * (varint size, key, member, values): in snapshots
  *
  *     A key of kind 2 may be in a database of the server's own (REGISTRY_SYSTEM): orders and bans are
  *     hashes there, and ids of results are members of boards (REGISTRY_ONCE).
@@ -75,25 +74,25 @@ struct effect_encoder {
 };
 
 /* Begin a new chunk at the end of out. */
-void effect_encode_begin(struct effect_encoder *encoder, struct buffer *out);
+void effect_bytes_encode_begin(struct effect_encoder *encoder, struct buffer *out);
 /* A FILL is encoded as its parts (effect_fill_next), because it may not fit into one chunk. */
-void effect_encode(struct effect_encoder *encoder, const struct effect *effect);
+void effect_bytes_encode(struct effect_encoder *encoder, const struct effect *effect);
 
 /* Boards of a snapshot. */
-void effect_encode_open(struct effect_encoder *encoder, const struct registry_key *key,
-                        int64_t expire_at_ms);
-void effect_encode_piece(struct effect_encoder *encoder, const struct board_stored *entries,
-                         uint32_t count);
+void effect_bytes_encode_open(struct effect_encoder *encoder, const struct registry_key *key,
+                              int64_t expire_at_ms);
+void effect_bytes_encode_entries(struct effect_encoder *encoder, const struct board_stored *entries,
+                                 uint32_t count);
 /* The same with the values of their tags: the entries of a board from this rank on. */
-void effect_encode_piece_of(struct effect_encoder *encoder, const struct board *board,
-                            uint32_t rank, const struct board_stored *entries, uint32_t count);
+void effect_bytes_encode_piece_of(struct effect_encoder *encoder, const struct board *board,
+                                  uint32_t rank, const struct board_stored *entries,
+                                  uint32_t count);
 /* The next entries of a board from *rank on, EFFECT_PIECE_ENTRIES at most, as one piece, with their
  * values; *rank moves on. false: none are left. */
 enum { EFFECT_PIECE_ENTRIES = 512 };
-bool effect_encode_next_piece(struct effect_encoder *encoder, const struct board *board,
-                              uint32_t *rank);
-void effect_encode_close(struct effect_encoder *encoder);
-void effect_encode_reopen(struct effect_encoder *encoder);
+bool effect_bytes_encode_next_piece(struct effect_encoder *encoder, const struct board *board,
+                                    uint32_t *rank);
+void effect_bytes_encode_close(struct effect_encoder *encoder);
 
 /* ---- reading ---- */
 
@@ -104,7 +103,6 @@ enum effect_record {
     EFFECT_RECORD_OPEN,    /* effect's database, name, rules and expire_at_ms */
     EFFECT_RECORD_ENTRIES, /* entry_count entries of a piece */
     EFFECT_RECORD_CLOSE,
-    EFFECT_RECORD_REOPEN,
 };
 
 /* Entries of a piece that are returned at a time. */
@@ -132,7 +130,7 @@ struct effect_decoder {
     struct rules slots[EFFECT_RULES_SLOTS];
 };
 
-void effect_decode_begin(struct effect_decoder *decoder, struct bytes chunk);
-MUST_CHECK enum effect_record effect_decode(struct effect_decoder *decoder);
+void effect_bytes_decode_begin(struct effect_decoder *decoder, struct bytes chunk);
+MUST_CHECK enum effect_record effect_bytes_decode(struct effect_decoder *decoder);
 
 #endif

@@ -13,7 +13,6 @@
 enum {
     STEP_ENTRIES = EFFECT_ENTRIES_MAX, /* per piece: the loader fills leaves with as many */
 #ifdef SERVER_TINY
-    CUT_NAMED_MAX = 5,
     CHUNK_END = 200,
     RECORD_SIZE = 50,
     BUFFER_SIZE = 512,
@@ -21,7 +20,6 @@ enum {
     FILLING_MAX = 4000,
     STREAM_FILLING_MAX = 8000,
 #else
-    CUT_NAMED_MAX = 4096,    /* members cut from the open board that are recorded by name */
     CHUNK_END = 896 * 1024,  /* a longer chunk is closed */
     RECORD_SIZE = 32 * 1024, /* of members in a record, or a single larger one */
     BUFFER_SIZE = 5 * 1024 * 1024,
@@ -29,7 +27,6 @@ enum {
     FILLING_MAX = 16 * 1024 * 1024, /* including effects */
     STREAM_FILLING_MAX = 48 * 1024 * 1024,
 #endif
-    REOPEN_MAX = 4, /* per board: a client that keeps cutting it must not stop the walk */
     KEPT_MAX = 8 * 1024 * 1024,
 };
 
@@ -37,7 +34,7 @@ enum {
 
 static void snapshot_begin_chunk(struct snapshot *snapshot) {
     snapshot->chunk_at = snapshot->filling.size;
-    effect_encode_begin(&snapshot->encoder, &snapshot->filling);
+    effect_bytes_encode_begin(&snapshot->encoder, &snapshot->filling);
 }
 
 static void snapshot_close_chunk(struct snapshot *snapshot) {
@@ -70,14 +67,15 @@ static bool snapshot_fail(struct snapshot *snapshot, const char *what) {
 static void snapshot_run_begin(void *context) {
     struct snapshot *snapshot = context;
     if (snapshot->is_streamed) {
-        if (!snapshot_writer_open_pipe(&snapshot->file, snapshot->file.fd, snapshot->created_ms)) {
+        if (!snapshot_file_writer_open_pipe(&snapshot->file, snapshot->file.fd,
+                                            snapshot->created_ms)) {
             (void)snapshot_fail(snapshot, "cannot write");
         }
     } else if (!store_begin(snapshot->store)) {
         (void)snapshot_fail(snapshot, "cannot make a manifest");
-    } else if (!snapshot_writer_open(&snapshot->file, snapshot->store->directory,
-                                     store_name(STORE_BASE, snapshot->number).text,
-                                     snapshot->created_ms)) {
+    } else if (!snapshot_file_writer_open(&snapshot->file, snapshot->store->directory,
+                                          store_name(STORE_BASE, snapshot->number).text,
+                                          snapshot->created_ms)) {
         (void)snapshot_fail(snapshot, "cannot make its file");
     }
 }
@@ -85,7 +83,7 @@ static void snapshot_run_begin(void *context) {
 static bool snapshot_write_chunks(struct snapshot *snapshot) {
     const char *at = snapshot->writing.at;
     for (uint32_t i = 0; i < snapshot->writing_count; i++) {
-        if (!snapshot_writer_block(&snapshot->file, at, snapshot->writing_sizes[i])) {
+        if (!snapshot_file_writer_block(&snapshot->file, at, snapshot->writing_sizes[i])) {
             return snapshot_fail(snapshot, "cannot write");
         }
         at += snapshot->writing_sizes[i];
@@ -125,7 +123,7 @@ static void snapshot_run_end(void *context) {
     if (!snapshot_write_chunks(snapshot)) {
         return;
     }
-    if (!snapshot_writer_finish(&snapshot->file, &snapshot->footer)) {
+    if (!snapshot_file_writer_finish(&snapshot->file, &snapshot->footer)) {
         (void)snapshot_fail(snapshot, "cannot write");
         return;
     }
@@ -151,7 +149,7 @@ static void snapshot_hand_over(struct snapshot *snapshot, worker_run *run) {
 }
 
 static void snapshot_close_files(struct snapshot *snapshot) {
-    snapshot_writer_close(&snapshot->file);
+    snapshot_file_writer_close(&snapshot->file);
     snapshot->file.fd = -1;
     buffer_deinit(&snapshot->filling);
     buffer_deinit(&snapshot->writing);
@@ -247,7 +245,7 @@ void snapshot_deinit(struct snapshot *snapshot) {
 static bool snapshot_begin_walk(struct snapshot *snapshot, int64_t now_us) {
     CHECK(snapshot->state == SNAPSHOT_IDLE && !snapshot->worker.is_busy);
     /* Reserve now: growing later would move large buffers and touch many pages at once. */
-    if (!snapshot_writer_init(&snapshot->file, SNAPSHOT_LEVEL) ||
+    if (!snapshot_file_writer_init(&snapshot->file, SNAPSHOT_LEVEL) ||
         buffer_reserve(&snapshot->filling, BUFFER_SIZE) == NULL ||
         buffer_reserve(&snapshot->writing, BUFFER_SIZE) == NULL) {
         snapshot_close_files(snapshot);
@@ -313,70 +311,31 @@ static void snapshot_write_effect(struct snapshot *snapshot, const struct effect
         snapshot->is_failed = true;
     }
     if (!snapshot->is_failed) {
-        effect_encode(&snapshot->encoder, effect);
+        effect_bytes_encode(&snapshot->encoder, effect);
         snapshot_check_chunk(snapshot);
-    }
-}
-
-/* Members cut from a half-walked board are recorded by name: ranks mean nothing to a loader whose
- * pieces are from different times. For very many members it is cheaper to restart the board;
- * REOPEN_MAX limits this so that the walk ends. */
-static void snapshot_add_cut(struct snapshot *snapshot, const struct effect *effect) {
-    if (effect->count > CUT_NAMED_MAX && snapshot->reopen_count < REOPEN_MAX) {
-        snapshot->reopen_count++;
-        registry_walk_reopen(snapshot->registry);
-        effect_encode_reopen(&snapshot->encoder);
-        snapshot_check_chunk(snapshot);
-        return;
-    }
-    struct effect take = *effect;
-    struct board_cursor cursor;
-    struct board_stored entry;
-    char room[NAME_TEXT_ROOM];
-    take.kind = EFFECT_TAKE;
-    board_seek(&effect->key->board, effect->rank, &cursor);
-    for (uint32_t i = 0; i < effect->count && board_cursor_read(&cursor, &entry); i++) {
-        take.member = name_text(entry.member, room);
-        snapshot_write_effect(snapshot, &take);
-        board_cursor_next(&cursor);
-    }
-}
-
-/* A member that has moved behind the walk is in no piece, and one that is put in front of it in none that
- * the loader takes: so all its values follow the PUT. */
-static void snapshot_add_put(struct snapshot *snapshot, const struct effect *effect) {
-    char packed[TAG_VALUES_PACKED_MAX];
-    const struct board *board = &effect->key->board;
-    struct effect tags = *effect;
-    struct board_member member;
-    struct tag_values values;
-    snapshot_write_effect(snapshot, effect);
-    if (!board_has_values(board)) {
-        return;
-    }
-    board_look_up(board, effect->member, NULL, &member);
-    board_tags_of(board, &member, &values);
-    if (values.mask != 0) {
-        tags.kind = EFFECT_TAGS;
-        tags.value = (struct bytes){.at = packed, .size = tag_values_pack(&values, packed)};
-        snapshot_write_effect(snapshot, &tags);
     }
 }
 
 void snapshot_add_effect(struct snapshot *snapshot, const struct effect *effect) {
-    enum registry_walk_state state = effect->key == NULL
-                                         ? REGISTRY_WALK_DONE
-                                         : registry_walk_state(snapshot->registry, effect->key);
-    if (snapshot->state != SNAPSHOT_WALKS || state == REGISTRY_WALK_AHEAD) {
+    struct registry_walk_change change;
+    if (snapshot->state != SNAPSHOT_WALKS ||
+        !registry_walk_trim(snapshot->registry, effect, &change)) {
         return;
     }
-    if (effect->kind == EFFECT_CUT && state == REGISTRY_WALK_OPEN) {
-        snapshot_add_cut(snapshot, effect);
-    } else if (effect->kind == EFFECT_PUT && state == REGISTRY_WALK_OPEN &&
-               effect->key->kind == REGISTRY_BOARD) {
-        snapshot_add_put(snapshot, effect);
-    } else {
-        snapshot_write_effect(snapshot, effect);
+    snapshot_write_effect(snapshot, &change.effect);
+    if (change.has_come && board_has_values(&effect->key->board)) {
+        const struct board *board = &effect->key->board;
+        char packed[TAG_VALUES_PACKED_MAX];
+        struct board_member member;
+        struct tag_values values;
+        board_look_up(board, effect->member, NULL, &member);
+        board_tags_of(board, &member, &values);
+        if (values.mask != 0) {
+            change.effect.kind = EFFECT_TAGS;
+            change.effect.value =
+                (struct bytes){.at = packed, .size = tag_values_pack(&values, packed)};
+            snapshot_write_effect(snapshot, &change.effect);
+        }
     }
 }
 
@@ -400,7 +359,7 @@ static void snapshot_write_entries(struct snapshot *snapshot, const struct board
                                    uint32_t count) {
     size_t size = snapshot->filling.size;
     CHECK(count > 0);
-    effect_encode_piece_of(&snapshot->encoder, board, rank, entries, count);
+    effect_bytes_encode_piece_of(&snapshot->encoder, board, rank, entries, count);
     size = snapshot->filling.size - size;
     for (uint32_t i = 0; i < count && size > 0; i++) {
         size_t member_size = name_size(entries[i].member);
@@ -414,9 +373,9 @@ static void snapshot_write_board_piece(struct snapshot *snapshot,
                                        const struct board_stored *entries) {
     struct effect_encoder *encoder = &snapshot->encoder;
     if (piece->is_first) {
-        snapshot->reopen_count = 0;
         snapshot->values_size = 0;
-        effect_encode_open(encoder, piece->key, registry_expiry(snapshot->registry, piece->key));
+        effect_bytes_encode_open(encoder, piece->key,
+                                 registry_expiry(snapshot->registry, piece->key));
         snapshot->footer.board_count++;
     }
     for (uint32_t done = 0; done < piece->count;) {
@@ -429,13 +388,13 @@ static void snapshot_write_board_piece(struct snapshot *snapshot,
     }
     snapshot->footer.member_count += piece->count;
     if (piece->is_last) {
-        effect_encode_close(encoder);
+        effect_bytes_encode_close(encoder);
     }
     snapshot_check_chunk(snapshot);
 }
 
 static void snapshot_write_hash_effect(struct snapshot *snapshot, const struct effect *effect) {
-    effect_encode(&snapshot->encoder, effect);
+    effect_bytes_encode(&snapshot->encoder, effect);
     snapshot_check_chunk(snapshot);
 }
 

@@ -184,7 +184,7 @@ static void metrics_put_samples(struct page *page) {
     case FIGURE_OF_SYNC_STATE:
         for (enum sync_state state = SYNC_OFF; state < SYNC_STATES; state++) {
             uint64_t is_state = replication->sync.state == state;
-            metrics_put_sample(page, &is_state, sync_state_name(state));
+            metrics_put_sample(page, &is_state, replication_sync_state_name(state));
         }
         break;
     case FIGURE_OF_THREAD:

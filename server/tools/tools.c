@@ -322,7 +322,7 @@ static bool tools_load(const char *path, struct registry *registry, uint64_t *ti
         snprintf(kept_path, sizeof kept_path, "/proc/self/fd/%d", kept);
         path = kept_path;
     }
-    bool is_loaded = check_load(path, registry, time_us, error);
+    bool is_loaded = verify_load(path, registry, time_us, error);
     disk_close(kept);
     return is_loaded || tools_complain("%s", error);
 }

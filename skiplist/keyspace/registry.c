@@ -850,6 +850,13 @@ enum registry_status registry_put_loaded(struct registry *registry, uint32_t dat
                                     INT64_MIN);
 }
 
+enum board_status registry_append_loaded(struct registry *registry, struct registry_key *key,
+                                         const struct board_entry *entries, uint32_t count) {
+    enum board_status status = board_append_indexed(&key->board, entries, count);
+    registry_count_members(registry, key, status == BOARD_OK ? count : 0);
+    return status;
+}
+
 /* ---- finding in stages ---- */
 
 /* Finding keys in stages, each of which ends with a fetch that the next one needs. */

@@ -328,6 +328,12 @@ MUST_CHECK bool registry_create_board_like(struct registry *registry, const stru
 MUST_CHECK enum registry_status registry_put_loaded(struct registry *registry, uint32_t database,
                                                     struct bytes name, struct board *board,
                                                     int64_t expire_at_ms);
+/* More members behind the last one of such a board, in rank order; nobody is told. Errors: the board may then only be
+ * removed. */
+MUST_CHECK enum board_status registry_append_loaded(struct registry *registry,
+                                                    struct registry_key *key,
+                                                    const struct board_entry *entries,
+                                                    uint32_t count);
 
 /* Set the key's expiry, or REGISTRY_NO_EXPIRY. is_lasting: it was given as a duration from now, and
  * keeps its distance from now when the clock jumps (registry_set_offset). Renames and copies

@@ -61,7 +61,9 @@ struct registry_walk {
     const struct registry_key *taken; /* the key removed last, with its walk state */
     enum registry_walk_state taken_state;
     struct key_cursor cursor; /* in the open key */
-    bool has_begun;           /* there was a piece */
+    /* The member of the open board that changes: was it before the cursor, and is it now? */
+    bool was_before, is_before;
+    bool has_begun; /* there was a piece */
     bool is_going;
 };
 

@@ -48,13 +48,13 @@ static bool restore_dump_board(struct buffer *out, const struct registry_key *ke
     if (encoder == NULL) {
         return false;
     }
-    effect_encode_begin(encoder, out);
-    effect_encode_open(encoder, key, REGISTRY_NO_EXPIRY);
+    effect_bytes_encode_begin(encoder, out);
+    effect_bytes_encode_open(encoder, key, REGISTRY_NO_EXPIRY);
     uint32_t rank = 0;
-    while (effect_encode_next_piece(encoder, &key->board, &rank)) {
+    while (effect_bytes_encode_next_piece(encoder, &key->board, &rank)) {
         continue;
     }
-    effect_encode_close(encoder);
+    effect_bytes_encode_close(encoder);
     memory_free(encoder);
     rdb_write_footer(out, BOARD_VERSION | FILE_FORMAT);
     return true;
@@ -421,7 +421,7 @@ static void restore_value(struct restoring *restoring, struct bytes body, uint32
 static bool restore_read_board(struct restoring *restoring, struct effect_decoder *decoder) {
     bool is_closed = false;
     for (;;) {
-        enum effect_record record = effect_decode(decoder);
+        enum effect_record record = effect_bytes_decode(decoder);
         if (decoder->missing_zone != NULL) {
             return call_refuse(restoring->call, "ERR payload is of a board with a PERIOD in a time "
                                                 "zone that this machine does not know");
@@ -449,7 +449,6 @@ static bool restore_read_board(struct restoring *restoring, struct effect_decode
             return is_closed || restore_refuse_payload(restoring);
         case EFFECT_RECORD_BAD:
         case EFFECT_RECORD_EFFECT:
-        case EFFECT_RECORD_REOPEN:
             return restore_refuse_payload(restoring);
         }
     }
@@ -461,7 +460,7 @@ static void restore_board(struct restoring *restoring, struct bytes body) {
         (void)call_out_of_memory(restoring->call);
         return;
     }
-    effect_decode_begin(decoder, body);
+    effect_bytes_decode_begin(decoder, body);
     if (restore_read_board(restoring, decoder)) {
         restore_end_board(restoring, true);
     }

@@ -110,7 +110,7 @@ TEST(what_is_saved_is_loaded) {
     }
     assert_true(import_save(workload.registry, directory));
     struct registry *again = workload_create_registry(0xface);
-    assert_true(check_load(directory, again, &time_us, load_error));
+    assert_true(verify_load(directory, again, &time_us, load_error));
     assert_true(workload_digest(again) == workload_digest(workload.registry));
     assert_false(import_save(again, directory)); /* it is not empty any more */
     registry_destroy(again);
