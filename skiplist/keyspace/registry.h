@@ -327,7 +327,8 @@ MUST_CHECK enum registry_status registry_put_board_until(struct registry *regist
  *     registry_remove(registry, key)
  *
  * registry_unstage: with these rules, whose layout is the same, and without an expiry; as registry_rename
- * otherwise. After an error of registry_append_members the key may only be removed. is_told_whole: it is reported as FILL, and not as RENAME, for those who do not know what is staged.
+ * otherwise. is_told_whole: it is reported as FILL, and not as RENAME, for those who do not know what is staged.
+ * After an error of registry_append_members the key may only be removed.
  * registry_drop_staged removes what a crash, or a master before this one, has left. */
 MUST_CHECK struct registry_key *registry_stage(struct registry *registry,
                                                const struct layout *layout, uint64_t *number);
