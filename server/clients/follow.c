@@ -184,7 +184,7 @@ static uint64_t follow_tell_digest_top(const struct board *board, uint32_t n, ui
     if (board->layout == NULL) {
         return digest;
     }
-    board_seek(board, 0, &cursor);
+    board_cursor_seek(board, 0, &cursor);
     for (uint32_t i = 0; i < n && board_cursor_read(&cursor, &entry); i++) {
         uint64_t fields = layout_without_time(board->layout, entry.key);
         digest = XXH3_64bits_withSeed(&fields, sizeof fields, digest);
@@ -220,7 +220,7 @@ static void follow_tell_send_list(struct server *server, const struct followed_c
     buffer_init(&text, MESSAGE_MAX);
     buffer_append_text(&text, "[");
     if (layout != NULL) {
-        board_seek(board, 0, &cursor);
+        board_cursor_seek(board, 0, &cursor);
         for (uint32_t i = 0; i < channel->n && board_cursor_read(&cursor, &entry); i++) {
             buffer_append_text(&text, i == 0 ? "[\"" : ",[\"");
             follow_tell_append_escaped(&text, name_text(entry.member, room));
@@ -264,7 +264,7 @@ static struct follow_roster *follow_tell_make_roster(const struct follows *follo
     roster->size = head_size + names_size;
     roster->count = 0;
     if (count > 0) {
-        board_seek(board, 0, &cursor);
+        board_cursor_seek(board, 0, &cursor);
     }
     while (roster->count < count && board_cursor_read(&cursor, &entry)) {
         struct bytes member = name_text(entry.member, room);

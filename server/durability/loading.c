@@ -71,12 +71,6 @@ static enum loading_status loading_fail_meaning(struct loading *loading, const c
 
 /* ---- effects ---- */
 
-/* A field of a hash that was removed before the walk reached it is in no piece. */
-static bool loading_may_be_missing(const struct loading *loading, const struct effect *effect) {
-    return effect->kind == EFFECT_TAKE && loading->phase == LOADING_BASE &&
-           effect->key_kind == &key_kind_hash;
-}
-
 static enum loading_status loading_apply_batch(struct loading *loading) {
     struct effect_batch *batch = &loading->batch;
     for (;; batch->done++) {
@@ -88,18 +82,13 @@ static enum loading_status loading_apply_batch(struct loading *loading) {
         case EFFECT_IMPOSSIBLE:
             break;
         }
-        if (!loading_may_be_missing(loading, &batch->effects[batch->done])) {
+        /* A field of a hash that was removed before the walk reached it is in no piece. */
+        if (!(batch->effects[batch->done].kind == EFFECT_TAKE && loading->phase == LOADING_BASE &&
+              batch->effects[batch->done].key_kind == &key_kind_hash)) {
             return loading_fail_meaning_at(loading, loading->batch_offsets[batch->done],
                                            "a change does not fit the keys");
         }
     }
-}
-
-static enum loading_status loading_add_to_batch(struct loading *loading,
-                                                const struct effect *effect) {
-    bool is_due = effect_batch_add(&loading->batch, effect);
-    loading->batch_offsets[loading->batch.count - 1] = loading_chunk_offset(loading);
-    return is_due ? loading_apply_batch(loading) : LOADING_MORE;
 }
 
 static bool loading_is_open_board(const struct loading *loading, uint32_t database,
@@ -137,7 +126,9 @@ static enum loading_status loading_take_effect(struct loading *loading) {
         loading_name_open(open, effect->to_database, effect->to_name);
     }
     loading->effect_count++;
-    return loading_add_to_batch(loading, effect);
+    bool is_due = effect_batch_add(&loading->batch, effect);
+    loading->batch_offsets[loading->batch.count - 1] = loading_chunk_offset(loading);
+    return is_due ? loading_apply_batch(loading) : LOADING_MORE;
 }
 
 /* ---- boards of the base ---- */
@@ -178,10 +169,10 @@ static enum loading_status loading_tag_entries(struct loading *loading, struct b
         if (!tag_values_unpack(packed[i], board_layout(board)->tags.count, &values)) {
             return loading_fail_meaning(loading, "a member has values of unknown tags");
         }
-        enum tags_status status = board_tag_at(board, first + i, &values, &full);
+        enum tags_status status = tags_set_at(board, first + i, &values, &full);
         /* As in registry_tag: members that were cut may still hold values. */
         while (status == TAGS_FULL && board_free_remains(board)) {
-            status = board_tag_at(board, first + i, &values, &full);
+            status = tags_set_at(board, first + i, &values, &full);
         }
         switch (status) {
         case TAGS_OK:
@@ -201,7 +192,7 @@ static bool loading_is_in_order(const struct board *board, const struct board_en
     struct board_cursor cursor;
     struct board_stored entry = {.key = UINT64_MAX};
     if (board_count(board) > 0) {
-        board_seek(board, board_count(board) - 1, &cursor);
+        board_cursor_seek(board, board_count(board) - 1, &cursor);
         (void)!board_cursor_read(&cursor, &entry);
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -433,19 +424,6 @@ static enum loading_status loading_take_block(struct loading *loading) {
                                 loading->next_status == SNAPSHOT_DAMAGED);
 }
 
-static enum loading_status loading_step_base(struct loading *loading) {
-    if (loading->open.is_indexing) {
-        return loading_index_board(loading);
-    }
-    if (loading->is_decoding) {
-        return loading_take_record(loading);
-    }
-    if (!loading->is_base_open) {
-        return loading_open_base(loading);
-    }
-    return loading->has_next ? loading_take_block(loading) : LOADING_WAITS;
-}
-
 /* ---- the journals ---- */
 
 /* A file can lose groups at a group boundary; only the first sequence of the next file shows it. */
@@ -486,15 +464,6 @@ static enum loading_status loading_open_journal(struct loading *loading) {
                : loading_fail_reading(loading, loading->journal.error, status == JOURNAL_DAMAGED);
 }
 
-static enum loading_status loading_close_journal(struct loading *loading) {
-    loading->size_before += loading->journal.window.file_size;
-    loading->size_done = loading->size_before;
-    journal_file_reader_close(&loading->journal);
-    loading->is_journal_open = false;
-    loading->journal_index++;
-    return LOADING_MORE;
-}
-
 static enum loading_status loading_take_group(struct loading *loading) {
     struct journal_group *group = &loading->group;
     enum journal_status status = JOURNAL_GROUP;
@@ -519,26 +488,17 @@ static enum loading_status loading_take_group(struct loading *loading) {
         return LOADING_MORE;
     case JOURNAL_END:
     case JOURNAL_TORN:
-        return loading_close_journal(loading);
+        loading->size_before += loading->journal.window.file_size;
+        loading->size_done = loading->size_before;
+        journal_file_reader_close(&loading->journal);
+        loading->is_journal_open = false;
+        loading->journal_index++;
+        return LOADING_MORE;
     case JOURNAL_DAMAGED:
     case JOURNAL_FAILED:
         break;
     }
     return loading_fail_reading(loading, loading->journal.error, status == JOURNAL_DAMAGED);
-}
-
-static enum loading_status loading_step_journals(struct loading *loading) {
-    if (loading->is_decoding) {
-        return loading_take_record(loading);
-    }
-    if (loading->is_journal_open) {
-        return loading_take_group(loading);
-    }
-    if (loading->journal_index < loading->store->state.journal_count) {
-        return loading_open_journal(loading);
-    }
-    loading->phase = LOADING_END;
-    return LOADING_MORE;
 }
 
 /* ---- the interface ---- */
@@ -593,9 +553,28 @@ void loading_deinit(struct loading *loading) {
 static enum loading_status loading_step_once(struct loading *loading) {
     switch (loading->phase) {
     case LOADING_BASE:
-        return loading_step_base(loading);
+        if (loading->open.is_indexing) {
+            return loading_index_board(loading);
+        }
+        if (loading->is_decoding) {
+            return loading_take_record(loading);
+        }
+        if (!loading->is_base_open) {
+            return loading_open_base(loading);
+        }
+        return loading->has_next ? loading_take_block(loading) : LOADING_WAITS;
     case LOADING_JOURNALS:
-        return loading_step_journals(loading);
+        if (loading->is_decoding) {
+            return loading_take_record(loading);
+        }
+        if (loading->is_journal_open) {
+            return loading_take_group(loading);
+        }
+        if (loading->journal_index < loading->store->state.journal_count) {
+            return loading_open_journal(loading);
+        }
+        loading->phase = LOADING_END;
+        return LOADING_MORE;
     case LOADING_END:
         break;
     }

@@ -811,7 +811,7 @@ static bool redis_apply_merge_removes(struct redis_apply *apply, const struct bo
     struct board_stored entry;
     for (bool has_more = true; has_more;) {
         uint32_t gone_count = 0;
-        board_seek(&key->board, rank, &cursor);
+        board_cursor_seek(&key->board, rank, &cursor);
         while ((has_more = count > 0 && board_cursor_read(&cursor, &entry))) {
             uint64_t packed;
             bool is_gone = !board_find(answer, name_text(entry.member, room), &packed);
@@ -838,7 +838,7 @@ static bool redis_apply_merge_puts(struct redis_apply *apply, const struct board
     struct board_cursor cursor;
     struct board_stored entry;
     const struct zadd zadd = {.name = registry_name(key), .layout = board_layout(&key->board)};
-    board_seek(answer, apply->merge.rank, &cursor);
+    board_cursor_seek(answer, apply->merge.rank, &cursor);
     for (; count > 0 && board_cursor_read(&cursor, &entry); count--) {
         struct pair pair = {.member_name = name_text(entry.member, room)};
         double score = rdb_value_score(board_layout(answer), entry.key);

@@ -320,12 +320,12 @@ static void host_type_digest_board(struct host_digest *digest, const struct boar
     char packed[TAG_VALUES_PACKED_MAX];
     size_t size = layout_print(board_layout(board), layout);
     host_DigestAddStringBuffer(digest, layout, size);
-    for (board_seek(board, 0, &cursor); board_cursor_read(&cursor, &entry);
+    for (board_cursor_seek(board, 0, &cursor); board_cursor_read(&cursor, &entry);
          board_cursor_next(&cursor)) {
         struct bytes member = name_text(entry.member, room);
         host_DigestAddStringBuffer(digest, member.at, member.size);
         host_DigestAddLongLong(digest, (long long)entry.key);
-        board_tags_at(board, rank++, &values);
+        tags_at(board, rank++, &values);
         if (values.mask != 0) {
             host_DigestAddStringBuffer(digest, packed, tag_values_pack(&values, packed));
         }

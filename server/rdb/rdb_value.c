@@ -539,7 +539,7 @@ static enum rdb_value_status rdb_value_tag(struct rdb_value *value, uint32_t beg
         }
         bool is_packed = tag_values_unpack(value->tags[i], TAGS_MAX, &values);
         CHECK(is_packed);
-        switch (board_tag_at(board, i, &values, &full)) {
+        switch (tags_set_at(board, i, &values, &full)) {
         case TAGS_OK:
         case TAGS_SAME:
             break;

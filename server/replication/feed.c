@@ -150,23 +150,6 @@ static void feed_disk_on_done(void *context) {
     feed_take_read(reader->feed, place, reader->result);
 }
 
-/* The thread is started when it is first needed. */
-static void feed_disk_init(struct feed_disk *reader, struct feed *feed) {
-    reader->feed = feed;
-    buffer_init(&reader->raw, 0);
-    buffer_init(&reader->out, 0);
-}
-
-static void feed_disk_deinit(struct feed_disk *reader) {
-    if (reader->is_started) {
-        worker_wait(&reader->worker);
-        worker_deinit(&reader->worker);
-        reader->is_started = false;
-    }
-    buffer_deinit(&reader->raw);
-    buffer_deinit(&reader->out);
-}
-
 /* Read more for this place, which has sent what was ready. true: feed_take_read is called later. false: the thread is
  * busy, try again; or it was called at once, as there is no such group, or no thread. */
 static bool feed_disk_ask(struct feed_disk *reader, struct feed_disk_place *place, uv_loop_t *loop,
@@ -345,13 +328,21 @@ struct feed *feed_create(struct server *server, uv_loop_t *loop) {
     feed->loop = loop;
     feed->redis_copy.is_redis = true;
     backlog_init(&feed->backlog, 0);
-    feed_disk_init(&feed->disk, feed);
+    feed->disk.feed = feed;
+    buffer_init(&feed->disk.raw, 0);
+    buffer_init(&feed->disk.out, 0);
     return feed;
 }
 
 void feed_stop(struct feed *feed) {
     feed_end_copy(feed, &feed->redis_copy);
-    feed_disk_deinit(&feed->disk);
+    if (feed->disk.is_started) {
+        worker_wait(&feed->disk.worker);
+        worker_deinit(&feed->disk.worker);
+        feed->disk.is_started = false;
+    }
+    buffer_deinit(&feed->disk.raw);
+    buffer_deinit(&feed->disk.out);
 }
 
 void feed_destroy(struct feed *feed) {
@@ -602,14 +593,6 @@ static bool feed_step_copy(struct feed *feed, struct feed_copy *copy) {
         return false;
     }
     return feed_copy_send(feed, copy);
-}
-
-/* Once a second: give up a copy whose child neither works nor waits for replicas, for repl-timeout:
- * while it goes on, no snapshot is saved. */
-static void feed_copy_second(struct feed *feed, struct feed_copy *copy) {
-    if (copy->is_redis && copy->state != FEED_COPY_NONE && feed_redis_copy_is_stuck(feed, copy)) {
-        feed_copy_fail(feed, copy, "the process that makes it has done nothing for repl-timeout");
-    }
 }
 
 /* A copy goes on when all that share it have taken what was sent, and while it goes on no snapshot is saved. */
@@ -1058,7 +1041,11 @@ void feed_second(struct feed *feed) {
     if (!feed->is_open) {
         return;
     }
-    feed_copy_second(feed, &feed->redis_copy);
+    /* Its child neither works nor waits for replicas, and while it goes on, no snapshot is saved. */
+    struct feed_copy *copy = &feed->redis_copy;
+    if (copy->state != FEED_COPY_NONE && feed_redis_copy_is_stuck(feed, copy)) {
+        feed_copy_fail(feed, copy, "the process that makes it has done nothing for repl-timeout");
+    }
     for (struct replica *replica = replication->replicas; replica != NULL;
          replica = replica->next) {
         if (feed_is_lost(replica)) {

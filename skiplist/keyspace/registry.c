@@ -294,6 +294,8 @@ void registry_exchange(struct registry *registry, struct registry *other) {
     }
     registry_end_stale(registry);
     registry_end_stale(other);
+    registry_pass_end(registry, &registry->telling);
+    registry_pass_end(other, &other->telling);
     struct registry both[] = {*registry, *other};
     *registry = both[1];
     *other = both[0];
@@ -322,7 +324,6 @@ void registry_exchange(struct registry *registry, struct registry *other) {
         here->rules.map.owner = &here->rules;
         board_chain_moved(&here->remains);
         registry_observe(here);
-        here->telling = (struct registry_telling){.is_going = false};
         registry_shift_durations(here, before->offset_ms);
         here->offset_passed_ms = before->offset_passed_ms;
         here->is_offset_held = before->is_offset_held;
@@ -838,7 +839,8 @@ bool registry_may_put(const struct registry *registry, uint32_t database, struct
         rules != NULL && rules->period.unit != PERIOD_NONE ? REGISTRY_KEY_MAX : REGISTRY_NAME_MAX;
     bool has_kind =
         database < REGISTRY_DATABASES ||
-        (database < REGISTRY_ALL_DATABASES && (database == REGISTRY_ONCE) == (rules != NULL));
+        (database < REGISTRY_ALL_DATABASES &&
+         (database == REGISTRY_ONCE || database == REGISTRY_STAGING) == (rules != NULL));
     return has_kind && name.size >= 1 && name.size <= size_max &&
            registry_find_name(registry_read(registry, database), name) == NULL;
 }

@@ -75,13 +75,6 @@ struct registry_archiving {
     bool is_waiting;               /* a board was put off for lack of room */
 };
 
-/* What durations have shifted by is being told (registry_tell_durations). */
-struct registry_telling {
-    bool is_going;
-    uint32_t database;
-    uint64_t cursor; /* registry_scan */
-};
-
 /* A pass over all boards with STALE. */
 struct registry_stale {
     bool is_going;
@@ -121,7 +114,7 @@ struct registry {
      * it is told next, that is not settled. */
     int64_t offset_passed_ms;
     bool is_offset_held;
-    struct registry_telling telling;
+    struct registry_pass telling; /* what durations have shifted by: registry_tell_durations */
     struct registry_stale stale;
     struct registry_key *unfreed;
     struct registry_key *shells; /* keys without a value, see registry_let_go */

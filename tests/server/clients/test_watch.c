@@ -313,7 +313,7 @@ static void look_at(void *context, const struct registry_key *key) {
     uint64_t sum = 1;
     struct board_cursor cursor;
     struct board_stored entry;
-    for (board_seek(&key->board, 0, &cursor); board_cursor_read(&cursor, &entry);
+    for (board_cursor_seek(&key->board, 0, &cursor); board_cursor_read(&cursor, &entry);
          board_cursor_next(&cursor)) {
         sum = mix(sum, &entry.key, sizeof entry.key);
         struct bytes member = stored_text(entry.member);
@@ -350,7 +350,7 @@ TEST(whatever_changes_a_key_is_told) {
     struct harness *h = harness_create(NULL);
     struct session *s = harness_connect(h);
     census = (struct census){.registry = h->server.registry};
-    requests.random = &random;
+    twin_requests_begin(&requests, &random);
     registry_set_listener(h->server.registry, note_told, &census);
     int steps = getenv("LEADERBOARD_TEST_SHORT") != NULL ? 3000 : 15000;
     for (int step = 0; step < steps; step++) {
@@ -359,7 +359,7 @@ TEST(whatever_changes_a_key_is_told) {
             harness_run_format(h, s, "SELECT %d",
                                (int)random_below(&random, TWIN_REQUESTS_DATABASES));
         }
-        twin_requests_make(&requests, h->wall_us);
+        twin_requests_make(&requests);
         harness_run_args(h, s, requests.args, requests.arg_count);
         compare_census(&census, requests.args[0].at);
         if (random_below(&random, 20) == 0) {
