@@ -79,9 +79,8 @@ static bool host_type_take_entries(struct type_loading *loading) {
                !module_is_too_far_ahead(once_ids_time_of(entries[i].key))))) {
             return host_type_refuse(loading, "damaged ids");
         }
-        if (rdb_value_put_key(&loading->members, entries[i].member, entries[i].key) !=
-                RDB_VALUE_OK ||
-            (values != NULL && rdb_value_put_tags(&loading->members, values[i]) != RDB_VALUE_OK)) {
+        const struct bytes *tags = values != NULL ? &values[i] : NULL;
+        if (rdb_value_put_key(&loading->members, &entries[i], tags) != RDB_VALUE_OK) {
             return host_type_refuse(loading, "out of memory");
         }
     }
