@@ -265,6 +265,10 @@ static enum loading_status loading_change_rules(struct loading *loading,
                                 : loading_behave_like(loading, &same);
 }
 
+static void loading_set_state(struct loading_board *open, const struct effect *effect) {
+    open->state = effect->state != NULL ? *effect->state : (struct board_state){.from_ms = 0};
+}
+
 static enum loading_status loading_rename_open(struct loading *loading,
                                                const struct effect *effect) {
     struct loading_board *open = &loading->open;
@@ -274,6 +278,7 @@ static enum loading_status loading_rename_open(struct loading *loading,
     }
     open->expire_at_ms = effect->expire_at_ms;
     loading_name_open(open, effect->to_database, effect->to_name);
+    loading_set_state(open, effect);
     return loading_change_rules(loading, effect->rules);
 }
 
@@ -282,6 +287,7 @@ static enum loading_status loading_change_open_rules(struct loading *loading,
     if (!rules_keys_are_akin(&loading->open.rules, effect->rules)) {
         return loading_fail_meaning(loading, "a board that is being read cannot behave so");
     }
+    loading_set_state(&loading->open, effect);
     return loading_change_rules(loading, effect->rules);
 }
 
@@ -308,6 +314,11 @@ static enum loading_status loading_change_open(struct loading *loading,
         return loading_rename_open(loading, effect);
     case EFFECT_RULES:
         return loading_change_open_rules(loading, effect);
+    case EFFECT_STATE:
+        loading_set_state(open, effect);
+        return rules_take_state(&open->rules, &open->state)
+                   ? LOADING_MORE
+                   : loading_fail_meaning(loading, "a board that is being read has no such state");
     case EFFECT_CUT:
     case EFFECT_CREATE:
     case EFFECT_COPY:
@@ -373,6 +384,7 @@ static enum loading_status loading_open_board(struct loading *loading) {
     loading_name_open(open, effect->database, effect->name);
     open->expire_at_ms = effect->expire_at_ms;
     rules_copy(effect->rules, &open->rules);
+    loading_set_state(open, effect);
     open->tags = open->rules.layout.tags;
     return loading_begin_open(loading) ? LOADING_MORE : loading_fail_memory(loading);
 }
@@ -454,6 +466,7 @@ static enum loading_status loading_apply_kept(struct loading *loading) {
             rules_copy(effect.rules, &rules);
             rules.layout.time = open->rules.layout.time; /* the board may have emptied since */
             effect.rules = &rules;
+            effect.state = &open->state; /* what it has come to be */
         }
         enum loading_status status = loading_add_to_batch(loading, &effect);
         if (status != LOADING_MORE) {
@@ -466,7 +479,7 @@ static enum loading_status loading_apply_kept(struct loading *loading) {
 static enum loading_status loading_close_board(struct loading *loading) {
     struct loading_board *open = &loading->open;
     struct bytes name = {.at = open->name, .size = open->name_size};
-    if (registry_put_loaded(loading->registry, open->database, name, &open->board,
+    if (registry_put_loaded(loading->registry, open->database, name, &open->board, &open->state,
                             open->expire_at_ms) != REGISTRY_OK) {
         return loading_fail_memory(loading);
     }

@@ -42,6 +42,7 @@ struct loading_board {
     uint32_t name_size;
     int64_t expire_at_ms;
     struct rules rules;
+    struct board_state state;
     struct board board;
     struct board_indexing indexing;
     struct board touched; /* members with an effect since the board was opened */

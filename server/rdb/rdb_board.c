@@ -68,6 +68,8 @@ static enum rdb_board_event rdb_board_open(struct rdb_board *board) {
         return rdb_board_refuse(board, "damaged board");
     }
     rules_copy(board->decoder.effect.rules, &board->rules);
+    board->state =
+        rules_have_state(&board->rules) ? board->decoder.state : (struct board_state){.from_ms = 0};
     board->has_rules = true;
     return RDB_BOARD_OPENED;
 }

@@ -312,7 +312,7 @@ MUST_CHECK bool settings_parse_options(const struct bytes *words, size_t word_co
                                        struct rules *rules, char *reason);
 /* The same with what else rules hold, as settings_print_rules prints it: of an export. */
 MUST_CHECK bool settings_parse_rules(const struct bytes *words, size_t word_count,
-                                     struct rules *rules, char *reason);
+                                     struct rules *rules, struct board_state *state, char *reason);
 /* The same with the words of LB.LEAGUE CREATE, for rules of rooms: what they say of the league is in league, too. */
 MUST_CHECK bool settings_parse_league(const struct bytes *words, size_t word_count,
                                       struct rules *rules, char *reason);
@@ -322,10 +322,10 @@ enum {
 };
 /* Write an option's value, as it is given, to out (SETTING_OPTION_TEXT_MAX); returns the size. */
 size_t settings_print_option(const struct board_option *option, const struct rules *rules,
-                             char *out);
+                             const struct board_state *state, char *out);
 /* The words of all that is not as usual, but for layout and tags, each with a blank before it, and a
  * terminator. out: SETTING_RULES_TEXT_MAX; returns the size without it. */
-size_t settings_print_rules(const struct rules *rules, char *out);
+size_t settings_print_rules(const struct rules *rules, const struct board_state *state, char *out);
 /* Does the layout support the options: are its times fine enough for the PERIOD? On false reason
  * (as above) says how many bits are needed. */
 MUST_CHECK bool settings_check_rules(const struct rules *rules, char *reason);

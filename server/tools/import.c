@@ -16,6 +16,7 @@ struct importing {
     uint32_t database;
     bool has_key, is_hash;
     struct rules rules;
+    struct board_state state;
     char error[RULES_TEXT_ERROR_MAX];
 };
 
@@ -49,7 +50,8 @@ static const char *import_take_database(struct importing *importing) {
 }
 
 static const char *import_take_rules(struct importing *importing) {
-    return rules_text_parse(importing->record.at[RECORD_RULES], &importing->rules, importing->error)
+    return rules_text_parse(importing->record.at[RECORD_RULES], &importing->rules,
+                            &importing->state, importing->error)
                ? NULL
                : importing->error;
 }
@@ -75,7 +77,9 @@ static const char *import_begin_key(struct importing *importing, bool is_hash) {
     if (name.size == 0 || name.size > REGISTRY_NAME_MAX) {
         return "the key's name is empty or too long";
     }
-    struct effect effect = {.kind = EFFECT_CREATE, .rules = is_hash ? NULL : &importing->rules};
+    struct effect effect = {.kind = EFFECT_CREATE,
+                            .rules = is_hash ? NULL : &importing->rules,
+                            .state = is_hash ? NULL : &importing->state};
     wrong = import_apply(importing, &effect);
     importing->has_key = wrong == NULL;
     if (wrong != NULL || expires.size == 0) {

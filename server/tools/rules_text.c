@@ -5,12 +5,13 @@
 
 enum { WORDS_MAX = 1024 };
 
-size_t rules_text_print(const struct rules *rules, char *out) {
+size_t rules_text_print(const struct rules *rules, const struct board_state *state, char *out) {
     size_t size = layout_print(&rules->layout, out);
-    return size + settings_print_rules(rules, out + size);
+    return size + settings_print_rules(rules, state, out + size);
 }
 
-bool rules_text_parse(struct bytes text, struct rules *rules, char *error) {
+bool rules_text_parse(struct bytes text, struct rules *rules, struct board_state *state,
+                      char *error) {
     struct bytes words[WORDS_MAX];
     size_t count = 0;
     const char *reason = NULL;
@@ -20,14 +21,19 @@ bool rules_text_parse(struct bytes text, struct rules *rules, char *error) {
         count += words[count].size > 0;
     }
     memset(rules, 0, sizeof *rules);
+    *state = (struct board_state){.from_ms = 0};
     size_t layout_count = layout_count_words(words, count);
     if (layout_parse_words(words, layout_count, &rules->layout, why) != LAYOUT_OK ||
-        !settings_parse_rules(words + layout_count, count - layout_count, rules, why)) {
+        !settings_parse_rules(words + layout_count, count - layout_count, rules, state, why)) {
         snprintf(error, RULES_TEXT_ERROR_MAX, "%.900s", why);
         return false;
     }
     if (!rules_validate(rules, &reason)) {
         snprintf(error, RULES_TEXT_ERROR_MAX, "%s", reason);
+        return false;
+    }
+    if (!rules_take_state(rules, state)) {
+        snprintf(error, RULES_TEXT_ERROR_MAX, "rules: their options contradict each other");
         return false;
     }
     return true;

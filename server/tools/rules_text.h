@@ -12,8 +12,9 @@
 enum { RULES_TEXT_MAX = LAYOUT_TEXT_MAX + SETTING_RULES_TEXT_MAX, RULES_TEXT_ERROR_MAX = 1024 };
 
 /* out: RULES_TEXT_MAX; returns the size. */
-size_t rules_text_print(const struct rules *rules, char *out);
+size_t rules_text_print(const struct rules *rules, const struct board_state *state, char *out);
 /* false: error (RULES_TEXT_ERROR_MAX) says what is wrong. */
-MUST_CHECK bool rules_text_parse(struct bytes text, struct rules *rules, char *error);
+MUST_CHECK bool rules_text_parse(struct bytes text, struct rules *rules, struct board_state *state,
+                                 char *error);
 
 #endif

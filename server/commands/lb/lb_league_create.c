@@ -47,8 +47,8 @@ static bool lb_league_create_read(const struct call *call, struct rules_league *
 static struct registry_key *lb_league_create_board(const struct call *call, struct bytes name,
                                                    const struct rules *rules) {
     bool is_new;
-    struct registry_key *key = registry_find_or_create_like(call->registry, call->session->database,
-                                                            name, rules, call->now_ms, &is_new);
+    struct registry_key *key = registry_find_or_create_like(
+        call->registry, call->session->database, name, rules, NULL, call->now_ms, &is_new);
     if (key == NULL) {
         (void)call_out_of_memory(call);
     }
