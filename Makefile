@@ -42,7 +42,7 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
             -Wmissing-prototypes -Wcast-qual -Wformat=2 -Wvla -Wswitch-enum
 FLAGS := -std=c11 -D_GNU_SOURCE -I. $(WARNINGS)
 LINK  := -pthread
-LIBRARIES := -luv -lzstd -lz -lssl -lcrypto -lmicrohttpd -lhiredis
+LIBRARIES := -luv -lzstd -lz -lssl -lcrypto -lmicrohttpd -lgnutls -lhiredis
 IS_GCC := $(findstring Free Software,$(shell $(CC) --version))
 ifneq ($(WERROR),)
 FLAGS += -Werror

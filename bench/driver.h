@@ -36,7 +36,7 @@ static inline void driver_start(struct driver *driver) {
     clock_calibrate();
     execute_init(command_table);
     CHECK(settings_init(&server->settings));
-    CHECK(settings_load_text(&server->settings, bytes_from_text(settings), "bench", error));
+    CHECK(setting_file_apply_text(&server->settings, bytes_from_text(settings), "bench", error));
     CHECK(settings_finish(&server->settings, error));
     CHECK(server_init(server, command_count()));
     session_init(&driver->connection.session, server->sessions.next_id++, server->clock.now_ms);

@@ -85,18 +85,18 @@ static int open_file(const char *name) {
 static uint64_t write_snapshot(int level) {
     struct snapshot_writer writer;
     struct snapshot_footer footer = {.sequence = 1};
-    bool is_done = snapshot_writer_init(&writer, level) &&
-                   snapshot_writer_open(&writer, directory, "micro.base", 1);
+    bool is_done = snapshot_file_writer_init(&writer, level) &&
+                   snapshot_file_writer_open(&writer, directory, "micro.base", 1);
     for (size_t at = 0; is_done && at < stream_size; at += SNAPSHOT_BLOCK_SIZE) {
         size_t left = stream_size - at;
-        is_done = snapshot_writer_block(
+        is_done = snapshot_file_writer_block(
             &writer, stream + at,
             (uint32_t)(left < SNAPSHOT_BLOCK_SIZE ? left : SNAPSHOT_BLOCK_SIZE));
     }
-    if (!is_done || !snapshot_writer_finish(&writer, &footer)) {
+    if (!is_done || !snapshot_file_writer_finish(&writer, &footer)) {
         fail("micro.base");
     }
-    snapshot_writer_close(&writer);
+    snapshot_file_writer_close(&writer);
     return footer.offset;
 }
 
@@ -105,15 +105,15 @@ static void read_snapshot(void) {
     struct snapshot_reader reader;
     size_t size;
     enum snapshot_status status =
-        snapshot_reader_open(&reader, open_file("micro.base"), "micro.base");
+        snapshot_file_reader_open(&reader, open_file("micro.base"), "micro.base");
     while (status == SNAPSHOT_BLOCK) {
-        status = snapshot_reader_next(&reader, raw, sizeof raw, &size);
+        status = snapshot_file_reader_next(&reader, raw, sizeof raw, &size);
     }
     if (status != SNAPSHOT_END) {
         fprintf(stderr, "%s\n", reader.error);
         exit(1);
     }
-    snapshot_reader_close(&reader);
+    snapshot_file_reader_close(&reader);
 }
 
 static void run_snapshot(int level) {
@@ -150,7 +150,7 @@ static uint64_t write_journal(size_t group_size) {
         memcpy(groups + filled + JOURNAL_GROUP_HEAD, stream + at, size);
         const struct journal_group_head head = {
             .size = (uint32_t)size, .sequence = sequence, .unsynced = 1, .time_us = 1};
-        journal_group_seal(groups + filled, &head, file.id);
+        journal_file_seal_group(groups + filled, &head, file.id);
         filled += JOURNAL_GROUP_HEAD + size;
         if (filled + JOURNAL_GROUP_HEAD + group_size > sizeof groups || at + size == stream_size) {
             is_done = journal_file_append(&file, groups, filled, filled, &is_whole);
@@ -169,15 +169,15 @@ static void read_journal(void) {
     struct journal_reader reader;
     struct journal_group group;
     enum journal_status status =
-        journal_reader_open(&reader, open_file("micro.journal"), "micro.journal", 1, true);
+        journal_file_reader_open(&reader, open_file("micro.journal"), "micro.journal", 1, true);
     while (status == JOURNAL_GROUP) {
-        status = journal_reader_next(&reader, &group);
+        status = journal_file_reader_next(&reader, &group);
     }
     if (status != JOURNAL_END) {
         fprintf(stderr, "%s\n", reader.error);
         exit(1);
     }
-    journal_reader_close(&reader);
+    journal_file_reader_close(&reader);
 }
 
 static void run_journal(size_t group_size) {

@@ -110,7 +110,7 @@ static void start(struct driver *driver) {
     clock_calibrate();
     execute_init(command_table);
     CHECK(settings_init(&server->settings));
-    CHECK(settings_load_text(&server->settings, bytes_from_text(settings), "regress", error));
+    CHECK(setting_file_apply_text(&server->settings, bytes_from_text(settings), "regress", error));
     CHECK(settings_finish(&server->settings, error));
     CHECK(server_init(server, command_count()));
     session_init(&driver->connection.session, server->sessions.next_id++, server->clock.now_ms);
@@ -165,7 +165,7 @@ static void write_groups(struct driver *driver, const struct row *row) {
         struct journal_group_head *head = &driver->groups[i / GROUP_CHANGES];
         if (i % GROUP_CHANGES == 0) {
             *head = (struct journal_group_head){.sequence = i / GROUP_CHANGES + 1};
-            effect_encode_begin(&encoder, &driver->input);
+            effect_bytes_encode_begin(&encoder, &driver->input);
         }
         size_t before = driver->input.size;
         char member[MICRO_MEMBER_SIZE + 1];
@@ -178,7 +178,7 @@ static void write_groups(struct driver *driver, const struct row *row) {
         effect.member_key = layout_with_ordinal(layout, layout_zero_key(layout), 0, ordinal);
         CHECK(layout_stamp(layout, effect.member_key, driver->now_us, &effect.member_key) ==
               LAYOUT_OK);
-        effect_encode(&encoder, &effect);
+        effect_bytes_encode(&encoder, &effect);
         head->size += (uint32_t)(driver->input.size - before);
     }
     CHECK(!driver->input.is_broken);

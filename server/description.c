@@ -6,7 +6,7 @@
 #include "server/dispatch/shape.h"
 #include "server/dispatch/syntax.h"
 #include "server/metrics/figures.h"
-#include "server/settings/setting.h"
+#include "server/settings/settings.h"
 
 static void description_append(void *file, const char *at, size_t size) {
     (void)fwrite(at, 1, size, file);
@@ -121,7 +121,7 @@ static void description_put_settings(struct json *json) {
         json_open(json, NULL, '{');
         description_put(json, "name", setting->name);
         json_open(json, "aliases", '[');
-        for (const struct setting_alias *alias = setting_aliases; alias->name != NULL; alias++) {
+        for (const struct setting_alias *alias = settings_aliases; alias->name != NULL; alias++) {
             description_put(json, NULL, strcmp(alias->of, setting->name) == 0 ? alias->name : NULL);
         }
         json_close(json, ']');
@@ -135,7 +135,7 @@ static void description_put_settings(struct json *json) {
                         : type == SETTING_TYPE_STRING && strstr(setting->kind.text, "path") != NULL
                             ? "path"
                             : "other");
-        description_put(json, "syntax", setting_print_syntax(setting, syntax));
+        description_put(json, "syntax", setting_value_print_syntax(setting, syntax));
         description_put(json, "default", setting->default_value);
         description_put(json, "example", setting->example);
         json_boolean(json, "is_fixed", (setting->flags & SETTING_FIXED) != 0);
@@ -144,7 +144,7 @@ static void description_put_settings(struct json *json) {
     }
     json_close(json, ']');
     json_open(json, "uses", '[');
-    for (const struct setting_use *use = setting_uses; use->words != NULL; use++) {
+    for (const struct setting_use *use = settings_uses; use->words != NULL; use++) {
         json_open(json, NULL, '{');
         description_put(json, "words", use->words);
         description_put(json, "summary", use->summary);

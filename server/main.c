@@ -111,7 +111,7 @@ static bool main_check_and_exit(int argc, char **argv, int *status) {
     }
     memory_init();
     clock_calibrate();
-    *status = (int)check_run(argv[2], is_fixing, stdout);
+    *status = (int)verify_run(argv[2], is_fixing, stdout);
     return true;
 }
 
@@ -189,7 +189,7 @@ static bool main_check_config_and_exit(int argc, char **argv, int *status) {
     }
     execute_init(command_table);
     *status =
-        settings_check_file(argv[2], main_check_as_started, stdout) ? EXIT_SUCCESS : EXIT_FAILURE;
+        setting_file_check(argv[2], main_check_as_started, stdout) ? EXIT_SUCCESS : EXIT_FAILURE;
     return true;
 }
 
@@ -233,19 +233,19 @@ static bool main_prepare(int argc, char **argv, char *error) {
         snprintf(error, SETTING_ERROR_MAX, "out of memory");
         return false;
     }
-    bool is_loaded = settings_load_arguments(settings, argc, argv, error);
-    settings_hide_arguments(argc, argv);
+    bool is_loaded = setting_file_apply_arguments(settings, argc, argv, error);
+    setting_file_hide_arguments(argc, argv);
     if (!is_loaded || !settings_finish(settings, error) || !main_rename_commands(settings, error) ||
         !acl_file_begin(&program.server, error) ||
         !tls_settings_open(&program.tls, settings, error) ||
-        !listeners_open(&program.listeners, settings, error)) {
+        !listener_open(&program.listeners, settings, error)) {
         return false;
     }
     if (main_prepare_http(settings, error) && main_open_log(settings, error)) {
         program.persistence = persistence_open(settings, error);
     }
     if (program.persistence == NULL) {
-        listeners_close(&program.listeners);
+        listener_close(&program.listeners);
     }
     return program.persistence != NULL;
 }
@@ -341,7 +341,7 @@ static bool main_watch_signals(void) {
 /* Do all boards with this layout have a PERIOD, which moves its times to today? */
 static bool main_is_moved_by_periods(const struct settings *settings, const char *layout_name) {
     bool is_used = false;
-    if (settings_is_default_layout(settings, layout_name)) {
+    if (setting_board_is_default(settings, layout_name)) {
         return false;
     }
     for (uint32_t i = 0; i < settings->rule_count; i++) {
@@ -382,7 +382,7 @@ static bool main_describe_command(const void *context, struct fault_command *com
 
 static void main_stop_listening(void *context) {
     service_tell("STOPPING=1\nSTATUS=Answering what clients have sent");
-    listeners_leave(context);
+    listener_leave(context);
 }
 
 /* Called when boards are loaded and served. */
@@ -409,7 +409,7 @@ static void main_end_if_fatal(void) {
 
 static void main_on_disk_changed(void *context) {
     main_end_if_fatal();
-    tick_release_answers(context);
+    tick_output_release_answers(context);
     main_note_ready();
 }
 
@@ -505,7 +505,7 @@ static bool main_start(void) {
         !main_watch_seconds()) {
         return false;
     }
-    listeners_log(&program.listeners);
+    listener_log(&program.listeners);
     program.tick.replicator =
         replicator_create(&program.server, &program.loop, main_wake_tick, &program.tick);
     return program.tick.replicator != NULL && main_start_http() && main_start_web() &&
@@ -591,7 +591,7 @@ int main(int argc, char **argv) {
     settings->maxclients = process_raise_descriptor_limit(
         settings->maxclients, settings->io_threads, settings_web_connections(settings));
     if (!main_start()) {
-        listeners_leave(&program.listeners);
+        listener_leave(&program.listeners);
         return main_fail_with("cannot start: out of memory or descriptors");
     }
     const char *pidfile = settings->pidfile != NULL ? settings->pidfile : "";

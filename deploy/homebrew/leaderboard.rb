@@ -9,6 +9,7 @@ class Leaderboard < Formula
   head "@REPOSITORY@", branch: "main"
 
   depends_on "xxhash" => :build
+  depends_on "gnutls"
   depends_on "hiredis"
   depends_on "libmicrohttpd"
   depends_on "libuv"

@@ -421,17 +421,17 @@ bool acl_file_to_settings(struct server *server, char *error) {
     for (uint32_t i = 0; is_fine && server->acl.path == NULL && i < server->acl.users.count; i++) {
         acl_file_put_user(&reading, server, server->acl.users.at[i], &lines);
     }
-    if (is_fine &&
-        (lines.is_broken || !settings_set_user_lines(&server->settings, buffer_bytes(&lines)))) {
+    if (is_fine && (lines.is_broken ||
+                    !setting_value_set_user_lines(&server->settings, buffer_bytes(&lines)))) {
         acl_file_complain(&reading, "out of memory");
         is_fine = false;
     }
     /* Does each fit a line of a file? */
-    const struct setting *setting = setting_find(BYTES("user"));
+    const struct setting *setting = settings_find(BYTES("user"));
     char text[SETTING_VALUE_MAX];
     size_t size = 1;
-    for (uint32_t i = 0; is_fine && setting_print_line(&server->settings, setting, i, text, &size);
-         i++) {
+    for (uint32_t i = 0;
+         is_fine && setting_value_print_line(&server->settings, setting, i, text, &size); i++) {
         if (size == 0) {
             acl_file_complain(&reading, "a user has too many rules for a line: use an aclfile");
             is_fine = false;

@@ -240,7 +240,8 @@ bool server_init(struct server *server, uint32_t command_count) {
         !acl_users_init(&server->acl.users, server->settings.requirepass)) {
         return false;
     }
-    server->registry = registry_create(server->hash_seed, settings_rules_for, &server->settings);
+    server->registry =
+        registry_create(server->hash_seed, setting_board_rules_for, &server->settings);
     if (server->registry == NULL) {
         return false;
     }

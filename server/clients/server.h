@@ -19,7 +19,7 @@
 #include "server/clients/wait.h"
 #include "server/durability/state.h"
 #include "server/replication/state.h"
-#include "server/settings/setting.h"
+#include "server/settings/settings.h"
 #include "server/system/clock.h"
 #include "server/system/version.h"
 #include "skiplist/keyspace/expiry.h"

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "codec/check.h"
-#include "server/settings/setting.h"
+#include "server/settings/settings.h"
 #include "server/system/durations.h"
 
 enum {

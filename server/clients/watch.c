@@ -100,6 +100,10 @@ void watch_expire(const struct watch_list *list, struct registry *registry, int6
     while (watch != NULL) {
         struct bytes name = subscription_name(watch);
         uint32_t database = subscription_take_database(&name);
+        /* The registry reads it to the end, and what it tells meanwhile frees a stale list's. */
+        char copy[REGISTRY_NAME_MAX];
+        memcpy(copy, name.at, name.size);
+        name.at = copy;
         registry_catch_up(registry, database, name, now_ms);
         /* A stale list's watches are no longer valid. */
         watch = list->is_stale ? NULL : subscription_next(watch);

@@ -131,7 +131,7 @@ bool writing_choose_for(struct writing *writing, registry_judge *judge, const vo
     const struct rules *rules =
         registry_rules_taking(call->registry, registry_name(writing->key), judge, scores);
     /* The first one's is what the board has, in the period that has begun. */
-    if (rules != settings_rules_for(&call->server->settings, registry_name(writing->key), 0)) {
+    if (rules != setting_board_rules_for(&call->server->settings, registry_name(writing->key), 0)) {
         if (!registry_choose(call->registry, writing->key, rules)) {
             return call_out_of_memory(call);
         }
@@ -390,7 +390,7 @@ bool writing_may_replace(const struct call *call, struct bytes name, const struc
 bool writing_create_board(const struct call *call, const struct rules *kept, unsigned choice,
                           struct bytes name, struct board *board) {
     const struct rules *rules =
-        kept != NULL ? kept : settings_rules_for(&call->server->settings, name, choice);
+        kept != NULL ? kept : setting_board_rules_for(&call->server->settings, name, choice);
     if (kept == NULL && rules->window.count > 0) {
         return !writing_explain(call, rules, RULES_WRITE_WHOLE);
     }

@@ -187,7 +187,7 @@ MUST_CHECK bool writing_may_use_archives(const struct call *call, struct bytes n
 MUST_CHECK bool writing_may_name(const struct call *call, struct bytes name,
                                  const struct registry_key *key);
 /* An empty board with these rules or, if they are NULL, the choice that the settings have for the name
- * (settings_rules_for). false: the error was replied. */
+ * (setting_board_rules_for). false: the error was replied. */
 MUST_CHECK bool writing_create_board(const struct call *call, const struct rules *kept,
                                      unsigned choice, struct bytes name, struct board *board);
 /* Do its rules refuse that it begins with so many members? Then the error was replied. */

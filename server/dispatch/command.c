@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "server/clients/session.h"
-#include "server/settings/setting.h"
+#include "server/settings/settings.h"
 
 enum {
     COMMANDS_MAX = 256,   /* subcommands included */

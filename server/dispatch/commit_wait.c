@@ -27,6 +27,7 @@ uint64_t commit_wait_free_group(struct server *server) {
 }
 
 uint64_t commit_wait_open_group(const struct server *server) {
-    return sync_safe_group(&server->replication.sync, persistence_safe_group(server->persistence),
-                           clock_read_ms(&server->clock));
+    return replication_sync_safe_group(&server->replication.sync,
+                                       persistence_safe_group(server->persistence),
+                                       clock_read_ms(&server->clock));
 }

@@ -286,7 +286,7 @@ static void execute_count_errors(struct server *server, const struct reply *repl
 static size_t execute_print_settings(const struct request *request, char *out, size_t size_max) {
     size_t size = 0;
     for (uint32_t i = 2; i < request->count && size + 1 < size_max; i += 2) {
-        const struct setting *setting = setting_find(request->args[i]);
+        const struct setting *setting = settings_find(request->args[i]);
         int printed = snprintf(out + size, size_max - size, "%s%s", i > 2 ? " " : " settings=\"",
                                setting != NULL ? setting->name : "?");
         size += printed > 0 ? (size_t)printed : 0;

@@ -43,9 +43,9 @@ static void settings_file_owe(struct server *server, const char *error) {
 
 bool settings_file_write(struct server *server, char *error) {
     bool is_written =
-        acl_file_to_settings(server, error) && settings_rewrite(&server->settings, error);
+        acl_file_to_settings(server, error) && setting_file_rewrite(&server->settings, error);
     if (is_written || server->settings.file_path == NULL ||
-        settings_is_written(&server->settings, "replicaof")) {
+        setting_file_is_written(&server->settings, "replicaof")) {
         settings_file_pay(server);
     } else {
         settings_file_owe(server, error);

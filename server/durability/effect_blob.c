@@ -12,11 +12,11 @@ void effect_blob_begin(struct effect_encoder *encoder, struct buffer *out, int64
     little_put_u64(head + 1, (uint64_t)now_us);
     buffer_clear(out);
     buffer_append(out, head, sizeof head);
-    effect_encode_begin(encoder, out);
+    effect_bytes_encode_begin(encoder, out);
 }
 
 void effect_blob_add(struct effect_encoder *encoder, const struct effect *effect) {
-    effect_encode(encoder, effect);
+    effect_bytes_encode(encoder, effect);
 }
 
 bool effect_blob_is_of_another_format(struct bytes blob) {
@@ -34,9 +34,9 @@ bool effect_blob_open(struct bytes blob, int64_t *time_us, struct bytes *chunk) 
 
 bool effect_blob_check(struct effect_decoder *decoder, struct bytes chunk, effect_blob_allow *allow,
                        void *context) {
-    effect_decode_begin(decoder, chunk);
+    effect_bytes_decode_begin(decoder, chunk);
     for (;;) {
-        enum effect_record record = effect_decode(decoder);
+        enum effect_record record = effect_bytes_decode(decoder);
         if (record == EFFECT_RECORD_END) {
             return true;
         }
@@ -53,8 +53,8 @@ enum effect_status effect_blob_apply(struct registry *registry, struct effect_de
     struct effect_batch batch;
     enum effect_status status = EFFECT_OK;
     effect_batch_clear(&batch);
-    effect_decode_begin(decoder, chunk);
-    while (status == EFFECT_OK && effect_decode(decoder) == EFFECT_RECORD_EFFECT) {
+    effect_bytes_decode_begin(decoder, chunk);
+    while (status == EFFECT_OK && effect_bytes_decode(decoder) == EFFECT_RECORD_EFFECT) {
         struct effect effect = decoder->effect;
         bool is_put = effect.kind == EFFECT_PUT;
         status = is_put ? EFFECT_OK : effect_batch_apply(&batch, registry);

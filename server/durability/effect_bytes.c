@@ -111,7 +111,7 @@ static char *effect_bytes_put_key(struct effect_encoder *encoder, char *at, uint
     return at + size;
 }
 
-void effect_encode_begin(struct effect_encoder *encoder, struct buffer *out) {
+void effect_bytes_encode_begin(struct effect_encoder *encoder, struct buffer *out) {
     encoder->out = out;
     encoder->name_size = 0;
     encoder->member_size = 0;
@@ -651,7 +651,7 @@ static enum other_record effect_bytes_other_of(const struct effect *effect, bool
     return (enum other_record)other;
 }
 
-void effect_encode(struct effect_encoder *encoder, const struct effect *effect) {
+void effect_bytes_encode(struct effect_encoder *encoder, const struct effect *effect) {
     if (effect->kind != EFFECT_FLUSH) {
         effect_bytes_encode_board(encoder, effect->database, effect->name);
     }
@@ -669,8 +669,8 @@ void effect_encode(struct effect_encoder *encoder, const struct effect *effect) 
     }
 }
 
-void effect_encode_open(struct effect_encoder *encoder, const struct registry_key *key,
-                        int64_t expire_at_ms) {
+void effect_bytes_encode_open(struct effect_encoder *encoder, const struct registry_key *key,
+                              int64_t expire_at_ms) {
     const struct effect effect = {
         .rules = registry_rules(key), .state = registry_state(key), .expire_at_ms = expire_at_ms};
     effect_bytes_encode_board(encoder, key->database, registry_name(key));
@@ -707,19 +707,20 @@ static void effect_bytes_encode_piece(struct effect_encoder *encoder,
     }
 }
 
-void effect_encode_piece(struct effect_encoder *encoder, const struct board_stored *entries,
-                         uint32_t count) {
+void effect_bytes_encode_entries(struct effect_encoder *encoder, const struct board_stored *entries,
+                                 uint32_t count) {
     effect_bytes_encode_piece(encoder, entries, count, NULL, 0);
 }
 
-void effect_encode_piece_of(struct effect_encoder *encoder, const struct board *board,
-                            uint32_t rank, const struct board_stored *entries, uint32_t count) {
+void effect_bytes_encode_piece_of(struct effect_encoder *encoder, const struct board *board,
+                                  uint32_t rank, const struct board_stored *entries,
+                                  uint32_t count) {
     effect_bytes_encode_piece(encoder, entries, count, board_has_values(board) ? board : NULL,
                               rank);
 }
 
-bool effect_encode_next_piece(struct effect_encoder *encoder, const struct board *board,
-                              uint32_t *rank) {
+bool effect_bytes_encode_next_piece(struct effect_encoder *encoder, const struct board *board,
+                                    uint32_t *rank) {
     struct board_stored entries[EFFECT_PIECE_ENTRIES];
     struct board_cursor cursor;
     uint32_t count = 0;
@@ -729,7 +730,7 @@ bool effect_encode_next_piece(struct effect_encoder *encoder, const struct board
         board_cursor_next(&cursor);
     }
     if (count > 0) {
-        effect_encode_piece_of(encoder, board, *rank, entries, count);
+        effect_bytes_encode_piece_of(encoder, board, *rank, entries, count);
     }
     *rank += count;
     return count > 0;
@@ -737,17 +738,17 @@ bool effect_encode_next_piece(struct effect_encoder *encoder, const struct board
 
 static const struct effect no_operands;
 
-void effect_encode_close(struct effect_encoder *encoder) {
+void effect_bytes_encode_close(struct effect_encoder *encoder) {
     effect_bytes_encode_other(encoder, OTHER_CLOSE, &no_operands);
 }
 
-void effect_encode_reopen(struct effect_encoder *encoder) {
+void effect_bytes_encode_reopen(struct effect_encoder *encoder) {
     effect_bytes_encode_other(encoder, OTHER_REOPEN, &no_operands);
 }
 
 /* ---- reading records ---- */
 
-void effect_decode_begin(struct effect_decoder *decoder, struct bytes chunk) {
+void effect_bytes_decode_begin(struct effect_decoder *decoder, struct bytes chunk) {
     decoder->begin = chunk.at;
     decoder->at = chunk.at;
     decoder->end = chunk.size > 0 ? chunk.at + chunk.size : chunk.at; /* which may be NULL */
@@ -843,7 +844,7 @@ static bool effect_bytes_decode_board(struct effect_decoder *decoder, uint64_t n
     return effect_bytes_take_text(decoder, name_size, REGISTRY_NAME_MAX, &decoder->name);
 }
 
-enum effect_record effect_decode(struct effect_decoder *decoder) {
+enum effect_record effect_bytes_decode(struct effect_decoder *decoder) {
     uint64_t head;
     struct effect *effect = &decoder->effect;
     if (decoder->piece_left > 0) {

@@ -79,25 +79,26 @@ struct effect_encoder {
 };
 
 /* Begin a new chunk at the end of out. */
-void effect_encode_begin(struct effect_encoder *encoder, struct buffer *out);
+void effect_bytes_encode_begin(struct effect_encoder *encoder, struct buffer *out);
 /* A FILL is encoded as its parts (effect_fill_next), because it may not fit into one chunk. */
-void effect_encode(struct effect_encoder *encoder, const struct effect *effect);
+void effect_bytes_encode(struct effect_encoder *encoder, const struct effect *effect);
 
 /* Boards of a snapshot. */
-void effect_encode_open(struct effect_encoder *encoder, const struct registry_key *key,
-                        int64_t expire_at_ms);
-void effect_encode_piece(struct effect_encoder *encoder, const struct board_stored *entries,
-                         uint32_t count);
+void effect_bytes_encode_open(struct effect_encoder *encoder, const struct registry_key *key,
+                              int64_t expire_at_ms);
+void effect_bytes_encode_entries(struct effect_encoder *encoder, const struct board_stored *entries,
+                                 uint32_t count);
 /* The same with the values of their tags: the entries of a board from this rank on. */
-void effect_encode_piece_of(struct effect_encoder *encoder, const struct board *board,
-                            uint32_t rank, const struct board_stored *entries, uint32_t count);
+void effect_bytes_encode_piece_of(struct effect_encoder *encoder, const struct board *board,
+                                  uint32_t rank, const struct board_stored *entries,
+                                  uint32_t count);
 /* The next entries of a board from *rank on, EFFECT_PIECE_ENTRIES at most, as one piece, with their
  * values; *rank moves on. false: none are left. */
 enum { EFFECT_PIECE_ENTRIES = 512 };
-bool effect_encode_next_piece(struct effect_encoder *encoder, const struct board *board,
-                              uint32_t *rank);
-void effect_encode_close(struct effect_encoder *encoder);
-void effect_encode_reopen(struct effect_encoder *encoder);
+bool effect_bytes_encode_next_piece(struct effect_encoder *encoder, const struct board *board,
+                                    uint32_t *rank);
+void effect_bytes_encode_close(struct effect_encoder *encoder);
+void effect_bytes_encode_reopen(struct effect_encoder *encoder);
 
 /* ---- reading ---- */
 
@@ -137,7 +138,7 @@ struct effect_decoder {
     struct board_state state; /* of the effect */
 };
 
-void effect_decode_begin(struct effect_decoder *decoder, struct bytes chunk);
-MUST_CHECK enum effect_record effect_decode(struct effect_decoder *decoder);
+void effect_bytes_decode_begin(struct effect_decoder *decoder, struct bytes chunk);
+MUST_CHECK enum effect_record effect_bytes_decode(struct effect_decoder *decoder);
 
 #endif

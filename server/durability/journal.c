@@ -61,7 +61,7 @@ static void journal_begin_group(struct journal *journal) {
     if (buffer_reserve(filling, JOURNAL_GROUP_HEAD) != NULL) {
         buffer_commit(filling, JOURNAL_GROUP_HEAD);
     }
-    effect_encode_begin(&journal->encoder, filling);
+    effect_bytes_encode_begin(&journal->encoder, filling);
     journal->is_growing = true;
 }
 
@@ -131,7 +131,7 @@ bool journal_add_effect(struct journal *journal, const struct effect *effect) {
     if (!journal->is_growing) {
         journal_begin_group(journal);
     }
-    effect_encode(&journal->encoder, effect);
+    effect_bytes_encode(&journal->encoder, effect);
     journal->filling_count++;
     return journal->state != JOURNAL_LOST;
 }
@@ -155,7 +155,7 @@ void journal_each_waiting(const struct journal *journal,
     size_t end = journal->is_growing ? journal->group_at : filling->size;
     struct journal_group_head head;
     for (size_t at = 0; at < journal->writing.size; at += JOURNAL_GROUP_HEAD + (size_t)head.size) {
-        journal_group_read_head(journal->writing.at + at, journal->file.id, &head);
+        journal_file_read_group_head(journal->writing.at + at, journal->file.id, &head);
         visit(context, (struct bytes){.at = journal->writing.at + at + JOURNAL_GROUP_HEAD,
                                       .size = head.size});
     }
@@ -177,7 +177,7 @@ static void journal_seal_groups(struct journal *journal) {
         struct journal_group_head head;
         memcpy(&head, journal->writing.at + at, sizeof head);
         head.unsynced = head.sequence - journal->writing_synced;
-        journal_group_seal(journal->writing.at + at, &head, journal->file.id);
+        journal_file_seal_group(journal->writing.at + at, &head, journal->file.id);
         at += JOURNAL_GROUP_HEAD + (size_t)head.size;
     }
 }

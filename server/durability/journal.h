@@ -32,7 +32,7 @@
 #include "server/durability/effect_bytes.h"
 #include "server/durability/journal_file.h"
 #include "server/durability/store.h"
-#include "server/settings/setting.h"
+#include "server/settings/settings.h"
 #include "server/system/durations.h"
 #include "server/system/worker.h"
 

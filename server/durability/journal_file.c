@@ -70,7 +70,7 @@ bool journal_file_continue(struct journal_file *file, int directory, const char 
     return false;
 }
 
-void journal_group_seal(char *group, const struct journal_group_head *head, uint64_t id) {
+void journal_file_seal_group(char *group, const struct journal_group_head *head, uint64_t id) {
     CHECK(head->size > 0 && head->size < GROUP_IS_LINKED);
     uint32_t unsynced = head->unsynced < UINT32_MAX ? (uint32_t)head->unsynced : UINT32_MAX;
     little_put_u32(group + GROUP_SIZE, head->size | (head->is_linked ? GROUP_IS_LINKED : 0));
@@ -82,7 +82,7 @@ void journal_group_seal(char *group, const struct journal_group_head *head, uint
                    XXH3_64bits_withSeed(group + GROUP_SIZE, checked_size, id));
 }
 
-void journal_group_read_head(const char *group, uint64_t id, struct journal_group_head *head) {
+void journal_file_read_group_head(const char *group, uint64_t id, struct journal_group_head *head) {
     uint32_t word = little_get_u32(group + GROUP_SIZE);
     *head = (struct journal_group_head){
         .size = word & ~GROUP_IS_LINKED,
@@ -93,14 +93,14 @@ void journal_group_read_head(const char *group, uint64_t id, struct journal_grou
     };
 }
 
-bool journal_group_open(const char *group, size_t size, uint64_t id,
-                        struct journal_group_head *head) {
+bool journal_file_open_group(const char *group, size_t size, uint64_t id,
+                             struct journal_group_head *head) {
     if (size <= JOURNAL_GROUP_HEAD ||
         XXH3_64bits_withSeed(group + GROUP_SIZE, size - GROUP_SIZE, id) !=
             little_get_u64(group + GROUP_CHECKSUM)) {
         return false;
     }
-    journal_group_read_head(group, id, head);
+    journal_file_read_group_head(group, id, head);
     return head->size == size - JOURNAL_GROUP_HEAD;
 }
 
@@ -177,8 +177,9 @@ bool journal_file_peek(int fd, uint64_t *first_sequence) {
     return true;
 }
 
-enum journal_status journal_reader_open(struct journal_reader *reader, int fd, const char *path,
-                                        uint64_t first_sequence, bool is_last) {
+enum journal_status journal_file_reader_open(struct journal_reader *reader, int fd,
+                                             const char *path, uint64_t first_sequence,
+                                             bool is_last) {
     *reader = (struct journal_reader){
         .window = {.fd = fd}, .path = path, .is_last = is_last, .next_sequence = first_sequence};
     if (disk->size(fd, &reader->window.file_size) != 0) {
@@ -467,7 +468,7 @@ static void journal_file_take_group(struct journal_reader *reader, const char *h
     reader->group_count++;
 }
 
-bool journal_reader_next_at_hand(struct journal_reader *reader, struct journal_group *group) {
+bool journal_file_reader_next_at_hand(struct journal_reader *reader, struct journal_group *group) {
     const struct disk_window *window = &reader->window;
     if (reader->offset < window->offset || reader->offset > window->offset + window->used) {
         return false;
@@ -488,8 +489,8 @@ bool journal_reader_next_at_hand(struct journal_reader *reader, struct journal_g
     return true;
 }
 
-enum journal_status journal_reader_next(struct journal_reader *reader,
-                                        struct journal_group *group) {
+enum journal_status journal_file_reader_next(struct journal_reader *reader,
+                                             struct journal_group *group) {
     uint32_t size = 0;
     enum journal_status status = journal_file_read_size(reader, &size);
     if (status != JOURNAL_GROUP) {
@@ -519,7 +520,7 @@ enum journal_status journal_reader_next(struct journal_reader *reader,
     return JOURNAL_GROUP;
 }
 
-void journal_reader_close(struct journal_reader *reader) {
+void journal_file_reader_close(struct journal_reader *reader) {
     disk_close(reader->window.fd);
     reader->window.fd = -1;
     memory_free(reader->window.buffer);

@@ -66,13 +66,13 @@ struct journal_group_head {
  * nothing. Both NULL: effects are lost for lack of memory, and what follows does not go on from here. */
 typedef void journal_tap(void *context, const struct journal_group_head *head, const char *payload);
 /* Fill in the head of a group: JOURNAL_GROUP_HEAD bytes of room, then the payload. */
-void journal_group_seal(char *group, const struct journal_group_head *head, uint64_t id);
+void journal_file_seal_group(char *group, const struct journal_group_head *head, uint64_t id);
 /* Read the head of a sealed group that is whole in size bytes: JOURNAL_GROUP_HEAD, then the payload.
  * false: it is none, or its checksum is wrong. */
-MUST_CHECK bool journal_group_open(const char *group, size_t size, uint64_t id,
-                                   struct journal_group_head *head);
+MUST_CHECK bool journal_file_open_group(const char *group, size_t size, uint64_t id,
+                                        struct journal_group_head *head);
 /* The same for a group that was opened before. */
-void journal_group_read_head(const char *group, uint64_t id, struct journal_group_head *head);
+void journal_file_read_group_head(const char *group, uint64_t id, struct journal_group_head *head);
 /* Append sealed groups, all or none. kept: the number of these bytes up to the end of the last
  * group that is not linked to the next. A linked group cannot be relied on before the last group of
  * its chain is written.
@@ -104,7 +104,7 @@ MUST_CHECK uint64_t journal_file_id(const char *head);
 MUST_CHECK bool journal_file_peek(int fd, uint64_t *first_sequence);
 
 struct journal_group {
-    const char *payload; /* valid until the next call of journal_reader_next */
+    const char *payload; /* valid until the next call of journal_file_reader_next */
     uint32_t size;
     uint64_t sequence;
     uint64_t time_us; /* 0: it is linked to the next */
@@ -141,19 +141,19 @@ struct journal_reader {
  * invalid head is damage.
  *
  * A reader allocates, so only the thread that owns the boards may use it. */
-MUST_CHECK enum journal_status journal_reader_open(struct journal_reader *reader, int fd,
-                                                   const char *path, uint64_t first_sequence,
-                                                   bool is_last);
+MUST_CHECK enum journal_status journal_file_reader_open(struct journal_reader *reader, int fd,
+                                                        const char *path, uint64_t first_sequence,
+                                                        bool is_last);
 /* The next group, if it is completely in the buffer after the last one, which then stays valid.
- * false: call journal_reader_next, which invalidates all earlier groups. */
-MUST_CHECK bool journal_reader_next_at_hand(struct journal_reader *reader,
-                                            struct journal_group *group);
+ * false: call journal_file_reader_next, which invalidates all earlier groups. */
+MUST_CHECK bool journal_file_reader_next_at_hand(struct journal_reader *reader,
+                                                 struct journal_group *group);
 /* Read the next group. After anything but JOURNAL_GROUP reading is over, and offset is after the
  * last valid group. A group longer than JOURNAL_READ_SIZE gets its own buffer, allocated only after
  * the group was verified. */
-MUST_CHECK enum journal_status journal_reader_next(struct journal_reader *reader,
-                                                   struct journal_group *group);
-/* Also after journal_reader_open has failed. */
-void journal_reader_close(struct journal_reader *reader);
+MUST_CHECK enum journal_status journal_file_reader_next(struct journal_reader *reader,
+                                                        struct journal_group *group);
+/* Also after journal_file_reader_open has failed. */
+void journal_file_reader_close(struct journal_reader *reader);
 
 #endif

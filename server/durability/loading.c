@@ -147,7 +147,7 @@ static void loading_name_open(struct loading_board *open, uint32_t database, str
 static enum loading_status loading_keep_effect(struct loading *loading,
                                                const struct effect *effect) {
     struct loading_board *open = &loading->open;
-    effect_encode(&open->encoder, effect);
+    effect_bytes_encode(&open->encoder, effect);
     if (open->kept.is_broken || board_put(&open->touched, effect->member, 0) != BOARD_OK) {
         return loading_fail_memory(loading);
     }
@@ -177,7 +177,7 @@ static enum loading_status loading_keep_values(struct loading *loading,
     if (!tag_values_unpack(effect->value, TAGS_MAX, &values)) {
         return loading_fail_meaning(loading, "values of tags are damaged");
     }
-    effect_encode(&open->encoder, effect);
+    effect_bytes_encode(&open->encoder, effect);
     return loading_see_values(open, &values) && !open->kept.is_broken
                ? LOADING_MORE
                : loading_fail_memory(loading);
@@ -257,7 +257,7 @@ static enum loading_status loading_change_rules(struct loading *loading,
                                       .name = {.at = open->name, .size = open->name_size},
                                       .rules = rules};
         open->keeps_values = true;
-        effect_encode(&open->encoder, &effect);
+        effect_bytes_encode(&open->encoder, &effect);
     }
     rules_copy(rules, &same);
     same.layout.tags = *tags;
@@ -365,7 +365,7 @@ static bool loading_begin_open(struct loading *loading) {
     open->keeps_values = false;
     open->changes_tags = false;
     buffer_init(&open->kept, 0);
-    effect_encode_begin(&open->encoder, &open->kept);
+    effect_bytes_encode_begin(&open->encoder, &open->kept);
     open->indexing = (struct board_indexing){.has_begun = false};
     open->is_open = true;
     return true;
@@ -456,8 +456,9 @@ static enum loading_status loading_apply_kept(struct loading *loading) {
     if (open->kept.size == 0) {
         return LOADING_MORE;
     }
-    effect_decode_begin(decoder, (struct bytes){.at = open->kept.at, .size = open->kept.size});
-    while (effect_decode(decoder) == EFFECT_RECORD_EFFECT) {
+    effect_bytes_decode_begin(decoder,
+                              (struct bytes){.at = open->kept.at, .size = open->kept.size});
+    while (effect_bytes_decode(decoder) == EFFECT_RECORD_EFFECT) {
         struct effect effect = decoder->effect;
         effect.database = open->database;
         effect.name = (struct bytes){.at = open->name, .size = open->name_size};
@@ -505,7 +506,7 @@ static enum loading_status loading_reopen_board(struct loading *loading) {
 /* ---- records ---- */
 
 static enum loading_status loading_take_record(struct loading *loading) {
-    enum effect_record record = effect_decode(&loading->decoder);
+    enum effect_record record = effect_bytes_decode(&loading->decoder);
     bool is_base = loading->phase == LOADING_BASE;
     bool is_end_of_group = !is_base && record == EFFECT_RECORD_END;
     if (record != EFFECT_RECORD_EFFECT && !is_end_of_group) {
@@ -550,8 +551,8 @@ static enum loading_status loading_take_record(struct loading *loading) {
 static void loading_run_read(void *context) {
     struct loading *loading = context;
     loading->next.offset = loading->base.offset;
-    loading->next_status = snapshot_reader_next(&loading->base, loading->next.raw,
-                                                loading->next.room, &loading->next.size);
+    loading->next_status = snapshot_file_reader_next(&loading->base, loading->next.raw,
+                                                     loading->next.room, &loading->next.size);
 }
 
 static void loading_on_read(void *context) {
@@ -587,7 +588,7 @@ static enum loading_status loading_open_base(struct loading *loading) {
                             strerror(errno));
     }
     loading->is_base_open = true;
-    enum snapshot_status status = snapshot_reader_open(&loading->base, fd, loading->path);
+    enum snapshot_status status = snapshot_file_reader_open(&loading->base, fd, loading->path);
     if (status != SNAPSHOT_BLOCK) {
         return loading_fail_reading(loading, loading->base.error, status == SNAPSHOT_DAMAGED);
     }
@@ -603,7 +604,7 @@ static void loading_close_base(struct loading *loading) {
     worker_wait(&loading->worker);
     if (loading->is_base_open) {
         loading->size_before += loading->base.window.file_size;
-        snapshot_reader_close(&loading->base);
+        snapshot_file_reader_close(&loading->base);
         loading->is_base_open = false;
     }
     memory_free(loading->block.raw);
@@ -642,7 +643,8 @@ static enum loading_status loading_take_block(struct loading *loading) {
         loading->block = taken;
         loading->size_done = taken.offset;
         loading_read_next(loading);
-        effect_decode_begin(&loading->decoder, (struct bytes){.at = taken.raw, .size = taken.size});
+        effect_bytes_decode_begin(&loading->decoder,
+                                  (struct bytes){.at = taken.raw, .size = taken.size});
         loading->is_decoding = true;
         return LOADING_MORE;
     case SNAPSHOT_LARGER:
@@ -714,8 +716,8 @@ static enum loading_status loading_open_journal(struct loading *loading) {
         return loading_fail_gap(loading, journal->first_sequence);
     }
     loading->is_journal_open = true;
-    enum journal_status status =
-        journal_reader_open(&loading->journal, fd, loading->path, journal->first_sequence, is_last);
+    enum journal_status status = journal_file_reader_open(&loading->journal, fd, loading->path,
+                                                          journal->first_sequence, is_last);
     return status == JOURNAL_GROUP
                ? LOADING_MORE
                : loading_fail_reading(loading, loading->journal.error, status == JOURNAL_DAMAGED);
@@ -724,7 +726,7 @@ static enum loading_status loading_open_journal(struct loading *loading) {
 static enum loading_status loading_close_journal(struct loading *loading) {
     loading->size_before += loading->journal.window.file_size;
     loading->size_done = loading->size_before;
-    journal_reader_close(&loading->journal);
+    journal_file_reader_close(&loading->journal);
     loading->is_journal_open = false;
     loading->journal_index++;
     return LOADING_MORE;
@@ -733,11 +735,11 @@ static enum loading_status loading_close_journal(struct loading *loading) {
 static enum loading_status loading_take_group(struct loading *loading) {
     struct journal_group *group = &loading->group;
     enum journal_status status = JOURNAL_GROUP;
-    if (!journal_reader_next_at_hand(&loading->journal, group)) {
+    if (!journal_file_reader_next_at_hand(&loading->journal, group)) {
         if (!effect_batch_is_done(&loading->batch)) {
             return loading_apply_batch(loading);
         }
-        status = journal_reader_next(&loading->journal, group);
+        status = journal_file_reader_next(&loading->journal, group);
     }
     switch (status) {
     case JOURNAL_GROUP:
@@ -748,8 +750,8 @@ static enum loading_status loading_take_group(struct loading *loading) {
         loading->sequence = group->sequence;
         loading->time_us = group->time_us; /* not earlier than the previous, except after a reset */
         loading->group_count++;
-        effect_decode_begin(&loading->decoder,
-                            (struct bytes){.at = group->payload, .size = group->size});
+        effect_bytes_decode_begin(&loading->decoder,
+                                  (struct bytes){.at = group->payload, .size = group->size});
         loading->is_decoding = true;
         return LOADING_MORE;
     case JOURNAL_END:
@@ -819,7 +821,7 @@ void loading_deinit(struct loading *loading) {
         loading_drop_open(loading);
     }
     if (loading->is_journal_open) {
-        journal_reader_close(&loading->journal);
+        journal_file_reader_close(&loading->journal);
         loading->is_journal_open = false;
     }
 }

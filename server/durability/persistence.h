@@ -22,7 +22,7 @@
 #include "server/durability/snapshot_file.h"
 #include "server/durability/state.h"
 #include "server/durability/stream.h"
-#include "server/settings/setting.h"
+#include "server/settings/settings.h"
 #include "server/system/clock.h"
 #include "server/system/disk.h"
 #include "server/system/durations.h"

@@ -37,7 +37,7 @@ enum {
 
 static void snapshot_begin_chunk(struct snapshot *snapshot) {
     snapshot->chunk_at = snapshot->filling.size;
-    effect_encode_begin(&snapshot->encoder, &snapshot->filling);
+    effect_bytes_encode_begin(&snapshot->encoder, &snapshot->filling);
 }
 
 static void snapshot_close_chunk(struct snapshot *snapshot) {
@@ -70,14 +70,15 @@ static bool snapshot_fail(struct snapshot *snapshot, const char *what) {
 static void snapshot_run_begin(void *context) {
     struct snapshot *snapshot = context;
     if (snapshot->is_streamed) {
-        if (!snapshot_writer_open_pipe(&snapshot->file, snapshot->file.fd, snapshot->created_ms)) {
+        if (!snapshot_file_writer_open_pipe(&snapshot->file, snapshot->file.fd,
+                                            snapshot->created_ms)) {
             (void)snapshot_fail(snapshot, "cannot write");
         }
     } else if (!store_begin(snapshot->store)) {
         (void)snapshot_fail(snapshot, "cannot make a manifest");
-    } else if (!snapshot_writer_open(&snapshot->file, snapshot->store->directory,
-                                     store_name(STORE_BASE, snapshot->number).text,
-                                     snapshot->created_ms)) {
+    } else if (!snapshot_file_writer_open(&snapshot->file, snapshot->store->directory,
+                                          store_name(STORE_BASE, snapshot->number).text,
+                                          snapshot->created_ms)) {
         (void)snapshot_fail(snapshot, "cannot make its file");
     }
 }
@@ -85,7 +86,7 @@ static void snapshot_run_begin(void *context) {
 static bool snapshot_write_chunks(struct snapshot *snapshot) {
     const char *at = snapshot->writing.at;
     for (uint32_t i = 0; i < snapshot->writing_count; i++) {
-        if (!snapshot_writer_block(&snapshot->file, at, snapshot->writing_sizes[i])) {
+        if (!snapshot_file_writer_block(&snapshot->file, at, snapshot->writing_sizes[i])) {
             return snapshot_fail(snapshot, "cannot write");
         }
         at += snapshot->writing_sizes[i];
@@ -125,7 +126,7 @@ static void snapshot_run_end(void *context) {
     if (!snapshot_write_chunks(snapshot)) {
         return;
     }
-    if (!snapshot_writer_finish(&snapshot->file, &snapshot->footer)) {
+    if (!snapshot_file_writer_finish(&snapshot->file, &snapshot->footer)) {
         (void)snapshot_fail(snapshot, "cannot write");
         return;
     }
@@ -151,7 +152,7 @@ static void snapshot_hand_over(struct snapshot *snapshot, worker_run *run) {
 }
 
 static void snapshot_close_files(struct snapshot *snapshot) {
-    snapshot_writer_close(&snapshot->file);
+    snapshot_file_writer_close(&snapshot->file);
     snapshot->file.fd = -1;
     buffer_deinit(&snapshot->filling);
     buffer_deinit(&snapshot->writing);
@@ -247,7 +248,7 @@ void snapshot_deinit(struct snapshot *snapshot) {
 static bool snapshot_begin_walk(struct snapshot *snapshot, int64_t now_us) {
     CHECK(snapshot->state == SNAPSHOT_IDLE && !snapshot->worker.is_busy);
     /* Reserve now: growing later would move large buffers and touch many pages at once. */
-    if (!snapshot_writer_init(&snapshot->file, SNAPSHOT_LEVEL) ||
+    if (!snapshot_file_writer_init(&snapshot->file, SNAPSHOT_LEVEL) ||
         buffer_reserve(&snapshot->filling, BUFFER_SIZE) == NULL ||
         buffer_reserve(&snapshot->writing, BUFFER_SIZE) == NULL) {
         snapshot_close_files(snapshot);
@@ -313,7 +314,7 @@ static void snapshot_write_effect(struct snapshot *snapshot, const struct effect
         snapshot->is_failed = true;
     }
     if (!snapshot->is_failed) {
-        effect_encode(&snapshot->encoder, effect);
+        effect_bytes_encode(&snapshot->encoder, effect);
         snapshot_check_chunk(snapshot);
     }
 }
@@ -325,7 +326,7 @@ static void snapshot_add_cut(struct snapshot *snapshot, const struct effect *eff
     if (effect->count > CUT_NAMED_MAX && snapshot->reopen_count < REOPEN_MAX) {
         snapshot->reopen_count++;
         registry_walk_reopen(snapshot->registry);
-        effect_encode_reopen(&snapshot->encoder);
+        effect_bytes_encode_reopen(&snapshot->encoder);
         snapshot_check_chunk(snapshot);
         return;
     }
@@ -400,7 +401,7 @@ static void snapshot_write_entries(struct snapshot *snapshot, const struct board
                                    uint32_t count) {
     size_t size = snapshot->filling.size;
     CHECK(count > 0);
-    effect_encode_piece_of(&snapshot->encoder, board, rank, entries, count);
+    effect_bytes_encode_piece_of(&snapshot->encoder, board, rank, entries, count);
     size = snapshot->filling.size - size;
     for (uint32_t i = 0; i < count && size > 0; i++) {
         size_t member_size = name_size(entries[i].member);
@@ -416,7 +417,8 @@ static void snapshot_write_board_piece(struct snapshot *snapshot,
     if (piece->is_first) {
         snapshot->reopen_count = 0;
         snapshot->values_size = 0;
-        effect_encode_open(encoder, piece->key, registry_expiry(snapshot->registry, piece->key));
+        effect_bytes_encode_open(encoder, piece->key,
+                                 registry_expiry(snapshot->registry, piece->key));
         snapshot->footer.board_count++;
     }
     for (uint32_t done = 0; done < piece->count;) {
@@ -429,13 +431,13 @@ static void snapshot_write_board_piece(struct snapshot *snapshot,
     }
     snapshot->footer.member_count += piece->count;
     if (piece->is_last) {
-        effect_encode_close(encoder);
+        effect_bytes_encode_close(encoder);
     }
     snapshot_check_chunk(snapshot);
 }
 
 static void snapshot_write_hash_effect(struct snapshot *snapshot, const struct effect *effect) {
-    effect_encode(&snapshot->encoder, effect);
+    effect_bytes_encode(&snapshot->encoder, effect);
     snapshot_check_chunk(snapshot);
 }
 

@@ -56,7 +56,7 @@ static bool snapshot_file_write_file_head(struct snapshot_writer *writer, uint64
     return disk_write_all(writer->fd, head, sizeof head);
 }
 
-bool snapshot_writer_init(struct snapshot_writer *writer, int level) {
+bool snapshot_file_writer_init(struct snapshot_writer *writer, int level) {
     *writer = (struct snapshot_writer){.fd = -1, .id = disk_random_id(), .level = level};
     /* zstd allocates with libc's malloc: it runs on a thread that does not own the pool. */
     writer->zstd = ZSTD_createCCtx();
@@ -64,8 +64,8 @@ bool snapshot_writer_init(struct snapshot_writer *writer, int level) {
     return writer->zstd != NULL && writer->stored != NULL;
 }
 
-bool snapshot_writer_open(struct snapshot_writer *writer, int directory, const char *name,
-                          uint64_t created_ms) {
+bool snapshot_file_writer_open(struct snapshot_writer *writer, int directory, const char *name,
+                               uint64_t created_ms) {
     writer->fd = disk_open(directory, name, O_WRONLY | O_CREAT | O_EXCL, 0640);
     if (writer->fd < 0) {
         return false;
@@ -79,7 +79,7 @@ bool snapshot_writer_open(struct snapshot_writer *writer, int directory, const c
     return true;
 }
 
-bool snapshot_writer_open_pipe(struct snapshot_writer *writer, int fd, uint64_t created_ms) {
+bool snapshot_file_writer_open_pipe(struct snapshot_writer *writer, int fd, uint64_t created_ms) {
     writer->fd = fd;
     writer->is_stream = true;
     return snapshot_file_write_file_head(writer, created_ms);
@@ -119,7 +119,8 @@ static bool snapshot_file_write_block(struct snapshot_writer *writer, uint32_t r
     return writer->is_stream || snapshot_file_write_back(writer);
 }
 
-bool snapshot_writer_block(struct snapshot_writer *writer, const char *raw, uint32_t raw_size) {
+bool snapshot_file_writer_block(struct snapshot_writer *writer, const char *raw,
+                                uint32_t raw_size) {
     CHECK(raw_size > 0 && raw_size <= SNAPSHOT_RAW_SIZE_MAX);
     size_t size = 0;
     if (raw_size <= SNAPSHOT_BLOCK_SIZE) {
@@ -133,14 +134,14 @@ bool snapshot_writer_block(struct snapshot_writer *writer, const char *raw, uint
                   : snapshot_file_write_block(writer, raw_size, writer->stored, (uint32_t)size);
 }
 
-bool snapshot_writer_finish(struct snapshot_writer *writer, struct snapshot_footer *footer) {
+bool snapshot_file_writer_finish(struct snapshot_writer *writer, struct snapshot_footer *footer) {
     footer->raw_size = writer->raw_size;
     footer->offset = writer->size;
     return snapshot_file_write_block(writer, 0, (const char *)footer, SNAPSHOT_FOOTER) &&
            (writer->is_stream || disk_sync(writer->fd));
 }
 
-void snapshot_writer_close(struct snapshot_writer *writer) {
+void snapshot_file_writer_close(struct snapshot_writer *writer) {
     int error = errno;
     disk_close(writer->fd);
     writer->fd = -1;
@@ -191,8 +192,8 @@ static enum snapshot_status snapshot_file_read_file_head(struct snapshot_reader 
     return SNAPSHOT_BLOCK;
 }
 
-enum snapshot_status snapshot_reader_open(struct snapshot_reader *reader, int fd,
-                                          const char *path) {
+enum snapshot_status snapshot_file_reader_open(struct snapshot_reader *reader, int fd,
+                                               const char *path) {
     *reader = (struct snapshot_reader){.window = {.fd = fd}, .path = path};
     if (disk->size(fd, &reader->window.file_size) != 0) {
         return snapshot_file_fail(reader, 0);
@@ -338,8 +339,8 @@ static enum snapshot_status snapshot_file_read_usual(struct snapshot_reader *rea
     return SNAPSHOT_BLOCK;
 }
 
-enum snapshot_status snapshot_reader_next(struct snapshot_reader *reader, char *raw, size_t room,
-                                          size_t *size) {
+enum snapshot_status snapshot_file_reader_next(struct snapshot_reader *reader, char *raw,
+                                               size_t room, size_t *size) {
     struct block block;
     enum snapshot_status status = snapshot_file_read_block_head(reader, &block);
     if (status != SNAPSHOT_BLOCK) {
@@ -359,7 +360,7 @@ enum snapshot_status snapshot_reader_next(struct snapshot_reader *reader, char *
     return status;
 }
 
-void snapshot_reader_close(struct snapshot_reader *reader) {
+void snapshot_file_reader_close(struct snapshot_reader *reader) {
     disk_close(reader->window.fd);
     reader->window.fd = -1;
     ZSTD_freeDCtx(reader->zstd);

@@ -54,22 +54,22 @@ struct snapshot_writer {
 };
 
 /* Allocates, as close does: call both from the thread that owns the boards. false: no memory. */
-MUST_CHECK bool snapshot_writer_init(struct snapshot_writer *writer, int level);
+MUST_CHECK bool snapshot_file_writer_init(struct snapshot_writer *writer, int level);
 /* Create the file. Any thread. false: errno says why, and the file is removed if possible. */
-MUST_CHECK bool snapshot_writer_open(struct snapshot_writer *writer, int directory,
-                                     const char *name, uint64_t created_ms);
+MUST_CHECK bool snapshot_file_writer_open(struct snapshot_writer *writer, int directory,
+                                          const char *name, uint64_t created_ms);
 /* The same into a pipe, which the writer takes. */
-MUST_CHECK bool snapshot_writer_open_pipe(struct snapshot_writer *writer, int fd,
-                                          uint64_t created_ms);
+MUST_CHECK bool snapshot_file_writer_open_pipe(struct snapshot_writer *writer, int fd,
+                                               uint64_t created_ms);
 /* Append a block of 1 .. SNAPSHOT_RAW_SIZE_MAX bytes. Any thread, one at a time; the same holds for
  * finish. false: errno says why, and the file is unusable. */
-MUST_CHECK bool snapshot_writer_block(struct snapshot_writer *writer, const char *raw,
-                                      uint32_t raw_size);
+MUST_CHECK bool snapshot_file_writer_block(struct snapshot_writer *writer, const char *raw,
+                                           uint32_t raw_size);
 /* Write the footer and sync the file, but not its directory: store_set does that. */
-MUST_CHECK bool snapshot_writer_finish(struct snapshot_writer *writer,
-                                       struct snapshot_footer *footer);
+MUST_CHECK bool snapshot_file_writer_finish(struct snapshot_writer *writer,
+                                            struct snapshot_footer *footer);
 /* May be called at any time, also after init or open has failed; the file stays as it is. */
-void snapshot_writer_close(struct snapshot_writer *writer);
+void snapshot_file_writer_close(struct snapshot_writer *writer);
 
 /* ---- reading ---- */
 
@@ -100,14 +100,14 @@ struct snapshot_reader {
 
 /* Read the file's head. The reader takes fd, even when this fails. Allocates, as close does: call
  * both from the thread that owns the boards. SNAPSHOT_BLOCK: success. */
-MUST_CHECK enum snapshot_status snapshot_reader_open(struct snapshot_reader *reader, int fd,
-                                                     const char *path);
+MUST_CHECK enum snapshot_status snapshot_file_reader_open(struct snapshot_reader *reader, int fd,
+                                                          const char *path);
 /* Read the next block into raw, which has room bytes; *size is its size. Any thread, one at a time.
  * SNAPSHOT_BLOCK and SNAPSHOT_LARGER are returned only after the block's checksum was verified.
  * SNAPSHOT_BLOCK_SIZE bytes of room are enough unless a single record is longer. */
-MUST_CHECK enum snapshot_status snapshot_reader_next(struct snapshot_reader *reader, char *raw,
-                                                     size_t room, size_t *size);
-/* Also after snapshot_reader_open has failed. */
-void snapshot_reader_close(struct snapshot_reader *reader);
+MUST_CHECK enum snapshot_status snapshot_file_reader_next(struct snapshot_reader *reader, char *raw,
+                                                          size_t room, size_t *size);
+/* Also after snapshot_file_reader_open has failed. */
+void snapshot_file_reader_close(struct snapshot_reader *reader);
 
 #endif

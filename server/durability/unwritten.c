@@ -99,8 +99,8 @@ void unwritten_add_group(struct unwritten *unwritten, struct bytes payload) {
     struct effect_decoder *decoder = memory_allocate(sizeof *decoder);
     enum effect_record record = EFFECT_RECORD_BAD;
     if (decoder != NULL) {
-        effect_decode_begin(decoder, payload);
-        while ((record = effect_decode(decoder)) == EFFECT_RECORD_EFFECT) {
+        effect_bytes_decode_begin(decoder, payload);
+        while ((record = effect_bytes_decode(decoder)) == EFFECT_RECORD_EFFECT) {
             unwritten_add_effect(unwritten, &decoder->effect);
         }
     }

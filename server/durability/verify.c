@@ -15,7 +15,7 @@
 #include "codec/memory.h"
 #include "codec/timestamp.h"
 #include "server/durability/loading.h"
-#include "server/settings/setting.h"
+#include "server/settings/settings.h"
 
 #define DIRECTORY_USUAL "appendonlydir"
 
@@ -96,10 +96,10 @@ static enum snapshot_status verify_read_blocks(struct snapshot_reader *reader, i
                                                const char *path) {
     size_t room = SNAPSHOT_BLOCK_SIZE;
     size_t size = 0;
-    enum snapshot_status status = snapshot_reader_open(reader, fd, path);
+    enum snapshot_status status = snapshot_file_reader_open(reader, fd, path);
     char *raw = memory_allocate(room);
     while (raw != NULL && status == SNAPSHOT_BLOCK) {
-        status = snapshot_reader_next(reader, raw, room, &size);
+        status = snapshot_file_reader_next(reader, raw, room, &size);
         if (status == SNAPSHOT_LARGER) {
             memory_free(raw);
             raw = memory_allocate(size);
@@ -133,7 +133,7 @@ static enum check_result verify_check_base(struct checking *checking) {
     } else {
         fprintf(checking->out, "%s\n", reader.error);
     }
-    snapshot_reader_close(&reader);
+    snapshot_file_reader_close(&reader);
     if (status == SNAPSHOT_DAMAGED) {
         fprintf(checking->out, "    %s\n",
                 checking->store.is_file
@@ -153,10 +153,10 @@ static enum journal_status verify_read_groups(struct checking *checking,
                                               uint64_t *change_count) {
     struct journal_group group;
     enum journal_status status;
-    while ((status = journal_reader_next(reader, &group)) == JOURNAL_GROUP) {
-        effect_decode_begin(&checking->decoder,
-                            (struct bytes){.at = group.payload, .size = group.size});
-        while (effect_decode(&checking->decoder) == EFFECT_RECORD_EFFECT) {
+    while ((status = journal_file_reader_next(reader, &group)) == JOURNAL_GROUP) {
+        effect_bytes_decode_begin(&checking->decoder,
+                                  (struct bytes){.at = group.payload, .size = group.size});
+        while (effect_bytes_decode(&checking->decoder) == EFFECT_RECORD_EFFECT) {
             ++*change_count;
         }
     }
@@ -229,7 +229,7 @@ static enum check_result verify_check_journal(struct checking *checking, uint32_
         return CHECK_IS_UNKNOWN;
     }
     enum journal_status status =
-        journal_reader_open(&reader, fd, checking->path, journal->first_sequence, is_last);
+        journal_file_reader_open(&reader, fd, checking->path, journal->first_sequence, is_last);
     if (status == JOURNAL_GROUP) {
         status = verify_read_groups(checking, &reader, &change_count);
         uint64_t count = reader.group_count;
@@ -246,7 +246,7 @@ static enum check_result verify_check_journal(struct checking *checking, uint32_
         result = verify_check_tail(checking, journal->number, &reader, status, may_fix && is_last);
     }
     *is_loadable = result == CHECK_IS_WHOLE || status == JOURNAL_TORN;
-    journal_reader_close(&reader);
+    journal_file_reader_close(&reader);
     return result;
 }
 
@@ -336,7 +336,8 @@ static enum check_result verify_check_boards(struct checking *checking) {
     if (loading == NULL) {
         return CHECK_IS_UNKNOWN;
     }
-    loading->registry = registry_create(disk_random_id(), settings_rules_for, &checking->settings);
+    loading->registry =
+        registry_create(disk_random_id(), setting_board_rules_for, &checking->settings);
     enum check_result result = CHECK_IS_UNKNOWN;
     if (loading->registry != NULL) {
         result = verify_load(checking, loading);
@@ -349,7 +350,7 @@ static enum check_result verify_check_boards(struct checking *checking) {
     return result;
 }
 
-bool check_blocks(int fd, const char *path, struct snapshot_footer *footer, char *error) {
+bool verify_blocks(int fd, const char *path, struct snapshot_footer *footer, char *error) {
     struct snapshot_reader reader;
     if (fd < 0) {
         snprintf(error, DISK_ERROR_MAX, "cannot open %s: %s", path, strerror(errno));
@@ -358,13 +359,13 @@ bool check_blocks(int fd, const char *path, struct snapshot_footer *footer, char
     enum snapshot_status status = verify_read_blocks(&reader, fd, path);
     *footer = reader.footer;
     snprintf(error, DISK_ERROR_MAX, "%s", reader.error);
-    snapshot_reader_close(&reader);
+    snapshot_file_reader_close(&reader);
     return status == SNAPSHOT_END;
 }
 
 /* ---- the interface ---- */
 
-bool check_load(const char *path, struct registry *registry, uint64_t *time_us, char *error) {
+bool verify_load(const char *path, struct registry *registry, uint64_t *time_us, char *error) {
     struct checking *checking = memory_allocate_zeroed(sizeof *checking);
     struct loading *loading = memory_allocate_zeroed(sizeof *loading);
     bool is_done = false;
@@ -420,7 +421,7 @@ static enum check_result verify_check_store(struct checking *checking, const cha
     return result;
 }
 
-enum check_result check_run(const char *directory, bool is_fixing, FILE *out) {
+enum check_result verify_run(const char *directory, bool is_fixing, FILE *out) {
     struct checking *checking = memory_allocate_zeroed(sizeof *checking);
     if (checking == NULL || !settings_init(&checking->settings)) {
         fprintf(out, "out of memory\n");

@@ -22,13 +22,14 @@ enum check_result {
  * (server/tools/tools.h), which is a base alone. With is_fixing a
  * torn or damaged tail of the last journal is cut off if everything before it is intact. The result
  * is the exit status of the program. */
-MUST_CHECK enum check_result check_run(const char *directory, bool is_fixing, FILE *out);
+MUST_CHECK enum check_result verify_run(const char *directory, bool is_fixing, FILE *out);
 /* Verify every block of a base, without decoding it. This takes fd; path is for messages. false: error
  * (DISK_ERROR_MAX) says what is wrong with it, and where. */
-MUST_CHECK bool check_blocks(int fd, const char *path, struct snapshot_footer *footer, char *error);
+MUST_CHECK bool verify_blocks(int fd, const char *path, struct snapshot_footer *footer,
+                              char *error);
 /* Load a directory or a backup into an empty registry, as a server does at start. *time_us: the time of
  * its last group. false: error (DISK_ERROR_MAX) says why. */
-MUST_CHECK bool check_load(const char *path, struct registry *registry, uint64_t *time_us,
-                           char *error);
+MUST_CHECK bool verify_load(const char *path, struct registry *registry, uint64_t *time_us,
+                            char *error);
 
 #endif

@@ -1,276 +1,1295 @@
-/* See http.h. */
+/* See http.h.
+ *
+ * libmicrohttpd runs in our loop: it has an epoll descriptor, which the loop watches, and all of its
+ * functions are called on this thread alone. A request that waits for the engine, or for a moment before a
+ * refusal, is suspended, and in the list `waiting`. A stream that has nothing to send is suspended, too.
+ *
+ * Invariant: a suspended request is in one of the lists, and leaves `waiting` when its reply is ready. */
 #include "server/http/http.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
+#include <gnutls/gnutls.h>
+#include <microhttpd.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "codec/list.h"
+#include "codec/memory.h"
+#include "codec/thread_signals.h"
+#include "server/http/http_header.h"
+#include "server/system/listen.h"
+#include "server/system/worker.h"
 
-struct route {
-    struct ask ask; /* first */
-    const struct http_route *is;
-    bool is_asked;
-    int64_t asked_ms;
-    struct request *first; /* those that wait for it */
+#define HTTP_PLAIN_TEXT "text/plain; charset=utf-8"
+
+enum { HTTP_EXCESS_MAX = 16 }; /* connections of an address beyond its limit, which are told so */
+
+/* A connection, and since when it is in its phase. */
+struct http_peer {
+    struct http_peer *next, *previous;
+    int fd;
+    struct http_exchange *exchange;       /* of the request that it is at; NULL: none */
+    uint8_t address[SUBNET_ADDRESS_SIZE]; /* of the connection */
+    uint8_t client[SUBNET_ADDRESS_SIZE];  /* who asks: the same, or whom a proxy names */
+    bool is_proxy;                        /* it is one of options.proxies */
+    bool is_counted;                      /* among the connections of the client's address */
+    bool is_excess;                       /* the address had enough of them when it came */
+    bool is_cut;
+    int64_t since_ms, limit_ms; /* limit_ms 0: none */
 };
 
-/* A request's own part. */
-struct request {
-    struct http_exchange *exchange;
-    struct route *route;
-    struct http_login_ask *login;    /* that the engine has */
-    struct request *next, *previous; /* of those that wait for the same route */
-    bool is_gathered;                /* it is in the route's list */
-    bool is_asked;                   /* the engine has its route's question */
+struct http_server {
+    struct MHD_Daemon *daemon;
+    struct asks asks;
+    uv_loop_t loop;
+    uv_thread_t thread;
+    uv_poll_t poll;
+    uv_timer_t timer;
+    uv_idle_t idle;
+    uv_check_t check;
+    struct http_server_options options;
+    struct http_peer *peer_first;
+    unsigned peer_count;
+    struct http_exchange *waiting_first, *stream_first;
+    unsigned stream_count;
+    size_t sending_size;    /* of replies that are being sent */
+    size_t bodies_size;     /* of requests */
+    struct pollfd *streams; /* streams_max of them */
+    int64_t streams_swept_ms;
+    uint64_t timer_ms; /* 0: it does not run */
+    _Atomic bool is_stopping;
+    bool is_ended;
 };
 
-struct http {
-    struct http_server *server;
-    struct http_options options;
-    struct http_handler handler;
-    struct route routes[HTTP_ROUTES_MAX];
-    unsigned route_count;
-};
+/* ---- connections: since when each is in its phase, and how many an address has.
+ *
+ *     direct      accept: counted, or told that there are too many (is_excess), or refused
+ *     by a proxy  each request: counted for the client that X-Forwarded-For names, until its reply is sent
+ *
+ * An IPv6 network of 64 bits is one address here, as one customer of a provider has that many. */
 
-/* ---- routes ---- */
+enum { SILENT_MS = 200, NETWORK_V6_SIZE = 8 };
 
-static void http_ask_route(struct http *http, struct route *route) {
-    int64_t now_ms = http_server_now(http->server);
-    if (route->is_asked || now_ms - route->asked_ms < HTTP_GATHER_MS) {
-        return;
-    }
-    for (struct request *request = route->first; request != NULL; request = request->next) {
-        request->is_asked = true;
-        route->is_asked = true;
-    }
-    if (route->is_asked) {
-        route->asked_ms = now_ms;
-        http_server_ask(http->server, &route->ask);
+int64_t http_server_now(const struct http_server *server) {
+    return (int64_t)uv_now(&server->loop);
+}
+
+/* From now on it has so much time; 0: no limit. peer NULL: nothing. */
+static void http_server_begin_phase(struct http_server *server, struct http_peer *peer,
+                                    int64_t limit_ms) {
+    if (peer != NULL) {
+        peer->since_ms = http_server_now(server);
+        peer->limit_ms = limit_ms;
     }
 }
 
-static bool http_answer_route(void *context, struct ask *ask) {
-    const struct http *http = context;
-    const struct route *route = (struct route *)ask;
-    route->is->look(http->options.context, route->is->view);
+/* ---- addresses ---- */
+
+static bool http_server_is_same_client(const uint8_t *a, const uint8_t *b) {
+    return memcmp(a, b, subnet_is_v4(a) ? SUBNET_ADDRESS_SIZE : NETWORK_V6_SIZE) == 0;
+}
+
+static bool http_server_is_proxy(const struct http_server *server, const uint8_t *address) {
+    return subnet_list_has(server->options.proxies, server->options.proxy_count, address);
+}
+
+/* Of those that count; excess: of those that do not, in place of that. */
+static unsigned http_server_count_of(const struct http_server *server, const uint8_t *client,
+                                     bool is_excess) {
+    unsigned count = 0;
+    for (const struct http_peer *peer = server->peer_first; peer != NULL; peer = peer->next) {
+        bool is_wanted = is_excess ? peer->is_excess : peer->is_counted;
+        count += is_wanted && http_server_is_same_client(peer->client, client);
+    }
+    return count;
+}
+
+static bool http_server_is_limited(const struct http_server *server, const uint8_t *client) {
+    return server->options.address_connections_max > 0 && !subnet_is_loopback(client) &&
+           !http_server_is_proxy(server, client);
+}
+
+static bool http_server_has_enough(const struct http_server *server, const uint8_t *client) {
+    return http_server_is_limited(server, client) &&
+           http_server_count_of(server, client, false) >= server->options.address_connections_max;
+}
+
+/* ---- coming and going ---- */
+
+static enum MHD_Result http_server_accept(void *context, const struct sockaddr *from,
+                                          socklen_t size) {
+    const struct http_server *server = context;
+    uint8_t address[SUBNET_ADDRESS_SIZE];
+    (void)size;
+    bool is_refused = subnet_take_address(from, address) &&
+                      http_server_has_enough(server, address) &&
+                      http_server_count_of(server, address, true) >= HTTP_EXCESS_MAX;
+    return is_refused ? MHD_NO : MHD_YES;
+}
+
+static void http_server_begin(struct http_server *server, struct MHD_Connection *connection,
+                              void **own) {
+    struct http_peer *peer = memory_allocate_zeroed(sizeof *peer);
+    const union MHD_ConnectionInfo *socket =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    const union MHD_ConnectionInfo *from =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    if (peer == NULL || socket == NULL) {
+        memory_free(peer);
+        return;
+    }
+    peer->fd = socket->connect_fd;
+    bool has_address = subnet_take_address(from != NULL ? from->client_addr : NULL, peer->address);
+    memcpy(peer->client, peer->address, sizeof peer->client);
+    peer->is_proxy = has_address && http_server_is_proxy(server, peer->address);
+    peer->is_excess = has_address && http_server_has_enough(server, peer->address);
+    peer->is_counted = !peer->is_excess && !peer->is_proxy;
+    http_server_begin_phase(server, peer, HTTP_REQUEST_LIMIT_MS);
+    LIST_JOIN(server->peer_first, peer);
+    server->peer_count++;
+    *own = peer;
+}
+
+static void http_server_end_peer(struct http_server *server, struct http_peer *peer) {
+    LIST_PART(server->peer_first, peer);
+    server->peer_count--;
+    memory_free(peer);
+}
+
+static void http_server_notify(void *context, struct MHD_Connection *connection, void **own,
+                               enum MHD_ConnectionNotificationCode code) {
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        http_server_begin(context, connection, own);
+    } else if (*own != NULL) {
+        http_server_end_peer(context, *own);
+        *own = NULL;
+    }
+}
+
+/* ---- behind proxies ---- */
+
+/* Proxies add a header of their own behind those that came, or their word to the last one. */
+static enum MHD_Result http_server_keep_last(void *own, enum MHD_ValueKind kind, const char *name,
+                                             const char *value) {
+    const char **last = own;
+    (void)kind;
+    if (value != NULL && strcasecmp(name, HTTP_FORWARDED_FOR) == 0) {
+        *last = value;
+    }
+    return MHD_YES;
+}
+
+/* The last address that is no proxy's. Those before it are what somebody says. */
+static void http_server_take_client(const struct http_server *server,
+                                    struct http_exchange *exchange) {
+    const char *value = NULL;
+    uint8_t address[SUBNET_ADDRESS_SIZE];
+    struct http_peer *peer = exchange->peer;
+    (void)MHD_get_connection_values(exchange->connection, MHD_HEADER_KIND, http_server_keep_last,
+                                    &value);
+    size_t size = value != NULL ? strlen(value) : 0;
+    while (http_header_take_forwarded(value, &size, address)) {
+        memcpy(peer->client, address, sizeof peer->client);
+        if (!http_server_is_proxy(server, address)) {
+            return;
+        }
+    }
+}
+
+/* Its request's headers are there: take the client that a proxy names. false: the client's address has too many
+ * connections. */
+static bool http_server_count_client(struct http_exchange *exchange) {
+    struct http_server *server = exchange->server;
+    struct http_peer *peer = exchange->peer;
+    if (peer == NULL || !peer->is_proxy) {
+        return peer == NULL || !peer->is_excess;
+    }
+    memcpy(peer->client, peer->address, sizeof peer->client);
+    http_server_take_client(server, exchange);
+    peer->is_counted = !http_server_has_enough(server, peer->client);
+    return peer->is_counted;
+}
+
+static void http_server_uncount_client(struct http_exchange *exchange) {
+    struct http_peer *peer = exchange->peer;
+    if (peer != NULL && peer->is_proxy) {
+        peer->is_counted = false;
+    }
+}
+
+bool http_exchange_peer(const struct http_exchange *exchange, char *text) {
+    const struct http_peer *peer = exchange->peer;
+    snprintf(text, HTTP_ADDRESS_MAX, "?");
+    if (peer == NULL) {
+        return false;
+    }
+    struct subnet client = {.bits = 8 * SUBNET_ADDRESS_SIZE};
+    char shown[SUBNET_TEXT_MAX];
+    memcpy(client.address, peer->client, sizeof client.address);
+    subnet_print(&client, shown);
+    snprintf(text, HTTP_ADDRESS_MAX, "%s", shown);
+    return subnet_is_loopback(peer->address);
+}
+
+bool http_exchange_is_local(const struct http_exchange *exchange) {
+    static const char *const names[] = {HTTP_FORWARDED_FOR, "Forwarded", "X-Real-IP",
+                                        "X-Forwarded-Host"};
+    const struct http_peer *peer = exchange->peer;
+    if (peer == NULL || !subnet_is_loopback(peer->address) || !subnet_is_loopback(peer->client)) {
+        return false;
+    }
+    for (size_t i = 0; !peer->is_proxy && i < sizeof names / sizeof names[0]; i++) {
+        if (MHD_lookup_connection_value(exchange->connection, MHD_HEADER_KIND, names[i]) != NULL) {
+            return false;
+        }
+    }
     return true;
 }
 
-static void http_leave_route(struct request *request) {
-    if (!request->is_gathered) {
-        return;
-    }
-    LIST_PART(request->route->first, request);
-    request->is_gathered = false;
+/* ---- time ---- */
+
+/* Nothing has come for so long that it may go where there are many: so those who connect and say
+ * nothing do not keep others out. */
+static bool http_server_is_silent(const struct http_peer *peer, int64_t now_ms) {
+    return (peer->limit_ms == HTTP_REQUEST_LIMIT_MS || peer->limit_ms == HTTP_IDLE_LIMIT_MS) &&
+           now_ms - peer->since_ms >= SILENT_MS;
 }
 
-static void http_route_is_answered(void *context, struct ask *ask) {
-    struct http *http = context;
-    struct route *route = (struct route *)ask;
-    struct request *next;
-    route->is_asked = false;
-    for (struct request *request = route->first; request != NULL; request = next) {
-        next = request->next;
-        if (request->is_asked) {
-            http_leave_route(request);
-            if (request->exchange->stage == HTTP_WAITS) {
-                route->is->write(route->is->view, http_exchange_header(request->exchange, "Accept"),
-                                 &request->exchange->reply);
-                http_exchange_ready(request->exchange);
-            }
+/* Shut it down: the library then sees its end. */
+static void http_server_cut(struct http_peer *peer) {
+    if (!peer->is_cut) {
+        peer->is_cut = true;
+        (void)shutdown(peer->fd, SHUT_RDWR);
+    }
+}
+
+/* ---- replies: how they are filled in, sent, and waited for ---- */
+
+/* ---- replies ---- */
+
+__attribute__((format(printf, 3, 0))) static void
+http_exchange_fill_block(struct http_exchange *exchange, unsigned status, const char *format,
+                         va_list arguments) {
+    char text[HTTP_ERROR_MAX];
+    struct http_reply *reply = &exchange->reply;
+    int size = vsnprintf(text, sizeof text, format, arguments);
+    (void)size;
+    buffer_clear(&reply->body);
+    reply->fixed = (struct bytes){.at = NULL};
+    reply->status = status;
+    reply->content_type = HTTP_PLAIN_TEXT;
+    const struct http_handler *handler = exchange->server->options.handler;
+    if (handler->print_refusal != NULL) {
+        handler->print_refusal(exchange, text);
+    } else {
+        buffer_append(&reply->body, text, strlen(text));
+    }
+}
+
+void http_exchange_fill(struct http_exchange *exchange, unsigned status, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    http_exchange_fill_block(exchange, status, format, arguments);
+    va_end(arguments);
+}
+
+void http_exchange_refuse(struct http_exchange *exchange, unsigned status, const char *format,
+                          ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    http_exchange_fill_block(exchange, status, format, arguments);
+    va_end(arguments);
+    http_exchange_ready(exchange);
+}
+
+void http_reply_header(struct http_reply *reply, const char *name, const char *value) {
+    CHECK(reply->header_count < HTTP_HEADERS_MAX);
+    reply->headers[reply->header_count++] = (struct http_header){.name = name, .value = value};
+}
+
+static void http_server_add_allowed(const struct http_exchange *exchange,
+                                    struct MHD_Response *response) {
+    enum { ALLOWED_MAX = 64 };
+    char text[ALLOWED_MAX] = "";
+    unsigned allowed = exchange->reply.allowed;
+    if (allowed == 0) {
+        allowed = exchange->server->options.methods | 1U << HTTP_GET | 1U << HTTP_HEAD;
+    }
+    for (size_t i = 0; i < HTTP_METHODS; i++) {
+        if ((allowed >> i & 1) != 0) {
+            size_t size = strlen(text);
+            snprintf(text + size, sizeof text - size, "%s%s", size > 0 ? ", " : "",
+                     http_method_names[i]);
         }
     }
-    http_ask_route(http, route);
+    MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, text);
 }
 
-/* The user may. */
-static void http_run_route(struct http *http, struct request *request) {
-    struct route *route = request->route;
-    if (route->is->look == NULL) {
-        route->is->write(route->is->view, NULL, &request->exchange->reply);
-        http_exchange_ready(request->exchange);
+static void http_server_add_headers(const struct http_exchange *exchange,
+                                    struct MHD_Response *response) {
+    const struct http_reply *reply = &exchange->reply;
+    if (reply->content_type != NULL) {
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type);
+    }
+    if (!reply->is_kept) {
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+    }
+    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    if (reply->status == MHD_HTTP_METHOD_NOT_ALLOWED) {
+        http_server_add_allowed(exchange, response);
+    }
+    if (reply->is_last) {
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+    }
+    if (reply->status == MHD_HTTP_SERVICE_UNAVAILABLE || reply->retry_s > 0) {
+        char seconds[16];
+        snprintf(seconds, sizeof seconds, "%u", reply->retry_s > 0 ? reply->retry_s : 1);
+        MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
+    }
+    for (unsigned i = 0; i < reply->header_count; i++) {
+        MHD_add_response_header(response, reply->headers[i].name, reply->headers[i].value);
+    }
+}
+
+/* Those who ask for much and read little do not take all memory. */
+static bool http_server_has_room_to_send(const struct http_server *server, size_t size) {
+    return server->options.sending_max == 0 ||
+           server->sending_size + size <= server->options.sending_max;
+}
+
+/* The body stays until the exchange is over, which is behind the last byte. The library only reads, though its
+ * parameters are not const. */
+static struct MHD_Response *http_server_create_response(const struct http_reply *reply) {
+    return reply->fixed.at != NULL
+               ? MHD_create_response_from_buffer(
+                     reply->fixed.size, (void *)(uintptr_t)reply->fixed.at, MHD_RESPMEM_PERSISTENT)
+               : MHD_create_response_from_buffer(reply->body.size, reply->body.at,
+                                                 MHD_RESPMEM_PERSISTENT);
+}
+
+static enum MHD_Result http_server_send(struct http_exchange *exchange) {
+    struct http_reply *reply = &exchange->reply;
+    if (reply->body.is_broken) {
+        http_exchange_fill(exchange, MHD_HTTP_INTERNAL_SERVER_ERROR,
+                           "the reply is too long, or out of memory\n");
+    }
+    if (!http_server_has_room_to_send(exchange->server, reply->body.size)) {
+        buffer_deinit(&reply->body);
+        http_exchange_fill(exchange, MHD_HTTP_SERVICE_UNAVAILABLE,
+                           "busy: too many long replies are being sent\n");
+    }
+    exchange->counted = reply->body.size;
+    exchange->server->sending_size += exchange->counted;
+    struct MHD_Response *response = http_server_create_response(reply);
+    if (response == NULL) {
+        return MHD_NO;
+    }
+    http_server_add_headers(exchange, response);
+    enum MHD_Result result =
+        reply->is_login_wanted
+            ? MHD_queue_basic_auth_fail_response(exchange->connection, "leaderboard", response)
+            : MHD_queue_response(exchange->connection, reply->status, response);
+    MHD_destroy_response(response);
+    http_server_begin_phase(exchange->server, exchange->peer, HTTP_SEND_LIMIT_MS);
+    return result;
+}
+
+/* ---- requests that wait ---- */
+
+static bool http_server_is_waiting(const struct http_exchange *exchange) {
+    return exchange->stage == HTTP_WAITS || exchange->stage == HTTP_DELAYED;
+}
+
+static void http_server_wait_in(struct http_exchange *exchange, enum http_stage stage,
+                                int64_t wait_ms) {
+    struct http_server *server = exchange->server;
+    bool was_waiting = http_server_is_waiting(exchange);
+    CHECK(exchange->stage == HTTP_NEW || was_waiting);
+    exchange->stage = stage;
+    exchange->due_ms = http_server_now(server) + wait_ms;
+    if (was_waiting) {
         return;
     }
-    request->is_gathered = true;
-    LIST_JOIN(route->first, request);
-    http_exchange_wait(request->exchange, HTTP_ASK_LIMIT_MS);
-    http_ask_route(http, route);
+    LIST_JOIN(server->waiting_first, exchange);
 }
 
-/* ---- logging in ---- */
+void http_exchange_wait(struct http_exchange *exchange, int64_t wait_ms) {
+    http_server_wait_in(exchange, HTTP_WAITS, wait_ms);
+}
 
-static void http_refuse_login(struct http_exchange *exchange, const struct http_login_ask *login) {
-    if (login->verdict == HTTP_LOGIN_TOO_SOON) {
-        http_exchange_refuse(exchange, 429,
-                             "too many wrong passwords or tokens from this address: try again in "
-                             "%lld seconds\n",
-                             (long long)(login->given.retry_ms + 999) / 1000);
+void http_exchange_delay(struct http_exchange *exchange, int64_t delay_ms) {
+    http_server_wait_in(exchange, HTTP_DELAYED, delay_ms);
+}
+
+static void http_server_resume(struct http_exchange *exchange) {
+    if (exchange->is_suspended) {
+        exchange->is_suspended = false;
+        MHD_resume_connection(exchange->connection); /* and wakes the loop */
+    }
+}
+
+void http_exchange_ready(struct http_exchange *exchange) {
+    if (http_server_is_waiting(exchange)) {
+        LIST_PART(exchange->server->waiting_first, exchange);
+    }
+    exchange->stage = HTTP_READY;
+    http_server_resume(exchange);
+}
+
+/* Those that have waited for too long are replied to. */
+static void http_server_sweep_exchanges(struct http_server *server, int64_t now_ms) {
+    struct http_exchange *next;
+    for (struct http_exchange *each = server->waiting_first; each != NULL; each = next) {
+        next = each->next;
+        if (now_ms < each->due_ms) {
+            continue;
+        }
+        if (each->stage != HTTP_DELAYED) {
+            http_exchange_fill(each, MHD_HTTP_SERVICE_UNAVAILABLE,
+                               "busy: the server runs a long command, or has no processor time\n");
+        }
+        http_exchange_ready(each);
+    }
+}
+
+/* ---- for handlers ---- */
+
+const char *http_exchange_header(const struct http_exchange *exchange, const char *name) {
+    return MHD_lookup_connection_value(exchange->connection, MHD_HEADER_KIND, name);
+}
+
+bool http_exchange_credentials(const struct http_exchange *exchange, char *user, char *password,
+                               bool *has_password) {
+    char *given_password = NULL;
+    char *given = MHD_basic_auth_get_username_password(exchange->connection, &given_password);
+    bool is_fit = given == NULL || (strlen(given) < HTTP_USER_MAX && given_password != NULL &&
+                                    strlen(given_password) < HTTP_PASSWORD_MAX);
+    *has_password = given != NULL;
+    user[0] = password[0] = '\0';
+    if (given != NULL && is_fit) {
+        snprintf(user, HTTP_USER_MAX, "%s", given);
+        snprintf(password, HTTP_PASSWORD_MAX, "%s", given_password);
+    }
+    MHD_free(given);
+    MHD_free(given_password);
+    return is_fit;
+}
+
+/* ---- streams: one text after another, of which the newest replaces those that have not begun ---- */
+
+enum {
+    PIECE_MAX = 64 * 1024, /* of a stream, at a time */
+    STREAM_SWEEP_MS = 1000,
+};
+
+/* ---- texts ---- */
+
+struct http_text *http_text_create(size_t size_max) {
+    struct http_text *text = memory_allocate_zeroed(sizeof *text);
+    if (text != NULL) {
+        text->uses = 1;
+        buffer_init(&text->bytes, size_max);
+    }
+    return text;
+}
+
+void http_text_release(struct http_text *text) {
+    if (text != NULL && --text->uses == 0) {
+        buffer_deinit(&text->bytes);
+        memory_free(text);
+    }
+}
+
+/* ---- streams ---- */
+
+bool http_exchange_stream(struct http_exchange *exchange) {
+    struct http_server *server = exchange->server;
+    if (server->stream_count >= server->options.streams_max) {
+        return false;
+    }
+    if (http_server_is_waiting(exchange)) {
+        LIST_PART(server->waiting_first, exchange);
+    }
+    LIST_JOIN(server->stream_first, exchange);
+    server->stream_count++;
+    exchange->stage = HTTP_STREAMS;
+    exchange->reply.content_type = "text/event-stream; charset=utf-8";
+    http_server_resume(exchange);
+    return true;
+}
+
+/* What the library asks for when the socket takes more. */
+static ssize_t http_server_read_stream(void *own, uint64_t position, char *out, size_t size_max) {
+    struct http_exchange *exchange = own;
+    (void)position;
+    if (exchange->sending != NULL && exchange->sent == exchange->sending->bytes.size) {
+        http_text_release(exchange->sending);
+        exchange->sending = NULL;
+        http_server_begin_phase(exchange->server, exchange->peer, 0);
+    }
+    if (exchange->sending == NULL && exchange->pending != NULL) {
+        exchange->sending = exchange->pending;
+        exchange->pending = NULL;
+        exchange->sent = 0;
+        http_server_begin_phase(exchange->server, exchange->peer, HTTP_SEND_LIMIT_MS);
+    }
+    if (exchange->sending == NULL) {
+        if (exchange->is_stream_over) {
+            return MHD_CONTENT_READER_END_OF_STREAM;
+        }
+        exchange->is_suspended = true;
+        MHD_suspend_connection(exchange->connection);
+        return 0;
+    }
+    const struct buffer *bytes = &exchange->sending->bytes;
+    size_t size = bytes->size - exchange->sent;
+    size = size < size_max ? size : size_max;
+    memcpy(out, bytes->at + exchange->sent, size);
+    exchange->sent += size;
+    return (ssize_t)size;
+}
+
+void http_stream_put(struct http_exchange *exchange, struct http_text *text) {
+    CHECK(exchange->stage == HTTP_STREAMS);
+    text->uses++;
+    http_text_release(exchange->pending);
+    exchange->pending = text;
+    http_server_resume(exchange);
+}
+
+void http_stream_end(struct http_exchange *exchange) {
+    exchange->is_stream_over = true;
+    http_server_resume(exchange);
+}
+
+static enum MHD_Result http_server_send_stream(struct http_exchange *exchange) {
+    struct MHD_Response *response = MHD_create_response_from_callback(
+        MHD_SIZE_UNKNOWN, PIECE_MAX, http_server_read_stream, exchange, NULL);
+    if (response == NULL) {
+        return MHD_NO;
+    }
+    http_server_add_headers(exchange, response);
+    enum MHD_Result result = MHD_queue_response(exchange->connection, MHD_HTTP_OK, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+/* Nobody listens to a suspended connection: those whose other end is closed are looked for. */
+static void http_server_sweep_streams(struct http_server *server, int64_t now_ms) {
+    nfds_t count = 0;
+    if (server->stream_first == NULL || now_ms - server->streams_swept_ms < STREAM_SWEEP_MS) {
         return;
     }
-    if (login->verdict == HTTP_LOGIN_REFUSED) {
-        http_exchange_fill(
-            exchange, 403,
-            "not from %s: without a password (requirepass) only this machine is let in, and nobody "
-            "through a proxy, while protected-mode is on; with one, the user must be allowed to "
-            "run INFO\n",
-            login->given.address);
-    } else {
-        http_exchange_fill(exchange, 401, "a user and a password, or a token, are needed\n");
-        exchange->reply.is_login_wanted = true;
+    server->streams_swept_ms = now_ms;
+    struct http_exchange *each = server->stream_first;
+    for (; each != NULL; each = each->next) {
+        int fd = each->peer != NULL ? each->peer->fd : -1;
+        server->streams[count++] = (struct pollfd){.fd = fd, .events = POLLRDHUP};
     }
-    if (login->given.has_password) {
-        http_exchange_delay(exchange, HTTP_REFUSAL_DELAY_MS);
-    } else {
-        http_exchange_ready(exchange);
-    }
-}
-
-static void http_login_is_answered(void *context, struct http_login_ask *login) {
-    struct http_exchange *exchange = login->exchange;
-    struct request *request = exchange->own;
-    request->login = NULL;
-    if (exchange->stage != HTTP_WAITS) {
-        return; /* it has waited too long */
-    }
-    if (login->verdict == HTTP_LOGIN_OK) {
-        http_run_route(context, request);
-    } else {
-        http_refuse_login(exchange, login);
-    }
-}
-
-static enum http_verdict http_check_login(void *context, struct http_login *login) {
-    const struct http *http = context;
-    return http->options.login(http->options.context, login);
-}
-
-static void http_ask_login(struct request *request) {
-    struct http_exchange *exchange = request->exchange;
-    struct http_login_ask *login =
-        http_login_create(exchange, http_check_login, http_login_is_answered);
-    if (login == NULL) {
+    if (poll(server->streams, count, 0) <= 0) {
         return;
     }
-    if (!http_login_take_header(login)) {
-        login->verdict = HTTP_LOGIN_NEEDED;
-        http_refuse_login(exchange, login);
-        http_login_destroy(login);
-        return;
-    }
-    request->login = login;
-    http_login_ask(login);
-}
-
-/* ---- what comes ---- */
-
-static struct route *http_find_route(struct http *http, const char *path) {
-    for (unsigned i = 0; i < http->route_count; i++) {
-        if (strcmp(http->routes[i].is->path, path) == 0) {
-            return &http->routes[i];
+    count = 0;
+    for (each = server->stream_first; each != NULL; each = each->next) {
+        if (server->streams[count++].revents != 0 && each->peer != NULL) {
+            http_server_cut(each->peer);
+            http_stream_end(each);
         }
     }
-    return NULL;
 }
 
-static void http_handle(void *context, struct http_exchange *exchange) {
-    struct http *http = context;
-    struct route *route = http_find_route(http, exchange->path);
-    if (route == NULL) {
-        http_exchange_fill(exchange, 404, "there is no such page\n");
-        for (unsigned i = 0; i < http->route_count; i++) {
-            const char *path = http->routes[i].is->path;
-            buffer_append(&exchange->reply.body, path, strlen(path));
-            buffer_append(&exchange->reply.body, "\n", 1);
+/* ---- what comes: a request, from its first line to the end of its reply ---- */
+
+const char *const http_method_names[HTTP_METHODS] = {"GET",   "HEAD",   "POST",   "PUT",
+                                                     "PATCH", "DELETE", "OPTIONS"};
+
+static bool http_server_has_body(const struct http_exchange *exchange) {
+    return exchange->method == HTTP_POST || exchange->method == HTTP_PUT ||
+           exchange->method == HTTP_PATCH;
+}
+
+static size_t http_server_body_max(const struct http_exchange *exchange) {
+    size_t body_max = exchange->server->options.body_max;
+    return !http_server_has_body(exchange) ? 0 : body_max > 0 ? body_max : HTTP_BODY_MAX;
+}
+
+static bool http_server_is_too_long(const struct http_exchange *exchange) {
+    const char *size = http_exchange_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    uint64_t bytes = 0;
+    if (http_exchange_header(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL) {
+        return !http_server_has_body(exchange); /* how long it is, its last chunk says */
+    }
+    return size != NULL && (!bytes_parse_u64(bytes_from_text(size), &bytes) ||
+                            bytes > http_server_body_max(exchange));
+}
+
+/* Of two of these, another program on the way may believe the other one. The first is that of HTTP/1.1. */
+static const char *const http_request_single[] = {
+    MHD_HTTP_HEADER_HOST,         MHD_HTTP_HEADER_CONTENT_LENGTH, MHD_HTTP_HEADER_TRANSFER_ENCODING,
+    MHD_HTTP_HEADER_CONTENT_TYPE, MHD_HTTP_HEADER_AUTHORIZATION,  "Idempotency-Key",
+};
+
+struct http_request_seen {
+    unsigned single;     /* bits: which of those there are */
+    const char *doubled; /* one that is there twice; NULL: none */
+    const char *at;      /* where the line before ended */
+    bool is_odd;
+};
+
+/* From MHD_OPTION_CLIENT_DISCIPLINE_LVL on the library itself refuses what follows here. */
+#if MHD_VERSION >= 0x00097701
+enum { HTTP_REQUEST_IS_RAW = false };
+#else
+enum { HTTP_REQUEST_IS_RAW = true };
+#endif
+
+/* Its strings are where the request was read to, each ended where its line ended, or at a NUL in it. So a NUL, or a
+ * line that goes on in the next one, shows as bytes that belong to no string.
+ *
+ *     "Content-Length: 26\0 9\r\nHost: a\r\n\r\n"
+ *                      ^value ^at     ^the next name is not behind at */
+static bool http_server_is_line_end(const char *at, const char *next) {
+    return at[0] == '\0' && (next == at + 1 || (at[1] == '\0' && next == at + 2));
+}
+
+static bool http_server_is_end(const char *at, const char *end) {
+    return http_server_is_line_end(at, end - 1) || http_server_is_line_end(at, end - 2);
+}
+
+/* Between the method and the target there are blanks, and nothing between the target and the version. */
+static bool http_server_is_line(const struct http_exchange *exchange, const char *method,
+                                const char *version) {
+    const char *at = method + strlen(method) + 1;
+    if (exchange->target == NULL) {
+        return true; /* which is refused otherwise */
+    }
+    return at + strspn(at, " ") == exchange->line &&
+           exchange->line + strlen(exchange->target) + 1 == version &&
+           strchr(exchange->target, '\r') == NULL;
+}
+
+static enum MHD_Result http_server_look_at(void *own, enum MHD_ValueKind kind, const char *name,
+                                           const char *value) {
+    struct http_request_seen *seen = own;
+    (void)kind;
+    for (size_t i = 0; i < sizeof http_request_single / sizeof http_request_single[0]; i++) {
+        if (strcasecmp(name, http_request_single[i]) == 0) {
+            seen->doubled = (seen->single >> i & 1) != 0 ? http_request_single[i] : seen->doubled;
+            seen->single |= 1U << i;
         }
-        http_exchange_ready(exchange);
-        return;
     }
-    struct request *request = memory_allocate_zeroed(sizeof *request);
-    if (request == NULL) {
-        http_exchange_refuse(exchange, 503, "out of memory\n");
-        return;
+    seen->is_odd |= value == NULL || strpbrk(name, " \t\r") != NULL ||
+                    strchr(value, '\r') != NULL ||
+                    (HTTP_REQUEST_IS_RAW && !http_server_is_line_end(seen->at, name));
+    seen->at = seen->is_odd ? seen->at : value + strlen(value);
+    return MHD_YES;
+}
+
+/* What another program on the way may read otherwise: where the request ends, whom it is for, or from whom it is
+ * (RFC 9110, 5.3; RFC 9112, 3.2). Fills in the refusal; false: nothing. */
+static bool http_server_is_ambiguous(struct http_exchange *exchange, const char *method,
+                                     const char *version) {
+    struct http_request_seen seen = {.at = version + strlen(version)};
+    bool is_chunked = http_exchange_header(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
+    (void)MHD_get_connection_values(exchange->connection, MHD_HEADER_KIND, http_server_look_at,
+                                    &seen);
+    if (HTTP_REQUEST_IS_RAW && !seen.is_odd) {
+        const union MHD_ConnectionInfo *info =
+            MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+        seen.is_odd = !http_server_is_line(exchange, method, version) || info == NULL ||
+                      !http_server_is_end(seen.at, method + info->header_size);
     }
-    exchange->own = request;
-    request->exchange = exchange;
-    request->route = route;
-    if (route->is->needs_user) {
-        http_ask_login(request);
+    if (seen.doubled != NULL) {
+        http_exchange_fill(exchange, MHD_HTTP_BAD_REQUEST, "the header %s is there twice\n",
+                           seen.doubled);
+    } else if (seen.is_odd) {
+        http_exchange_fill(exchange, MHD_HTTP_BAD_REQUEST,
+                           "a header must not go on in a further line, or have NUL or CR in it, or "
+                           "blanks in its name\n");
+    } else if (is_chunked &&
+               http_exchange_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH) != NULL) {
+        http_exchange_fill(exchange, MHD_HTTP_BAD_REQUEST,
+                           "Transfer-Encoding and Content-Length exclude each other\n");
+    } else if (is_chunked && strcmp(version, MHD_HTTP_VERSION_1_1) < 0) {
+        http_exchange_fill(exchange, MHD_HTTP_BAD_REQUEST,
+                           "Transfer-Encoding is of HTTP/1.1 and later\n");
+    } else if ((seen.single & 1) == 0 && strcmp(version, MHD_HTTP_VERSION_1_1) >= 0) {
+        http_exchange_fill(exchange, MHD_HTTP_BAD_REQUEST,
+                           "the header Host is missing, which HTTP/1.1 asks for\n");
     } else {
-        http_run_route(http, request);
+        return false;
+    }
+    exchange->reply.is_last = true;
+    return true;
+}
+
+/* false: it is none that the handler takes. */
+static bool http_server_take_method(struct http_exchange *exchange, const char *method) {
+    unsigned taken = exchange->server->options.methods | 1U << HTTP_GET | 1U << HTTP_HEAD;
+    exchange->method = exchange->server->options.methods != 0 ? HTTP_OTHER : HTTP_GET;
+    for (unsigned i = 0; i < HTTP_METHODS; i++) {
+        if ((taken >> i & 1) != 0 && strcmp(method, http_method_names[i]) == 0) {
+            exchange->method = (enum http_method)i;
+            return true;
+        }
+    }
+    return exchange->method == HTTP_OTHER; /* the handler knows which ones the path takes */
+}
+
+static bool http_server_is(const struct http_exchange *exchange, const char *name,
+                           const char *value) {
+    const char *header = http_exchange_header(exchange, name);
+    return header == NULL || strcasecmp(header, value) == 0;
+}
+
+/* How the body is coded: in chunks or not at all. Fills in the refusal; false: nothing. */
+static bool http_server_refuse_coding(struct http_exchange *exchange) {
+    if (!http_server_is(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING, "chunked")) {
+        http_exchange_fill(exchange, MHD_HTTP_NOT_IMPLEMENTED,
+                           "Transfer-Encoding is chunked, and no other\n");
+        exchange->reply.is_last = true;
+    } else if (!http_server_is(exchange, MHD_HTTP_HEADER_CONTENT_ENCODING, "identity")) {
+        http_exchange_fill(exchange, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
+                           "a body is not compressed here: Content-Encoding is identity\n");
+        http_reply_header(&exchange->reply, MHD_HTTP_HEADER_ACCEPT_ENCODING, "identity");
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void http_server_refuse_size(struct http_exchange *exchange) {
+    http_exchange_fill(exchange, 413, "a body has at most %zu bytes\n",
+                       http_server_body_max(exchange));
+}
+
+/* Fill in why the request is refused. false: it is not. */
+static bool http_server_refuse(struct http_exchange *exchange, const char *method,
+                               const char *version) {
+    const struct http_server_options *options = &exchange->server->options;
+    bool is_known = http_server_take_method(exchange, method);
+    if (http_server_is_ambiguous(exchange, method, version)) {
+        exchange->stage = HTTP_READY;
+        return true;
+    }
+    if (!http_header_allows_host(http_exchange_header(exchange, MHD_HTTP_HEADER_HOST),
+                                 options->hosts)) {
+        http_exchange_fill(exchange, 421,
+                           "this server does not know itself by that name: ask it by its address, "
+                           "or add the name to %s\n",
+                           options->hosts_setting);
+    } else if (!is_known) {
+        http_exchange_fill(exchange, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n");
+    } else if (http_server_is_too_long(exchange)) {
+        if (http_server_has_body(exchange)) {
+            http_server_refuse_size(exchange);
+        } else {
+            http_exchange_fill(exchange, 413, "a request has no body here\n");
+        }
+    } else if (http_server_refuse_coding(exchange)) {
+        /* The reply says why. */
+    } else if (!http_server_count_client(exchange)) {
+        char address[HTTP_ADDRESS_MAX];
+        (void)http_exchange_peer(exchange, address);
+        http_exchange_fill(exchange, MHD_HTTP_TOO_MANY_REQUESTS,
+                           "too many connections from %s: see %s\n", address,
+                           options->address_setting);
+        exchange->reply.is_last = exchange->peer->is_excess;
+    } else if (exchange->target == NULL) {
+        http_exchange_fill(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory\n");
+    } else {
+        return false;
+    }
+    exchange->stage = HTTP_READY;
+    return true;
+}
+
+/* The library calls this first, with what stands behind the method: what it returns is the request's own. */
+static void *http_server_begin_request(void *context, const char *target,
+                                       struct MHD_Connection *connection) {
+    struct http_server *server = context;
+    struct http_exchange *exchange = memory_allocate_zeroed(sizeof *exchange);
+    if (exchange == NULL) {
+        return NULL;
+    }
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    size_t size = strlen(target);
+    exchange->server = server;
+    exchange->connection = connection;
+    exchange->peer = info != NULL ? info->socket_context : NULL;
+    if (exchange->peer != NULL) {
+        exchange->peer->exchange = exchange;
+    }
+    exchange->line = target;
+    exchange->target = memory_allocate(size + 1);
+    if (exchange->target != NULL) {
+        memcpy(exchange->target, target, size + 1);
+    }
+    exchange->reply = (struct http_reply){.status = MHD_HTTP_OK, .content_type = HTTP_PLAIN_TEXT};
+    buffer_init(&exchange->reply.body, HTTP_REPLY_SIZE_MAX);
+    buffer_init(&exchange->body,
+                server->options.body_max > 0 ? server->options.body_max : HTTP_BODY_MAX);
+    return exchange;
+}
+
+/* Only here is a request suspended: the library cannot queue the reply of a connection that is. */
+static enum MHD_Result http_server_send_or_suspend(struct http_exchange *exchange) {
+    if (exchange->stage == HTTP_STREAMS) {
+        return http_server_send_stream(exchange);
+    }
+    if (exchange->stage == HTTP_READY) {
+        return http_server_send(exchange);
+    }
+    exchange->is_suspended = true;
+    MHD_suspend_connection(exchange->connection);
+    return MHD_YES;
+}
+
+/* false: far more came in chunks than any body has, and nobody waits for the end of it. */
+static bool http_server_take_body(struct http_exchange *exchange, const char *at, size_t size) {
+    enum { DROPPED_MAX = 1 << 20 };
+    struct http_server *server = exchange->server;
+    const struct http_server_options *options = &server->options;
+    size_t size_max = http_server_body_max(exchange);
+    if (exchange->is_too_long || exchange->body.size + size > size_max) {
+        exchange->is_too_long = true;
+        exchange->dropped += size;
+        return exchange->dropped <= DROPPED_MAX;
+    }
+    if (options->bodies_max > 0 && server->bodies_size + size > options->bodies_max) {
+        exchange->body.is_broken = true;
+        return true;
+    }
+    server->bodies_size += size;
+    exchange->received += size;
+    buffer_append(&exchange->body, at, size);
+    return true;
+}
+
+/* The library calls this when the headers are there, once more for each piece of a body and once when
+ * all is there; and again when the connection was resumed. */
+static enum MHD_Result http_server_take_request(void *context, struct MHD_Connection *connection,
+                                                const char *path, const char *method,
+                                                const char *version, const char *upload,
+                                                size_t *upload_size, void **own) {
+    struct http_server *server = context;
+    struct http_exchange *exchange = *own;
+    (void)connection;
+    if (exchange == NULL) {
+        return MHD_NO;
+    }
+    exchange->path = path;
+    if (!exchange->is_begun) {
+        exchange->is_begun = true;
+        bool is_refused = http_server_refuse(exchange, method, version);
+        /* From here on it waits for us, unless a body is to come. */
+        http_server_begin_phase(
+            server, exchange->peer,
+            http_server_has_body(exchange) && !is_refused ? HTTP_REQUEST_LIMIT_MS : 0);
+        return is_refused ? http_server_send(exchange) : MHD_YES;
+    }
+    if (*upload_size > 0) {
+        bool is_taken = http_server_take_body(exchange, upload, *upload_size);
+        *upload_size = 0;
+        return is_taken ? MHD_YES : MHD_NO;
+    }
+    if (exchange->stage == HTTP_NEW && server->is_ended) {
+        /* In the last run: the library must not be stopped while a request is suspended. */
+        http_exchange_fill(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, "the server ends\n");
+        return http_server_send(exchange);
+    }
+    if (exchange->stage == HTTP_NEW && exchange->is_too_long) {
+        http_server_refuse_size(exchange);
+        return http_server_send(exchange);
+    }
+    if (exchange->stage == HTTP_NEW && exchange->body.is_broken) {
+        http_exchange_fill(exchange, MHD_HTTP_SERVICE_UNAVAILABLE,
+                           "busy: too many long requests are there, or no memory\n");
+        return http_server_send(exchange);
+    }
+    if (exchange->stage == HTTP_NEW) {
+        http_server_begin_phase(server, exchange->peer, 0);
+        server->options.handler->handle(server->options.handler->context, exchange);
+    }
+    return http_server_send_or_suspend(exchange);
+}
+
+static void http_server_end_request(void *context, struct MHD_Connection *connection, void **own,
+                                    enum MHD_RequestTerminationCode code) {
+    struct http_server *server = context;
+    struct http_exchange *exchange = *own;
+    const struct http_handler *handler = server->options.handler;
+    (void)connection;
+    (void)code;
+    if (exchange == NULL) {
+        return;
+    }
+    http_server_begin_phase(server, exchange->peer, HTTP_IDLE_LIMIT_MS);
+    http_server_uncount_client(exchange);
+    if (exchange->peer != NULL) {
+        exchange->peer->exchange = NULL;
+    }
+    if (exchange->is_begun && handler->leave != NULL) {
+        handler->leave(handler->context, exchange);
+    }
+    if (http_server_is_waiting(exchange)) {
+        LIST_PART(server->waiting_first, exchange);
+    } else if (exchange->stage == HTTP_STREAMS) {
+        LIST_PART(server->stream_first, exchange);
+        server->stream_count--;
+    }
+    http_text_release(exchange->sending);
+    http_text_release(exchange->pending);
+    server->sending_size -= exchange->counted;
+    server->bodies_size -= exchange->received;
+    buffer_deinit(&exchange->reply.body);
+    buffer_deinit(&exchange->body);
+    memory_free(exchange->target);
+    memory_free(exchange);
+    *own = NULL;
+}
+
+/* ---- lengths that are none ---- */
+
+/* One status line, one body, and no more, past the library: over TLS with its keys. */
+static void http_server_answer_and_end(struct http_exchange *exchange) {
+    struct http_reply *reply = &exchange->reply;
+    struct http_peer *peer = exchange->peer;
+    char text[2 * HTTP_ERROR_MAX];
+    const char *length = http_exchange_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    if (length != NULL && length[0] != '\0' && length[strspn(length, "0123456789")] == '\0') {
+        http_exchange_fill(exchange, 413, "no body is as long as this Content-Length\n");
+    } else {
+        http_exchange_fill(exchange, MHD_HTTP_BAD_REQUEST,
+                           "Content-Length is a number of bytes, in digits\n");
+    }
+    int size =
+        snprintf(text, sizeof text,
+                 "HTTP/1.1 %u %s\r\nConnection: close\r\nContent-Type: %s\r\n"
+                 "Cache-Control: no-store\r\nContent-Length: %zu\r\n\r\n%.*s",
+                 reply->status, reply->status == 400 ? "Bad Request" : "Content Too Large",
+                 reply->content_type, reply->body.size, (int)reply->body.size, reply->body.at);
+    CHECK(size < (int)sizeof text);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    if (reply->body.is_broken) {
+        /* It is closed without a word. */
+    } else if (info != NULL) {
+        (void)!gnutls_record_send(info->tls_session, text, (size_t)size);
+        (void)gnutls_bye(info->tls_session, GNUTLS_SHUT_WR);
+    } else {
+        (void)!send(peer->fd, text, (size_t)size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+    peer->is_cut = true;
+    (void)shutdown(peer->fd, SHUT_WR);
+}
+
+/* A Content-Length that is no number never comes to the handler. The library (0.9.75) answers it with the same head
+ * twice, but says in its log before that it will: then the answer is ours, and the library finds a connection that
+ * is shut. It is of a request whose headers are there and that the handler has not been shown. */
+static void http_server_log(void *context, const char *format, va_list arguments) {
+    const struct http_server *server = context;
+    (void)arguments;
+    if (strstr(format, "Content-Length") == NULL) {
+        return;
+    }
+    for (struct http_peer *peer = server->peer_first; peer != NULL; peer = peer->next) {
+        if (peer->exchange != NULL && !peer->exchange->is_begun &&
+            MHD_get_connection_info(peer->exchange->connection,
+                                    MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE) != NULL) {
+            http_server_answer_and_end(peer->exchange);
+        }
     }
 }
 
-static void http_leave(void *context, struct http_exchange *exchange) {
-    struct request *request = exchange->own;
-    (void)context;
-    if (request != NULL) {
-        http_leave_route(request);
-        http_login_leave(request->login);
-        memory_free(request);
+/* ---- the thread ---- */
+
+enum { WAIT_STEP_MS = 10, STREAM_STEP_MS = 25, SWEEP_MS = 100 };
+
+/* ---- for handlers ---- */
+
+void http_server_ask(struct http_server *server, struct ask *ask) {
+    asks_put(&server->asks, ask);
+}
+
+struct asks *http_server_asks(struct http_server *server) {
+    return &server->asks;
+}
+
+unsigned http_server_connections(const struct http_server *server) {
+    return server->peer_count;
+}
+
+bool http_server_is_secure(const struct http_server *server) {
+    return server->options.certificate != NULL;
+}
+
+/* ---- the thread ---- */
+
+static void http_server_on_idle(uv_idle_t *idle) {
+    (void)idle; /* an active idle handle only keeps poll from blocking */
+}
+
+static void http_server_on_poll(uv_poll_t *poll, int status, int events) {
+    (void)poll; /* the work is done in check */
+    (void)status;
+    (void)events;
+}
+
+static void http_server_on_timer(uv_timer_t *timer);
+
+/* At the end of each turn of the loop: every few milliseconds while a request waits, ten times a second while somebody
+ * is connected. */
+static void http_server_set_timer(struct http_server *server) {
+    uint64_t step_ms = server->waiting_first != NULL  ? WAIT_STEP_MS
+                       : server->stream_first != NULL ? STREAM_STEP_MS
+                       : server->peer_first != NULL   ? SWEEP_MS
+                                                      : server->options.handler->step_ms;
+    if (step_ms == server->timer_ms) {
+        return;
+    }
+    server->timer_ms = step_ms;
+    if (step_ms > 0) {
+        uv_timer_start(&server->timer, http_server_on_timer, step_ms, step_ms);
+    } else {
+        uv_timer_stop(&server->timer);
     }
 }
 
-static void http_step(void *context, int64_t now_ms) {
-    struct http *http = context;
-    (void)now_ms;
-    for (unsigned i = 0; i < http->route_count; i++) {
-        http_ask_route(http, &http->routes[i]);
+static void http_server_on_timer(uv_timer_t *timer) {
+    struct http_server *server = timer->data;
+    const struct http_handler *handler = server->options.handler;
+    int64_t now_ms = http_server_now(server);
+    http_server_sweep_exchanges(server, now_ms);
+    /* Cut those whose time is over, and where there are many those who say nothing. */
+    bool is_full = server->peer_count > server->options.connections_max * 3 / 4;
+    for (struct http_peer *peer = server->peer_first; peer != NULL; peer = peer->next) {
+        bool is_over = peer->limit_ms > 0 && now_ms - peer->since_ms >= peer->limit_ms;
+        if (is_over || (is_full && http_server_is_silent(peer, now_ms))) {
+            http_server_cut(peer);
+        }
     }
+    http_server_sweep_streams(server, now_ms);
+    if (handler->step != NULL) {
+        handler->step(handler->context, now_ms);
+    }
+    http_server_set_timer(server);
 }
 
-static void http_drop(void *context, struct ask *ask) {
-    (void)context;
-    (void)http_login_drop(ask);
+static void http_server_end(struct http_server *server) {
+    const struct http_handler *handler = server->options.handler;
+    server->is_ended = true;
+    while (server->waiting_first != NULL) {
+        http_exchange_fill(server->waiting_first, MHD_HTTP_SERVICE_UNAVAILABLE,
+                           "the server ends\n");
+        http_exchange_ready(server->waiting_first);
+    }
+    for (struct http_exchange *each = server->stream_first; each != NULL; each = each->next) {
+        http_stream_end(each);
+    }
+    MHD_run(server->daemon);
+    MHD_stop_daemon(server->daemon);
+    server->daemon = NULL;
+    if (handler->end != NULL) {
+        handler->end(handler->context);
+    }
+    uv_close((uv_handle_t *)&server->poll, NULL);
+    uv_close((uv_handle_t *)&server->timer, NULL);
+    uv_close((uv_handle_t *)&server->idle, NULL);
+    uv_close((uv_handle_t *)&server->check, NULL);
+    asks_detach(&server->asks);
+}
+
+static void http_server_on_check(uv_check_t *check) {
+    struct http_server *server = check->data;
+    MHD_UNSIGNED_LONG_LONG wait_ms = 0;
+    if (server->is_ended) {
+        return;
+    }
+    if (atomic_load_explicit(&server->is_stopping, memory_order_acquire)) {
+        http_server_end(server);
+        return;
+    }
+    unsigned count;
+    do { /* once there is room again, the library listens again at the beginning of a run */
+        count = server->peer_count;
+        MHD_run(server->daemon);
+    } while (server->peer_count < count);
+    if (MHD_get_timeout(server->daemon, &wait_ms) == MHD_YES && wait_ms == 0) {
+        uv_idle_start(&server->idle, http_server_on_idle);
+    } else {
+        uv_idle_stop(&server->idle);
+    }
+    http_server_set_timer(server);
+}
+
+static void http_server_run_thread(void *context) {
+    struct http_server *server = context;
+    thread_signals_begin();
+    (void)pthread_setname_np(pthread_self(), "leaderboard-web");
+    worker_step_behind();
+    uv_run(&server->loop, UV_RUN_DEFAULT);
 }
 
 /* ---- beginning and end ---- */
 
-struct http *http_start(int fd, uv_loop_t *engine_loop, const struct http_options *options,
-                        char *error) {
-    struct http *http = memory_allocate_zeroed(sizeof *http);
-    if (http == NULL) {
+/* The target is kept as it was sent, and the path that the library shows is decoded. */
+static struct MHD_Daemon *http_server_start_daemon(struct http_server *server, int fd) {
+    const struct http_server_options *options = &server->options;
+    const struct MHD_OptionItem with_tls[] = {
+        {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)options->certificate},
+        {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)options->key},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0,
+         (void *)(uintptr_t) "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    const struct MHD_OptionItem without_tls[] = {{MHD_OPTION_END, 0, NULL}};
+    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+    flags |= options->certificate != NULL ? (unsigned)MHD_USE_TLS : 0;
+    return MHD_start_daemon(
+        flags, 0, http_server_accept, server, http_server_take_request, server,
+        MHD_OPTION_EXTERNAL_LOGGER, http_server_log, server,
+#if MHD_VERSION >= 0x00097701
+        MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1,
+#endif
+        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, options->connections_max,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_CONNECTION_SIZE,
+        MHD_OPTION_NOTIFY_COMPLETED, http_server_end_request, server, MHD_OPTION_URI_LOG_CALLBACK,
+        http_server_begin_request, server, MHD_OPTION_NOTIFY_CONNECTION, http_server_notify, server,
+        MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_ARRAY,
+        options->certificate != NULL ? with_tls : without_tls, MHD_OPTION_END);
+}
+
+static bool http_server_init_handles(struct http_server *server) {
+    const union MHD_DaemonInfo *info =
+        MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    server->poll.data = server->timer.data = server->check.data = server;
+    if (info == NULL || uv_poll_init(&server->loop, &server->poll, info->epoll_fd) != 0 ||
+        uv_timer_init(&server->loop, &server->timer) != 0 ||
+        uv_idle_init(&server->loop, &server->idle) != 0 ||
+        uv_check_init(&server->loop, &server->check) != 0 ||
+        uv_poll_start(&server->poll, UV_READABLE, http_server_on_poll) != 0 ||
+        uv_check_start(&server->check, http_server_on_check) != 0) {
+        return false;
+    }
+    http_server_set_timer(server);
+    return asks_attach(&server->asks, &server->loop);
+}
+
+/* What a program can do nothing about, and that happens to none: out of memory or descriptors in the
+ * middle of the start. */
+static struct http_server *http_server_fail(const char *what, char *error) {
+    snprintf(error, HTTP_ERROR_MAX, "cannot serve HTTP: %s", what);
+    return NULL;
+}
+
+static struct http_server *http_server_create(const struct http_server_options *options) {
+    struct http_server *server = memory_allocate_zeroed(sizeof *server);
+    struct pollfd *streams = memory_allocate_zeroed((options->streams_max + 1) * sizeof *streams);
+    if (server == NULL || streams == NULL) {
+        memory_free(server);
+        memory_free(streams);
+        return NULL;
+    }
+    server->options = *options;
+    server->streams = streams;
+    return server;
+}
+
+struct http_server *http_server_start(int fd, uv_loop_t *engine_loop,
+                                      const struct http_server_options *options, char *error) {
+    struct http_server *server = http_server_create(options);
+    if (server == NULL) {
         close(fd);
-        snprintf(error, HTTP_ERROR_MAX, "cannot serve HTTP: out of memory");
-        return NULL;
+        return http_server_fail("out of memory", error);
     }
-    http->options = *options;
-    for (const struct http_route *route = options->routes; route->path != NULL; route++) {
-        CHECK(http->route_count < HTTP_ROUTES_MAX);
-        http->routes[http->route_count++] = (struct route){
-            .ask = {.answer = http_answer_route, .done = http_route_is_answered},
-            .is = route,
-            .asked_ms = -HTTP_GATHER_MS,
-        };
+    server->daemon = http_server_start_daemon(server, fd);
+    if (server->daemon == NULL) {
+        close(fd);
+        memory_free(server->streams);
+        memory_free(server);
+        return http_server_fail(options->certificate != NULL
+                                    ? "the certificate and its key do not fit"
+                                    : "out of memory or descriptors",
+                                error);
     }
-    http->handler = (struct http_handler){
-        .context = http,
-        .engine_context = http,
-        .handle = http_handle,
-        .leave = http_leave,
-        .step = http_step,
-        .drop = http_drop,
-    };
-    const struct http_server_options server = {
-        .handler = &http->handler,
-        .place = &http->server,
-        .connections_max = HTTP_CONNECTIONS_MAX,
-        .hosts = options->hosts,
-        .hosts_setting = "metrics-hosts",
-        .certificate = options->certificate,
-        .key = options->key,
-    };
-    if (http_server_start(fd, engine_loop, &server, error) == NULL) {
-        memory_free(http);
-        return NULL;
+    *options->place = server;
+    if (uv_loop_init(&server->loop) != 0 ||
+        !asks_init(&server->asks, engine_loop, options->handler->engine_context,
+                   options->handler->context) ||
+        !http_server_init_handles(server) ||
+        uv_thread_create(&server->thread, http_server_run_thread, server) != 0) {
+        /* The handles cannot be taken back without turning the engine's loop: the server does not start,
+         * and the process ends. */
+        return http_server_fail("out of memory, descriptors or threads", error);
     }
-    return http;
+    return server;
 }
 
-void http_stop(struct http *http) {
-    http_server_stop(http->server);
+static void http_server_drop_nothing(void *context, struct ask *ask) {
+    (void)context;
+    (void)ask;
 }
 
-void http_destroy(struct http *http) {
-    http_server_destroy(http->server);
-    memory_free(http);
+void http_server_stop(struct http_server *server) {
+    const struct http_handler *handler = server->options.handler;
+    atomic_store_explicit(&server->is_stopping, true, memory_order_release);
+    asks_wake_asker(&server->asks);
+    uv_thread_join(&server->thread);
+    CHECK(uv_loop_close(&server->loop) == 0);
+    asks_close(&server->asks, handler->drop != NULL ? handler->drop : http_server_drop_nothing);
+}
+
+void http_server_destroy(struct http_server *server) {
+    asks_deinit(&server->asks);
+    memory_free(server->streams);
+    memory_free(server);
+}
+
+/* ---- what can fail while the operator still sees the terminal ---- */
+
+enum { BACKLOG = 256 };
+
+int http_listen(const char *family, const char *address, int64_t port, char *error) {
+    struct listen_failure failure;
+    int fd = listen_tcp(address, port, BACKLOG, &failure);
+    if (fd < 0 && failure.code == 0) {
+        snprintf(error, HTTP_ERROR_MAX, "%s-bind: cannot listen on address %.100s: %s", family,
+                 address, failure.reason);
+    } else if (fd < 0) {
+        snprintf(error, HTTP_ERROR_MAX, "%s-port: cannot listen on address %.100s port %lld: %s%s",
+                 family, address, (long long)port, failure.reason,
+                 failure.code == EADDRINUSE ? "; another program listens there: choose another port"
+                                            : "");
+    }
+    return fd;
+}
+
+char *http_read_pem(const char *path, char *error) {
+    FILE *file = fopen(path, "re");
+    char *text = memory_allocate_zeroed(HTTP_PEM_SIZE_MAX);
+    size_t size = 0;
+    errno = file != NULL ? ENOMEM : errno;
+    if (file != NULL && text != NULL) {
+        errno = EIO;
+        size = fread(text, 1, HTTP_PEM_SIZE_MAX, file);
+    }
+    if (size == 0 || size == HTTP_PEM_SIZE_MAX || ferror(file)) {
+        snprintf(error, HTTP_ERROR_MAX, "cannot read %.300s: %s", path,
+                 size == 0 ? strerror(errno) : "it is too long");
+        memory_free(text);
+        text = NULL;
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return text;
 }

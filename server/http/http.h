@@ -1,59 +1,225 @@
-/* HTTP for operators and their programs: a table of routes on a listener (http_server.h), and questions to
- * the engine (ask.h).
+/* A listener for HTTP: libmicrohttpd on a thread of its own, of low priority. What is answered is up to
+ * its handler; http_routes.h has a table of routes, server/web/ a page.
  *
- *     HTTP thread (low priority)                         engine's thread
+ *     HTTP thread                                               engine's thread
  *
- *     route; login?  ------------ ask ------------------>  may this user?
- *     wait up to GATHER, for others with the same route
- *              ------------------ ask ------------------>  look(): fill in the route's view
- *     write(): the reply of each that waits, from the view
+ *     socket, headers, Host, body
+ *     handle(): reply at once, or wait   --- ask (asks.h) --->   answer
+ *     done: http_exchange_ready          <-------------------
+ *     or stream: one text after another, the newest replaces those not begun
  *
- * So many requests cost the engine as much as one: a route's view is asked for at most once in
- * HTTP_GATHER_MS, and every reply shows the state after its request came. A request that the engine does
- * not answer in time (it loads a board's worth of memory, or runs a long command) gets a 503.
+ *     NEW ---> WAITS ---> READY            busy, if it waits too long
+ *      |  \---> DELAYED ---> READY         a refusal that waits
+ *      \-----> STREAMS ---> (end)
  *
- * Who is not authenticated takes one of HTTP_CONNECTIONS_MAX connections. Requests have no body, and only GET and HEAD
- * are answered. */
+ * What anybody may take, authenticated or not: connections_max connections, each with HTTP_CONNECTION_SIZE
+ * bytes and a time limit for the request, the reply, and between two of them. Where there are many, silent
+ * ones are closed. */
 #ifndef SERVER_HTTP_H
 #define SERVER_HTTP_H
 
-#include "server/http/http_login.h"
+#include <uv.h>
+
+#include "codec/buffer.h"
+#include "codec/check.h"
+#include "codec/subnet.h"
+#include "server/http/asks.h"
 
 enum {
-    HTTP_CONNECTIONS_MAX = 32, /* fits the descriptors that process.c keeps from clients */
-    HTTP_ROUTES_MAX = 16,
-    HTTP_GATHER_MS = 50,
+    HTTP_CONNECTION_SIZE = 16 * 1024, /* of the request's line and headers, and of the reply's */
+    HTTP_REPLY_SIZE_MAX = 8 * 1024 * 1024,
+    HTTP_BODY_MAX = 4096,          /* of a request, where the options say nothing else */
+    HTTP_HEADERS_MAX = 16,         /* of a reply, beside those of every reply */
+    HTTP_REQUEST_LIMIT_MS = 10000, /* from connecting to the end of the first request's headers */
+    HTTP_IDLE_LIMIT_MS = 75000,    /* from a reply to the end of the next request's headers */
+    HTTP_SEND_LIMIT_MS = 30000,    /* for sending the reply, or one text of a stream */
+    HTTP_ADDRESS_MAX = 64,
+    HTTP_USER_MAX = 256,
+    HTTP_PASSWORD_MAX = 1024,
+    HTTP_ERROR_MAX = 512,
+    HTTP_PEM_SIZE_MAX = 64 * 1024,
 };
 
-struct http_route {
-    const char *path; /* "/metrics"; NULL ends the table */
-    bool needs_user;
-    /* On the engine's thread, between two ticks: fill in the view. It must be short. NULL: the reply needs
-     * nothing of the engine. */
-    void (*look)(void *context, void *view);
-    /* On the HTTP thread: write the reply. accept: the header, or NULL. */
-    void (*write)(const void *view, const char *accept, struct http_reply *reply);
-    void *view; /* the route's own */
+/* ---- what can fail while the operator still sees the terminal: the listening socket, certificates ---- */
+
+/* Listen: "127.0.0.1", "::1", "*" (every IPv4 address), "::*" (every IPv6 address). -1: error
+ * (HTTP_ERROR_MAX) says why. family: of settings, "metrics" of metrics-port and metrics-bind. */
+int http_listen(const char *family, const char *address, int64_t port, char *error);
+/* The text of a PEM file, to be freed with memory_free. NULL: error (HTTP_ERROR_MAX) says why. */
+MUST_CHECK char *http_read_pem(const char *path, char *error);
+
+/* ---- the listener ---- */
+
+struct http_server;
+struct MHD_Connection;
+struct http_peer;
+
+/* A text that several streams send. Counted; the HTTP thread's alone. */
+struct http_text {
+    uint32_t uses;
+    struct buffer bytes;
+};
+/* Empty, in use once. NULL: out of memory. */
+MUST_CHECK struct http_text *http_text_create(size_t size_max);
+void http_text_release(struct http_text *text); /* NULL: nothing */
+
+struct http_header {
+    const char *name, *value; /* static, or as long as the exchange */
 };
 
-struct http_options {
-    const struct http_route *routes;
-    void *context;     /* of look and login; used on the engine's thread */
-    const char *hosts; /* names of this server (http_header.h); "" for none */
-    /* On the engine's thread. */
-    enum http_verdict (*login)(void *context, struct http_login *login);
+/* A reply to be filled in: 200, no body at first. */
+struct http_reply {
+    unsigned status;
+    const char *content_type; /* static */
+    struct buffer body;
+    struct bytes fixed;                           /* static, in place of body; at NULL: none */
+    struct http_header headers[HTTP_HEADERS_MAX]; /* name NULL: none */
+    unsigned header_count;
+    bool is_kept;         /* no "Cache-Control: no-store": a header of its own says so */
+    bool is_last;         /* the connection ends with it */
+    bool is_login_wanted; /* the browser is to ask for user and password (401) */
+    unsigned retry_s;     /* Retry-After, in seconds; 0: none but that of every 503 */
+    unsigned allowed;     /* of a 405, as options.methods; 0: those */
+};
+void http_reply_header(struct http_reply *reply, const char *name, const char *value);
+
+enum http_method {
+    HTTP_GET,
+    HTTP_HEAD,
+    HTTP_POST,
+    HTTP_PUT,
+    HTTP_PATCH,
+    HTTP_DELETE,
+    HTTP_OPTIONS,
+    HTTP_METHODS,
+    HTTP_OTHER = HTTP_METHODS, /* none of these: for handlers that take others than GET and HEAD */
+};
+extern const char *const http_method_names[HTTP_METHODS];
+
+enum http_stage {
+    HTTP_NEW,
+    HTTP_WAITS,
+    HTTP_DELAYED, /* its reply is there, and waits */
+    HTTP_STREAMS,
+    HTTP_READY,
+};
+
+/* A request, until its reply is sent. */
+struct http_exchange {
+    struct http_server *server;
+    enum http_method method;
+    const char *path;   /* decoded; without a query */
+    char *target;       /* as sent, with the query; owned; NULL: out of memory */
+    struct buffer body; /* of a request that has one */
+    struct http_reply reply;
+    void *own; /* the handler's */
+    /* private */
+    struct MHD_Connection *connection;
+    struct http_peer *peer;
+    struct http_exchange *next, *previous; /* of those that wait, or stream */
+    enum http_stage stage;
+    const char *line; /* where the target was in the request's line */
+    bool is_begun, is_suspended, is_stream_over;
+    bool is_too_long; /* its body, which came in chunks */
+    int64_t due_ms;
+    struct http_text *sending, *pending;
+    size_t sent;
+    size_t counted;  /* bytes of its reply among those that are being sent */
+    size_t received; /* bytes of its body among those of all */
+    size_t dropped;  /* bytes of a body that is too long */
+};
+
+struct http_handler {
+    void *context;
+    void *engine_context; /* for answer of what is asked */
+    /* The request is there: fill in the reply and call http_exchange_ready, or wait, or stream. */
+    void (*handle)(void *context, struct http_exchange *exchange);
+    /* It is over: replied to, or gone. NULL: nothing to do. */
+    void (*leave)(void *context, struct http_exchange *exchange);
+    /* Every few milliseconds while a request waits or a stream is open, every step_ms otherwise (0: as long
+     * as somebody is connected, every now and then). */
+    void (*step)(void *context, int64_t now_ms);
+    uint64_t step_ms;
+    /* A question that the thread's end has left without an answer. NULL: nothing to do. */
+    void (*drop)(void *context, struct ask *ask);
+    /* The first of them runs on the HTTP thread, at its end. NULL: nothing to do. */
+    void (*end)(void *context);
+    /* A refusal, made fit for this handler's clients. text ends with a newline. */
+    void (*print_refusal)(struct http_exchange *exchange, const char *text);
+};
+
+struct http_server_options {
+    const struct http_handler *handler;
+    struct http_server *
+        *place; /* set before the thread begins, so that the handler finds the server */
+    unsigned connections_max, streams_max;
+    size_t sending_max; /* bytes of replies that are being sent, of all connections; 0: no limit */
+    /* Connections of one address, and where that is set; 0: no limit. There is none for this machine and
+     * for proxies: of those it holds for each client that they name, and what it asks at the same time. */
+    unsigned address_connections_max;
+    const char *address_setting;
+    const struct subnet *proxies; /* whose X-Forwarded-For is believed */
+    unsigned proxy_count;
+    const char *hosts;         /* names of this server (http_header.h); "" for none */
+    const char *hosts_setting; /* where they are set */
+    unsigned methods;  /* bits 1 << HTTP_POST and so on that it takes besides GET and HEAD */
+    size_t body_max;   /* bytes of a request's body; 0: HTTP_BODY_MAX */
+    size_t bodies_max; /* bytes of those of all connections; 0: no limit */
     /* PEM texts; certificate NULL: without TLS. */
     const char *certificate, *key;
 };
 
-struct http;
-
 /* Serve, on a thread of its own; engine_loop is the caller's. What the options point to is borrowed.
  * NULL: error (HTTP_ERROR_MAX) says why, and fd is closed. */
-MUST_CHECK struct http *http_start(int fd, uv_loop_t *engine_loop,
-                                   const struct http_options *options, char *error);
-/* Close all connections, and end the thread. The loop must turn once more before http_destroy. */
-void http_stop(struct http *http);
-void http_destroy(struct http *http);
+MUST_CHECK struct http_server *http_server_start(int fd, uv_loop_t *engine_loop,
+                                                 const struct http_server_options *options,
+                                                 char *error);
+/* Close all connections, and end the thread. The loop must turn once more before http_server_destroy. */
+void http_server_stop(struct http_server *server);
+void http_server_destroy(struct http_server *server);
+
+/* ---- for handlers, on the HTTP thread ---- */
+
+/* Of the thread's clock, in milliseconds. */
+int64_t http_server_now(const struct http_server *server);
+void http_server_ask(struct http_server *server, struct ask *ask);
+/* The engine's side of a question whose answer returned false (asks.h). */
+struct asks *http_server_asks(struct http_server *server);
+unsigned http_server_connections(const struct http_server *server);
+/* Does it speak TLS? */
+bool http_server_is_secure(const struct http_server *server);
+
+/* Wait for http_exchange_ready, but not for longer than wait_ms: then "busy" is replied. */
+void http_exchange_wait(struct http_exchange *exchange, int64_t wait_ms);
+/* The reply is filled in; send it after delay_ms. */
+void http_exchange_delay(struct http_exchange *exchange, int64_t delay_ms);
+/* The reply is filled in. */
+void http_exchange_ready(struct http_exchange *exchange);
+/* Fill in an error, and get ready. */
+__attribute__((format(printf, 3, 4))) void
+http_exchange_refuse(struct http_exchange *exchange, unsigned status, const char *format, ...);
+/* The same without getting ready. */
+__attribute__((format(printf, 3, 4))) void
+http_exchange_fill(struct http_exchange *exchange, unsigned status, const char *format, ...);
+
+/* Reply 200 with a stream of texts. false: there are too many streams. */
+MUST_CHECK bool http_exchange_stream(struct http_exchange *exchange);
+/* Send this text next, in place of one that has not begun. It takes a use of its own. */
+void http_stream_put(struct http_exchange *exchange, struct http_text *text);
+/* End the stream when what was put is sent. */
+void http_stream_end(struct http_exchange *exchange);
+
+/* A header; NULL: it has none. */
+const char *http_exchange_header(const struct http_exchange *exchange, const char *name);
+/* The client's address without a port (HTTP_ADDRESS_MAX): the peer's, or whom a proxy of the options names.
+ * Returns whether the connection comes from this machine. */
+bool http_exchange_peer(const struct http_exchange *exchange, char *address);
+/* Is the client on this machine, too? Not if a program on this machine passes on what others ask: if the
+ * request has a header that proxies add. Such a header gives nobody more than without it. */
+bool http_exchange_is_local(const struct http_exchange *exchange);
+/* User and password of HTTP Basic; *has_password says whether they were given. false: what was given
+ * fits no user. */
+MUST_CHECK bool http_exchange_credentials(const struct http_exchange *exchange, char *user,
+                                          char *password, bool *has_password);
 
 #endif

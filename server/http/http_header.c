@@ -185,3 +185,17 @@ bool http_header_bearer(const char *header, struct bytes *token) {
         (struct bytes){.at = begin, .size = begin[size + padding] == '\0' ? size + padding : 0};
     return true;
 }
+
+struct bytes http_header_find_cookie(const char *header, const char *name) {
+    size_t name_size = strlen(name);
+    while (header != NULL && *header != '\0') {
+        header += strspn(header, " \t;");
+        size_t size = strcspn(header, ";");
+        if (size > name_size && header[name_size] == '=' && memcmp(header, name, name_size) == 0) {
+            const char *value = header + name_size + 1;
+            return (struct bytes){.at = value, .size = size - name_size - 1};
+        }
+        header += size;
+    }
+    return (struct bytes){.at = NULL};
+}

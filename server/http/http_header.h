@@ -32,4 +32,7 @@ MUST_CHECK bool http_header_take_forwarded(const char *header, size_t *size,
  * else of the characters that it may have. */
 MUST_CHECK bool http_header_bearer(const char *header, struct bytes *token);
 
+/* The value of a cookie in the Cookie header; at NULL: there is none. header may be NULL. */
+struct bytes http_header_find_cookie(const char *header, const char *name);
+
 #endif

@@ -2,7 +2,7 @@
 #ifndef SERVER_HTTP_LOGIN_H
 #define SERVER_HTTP_LOGIN_H
 
-#include "server/http/http_server.h"
+#include "server/http/http.h"
 
 enum {
     HTTP_ASK_LIMIT_MS = 2000,     /* for the engine's answer */

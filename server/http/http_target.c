@@ -90,17 +90,3 @@ struct bytes http_target_find(const struct http_target *target, const char *name
     }
     return (struct bytes){.at = NULL};
 }
-
-struct bytes http_cookie_find(const char *header, const char *name) {
-    size_t name_size = strlen(name);
-    while (header != NULL && *header != '\0') {
-        header += strspn(header, " \t;");
-        size_t size = strcspn(header, ";");
-        if (size > name_size && header[name_size] == '=' && memcmp(header, name, name_size) == 0) {
-            const char *value = header + name_size + 1;
-            return (struct bytes){.at = value, .size = size - name_size - 1};
-        }
-        header += size;
-    }
-    return (struct bytes){.at = NULL};
-}

@@ -1,4 +1,4 @@
-/* What stands behind GET: the path and the query, taken apart; and cookies. All of it may come from anybody.
+/* What stands behind GET: the path and the query, taken apart. All of it may come from anybody.
  *
  *     /api/v1/boards/week%2F47/page?from=0&count=25
  *     segments "api" "v1" "boards" "week/47" "page", parameters from=0 count=25 */
@@ -24,8 +24,5 @@ struct http_target {
 MUST_CHECK const char *http_target_parse(char *text, struct http_target *target);
 /* A parameter's value, the first of that name; at NULL: there is none. */
 struct bytes http_target_find(const struct http_target *target, const char *name);
-
-/* The value of a cookie in the Cookie header; at NULL: there is none. header may be NULL. */
-struct bytes http_cookie_find(const char *header, const char *name);
 
 #endif

@@ -231,7 +231,7 @@ static bool connection_send_message(const struct connection *connection,
 /* No memory for a message: it is tried again in the next tick. */
 static void connection_try_again(struct connection *connection) {
     connection->tick->has_more = true;
-    tick_mark_dirty(connection->tick, connection);
+    tick_output_mark_dirty(connection->tick, connection);
 }
 
 static void connection_tell(struct connection *connection) {
@@ -343,7 +343,7 @@ static struct connection *connection_create(struct tick *tick, const struct acce
     connection->known_at_ms = tick->server->clock.monotonic_ms;
     connection->transport.session = &connection->session;
     connection->transport.fd = accepted->fd;
-    connection->network = tick_least_network(tick);
+    connection->network = tick_network_find_least(tick);
     connection->transport.intake = &connection->network->intake;
     connection->is_tls = accepted->is_tls;
     connection->is_shaking = accepted->is_tls;
@@ -396,7 +396,7 @@ bool connection_open(struct tick *tick, const struct accepted *accepted) {
         /* With TLS it can only be told after the handshake, for which it needs a place. It is not read. */
         server->stats.connections_rejected++;
         buffer_append(&session->output, text, strlen(text));
-        tick_mark_dirty(tick, connection);
+        tick_output_mark_dirty(tick, connection);
     }
     log_write(LOG_VERBOSE, "client connected id=%llu addr=%s clients=%u",
               (unsigned long long)session->id, session->address, server->sessions.count);
@@ -521,7 +521,7 @@ void connection_take_note(const struct transport_note *note) {
         connection_close(connection, connection_describe_failure(note->failure));
     } else if ((note->events & TRANSPORT_INPUT) == 0 ||
                !connection_is_over_query_limit(connection)) {
-        tick_mark_dirty(connection->tick, connection);
+        tick_output_mark_dirty(connection->tick, connection);
     }
 }
 
@@ -551,14 +551,14 @@ void connection_hold(struct connection *connection, const struct queue_entry *en
         connection->done++;
     }
     connection_count_input(connection);
-    tick_mark_dirty(connection->tick, connection);
+    tick_output_mark_dirty(connection->tick, connection);
 }
 
 /* The requests that were held back are to run: they follow what is queued. */
 static void connection_queue_held(struct connection *connection) {
     if (connection->hold == CONNECTION_RUNS && connection->held.count > 0 &&
         connection->queued == 0 && !connection->session.is_close_after_reply) {
-        if (tick_queue_held(connection->tick, connection)) {
+        if (tick_network_queue_held(connection->tick, connection)) {
             connection_count_input(connection);
         } else {
             connection_close(connection, "no memory for its input");
@@ -730,7 +730,7 @@ bool connection_flush(struct connection *connection) {
     session->handed_size = connection_handed_size_of(connection);
     size_t unsent_size = output->size + session->handed_size;
     if (output->size == 0 && !output->is_broken) {
-        tick_take_buffer(connection->tick, session);
+        tick_output_take_buffer(connection->tick, session);
     }
     if (unsent_size == 0 && !output->is_broken) {
         session->soft_limit_since_ms = 0;

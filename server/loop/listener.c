@@ -247,7 +247,7 @@ static bool listener_open_all(struct listeners *listeners, const struct settings
 
 /* ---- begin and end ---- */
 
-bool listeners_open(struct listeners *listeners, const struct settings *settings, char *error) {
+bool listener_open(struct listeners *listeners, const struct settings *settings, char *error) {
     struct service_socket given[SERVICE_SOCKETS_MAX];
     unsigned count = service_take_sockets(given);
     *listeners = (struct listeners){.acceptor.spare_fd = -1};
@@ -258,24 +258,24 @@ bool listeners_open(struct listeners *listeners, const struct settings *settings
                   : listener_open_all(listeners, settings, error)) {
         return true;
     }
-    listeners_close(listeners);
+    listener_close(listeners);
     return false;
 }
 
-void listeners_log(const struct listeners *listeners) {
+void listener_log(const struct listeners *listeners) {
     for (unsigned i = 0; i < listeners->acceptor.socket_count; i++) {
         log_write(LOG_NOTICE, "listening address=\"%s\"", listeners->addresses[i]);
     }
 }
 
-void listeners_leave(struct listeners *listeners) {
+void listener_leave(struct listeners *listeners) {
     if (listeners->unix_path[0] != '\0') {
         unlink(listeners->unix_path);
     }
     listeners->unix_path[0] = '\0';
 }
 
-void listeners_close(struct listeners *listeners) {
-    listeners_leave(listeners);
+void listener_close(struct listeners *listeners) {
+    listener_leave(listeners);
     acceptor_close(&listeners->acceptor);
 }

@@ -8,7 +8,7 @@
 #define SERVER_LISTENER_H
 
 #include "server/network/acceptor.h"
-#include "server/settings/setting.h"
+#include "server/settings/settings.h"
 
 enum { LISTENERS_MAX = 2 * SETTING_LIST_MAX + 1, LISTENER_ADDRESS_MAX = 128 };
 
@@ -24,12 +24,12 @@ _Static_assert((int)LISTENERS_MAX <= (int)ACCEPTOR_SOCKETS_MAX, "each has its pl
 /* Take the sockets that the service manager has opened, otherwise open all that settings configure.
  * false: error (SETTING_ERROR_MAX bytes) says which one
  * failed and what to do; none is left open. */
-MUST_CHECK bool listeners_open(struct listeners *listeners, const struct settings *settings,
-                               char *error);
-void listeners_log(const struct listeners *listeners);
+MUST_CHECK bool listener_open(struct listeners *listeners, const struct settings *settings,
+                              char *error);
+void listener_log(const struct listeners *listeners);
 /* Remove the unix socket's file. */
-void listeners_leave(struct listeners *listeners);
+void listener_leave(struct listeners *listeners);
 /* The same, and close the sockets: those of no network. */
-void listeners_close(struct listeners *listeners);
+void listener_close(struct listeners *listeners);
 
 #endif

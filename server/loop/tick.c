@@ -79,8 +79,8 @@ static void tick_run_entry(struct tick *tick, const struct queue_entry *entry,
     struct connection *connection = connection_of(session);
     connection->queued--;
     connection_count_done(connection);
-    tick_mark_dirty(tick, connection);
-    tick_lend_buffer(tick, session);
+    tick_output_mark_dirty(tick, connection);
+    tick_output_lend_buffer(tick, session);
     reply->out = &session->output;
     session_shape_reply(session, reply);
     if (entry->command == QUEUE_PROTOCOL_ERROR || entry->command == QUEUE_CLOSE) {
@@ -99,7 +99,7 @@ static void tick_run_entry(struct tick *tick, const struct queue_entry *entry,
     bool is_refused = tick_run_is_refused_write(server, entry), has_changed = false;
     execute_request(server, session, entry->command, &entry->request, reply);
     if (runs_boards) {
-        tick_drop_outdated(server, session, epoch);
+        tick_output_drop_outdated(server, session, epoch);
     }
     if (session->job != NULL) {
         connection->hold = CONNECTION_HELD_BY_JOB;
@@ -109,7 +109,7 @@ static void tick_run_entry(struct tick *tick, const struct queue_entry *entry,
         if (has_changed) {
             commit_wait_note_change(server, session);
         }
-        tick_hold_output(connection, size_before, has_changed, entry);
+        tick_output_hold(connection, size_before, has_changed, entry);
         tick->is_behind = has_changed && persistence_is_behind(server->persistence);
     }
     if (server->has_news) {
@@ -118,8 +118,8 @@ static void tick_run_entry(struct tick *tick, const struct queue_entry *entry,
         } else if (session->awaits_end) {
             connection->hold = CONNECTION_HELD_BY_END;
         }
-        tick_take_news(tick, !has_changed && !tick_entry_sees_boards(entry) &&
-                                 connection->wait.mark_group == 0);
+        tick_output_take_news(tick, !has_changed && !tick_output_entry_sees_boards(entry) &&
+                                        connection->wait.mark_group == 0);
     }
     /* A client that requests much and reads little delays only its own requests. A client with
      * broken output is closed, and its requests after this one do not run. */
@@ -236,7 +236,7 @@ static void tick_run_queue(struct tick *tick) {
     while (tick->waiting_count > 0 && !tick->is_behind) {
         tick_run_group(tick, &reply, end_ticks);
         if (tick->networks[0].has_thread) {
-            tick_finish_dirty(tick); /* the threads write while the rest runs */
+            tick_output_finish_dirty(tick); /* the threads write while the rest runs */
         }
         if ((int64_t)(tick->server->command_begin_ticks - end_ticks) >= 0) {
             break;
@@ -254,7 +254,7 @@ static void tick_run_answer_job(struct tick *tick, struct job *job) {
     struct reply reply;
     bool has_changed = job->kind->writes;
     uint64_t epoch = job->epoch;
-    tick_lend_buffer(tick, session);
+    tick_output_lend_buffer(tick, session);
     size_t size_before = session->output.size;
     reply_init(&reply, &session->output, session->protocol);
     job_answer(tick->server, job, &reply);
@@ -262,11 +262,11 @@ static void tick_run_answer_job(struct tick *tick, struct job *job) {
         if (has_changed) {
             commit_wait_note_change(tick->server, session);
         }
-        tick_hold_output(connection, size_before, has_changed, NULL);
-        tick_drop_outdated(tick->server, session, epoch);
+        tick_output_hold(connection, size_before, has_changed, NULL);
+        tick_output_drop_outdated(tick->server, session, epoch);
     }
     connection->hold = CONNECTION_RUNS;
-    tick_mark_dirty(tick, connection);
+    tick_output_mark_dirty(tick, connection);
 }
 
 /* true: there is more to do. */
@@ -319,17 +319,17 @@ static void tick_stop_stop(struct tick *tick) {
         return;
     }
     tick->is_stopping = true;
-    tick_drop_queue(tick);
+    tick_network_drop_queue(tick);
     tick->server->ending.is_over = true;
     shutdown_finish(tick->server);
     while (tick->server->sessions.first != NULL) {
         connection_close(connection_of(tick->server->sessions.first), "shutdown");
     }
     while (tick->lists[TICK_DIRTY].first != NULL || tick->lists[TICK_PUSHED].first != NULL) {
-        (void)tick_finish_pushed(tick);
-        tick_finish_dirty(tick); /* again and again, where memory for a message is missing */
+        (void)tick_output_finish_pushed(tick);
+        tick_output_finish_dirty(tick); /* again and again, where memory for a message is missing */
     }
-    tick_join_networks(tick);
+    tick_network_join(tick);
     tick_set_idle(tick, false);
     tick_close_handle((uv_handle_t *)&tick->check);
     tick_close_handle((uv_handle_t *)&tick->idle);
@@ -389,7 +389,7 @@ void tick_shutdown(struct tick *tick, bool is_now) {
     }
     struct session *session = tick->server->sessions.first;
     for (; session != NULL; session = session->next) {
-        tick_mark_dirty(tick, connection_of(session));
+        tick_output_mark_dirty(tick, connection_of(session));
     }
     uv_timer_start(&tick->drain, tick_stop_on_drain_over, DRAIN_MS, 0);
     tick_set_idle(tick, true);
@@ -502,7 +502,7 @@ static void tick_step_failover(struct tick *tick) {
     if (replication->failover.state == REPLICATION_FAILOVER_WAITS && server->persistence != NULL) {
         replication->group = persistence_last_group(server->persistence);
         if (sync_holds_answers(&replication->sync)) {
-            tick_release_answers(tick);
+            tick_output_release_answers(tick);
         }
     }
     failover_step(server, tick->waiting_first != NULL);
@@ -888,13 +888,13 @@ static void tick_on_check(uv_check_t *check) {
     wakeup_wake(&tick->network_wake);
     server_update_time(server);
     tick_check_pause_time(tick);
-    tick_take_batches(tick);
+    tick_network_take_batches(tick);
     tick->has_more = false;
     tick->waits_for_memory = false;
     bool has_more = tick->replicator != NULL && replicator_begin_tick(tick->replicator);
     tick->is_behind = tick_is_behind(server);
     if (tick->waiting_count > 0) {
-        tick_note_requests(tick);
+        tick_network_note_requests(tick);
         tick_run_queue(tick);
     }
     has_more |= tick_handle_due(tick);
@@ -908,7 +908,7 @@ static void tick_on_check(uv_check_t *check) {
     has_more |= waiting_disconnect(server, GIVEN_UP_MAX);
     has_more |= follow_step(server);
     if (server->has_news) {
-        tick_take_news(tick, false);
+        tick_output_take_news(tick, false);
     }
     if (tick->replicator != NULL) {
         replicator_close_tick(tick->replicator);
@@ -917,13 +917,13 @@ static void tick_on_check(uv_check_t *check) {
     if (server->persistence != NULL) {
         has_more |= persistence_end_tick(server->persistence);
     }
-    has_more |= tick_end_replication(tick);
+    has_more |= tick_output_end_replication(tick);
     tick->is_feeding = false;
-    if (server->persistence != NULL && tick_must_release_answers(tick)) {
-        tick_release_answers(tick);
+    if (server->persistence != NULL && tick_output_must_release_answers(tick)) {
+        tick_output_release_answers(tick);
     }
-    tick_finish_dirty(tick);
-    has_more |= tick_finish_pushed(tick);
+    tick_output_finish_dirty(tick);
+    has_more |= tick_output_finish_pushed(tick);
     has_more |= jobs_have_steps(server);
     tick_resume_paused(tick);
     connection_end_auth_waits(tick);
@@ -934,13 +934,13 @@ static void tick_on_check(uv_check_t *check) {
     if (server->persistence != NULL) {
         has_more |= persistence_step(server->persistence);
     }
-    tick_release_batches(tick);
-    has_more |= tick_push_replies(tick);
+    tick_network_release_batches(tick);
+    has_more |= tick_network_push_replies(tick);
     tick_end_time(tick, begin);
     tick_check_shutdown(tick);
     if (!tick->is_stopping) {
         /* If the queue waits for the disk, the loop is woken once the disk has caught up. */
-        tick_set_idle(tick, has_more || tick->has_more || tick_has_batches(tick) ||
+        tick_set_idle(tick, has_more || tick->has_more || tick_network_has_batches(tick) ||
                                 (tick->waiting_count > 0 && !tick_is_behind(server)));
         tick_set_wake(tick);
     }
@@ -950,7 +950,7 @@ static void tick_on_second(uv_timer_t *timer) {
     struct tick *tick = timer->data;
     struct server *server = tick->server;
     server_update_time(server);
-    tick_note_networks(tick);
+    tick_network_note(tick);
     stats_sample(&server->stats, server->clock.monotonic_ms);
     if (server->persistence != NULL) {
         persistence_second(server->persistence);
@@ -961,7 +961,7 @@ static void tick_on_second(uv_timer_t *timer) {
     }
     audit_second(server);
     settings_file_second(server);
-    tick_free_idle_buffers(tick);
+    tick_output_free_idle_buffers(tick);
     memory_settle();
     if (tick->check_next == NULL && server->sessions.first != NULL) {
         tick->check_next = connection_of(server->sessions.first);
@@ -993,14 +993,14 @@ bool tick_init(struct tick *tick, uv_loop_t *loop, struct server *server) {
         uv_timer_init(loop, &tick->drain) == 0 &&
         uv_check_start(&tick->check, tick_on_check) == 0 &&
         uv_timer_start(&tick->second, tick_on_second, TICK_SECOND_MS, TICK_SECOND_MS) == 0 &&
-        tick_init_networks(tick);
-    tick_note_networks(tick);
+        tick_network_init(tick);
+    tick_network_note(tick);
     return is_ready;
 }
 
 void tick_deinit(struct tick *tick) {
-    tick_take_batches(tick); /* what was closed last */
-    tick_drop_queue(tick);
+    tick_network_take_batches(tick); /* what was closed last */
+    tick_network_drop_queue(tick);
     for (unsigned i = 0; i < tick->network_count; i++) {
         network_deinit(&tick->networks[i]);
     }

@@ -97,7 +97,7 @@ struct tick {
     struct acceptor *acceptor;
     const struct tls_settings *tls; /* NULL: no listening socket is for TLS */
     struct replicator *replicator;  /* NULL: none */
-    /* Called by tick_release_answers, for answers that wait elsewhere. NULL: there are none. */
+    /* Called by tick_output_release_answers, for answers that wait elsewhere. NULL: there are none. */
     void (*release_others)(void *others);
     /* Called while the server drains: begin to drain, and say whether all is answered that came before. NULL: there is
      * nothing. */
@@ -123,18 +123,18 @@ bool tick_describe_command(const struct tick *tick, struct fault_command *comman
 /* Run one iteration without blocking in poll. */
 void tick_wake(struct tick *tick);
 /* Send output that no longer has to wait, and close whose answers are never to be sent. */
-void tick_release_answers(struct tick *tick);
+void tick_output_release_answers(struct tick *tick);
 
 /* The network with the fewest clients. */
-struct network *tick_least_network(struct tick *tick);
+struct network *tick_network_find_least(struct tick *tick);
 /* Queue the requests that the connection has held back. false: no memory. */
-MUST_CHECK bool tick_queue_held(struct tick *tick, struct connection *connection);
+MUST_CHECK bool tick_network_queue_held(struct tick *tick, struct connection *connection);
 /* Finish this connection at the end of the tick. */
-void tick_mark_dirty(struct tick *tick, struct connection *connection);
+void tick_output_mark_dirty(struct tick *tick, struct connection *connection);
 
 /* Lend an empty output buffer to a session that has none, and take it back once it is empty. */
-void tick_lend_buffer(struct tick *tick, struct session *session);
-void tick_take_buffer(struct tick *tick, struct session *session);
+void tick_output_lend_buffer(struct tick *tick, struct session *session);
+void tick_output_take_buffer(struct tick *tick, struct session *session);
 
 /* ---- of this room alone ---- *
  *
@@ -146,53 +146,53 @@ enum { TICK_SECOND_MS = 1000 };
 
 /* ---- tick_network.c ---- */
 
-void tick_release_batches(struct tick *tick);
+void tick_network_release_batches(struct tick *tick);
 /* Take what the networks have for the engine. */
-void tick_take_batches(struct tick *tick);
-bool tick_has_batches(struct tick *tick);
+void tick_network_take_batches(struct tick *tick);
+bool tick_network_has_batches(struct tick *tick);
 /* Hand over the replies. true: some must wait for the next tick. */
-bool tick_push_replies(struct tick *tick);
+bool tick_network_push_replies(struct tick *tick);
 /* What the networks need to know. */
-void tick_publish_limits(struct tick *tick);
+void tick_network_publish_limits(struct tick *tick);
 /* Waiting requests are dropped without running. */
-void tick_drop_queue(struct tick *tick);
+void tick_network_drop_queue(struct tick *tick);
 /* The threads close their sockets and end. */
-void tick_join_networks(struct tick *tick);
+void tick_network_join(struct tick *tick);
 /* Requests that come soon after each other are waited for without sleeping. */
-void tick_note_requests(struct tick *tick);
-void tick_note_networks(struct tick *tick);
-bool tick_init_networks(struct tick *tick);
+void tick_network_note_requests(struct tick *tick);
+void tick_network_note(struct tick *tick);
+bool tick_network_init(struct tick *tick);
 
 /* ---- tick_output.c ---- */
 
 /* Keep an empty buffer for lending, or free it. */
-void tick_keep_buffer(struct tick *tick, struct buffer *buffer);
+void tick_output_keep_buffer(struct tick *tick, struct buffer *buffer);
 /* Once a second: free the buffers that were not lent since the last call. They are at the bottom,
  * because lending takes from the top. */
-void tick_free_idle_buffers(struct tick *tick);
-void tick_finish_dirty(struct tick *tick);
+void tick_output_free_idle_buffers(struct tick *tick);
+void tick_output_finish_dirty(struct tick *tick);
 /* Serve clients that waited for keys which have changed. Clients have received output without
  * asking for it: it may show changes of the command that ran, so it waits as that command's reply
  * does. is_harmless: that command has seen no boards, and none of its client's replies waits. */
-void tick_take_news(struct tick *tick, bool is_harmless);
-bool tick_entry_sees_boards(const struct queue_entry *entry);
+void tick_output_take_news(struct tick *tick, bool is_harmless);
+bool tick_output_entry_sees_boards(const struct queue_entry *entry);
 /* Hold the reply back if it may show changes that must be on disk first: the command's own changes or,
  * with appendfsync always, any that it could see. A refused command has seen none. entry NULL: it
  * could see all. */
-void tick_hold_output(struct connection *connection, size_t size_before, bool has_changed,
+void tick_output_hold(struct connection *connection, size_t size_before, bool has_changed,
                       const struct queue_entry *entry);
 /* What began in an epoch that is over by now has seen or changed what is not decided here any more:
  * a job, or a transaction that has ended the epoch itself. Its client is closed without an answer.
  */
-void tick_drop_outdated(struct server *server, struct session *session, uint64_t epoch);
+void tick_output_drop_outdated(struct server *server, struct session *session, uint64_t epoch);
 /* With replicas, answers wait for what these are sent. With sync-replicas acknowledgements come in
  * any tick, and the lease ends in any. Else the disk tells. */
-bool tick_must_release_answers(const struct tick *tick);
+bool tick_output_must_release_answers(const struct tick *tick);
 /* Send what clients received without asking, to some of them. true: more are left. */
-bool tick_finish_pushed(struct tick *tick);
+bool tick_output_finish_pushed(struct tick *tick);
 /* What replicas are sent leaves before the replies: a change that is answered is in their sockets,
  * and outlives this process. */
-bool tick_end_replication(struct tick *tick);
+bool tick_output_end_replication(struct tick *tick);
 
 /* ---- tick.c ---- */
 

@@ -57,7 +57,7 @@ struct held_batch {
     struct transaction requests;
 };
 
-bool tick_queue_held(struct tick *tick, struct connection *connection) {
+bool tick_network_queue_held(struct tick *tick, struct connection *connection) {
     struct transaction *held = &connection->held;
     size_t count = held->count;
     struct held_batch *requests = memory_allocate_zeroed(sizeof *requests);
@@ -100,7 +100,7 @@ static void tick_network_release_batch(struct batch *batch) {
     memory_free(batch);
 }
 
-void tick_release_batches(struct tick *tick) {
+void tick_network_release_batches(struct tick *tick) {
     while (tick->queue_first != NULL && tick->queue_first->position == tick->queue_first->count) {
         struct batch *batch = tick->queue_first;
         tick->queue_first = batch->next;
@@ -160,7 +160,7 @@ static void tick_network_take_accepted(struct tick *tick, const struct batch *ba
     }
 }
 
-void tick_take_batches(struct tick *tick) {
+void tick_network_take_batches(struct tick *tick) {
     struct stats *stats = &tick->server->stats;
     for (unsigned i = 0; i < tick->network_count; i++) {
         struct network *network = &tick->networks[i];
@@ -170,7 +170,7 @@ void tick_take_batches(struct tick *tick) {
             stats->input_bytes += batch->read_bytes;
             stats->output_bytes += batch->written_bytes;
             LIST_TAKE_EACH(batch->written, outgoing) {
-                tick_keep_buffer(tick, &outgoing->buffer);
+                tick_output_keep_buffer(tick, &outgoing->buffer);
                 memory_free(outgoing);
             }
             network_reclaim(network, batch);
@@ -183,7 +183,7 @@ void tick_take_batches(struct tick *tick) {
     }
 }
 
-bool tick_has_batches(struct tick *tick) {
+bool tick_network_has_batches(struct tick *tick) {
     for (unsigned i = 0; i < tick->network_count; i++) {
         if (network_has_batch(&tick->networks[i])) {
             return true;
@@ -192,7 +192,7 @@ bool tick_has_batches(struct tick *tick) {
     return false;
 }
 
-bool tick_push_replies(struct tick *tick) {
+bool tick_network_push_replies(struct tick *tick) {
     bool is_waiting = false;
     for (unsigned i = 0; i < tick->network_count; i++) {
         is_waiting |= tick->networks[i].has_thread && network_push(&tick->networks[i]);
@@ -200,7 +200,7 @@ bool tick_push_replies(struct tick *tick) {
     return is_waiting;
 }
 
-struct network *tick_least_network(struct tick *tick) {
+struct network *tick_network_find_least(struct tick *tick) {
     struct network *least = &tick->networks[0];
     for (unsigned i = 1; i < tick->network_count; i++) {
         if (tick->networks[i].client_count < least->client_count) {
@@ -210,7 +210,7 @@ struct network *tick_least_network(struct tick *tick) {
     return least;
 }
 
-void tick_publish_limits(struct tick *tick) {
+void tick_network_publish_limits(struct tick *tick) {
     const struct server *server = tick->server;
     atomic_store_explicit(&tick->limits.bulk_size_max, server->settings.proto_max_bulk_len,
                           memory_order_relaxed);
@@ -220,17 +220,17 @@ void tick_publish_limits(struct tick *tick) {
                           memory_order_relaxed);
 }
 
-void tick_drop_queue(struct tick *tick) {
+void tick_network_drop_queue(struct tick *tick) {
     for (struct batch *batch = tick->queue_first; batch != NULL; batch = batch->next) {
         for (; batch->position < batch->count; batch->position++) {
             connection_release(connection_of(batch->entries[batch->position].session));
         }
     }
     tick->waiting_count = 0;
-    tick_release_batches(tick);
+    tick_network_release_batches(tick);
 }
 
-void tick_join_networks(struct tick *tick) {
+void tick_network_join(struct tick *tick) {
     for (unsigned i = 0; i < tick->network_count; i++) {
         if (tick->networks[i].has_thread) {
             network_join(&tick->networks[i]);
@@ -243,7 +243,7 @@ void tick_join_networks(struct tick *tick) {
     }
 }
 
-void tick_note_requests(struct tick *tick) {
+void tick_network_note_requests(struct tick *tick) {
     if (tick->spin_ns > 0) {
         uint64_t now_ns = uv_hrtime();
         tick->is_request_near = now_ns - tick->requests_at_ns < (uint64_t)tick->spin_ns;
@@ -251,7 +251,7 @@ void tick_note_requests(struct tick *tick) {
     }
 }
 
-void tick_note_networks(struct tick *tick) {
+void tick_network_note(struct tick *tick) {
     struct stats *stats = &tick->server->stats;
     stats->network_count = tick->network_count;
     for (unsigned i = 0; i < tick->network_count; i++) {
@@ -265,7 +265,7 @@ void tick_note_networks(struct tick *tick) {
 }
 
 static bool tick_network_has_requests(void *context) {
-    return tick_has_batches(context);
+    return tick_network_has_batches(context);
 }
 
 /* Before the loop waits: see ring.h. */
@@ -278,7 +278,7 @@ static void tick_network_on_prepare(uv_prepare_t *prepare) {
         tick->is_request_near = wakeup_spin(tick->spin_ns, tick_network_has_requests, tick);
     }
     wakeup_sleep(&tick->network_wake);
-    if (tick_has_batches(tick)) {
+    if (tick_network_has_batches(tick)) {
         tick_set_idle(tick, true);
     }
 }
@@ -325,7 +325,7 @@ static bool tick_network_start_networks(struct tick *tick, unsigned count) {
     return true;
 }
 
-bool tick_init_networks(struct tick *tick) {
+bool tick_network_init(struct tick *tick) {
     unsigned count = (unsigned)tick->server->settings.io_threads;
     count = count > 1 ? count : 1;
     tick->networks_memory = memory_allocate_zeroed((count + 1) * sizeof *tick->networks);
@@ -335,7 +335,7 @@ bool tick_init_networks(struct tick *tick) {
     uintptr_t at = ((uintptr_t)tick->networks_memory + RING_CACHE_LINE - 1) &
                    ~(uintptr_t)(RING_CACHE_LINE - 1);
     tick->networks = (struct network *)at;
-    tick_publish_limits(tick);
+    tick_network_publish_limits(tick);
     if (count > 1) {
         return tick_network_start_networks(tick, count);
     }

@@ -16,7 +16,7 @@ enum {
     UNAUTHENTICATED_OUTPUT_MAX = 2048, /* room for replies before authentication */
 };
 
-void tick_lend_buffer(struct tick *tick, struct session *session) {
+void tick_output_lend_buffer(struct tick *tick, struct session *session) {
     size_t size_max = server_is_authenticated(tick->server, session)
                           ? server_output_room(tick->server, session)
                           : UNAUTHENTICATED_OUTPUT_MAX;
@@ -33,7 +33,7 @@ void tick_lend_buffer(struct tick *tick, struct session *session) {
     session->output.size_max = size_max;
 }
 
-void tick_keep_buffer(struct tick *tick, struct buffer *buffer) {
+void tick_output_keep_buffer(struct tick *tick, struct buffer *buffer) {
     buffer_clear(buffer);
     if (tick->buffer_count < TICK_BUFFERS_MAX && buffer->capacity <= LENT_CAPACITY_MAX &&
         tick->buffer_bytes + buffer->capacity <= LENT_BYTES_MAX) {
@@ -45,7 +45,7 @@ void tick_keep_buffer(struct tick *tick, struct buffer *buffer) {
     }
 }
 
-void tick_take_buffer(struct tick *tick, struct session *session) {
+void tick_output_take_buffer(struct tick *tick, struct session *session) {
     if (session->output.at == NULL) {
         return;
     }
@@ -53,10 +53,10 @@ void tick_take_buffer(struct tick *tick, struct session *session) {
         buffer_clear(&session->output);
         return; /* too small for lending */
     }
-    tick_keep_buffer(tick, &session->output);
+    tick_output_keep_buffer(tick, &session->output);
 }
 
-void tick_free_idle_buffers(struct tick *tick) {
+void tick_output_free_idle_buffers(struct tick *tick) {
     uint32_t idle_count = tick->idle_buffer_count;
     for (uint32_t i = 0; i < idle_count; i++) {
         tick->buffer_bytes -= tick->buffers[i].capacity;
@@ -86,7 +86,7 @@ static void tick_output_mark(struct tick *tick, struct connection *connection,
     tick->lists[list].last = connection;
 }
 
-void tick_mark_dirty(struct tick *tick, struct connection *connection) {
+void tick_output_mark_dirty(struct tick *tick, struct connection *connection) {
     tick_output_mark(tick, connection, TICK_DIRTY);
 }
 
@@ -101,8 +101,8 @@ static void tick_output_finish_first(struct tick *tick, enum tick_list list) {
     tick_output_finish(connection);
 }
 
-void tick_finish_dirty(struct tick *tick) {
-    tick_publish_limits(tick); /* before the replies of CONFIG SET leave */
+void tick_output_finish_dirty(struct tick *tick) {
+    tick_network_publish_limits(tick); /* before the replies of CONFIG SET leave */
     while (tick->lists[TICK_DIRTY].first != NULL) {
         tick_output_finish_first(tick, TICK_DIRTY);
     }
@@ -116,7 +116,7 @@ static bool tick_output_is_stuck(const struct server *server) {
            persistence_is_stuck(server->persistence);
 }
 
-void tick_take_news(struct tick *tick, bool is_harmless) {
+void tick_output_take_news(struct tick *tick, bool is_harmless) {
     struct server *server = tick->server;
     uint64_t effects_before = server->durability.effect_count;
     server->has_news = false;
@@ -144,7 +144,7 @@ void tick_take_news(struct tick *tick, bool is_harmless) {
     }
 }
 
-bool tick_entry_sees_boards(const struct queue_entry *entry) {
+bool tick_output_entry_sees_boards(const struct queue_entry *entry) {
     return entry->command != COMMAND_NONE &&
            commit_wait_sees_boards(command_by_index(entry->command));
 }
@@ -221,7 +221,7 @@ static uint64_t tick_output_shown_key(const struct session *session,
     return is_one ? unwritten_key(session->database, entry->request.args[walk.next]) : 0;
 }
 
-void tick_hold_output(struct connection *connection, size_t size_before, bool has_changed,
+void tick_output_hold(struct connection *connection, size_t size_before, bool has_changed,
                       const struct queue_entry *entry) {
     struct server *server = connection->tick->server;
     uint64_t group = persistence_last_group(server->persistence);
@@ -231,7 +231,7 @@ void tick_hold_output(struct connection *connection, size_t size_before, bool ha
     bool holds_readers = commit_wait_holds_readers(server);
     if (has_changed || (holds_readers && entry == NULL)) {
         connection_withhold_output(connection, size_before, group, 0);
-    } else if (holds_readers && entry != NULL && tick_entry_sees_boards(entry) &&
+    } else if (holds_readers && entry != NULL && tick_output_entry_sees_boards(entry) &&
                !(tick_output_is_stuck(server) &&
                  !tick_output_is_unwritten(server->persistence, &connection->session, entry))) {
         connection_withhold_output(connection, size_before, group,
@@ -239,13 +239,13 @@ void tick_hold_output(struct connection *connection, size_t size_before, bool ha
     }
 }
 
-void tick_drop_outdated(struct server *server, struct session *session, uint64_t epoch) {
+void tick_output_drop_outdated(struct server *server, struct session *session, uint64_t epoch) {
     if (epoch != replication_answer_epoch(&server->replication)) {
         server_kill_session(server, session);
     }
 }
 
-void tick_release_answers(struct tick *tick) {
+void tick_output_release_answers(struct tick *tick) {
     if (tick->is_feeding) {
         tick->server->owes_release = true;
         return; /* when replicas were sent what the answers show */
@@ -276,20 +276,20 @@ void tick_release_answers(struct tick *tick) {
     }
 }
 
-bool tick_must_release_answers(const struct tick *tick) {
+bool tick_output_must_release_answers(const struct tick *tick) {
     const struct replication *replication = &tick->server->replication;
     return tick->server->owes_release || sync_holds_answers(&replication->sync) ||
            tick->release_epoch != replication_answer_epoch(replication);
 }
 
-bool tick_finish_pushed(struct tick *tick) {
+bool tick_output_finish_pushed(struct tick *tick) {
     for (int i = 0; i < PUSHED_MAX && tick->lists[TICK_PUSHED].first != NULL; i++) {
         tick_output_finish_first(tick, TICK_PUSHED);
     }
     return tick->lists[TICK_PUSHED].first != NULL;
 }
 
-bool tick_end_replication(struct tick *tick) {
+bool tick_output_end_replication(struct tick *tick) {
     if (tick->replicator == NULL) {
         return false;
     }

@@ -5,7 +5,7 @@
 #define SERVER_TLS_SETTINGS_H
 
 #include "server/network/tls.h"
-#include "server/settings/setting.h"
+#include "server/settings/settings.h"
 
 /* Zero-initialised: no TLS. */
 struct tls_settings {

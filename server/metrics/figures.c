@@ -199,7 +199,7 @@ static void figures_take_sync(const struct server *server, struct figures_replic
     bool is_closed = sync_is_closed(sync);
     figures->sync = (struct figures_sync){
         .state = sync->state,
-        .state_name = sync_state_name(sync->state),
+        .state_name = replication_sync_state_name(sync->state),
         .is_on = sync->state != SYNC_OFF,
         .is_closed = is_closed,
         .is_open = is_open,

@@ -184,7 +184,7 @@ static void metrics_put_samples(struct page *page) {
     case FIGURE_OF_SYNC_STATE:
         for (enum sync_state state = SYNC_OFF; state < SYNC_STATES; state++) {
             uint64_t is_state = replication->sync.state == state;
-            metrics_put_sample(page, &is_state, sync_state_name(state));
+            metrics_put_sample(page, &is_state, replication_sync_state_name(state));
         }
         break;
     case FIGURE_OF_THREAD:
@@ -288,7 +288,7 @@ struct metrics {
     struct readiness readiness;
     struct http_route routes[4];
     struct figures *figures;
-    struct http *http;
+    struct http_routes *http;
 };
 
 static void metrics_reply_text(struct http_reply *reply, unsigned status, const char *text) {
@@ -422,7 +422,7 @@ struct metrics *metrics_start(int fd, uv_loop_t *engine_loop, struct server *ser
     metrics->routes[1] = (struct http_route){"/healthz", false, NULL, metrics_write_health, NULL};
     metrics->routes[2] = (struct http_route){"/readyz", false, metrics_look_at_readiness,
                                              metrics_write_readiness, &metrics->readiness};
-    const struct http_options options = {
+    const struct http_routes_options options = {
         .routes = metrics->routes,
         .context = metrics,
         .hosts = hosts != NULL ? hosts : "",
@@ -430,7 +430,7 @@ struct metrics *metrics_start(int fd, uv_loop_t *engine_loop, struct server *ser
         .certificate = certificate,
         .key = key,
     };
-    metrics->http = http_start(fd, engine_loop, &options, error);
+    metrics->http = http_routes_start(fd, engine_loop, &options, error);
     if (metrics->http == NULL) {
         memory_free(figures);
         memory_free(metrics);
@@ -440,11 +440,11 @@ struct metrics *metrics_start(int fd, uv_loop_t *engine_loop, struct server *ser
 }
 
 void metrics_stop(struct metrics *metrics) {
-    http_stop(metrics->http);
+    http_routes_stop(metrics->http);
 }
 
 void metrics_destroy(struct metrics *metrics) {
-    http_destroy(metrics->http);
+    http_routes_destroy(metrics->http);
     memory_free(metrics->figures);
     memory_free(metrics);
 }

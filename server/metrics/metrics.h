@@ -5,7 +5,7 @@
 #define SERVER_METRICS_H
 
 #include "codec/buffer.h"
-#include "server/http/http.h"
+#include "server/http/http_routes.h"
 #include "server/metrics/figures.h"
 
 struct metrics;
@@ -14,7 +14,7 @@ struct metrics;
  * engine_loop is the caller's. NULL: error (HTTP_ERROR_MAX) says why, and fd is closed. */
 MUST_CHECK struct metrics *metrics_start(int fd, uv_loop_t *engine_loop, struct server *server,
                                          const char *certificate, const char *key, char *error);
-/* As http_stop and http_destroy. */
+/* As http_routes_stop and http_routes_destroy. */
 void metrics_stop(struct metrics *metrics);
 void metrics_destroy(struct metrics *metrics);
 

@@ -13,40 +13,27 @@
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 #include "server/durability/effect_blob.h"
-#include "server/migration/redis_position.h"
 #include "server/rdb/rdb_state.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_embedded.h"
 
 typedef bool redis_apply_handler(struct redis_apply *apply, const struct request *request);
 
-static void redis_apply_forget_asked(struct redis_apply *apply) {
-    while (apply->asked_first != NULL) {
-        struct redis_asked *next = apply->asked_first->next;
-        memory_free(apply->asked_first);
-        apply->asked_first = next;
-    }
-    apply->asked_last = NULL;
-    apply->asked_count = 0;
-}
-
 void redis_apply_reset(struct redis_apply *apply) {
     apply->database = 0;
     apply->applied_count = 0;
     apply->skipped_count = 0;
     apply->skipped_used = 0;
-    apply->asked_total = 0;
     apply->error[0] = '\0';
     apply->question = REDIS_QUESTION_NONE;
     apply->has_keys = false;
-    redis_apply_forget_asked(apply);
+    redis_position_forget_asked(&apply->asked);
 }
 
 void redis_apply_deinit(struct redis_apply *apply) {
     redis_apply_reset(apply);
     session_deinit(&apply->session);
     buffer_deinit(&apply->replies);
-    buffer_deinit(&apply->scratch);
     buffer_deinit(&apply->keys);
     buffer_deinit(&apply->question_words);
     rdb_load_deinit(&apply->load);
@@ -200,65 +187,15 @@ static void redis_apply_end_removal(struct redis_apply *apply, struct registry_k
 
 /* ---- keys that are asked for ---- */
 
-/* The name of its field beside the position (redis_position.h). No memory: it is broken, and so is what follows. */
-static struct bytes redis_apply_field_of(struct redis_apply *apply, uint32_t database,
-                                         struct bytes name) {
-    char head = (char)database;
-    buffer_clear(&apply->scratch);
-    buffer_append(&apply->scratch, &head, 1);
-    buffer_append_bytes(&apply->scratch, name);
-    return buffer_bytes(&apply->scratch);
-}
-
-static bool redis_apply_is_asked_in(struct redis_apply *apply, uint32_t database,
-                                    struct bytes name) {
-    return apply->asked_count > 0 &&
-           redis_position_is_asked(apply->registry, redis_apply_field_of(apply, database, name));
-}
-
 static bool redis_apply_is_asked(struct redis_apply *apply, struct bytes name) {
-    return redis_apply_is_asked_in(apply, redis_apply_database(apply), name);
-}
-
-static struct bytes redis_apply_asked_name(const struct redis_asked *asked) {
-    return (struct bytes){.at = asked->name, .size = asked->name_size};
-}
-
-/* false: no memory. */
-static bool redis_apply_append_asked(struct redis_apply *apply, uint32_t database,
-                                     struct bytes name, bool wants_value) {
-    struct redis_asked *asked = memory_allocate(sizeof *asked + name.size);
-    if (asked == NULL) {
-        return false;
-    }
-    *asked = (struct redis_asked){.wants_value = wants_value,
-                                  .database = database,
-                                  .since = apply->offset,
-                                  .name_size = (uint32_t)name.size};
-    memcpy(asked->name, name.at, name.size);
-    if (apply->asked_last != NULL) {
-        apply->asked_last->next = asked;
-    } else {
-        apply->asked_first = asked;
-    }
-    apply->asked_last = asked;
-    apply->asked_count++;
-    return true;
+    return redis_position_is_asked(&apply->asked, redis_apply_database(apply), name);
 }
 
 /* What the key holds is not known from now on. false: error. */
 static bool redis_apply_ask_in(struct redis_apply *apply, uint32_t database, struct bytes name,
                                bool wants_value) {
-    if (redis_apply_is_asked_in(apply, database, name)) {
-        return true;
-    }
-    struct bytes field = redis_apply_field_of(apply, database, name);
-    if (apply->scratch.is_broken || !redis_position_ask(apply->registry, field) ||
-        !redis_apply_append_asked(apply, database, name, wants_value)) {
-        return redis_apply_fail_memory(apply);
-    }
-    apply->asked_total++;
-    return true;
+    return redis_position_ask(&apply->asked, database, name, wants_value, apply->offset) ||
+           redis_apply_fail_memory(apply);
 }
 
 /* The same of a key that the source's command names. */
@@ -268,50 +205,10 @@ static bool redis_apply_ask(struct redis_apply *apply, struct bytes name) {
 }
 
 bool redis_apply_resume(struct redis_apply *apply, uint64_t offset, uint64_t database) {
-    struct bytes field;
     redis_apply_reset(apply);
     apply->database = database;
     apply->offset = offset;
-    struct hash_cursor cursor = redis_position_begin_asked(apply->registry);
-    while (redis_position_next_asked(&cursor, &field)) {
-        if (!redis_apply_append_asked(apply, (uint8_t)field.at[0], bytes_behind(field, 1), false)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* All keys of a database change: what an answer of later has put there already changes, too. REGISTRY_DATABASES: all. */
-static void redis_apply_ask_again(struct redis_apply *apply, uint64_t database) {
-    for (struct redis_asked *at = apply->asked_first; at != NULL; at = at->next) {
-        if (at->database == database || database == REGISTRY_DATABASES) {
-            at->is_void = at->state == REDIS_ASKED_SENT;
-            at->state = at->state == REDIS_ASKED_ANSWERED ? REDIS_ASKED_WAITS : at->state;
-        }
-    }
-}
-
-uint64_t redis_apply_end_asked(struct redis_apply *apply, uint64_t offset) {
-    struct redis_asked **at = &apply->asked_first;
-    uint64_t next = UINT64_MAX;
-    apply->asked_last = NULL;
-    while (*at != NULL) {
-        struct redis_asked *asked = *at;
-        if (asked->state == REDIS_ASKED_ANSWERED && asked->until <= offset) {
-            *at = asked->next;
-            redis_position_answer(
-                apply->registry,
-                redis_apply_field_of(apply, asked->database, redis_apply_asked_name(asked)));
-            apply->asked_count--;
-            memory_free(asked);
-        } else {
-            bool is_next = asked->state == REDIS_ASKED_ANSWERED && asked->until < next;
-            next = is_next ? asked->until : next;
-            apply->asked_last = asked;
-            at = &asked->next;
-        }
-    }
-    return next;
+    return redis_position_resume_asked(&apply->asked, offset);
 }
 
 /* ---- ZADD, ZINCRBY ---- */
@@ -561,14 +458,14 @@ static bool redis_apply_select_database(struct redis_apply *apply, const struct 
 static bool redis_apply_flushdb(struct redis_apply *apply, const struct request *request) {
     (void)request;
     (void)registry_flush(apply->registry, redis_apply_database(apply));
-    redis_apply_ask_again(apply, apply->database);
+    redis_position_ask_again(&apply->asked, apply->database);
     return true;
 }
 
 static bool redis_apply_flushall(struct redis_apply *apply, const struct request *request) {
     (void)request;
     (void)registry_flush(apply->registry, REGISTRY_DATABASES);
-    redis_apply_ask_again(apply, REGISTRY_DATABASES);
+    redis_position_ask_again(&apply->asked, REGISTRY_DATABASES);
     return true;
 }
 
@@ -586,14 +483,14 @@ static bool redis_apply_key_move_all(struct redis_apply *apply, uint32_t from, u
 
 /* What is not known in the one is not known in the other one now. */
 static bool redis_apply_key_ask_swapped(struct redis_apply *apply, uint32_t a, uint32_t b) {
-    const struct redis_asked *last = apply->asked_last;
+    const struct redis_asked *last = apply->asked.last;
     bool is_fine = true;
-    redis_apply_ask_again(apply, a);
-    redis_apply_ask_again(apply, b);
-    for (struct redis_asked *at = apply->asked_first; at != NULL && is_fine; at = at->next) {
+    redis_position_ask_again(&apply->asked, a);
+    redis_position_ask_again(&apply->asked, b);
+    for (struct redis_asked *at = apply->asked.first; at != NULL && is_fine; at = at->next) {
         if (at->database == a || at->database == b) {
-            is_fine = redis_apply_ask_in(apply, at->database == a ? b : a,
-                                         redis_apply_asked_name(at), false);
+            is_fine = redis_apply_ask_in(apply, at->database == a ? b : a, redis_position_name(at),
+                                         false);
         }
         if (at == last) {
             break;
@@ -652,7 +549,8 @@ static bool redis_apply_key_move_to(struct redis_apply *apply, struct bytes from
     if (database == to_database && bytes_equal(from, to)) {
         return true;
     }
-    if (redis_apply_is_asked(apply, from) || redis_apply_is_asked_in(apply, to_database, to)) {
+    if (redis_apply_is_asked(apply, from) ||
+        redis_position_is_asked(&apply->asked, to_database, to)) {
         return redis_apply_ask_in(apply, to_database, to, false) &&
                (is_copy || redis_apply_ask_in(apply, database, from, false));
     }
@@ -988,7 +886,7 @@ void redis_apply_init(struct redis_apply *apply, struct server *server, uint64_t
     session_init(&apply->session, 0, 0);
     apply->session.user = server->acl.users.default_user;
     buffer_init(&apply->replies, 0);
-    buffer_init(&apply->scratch, 0);
+    redis_position_init_asked(&apply->asked, server->registry);
     buffer_init(&apply->keys, 0);
     buffer_init(&apply->question_words, 0);
     rdb_load_init(&apply->load, server->registry, seed, 0);
@@ -999,7 +897,7 @@ void redis_apply_init(struct redis_apply *apply, struct server *server, uint64_t
 }
 
 void redis_apply_take_nothing(struct redis_apply *apply, const struct redis_asked *asked) {
-    redis_apply_remove_in(apply, asked->database, redis_apply_asked_name(asked));
+    redis_apply_remove_in(apply, asked->database, redis_position_name(asked));
 }
 
 void redis_apply_begin_value(struct redis_apply *apply, const struct redis_asked *asked,
@@ -1007,7 +905,7 @@ void redis_apply_begin_value(struct redis_apply *apply, const struct redis_asked
     apply->merge.has_removed = false;
     apply->merge.rank = 0;
     apply->load.now_us = apply->now_us;
-    rdb_load_begin_value(&apply->load, version, asked->database, redis_apply_asked_name(asked));
+    rdb_load_begin_value(&apply->load, version, asked->database, redis_position_name(asked));
 }
 
 /* Before Redis 7 a source says how long there is to live: about the same time is the same. */
@@ -1015,7 +913,7 @@ bool redis_apply_end_value(struct redis_apply *apply, const struct redis_asked *
                            int64_t expire_at_ms, bool is_about) {
     enum { ABOUT_MS = 1000 };
     uint64_t before = apply->database;
-    struct bytes name = redis_apply_asked_name(asked);
+    struct bytes name = redis_position_name(asked);
     rdb_load_end_value(&apply->load);
     apply->database = asked->database;
     const struct registry_key *key = redis_apply_find(apply, name);
@@ -1267,6 +1165,7 @@ static bool redis_apply_run_learned(struct redis_apply *apply, const struct requ
 bool redis_apply_run(struct redis_apply *apply, const struct request *request) {
     char upper[REDIS_APPLY_WORD_MAX + 1];
     const struct redis_apply_row *row = redis_apply_find_row(request->args[0], upper);
+    apply->run_at_us = apply->now_us;
     if (row == NULL) {
         const struct redis_learned *learned = redis_apply_find_learned(apply, upper);
         CHECK(learned != NULL); /* prepared */

@@ -25,6 +25,7 @@
 
 #include "protocol/request.h"
 #include "server/clients/server.h"
+#include "server/migration/redis_position.h"
 #include "server/rdb/rdb_load.h"
 
 enum {
@@ -50,20 +51,6 @@ struct redis_skipped {
     uint64_t count;
 };
 
-/* A key that the source is asked for, oldest first. */
-struct redis_asked {
-    struct redis_asked *next;
-    enum { REDIS_ASKED_WAITS, REDIS_ASKED_SENT, REDIS_ASKED_ANSWERED } state;
-    bool wants_value; /* false: its type first, as most likely it is none of ours */
-    bool
-        is_void; /* SENT: its database was emptied or swapped meanwhile, and it is asked for again */
-    uint32_t database;
-    uint64_t since; /* the offset before the first command that was not applied */
-    uint64_t until; /* ANSWERED: what is here is the source's at this offset */
-    uint32_t name_size;
-    char name[];
-};
-
 /* What the source has said of a command. */
 struct redis_learned {
     char name[REDIS_APPLY_WORD_MAX + 1]; /* upper case */
@@ -77,15 +64,14 @@ struct redis_apply {
     struct server *server;     /* borrowed */
     struct registry *registry; /* the server's */
     int64_t now_us;            /* the time of what is written */
+    int64_t run_at_us;         /* of the last command */
     uint64_t offset;           /* of the source, before the command that is applied */
     uint64_t database;         /* of the source; may be one that is not here */
     uint64_t applied_count, skipped_count;
     struct redis_skipped skipped[REDIS_APPLY_SKIPPED_MAX];
     uint32_t skipped_used;
     char error[REDIS_APPLY_ERROR_MAX];
-    struct redis_asked *asked_first, *asked_last;
-    uint32_t asked_count;
-    uint64_t asked_total;
+    struct redis_asked_keys asked;
     /* What the source has to say before the next command can be applied; whoever asks it answers with
      * redis_apply_learn or redis_apply_learn_keys. */
     enum { REDIS_QUESTION_NONE, REDIS_QUESTION_COMMAND, REDIS_QUESTION_KEYS } question;
@@ -97,7 +83,6 @@ struct redis_apply {
     struct session session; /* for handlers; in no list */
     struct buffer replies;
     struct effect_decoder *decoder; /* of LB.APPLY and its kin; NULL: none yet */
-    struct buffer scratch;          /* a field's name */
     struct redis_learned learned[REDIS_APPLY_LEARNED_MAX];
     uint32_t learned_count;
     bool has_keys; /* of the next command: a size of four bytes and a name, one behind the other */
@@ -139,12 +124,9 @@ void redis_apply_begin_value(struct redis_apply *apply, const struct redis_asked
 /* The value is in place. REGISTRY_NO_EXPIRY: it has none. false: error. */
 MUST_CHECK bool redis_apply_end_value(struct redis_apply *apply, const struct redis_asked *asked,
                                       int64_t expire_at_ms, bool is_about);
-/* Those whose answer the stream has reached are as any other key from now on. Returns the offset where the next ones are;
- * UINT64_MAX: there are none. */
-uint64_t redis_apply_end_asked(struct redis_apply *apply, uint64_t offset);
 /* Up to here everything is as it is at the source. */
 static inline uint64_t redis_apply_exact_offset(const struct redis_apply *apply, uint64_t offset) {
-    return apply->asked_first != NULL ? apply->asked_first->since : offset;
+    return apply->asked.first != NULL ? apply->asked.first->since : offset;
 }
 
 __attribute__((format(printf, 2, 3))) bool redis_apply_fail(struct redis_apply *apply,

@@ -11,8 +11,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "codec/little.h"
-#include "server/rdb/rdb_crc.h"
+#include "server/rdb/rdb_bytes.h"
 #include "server/system/log.h"
 
 enum {
@@ -32,6 +35,11 @@ enum {
     READS_MAX = 4,
     RETRY_MS = 1000,
     WORDS_MAX = 4,
+    LARGE_SIZE = 64 * 1024, /* bytes of a value */
+    BYTES_A_MS = 1000,      /* of large values that are asked for again */
+    AGAIN_MS = 60 * 1000,   /* a later question is a first one */
+    PAUSE_MAX_MS = 30 * 1000,
+    QUIET_MS = 100,
 };
 
 #define KEY_TRIED "leaderboard:asks"
@@ -46,7 +54,7 @@ static void redis_ask_free_poll(uv_handle_t *handle) {
 
 void redis_ask_close(struct redis_ask *ask) {
     struct redis_apply *apply = &ask->stream->apply;
-    for (struct redis_asked *at = apply->asked_first; at != NULL; at = at->next) {
+    for (struct redis_asked *at = apply->asked.first; at != NULL; at = at->next) {
         at->state = at->state == REDIS_ASKED_SENT ? REDIS_ASKED_WAITS : at->state;
         at->is_void = false;
     }
@@ -260,17 +268,55 @@ static bool redis_ask_take_greeting(struct redis_ask *ask, struct bytes bytes) {
 
 /* ---- keys ---- */
 
-static struct bytes redis_ask_name(const struct redis_asked *asked) {
-    return (struct bytes){.at = asked->name, .size = asked->name_size};
-}
-
 /* What makes an answer long is most likely here already. */
 static uint32_t redis_ask_size_of(const struct redis_ask *ask, const struct redis_asked *asked) {
-    const struct registry_key *key = registry_peek(ask->stream->apply.registry, asked->database,
-                                                   redis_ask_name(asked), REDIS_APPLY_LONG_AGO);
+    const struct registry_key *key =
+        registry_peek(ask->stream->apply.registry, asked->database, redis_position_name(asked),
+                      REDIS_APPLY_LONG_AGO);
     return key == NULL || !asked->wants_value ? 0
            : key->kind == REGISTRY_BOARD      ? board_count(&key->board)
                                               : hash_count(&key->hash);
+}
+
+/* A large board that is popped all the time would be asked for without an end: each answer is followed by the next
+ * pop. So of large values that were answered lately no more than a megabyte a second comes again, of all keys together,
+ * while commands come. Where none do, as behind CLIENT PAUSE WRITE, nothing waits. */
+
+static struct redis_ask_recent *
+redis_ask_find_recent(struct redis_ask *ask, const struct redis_asked *asked, uint64_t *hash) {
+    int64_t now_ms = ask->stream->apply.now_us / 1000;
+    *hash =
+        XXH3_64bits_withSeed(asked->name, asked->name_size, ask->stream->seed + asked->database);
+    for (uint32_t i = 0; i < REDIS_ASK_RECENT; i++) {
+        if (ask->recent[i].hash == *hash && now_ms - ask->recent[i].at_ms < AGAIN_MS) {
+            return &ask->recent[i];
+        }
+    }
+    return NULL;
+}
+
+static bool redis_ask_must_pause(struct redis_ask *ask, const struct redis_asked *asked) {
+    const struct redis_apply *apply = &ask->stream->apply;
+    uint64_t hash;
+    return apply->now_us / 1000 < ask->again_at_ms &&
+           apply->now_us - apply->run_at_us < QUIET_MS * 1000 &&
+           redis_ask_find_recent(ask, asked, &hash) != NULL;
+}
+
+static void redis_ask_note_large(struct redis_ask *ask) {
+    int64_t now_ms = ask->stream->apply.now_us / 1000;
+    uint64_t hash;
+    struct redis_ask_recent *recent = redis_ask_find_recent(ask, ask->asked, &hash);
+    if (recent == NULL) {
+        recent = &ask->recent[ask->recent_next++ % REDIS_ASK_RECENT];
+        recent->hash = hash;
+    } else {
+        int64_t begin_ms = ask->again_at_ms > now_ms ? ask->again_at_ms : now_ms;
+        int64_t end_ms = begin_ms + (int64_t)(ask->body_size / BYTES_A_MS);
+        int64_t last_ms = now_ms + PAUSE_MAX_MS;
+        ask->again_at_ms = end_ms < last_ms ? end_ms : last_ms;
+    }
+    recent->at_ms = now_ms;
 }
 
 /* Those of one database. */
@@ -278,9 +324,10 @@ static uint32_t redis_ask_choose_keys(struct redis_ask *ask) {
     struct redis_asked *first = NULL;
     uint32_t count = 0;
     uint64_t size = 0;
-    for (struct redis_asked *at = ask->stream->apply.asked_first;
+    for (struct redis_asked *at = ask->stream->apply.asked.first;
          at != NULL && count < KEYS_AT_ONCE && size < MEMBERS_AT_ONCE; at = at->next) {
-        if (at->state == REDIS_ASKED_WAITS && (first == NULL || at->database == first->database)) {
+        if (at->state == REDIS_ASKED_WAITS && (first == NULL || at->database == first->database) &&
+            !redis_ask_must_pause(ask, at)) {
             first = first == NULL ? at : first;
             at->state = REDIS_ASKED_SENT;
             size += redis_ask_size_of(ask, at);
@@ -312,9 +359,9 @@ static void redis_ask_send_keys(struct redis_ask *ask, uint64_t received) {
     ask->queued_left = 3;
     for (struct redis_asked *at = ask->asked; at != NULL; at = redis_ask_find_sent(at->next)) {
         const struct bytes expiry[] = {ask->has_expire_times ? BYTES("PEXPIRETIME") : BYTES("PTTL"),
-                                       redis_ask_name(at)};
+                                       redis_position_name(at)};
         const struct bytes value[] = {at->wants_value ? BYTES("DUMP") : BYTES("TYPE"),
-                                      redis_ask_name(at)};
+                                      redis_position_name(at)};
         if (at->wants_value) {
             redis_ask_say_bytes(ask, expiry, 2);
         }
@@ -364,7 +411,7 @@ static void redis_ask_go_on(struct redis_ask *ask) {
     }
     ask->state = REDIS_ASK_READY;
     stream->limit = UINT64_MAX;
-    stream->answered = redis_apply_end_asked(&stream->apply, stream->offset);
+    stream->answered = redis_position_end_asked(&stream->apply.asked, stream->offset);
 }
 
 static bool redis_ask_take_offset(struct redis_ask *ask, const struct answer *answer) {
@@ -422,7 +469,7 @@ static bool redis_ask_begin_body(struct redis_ask *ask, struct bytes line) {
     if (size < BODY_HELD) {
         return redis_ask_fail_answer(ask, line);
     }
-    ask->body_left = (uint64_t)size;
+    ask->body_size = ask->body_left = (uint64_t)size;
     ask->crc = 0;
     ask->is_body_hungry = true;
     ask->next = REDIS_ASK_BODY;
@@ -443,13 +490,13 @@ static bool redis_ask_end_body(struct redis_ask *ask) {
     const char *at = ask->input.at;
     unsigned version = (unsigned)((unsigned char)at[1] | (unsigned char)at[2] << 8);
     uint64_t told = little_get_u64(at + 3);
-    ask->crc = rdb_crc(ask->crc, at, 3);
+    ask->crc = rdb_bytes_crc(ask->crc, at, 3);
     bool is_known = rdb_knows_version(version) &&
                     (version >= RDB_VERSION_VALKEY_MIN) == (ask->version >= RDB_VERSION_VALKEY_MIN);
     if (!is_known || (told != 0 && told != ask->crc)) {
         return redis_apply_fail(
             &ask->stream->apply, "key '%s' of database %u: the source's DUMP has %s %u%s",
-            bytes_show(redis_ask_name(ask->asked)).text, (unsigned)ask->asked->database,
+            bytes_show(redis_position_name(ask->asked)).text, (unsigned)ask->asked->database,
             is_known ? "a wrong checksum, in RDB version" : "RDB version", version,
             is_known ? "" : ", which needs a newer server here");
     }
@@ -473,7 +520,7 @@ static bool redis_ask_feed_body(struct redis_ask *ask, bool *has_fed) {
     *has_fed = size > 0;
     if (size > 0) {
         struct bytes piece = {.at = ask->input.at, .size = size};
-        ask->crc = rdb_crc(ask->crc, piece.at, size);
+        ask->crc = rdb_bytes_crc(ask->crc, piece.at, size);
         rdb_reader_feed(&ask->stream->apply.load.reader, piece);
         buffer_drop_front(&ask->input, size);
         ask->body_left -= size;
@@ -511,6 +558,9 @@ static bool redis_ask_read_body(struct redis_ask *ask, bool *is_waiting) {
         return redis_ask_stop(ask, "a value of the source's DUMP has something behind it");
     }
     redis_apply_raise_time(apply, apply->load.latest_us);
+    if (ask->body_size >= LARGE_SIZE) {
+        redis_ask_note_large(ask);
+    }
     if (!redis_apply_end_value(apply, ask->asked, ask->expire_at_ms, !ask->has_expire_times)) {
         return false;
     }

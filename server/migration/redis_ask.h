@@ -12,7 +12,8 @@
  * there to keys that were asked for, is in the answer already.
  *
  * All keys that wait are asked for at once, as far as they are small, and again by the next transaction, if more
- * commands come behind it. A value comes in pieces, and is read as it comes, as a full copy is.
+ * commands come behind it; those that are large and were answered just now, after a pause. A value comes in pieces, and
+ * is read as it comes, as a full copy is.
  *
  * GREETS tries every command that may be needed, so that a right that is missing is known before anything changes. When the
  * connection is lost, what it was asked is asked again. */
@@ -23,6 +24,8 @@
 
 #include "server/migration/redis_stream.h"
 #include "server/network/tls.h"
+
+enum { REDIS_ASK_RECENT = 256 };
 
 enum redis_ask_state {
     REDIS_ASK_CLOSED,
@@ -72,9 +75,16 @@ struct redis_ask {
     uint64_t offset; /* of the values */
     struct redis_asked *asked;
     int64_t expire_at_ms;
-    uint64_t body_left;
+    uint64_t body_size, body_left;
     uint64_t crc;
     bool is_body_hungry;
+    /* Keys whose large values were answered lately, and when such a one is asked for again. */
+    struct redis_ask_recent {
+        uint64_t hash;
+        int64_t at_ms;
+    } recent[REDIS_ASK_RECENT];
+    uint32_t recent_next;
+    int64_t again_at_ms;
 };
 
 void redis_ask_init(struct redis_ask *ask, struct redis_stream *stream, uv_loop_t *loop,

@@ -282,8 +282,8 @@ static void redis_encode_begin_group(struct redis_encode *encode) {
     wire_read_again(encode->input.at + encode->input_at, &message);
     encode->is_decoding = true;
     encode->head = message.head;
-    effect_decode_begin(&encode->decoder,
-                        (struct bytes){.at = wire_payload(&message), .size = message.head.size});
+    effect_bytes_decode_begin(
+        &encode->decoder, (struct bytes){.at = wire_payload(&message), .size = message.head.size});
 }
 
 static void redis_encode_end_group(struct redis_encode *encode) {
@@ -302,7 +302,7 @@ static bool redis_encode_some(struct redis_encode *encode) {
         redis_encode_begin_group(encode);
     }
     for (uint32_t i = 0; i < EFFECTS_AT_ONCE; i++) {
-        enum effect_record record = effect_decode(&encode->decoder);
+        enum effect_record record = effect_bytes_decode(&encode->decoder);
         if (record == EFFECT_RECORD_END) {
             redis_encode_end_group(encode);
             return true;

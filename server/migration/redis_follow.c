@@ -359,18 +359,16 @@ static bool redis_follow_finish_asking(struct redis_follow *follow, uint64_t bud
     if (!redis_follow_ask(follow, budget_ns)) {
         return true;
     }
-    (void)redis_apply_end_asked(apply, UINT64_MAX);
-    if (apply->asked_count > 0 && follow->ask.state != REDIS_ASK_CLOSED) {
+    (void)redis_position_end_asked(&apply->asked, UINT64_MAX);
+    if (apply->asked.count > 0 && follow->ask.state != REDIS_ASK_CLOSED) {
         return false;
     }
-    if (apply->asked_count > 0) {
+    if (apply->asked.count > 0) {
         log_write(LOG_WARNING,
                   "replication: the source cannot be asked any more: keys that are not as it has "
                   "them count=%u first=\"%s\"",
-                  (unsigned)apply->asked_count,
-                  bytes_show((struct bytes){.at = apply->asked_first->name,
-                                            .size = apply->asked_first->name_size})
-                      .text);
+                  (unsigned)apply->asked.count,
+                  bytes_show(redis_position_name(apply->asked.first)).text);
     }
     return true;
 }
@@ -440,10 +438,10 @@ __attribute__((format(printf, 2, 3))) static void redis_follow_put(struct buffer
 static void redis_follow_print_passed(const struct rdb_load *load, struct buffer *out) {
     bool is_done[RDB_TYPES] = {false};
     for (unsigned type = 0; type < RDB_TYPES; type++) {
-        const char *name = rdb_type_name(type);
+        const char *name = rdb_reader_type_name(type);
         uint64_t count = 0;
         for (unsigned other = type; other < RDB_TYPES; other++) {
-            if (!is_done[other] && strcmp(rdb_type_name(other), name) == 0) {
+            if (!is_done[other] && strcmp(rdb_reader_type_name(other), name) == 0) {
                 is_done[other] = true;
                 count += load->skipped[other].count;
             }
@@ -486,8 +484,8 @@ void redis_follow_print(struct redis_follow *follow, struct buffer *out) {
                          : 0);
     redis_follow_put(out, "source_waiting_bytes:%" PRIu64, waiting);
     redis_follow_put(out, "source_spool_full:%d", is_full);
-    redis_follow_put(out, "source_asked_keys:%" PRIu64, stream->apply.asked_total);
-    redis_follow_put(out, "source_open_keys:%u", (unsigned)stream->apply.asked_count);
+    redis_follow_put(out, "source_asked_keys:%" PRIu64, stream->apply.asked.total);
+    redis_follow_put(out, "source_open_keys:%u", (unsigned)stream->apply.asked.count);
     redis_follow_put(out, "source_full_syncs:%" PRIu64, receive->full_syncs);
     redis_follow_put(out, "source_partial_syncs:%" PRIu64, receive->partial_syncs);
     redis_follow_put(out, "source_copied_boards:%" PRIu64, load->board_count);

@@ -83,33 +83,118 @@ void redis_position_remove(struct registry *registry) {
     }
 }
 
-bool redis_position_ask(struct registry *registry, struct bytes field) {
-    return redis_position_put_field(registry, field, BYTES(""));
+/* ---- keys that the source is asked for ---- */
+
+/* The name of its field. No memory: it is broken, and so is what follows. */
+static struct bytes redis_position_field(struct redis_asked_keys *keys, uint32_t database,
+                                         struct bytes name) {
+    char head = (char)database;
+    buffer_clear(&keys->field);
+    buffer_append(&keys->field, &head, 1);
+    buffer_append_bytes(&keys->field, name);
+    return buffer_bytes(&keys->field);
 }
 
-void redis_position_answer(struct registry *registry, struct bytes field) {
-    redis_position_remove_field(registry, field);
+void redis_position_init_asked(struct redis_asked_keys *keys, struct registry *registry) {
+    *keys = (struct redis_asked_keys){.registry = registry};
+    buffer_init(&keys->field, 0);
 }
 
-bool redis_position_is_asked(struct registry *registry, struct bytes field) {
-    const struct registry_key *key = redis_position_find(registry);
-    struct bytes value;
-    return key != NULL && hash_find(&key->hash, field, &value);
-}
-
-struct hash_cursor redis_position_begin_asked(struct registry *registry) {
-    static const struct hash none;
-    const struct registry_key *key = redis_position_find(registry);
-    return hash_begin(key != NULL && key->kind == REGISTRY_HASH ? &key->hash : &none);
-}
-
-bool redis_position_next_asked(struct hash_cursor *cursor, struct bytes *field) {
-    struct hash_pair pair;
-    bool has_more = hash_next(cursor, &pair);
-    while (has_more &&
-           (pair.field.size < 2 || (unsigned char)pair.field.at[0] >= REGISTRY_DATABASES)) {
-        has_more = hash_next(cursor, &pair); /* the position */
+void redis_position_forget_asked(struct redis_asked_keys *keys) {
+    while (keys->first != NULL) {
+        struct redis_asked *next = keys->first->next;
+        memory_free(keys->first);
+        keys->first = next;
     }
-    *field = pair.field;
-    return has_more;
+    keys->last = NULL;
+    keys->count = 0;
+    keys->total = 0;
+    buffer_deinit(&keys->field);
+}
+
+/* false: no memory. */
+static bool redis_position_append(struct redis_asked_keys *keys, uint32_t database,
+                                  struct bytes name, bool wants_value, uint64_t since) {
+    struct redis_asked *asked = memory_allocate(sizeof *asked + name.size);
+    if (asked == NULL) {
+        return false;
+    }
+    *asked = (struct redis_asked){.wants_value = wants_value,
+                                  .database = database,
+                                  .since = since,
+                                  .name_size = (uint32_t)name.size};
+    memcpy(asked->name, name.at, name.size);
+    *(keys->last != NULL ? &keys->last->next : &keys->first) = asked;
+    keys->last = asked;
+    keys->count++;
+    return true;
+}
+
+bool redis_position_resume_asked(struct redis_asked_keys *keys, uint64_t since) {
+    const struct registry_key *key = redis_position_find(keys->registry);
+    if (key == NULL || key->kind != REGISTRY_HASH) {
+        return true;
+    }
+    struct hash_cursor cursor = hash_begin(&key->hash);
+    struct hash_pair pair;
+    bool is_fine = true;
+    while (is_fine && hash_next(&cursor, &pair)) {
+        uint8_t database = pair.field.size > 1 ? (uint8_t)pair.field.at[0] : REGISTRY_DATABASES;
+        if (database < REGISTRY_DATABASES) { /* else it is the position */
+            is_fine =
+                redis_position_append(keys, database, bytes_behind(pair.field, 1), false, since);
+        }
+    }
+    return is_fine;
+}
+
+bool redis_position_is_asked(struct redis_asked_keys *keys, uint32_t database, struct bytes name) {
+    struct bytes value;
+    const struct registry_key *key = keys->count > 0 ? redis_position_find(keys->registry) : NULL;
+    return key != NULL && hash_find(&key->hash, redis_position_field(keys, database, name), &value);
+}
+
+bool redis_position_ask(struct redis_asked_keys *keys, uint32_t database, struct bytes name,
+                        bool wants_value, uint64_t since) {
+    if (redis_position_is_asked(keys, database, name)) {
+        return true;
+    }
+    struct bytes field = redis_position_field(keys, database, name);
+    bool is_noted = !keys->field.is_broken &&
+                    redis_position_put_field(keys->registry, field, BYTES("")) &&
+                    redis_position_append(keys, database, name, wants_value, since);
+    keys->total += is_noted;
+    return is_noted;
+}
+
+void redis_position_ask_again(struct redis_asked_keys *keys, uint64_t database) {
+    for (struct redis_asked *at = keys->first; at != NULL; at = at->next) {
+        if (at->database == database || database == REGISTRY_DATABASES) {
+            at->is_void = at->state == REDIS_ASKED_SENT;
+            at->state = at->state == REDIS_ASKED_ANSWERED ? REDIS_ASKED_WAITS : at->state;
+        }
+    }
+}
+
+uint64_t redis_position_end_asked(struct redis_asked_keys *keys, uint64_t offset) {
+    struct redis_asked **at = &keys->first;
+    uint64_t next = UINT64_MAX;
+    keys->last = NULL;
+    while (*at != NULL) {
+        struct redis_asked *asked = *at;
+        if (asked->state == REDIS_ASKED_ANSWERED && asked->until <= offset) {
+            *at = asked->next;
+            redis_position_remove_field(
+                keys->registry,
+                redis_position_field(keys, asked->database, redis_position_name(asked)));
+            keys->count--;
+            memory_free(asked);
+        } else {
+            bool is_next = asked->state == REDIS_ASKED_ANSWERED && asked->until < next;
+            next = is_next ? asked->until : next;
+            keys->last = asked;
+            at = &asked->next;
+        }
+    }
+    return next;
 }

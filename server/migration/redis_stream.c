@@ -284,7 +284,7 @@ static void redis_stream_advance(struct redis_stream *stream) {
     stream->apply.offset = stream->offset;
     stream->unconfirmed = 0;
     if (stream->offset >= stream->answered) {
-        stream->answered = redis_apply_end_asked(&stream->apply, stream->offset);
+        stream->answered = redis_position_end_asked(&stream->apply.asked, stream->offset);
     }
 }
 
@@ -302,7 +302,7 @@ static bool redis_stream_take_commands(struct redis_stream *stream,
     stream->is_hungry = false;
     for (unsigned i = 1; is_fine; i++) {
         if (!stream->is_in_multi && (stream->offset >= stream->limit ||
-                                     stream->apply.asked_count >= REDIS_APPLY_ASKED_MAX)) {
+                                     stream->apply.asked.count >= REDIS_APPLY_ASKED_MAX)) {
             stream->is_held = true;
             break;
         }

@@ -301,7 +301,7 @@ static bool host_run_refuses_period(const struct call *call) {
         strcmp(command->name, "LB.CREATE") == 0 || strcmp(command->name, "LB.ALTER") == 0;
     bool has_period =
         !is_by_name &&
-        settings_rules_for(&module.server.settings, name, 0)->period.unit != PERIOD_NONE;
+        setting_board_rules_for(&module.server.settings, name, 0)->period.unit != PERIOD_NONE;
     for (uint32_t i = 2; is_by_name && i < call->request->count; i++) {
         has_period |= call_arg_is(call, i, "PERIOD");
     }

@@ -521,7 +521,7 @@ static bool module_load_read_settings(struct host_string **argv, int argc, char 
     buffer_init(&text, 0);
     bool is_read = settings_init(settings) && module_load_print_lines(argv, argc, &text, error) &&
                    (text.size == 0 ||
-                    settings_load_text(settings, buffer_bytes(&text), "loadmodule", error)) &&
+                    setting_file_apply_text(settings, buffer_bytes(&text), "loadmodule", error)) &&
                    settings_finish(settings, error);
     buffer_deinit(&text);
     /* The host decides who gets events, and reports misses itself. */
@@ -547,7 +547,8 @@ static bool module_load_init_server(void) {
     }
     server->hash_seed = seeds[0] | 1;
     server->random_state = seeds[1];
-    server->registry = registry_create(server->hash_seed, settings_rules_for, &server->settings);
+    server->registry =
+        registry_create(server->hash_seed, setting_board_rules_for, &server->settings);
     if (server->registry == NULL) {
         return false;
     }

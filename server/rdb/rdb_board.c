@@ -40,7 +40,7 @@ bool rdb_board_begin(struct rdb_board *board, uint64_t version, uint64_t format,
 
 void rdb_board_take(struct rdb_board *board, struct bytes chunk) {
     board->is_chunk_used = false;
-    effect_decode_begin(&board->decoder, chunk);
+    effect_bytes_decode_begin(&board->decoder, chunk);
 }
 
 static bool rdb_board_are_values_fit(const struct rdb_board *board, uint32_t index) {
@@ -87,7 +87,7 @@ enum rdb_board_event rdb_board_next(struct rdb_board *board) {
     if (board->error != NULL) {
         return RDB_BOARD_BAD;
     }
-    enum effect_record record = effect_decode(&board->decoder);
+    enum effect_record record = effect_bytes_decode(&board->decoder);
     if (board->decoder.missing_zone != NULL) {
         return rdb_board_refuse(board,
                                 "its PERIOD is in a time zone that this machine does not know");
@@ -126,13 +126,13 @@ static void rdb_board_end_chunk(struct writing *writing, size_t size_min) {
     if (chunk->size > size_min) {
         writing->sink->put_text(writing->sink->context, buffer_bytes(chunk));
         buffer_clear(chunk);
-        effect_encode_begin(&writing->encoder, chunk);
+        effect_bytes_encode_begin(&writing->encoder, chunk);
     }
 }
 
 static void rdb_board_write_entries(struct writing *writing, const struct board *board) {
     uint32_t rank = 0;
-    while (effect_encode_next_piece(&writing->encoder, board, &rank)) {
+    while (effect_bytes_encode_next_piece(&writing->encoder, board, &rank)) {
         rdb_board_end_chunk(writing, CHUNK_SIZE);
     }
     rdb_board_end_chunk(writing, 0);
@@ -143,8 +143,8 @@ bool rdb_board_write(const struct registry_key *key, unsigned flags, int64_t tim
     static struct writing writing; /* the encoder is large */
     writing.sink = sink;
     buffer_init(&writing.chunk, 0);
-    effect_encode_begin(&writing.encoder, &writing.chunk);
-    effect_encode_open(&writing.encoder, key, REGISTRY_NO_EXPIRY);
+    effect_bytes_encode_begin(&writing.encoder, &writing.chunk);
+    effect_bytes_encode_open(&writing.encoder, key, REGISTRY_NO_EXPIRY);
     sink->put_number(sink->context, FILE_FORMAT | flags);
     sink->put_number(sink->context, (uint64_t)time_us);
     sink->put_number(sink->context, board_count(&key->board));

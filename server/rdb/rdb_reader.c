@@ -12,8 +12,7 @@
 
 #include "codec/little.h"
 #include "codec/memory.h"
-#include "server/rdb/rdb_crc.h"
-#include "server/rdb/rdb_lzf.h"
+#include "server/rdb/rdb_bytes.h"
 #include "server/rdb/rdb_state.h"
 
 static inline size_t rdb_reader_available(const struct rdb_reader *reader) {
@@ -153,7 +152,7 @@ static struct bytes rdb_reader_take_text(struct rdb_reader *reader, const struct
     if (!text->is_compressed) {
         return stored;
     }
-    if (!rdb_lzf_expand(stored, (size_t)text->size, room)) {
+    if (!rdb_bytes_expand(stored, (size_t)text->size, room)) {
         if (room->is_broken) {
             rdb_reader_lack_memory(reader);
         } else {
@@ -359,7 +358,7 @@ static const struct type {
 /* Valkey 9 has this one in place of 22, and none above. */
 static const struct type valkey_hash = {"hashes", RDB_HASH, ENTRIES_PAIRS_EXPIRY, .passed = NULL};
 
-const char *rdb_type_name(unsigned type) {
+const char *rdb_reader_type_name(unsigned type) {
     return type < RDB_TYPES && types[type].name != NULL ? types[type].name : "unknown";
 }
 
@@ -385,8 +384,8 @@ static void rdb_reader_consume(struct rdb_reader *reader, size_t size) {
 
 static void rdb_reader_add_to_crc(struct rdb_reader *reader) {
     if (reader->at > reader->crc_at) {
-        reader->crc =
-            rdb_crc(reader->crc, reader->input.at + reader->crc_at, reader->at - reader->crc_at);
+        reader->crc = rdb_bytes_crc(reader->crc, reader->input.at + reader->crc_at,
+                                    reader->at - reader->crc_at);
         reader->crc_at = reader->at;
     }
 }

@@ -141,6 +141,6 @@ size_t rdb_reader_left(const struct rdb_reader *reader);
 /* These bytes, until the next call. */
 struct bytes rdb_reader_rest(const struct rdb_reader *reader);
 /* What a key of this type holds, in the plural: "strings". */
-const char *rdb_type_name(unsigned type);
+const char *rdb_reader_type_name(unsigned type);
 
 #endif

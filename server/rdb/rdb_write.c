@@ -6,7 +6,7 @@
 #include "codec/buffer.h"
 #include "codec/little.h"
 #include "server/rdb/rdb_board.h"
-#include "server/rdb/rdb_crc.h"
+#include "server/rdb/rdb_bytes.h"
 #include "server/rdb/rdb_state.h"
 
 enum {
@@ -42,7 +42,7 @@ static void rdb_write_flush(struct writing *writing, size_t size_max) {
     struct buffer *pack = &writing->pack;
     writing->is_failed |= pack->is_broken;
     if (!writing->is_failed && pack->size > size_max) {
-        writing->crc = rdb_crc(writing->crc, pack->at, pack->size);
+        writing->crc = rdb_bytes_crc(writing->crc, pack->at, pack->size);
         writing->is_failed = !writing->put(writing->context, pack->at, pack->size);
     }
     if (pack->size > size_max) {
@@ -82,7 +82,7 @@ void rdb_write_footer(struct buffer *out, unsigned version) {
     char footer[RDB_FOOTER_SIZE] = {(char)(version & UINT8_MAX), (char)(version >> 8)};
     buffer_append(out, footer, 2);
     if (!out->is_broken) {
-        little_put_u64(footer + 2, rdb_crc(0, out->at, out->size));
+        little_put_u64(footer + 2, rdb_bytes_crc(0, out->at, out->size));
         buffer_append(out, footer + 2, RDB_FOOTER_SIZE - 2);
     }
 }

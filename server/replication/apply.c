@@ -57,11 +57,11 @@ static enum apply_status apply_fill_batch(struct apply *apply, bool is_of_one) {
     while (!is_full && apply->group_decoded < apply->group_count) {
         struct apply_group *group = &apply->groups[apply->group_decoded];
         if (!apply->is_decoding) {
-            effect_decode_begin(decoder,
-                                (struct bytes){.at = group->payload, .size = group->head.size});
+            effect_bytes_decode_begin(
+                decoder, (struct bytes){.at = group->payload, .size = group->head.size});
             apply->is_decoding = true;
         }
-        enum effect_record record = effect_decode(decoder);
+        enum effect_record record = effect_bytes_decode(decoder);
         if (record == EFFECT_RECORD_END) {
             group->batch_end = apply->batch.count;
             apply->is_decoding = false;

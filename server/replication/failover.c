@@ -178,7 +178,7 @@ bool failover_ask(struct server *server, const struct session *caller) {
         return false;
     }
     /* Already now, as the file of settings is written next. */
-    CHECK(settings_set_master(&server->settings, BYTES(""), 0)); /* needs no memory */
+    CHECK(setting_value_set_master(&server->settings, BYTES(""), 0)); /* needs no memory */
     replication->failover.asked_until_ms = server->clock.monotonic_ms + HANDOVER_MS;
     log_write(LOG_NOTICE, "failover: asking the master to hand over master=\"%s %u\"",
               replication->master_host, replication->master_port);

@@ -37,13 +37,13 @@ static bool feed_disk_take_groups(struct feed_disk *reader, size_t size) {
     while (size - at > JOURNAL_GROUP_HEAD && job->next_group <= reader->limit_group) {
         struct journal_group_head head;
         const char *group = reader->raw.at + at;
-        journal_group_read_head(group, job->file_id, &head);
+        journal_file_read_group_head(group, job->file_id, &head);
         size_t whole_size = JOURNAL_GROUP_HEAD + (size_t)head.size;
         if (whole_size > size - at) {
             reader->larger_size = at == 0 ? whole_size : 0;
             return size == reader->raw.capacity; /* otherwise the file ends within it */
         }
-        if (!journal_group_open(group, whole_size, job->file_id, &head) ||
+        if (!journal_file_open_group(group, whole_size, job->file_id, &head) ||
             head.sequence > job->next_group) {
             return false;
         }

@@ -578,9 +578,9 @@ static void master_link_greet_take_sync(struct master_link *link, struct bytes a
         failover_end(link->server, true);
     }
     if (is_continued) {
-        master_link_continue(link, rest);
+        master_link_stream_continue(link, rest);
     } else {
-        master_link_begin_copy(link);
+        master_link_stream_begin_copy(link);
     }
 }
 
@@ -959,7 +959,7 @@ void master_link_take_input(struct master_link *link) {
         }
         bool is_redis = master_link_is_redis(link);
         if (link->state >= LINK_COPYING &&
-            !(is_redis ? master_link_redis_parse(link) : master_link_parse(link))) {
+            !(is_redis ? master_link_redis_parse(link) : master_link_stream_parse(link))) {
             master_link_lose(link);
             return;
         }
@@ -1016,9 +1016,9 @@ void master_link_second(struct master_link *link) {
         master_link_redis_second(link);
     } else if (link->state == LINK_STREAMING) {
         link->wants_ack = true;
-        master_link_acknowledge(link);
+        master_link_stream_acknowledge(link);
     } else if (link->state >= LINK_COPYING && link->output.size == 0) {
-        master_link_say_ack(link, 0);
+        master_link_stream_say_ack(link, 0);
     }
 }
 
@@ -1093,7 +1093,7 @@ bool master_link_advances(struct master_link *link) {
 void master_link_apply_rest(struct master_link *link) {
     link->is_retrying = false;
     while (master_link_has_groups(link) && !link->is_retrying) {
-        (void)master_link_apply(link, UINT64_MAX);
+        (void)master_link_stream_apply(link, UINT64_MAX);
     }
     if (apply_is_going(&link->apply)) {
         log_write(LOG_WARNING,

@@ -142,7 +142,7 @@ void master_link_begin_pull(struct master_link *link, const char *host, uint16_t
 /* Has it got further since this was asked last? What comes once more, after a failure, does not count. */
 MUST_CHECK bool master_link_advances(struct master_link *link);
 /* Drop the connection: nothing comes any more. What has come whole stays to be applied (master_link_has_groups): by
- * master_link_apply, or, if a link is begun, before its first attempt. */
+ * master_link_stream_apply, or, if a link is begun, before its first attempt. */
 void master_link_stop(struct master_link *link);
 /* Apply it at once, whatever time that takes. Without memory for it the rest is dropped, and the keys are of no history
  * that anybody knows. */
@@ -152,20 +152,20 @@ static inline bool master_link_has_groups(const struct master_link *link) {
     return apply_is_going(&link->apply) || link->taken_size < link->whole_size;
 }
 /* Apply some of it, for about budget_ns. true: there is more to do at once; link->is_retrying: there was no memory. */
-bool master_link_apply(struct master_link *link, uint64_t budget_ns);
+bool master_link_stream_apply(struct master_link *link, uint64_t budget_ns);
 /* Apply the rest of the group, or of the linked groups, that is applied in part. false: no memory; it is tried again by
  * itself. */
-MUST_CHECK bool master_link_finish_group(struct master_link *link);
+MUST_CHECK bool master_link_stream_finish_group(struct master_link *link);
 /* Drop the connection, and try again soon. */
 void master_link_drop(struct master_link *link, const char *reason);
 
 /* Apply what has come, or go on with the copy, for about budget_ns: between two ticks' commands. true: there
  * is more to do at once. */
-MUST_CHECK bool master_link_step(struct master_link *link, uint64_t budget_ns);
+MUST_CHECK bool master_link_stream_step(struct master_link *link, uint64_t budget_ns);
 /* At the end of a tick: acknowledge what was applied, now or soon. */
-void master_link_acknowledge(struct master_link *link);
+void master_link_stream_acknowledge(struct master_link *link);
 /* Ask the master to hand over to this server (server/replication/failover.h). false: it cannot be asked now. */
-MUST_CHECK bool master_link_ask_handover(struct master_link *link);
+MUST_CHECK bool master_link_stream_ask_handover(struct master_link *link);
 void master_link_second(struct master_link *link);
 
 /* It is a Redis, whose bytes this takes from now on: go on with the handshake. */
@@ -211,14 +211,14 @@ void master_link_watch(struct master_link *link);
 void master_link_say(struct master_link *link, const char *const *texts, unsigned count);
 bool master_link_may_read(const struct master_link *link);
 void master_link_take_input(struct master_link *link);
-void master_link_continue(struct master_link *link, struct bytes id);
-void master_link_begin_copy(struct master_link *link);
+void master_link_stream_continue(struct master_link *link, struct bytes id);
+void master_link_stream_begin_copy(struct master_link *link);
 /* REPLCONF ACK; group 0: the keys here are not those of the master yet. */
-void master_link_say_ack(struct master_link *link, uint64_t group);
+void master_link_stream_say_ack(struct master_link *link, uint64_t group);
 
 /* ---- for tests: bytes as if they had come from the master ---- */
 
 /* false: they are not valid; link->reason says why. */
-MUST_CHECK bool master_link_parse(struct master_link *link);
+MUST_CHECK bool master_link_stream_parse(struct master_link *link);
 
 #endif

@@ -17,7 +17,7 @@ enum {
 
 /* ---- copies ---- */
 
-void master_link_begin_copy(struct master_link *link) {
+void master_link_stream_begin_copy(struct master_link *link) {
     struct replication *replication = &link->server->replication;
     char error[PERSISTENCE_ERROR_MAX];
     switch (persistence_begin_receive(link->server->persistence, error)) {
@@ -92,7 +92,7 @@ static bool master_link_stream_step_copy(struct master_link *link, uint64_t budg
 
 /* ---- messages ---- */
 
-void master_link_continue(struct master_link *link, struct bytes id) {
+void master_link_stream_continue(struct master_link *link, struct bytes id) {
     struct replication *replication = &link->server->replication;
     log_write(LOG_NOTICE, "replica: the stream continues master=\"%s %u\" id=%.*s group=%" PRIu64,
               master_link_host(link), (unsigned)master_link_port(link), (int)id.size, id.at,
@@ -205,7 +205,7 @@ static void master_link_stream_drop_taken(struct master_link *link) {
     }
 }
 
-bool master_link_parse(struct master_link *link) {
+bool master_link_stream_parse(struct master_link *link) {
     while (link->state >= LINK_COPYING && link->state != LINK_LOADING) {
         struct wire_message message;
         const char *reason;
@@ -308,7 +308,7 @@ static enum apply_status master_link_stream_step_groups(struct master_link *link
 }
 
 /* true: there is more to do at once. */
-bool master_link_apply(struct master_link *link, uint64_t budget_ns) {
+bool master_link_stream_apply(struct master_link *link, uint64_t budget_ns) {
     struct apply *apply = &link->apply;
     uint64_t begin = clock_ticks();
     if (link->is_retrying) {
@@ -345,7 +345,7 @@ bool master_link_apply(struct master_link *link, uint64_t budget_ns) {
     return false;
 }
 
-bool master_link_finish_group(struct master_link *link) {
+bool master_link_stream_finish_group(struct master_link *link) {
     struct persistence *persistence = link->server->persistence;
     link->is_retrying = false;
     while (link->server->durability.is_walk_held) {
@@ -365,23 +365,23 @@ bool master_link_finish_group(struct master_link *link) {
     return true;
 }
 
-bool master_link_step(struct master_link *link, uint64_t budget_ns) {
+bool master_link_stream_step(struct master_link *link, uint64_t budget_ns) {
     if (link->state == LINK_COPYING || link->state == LINK_LOADING) {
         return master_link_stream_step_copy(link, budget_ns);
     }
     bool is_clearing = persistence_step_receive(link->server->persistence, budget_ns / 2);
     if (link->state == LINK_WAITS && master_link_has_groups(link)) {
-        return master_link_apply(link, budget_ns) || is_clearing;
+        return master_link_stream_apply(link, budget_ns) || is_clearing;
     }
     if (link->state != LINK_STREAMING) {
         return is_clearing;
     }
     if (link->parsed_size < link->input.size && !apply_is_going(&link->apply) &&
-        !master_link_parse(link)) {
+        !master_link_stream_parse(link)) {
         master_link_lose(link); /* what came behind a copy, or while a group was applied in part */
         return false;
     }
-    bool has_more = master_link_apply(link, budget_ns);
+    bool has_more = master_link_stream_apply(link, budget_ns);
     if (link->state == LINK_STREAMING && !apply_is_going(&link->apply)) {
         master_link_watch(link);
         if (link->tls != NULL && tls_has_input(link->tls) && master_link_may_read(link)) {
@@ -393,7 +393,7 @@ bool master_link_step(struct master_link *link, uint64_t budget_ns) {
 
 /* ---- acknowledging ---- */
 
-void master_link_say_ack(struct master_link *link, uint64_t group) {
+void master_link_stream_say_ack(struct master_link *link, uint64_t group) {
     char number[24], probe_number[24], kept_number[24];
     uint64_t probe = 0;
     bool has_probe = group > 0 && link->quorum != NULL && link->pull_port == 0 &&
@@ -425,20 +425,20 @@ static void master_link_stream_on_ack_due(uv_timer_t *timer) {
     master_link_wake(link);
 }
 
-void master_link_acknowledge(struct master_link *link) {
+void master_link_stream_acknowledge(struct master_link *link) {
     if (link->state != LINK_STREAMING || link->output.size > 0 || master_link_is_redis(link)) {
         return;
     }
     if (master_link_stream_is_ack_due(link)) {
         link->wants_ack = false;
-        master_link_say_ack(link, link->server->replication.group);
+        master_link_stream_say_ack(link, link->server->replication.group);
     } else if (link->server->replication.group != link->acked_group &&
                !uv_is_active((uv_handle_t *)&link->timer)) {
         (void)uv_timer_start(&link->timer, master_link_stream_on_ack_due, ACK_EVERY_MS, 0);
     }
 }
 
-bool master_link_ask_handover(struct master_link *link) {
+bool master_link_stream_ask_handover(struct master_link *link) {
     if (link->state != LINK_STREAMING || master_link_is_redis(link)) {
         return false;
     }

@@ -30,7 +30,7 @@
 #include "protocol/reply.h"
 #include "server/clients/server.h"
 #include "server/replication/election.h"
-#include "server/replication/vote_file.h"
+#include "server/replication/vote.h"
 #include "server/replication/wire.h"
 #include "server/system/worker.h"
 

@@ -18,7 +18,7 @@ const char *replication_link_name(enum replication_link link) {
     return names[link];
 }
 
-const char *replica_state_name(enum replica_state state) {
+const char *replication_replica_state_name(enum replica_state state) {
     static const char *const names[REPLICA_STATES] = {
         "handshake",
         "wait_bgsave",
@@ -39,13 +39,13 @@ const char *replication_failover_name(enum replication_failover state) {
     return names[state];
 }
 
-const char *sync_state_name(enum sync_state state) {
+const char *replication_sync_state_name(enum sync_state state) {
     static const char *const names[SYNC_STATES] = {"off", "replica", "closed", "pulling", "open"};
     CHECK(state < SYNC_STATES);
     return names[state];
 }
 
-uint64_t sync_safe_group(const struct sync *sync, uint64_t disk_group, int64_t now_ms) {
+uint64_t replication_sync_safe_group(const struct sync *sync, uint64_t disk_group, int64_t now_ms) {
     if (sync->state != SYNC_OPEN) {
         return disk_group;
     }
@@ -115,7 +115,7 @@ bool replication_follow(struct server *server, struct bytes host, uint16_t port)
     if (replication_is_following(replication, host, port)) {
         return true;
     }
-    if (!settings_set_master(&server->settings, host, port)) {
+    if (!setting_value_set_master(&server->settings, host, port)) {
         return false;
     }
     replication_set_master(replication, host, port);
@@ -133,7 +133,7 @@ void replication_promote(struct server *server) {
     if (!replication_is_replica(replication)) {
         return;
     }
-    CHECK(settings_set_master(&server->settings, BYTES(""), 0)); /* needs no memory */
+    CHECK(setting_value_set_master(&server->settings, BYTES(""), 0)); /* needs no memory */
     replication_set_master(replication, BYTES(""), 0);
     replication->role = REPLICATION_MASTER;
     replication->failover.asked_until_ms = 0;

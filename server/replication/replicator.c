@@ -125,7 +125,7 @@ static bool replicator_promote_some(struct replicator *replicator, uint64_t budg
         }
         server->replication.link = REPLICATION_LINK_NONE;
     }
-    (void)master_link_apply(link, budget_ns);
+    (void)master_link_stream_apply(link, budget_ns);
     if (link->is_retrying && server->clock.monotonic_ms >= replicator->promoting_until_ms) {
         master_link_apply_rest(link);
     }
@@ -199,7 +199,7 @@ void replicator_ask_acks(struct replicator *replicator) {
 }
 
 bool replicator_ask_handover(struct replicator *replicator) {
-    return replicator != NULL && master_link_ask_handover(&replicator->link);
+    return replicator != NULL && master_link_stream_ask_handover(&replicator->link);
 }
 
 void replicator_register(struct replicator *replicator, struct replica *replica,
@@ -272,7 +272,7 @@ static void replicator_begin_quorum(struct replicator *replicator) {
 /* A snapshot is written within a tick: the first changes of a life name its history in the same group. */
 static bool replicator_close_group(void *context, bool is_saved) {
     struct replicator *replicator = context;
-    bool is_closed = !is_saved || master_link_finish_group(&replicator->link);
+    bool is_closed = !is_saved || master_link_stream_finish_group(&replicator->link);
     feed_close_tick(replicator->feed);
     return is_closed;
 }
@@ -368,7 +368,7 @@ bool replicator_begin_tick(struct replicator *replicator) {
         }
         return has_more || is_freeing;
     }
-    bool has_more = is_freeing | master_link_step(&replicator->link, STEP_BUDGET_NS);
+    bool has_more = is_freeing | master_link_stream_step(&replicator->link, STEP_BUDGET_NS);
     if (server->replication.copies != copies) {
         feed_reset(replicator->feed, "a full copy has replaced the keys");
     }
@@ -390,7 +390,7 @@ bool replicator_end_tick(struct replicator *replicator) {
     }
     bool has_more = feed_step(replicator->feed);
     replicator_tell_quorum(replicator, quorum_end_tick);
-    master_link_acknowledge(&replicator->link);
+    master_link_stream_acknowledge(&replicator->link);
     return has_more;
 }
 

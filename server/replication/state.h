@@ -42,7 +42,7 @@ enum replica_state {
     REPLICA_ONLINE,    /* "online": groups are sent as they come */
     REPLICA_STATES,
 };
-const char *replica_state_name(enum replica_state state);
+const char *replication_replica_state_name(enum replica_state state);
 
 /* A replica of this server: belongs to its session, which REPLCONF makes one of. */
 struct replica {
@@ -98,7 +98,7 @@ enum sync_state {
     SYNC_STATES,
 };
 /* "closed" */
-const char *sync_state_name(enum sync_state state);
+const char *replication_sync_state_name(enum sync_state state);
 
 struct sync {
     enum sync_state state;
@@ -131,7 +131,7 @@ static inline bool sync_is_lease_over(const struct sync *sync, int64_t now_ms) {
  * Call it after the commands whose answers it lets go have run, with the time as it is then
  * (clock_read_ms): the lease is looked at here. Answers that wait for a term that is over are of another
  * epoch (replication.h), and are not asked for. */
-uint64_t sync_safe_group(const struct sync *sync, uint64_t disk_group, int64_t now_ms);
+uint64_t replication_sync_safe_group(const struct sync *sync, uint64_t disk_group, int64_t now_ms);
 /* OPEN: for how long answers have been held back; else 0. */
 static inline int64_t sync_held_ms(const struct sync *sync, int64_t now_ms) {
     return sync->state == SYNC_OPEN && sync->held_since_ms != 0 ? now_ms - sync->held_since_ms : 0;

@@ -1,5 +1,5 @@
-/* See vote_file.h. */
-#include "server/replication/vote_file.h"
+/* See vote.h. */
+#include "server/replication/vote.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ size_t vote_print(const struct vote *vote, char out[VOTE_TEXT_MAX]) {
 }
 
 /* The value of the next line, which is to have this name. at NULL: it has not. */
-static struct bytes vote_file_take_line(struct bytes *text, const char *name) {
+static struct bytes vote_take_line(struct bytes *text, const char *name) {
     size_t name_size = strlen(name);
     const char *end = memchr(text->at, '\n', text->size);
     if (end == NULL || (size_t)(end - text->at) < name_size + 1 ||
@@ -48,7 +48,7 @@ static struct bytes vote_file_take_line(struct bytes *text, const char *name) {
     return value;
 }
 
-static bool vote_file_parse_left(struct bytes text, enum vote_left *left) {
+static bool vote_parse_left(struct bytes text, enum vote_left *left) {
     for (int i = 0; i < VOTE_LEFTS; i++) {
         if (bytes_equal(text, bytes_from_text(left_names[i]))) {
             *left = (enum vote_left)i;
@@ -67,16 +67,16 @@ bool vote_parse(struct bytes text, struct vote *vote) {
     }
     rest.at += TITLE_SIZE;
     rest.size -= TITLE_SIZE;
-    struct bytes node = vote_file_take_line(&rest, "node");
-    struct bytes voted = vote_file_take_line(&rest, "promised");
-    struct bytes left = vote_file_take_line(&rest, "left");
-    struct bytes boot = vote_file_take_line(&rest, "boot");
-    struct bytes group = vote_file_take_line(&rest, "group");
-    struct bytes lease = vote_file_take_line(&rest, "lease");
+    struct bytes node = vote_take_line(&rest, "node");
+    struct bytes voted = vote_take_line(&rest, "promised");
+    struct bytes left = vote_take_line(&rest, "left");
+    struct bytes boot = vote_take_line(&rest, "boot");
+    struct bytes group = vote_take_line(&rest, "group");
+    struct bytes lease = vote_take_line(&rest, "lease");
     if (node.at == NULL || voted.at == NULL || left.at == NULL || boot.at == NULL ||
         boot.size != VOTE_BOOT_SIZE || group.at == NULL || lease.at == NULL ||
         !term_parse_node(node, &vote->node) || vote->node == 0 ||
-        !term_parse(voted, &vote->voted) || !vote_file_parse_left(left, &vote->left) ||
+        !term_parse(voted, &vote->voted) || !vote_parse_left(left, &vote->left) ||
         !bytes_parse_u64(group, &vote->group) || !bytes_parse_i64(lease, &vote->lease_ms) ||
         vote->lease_ms < 0) {
         return false;

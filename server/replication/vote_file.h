@@ -11,8 +11,8 @@
  *
  * The node's number is made once. The file is replaced atomically, as the manifest is, and a vote
  * counts only when the file is on disk. Everything blocks; any thread may call it, one at a time. */
-#ifndef SERVER_VOTE_FILE_H
-#define SERVER_VOTE_FILE_H
+#ifndef SERVER_VOTE_H
+#define SERVER_VOTE_H
 
 #include "server/replication/term.h"
 #include "server/system/disk.h"

@@ -14,7 +14,7 @@ void wire_put_group(char *at, const struct journal_group_head *head, const char 
     memcpy(at + WIRE_HEAD + JOURNAL_GROUP_HEAD, payload, head->size);
     struct journal_group_head sealed = *head;
     sealed.unsynced = 0;
-    journal_group_seal(at + WIRE_HEAD, &sealed, WIRE_SEED);
+    journal_file_seal_group(at + WIRE_HEAD, &sealed, WIRE_SEED);
 }
 
 /* Room for the body; NULL: no memory. */
@@ -108,7 +108,7 @@ static void wire_read_head(const char *at, struct wire_message *message) {
 void wire_read_again(const char *at, struct wire_message *message) {
     wire_read_head(at, message);
     if (message->kind == WIRE_GROUP) {
-        journal_group_read_head(message->at, WIRE_SEED, &message->head);
+        journal_file_read_group_head(message->at, WIRE_SEED, &message->head);
     }
 }
 
@@ -127,7 +127,7 @@ enum wire_status wire_read(const char *at, size_t size, struct wire_message *mes
         return WIRE_PART;
     }
     if (message->kind == WIRE_GROUP &&
-        !journal_group_open(message->at, message->size, WIRE_SEED, &message->head)) {
+        !journal_file_open_group(message->at, message->size, WIRE_SEED, &message->head)) {
         return wire_refuse(reason, "a group whose checksum is wrong");
     }
     if (message->kind == WIRE_GROUP && message->head.time_us > WIRE_TIME_MAX) {

@@ -48,7 +48,7 @@ static struct setting_layout *setting_board_find_layout(const struct settings *s
     return found;
 }
 
-const struct layout *settings_find_layout(const struct settings *settings, struct bytes name) {
+const struct layout *setting_board_layout(const struct settings *settings, struct bytes name) {
     const struct setting_layout *found = setting_board_find_layout(settings, name);
     return found != NULL ? &found->rules.layout : NULL;
 }
@@ -128,32 +128,35 @@ bool setting_board_assign_layout(const struct setting_input *in) {
     struct layout layout;
     char error[LAYOUT_ERROR_MAX];
     if (!setting_board_is_name(name)) {
-        return setting_fail(in->reason,
-                            "'%s' cannot be a layout's name: 1 to %d letters, digits, '_' and '-' "
-                            "are allowed",
-                            bytes_show(name).text, SETTING_LAYOUT_NAME_MAX);
+        return setting_words_fail(
+            in->reason,
+            "'%s' cannot be a layout's name: 1 to %d letters, digits, '_' and '-' "
+            "are allowed",
+            bytes_show(name).text, SETTING_LAYOUT_NAME_MAX);
     }
     if (layout_parse_words(in->words + 1, in->count - 1, &layout, error) != LAYOUT_OK) {
-        return setting_fail(in->reason, "%s", error);
+        return setting_words_fail(in->reason, "%s", error);
     }
     if (bytes_is(name, "default")) {
-        return setting_fail(in->reason, "'default' is built in and cannot be changed; give your "
-                                        "layout another name and choose it with default-layout");
+        return setting_words_fail(in->reason,
+                                  "'default' is built in and cannot be changed; give your "
+                                  "layout another name and choose it with default-layout");
     }
     const struct setting_layout *found = setting_board_find_own_layout(settings, name);
     if (found != NULL) {
         /* CONFIG REWRITE writes the command line's layouts into the file; the same command line
          * must still work afterwards. */
         return (in->place->is_argument && layout_equal(&found->rules.layout, &layout)) ||
-               setting_fail(in->reason, "layout '%s' already exists", bytes_show(name).text);
+               setting_words_fail(in->reason, "layout '%s' already exists", bytes_show(name).text);
     }
     if (settings->layout_count == SETTING_LAYOUTS_MAX) {
-        return setting_fail(in->reason, "at most %d layouts are allowed", SETTING_LAYOUTS_MAX - 1);
+        return setting_words_fail(in->reason, "at most %d layouts are allowed",
+                                  SETTING_LAYOUTS_MAX - 1);
     }
     struct setting_layout *created = setting_board_create_layout(
         name, setting_board_join_words(in->words + 1, in->count - 1), &layout);
     if (created == NULL) {
-        return setting_fail(in->reason, "out of memory");
+        return setting_words_fail(in->reason, "out of memory");
     }
     settings->layouts[settings->layout_count++] = created;
     return true;
@@ -165,8 +168,8 @@ bool setting_board_assign_layout(const struct setting_input *in) {
 static void setting_board_print_place(const struct setting_place *place, const char *name,
                                       char *out) {
     if (place->file_name != NULL) {
-        snprintf(out, SETTING_ERROR_MAX, "%s:%u: %s", setting_show_path(place->file_name).text,
-                 place->line, name);
+        snprintf(out, SETTING_ERROR_MAX, "%s:%u: %s",
+                 setting_words_show_path(place->file_name).text, place->line, name);
     } else {
         snprintf(out, SETTING_ERROR_MAX, "%s%s", place->is_argument ? "option --" : "", name);
     }
@@ -202,15 +205,15 @@ static bool setting_board_has_rule(const struct settings *settings,
 
 static bool setting_board_check_rule(const struct bytes *words, size_t count, char *reason) {
     if (count < 2) {
-        return setting_fail(
+        return setting_words_fail(
             reason,
             "a pattern of keys and a layout's name are needed: board GLOB NAME " SETTING_OPTIONS);
     }
     if (words[0].size == 0 || words[0].size > GLOB_PATTERN_MAX) {
-        return setting_fail(reason, "a pattern of 1 to %d bytes is needed", GLOB_PATTERN_MAX);
+        return setting_words_fail(reason, "a pattern of 1 to %d bytes is needed", GLOB_PATTERN_MAX);
     }
     if (!setting_board_is_name(words[1])) {
-        return setting_fail(reason, "'%s' is not a layout name", bytes_show(words[1]).text);
+        return setting_words_fail(reason, "'%s' is not a layout name", bytes_show(words[1]).text);
     }
     return true;
 }
@@ -244,14 +247,15 @@ static bool setting_board_init_rule(struct setting_rule *rule, const struct sett
     }
     if (rule->pattern == NULL || rule->layout_name == NULL || rule->origin == NULL ||
         (option_count > 0 && (rule->own == NULL || rule->options == NULL))) {
-        return setting_fail(in->reason, "out of memory");
+        return setting_words_fail(in->reason, "out of memory");
     }
     if (option_count == 0) {
         return true;
     }
-    return settings_parse_options(options, option_count, rule->own, in->reason) &&
+    return setting_options_parse(SETTING_TAKES_OPTIONS, options, option_count, rule->own, NULL,
+                                 in->reason) &&
            (setting_board_keep_tags(rule, &rule->own->layout.tags) ||
-            setting_fail(in->reason, "out of memory"));
+            setting_words_fail(in->reason, "out of memory"));
 }
 
 bool setting_board_assign_rule(const struct setting_input *in) {
@@ -263,7 +267,8 @@ bool setting_board_assign_rule(const struct setting_input *in) {
     bool is_fine = setting_board_init_rule(&rule, in);
     bool is_new = is_fine && !setting_board_has_rule(settings, &rule);
     if (is_new && settings->rule_count == SETTING_RULES_MAX) {
-        is_fine = setting_fail(in->reason, "at most %d board rules are allowed", SETTING_RULES_MAX);
+        is_fine =
+            setting_words_fail(in->reason, "at most %d board rules are allowed", SETTING_RULES_MAX);
     }
     if (is_fine && is_new) {
         settings->rules[settings->rule_count++] = rule;
@@ -339,7 +344,7 @@ bool setting_board_repeat_rules(struct settings *draft, char *reason) {
             (rule->options != NULL && copy->options == NULL) ||
             (rule->own != NULL && copy->own == NULL) ||
             !setting_board_keep_tags(copy, rule->tags)) {
-            return setting_fail(reason, "out of memory");
+            return setting_words_fail(reason, "out of memory");
         }
         if (rule->own != NULL) {
             rules_copy(rule->own, copy->own);
@@ -369,7 +374,7 @@ static const char *setting_board_next_layout_name(const void *context, uint32_t 
                                           : NULL;
 }
 
-void settings_explain_layout(const struct settings *settings, struct bytes name, char *reason) {
+void setting_board_explain(const struct settings *settings, struct bytes name, char *reason) {
     setting_words_fail_unknown(reason, "there is no layout", name, setting_board_next_layout_name,
                                settings);
 }
@@ -381,7 +386,7 @@ static bool setting_board_find_defaults(struct settings *settings, char *reason)
         struct bytes name = bytes_take_word(&names);
         const struct setting_layout *found = setting_board_find_layout(settings, name);
         if (found == NULL) {
-            settings_explain_layout(settings, name, reason);
+            setting_board_explain(settings, name, reason);
             return false;
         }
         settings->default_rules[i] = &found->rules;
@@ -393,22 +398,22 @@ static bool setting_board_find_defaults(struct settings *settings, char *reason)
 static bool setting_board_check_defaults(const struct setting_input *in) {
     bool may_come_later = in->place->file_name != NULL || in->place->is_argument;
     if (in->count > SETTING_DEFAULT_LAYOUTS_MAX) {
-        return setting_fail(in->reason, "at most %d layouts are allowed",
-                            SETTING_DEFAULT_LAYOUTS_MAX);
+        return setting_words_fail(in->reason, "at most %d layouts are allowed",
+                                  SETTING_DEFAULT_LAYOUTS_MAX);
     }
     for (size_t i = 0; i < in->count; i++) {
         if (!setting_board_is_name(in->words[i])) {
-            return setting_fail(in->reason, "'%s' is not a layout name",
-                                bytes_show(in->words[i]).text);
+            return setting_words_fail(in->reason, "'%s' is not a layout name",
+                                      bytes_show(in->words[i]).text);
         }
         for (size_t j = 0; j < i; j++) {
             if (bytes_equal(in->words[j], in->words[i])) {
-                return setting_fail(in->reason, "layout '%s' is given twice",
-                                    bytes_show(in->words[i]).text);
+                return setting_words_fail(in->reason, "layout '%s' is given twice",
+                                          bytes_show(in->words[i]).text);
             }
         }
         if (!may_come_later && setting_board_find_layout(in->settings, in->words[i]) == NULL) {
-            settings_explain_layout(in->settings, in->words[i], in->reason);
+            setting_board_explain(in->settings, in->words[i], in->reason);
             return false;
         }
     }
@@ -430,14 +435,14 @@ bool setting_board_assign_default(const struct setting_input *in) {
         setting_value_replace(settings, &settings->default_layout_origin, bytes_from_text(origin));
     memory_free(names);
     if (!is_kept) {
-        return setting_fail(in->reason, "out of memory");
+        return setting_words_fail(in->reason, "out of memory");
     }
     settings->default_count = (uint32_t)in->count;
     (void)!setting_board_find_defaults(settings, reason); /* again when all layouts are known */
     return true;
 }
 
-bool settings_is_default_layout(const struct settings *settings, const char *name) {
+bool setting_board_is_default(const struct settings *settings, const char *name) {
     struct bytes names = bytes_from_text(settings->default_layouts);
     for (uint32_t i = 0; i < settings->default_count; i++) {
         if (bytes_equal(bytes_take_word(&names), bytes_from_text(name))) {
@@ -468,7 +473,7 @@ static bool setting_board_resolve_rule(const struct settings *settings, struct s
     struct bytes name = bytes_from_text(rule->layout_name);
     const struct setting_layout *found = setting_board_find_layout(settings, name);
     if (found == NULL) {
-        settings_explain_layout(settings, name, reason);
+        setting_board_explain(settings, name, reason);
         return false;
     }
     if (rule->own != NULL) {
@@ -478,13 +483,13 @@ static bool setting_board_resolve_rule(const struct settings *settings, struct s
         }
     }
     rule->rules = rule->own != NULL ? rule->own : &found->rules;
-    return settings_check_rules(rule->rules, reason);
+    return setting_options_check(rule->rules, reason);
 }
 
 static bool setting_board_resolve_default(struct settings *settings, char *error) {
     char reason[SETTING_ERROR_MAX];
     return setting_board_find_defaults(settings, reason) ||
-           setting_fail(error, "%s: %s", settings->default_layout_origin, reason);
+           setting_words_fail(error, "%s: %s", settings->default_layout_origin, reason);
 }
 
 bool setting_board_resolve_from(struct settings *settings, uint32_t *next, char *error) {
@@ -492,7 +497,7 @@ bool setting_board_resolve_from(struct settings *settings, uint32_t *next, char 
     while (*next < settings->rule_count) {
         struct setting_rule *rule = &settings->rules[(*next)++];
         if (!setting_board_resolve_rule(settings, rule, reason)) {
-            return setting_fail(error, "%s: %s", rule->origin, reason);
+            return setting_words_fail(error, "%s: %s", rule->origin, reason);
         }
     }
     return (*next)++ > settings->rule_count || setting_board_resolve_default(settings, error);
@@ -518,8 +523,8 @@ static bool setting_board_is_lead(const struct layout *layout, const struct layo
            strcmp(lead->name, field->name) == 0;
 }
 
-const char *settings_find_taking(const struct settings *settings, const struct layout_field *field,
-                                 struct bytes text) {
+const char *setting_board_find_taking(const struct settings *settings,
+                                      const struct layout_field *field, struct bytes text) {
     const struct setting_layout *taking = NULL;
     bool is_known = false;
     struct bytes names = bytes_from_text(settings->default_layouts);
@@ -535,7 +540,7 @@ const char *settings_find_taking(const struct settings *settings, const struct l
     return is_known && taking != NULL && settings->default_count > 1 ? taking->name : NULL;
 }
 
-const struct rules *settings_rules_for(void *context, struct bytes key, uint32_t choice) {
+const struct rules *setting_board_rules_for(void *context, struct bytes key, uint32_t choice) {
     const struct settings *settings = context;
     for (uint32_t i = 0; i < settings->rule_count; i++) {
         const struct setting_rule *rule = &settings->rules[i];

@@ -37,7 +37,7 @@ enum { AGES = sizeof ages / sizeof ages[0] };
 struct parsing {
     struct rules *rules;
     struct board_state *state; /* NULL: its words are not taken */
-    enum takes { TAKES_OPTIONS, TAKES_STATE, TAKES_LEAGUE } takes;
+    enum setting_takes takes;
     bool has[BOARD_OPTION_COUNT];
     struct tag_set given; /* tags that were named, each with one bit */
     char *reason;
@@ -114,14 +114,14 @@ static bool setting_options_fail_value(const struct board_option *option, const 
         snprintf(range, sizeof range, ": %" PRId64 "..%" PRId64, option->minimum, option->maximum);
     }
     if (option->is_of_league && option->form == BOARD_FORM_CHOICE) {
-        return setting_fail(reason, "%s is unknown: use %s", option->word, option->wanted);
+        return setting_words_fail(reason, "%s is unknown: use %s", option->word, option->wanted);
     }
     if (word == NULL || option->is_of_league) {
-        return setting_fail(reason, "%s needs %s%s%s", option->word, forms[option->form].article,
-                            option->wanted, range);
+        return setting_words_fail(reason, "%s needs %s%s%s", option->word,
+                                  forms[option->form].article, option->wanted, range);
     }
-    return setting_fail(reason, "%s '%s' is %s %s%s", option->word, bytes_show(*word).text,
-                        forms[option->form].error, option->wanted, range);
+    return setting_words_fail(reason, "%s '%s' is %s %s%s", option->word, bytes_show(*word).text,
+                              forms[option->form].error, option->wanted, range);
 }
 
 static bool setting_options_fail_tag(const struct tag_set *tags, struct bytes name, char *reason) {
@@ -143,15 +143,15 @@ static bool setting_options_parse_tag(struct parsing *parsing, const struct byte
     struct tag_set *tags = &parsing->rules->layout.tags;
     char ignored[TAG_ERROR_MAX];
     if (word_count < 3) {
-        return setting_fail(parsing->reason, "TAG needs a name and a width: TAG name bits");
+        return setting_words_fail(parsing->reason, "TAG needs a name and a width: TAG name bits");
     }
     struct bytes name = words[1];
     struct bytes bits = words[2];
     int index = tag_set_find(tags, name);
     bool is_none = bytes_is(bits, "NONE");
     if (tag_set_find(&parsing->given, name) >= 0) {
-        return setting_fail(parsing->reason, "TAG %s may be given only once",
-                            bytes_show(name).text);
+        return setting_words_fail(parsing->reason, "TAG %s may be given only once",
+                                  bytes_show(name).text);
     }
     if (is_none && index < 0) {
         return setting_options_fail_tag(tags, name, parsing->reason);
@@ -164,7 +164,7 @@ static bool setting_options_parse_tag(struct parsing *parsing, const struct byte
     }
     /* More of them than a set has cannot be given without naming one again. */
     return tag_set_add(&parsing->given, name, BYTES("1"), ignored) ||
-           setting_fail(parsing->reason, "more than %d tags are named", (int)TAGS_MAX);
+           setting_words_fail(parsing->reason, "more than %d tags are named", (int)TAGS_MAX);
 }
 
 /* STALE n unit: *size words. */
@@ -175,8 +175,8 @@ static bool setting_options_parse_age(const struct parsing *parsing,
     size_t i = 0;
     *size = 3;
     if (word_count < 3) {
-        return setting_fail(parsing->reason,
-                            "STALE needs a number and a unit: STALE n MINUTE|HOUR|DAY");
+        return setting_words_fail(parsing->reason,
+                                  "STALE needs a number and a unit: STALE n MINUTE|HOUR|DAY");
     }
     if (!setting_options_parse_number(option, words[1], &count)) {
         return setting_options_fail_value(option, &words[1], parsing->reason);
@@ -185,19 +185,21 @@ static bool setting_options_parse_age(const struct parsing *parsing,
         i++;
     }
     if (i == AGES) {
-        return setting_fail(parsing->reason, "STALE %s '%s' is unknown: use MINUTE, HOUR or DAY",
-                            bytes_show(words[1]).text, bytes_show(words[2]).text);
+        return setting_words_fail(parsing->reason,
+                                  "STALE %s '%s' is unknown: use MINUTE, HOUR or DAY",
+                                  bytes_show(words[1]).text, bytes_show(words[2]).text);
     }
     board_option_set(option, parsing->rules, parsing->state, count * ages[i].ms);
     return true;
 }
 
 /* The row of an option that begins with this word; NULL: none. */
-static const struct board_option *setting_options_find(struct bytes word, enum takes takes) {
+static const struct board_option *setting_options_find(struct bytes word,
+                                                       enum setting_takes takes) {
     for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
         const struct board_option *option = &board_options[i];
-        bool is_taken = option->is_state       ? takes == TAKES_STATE
-                        : option->is_of_league ? takes == TAKES_LEAGUE
+        bool is_taken = option->is_state       ? takes == SETTING_TAKES_STATE
+                        : option->is_of_league ? takes == SETTING_TAKES_LEAGUE
                                                : true;
         if (option->word != NULL && is_taken && bytes_is(word, option->word)) {
             return option;
@@ -219,17 +221,17 @@ static bool setting_options_parse_window(const struct parsing *parsing,
                                         bytes_is(words[2], "TAG")));
     *size = is_alone ? 2 : 3;
     if (word_count < 2 || (is_alone && window->count == 0)) {
-        return setting_fail(parsing->reason,
-                            "WINDOW needs a number of periods and what they are to it: "
-                            "WINDOW n SUM|BEST");
+        return setting_words_fail(parsing->reason,
+                                  "WINDOW needs a number of periods and what they are to it: "
+                                  "WINDOW n SUM|BEST");
     }
     if (!setting_options_parse_number(option, words[1], &value)) {
         return setting_options_fail_value(option, &words[1], parsing->reason);
     }
     window->count = (uint16_t)value;
     if (!is_alone && !setting_options_parse_value(option + 1, words[2], &value)) {
-        return setting_fail(parsing->reason, "WINDOW %u '%s' is unknown: use SUM or BEST",
-                            (unsigned)window->count, bytes_show(words[2]).text);
+        return setting_words_fail(parsing->reason, "WINDOW %u '%s' is unknown: use SUM or BEST",
+                                  (unsigned)window->count, bytes_show(words[2]).text);
     }
     if (!is_alone) {
         board_option_set(option + 1, parsing->rules, parsing->state, value);
@@ -245,7 +247,7 @@ static bool setting_options_parse_league(const struct parsing *parsing,
     int64_t value;
     for (*size = 1; *size == 1 || option->is_more; (*size)++, option++) {
         if (*size == word_count || !setting_options_parse_number(option, words[*size], &value)) {
-            return setting_fail(parsing->reason, "LEAGUE needs five numbers");
+            return setting_words_fail(parsing->reason, "LEAGUE needs five numbers");
         }
         board_option_set(option, parsing->rules, parsing->state, value);
     }
@@ -254,11 +256,11 @@ static bool setting_options_parse_league(const struct parsing *parsing,
 
 static bool setting_options_fail_unknown(struct bytes word, char *reason) {
     if (bytes_is(word, "FIELD") || bytes_is(word, "TIME") || bytes_is(word, "LAYOUT")) {
-        return setting_fail(reason, "'%s' is misplaced: give one layout, before the options",
-                            bytes_show(word).text);
+        return setting_words_fail(reason, "'%s' is misplaced: give one layout, before the options",
+                                  bytes_show(word).text);
     }
-    return setting_fail(reason, "unknown board option '%s': allowed are " SETTING_OPTIONS,
-                        bytes_show(word).text);
+    return setting_words_fail(reason, "unknown board option '%s': allowed are " SETTING_OPTIONS,
+                              bytes_show(word).text);
 }
 
 /* Parse words[0], the option's name, and its value: *size words. */
@@ -277,7 +279,7 @@ static bool setting_options_parse_option(struct parsing *parsing, const struct b
         return setting_options_fail_unknown(words[0], reason);
     }
     if (parsing->has[option - board_options]) {
-        return setting_fail(reason, "%s may be given only once", option->word);
+        return setting_words_fail(reason, "%s may be given only once", option->word);
     }
     parsing->has[option - board_options] = true;
     if (option->form == BOARD_FORM_FLAG) {
@@ -320,11 +322,12 @@ static bool setting_options_finish_window(const struct rules *rules, char *reaso
     }
     const struct board_option *other = board_options_find_alone(rules);
     if (other != NULL) {
-        return setting_fail(reason, "WINDOW and %s exclude each other", other->alone);
+        return setting_words_fail(reason, "WINDOW and %s exclude each other", other->alone);
     }
     return rules->archives_max >= rules->window.count ||
-           setting_fail(reason, "WINDOW %u requires ARCHIVE %u or more: it ranks what they hold",
-                        (unsigned)rules->window.count, (unsigned)rules->window.count);
+           setting_words_fail(reason,
+                              "WINDOW %u requires ARCHIVE %u or more: it ranks what they hold",
+                              (unsigned)rules->window.count, (unsigned)rules->window.count);
 }
 
 /* Do the options of the period fit each other? A unit other than before begins without EVERY, ON, FROM and COPY. */
@@ -343,8 +346,8 @@ static bool setting_options_finish_period(const bool *has, enum period_unit unit
             continue;
         }
         if (!has_period && has[i]) {
-            return setting_fail(reason, "%s requires PERIOD HOUR|DAY|WEEK|MONTH|YEAR",
-                                option->word);
+            return setting_words_fail(reason, "%s requires PERIOD HOUR|DAY|WEEK|MONTH|YEAR",
+                                      option->word);
         }
         if (!has_period) {
             board_option_set(option, rules, NULL, 0);
@@ -354,15 +357,16 @@ static bool setting_options_finish_period(const bool *has, enum period_unit unit
         }
     }
     if (has[BOARD_OPTION_ON] && rules->period.unit != PERIOD_WEEK) {
-        return setting_fail(reason, "ON requires PERIOD WEEK");
+        return setting_words_fail(reason, "ON requires PERIOD WEEK");
     }
     if (has[BOARD_OPTION_FROM] && rules->period.every == 1) {
-        return setting_fail(reason, "FROM requires EVERY 2 or more");
+        return setting_words_fail(reason, "FROM requires EVERY 2 or more");
     }
     rules->period.from_day = rules->period.every == 1 ? 0 : rules->period.from_day;
     if (has_period && rules->settles && rules->archives_max == 0) {
-        return setting_fail(reason, "SETTLE YES requires ARCHIVE 1 or more: without an archive "
-                                    "there is nothing to settle");
+        return setting_words_fail(reason,
+                                  "SETTLE YES requires ARCHIVE 1 or more: without an archive "
+                                  "there is nothing to settle");
     }
     return setting_options_finish_window(rules, reason);
 }
@@ -371,26 +375,27 @@ static bool setting_options_finish_period(const bool *has, enum period_unit unit
 static bool setting_options_finish(const bool *has, const struct rules *before, struct rules *rules,
                                    char *reason) {
     if (has[BOARD_OPTION_FREEZE] && has[BOARD_OPTION_THAW]) {
-        return setting_fail(reason, "FREEZE and THAW exclude each other");
+        return setting_words_fail(reason, "FREEZE and THAW exclude each other");
     }
     /* One that is given replaces the other of a `board` line, or of a living board. */
     if (rules->cap > 0 && rules->limit > 0) {
         if (has[BOARD_OPTION_CAP] == has[BOARD_OPTION_LIMIT]) {
-            return setting_fail(reason, "CAP and LIMIT exclude each other: a full board either "
-                                        "drops its last member or refuses newcomers");
+            return setting_words_fail(reason,
+                                      "CAP and LIMIT exclude each other: a full board either "
+                                      "drops its last member or refuses newcomers");
         }
         rules->cap = has[BOARD_OPTION_CAP] ? rules->cap : 0;
         rules->limit = has[BOARD_OPTION_LIMIT] ? rules->limit : 0;
     }
     if (rules->opens_ms > 0 && rules->closes_ms > 0 && rules->opens_ms >= rules->closes_ms) {
-        return setting_fail(reason, "OPENS must be before CLOSES");
+        return setting_words_fail(reason, "OPENS must be before CLOSES");
     }
     rules->guards = board_options_guards(rules);
     return setting_options_finish_period(has, before->period.unit, rules, reason);
 }
 
-static bool setting_options_parse(const struct bytes *words, size_t word_count, enum takes takes,
-                                  struct rules *rules, struct board_state *state, char *reason) {
+bool setting_options_parse(enum setting_takes takes, const struct bytes *words, size_t word_count,
+                           struct rules *rules, struct board_state *state, char *reason) {
     struct rules parsed;
     struct parsing parsing = {.rules = &parsed, .state = state, .takes = takes, .reason = reason};
     rules_copy(rules, &parsed);
@@ -407,25 +412,10 @@ static bool setting_options_parse(const struct bytes *words, size_t word_count, 
     return true;
 }
 
-bool settings_parse_options(const struct bytes *words, size_t word_count, struct rules *rules,
-                            char *reason) {
-    return setting_options_parse(words, word_count, TAKES_OPTIONS, rules, NULL, reason);
-}
-
-bool settings_parse_rules(const struct bytes *words, size_t word_count, struct rules *rules,
-                          struct board_state *state, char *reason) {
-    return setting_options_parse(words, word_count, TAKES_STATE, rules, state, reason);
-}
-
-bool settings_parse_league(const struct bytes *words, size_t word_count, struct rules *rules,
-                           char *reason) {
-    return setting_options_parse(words, word_count, TAKES_LEAGUE, rules, NULL, reason);
-}
-
 /* ---- options -> words ---- */
 
-size_t settings_print_option(const struct board_option *option, const struct rules *rules,
-                             const struct board_state *state, char *out) {
+size_t setting_options_print_one(const struct board_option *option, const struct rules *rules,
+                                 const struct board_state *state, char *out) {
     int64_t value = board_option_get(option, rules, state);
     const char *text = NULL;
     size_t unit = AGES - 1;
@@ -474,7 +464,8 @@ static bool setting_options_is_said(const struct board_option *option, const str
            board_option_applies(option, rules);
 }
 
-size_t settings_print_rules(const struct rules *rules, const struct board_state *state, char *out) {
+size_t setting_options_print(const struct rules *rules, const struct board_state *state,
+                             char *out) {
     size_t size = 0;
     for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
         const struct board_option *option = &board_options[i];
@@ -489,7 +480,7 @@ size_t settings_print_rules(const struct rules *rules, const struct board_state 
             size += board_options[more].is_of_league
                         ? bytes_print_i64(out + size,
                                           board_option_get(&board_options[more], rules, NULL))
-                        : settings_print_option(&board_options[more], rules, state, out + size);
+                        : setting_options_print_one(&board_options[more], rules, state, out + size);
         }
     }
     out[size] = '\0';
@@ -505,17 +496,19 @@ static unsigned setting_options_bits_for_period(const struct rules *rules) {
     return last_unit > 0 ? 64 - (unsigned)__builtin_clzll(last_unit) : 1;
 }
 
-bool settings_check_rules(const struct rules *rules, char *reason) {
+bool setting_options_check(const struct rules *rules, char *reason) {
     const struct layout_time *time = &rules->layout.time;
     if (rules->stale_ms > 0 && time->bits == 0) {
-        return setting_fail(reason, "STALE requires a layout with a TIME");
+        return setting_words_fail(reason, "STALE requires a layout with a TIME");
     }
     if (rules->league.room > 0 && (rules->cap > 0 || rules->period.unit != PERIOD_NONE)) {
-        return setting_fail(reason, "a league takes no CAP and no PERIOD: its rooms have them");
+        return setting_words_fail(reason,
+                                  "a league takes no CAP and no PERIOD: its rooms have them");
     }
     if (rules->window.count > 0 && layout_field_decays(&rules->layout.fields[0])) {
-        return setting_fail(reason, "WINDOW and DECAY exclude each other: what members got either "
-                                    "leaves with its period, or fades");
+        return setting_words_fail(reason,
+                                  "WINDOW and DECAY exclude each other: what members got either "
+                                  "leaves with its period, or fades");
     }
     /* The times of a board with a WINDOW do not begin anew with each period. */
     if (rules->period.unit == PERIOD_NONE || time->bits == 0 || rules->window.count > 0) {
@@ -530,7 +523,7 @@ bool settings_check_rules(const struct rules *rules, char *reason) {
     if (rules->period.every > 1) {
         snprintf(every, sizeof every, " EVERY %u", (unsigned)rules->period.every);
     }
-    return setting_fail(
+    return setting_words_fail(
         reason, "PERIOD %s%s needs at least TIME %u %s: TIME %u %s has too few bits",
         period_unit_name(rules->period.unit), every, bits, unit, (unsigned)time->bits, unit);
 }

@@ -1,21 +1,19 @@
-/* Shared by the setting*.c files; nobody else includes it.
+/* Shared by the files of this folder; nobody else includes it.
  *
  *     setting_table.c   the table: names, defaults, explanations
  *     setting_words.c   a line <-> words
  *     setting_value.c   words <-> the fields of struct settings
  *     setting_board.c   the same for layouts and the rules that choose them
  *     setting_options.c words -> board options
- *     setting_file.c    files and the command line
- *     setting_rewrite.c CONFIG REWRITE
- *     setting_help.c    --help
- *     setting.c         life cycle, CONFIG SET, drafts
+ *     setting_file.c    files, the command line, and CONFIG REWRITE
+ *     settings.c        life cycle, CONFIG SET, drafts, --help
  *
  * Every change is made on a draft, which replaces the settings only when all of it is valid: an
  * invalid line, or a failed allocation, leaves the settings unchanged. */
 #ifndef SERVER_SETTING_PRIVATE_H
 #define SERVER_SETTING_PRIVATE_H
 
-#include "server/settings/setting.h"
+#include "server/settings/settings.h"
 
 enum {
     SETTING_LINE_MAX = SETTING_VALUE_MAX, /* bytes of a line */
@@ -27,10 +25,10 @@ enum {
 };
 
 /* printf into an error (SETTING_ERROR_MAX); returns false, so that failing is one statement. */
-__attribute__((format(printf, 2, 3))) bool setting_fail(char *error, const char *format, ...);
+__attribute__((format(printf, 2, 3))) bool setting_words_fail(char *error, const char *format, ...);
 
 /* As bytes_show for a path; of a long one the end is shown. */
-struct bytes_shown setting_show_path(const char *path);
+struct bytes_shown setting_words_show_path(const char *path);
 
 /* ---- setting_words.c ---- */
 
@@ -114,12 +112,12 @@ void setting_board_drop_replaced(struct settings *original, const struct setting
 /* Free the layouts and rules from these indices on. */
 void setting_board_truncate(struct settings *settings, uint32_t layout_count, uint32_t rule_count);
 
-/* ---- setting.c ---- */
+/* ---- settings.c ---- */
 
 /* A draft is a copy to change. It shares the existing strings, layouts and rules (boards borrow
  * them); new layouts and rules are appended, or CONFIG SET replaces all of them. */
-void setting_draft_begin(struct settings *draft, struct settings *original);
+void settings_draft_begin(struct settings *draft, struct settings *original);
 /* Replace the original by the draft if is_fine, otherwise drop the draft. Returns is_fine. */
-bool setting_draft_end(struct settings *draft, bool is_fine);
+bool settings_draft_end(struct settings *draft, bool is_fine);
 
 #endif

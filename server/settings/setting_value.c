@@ -54,9 +54,9 @@ bool setting_value_replace(struct settings *settings, char **slot, struct bytes 
 static bool setting_value_put_number(const struct setting_input *in, int64_t value) {
     const struct setting_kind *kind = &in->setting->kind;
     if (value < kind->minimum || value > kind->maximum) {
-        return setting_fail(in->reason,
-                            "argument must be between %" PRId64 " and %" PRId64 " inclusive",
-                            kind->minimum, kind->maximum);
+        return setting_words_fail(in->reason,
+                                  "argument must be between %" PRId64 " and %" PRId64 " inclusive",
+                                  kind->minimum, kind->maximum);
     }
     *(int64_t *)setting_value_field_of(in->settings, in->setting) = value;
     return true;
@@ -65,7 +65,7 @@ static bool setting_value_put_number(const struct setting_input *in, int64_t val
 static bool setting_value_assign_integer(const struct setting_input *in) {
     int64_t value;
     if (!bytes_parse_i64(in->words[0], &value)) {
-        return setting_fail(in->reason, "argument couldn't be parsed into an integer");
+        return setting_words_fail(in->reason, "argument couldn't be parsed into an integer");
     }
     return setting_value_put_number(in, value);
 }
@@ -81,11 +81,11 @@ static bool setting_value_assign_octal(const struct setting_input *in) {
         value = value > maximum ? value : value * 8 + (word.at[i] - '0');
     }
     if (!is_octal) {
-        return setting_fail(in->reason, "argument couldn't be parsed as an octal number");
+        return setting_words_fail(in->reason, "argument couldn't be parsed as an octal number");
     }
     if (value > maximum) {
-        return setting_fail(in->reason, "argument must be between 0 and %" PRIo64 " inclusive",
-                            (uint64_t)maximum);
+        return setting_words_fail(
+            in->reason, "argument must be between 0 and %" PRIo64 " inclusive", (uint64_t)maximum);
     }
     *(int64_t *)setting_value_field_of(in->settings, in->setting) = value;
     return true;
@@ -121,8 +121,8 @@ static bool setting_value_parse_size(struct bytes word, uint64_t *value) {
 static bool setting_value_assign_size(const struct setting_input *in) {
     uint64_t value;
     if (!setting_value_parse_size(in->words[0], &value)) {
-        return setting_fail(in->reason, "argument must be a memory%s value",
-                            in->setting->kind.type == SETTING_TYPE_SIZE ? "" : " or percent");
+        return setting_words_fail(in->reason, "argument must be a memory%s value",
+                                  in->setting->kind.type == SETTING_TYPE_SIZE ? "" : " or percent");
     }
     /* One above INT64_MAX becomes negative, and is out of range too. */
     return setting_value_put_number(in, (int64_t)value);
@@ -136,10 +136,10 @@ static bool setting_value_assign_size_or_percent(const struct setting_input *in)
     }
     number.size--;
     if (!bytes_parse_u64(number, &percent)) {
-        return setting_fail(in->reason, "argument must be a memory or percent value");
+        return setting_words_fail(in->reason, "argument must be a memory or percent value");
     }
     if (percent > 100) {
-        return setting_fail(in->reason, "percentage argument must be less or equal to 100");
+        return setting_words_fail(in->reason, "percentage argument must be less or equal to 100");
     }
     *(int64_t *)setting_value_field_of(in->settings, in->setting) = -(int64_t)percent;
     return true;
@@ -148,7 +148,7 @@ static bool setting_value_assign_size_or_percent(const struct setting_input *in)
 static bool setting_value_assign_boolean(const struct setting_input *in) {
     bool is_yes = bytes_is(in->words[0], "yes");
     if (!is_yes && !bytes_is(in->words[0], "no")) {
-        return setting_fail(in->reason, "argument must be 'yes' or 'no'");
+        return setting_words_fail(in->reason, "argument must be 'yes' or 'no'");
     }
     *(bool *)setting_value_field_of(in->settings, in->setting) = is_yes;
     return true;
@@ -170,28 +170,28 @@ static bool setting_value_assign_choice(const struct setting_input *in) {
     }
     char all[SETTING_ERROR_MAX];
     setting_value_join_choices(choices, ", ", all);
-    return setting_fail(in->reason, "argument(s) must be one of the following: %s", all);
+    return setting_words_fail(in->reason, "argument(s) must be one of the following: %s", all);
 }
 
 static bool setting_value_assign_string(const struct setting_input *in) {
     const struct setting_kind *kind = &in->setting->kind;
     struct bytes word = in->words[0];
     if (word.size > (size_t)kind->maximum) {
-        return setting_fail(in->reason, "argument may have at most %" PRId64 " bytes",
-                            kind->maximum);
+        return setting_words_fail(in->reason, "argument may have at most %" PRId64 " bytes",
+                                  kind->maximum);
     }
     if (word.size < (size_t)kind->minimum) {
-        return setting_fail(in->reason, "argument can't be empty");
+        return setting_words_fail(in->reason, "argument can't be empty");
     }
     return setting_value_replace(in->settings, setting_value_field_of(in->settings, in->setting),
                                  word) ||
-           setting_fail(in->reason, "out of memory");
+           setting_words_fail(in->reason, "out of memory");
 }
 
 static bool setting_value_assign_file_name(const struct setting_input *in) {
     struct bytes word = in->words[0];
     if (memchr(word.at, '/', word.size) != NULL || bytes_is(word, ".") || bytes_is(word, "..")) {
-        return setting_fail(in->reason, "argument can't be a path, just a name");
+        return setting_words_fail(in->reason, "argument can't be a path, just a name");
     }
     return setting_value_assign_string(in);
 }
@@ -199,7 +199,7 @@ static bool setting_value_assign_file_name(const struct setting_input *in) {
 static bool setting_value_check_only(const struct setting_input *in) {
     const char *const *choices = in->setting->kind.choices;
     return bytes_is(in->words[0], choices[0]) ||
-           setting_fail(in->reason, "%s, so the only value is %s", choices[1], choices[0]);
+           setting_words_fail(in->reason, "%s, so the only value is %s", choices[1], choices[0]);
 }
 
 /* Letters of enum setting_event, from the lowest bit up, as Redis prints them. */
@@ -211,8 +211,8 @@ static bool setting_value_assign_events(const struct setting_input *in) {
     for (size_t i = 0; i < word.size; i++) {
         const char *letter = memchr(event_letters, word.at[i], sizeof event_letters - 1);
         if (letter == NULL && word.at[i] != 'A') {
-            return setting_fail(in->reason,
-                                "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.");
+            return setting_words_fail(in->reason,
+                                      "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.");
         }
         events |= letter != NULL ? 1U << (letter - event_letters) : (unsigned)SETTING_EVENT_ALL;
     }
@@ -266,7 +266,7 @@ static bool setting_value_is_address(struct bytes word) {
 
 static bool setting_value_check_list(const struct setting_input *in) {
     return in->count <= SETTING_LIST_MAX ||
-           setting_fail(in->reason, "at most %d addresses are allowed", SETTING_LIST_MAX);
+           setting_words_fail(in->reason, "at most %d addresses are allowed", SETTING_LIST_MAX);
 }
 
 /* Whether each of proxy-protocol is a word of bind is checked once that is known. */
@@ -277,14 +277,14 @@ static bool setting_value_assign_addresses(const struct setting_input *in) {
     }
     for (size_t i = 0; i < in->count; i++) {
         if (!setting_value_is_address(in->words[i])) {
-            return setting_fail(in->reason, "'%s' %s", bytes_show(in->words[i]).text,
-                                in->setting->kind.choices[0]);
+            return setting_words_fail(in->reason, "'%s' %s", bytes_show(in->words[i]).text,
+                                      in->setting->kind.choices[0]);
         }
     }
     for (size_t i = 0; i < SETTING_LIST_MAX; i++) {
         struct bytes word = i < in->count ? in->words[i] : BYTES("");
         if (!setting_value_replace(in->settings, &addresses->at[i], word)) {
-            return setting_fail(in->reason, "out of memory");
+            return setting_words_fail(in->reason, "out of memory");
         }
     }
     addresses->count = (uint32_t)in->count;
@@ -298,10 +298,11 @@ static bool setting_value_assign_subnets(const struct setting_input *in) {
     }
     for (size_t i = 0; i < in->count; i++) {
         if (!subnet_parse(in->words[i], &subnets->at[i])) {
-            return setting_fail(in->reason,
-                                "'%s' is not a network: 10.0.0.0/8, 192.0.2.7, fd00::/8 are; bits "
-                                "behind the prefix must be 0",
-                                bytes_show(in->words[i]).text);
+            return setting_words_fail(
+                in->reason,
+                "'%s' is not a network: 10.0.0.0/8, 192.0.2.7, fd00::/8 are; bits "
+                "behind the prefix must be 0",
+                bytes_show(in->words[i]).text);
         }
     }
     subnets->count = (uint32_t)in->count;
@@ -319,7 +320,8 @@ static bool setting_value_assign_output_limit(const struct setting_input *in) {
     struct setting_output_limit limits[SETTING_OUTPUT_CLASSES];
     memcpy(limits, in->settings->output_limits, sizeof limits);
     if (in->count % 4 != 0) {
-        return setting_fail(in->reason, "Wrong number of arguments in buffer limit configuration.");
+        return setting_words_fail(in->reason,
+                                  "Wrong number of arguments in buffer limit configuration.");
     }
     for (const struct bytes *word = in->words; word < in->words + in->count; word += 4) {
         unsigned class = 0;
@@ -327,18 +329,19 @@ static bool setting_value_assign_output_limit(const struct setting_input *in) {
             class ++;
         }
         if (class == SETTING_OUTPUT_CLASSES) {
-            return setting_fail(in->reason,
-                                "Invalid client class '%s' specified in buffer limit "
-                                "configuration: the classes are normal, replica and pubsub",
-                                bytes_show(word[0]).text);
+            return setting_words_fail(in->reason,
+                                      "Invalid client class '%s' specified in buffer limit "
+                                      "configuration: the classes are normal, replica and pubsub",
+                                      bytes_show(word[0]).text);
         }
         struct setting_output_limit *limit = &limits[class];
         if (!setting_value_parse_size(word[1], &limit->hard_bytes) ||
             !setting_value_parse_size(word[2], &limit->soft_bytes) ||
             !bytes_parse_i64(word[3], &limit->soft_seconds) || limit->soft_seconds < 0 ||
             limit->soft_seconds > INT32_MAX) {
-            return setting_fail(in->reason, "Error in hard, soft or soft_seconds setting in buffer "
-                                            "limit configuration.");
+            return setting_words_fail(in->reason,
+                                      "Error in hard, soft or soft_seconds setting in buffer "
+                                      "limit configuration.");
         }
     }
     memcpy(in->settings->output_limits, limits, sizeof limits);
@@ -351,7 +354,8 @@ static bool setting_value_assign_save(const struct setting_input *in) {
     bool is_list = in->place->is_argument || in->place->file_name != NULL;
     uint32_t before = is_list && settings->is_save_begun ? settings->save_point_count : 0;
     if (before + in->count / 2 > SETTING_SAVE_POINTS_MAX) {
-        return setting_fail(in->reason, "at most %d pairs are allowed", SETTING_SAVE_POINTS_MAX);
+        return setting_words_fail(in->reason, "at most %d pairs are allowed",
+                                  SETTING_SAVE_POINTS_MAX);
     }
     struct setting_save_point *point = &settings->save_points[before];
     bool is_fine = in->count % 2 == 0;
@@ -361,7 +365,7 @@ static bool setting_value_assign_save(const struct setting_input *in) {
                   bytes_parse_i64(in->words[i + 1], &point->changes) && point->changes >= 0;
     }
     if (!is_fine) {
-        return setting_fail(in->reason, "Invalid save parameters");
+        return setting_words_fail(in->reason, "Invalid save parameters");
     }
     settings->save_point_count = in->count > 0 ? before + (uint32_t)(in->count / 2) : 0;
     settings->is_save_begun = is_list;
@@ -371,16 +375,17 @@ static bool setting_value_assign_save(const struct setting_input *in) {
 static bool setting_value_assign_rename(const struct setting_input *in) {
     struct settings *settings = in->settings;
     if (in->count != 2) {
-        return setting_fail(in->reason, "wrong number of arguments, the form is: rename-command %s",
-                            in->setting->kind.text);
+        return setting_words_fail(in->reason,
+                                  "wrong number of arguments, the form is: rename-command %s",
+                                  in->setting->kind.text);
     }
     if (settings->rename_count == SETTING_RENAMES_MAX) {
-        return setting_fail(in->reason, "at most %d lines are allowed", SETTING_RENAMES_MAX);
+        return setting_words_fail(in->reason, "at most %d lines are allowed", SETTING_RENAMES_MAX);
     }
     if (in->words[0].size > SETTING_RENAME_SIZE_MAX ||
         in->words[1].size > SETTING_RENAME_SIZE_MAX) {
-        return setting_fail(in->reason, "a name may have at most %d bytes",
-                            SETTING_RENAME_SIZE_MAX);
+        return setting_words_fail(in->reason, "a name may have at most %d bytes",
+                                  SETTING_RENAME_SIZE_MAX);
     }
     struct setting_rename *rename = &settings->renames[settings->rename_count++];
     *rename = (struct setting_rename){.name = ""};
@@ -389,13 +394,13 @@ static bool setting_value_assign_rename(const struct setting_input *in) {
     return true;
 }
 
-bool settings_is_host(struct bytes host) {
+bool setting_value_is_host(struct bytes host) {
     bool has_sign = host.size > 0 && (host.at[0] == '-' || host.at[0] == '*');
     return !has_sign && !bytes_is(host, "::*") && setting_value_is_address(host) &&
            memchr(host.at, '%', host.size) == NULL;
 }
 
-bool settings_set_master(struct settings *settings, struct bytes host, uint16_t port) {
+bool setting_value_set_master(struct settings *settings, struct bytes host, uint16_t port) {
     if (!setting_value_replace(settings, &settings->replicaof_host, host)) {
         return false;
     }
@@ -404,9 +409,9 @@ bool settings_set_master(struct settings *settings, struct bytes host, uint16_t 
 }
 
 static bool setting_value_check_host(const struct setting_input *in) {
-    return settings_is_host(in->words[0]) ||
-           setting_fail(in->reason, "'%s' is neither an address nor a host's name",
-                        bytes_show(in->words[0]).text);
+    return setting_value_is_host(in->words[0]) ||
+           setting_words_fail(in->reason, "'%s' is neither an address nor a host's name",
+                              bytes_show(in->words[0]).text);
 }
 
 static bool setting_value_assign_host(const struct setting_input *in) {
@@ -419,17 +424,19 @@ static bool setting_value_assign_replicaof(const struct setting_input *in) {
     bool is_none = in->count == 0 || (in->count == 2 && bytes_is(in->words[0], "no") &&
                                       bytes_is(in->words[1], "one"));
     if (!is_none && in->count != 2) {
-        return setting_fail(in->reason, "wrong number of arguments, the form is: replicaof %s",
-                            in->setting->kind.text);
+        return setting_words_fail(in->reason,
+                                  "wrong number of arguments, the form is: replicaof %s",
+                                  in->setting->kind.text);
     }
     if (!is_none && !setting_value_check_host(in)) {
         return false;
     }
     if (!is_none && (!bytes_parse_i64(in->words[1], &port) || port < 1 || port > 65535)) {
-        return setting_fail(in->reason, "Invalid master port");
+        return setting_words_fail(in->reason, "Invalid master port");
     }
-    return settings_set_master(in->settings, is_none ? BYTES("") : in->words[0], (uint16_t)port) ||
-           setting_fail(in->reason, "out of memory");
+    return setting_value_set_master(in->settings, is_none ? BYTES("") : in->words[0],
+                                    (uint16_t)port) ||
+           setting_words_fail(in->reason, "out of memory");
 }
 
 /* ---- Text out ---- */
@@ -643,8 +650,9 @@ static void setting_value_put_rule(struct buffer *line, struct bytes rule) {
 static bool setting_value_assign_user(const struct setting_input *in) {
     struct settings *settings = in->settings;
     if (setting_value_has_user(settings->user_lines, in->words[0])) {
-        return setting_fail(in->reason, "Duplicate user found. A user can only be defined once in "
-                                        "config files");
+        return setting_words_fail(in->reason,
+                                  "Duplicate user found. A user can only be defined once in "
+                                  "config files");
     }
     struct buffer lines;
     buffer_init(&lines, 0);
@@ -655,7 +663,7 @@ static bool setting_value_assign_user(const struct setting_input *in) {
         for (size_t j = 0; j < in->words[i].size; j++) {
             if (in->words[i].at[j] == '\n' || (i == 0 && in->words[i].at[j] == ' ')) {
                 buffer_deinit(&lines);
-                return setting_fail(in->reason, "Spaces not allowed in ACL usernames");
+                return setting_words_fail(in->reason, "Spaces not allowed in ACL usernames");
             }
         }
         if (i == 0) {
@@ -665,12 +673,12 @@ static bool setting_value_assign_user(const struct setting_input *in) {
         }
     }
     buffer_append(&lines, "\n", 1);
-    bool is_fine = !lines.is_broken && settings_set_user_lines(settings, buffer_bytes(&lines));
+    bool is_fine = !lines.is_broken && setting_value_set_user_lines(settings, buffer_bytes(&lines));
     buffer_deinit(&lines);
-    return is_fine || setting_fail(in->reason, "out of memory");
+    return is_fine || setting_words_fail(in->reason, "out of memory");
 }
 
-bool settings_set_user_lines(struct settings *settings, struct bytes lines) {
+bool setting_value_set_user_lines(struct settings *settings, struct bytes lines) {
     return setting_value_replace(settings, &settings->user_lines, lines);
 }
 
@@ -762,8 +770,8 @@ char **setting_value_string(struct settings *settings, const struct setting *set
 
 static bool setting_value_fail_count(const struct setting_input *in) {
     char syntax[SETTING_SYNTAX_MAX];
-    return setting_fail(in->reason, "wrong number of arguments, the form is: %s %s",
-                        in->setting->name, setting_print_syntax(in->setting, syntax));
+    return setting_words_fail(in->reason, "wrong number of arguments, the form is: %s %s",
+                              in->setting->name, setting_value_print_syntax(in->setting, syntax));
 }
 
 /* A single word with blanks inside is a quoted list, as CONFIG SET and shells pass it. */
@@ -805,12 +813,13 @@ static size_t setting_value_print(const struct settings *settings, const struct 
                            .out = out});
 }
 
-size_t setting_print(const struct settings *settings, const struct setting *setting, char *out) {
+size_t setting_value_show(const struct settings *settings, const struct setting *setting,
+                          char *out) {
     return setting_value_print(settings, setting, 0, false, out);
 }
 
-bool setting_print_line(const struct settings *settings, const struct setting *setting,
-                        uint32_t index, char *out, size_t *size) {
+bool setting_value_print_line(const struct settings *settings, const struct setting *setting,
+                              uint32_t index, char *out, size_t *size) {
     enum setting_type type = setting->kind.type;
     uint32_t line_count = type == SETTING_TYPE_LAYOUT   ? settings->layout_count - 1
                           : type == SETTING_TYPE_BOARD  ? settings->rule_count
@@ -824,7 +833,7 @@ bool setting_print_line(const struct settings *settings, const struct setting *s
     return true;
 }
 
-const char *setting_print_syntax(const struct setting *setting, char *out) {
+const char *setting_value_print_syntax(const struct setting *setting, char *out) {
     const struct setting_kind *kind = &setting->kind;
     if (kind->type == SETTING_TYPE_INTEGER) {
         snprintf(out, SETTING_SYNTAX_MAX, "%" PRId64 "..%" PRId64 "%s%s", kind->minimum,

@@ -5,7 +5,7 @@
 
 #include "codec/words.h"
 
-bool setting_fail(char *error, const char *format, ...) {
+bool setting_words_fail(char *error, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(error, SETTING_ERROR_MAX, format, arguments);
@@ -13,7 +13,7 @@ bool setting_fail(char *error, const char *format, ...) {
     return false;
 }
 
-struct bytes_shown setting_show_path(const char *path) {
+struct bytes_shown setting_words_show_path(const char *path) {
     struct bytes text = bytes_from_text(path);
     if (text.size <= BYTES_SHOWN_MAX) {
         return bytes_show(text);
@@ -42,23 +42,25 @@ bool setting_words_split(struct bytes line, struct setting_words *words, char *r
     enum words_status status;
     words->count = 0;
     if (line.size > sizeof words->room) {
-        return setting_fail(reason, "a line may have at most %d bytes", SETTING_LINE_MAX);
+        return setting_words_fail(reason, "a line may have at most %d bytes", SETTING_LINE_MAX);
     }
     while ((status = words_take(&line, &out, &word)) == WORDS_TAKEN) {
         if (words->count == SETTING_WORDS_MAX) {
-            return setting_fail(reason, "a line may have at most %d words", SETTING_WORDS_MAX);
+            return setting_words_fail(reason, "a line may have at most %d words",
+                                      SETTING_WORDS_MAX);
         }
         words->words[words->count++] = word;
     }
     return status == WORDS_END ||
-           setting_fail(reason, "unbalanced quotes: a closing quote is missing, or is not followed "
-                                "by a blank or the end of the line");
+           setting_words_fail(reason,
+                              "unbalanced quotes: a closing quote is missing, or is not followed "
+                              "by a blank or the end of the line");
 }
 
 bool setting_words_check(const struct bytes *words, size_t count, char *reason) {
     for (size_t i = 0; i < count; i++) {
         if (words[i].size > 0 && memchr(words[i].at, '\0', words[i].size) != NULL) {
-            return setting_fail(reason, "a zero byte is not allowed");
+            return setting_words_fail(reason, "a zero byte is not allowed");
         }
     }
     return true;
@@ -167,7 +169,7 @@ static const char *setting_words_find_nearest(struct bytes word, setting_words_n
 bool setting_words_fail_unknown(char *reason, const char *what, struct bytes word,
                                 setting_words_next *next, const void *context) {
     const char *nearest = setting_words_find_nearest(word, next, context);
-    return nearest == NULL ? setting_fail(reason, "%s '%s'", what, bytes_show(word).text)
-                           : setting_fail(reason, "%s '%s'; did you mean '%s'?", what,
-                                          bytes_show(word).text, nearest);
+    return nearest == NULL ? setting_words_fail(reason, "%s '%s'", what, bytes_show(word).text)
+                           : setting_words_fail(reason, "%s '%s'; did you mean '%s'?", what,
+                                                bytes_show(word).text, nearest);
 }

@@ -145,7 +145,7 @@ static bool backup_finish(struct receiving *receiving, uint64_t members) {
         return false;
     }
     int fd = disk_open(AT_FDCWD, receiving->part, O_RDONLY, 0);
-    if (!check_blocks(fd, receiving->part, &footer, error)) {
+    if (!verify_blocks(fd, receiving->part, &footer, error)) {
         tools_complain("what came is not whole: %s", error);
         return false;
     }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "protocol/request.h"
-#include "server/tools/rules_text.h"
 #include "server/tools/tools.h"
 #include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/key_kind.h"
@@ -28,7 +27,7 @@ struct exporting {
     bool is_failed;
     struct record record;
     char database[BYTES_INTEGER_TEXT_MAX], expires[BYTES_INTEGER_TEXT_MAX];
-    char rules[RULES_TEXT_MAX];
+    char rules[RECORD_RULES_MAX];
     /* for Redis */
     int64_t now_us;
     uint32_t selected; /* UINT32_MAX: none yet */
@@ -170,7 +169,7 @@ static void export_begin_key(struct exporting *exporting, const struct registry_
     if (!is_hash) {
         record->at[RECORD_RULES] = (struct bytes){
             .at = exporting->rules,
-            .size = rules_text_print(registry_rules(key), registry_state(key), exporting->rules)};
+            .size = record_print_rules(registry_rules(key), registry_state(key), exporting->rules)};
     }
     if (expire_at_ms != REGISTRY_NO_EXPIRY) {
         record->at[RECORD_EXPIRES] = export_print_integer(exporting->expires, expire_at_ms);

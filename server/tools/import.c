@@ -1,10 +1,17 @@
-/* Records as effects, which fill a registry; and that as a directory. See export.h. */
+/* What fills a registry, and that as a directory to start from: records, as effects; a dump of Redis, where one thread
+ * reads and fills and the snapshot's thread writes. See tools.h. */
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "codec/words.h"
-#include "server/tools/rules_text.h"
+#include "server/rdb/rdb_load.h"
+#include "server/system/clock.h"
+#include "server/system/log.h"
 #include "server/tools/tools.h"
 #include "skiplist/keyspace/key_kind.h"
 
@@ -17,7 +24,7 @@ struct importing {
     bool has_key, is_hash;
     struct rules rules;
     struct board_state state;
-    char error[RULES_TEXT_ERROR_MAX];
+    char error[RECORD_RULES_ERROR_MAX];
 };
 
 /* Each returns NULL, or what is wrong. */
@@ -50,8 +57,8 @@ static const char *import_take_database(struct importing *importing) {
 }
 
 static const char *import_take_rules(struct importing *importing) {
-    return rules_text_parse(importing->record.at[RECORD_RULES], &importing->rules,
-                            &importing->state, importing->error)
+    return record_parse_rules(importing->record.at[RECORD_RULES], &importing->rules,
+                              &importing->state, importing->error)
                ? NULL
                : importing->error;
 }
@@ -274,5 +281,240 @@ bool import_save(struct registry *registry, const char *target) {
         return false;
     }
     printf("%s: a directory to start from\n", target);
+    return true;
+}
+
+/* ---- a dump of Redis ---- */
+
+enum {
+    PIECE_SIZE = 256 * 1024,
+    PROGRESS_US = 5 * 1000 * 1000,
+    ERROR_MAX = (int)DISK_ERROR_MAX + (int)SETTING_ERROR_MAX,
+};
+
+struct dump {
+    const char *path;
+    struct settings settings;
+    struct store store;
+    struct registry *registry;
+    struct rdb_load load;
+    int fd;
+    uint64_t file_size, read_size;
+    uint64_t began_us, told_us;
+    char piece[PIECE_SIZE];
+};
+
+/* ---- reading it ---- */
+
+static void import_rdb_tell_progress(struct dump *dump) {
+    uint64_t now_us = clock_monotonic_us();
+    if (now_us - dump->told_us < PROGRESS_US) {
+        return;
+    }
+    dump->told_us = now_us;
+    fprintf(stderr, "%s: %.0f%% read, %llu members and %llu fields\n", dump->path,
+            dump->file_size > 0 ? 100.0 * (double)dump->read_size / (double)dump->file_size : 0.0,
+            (unsigned long long)dump->load.member_count,
+            (unsigned long long)dump->load.field_count);
+}
+
+/* *size is 0 at the end of the file. */
+static bool import_rdb_read_piece(struct dump *dump, size_t *size) {
+    ssize_t got;
+    do {
+        got = read(dump->fd, dump->piece, PIECE_SIZE);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0) {
+        return tools_complain("cannot read %s: %s", dump->path, strerror(errno));
+    }
+    *size = (size_t)got;
+    dump->read_size += *size;
+    return true;
+}
+
+static bool import_rdb_check_end(struct dump *dump) {
+    size_t size = 0;
+    if (rdb_reader_left(&dump->load.reader) > 0) {
+        size = 1;
+    } else if (!import_rdb_read_piece(dump, &size)) {
+        return false;
+    }
+    return size == 0 ||
+           tools_complain("%s: more bytes follow the end of the dump. Is it an AOF? Then ask "
+                          "redis-server for a dump: SAVE",
+                          dump->path);
+}
+
+static bool import_rdb_read_dump(struct dump *dump) {
+    for (;;) {
+        size_t size = 0;
+        if (!import_rdb_read_piece(dump, &size)) {
+            return false;
+        }
+        if (size == 0) {
+            return tools_complain("%s: the dump is cut off at offset %llu", dump->path,
+                                  (unsigned long long)dump->load.reader.offset);
+        }
+        const struct bytes piece = {.at = dump->piece, .size = size};
+        switch (rdb_load_feed(&dump->load, piece)) {
+        case RDB_LOAD_STEP:
+        case RDB_LOAD_MORE:
+            import_rdb_tell_progress(dump);
+            break;
+        case RDB_LOAD_DONE:
+            return import_rdb_check_end(dump);
+        case RDB_LOAD_FAILED:
+            return tools_complain("%s: %s", dump->path, dump->load.error);
+        }
+    }
+}
+
+/* ---- the summary ---- */
+
+/* The same kind has several types. */
+static void import_rdb_tell_skipped(const struct rdb_load *load) {
+    for (unsigned type = 0; type < RDB_TYPES; type++) {
+        const struct rdb_skipped *skipped = &load->skipped[type];
+        if (skipped->count == 0) {
+            continue;
+        }
+        printf("skipped: %llu %s (type %u), such as", (unsigned long long)skipped->count,
+               rdb_reader_type_name(type), type);
+        for (unsigned i = 0; i < RDB_LOAD_NAMES && i < skipped->count; i++) {
+            printf("%s '%s'", i > 0 ? "," : "", skipped->names[i].text);
+        }
+        printf("\n");
+    }
+    if (load->reader.function_count > 0) {
+        printf("skipped: %llu libraries of functions\n",
+               (unsigned long long)load->reader.function_count);
+    }
+}
+
+static void import_rdb_tell(const struct dump *dump) {
+    const struct rdb_load *load = &dump->load;
+    printf("imported: %llu sorted sets with %llu members, %llu hashes with %llu fields\n",
+           (unsigned long long)load->board_count, (unsigned long long)load->member_count,
+           (unsigned long long)load->hash_count, (unsigned long long)load->field_count);
+    if (load->module_board_count > 0) {
+        printf("boards of the module: %llu of the sorted sets, with layout, options and times\n",
+               (unsigned long long)load->module_board_count);
+    }
+    if (load->ban_count > 0) {
+        printf("bans of the module: %llu members\n", (unsigned long long)load->ban_count);
+    }
+    import_rdb_tell_skipped(load);
+    if (load->expired_count > 0) {
+        printf("expired: %llu keys\n", (unsigned long long)load->expired_count);
+    }
+    if (load->cut_count > 0) {
+        printf("cut: %llu members below the CAP of their boards\n",
+               (unsigned long long)load->cut_count);
+    }
+    if (load->reader.field_expiry_count > 0) {
+        printf("expired: %llu fields of hashes; without expiry now: %llu (only whole keys expire "
+               "here)\n",
+               (unsigned long long)load->expired_field_count,
+               (unsigned long long)(load->reader.field_expiry_count - load->expired_field_count));
+    }
+    printf("read %s, RDB version %u, %llu bytes, and wrote %s in %.1f s\n", dump->path,
+           load->reader.version, (unsigned long long)dump->read_size, dump->store.path,
+           (double)(clock_monotonic_us() - dump->began_us) / 1e6);
+}
+
+/* ---- the command line ---- */
+
+static bool import_rdb_fill(struct dump *dump) {
+    if (dump->store.state.base_number != 0 || dump->store.state.journal_count != 0) {
+        return tools_complain("%s has the files of a server already: import into another directory "
+                              "(--dir), or move them away",
+                              dump->store.path);
+    }
+    dump->registry = registry_create(disk_random_id(), setting_board_rules_for, &dump->settings);
+    if (dump->registry == NULL) {
+        return tools_complain("out of memory");
+    }
+    rdb_load_init(&dump->load, dump->registry, disk_random_id(), tools_now_us());
+    if (!import_rdb_read_dump(dump)) {
+        return false;
+    }
+    return tools_save(dump->registry, &dump->store, dump->load.latest_us) ||
+           tools_complain("the directory %s could not be written: see the log", dump->store.path);
+}
+
+static bool import_rdb_with_store(struct dump *dump) {
+    char error[ERROR_MAX];
+    const struct settings *settings = &dump->settings;
+    if (store_open(&dump->store, settings->dir, settings->appenddirname, STORE_CLAIM, error) !=
+        STORE_OK) {
+        return tools_complain("%s", error);
+    }
+    bool is_done = import_rdb_fill(dump);
+    if (is_done) {
+        import_rdb_tell(dump);
+        store_close(&dump->store);
+    } else {
+        store_abandon(&dump->store);
+    }
+    if (dump->registry != NULL) {
+        rdb_load_deinit(&dump->load);
+        registry_destroy(dump->registry);
+    }
+    return is_done;
+}
+
+static bool import_rdb_with_file(struct dump *dump) {
+    struct stat about;
+    dump->fd = open(dump->path, O_RDONLY | O_CLOEXEC);
+    if (dump->fd < 0) {
+        return tools_complain("cannot open %s: %s", dump->path, strerror(errno));
+    }
+    if (fstat(dump->fd, &about) == 0 && about.st_size > 0) {
+        dump->file_size = (uint64_t)about.st_size;
+    }
+    bool is_done = import_rdb_with_store(dump);
+    close(dump->fd);
+    return is_done;
+}
+
+static bool import_rdb_run(int argc, char **argv) {
+    char error[ERROR_MAX];
+    struct dump *dump = memory_allocate_zeroed(sizeof *dump);
+    if (dump == NULL || !settings_init(&dump->settings)) {
+        memory_free(dump);
+        return tools_complain("out of memory");
+    }
+    dump->path = argv[2];
+    dump->began_us = clock_monotonic_us();
+    dump->told_us = dump->began_us;
+    argv[2] = argv[0];
+    bool is_done = setting_file_apply_arguments(&dump->settings, argc - 2, argv + 2, error) &&
+                   settings_finish(&dump->settings, error);
+    setting_file_hide_arguments(argc - 2, argv + 2);
+    is_done = is_done ? import_rdb_with_file(dump) : tools_complain("%s", error);
+    settings_deinit(&dump->settings);
+    memory_free(dump);
+    return is_done;
+}
+
+bool import_rdb_and_exit(int argc, char **argv, int *status) {
+    if (argc < 2 || strcmp(argv[1], "--import") != 0) {
+        return false;
+    }
+    for (int i = 2; i < argc; i++) {
+        if (strcmp(argv[i], "--format") == 0) {
+            return false;
+        }
+    }
+    *status = EXIT_FAILURE;
+    if (argc == 2 || strncmp(argv[2], "--", 2) == 0) {
+        (void)tools_complain(
+            "usage: leaderboard-server --import dump.rdb [settings as at a start]");
+        return true;
+    }
+    memory_init();
+    clock_calibrate();
+    log_set_level(LOG_WARNING);
+    *status = import_rdb_run(argc, argv) ? EXIT_SUCCESS : EXIT_FAILURE;
     return true;
 }

@@ -16,6 +16,7 @@
 #include <stdio.h>
 
 #include "codec/buffer.h"
+#include "server/settings/settings.h"
 
 enum record_field {
     RECORD_DATABASE,
@@ -26,7 +27,7 @@ enum record_field {
     RECORD_TIME,    /* unix microseconds; empty: the layout has no time */
     RECORD_VALUE,   /* of a field of a hash; of a member: its tags, "country DE class mage", values
                      * with other than plain characters in double quotes (codec/words.h) */
-    RECORD_RULES,   /* layout and options (server/tools/rules_text.h) */
+    RECORD_RULES,   /* layout and options, see below */
     RECORD_EXPIRES, /* unix milliseconds; empty: never */
     RECORD_FIELDS
 };
@@ -67,5 +68,22 @@ void record_reader_deinit(struct record_reader *reader);
 MUST_CHECK enum record_status record_read(struct record_reader *reader, struct record *record);
 /* Make reader->error "line 7 at offset 312: <reason>"; returns RECORD_BAD. */
 enum record_status record_refuse(struct record_reader *reader, const char *reason);
+
+/* ---- layout and options ----
+ *
+ * As one text, from which they are read back exactly:
+ *
+ *     FIELD score 33 SIGNED TIME 31 S CAP 100 KEEP BEST CREATED
+ *
+ * The words are those of LB.CREATE, and those of rows that are states (skiplist/keyspace/board_options.h), in any
+ * order behind the layout: CREATED, STARTED and ENDS with unix milliseconds, and so on. */
+
+enum { RECORD_RULES_MAX = LAYOUT_TEXT_MAX + SETTING_RULES_TEXT_MAX, RECORD_RULES_ERROR_MAX = 1024 };
+
+/* out: RECORD_RULES_MAX; returns the size. */
+size_t record_print_rules(const struct rules *rules, const struct board_state *state, char *out);
+/* false: error (RECORD_RULES_ERROR_MAX) says what is wrong. */
+MUST_CHECK bool record_parse_rules(struct bytes text, struct rules *rules,
+                                   struct board_state *state, char *error);
 
 #endif

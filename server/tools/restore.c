@@ -288,7 +288,7 @@ static int restore_copy(struct restoring *restoring, const struct file *file, ui
 static bool restore_is_base_whole(struct file *base, int fd) {
     struct snapshot_footer footer;
     char error[DISK_ERROR_MAX];
-    bool is_whole = check_blocks(fd, base->path, &footer, error);
+    bool is_whole = verify_blocks(fd, base->path, &footer, error);
     bool is_same = is_whole && footer.sequence == base->sequence;
     base->is_damaged = !is_same;
     return is_same || tools_complain("%s", is_whole ? "the base was replaced meanwhile" : error);
@@ -329,10 +329,11 @@ static bool restore_measure(struct restoring *restoring, const struct file *file
                             uint64_t *size) {
     struct journal_reader reader;
     struct journal_group group;
-    enum journal_status status = journal_reader_open(&reader, fd, file->path, file->sequence, true);
+    enum journal_status status =
+        journal_file_reader_open(&reader, fd, file->path, file->sequence, true);
     *size = JOURNAL_FILE_HEAD;
     while (status == JOURNAL_GROUP && !restoring->is_over) {
-        status = journal_reader_next(&reader, &group);
+        status = journal_file_reader_next(&reader, &group);
         restoring->is_over =
             status == JOURNAL_GROUP && (int64_t)group.end_us > restoring->options->until_us;
         if (status == JOURNAL_GROUP && !restoring->is_over) {
@@ -355,7 +356,7 @@ static bool restore_measure(struct restoring *restoring, const struct file *file
     } else if (!is_good) {
         (void)tools_complain("%s", reader.error);
     }
-    journal_reader_close(&reader);
+    journal_file_reader_close(&reader);
     return is_good;
 }
 

@@ -17,7 +17,7 @@
 #include "server/durability/snapshot.h"
 #include "server/durability/verify.h"
 #include "server/rdb/rdb_write.h"
-#include "server/settings/setting.h"
+#include "server/settings/settings.h"
 #include "server/system/clock.h"
 #include "server/system/disk.h"
 #include "server/system/log.h"
@@ -368,7 +368,7 @@ static bool tools_load(const char *path, struct registry *registry, uint64_t *ti
         snprintf(kept_path, sizeof kept_path, "/proc/self/fd/%d", kept);
         path = kept_path;
     }
-    bool is_loaded = check_load(path, registry, time_us, error);
+    bool is_loaded = verify_load(path, registry, time_us, error);
     disk_close(kept);
     return is_loaded || tools_complain("%s", error);
 }
@@ -412,7 +412,8 @@ static bool tools_with_registry(const struct words *words, bool is_import) {
     if (!settings_init(&settings)) {
         return tools_complain("out of memory");
     }
-    struct registry *registry = registry_create(disk_random_id(), settings_rules_for, &settings);
+    struct registry *registry =
+        registry_create(disk_random_id(), setting_board_rules_for, &settings);
     bool is_done = false;
     if (registry == NULL) {
         (void)tools_complain("out of memory");

@@ -31,7 +31,7 @@ int64_t tools_now_us(void);
  * false: the reason is in the log. */
 MUST_CHECK bool tools_save(struct registry *registry, struct store *store, int64_t now_us);
 
-/* ---- --import dump.rdb [configuration file] [--setting value ...]: import_rdb.c ----
+/* ---- --import dump.rdb [configuration file] [--setting value ...]: import.c ----
  *
  * Fills the data directory of these settings from a dump of Redis or Valkey (server/rdb/rdb_load.h), and
  * leaves a snapshot that a start with the same settings loads. The directory must not have files of a

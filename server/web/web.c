@@ -171,7 +171,7 @@ static void web_print_refusal(struct http_exchange *exchange, const char *text) 
     size_t size = strlen(text);
     const struct bytes detail = {.at = text, .size = size > 0 ? size - 1 : 0};
     const struct bytes none = {.at = NULL};
-    web_put_problem(&json, reply->status, detail, none);
+    web_query_put_problem(&json, reply->status, detail, none);
     json_close(&json, '}');
     reply->content_type = PROBLEM_TYPE;
     reply->header_count = 0;
@@ -480,7 +480,7 @@ static void web_request_is_answered(struct web_query *query) {
     struct web_request *request = query->owner;
     request->query = NULL;
     if (query->verdict == WEB_LOGIN_NEEDED && query->identity.kind == WEB_USER) {
-        web_forget_known(request->web, query->address);
+        web_login_forget_known(request->web, query->address);
     }
     if (request->exchange->stage == HTTP_WAITS) {
         web_answer(request->exchange, query);
@@ -529,7 +529,8 @@ static bool web_take_key(const struct http_exchange *exchange, struct web_query 
         key = (struct bytes){.at = key.at + 1, .size = key.size - 2};
     }
     if (key.size == 0 || key.size > sizeof query->write.id_text) {
-        web_error(query, 422, "Idempotency-Key has 1 to %zu bytes", sizeof query->write.id_text);
+        web_query_error(query, 422, "Idempotency-Key has 1 to %zu bytes",
+                        sizeof query->write.id_text);
         return false;
     }
     memcpy(query->write.id_text, key.at, key.size);
@@ -553,7 +554,8 @@ static bool web_take_body(struct web_request *request, struct web_query *query) 
     unsigned count = query->write.weight > 0 ? query->write.weight : 1;
     unsigned retry_s = web_take_rate(request->web, exchange, count);
     if (retry_s > 0) {
-        web_error(query, 429, "this address has written too many results: see web-write-rate");
+        web_query_error(query, 429,
+                        "this address has written too many results: see web-write-rate");
         exchange->reply.retry_s = retry_s;
     }
     return retry_s == 0;
@@ -712,9 +714,9 @@ static void web_handle_post(struct web *web, struct web_request *request, bool i
     if (request->origin != NULL) {
         http_exchange_refuse(request->exchange, 403, "not for pages of other sites\n");
     } else if (is_log_in) {
-        web_log_in(request);
+        web_login_log_in(request);
     } else {
-        web_log_out(web, request);
+        web_login_log_out(web, request);
     }
 }
 
@@ -725,8 +727,8 @@ static void web_handle_api(struct web *web, struct web_request *request,
     bool is_log_in = target->segment_count == 3 && web_is_path(target, 2, "login");
     bool is_log_out = target->segment_count == 3 && web_is_path(target, 2, "logout");
     bool writes = exchange->method > HTTP_HEAD;
-    const struct web_operation *operation = web_find_operation(exchange->method, target);
-    unsigned methods = operation == NULL ? web_find_methods(target) : 0;
+    const struct web_operation *operation = web_openapi_find(exchange->method, target);
+    unsigned methods = operation == NULL ? web_openapi_find_methods(target) : 0;
     if (web_is_of_other_site(exchange)) {
         request->origin = web_find_origin(web, exchange);
         if (request->origin == NULL) {
@@ -763,17 +765,17 @@ static void web_handle_api(struct web *web, struct web_request *request,
     request->wants_stream = operation != NULL && operation->is_stream;
     struct bytes key = http_target_find(target, "key");
     if (request->wants_stream && key.at != NULL) {
-        web_log_in_by_key(request, key);
+        web_login_by_key(request, key);
         return;
     }
     if (http_exchange_header(exchange, "Authorization") != NULL) {
-        web_log_in_by_header(request);
+        web_login_by_header(request);
         return;
     }
     if (writes || request->origin != NULL) {
         identity.is_local = request->origin == NULL && http_exchange_is_local(exchange);
     } else {
-        web_identify(web, request, &identity);
+        web_login_identify(web, request, &identity);
     }
     web_run_as(request, &identity);
 }
@@ -849,7 +851,7 @@ static void web_step(void *context, int64_t now_ms) {
         }
     }
     web_views_step(web, now_ms);
-    web_history_step(web, now_ms);
+    web_figures_step_history(web, now_ms);
 }
 
 /* ---- beginning and end ---- */
@@ -993,8 +995,8 @@ static bool web_read_avatars(struct web *web, const char *text, char *error) {
 
 static void web_free(struct web *web) {
     web_engine_deinit(&web->engine);
-    web_sessions_deinit(&web->sessions);
-    web_sessions_deinit(&web->stream_keys);
+    web_login_deinit_sessions(&web->sessions);
+    web_login_deinit_sessions(&web->stream_keys);
     buffer_deinit(&web->openapi);
     buffer_deinit(&web->openapi_packed);
     web_files_deinit(web);
@@ -1014,8 +1016,8 @@ static struct web *web_create(struct server *server, char *error) {
     }
     web->settings = settings;
     snprintf(error, HTTP_ERROR_MAX, "web-port: out of memory");
-    if (!web_sessions_init(&web->sessions, settings->web_session_timeout_s * 1000) ||
-        !web_sessions_init(&web->stream_keys, WEB_STREAM_KEY_S * 1000) ||
+    if (!web_login_init_sessions(&web->sessions, settings->web_session_timeout_s * 1000) ||
+        !web_login_init_sessions(&web->stream_keys, WEB_STREAM_KEY_S * 1000) ||
         !web_read_data(web, settings->web_data, error) ||
         !web_read_avatars(web, settings->web_avatars, error) ||
         !web_read_origins(web, settings->web_allow_origin, error) ||
@@ -1024,7 +1026,7 @@ static struct web *web_create(struct server *server, char *error) {
         return NULL;
     }
     struct json json = web_json(&web->openapi);
-    web_put_openapi(&json);
+    web_openapi_put(&json);
     if (web->openapi.is_broken) {
         snprintf(error, HTTP_ERROR_MAX, "web-port: out of memory");
         web_free(web);

@@ -1,17 +1,18 @@
 /* The page: what is on the boards, live, and how the server is (web-port).
  *
- *     exchange (http_server.h) --- web_query --- engine          a request
+ *     exchange (http.h) --- web_query --- engine          a request
  *     stream                   --- view --------- query          viewers of one page share a view
  *
  * Files: web.c (requests, replies, the files that the browser loads, the pace), web_query.h (what all share), web_query.c
- * (rounds of commands, and users: the engine's side), web_openapi.c (the tables of routes and schemas, and the document
- * that is written from them), web_boards.c, web_spread.c, web_figures.c and web_write.c (routes), web_views.c
- * (server-sent events), web_login.c (cookies). All but the engine's side runs on the HTTP thread. */
+ * (rounds of commands), web_engine.c (users and their commands: the engine's side), web_openapi.c (the tables of routes
+ * and schemas, and the document that is written from them), web_query_reply.c (from replies to JSON, by their shapes),
+ * web_boards.c, web_figures.c and web_write.c (routes), web_views.c (server-sent events), web_login.c (cookies). All but
+ * the engine's side runs on the HTTP thread. */
 #ifndef SERVER_WEB_H
 #define SERVER_WEB_H
 
 #include "server/clients/server.h"
-#include "server/http/http_server.h"
+#include "server/http/http.h"
 
 struct web;
 

@@ -1,273 +1,13 @@
-/* Routes of boards: the list, one of them, a page of it, one member, and looking for members; and what replies about
- * boards have in common. docs/web.md says what they look like. */
+/* Routes of boards: the list, one of them, a page of it, one member, looking for members, how scores are spread, and
+ * the last periods. docs/web.md says what they look like. */
 #include <stdio.h>
 
+#include "codec/decimal.h"
 #include "codec/glob.h"
-#include "codec/tag.h"
+#include "codec/wide.h"
 #include "server/web/web_query.h"
 #include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/league.h"
-
-/* ---- what replies have in common ---- */
-
-uint64_t web_count_fields(struct value_reader board) {
-    struct value_reader at;
-    return value_find_list(board, "fields", &at);
-}
-
-void web_put_field_names(struct json *json, struct value_reader board) {
-    struct value_reader at;
-    json_open(json, "fields", '[');
-    for (uint64_t left = value_find_list(board, "fields", &at); left > 0; left--) {
-        json_text(json, NULL, value_find_text(at, "name"));
-        value_skip(&at);
-    }
-    json_close(json, ']');
-}
-
-void web_put_data_names(struct json *json, const struct web_query *query) {
-    json_open(json, "data_fields", '[');
-    for (unsigned i = 0; i < query->data.count; i++) {
-        json_text(json, NULL, query->data.fields[i]);
-    }
-    json_close(json, ']');
-}
-
-void web_put_data(struct json *json, const struct web_query *query, struct value_reader *reader) {
-    if (query->data.pattern.at == NULL) {
-        return;
-    }
-    struct value list = value_next(reader);
-    json_open(json, "data", '{');
-    for (unsigned i = 0; i < query->data.count; i++) {
-        struct value value = {.kind = VALUE_NULL};
-        if (list.kind == VALUE_LIST && i < list.count) {
-            value = value_next(reader);
-        }
-        json_pair(json, query->data.fields[i],
-                  value.kind == VALUE_TEXT ? value.text : (struct bytes){.at = NULL});
-    }
-    json_close(json, '}');
-}
-
-void web_put_number_text(struct json *json, const char *key, struct value value) {
-    char text[BYTES_INTEGER_TEXT_MAX];
-    if (value.kind == VALUE_INTEGER) {
-        size_t size = bytes_print_i64(text, value.number);
-        json_text(json, key, (struct bytes){.at = text, .size = size});
-    } else {
-        json_text(json, key, value.text);
-    }
-}
-
-/* The tags of a record: a map. */
-static void web_boards_put_tags(struct json *json, struct value_reader *reader) {
-    char name[TAG_NAME_MAX + 1];
-    struct value map = value_next(reader);
-    json_open(json, "tags", '{');
-    for (uint64_t i = 0; map.kind == VALUE_MAP && i < map.count; i++) {
-        struct bytes tag = value_next(reader).text;
-        snprintf(name, sizeof name, "%.*s", (int)tag.size, tag.at);
-        json_bytes(json, name, value_next(reader).text);
-    }
-    json_close(json, '}');
-}
-
-/* A record, which is not null: [member, rank, time, fields ..., percentage, tags, data, since]. percent: where its
- * value goes; NULL: it has none. */
-static void web_boards_put_record(struct json *json, const struct web_query *query, const char *key,
-                                  uint64_t field_count, struct value_reader *reader,
-                                  struct value *percent) {
-    uint64_t behind_fields =
-        3 + field_count + (percent != NULL) + query->has_tags + (query->data.pattern.at != NULL);
-    bool has_since = value_next(reader).count > behind_fields;
-    json_open(json, key, '{');
-    struct bytes member = value_next(reader).text;
-    json_integer(json, "rank", value_next(reader).number);
-    json_bytes(json, "member", member);
-    struct value time = value_next(reader);
-    struct value_reader fields = *reader;
-    if (field_count > 0) {
-        web_put_number_text(json, "score", value_next(&fields));
-    }
-    json_open(json, "fields", '[');
-    for (uint64_t i = 0; i < field_count; i++) {
-        web_put_number_text(json, NULL, value_next(reader));
-    }
-    json_close(json, ']');
-    if (time.kind == VALUE_INTEGER) {
-        json_time_ms(json, "reached_at", time.number);
-    } else {
-        json_null(json, "reached_at");
-    }
-    if (percent != NULL) {
-        *percent = value_next(reader);
-    }
-    if (query->has_tags) {
-        web_boards_put_tags(json, reader);
-    }
-    web_put_data(json, query, reader);
-    if (has_since) {
-        struct value rank = value_next(reader);
-        if (rank.kind == VALUE_INTEGER) {
-            json_integer(json, "since", rank.number);
-        } else {
-            json_null(json, "since");
-        }
-    }
-    json_close(json, '}');
-}
-
-/* ---- from replies to JSON, by their shapes ---- */
-
-/* Go to what a path leads to in a value of this shape, which becomes that of what is there. false: nothing is, or
- * null. */
-static bool web_boards_follow(struct shape *shape, struct bytes path, struct value_reader *at) {
-    bool is_there = true;
-    for (struct bytes word; path.size > 0 && path.at[0] != '.';
-         path = bytes_behind(path, path.size > word.size ? word.size + 1 : word.size)) {
-        const char *dot = memchr(path.at, '.', path.size);
-        struct value_reader here = *at;
-        struct shape_member member;
-        word = (struct bytes){path.at, dot != NULL ? (size_t)(dot - path.at) : path.size};
-        *shape = shape_resolve(*shape);
-        bool is_list = is_there && value_next(&here).kind == VALUE_LIST;
-        const char *text = shape->inner;
-        while (shape_next(&text, &member) && !bytes_equal(member.name, word)) {
-            if (is_list) {
-                value_skip(&here);
-            }
-        }
-        is_there = is_there && (is_list || value_find(*at, word, &here));
-        *at = here;
-        *shape = member.type;
-    }
-    return is_there && value_next(&(struct value_reader){at->at, at->end}).kind != VALUE_NULL;
-}
-
-static void web_boards_put_run(struct web_query *query, const char *text, struct shape source,
-                               struct value_reader reply);
-
-static void web_boards_put_scalar(struct json *json, const char *key, enum shape_kind kind,
-                                  struct value value) {
-    if (kind == SHAPE_BOOLEAN) {
-        json_boolean(json, key, value.number != 0);
-    } else if (kind == SHAPE_INTEGER) {
-        json_integer(json, key, value.number);
-    } else if (kind == SHAPE_TIME || kind == SHAPE_SECONDS) {
-        json_time_ms(json, key, kind == SHAPE_TIME ? value.number : value.number * 1000);
-    } else {
-        web_put_number_text(json, key, value);
-    }
-}
-
-/* A value of this shape, of which `shape` says what is shown. */
-static void web_boards_put_value(struct web_query *query, const char *key, struct shape shape,
-                                 struct shape source, struct value_reader at) {
-    struct json *json = &query->json;
-    struct value_reader here = at;
-    source = shape_resolve(source);
-    if (shape.kind == SHAPE_NAMED) { /* Row */
-        uint64_t before_fields = 3;
-        web_boards_put_record(json, query, key, value_next(&here).count - before_fields, &at, NULL);
-    } else if (shape.kind == SHAPE_ARRAY) {
-        json_open(json, key, '[');
-        for (uint64_t left = value_next(&here).count; left > 0; left--) {
-            web_boards_put_value(query, NULL, shape_read(shape.inner), shape_read(source.inner),
-                                 here);
-            value_skip(&here);
-        }
-        json_close(json, ']');
-    } else if (shape.kind == SHAPE_MAP) {
-        json_open(json, key, '{');
-        web_boards_put_run(query, shape.inner, source, at);
-        json_close(json, '}');
-    } else {
-        web_boards_put_scalar(json, key, shape.kind, value_next(&here));
-    }
-}
-
-static void web_boards_put_run(struct web_query *query, const char *text, struct shape source,
-                               struct value_reader reply) {
-    struct json *json = &query->json;
-    struct shape_member member;
-    bool has_begun = false;
-    while (shape_next(&text, &member) && (member.source.at != NULL || !has_begun)) {
-        struct value_reader at = reply;
-        char key[48];
-        if (member.source.at == NULL) {
-            continue;
-        }
-        has_begun = true;
-        snprintf(key, sizeof key, "%.*s", (int)member.name.size, member.name.at);
-        struct shape found = source;
-        bool is_there = web_boards_follow(&found, member.source, &at);
-        struct shape shape = member.type.kind == SHAPE_UNSAID ? shape_resolve(found) : member.type;
-        if (is_there) {
-            if (member.is_bytes) {
-                json_bytes(json, key, value_next(&at).text);
-            } else {
-                web_boards_put_value(query, key, shape, found, at);
-            }
-        } else if (shape.kind == SHAPE_ARRAY) {
-            json_open(json, key, '[');
-            json_close(json, ']');
-        } else {
-            json_null(json, key);
-        }
-    }
-}
-
-void web_put_members(struct web_query *query, const char *schema, const char *within,
-                     struct value_reader reply) {
-    struct shape source;
-    const char *text = web_schema(schema, within, &source);
-    web_boards_put_run(query, text, source, reply);
-}
-
-/* ---- replies ---- */
-
-void web_put_rows(struct json *json, const struct web_query *query, const char *key,
-                  uint64_t field_count, struct value_reader reader) {
-    struct value list = value_next(&reader);
-    json_open(json, key, '[');
-    for (uint64_t i = 0; list.kind == VALUE_LIST && i < list.count; i++) {
-        struct value_reader at = reader;
-        if (value_next(&at).kind == VALUE_NULL) {
-            reader = at;
-        } else {
-            web_boards_put_record(json, query, NULL, field_count, &reader, NULL);
-        }
-    }
-    json_close(json, ']');
-}
-
-void web_ask_count(struct web_query *query) {
-    if (query->where_count > 0) {
-        web_command(query, "LB.COUNT $board $where");
-    }
-}
-
-unsigned web_own_replies(const struct web_query *query) {
-    return query->reply_count - (query->where_count > 0);
-}
-
-void web_begin_reply(struct web_query *query, const struct value_reader *info) {
-    json_open(&query->json, NULL, '{');
-    json_bytes(&query->json, "board", query->board);
-    json_integer(&query->json, "db", query->database);
-    if (info != NULL && query->where_count > 0) {
-        struct value_reader count = web_reply(query, query->reply_count - 1);
-        json_integer(&query->json, "count", value_next(&count).number);
-    } else if (info != NULL) {
-        json_integer(&query->json, "count", value_find_integer(*info, "count", 0));
-    }
-}
-
-bool web_end_reply(struct web_query *query) {
-    json_close(&query->json, '}');
-    return false;
-}
 
 /* ---- a cursor: "0", or the part and the cursor within it ---- */
 
@@ -288,7 +28,7 @@ static bool web_boards_read_cursor(struct web_query *query) {
             return true;
         }
     }
-    web_error(query, 400, "cursor is 0, or what the reply before has given");
+    web_query_error(query, 400, "cursor is 0, or what the reply before has given");
     return false;
 }
 
@@ -304,32 +44,14 @@ static void web_boards_put_cursor(struct web_query *query, bool is_over) {
 /* The nth step of a scan: its cursor goes to query->scan.cursor, and *list is at what it has found. false: this step
  * was refused, as any of them can be; the error was written. */
 static bool web_boards_take_step(struct web_query *query, unsigned nth, struct value_reader *list) {
-    if (web_reply_is_error(query, nth)) {
+    if (web_query_reply_is_error(query, nth)) {
         return false;
     }
-    *list = web_reply(query, nth);
+    *list = web_query_reply(query, nth);
     (void)value_next(list);
     bool is_number = bytes_parse_u64(value_next(list).text, &query->scan.cursor);
     CHECK(is_number);
     return true;
-}
-
-/* ---- what a route keeps from round to round ---- */
-
-struct value_reader web_kept_behind(const struct web_query *query, unsigned count) {
-    struct value_reader at = web_kept(query);
-    for (unsigned i = 0; i < count; i++) {
-        value_skip(&at);
-    }
-    return at;
-}
-
-void web_keep_bulk(struct web_query *query, struct bytes text) {
-    char head[64];
-    int size = snprintf(head, sizeof head, "$%zu\r\n", text.size);
-    buffer_append(&query->kept, head, (size_t)size);
-    buffer_append(&query->kept, text.at, text.size);
-    buffer_append(&query->kept, "\r\n", 2);
 }
 
 enum {
@@ -347,7 +69,7 @@ enum {
 /* The boards that earlier rounds have found lie in query->kept, one map behind the other. */
 static bool web_boards_find_kept(const struct web_query *query, struct bytes name,
                                  struct value_reader *found) {
-    struct value_reader at = web_kept(query);
+    struct value_reader at = web_query_kept(query);
     while (at.at < at.end) {
         if (bytes_equal(value_find_text(at, "name"), name)) {
             *found = at;
@@ -362,17 +84,17 @@ static bool web_boards_find_kept(const struct web_query *query, struct bytes nam
 static bool web_boards_ask_list(struct web_query *query) {
     if (query->round == 0 &&
         (!web_boards_read_cursor(query) ||
-         !web_number(query, "count", 1, LIST_MAX, LIST_MAX / 2, &query->count) ||
-         !web_number(query, "rooms", 0, 1, 1, &query->from))) {
+         !web_query_number(query, "count", 1, LIST_MAX, LIST_MAX / 2, &query->count) ||
+         !web_query_number(query, "rooms", 0, 1, 1, &query->from))) {
         return false;
     }
     struct bytes match = http_target_find(&query->target, "match");
     if (match.size > GLOB_PATTERN_MAX) {
-        web_error(query, 400, "match is too long: at most %d bytes", GLOB_PATTERN_MAX);
+        web_query_error(query, 400, "match is too long: at most %d bytes", GLOB_PATTERN_MAX);
         return false;
     }
     query->scan.size_max = LIST_REPLY_MAX;
-    web_command(query, "LB.LIST MATCH $pattern COUNT # CURSOR $cursor", (int64_t)LIST_STEP);
+    web_query_command(query, "LB.LIST MATCH $pattern COUNT # CURSOR $cursor", (int64_t)LIST_STEP);
     return true;
 }
 
@@ -455,7 +177,7 @@ static bool web_boards_print_list(struct web_query *query) {
     if (!is_over && query->more < query->count && query->round < LIST_ROUNDS_MAX) {
         return true;
     }
-    struct value_reader at = web_kept(query);
+    struct value_reader at = web_query_kept(query);
     json_open(&query->json, NULL, '{');
     json_open(&query->json, "boards", '[');
     while (at.at < at.end) {
@@ -463,14 +185,14 @@ static bool web_boards_print_list(struct web_query *query) {
         json_open(&query->json, NULL, '{');
         json_bytes(&query->json, "name", name);
         json_integer(&query->json, "db", query->database);
-        web_put_members(query, "ListedBoard", NULL, at);
+        web_reply_put_members(query, "ListedBoard", NULL, at);
         web_boards_put_archive_of(query, name);
         json_close(&query->json, '}');
         value_skip(&at);
     }
     json_close(&query->json, ']');
     web_boards_put_cursor(query, is_over);
-    return web_end_reply(query);
+    return web_reply_end(query);
 }
 
 const struct web_route web_route_list = {.ask = web_boards_ask_list,
@@ -485,15 +207,15 @@ static bool web_boards_has_many_values(struct value_reader tag) {
 
 static void web_boards_ask_values(struct web_query *query, struct value_reader tag) {
     struct bytes name = value_find_text(tag, "name");
-    web_command(query, "LB.COUNT $board");
+    web_query_command(query, "LB.COUNT $board");
     if (web_boards_has_many_values(tag)) {
-        web_words(query, "0 #", (int64_t)COUNTED_MAX - 1);
+        web_query_words(query, "0 #", (int64_t)COUNTED_MAX - 1);
     }
-    web_words(query, "BY $", name);
+    web_query_words(query, "BY $", name);
     for (unsigned i = 0; i < query->where_count; i++) {
         const struct web_where *where = &query->wheres[i];
         if (!bytes_equal_ignoring_case(where->tag, name)) {
-            web_words(query, "WHERE $ $", where->tag, where->value);
+            web_query_words(query, "WHERE $ $", where->tag, where->value);
         }
     }
 }
@@ -502,10 +224,10 @@ static void web_boards_ask_values(struct web_query *query, struct value_reader t
  * other. All is printed at once. */
 static bool web_boards_ask_board(struct web_query *query) {
     if (query->round == 0) {
-        web_command(query, "LB.INFO $board");
-        web_ask_count(query);
+        web_query_command(query, "LB.INFO $board");
+        web_query_count(query);
     } else {
-        web_boards_ask_values(query, web_kept_behind(query, query->more));
+        web_boards_ask_values(query, web_query_kept_behind(query, query->more));
     }
     return true;
 }
@@ -536,10 +258,10 @@ static void web_boards_put_values(struct json *json, struct value_reader reader)
 
 static bool web_boards_print_tag(struct web_query *query) {
     struct json *json = &query->json;
-    struct value_reader tag = web_kept_behind(query, query->more);
+    struct value_reader tag = web_query_kept_behind(query, query->more);
     json_open(json, NULL, '{');
-    web_put_members(query, "Board", "tags", tag);
-    web_boards_put_values(json, web_reply(query, 0));
+    web_reply_put_members(query, "Board", "tags", tag);
+    web_boards_put_values(json, web_query_reply(query, 0));
     if (web_boards_has_many_values(tag)) {
         json_integer(json, "places", COUNTED_MAX);
     } else {
@@ -547,12 +269,12 @@ static bool web_boards_print_tag(struct web_query *query) {
     }
     json_close(json, '}');
     query->more++;
-    tag = web_kept_behind(query, query->more);
+    tag = web_query_kept_behind(query, query->more);
     if (tag.at < tag.end) {
         return true;
     }
     json_close(json, ']');
-    return web_end_reply(query);
+    return web_reply_end(query);
 }
 
 static bool web_boards_print_board(struct web_query *query) {
@@ -560,15 +282,15 @@ static bool web_boards_print_board(struct web_query *query) {
     if (query->round > 0) {
         return web_boards_print_tag(query);
     }
-    if (web_replies_have_error(query)) {
+    if (web_query_replies_have_error(query)) {
         return false;
     }
-    struct value_reader board = web_reply(query, 0);
+    struct value_reader board = web_query_reply(query, 0);
     json_open(json, NULL, '{');
     json_bytes(json, "name", query->board);
     json_integer(json, "db", query->database);
-    web_put_members(query, "Board", NULL, board);
-    web_put_data_names(json, query);
+    web_reply_put_members(query, "Board", NULL, board);
+    web_reply_put_data_names(json, query);
     struct value_reader at;
     for (uint64_t left = value_find_list(board, "tags", &at); left > 0; left--) {
         const char *begin = at.at;
@@ -580,7 +302,7 @@ static bool web_boards_print_board(struct web_query *query) {
         return true;
     }
     json_close(json, ']');
-    return web_end_reply(query);
+    return web_reply_end(query);
 }
 
 const struct web_route web_route_board = {.ask = web_boards_ask_board,
@@ -589,30 +311,31 @@ const struct web_route web_route_board = {.ask = web_boards_ask_board,
 /* ---- a page ---- */
 
 static bool web_boards_ask_page(struct web_query *query) {
-    if (!web_number(query, "from", 0, UINT32_MAX, 0, &query->from) ||
-        !web_number(query, "count", 1, WEB_ROWS_MAX, ROWS_DEFAULT, &query->count)) {
+    if (!web_query_number(query, "from", 0, UINT32_MAX, 0, &query->from) ||
+        !web_query_number(query, "count", 1, WEB_ROWS_MAX, ROWS_DEFAULT, &query->count)) {
         return false;
     }
-    web_command(query, "LB.INFO $board");
-    web_command(query, "LB.RANGE $board # # $where $tags $data $since", query->from,
-                query->from + query->count - 1);
-    web_ask_count(query);
+    web_query_command(query, "LB.INFO $board");
+    web_query_command(query, "LB.RANGE $board # # $where $tags $data $since", query->from,
+                      query->from + query->count - 1);
+    web_query_count(query);
     return true;
 }
 
 static bool web_boards_print_page(struct web_query *query) {
     struct json *json = &query->json;
-    if (web_replies_have_error(query)) {
+    if (web_query_replies_have_error(query)) {
         return false;
     }
-    struct value_reader board = web_reply(query, 0);
-    web_begin_reply(query, &board);
+    struct value_reader board = web_query_reply(query, 0);
+    web_reply_begin(query, &board);
     json_integer(json, "from", query->from);
-    web_put_field_names(json, board);
-    web_put_data_names(json, query);
-    web_put_members(query, "Page", NULL, board);
-    web_put_rows(json, query, "rows", web_count_fields(board), web_reply(query, 1));
-    return web_end_reply(query);
+    web_reply_put_field_names(json, board);
+    web_reply_put_data_names(json, query);
+    web_reply_put_members(query, "Page", NULL, board);
+    web_reply_put_rows(json, query, "rows", web_reply_count_fields(board),
+                       web_query_reply(query, 1));
+    return web_reply_end(query);
 }
 
 const struct web_route web_route_page = {.ask = web_boards_ask_page,
@@ -633,39 +356,40 @@ enum {
 /* ---- a member ---- */
 
 static bool web_boards_ask_member(struct web_query *query) {
-    web_command(query, "LB.INFO $board");
-    web_command(query, "LB.GET $board 1 $member PCT $where $tags $data $since");
-    web_command(query, "LB.AROUND $board MEMBER $member # $where $tags $data $since",
-                (int64_t)AROUND);
-    web_ask_count(query);
+    web_query_command(query, "LB.INFO $board");
+    web_query_command(query, "LB.GET $board 1 $member PCT $where $tags $data $since");
+    web_query_command(query, "LB.AROUND $board MEMBER $member # $where $tags $data $since",
+                      (int64_t)AROUND);
+    web_query_count(query);
     return true;
 }
 
 static bool web_boards_print_member(struct web_query *query) {
     struct json *json = &query->json;
     struct value percent = {.kind = VALUE_NULL};
-    if (web_replies_have_error(query)) {
+    if (web_query_replies_have_error(query)) {
         return false;
     }
-    struct value_reader board = web_reply(query, 0);
-    struct value_reader record = web_reply(query, 1);
+    struct value_reader board = web_query_reply(query, 0);
+    struct value_reader record = web_query_reply(query, 1);
     (void)value_next(&record);
     struct value_reader first = record;
     if (value_next(&first).kind == VALUE_NULL) {
-        web_error(query, 404, "this member is not %s",
-                  query->where_count > 0 ? "in this group of the board" : "on the board");
+        web_query_error(query, 404, "this member is not %s",
+                        query->where_count > 0 ? "in this group of the board" : "on the board");
         return false;
     }
-    web_begin_reply(query, &board);
+    web_reply_begin(query, &board);
     json_bytes(json, "member", query->member);
     (void)value_next(&first); /* the member */
     json_integer(json, "rank", value_next(&first).number);
-    web_put_field_names(json, board);
-    web_put_data_names(json, query);
-    web_boards_put_record(json, query, "row", web_count_fields(board), &record, &percent);
-    web_put_number_text(json, "percentile", percent);
-    web_put_rows(json, query, "around", web_count_fields(board), web_reply(query, 2));
-    return web_end_reply(query);
+    web_reply_put_field_names(json, board);
+    web_reply_put_data_names(json, query);
+    web_reply_put_record(json, query, "row", web_reply_count_fields(board), &record, &percent);
+    web_reply_put_number(json, "percentile", percent);
+    web_reply_put_rows(json, query, "around", web_reply_count_fields(board),
+                       web_query_reply(query, 2));
+    return web_reply_end(query);
 }
 
 const struct web_route web_route_member = {.ask = web_boards_ask_member,
@@ -676,10 +400,10 @@ const struct web_route web_route_member = {.ask = web_boards_ask_member,
 /* No index has the names: places are gone through from the best on, a round's worth at a time. What is found is
  * printed at once, so that a board that gets another layout meanwhile does no harm. */
 static void web_boards_ask_names(struct web_query *query) {
-    web_command(query, "LB.INFO $board");
+    web_query_command(query, "LB.INFO $board");
     int64_t from = (int64_t)query->scan.cursor;
-    web_command(query, "LB.RANGE $board # # $where $tags $data", from, from + NAMES_STEP - 1);
-    web_ask_count(query);
+    web_query_command(query, "LB.RANGE $board # # $where $tags $data", from, from + NAMES_STEP - 1);
+    web_query_count(query);
 }
 
 /* The name in a record: the first of its data that is no picture. */
@@ -722,28 +446,28 @@ static bool web_boards_is_called(struct bytes name, struct bytes prefix) {
 
 static void web_boards_begin_names(struct web_query *query, struct value_reader board) {
     struct json *json = &query->json;
-    web_begin_reply(query, &board);
-    web_put_field_names(json, board);
-    web_put_data_names(json, query);
+    web_reply_begin(query, &board);
+    web_reply_put_field_names(json, board);
+    web_reply_put_data_names(json, query);
     json_open(json, "rows", '[');
 }
 
 static bool web_boards_print_names(struct web_query *query) {
     struct bytes prefix = http_target_find(&query->target, "q");
-    if (web_replies_have_error(query)) {
+    if (web_query_replies_have_error(query)) {
         return false;
     }
-    struct value_reader board = web_reply(query, 0);
-    struct value_reader rows = web_reply(query, 1);
+    struct value_reader board = web_query_reply(query, 0);
+    struct value_reader rows = web_query_reply(query, 1);
     struct value list = value_next(&rows);
-    uint64_t field_count = web_count_fields(board);
+    uint64_t field_count = web_reply_count_fields(board);
     if (query->round == 0) {
         web_boards_begin_names(query, board);
     }
     uint64_t seen = query->data.pattern.at != NULL ? 0 : list.count;
     for (; seen < list.count && query->more < query->count; seen++) {
         if (web_boards_is_called(web_boards_name_in(query, rows, field_count), prefix)) {
-            web_boards_put_record(&query->json, query, NULL, field_count, &rows, NULL);
+            web_reply_put_record(&query->json, query, NULL, field_count, &rows, NULL);
             query->more++;
         } else {
             value_skip(&rows);
@@ -756,23 +480,23 @@ static bool web_boards_print_names(struct web_query *query) {
     }
     json_close(&query->json, ']');
     web_boards_put_cursor(query, is_over);
-    return web_end_reply(query);
+    return web_reply_end(query);
 }
 
 /* ---- searching ---- */
 
 /* Rounds: scan, until enough members are in query->kept as bulks; then their records. */
 static void web_boards_ask_records(struct web_query *query) {
-    struct value_reader at = web_kept(query);
-    web_command(query, "LB.INFO $board");
+    struct value_reader at = web_query_kept(query);
+    web_query_command(query, "LB.INFO $board");
     if (query->more > 0) {
-        web_command(query, "LB.GET $board #", (int64_t)query->more);
+        web_query_command(query, "LB.GET $board #", (int64_t)query->more);
         for (unsigned i = 0; i < query->more; i++) {
-            web_word(query, value_next(&at).text);
+            web_query_word(query, value_next(&at).text);
         }
-        web_words(query, "$where $tags $data");
+        web_query_words(query, "$where $tags $data");
     }
-    web_ask_count(query);
+    web_query_count(query);
 }
 
 static struct bytes web_boards_prefix_pattern(struct web_query *query, struct bytes prefix) {
@@ -785,7 +509,7 @@ static struct bytes web_boards_prefix_pattern(struct web_query *query, struct by
         pattern[size++] = prefix.at[i];
     }
     pattern[size++] = '*';
-    return web_word_copy(query, (struct bytes){.at = pattern, .size = size});
+    return web_query_word_copy(query, (struct bytes){.at = pattern, .size = size});
 }
 
 static bool web_boards_ask_search(struct web_query *query) {
@@ -794,15 +518,16 @@ static bool web_boards_ask_search(struct web_query *query) {
     bool is_by_name = bytes_equal(by, BYTES("name"));
     if (query->round == 0) {
         if (!web_boards_read_cursor(query) ||
-            !web_number(query, "count", 1, SEARCH_MAX, SEARCH_MAX / 2, &query->count)) {
+            !web_query_number(query, "count", 1, SEARCH_MAX, SEARCH_MAX / 2, &query->count)) {
             return false;
         }
         if (prefix.size == 0 || prefix.size > SEARCH_SIZE_MAX) {
-            web_error(query, 400, "q is what members begin with: 1 to %d bytes", SEARCH_SIZE_MAX);
+            web_query_error(query, 400, "q is what members begin with: 1 to %d bytes",
+                            SEARCH_SIZE_MAX);
             return false;
         }
         if (by.at != NULL && !is_by_name && !bytes_equal(by, BYTES("id"))) {
-            web_error(query, 400, "by is id or name");
+            web_query_error(query, 400, "by is id or name");
             return false;
         }
     }
@@ -815,12 +540,12 @@ static bool web_boards_ask_search(struct web_query *query) {
         web_boards_ask_records(query);
         return true;
     }
-    web_command(query, "ZSCAN $board $cursor MATCH $ COUNT #",
-                web_boards_prefix_pattern(query, prefix), (int64_t)SEARCH_STEP);
+    web_query_command(query, "ZSCAN $board $cursor MATCH $ COUNT #",
+                      web_boards_prefix_pattern(query, prefix), (int64_t)SEARCH_STEP);
     query->scan.size_max = SEARCH_REPLY_MAX;
     if (query->round == 0 && query->scan.cursor == 0) {
         /* The member itself comes first, however large the board is. */
-        web_keep_bulk(query, prefix);
+        web_query_keep(query, prefix);
         query->more = 1;
     }
     return true;
@@ -858,22 +583,396 @@ static bool web_boards_print_search(struct web_query *query) {
                               query->round >= SEARCH_ROUNDS_MAX;
         return true;
     }
-    if (web_replies_have_error(query)) {
+    if (web_query_replies_have_error(query)) {
         return false;
     }
-    struct value_reader board = web_reply(query, 0);
-    web_begin_reply(query, &board);
-    web_put_field_names(json, board);
-    web_put_data_names(json, query);
-    if (web_own_replies(query) > 1) {
-        web_put_rows(json, query, "rows", web_count_fields(board), web_reply(query, 1));
+    struct value_reader board = web_query_reply(query, 0);
+    web_reply_begin(query, &board);
+    web_reply_put_field_names(json, board);
+    web_reply_put_data_names(json, query);
+    if (web_query_own_replies(query) > 1) {
+        web_reply_put_rows(json, query, "rows", web_reply_count_fields(board),
+                           web_query_reply(query, 1));
     } else {
         json_open(json, "rows", '[');
         json_close(json, ']');
     }
     web_boards_put_cursor(query, query->scan.cursor == 0);
-    return web_end_reply(query);
+    return web_reply_end(query);
 }
 
 const struct web_route web_route_search = {.ask = web_boards_ask_search,
                                            .print = web_boards_print_search};
+
+enum {
+    BINS_DEFAULT = 20,
+    BINS_MAX = 100,
+    ARCHIVES_MAX = 16, /* LB.INFO names no more */
+    ARCHIVE_ROWS_DEFAULT = 10,
+    ARCHIVE_ROWS_MAX = 50,
+};
+
+/* ---- a histogram ---- */
+
+static const char *const quantiles[] = {"0",    "0.01", "0.05", "0.1",  "0.25", "0.5",
+                                        "0.75", "0.9",  "0.95", "0.99", "1"};
+enum { QUANTILES = sizeof quantiles / sizeof quantiles[0] };
+
+/* Rounds: the quantiles, of which three are kept as bulks; then the bins between the ends. */
+struct bins {
+    wide lowest, highest; /* in units of the scale */
+    wide upper; /* nine tenths of the members are below, whichever way the board is ordered */
+    unsigned scale;
+    int64_t count;
+    wide edges[BINS_MAX]; /* where each begins */
+    bool is_log;
+};
+
+static bool web_boards_parse_units(struct bytes text, unsigned scale, wide *units) {
+    struct decimal value;
+    if (decimal_parse(text, scale, &value) != DECIMAL_OK) {
+        return false;
+    }
+    *units = value.is_negative ? -(wide)value.magnitude : (wide)value.magnitude;
+    return true;
+}
+
+static size_t web_boards_print_units(wide units, unsigned scale, char *out) {
+    struct decimal value = {.is_negative = units < 0,
+                            .magnitude = (uint64_t)(units < 0 ? -units : units)};
+    return decimal_print(out, value, scale);
+}
+
+/* ---- where bins begin ---- */
+
+static void web_boards_add_edge(struct bins *bins, wide edge, int64_t count_max) {
+    if (edge > bins->lowest && edge <= bins->highest) {
+        if (bins->count < count_max) {
+            bins->edges[bins->count] = edge;
+        }
+        bins->count++;
+    }
+}
+
+/* At -5 -2 -1 0 1 2 5 10 20 50 ..., with a step of 1 in a decade at -1 0 1 10 100 ... false: these are too many. */
+static bool web_boards_place_by_decades(struct bins *bins, unsigned steps, int64_t count_max) {
+    enum { DECADES = 20 };
+    static const unsigned digits[] = {1, 2, 5};
+    wide powers[DECADES] = {1};
+    for (unsigned i = 1; i < DECADES; i++) {
+        powers[i] = powers[i - 1] * 10;
+    }
+    bins->is_log = true;
+    bins->edges[0] = bins->lowest;
+    bins->count = 1;
+    for (unsigned i = DECADES * steps; i > 0; i--) {
+        web_boards_add_edge(bins, -powers[(i - 1) / steps] * digits[(i - 1) % steps], count_max);
+    }
+    web_boards_add_edge(bins, 0, count_max);
+    for (unsigned i = 0; i < DECADES * steps; i++) {
+        web_boards_add_edge(bins, powers[i / steps] * digits[i % steps], count_max);
+    }
+    return bins->count <= count_max;
+}
+
+/* Nine tenths of the members in a tenth of the range: even bins would show one bar. */
+static bool web_boards_is_skewed(const struct bins *bins) {
+    return (bins->upper - bins->lowest) * 10 < bins->highest - bins->lowest;
+}
+
+/* false: the error was written. */
+static bool web_boards_place(struct web_query *query, struct bins *bins) {
+    struct bytes spacing = http_target_find(&query->target, "spacing");
+    bool is_auto = bytes_equal(spacing, BYTES("auto"));
+    bool is_log = bytes_equal(spacing, BYTES("log"));
+    if (spacing.at != NULL && !is_auto && !is_log && !bytes_equal(spacing, BYTES("even"))) {
+        web_query_error(query, 400, "spacing is even, log or auto");
+        return false;
+    }
+    if (!(is_log || (is_auto && web_boards_is_skewed(bins))) ||
+        !(web_boards_place_by_decades(bins, 3, query->count) ||
+          web_boards_place_by_decades(bins, 1, query->count))) {
+        wide width = bins->highest - bins->lowest + 1;
+        bins->is_log = false;
+        bins->count = width < query->count ? (int64_t)width : query->count;
+        for (int64_t i = 0; i < bins->count; i++) {
+            bins->edges[i] = bins->lowest + width * i / bins->count;
+        }
+    }
+    return true;
+}
+
+/* ---- rounds ---- */
+
+/* false: the board was empty. */
+static bool web_boards_read_ends(const struct web_query *query, struct bins *bins) {
+    struct value_reader at = web_query_kept(query);
+    wide ends[3];
+    if (query->kept.size == 0) {
+        return false;
+    }
+    bins->scale = (unsigned)value_next(&at).number;
+    for (unsigned i = 0; i < 3; i++) {
+        if (!web_boards_parse_units(value_next(&at).text, bins->scale, &ends[i])) {
+            return false;
+        }
+    }
+    bool is_rising = ends[0] <= ends[2];
+    bins->lowest = is_rising ? ends[0] : ends[2];
+    bins->highest = is_rising ? ends[2] : ends[0];
+    bins->upper = ends[1];
+    return true;
+}
+
+static bool web_boards_ask_histogram(struct web_query *query) {
+    struct bins bins = {.lowest = 0};
+    if (!web_query_number(query, "buckets", 1, BINS_MAX, BINS_DEFAULT, &query->count)) {
+        return false;
+    }
+    bool has_ends = web_boards_read_ends(query, &bins);
+    if (!web_boards_place(query, &bins)) {
+        return false;
+    }
+    web_query_command(query, "LB.INFO $board");
+    web_query_command(query, "LB.QUANTILE $board");
+    for (unsigned i = 0; i < QUANTILES; i++) {
+        web_query_word(query, bytes_from_text(quantiles[i]));
+    }
+    web_query_words(query, "$where $data");
+    if (query->round > 0 && has_ends) {
+        web_query_command(query, "LB.HIST $board");
+        for (int64_t i = bins.count > 1 ? 1 : 0; i < bins.count; i++) {
+            char text[DECIMAL_TEXT_MAX];
+            size_t size = web_boards_print_units(bins.edges[i], bins.scale, text);
+            web_query_word(query,
+                           web_query_word_copy(query, (struct bytes){.at = text, .size = size}));
+        }
+        web_query_words(query, "$where");
+    }
+    web_query_count(query);
+    return true;
+}
+
+/* The lead field of a record, as text. */
+static struct bytes web_boards_lead_of(struct value_reader record, char *text) {
+    struct value list = value_next(&record);
+    if (list.kind != VALUE_LIST) {
+        return (struct bytes){.at = NULL};
+    }
+    for (int i = 0; i < 3; i++) {
+        value_skip(&record);
+    }
+    struct value lead = value_next(&record);
+    if (lead.kind == VALUE_INTEGER) {
+        return (struct bytes){.at = text, .size = bytes_print_i64(text, lead.number)};
+    }
+    return lead.text;
+}
+
+/* Keep the scale, both ends, and the upper tenth's end between them. */
+static void web_boards_keep_ends(struct web_query *query) {
+    struct value_reader fields;
+    char text[BYTES_INTEGER_TEXT_MAX];
+    char line[32];
+    struct value_reader reader = web_query_reply(query, 1);
+    struct value list = value_next(&reader);
+    if (value_find_list(web_query_reply(query, 0), "fields", &fields) == 0 ||
+        list.count < QUANTILES) {
+        return;
+    }
+    bool is_ascending = bytes_equal(value_find_text(fields, "order"), BYTES("asc"));
+    const char *upper = is_ascending ? "0.1" : "0.9";
+    int size =
+        snprintf(line, sizeof line, ":%lld\r\n", (long long)value_find_integer(fields, "scale", 0));
+    for (unsigned i = 0; i < QUANTILES; i++) {
+        struct bytes lead = web_boards_lead_of(reader, text);
+        if (lead.at == NULL) {
+            buffer_clear(&query->kept);
+            return;
+        }
+        if (i == 0) {
+            buffer_append(&query->kept, line, (size_t)size);
+        }
+        if (i == 0 || i == QUANTILES - 1 || strcmp(quantiles[i], upper) == 0) {
+            web_query_keep(query, lead);
+        }
+        value_skip(&reader);
+    }
+}
+
+static void web_boards_put_bins(struct web_query *query, const struct bins *bins) {
+    struct value_reader reader = web_query_reply(query, 2);
+    char text[DECIMAL_TEXT_MAX];
+    struct value list = value_next(&reader);
+    if (bins->count == 1) {
+        value_skip(&reader); /* below the only edge: nobody */
+    }
+    for (int64_t i = 0; i < bins->count && list.kind == VALUE_LIST; i++) {
+        wide end = i + 1 < bins->count ? bins->edges[i + 1] : bins->highest;
+        json_open(&query->json, NULL, '{');
+        size_t size = web_boards_print_units(bins->edges[i], bins->scale, text);
+        json_text(&query->json, "from", (struct bytes){.at = text, .size = size});
+        size = web_boards_print_units(end, bins->scale, text);
+        json_text(&query->json, "to", (struct bytes){.at = text, .size = size});
+        json_integer(&query->json, "count", value_next(&reader).number);
+        json_close(&query->json, '}');
+    }
+}
+
+static void web_boards_put_quantiles(struct web_query *query, uint64_t field_count,
+                                     struct value_reader reader) {
+    struct json *json = &query->json;
+    struct value list = value_next(&reader);
+    json_open(json, "quantiles", '[');
+    for (uint64_t i = 0; i < list.count && i < QUANTILES; i++) {
+        struct value_reader record = reader;
+        value_skip(&reader);
+        if (value_next(&record).kind != VALUE_LIST) {
+            continue;
+        }
+        json_open(json, NULL, '{');
+        json_text(json, "q", bytes_from_text(quantiles[i]));
+        json_bytes(json, "member", value_next(&record).text);
+        json_integer(json, "rank", value_next(&record).number);
+        value_skip(&record);
+        web_reply_put_number(json, "score", value_next(&record));
+        for (uint64_t k = 1; k < field_count; k++) {
+            value_skip(&record);
+        }
+        web_reply_put_data(json, query, &record);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static bool web_boards_print_histogram(struct web_query *query) {
+    struct json *json = &query->json;
+    struct value_reader fields;
+    struct bins bins;
+    if (web_query_replies_have_error(query)) {
+        return false;
+    }
+    if (query->round == 0) {
+        web_boards_keep_ends(query);
+        return true;
+    }
+    struct value_reader board = web_query_reply(query, 0);
+    web_reply_begin(query, &board);
+    if (value_find_list(board, "fields", &fields) > 0) {
+        json_text(json, "field", value_find_text(fields, "name"));
+        json_text(json, "order", value_find_text(fields, "order"));
+    }
+    bool has_bins = web_query_own_replies(query) > 2 && web_boards_read_ends(query, &bins) &&
+                    web_boards_place(query, &bins);
+    json_text(json, "spacing", has_bins && bins.is_log ? BYTES("log") : BYTES("even"));
+    json_open(json, "bins", '[');
+    if (has_bins) {
+        web_boards_put_bins(query, &bins);
+    }
+    json_close(json, ']');
+    web_reply_put_data_names(json, query);
+    web_boards_put_quantiles(query, web_reply_count_fields(board), web_query_reply(query, 1));
+    return web_reply_end(query);
+}
+
+const struct web_route web_route_histogram = {.ask = web_boards_ask_histogram,
+                                              .print = web_boards_print_histogram};
+
+/* ---- the last periods ---- */
+
+/* Rounds: the archives' names, kept as bulks; then as many of them as fit into a round, which are printed at once. */
+static int64_t web_boards_archives_a_round(const struct web_query *query) {
+    unsigned filter_words = 3 * query->where_count;
+    unsigned words = 2 + 5 + filter_words + 3 + query->data.count;
+    unsigned commands = 2;
+    if (query->where_count > 0) {
+        words += 2 + filter_words;
+        commands++;
+    }
+    unsigned by_words = WEB_WORDS_MAX / words;
+    unsigned by_commands = WEB_COMMANDS_MAX / commands;
+    return by_words < by_commands ? by_words : by_commands;
+}
+
+static void web_boards_ask_archive(struct web_query *query, struct bytes name) {
+    web_query_command(query, "LB.INFO $", name);
+    web_query_command(query, "LB.RANGE $ 0 # $where $tags $data", name, query->count - 1);
+    if (query->where_count > 0) {
+        web_query_command(query, "LB.COUNT $ $where", name);
+    }
+}
+
+static bool web_boards_ask_archives(struct web_query *query) {
+    if (!web_query_number(query, "count", 1, ARCHIVE_ROWS_MAX, ARCHIVE_ROWS_DEFAULT,
+                          &query->count)) {
+        return false;
+    }
+    if (query->round == 0) {
+        web_query_command(query, "LB.INFO $board");
+        web_query_count(query);
+        return true;
+    }
+    struct value_reader at = web_query_kept_behind(query, query->more);
+    for (int64_t i = web_boards_archives_a_round(query); i > 0 && at.at < at.end; i--) {
+        web_boards_ask_archive(query, value_next(&at).text);
+    }
+    return true;
+}
+
+static void web_boards_keep_archives(struct web_query *query) {
+    struct value_reader at;
+    uint64_t count = value_find_list(web_query_reply(query, 0), "archives", &at);
+    for (uint64_t i = 0; i < count && i < ARCHIVES_MAX; i++) {
+        web_query_keep(query, value_next(&at).text);
+    }
+}
+
+/* Those of an archive begin with the nth reply. One without such a tag has nobody in the group. */
+static void web_boards_put_archive(struct web_query *query, struct bytes name, unsigned nth) {
+    struct json *json = &query->json;
+    struct value_reader board = web_query_reply(query, nth);
+    struct value_reader first = board;
+    if (value_next(&first).kind != VALUE_MAP) {
+        return; /* it is gone meanwhile, or not this user's */
+    }
+    json_open(json, NULL, '{');
+    json_bytes(json, "name", name);
+    if (query->where_count > 0) {
+        struct value_reader count = web_query_reply(query, nth + 2);
+        json_integer(json, "count", value_next(&count).number);
+    } else {
+        json_integer(json, "count", value_find_integer(board, "count", 0));
+    }
+    web_reply_put_field_names(json, board);
+    web_reply_put_rows(json, query, "rows", web_reply_count_fields(board),
+                       web_query_reply(query, nth + 1));
+    json_close(json, '}');
+}
+
+static bool web_boards_print_archives(struct web_query *query) {
+    struct json *json = &query->json;
+    if (query->round == 0) {
+        if (web_query_replies_have_error(query)) {
+            return false;
+        }
+        web_boards_keep_archives(query);
+        web_reply_begin(query, NULL);
+        json_open(json, "archives", '[');
+        return true;
+    }
+    struct value_reader at = web_query_kept_behind(query, query->more);
+    unsigned step = query->where_count > 0 ? 3 : 2;
+    for (unsigned i = 0; i < query->reply_count; i += step) {
+        web_boards_put_archive(query, value_next(&at).text, i);
+        query->more++;
+    }
+    if (at.at < at.end) {
+        return true;
+    }
+    json_close(json, ']');
+    web_reply_put_data_names(json, query);
+    return web_reply_end(query);
+}
+
+const struct web_route web_route_archives = {.ask = web_boards_ask_archives,
+                                             .print = web_boards_print_archives};

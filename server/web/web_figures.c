@@ -132,7 +132,7 @@ static struct web_query *web_figures_create_sampler(struct web *web) {
     return query;
 }
 
-void web_history_step(struct web *web, int64_t now_ms) {
+void web_figures_step_history(struct web *web, int64_t now_ms) {
     struct web_history *history = &web->history;
     if (history->is_asked ||
         (history->query != NULL && now_ms - history->asked_ms < WEB_SAMPLE_MS)) {
@@ -156,9 +156,9 @@ static bool web_figures_check_server(struct web_query *query) {
         return true;
     }
     if (query->user.is_public) {
-        web_error(query, 401, "log in to see the server");
+        web_query_error(query, 401, "log in to see the server");
     } else {
-        web_error(query, 403, "the user %s may not run INFO", query->user.shown);
+        web_query_error(query, 403, "the user %s may not run INFO", query->user.shown);
     }
     return false;
 }
@@ -324,29 +324,29 @@ const struct web_route web_route_server = {
 /* ---- the slow log ---- */
 
 static bool web_figures_ask_slowlog(struct web_query *query) {
-    if (!web_number(query, "count", 1, SLOWLOG_MAX, SLOWLOG_MAX, &query->count)) {
+    if (!web_query_number(query, "count", 1, SLOWLOG_MAX, SLOWLOG_MAX, &query->count)) {
         return false;
     }
-    web_command(query, "SLOWLOG|GET #", query->count);
+    web_query_command(query, "SLOWLOG|GET #", query->count);
     return true;
 }
 
 static bool web_figures_print_slowlog(struct web_query *query) {
     struct json *json = &query->json;
     if (query->user.is_public) {
-        web_error(query, 401, "log in to see the slow log");
+        web_query_error(query, 401, "log in to see the slow log");
         return false;
     }
-    if (web_reply_is_error(query, 0)) {
+    if (web_query_reply_is_error(query, 0)) {
         return false;
     }
-    struct value_reader reader = web_reply(query, 0);
+    struct value_reader reader = web_query_reply(query, 0);
     struct value list = value_next(&reader);
     json_open(json, NULL, '{');
     json_open(json, "entries", '[');
     for (uint64_t i = 0; i < list.count; i++) {
         json_open(json, NULL, '{');
-        web_put_members(query, "Slowlog", "entries", reader);
+        web_reply_put_members(query, "Slowlog", "entries", reader);
         json_close(json, '}');
         value_skip(&reader);
     }

@@ -5,6 +5,7 @@
  * the digest is kept. */
 #include <stdio.h>
 
+#include "server/http/http_header.h"
 #include "server/web/web_query.h"
 
 #define COOKIE "leaderboard"
@@ -12,13 +13,13 @@
 
 /* ---- the table ---- */
 
-bool web_sessions_init(struct web_sessions *sessions, int64_t timeout_ms) {
+bool web_login_init_sessions(struct web_sessions *sessions, int64_t timeout_ms) {
     sessions->timeout_ms = timeout_ms;
     sessions->at = memory_allocate_zeroed(WEB_SESSIONS_MAX * sizeof *sessions->at);
     return sessions->at != NULL;
 }
 
-void web_sessions_deinit(struct web_sessions *sessions) {
+void web_login_deinit_sessions(struct web_sessions *sessions) {
     memory_free(sessions->at);
 }
 
@@ -54,8 +55,8 @@ static struct web_session *web_login_make_room(struct web_sessions *sessions, co
     return room != NULL ? room : oldest;
 }
 
-void web_sessions_add(struct web_sessions *sessions, const char *user, const char *digest,
-                      bool is_token, int64_t now_ms, char *token) {
+void web_login_add_session(struct web_sessions *sessions, const char *user, const char *digest,
+                           bool is_token, int64_t now_ms, char *token) {
     struct web_session *session = web_login_make_room(sessions, user, now_ms);
     *session = (struct web_session){.is_used = true, .is_token = is_token, .used_at_ms = now_ms};
     digest_random(token, WEB_TOKEN_SIZE);
@@ -64,8 +65,8 @@ void web_sessions_add(struct web_sessions *sessions, const char *user, const cha
     snprintf(session->user, sizeof session->user, "%s", user);
 }
 
-struct web_session *web_sessions_find(struct web_sessions *sessions, struct bytes token,
-                                      int64_t now_ms) {
+struct web_session *web_login_find_session(struct web_sessions *sessions, struct bytes token,
+                                           int64_t now_ms) {
     char digest[DIGEST_TEXT_SIZE];
     if (token.size != WEB_TOKEN_SIZE) {
         return NULL;
@@ -82,7 +83,7 @@ struct web_session *web_sessions_find(struct web_sessions *sessions, struct byte
     return NULL;
 }
 
-void web_sessions_end(struct web_session *session) {
+void web_login_end_session(struct web_session *session) {
     explicit_bzero(session, sizeof *session);
 }
 
@@ -97,22 +98,24 @@ static void web_login_print_name(const struct web *web, bool is_secure,
 
 /* *is_secure: of the cookie's name. */
 static struct web_session *
-web_login_find_session(struct web *web, const struct http_exchange *exchange, bool *is_secure) {
+web_login_take_cookie(struct web *web, const struct http_exchange *exchange, bool *is_secure) {
     const char *cookies = http_exchange_header(exchange, "Cookie");
     char name[WEB_COOKIE_NAME_MAX];
     web_login_print_name(web, *is_secure = true, name);
-    struct bytes token = http_cookie_find(cookies, name);
+    struct bytes token = http_header_find_cookie(cookies, name);
     if (token.at == NULL && !http_server_is_secure(web->http)) {
         web_login_print_name(web, *is_secure = false, name);
-        token = http_cookie_find(cookies, name);
+        token = http_header_find_cookie(cookies, name);
     }
-    return token.at != NULL ? web_sessions_find(&web->sessions, token, http_server_now(web->http))
-                            : NULL;
+    return token.at != NULL
+               ? web_login_find_session(&web->sessions, token, http_server_now(web->http))
+               : NULL;
 }
 
-void web_identify(struct web *web, struct web_request *request, struct web_identity *identity) {
+void web_login_identify(struct web *web, struct web_request *request,
+                        struct web_identity *identity) {
     bool is_secure;
-    struct web_session *session = web_login_find_session(web, request->exchange, &is_secure);
+    struct web_session *session = web_login_take_cookie(web, request->exchange, &is_secure);
     *identity = (struct web_identity){.kind = WEB_ANYBODY};
     identity->is_local = http_exchange_is_local(request->exchange);
     if (session != NULL) {
@@ -124,7 +127,7 @@ void web_identify(struct web *web, struct web_request *request, struct web_ident
     }
 }
 
-bool web_keep_login(struct web *web, const struct web_request *request) {
+bool web_login_keep(struct web *web, const struct web_request *request) {
     struct web_session *session = request->session;
     int64_t now_ms = http_server_now(web->http);
     if (session == NULL) {
@@ -148,7 +151,7 @@ static bool web_login_take_text(struct json_reader *reader, char *out, size_t si
     return is_taken && strlen(out) == size;
 }
 
-bool web_read_login(const char *text, struct http_login *login) {
+bool web_login_read(const char *text, struct http_login *login) {
     struct json_reader reader = {.at = text, .end = text + strlen(text)};
     char name[16];
     bool has_user = false;
@@ -213,16 +216,16 @@ static bool web_login_is_browser_secure(const struct web *web,
 
 /* End the login that the request came with, if any. */
 static void web_login_end(struct web *web, const struct web_request *request, bool *is_secure) {
-    struct web_session *session = web_login_find_session(web, request->exchange, is_secure);
+    struct web_session *session = web_login_take_cookie(web, request->exchange, is_secure);
     if (session != NULL) {
-        web_sessions_end(session);
+        web_login_end_session(session);
         web_views_check_logins(web);
     }
 }
 
 /* ---- logins by header that were right ---- */
 
-void web_forget_known(struct web *web, const char *address) {
+void web_login_forget_known(struct web *web, const char *address) {
     for (unsigned i = 0; i < WEB_KNOWN_MAX; i++) {
         if (strcmp(web->known[i].address, address) == 0) {
             explicit_bzero(&web->known[i], sizeof web->known[i]);
@@ -277,7 +280,7 @@ static void web_login_is_answered(void *context, struct http_login_ask *login) {
     bool was_secure, is_posted = request->wants_login;
     request->login = NULL;
     if (login->verdict != HTTP_LOGIN_OK) {
-        web_forget_known(web, login->given.address);
+        web_login_forget_known(web, login->given.address);
     }
     if (exchange->stage != HTTP_WAITS) {
         return; /* it has waited too long */
@@ -298,14 +301,14 @@ static void web_login_is_answered(void *context, struct http_login_ask *login) {
         return;
     }
     web_login_end(web, request, &was_secure);
-    web_sessions_add(&web->sessions, identity.user, identity.digest, false,
-                     http_server_now(web->http), token);
+    web_login_add_session(&web->sessions, identity.user, identity.digest, false,
+                          http_server_now(web->http), token);
     web_login_set_cookie(request, web_login_is_browser_secure(web, exchange), token,
                          WEB_TOKEN_SIZE);
     web_login_reply_me(web, request, &identity);
 }
 
-void web_log_in(struct web_request *request) {
+void web_login_log_in(struct web_request *request) {
     struct http_exchange *exchange = request->exchange;
     const char *type = http_exchange_header(exchange, "Content-Type");
     struct http_login_ask *login =
@@ -316,7 +319,7 @@ void web_log_in(struct web_request *request) {
     buffer_append(&exchange->body, "", 1);
     if (type == NULL || strncmp(type, "application/json", 16) != 0 || exchange->body.is_broken ||
         strlen(exchange->body.at) + 1 != exchange->body.size ||
-        !web_read_login(exchange->body.at, &login->given)) {
+        !web_login_read(exchange->body.at, &login->given)) {
         http_login_destroy(login);
         http_exchange_refuse(
             exchange, 400,
@@ -329,7 +332,7 @@ void web_log_in(struct web_request *request) {
     http_login_ask(login);
 }
 
-void web_log_in_by_header(struct web_request *request) {
+void web_login_by_header(struct web_request *request) {
     struct http_exchange *exchange = request->exchange;
     struct http_login_ask *login =
         http_login_create(exchange, web_engine_check_login, web_login_is_answered);
@@ -363,8 +366,8 @@ static bool web_login_ask_key(struct web_query *query) {
 static bool web_login_print_key(struct web_query *query) {
     struct web *web = query->web;
     char key[WEB_TOKEN_SIZE];
-    web_sessions_add(&web->stream_keys, query->identity.user, query->identity.digest,
-                     query->identity.is_token, http_server_now(web->http), key);
+    web_login_add_session(&web->stream_keys, query->identity.user, query->identity.digest,
+                          query->identity.is_token, http_server_now(web->http), key);
     json_open(&query->json, NULL, '{');
     json_text(&query->json, "key", (struct bytes){.at = key, .size = sizeof key});
     json_integer(&query->json, "expires_in", WEB_STREAM_KEY_S);
@@ -395,12 +398,12 @@ static void web_login_cut_key(char *target) {
     }
 }
 
-void web_log_in_by_key(struct web_request *request, struct bytes key) {
+void web_login_by_key(struct web_request *request, struct bytes key) {
     struct http_exchange *exchange = request->exchange;
     struct web *web = request->web;
     struct web_identity identity = {.kind = WEB_USER, .is_by_header = true};
     struct web_session *found =
-        web_sessions_find(&web->stream_keys, key, http_server_now(web->http));
+        web_login_find_session(&web->stream_keys, key, http_server_now(web->http));
     if (found == NULL) {
         http_exchange_refuse(exchange, 401,
                              "this key of a stream is void: POST /api/v1/stream-key makes one, "
@@ -412,12 +415,12 @@ void web_log_in_by_key(struct web_request *request, struct bytes key) {
     memcpy(identity.user, found->user, sizeof identity.user);
     memcpy(identity.digest, found->digest, sizeof identity.digest);
     identity.is_local = http_exchange_is_local(exchange);
-    web_sessions_end(found);
+    web_login_end_session(found);
     web_login_cut_key(exchange->target);
     web_run_as(request, &identity);
 }
 
-void web_log_out(struct web *web, struct web_request *request) {
+void web_login_log_out(struct web *web, struct web_request *request) {
     struct web_identity identity = {.kind = WEB_ANYBODY};
     bool is_secure;
     web_login_end(web, request, &is_secure);

@@ -2,7 +2,7 @@
  * parameters that its rows name.
  *
  * A schema's text is the inside of a shape (server/dispatch/shape.h). What it takes from a reply has that reply's
- * types and descriptions, and is written by web_put_members. A number (#) stands there as one or as its text. */
+ * types and descriptions, and is written by web_reply_put_members. A number (#) stands there as one or as its text. */
 #include <stdio.h>
 
 #include "server/web/web_query.h"
@@ -86,8 +86,8 @@ static bool web_openapi_match(const struct http_target *target, const char *path
     return *path == '\0' && at == target->segment_count;
 }
 
-const struct web_operation *web_find_operation(enum http_method method,
-                                               const struct http_target *target) {
+const struct web_operation *web_openapi_find(enum http_method method,
+                                             const struct http_target *target) {
     for (unsigned i = 0; i < web_operation_count; i++) {
         const struct web_operation *operation = &web_operations[i];
         if (operation->method == (method == HTTP_HEAD ? HTTP_GET : method) &&
@@ -98,7 +98,7 @@ const struct web_operation *web_find_operation(enum http_method method,
     return NULL;
 }
 
-unsigned web_find_methods(const struct http_target *target) {
+unsigned web_openapi_find_methods(const struct http_target *target) {
     unsigned methods = 0;
     for (unsigned i = 0; i < web_operation_count; i++) {
         if (web_openapi_match(target, web_operations[i].path)) {
@@ -263,7 +263,7 @@ static const struct web_parameter {
      "Idempotent-Replayed: true, and the same key with another body with 422"},
 };
 
-const char *web_schema(const char *name, const char *within, struct shape *source) {
+const char *web_openapi_schema(const char *name, const char *within, struct shape *source) {
     const struct web_schema *schema = schemas;
     struct shape_member member = {.name = {.at = NULL}};
     while (strcmp(schema->name, name) != 0) {
@@ -569,7 +569,7 @@ static void web_openapi_put_schemas(struct json *json) {
     json_close(json, '}');
 }
 
-void web_put_openapi(struct json *json) {
+void web_openapi_put(struct json *json) {
     json_open(json, NULL, '{');
     json_text(json, "openapi", BYTES("3.1.0"));
     json_open(json, "info", '{');

@@ -240,68 +240,74 @@ static inline struct json web_json(struct buffer *out) {
  *     $where  $tags  $data       the same, or nothing, if none was asked for
  *     $cursor  $pattern          of a scan, where the engine puts in those of its steps
  *     #  $                       an int64_t, and a struct bytes that lives as long as the round */
-void web_command(struct web_query *query, const char *words, ...);
+void web_query_command(struct web_query *query, const char *words, ...);
 /* Add such words to the command, or one. */
-void web_words(struct web_query *query, const char *words, ...);
-void web_word(struct web_query *query, struct bytes word);
+void web_query_words(struct web_query *query, const char *words, ...);
+void web_query_word(struct web_query *query, struct bytes word);
 /* A copy of bytes for a word of this round. Room: 1 KiB in all, names of keys apart. */
-struct bytes web_word_copy(struct web_query *query, struct bytes bytes);
+struct bytes web_query_word_copy(struct web_query *query, struct bytes bytes);
 /* The number of a command ("LB.LEAGUE|ADD"), which exists. */
-uint32_t web_command_number(struct bytes full_name);
+uint32_t web_query_command_number(struct bytes full_name);
 /* The reply to the nth command of the round. */
-struct value_reader web_reply(const struct web_query *query, unsigned nth);
+struct value_reader web_query_reply(const struct web_query *query, unsigned nth);
 /* If the nth command was refused: the status and the JSON of that. */
-MUST_CHECK bool web_reply_is_error(struct web_query *query, unsigned nth);
+MUST_CHECK bool web_query_reply_is_error(struct web_query *query, unsigned nth);
 /* The same for the first of all commands of the round that was refused. */
-MUST_CHECK bool web_replies_have_error(struct web_query *query);
+MUST_CHECK bool web_query_replies_have_error(struct web_query *query);
 /* An error as the whole reply: a problem document (RFC 9457), whose code follows from the status. */
-__attribute__((format(printf, 3, 4))) void web_error(struct web_query *query, unsigned status,
-                                                     const char *format, ...);
+__attribute__((format(printf, 3, 4))) void web_query_error(struct web_query *query, unsigned status,
+                                                           const char *format, ...);
 /* Append one. redis: the prefix of the command's error; at NULL: none. Open: members of
  * its own may follow. */
-void web_put_problem(struct json *json, unsigned status, struct bytes detail, struct bytes redis);
+void web_query_put_problem(struct json *json, unsigned status, struct bytes detail,
+                           struct bytes redis);
 /* A parameter that is a number. false: the error was written. */
-MUST_CHECK bool web_number(struct web_query *query, const char *name, int64_t lowest,
-                           int64_t highest, int64_t otherwise, int64_t *number);
-
-/* ---- rows of boards: web_boards.c ---- */
-
-/* Of a schema's members (web_openapi.c), those that come from a reply, up to the next one that does not; of an array
- * in it that is named `within`, those of its elements. */
-void web_put_members(struct web_query *query, const char *schema, const char *within,
-                     struct value_reader reply);
-
-/* Of LB.INFO alone: the layout's fields. */
-uint64_t web_count_fields(struct value_reader board);
-void web_put_field_names(struct json *json, struct value_reader board);
-/* The fields of members' hashes that are shown. */
-void web_put_data_names(struct json *json, const struct web_query *query);
-
-/* An array of records, without those that are null. */
-void web_put_rows(struct json *json, const struct web_query *query, const char *key,
-                  uint64_t field_count, struct value_reader reader);
-/* The data of a record, which are its last value; nothing, if none was asked for. */
-void web_put_data(struct json *json, const struct web_query *query, struct value_reader *reader);
-/* A number may come as one, or as its text; null otherwise. */
-void web_put_number_text(struct json *json, const char *key, struct value value);
+MUST_CHECK bool web_query_number(struct web_query *query, const char *name, int64_t lowest,
+                                 int64_t highest, int64_t otherwise, int64_t *number);
 
 /* The last command of a round whose reply has a count, where a group is asked for: its members are counted. */
-void web_ask_count(struct web_query *query);
-/* How many commands of the round were not by web_ask_count. */
-unsigned web_own_replies(const struct web_query *query);
-/* The object that every reply about a board is; info: what LB.INFO has replied, and NULL: the count, which is the
- * group's, is left out. end returns false, as print does at the end. */
-void web_begin_reply(struct web_query *query, const struct value_reader *info);
-bool web_end_reply(struct web_query *query);
-
+void web_query_count(struct web_query *query);
+/* How many commands of the round were not by web_query_count. */
+unsigned web_query_own_replies(const struct web_query *query);
 /* What a route keeps from round to round, to be read. */
-static inline struct value_reader web_kept(const struct web_query *query) {
+static inline struct value_reader web_query_kept(const struct web_query *query) {
     return (struct value_reader){.at = query->kept.at, .end = query->kept.at + query->kept.size};
 }
 /* The same behind its first count values. */
-struct value_reader web_kept_behind(const struct web_query *query, unsigned count);
+struct value_reader web_query_kept_behind(const struct web_query *query, unsigned count);
 /* Append a text to it, as value_next reads it. */
-void web_keep_bulk(struct web_query *query, struct bytes text);
+void web_query_keep(struct web_query *query, struct bytes text);
+
+/* ---- from replies to JSON, by their shapes: web_query_reply.c ---- */
+
+/* Of a schema's members (web_openapi.c), those that come from a reply, up to the next one that does not; of an array
+ * in it that is named `within`, those of its elements. */
+void web_reply_put_members(struct web_query *query, const char *schema, const char *within,
+                           struct value_reader reply);
+
+/* Of LB.INFO alone: the layout's fields. */
+uint64_t web_reply_count_fields(struct value_reader board);
+void web_reply_put_field_names(struct json *json, struct value_reader board);
+/* The fields of members' hashes that are shown. */
+void web_reply_put_data_names(struct json *json, const struct web_query *query);
+
+/* A record, which is not null: [member, rank, time, fields ..., percentage, tags, data, since]. percent: where its
+ * value goes; NULL: it has none. */
+void web_reply_put_record(struct json *json, const struct web_query *query, const char *key,
+                          uint64_t field_count, struct value_reader *reader, struct value *percent);
+/* An array of records, without those that are null. */
+void web_reply_put_rows(struct json *json, const struct web_query *query, const char *key,
+                        uint64_t field_count, struct value_reader reader);
+/* The data of a record, which are its last value; nothing, if none was asked for. */
+void web_reply_put_data(struct json *json, const struct web_query *query,
+                        struct value_reader *reader);
+/* A number may come as one, or as its text; null otherwise. */
+void web_reply_put_number(struct json *json, const char *key, struct value value);
+
+/* The object that every reply about a board is; info: what LB.INFO has replied, and NULL: the count, which is the
+ * group's, is left out. end returns false, as print does at the end. */
+void web_reply_begin(struct web_query *query, const struct value_reader *info);
+bool web_reply_end(struct web_query *query);
 
 /* ---- what is written: web_write.c ---- */
 
@@ -377,7 +383,7 @@ struct web_request {
     char methods[WEB_METHODS_MAX], tag[WEB_TAG_MAX];
 };
 
-/* ---- the engine's side, users and their commands: web_query.c ---- */
+/* ---- the engine's side, users and their commands: web_engine.c ---- */
 
 struct web_engine {
     struct server *server;
@@ -390,7 +396,7 @@ struct web_engine {
 /* false: error (HTTP_ERROR_MAX) says what of web-public is wrong. */
 MUST_CHECK bool web_engine_init(struct web_engine *engine, struct server *server, char *error);
 void web_engine_deinit(struct web_engine *engine);
-/* Answer a struct web_query (ask.h). */
+/* Answer a struct web_query (asks.h). */
 bool web_engine_answer(void *engine, struct ask *ask);
 /* Give back the answers that wait no more, and those that are never to be sent, as WEB_LOADING. */
 void web_engine_release_answers(struct web_engine *engine);
@@ -410,33 +416,34 @@ struct web_sessions {
     struct web_session *at; /* WEB_SESSIONS_MAX */
     int64_t timeout_ms;
 };
-MUST_CHECK bool web_sessions_init(struct web_sessions *sessions, int64_t timeout_ms);
-void web_sessions_deinit(struct web_sessions *sessions);
+MUST_CHECK bool web_login_init_sessions(struct web_sessions *sessions, int64_t timeout_ms);
+void web_login_deinit_sessions(struct web_sessions *sessions);
 /* A new one, for a user with a password, or a token; token: room for WEB_TOKEN_SIZE. */
-void web_sessions_add(struct web_sessions *sessions, const char *user, const char *digest,
-                      bool is_token, int64_t now_ms, char *token);
+void web_login_add_session(struct web_sessions *sessions, const char *user, const char *digest,
+                           bool is_token, int64_t now_ms, char *token);
 /* NULL: there is none, or it has ended. */
-struct web_session *web_sessions_find(struct web_sessions *sessions, struct bytes token,
-                                      int64_t now_ms);
-void web_sessions_end(struct web_session *session);
+struct web_session *web_login_find_session(struct web_sessions *sessions, struct bytes token,
+                                           int64_t now_ms);
+void web_login_end_session(struct web_session *session);
 
 /* 403, with the client's address. */
 #define WEB_TLS_NEEDED                                                                             \
     "no password or token is taken from %s without TLS while protected-mode is on"
 
 /* {"user": "...", "password": "..."}, in any order; text is terminated. false: it is not that. */
-MUST_CHECK bool web_read_login(const char *text, struct http_login *login);
+MUST_CHECK bool web_login_read(const char *text, struct http_login *login);
 /* POST /login and /logout. */
-void web_log_in(struct web_request *request);
-void web_log_out(struct web *web, struct web_request *request);
+void web_login_log_in(struct web_request *request);
+void web_login_log_out(struct web *web, struct web_request *request);
 /* Who asks, by the cookie. */
-void web_identify(struct web *web, struct web_request *request, struct web_identity *identity);
+void web_login_identify(struct web *web, struct web_request *request,
+                        struct web_identity *identity);
 /* Is the login still there that the request came with? That is use of it. */
-MUST_CHECK bool web_keep_login(struct web *web, const struct web_request *request);
+MUST_CHECK bool web_login_keep(struct web *web, const struct web_request *request);
 /* Look at the password or token of the header Authorization, and go on by web_run_as. */
-void web_log_in_by_header(struct web_request *request);
+void web_login_by_header(struct web_request *request);
 /* The same by a key of POST /stream-key, which is void from then on, and taken out of the target. */
-void web_log_in_by_key(struct web_request *request, struct bytes key);
+void web_login_by_key(struct web_request *request, struct bytes key);
 
 /* A login by header that was right: it is not looked at again while the user has this password or token. Any that
  * is wrong, from the same address, ends that, so that it makes guessing no faster. */
@@ -446,7 +453,7 @@ struct web_known {
     char given[HTTP_USER_MAX]; /* the name that was given */
     struct web_identity identity;
 };
-void web_forget_known(struct web *web, const char *address);
+void web_login_forget_known(struct web *web, const char *address);
 
 /* ---- views: web_views.c ---- */
 
@@ -485,7 +492,7 @@ struct web_history {
     struct web_sample samples[WEB_SAMPLES_MAX];
     unsigned count, first;
 };
-void web_history_step(struct web *web, int64_t now_ms);
+void web_figures_step_history(struct web *web, int64_t now_ms);
 
 /* ---- the pace: web.c ---- */
 
@@ -505,10 +512,10 @@ void web_note_answer(struct web *web, const struct web_query *query);
 
 /* The members of a schema, and of what shape the reply is that they come from; within: of the elements of this array
  * in it, or NULL. */
-const char *web_schema(const char *name, const char *within, struct shape *source);
+const char *web_openapi_schema(const char *name, const char *within, struct shape *source);
 
 /* Write the routes as OpenAPI 3.1. */
-void web_put_openapi(struct json *json);
+void web_openapi_put(struct json *json);
 
 /* ---- all ---- */
 
@@ -572,10 +579,10 @@ extern const struct web_route web_route_list, web_route_board, web_route_page, w
     web_route_leave_league, web_route_stream_key, web_route_league;
 
 /* NULL: there is none of this method. */
-const struct web_operation *web_find_operation(enum http_method method,
-                                               const struct http_target *target);
+const struct web_operation *web_openapi_find(enum http_method method,
+                                             const struct http_target *target);
 /* Bits of the methods that the path has. */
-unsigned web_find_methods(const struct http_target *target);
+unsigned web_openapi_find_methods(const struct http_target *target);
 /* What every reply of the page says to browsers. */
 void web_add_headers(struct http_exchange *exchange);
 /* Reply a problem document; reply.status is set. */

@@ -75,9 +75,9 @@ static void web_views_renew(struct web *web, struct web_view *view, const char *
     struct web_query *query = view->query;
     if (query->out.size > WEB_VIEW_SIZE_MAX || !web_views_count(web, view, 2 * query->out.size)) {
         bool is_long = query->out.size > WEB_VIEW_SIZE_MAX;
-        web_error(query, is_long ? 413 : 503, "%s",
-                  is_long ? "the page is too long to be told of its changes: view fewer rows"
-                          : "too much is viewed: the server has no memory for more");
+        web_query_error(query, is_long ? 413 : 503, "%s",
+                        is_long ? "the page is too long to be told of its changes: view fewer rows"
+                                : "too much is viewed: the server has no memory for more");
         view->is_over = true;
         event = "event: gone\n";
         web_views_refuse(view);
@@ -276,7 +276,7 @@ void web_views_step(struct web *web, int64_t now_ms) {
 void web_views_check_logins(struct web *web) {
     for (struct web_view *view = web->views.first; view != NULL; view = view->next) {
         for (struct web_request *viewer = view->first; viewer != NULL; viewer = viewer->next) {
-            if (viewer->exchange->stage == HTTP_STREAMS && !web_keep_login(web, viewer)) {
+            if (viewer->exchange->stage == HTTP_STREAMS && !web_login_keep(web, viewer)) {
                 http_stream_end(viewer->exchange);
             }
         }

@@ -73,9 +73,9 @@ struct web_results_reader {
 /* ---- errors ---- */
 
 static bool web_write_is_malformed(const struct web_results_reader *reader) {
-    web_error(reader->query, 400,
-              "the body is not the JSON that docs/web.md describes: see byte %zu",
-              (size_t)(reader->json.at - reader->query->write.body.at));
+    web_query_error(reader->query, 400,
+                    "the body is not the JSON that docs/web.md describes: see byte %zu",
+                    (size_t)(reader->json.at - reader->query->write.body.at));
     return false;
 }
 
@@ -86,7 +86,7 @@ static bool web_write_refuse_field(const struct web_results_reader *reader, unsi
     if (reader->is_list) {
         snprintf(shown, sizeof shown, "results[%u].", reader->index);
     }
-    web_error(reader->query, status, "%s%s: %s", shown, bytes_show(field).text, what);
+    web_query_error(reader->query, status, "%s%s: %s", shown, bytes_show(field).text, what);
     return false;
 }
 
@@ -511,9 +511,9 @@ static bool web_write_add(struct web_results_reader *reader, const struct web_re
     unsigned boards = reader->kind == WEB_RESULTS_OF_BOARDS ? result->board_count : 1;
     write->weight += boards;
     if (write->weight > WEB_RESULTS_MAX) {
-        web_error(reader->query, 413,
-                  "at most %d results, of which one on several boards counts for each",
-                  WEB_RESULTS_MAX);
+        web_query_error(reader->query, 413,
+                        "at most %d results, of which one on several boards counts for each",
+                        WEB_RESULTS_MAX);
         return false;
     }
     if (before == NULL || !web_write_is_next(reader, before, result)) {
@@ -623,14 +623,14 @@ static bool web_write_keep(struct web_results_reader *reader) {
                    !write->firsts.is_broken && web_take_memory(query->web, room);
     write->room = is_kept ? room : 0;
     if (reader->reply_size > RECORDS_SIZE_MAX) {
-        web_error(query, 413, "the reply would be too long: send fewer results");
+        web_query_error(query, 413, "the reply would be too long: send fewer results");
         return false;
     }
     if (is_kept && reader->reply_size > query->replies.size_max) {
         is_kept = web_query_make_room(query, reader->reply_size);
     }
     if (!is_kept) {
-        web_error(query, 503, "too much memory is in use for requests: send fewer results");
+        web_query_error(query, 503, "too much memory is in use for requests: send fewer results");
     }
     return is_kept;
 }
@@ -655,13 +655,13 @@ bool web_write_read(struct web_query *query, enum web_results_kind kind) {
     struct web_results_reader reader = web_write_begin(query);
     int64_t has_rank = 0;
     int64_t may_create = 0;
-    if (!web_number(query, "rank", 0, 1, 0, &has_rank) ||
-        !web_number(query, "create", 0, 1, 0, &may_create) || !web_write_is_text(&reader)) {
+    if (!web_query_number(query, "rank", 0, 1, 0, &has_rank) ||
+        !web_query_number(query, "create", 0, 1, 0, &may_create) || !web_write_is_text(&reader)) {
         return false;
     }
     reader.may_create = may_create != 0;
     reader.kind = kind;
-    reader.number = web_command_number(bytes_from_text(names[kind]));
+    reader.number = web_query_command_number(bytes_from_text(names[kind]));
     reader.has_rank = has_rank != 0 && kind == WEB_RESULTS_OF_BOARD;
     reader.hash = http_target_find(&query->target, "hash");
     reader.hash = reader.hash.at != NULL ? reader.hash : query->web->data.pattern;
@@ -669,7 +669,7 @@ bool web_write_read(struct web_query *query, enum web_results_kind kind) {
         return false;
     }
     if (!web_write_make_marks(&reader)) {
-        web_error(query, 503, "out of memory");
+        web_query_error(query, 503, "out of memory");
         return false;
     }
     return web_write_keep(&reader);
@@ -751,22 +751,23 @@ static void web_write_put_is_repeated(struct web_query *query, unsigned command)
 static bool web_write_print_board(struct web_query *query) {
     struct json *json = &query->json;
     int64_t changed = 0, has_rank = 0;
-    if (web_replies_have_error(query) || !web_number(query, "rank", 0, 1, 0, &has_rank)) {
+    if (web_query_replies_have_error(query) ||
+        !web_query_number(query, "rank", 0, 1, 0, &has_rank)) {
         return false;
     }
-    web_begin_reply(query, NULL);
+    web_reply_begin(query, NULL);
     json_integer(json, "results", query->write.result_count);
     web_write_put_repeated(query);
     if (has_rank != 0) {
         json_open(json, "rows", '[');
     }
     for (unsigned i = 0; i < query->reply_count; i++) {
-        struct value_reader reader = web_reply(query, i);
+        struct value_reader reader = web_query_reply(query, i);
         struct value value = value_next(&reader);
         changed += value.kind == VALUE_INTEGER ? value.number : 0;
         for (uint64_t k = 0; value.kind == VALUE_LIST && k < value.count; k++) {
             json_open(json, NULL, '{');
-            web_put_members(query, "Written", "rows", reader);
+            web_reply_put_members(query, "Written", "rows", reader);
             value_skip(&reader);
             web_write_put_is_repeated(query, i);
             json_close(json, '}');
@@ -777,14 +778,14 @@ static bool web_write_print_board(struct web_query *query) {
     } else {
         json_integer(json, "changed", changed);
     }
-    return web_end_reply(query);
+    return web_reply_end(query);
 }
 
 /* Of LB.SUBMIT: [record, rank before, counts] for each board. */
 static bool web_write_print_boards(struct web_query *query) {
     enum { FIRST_BOARD = 2 };
     struct json *json = &query->json;
-    if (web_replies_have_error(query)) {
+    if (web_query_replies_have_error(query)) {
         return false;
     }
     json_open(json, NULL, '{');
@@ -792,14 +793,14 @@ static bool web_write_print_boards(struct web_query *query) {
     web_write_put_repeated(query);
     json_open(json, "results", '[');
     for (unsigned i = 0; i < query->reply_count; i++) {
-        struct value_reader reader = web_reply(query, i);
+        struct value_reader reader = web_query_reply(query, i);
         unsigned begin = i > 0 ? query->commands[i - 1].end : 0;
         struct value list = value_next(&reader);
         json_open(json, NULL, '[');
         for (uint64_t k = 0; k < list.count; k++) {
             json_open(json, NULL, '{');
             json_bytes(json, "board", query->words[begin + FIRST_BOARD + k]);
-            web_put_members(query, "Submitted", "results", reader);
+            web_reply_put_members(query, "Submitted", "results", reader);
             value_skip(&reader);
             web_write_put_is_repeated(query, i);
             json_close(json, '}');
@@ -807,7 +808,7 @@ static bool web_write_print_boards(struct web_query *query) {
         json_close(json, ']');
     }
     json_close(json, ']');
-    return web_end_reply(query);
+    return web_reply_end(query);
 }
 
 /* ---- leagues ---- */
@@ -820,86 +821,86 @@ static void web_write_begin_league(struct web_query *query) {
 
 static bool web_write_print_league(struct web_query *query) {
     struct json *json = &query->json;
-    if (web_replies_have_error(query)) {
+    if (web_query_replies_have_error(query)) {
         return false;
     }
     web_write_begin_league(query);
     web_write_put_repeated(query);
     json_open(json, "results", '[');
     for (unsigned i = 0; i < query->reply_count; i++) {
-        struct value_reader reader = web_reply(query, i);
+        struct value_reader reader = web_query_reply(query, i);
         struct value_reader at = reader;
         if (value_next(&at).kind != VALUE_LIST) {
             json_null(json, NULL);
             continue;
         }
         json_open(json, NULL, '{');
-        web_put_members(query, "LeagueResults", "results", reader);
+        web_reply_put_members(query, "LeagueResults", "results", reader);
         web_write_put_is_repeated(query, i);
         json_close(json, '}');
     }
     json_close(json, ']');
-    return web_end_reply(query);
+    return web_reply_end(query);
 }
 
 static bool web_write_ask_place(struct web_query *query) {
     query->data = (struct web_data){.count = 0};
     query->has_tags = false;
-    web_command(query, "LB.LEAGUE|GET $board $member");
+    web_query_command(query, "LB.LEAGUE|GET $board $member");
     return true;
 }
 
 static bool web_write_print_place(struct web_query *query) {
-    if (web_replies_have_error(query)) {
+    if (web_query_replies_have_error(query)) {
         return false;
     }
-    struct value_reader reader = web_reply(query, 0);
+    struct value_reader reader = web_query_reply(query, 0);
     web_write_begin_league(query);
     json_bytes(&query->json, "member", query->member);
     struct value_reader first = reader;
     if (value_next(&first).kind != VALUE_LIST) {
-        web_error(query, 404, "this member is not in the league");
+        web_query_error(query, 404, "this member is not in the league");
         return false;
     }
-    web_put_members(query, "LeagueMember", NULL, reader);
-    return web_end_reply(query);
+    web_reply_put_members(query, "LeagueMember", NULL, reader);
+    return web_reply_end(query);
 }
 
 static bool web_write_ask_league(struct web_query *query) {
-    web_command(query, "LB.LEAGUE|INFO $board");
+    web_query_command(query, "LB.LEAGUE|INFO $board");
     return true;
 }
 
 static bool web_write_print_tiers(struct web_query *query) {
-    if (web_replies_have_error(query)) {
+    if (web_query_replies_have_error(query)) {
         return false;
     }
     web_write_begin_league(query);
-    web_put_members(query, "League", NULL, web_reply(query, 0));
-    return web_end_reply(query);
+    web_reply_put_members(query, "League", NULL, web_query_reply(query, 0));
+    return web_reply_end(query);
 }
 
 /* ---- members ---- */
 
 static bool web_write_ask_removal(struct web_query *query) {
-    web_command(query, "ZREM $board $member");
+    web_query_command(query, "ZREM $board $member");
     return true;
 }
 
 static bool web_write_ask_removal_of_league(struct web_query *query) {
-    web_command(query, "LB.LEAGUE|REMOVE $board $member");
+    web_query_command(query, "LB.LEAGUE|REMOVE $board $member");
     return true;
 }
 
 static bool web_write_print_flag(struct web_query *query, const char *key) {
-    if (web_replies_have_error(query)) {
+    if (web_query_replies_have_error(query)) {
         return false;
     }
-    struct value_reader reader = web_reply(query, 0);
-    web_begin_reply(query, NULL);
+    struct value_reader reader = web_query_reply(query, 0);
+    web_reply_begin(query, NULL);
     json_bytes(&query->json, "member", query->member);
     json_boolean(&query->json, key, value_next(&reader).number != 0);
-    return web_end_reply(query);
+    return web_reply_end(query);
 }
 
 static bool web_write_print_removal(struct web_query *query) {
@@ -923,20 +924,20 @@ static bool web_write_names_tag(const struct web_query *query, struct bytes name
 static bool web_write_ask_tags(struct web_query *query) {
     unsigned count;
     const struct bytes *words = web_write_words(query, &count);
-    struct value_reader kept = web_kept(query);
-    web_command(query, "LB.TAG $board $member");
+    struct value_reader kept = web_query_kept(query);
+    web_query_command(query, "LB.TAG $board $member");
     for (unsigned i = 0; i < count; i++) {
-        web_word(query, words[i]);
+        web_query_word(query, words[i]);
     }
     for (unsigned i = 0; i < query->more; i++) {
         struct bytes name = value_next(&kept).text;
         if (!web_write_names_tag(query, name)) {
-            web_words(query, "$ $", name, BYTES(""));
+            web_query_words(query, "$ $", name, BYTES(""));
             count += 2;
         }
     }
     if (count == 0) {
-        web_error(query, 422, "no tags are given");
+        web_query_error(query, 422, "no tags are given");
     }
     return count > 0;
 }
@@ -945,7 +946,7 @@ static bool web_write_ask_all_tags(struct web_query *query) {
     if (query->round > 0) {
         return web_write_ask_tags(query);
     }
-    web_command(query, "LB.INFO $board");
+    web_query_command(query, "LB.INFO $board");
     return true;
 }
 
@@ -958,11 +959,12 @@ static bool web_write_print_all_tags(struct web_query *query) {
     if (query->round > 0) {
         return web_write_print_tags(query);
     }
-    if (web_replies_have_error(query)) {
+    if (web_query_replies_have_error(query)) {
         return false;
     }
-    for (uint64_t left = value_find_list(web_reply(query, 0), "tags", &at); left > 0; left--) {
-        web_keep_bulk(query, value_find_text(at, "name"));
+    for (uint64_t left = value_find_list(web_query_reply(query, 0), "tags", &at); left > 0;
+         left--) {
+        web_query_keep(query, value_find_text(at, "name"));
         query->more++;
         value_skip(&at);
     }

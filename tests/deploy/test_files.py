@@ -130,7 +130,7 @@ class Homebrew(Case):
         # Everything that is linked, by the name of Homebrew's package.
         linked = re.search(r"^LIBRARIES := (.*)$", (ROOT / "Makefile").read_text(), re.M)[1]
         names = {"-luv": "libuv", "-lzstd": "zstd", "-lz": "zlib", "-lssl": "openssl@3", "-lcrypto": "openssl@3",
-                 "-lmicrohttpd": "libmicrohttpd", "-lhiredis": "hiredis"}
+                 "-lmicrohttpd": "libmicrohttpd", "-lgnutls": "gnutls", "-lhiredis": "hiredis"}
         self.assertEqual(set(re.findall(r'depends_on "([^"]*)"$', text, re.M)),
                          {names[word] for word in linked.split()})
 

@@ -1,6 +1,6 @@
 /* Any bytes as leaderboard.conf: never a crash, and what was understood is understood again from
  * what the settings print. A refused text changes nothing. */
-#include "server/settings/setting.h"
+#include "server/settings/settings.h"
 #include "server/system/tzdata.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -11,14 +11,15 @@ static char *print_all(const struct settings *settings, size_t *size) {
     FILE *file = open_memstream(&text, size);
     CHECK(file != NULL);
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
-        for (uint32_t i = 0; setting_print_line(settings, setting, i, line, &line_size); i++) {
+        for (uint32_t i = 0; setting_value_print_line(settings, setting, i, line, &line_size);
+             i++) {
             CHECK(line_size <= SETTING_VALUE_MAX - 128);
             fprintf(file, "%s ", setting->name);
             fwrite(line, 1, line_size, file);
             fputc('\n', file);
         }
         if ((setting->flags & SETTING_REPEATS) == 0) {
-            CHECK(setting_print(settings, setting, line) <= SETTING_VALUE_MAX);
+            CHECK(setting_value_show(settings, setting, line) <= SETTING_VALUE_MAX);
         }
     }
     fclose(file);
@@ -41,7 +42,8 @@ static void check_round_trip(const struct settings *settings) {
     size_t size_again = 0;
     char *text = print_all(settings, &size);
     CHECK(settings_init(&again));
-    CHECK(settings_load_text(&again, (struct bytes){.at = text, .size = size}, "again", error));
+    CHECK(
+        setting_file_apply_text(&again, (struct bytes){.at = text, .size = size}, "again", error));
     char *text_again = print_all(&again, &size_again);
     CHECK(size == size_again && memcmp(text, text_again, size) == 0);
     settings_deinit(&again);
@@ -68,7 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size) {
     uint64_t live_count = memory_live_count();
     struct bytes text = {.at = (const char *)input, .size = size};
     CHECK(settings_init(&settings));
-    if (!settings_load_text(&settings, text, "fuzz.conf", error)) {
+    if (!setting_file_apply_text(&settings, text, "fuzz.conf", error)) {
         check_error(error);
         check_unchanged(&settings);
     } else if (!settings_finish(&settings, error)) {
@@ -76,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size) {
         check_round_trip(&settings);
     } else {
         check_round_trip(&settings);
-        CHECK(settings_rules_for(&settings, text, 0) != NULL);
+        CHECK(setting_board_rules_for(&settings, text, 0) != NULL);
     }
     settings_deinit(&settings);
     tzdata_deinit();

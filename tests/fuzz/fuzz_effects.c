@@ -61,12 +61,12 @@ static void check_equal(const struct effect *a, const struct effect *b) {
 static void check_round_trip(const struct effect *effect) {
     struct buffer chunk;
     buffer_init(&chunk, 0);
-    effect_encode_begin(&encoder, &chunk);
-    effect_encode(&encoder, effect);
-    effect_decode_begin(&decoder_again, (struct bytes){.at = chunk.at, .size = chunk.size});
-    CHECK(effect_decode(&decoder_again) == EFFECT_RECORD_EFFECT);
+    effect_bytes_encode_begin(&encoder, &chunk);
+    effect_bytes_encode(&encoder, effect);
+    effect_bytes_decode_begin(&decoder_again, (struct bytes){.at = chunk.at, .size = chunk.size});
+    CHECK(effect_bytes_decode(&decoder_again) == EFFECT_RECORD_EFFECT);
     check_equal(effect, &decoder_again.effect);
-    CHECK(effect_decode(&decoder_again) == EFFECT_RECORD_END);
+    CHECK(effect_bytes_decode(&decoder_again) == EFFECT_RECORD_END);
     buffer_deinit(&chunk);
 }
 
@@ -84,8 +84,9 @@ static void apply(struct registry *registry, const struct effect *effect) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct registry *registry = fuzz_create_registry(fuzz_no_rules);
     enum effect_record record;
-    effect_decode_begin(&decoder, (struct bytes){.at = (const char *)data, .size = size});
-    while ((record = effect_decode(&decoder)) != EFFECT_RECORD_END && record != EFFECT_RECORD_BAD) {
+    effect_bytes_decode_begin(&decoder, (struct bytes){.at = (const char *)data, .size = size});
+    while ((record = effect_bytes_decode(&decoder)) != EFFECT_RECORD_END &&
+           record != EFFECT_RECORD_BAD) {
         if (record == EFFECT_RECORD_EFFECT) {
             apply(registry, &decoder.effect);
         } else if (record == EFFECT_RECORD_ENTRIES) {

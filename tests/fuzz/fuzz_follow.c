@@ -3,7 +3,7 @@
  * the rest is commands; and that the second half are answers. The second one is the size of pieces. */
 #include "codec/little.h"
 #include "server/migration/redis_ask.h"
-#include "server/rdb/rdb_crc.h"
+#include "server/rdb/rdb_bytes.h"
 #include "server/system/log.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/harness.h"
@@ -32,12 +32,12 @@ static bool answer(struct redis_ask *ask, struct bytes *answers, size_t piece) {
     } else if (apply->question == REDIS_QUESTION_KEYS) {
         redis_apply_learn_keys(apply);
     }
-    for (struct redis_asked *at = apply->asked_first; at != NULL && answers->size == 0;
+    for (struct redis_asked *at = apply->asked.first; at != NULL && answers->size == 0;
          at = at->next) {
         redis_apply_take_nothing(apply, at);
         at->state = REDIS_ASKED_ANSWERED;
     }
-    stream->answered = redis_apply_end_asked(apply, UINT64_MAX);
+    stream->answered = redis_position_end_asked(&apply->asked, UINT64_MAX);
     ask->state = REDIS_ASK_READY;
     return is_fine;
 }
@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     CHECK(bytes != NULL);
     if (has_copy) {
         memcpy(bytes, "REDIS0011\xff", HEAD_SIZE + 1);
-        little_put_u64(bytes + HEAD_SIZE + 1, rdb_crc(0, bytes, HEAD_SIZE + 1));
+        little_put_u64(bytes + HEAD_SIZE + 1, rdb_bytes_crc(0, bytes, HEAD_SIZE + 1));
     }
     memcpy(bytes + used, data + 2, size - 2);
     struct harness *h = harness_create("layout money FIELD m 40 SIGNED SCALE 2 TIME 24 M\n"

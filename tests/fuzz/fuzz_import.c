@@ -1,6 +1,6 @@
 /* Any bytes as CSV or JSON lines to be imported: never a crash, an error names the line, and what was
  * taken is exported and taken again as it is. */
-#include "server/settings/setting.h"
+#include "server/settings/settings.h"
 #include "server/system/tzdata.h"
 #include "server/tools/tools.h"
 #include "tests/fuzz/fuzz.h"
@@ -8,7 +8,7 @@
 static struct settings settings;
 
 static struct registry *create(void) {
-    struct registry *registry = registry_create(7, settings_rules_for, &settings);
+    struct registry *registry = registry_create(7, setting_board_rules_for, &settings);
     CHECK(registry != NULL);
     return registry;
 }

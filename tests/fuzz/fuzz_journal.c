@@ -62,7 +62,7 @@ static void obey(struct file *file, const uint8_t *instruction, uint64_t *sequen
                                                 .sequence = (*sequence)++,
                                                 .unsynced = instruction[2] % 20U,
                                                 .time_us = 7};
-        journal_group_seal(at, &head, FILE_ID);
+        journal_file_seal_group(at, &head, FILE_ID);
         file->size += JOURNAL_GROUP_HEAD + size;
     }
 }
@@ -158,8 +158,8 @@ static struct verdict judge(const struct file *file, uint64_t first, bool is_las
 /* Now and then those at hand first, which leave the group before as it is. */
 static enum journal_status read_next(struct journal_reader *reader, struct journal_group *group) {
     struct journal_group before = *group;
-    if (reader->group_count % 4 == 0 || !journal_reader_next_at_hand(reader, group)) {
-        return journal_reader_next(reader, group);
+    if (reader->group_count % 4 == 0 || !journal_file_reader_next_at_hand(reader, group)) {
+        return journal_file_reader_next(reader, group);
     }
     CHECK(group->payload == before.payload + before.size + JOURNAL_GROUP_HEAD);
     return JOURNAL_GROUP;
@@ -172,7 +172,8 @@ static struct verdict read_file(const struct file *file, uint64_t first, bool is
     struct journal_group group;
     int fd = memfd_create("journal", MFD_CLOEXEC);
     CHECK(fd >= 0 && write(fd, file->bytes, file->size) == (ssize_t)file->size);
-    enum journal_status status = journal_reader_open(&reader, fd, "fuzz.journal", first, is_last);
+    enum journal_status status =
+        journal_file_reader_open(&reader, fd, "fuzz.journal", first, is_last);
     if (status == JOURNAL_GROUP && buffer_size != 0) {
         reader.window.used = 0;
         reader.window.buffer_size = buffer_size;
@@ -191,7 +192,7 @@ static struct verdict read_file(const struct file *file, uint64_t first, bool is
     verdict.status = status;
     verdict.size = reader.offset;
     verdict.groups_behind = reader.torn.groups_behind;
-    journal_reader_close(&reader);
+    journal_file_reader_close(&reader);
     return verdict;
 }
 

@@ -33,10 +33,10 @@ static int file_of(const char *bytes, size_t size) {
 static uint64_t read_all(int fd, enum snapshot_status *status, char *given) {
     struct snapshot_reader reader;
     uint64_t raw_size = 0;
-    *status = snapshot_reader_open(&reader, fd, "fuzz.base");
+    *status = snapshot_file_reader_open(&reader, fd, "fuzz.base");
     while (*status == SNAPSHOT_BLOCK) {
         size_t size = 0;
-        *status = snapshot_reader_next(&reader, room, ROOM_MAX, &size);
+        *status = snapshot_file_reader_next(&reader, room, ROOM_MAX, &size);
         if (*status == SNAPSHOT_BLOCK) {
             CHECK(size > 0 && size <= ROOM_MAX);
             if (given != NULL) {
@@ -48,7 +48,7 @@ static uint64_t read_all(int fd, enum snapshot_status *status, char *given) {
     CHECK(*status == SNAPSHOT_END || *status == SNAPSHOT_DAMAGED || *status == SNAPSHOT_LARGER);
     CHECK((*status == SNAPSHOT_DAMAGED) == (reader.error[0] != '\0'));
     CHECK(*status != SNAPSHOT_END || reader.footer.raw_size == raw_size);
-    snapshot_reader_close(&reader);
+    snapshot_file_reader_close(&reader);
     return raw_size;
 }
 
@@ -88,8 +88,8 @@ static void begin_writing(struct snapshot_writer *writer) {
     in_memory.open_at = open_memory_file;
     memory_file = memfd_create("base", MFD_CLOEXEC);
     disk = &in_memory;
-    CHECK(snapshot_writer_init(writer, SNAPSHOT_LEVEL) &&
-          snapshot_writer_open(writer, 0, "base", 1));
+    CHECK(snapshot_file_writer_init(writer, SNAPSHOT_LEVEL) &&
+          snapshot_file_writer_open(writer, 0, "base", 1));
 }
 
 /* ---- loaded ---- */
@@ -102,8 +102,9 @@ static void ignore(void *context) {
 static void count_records(struct bytes chunk, struct snapshot_footer *footer) {
     static struct effect_decoder decoder;
     enum effect_record record;
-    effect_decode_begin(&decoder, chunk);
-    while ((record = effect_decode(&decoder)) != EFFECT_RECORD_END && record != EFFECT_RECORD_BAD) {
+    effect_bytes_decode_begin(&decoder, chunk);
+    while ((record = effect_bytes_decode(&decoder)) != EFFECT_RECORD_END &&
+           record != EFFECT_RECORD_BAD) {
         footer->board_count += record == EFFECT_RECORD_OPEN;
         footer->member_count += record == EFFECT_RECORD_ENTRIES ? decoder.entry_count : 0;
     }
@@ -120,12 +121,12 @@ static int write_records(const char *bytes, size_t size) {
             1 + (size_t)(unsigned char)bytes[at] + ((size_t)(unsigned char)bytes[at + 1] << 8);
         struct bytes chunk = {.at = bytes + at + 2, .size = wanted < left ? wanted : left};
         count_records(chunk, &footer);
-        CHECK(snapshot_writer_block(&writer, chunk.at, (uint32_t)chunk.size));
+        CHECK(snapshot_file_writer_block(&writer, chunk.at, (uint32_t)chunk.size));
         at += 2 + chunk.size;
     }
-    CHECK(snapshot_writer_finish(&writer, &footer));
+    CHECK(snapshot_file_writer_finish(&writer, &footer));
     int fd = dup(memory_file);
-    snapshot_writer_close(&writer);
+    snapshot_file_writer_close(&writer);
     return fd;
 }
 
@@ -210,11 +211,11 @@ static void round_trip(const char *bytes, size_t size, size_t step) {
     disk = &disk_system;
     for (size_t at = 0; at < size; at += step) {
         uint32_t part = (uint32_t)(size - at < step ? size - at : step);
-        CHECK(snapshot_writer_block(&writer, bytes + at, part));
+        CHECK(snapshot_file_writer_block(&writer, bytes + at, part));
     }
-    CHECK(snapshot_writer_finish(&writer, &footer));
+    CHECK(snapshot_file_writer_finish(&writer, &footer));
     int fd = dup(memory_file);
-    snapshot_writer_close(&writer);
+    snapshot_file_writer_close(&writer);
     CHECK(read_all(fd, &status, given) == size);
     CHECK(status == SNAPSHOT_END && memcmp(given, bytes, size) == 0);
 }

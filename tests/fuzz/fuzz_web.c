@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     text[size] = '\0';
     size_t length = strlen(text);
-    struct bytes cookie = http_cookie_find(text, "leaderboard");
+    struct bytes cookie = http_header_find_cookie(text, "leaderboard");
     if (cookie.at != NULL) {
         check_within(cookie, text, length);
     }
@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         CHECK(rest < before);
     }
     (void)http_header_quality(text, "text/plain");
-    if (web_read_login(text, &login)) {
+    if (web_login_read(text, &login)) {
         CHECK(strlen(login.user) < sizeof login.user);
         CHECK(strlen(login.password) < sizeof login.password);
     }

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "server/durability/verify.h"
-#include "server/settings/setting.h"
+#include "server/settings/settings.h"
 #include "server/system/clock.h"
 #include "tests/support/directory.h"
 #include "tests/support/process.h"
@@ -117,7 +117,7 @@ static bool has_backup(void) {
         return false;
     }
     int fd = open(backup_path(), O_RDONLY);
-    if (!check_blocks(fd, backup_path(), &footer, error)) {
+    if (!verify_blocks(fd, backup_path(), &footer, error)) {
         fail_msg("%s", error);
     }
     return true;
@@ -127,7 +127,7 @@ static void check_whole(void) {
     char *said = NULL;
     size_t size;
     FILE *out = open_memstream(&said, &size);
-    enum check_result result = check_run(backup_path(), false, out);
+    enum check_result result = verify_run(backup_path(), false, out);
     fclose(out);
     if (result != CHECK_IS_WHOLE) {
         fail_msg("%s", said);
@@ -198,8 +198,8 @@ IN_FIXTURE(a_backup_has_whole_transactions_only) {
         while (wire_ask_integer(&wire, "ZCARD two") < 100) {}
         take_backup();
         check_whole();
-        struct registry *registry = registry_create(7, settings_rules_for, &settings);
-        assert_true(check_load(backup_path(), registry, &time_us, error));
+        struct registry *registry = registry_create(7, setting_board_rules_for, &settings);
+        assert_true(verify_load(backup_path(), registry, &time_us, error));
         registry_each(registry, 0, INT64_MIN, add_scores, &scores);
         assert_true(scores.sums[0] == scores.sums[1]);
         assert_true(scores.sums[0] > 0);

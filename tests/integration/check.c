@@ -75,7 +75,7 @@ static enum check_result check(bool is_fixing) {
     said = NULL;
     FILE *out = open_memstream(&said, &size);
     assert_non_null(out);
-    enum check_result result = check_run(directory, is_fixing, out);
+    enum check_result result = verify_run(directory, is_fixing, out);
     fclose(out);
     return result;
 }
@@ -175,13 +175,13 @@ IN_FIXTURE(a_snapshot_that_stops_everything_is_written_in_blocks_too) {
     look_at_state(&kept_state);
     name = store_name(STORE_BASE, kept_state.base_number);
     int fd = disk_open(AT_FDCWD, kept(name.text), O_RDONLY, 0);
-    enum snapshot_status status = snapshot_reader_open(&reader, fd, name.text);
+    enum snapshot_status status = snapshot_file_reader_open(&reader, fd, name.text);
     while (status == SNAPSHOT_BLOCK) {
-        status = snapshot_reader_next(&reader, raw, sizeof raw, &size);
+        status = snapshot_file_reader_next(&reader, raw, sizeof raw, &size);
     }
     assert_int_equal(status, SNAPSHOT_END);
     assert_int_equal(reader.footer.member_count, 400000);
-    snapshot_reader_close(&reader);
+    snapshot_file_reader_close(&reader);
 }
 
 IN_FIXTURE(a_snapshot_alone_is_whole) {
@@ -200,7 +200,7 @@ IN_FIXTURE(the_directory_itself_will_do_as_well) {
     end(SIGKILL);
     FILE *out = tmpfile();
     assert_non_null(out);
-    assert_int_equal(check_run(kept(""), false, out), CHECK_IS_WHOLE);
+    assert_int_equal(verify_run(kept(""), false, out), CHECK_IS_WHOLE);
     fclose(out);
 }
 
@@ -218,7 +218,7 @@ IN_FIXTURE(files_of_no_use_are_named_and_left) {
 
 IN_FIXTURE(a_directory_in_use_or_missing_is_not_checked) {
     assert_int_equal(check(false), CHECK_IS_UNKNOWN);
-    assert_int_equal(check_run("/nowhere/at/all", true, stderr), CHECK_IS_UNKNOWN);
+    assert_int_equal(verify_run("/nowhere/at/all", true, stderr), CHECK_IS_UNKNOWN);
     start(words_always);
     add("one", 0, 5);
     const char *who = formatted("(pid %d)", (int)server.pid);
@@ -292,13 +292,13 @@ static void append_take(struct buffer *file, struct journal_reader *reader, cons
     size_t at = file->size;
     assert_non_null(buffer_reserve(file, JOURNAL_GROUP_HEAD));
     buffer_commit(file, JOURNAL_GROUP_HEAD);
-    effect_encode_begin(&encoder, file);
-    effect_encode(&encoder, &take);
+    effect_bytes_encode_begin(&encoder, file);
+    effect_bytes_encode(&encoder, &take);
     const struct journal_group_head head = {.size =
                                                 (uint32_t)(file->size - at - JOURNAL_GROUP_HEAD),
                                             .sequence = reader->next_sequence++,
                                             .unsynced = 1};
-    journal_group_seal(file->at + at, &head, reader->id);
+    journal_file_seal_group(file->at + at, &head, reader->id);
 }
 
 /* Groups are applied together; what does not fit is still told from those around it. */
@@ -315,10 +315,10 @@ IN_FIXTURE(a_change_that_does_not_fit_is_said_with_the_offset_of_its_group) {
     snprintf(path, sizeof path, "%s", last_journal());
     look_at_state(&kept_state);
     char *bytes = file_read(path, &size);
-    assert_int_equal(journal_reader_open(&reader, open(path, O_RDONLY), path,
-                                         kept_state.journals[0].first_sequence, true),
+    assert_int_equal(journal_file_reader_open(&reader, open(path, O_RDONLY), path,
+                                              kept_state.journals[0].first_sequence, true),
                      JOURNAL_GROUP);
-    while (journal_reader_next(&reader, &group) == JOURNAL_GROUP) {}
+    while (journal_file_reader_next(&reader, &group) == JOURNAL_GROUP) {}
     buffer_init(&file, 0);
     buffer_append(&file, bytes, size);
     append_take(&file, &reader, "player:1");
@@ -327,7 +327,7 @@ IN_FIXTURE(a_change_that_does_not_fit_is_said_with_the_offset_of_its_group) {
     append_take(&file, &reader, "player:2");
     append_take(&file, &reader, "player:3");
     file_write(path, file.at, file.size);
-    journal_reader_close(&reader);
+    journal_file_reader_close(&reader);
     buffer_deinit(&file);
     free(bytes);
     assert_start_refused(words);

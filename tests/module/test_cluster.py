@@ -116,7 +116,7 @@ class Cluster(SixNodes):
             return acknowledged
         return end
 
-    def check_load(self, client, acknowledged, killed_at):
+    def verify_load(self, client, acknowledged, killed_at):
         """Nothing from before the window is lost, and what is there is in the order of arrival."""
         lost = total = 0
         for name, records in acknowledged.items():
@@ -194,7 +194,7 @@ class Cluster(SixNodes):
         client = self.client()
         self.check(client, boards)
         self.check_tags(client, boards)
-        self.check_load(client, acknowledged, killed_at)
+        self.verify_load(client, acknowledged, killed_at)
         self.check_banned(client, boards)
         boards = self.forget_everywhere(boards)
         self.check(client, boards)

@@ -27,7 +27,7 @@ FAULTS = [
     Fault('save-in-a-long-group', 'sync', True, 'SAVE writes a base with a part of a group',
           [(SAVE, 'return is_closed && !(is_saved && persistence->state->is_walk_held);', 'return true;'),
            (SAVE, '    CHECK(!persistence->state->is_walk_held);\n', ''),
-           ('server/replication/replicator.c', '!is_saved || master_link_finish_group(&replicator->link)', 'true')]),
+           ('server/replication/replicator.c', '!is_saved || master_link_stream_finish_group(&replicator->link)', 'true')]),
     Fault('copy-of-the-same-number', 'async', False,
           "a full copy of the same number is not passed on to a replica's replicas",
           [('server/replication/replicator.c', '    uint64_t copies = server->replication.copies;\n',
@@ -100,7 +100,7 @@ FAULTS = [
           [(QUORUM, 'return kept < group ? kept : group;', '(void)kept;\n    return group;')]),
     Fault('answers-before-commit', 'sync', False, 'answers leave when the own disk has the write',
           [('server/dispatch/commit_wait.c',
-            'return sync_safe_group(&server->replication.sync, persistence_safe_group(server->persistence),\n'
+            'return replication_sync_safe_group(&server->replication.sync, persistence_safe_group(server->persistence),\n'
             '                           clock_read_ms(&server->clock));',
             'return persistence_safe_group(server->persistence);')]),
     Fault('lease-not-looked-at', 'sync', False, 'a master answers readers without a lease',

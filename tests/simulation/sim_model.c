@@ -69,7 +69,7 @@ enum step {
 };
 static const char *const step_names[STEPS] = {"persistence_set_tap", "quorum_acknowledge",
                                               "quorum_begin",        "quorum_begin_tick",
-                                              "quorum_end_tick",     "sync_safe_group"};
+                                              "quorum_end_tick",     "replication_sync_safe_group"};
 
 static struct sim_machine *sim_model_machine(void) {
     return sim_process_current()->machine;

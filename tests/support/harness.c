@@ -48,8 +48,8 @@ static void load_settings(struct harness *harness, const char *text) {
     CHECK(settings_init(&harness->server.settings));
     const char *threads = getenv("LEADERBOARD_TEST_IO_THREADS"); /* for what has a loop */
     harness->server.settings.io_threads = threads != NULL ? atoi(threads) : 1;
-    if (text != NULL && !settings_load_text(&harness->server.settings, bytes_from_text(text),
-                                            "harness.conf", error)) {
+    if (text != NULL && !setting_file_apply_text(&harness->server.settings, bytes_from_text(text),
+                                                 "harness.conf", error)) {
         stop_test(error);
     }
     if (!settings_finish(&harness->server.settings, error) ||

@@ -35,7 +35,7 @@ static void stop_listening(void *context) {
 }
 
 static void release_answers(void *context) {
-    tick_release_answers(context);
+    tick_output_release_answers(context);
 }
 
 static void start_loop(struct loop_server *looped, const char *settings) {

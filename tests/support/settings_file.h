@@ -5,12 +5,12 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "server/settings/setting.h"
+#include "server/settings/settings.h"
 
 static inline bool settings_load_file(struct settings *settings, const char *path, char *error) {
     char name[PATH_MAX];
     snprintf(name, sizeof name, "%s", path);
-    return settings_load_arguments(settings, 2, (char *[]){name, name, NULL}, error);
+    return setting_file_apply_arguments(settings, 2, (char *[]){name, name, NULL}, error);
 }
 
 #endif

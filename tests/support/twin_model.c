@@ -30,7 +30,7 @@ void twin_model_start(struct twin_model *twin, const char *name) {
     harness_run(harness, harness->server.sessions.first, "FLUSHALL");
     twin->name = name;
     twin->layout =
-        describe(settings_rules_for(&harness->server.settings, bytes_from_text(name), 0));
+        describe(setting_board_rules_for(&harness->server.settings, bytes_from_text(name), 0));
     twin_server_init(&twin->server, &twin->layout);
 }
 

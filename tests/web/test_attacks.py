@@ -3,13 +3,14 @@ import base64
 import http.client
 import json
 import socket
+import ssl
 import threading
 import time
 import unittest
 
 import redis
 from test_api import LIMIT_S, Api
-from process import wait_until
+from process import make_certificate, wait_until
 from web_server import ROOT, WebServer, hold_port, let_port_go
 
 
@@ -482,10 +483,12 @@ class Cookies(unittest.TestCase):
                                               Origin=origin)[0], 403)
 
 
-def raw(server, data):
-    """All that comes, until the server closes or says nothing for two seconds."""
+def raw(server, data, certificate=None):
+    """All that comes, until the server closes or says nothing for two seconds. With a certificate, over TLS."""
     with socket.create_connection(("127.0.0.1", server.web_port)) as one:
         one.settimeout(2)
+        if certificate:
+            one = ssl.create_default_context(cafile=certificate).wrap_socket(one, server_hostname="localhost")
         one.sendall(data)
         got = b""
         try:
@@ -574,10 +577,12 @@ class Changing(unittest.TestCase):
 
 
 class OddRequests(unittest.TestCase):
+    certificate = None
+
     @classmethod
-    def setUpClass(cls):
-        cls.server = WebServer()
-        cls.api = Api(cls.server)
+    def setUpClass(cls, *words):
+        cls.server = WebServer(*words)
+        cls.api = Api(cls.server, tls=cls.certificate)
         cls.server.run("ZADD", "arena", "1", "ann")
 
     @classmethod
@@ -596,13 +601,16 @@ class OddRequests(unittest.TestCase):
                      b"POST /api/v1/logout HTTP/1.1\r\nHost: localhost\r\nContent-Length:\r\n 62",
                      b"POST /api/v1/logout HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding:\r\n chunked",
                      b"POST /api/v1/boards HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999"):
-            got = raw(self.server, head + b"\r\n\r\n" + inner)
+            got = self.raw(head + b"\r\n\r\n" + inner)
             self.assertEqual(got.count(b"HTTP/1.1 "), 1, head)
             self.assertRegex(got[:12], rb"HTTP/1.1 (400|405|413)", head)
 
+    def raw(self, data):
+        return raw(self.server, data, self.certificate)
+
     def one_answer(self, head, body=b""):
         """The status of all that comes; it is a problem document."""
-        got = raw(self.server, head + b"\r\n\r\n" + body)
+        got = self.raw(head + b"\r\n\r\n" + body)
         self.assertEqual(got.count(b"HTTP/1.1 "), 1, (head, got))
         self.assertIn(b"application/problem+json", got, head)
         return int(got[9:12])
@@ -619,15 +627,15 @@ class OddRequests(unittest.TestCase):
         for head in (get, get + b"\r\nX:", get + b"\r\nX: \r\nY:a\r\nZ: \t b c", get + b"\r\nX: " + b"x" * 5000,
                      get.replace(b"/me", b"/me?a=b%00&c=&d"), get.replace(b"\r\n", b"\n"),
                      b"GET /api/v1/me HTTP/1.0", b"\r\n" + get):
-            got = raw(self.server, head + b"\r\nConnection: close\r\n\r\n")
+            got = self.raw(head + b"\r\nConnection: close\r\n\r\n")
             self.assertEqual(got[:12], b"HTTP/1.1 200", head)
 
     def test_many_heads_on_one_connection_are_lines(self):
         get = b"GET /api/v1/me HTTP/1.1\r\nHost: localhost\r\nX: "
         last = get + b"z\r\nConnection: close\r\n\r\n"
         whole = b"".join(get + b"y" * i + b"\r\n\r\n" for i in range(100)) + last
-        self.assertEqual(raw(self.server, whole).count(b"HTTP/1.1 200"), 101)
-        got = raw(self.server, get + b"a\r\n\r\n" + get + b"b\0\r\n\r\n" + last)
+        self.assertEqual(self.raw(whole).count(b"HTTP/1.1 200"), 101)
+        got = self.raw(get + b"a\r\n\r\n" + get + b"b\0\r\n\r\n" + last)
         self.assertEqual((got.count(b"HTTP/1.1 200"), got.count(b"HTTP/1.1 400"), got.count(b"HTTP/1.1")), (1, 1, 2))
 
     def test_a_length_is_digits_and_gets_one_answer(self):
@@ -661,18 +669,18 @@ class OddRequests(unittest.TestCase):
                            (b"GET /api/v1/me HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic eDp5\r\n"
                             b"Authorization: Basic eDp6", "Authorization"),
                            (b"GET /api/v1/me HTTP/1.1", "Host"), (b"GET / HTTP/1.1\r\nX: y", "Host")):
-            got, _, body = raw(self.server, head + b"\r\n\r\n").partition(b"\r\n\r\n")
+            got, _, body = self.raw(head + b"\r\n\r\n").partition(b"\r\n\r\n")
             self.assertTrue(got.startswith(b"HTTP/1.1 400 "), got)
             self.assertIn(b"application/problem+json", got)
             problem = json.loads(body)
             self.assertEqual((problem["status"], problem["code"]), (400, "bad_request"))
             self.assertIn(f"the header {name} is ", problem["detail"])
-        self.assertIn(b" 200 ", raw(self.server, b"GET /api/v1/me HTTP/1.0\r\n\r\n").split(b"\r\n")[0])
+        self.assertIn(b" 200 ", self.raw(b"GET /api/v1/me HTTP/1.0\r\n\r\n").split(b"\r\n")[0])
 
     def test_a_request_is_for_one_host(self):
-        got = raw(self.server, b"GET /api/v1/me HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n")
+        got = self.raw(b"GET /api/v1/me HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n")
         self.assertIn(b" 400 ", got.split(b"\r\n")[0])
-        got = raw(self.server, b"GET http://evil.example/api/v1/me HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        got = self.raw(b"GET http://evil.example/api/v1/me HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         self.assertIn(b" 400 ", got.split(b"\r\n")[0])
 
     def test_heads_of_streams_hold_nothing(self):
@@ -694,6 +702,13 @@ class OddRequests(unittest.TestCase):
         self.assertEqual(stream.reply.headers["Cache-Control"], "no-store")
         stream.close()
         self.assertEqual(self.api.ask("/app.js")[2]["Cache-Control"], "no-cache")
+
+
+class OddRequestsOverTls(OddRequests):
+    @classmethod
+    def setUpClass(cls):
+        cls.certificate, key = make_certificate()
+        super().setUpClass("--web-tls-cert-file", cls.certificate, "--web-tls-key-file", key)
 
 
 if __name__ == "__main__":

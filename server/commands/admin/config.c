@@ -33,7 +33,7 @@ static const char *config_at(uint32_t index, bool *is_shown) {
     CHECK(index < SETTINGS_MAX + ALIASES_MAX);
     *is_shown = index >= setting_count || (setting_table[index].flags & SETTING_IN_FILE) == 0;
     return index < setting_count ? setting_table[index].name
-                                 : setting_aliases[index - setting_count].name;
+                                 : settings_aliases[index - setting_count].name;
 }
 
 static bool config_is_name(struct bytes pattern) {
@@ -73,7 +73,7 @@ static void config_reply_lines(struct call *call, const struct setting *setting)
     char line[SETTING_VALUE_MAX];
     size_t size;
     buffer_init(&lines, 0);
-    for (uint32_t i = 0; setting_print_line(&call->server->settings, setting, i, line, &size);
+    for (uint32_t i = 0; setting_value_print_line(&call->server->settings, setting, i, line, &size);
          i++) {
         if (i > 0) {
             buffer_append(&lines, "\n", 1);
@@ -96,7 +96,7 @@ static void config_reply_setting(struct call *call, const char *name,
         return;
     }
     char value[SETTING_VALUE_MAX];
-    size_t size = setting_print(&call->server->settings, setting, value);
+    size_t size = setting_value_show(&call->server->settings, setting, value);
     if (size > 0 && (setting->flags & SETTING_SECRET) != 0) {
         reply_bulk_text(call->reply, "(redacted)");
         return;
@@ -120,7 +120,7 @@ static void config_get_run(struct call *call) {
     reply_map(call->reply, wanted.count);
     for (uint32_t i = 0; (name = config_at(i, &is_shown)) != NULL; i++) {
         if (wanted.is_matched[i]) {
-            config_reply_setting(call, name, setting_find(bytes_from_text(name)));
+            config_reply_setting(call, name, settings_find(bytes_from_text(name)));
         }
     }
 }

@@ -112,7 +112,7 @@ static void info_put_replicas(struct info *info) {
         int64_t past_ms = info->server->clock.monotonic_ms - replica->ack_at_ms;
         replication_print_address(replica, address);
         info_put(info, "slave%u:ip=%s,port=%u,state=%s,offset=%llu,lag=%lld\r\n", number++, address,
-                 replica->port, replica_state_name(replica->state),
+                 replica->port, replication_replica_state_name(replica->state),
                  (unsigned long long)replica->ack_group,
                  (long long)(past_ms > 0 ? past_ms / 1000 : 0));
     }

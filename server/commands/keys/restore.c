@@ -15,7 +15,7 @@
 #include "server/dispatch/syntax.h"
 #include "server/durability/effect_bytes.h"
 #include "server/durability/file_format.h"
-#include "server/rdb/rdb_crc.h"
+#include "server/rdb/rdb_bytes.h"
 #include "server/rdb/rdb_reader.h"
 #include "server/rdb/rdb_value.h"
 #include "server/rdb/rdb_write.h"
@@ -48,13 +48,13 @@ static bool restore_dump_board(struct buffer *out, const struct registry_key *ke
     if (encoder == NULL) {
         return false;
     }
-    effect_encode_begin(encoder, out);
-    effect_encode_open(encoder, key, REGISTRY_NO_EXPIRY);
+    effect_bytes_encode_begin(encoder, out);
+    effect_bytes_encode_open(encoder, key, REGISTRY_NO_EXPIRY);
     uint32_t rank = 0;
-    while (effect_encode_next_piece(encoder, &key->board, &rank)) {
+    while (effect_bytes_encode_next_piece(encoder, &key->board, &rank)) {
         continue;
     }
-    effect_encode_close(encoder);
+    effect_bytes_encode_close(encoder);
     memory_free(encoder);
     rdb_write_footer(out, BOARD_VERSION | FILE_FORMAT);
     return true;
@@ -327,7 +327,7 @@ static bool restore_begin_value(struct restoring *restoring, const struct rdb_re
         break;
     }
     return call_refuse_format(restoring->call, "ERR no %s here: see docs/differences-from-redis.md",
-                              rdb_type_name(reader->type));
+                              rdb_reader_type_name(reader->type));
 }
 
 static bool restore_take_entry(struct restoring *restoring, const struct rdb_reader *reader) {
@@ -427,7 +427,7 @@ static void restore_value(struct restoring *restoring, struct bytes body, uint32
 static bool restore_read_board(struct restoring *restoring, struct effect_decoder *decoder) {
     bool is_closed = false;
     for (;;) {
-        enum effect_record record = effect_decode(decoder);
+        enum effect_record record = effect_bytes_decode(decoder);
         if (decoder->missing_zone != NULL) {
             return call_refuse(restoring->call, "ERR payload is of a board with a PERIOD in a time "
                                                 "zone that this machine does not know");
@@ -467,7 +467,7 @@ static void restore_board(struct restoring *restoring, struct bytes body) {
         (void)call_out_of_memory(restoring->call);
         return;
     }
-    effect_decode_begin(decoder, body);
+    effect_bytes_decode_begin(decoder, body);
     if (restore_read_board(restoring, decoder)) {
         restore_end_board(restoring, true);
     }
@@ -481,7 +481,7 @@ static bool restore_is_ours(uint32_t version) {
 }
 
 static bool restore_check_payload(const struct call *call, struct rdb_payload *payload) {
-    if (!rdb_payload_open(call_arg(call, 3), payload) || !payload->is_checked) {
+    if (!rdb_bytes_open_payload(call_arg(call, 3), payload) || !payload->is_checked) {
         return call_refuse(call, "ERR DUMP payload version or checksum are wrong");
     }
     if (rdb_knows_version(payload->version) || restore_is_ours(payload->version)) {

@@ -9,7 +9,7 @@ enum { ARCHIVES_TRIED = 8 }; /* names, without a number and with one */
 const struct layout *lb_layout(const struct call *call, const struct board *board,
                                struct bytes name) {
     return board != NULL ? board_layout(board)
-                         : &settings_rules_for(&call->server->settings, name, 0)->layout;
+                         : &setting_board_rules_for(&call->server->settings, name, 0)->layout;
 }
 
 bool lb_check_archives(const struct call *call, struct bytes name) {

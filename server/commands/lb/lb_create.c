@@ -16,9 +16,9 @@ static bool lb_create_read_layout_name(const struct call *call, uint32_t *next,
         return call_refuse(call, "ERR LAYOUT needs the name of a configured layout");
     }
     struct bytes name = call_arg(call, *next + 1);
-    const struct layout *found = settings_find_layout(settings, name);
+    const struct layout *found = setting_board_layout(settings, name);
     if (found == NULL) {
-        settings_explain_layout(settings, name, reason);
+        setting_board_explain(settings, name, reason);
         return call_refuse_format(call, "ERR %s", reason);
     }
     *layout = *found;
@@ -41,9 +41,9 @@ static bool lb_create_read_layout(const struct call *call, uint32_t *next, struc
 /* The options, from an argument on. false: the error was replied. */
 static bool lb_create_read_options(const struct call *call, uint32_t first, struct rules *rules) {
     char reason[SETTING_ERROR_MAX];
-    return (settings_parse_options(&call->request->args[first], call->request->count - first, rules,
-                                   reason) &&
-            settings_check_rules(rules, reason)) ||
+    return (setting_options_parse(SETTING_TAKES_OPTIONS, &call->request->args[first],
+                                  call->request->count - first, rules, NULL, reason) &&
+            setting_options_check(rules, reason)) ||
            call_refuse_format(call, "ERR %s", reason);
 }
 
@@ -58,7 +58,7 @@ bool lb_create_read_begin(const struct call *call, struct bytes name, uint32_t *
         (call_arg_is(call, *next, "FIELD") || call_arg_is(call, *next, "TIME"))) {
         return lb_create_read_layout(call, next, &rules->layout);
     }
-    rules_copy(settings_rules_for(&call->server->settings, name, 0), rules);
+    rules_copy(setting_board_rules_for(&call->server->settings, name, 0), rules);
     rules->is_created = true;
     return true;
 }

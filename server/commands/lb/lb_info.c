@@ -75,7 +75,7 @@ static void lb_info_put_option(const struct call *call, const struct registry_ke
         }
         reply_bulk(call->reply, (struct bytes){text, size});
     } else if (option->form >= BOARD_FORM_UNIT && option->form <= BOARD_FORM_ZONE) {
-        size_t size = settings_print_option(option, rules, NULL, text);
+        size_t size = setting_options_print_one(option, rules, NULL, text);
         reply_bulk(call->reply, (struct bytes){text, size});
     } else {
         reply_integer(call->reply, value);

@@ -28,8 +28,8 @@ static bool lb_league_create_read(const struct call *call, struct rules_league *
         return false;
     }
     rooms->league = (struct rules_league){.up = NOT_GIVEN, .down = NOT_GIVEN};
-    bool is_read = settings_parse_league(&call->request->args[next], call->request->count - next,
-                                         rooms, reason);
+    bool is_read = setting_options_parse(SETTING_TAKES_LEAGUE, &call->request->args[next],
+                                         call->request->count - next, rooms, NULL, reason);
     *league = rooms->league;
     rooms->league = (struct rules_league){.room = 0};
     rooms->guards = board_options_guards(rooms);
@@ -37,7 +37,7 @@ static bool lb_league_create_read(const struct call *call, struct rules_league *
                     league->down == NOT_GIVEN)) {
         return call_refuse(call, "ERR a league needs ROOM, TIERS, UP and DOWN");
     }
-    if (!is_read || !settings_check_rules(rooms, reason)) {
+    if (!is_read || !setting_options_check(rooms, reason)) {
         return call_refuse_format(call, "ERR %s", reason);
     }
     return lb_league_create_check(call, league, rooms);

@@ -28,7 +28,7 @@ static bool replconf_read_ip(const struct call *call, struct bytes value, struct
             value.size);
     }
     *ip = value;
-    return value.size == 0 || settings_is_host(value) ||
+    return value.size == 0 || setting_value_is_host(value) ||
            call_refuse(call, "ERR REPLCONF ip-address must be an address or a host's name");
 }
 

@@ -11,7 +11,7 @@ static bool replicaof_read_master(const struct call *call, uint16_t *port) {
     if (!bytes_parse_i64(call_arg(call, 2), &number) || number < 1 || number > 65535) {
         return call_refuse(call, "ERR Invalid master port");
     }
-    if (!settings_is_host(call_arg(call, 1))) {
+    if (!setting_value_is_host(call_arg(call, 1))) {
         return call_refuse(call, "ERR Invalid master host: an address or a host's name is wanted");
     }
     *port = (uint16_t)number;

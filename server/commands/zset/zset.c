@@ -65,7 +65,7 @@ bool zset_refuse_value(const struct call *call, const struct layout_field *field
     char error[LAYOUT_ERROR_MAX];
     const char *taking = status == DECIMAL_NOT_A_NUMBER
                              ? NULL
-                             : settings_find_taking(&call->server->settings, field, text);
+                             : setting_board_find_taking(&call->server->settings, field, text);
     layout_explain_value(field, text, status, error);
     return taking == NULL ? call_refuse_format(call, "ERR %s", error)
                           : call_refuse_format(call, "ERR %s; LB.CREATE key LAYOUT %s takes it",

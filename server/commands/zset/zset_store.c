@@ -28,8 +28,8 @@ static bool zset_store_begin_board(const struct call *call, struct bytes destina
     }
     filling->kept = kept;
     filling->is_put = false;
-    filling->has_choice = kept == NULL && settings_rules_for(&call->server->settings, destination,
-                                                             choice + 1) != NULL;
+    filling->has_choice = kept == NULL && setting_board_rules_for(&call->server->settings,
+                                                                  destination, choice + 1) != NULL;
     filling->is_refused = false;
     filling->has_bans = ban_exists(call->registry);
     filling->status = BOARD_OK;
@@ -428,7 +428,7 @@ bool zset_store_is_unchanged(const struct call *call, struct bytes destination,
                              const struct registry_key *key, const struct board *board) {
     const struct rules *rules = call_board(key) != NULL ? registry_rules(key) : NULL;
     if (rules == NULL || !rules->is_created) {
-        rules = settings_rules_for(&call->server->settings, destination, 0);
+        rules = setting_board_rules_for(&call->server->settings, destination, 0);
     }
     return layout_keys_equal(&rules->layout, board_layout(board));
 }

@@ -2,7 +2,7 @@
 #include "tests/support/test.h"
 
 #include "server/acl/auth_guard.h"
-#include "server/settings/setting.h"
+#include "server/settings/settings.h"
 #include "tests/support/random.h"
 
 static struct auth_guard guard;

@@ -1390,3 +1390,28 @@ WINDOW_TEST(a_pass_finds_periods_of_boards_that_have_just_expired) {
         assert_true(registry_validate(h->server.registry, &reason));
     }
 }
+
+/* ---- watches ---- */
+
+/* The end of the period tells of the running period's board, which ends the watch that asked for it, and has then no
+ * memory for the rest. */
+WINDOW_TEST(a_watched_period_may_end_without_memory) {
+    enum { HOURS = 9 };
+    struct session *session = h->server.sessions.first;
+    for (uint64_t nth = 1; nth <= HOURS; nth++) {
+        pass_hours(h, 1);
+        zset_run(h, "FLUSHALL");
+        zset_run(h,
+                 "LB.CREATE w FIELD score 33 SIGNED TIME 31 S PERIOD HOUR WINDOW 3 SUM ARCHIVE 5");
+        zset_run(h, "ZINCRBY w 5 ann");
+        zset_expect(h, "LB.ALTER w ARCHIVE 9", ":1");
+        char share[] = "w@2026-11-26T00";
+        snprintf(share + sizeof share - 3, 3, "%02u", (unsigned)(4 + 2 * nth));
+        zset_expect(h, formatted("EXISTS %s", share), ":1");
+        zset_expect(h, formatted("WATCH %s", share), "+OK");
+        zset_expect(h, "MULTI", "+OK");
+        zset_expect(h, "ZCARD w", "+QUEUED");
+        h->wall_us += HOUR_US;
+        assert_string_equal(harness_run_failing(h, session, "EXEC", nth), "*-1\r\n");
+    }
+}

@@ -20,12 +20,12 @@ static struct bytes bytes_of(const struct buffer *buffer) {
 
 static void begin_chunk(struct buffer *chunk) {
     buffer_init(chunk, 0);
-    effect_encode_begin(&encoder, chunk);
+    effect_bytes_encode_begin(&encoder, chunk);
 }
 
 static void begin_reading(const struct buffer *chunk) {
     assert_false(chunk->is_broken);
-    effect_decode_begin(&decoder, bytes_of(chunk));
+    effect_bytes_decode_begin(&decoder, bytes_of(chunk));
 }
 
 static void assert_text(struct bytes text, struct bytes expected) {
@@ -43,7 +43,7 @@ static void assert_same_rules(const struct effect *a, const struct effect *b) {
 
 static void assert_reads_effect(const struct effect *expected) {
     const struct effect *effect = &decoder.effect;
-    assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_EFFECT);
+    assert_int_equal(effect_bytes_decode(&decoder), EFFECT_RECORD_EFFECT);
     assert_int_equal(effect->kind, expected->kind);
     assert_int_equal(effect->database, expected->database);
     assert_null(effect->key);
@@ -100,15 +100,15 @@ static void assert_round_trip(const struct effect *effects, size_t count) {
     struct buffer chunk;
     begin_chunk(&chunk);
     for (size_t i = 0; i < count; i++) {
-        effect_encode(&encoder, &effects[i]);
+        effect_bytes_encode(&encoder, &effects[i]);
     }
     begin_reading(&chunk);
     for (size_t i = 0; i < count; i++) {
         test_row("effect %zu", i);
         assert_reads_effect(&effects[i]);
     }
-    assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_END);
-    assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_END);
+    assert_int_equal(effect_bytes_decode(&decoder), EFFECT_RECORD_END);
+    assert_int_equal(effect_bytes_decode(&decoder), EFFECT_RECORD_END);
     buffer_deinit(&chunk);
 }
 
@@ -427,11 +427,11 @@ TEST(the_end_of_a_period_in_a_zone_is_that_of_todays_tzdata) {
     int64_t end_ms = rules.period_end_ms;
     rules.period_end_ms += 3600000;
     buffer_init(&out, 0);
-    effect_encode_begin(&encoder, &out);
-    effect_encode(&encoder,
-                  &(struct effect){.kind = EFFECT_CREATE, .name = BYTES("d"), .rules = &rules});
-    effect_decode_begin(&decoder, (struct bytes){out.at, out.size});
-    assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_EFFECT);
+    effect_bytes_encode_begin(&encoder, &out);
+    effect_bytes_encode(
+        &encoder, &(struct effect){.kind = EFFECT_CREATE, .name = BYTES("d"), .rules = &rules});
+    effect_bytes_decode_begin(&decoder, (struct bytes){out.at, out.size});
+    assert_int_equal(effect_bytes_decode(&decoder), EFFECT_RECORD_EFFECT);
     assert_true(decoder.effect.rules->period_end_ms == end_ms);
     assert_null(decoder.missing_zone);
     buffer_deinit(&out);
@@ -493,7 +493,7 @@ TEST(the_longest_rules_fit) {
 /* ---- boards of a snapshot ---- */
 
 static void assert_reads_open(const struct registry_key *key, int64_t expire_at_ms) {
-    assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_OPEN);
+    assert_int_equal(effect_bytes_decode(&decoder), EFFECT_RECORD_OPEN);
     assert_int_equal(decoder.effect.database, key->database);
     assert_text(decoder.effect.name, registry_name(key));
     assert_true(rules_equal(decoder.effect.rules, registry_rules(key)));
@@ -503,7 +503,7 @@ static void assert_reads_open(const struct registry_key *key, int64_t expire_at_
 /* A piece may be returned in several parts. */
 static void assert_reads_entries(const struct board_stored *entries, uint32_t count) {
     while (count > 0) {
-        assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_ENTRIES);
+        assert_int_equal(effect_bytes_decode(&decoder), EFFECT_RECORD_ENTRIES);
         assert_in_range(decoder.entry_count, 1, count);
         for (uint32_t i = 0; i < decoder.entry_count; i++) {
             assert_true(decoder.entries[i].key == entries[i].key);
@@ -537,24 +537,24 @@ TEST(boards_of_a_snapshot_are_read_in_pieces) {
                               .name = registry_name(key),
                               .member = BYTES("kim")};
         begin_chunk(&chunk);
-        effect_encode_open(&encoder, key, 99);
-        effect_encode_piece(&encoder, entries, counts[i]);
-        effect_encode(&encoder, &put);
-        effect_encode_reopen(&encoder);
-        effect_encode_piece(&encoder, entries, counts[i]);
-        effect_encode(&encoder, &take);
-        effect_encode_close(&encoder);
-        effect_encode_open(&encoder, key, REGISTRY_NO_EXPIRY);
+        effect_bytes_encode_open(&encoder, key, 99);
+        effect_bytes_encode_entries(&encoder, entries, counts[i]);
+        effect_bytes_encode(&encoder, &put);
+        effect_bytes_encode_reopen(&encoder);
+        effect_bytes_encode_entries(&encoder, entries, counts[i]);
+        effect_bytes_encode(&encoder, &take);
+        effect_bytes_encode_close(&encoder);
+        effect_bytes_encode_open(&encoder, key, REGISTRY_NO_EXPIRY);
         begin_reading(&chunk);
         assert_reads_open(key, 99);
         assert_reads_entries(entries, counts[i]);
         assert_reads_effect(&put);
-        assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_REOPEN);
+        assert_int_equal(effect_bytes_decode(&decoder), EFFECT_RECORD_REOPEN);
         assert_reads_entries(entries, counts[i]);
         assert_reads_effect(&take);
-        assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_CLOSE);
+        assert_int_equal(effect_bytes_decode(&decoder), EFFECT_RECORD_CLOSE);
         assert_reads_open(key, REGISTRY_NO_EXPIRY);
-        assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_END);
+        assert_int_equal(effect_bytes_decode(&decoder), EFFECT_RECORD_END);
         buffer_deinit(&chunk);
     }
     registry_destroy(registry);
@@ -568,17 +568,17 @@ TEST(pieces_have_the_values_of_their_members) {
     struct tag_values values;
     uint32_t rank = 0;
     begin_chunk(&chunk);
-    assert_true(effect_encode_next_piece(&encoder, &key->board, &rank));
+    assert_true(effect_bytes_encode_next_piece(&encoder, &key->board, &rank));
     for (uint32_t i = 0; i < MEMBERS; i += 3) {
         unsigned full;
         values = (struct tag_values){.mask = 1 + i % 3, .at = {BYTES_INIT("DE"), BYTES_INIT("x")}};
         assert_int_equal(board_tag_at(&key->board, i, &values, &full), TAGS_OK);
     }
-    while (effect_encode_next_piece(&encoder, &key->board, &rank)) {}
+    while (effect_bytes_encode_next_piece(&encoder, &key->board, &rank)) {}
     begin_reading(&chunk);
     assert_int_equal(rank, MEMBERS);
     for (rank = 0; rank < MEMBERS; rank += decoder.entry_count) {
-        assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_ENTRIES);
+        assert_int_equal(effect_bytes_decode(&decoder), EFFECT_RECORD_ENTRIES);
         assert_int_equal(decoder.has_values, rank >= EFFECT_PIECE_ENTRIES);
         for (uint32_t i = 0; i < decoder.entry_count; i++) {
             char packed[TAG_VALUES_PACKED_MAX];
@@ -591,7 +591,7 @@ TEST(pieces_have_the_values_of_their_members) {
             }
         }
     }
-    assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_END);
+    assert_int_equal(effect_bytes_decode(&decoder), EFFECT_RECORD_END);
     buffer_deinit(&chunk);
     registry_destroy(registry);
 }
@@ -692,10 +692,10 @@ static uint32_t read_any(struct bytes given, enum effect_record *last) {
     char *copy = malloc(given.size + 1); /* the size may be 0 */
     assert_non_null(copy);
     struct bytes chunk = {.at = memcpy(copy + 1, given.at, given.size), .size = given.size};
-    effect_decode_begin(&decoder, chunk);
+    effect_bytes_decode_begin(&decoder, chunk);
     for (;;) {
         const char *before = decoder.at;
-        *last = effect_decode(&decoder);
+        *last = effect_bytes_decode(&decoder);
         if (*last == EFFECT_RECORD_END || *last == EFFECT_RECORD_BAD) {
             assert_true(*last == EFFECT_RECORD_BAD || decoder.at == chunk.at + chunk.size);
             free(copy);
@@ -721,14 +721,14 @@ static void make_small_chunk(struct buffer *chunk) {
     make_each_kind(effects);
     begin_chunk(chunk);
     for (int i = 0; i < EACH_KIND; i++) {
-        effect_encode(&encoder, &effects[i]);
+        effect_bytes_encode(&encoder, &effects[i]);
     }
-    effect_encode_open(&encoder, key, 99);
-    effect_encode_piece(&encoder, entries, 2);
-    effect_encode_reopen(&encoder);
-    effect_encode_piece(&encoder, entries, 1);
-    effect_encode_piece_of(&encoder, &tagged->board, 0, entries, 2);
-    effect_encode_close(&encoder);
+    effect_bytes_encode_open(&encoder, key, 99);
+    effect_bytes_encode_entries(&encoder, entries, 2);
+    effect_bytes_encode_reopen(&encoder);
+    effect_bytes_encode_entries(&encoder, entries, 1);
+    effect_bytes_encode_piece_of(&encoder, &tagged->board, 0, entries, 2);
+    effect_bytes_encode_close(&encoder);
     assert_false(chunk->is_broken);
     registry_destroy(registry);
 }
@@ -855,12 +855,12 @@ TEST(without_memory_the_buffer_is_broken_and_nothing_else) {
         begin_chunk(&chunk);
         memory_fail_at(nth);
         for (int i = 0; i < EACH_KIND; i++) {
-            effect_encode(&encoder, &effects[i]);
+            effect_bytes_encode(&encoder, &effects[i]);
         }
         memory_fail_at(0);
         broken += chunk.is_broken;
         if (!chunk.is_broken) {
-            effect_decode_begin(&decoder, bytes_of(&chunk));
+            effect_bytes_decode_begin(&decoder, bytes_of(&chunk));
             for (int i = 0; i < EACH_KIND; i++) {
                 assert_reads_effect(&effects[i]);
             }

@@ -20,7 +20,7 @@
 #include "server/durability/store.h"
 #include "server/durability/verify.h"
 #include "server/replication/history.h"
-#include "server/tools/rules_text.h"
+#include "server/tools/record.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "tests/support/directory.h"
 #include "tests/support/durable_server.h"
@@ -131,8 +131,8 @@ static void put_bytes(FILE *out, struct bytes text) {
 }
 
 static void print_board(FILE *out, const struct registry_key *key) {
-    char rules[RULES_TEXT_MAX];
-    (void)rules_text_print(registry_rules(key), registry_state(key), rules);
+    char rules[RECORD_RULES_MAX];
+    (void)record_print_rules(registry_rules(key), registry_state(key), rules);
     fprintf(out, " %s\n", rules);
     for (uint32_t rank = 0; rank < board_count(&key->board); rank++) {
         const struct board_stored entry = board_at(&key->board, rank);
@@ -359,8 +359,8 @@ struct counts {
 static void count_chunk(struct counts *counts, struct bytes chunk) {
     static struct effect_decoder decoder;
     enum effect_record record;
-    effect_decode_begin(&decoder, chunk);
-    while ((record = effect_decode(&decoder)) != EFFECT_RECORD_END) {
+    effect_bytes_decode_begin(&decoder, chunk);
+    while ((record = effect_bytes_decode(&decoder)) != EFFECT_RECORD_END) {
         assert_int_not_equal(record, EFFECT_RECORD_BAD);
         counts->records[record]++;
         counts->tagged += record == EFFECT_RECORD_ENTRIES && decoder.has_values;
@@ -380,20 +380,20 @@ TEST_WITH(the_sample_has_every_kind_of_record, set_up, tear_down) {
     uint64_t first;
     size_t size;
     int fd = disk_open(AT_FDCWD, directory_join(kept, BASE), O_RDONLY, 0);
-    enum snapshot_status status = snapshot_reader_open(&blocks, fd, BASE);
-    while (status == SNAPSHOT_BLOCK &&
-           (status = snapshot_reader_next(&blocks, room, sizeof room, &size)) == SNAPSHOT_BLOCK) {
+    enum snapshot_status status = snapshot_file_reader_open(&blocks, fd, BASE);
+    while (status == SNAPSHOT_BLOCK && (status = snapshot_file_reader_next(
+                                            &blocks, room, sizeof room, &size)) == SNAPSHOT_BLOCK) {
         count_chunk(&base, (struct bytes){room, size});
     }
     assert_int_equal(status, SNAPSHOT_END);
-    snapshot_reader_close(&blocks);
+    snapshot_file_reader_close(&blocks);
     fd = disk_open(AT_FDCWD, directory_join(kept, JOURNAL), O_RDONLY, 0);
     assert_true(journal_file_peek(fd, &first));
-    assert_int_equal(journal_reader_open(&groups, fd, JOURNAL, first, true), JOURNAL_GROUP);
-    while (journal_reader_next(&groups, &group) == JOURNAL_GROUP) {
+    assert_int_equal(journal_file_reader_open(&groups, fd, JOURNAL, first, true), JOURNAL_GROUP);
+    while (journal_file_reader_next(&groups, &group) == JOURNAL_GROUP) {
         count_chunk(&journal, (struct bytes){group.payload, group.size});
     }
-    journal_reader_close(&groups);
+    journal_file_reader_close(&groups);
     /* REOPEN comes while a board is walked, and much is cut from it. */
     for (int record = EFFECT_RECORD_EFFECT; record < EFFECT_RECORD_REOPEN; record++) {
         assert_true(base.records[record] > 0);
@@ -431,7 +431,7 @@ static void assert_refused(const char *directory, const char *wanted) {
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    assert_int_equal(check_run(directory_join(directory, "kept"), true, out), CHECK_IS_UNKNOWN);
+    assert_int_equal(verify_run(directory_join(directory, "kept"), true, out), CHECK_IS_UNKNOWN);
     fclose(out);
     assert_non_null(strstr(text, wanted));
     assert_null(strstr(text, "damaged"));

@@ -137,19 +137,20 @@ static uint32_t read_file(struct fixture *fixture, uint32_t index, uint32_t coun
     const struct store_journal *journal = &state->journals[index];
     name = store_name(STORE_JOURNAL, journal->number);
     int fd = disk_open(fixture->store.directory, name.text, O_RDONLY, 0);
-    assert_int_equal(journal_reader_open(&reader, fd, name.text, journal->first_sequence,
-                                         index + 1 == state->journal_count),
+    assert_int_equal(journal_file_reader_open(&reader, fd, name.text, journal->first_sequence,
+                                              index + 1 == state->journal_count),
                      JOURNAL_GROUP);
     enum journal_status status;
-    while ((status = journal_reader_next(&reader, &group)) == JOURNAL_GROUP) {
-        effect_decode_begin(&decoder, (struct bytes){.at = group.payload, .size = group.size});
-        while (effect_decode(&decoder) == EFFECT_RECORD_EFFECT) {
+    while ((status = journal_file_reader_next(&reader, &group)) == JOURNAL_GROUP) {
+        effect_bytes_decode_begin(&decoder,
+                                  (struct bytes){.at = group.payload, .size = group.size});
+        while (effect_bytes_decode(&decoder) == EFFECT_RECORD_EFFECT) {
             assert_true(count < fixture->ended_count);
             assert_int_equal(decoder.effect.member_key, fixture->keys[count++]);
         }
     }
     assert_int_equal(status, JOURNAL_END);
-    journal_reader_close(&reader);
+    journal_file_reader_close(&reader);
     return count;
 }
 

@@ -76,7 +76,7 @@ static size_t put_group(char *group, unsigned i, uint64_t unsynced, uint64_t id)
         .time_us = 5000000 + i,
     };
     fill_payload(group + JOURNAL_GROUP_HEAD, i);
-    journal_group_seal(group, &head, id);
+    journal_file_seal_group(group, &head, id);
     return JOURNAL_GROUP_HEAD + payload_size_of(i);
 }
 
@@ -131,14 +131,14 @@ static enum journal_status open_reader(struct journal_reader *reader, bool is_la
     snprintf(path, sizeof path, "%s", file_path());
     int fd = disk_open(AT_FDCWD, path, O_RDONLY, 0);
     assert_true(fd >= 0);
-    return journal_reader_open(reader, fd, path, FIRST, is_last);
+    return journal_file_reader_open(reader, fd, path, FIRST, is_last);
 }
 
 /* Tries the buffered groups first, except for every third; the previous group stays valid then. */
 static enum journal_status read_next(struct journal_reader *reader, struct journal_group *group) {
     struct journal_group before = *group;
-    if (reader->group_count % 3 == 0 || !journal_reader_next_at_hand(reader, group)) {
-        return journal_reader_next(reader, group);
+    if (reader->group_count % 3 == 0 || !journal_file_reader_next_at_hand(reader, group)) {
+        return journal_file_reader_next(reader, group);
     }
     assert_ptr_equal(group->payload, before.payload + before.size + JOURNAL_GROUP_HEAD);
     return JOURNAL_GROUP;
@@ -165,7 +165,7 @@ static struct result read_all(bool is_last) {
     result.torn = reader.torn;
     memcpy(result.error, reader.error, sizeof result.error);
     assert_int_equal(reader.group_count, result.group_count);
-    journal_reader_close(&reader);
+    journal_file_reader_close(&reader);
     return result;
 }
 
@@ -224,11 +224,11 @@ IN_FIXTURE(a_journal_that_begins_elsewhere_is_refused) {
     make_journal(all_unsynced);
     struct journal_reader reader;
     int fd = disk_open(AT_FDCWD, file_path(), O_RDONLY, 0);
-    assert_int_equal(journal_reader_open(&reader, fd, "some.journal", FIRST + 1, true),
+    assert_int_equal(journal_file_reader_open(&reader, fd, "some.journal", FIRST + 1, true),
                      JOURNAL_DAMAGED);
     assert_string_equal(reader.error, "some.journal is damaged at offset 16: it begins with group "
                                       "1000, but group 1001 is expected");
-    journal_reader_close(&reader);
+    journal_file_reader_close(&reader);
 }
 
 /* ---- every byte cut ---- */
@@ -470,19 +470,19 @@ IN_FIXTURE(linked_groups_far_larger_than_memory_are_given_one_at_a_time) {
         const struct journal_group_head head = {
             .size = SIZE, .is_linked = !is_last, .sequence = FIRST + i, .unsynced = 1 + i};
         bytes[JOURNAL_GROUP_HEAD] = (char)i;
-        journal_group_seal(bytes, &head, file.id);
+        journal_file_seal_group(bytes, &head, file.id);
         assert_true(journal_file_append(&file, bytes, JOURNAL_GROUP_HEAD + SIZE,
                                         is_last ? JOURNAL_GROUP_HEAD + SIZE : 0, &is_whole));
     }
     journal_file_close(&file);
     assert_int_equal(open_reader(&reader, true), JOURNAL_GROUP);
     for (unsigned i = 0; i < COUNT; i++) {
-        assert_int_equal(journal_reader_next(&reader, &group), JOURNAL_GROUP);
+        assert_int_equal(journal_file_reader_next(&reader, &group), JOURNAL_GROUP);
         assert_int_equal(group.payload[0], (char)i);
         assert_int_equal(reader.window.buffer_size, JOURNAL_READ_SIZE);
     }
-    assert_int_equal(journal_reader_next(&reader, &group), JOURNAL_END);
-    journal_reader_close(&reader);
+    assert_int_equal(journal_file_reader_next(&reader, &group), JOURNAL_END);
+    journal_file_reader_close(&reader);
     free(bytes);
 }
 
@@ -506,7 +506,7 @@ static void make_large(void) {
         size_t size = (size_t)large_sizes[i] + JOURNAL_GROUP_HEAD;
         const struct journal_group_head head = {
             .size = large_sizes[i], .sequence = FIRST + i, .unsynced = 1, .time_us = 7};
-        journal_group_seal(group, &head, file.id);
+        journal_file_seal_group(group, &head, file.id);
         assert_true(journal_file_append(&file, group, size, size, &is_whole));
     }
     journal_file_close(&file);
@@ -519,7 +519,7 @@ IN_FIXTURE(groups_larger_than_the_buffer_come_back_in_their_own_memory) {
     struct journal_group group;
     assert_int_equal(open_reader(&reader, true), JOURNAL_GROUP);
     for (unsigned i = 0; i < LARGE_GROUPS; i++) {
-        assert_int_equal(journal_reader_next(&reader, &group), JOURNAL_GROUP);
+        assert_int_equal(journal_file_reader_next(&reader, &group), JOURNAL_GROUP);
         assert_int_equal(group.size, large_sizes[i]);
         for (uint32_t at = 0; at < group.size; at++) {
             if (group.payload[at] != (char)((size_t)at * 31 / 7)) {
@@ -531,8 +531,8 @@ IN_FIXTURE(groups_larger_than_the_buffer_come_back_in_their_own_memory) {
                           : reader.window.buffer_size >= room);
     }
     assert_int_equal(reader.window.buffer_size, large_sizes[5] + JOURNAL_GROUP_HEAD);
-    assert_int_equal(journal_reader_next(&reader, &group), JOURNAL_END);
-    journal_reader_close(&reader);
+    assert_int_equal(journal_file_reader_next(&reader, &group), JOURNAL_END);
+    journal_file_reader_close(&reader);
 }
 
 IN_FIXTURE(a_large_group_takes_no_memory_before_it_is_known_to_be_whole) {
@@ -549,10 +549,10 @@ IN_FIXTURE(a_large_group_takes_no_memory_before_it_is_known_to_be_whole) {
     reader.next_sequence = FIRST + LARGE_GROUPS - 1;
     reader.offset = size - large_sizes[LARGE_GROUPS - 1] - JOURNAL_GROUP_HEAD;
     uint64_t requests_before = memory_requests();
-    assert_int_equal(journal_reader_next(&reader, &group), JOURNAL_TORN);
+    assert_int_equal(journal_file_reader_next(&reader, &group), JOURNAL_TORN);
     assert_int_equal(memory_requests(), requests_before);
     assert_int_equal(reader.torn.size, large_sizes[LARGE_GROUPS - 1] + JOURNAL_GROUP_HEAD);
-    journal_reader_close(&reader);
+    journal_file_reader_close(&reader);
 }
 
 IN_FIXTURE(without_memory_it_is_said_and_nothing_leaks) {
@@ -563,12 +563,12 @@ IN_FIXTURE(without_memory_it_is_said_and_nothing_leaks) {
         memory_fail_at(nth);
         enum journal_status status = open_reader(&reader, true);
         while (status == JOURNAL_GROUP) {
-            status = journal_reader_next(&reader, &group);
+            status = journal_file_reader_next(&reader, &group);
         }
         memory_fail_at(0);
         assert_int_equal(status, JOURNAL_FAILED);
         assert_non_null(strstr(reader.error, "out of memory: reading "));
-        journal_reader_close(&reader);
+        journal_file_reader_close(&reader);
         assert_int_equal(memory_live_count(), directory_live_before);
     }
 }

@@ -39,10 +39,10 @@ static int set_up(void **state) {
     base->block_at = SNAPSHOT_FILE_HEAD;
     base->source = workload_create_registry(1);
     base->registry = workload_create_registry(2);
-    assert_true(snapshot_writer_init(&base->writer, SNAPSHOT_LEVEL));
-    assert_true(snapshot_writer_open(&base->writer, base->store.directory, name.text, 1));
+    assert_true(snapshot_file_writer_init(&base->writer, SNAPSHOT_LEVEL));
+    assert_true(snapshot_file_writer_open(&base->writer, base->store.directory, name.text, 1));
     buffer_init(&base->chunk, 0);
-    effect_encode_begin(&base->encoder, &base->chunk);
+    effect_bytes_encode_begin(&base->encoder, &base->chunk);
     *state = base;
     return 0;
 }
@@ -86,9 +86,10 @@ static const struct rules *rules_like(struct base *base, const char *name) {
 
 /* Start a new block; returns its offset. */
 static uint64_t end_block(struct base *base) {
-    assert_true(snapshot_writer_block(&base->writer, base->chunk.at, (uint32_t)base->chunk.size));
+    assert_true(
+        snapshot_file_writer_block(&base->writer, base->chunk.at, (uint32_t)base->chunk.size));
     buffer_clear(&base->chunk);
-    effect_encode_begin(&base->encoder, &base->chunk);
+    effect_bytes_encode_begin(&base->encoder, &base->chunk);
     return base->writer.size;
 }
 
@@ -129,7 +130,7 @@ static void put_effect(struct base *base, char (*words)[64]) {
     } else if (effect.kind == EFFECT_RENAME || effect.kind == EFFECT_COPY) {
         effect.rules = rules_like(base, words[3]);
     }
-    effect_encode(&base->encoder, &effect);
+    effect_bytes_encode(&base->encoder, &effect);
 }
 
 /* A piece of members, each with its key. */
@@ -142,7 +143,7 @@ static void put_members(struct base *base, char (*words)[64]) {
             .member = name_unpacked(bytes_from_text(words[1 + 2 * count])),
         };
     }
-    effect_encode_piece(&base->encoder, entries, count);
+    effect_bytes_encode_entries(&base->encoder, entries, count);
     base->footer.member_count += count;
 }
 
@@ -157,7 +158,7 @@ static void put_tagged(struct base *base, char (*words)[64]) {
     board_init(&board, &workload_rules('p')->layout, 1);
     assert_int_equal(board_put(&board, member, entry.key), BOARD_OK);
     assert_int_equal(board_tag_at(&board, 0, &values, &full), TAGS_OK);
-    effect_encode_piece_of(&base->encoder, &board, 0, &entry, 1);
+    effect_bytes_encode_piece_of(&base->encoder, &board, 0, &entry, 1);
     base->footer.member_count++;
     board_deinit(&board);
 }
@@ -167,16 +168,16 @@ static void put_line(struct base *base, const char *line) {
     sscanf(line, "%63[^ ;] %63[^ ;] %63[^ ;] %63[^ ;] %63[^ ;]", words[0], words[1], words[2],
            words[3], words[4]);
     if (strcmp(words[0], "open") == 0) {
-        effect_encode_open(&base->encoder, key_like(base, words[1]), NEVER);
+        effect_bytes_encode_open(&base->encoder, key_like(base, words[1]), NEVER);
         base->footer.board_count++;
     } else if (strcmp(words[0], "members") == 0) {
         put_members(base, words);
     } else if (strcmp(words[0], "tagged") == 0) {
         put_tagged(base, words);
     } else if (strcmp(words[0], "close") == 0) {
-        effect_encode_close(&base->encoder);
+        effect_bytes_encode_close(&base->encoder);
     } else if (strcmp(words[0], "reopen") == 0) {
-        effect_encode_reopen(&base->encoder);
+        effect_bytes_encode_reopen(&base->encoder);
     } else if (strcmp(words[0], "block") == 0) {
         base->block_at = end_block(base);
     } else if (strcmp(words[0], "sequence") == 0) {
@@ -215,7 +216,7 @@ static void put_journal(struct base *base, uint64_t first_sequence, const struct
         char *group = memory_allocate(size);
         assert_non_null(group);
         memcpy(group + JOURNAL_GROUP_HEAD, chunk->at, chunk->size);
-        journal_group_seal(group, &head, file.id);
+        journal_file_seal_group(group, &head, file.id);
         assert_true(journal_file_append(&file, group, size, size, &is_whole));
         memory_free(group);
     }
@@ -235,8 +236,8 @@ static bool load(struct base *base) {
     if (base->chunk.size > 0) {
         (void)end_block(base);
     }
-    assert_true(snapshot_writer_finish(&base->writer, &base->footer));
-    snapshot_writer_close(&base->writer);
+    assert_true(snapshot_file_writer_finish(&base->writer, &base->footer));
+    snapshot_file_writer_close(&base->writer);
     assert_int_equal(uv_loop_init(&loop), 0);
     loading->registry = base->registry;
     loading->store = &base->store;
@@ -400,7 +401,7 @@ static void put_named(struct base *base, enum effect_kind kind, const char *name
                                   .to_name = bytes_from_text(to),
                                   .rules = rules,
                                   .expire_at_ms = NEVER};
-    effect_encode(&base->encoder, &effect);
+    effect_bytes_encode(&base->encoder, &effect);
 }
 
 /* A date is appended to it when the period ends. */
@@ -554,10 +555,10 @@ FIXTURE_TEST(a_journal_does_not_remove_what_is_not_there) {
     struct buffer group;
     buffer_init(&group, 0);
     put(base, "hash-create h; hash-put h tier gold; block");
-    effect_encode_begin(&base->encoder, &group);
+    effect_bytes_encode_begin(&base->encoder, &group);
     put(base, "hash-take h name");
     put_journal(base, 8, &group);
-    effect_encode_begin(&base->encoder, &base->chunk);
+    effect_bytes_encode_begin(&base->encoder, &base->chunk);
     assert_error(base, "a change does not fit the keys");
     buffer_deinit(&group);
 }

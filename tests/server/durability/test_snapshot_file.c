@@ -58,8 +58,8 @@ static const struct snapshot_footer footer_given = {
     .sequence = 81250, .time_us = UINT64_C(1795293205000000), .board_count = 3, .member_count = 99};
 
 static bool open_writer(struct snapshot_writer *writer, int level) {
-    return snapshot_writer_init(writer, level) &&
-           snapshot_writer_open(writer, directory_fd, "base", 1234);
+    return snapshot_file_writer_init(writer, level) &&
+           snapshot_file_writer_open(writer, directory_fd, "base", 1234);
 }
 
 static bool write_blocks(struct snapshot_writer *writer, const struct plan *plan,
@@ -67,10 +67,10 @@ static bool write_blocks(struct snapshot_writer *writer, const struct plan *plan
     bool is_done = true;
     for (unsigned i = 0; is_done && i < plan->count; i++) {
         char *raw = make_raw(plan, i);
-        is_done = snapshot_writer_block(writer, raw, plan->sizes[i]);
+        is_done = snapshot_file_writer_block(writer, raw, plan->sizes[i]);
         free(raw);
     }
-    return is_done && snapshot_writer_finish(writer, footer);
+    return is_done && snapshot_file_writer_finish(writer, footer);
 }
 
 /* false: errno says why. The file is left incomplete. */
@@ -79,7 +79,7 @@ static bool write_plan(const struct plan *plan, struct snapshot_footer *footer, 
     *footer = footer_given;
     bool is_done = open_writer(&writer, level) && write_blocks(&writer, plan, footer);
     int error = errno;
-    snapshot_writer_close(&writer);
+    snapshot_file_writer_close(&writer);
     errno = error;
     return is_done;
 }
@@ -103,13 +103,13 @@ static enum snapshot_status read_block(struct snapshot_reader *reader, char **ra
     size_t room = SNAPSHOT_BLOCK_SIZE;
     *raw = malloc(room);
     assert_non_null(*raw);
-    enum snapshot_status status = snapshot_reader_next(reader, *raw, room, size);
+    enum snapshot_status status = snapshot_file_reader_next(reader, *raw, room, size);
     if (status == SNAPSHOT_LARGER) {
         assert_true(*size > room);
         free(*raw);
         *raw = malloc(*size);
         assert_non_null(*raw);
-        status = snapshot_reader_next(reader, *raw, *size, size);
+        status = snapshot_file_reader_next(reader, *raw, *size, size);
     }
     return status;
 }
@@ -117,7 +117,7 @@ static enum snapshot_status read_block(struct snapshot_reader *reader, char **ra
 static enum snapshot_status open_reader(struct snapshot_reader *reader) {
     int fd = disk_open(AT_FDCWD, file_path(), O_RDONLY, 0);
     assert_true(fd >= 0);
-    return snapshot_reader_open(reader, fd, "some.base");
+    return snapshot_file_reader_open(reader, fd, "some.base");
 }
 
 /* Read everything; every block returned is correct. */
@@ -142,7 +142,7 @@ static struct result read_all(const struct plan *plan) {
     assert_true(result.status != SNAPSHOT_END || reader.created_ms == 1234);
     result.footer = reader.footer;
     memcpy(result.error, reader.error, sizeof result.error);
-    snapshot_reader_close(&reader);
+    snapshot_file_reader_close(&reader);
     return result;
 }
 
@@ -209,13 +209,13 @@ IN_FIXTURE(a_block_is_given_only_where_there_is_room) {
     make_file(&plan_small);
     assert_int_equal(open_reader(&reader), SNAPSHOT_BLOCK);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(snapshot_reader_next(&reader, raw, 199, &size), SNAPSHOT_LARGER);
+        assert_int_equal(snapshot_file_reader_next(&reader, raw, 199, &size), SNAPSHOT_LARGER);
         assert_int_equal(size, 200);
     }
-    assert_int_equal(snapshot_reader_next(&reader, raw, 200, &size), SNAPSHOT_BLOCK);
-    assert_int_equal(snapshot_reader_next(&reader, raw, 200, &size), SNAPSHOT_BLOCK);
+    assert_int_equal(snapshot_file_reader_next(&reader, raw, 200, &size), SNAPSHOT_BLOCK);
+    assert_int_equal(snapshot_file_reader_next(&reader, raw, 200, &size), SNAPSHOT_BLOCK);
     assert_int_equal(size, 60);
-    snapshot_reader_close(&reader);
+    snapshot_file_reader_close(&reader);
 }
 
 static void *write_in_a_thread(void *context) {
@@ -233,7 +233,7 @@ IN_FIXTURE(another_thread_can_write_and_takes_no_memory_of_ours) {
     assert_int_equal(pthread_join(thread, &is_done), 0);
     assert_non_null(is_done);
     assert_int_equal(memory_requests(), requests_before);
-    snapshot_writer_close(&writer);
+    snapshot_file_writer_close(&writer);
     assert_whole(&plan_large);
 }
 
@@ -334,9 +334,9 @@ IN_FIXTURE(a_flip_in_a_huge_block_is_found_before_memory_is_asked_for) {
             status = read_block(&reader, &raw, &raw_size);
             given++;
         }
-        status = snapshot_reader_next(&reader, raw, 0, &raw_size);
+        status = snapshot_file_reader_next(&reader, raw, 0, &raw_size);
         assert_int_equal(status, SNAPSHOT_DAMAGED);
-        snapshot_reader_close(&reader);
+        snapshot_file_reader_close(&reader);
         free(raw);
         *at = (char)(*at ^ 4);
     }
@@ -412,11 +412,11 @@ static bool write_much(void) {
     disk = &counting;
     bool is_done = open_writer(&writer, SNAPSHOT_LEVEL);
     for (int i = 0; is_done && i < 100; i++) {
-        is_done = snapshot_writer_block(&writer, raw, SNAPSHOT_BLOCK_SIZE);
+        is_done = snapshot_file_writer_block(&writer, raw, SNAPSHOT_BLOCK_SIZE);
     }
-    is_done = is_done && snapshot_writer_finish(&writer, &footer);
+    is_done = is_done && snapshot_file_writer_finish(&writer, &footer);
     disk = &disk_system;
-    snapshot_writer_close(&writer);
+    snapshot_file_writer_close(&writer);
     free(raw);
     return is_done;
 }

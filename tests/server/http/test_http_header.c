@@ -148,3 +148,16 @@ TEST(a_bearers_token_has_the_characters_of_one) {
         }
     }
 }
+
+TEST(a_cookie_is_found_by_its_whole_name) {
+    assert_true(bytes_equal(http_header_find_cookie("leaderboard=12", "leaderboard"), BYTES("12")));
+    assert_true(bytes_equal(http_header_find_cookie("a=b; leaderboard=12; c=d", "leaderboard"),
+                            BYTES("12")));
+    assert_true(bytes_equal(http_header_find_cookie("a=leaderboard=1;leaderboard=", "leaderboard"),
+                            BYTES("")));
+    assert_null(
+        http_header_find_cookie("xleaderboard=1; leaderboardx=2; leaderboard", "leaderboard").at);
+    assert_null(http_header_find_cookie("", "leaderboard").at);
+    assert_null(http_header_find_cookie(NULL, "leaderboard").at);
+    assert_null(http_header_find_cookie(";;; ;", "leaderboard").at);
+}

@@ -1,4 +1,4 @@
-/* What stands behind GET, and cookies. */
+/* What stands behind GET. */
 #include "tests/support/test.h"
 
 #include "server/http/http_target.h"
@@ -69,14 +69,4 @@ TEST(what_is_malformed_is_refused) {
         assert_non_null(parse(refused[i], &target));
     }
     assert_null(parse("/1/2/3/4/5/6/7/8?" SIXTEEN "&" SIXTEEN "&" SIXTEEN, &target));
-}
-
-TEST(a_cookie_is_found_by_its_whole_name) {
-    check_bytes(http_cookie_find("leaderboard=12", "leaderboard"), "12", 2);
-    check_bytes(http_cookie_find("a=b; leaderboard=12; c=d", "leaderboard"), "12", 2);
-    check_bytes(http_cookie_find("a=leaderboard=1;leaderboard=", "leaderboard"), "", 0);
-    assert_null(http_cookie_find("xleaderboard=1; leaderboardx=2; leaderboard", "leaderboard").at);
-    assert_null(http_cookie_find("", "leaderboard").at);
-    assert_null(http_cookie_find(NULL, "leaderboard").at);
-    assert_null(http_cookie_find(";;; ;", "leaderboard").at);
 }

@@ -280,7 +280,7 @@ static void expect(struct played *p, const char *line, const char *reply) {
 }
 
 static void expect_exact(struct played *p) {
-    assert_int_equal(p->stream.apply.asked_count, 0);
+    assert_int_equal(p->stream.apply.asked.count, 0);
     assert_int_equal(p->stream.offset, p->offset);
     assert_false(p->stream.is_held);
 }
@@ -318,11 +318,44 @@ ASK_TEST(a_key_is_asked_for_once_however_often_it_comes) {
     p->keys = ties;
     feed(p, "ZUNIONSTORE z 1 a\r\nZADD z 5 eve\r\nZINTERSTORE z 1 a\r\nZREM z eve\r\n"
             "ZDIFFSTORE z 1 b\r\nZINCRBY z 5 kim\r\nPEXPIRE z 50\r\nPERSIST z\r\nHSET z f v\r\n");
-    assert_int_equal(p->stream.apply.asked_total, 1);
+    assert_int_equal(p->stream.apply.asked.total, 1);
     assert_true(settle(p));
     expect(p, "ZREVRANGE z 0 -1", "*3\r\n$3\r\nbob\r\n$3\r\nzoe\r\n$3\r\nkim\r\n");
     feed(p, "ZINCRBY z 5 kim\r\n"); /* behind the answer */
     expect(p, "ZSCORE z kim", "$2\r\n12\r\n");
+    expect_exact(p);
+}
+
+/* 4,000 members, popped every ten milliseconds for ten seconds. */
+ASK_TEST(a_large_board_that_is_popped_all_the_time_comes_with_a_megabyte_a_second_at_most) {
+    enum { MEMBERS = 4000, POPS = 1000, POP_US = 10000, TEXT = 24 };
+    static char texts[MEMBERS][2][TEXT];
+    static const char *members[2 * MEMBERS + 1];
+    static const struct held large[] = {{"z", "zset", members, -1}, {.name = NULL}};
+    size_t size = 0;
+    uint32_t asked_count = 0;
+    for (uint32_t i = 0; i < MEMBERS; i++) {
+        members[2 * i] = texts[i][0];
+        members[2 * i + 1] = texts[i][1];
+        snprintf(texts[i][0], TEXT, "player-%012u", i);
+        snprintf(texts[i][1], TEXT, "%u", i);
+        size += strlen(texts[i][0]) + 9; /* its length, and a double */
+    }
+    p->keys = large;
+    p->command_info = INFO_OF("@sortedset");
+    for (uint32_t i = 0; i < POPS; i++) {
+        p->h->server.clock.now_us += POP_US;
+        feed(p, "ZPOPMIN z\r\n");
+        asked_count += settle(p) && was_said(p, "DUMP z");
+        buffer_clear(&p->said);
+    }
+    /* The first two come at once, and the rest in their time. */
+    assert_in_range(asked_count * size, 5 * 1000 * 1000, POPS * POP_US + 3 * size);
+    feed(p, "ZPOPMIN z\r\n");
+    p->h->server.clock.now_us += 200 * 1000; /* nothing is written any more */
+    go_on(p, BYTES(""));
+    assert_true(settle(p));
+    expect(p, "ZCARD z", ":4000\r\n");
     expect_exact(p);
 }
 
@@ -336,7 +369,7 @@ ASK_TEST(the_stream_goes_on_at_the_offset_of_the_answer) {
     p->offset += sizeof before - 1; /* at the source, when the question is there */
     assert_true(answer(p));
     expect(p, "ZSCORE z zoe", "$1\r\n7\r\n");
-    assert_int_equal(p->stream.apply.asked_count, 1);
+    assert_int_equal(p->stream.apply.asked.count, 1);
     assert_int_equal(redis_apply_exact_offset(&p->stream.apply, p->stream.offset), BEGIN);
     go_on(p, bytes_from_text(before));
     expect(p, "ZSCORE z zoe", "$1\r\n7\r\n");
@@ -414,15 +447,16 @@ ASK_TEST(a_restart_knows_which_keys_were_not_answered) {
     redis_ask_init(&p->ask, &p->stream, NULL, wake, NULL);
     redis_ask_greet(&p->ask, NULL, NULL);
     greet(p);
-    assert_int_equal(p->stream.apply.asked_count, 2);
+    assert_int_equal(p->stream.apply.asked.count, 2);
     p->keys = ties;
     feed(p, "ZADD y 4 eve\r\nSELECT 0\r\nZADD z 5 eve\r\n");
     assert_true(settle(p));
     expect(p, "ZREVRANGE z 0 -1", "*3\r\n$3\r\nbob\r\n$3\r\nzoe\r\n$3\r\nkim\r\n");
     expect_exact(p);
-    struct bytes field;
-    struct hash_cursor cursor = redis_position_begin_asked(p->h->server.registry);
-    assert_false(redis_position_next_asked(&cursor, &field));
+    struct redis_asked_keys kept;
+    redis_position_init_asked(&kept, p->h->server.registry);
+    assert_true(redis_position_resume_asked(&kept, 0));
+    assert_int_equal(kept.count, 0);
 }
 
 ASK_TEST(keys_that_are_moved_before_the_answer_are_asked_for_too) {
@@ -451,7 +485,7 @@ ASK_TEST(a_database_that_is_emptied_or_swapped_before_the_answers_offset) {
         p->keys = ties;
         p->offset += strlen(lines[i]);
         assert_true(answer(p));
-        assert_int_equal(p->stream.apply.asked_count, 1);
+        assert_int_equal(p->stream.apply.asked.count, 1);
         go_on(p, bytes_from_text(lines[i]));
         assert_true(settle(p));
         expect(p, "ZREVRANGE z 0 -1", "*3\r\n$3\r\nbob\r\n$3\r\nzoe\r\n$3\r\nkim\r\n");
@@ -649,7 +683,7 @@ ASK_TEST(an_answer_of_another_server_is_not_taken) {
     redis_ask_greet(&p->ask, NULL, NULL);
     assert_true(settle(p));
     assert_int_equal(p->ask.state, REDIS_ASK_CLOSED);
-    assert_int_equal(p->stream.apply.asked_count, 1);
+    assert_int_equal(p->stream.apply.asked.count, 1);
     expect(p, "EXISTS z", ":0\r\n");
 }
 

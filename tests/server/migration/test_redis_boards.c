@@ -27,18 +27,18 @@ static void receive(void *context, const struct effect *effect) {
     struct moving *m = context;
     if (effect->database >= REGISTRY_SYSTEM) {
         m->has_state = true;
-        effect_encode(&m->state_encoder, effect);
+        effect_bytes_encode(&m->state_encoder, effect);
         return;
     }
     m->has_effects = true;
     if (effect->kind != EFFECT_FILL) {
-        effect_encode(&m->encoder, effect);
+        effect_bytes_encode(&m->encoder, effect);
         return;
     }
     struct effect_fill fill = {.whole = *effect};
     struct effect each;
     while (effect_fill_next(&fill, &each)) {
-        effect_encode(&m->encoder, &each);
+        effect_bytes_encode(&m->encoder, &each);
     }
 }
 
@@ -394,7 +394,7 @@ TEST(what_is_no_change_of_a_board_stops_it) {
         feed_copy(&m);
         change(&m, "ZADD k0 7 ann");
         begin_blob(&m);
-        effect_encode(&m.encoder, &cases[i]);
+        effect_bytes_encode(&m.encoder, &cases[i]);
         feed_blob(&m, "k0", blob_of(&m));
         expect_stopped(&m, i < 3 ? "LB.APPLY: it is damaged" : "does not fit the keys");
         end(&m);
@@ -445,7 +445,7 @@ TEST(what_is_no_change_of_bans_stops_it) {
         change(&m, "ZADD k0 7 ann");
         change(&m, "LB.BAN eve");
         begin_blob(&m);
-        effect_encode(&m.state_encoder, &cases[i].effect);
+        effect_bytes_encode(&m.state_encoder, &cases[i].effect);
         feed_state(&m, (struct bytes){.at = m.state_blob.at, .size = m.state_blob.size});
         expect_stopped(&m, cases[i].told);
         assert_int_equal(registry_count(m.ours->server.registry, RDB_STATE_BANS), 1);

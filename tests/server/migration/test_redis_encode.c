@@ -29,20 +29,20 @@ static uint32_t below(uint64_t limit) {
 static void record(void *context, const struct effect *effect) {
     (void)context;
     if (effect->kind != EFFECT_FILL) {
-        effect_encode(&encoder, effect);
+        effect_bytes_encode(&encoder, effect);
         return;
     }
     struct effect_fill fill = {.whole = *effect};
     struct effect part;
     while (effect_fill_next(&fill, &part)) {
-        effect_encode(&encoder, &part);
+        effect_bytes_encode(&encoder, &part);
     }
 }
 
 /* A tick's changes; linked: the next ones belong to them. */
 static void make_group(bool is_linked) {
     buffer_clear(&group);
-    effect_encode_begin(&encoder, &group);
+    effect_bytes_encode_begin(&encoder, &group);
     for (uint32_t i = below(COMMANDS_MAX); i > 0; i--) {
         workload_step(&workload);
     }
@@ -51,8 +51,8 @@ static void make_group(bool is_linked) {
     }
     is_in_chain = is_linked;
     if (group.size == 0) { /* a group has something */
-        effect_encode(&encoder,
-                      &(struct effect){.kind = EFFECT_FLUSH, .database = REGISTRY_DATABASES - 1});
+        effect_bytes_encode(
+            &encoder, &(struct effect){.kind = EFFECT_FLUSH, .database = REGISTRY_DATABASES - 1});
         (void)registry_flush(workload.registry, REGISTRY_DATABASES - 1);
     }
     const struct journal_group_head head = {.size = (uint32_t)group.size,

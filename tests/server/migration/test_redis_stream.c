@@ -317,7 +317,7 @@ FOLLOWER_TEST(what_changes_no_value_is_passed_over_and_counted) {
     }
     feed_text(f, "SELECT 99\r\nLPUSH k 1\r\n"); /* a database that is not here */
     assert_int_equal(f->stream.state, REDIS_STREAM_FOLLOWS);
-    assert_int_equal(f->stream.apply.asked_count, 0);
+    assert_int_equal(f->stream.apply.asked.count, 0);
     expect(f, "HGETALL h", "*2\r\n$1\r\na\r\n$1\r\nb\r\n");
 }
 

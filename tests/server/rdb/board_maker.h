@@ -38,8 +38,8 @@ static inline void make_open(struct buffer *out, const struct registry_key *key)
     struct buffer chunk;
     struct effect_encoder encoder;
     buffer_init(&chunk, 0);
-    effect_encode_begin(&encoder, &chunk);
-    effect_encode_open(&encoder, key, REGISTRY_NO_EXPIRY);
+    effect_bytes_encode_begin(&encoder, &chunk);
+    effect_bytes_encode_open(&encoder, key, REGISTRY_NO_EXPIRY);
     make_chunk(out, &chunk);
     buffer_deinit(&chunk);
 }
@@ -49,8 +49,8 @@ static inline void make_piece(struct buffer *out, const struct board_stored *ent
     struct buffer chunk;
     struct effect_encoder encoder;
     buffer_init(&chunk, 0);
-    effect_encode_begin(&encoder, &chunk);
-    effect_encode_piece(&encoder, entries, count);
+    effect_bytes_encode_begin(&encoder, &chunk);
+    effect_bytes_encode_entries(&encoder, entries, count);
     make_chunk(out, &chunk);
     buffer_deinit(&chunk);
 }
@@ -61,8 +61,8 @@ static inline void make_piece_of(struct buffer *out, const struct board *board, 
     struct buffer chunk;
     struct effect_encoder encoder;
     buffer_init(&chunk, 0);
-    effect_encode_begin(&encoder, &chunk);
-    effect_encode_piece_of(&encoder, board, rank, entries, count);
+    effect_bytes_encode_begin(&encoder, &chunk);
+    effect_bytes_encode_piece_of(&encoder, board, rank, entries, count);
     make_chunk(out, &chunk);
     buffer_deinit(&chunk);
 }

@@ -6,7 +6,7 @@
 
 #include "codec/buffer.h"
 #include "codec/little.h"
-#include "server/rdb/rdb_crc.h"
+#include "server/rdb/rdb_bytes.h"
 
 static inline void make_raw(struct buffer *out, const char *at, size_t size) {
     buffer_append(out, at, size);
@@ -141,13 +141,13 @@ static inline void ziplist_end(struct buffer *pack, unsigned count, struct buffe
 
 static inline void make_end(struct buffer *out) {
     make_byte(out, 0xff);
-    make_u64(out, rdb_crc(0, out->at, out->size));
+    make_u64(out, rdb_bytes_crc(0, out->at, out->size));
 }
 
 static inline void make_footer(struct buffer *out, unsigned version) {
     make_byte(out, version & 0xff);
     make_byte(out, version >> 8);
-    make_u64(out, rdb_crc(0, out->at, out->size));
+    make_u64(out, rdb_bytes_crc(0, out->at, out->size));
 }
 
 /* A file of RDB version 16 with every kind of value, in every way in which it may be stored; the boards

@@ -74,7 +74,7 @@ static inline void make_blob(struct buffer *file, const struct effect *effects, 
     buffer_init(&blob, 0);
     effect_blob_begin(&encoder, &blob, 1);
     for (size_t i = 0; i < count; i++) {
-        effect_encode(&encoder, &effects[i]);
+        effect_bytes_encode(&encoder, &effects[i]);
     }
     make_chunk(file, &blob);
     buffer_deinit(&blob);

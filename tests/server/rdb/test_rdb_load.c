@@ -1,5 +1,4 @@
 /* Dump files into boards and hashes: every encoding, and every damage. */
-#include "server/rdb/rdb_lzf.h"
 #include "tests/server/rdb/rdb_loading.h"
 
 #define SETTINGS                                                                                   \
@@ -380,39 +379,39 @@ TEST(equal_scores_have_the_order_of_redis) {
 /* ---- the parts ---- */
 
 TEST(the_checksum_is_that_of_redis) {
-    assert_int_equal(rdb_crc(0, "123456789", 9), UINT64_C(0xe9c6d914c4b8d9ca));
+    assert_int_equal(rdb_bytes_crc(0, "123456789", 9), UINT64_C(0xe9c6d914c4b8d9ca));
     static const char text[] = "This is a test of the emergency broadcast system.";
     for (size_t cut = 0; cut < sizeof text; cut++) {
-        assert_int_equal(rdb_crc(rdb_crc(0, text, cut), text + cut, sizeof text - cut),
-                         rdb_crc(0, text, sizeof text));
+        assert_int_equal(rdb_bytes_crc(rdb_bytes_crc(0, text, cut), text + cut, sizeof text - cut),
+                         rdb_bytes_crc(0, text, sizeof text));
     }
 }
 
 TEST(compressed_strings_that_are_damaged_are_refused) {
     struct buffer out;
     buffer_init(&out, 0);
-    assert_true(rdb_lzf_expand(BYTES("\x00"
-                                     "a\xe0\x09\x00\x00"
-                                     "x"),
-                               20, &out));
+    assert_true(rdb_bytes_expand(BYTES("\x00"
+                                       "a\xe0\x09\x00\x00"
+                                       "x"),
+                                 20, &out));
     assert_memory_equal(out.at, "aaaaaaaaaaaaaaaaaaax", 20);
-    assert_false(rdb_lzf_expand(BYTES("\x00"
-                                      "a\xe0\x09\x00\x00"
-                                      "x"),
-                                19, &out));
-    assert_false(rdb_lzf_expand(BYTES("\x00"
-                                      "a\xe0\x09\x00\x00"
-                                      "x"),
-                                21, &out));
-    assert_false(rdb_lzf_expand(BYTES("\x00"
-                                      "a\x20\x01"),
-                                4, &out)); /* before the beginning */
-    assert_false(rdb_lzf_expand(BYTES("\x05"
-                                      "a"),
-                                6, &out));
-    assert_false(rdb_lzf_expand(BYTES("\x00"
-                                      "a\xe0"),
-                                4, &out));
+    assert_false(rdb_bytes_expand(BYTES("\x00"
+                                        "a\xe0\x09\x00\x00"
+                                        "x"),
+                                  19, &out));
+    assert_false(rdb_bytes_expand(BYTES("\x00"
+                                        "a\xe0\x09\x00\x00"
+                                        "x"),
+                                  21, &out));
+    assert_false(rdb_bytes_expand(BYTES("\x00"
+                                        "a\x20\x01"),
+                                  4, &out)); /* before the beginning */
+    assert_false(rdb_bytes_expand(BYTES("\x05"
+                                        "a"),
+                                  6, &out));
+    assert_false(rdb_bytes_expand(BYTES("\x00"
+                                        "a\xe0"),
+                                  4, &out));
     buffer_deinit(&out);
 }
 

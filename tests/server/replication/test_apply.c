@@ -23,7 +23,7 @@ static struct registry *replica, *third;
 static struct apply apply;
 
 static void record_one(const struct effect *effect) {
-    effect_encode(&encoder, effect);
+    effect_bytes_encode(&encoder, effect);
 }
 
 static void record(void *context, const struct effect *effect) {
@@ -54,7 +54,7 @@ static uint32_t below(uint64_t limit) {
 static void make_group(void) {
     struct buffer *group = &groups[group_count];
     buffer_clear(group);
-    effect_encode_begin(&encoder, group);
+    effect_bytes_encode_begin(&encoder, group);
     for (uint32_t i = below(COMMANDS_MAX); i > 0; i--) {
         workload_step(&workload);
     }

@@ -1,5 +1,5 @@
 /* leaderboard.promise: what is written is read, and nothing else is. */
-#include "server/replication/vote_file.h"
+#include "server/replication/vote.h"
 
 #include "tests/support/directory_test.h"
 #include "tests/support/failing_disk.h"

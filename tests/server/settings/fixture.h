@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "server/settings/setting.h"
+#include "server/settings/settings.h"
 #include "tests/support/directory.h"
 #include "tests/support/settings_file.h"
 #include "tests/support/test.h"

@@ -8,8 +8,8 @@
 /* ---- Helpers ---- */
 
 static bool load(struct fixture *fixture, const char *text) {
-    return settings_load_text(&fixture->settings, bytes_from_text(text), "leaderboard.conf",
-                              fixture->error);
+    return setting_file_apply_text(&fixture->settings, bytes_from_text(text), "leaderboard.conf",
+                                   fixture->error);
 }
 
 static void assert_loads(struct fixture *fixture, const char *text) {
@@ -26,7 +26,7 @@ static void assert_refused(struct fixture *fixture, const char *text, const char
 }
 
 static const struct setting *setting_named(const char *name) {
-    const struct setting *setting = setting_find(bytes_from_text(name));
+    const struct setting *setting = settings_find(bytes_from_text(name));
     assert_non_null(setting);
     return setting;
 }
@@ -34,7 +34,7 @@ static const struct setting *setting_named(const char *name) {
 /* The reply of CONFIG GET. */
 static const char *value_of(const struct settings *settings, const char *name) {
     static char value[SETTING_VALUE_MAX + 1];
-    value[setting_print(settings, setting_named(name), value)] = '\0';
+    value[setting_value_show(settings, setting_named(name), value)] = '\0';
     return value;
 }
 
@@ -42,7 +42,7 @@ static const char *value_of(const struct settings *settings, const char *name) {
 static const char *line_of(const struct settings *settings, const char *name, uint32_t index) {
     static char line[SETTING_VALUE_MAX + 1];
     size_t size;
-    if (!setting_print_line(settings, setting_named(name), index, line, &size)) {
+    if (!setting_value_print_line(settings, setting_named(name), index, line, &size)) {
         return NULL;
     }
     line[size] = '\0';
@@ -75,7 +75,7 @@ static bool load_arguments(struct fixture *fixture, const char *const *arguments
         assert_true(argc <= ARGUMENTS_MAX);
         argv[argc] = strdup(arguments[argc - 1]);
     }
-    bool is_fine = settings_load_arguments(&fixture->settings, argc, argv, fixture->error);
+    bool is_fine = setting_file_apply_arguments(&fixture->settings, argc, argv, fixture->error);
     for (int i = 0; i < argc; i++) {
         free(argv[i]);
     }
@@ -136,7 +136,7 @@ TEST_WITH(every_entry_of_the_table_is_complete, set_up, tear_down) {
         bool repeats = (setting->flags & SETTING_REPEATS) != 0;
         assert_non_null(setting->section);
         char syntax[SETTING_SYNTAX_MAX];
-        assert_true(strlen(setting_print_syntax(setting, syntax)) > 0);
+        assert_true(strlen(setting_value_print_syntax(setting, syntax)) > 0);
         assert_true(strlen(setting->summary) > 20);
         assert_true(setting->default_value != NULL || setting->example != NULL);
         assert_int_equal(setting->default_value == NULL, repeats);
@@ -144,11 +144,11 @@ TEST_WITH(every_entry_of_the_table_is_complete, set_up, tear_down) {
             assert_string_equal(line_of(settings, setting->name, 0), setting->default_value);
         }
         assert_null(line_of(settings, setting->name, 1));
-        assert_ptr_equal(setting_find(bytes_from_text(setting->name)), setting);
+        assert_ptr_equal(settings_find(bytes_from_text(setting->name)), setting);
     }
-    assert_null(setting_find(BYTES("include")));
-    assert_null(setting_find(BYTES("")));
-    assert_ptr_equal(setting_find(BYTES("PORT")), setting_find(BYTES("port")));
+    assert_null(settings_find(BYTES("include")));
+    assert_null(settings_find(BYTES("")));
+    assert_ptr_equal(settings_find(BYTES("PORT")), settings_find(BYTES("port")));
 }
 
 /* ---- Values ---- */
@@ -261,7 +261,7 @@ FIXTURE_TEST(every_number_and_every_word_is_taken_and_no_other) {
         char syntax[SETTING_SYNTAX_MAX], error[200];
         long long low, high;
         int end = 0;
-        (void)setting_print_syntax(setting, syntax);
+        (void)setting_value_print_syntax(setting, syntax);
         if (sscanf(syntax, "%lld..%lld%n", &low, &high, &end) == 2 && syntax[end] != ',') {
             snprintf(error, sizeof error, AT "%s: argument must be between %lld and %lld inclusive",
                      setting->name, low, high);
@@ -485,7 +485,7 @@ FIXTURE_TEST(texts_in_messages_are_shortened) {
     char name[200];
     memset(name, 'd', sizeof name);
     strcpy(name + sizeof name - 6, "/conf");
-    assert_false(settings_load_text(&fixture->settings, BYTES("x"), name, fixture->error));
+    assert_false(setting_file_apply_text(&fixture->settings, BYTES("x"), name, fixture->error));
     assert_string_equal(fixture->error,
                         "...dddddddddddddddddddddddddddddddddddddddddddddddddddddddd/conf:1: "
                         "unknown setting 'x'");
@@ -644,11 +644,11 @@ FIXTURE_TEST(a_bad_option_is_named) {
 /* ---- Layouts ---- */
 
 static const struct layout *layout_for(struct fixture *fixture, const char *key) {
-    return &settings_rules_for(&fixture->settings, bytes_from_text(key), 0)->layout;
+    return &setting_board_rules_for(&fixture->settings, bytes_from_text(key), 0)->layout;
 }
 
 static const struct layout *layout_named(struct fixture *fixture, const char *name) {
-    const struct layout *layout = settings_find_layout(&fixture->settings, bytes_from_text(name));
+    const struct layout *layout = setting_board_layout(&fixture->settings, bytes_from_text(name));
     assert_non_null(layout);
     return layout;
 }
@@ -698,13 +698,13 @@ FIXTURE_TEST(a_rule_says_how_its_boards_behave) {
                           "board * laps\n"
                           "layout laps FIELD t 32 ASC\n");
     assert_finishes(fixture);
-    const struct rules *rules = settings_rules_for(&fixture->settings, BYTES("top:1"), 0);
+    const struct rules *rules = setting_board_rules_for(&fixture->settings, BYTES("top:1"), 0);
     assert_int_equal(rules->cap, 1000);
     assert_true(rules->keeps_best);
     assert_false(rules->is_created);
     assert_true(layout_equal(&rules->layout, layout_named(fixture, "laps")));
-    rules = settings_rules_for(&fixture->settings, BYTES("last:1"), 0);
-    const struct rules *plain = settings_rules_for(&fixture->settings, BYTES("other"), 0);
+    rules = setting_board_rules_for(&fixture->settings, BYTES("last:1"), 0);
+    const struct rules *plain = setting_board_rules_for(&fixture->settings, BYTES("other"), 0);
     assert_true(rules_equal(rules, plain));
     assert_int_equal(plain->cap, 0);
     assert_false(plain->keeps_best);
@@ -717,7 +717,7 @@ FIXTURE_TEST(a_rule_says_how_its_boards_behave) {
     assert_true(load_arguments(fixture, ARGUMENTS("--board", "top:*", "laps", "CAP", "9")));
     assert_int_equal(fixture->settings.rule_count, 4);
     assert_finishes(fixture);
-    assert_int_equal(settings_rules_for(&fixture->settings, BYTES("top:1"), 0)->cap, 1000);
+    assert_int_equal(setting_board_rules_for(&fixture->settings, BYTES("top:1"), 0)->cap, 1000);
 }
 
 FIXTURE_TEST(a_rule_may_give_periods) {
@@ -727,15 +727,15 @@ FIXTURE_TEST(a_rule_may_give_periods) {
                           "layout fine FIELD s 34 TIME 30 MS\n"
                           "layout bare FIELD s 34\n");
     assert_finishes(fixture);
-    const struct rules *rules = settings_rules_for(&fixture->settings, BYTES("a1"), 0);
+    const struct rules *rules = setting_board_rules_for(&fixture->settings, BYTES("a1"), 0);
     assert_int_equal(rules->period.unit, PERIOD_WEEK);
     assert_int_equal(rules->period.zone_minutes, 345);
     assert_int_equal(rules->archives_max, 4);
     assert_int_equal(rules->period_end_ms, 0);
-    rules = settings_rules_for(&fixture->settings, BYTES("b1"), 0);
+    rules = setting_board_rules_for(&fixture->settings, BYTES("b1"), 0);
     assert_int_equal(rules->period.unit, PERIOD_DAY);
     assert_int_equal(rules->archives_max, 0);
-    rules = settings_rules_for(&fixture->settings, BYTES("c1"), 0);
+    rules = setting_board_rules_for(&fixture->settings, BYTES("c1"), 0);
     assert_int_equal(rules->period.unit, PERIOD_MONTH);
     assert_true(rules->archives_max == RULES_ARCHIVES_ALL);
     assert_string_equal(line_of(&fixture->settings, "board", 0),
@@ -1049,7 +1049,7 @@ FIXTURE_TEST(set_default_layout_holds_for_new_boards_and_moves_no_layout) {
 }
 
 static const struct rules *choice_for(struct fixture *fixture, const char *key, uint32_t choice) {
-    return settings_rules_for(&fixture->settings, bytes_from_text(key), choice);
+    return setting_board_rules_for(&fixture->settings, bytes_from_text(key), choice);
 }
 
 FIXTURE_TEST(default_layouts_are_a_choice_only_where_no_board_line_names_the_key) {
@@ -1066,8 +1066,8 @@ FIXTURE_TEST(default_layouts_are_a_choice_only_where_no_board_line_names_the_key
     assert_true(set(fixture, "default-layout", "int64 decimals"));
     assert_string_equal(value_of(&fixture->settings, "default-layout"), "int64 decimals");
     assert_null(choice_for(fixture, "b", 2));
-    assert_true(settings_is_default_layout(&fixture->settings, "decimals"));
-    assert_false(settings_is_default_layout(&fixture->settings, "default"));
+    assert_true(setting_board_is_default(&fixture->settings, "decimals"));
+    assert_false(setting_board_is_default(&fixture->settings, "default"));
 }
 
 FIXTURE_TEST(set_leaves_the_other_strings_where_they_are) {
@@ -1166,7 +1166,7 @@ FIXTURE_TEST(what_is_printed_loads_back_to_the_same) {
     char *printed = print_all(&fixture->settings);
     static struct settings again;
     assert_true(settings_init(&again));
-    if (!settings_load_text(&again, bytes_from_text(printed), "printed", fixture->error)) {
+    if (!setting_file_apply_text(&again, bytes_from_text(printed), "printed", fixture->error)) {
         fail_msg("%s", fixture->error);
     }
     char *printed_again = print_all(&again);

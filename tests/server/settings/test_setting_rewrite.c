@@ -33,7 +33,7 @@ static void change(struct fixture *fixture, const char *name, const char *value)
 }
 
 static void assert_rewrites(struct fixture *fixture, const char *expected) {
-    if (!settings_rewrite(&fixture->settings, fixture->error)) {
+    if (!setting_file_rewrite(&fixture->settings, fixture->error)) {
         fail_msg("%s", fixture->error);
     }
     assert_string_equal(read_back(fixture), expected);
@@ -52,8 +52,8 @@ static void assert_reloads_equal(struct fixture *fixture) {
     }
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
         for (uint32_t i = 0;; i++) {
-            bool has_a = setting_print_line(&fixture->settings, setting, i, a, &size_a);
-            bool has_b = setting_print_line(&again, setting, i, b, &size_b);
+            bool has_a = setting_value_print_line(&fixture->settings, setting, i, a, &size_a);
+            bool has_b = setting_value_print_line(&again, setting, i, b, &size_b);
             assert_int_equal(has_a, has_b);
             if (!has_a) {
                 break;
@@ -137,9 +137,9 @@ FIXTURE_TEST(the_command_lines_settings_are_written_too) {
                     strdup("--port"),
                     strdup("7009")};
     int argc = sizeof argv / sizeof argv[0];
-    assert_false(settings_load_arguments(&fixture->settings, argc, argv, fixture->error));
+    assert_false(setting_file_apply_arguments(&fixture->settings, argc, argv, fixture->error));
     strcpy(argv[5], "z a");
-    assert_true(settings_load_arguments(&fixture->settings, argc, argv, fixture->error));
+    assert_true(setting_file_apply_arguments(&fixture->settings, argc, argv, fixture->error));
     static const char expected[] =
         "# mine\nlayout a  FIELD s 3\n\nboard x a\nboard z a\n# more\n" NEW
         "port 7009\nlayout b FIELD t 5\nboard y* b\n";
@@ -148,7 +148,7 @@ FIXTURE_TEST(the_command_lines_settings_are_written_too) {
     /* The same command line still works, and the file does not grow. */
     settings_deinit(&fixture->settings);
     assert_true(settings_init(&fixture->settings));
-    assert_true(settings_load_arguments(&fixture->settings, argc, argv, fixture->error));
+    assert_true(setting_file_apply_arguments(&fixture->settings, argc, argv, fixture->error));
     assert_rewrites(fixture, expected);
     for (int i = 0; i < argc; i++) {
         free(argv[i]);
@@ -190,7 +190,7 @@ FIXTURE_TEST(a_file_that_was_removed_is_written_anew_for_its_owner_alone) {
 }
 
 FIXTURE_TEST(without_a_file_there_is_nothing_to_rewrite) {
-    assert_false(settings_rewrite(&fixture->settings, fixture->error));
+    assert_false(setting_file_rewrite(&fixture->settings, fixture->error));
     assert_string_equal(fixture->error, "The server is running without a config file");
 }
 
@@ -198,7 +198,7 @@ FIXTURE_TEST(a_file_with_an_error_in_it_is_not_touched) {
     begin(fixture, "port 1\n");
     change(fixture, "timeout", "1");
     (void)write_file(fixture, "port 1\nprot 2\n");
-    assert_false(settings_rewrite(&fixture->settings, fixture->error));
+    assert_false(setting_file_rewrite(&fixture->settings, fixture->error));
     assert_non_null(strstr(fixture->error, "Rewriting config file: "));
     assert_non_null(strstr(fixture->error,
                            "leaderboard.conf:2: unknown setting 'prot'; did you mean "
@@ -211,7 +211,7 @@ FIXTURE_TEST(a_directory_that_is_gone_is_an_error) {
     char moved[DIRECTORY_PATH_MAX + 8];
     snprintf(moved, sizeof moved, "%s.moved", fixture->directory);
     assert_int_equal(rename(fixture->directory, moved), 0);
-    assert_false(settings_rewrite(&fixture->settings, fixture->error));
+    assert_false(setting_file_rewrite(&fixture->settings, fixture->error));
     assert_string_equal(fixture->error, "Rewriting config file: No such file or directory");
     assert_int_equal(rename(moved, fixture->directory), 0);
     assert_string_equal(read_back(fixture), "port 1\n");
@@ -225,7 +225,7 @@ FIXTURE_TEST(a_full_disk_leaves_the_file_as_it_was) {
     struct rlimit small = {.rlim_cur = 10, .rlim_max = before.rlim_max};
     void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-    bool is_fine = settings_rewrite(&fixture->settings, fixture->error);
+    bool is_fine = setting_file_rewrite(&fixture->settings, fixture->error);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     signal(SIGXFSZ, handler);
     assert_false(is_fine);
@@ -243,7 +243,7 @@ FIXTURE_TEST(without_memory_the_file_stays_as_it_was) {
     uint64_t failures = 0;
     for (uint64_t nth = 1; !is_done; nth++) {
         memory_fail_at(nth);
-        is_done = settings_rewrite(&fixture->settings, fixture->error);
+        is_done = setting_file_rewrite(&fixture->settings, fixture->error);
         memory_fail_at(0);
         assert_int_equal(memory_live_count(), live_count);
         assert_int_equal(directory_count(fixture->directory), 1);
@@ -298,7 +298,7 @@ FIXTURE_TEST(a_rewritten_file_says_what_holds) {
             uint64_t pick = random_below(&random, sizeof values / sizeof values[0]);
             change(fixture, values[pick][0], values[pick][1]);
         }
-        assert_true(settings_rewrite(&fixture->settings, fixture->error));
+        assert_true(setting_file_rewrite(&fixture->settings, fixture->error));
         assert_reloads_equal(fixture);
         const char *at = read_back(fixture);
         for (; (at = strstr(at, "# a comment\n")) != NULL; at++) {

@@ -4,9 +4,9 @@
 
 #include "codec/memory.h"
 #include "server/durability/verify.h"
-#include "server/settings/setting.h"
+#include "server/settings/settings.h"
 #include "server/system/clock.h"
-#include "server/tools/rules_text.h"
+#include "server/tools/record.h"
 #include "server/tools/tools.h"
 #include "skiplist/keyspace/registry.h"
 #include "tests/support/directory.h"
@@ -110,7 +110,7 @@ TEST(what_is_saved_is_loaded) {
     }
     assert_true(import_save(workload.registry, directory));
     struct registry *again = workload_create_registry(0xface);
-    assert_true(check_load(directory, again, &time_us, load_error));
+    assert_true(verify_load(directory, again, &time_us, load_error));
     assert_true(workload_digest(again) == workload_digest(workload.registry));
     assert_false(import_save(again, directory)); /* it is not empty any more */
     registry_destroy(again);
@@ -125,13 +125,13 @@ static void check_rules(const char *text) {
     struct rules again;
     struct board_state happened;
     struct board_state state_again;
-    char printed[RULES_TEXT_MAX];
-    if (!rules_text_parse(bytes_from_text(text), &rules, &happened, error)) {
+    char printed[RECORD_RULES_MAX];
+    if (!record_parse_rules(bytes_from_text(text), &rules, &happened, error)) {
         fail_msg("%s: %s", text, error);
     }
-    size_t size = rules_text_print(&rules, &happened, printed);
-    assert_true(
-        rules_text_parse((struct bytes){.at = printed, .size = size}, &again, &state_again, error));
+    size_t size = record_print_rules(&rules, &happened, printed);
+    assert_true(record_parse_rules((struct bytes){.at = printed, .size = size}, &again,
+                                   &state_again, error));
     assert_true(rules_equal(&rules, &again));
     assert_memory_equal(&happened, &state_again, sizeof happened);
     assert_int_equal(rules.is_created, again.is_created);
@@ -142,18 +142,19 @@ static void check_period(const char *options) {
     struct board_state happened;
     struct bytes words[32];
     char text[256];
-    char printed[RULES_TEXT_MAX];
+    char printed[RECORD_RULES_MAX];
     size_t count = 0;
-    assert_true(rules_text_parse(BYTES("FIELD a 20 TIME 44 MS"), &rules, &happened, error));
+    assert_true(record_parse_rules(BYTES("FIELD a 20 TIME 44 MS"), &rules, &happened, error));
     snprintf(text, sizeof text, "%s", options);
     for (char *word = strtok(text, " "); word != NULL; word = strtok(NULL, " ")) {
         words[count++] = bytes_from_text(word);
     }
-    assert_true(settings_parse_options(words, count, &rules, error));
+    assert_true(setting_options_parse(SETTING_TAKES_OPTIONS, words, count, &rules, NULL, error));
     rules_begin_period(&rules, INT64_C(1795368440000));
-    size_t size = rules_text_print(&rules, &happened, printed);
+    size_t size = record_print_rules(&rules, &happened, printed);
     struct rules again;
-    if (!rules_text_parse((struct bytes){.at = printed, .size = size}, &again, &happened, error)) {
+    if (!record_parse_rules((struct bytes){.at = printed, .size = size}, &again, &happened,
+                            error)) {
         fail_msg("%.*s: %s", (int)size, printed, error);
     }
     assert_true(rules_equal(&rules, &again));
@@ -198,7 +199,7 @@ TEST(rules_that_contradict_themselves_are_refused) {
                                  "FIELD a 20 NONSENSE"};
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         error[0] = '\0';
-        assert_false(rules_text_parse(bytes_from_text(texts[i]), &rules, &happened, error));
+        assert_false(record_parse_rules(bytes_from_text(texts[i]), &rules, &happened, error));
         assert_true(error[0] != '\0');
     }
 }

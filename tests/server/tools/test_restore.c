@@ -75,7 +75,7 @@ static uint64_t digest_of_target(void) {
     char error[DISK_ERROR_MAX];
     uint64_t time_us;
     struct registry *registry = workload_create_registry(0xface);
-    if (!check_load(target(), registry, &time_us, error)) {
+    if (!verify_load(target(), registry, &time_us, error)) {
         fail_msg("%s", error);
     }
     uint64_t digest = workload_digest(registry);

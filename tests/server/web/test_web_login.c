@@ -5,7 +5,7 @@
 
 static void check_login(const char *text, const char *user, const char *password) {
     struct http_login login = {.has_password = false};
-    assert_true(web_read_login(text, &login));
+    assert_true(web_login_read(text, &login));
     assert_true(login.has_password);
     assert_string_equal(login.user, user);
     assert_string_equal(login.password, password);
@@ -49,17 +49,17 @@ TEST(what_is_no_login_is_refused) {
     };
     for (size_t i = 0; i < COUNT_OF(refused); i++) {
         struct http_login login = {.has_password = false};
-        assert_false(web_read_login(refused[i], &login));
+        assert_false(web_login_read(refused[i], &login));
     }
     char letters[HTTP_PASSWORD_MAX + 1];
     struct http_login login = {.has_password = false};
     memset(letters, 'x', sizeof letters);
     letters[HTTP_PASSWORD_MAX - 1] = '\0';
-    assert_true(web_read_login(formatted("{\"user\":\"a\",\"password\":\"%s\"}", letters), &login));
+    assert_true(web_login_read(formatted("{\"user\":\"a\",\"password\":\"%s\"}", letters), &login));
     letters[HTTP_PASSWORD_MAX - 1] = 'x';
     letters[HTTP_PASSWORD_MAX] = '\0';
     assert_false(
-        web_read_login(formatted("{\"user\":\"a\",\"password\":\"%s\"}", letters), &login));
+        web_login_read(formatted("{\"user\":\"a\",\"password\":\"%s\"}", letters), &login));
 }
 
 static const char *digest(char letter) {
@@ -76,37 +76,39 @@ TEST(a_cookie_names_its_login_until_it_is_idle_for_too_long) {
     struct web_sessions sessions = {.at = NULL};
     char ann[WEB_TOKEN_SIZE];
     char bob[WEB_TOKEN_SIZE];
-    assert_true(web_sessions_init(&sessions, 1000));
-    web_sessions_add(&sessions, "ann", digest('a'), false, 0, ann);
-    web_sessions_add(&sessions, "bob", digest('b'), false, 0, bob);
+    assert_true(web_login_init_sessions(&sessions, 1000));
+    web_login_add_session(&sessions, "ann", digest('a'), false, 0, ann);
+    web_login_add_session(&sessions, "bob", digest('b'), false, 0, bob);
     assert_memory_not_equal(ann, bob, sizeof ann);
-    struct web_session *found = web_sessions_find(&sessions, token_of(ann), 999);
+    struct web_session *found = web_login_find_session(&sessions, token_of(ann), 999);
     assert_non_null(found);
     assert_string_equal(found->user, "ann");
     assert_memory_equal(found->digest, digest('a'), DIGEST_TEXT_SIZE);
-    assert_null(web_sessions_find(&sessions, token_of(bob), 1000));
-    assert_non_null(web_sessions_find(&sessions, token_of(ann), 1998));
-    assert_null(web_sessions_find(&sessions, (struct bytes){.at = ann, .size = 5}, 1998));
-    web_sessions_end(found);
-    assert_null(web_sessions_find(&sessions, token_of(ann), 1999));
-    web_sessions_deinit(&sessions);
+    assert_null(web_login_find_session(&sessions, token_of(bob), 1000));
+    assert_non_null(web_login_find_session(&sessions, token_of(ann), 1998));
+    assert_null(web_login_find_session(&sessions, (struct bytes){.at = ann, .size = 5}, 1998));
+    web_login_end_session(found);
+    assert_null(web_login_find_session(&sessions, token_of(ann), 1999));
+    web_login_deinit_sessions(&sessions);
 }
 
 TEST(logins_are_bounded_for_each_user_and_in_all) {
     struct web_sessions sessions = {.at = NULL};
     static char tokens[WEB_SESSIONS_MAX + 1][WEB_TOKEN_SIZE];
     char user[32];
-    assert_true(web_sessions_init(&sessions, 1000000));
+    assert_true(web_login_init_sessions(&sessions, 1000000));
     for (int i = 0; i <= WEB_USER_SESSIONS_MAX; i++) {
-        web_sessions_add(&sessions, "ann", digest('a'), false, i, tokens[i]);
+        web_login_add_session(&sessions, "ann", digest('a'), false, i, tokens[i]);
     }
-    assert_null(web_sessions_find(&sessions, token_of(tokens[0]), 100));
-    assert_non_null(web_sessions_find(&sessions, token_of(tokens[WEB_USER_SESSIONS_MAX]), 100));
+    assert_null(web_login_find_session(&sessions, token_of(tokens[0]), 100));
+    assert_non_null(
+        web_login_find_session(&sessions, token_of(tokens[WEB_USER_SESSIONS_MAX]), 100));
     for (int i = WEB_USER_SESSIONS_MAX; i <= WEB_SESSIONS_MAX; i++) {
         snprintf(user, sizeof user, "user%d", i);
-        web_sessions_add(&sessions, user, digest('u'), false, 1000 + i, tokens[i]);
+        web_login_add_session(&sessions, user, digest('u'), false, 1000 + i, tokens[i]);
     }
-    assert_null(web_sessions_find(&sessions, token_of(tokens[1]), 5000)); /* used longest ago */
-    assert_non_null(web_sessions_find(&sessions, token_of(tokens[WEB_SESSIONS_MAX]), 5000));
-    web_sessions_deinit(&sessions);
+    assert_null(
+        web_login_find_session(&sessions, token_of(tokens[1]), 5000)); /* used longest ago */
+    assert_non_null(web_login_find_session(&sessions, token_of(tokens[WEB_SESSIONS_MAX]), 5000));
+    web_login_deinit_sessions(&sessions);
 }

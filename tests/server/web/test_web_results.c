@@ -141,7 +141,7 @@ TEST(the_document_has_every_operation_of_the_table) {
     struct buffer out;
     buffer_init(&out, 0);
     struct json json = web_json(&out);
-    web_put_openapi(&json);
+    web_openapi_put(&json);
     buffer_append(&out, "", 1);
     assert_false(out.is_broken);
     for (unsigned i = 0; i < web_operation_count; i++) {

@@ -84,11 +84,11 @@ TEST(a_group_has_at_most_so_many_values) {
 
 TEST(commands_get_the_group_and_ask_for_tags) {
     assert_true(parse("/api/v1/boards/race/page?where=country:DE&where=class:mage&tags=1"));
-    web_command(query, "LB.RANGE $board 0 9 $where $tags $data");
+    web_query_command(query, "LB.RANGE $board 0 9 $where $tags $data");
     check_words("LB.RANGE race 0 9 WHERE country DE WHERE class mage TAGS ");
     web_query_destroy(query);
     assert_true(parse("/api/v1/boards/race/page"));
-    web_command(query, "LB.RANGE $board 0 9 $where $tags $data");
+    web_query_command(query, "LB.RANGE $board 0 9 $where $tags $data");
     check_words("LB.RANGE race 0 9 ");
     web_query_destroy(query);
 }

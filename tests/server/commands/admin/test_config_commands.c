@@ -45,7 +45,7 @@ CONFIG_TEST(get_star_answers_every_setting) {
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
         count += (setting->flags & SETTING_IN_FILE) != 0 ? 0 : 2;
     }
-    for (const struct setting_alias *alias = setting_aliases; alias->name != NULL; alias++) {
+    for (const struct setting_alias *alias = settings_aliases; alias->name != NULL; alias++) {
         count += 2;
     }
     assert_int_equal(count_values(h, s, "CONFIG GET *"), count);

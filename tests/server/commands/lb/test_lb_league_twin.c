@@ -124,8 +124,11 @@ static void end_period(struct twin *twin, int periods) {
                        : room;
         }
         if (room == NULL) {
-            twin->rooms = realloc(twin->rooms, (twin->room_count + 1) * sizeof *twin->rooms);
-            assert_non_null(twin->rooms);
+            if ((twin->room_count & (twin->room_count - 1)) == 0) { /* full: twice as many */
+                size_t room_for = twin->room_count == 0 ? 1 : 2 * twin->room_count;
+                twin->rooms = realloc(twin->rooms, room_for * sizeof *twin->rooms);
+                assert_non_null(twin->rooms);
+            }
             room = &twin->rooms[twin->room_count++];
             *room = (struct twin_room){
                 .tier = member->tier, .period = member->period, .room = member->room};

@@ -14,8 +14,8 @@
  *
  * CONFIG SET notifies nobody: code that uses a setting that is not SETTING_FIXED reads it here each
  * time. The exceptions are loglevel and crash-log-enabled, which CONFIG SET passes on. */
-#ifndef SERVER_SETTING_H
-#define SERVER_SETTING_H
+#ifndef SERVER_SETTINGS_H
+#define SERVER_SETTINGS_H
 
 #include <stdio.h>
 
@@ -269,13 +269,13 @@ void settings_deinit(struct settings *settings);
  * ...] ... [-], where - reads stdin. A setting's values extend to the next argument that begins
  * with "--". On false, error (SETTING_ERROR_MAX) names file and line, or the option, and what is
  * allowed, and the settings are unchanged. */
-MUST_CHECK bool settings_load_text(struct settings *settings, struct bytes text,
-                                   const char *file_name, char *error);
-MUST_CHECK bool settings_load_arguments(struct settings *settings, int argc, char **argv,
-                                        char *error);
+MUST_CHECK bool setting_file_apply_text(struct settings *settings, struct bytes text,
+                                        const char *file_name, char *error);
+MUST_CHECK bool setting_file_apply_arguments(struct settings *settings, int argc, char **argv,
+                                             char *error);
 /* Overwrite the passwords among these arguments, which have been read: everybody on the machine can see a
  * process's arguments (ps, /proc/PID/cmdline). */
-void settings_hide_arguments(int argc, char **argv);
+void setting_file_hide_arguments(int argc, char **argv);
 /* Call it after all sources: checks conditions across settings (every board rule's layout exists,
  * there is something to listen on). */
 MUST_CHECK bool settings_finish(struct settings *settings, char *error);
@@ -285,59 +285,58 @@ typedef bool settings_check_more(const struct settings *settings, char *error);
 /* --check-config: read a file as a start would, and print every error, a line each. Opens nothing for
  * writing. true: there is none, which is printed too. check is called if
  * there is none so far; may be NULL. */
-MUST_CHECK bool settings_check_file(const char *path, settings_check_more *check, FILE *out);
+MUST_CHECK bool setting_file_check(const char *path, settings_check_more *check, FILE *out);
 
 /* The rules of a new board with this name: a registry_rules_for whose context is the settings. Only where no
  * `board` line names it there is a choice, of the default layouts. */
-const struct rules *settings_rules_for(void *settings, struct bytes key, uint32_t choice);
+const struct rules *setting_board_rules_for(void *settings, struct bytes key, uint32_t choice);
 /* Is the layout of this name one of the default layouts? */
-bool settings_is_default_layout(const struct settings *settings, const char *name);
+bool setting_board_is_default(const struct settings *settings, const char *name);
 /* Find a layout by name; NULL: there is none. */
-const struct layout *settings_find_layout(const struct settings *settings, struct bytes name);
+const struct layout *setting_board_layout(const struct settings *settings, struct bytes name);
 /* Where a first score chooses among layouts: the name of one that takes a number which this field does not take.
  * NULL: there is none among the default and the built-in ones, or the field is of none of them. */
-const char *settings_find_taking(const struct settings *settings, const struct layout_field *field,
-                                 struct bytes text);
+const char *setting_board_find_taking(const struct settings *settings,
+                                      const struct layout_field *field, struct bytes text);
 /* "there is no layout 'lasp'; did you mean 'laps'?" reason: SETTING_ERROR_MAX. */
-void settings_explain_layout(const struct settings *settings, struct bytes name, char *reason);
+void setting_board_explain(const struct settings *settings, struct bytes name, char *reason);
 
 /* Options of a board beside its layout, on `board` lines and in LB.CREATE: words of any case,
  * options in any order, each at most once, TAG once for each tag. */
 #define SETTING_OPTIONS BOARD_OPTIONS(BOARD_OPTION_LINE) "[TAG name bits ...]"
+/* Beside these: what else rules hold, as setting_options_print prints it, of an export; the words of LB.LEAGUE CREATE, for
+ * rules of rooms, whose league then has what they say of it. */
+enum setting_takes { SETTING_TAKES_OPTIONS, SETTING_TAKES_STATE, SETTING_TAKES_LEAGUE };
 /* Parse options into *rules, which may be those of a living board; the other fields stay. CAP,
  * LIMIT, OPENS, CLOSES, STALE, PERIOD, WINDOW and a TAG that is there take NONE too, and there is THAW. A period is not begun. On
  * false *rules is unchanged, and reason
  * (SETTING_ERROR_MAX) says which option is wrong, what was given and what is allowed. */
-MUST_CHECK bool settings_parse_options(const struct bytes *words, size_t word_count,
-                                       struct rules *rules, char *reason);
-/* The same with what else rules hold, as settings_print_rules prints it: of an export. */
-MUST_CHECK bool settings_parse_rules(const struct bytes *words, size_t word_count,
-                                     struct rules *rules, struct board_state *state, char *reason);
-/* The same with the words of LB.LEAGUE CREATE, for rules of rooms: what they say of the league is in league, too. */
-MUST_CHECK bool settings_parse_league(const struct bytes *words, size_t word_count,
-                                      struct rules *rules, char *reason);
+MUST_CHECK bool setting_options_parse(enum setting_takes takes, const struct bytes *words,
+                                      size_t word_count, struct rules *rules,
+                                      struct board_state *state, char *reason);
 enum {
     SETTING_OPTION_TEXT_MAX = 64 + PERIOD_ZONE_TEXT_MAX,
     SETTING_RULES_TEXT_MAX = BOARD_OPTION_COUNT * SETTING_OPTION_TEXT_MAX,
 };
 /* Write an option's value, as it is given, to out (SETTING_OPTION_TEXT_MAX); returns the size. */
-size_t settings_print_option(const struct board_option *option, const struct rules *rules,
-                             const struct board_state *state, char *out);
+size_t setting_options_print_one(const struct board_option *option, const struct rules *rules,
+                                 const struct board_state *state, char *out);
 /* The words of all that is not as usual, but for layout and tags, each with a blank before it, and a
  * terminator. out: SETTING_RULES_TEXT_MAX; returns the size without it. */
-size_t settings_print_rules(const struct rules *rules, const struct board_state *state, char *out);
+size_t setting_options_print(const struct rules *rules, const struct board_state *state, char *out);
 /* Does the layout support the options: are its times fine enough for the PERIOD? On false reason
  * (as above) says how many bits are needed. */
-MUST_CHECK bool settings_check_rules(const struct rules *rules, char *reason);
+MUST_CHECK bool setting_options_check(const struct rules *rules, char *reason);
 
 /* REPLICAOF: the master that `replicaof` names; a host of 0 bytes: none. false: out of memory, nothing
  * changed. */
-MUST_CHECK bool settings_set_master(struct settings *settings, struct bytes host, uint16_t port);
+MUST_CHECK bool setting_value_set_master(struct settings *settings, struct bytes host,
+                                         uint16_t port);
 /* Is it a host's name or an address, without an interface? At most 253 bytes. */
-MUST_CHECK bool settings_is_host(struct bytes host);
+MUST_CHECK bool setting_value_is_host(struct bytes host);
 /* The users' lines instead of those there are; see user_lines. false: out of memory, nothing
  * changed. */
-MUST_CHECK bool settings_set_user_lines(struct settings *settings, struct bytes lines);
+MUST_CHECK bool setting_value_set_user_lines(struct settings *settings, struct bytes lines);
 /* Read a whole file into *text (NULL on entry), *size bytes; the caller frees it, also after false.
  * error: SETTING_ERROR_MAX. */
 MUST_CHECK bool setting_file_read(const char *path, char **text, size_t *size, char *error);
@@ -404,26 +403,28 @@ struct setting {
 extern const struct setting setting_table[]; /* ends with name NULL; at most SETTINGS_MAX */
 /* Find a setting by name or by the name it had in older versions of Redis (slave-read-only), in any
  * case; NULL: there is none. */
-const struct setting *setting_find(struct bytes name);
+const struct setting *settings_find(struct bytes name);
 /* Names of older versions of Redis: accepted everywhere, and CONFIG GET replies the one that was asked
  * for. Ends with name NULL. */
 struct setting_alias {
     const char *name;
     const char *of; /* the setting's name */
 };
-extern const struct setting_alias setting_aliases[];
+extern const struct setting_alias settings_aliases[];
 
 /* Print the value for CONFIG GET, for a setting that does not repeat, into out (SETTING_VALUE_MAX);
  * returns the size. Nothing is quoted, sizes are in bytes. */
-size_t setting_print(const struct settings *settings, const struct setting *setting, char *out);
+size_t setting_value_show(const struct settings *settings, const struct setting *setting,
+                          char *out);
 /* Print which values are allowed into out (SETTING_SYNTAX_MAX), and return it: "0..65535",
  * "yes|no", "debug|verbose|notice|warning". */
-const char *setting_print_syntax(const struct setting *setting, char *out);
+const char *setting_value_print_syntax(const struct setting *setting, char *out);
 /* Print what follows the name in a file, quoted where necessary: loading it gives the same value.
  * index counts the lines of a setting that repeats; other settings have one line. false: index is
  * after the last line. */
-MUST_CHECK bool setting_print_line(const struct settings *settings, const struct setting *setting,
-                                   uint32_t index, char *out, size_t *size);
+MUST_CHECK bool setting_value_print_line(const struct settings *settings,
+                                         const struct setting *setting, uint32_t index, char *out,
+                                         size_t *size);
 
 /* Can these settings take effect? May reserve what they need, which the caller of settings_set
  * keeps or releases, as settings_set succeeds or fails. Returns NULL if they can, otherwise the
@@ -445,16 +446,16 @@ MUST_CHECK bool settings_set(struct settings *settings, const struct bytes *pair
  * On false error says why ("The server is running without a config file", "Rewriting config file:
  * No space left on device"), and the file is unchanged, except when only the fsync of the directory
  * failed: then the new file is already in place. */
-MUST_CHECK bool settings_rewrite(const struct settings *settings, char *error);
+MUST_CHECK bool setting_file_rewrite(const struct settings *settings, char *error);
 /* Does the file that they come from say the same of the setting of this name? false, too, if there is none or it cannot
  * be read. */
-MUST_CHECK bool settings_is_written(const struct settings *settings, const char *name);
+MUST_CHECK bool setting_file_is_written(const struct settings *settings, const char *name);
 /* A way to call the program: what follows its name, and what that does. */
 struct setting_use {
     const char *words;
     const char *summary;
 };
-extern const struct setting_use setting_uses[]; /* ends with words NULL */
+extern const struct setting_use settings_uses[]; /* ends with words NULL */
 /* Write --help. */
 void settings_write_help(FILE *file);
 

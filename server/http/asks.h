@@ -8,8 +8,8 @@
  *
  * How many questions there are at a time is the asker's to limit: http.c has one a route, and one a
  * request that gives a password; server/web/ limits the time that they take. */
-#ifndef SERVER_ASK_H
-#define SERVER_ASK_H
+#ifndef SERVER_ASKS_H
+#define SERVER_ASKS_H
 
 #include "server/system/wakeup.h"
 

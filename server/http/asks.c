@@ -1,14 +1,14 @@
-/* See ask.h.
+/* See asks.h.
  *
  * Each way is a stack that many may push to and one takes as a whole, so that neither side can be held
  * up by the other in the middle of it; what was taken is turned round to be in order. */
-#include "server/http/ask.h"
+#include "server/http/asks.h"
 
 #include "server/system/clock.h"
 
 /* ---- one way ---- */
 
-static void ask_push(struct ask_way *way, struct ask *ask) {
+static void asks_push(struct ask_way *way, struct ask *ask) {
     ask->next = atomic_load_explicit(&way->newest, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&way->newest, &ask->next, ask,
                                                   memory_order_release, memory_order_relaxed)) {}
@@ -16,7 +16,7 @@ static void ask_push(struct ask_way *way, struct ask *ask) {
 }
 
 /* All that is there, the oldest first. */
-static struct ask *ask_take(struct ask_way *way) {
+static struct ask *asks_take(struct ask_way *way) {
     struct ask *newest = atomic_exchange_explicit(&way->newest, NULL, memory_order_acquire);
     struct ask *first = NULL;
     while (newest != NULL) {
@@ -29,8 +29,8 @@ static struct ask *ask_take(struct ask_way *way) {
 }
 
 /* The handle keeps no loop alive. */
-static bool ask_watch(struct ask_way *way, uv_loop_t *loop, void (*on_wake)(void *asks),
-                      struct asks *asks) {
+static bool asks_watch(struct ask_way *way, uv_loop_t *loop, void (*on_wake)(void *asks),
+                       struct asks *asks) {
     if (!wakeup_init(&way->wakeup, loop)) {
         return false;
     }
@@ -42,13 +42,13 @@ static bool ask_watch(struct ask_way *way, uv_loop_t *loop, void (*on_wake)(void
 
 /* ---- the engine ---- */
 
-static void ask_on_question(void *context) {
+static void asks_on_question(void *context) {
     struct asks *asks = context;
     struct ask **last = &asks->left_first;
     while (*last != NULL) {
         last = &(*last)->next;
     }
-    *last = ask_take(&asks->to_engine);
+    *last = asks_take(&asks->to_engine);
     uint64_t begin_ticks = clock_ticks();
     for (int i = 0; i < ASKS_PER_TURN && asks->left_first != NULL &&
                     clock_ticks_to_ns(clock_ticks() - begin_ticks) < ASKS_NS_PER_TURN;
@@ -56,7 +56,7 @@ static void ask_on_question(void *context) {
         struct ask *ask = asks->left_first;
         asks->left_first = ask->next;
         if (ask->answer(asks->engine_context, ask)) {
-            ask_push(&asks->to_asker, ask);
+            asks_push(&asks->to_asker, ask);
         }
     }
     if (asks->left_first != NULL) {
@@ -68,11 +68,11 @@ bool asks_init(struct asks *asks, uv_loop_t *engine_loop, void *engine_context,
                void *asker_context) {
     asks->engine_context = engine_context;
     asks->asker_context = asker_context;
-    return ask_watch(&asks->to_engine, engine_loop, ask_on_question, asks);
+    return asks_watch(&asks->to_engine, engine_loop, asks_on_question, asks);
 }
 
-static void ask_drop_all(struct asks *asks, struct ask *ask,
-                         void (*drop)(void *context, struct ask *ask)) {
+static void asks_drop_all(struct asks *asks, struct ask *ask,
+                          void (*drop)(void *context, struct ask *ask)) {
     while (ask != NULL) {
         struct ask *next = ask->next;
         drop(asks->asker_context, ask);
@@ -81,14 +81,14 @@ static void ask_drop_all(struct asks *asks, struct ask *ask,
 }
 
 void asks_answer(struct asks *asks, struct ask *ask) {
-    ask_push(&asks->to_asker, ask);
+    asks_push(&asks->to_asker, ask);
 }
 
 void asks_close(struct asks *asks, void (*drop)(void *context, struct ask *ask)) {
     wakeup_close(&asks->to_engine.wakeup);
-    ask_drop_all(asks, asks->left_first, drop);
-    ask_drop_all(asks, ask_take(&asks->to_engine), drop);
-    ask_drop_all(asks, ask_take(&asks->to_asker), drop);
+    asks_drop_all(asks, asks->left_first, drop);
+    asks_drop_all(asks, asks_take(&asks->to_engine), drop);
+    asks_drop_all(asks, asks_take(&asks->to_asker), drop);
     asks->left_first = NULL;
 }
 
@@ -99,9 +99,9 @@ void asks_deinit(struct asks *asks) {
 
 /* ---- the asker ---- */
 
-static void ask_on_answer(void *context) {
+static void asks_on_answer(void *context) {
     struct asks *asks = context;
-    struct ask *ask = ask_take(&asks->to_asker);
+    struct ask *ask = asks_take(&asks->to_asker);
     while (ask != NULL) {
         struct ask *next = ask->next;
         ask->done(asks->asker_context, ask);
@@ -110,11 +110,11 @@ static void ask_on_answer(void *context) {
 }
 
 bool asks_attach(struct asks *asks, uv_loop_t *asker_loop) {
-    return ask_watch(&asks->to_asker, asker_loop, ask_on_answer, asks);
+    return asks_watch(&asks->to_asker, asker_loop, asks_on_answer, asks);
 }
 
 void asks_put(struct asks *asks, struct ask *ask) {
-    ask_push(&asks->to_engine, ask);
+    asks_push(&asks->to_engine, ask);
 }
 
 void asks_wake_asker(struct asks *asks) {

@@ -1,0 +1,33 @@
+/* What is around the values in RDB files and DUMP payloads: the checksum, and compressed strings. */
+#ifndef SERVER_RDB_BYTES_H
+#define SERVER_RDB_BYTES_H
+
+#include "codec/buffer.h"
+#include "codec/bytes.h"
+
+/* CRC-64 with the polynomial ad93d23594c935a9, reflected: continue crc (0 at first) with these bytes. Any thread. */
+uint64_t rdb_bytes_crc(uint64_t crc, const char *at, size_t size);
+
+/* A DUMP payload taken apart. */
+enum { RDB_FOOTER_SIZE = 10 };
+struct rdb_payload {
+    struct bytes value; /* borrowed */
+    unsigned version;
+    bool is_checked; /* it has the right checksum */
+    bool is_open;    /* it has none, which is 0 */
+};
+/* false: it is too short. */
+MUST_CHECK bool rdb_bytes_open_payload(struct bytes bytes, struct rdb_payload *payload);
+
+/* LZF, as Redis compresses long strings.
+ *
+ *     000lllll           l + 1 bytes follow as they are
+ *     lllddddd d         l + 2 bytes from d + 1 bytes before; l = 7: another byte is added to l, and
+ *                        stands before the last byte of d
+ *
+ * Replace the buffer's content with what the bytes expand to, which must be of this size. The buffer
+ * grows with what is written, not with what is announced. false: the bytes are damaged, or there is
+ * no memory (out->is_broken). */
+MUST_CHECK bool rdb_bytes_expand(struct bytes from, size_t size, struct buffer *out);
+
+#endif

@@ -1,0 +1,317 @@
+/* Life cycle of the settings, and changes to them: all or nothing.
+ *
+ *     settings --begin--> draft --assign, assign, ...--> commit: the draft becomes the settings
+ *                                          \-----------> abort: nothing has changed
+ *
+ * A draft borrows the strings that it does not change, so a commit frees the replaced strings and
+ * an abort frees the new ones. Layouts and rules are appended to, or replaced as a whole. */
+#include "server/settings/setting_private.h"
+
+const struct setting_alias settings_aliases[] = {
+    {"slaveof", "replicaof"},
+    {"slave-read-only", "replica-read-only"},
+    {"slave-serve-stale-data", "replica-serve-stale-data"},
+    {"slave-priority", "replica-priority"},
+    {"slave-announce-ip", "replica-announce-ip"},
+    {"slave-announce-port", "replica-announce-port"},
+    {"repl-ping-slave-period", "repl-ping-replica-period"},
+    {"min-slaves-to-write", "min-replicas-to-write"},
+    {"min-slaves-max-lag", "min-replicas-max-lag"},
+    {NULL, NULL},
+};
+
+const struct setting *settings_find(struct bytes name) {
+    for (const struct setting_alias *alias = settings_aliases; alias->name != NULL; alias++) {
+        if (bytes_is(name, alias->name)) {
+            name = bytes_from_text(alias->of);
+            break;
+        }
+    }
+    for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
+        if (bytes_is(name, setting->name)) {
+            return setting;
+        }
+    }
+    return NULL;
+}
+
+/* ---- Owned strings ---- */
+
+static void settings_free_string(struct settings *settings, char **slot) {
+    if (!setting_value_is_borrowed(settings, slot)) {
+        memory_free(*slot);
+    }
+}
+
+static void settings_free_strings(struct settings *settings) {
+    for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
+        char **slot = setting_value_string(settings, setting);
+        if (slot != NULL) {
+            settings_free_string(settings, slot);
+        }
+    }
+    for (size_t i = 0; i < SETTING_LIST_MAX; i++) {
+        settings_free_string(settings, &settings->bind.at[i]);
+        settings_free_string(settings, &settings->proxied.at[i]);
+    }
+    settings_free_string(settings, &settings->replicaof_host);
+    settings_free_string(settings, &settings->default_layout_origin);
+    settings_free_string(settings, &settings->file_path);
+}
+
+/* ---- Drafts ---- */
+
+void settings_draft_begin(struct settings *draft, struct settings *original) {
+    *draft = *original;
+    draft->original = original;
+}
+
+bool settings_draft_end(struct settings *draft, bool is_fine) {
+    struct settings *original = draft->original;
+    if (is_fine) {
+        /* The other way round: free what the original does not share with the draft. */
+        original->original = draft;
+        settings_free_strings(original);
+        setting_board_drop_replaced(original, draft);
+        *original = *draft;
+        original->original = NULL;
+        original->has_own_layouts = false;
+        original->has_own_rules = false;
+    } else {
+        settings_free_strings(draft);
+        setting_board_drop_own(draft);
+    }
+    return is_fine;
+}
+
+/* ---- Life cycle ---- */
+
+static bool settings_assign_default(struct settings *settings, const struct setting *setting) {
+    struct setting_words words = {.count = 0};
+    char reason[SETTING_ERROR_MAX];
+    CHECK(setting_words_split(bytes_from_text(setting->default_value), &words, reason));
+    return setting_value_assign(&(struct setting_input){.settings = settings,
+                                                        .setting = setting,
+                                                        .words = words.words,
+                                                        .count = words.count,
+                                                        .place = &(struct setting_place){0},
+                                                        .reason = reason});
+}
+
+bool settings_init(struct settings *settings) {
+    memset(settings, 0, sizeof *settings);
+    bool is_fine = setting_board_init(settings);
+    for (const struct setting *setting = setting_table; is_fine && setting->name != NULL;
+         setting++) {
+        is_fine = setting->default_value == NULL || settings_assign_default(settings, setting);
+    }
+    if (!is_fine) {
+        settings_deinit(settings);
+    }
+    return is_fine;
+}
+
+void settings_deinit(struct settings *settings) {
+    settings_free_strings(settings);
+    setting_board_truncate(settings, 0, 0);
+    memset(settings, 0, sizeof *settings);
+}
+
+bool settings_has_address(const struct setting_addresses *addresses, const char *name) {
+    uint32_t i = 0;
+    while (i < addresses->count && strcmp(addresses->at[i], name) != 0) {
+        i++;
+    }
+    return i < addresses->count;
+}
+
+static bool settings_check_proxied(const struct settings *settings, char *error) {
+    for (uint32_t i = 0; i < settings->proxied.count; i++) {
+        const char *name = settings->proxied.at[i];
+        bool is_there = strcmp(name, "unixsocket") == 0
+                            ? settings->unixsocket != NULL
+                            : settings_has_address(&settings->bind, name);
+        if (!is_there) {
+            return setting_words_fail(
+                error,
+                "proxy-protocol: there is no listener '%s': name addresses as bind "
+                "has them, or unixsocket",
+                name);
+        }
+    }
+    return true;
+}
+
+static bool settings_check_sync_replicas(const struct settings *settings, char *error) {
+    if (settings->sync_replicas == 0) {
+        return true;
+    }
+    if (settings->replication_nodes <= settings->sync_replicas) {
+        return setting_words_fail(
+            error,
+            "sync-replicas %lld needs replication-nodes %lld or more: how many "
+            "servers there are, the master included",
+            (long long)settings->sync_replicas, (long long)settings->sync_replicas + 1);
+    }
+    if (!settings->appendonly) {
+        return setting_words_fail(error,
+                                  "sync-replicas needs appendonly yes: what a server has voted "
+                                  "and acknowledged must be on its disk");
+    }
+    if (settings->sync_replicas_fsync && settings->appendfsync != SETTING_APPENDFSYNC_ALWAYS) {
+        return setting_words_fail(error, "sync-replicas-fsync yes needs appendfsync always");
+    }
+    return true;
+}
+
+bool settings_finish(struct settings *settings, char *error) {
+    if (settings->port == 0 && settings->tls_port == 0 && settings->unixsocket == NULL) {
+        return setting_words_fail(error,
+                                  "there is nothing to listen on: port and tls-port are 0 and "
+                                  "unixsocket is not set");
+    }
+    return settings_check_proxied(settings, error) &&
+           settings_check_sync_replicas(settings, error) && setting_board_resolve(settings, error);
+}
+
+/* ---- CONFIG SET ---- */
+
+static bool settings_fail_set(char *error, struct bytes name, const char *reason) {
+    return setting_words_fail(error, "CONFIG SET failed (possibly related to argument '%s') - %s",
+                              bytes_show(name).text, reason);
+}
+
+/* Does every name exist, may it be changed, and is it given only once? */
+static bool settings_check_names(const struct bytes *pairs, uint32_t pair_count, char *error) {
+    bool is_seen[SETTINGS_MAX] = {false};
+    for (uint32_t i = 0; i < pair_count; i++) {
+        struct bytes name = pairs[2 * i];
+        const struct setting *setting = settings_find(name);
+        if (setting == NULL || (setting->flags & SETTING_IN_FILE) != 0) {
+            return setting_words_fail(error,
+                                      "Unknown option or number of arguments for CONFIG SET - '%s'",
+                                      bytes_show(name).text);
+        }
+        if ((setting->flags & SETTING_FIXED) != 0) {
+            return settings_fail_set(error, name, "can't set immutable config");
+        }
+        if (is_seen[setting - setting_table]) {
+            return settings_fail_set(error, name, "duplicate parameter");
+        }
+        is_seen[setting - setting_table] = true;
+    }
+    return true;
+}
+
+/* The setting's name, or the older one that was given. */
+static const char *settings_name_given(const struct setting *setting, struct bytes given) {
+    const struct setting_alias *alias = settings_aliases;
+    while (alias->name != NULL && !bytes_is(given, alias->name)) {
+        alias++;
+    }
+    return alias->name != NULL ? alias->name : setting->name;
+}
+
+/* Set the settings that repeat, or the others. The name of one that cannot be set, or NULL. */
+static const char *settings_assign_pairs(struct settings *draft, const struct bytes *pairs,
+                                         uint32_t pair_count, bool is_of_lines, char *reason) {
+    for (uint32_t i = 0; i < pair_count; i++) {
+        const struct setting *setting = settings_find(pairs[2 * i]);
+        CHECK(setting != NULL);
+        bool repeats = (setting->flags & SETTING_REPEATS) != 0;
+        struct setting_input input = {.settings = draft,
+                                      .setting = setting,
+                                      .words = &pairs[2 * i + 1],
+                                      .count = 1,
+                                      .place = &(struct setting_place){0},
+                                      .reason = reason};
+        if (repeats == is_of_lines &&
+            !(repeats ? setting_board_replace(&input) : setting_value_assign(&input))) {
+            return settings_name_given(setting, pairs[2 * i]);
+        }
+    }
+    return NULL;
+}
+
+/* Layouts first: default-layout may name one that is new. */
+static const char *settings_assign_all(struct settings *draft, const struct bytes *pairs,
+                                       uint32_t pair_count, char *reason) {
+    const char *failed = settings_assign_pairs(draft, pairs, pair_count, true, reason);
+    if (failed == NULL) {
+        failed = settings_assign_pairs(draft, pairs, pair_count, false, reason);
+    }
+    if (failed == NULL && draft->has_own_layouts && !draft->has_own_rules &&
+        !setting_board_repeat_rules(draft, reason)) {
+        failed = "layout";
+    }
+    bool has_changed = draft->has_own_layouts || draft->has_own_rules;
+    if (failed == NULL && has_changed && !setting_board_resolve(draft, reason)) {
+        failed = draft->has_own_layouts ? "layout" : "board";
+    }
+    if (failed == NULL && !settings_check_sync_replicas(draft, reason)) {
+        failed = draft->appendonly ? "appendfsync" : "appendonly"; /* the others are fixed */
+    }
+    return failed;
+}
+
+bool settings_set(struct settings *settings, const struct bytes *pairs, uint32_t pair_count,
+                  settings_check *check, void *context, char *error) {
+    if (!settings_check_names(pairs, pair_count, error)) {
+        return false;
+    }
+    struct settings draft;
+    char reason[SETTING_ERROR_MAX];
+    settings_draft_begin(&draft, settings);
+    const char *failed = settings_assign_all(&draft, pairs, pair_count, reason);
+    if (failed == NULL && check != NULL) {
+        failed = check(context, &draft, reason);
+    }
+    return settings_draft_end(&draft, failed == NULL) ||
+           settings_fail_set(error, bytes_from_text(failed), reason);
+}
+
+/* ---- --help; the pages are made of what --describe says (docs/write) ---- */
+
+const struct setting_use settings_uses[] = {
+    {"", "all defaults: 127.0.0.1, port 6379"},
+    {"leaderboard.conf", "settings from a file"},
+    {"leaderboard.conf --port 7000", "options win over the file"},
+    {"- < leaderboard.conf", "settings from the standard input"},
+    {"leaderboard.conf --reset-clock",
+     "this once stamps follow the machine's clock, even back (docs/durability.md)"},
+    {"--check-config FILE", "print every error of a configuration file; status 0 if there is none"},
+    {"--ping PORT", "is a server ready? (HOST:PORT, a socket's path)"},
+    {"--ping PORT --alive", "does it answer at all?"},
+    {"--ping PORT --tls --cacert FILE", "the same with TLS (docs/tls.md)"},
+    {"--check DIR", "are the files in DIR whole?"},
+    {"--check DIR --fix", "and cut a damaged end off the journal"},
+    {"--backup HOST:PORT FILE", "all boards of a running server, in one file (docs/backup.md)"},
+    {"--restore FILE DIR", "a data directory from a backup, or from kept files to a second"},
+    {"--export FILE OUT --format csv|jsonl|redis|rdb",
+     "a backup as text, as commands for Redis, or as a file for Redis with the module"},
+    {"--import OUT DIR --format csv|jsonl", "a data directory from such a text"},
+    {"--import dump.rdb leaderboard.conf", "fill the data directory with a dump of Redis"},
+    {"--describe", "commands, settings and figures as JSON, of which the documentation is made"},
+    {"--version", "the version and the commit"},
+    {"--help", "this text"},
+    {NULL, NULL},
+};
+
+void settings_write_help(FILE *file) {
+    fputs("Usage: leaderboard-server [leaderboard.conf | -] [--setting value ...] ...\n\n", file);
+    for (const struct setting_use *use = settings_uses; use->words != NULL; use++) {
+        char command[SETTING_SYNTAX_MAX];
+        snprintf(command, sizeof command, "leaderboard-server %s", use->words);
+        fprintf(file, "  %s\n      %s\n", command, use->summary);
+    }
+    fputs("\nSettings, with their defaults (leaderboard.conf explains them):\n", file);
+    for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
+        if (setting == setting_table || setting->section != setting[-1].section) {
+            fprintf(file, "\n%s\n", setting->section->title);
+        }
+        char syntax[SETTING_SYNTAX_MAX];
+        fprintf(file, "  --%s %s\n      default: %s\n", setting->name,
+                setting_value_print_syntax(setting, syntax),
+                setting->default_value != NULL ? setting->default_value : "none");
+    }
+}

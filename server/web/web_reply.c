@@ -1,0 +1,257 @@
+/* What replies have in common: from a command's reply to JSON, by its shape. */
+#include <stdio.h>
+
+#include "codec/tag.h"
+#include "server/web/web_query.h"
+
+/* ---- what replies have in common ---- */
+
+uint64_t web_reply_count_fields(struct value_reader board) {
+    struct value_reader at;
+    return value_find_list(board, "fields", &at);
+}
+
+void web_reply_put_field_names(struct json *json, struct value_reader board) {
+    struct value_reader at;
+    json_open(json, "fields", '[');
+    for (uint64_t left = value_find_list(board, "fields", &at); left > 0; left--) {
+        json_text(json, NULL, value_find_text(at, "name"));
+        value_skip(&at);
+    }
+    json_close(json, ']');
+}
+
+void web_reply_put_data_names(struct json *json, const struct web_query *query) {
+    json_open(json, "data_fields", '[');
+    for (unsigned i = 0; i < query->data.count; i++) {
+        json_text(json, NULL, query->data.fields[i]);
+    }
+    json_close(json, ']');
+}
+
+void web_reply_put_data(struct json *json, const struct web_query *query,
+                        struct value_reader *reader) {
+    if (query->data.pattern.at == NULL) {
+        return;
+    }
+    struct value list = value_next(reader);
+    json_open(json, "data", '{');
+    for (unsigned i = 0; i < query->data.count; i++) {
+        struct value value = {.kind = VALUE_NULL};
+        if (list.kind == VALUE_LIST && i < list.count) {
+            value = value_next(reader);
+        }
+        json_pair(json, query->data.fields[i],
+                  value.kind == VALUE_TEXT ? value.text : (struct bytes){.at = NULL});
+    }
+    json_close(json, '}');
+}
+
+void web_reply_put_number(struct json *json, const char *key, struct value value) {
+    char text[BYTES_INTEGER_TEXT_MAX];
+    if (value.kind == VALUE_INTEGER) {
+        size_t size = bytes_print_i64(text, value.number);
+        json_text(json, key, (struct bytes){.at = text, .size = size});
+    } else {
+        json_text(json, key, value.text);
+    }
+}
+
+/* The tags of a record: a map. */
+static void web_reply_put_tags(struct json *json, struct value_reader *reader) {
+    char name[TAG_NAME_MAX + 1];
+    struct value map = value_next(reader);
+    json_open(json, "tags", '{');
+    for (uint64_t i = 0; map.kind == VALUE_MAP && i < map.count; i++) {
+        struct bytes tag = value_next(reader).text;
+        snprintf(name, sizeof name, "%.*s", (int)tag.size, tag.at);
+        json_bytes(json, name, value_next(reader).text);
+    }
+    json_close(json, '}');
+}
+
+/* A record, which is not null: [member, rank, time, fields ..., percentage, tags, data, since]. percent: where its
+ * value goes; NULL: it has none. */
+void web_reply_put_record(struct json *json, const struct web_query *query, const char *key,
+                          uint64_t field_count, struct value_reader *reader,
+                          struct value *percent) {
+    uint64_t behind_fields =
+        3 + field_count + (percent != NULL) + query->has_tags + (query->data.pattern.at != NULL);
+    bool has_since = value_next(reader).count > behind_fields;
+    json_open(json, key, '{');
+    struct bytes member = value_next(reader).text;
+    json_integer(json, "rank", value_next(reader).number);
+    json_bytes(json, "member", member);
+    struct value time = value_next(reader);
+    struct value_reader fields = *reader;
+    if (field_count > 0) {
+        web_reply_put_number(json, "score", value_next(&fields));
+    }
+    json_open(json, "fields", '[');
+    for (uint64_t i = 0; i < field_count; i++) {
+        web_reply_put_number(json, NULL, value_next(reader));
+    }
+    json_close(json, ']');
+    if (time.kind == VALUE_INTEGER) {
+        json_time_ms(json, "reached_at", time.number);
+    } else {
+        json_null(json, "reached_at");
+    }
+    if (percent != NULL) {
+        *percent = value_next(reader);
+    }
+    if (query->has_tags) {
+        web_reply_put_tags(json, reader);
+    }
+    web_reply_put_data(json, query, reader);
+    if (has_since) {
+        struct value rank = value_next(reader);
+        if (rank.kind == VALUE_INTEGER) {
+            json_integer(json, "since", rank.number);
+        } else {
+            json_null(json, "since");
+        }
+    }
+    json_close(json, '}');
+}
+
+/* ---- from replies to JSON, by their shapes ---- */
+
+/* Go to what a path leads to in a value of this shape, which becomes that of what is there. false: nothing is, or
+ * null. */
+static bool web_reply_follow(struct shape *shape, struct bytes path, struct value_reader *at) {
+    bool is_there = true;
+    for (struct bytes word; path.size > 0 && path.at[0] != '.';
+         path = bytes_behind(path, path.size > word.size ? word.size + 1 : word.size)) {
+        const char *dot = memchr(path.at, '.', path.size);
+        struct value_reader here = *at;
+        struct shape_member member;
+        word = (struct bytes){path.at, dot != NULL ? (size_t)(dot - path.at) : path.size};
+        *shape = shape_resolve(*shape);
+        bool is_list = is_there && value_next(&here).kind == VALUE_LIST;
+        const char *text = shape->inner;
+        while (shape_next(&text, &member) && !bytes_equal(member.name, word)) {
+            if (is_list) {
+                value_skip(&here);
+            }
+        }
+        is_there = is_there && (is_list || value_find(*at, word, &here));
+        *at = here;
+        *shape = member.type;
+    }
+    return is_there && value_next(&(struct value_reader){at->at, at->end}).kind != VALUE_NULL;
+}
+
+static void web_reply_put_run(struct web_query *query, const char *text, struct shape source,
+                              struct value_reader reply);
+
+static void web_reply_put_scalar(struct json *json, const char *key, enum shape_kind kind,
+                                 struct value value) {
+    if (kind == SHAPE_BOOLEAN) {
+        json_boolean(json, key, value.number != 0);
+    } else if (kind == SHAPE_INTEGER) {
+        json_integer(json, key, value.number);
+    } else if (kind == SHAPE_TIME || kind == SHAPE_SECONDS) {
+        json_time_ms(json, key, kind == SHAPE_TIME ? value.number : value.number * 1000);
+    } else {
+        web_reply_put_number(json, key, value);
+    }
+}
+
+/* A value of this shape, of which `shape` says what is shown. */
+static void web_reply_put_value(struct web_query *query, const char *key, struct shape shape,
+                                struct shape source, struct value_reader at) {
+    struct json *json = &query->json;
+    struct value_reader here = at;
+    source = shape_resolve(source);
+    if (shape.kind == SHAPE_NAMED) { /* Row */
+        uint64_t before_fields = 3;
+        web_reply_put_record(json, query, key, value_next(&here).count - before_fields, &at, NULL);
+    } else if (shape.kind == SHAPE_ARRAY) {
+        json_open(json, key, '[');
+        for (uint64_t left = value_next(&here).count; left > 0; left--) {
+            web_reply_put_value(query, NULL, shape_read(shape.inner), shape_read(source.inner),
+                                here);
+            value_skip(&here);
+        }
+        json_close(json, ']');
+    } else if (shape.kind == SHAPE_MAP) {
+        json_open(json, key, '{');
+        web_reply_put_run(query, shape.inner, source, at);
+        json_close(json, '}');
+    } else {
+        web_reply_put_scalar(json, key, shape.kind, value_next(&here));
+    }
+}
+
+static void web_reply_put_run(struct web_query *query, const char *text, struct shape source,
+                              struct value_reader reply) {
+    struct json *json = &query->json;
+    struct shape_member member;
+    bool has_begun = false;
+    while (shape_next(&text, &member) && (member.source.at != NULL || !has_begun)) {
+        struct value_reader at = reply;
+        char key[48];
+        if (member.source.at == NULL) {
+            continue;
+        }
+        has_begun = true;
+        snprintf(key, sizeof key, "%.*s", (int)member.name.size, member.name.at);
+        struct shape found = source;
+        bool is_there = web_reply_follow(&found, member.source, &at);
+        struct shape shape = member.type.kind == SHAPE_UNSAID ? shape_resolve(found) : member.type;
+        if (is_there) {
+            if (member.is_bytes) {
+                json_bytes(json, key, value_next(&at).text);
+            } else {
+                web_reply_put_value(query, key, shape, found, at);
+            }
+        } else if (shape.kind == SHAPE_ARRAY) {
+            json_open(json, key, '[');
+            json_close(json, ']');
+        } else {
+            json_null(json, key);
+        }
+    }
+}
+
+void web_reply_put_members(struct web_query *query, const char *schema, const char *within,
+                           struct value_reader reply) {
+    struct shape source;
+    const char *text = web_openapi_schema(schema, within, &source);
+    web_reply_put_run(query, text, source, reply);
+}
+
+/* ---- replies ---- */
+
+void web_reply_put_rows(struct json *json, const struct web_query *query, const char *key,
+                        uint64_t field_count, struct value_reader reader) {
+    struct value list = value_next(&reader);
+    json_open(json, key, '[');
+    for (uint64_t i = 0; list.kind == VALUE_LIST && i < list.count; i++) {
+        struct value_reader at = reader;
+        if (value_next(&at).kind == VALUE_NULL) {
+            reader = at;
+        } else {
+            web_reply_put_record(json, query, NULL, field_count, &reader, NULL);
+        }
+    }
+    json_close(json, ']');
+}
+
+void web_reply_begin(struct web_query *query, const struct value_reader *info) {
+    json_open(&query->json, NULL, '{');
+    json_bytes(&query->json, "board", query->board);
+    json_integer(&query->json, "db", query->database);
+    if (info != NULL && query->where_count > 0) {
+        struct value_reader count = web_query_reply(query, query->reply_count - 1);
+        json_integer(&query->json, "count", value_next(&count).number);
+    } else if (info != NULL) {
+        json_integer(&query->json, "count", value_find_integer(*info, "count", 0));
+    }
+}
+
+bool web_reply_end(struct web_query *query) {
+    json_close(&query->json, '}');
+    return false;
+}
