@@ -846,21 +846,31 @@ static void board_append_drop_entries(struct leaf_fill *fill) {
 }
 
 /* Append a leaf. false: no memory. */
-static bool board_append_leaf(struct board *board, const struct leaf_fill *fill) {
+static bool board_append_leaf(struct board *board, const struct leaf_fill *fill, bool is_indexed) {
     struct skiplist own;
-    if (!board->is_large && board->leaf != NULL && !board_make_large(board)) {
+    if (!board->is_large && board->leaf != NULL &&
+        !(is_indexed ? board_make_itself_large(board) : board_make_large(board))) {
         return false;
     }
     struct skiplist *list = board_list(board, &own);
+    is_indexed = is_indexed && board->is_large;
+    if (is_indexed &&
+        !map_reserve(&board->large->map, fill->count, list->node_end + SKIPLIST_LEVELS_MAX + 1)) {
+        return false;
+    }
     if (!skiplist_append(list, fill->entries, fill->count)) {
         return false;
     }
     board_keep_list(board, list);
+    if (is_indexed) {
+        uint32_t id = list->last;
+        (void)board_index_leaf(board, &id);
+    }
     return true;
 }
 
-enum board_status board_append(struct board *board, const struct board_entry *entries,
-                               uint32_t count) {
+static enum board_status board_append_leaves(struct board *board, const struct board_entry *entries,
+                                             uint32_t count, bool is_indexed) {
     if (count > BOARD_MEMBERS_MAX - board_count(board)) {
         return BOARD_FULL;
     }
@@ -875,12 +885,22 @@ enum board_status board_append(struct board *board, const struct board_entry *en
             entries += !is_full;
             count -= !is_full;
         }
-        if (!has_memory || !board_append_leaf(board, &fill)) {
+        if (!has_memory || !board_append_leaf(board, &fill, is_indexed)) {
             board_append_drop_entries(&fill);
             return BOARD_OUT_OF_MEMORY;
         }
     }
     return BOARD_OK;
+}
+
+enum board_status board_append(struct board *board, const struct board_entry *entries,
+                               uint32_t count) {
+    return board_append_leaves(board, entries, count, false);
+}
+
+enum board_status board_append_indexed(struct board *board, const struct board_entry *entries,
+                                       uint32_t count) {
+    return board_append_leaves(board, entries, count, true);
 }
 
 /* A value (board_tag_at) has made the board large, and its members known, while it had one leaf: all are

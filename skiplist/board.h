@@ -125,6 +125,9 @@ MUST_CHECK enum board_status board_put_member(struct board *board,
  * Errors: BOARD_OUT_OF_MEMORY, BOARD_FULL; the board may then only be deinitialised. */
 MUST_CHECK enum board_status board_append(struct board *board, const struct board_entry *entries,
                                           uint32_t count);
+/* The same on a board in use: the members are found at once. */
+MUST_CHECK enum board_status
+board_append_indexed(struct board *board, const struct board_entry *entries, uint32_t count);
 MUST_CHECK enum board_status board_append_end(struct board *board);
 /* Index about work_max members of the board. progress: zeroed before the first step. */
 struct board_indexing {

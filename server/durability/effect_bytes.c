@@ -22,7 +22,7 @@ enum other_record {
     OTHER_OPEN,
     OTHER_PIECE,
     OTHER_CLOSE,
-    OTHER_REOPEN,
+    OTHER_TAGGED_PIECE,
     /* Of keys with hashes. */
     OTHER_HASH_CREATE,
     OTHER_HASH_PUT,
@@ -31,7 +31,6 @@ enum other_record {
     OTHER_HASH_COPY,
     /* Of boards with tags. */
     OTHER_TAGS,
-    OTHER_TAGGED_PIECE,
     OTHER_STATE,
     OTHER_COUNT,
 };
@@ -63,7 +62,6 @@ static const struct {
     [OTHER_OPEN] = {EFFECT_RECORD_OPEN, EFFECT_FILL, HAS_RULES | HAS_TIME},
     [OTHER_PIECE] = {EFFECT_RECORD_ENTRIES, EFFECT_FILL, 0},
     [OTHER_CLOSE] = {EFFECT_RECORD_CLOSE, EFFECT_FILL, 0},
-    [OTHER_REOPEN] = {EFFECT_RECORD_REOPEN, EFFECT_FILL, 0},
     [OTHER_HASH_CREATE] = {EFFECT_RECORD_EFFECT, EFFECT_CREATE, HAS_KIND},
     [OTHER_HASH_PUT] = {EFFECT_RECORD_EFFECT, EFFECT_PUT, HAS_FIELD | HAS_VALUE},
     [OTHER_HASH_TAKE] = {EFFECT_RECORD_EFFECT, EFFECT_TAKE, HAS_FIELD},
@@ -740,10 +738,6 @@ static const struct effect no_operands;
 
 void effect_bytes_encode_close(struct effect_encoder *encoder) {
     effect_bytes_encode_other(encoder, OTHER_CLOSE, &no_operands);
-}
-
-void effect_bytes_encode_reopen(struct effect_encoder *encoder) {
-    effect_bytes_encode_other(encoder, OTHER_REOPEN, &no_operands);
 }
 
 /* ---- reading records ---- */

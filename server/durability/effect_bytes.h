@@ -13,15 +13,14 @@
  *       3 RENAME, 4 COPY                 database, varint size, name, rules, time
  *     in snapshots only:
  *       8 OPEN     rules, time           9 PIECE   varint count, count * (varint size, key, member)
- *       10 CLOSE                         11 REOPEN
+ *       10 CLOSE                         11 PIECE  varint count, count * (varint size, key, member, values)
  *     of keys with hashes:
  *       12 CREATE  kind (1 byte)         13 PUT    varint size, varint size, field, value
  *       14 TAKE    varint size, field    15 RENAME, 16 COPY  database, varint size, name, time
  *     of boards with a state:
- *       19 STATE   state
+ *       18 STATE   state
  *     of boards with tags:
  *       17 TAGS    varint size, member, values; size 0: the member of the last PUT or TAGS
- *       18 PIECE   varint count, count * (varint size, key, member, values): in snapshots
  *
  *     A key of kind 2 may be in a database of the server's own (REGISTRY_SYSTEM): orders and bans are
  *     hashes there, and ids of results are members of boards (REGISTRY_ONCE).
@@ -98,7 +97,6 @@ enum { EFFECT_PIECE_ENTRIES = 512 };
 bool effect_bytes_encode_next_piece(struct effect_encoder *encoder, const struct board *board,
                                     uint32_t *rank);
 void effect_bytes_encode_close(struct effect_encoder *encoder);
-void effect_bytes_encode_reopen(struct effect_encoder *encoder);
 
 /* ---- reading ---- */
 
@@ -109,7 +107,6 @@ enum effect_record {
     EFFECT_RECORD_OPEN,    /* effect's database, name, rules and expire_at_ms */
     EFFECT_RECORD_ENTRIES, /* entry_count entries of a piece */
     EFFECT_RECORD_CLOSE,
-    EFFECT_RECORD_REOPEN,
 };
 
 /* Entries of a piece that are returned at a time. */

@@ -52,19 +52,6 @@ static void journal_lose(struct journal *journal, enum journal_loss loss, const 
 
 /* ---- buffering ---- */
 
-static void journal_begin_group(struct journal *journal) {
-    struct buffer *filling = &journal->filling;
-    journal->group_at = filling->size;
-    if (filling->at == NULL) {
-        (void)buffer_reserve(filling, FILLING_MIN);
-    }
-    if (buffer_reserve(filling, JOURNAL_GROUP_HEAD) != NULL) {
-        buffer_commit(filling, JOURNAL_GROUP_HEAD);
-    }
-    effect_bytes_encode_begin(&journal->encoder, filling);
-    journal->is_growing = true;
-}
-
 /* Complete the open group. Its head is sealed by the writer, which knows what is synced. A linked
  * group has time_us 0: the next one holds the time. It is completed only when another effect
  * follows, so that the last group of a tick is never empty. */
@@ -129,7 +116,16 @@ bool journal_add_effect(struct journal *journal, const struct effect *effect) {
         return false;
     }
     if (!journal->is_growing) {
-        journal_begin_group(journal);
+        struct buffer *filling = &journal->filling;
+        journal->group_at = filling->size;
+        if (filling->at == NULL) {
+            (void)buffer_reserve(filling, FILLING_MIN);
+        }
+        if (buffer_reserve(filling, JOURNAL_GROUP_HEAD) != NULL) {
+            buffer_commit(filling, JOURNAL_GROUP_HEAD);
+        }
+        effect_bytes_encode_begin(&journal->encoder, filling);
+        journal->is_growing = true;
     }
     effect_bytes_encode(&journal->encoder, effect);
     journal->filling_count++;
@@ -189,11 +185,6 @@ static void journal_fail_job(struct journal *journal, enum journal_job_status st
     journal->result.what = what;
 }
 
-/* Is the last group of the batch linked to one that does not exist yet? */
-static bool journal_ends_linked(const struct journal *journal) {
-    return journal->writing_ended < journal->writing.size;
-}
-
 /* Is the last group in the file linked to the next? Only while the writer is idle, or by it. */
 static bool journal_is_linked(const struct journal *journal) {
     return journal->file.kept_size < journal->file.size;
@@ -223,7 +214,8 @@ static void journal_run_write(void *context) {
         file->answered_size = file->kept_size;
         return;
     }
-    if (journal_ends_linked(journal)) {
+    /* Is the last group of the batch linked to one that does not exist yet? */
+    if (journal->writing_ended < journal->writing.size) {
         return; /* nobody waits for a sync of incomplete linked groups */
     }
     uint64_t begin_us = clock_monotonic_us();
@@ -289,14 +281,6 @@ static void journal_note_sync_time(struct journal *journal, uint64_t sync_us) {
         journal->sync_longest_us = sync_us;
     }
     durations_add(&journal->syncs, sync_us * 1000);
-}
-
-/* Empty a buffer; do not keep one that has grown large. */
-static void journal_empty(struct buffer *buffer) {
-    buffer_clear(buffer);
-    if (buffer->capacity > KEPT_MAX) {
-        buffer_deinit(buffer);
-    }
 }
 
 /* Before the writer's next job, which owns the file. */
@@ -389,7 +373,12 @@ static bool journal_go_on(struct journal *journal) {
 
 static void journal_finish_write(struct journal *journal) {
     journal->file_size_sum += journal->writing.size;
-    journal_empty(&journal->writing);
+    /* Empty a buffer; do not keep one that has grown large. */
+    struct buffer *buffer = &journal->writing;
+    buffer_clear(buffer);
+    if (buffer->capacity > KEPT_MAX) {
+        buffer_deinit(buffer);
+    }
     if (journal->is_stalled) {
         log_write(LOG_NOTICE, "journal: the disk takes what is written again");
         journal->is_stalled = false;
@@ -402,17 +391,6 @@ static void journal_finish_write(struct journal *journal) {
         journal->hold_until_us =
             clock_monotonic_us() + (hold_us < HOLD_US_MAX ? hold_us : HOLD_US_MAX);
     }
-}
-
-static void journal_stall(struct journal *journal) {
-    journal->error = journal->result.error;
-    if (!journal->is_stalled) {
-        log_write(LOG_WARNING,
-                  "journal: the disk does not take what was written, trying again: %s waiting=%zu",
-                  strerror(journal->error), journal_waiting_size(journal));
-        journal->stall_count++;
-    }
-    journal->is_stalled = true;
 }
 
 static void journal_on_written(void *context) {
@@ -434,7 +412,15 @@ static void journal_on_written(void *context) {
                       strerror(journal->result.error));
         }
     } else if (result->status == JOURNAL_RESULT_FULL) {
-        journal_stall(journal);
+        journal->error = journal->result.error;
+        if (!journal->is_stalled) {
+            log_write(
+                LOG_WARNING,
+                "journal: the disk does not take what was written, trying again: %s waiting=%zu",
+                strerror(journal->error), journal_waiting_size(journal));
+            journal->stall_count++;
+        }
+        journal->is_stalled = true;
     } else {
         journal_finish_write(journal);
     }

@@ -71,24 +71,6 @@ static enum loading_status loading_fail_meaning(struct loading *loading, const c
 
 /* ---- effects ---- */
 
-static bool loading_is_member_missing(const struct loading *loading, const struct effect *effect) {
-    const struct registry_key *key =
-        registry_peek(loading->registry, effect->database, effect->name, INT64_MIN);
-    uint64_t ignored;
-    return key == NULL || key->kind != REGISTRY_BOARD ||
-           !board_find(&key->board, effect->member, &ignored);
-}
-
-/* A member, or a field of a hash, that was removed before the walk reached it is in no piece. */
-static bool loading_may_be_missing(const struct loading *loading, const struct effect *effect) {
-    if (effect->kind == EFFECT_TAGS) {
-        return loading->applies_kept && loading_is_member_missing(loading, effect);
-    }
-    return effect->kind == EFFECT_TAKE &&
-           (loading->applies_kept ||
-            (loading->phase == LOADING_BASE && effect->key_kind == &key_kind_hash));
-}
-
 static enum loading_status loading_apply_batch(struct loading *loading) {
     struct effect_batch *batch = &loading->batch;
     for (;; batch->done++) {
@@ -100,18 +82,13 @@ static enum loading_status loading_apply_batch(struct loading *loading) {
         case EFFECT_IMPOSSIBLE:
             break;
         }
-        if (!loading_may_be_missing(loading, &batch->effects[batch->done])) {
+        /* A field of a hash that was removed before the walk reached it is in no piece. */
+        if (!(batch->effects[batch->done].kind == EFFECT_TAKE && loading->phase == LOADING_BASE &&
+              batch->effects[batch->done].key_kind == &key_kind_hash)) {
             return loading_fail_meaning_at(loading, loading->batch_offsets[batch->done],
                                            "a change does not fit the keys");
         }
     }
-}
-
-static enum loading_status loading_add_to_batch(struct loading *loading,
-                                                const struct effect *effect) {
-    bool is_due = effect_batch_add(&loading->batch, effect);
-    loading->batch_offsets[loading->batch.count - 1] = loading_chunk_offset(loading);
-    return is_due ? loading_apply_batch(loading) : LOADING_MORE;
 }
 
 static bool loading_is_open_board(const struct loading *loading, uint32_t database,
@@ -121,99 +98,84 @@ static bool loading_is_open_board(const struct loading *loading, uint32_t databa
            bytes_equal((struct bytes){.at = open->name, .size = open->name_size}, name);
 }
 
-static void loading_forget_kept(struct loading_board *open) {
-    board_deinit(&open->touched);
-    buffer_deinit(&open->kept);
-    for (unsigned i = 0; i < TAGS_MAX; i++) {
-        board_deinit(&open->seen[i]);
-    }
-}
-
-static void loading_drop_open(struct loading *loading) {
-    struct loading_board *open = &loading->open;
-    registry_discard_board(loading->registry, &open->board);
-    loading_forget_kept(open);
-    open->is_open = false;
-    open->is_ending = false;
-}
-
 static void loading_name_open(struct loading_board *open, uint32_t database, struct bytes name) {
     open->database = database;
     open->name_size = (uint32_t)name.size;
     memcpy(open->name, name.at, name.size);
 }
 
-/* Keep an effect on a member of the open board. */
-static enum loading_status loading_keep_effect(struct loading *loading,
-                                               const struct effect *effect) {
+/* The open board is indexed before the first effect on it, which then changes it in the registry, as all others do. */
+static enum loading_status loading_take_effect(struct loading *loading) {
+    const struct effect *effect = &loading->decoder.effect;
     struct loading_board *open = &loading->open;
-    effect_bytes_encode(&open->encoder, effect);
-    if (open->kept.is_broken || board_put(&open->touched, effect->member, 0) != BOARD_OK) {
+    bool is_of_open = effect->kind == EFFECT_FLUSH
+                          ? open->is_open && open->database == effect->database
+                          : loading_is_open_board(loading, effect->database, effect->name);
+    if (is_of_open && !open->is_known) {
+        open->is_indexing = true;
+        return LOADING_MORE;
+    }
+    if (!open->is_known && (effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY) &&
+        loading_is_open_board(loading, effect->to_database, effect->to_name)) {
+        return loading_fail_meaning(loading, "two boards have the same name");
+    }
+    if (is_of_open && (effect->kind == EFFECT_FLUSH || effect->kind == EFFECT_REMOVE)) {
+        open->is_open = false;
+    } else if (is_of_open && effect->kind == EFFECT_RENAME &&
+               effect->to_name.size <= REGISTRY_NAME_MAX) {
+        loading_name_open(open, effect->to_database, effect->to_name);
+    }
+    loading->effect_count++;
+    bool is_due = effect_batch_add(&loading->batch, effect);
+    loading->batch_offsets[loading->batch.count - 1] = loading_chunk_offset(loading);
+    return is_due ? loading_apply_batch(loading) : LOADING_MORE;
+}
+
+/* ---- boards of the base ---- */
+
+static enum loading_status loading_open_board(struct loading *loading) {
+    const struct effect *effect = &loading->decoder.effect;
+    struct loading_board *open = &loading->open;
+    if (open->is_open) {
+        return loading_fail_meaning(loading, "a board begins within another one");
+    }
+    if (!registry_may_put(loading->registry, effect->database, effect->name, effect->rules)) {
+        return loading_fail_meaning(loading, "two boards have the same name, or it is too long");
+    }
+    if (!registry_create_board_like(loading->registry, effect->rules, &open->board)) {
         return loading_fail_memory(loading);
     }
+    loading->base_boards++;
+    loading_name_open(open, effect->database, effect->name);
+    open->expire_at_ms = effect->expire_at_ms;
+    open->state = effect->state != NULL ? *effect->state : (struct board_state){.from_ms = 0};
+    open->indexing = (struct board_indexing){.has_begun = false};
+    open->is_open = true;
+    open->is_known = false;
+    open->is_indexing = false;
+    open->is_whole = false;
     return LOADING_MORE;
 }
 
-/* Note the values that a member of the open board has at some time. false: no memory. */
-static bool loading_see_values(struct loading_board *open, const struct tag_values *values) {
-    const struct tag_set *tags = &open->rules.layout.tags;
-    for (unsigned i = 0; i < tags->count && !open->keeps_values; i++) {
-        if ((values->mask >> i & 1) == 0 || values->at[i].size == 0) {
-            continue;
-        }
-        if (board_put(&open->seen[i], values->at[i], 0) != BOARD_OK) {
-            return false;
-        }
-        open->keeps_values |= board_count(&open->seen[i]) > tag_values_max(&tags->tags[i]);
-    }
-    return true;
-}
-
-/* Keep values, of the tags that the stream has now: those of a member that is not there in the end go with it. */
-static enum loading_status loading_keep_values(struct loading *loading,
-                                               const struct effect *effect) {
-    struct loading_board *open = &loading->open;
-    struct tag_values values;
-    if (!tag_values_unpack(effect->value, TAGS_MAX, &values)) {
-        return loading_fail_meaning(loading, "values of tags are damaged");
-    }
-    effect_bytes_encode(&open->encoder, effect);
-    return loading_see_values(open, &values) && !open->kept.is_broken
-               ? LOADING_MORE
-               : loading_fail_memory(loading);
-}
-
 /* Values of the entries that were appended last. */
-static enum loading_status loading_tag_entries(struct loading *loading,
-                                               const struct board_entry *entries,
+static enum loading_status loading_tag_entries(struct loading *loading, struct board *board,
                                                const struct bytes *packed, uint32_t count) {
-    struct loading_board *open = &loading->open;
     struct tag_values values;
-    uint32_t first = board_count(&open->board) - count;
+    uint32_t first = board_count(board) - count;
     for (uint32_t i = 0; i < count; i++) {
-        const struct effect effect = {.kind = EFFECT_TAGS,
-                                      .database = open->database,
-                                      .name = {.at = open->name, .size = open->name_size},
-                                      .member = entries[i].member,
-                                      .value = packed[i]};
         unsigned full;
         if (packed[i].size <= 1) {
             continue; /* it has none */
         }
-        if (!open->keeps_values &&
-            !tag_values_unpack(packed[i], open->rules.layout.tags.count, &values)) {
+        if (!tag_values_unpack(packed[i], board_layout(board)->tags.count, &values)) {
             return loading_fail_meaning(loading, "a member has values of unknown tags");
         }
-        if (!open->keeps_values && !loading_see_values(open, &values)) {
-            return loading_fail_memory(loading);
+        enum tags_status status = board_tag_at(board, first + i, &values, &full);
+        /* As in registry_tag: members that were cut may still hold values. */
+        while (status == TAGS_FULL && board_free_remains(board)) {
+            status = board_tag_at(board, first + i, &values, &full);
         }
-        if (open->keeps_values) {
-            if (loading_keep_values(loading, &effect) != LOADING_MORE) {
-                return LOADING_FAILED;
-            }
-            continue;
-        }
-        switch (board_tag_at(&open->board, first + i, &values, &full)) {
+        switch (status) {
         case TAGS_OK:
         case TAGS_SAME:
             break;
@@ -226,281 +188,80 @@ static enum loading_status loading_tag_entries(struct loading *loading,
     return LOADING_MORE;
 }
 
-/* Give the open board these rules, whose layout packs keys the same way: swap layouts with a board
- * created for that. */
-static enum loading_status loading_behave_like(struct loading *loading, const struct rules *rules) {
-    struct board *board = &loading->open.board;
-    struct board other;
-    if (!registry_create_board_like(loading->registry, rules, &other)) {
-        return loading_fail_memory(loading);
-    }
-    const struct layout *layout = board_layout(board);
-    board_set_layout(board, board_layout(&other));
-    board_set_layout(&other, layout);
-    registry_discard_board(loading->registry, &other);
-    rules_copy(rules, &loading->open.rules);
-    return LOADING_MORE;
-}
-
-/* Other rules of the open board. Its tags stay what they are until all its values are set: what they are to
- * be then is kept. */
-static enum loading_status loading_change_rules(struct loading *loading,
-                                                const struct rules *rules) {
-    struct loading_board *open = &loading->open;
-    const struct tag_set *tags = &open->rules.layout.tags;
-    struct rules same;
-    open->tags = rules->layout.tags;
-    open->changes_tags |= !tag_set_equal(tags, &rules->layout.tags);
-    if (open->changes_tags) {
-        const struct effect effect = {.kind = EFFECT_RULES,
-                                      .database = open->database,
-                                      .name = {.at = open->name, .size = open->name_size},
-                                      .rules = rules};
-        open->keeps_values = true;
-        effect_bytes_encode(&open->encoder, &effect);
-    }
-    rules_copy(rules, &same);
-    same.layout.tags = *tags;
-    return open->kept.is_broken ? loading_fail_memory(loading)
-                                : loading_behave_like(loading, &same);
-}
-
-static void loading_set_state(struct loading_board *open, const struct effect *effect) {
-    open->state = effect->state != NULL ? *effect->state : (struct board_state){.from_ms = 0};
-}
-
-static enum loading_status loading_rename_open(struct loading *loading,
-                                               const struct effect *effect) {
-    struct loading_board *open = &loading->open;
-    if (!rules_keys_are_akin(&open->rules, effect->rules) ||
-        !registry_may_put(loading->registry, effect->to_database, effect->to_name, effect->rules)) {
-        return loading_fail_meaning(loading, "a board that is being read cannot be renamed so");
-    }
-    open->expire_at_ms = effect->expire_at_ms;
-    loading_name_open(open, effect->to_database, effect->to_name);
-    loading_set_state(open, effect);
-    return loading_change_rules(loading, effect->rules);
-}
-
-static enum loading_status loading_change_open_rules(struct loading *loading,
-                                                     const struct effect *effect) {
-    if (!rules_keys_are_akin(&loading->open.rules, effect->rules)) {
-        return loading_fail_meaning(loading, "a board that is being read cannot behave so");
-    }
-    loading_set_state(&loading->open, effect);
-    return loading_change_rules(loading, effect->rules);
-}
-
-/* Handle an effect on the open board. */
-static enum loading_status loading_change_open(struct loading *loading,
-                                               const struct effect *effect) {
-    struct loading_board *open = &loading->open;
-    if (effect->key_kind != NULL) {
-        return loading_fail_meaning(loading, "a change of a hash cannot happen to a board");
-    }
-    switch (effect->kind) {
-    case EFFECT_PUT:
-    case EFFECT_TAKE:
-        return loading_keep_effect(loading, effect);
-    case EFFECT_TAGS:
-        return loading_keep_values(loading, effect);
-    case EFFECT_EXPIRE:
-        open->expire_at_ms = effect->expire_at_ms;
-        return LOADING_MORE;
-    case EFFECT_REMOVE:
-        loading_drop_open(loading);
-        return LOADING_MORE;
-    case EFFECT_RENAME:
-        return loading_rename_open(loading, effect);
-    case EFFECT_RULES:
-        return loading_change_open_rules(loading, effect);
-    case EFFECT_STATE:
-        loading_set_state(open, effect);
-        return rules_take_state(&open->rules, &open->state)
-                   ? LOADING_MORE
-                   : loading_fail_meaning(loading, "a board that is being read has no such state");
-    case EFFECT_CUT:
-    case EFFECT_CREATE:
-    case EFFECT_COPY:
-    case EFFECT_FLUSH:
-    case EFFECT_FILL:
-        break;
-    }
-    return loading_fail_meaning(loading, "a change cannot happen to a board that is being read");
-}
-
-/* Does the effect give a board the open board's name? */
-static bool loading_is_for_open_name(const struct loading *loading, const struct effect *effect) {
-    return (effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY) &&
-           loading_is_open_board(loading, effect->to_database, effect->to_name);
-}
-
-static enum loading_status loading_take_effect(struct loading *loading) {
-    const struct effect *effect = &loading->decoder.effect;
-    loading->effect_count++;
-    if (effect->kind == EFFECT_FLUSH) {
-        if (loading->open.is_open && loading->open.database == effect->database) {
-            loading_drop_open(loading);
-        }
-    } else if (loading_is_open_board(loading, effect->database, effect->name)) {
-        return loading_change_open(loading, effect);
-    } else if (loading_is_for_open_name(loading, effect)) {
-        return loading_fail_meaning(loading, "two boards have the same name");
-    }
-    return loading_add_to_batch(loading, effect);
-}
-
-/* ---- boards of the base ---- */
-
-static bool loading_begin_open(struct loading *loading) {
-    struct loading_board *open = &loading->open;
-    static const struct rules plain; /* its layout is never used: all keys are equal */
-    if (!registry_create_board_like(loading->registry, &open->rules, &open->board)) {
-        return false;
-    }
-    board_init(&open->touched, &plain.layout, 1);
-    for (unsigned i = 0; i < TAGS_MAX; i++) {
-        board_init(&open->seen[i], &plain.layout, 1);
-    }
-    open->keeps_values = false;
-    open->changes_tags = false;
-    buffer_init(&open->kept, 0);
-    effect_bytes_encode_begin(&open->encoder, &open->kept);
-    open->indexing = (struct board_indexing){.has_begun = false};
-    open->is_open = true;
-    return true;
-}
-
-static enum loading_status loading_open_board(struct loading *loading) {
-    const struct effect *effect = &loading->decoder.effect;
-    struct loading_board *open = &loading->open;
-    if (open->is_open) {
-        return loading_fail_meaning(loading, "a board begins within another one");
-    }
-    if (!registry_may_put(loading->registry, effect->database, effect->name, effect->rules)) {
-        return loading_fail_meaning(loading, "two boards have the same name, or it is too long");
-    }
-    loading->base_boards++;
-    loading_name_open(open, effect->database, effect->name);
-    open->expire_at_ms = effect->expire_at_ms;
-    rules_copy(effect->rules, &open->rules);
-    loading_set_state(open, effect);
-    open->tags = open->rules.layout.tags;
-    return loading_begin_open(loading) ? LOADING_MORE : loading_fail_memory(loading);
-}
-
-/* Remove the entries whose members have changed since; returns how many remain. */
-static uint32_t loading_leave_out_touched(const struct loading_board *open,
-                                          struct board_entry *entries, struct bytes *values,
-                                          uint32_t count) {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        struct board_member member;
-        board_look_up(&open->touched, entries[i].member, NULL, &member);
-        if (!member.is_there) {
-            values[kept] = values[i];
-            entries[kept++] = entries[i];
-        }
-    }
-    return kept;
-}
-
-static bool loading_is_in_order(const struct loading_board *open, const struct board_entry *entries,
+static bool loading_is_in_order(const struct board *board, const struct board_entry *entries,
                                 uint32_t count) {
-    uint32_t before = board_count(&open->board);
-    uint64_t last = before > 0 ? open->last_key : UINT64_MAX;
+    struct board_cursor cursor;
+    struct board_stored entry = {.key = UINT64_MAX};
+    if (board_count(board) > 0) {
+        board_seek(board, board_count(board) - 1, &cursor);
+        (void)!board_cursor_read(&cursor, &entry);
+    }
     for (uint32_t i = 0; i < count; i++) {
-        if (entries[i].key > last) {
+        if (entries[i].key > (i > 0 ? entries[i - 1].key : entry.key)) {
             return false;
         }
-        last = entries[i].key;
     }
     return true;
 }
 
 static enum loading_status loading_append_entries(struct loading *loading) {
     struct loading_board *open = &loading->open;
-    struct board_entry *entries = loading->decoder.entries;
+    const struct board_entry *entries = loading->decoder.entries;
     uint32_t count = loading->decoder.entry_count;
+    struct registry_key *key = NULL;
     if (!open->is_open) {
         return loading_fail_meaning(loading, "members outside a board");
     }
-    loading->base_members += count;
-    if (board_count(&open->touched) > 0) {
-        count = loading_leave_out_touched(open, entries, loading->decoder.entry_values, count);
+    if (open->is_known) {
+        key = registry_find(loading->registry, open->database,
+                            (struct bytes){.at = open->name, .size = open->name_size}, INT64_MIN);
     }
-    if (count == 0) {
-        return LOADING_MORE;
+    if (open->is_known && (key == NULL || key->kind != REGISTRY_BOARD)) {
+        return loading_fail_meaning(loading, "members outside a board");
     }
-    if (!loading_is_in_order(open, entries, count)) {
+    struct board *board = key != NULL ? &key->board : &open->board;
+    if (!loading_is_in_order(board, entries, count)) {
         return loading_fail_meaning(loading, "members of a board are out of order");
     }
-    if (!layout_has_room(board_layout(&open->board), entries[0].key)) {
+    if (count > 0 && !layout_has_room(board_layout(board), entries[0].key)) {
         return loading_fail_meaning(loading,
                                     "a member's key is larger than its board's layout allows");
     }
-    if (board_append(&open->board, entries, count) != BOARD_OK) {
+    enum board_status status = key != NULL
+                                   ? registry_append_loaded(loading->registry, key, entries, count)
+                                   : board_append(board, entries, count);
+    if (status != BOARD_OK) {
         return loading_fail_memory(loading);
     }
-    open->last_key = entries[count - 1].key;
+    loading->base_members += count;
     loading->member_count += count;
     return loading->decoder.has_values
-               ? loading_tag_entries(loading, entries, loading->decoder.entry_values, count)
+               ? loading_tag_entries(loading, board, loading->decoder.entry_values, count)
                : LOADING_MORE;
 }
 
-/* Apply the kept effects, now that the board is in the registry. */
-static enum loading_status loading_apply_kept(struct loading *loading) {
+/* One step of building the index of the open board, which then comes into the registry: all its pieces are read, or an
+ * effect on it waits. */
+static enum loading_status loading_index_board(struct loading *loading) {
     struct loading_board *open = &loading->open;
-    struct effect_decoder *decoder = &loading->kept_decoder;
-    if (open->kept.size == 0) {
-        return LOADING_MORE;
-    }
-    effect_bytes_decode_begin(decoder,
-                              (struct bytes){.at = open->kept.at, .size = open->kept.size});
-    while (effect_bytes_decode(decoder) == EFFECT_RECORD_EFFECT) {
-        struct effect effect = decoder->effect;
-        effect.database = open->database;
-        effect.name = (struct bytes){.at = open->name, .size = open->name_size};
-        struct rules rules;
-        if (effect.kind == EFFECT_RULES) {
-            rules_copy(effect.rules, &rules);
-            rules.layout.time = open->rules.layout.time; /* the board may have emptied since */
-            effect.rules = &rules;
-            effect.state = &open->state; /* what it has come to be */
-        }
-        enum loading_status status = loading_add_to_batch(loading, &effect);
-        if (status != LOADING_MORE) {
-            return status;
-        }
-    }
-    return loading_apply_batch(loading);
-}
-
-static enum loading_status loading_close_board(struct loading *loading) {
-    struct loading_board *open = &loading->open;
-    struct bytes name = {.at = open->name, .size = open->name_size};
-    if (registry_put_loaded(loading->registry, open->database, name, &open->board, &open->state,
-                            open->expire_at_ms) != REGISTRY_OK) {
+    bool is_done = false;
+    if (board_append_end_step(&open->board, &open->indexing, APPEND_END_WORK, &is_done) !=
+        BOARD_OK) {
         return loading_fail_memory(loading);
     }
-    open->is_open = false;
-    open->is_ending = false;
-    loading->board_count++;
-    loading->applies_kept = true;
-    enum loading_status status = loading_apply_kept(loading);
-    loading->applies_kept = false;
-    loading_forget_kept(open);
-    return status;
-}
-
-static enum loading_status loading_reopen_board(struct loading *loading) {
-    if (!loading->open.is_open) {
-        return loading_fail_meaning(loading, "no board is there to begin anew");
+    if (!is_done) {
+        return LOADING_MORE;
     }
-    loading_drop_open(loading);
-    loading->open.rules.layout.tags = loading->open.tags;
-    return loading_begin_open(loading) ? LOADING_MORE : loading_fail_memory(loading);
+    if (registry_put_loaded(loading->registry, open->database,
+                            (struct bytes){.at = open->name, .size = open->name_size}, &open->board,
+                            &open->state, open->expire_at_ms) != REGISTRY_OK) {
+        return loading_fail_memory(loading);
+    }
+    loading->board_count++;
+    open->is_known = true;
+    open->is_indexing = false;
+    open->is_open = !open->is_whole;
+    return open->is_whole ? LOADING_MORE : loading_take_effect(loading);
 }
 
 /* ---- records ---- */
@@ -536,10 +297,10 @@ static enum loading_status loading_take_record(struct loading *loading) {
         if (!loading->open.is_open) {
             return loading_fail_meaning(loading, "the end of a board that was not begun");
         }
-        loading->open.is_ending = true;
+        loading->open.is_open = !loading->open.is_known;
+        loading->open.is_whole = true;
+        loading->open.is_indexing = !loading->open.is_known;
         return LOADING_MORE;
-    case EFFECT_RECORD_REOPEN:
-        return loading_reopen_board(loading);
     case EFFECT_RECORD_BAD:
         break;
     }
@@ -664,25 +425,6 @@ static enum loading_status loading_take_block(struct loading *loading) {
                                 loading->next_status == SNAPSHOT_DAMAGED);
 }
 
-static enum loading_status loading_step_base(struct loading *loading) {
-    if (loading->open.is_ending) {
-        /* Build the index of the board once all its pieces are read. */
-        bool is_done = false;
-        if (board_append_end_step(&loading->open.board, &loading->open.indexing, APPEND_END_WORK,
-                                  &is_done) != BOARD_OK) {
-            return loading_fail_memory(loading);
-        }
-        return is_done ? loading_close_board(loading) : LOADING_MORE;
-    }
-    if (loading->is_decoding) {
-        return loading_take_record(loading);
-    }
-    if (!loading->is_base_open) {
-        return loading_open_base(loading);
-    }
-    return loading->has_next ? loading_take_block(loading) : LOADING_WAITS;
-}
-
 /* ---- the journals ---- */
 
 /* A file can lose groups at a group boundary; only the first sequence of the next file shows it. */
@@ -723,15 +465,6 @@ static enum loading_status loading_open_journal(struct loading *loading) {
                : loading_fail_reading(loading, loading->journal.error, status == JOURNAL_DAMAGED);
 }
 
-static enum loading_status loading_close_journal(struct loading *loading) {
-    loading->size_before += loading->journal.window.file_size;
-    loading->size_done = loading->size_before;
-    journal_file_reader_close(&loading->journal);
-    loading->is_journal_open = false;
-    loading->journal_index++;
-    return LOADING_MORE;
-}
-
 static enum loading_status loading_take_group(struct loading *loading) {
     struct journal_group *group = &loading->group;
     enum journal_status status = JOURNAL_GROUP;
@@ -756,26 +489,17 @@ static enum loading_status loading_take_group(struct loading *loading) {
         return LOADING_MORE;
     case JOURNAL_END:
     case JOURNAL_TORN:
-        return loading_close_journal(loading);
+        loading->size_before += loading->journal.window.file_size;
+        loading->size_done = loading->size_before;
+        journal_file_reader_close(&loading->journal);
+        loading->is_journal_open = false;
+        loading->journal_index++;
+        return LOADING_MORE;
     case JOURNAL_DAMAGED:
     case JOURNAL_FAILED:
         break;
     }
     return loading_fail_reading(loading, loading->journal.error, status == JOURNAL_DAMAGED);
-}
-
-static enum loading_status loading_step_journals(struct loading *loading) {
-    if (loading->is_decoding) {
-        return loading_take_record(loading);
-    }
-    if (loading->is_journal_open) {
-        return loading_take_group(loading);
-    }
-    if (loading->journal_index < loading->store->state.journal_count) {
-        return loading_open_journal(loading);
-    }
-    loading->phase = LOADING_END;
-    return LOADING_MORE;
 }
 
 /* ---- the interface ---- */
@@ -817,9 +541,10 @@ bool loading_init(struct loading *loading, uv_loop_t *loop) {
 void loading_deinit(struct loading *loading) {
     loading_close_base(loading);
     worker_deinit(&loading->worker);
-    if (loading->open.is_open) {
-        loading_drop_open(loading);
+    if (loading->open.is_open && !loading->open.is_known) {
+        registry_discard_board(loading->registry, &loading->open.board);
     }
+    loading->open.is_open = false;
     if (loading->is_journal_open) {
         journal_file_reader_close(&loading->journal);
         loading->is_journal_open = false;
@@ -829,9 +554,28 @@ void loading_deinit(struct loading *loading) {
 static enum loading_status loading_step_once(struct loading *loading) {
     switch (loading->phase) {
     case LOADING_BASE:
-        return loading_step_base(loading);
+        if (loading->open.is_indexing) {
+            return loading_index_board(loading);
+        }
+        if (loading->is_decoding) {
+            return loading_take_record(loading);
+        }
+        if (!loading->is_base_open) {
+            return loading_open_base(loading);
+        }
+        return loading->has_next ? loading_take_block(loading) : LOADING_WAITS;
     case LOADING_JOURNALS:
-        return loading_step_journals(loading);
+        if (loading->is_decoding) {
+            return loading_take_record(loading);
+        }
+        if (loading->is_journal_open) {
+            return loading_take_group(loading);
+        }
+        if (loading->journal_index < loading->store->state.journal_count) {
+            return loading_open_journal(loading);
+        }
+        loading->phase = LOADING_END;
+        return LOADING_MORE;
     case LOADING_END:
         break;
     }

@@ -3,14 +3,9 @@
  *     base      blocks, read and decompressed by a thread one ahead --> boards, filled in order
  *     journals  groups after the base's sequence                    --> effect_apply
  *
- * A board of the base that is stored in pieces may have changed between them. While it is open,
- * effects on it are kept, and entries of later pieces are skipped if their member has a kept
- * effect. At the end of the board the kept effects are applied: then it is as it was at that point
- * of the stream.
- *
- * Values of tags come with the pieces. Those of pieces from different times may be more different ones than
- * a tag takes, though never so many were there at one time: from there on, and from a change of the tags
- * on, values are kept, too, and set in the order in which they came.
+ * A board of the base is stored in pieces, and may have changed between them: the effects there change what the pieces
+ * before them have made (registry_walk_trim). Pieces are appended without an index, many times faster; it is built at the
+ * board's end, or before the first effect on it, and from then on with each piece.
  *
  * Any damage stops loading, except for a torn tail of the last journal, which the caller may cut:
  * journal.torn. */
@@ -36,23 +31,16 @@ enum loading_status {
 /* The board whose pieces are being read. */
 struct loading_board {
     bool is_open;
-    bool is_ending; /* all pieces are read, its index is being built */
+    bool is_known;    /* it is in the registry, by its name, with an index; else: */
+    bool is_indexing; /* the index is being built */
+    bool is_whole;    /* all pieces are read */
     uint32_t database;
     char name[REGISTRY_NAME_MAX];
     uint32_t name_size;
     int64_t expire_at_ms;
-    struct rules rules;
     struct board_state state;
     struct board board;
     struct board_indexing indexing;
-    struct board touched; /* members with an effect since the board was opened */
-    struct buffer kept;   /* those effects */
-    bool keeps_values;    /* among them */
-    bool changes_tags;    /* among them are the rules that it is to have, with these tags: */
-    struct tag_set tags;
-    struct board seen[TAGS_MAX]; /* different values of each tag so far, as members */
-    uint64_t last_key;           /* of the last appended member */
-    struct effect_encoder encoder;
 };
 
 struct loading {
@@ -81,11 +69,10 @@ struct loading {
     uint32_t journal_index;
     struct journal_group group;
     /* for both */
-    struct effect_decoder decoder, kept_decoder;
+    struct effect_decoder decoder;
     bool is_decoding;
     struct effect_batch batch;
     uint64_t batch_offsets[EFFECT_BATCH]; /* of the block or group of each effect */
-    bool applies_kept;                    /* the batch holds kept effects */
     char path[STORE_PATH_MAX + STORE_NAME_MAX];
     char error[LOADING_ERROR_MAX];
     bool is_out_of_memory; /* error reports an allocation failure */

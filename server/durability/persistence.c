@@ -41,6 +41,22 @@ static bool persistence_is_awaiting_base(const struct persistence *persistence) 
     return persistence->journaling == STARTING || persistence->journaling == RESTARTING;
 }
 
+static bool persistence_is_saving(const struct persistence *persistence) {
+    return persistence->saving != IDLE;
+}
+
+/* Do replies wait for the journal? */
+static bool persistence_holds_answers(const struct persistence *persistence) {
+    return persistence->journaling == ON || persistence->journaling == BROKEN ||
+           persistence->journaling == RESTARTING || persistence->journaling == STOPPED;
+}
+
+/* Is it known which keys have changes that a full disk does not take? */
+static bool persistence_knows_unwritten(const struct persistence *persistence) {
+    const struct journal *journal = &persistence->journal;
+    return journal->is_stalled && persistence->unwritten_stall == journal->stall_count;
+}
+
 /* ---- transitions ---- */
 
 static void persistence_begin_journal(struct persistence *persistence) {
@@ -234,14 +250,10 @@ void persistence_move(struct persistence *persistence, enum state *machine, enum
     }
 }
 
-void persistence_begin_saving(struct persistence *persistence, enum event event) {
+/* From now on threads may change what the store says of its files. */
+static void persistence_begin_saving(struct persistence *persistence, enum event event) {
     persistence->had_manifest = persistence->store.has_manifest;
     persistence_move(persistence, &persistence->saving, event);
-}
-
-static bool persistence_has_manifest(const struct persistence *persistence) {
-    return persistence_is_saving(persistence) ? persistence->had_manifest
-                                              : persistence->store.has_manifest;
 }
 
 void persistence_stop_at_once(struct persistence *persistence, const char *format, ...) {
@@ -259,6 +271,7 @@ const char *persistence_fatal_error(const struct persistence *persistence) {
 /* ---- passing effects on ---- */
 
 static const char *persistence_find_refusal(struct persistence *persistence);
+static void persistence_settle(struct persistence *persistence);
 
 /* Within a command: wait until the buffers have room for more effects. A journal that waits for its
  * file gets it when the snapshot before it is complete. */
@@ -306,7 +319,9 @@ static void persistence_add_one_effect(struct persistence *persistence,
 
 static void persistence_on_effect(void *context, const struct effect *effect) {
     struct persistence *persistence = context;
-    persistence->state->effect_count++;
+    /* What is staged is one change, which its new name makes. */
+    persistence->state->effect_count +=
+        effect->database != REGISTRY_STAGING || effect->kind == EFFECT_RENAME;
     if (effect->kind != EFFECT_FILL) {
         persistence_add_one_effect(persistence, effect);
         return;
@@ -331,7 +346,8 @@ bool persistence_is_full(const struct persistence *persistence) {
     return journal_is_full(&persistence->journal) || persistence_is_behind(persistence);
 }
 
-void persistence_set_listening(struct persistence *persistence) {
+/* After a change of what effects are wanted for. */
+static void persistence_set_listening(struct persistence *persistence) {
     bool is_recorded = journal_gathers(&persistence->journal) && !persistence->is_applying;
     bool is_needed = is_recorded || persistence->saving == WALKING;
     persistence->state->has_gap |= !is_recorded && !persistence->is_following;
@@ -462,7 +478,9 @@ static bool persistence_handle_received(struct persistence *persistence) {
     return true;
 }
 
-void persistence_settle(struct persistence *persistence) {
+/* Handle what the journal and the snapshot report, the only place that does. Not within a command, except where it
+ * waits for a base. */
+static void persistence_settle(struct persistence *persistence) {
     bool was_blocking = persistence->is_blocking;
     persistence->is_blocking = true;
     while (persistence->journaling != STOPPED &&
@@ -491,6 +509,260 @@ void persistence_on_progress(void *context) {
     }
 }
 
+/* ---- when a save is due ---- */
+
+/* The journal has grown by its percentage, a save point is reached, or the clock has jumped: the expiries on disk
+ * are then from before the jump, and after a reset the floor on disk is too high. */
+static bool persistence_save_is_due(const struct persistence *persistence) {
+    const struct settings *settings = persistence->settings;
+    uint64_t base = persistence->base_size + persistence->journal_size_at_base;
+    uint64_t size = persistence->base_size + persistence->journal.file_size_sum;
+    uint64_t percentage = (uint64_t)settings->auto_aof_rewrite_percentage;
+    if (persistence_is_on(persistence) && percentage > 0 && size > base &&
+        size >= settings->auto_aof_rewrite_min_size &&
+        (double)(size - base) >= (double)base * (double)percentage / 100.0) {
+        return true;
+    }
+    uint64_t changes = persistence->state->change_count - persistence->changes_saved;
+    int64_t elapsed_s = (persistence->clock->monotonic_ms - persistence->save_end_ms) / 1000;
+    uint32_t points = settings->appendonly ? 0 : settings->save_point_count;
+    for (uint32_t i = 0; i < points; i++) {
+        if (changes > 0 && changes >= (uint64_t)settings->save_points[i].changes &&
+            elapsed_s >= settings->save_points[i].seconds) {
+            return true;
+        }
+    }
+    return (persistence_is_on(persistence) || settings->save_point_count > 0) &&
+           persistence->clock->jump_count != persistence->jumps_saved;
+}
+
+/* ---- beginning one ---- */
+
+/* Open the store, if it is not. false: error says why. */
+static bool persistence_open_store(struct persistence *persistence, const struct settings *settings,
+                                   char *error) {
+    return persistence_has_store(persistence) ||
+           store_open(&persistence->store, settings->dir, settings->appenddirname, STORE_CLAIM,
+                      error) == STORE_OK;
+}
+
+const char *persistence_prepare_settings(struct persistence *persistence,
+                                         const struct settings *wanted, char *reason) {
+    char error[PERSISTENCE_ERROR_MAX];
+    if (!wanted->appendonly || persistence_has_store(persistence)) {
+        return NULL;
+    }
+    if (!persistence_open_store(persistence, wanted, error)) {
+        snprintf(reason, SETTING_ERROR_MAX, "%.*s", SETTING_ERROR_MAX - 1, error);
+        return "appendonly";
+    }
+    persistence->is_reserved = true;
+    return NULL;
+}
+
+void persistence_commit_settings(struct persistence *persistence) {
+    persistence->is_reserved = false;
+}
+
+void persistence_abandon_settings(struct persistence *persistence) {
+    if (persistence->is_reserved) {
+        store_abandon(&persistence->store);
+        persistence->is_reserved = false;
+    }
+}
+
+/* Not while a thread has the store. */
+static void persistence_follow_keep(struct store *store, const struct settings *settings) {
+    enum { DAY_SECONDS = 24 * 60 * 60 };
+    store->keep = (struct store_keep){.seconds = settings->appendonly_keep_days * DAY_SECONDS,
+                                      .size_max = settings->appendonly_keep_size};
+}
+
+static void persistence_begin_walk(struct persistence *persistence) {
+    struct stream *stream = &persistence->stream;
+    int64_t now_us = persistence->clock->now_us;
+    bool has_begun;
+    if (!persistence->is_streaming) {
+        has_begun = snapshot_begin(&persistence->snapshot, now_us);
+    } else {
+        has_begun = stream->state == STREAM_OPEN /* its reader is there */ &&
+                    snapshot_begin_stream(&persistence->snapshot, stream->writer, now_us);
+        stream->writer = has_begun ? -1 : stream->writer;
+    }
+    if (!has_begun) {
+        log_write(LOG_WARNING, "snapshot: cannot begin: out of memory");
+        persistence_move(persistence, &persistence->saving, SAVE_FAILED);
+        return;
+    }
+    persistence_move(persistence, &persistence->saving, WALK_BEGUN);
+    persistence_set_listening(persistence);
+}
+
+enum persistence_status persistence_begin_snapshot(struct persistence *persistence, char *error) {
+    persistence_settle(persistence);
+    if (persistence->journaling == STOPPED) {
+        snprintf(error, PERSISTENCE_ERROR_MAX, "%s", persistence->error);
+        return PERSISTENCE_FAILED;
+    }
+    if (persistence_is_saving(persistence)) {
+        return PERSISTENCE_BUSY;
+    }
+    persistence->attempt_ms = persistence->clock->monotonic_ms;
+    persistence->save_begin_ms = persistence->clock->monotonic_ms;
+    if (!persistence_open_store(persistence, persistence->settings, error)) {
+        log_write(LOG_WARNING, "snapshot: %s", error);
+        persistence_move(persistence, &persistence->saving, SAVE_FAILED);
+        persistence_settle(persistence);
+        return PERSISTENCE_FAILED;
+    }
+    persistence_follow_keep(&persistence->store, persistence->settings);
+    persistence_begin_saving(persistence,
+                             persistence_is_on(persistence) ? SAVE_ASKED_WITH_JOURNAL : SAVE_ASKED);
+    return PERSISTENCE_OK;
+}
+
+static void persistence_stream_close(struct persistence *persistence) {
+    stream_close(&persistence->stream);
+    if (persistence->is_streaming) {
+        /* Its descriptor would keep the thread that writes from seeing that nobody reads. */
+        if (persistence->end_reader != NULL) {
+            persistence->end_reader(persistence->reader_context);
+        }
+        snapshot_give_up(
+            &persistence->snapshot); /* in state DUE, persistence_begin_walk finds it closed */
+        persistence->has_news = true;
+    }
+}
+
+/* Before something that cannot wait for a stream's reader. */
+static void persistence_abort_stream(struct persistence *persistence) {
+    if (!persistence->is_streaming) {
+        return;
+    }
+    persistence_stream_close(persistence);
+    persistence->is_blocking = true;
+    while (persistence->is_streaming) {
+        if (persistence->saving == DUE) {
+            persistence_begin_walk(persistence);
+        }
+        worker_wait(&persistence->snapshot.worker);
+        persistence_settle(persistence);
+    }
+    persistence->is_blocking = false;
+}
+
+/* ---- a save at once (SAVE, SHUTDOWN) ---- */
+
+/* The disk did not say what the manifest is: it is asked once more, and then nothing waits for it. */
+static void persistence_finish_adoption(struct persistence *persistence) {
+    struct received *received = &persistence->received;
+    if (!received->worker.is_busy) {
+        received_adopt(received, received->has_journal);
+        worker_wait(&received->worker);
+        received->is_given_up = true;
+    }
+    worker_wait(&received->worker);
+}
+
+/* End this tick's group within the tick. false: with is_saved, that the keys are of no whole group. */
+static bool persistence_save_close_tick_group(struct persistence *persistence, bool is_saved) {
+    bool is_closed = persistence->close_group == NULL ||
+                     persistence->close_group(persistence->close_context, is_saved);
+    journal_end_group(&persistence->journal, persistence->clock->now_us,
+                      persistence_policy_of(persistence));
+    return is_closed && !(is_saved && persistence->state->is_walk_held);
+}
+
+/* Continue the snapshot until it is over. The keys are those of a whole group. */
+static void persistence_save_finish_snapshot(struct persistence *persistence) {
+    struct journal *journal = &persistence->journal;
+    CHECK(!persistence->state->is_walk_held);
+    persistence->is_blocking = true;
+    while (persistence_is_saving(persistence) && persistence->journaling != STOPPED) {
+        if (persistence->saving == ROTATING) {
+            worker_wait(&journal->syncer);
+            worker_wait(&journal->writer);
+            if (journal->rotation == JOURNAL_ROTATION_ASKED && journal->is_stalled) {
+                (void)!journal_flush(journal, false);
+                if (journal->is_stalled) {
+                    journal_cancel_rotation(journal);
+                }
+            }
+        } else if (persistence->saving == ADOPTING) {
+            persistence_finish_adoption(persistence);
+        } else if (persistence->saving == DUE) {
+            persistence_begin_walk(persistence);
+        } else {
+            (void)!snapshot_step(&persistence->snapshot, UINT64_MAX, journal->group,
+                                 persistence->clock->now_us);
+            worker_wait(&persistence->snapshot.worker);
+        }
+        persistence_settle(persistence);
+        service_ping(); /* the loop stands still, but not for a fault */
+    }
+    persistence->is_blocking = false;
+}
+
+enum persistence_status persistence_save(struct persistence *persistence, char *error) {
+    uint64_t count_before = persistence->save_count;
+    if (persistence->journal.is_stalled || !persistence_save_close_tick_group(persistence, true)) {
+        snprintf(error, PERSISTENCE_ERROR_MAX, "%s",
+                 persistence->journal.is_stalled
+                     ? "the disk is full: nothing can be saved"
+                     : "a change of the master is applied in part, and the rest cannot be applied "
+                       "now: try again");
+        return PERSISTENCE_FAILED;
+    }
+    enum persistence_status status = persistence_begin_snapshot(persistence, error);
+    if (status != PERSISTENCE_OK) {
+        return status;
+    }
+    persistence_save_finish_snapshot(persistence);
+    if (persistence->save_count > count_before) {
+        return PERSISTENCE_OK;
+    }
+    snprintf(error, PERSISTENCE_ERROR_MAX, "the snapshot could not be written: see the log");
+    return PERSISTENCE_FAILED;
+}
+
+enum persistence_status persistence_prepare_end(struct persistence *persistence,
+                                                enum persistence_ending ending, char *error) {
+    struct journal *journal = &persistence->journal;
+    if (persistence->state->is_loading) {
+        return PERSISTENCE_OK;
+    }
+    persistence_abort_stream(persistence);
+    persistence_abandon_receive(persistence);
+    (void)persistence_save_close_tick_group(persistence, false);
+    bool is_changed = persistence->state->change_count != persistence->changes_saved;
+    bool is_asked = ending == PERSISTENCE_END_SAVE ||
+                    (ending == PERSISTENCE_END_AS_SET && !persistence_is_on(persistence) &&
+                     is_changed && persistence->settings->save_point_count > 0);
+    /* The journal that replies wait for has no file before its base is on disk. */
+    bool lacks_base = persistence_holds_answers(persistence) && !persistence_is_on(persistence);
+    if ((is_asked || lacks_base) && persistence_is_saving(persistence) &&
+        persistence_save_close_tick_group(persistence, true)) {
+        persistence_save_finish_snapshot(
+            persistence); /* it may have begun before the last change */
+        lacks_base = !persistence_is_on(persistence);
+    }
+    if (is_asked || lacks_base) {
+        enum persistence_status status = persistence_save(persistence, error);
+        if (status != PERSISTENCE_OK) {
+            return status;
+        }
+    }
+    persistence->is_blocking = true;
+    bool is_flushed = !persistence_holds_answers(persistence) || journal_flush(journal, true);
+    persistence->is_blocking = false;
+    persistence_settle(persistence);
+    if (!is_flushed) {
+        snprintf(error, PERSISTENCE_ERROR_MAX, "the journal could not be written: see the log");
+        return PERSISTENCE_FAILED;
+    }
+    return PERSISTENCE_OK;
+}
+
 /* ---- the tick ---- */
 
 bool persistence_end_tick(struct persistence *persistence) {
@@ -509,7 +781,7 @@ bool persistence_step(struct persistence *persistence) {
         return false;
     }
     if (persistence->loading != NULL) {
-        return persistence_step_loading(persistence);
+        return persistence_load_step(persistence);
     }
     if (persistence->saving == DUE) {
         persistence_begin_walk(persistence);
@@ -682,7 +954,7 @@ bool persistence_holds_readers(const struct persistence *persistence) {
            persistence->settings->appendfsync == SETTING_APPENDFSYNC_ALWAYS;
 }
 
-static void persistence_groups_add_waiting(void *context, struct bytes payload) {
+static void persistence_add_waiting(void *context, struct bytes payload) {
     unwritten_add_group(context, payload);
 }
 
@@ -696,7 +968,7 @@ bool persistence_is_stuck(struct persistence *persistence) {
     }
     if (!persistence_knows_unwritten(persistence)) {
         unwritten_clear(&persistence->unwritten);
-        journal_each_waiting(journal, persistence_groups_add_waiting, &persistence->unwritten);
+        journal_each_waiting(journal, persistence_add_waiting, &persistence->unwritten);
         persistence->unwritten_stall = journal->stall_count;
     }
     return true;
@@ -712,8 +984,8 @@ bool persistence_has_unwritten_names(const struct persistence *persistence) {
 
 /* ---- describing ---- */
 
-static void persistence_groups_describe_journal(const struct persistence *persistence,
-                                                struct persistence_info *info) {
+static void persistence_describe_journal(const struct persistence *persistence,
+                                         struct persistence_info *info) {
     const struct journal *journal = &persistence->journal;
     info->is_journal_on = persistence_is_on(persistence);
     info->is_journal_ok =
@@ -746,9 +1018,9 @@ void persistence_describe(const struct persistence *persistence, struct persiste
         info->saved_members = persistence->snapshot.footer.member_count;
     }
     if (persistence->loading != NULL) {
-        persistence_describe_loading(persistence, info);
+        persistence_load_describe(persistence, info);
     }
-    persistence_groups_describe_journal(persistence, info);
+    persistence_describe_journal(persistence, info);
 }
 
 /* ---- a snapshot that a client reads, or another process, instead of the disk ---- */
@@ -843,39 +1115,9 @@ uint64_t persistence_stream_group(const struct persistence *persistence) {
     return is_walked ? persistence->snapshot.footer.sequence : 0;
 }
 
-static void persistence_stream_close(struct persistence *persistence) {
-    stream_close(&persistence->stream);
-    if (persistence->is_streaming) {
-        /* Its descriptor would keep the thread that writes from seeing that nobody reads. */
-        if (persistence->end_reader != NULL) {
-            persistence->end_reader(persistence->reader_context);
-        }
-        snapshot_give_up(
-            &persistence->snapshot); /* in state DUE, persistence_begin_walk finds it closed */
-        persistence->has_news = true;
-    }
-}
-
 void persistence_end_stream(struct persistence *persistence) {
     persistence->has_reader = false;
     persistence_stream_close(persistence);
-}
-
-/* Before something that cannot wait for a stream's reader. */
-void persistence_abort_stream(struct persistence *persistence) {
-    if (!persistence->is_streaming) {
-        return;
-    }
-    persistence_stream_close(persistence);
-    persistence->is_blocking = true;
-    while (persistence->is_streaming) {
-        if (persistence->saving == DUE) {
-            persistence_begin_walk(persistence);
-        }
-        worker_wait(&persistence->snapshot.worker);
-        persistence_settle(persistence);
-    }
-    persistence->is_blocking = false;
 }
 
 /* ---- a full copy of a master, as it becomes the keys and the files (received.h) ---- */
@@ -893,7 +1135,8 @@ enum persistence_status persistence_begin_receive(struct persistence *persistenc
     if (!persistence_open_store(persistence, persistence->settings, error)) {
         return PERSISTENCE_FAILED;
     }
-    if (!persistence_has_manifest(persistence)) {
+    if (!(persistence_is_saving(persistence) ? persistence->had_manifest
+                                             : persistence->store.has_manifest)) {
         if (persistence_is_saving(persistence)) {
             return PERSISTENCE_BUSY;
         }
@@ -1001,8 +1244,8 @@ bool persistence_start(struct persistence *persistence, const struct persistence
     if (persistence_has_store(persistence)) {
         store_note_process(&persistence->store); /* the process may have daemonized since */
     }
-    return persistence_start_loading(persistence, error) &&
-           (persistence->loading->size_total > 0 || persistence_finish_loading(persistence, error));
+    return persistence_load_start(persistence, error) &&
+           (persistence->loading->size_total > 0 || persistence_load_finish(persistence, error));
 }
 
 void persistence_stop(struct persistence *persistence) {
@@ -1012,7 +1255,7 @@ void persistence_stop(struct persistence *persistence) {
     persistence->is_blocking = true;
     effect_listener_remove(persistence->registry, &persistence->listener);
     if (persistence->loading != NULL) {
-        persistence_end_loading(persistence);
+        persistence_load_end(persistence);
     }
     if (persistence->journaling == ON && !persistence->journal.has_group) {
         (void)!journal_flush(&persistence->journal, true);

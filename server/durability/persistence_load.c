@@ -123,7 +123,7 @@ static bool persistence_load_begin_service(struct persistence *persistence, char
     return true;
 }
 
-void persistence_end_loading(struct persistence *persistence) {
+void persistence_load_end(struct persistence *persistence) {
     struct loading *loading = persistence->loading;
     loading_deinit(loading);
     persistence->loading = NULL;
@@ -131,7 +131,7 @@ void persistence_end_loading(struct persistence *persistence) {
 }
 
 /* false: error says why. */
-bool persistence_finish_loading(struct persistence *persistence, char *error) {
+bool persistence_load_finish(struct persistence *persistence, char *error) {
     const struct loading *loading = persistence->loading;
     double seconds = persistence_seconds_since(persistence->loading_begin_us);
     const struct journal_torn *torn = &loading->journal.torn;
@@ -155,7 +155,7 @@ bool persistence_finish_loading(struct persistence *persistence, char *error) {
                   loading->group_count, loading->size_total, seconds,
                   (double)loading->member_count / divisor, (double)loading->effect_count / divisor);
     }
-    persistence_end_loading(persistence);
+    persistence_load_end(persistence);
     persistence->state->is_loading = false;
     persistence_publish(persistence);
     /* After a clock reset: no board may be in a period that has not begun. */
@@ -180,7 +180,7 @@ static void persistence_load_refuse_to_start(struct persistence *persistence, co
 }
 
 /* true: there is more to do at once. */
-bool persistence_step_loading(struct persistence *persistence) {
+bool persistence_load_step(struct persistence *persistence) {
     char error[PERSISTENCE_ERROR_MAX];
     int64_t now_ms = persistence->clock->monotonic_ms;
     switch (loading_step(persistence->loading, LOAD_BUDGET_NS)) {
@@ -202,7 +202,7 @@ bool persistence_step_loading(struct persistence *persistence) {
     case LOADING_WAITS:
         return false;
     case LOADING_DONE:
-        if (!persistence_finish_loading(persistence, error)) {
+        if (!persistence_load_finish(persistence, error)) {
             persistence_load_refuse_to_start(persistence, error);
         }
         return true;
@@ -214,7 +214,7 @@ bool persistence_step_loading(struct persistence *persistence) {
 
 /* ---- the interface ---- */
 
-bool persistence_start_loading(struct persistence *persistence, char *error) {
+bool persistence_load_start(struct persistence *persistence, char *error) {
     struct loading *loading = loading_create(persistence->registry, &persistence->store,
                                              persistence_on_progress, persistence);
     if (loading == NULL) {
@@ -241,8 +241,8 @@ bool persistence_start_loading(struct persistence *persistence, char *error) {
     return true;
 }
 
-void persistence_describe_loading(const struct persistence *persistence,
-                                  struct persistence_info *info) {
+void persistence_load_describe(const struct persistence *persistence,
+                               struct persistence_info *info) {
     const struct loading *loading = persistence->loading;
     double seconds = persistence_seconds_since(persistence->loading_begin_us);
     double part =

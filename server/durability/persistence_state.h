@@ -1,10 +1,9 @@
-/* The struct behind persistence.h, its states, and what its files ask of each other.
+/* The struct behind persistence.h, its states, and what its two files ask of each other.
  *
- *     persistence.c        the states; what threads report; effects; the tick; groups; copies that are read or received
- *     persistence_save.c   saves: when, and at once
+ *     persistence.c        the states; what threads report; effects; saves; the tick; groups; copies
  *     persistence_load.c   the start
  *
- * Only persistence.c decides: the others ask it to move a state, and settle what has come of that. */
+ * Only persistence.c decides: the other asks it to move a state. */
 #ifndef SERVER_PERSISTENCE_STATE_H
 #define SERVER_PERSISTENCE_STATE_H
 
@@ -124,73 +123,35 @@ static inline bool persistence_is_on(const struct persistence *persistence) {
     return persistence->journal.state == JOURNAL_WRITES;
 }
 
-static inline bool persistence_is_saving(const struct persistence *persistence) {
-    return persistence->saving != IDLE;
-}
-
 static inline bool persistence_has_store(const struct persistence *persistence) {
     return persistence->store.directory >= 0;
-}
-
-/* Do replies wait for the journal? */
-static inline bool persistence_holds_answers(const struct persistence *persistence) {
-    return persistence->journaling == ON || persistence->journaling == BROKEN ||
-           persistence->journaling == RESTARTING || persistence->journaling == STOPPED;
-}
-
-/* Is it known which keys have changes that a full disk does not take? */
-static inline bool persistence_knows_unwritten(const struct persistence *persistence) {
-    const struct journal *journal = &persistence->journal;
-    return journal->is_stalled && persistence->unwritten_stall == journal->stall_count;
 }
 
 /* ---- persistence.c ---- */
 
 /* machine: journaling or saving. */
 void persistence_move(struct persistence *persistence, enum state *machine, enum event event);
-/* From now on threads may change what the store says of its files. */
-void persistence_begin_saving(struct persistence *persistence, enum event event);
 /* The process must end before anything more is answered. */
 __attribute__((format(printf, 2, 3))) void persistence_stop_at_once(struct persistence *persistence,
                                                                     const char *format, ...);
 /* No thread has the store. */
 void persistence_note_files(struct persistence *persistence);
-/* Handle what the journal and the snapshot report, the only place that does. Not within a command,
- * except where it waits for a base. */
-void persistence_settle(struct persistence *persistence);
 /* Let replies be sent, and pass effects to the modules that need them now. Not within a command:
  * changed may close the command's own client when only part of its effects are recorded. */
 void persistence_publish(struct persistence *persistence);
-/* After a change of what effects are wanted for. */
-void persistence_set_listening(struct persistence *persistence);
-/* Before something that cannot wait for a stream's reader. */
-void persistence_abort_stream(struct persistence *persistence);
 /* A thread is done. */
 void persistence_on_progress(void *context);
-
-/* ---- persistence_save.c ---- */
-
-bool persistence_save_is_due(const struct persistence *persistence);
-/* Open the store, if it is not. false: error says why. */
-MUST_CHECK bool persistence_open_store(struct persistence *persistence,
-                                       const struct settings *settings, char *error);
-/* Not while a thread has the store. */
-void persistence_follow_keep(struct store *store, const struct settings *settings);
-void persistence_begin_walk(struct persistence *persistence);
-/* The disk did not say what the manifest is: it is asked once more, and then nothing waits for
- * it. */
-void persistence_finish_adoption(struct persistence *persistence);
 
 /* ---- persistence_load.c ---- */
 
 /* false: error says why. */
-MUST_CHECK bool persistence_start_loading(struct persistence *persistence, char *error);
+MUST_CHECK bool persistence_load_start(struct persistence *persistence, char *error);
 /* true: there is more to do at once. */
-MUST_CHECK bool persistence_step_loading(struct persistence *persistence);
+MUST_CHECK bool persistence_load_step(struct persistence *persistence);
 /* All is loaded. false: error says why. */
-MUST_CHECK bool persistence_finish_loading(struct persistence *persistence, char *error);
-void persistence_end_loading(struct persistence *persistence);
-void persistence_describe_loading(const struct persistence *persistence,
-                                  struct persistence_info *info);
+MUST_CHECK bool persistence_load_finish(struct persistence *persistence, char *error);
+void persistence_load_end(struct persistence *persistence);
+void persistence_load_describe(const struct persistence *persistence,
+                               struct persistence_info *info);
 
 #endif

@@ -251,17 +251,6 @@ static bool received_free_some(struct received *received, uint64_t budget_ns) {
     return false;
 }
 
-static void received_note_loaded(struct received *received) {
-    const struct loading *loading = received->loading;
-    received->group = loading->sequence;
-    received->time_us = loading->time_us;
-    received->state = RECEIVED_LOADED;
-    log_write(LOG_NOTICE,
-              "replica: full copy loaded boards=%" PRIu64 " members=%" PRIu64 " bytes=%" PRIu64
-              " group=%" PRIu64,
-              loading->board_count, loading->member_count, received->size, received->group);
-}
-
 bool received_step(struct received *received, uint64_t budget_ns) {
     if (received->is_clearing) {
         return received_free_some(received, budget_ns);
@@ -275,7 +264,14 @@ bool received_step(struct received *received, uint64_t budget_ns) {
     case LOADING_WAITS:
         return false;
     case LOADING_DONE:
-        received_note_loaded(received);
+        received->group = received->loading->sequence;
+        received->time_us = received->loading->time_us;
+        received->state = RECEIVED_LOADED;
+        log_write(LOG_NOTICE,
+                  "replica: full copy loaded boards=%" PRIu64 " members=%" PRIu64 " bytes=%" PRIu64
+                  " group=%" PRIu64,
+                  received->loading->board_count, received->loading->member_count, received->size,
+                  received->group);
         return true;
     case LOADING_FAILED:
         break;

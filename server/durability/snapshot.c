@@ -13,7 +13,6 @@
 enum {
     STEP_ENTRIES = EFFECT_ENTRIES_MAX, /* per piece: the loader fills leaves with as many */
 #ifdef SERVER_TINY
-    CUT_NAMED_MAX = 5,
     CHUNK_END = 200,
     RECORD_SIZE = 50,
     BUFFER_SIZE = 512,
@@ -21,7 +20,6 @@ enum {
     FILLING_MAX = 4000,
     STREAM_FILLING_MAX = 8000,
 #else
-    CUT_NAMED_MAX = 4096,    /* members cut from the open board that are recorded by name */
     CHUNK_END = 896 * 1024,  /* a longer chunk is closed */
     RECORD_SIZE = 32 * 1024, /* of members in a record, or a single larger one */
     BUFFER_SIZE = 5 * 1024 * 1024,
@@ -29,7 +27,6 @@ enum {
     FILLING_MAX = 16 * 1024 * 1024, /* including effects */
     STREAM_FILLING_MAX = 48 * 1024 * 1024,
 #endif
-    REOPEN_MAX = 4, /* per board: a client that keeps cutting it must not stop the walk */
     KEPT_MAX = 8 * 1024 * 1024,
 };
 
@@ -319,65 +316,26 @@ static void snapshot_write_effect(struct snapshot *snapshot, const struct effect
     }
 }
 
-/* Members cut from a half-walked board are recorded by name: ranks mean nothing to a loader whose
- * pieces are from different times. For very many members it is cheaper to restart the board;
- * REOPEN_MAX limits this so that the walk ends. */
-static void snapshot_add_cut(struct snapshot *snapshot, const struct effect *effect) {
-    if (effect->count > CUT_NAMED_MAX && snapshot->reopen_count < REOPEN_MAX) {
-        snapshot->reopen_count++;
-        registry_walk_reopen(snapshot->registry);
-        effect_bytes_encode_reopen(&snapshot->encoder);
-        snapshot_check_chunk(snapshot);
-        return;
-    }
-    struct effect take = *effect;
-    struct board_cursor cursor;
-    struct board_stored entry;
-    char room[NAME_TEXT_ROOM];
-    take.kind = EFFECT_TAKE;
-    board_seek(&effect->key->board, effect->rank, &cursor);
-    for (uint32_t i = 0; i < effect->count && board_cursor_read(&cursor, &entry); i++) {
-        take.member = name_text(entry.member, room);
-        snapshot_write_effect(snapshot, &take);
-        board_cursor_next(&cursor);
-    }
-}
-
-/* A member that has moved behind the walk is in no piece, and one that is put in front of it in none that
- * the loader takes: so all its values follow the PUT. */
-static void snapshot_add_put(struct snapshot *snapshot, const struct effect *effect) {
-    char packed[TAG_VALUES_PACKED_MAX];
-    const struct board *board = &effect->key->board;
-    struct effect tags = *effect;
-    struct board_member member;
-    struct tag_values values;
-    snapshot_write_effect(snapshot, effect);
-    if (!board_has_values(board)) {
-        return;
-    }
-    board_look_up(board, effect->member, NULL, &member);
-    board_tags_of(board, &member, &values);
-    if (values.mask != 0) {
-        tags.kind = EFFECT_TAGS;
-        tags.value = (struct bytes){.at = packed, .size = tag_values_pack(&values, packed)};
-        snapshot_write_effect(snapshot, &tags);
-    }
-}
-
 void snapshot_add_effect(struct snapshot *snapshot, const struct effect *effect) {
-    enum registry_walk_state state = effect->key == NULL
-                                         ? REGISTRY_WALK_DONE
-                                         : registry_walk_state(snapshot->registry, effect->key);
-    if (snapshot->state != SNAPSHOT_WALKS || state == REGISTRY_WALK_AHEAD) {
+    struct registry_walk_change change;
+    if (snapshot->state != SNAPSHOT_WALKS ||
+        !registry_walk_trim(snapshot->registry, effect, &change)) {
         return;
     }
-    if (effect->kind == EFFECT_CUT && state == REGISTRY_WALK_OPEN) {
-        snapshot_add_cut(snapshot, effect);
-    } else if (effect->kind == EFFECT_PUT && state == REGISTRY_WALK_OPEN &&
-               effect->key->kind == REGISTRY_BOARD) {
-        snapshot_add_put(snapshot, effect);
-    } else {
-        snapshot_write_effect(snapshot, effect);
+    snapshot_write_effect(snapshot, &change.effect);
+    if (change.has_come && board_has_values(&effect->key->board)) {
+        const struct board *board = &effect->key->board;
+        char packed[TAG_VALUES_PACKED_MAX];
+        struct board_member member;
+        struct tag_values values;
+        board_look_up(board, effect->member, NULL, &member);
+        board_tags_of(board, &member, &values);
+        if (values.mask != 0) {
+            change.effect.kind = EFFECT_TAGS;
+            change.effect.value =
+                (struct bytes){.at = packed, .size = tag_values_pack(&values, packed)};
+            snapshot_write_effect(snapshot, &change.effect);
+        }
     }
 }
 
@@ -415,7 +373,6 @@ static void snapshot_write_board_piece(struct snapshot *snapshot,
                                        const struct board_stored *entries) {
     struct effect_encoder *encoder = &snapshot->encoder;
     if (piece->is_first) {
-        snapshot->reopen_count = 0;
         snapshot->values_size = 0;
         effect_bytes_encode_open(encoder, piece->key,
                                  registry_expiry(snapshot->registry, piece->key));

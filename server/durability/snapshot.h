@@ -5,9 +5,9 @@
  *     effects on what was walked already ---------> filling -> writing -> leaderboard.<n>.base
  *                                                   (loop)     (thread)
  *
- * The file holds the state at its end: a change to something already walked follows in the stream.
- * A board is read piece by piece. For members that change in between, the stream has their effects,
- * and these override the pieces when the file is loaded (loading.h).
+ * The file holds the state at its end: a change to something already walked follows in the stream. A board is read piece
+ * by piece, and the stream has of its changes what they change of the pieces before them (registry_walk_trim). So the file
+ * is loaded as it comes, each record when its turn is.
  *
  * The buffers are bounded. The walk stays only a little ahead of the thread. When effects come
  * faster than the thread writes, their producer waits: commands that have not started wait in the
@@ -73,7 +73,6 @@ struct snapshot {
     uint64_t number;
     uint64_t created_ms;
     struct snapshot_footer footer; /* its counts: so far */
-    uint32_t reopen_count;         /* of the open board */
     size_t values_size;            /* of the tags of one of its members, about */
     uint64_t file_size;
     bool is_kept; /* the manifest may name the file, though that is not certain to be on disk */

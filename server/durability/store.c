@@ -584,19 +584,6 @@ static enum store_status store_read_own_manifest(const struct opening *opening) 
     return status == STORE_MISSING ? STORE_OK : status;
 }
 
-/* There is no manifest: nothing was ever stored here, or it was removed. first: a file seen. */
-static enum store_status store_say_empty(const struct opening *opening, const char *first) {
-    const char *path = opening->store->path;
-    if (first[0] != '\0') {
-        snprintf(opening->error, DISK_ERROR_MAX,
-                 "%s/" STORE_MANIFEST_NAME " is missing, but %s is there: " STORE_ADVICE, path,
-                 first);
-        return STORE_DAMAGED;
-    }
-    snprintf(opening->error, DISK_ERROR_MAX, "there is no " STORE_MANIFEST_NAME " in %s", path);
-    return STORE_MISSING;
-}
-
 static enum store_status store_look_around(const struct opening *opening) {
     struct store *store = opening->store;
     struct sighting sighting = {.state = &store->state};
@@ -604,7 +591,16 @@ static enum store_status store_look_around(const struct opening *opening) {
         return store_fail(opening, "list", "");
     }
     if (!store->has_manifest && (sighting.first.text[0] != '\0' || opening->mode < STORE_CLAIM)) {
-        return store_say_empty(opening, sighting.first.text);
+        /* There is no manifest: nothing was ever stored here, or it was removed. first: a file seen. */
+        const char *path = opening->store->path;
+        if (sighting.first.text[0] != '\0') {
+            snprintf(opening->error, DISK_ERROR_MAX,
+                     "%s/" STORE_MANIFEST_NAME " is missing, but %s is there: " STORE_ADVICE, path,
+                     sighting.first.text);
+            return STORE_DAMAGED;
+        }
+        snprintf(opening->error, DISK_ERROR_MAX, "there is no " STORE_MANIFEST_NAME " in %s", path);
+        return STORE_MISSING;
     }
     if (sighting.found_count < store->state.journal_count + (store->state.base_number != 0)) {
         return store_say_missing(opening);

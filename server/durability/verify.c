@@ -288,12 +288,12 @@ static void verify_print_counts(const struct checking *checking, const struct lo
     }
 }
 
-enum verify_run { RUN_NOT_BEGUN, RUN_FAILED, RUN_DONE };
+enum verify_loaded { RUN_NOT_BEGUN, RUN_FAILED, RUN_DONE };
 
 /* Load everything as the server does, on a loop of its own. */
-static enum verify_run verify_run_loading(struct checking *checking, struct loading *loading) {
+static enum verify_loaded verify_run_loading(struct checking *checking, struct loading *loading) {
     uv_loop_t loop;
-    enum verify_run result = RUN_NOT_BEGUN;
+    enum verify_loaded result = RUN_NOT_BEGUN;
     if (uv_loop_init(&loop) != 0) {
         return RUN_NOT_BEGUN;
     }
@@ -309,7 +309,7 @@ static enum verify_run verify_run_loading(struct checking *checking, struct load
 }
 
 /* Load everything, and validate the result. */
-static enum check_result verify_load(struct checking *checking, struct loading *loading) {
+static enum check_result verify_whole(struct checking *checking, struct loading *loading) {
     const char *reason = "";
     switch (verify_run_loading(checking, loading)) {
     case RUN_NOT_BEGUN:
@@ -340,7 +340,7 @@ static enum check_result verify_check_boards(struct checking *checking) {
         registry_create(disk_random_id(), setting_board_rules_for, &checking->settings);
     enum check_result result = CHECK_IS_UNKNOWN;
     if (loading->registry != NULL) {
-        result = verify_load(checking, loading);
+        result = verify_whole(checking, loading);
     }
     if (result == CHECK_IS_UNKNOWN) {
         fprintf(checking->out, "the boards could not be loaded: too little memory or no thread\n");

@@ -92,10 +92,6 @@ static void http_server_begin_phase(struct http_server *server, struct http_peer
 
 /* ---- addresses ---- */
 
-static bool http_server_is_same_client(const uint8_t *a, const uint8_t *b) {
-    return memcmp(a, b, subnet_is_v4(a) ? SUBNET_ADDRESS_SIZE : NETWORK_V6_SIZE) == 0;
-}
-
 static bool http_server_is_proxy(const struct http_server *server, const uint8_t *address) {
     return subnet_list_has(server->options.proxies, server->options.proxy_count, address);
 }
@@ -103,22 +99,19 @@ static bool http_server_is_proxy(const struct http_server *server, const uint8_t
 /* Of those that count; excess: of those that do not, in place of that. */
 static unsigned http_server_count_of(const struct http_server *server, const uint8_t *client,
                                      bool is_excess) {
+    size_t size = subnet_is_v4(client) ? SUBNET_ADDRESS_SIZE : NETWORK_V6_SIZE;
     unsigned count = 0;
     for (const struct http_peer *peer = server->peer_first; peer != NULL; peer = peer->next) {
         bool is_wanted = is_excess ? peer->is_excess : peer->is_counted;
-        count += is_wanted && http_server_is_same_client(peer->client, client);
+        count += is_wanted && memcmp(peer->client, client, size) == 0;
     }
     return count;
 }
 
-static bool http_server_is_limited(const struct http_server *server, const uint8_t *client) {
-    return server->options.address_connections_max > 0 && !subnet_is_loopback(client) &&
-           !http_server_is_proxy(server, client);
-}
-
 static bool http_server_has_enough(const struct http_server *server, const uint8_t *client) {
-    return http_server_is_limited(server, client) &&
-           http_server_count_of(server, client, false) >= server->options.address_connections_max;
+    unsigned most = server->options.address_connections_max; /* 0: any number */
+    return most > 0 && !subnet_is_loopback(client) && !http_server_is_proxy(server, client) &&
+           http_server_count_of(server, client, false) >= most;
 }
 
 /* ---- coming and going ---- */
@@ -134,15 +127,26 @@ static enum MHD_Result http_server_accept(void *context, const struct sockaddr *
     return is_refused ? MHD_NO : MHD_YES;
 }
 
-static void http_server_begin(struct http_server *server, struct MHD_Connection *connection,
-                              void **own) {
-    struct http_peer *peer = memory_allocate_zeroed(sizeof *peer);
+/* A connection comes, or goes. */
+static void http_server_notify(void *context, struct MHD_Connection *connection, void **own,
+                               enum MHD_ConnectionNotificationCode code) {
+    struct http_server *server = context;
+    struct http_peer *peer = *own;
+    if (code != MHD_CONNECTION_NOTIFY_STARTED) {
+        *own = NULL;
+        if (peer != NULL) {
+            LIST_PART(server->peer_first, peer);
+            server->peer_count--;
+            memory_free(peer);
+        }
+        return;
+    }
     const union MHD_ConnectionInfo *socket =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     const union MHD_ConnectionInfo *from =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    if (peer == NULL || socket == NULL) {
-        memory_free(peer);
+    peer = socket != NULL ? memory_allocate_zeroed(sizeof *peer) : NULL;
+    if (peer == NULL) {
         return;
     }
     peer->fd = socket->connect_fd;
@@ -157,19 +161,11 @@ static void http_server_begin(struct http_server *server, struct MHD_Connection 
     *own = peer;
 }
 
-static void http_server_end_peer(struct http_server *server, struct http_peer *peer) {
-    LIST_PART(server->peer_first, peer);
-    server->peer_count--;
-    memory_free(peer);
-}
-
-static void http_server_notify(void *context, struct MHD_Connection *connection, void **own,
-                               enum MHD_ConnectionNotificationCode code) {
-    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        http_server_begin(context, connection, own);
-    } else if (*own != NULL) {
-        http_server_end_peer(context, *own);
-        *own = NULL;
+/* Shut it down: the library then sees its end. */
+static void http_server_cut(struct http_peer *peer) {
+    if (!peer->is_cut) {
+        peer->is_cut = true;
+        (void)shutdown(peer->fd, SHUT_RDWR);
     }
 }
 
@@ -186,42 +182,28 @@ static enum MHD_Result http_server_keep_last(void *own, enum MHD_ValueKind kind,
     return MHD_YES;
 }
 
-/* The last address that is no proxy's. Those before it are what somebody says. */
-static void http_server_take_client(const struct http_server *server,
-                                    struct http_exchange *exchange) {
+/* Its request's headers are there: take the client that a proxy names. The last address that is no proxy's; those
+ * before it are what somebody says. false: the client's address has too many connections. */
+static bool http_server_count_client(struct http_exchange *exchange) {
+    struct http_server *server = exchange->server;
+    struct http_peer *peer = exchange->peer;
     const char *value = NULL;
     uint8_t address[SUBNET_ADDRESS_SIZE];
-    struct http_peer *peer = exchange->peer;
+    if (peer == NULL || !peer->is_proxy) {
+        return peer == NULL || !peer->is_excess;
+    }
+    memcpy(peer->client, peer->address, sizeof peer->client);
     (void)MHD_get_connection_values(exchange->connection, MHD_HEADER_KIND, http_server_keep_last,
                                     &value);
     size_t size = value != NULL ? strlen(value) : 0;
     while (http_header_take_forwarded(value, &size, address)) {
         memcpy(peer->client, address, sizeof peer->client);
         if (!http_server_is_proxy(server, address)) {
-            return;
+            break;
         }
     }
-}
-
-/* Its request's headers are there: take the client that a proxy names. false: the client's address has too many
- * connections. */
-static bool http_server_count_client(struct http_exchange *exchange) {
-    struct http_server *server = exchange->server;
-    struct http_peer *peer = exchange->peer;
-    if (peer == NULL || !peer->is_proxy) {
-        return peer == NULL || !peer->is_excess;
-    }
-    memcpy(peer->client, peer->address, sizeof peer->client);
-    http_server_take_client(server, exchange);
     peer->is_counted = !http_server_has_enough(server, peer->client);
     return peer->is_counted;
-}
-
-static void http_server_uncount_client(struct http_exchange *exchange) {
-    struct http_peer *peer = exchange->peer;
-    if (peer != NULL && peer->is_proxy) {
-        peer->is_counted = false;
-    }
 }
 
 bool http_exchange_peer(const struct http_exchange *exchange, char *text) {
@@ -253,26 +235,7 @@ bool http_exchange_is_local(const struct http_exchange *exchange) {
     return true;
 }
 
-/* ---- time ---- */
-
-/* Nothing has come for so long that it may go where there are many: so those who connect and say
- * nothing do not keep others out. */
-static bool http_server_is_silent(const struct http_peer *peer, int64_t now_ms) {
-    return (peer->limit_ms == HTTP_REQUEST_LIMIT_MS || peer->limit_ms == HTTP_IDLE_LIMIT_MS) &&
-           now_ms - peer->since_ms >= SILENT_MS;
-}
-
-/* Shut it down: the library then sees its end. */
-static void http_server_cut(struct http_peer *peer) {
-    if (!peer->is_cut) {
-        peer->is_cut = true;
-        (void)shutdown(peer->fd, SHUT_RDWR);
-    }
-}
-
 /* ---- replies: how they are filled in, sent, and waited for ---- */
-
-/* ---- replies ---- */
 
 __attribute__((format(printf, 3, 0))) static void
 http_exchange_fill_block(struct http_exchange *exchange, unsigned status, const char *format,
@@ -358,36 +321,28 @@ static void http_server_add_headers(const struct http_exchange *exchange,
     }
 }
 
-/* Those who ask for much and read little do not take all memory. */
-static bool http_server_has_room_to_send(const struct http_server *server, size_t size) {
-    return server->options.sending_max == 0 ||
-           server->sending_size + size <= server->options.sending_max;
-}
-
-/* The body stays until the exchange is over, which is behind the last byte. The library only reads, though its
- * parameters are not const. */
-static struct MHD_Response *http_server_create_response(const struct http_reply *reply) {
-    return reply->fixed.at != NULL
-               ? MHD_create_response_from_buffer(
-                     reply->fixed.size, (void *)(uintptr_t)reply->fixed.at, MHD_RESPMEM_PERSISTENT)
-               : MHD_create_response_from_buffer(reply->body.size, reply->body.at,
-                                                 MHD_RESPMEM_PERSISTENT);
-}
-
 static enum MHD_Result http_server_send(struct http_exchange *exchange) {
     struct http_reply *reply = &exchange->reply;
     if (reply->body.is_broken) {
         http_exchange_fill(exchange, MHD_HTTP_INTERNAL_SERVER_ERROR,
                            "the reply is too long, or out of memory\n");
     }
-    if (!http_server_has_room_to_send(exchange->server, reply->body.size)) {
+    /* Those who ask for much and read little do not take all memory. */
+    struct http_server *server = exchange->server;
+    size_t sending_max = server->options.sending_max;
+    if (sending_max > 0 && server->sending_size + reply->body.size > sending_max) {
         buffer_deinit(&reply->body);
         http_exchange_fill(exchange, MHD_HTTP_SERVICE_UNAVAILABLE,
                            "busy: too many long replies are being sent\n");
     }
     exchange->counted = reply->body.size;
-    exchange->server->sending_size += exchange->counted;
-    struct MHD_Response *response = http_server_create_response(reply);
+    server->sending_size += exchange->counted;
+    /* The body stays until the exchange is over, which is behind the last byte. The library only reads, though its
+     * parameters are not const. */
+    bool is_fixed = reply->fixed.at != NULL;
+    struct MHD_Response *response = MHD_create_response_from_buffer(
+        is_fixed ? reply->fixed.size : reply->body.size,
+        is_fixed ? (void *)(uintptr_t)reply->fixed.at : reply->body.at, MHD_RESPMEM_PERSISTENT);
     if (response == NULL) {
         return MHD_NO;
     }
@@ -397,7 +352,7 @@ static enum MHD_Result http_server_send(struct http_exchange *exchange) {
             ? MHD_queue_basic_auth_fail_response(exchange->connection, "leaderboard", response)
             : MHD_queue_response(exchange->connection, reply->status, response);
     MHD_destroy_response(response);
-    http_server_begin_phase(exchange->server, exchange->peer, HTTP_SEND_LIMIT_MS);
+    http_server_begin_phase(server, exchange->peer, HTTP_SEND_LIMIT_MS);
     return result;
 }
 
@@ -441,22 +396,6 @@ void http_exchange_ready(struct http_exchange *exchange) {
     }
     exchange->stage = HTTP_READY;
     http_server_resume(exchange);
-}
-
-/* Those that have waited for too long are replied to. */
-static void http_server_sweep_exchanges(struct http_server *server, int64_t now_ms) {
-    struct http_exchange *next;
-    for (struct http_exchange *each = server->waiting_first; each != NULL; each = next) {
-        next = each->next;
-        if (now_ms < each->due_ms) {
-            continue;
-        }
-        if (each->stage != HTTP_DELAYED) {
-            http_exchange_fill(each, MHD_HTTP_SERVICE_UNAVAILABLE,
-                               "busy: the server runs a long command, or has no processor time\n");
-        }
-        http_exchange_ready(each);
-    }
 }
 
 /* ---- for handlers ---- */
@@ -620,16 +559,6 @@ static size_t http_server_body_max(const struct http_exchange *exchange) {
     return !http_server_has_body(exchange) ? 0 : body_max > 0 ? body_max : HTTP_BODY_MAX;
 }
 
-static bool http_server_is_too_long(const struct http_exchange *exchange) {
-    const char *size = http_exchange_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
-    uint64_t bytes = 0;
-    if (http_exchange_header(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL) {
-        return !http_server_has_body(exchange); /* how long it is, its last chunk says */
-    }
-    return size != NULL && (!bytes_parse_u64(bytes_from_text(size), &bytes) ||
-                            bytes > http_server_body_max(exchange));
-}
-
 /* Of two of these, another program on the way may believe the other one. The first is that of HTTP/1.1. */
 static const char *const http_request_single[] = {
     MHD_HTTP_HEADER_HOST,         MHD_HTTP_HEADER_CONTENT_LENGTH, MHD_HTTP_HEADER_TRANSFER_ENCODING,
@@ -657,10 +586,6 @@ enum { HTTP_REQUEST_IS_RAW = true };
  *                      ^value ^at     ^the next name is not behind at */
 static bool http_server_is_line_end(const char *at, const char *next) {
     return at[0] == '\0' && (next == at + 1 || (at[1] == '\0' && next == at + 2));
-}
-
-static bool http_server_is_end(const char *at, const char *end) {
-    return http_server_is_line_end(at, end - 1) || http_server_is_line_end(at, end - 2);
 }
 
 /* Between the method and the target there are blanks, and nothing between the target and the version. */
@@ -704,7 +629,8 @@ static bool http_server_is_ambiguous(struct http_exchange *exchange, const char 
         const union MHD_ConnectionInfo *info =
             MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
         seen.is_odd = !http_server_is_line(exchange, method, version) || info == NULL ||
-                      !http_server_is_end(seen.at, method + info->header_size);
+                      !(http_server_is_line_end(seen.at, method + info->header_size - 1) ||
+                        http_server_is_line_end(seen.at, method + info->header_size - 2));
     }
     if (seen.doubled != NULL) {
         http_exchange_fill(exchange, MHD_HTTP_BAD_REQUEST, "the header %s is there twice\n",
@@ -775,6 +701,12 @@ static bool http_server_refuse(struct http_exchange *exchange, const char *metho
                                const char *version) {
     const struct http_server_options *options = &exchange->server->options;
     bool is_known = http_server_take_method(exchange, method);
+    const char *length = http_exchange_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    uint64_t size = 0;
+    bool is_length = length != NULL && bytes_parse_u64(bytes_from_text(length), &size);
+    /* How long a chunked body is, its last chunk says. */
+    bool is_chunked = http_exchange_header(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
+    size_t body_max = http_server_body_max(exchange);
     if (http_server_is_ambiguous(exchange, method, version)) {
         exchange->stage = HTTP_READY;
         return true;
@@ -787,8 +719,8 @@ static bool http_server_refuse(struct http_exchange *exchange, const char *metho
                            options->hosts_setting);
     } else if (!is_known) {
         http_exchange_fill(exchange, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n");
-    } else if (http_server_is_too_long(exchange)) {
-        if (http_server_has_body(exchange)) {
+    } else if (is_chunked ? body_max == 0 : length != NULL && !(is_length && size <= body_max)) {
+        if (body_max > 0) {
             http_server_refuse_size(exchange);
         } else {
             http_exchange_fill(exchange, 413, "a request has no body here\n");
@@ -838,19 +770,6 @@ static void *http_server_begin_request(void *context, const char *target,
     buffer_init(&exchange->body,
                 server->options.body_max > 0 ? server->options.body_max : HTTP_BODY_MAX);
     return exchange;
-}
-
-/* Only here is a request suspended: the library cannot queue the reply of a connection that is. */
-static enum MHD_Result http_server_send_or_suspend(struct http_exchange *exchange) {
-    if (exchange->stage == HTTP_STREAMS) {
-        return http_server_send_stream(exchange);
-    }
-    if (exchange->stage == HTTP_READY) {
-        return http_server_send(exchange);
-    }
-    exchange->is_suspended = true;
-    MHD_suspend_connection(exchange->connection);
-    return MHD_YES;
 }
 
 /* false: far more came in chunks than any body has, and nobody waits for the end of it. */
@@ -919,7 +838,16 @@ static enum MHD_Result http_server_take_request(void *context, struct MHD_Connec
         http_server_begin_phase(server, exchange->peer, 0);
         server->options.handler->handle(server->options.handler->context, exchange);
     }
-    return http_server_send_or_suspend(exchange);
+    if (exchange->stage == HTTP_READY) {
+        return http_server_send(exchange);
+    }
+    if (exchange->stage == HTTP_STREAMS) {
+        return http_server_send_stream(exchange);
+    }
+    /* Only here is a request suspended: the library cannot queue the reply of a connection that is. */
+    exchange->is_suspended = true;
+    MHD_suspend_connection(exchange->connection);
+    return MHD_YES;
 }
 
 static void http_server_end_request(void *context, struct MHD_Connection *connection, void **own,
@@ -933,8 +861,8 @@ static void http_server_end_request(void *context, struct MHD_Connection *connec
         return;
     }
     http_server_begin_phase(server, exchange->peer, HTTP_IDLE_LIMIT_MS);
-    http_server_uncount_client(exchange);
     if (exchange->peer != NULL) {
+        exchange->peer->is_counted &= !exchange->peer->is_proxy;
         exchange->peer->exchange = NULL;
     }
     if (exchange->is_begun && handler->leave != NULL) {
@@ -1010,10 +938,6 @@ static void http_server_log(void *context, const char *format, va_list arguments
     }
 }
 
-/* ---- the thread ---- */
-
-enum { WAIT_STEP_MS = 10, STREAM_STEP_MS = 25, SWEEP_MS = 100 };
-
 /* ---- for handlers ---- */
 
 void http_server_ask(struct http_server *server, struct ask *ask) {
@@ -1033,6 +957,8 @@ bool http_server_is_secure(const struct http_server *server) {
 }
 
 /* ---- the thread ---- */
+
+enum { WAIT_STEP_MS = 10, STREAM_STEP_MS = 25, SWEEP_MS = 100 };
 
 static void http_server_on_idle(uv_idle_t *idle) {
     (void)idle; /* an active idle handle only keeps poll from blocking */
@@ -1068,12 +994,29 @@ static void http_server_on_timer(uv_timer_t *timer) {
     struct http_server *server = timer->data;
     const struct http_handler *handler = server->options.handler;
     int64_t now_ms = http_server_now(server);
-    http_server_sweep_exchanges(server, now_ms);
-    /* Cut those whose time is over, and where there are many those who say nothing. */
+    /* Those that have waited for too long are replied to. */
+    struct http_exchange *next;
+    for (struct http_exchange *each = server->waiting_first; each != NULL; each = next) {
+        next = each->next;
+        if (now_ms < each->due_ms) {
+            continue;
+        }
+        if (each->stage != HTTP_DELAYED) {
+            http_exchange_fill(each, MHD_HTTP_SERVICE_UNAVAILABLE,
+                               "busy: the server runs a long command, or has no processor time\n");
+        }
+        http_exchange_ready(each);
+    }
+    /* Cut those whose time is over; and where there are many those from whom nothing has come for a while, so that
+     * those who connect and say nothing do not keep others out. */
     bool is_full = server->peer_count > server->options.connections_max * 3 / 4;
     for (struct http_peer *peer = server->peer_first; peer != NULL; peer = peer->next) {
-        bool is_over = peer->limit_ms > 0 && now_ms - peer->since_ms >= peer->limit_ms;
-        if (is_over || (is_full && http_server_is_silent(peer, now_ms))) {
+        int64_t passed_ms = now_ms - peer->since_ms;
+        bool is_over = peer->limit_ms > 0 && passed_ms >= peer->limit_ms;
+        bool is_silent =
+            (peer->limit_ms == HTTP_REQUEST_LIMIT_MS || peer->limit_ms == HTTP_IDLE_LIMIT_MS) &&
+            passed_ms >= SILENT_MS;
+        if (is_over || (is_full && is_silent)) {
             http_server_cut(peer);
         }
     }
@@ -1191,26 +1134,18 @@ static struct http_server *http_server_fail(const char *what, char *error) {
     return NULL;
 }
 
-static struct http_server *http_server_create(const struct http_server_options *options) {
+struct http_server *http_server_start(int fd, uv_loop_t *engine_loop,
+                                      const struct http_server_options *options, char *error) {
     struct http_server *server = memory_allocate_zeroed(sizeof *server);
     struct pollfd *streams = memory_allocate_zeroed((options->streams_max + 1) * sizeof *streams);
     if (server == NULL || streams == NULL) {
         memory_free(server);
         memory_free(streams);
-        return NULL;
-    }
-    server->options = *options;
-    server->streams = streams;
-    return server;
-}
-
-struct http_server *http_server_start(int fd, uv_loop_t *engine_loop,
-                                      const struct http_server_options *options, char *error) {
-    struct http_server *server = http_server_create(options);
-    if (server == NULL) {
         close(fd);
         return http_server_fail("out of memory", error);
     }
+    server->options = *options;
+    server->streams = streams;
     server->daemon = http_server_start_daemon(server, fd);
     if (server->daemon == NULL) {
         close(fd);

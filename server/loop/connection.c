@@ -554,18 +554,6 @@ void connection_hold(struct connection *connection, const struct queue_entry *en
     tick_output_mark_dirty(connection->tick, connection);
 }
 
-/* The requests that were held back are to run: they follow what is queued. */
-static void connection_queue_held(struct connection *connection) {
-    if (connection->hold == CONNECTION_RUNS && connection->held.count > 0 &&
-        connection->queued == 0 && !connection->session.is_close_after_reply) {
-        if (tick_network_queue_held(connection->tick, connection)) {
-            connection_count_input(connection);
-        } else {
-            connection_close(connection, "no memory for its input");
-        }
-    }
-}
-
 void connection_resume(struct connection *connection) {
     connection->hold = CONNECTION_RUNS;
     server_postpone(connection->tick->server, &connection->session, false);
@@ -585,9 +573,13 @@ static size_t connection_handed_size_of(struct connection *connection) {
     return (size_t)(connection->handed_total - connection->written_seen);
 }
 
-/* The output that counts for the limits. What was just handed over does not, if it is little: it may
- * be in the socket before long, and no limit is so low that a short reply closes the client. */
-static size_t connection_limited_size(struct connection *connection) {
+/* Is the unsent output over the client's limit? If so, the client is closed. */
+static bool connection_is_over_output_limit(struct connection *connection) {
+    struct session *session = &connection->session;
+    struct server *server = connection->tick->server;
+    const struct setting_output_limit *limit = server_output_limit(server, session);
+    /* The output that counts for the limits. What was just handed over does not, if it is little: it may be in the
+     * socket before long, and no limit is so low that a short reply closes the client. */
     const struct transport *transport = &connection->transport;
     size_t output_size = connection->session.output.size;
     size_t handed_size = connection_handed_size_of(connection);
@@ -595,15 +587,7 @@ static size_t connection_limited_size(struct connection *connection) {
         !atomic_load_explicit(&transport->has_backlog, memory_order_relaxed)) {
         handed_size = 0;
     }
-    return output_size + handed_size;
-}
-
-/* Is the unsent output over the client's limit? If so, the client is closed. */
-static bool connection_is_over_output_limit(struct connection *connection) {
-    struct session *session = &connection->session;
-    struct server *server = connection->tick->server;
-    const struct setting_output_limit *limit = server_output_limit(server, session);
-    size_t unsent_size = connection_limited_size(connection);
+    size_t unsent_size = output_size + handed_size;
     size_t fed_size = server_output_fed(session);
     const char *reason = NULL;
     unsent_size -= unsent_size < fed_size ? unsent_size : fed_size;
@@ -761,7 +745,15 @@ void connection_finish(struct connection *connection) {
         connection_is_over_query_limit(connection)) {
         return;
     }
-    connection_queue_held(connection);
+    /* The requests that were held back are to run: they follow what is queued. */
+    if (connection->hold == CONNECTION_RUNS && connection->held.count > 0 &&
+        connection->queued == 0 && !connection->session.is_close_after_reply) {
+        if (tick_network_queue_held(connection->tick, connection)) {
+            connection_count_input(connection);
+        } else {
+            connection_close(connection, "no memory for its input");
+        }
+    }
     if (connection->session.is_closed) {
         return;
     }

@@ -683,17 +683,6 @@ static bool tick_handle_due(struct tick *tick) {
     return tick_run_some(tick, registry_expire_due, "expire-cycle") || has_more;
 }
 
-static void tick_log_waiting_archive(struct tick *tick) {
-    int64_t now_ms = tick->server->clock.monotonic_ms;
-    if (tick->archive_logged_at_ms == 0 || now_ms - tick->archive_logged_at_ms >= ARCHIVE_LOG_MS) {
-        tick->archive_logged_at_ms = now_ms;
-        log_write(LOG_WARNING,
-                  "archive: not copied (PERIOD ... COPY) while maxmemory has no room for it "
-                  "used=%zu maxmemory=%llu",
-                  memory_used(), (unsigned long long)tick->server->settings.maxmemory);
-    }
-}
-
 /* Make archives that are copies, or on a replica what their effects will take. They wait for room below maxmemory. true:
  * more work is left. */
 static bool tick_copy_archives(struct tick *tick) {
@@ -710,7 +699,15 @@ static bool tick_copy_archives(struct tick *tick) {
     uint64_t used = memory_used();
     uint64_t room = limit == 0 ? UINT64_MAX : limit > used ? limit - used : 0;
     if (registry_limit_archives(server->registry, room, server->clock.now_ms)) {
-        tick_log_waiting_archive(tick);
+        int64_t now_ms = tick->server->clock.monotonic_ms;
+        if (tick->archive_logged_at_ms == 0 ||
+            now_ms - tick->archive_logged_at_ms >= ARCHIVE_LOG_MS) {
+            tick->archive_logged_at_ms = now_ms;
+            log_write(LOG_WARNING,
+                      "archive: not copied (PERIOD ... COPY) while maxmemory has no room for it "
+                      "used=%zu maxmemory=%llu",
+                      memory_used(), (unsigned long long)tick->server->settings.maxmemory);
+        }
     }
     if (room == 0) {
         return false;

@@ -105,7 +105,6 @@ enum rdb_board_event rdb_board_next(struct rdb_board *board) {
     case EFFECT_RECORD_BAD:
     case EFFECT_RECORD_EFFECT:
     case EFFECT_RECORD_CLOSE:
-    case EFFECT_RECORD_REOPEN:
         break;
     }
     return rdb_board_refuse(board, "damaged board");

@@ -34,13 +34,6 @@ void apply_end(struct apply *apply) {
     effect_batch_clear(&apply->batch);
 }
 
-/* The last groups: all but so many. */
-static void apply_drop_from(struct apply *apply, uint32_t count) {
-    while (apply->group_count > count) {
-        apply->size -= apply->groups[--apply->group_count].head.size;
-    }
-}
-
 static enum apply_status apply_refuse(struct apply *apply, uint32_t group, const char *what) {
     snprintf(apply->error, sizeof apply->error, "group %" PRIu64 " cannot be applied: %s",
              apply->groups[group].head.sequence, what);
@@ -150,7 +143,9 @@ enum apply_status apply_step(struct apply *apply, uint64_t budget_ns) {
     /* Only the group stays that is applied in part. */
     bool is_in_batch = apply->group_done < apply->group_decoded;
     bool is_begun = is_in_batch || apply->is_decoding;
-    apply_drop_from(apply, apply->group_done + is_begun);
+    while (apply->group_count > apply->group_done + is_begun) {
+        apply->size -= apply->groups[--apply->group_count].head.size;
+    }
     if (is_in_batch) {
         apply->batch.count = apply->groups[apply->group_done].batch_end;
         apply->group_decoded = apply->group_done + 1;

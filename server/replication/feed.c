@@ -1,6 +1,8 @@
 /* See feed.h. */
 #include "server/replication/feed.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +12,7 @@
 #include "server/replication/history.h"
 #include "server/replication/hub.h"
 #include "server/replication/replication.h"
+#include "server/replication/wire.h"
 #include "server/system/clock.h"
 #include "server/system/log.h"
 
@@ -36,7 +39,165 @@ static uint64_t feed_lag_limit(const struct feed *feed) {
 static bool feed_is_on_disk(const struct feed *feed, uint64_t group);
 static void feed_end_copy(struct feed *feed, struct feed_copy *copy);
 
-enum { SECOND_MS = 1000 };
+enum {
+    SECOND_MS = 1000,
+#ifdef SERVER_TINY
+    DISK_WINDOW = 512,
+#else
+    DISK_WINDOW = 1 << 20, /* bytes of a file that one job reads, unless a group is longer */
+#endif
+};
+
+static void feed_take_read(struct feed *feed, struct feed_disk_place *files,
+                           enum feed_disk_result result);
+
+/* ---- the journal's files: a thread reads them, for one replica at a time ----
+ *
+ * While the worker is busy it owns job, raw, out, larger_size and result. */
+
+/* The file's head, by which its groups are known. */
+static bool feed_disk_open_file(struct feed_disk *reader) {
+    char head[JOURNAL_FILE_HEAD];
+    struct feed_disk_place *job = &reader->job;
+    job->fd = disk_open(AT_FDCWD, reader->path, O_RDONLY, 0);
+    if (job->fd < 0 || !disk_read_whole(job->fd, head, sizeof head, 0)) {
+        return false;
+    }
+    job->file_id = journal_file_id(head);
+    job->offset = JOURNAL_FILE_HEAD;
+    return job->file_id != 0;
+}
+
+/* Take the groups that are whole in the window. false: one is not what was written. */
+static bool feed_disk_take_groups(struct feed_disk *reader, size_t size) {
+    struct feed_disk_place *job = &reader->job;
+    size_t at = 0;
+    while (size - at > JOURNAL_GROUP_HEAD && job->next_group <= reader->limit_group) {
+        struct journal_group_head head;
+        const char *group = reader->raw.at + at;
+        journal_file_read_group_head(group, job->file_id, &head);
+        size_t whole_size = JOURNAL_GROUP_HEAD + (size_t)head.size;
+        if (whole_size > size - at) {
+            reader->larger_size = at == 0 ? whole_size : 0;
+            return size == reader->raw.capacity; /* otherwise the file ends within it */
+        }
+        if (!journal_file_open_group(group, whole_size, job->file_id, &head) ||
+            head.sequence > job->next_group) {
+            return false;
+        }
+        if (head.sequence == job->next_group) {
+            char *out = buffer_reserve(&reader->out, wire_group_size(&head));
+            if (out == NULL) {
+                break; /* there was room for a window, so some are there already */
+            }
+            wire_put_group(out, &head, group + JOURNAL_GROUP_HEAD);
+            buffer_commit(&reader->out, wire_group_size(&head));
+            job->next_group++;
+        }
+        at += whole_size;
+        job->offset += whole_size;
+    }
+    return true;
+}
+
+static void feed_disk_run_read(void *context) {
+    struct feed_disk *reader = context;
+    struct feed_disk_place *job = &reader->job;
+    ssize_t size;
+    reader->larger_size = 0;
+    reader->result = FEED_DISK_NONE;
+    if (job->fd < 0 && !feed_disk_open_file(reader)) {
+        return;
+    }
+    do {
+        size = pread(job->fd, reader->raw.at, reader->raw.capacity, (off_t)job->offset);
+    } while (size < 0 && errno == EINTR);
+    if (size == 0) {
+        reader->result = FEED_DISK_END;
+    } else if (size > 0 && feed_disk_take_groups(reader, (size_t)size)) {
+        reader->result = FEED_DISK_READ;
+    }
+}
+
+static void feed_disk_close_place(struct feed_disk_place *place) {
+    if (place->fd >= 0) {
+        disk_close(place->fd);
+        place->fd = -1;
+    }
+}
+
+static void feed_disk_on_done(void *context) {
+    struct feed_disk *reader = context;
+    struct feed_disk_place *place = reader->place;
+    reader->place = NULL;
+    if (place == NULL) {
+        feed_disk_close_place(&reader->job);
+        buffer_deinit(&reader->out);
+        return;
+    }
+    CHECK(place->ready.size == 0);
+    place->fd = reader->job.fd;
+    place->file_id = reader->job.file_id;
+    place->offset = reader->job.offset;
+    place->next_group = reader->job.next_group;
+    place->room = reader->larger_size;
+    struct buffer spare = place->ready;
+    place->ready = reader->out;
+    reader->out = spare;
+    if (reader->result == FEED_DISK_END) {
+        feed_disk_close_place(place);
+    }
+    feed_take_read(reader->feed, place, reader->result);
+}
+
+/* Read more for this place, which has sent what was ready. true: feed_take_read is called later. false: the thread is
+ * busy, try again; or it was called at once, as there is no such group, or no thread. */
+static bool feed_disk_ask(struct feed_disk *reader, struct feed_disk_place *place, uv_loop_t *loop,
+                          const struct persistence *persistence) {
+    CHECK(place->ready.size == 0);
+    if (reader->place != NULL || (reader->is_started && reader->worker.is_busy)) {
+        return false;
+    }
+    if (place->fd < 0 && !persistence_find_group(persistence, place->next_group, reader->path,
+                                                 sizeof reader->path)) {
+        feed_take_read(reader->feed, place, FEED_DISK_NONE);
+        return false;
+    }
+    size_t room = place->room > DISK_WINDOW ? place->room : DISK_WINDOW;
+    if (reader->raw.capacity < room) {
+        buffer_deinit(&reader->raw);
+        buffer_init(&reader->raw, 0);
+    }
+    /* The thread allocates nothing: a window of groups takes no more than twice its size as messages. */
+    if (!reader->is_started) {
+        reader->is_started =
+            worker_init(&reader->worker, loop, WORKER_AS_THE_LOOP, feed_disk_on_done, reader);
+    }
+    buffer_clear(&reader->out);
+    if (!reader->is_started || buffer_reserve(&reader->raw, room) == NULL ||
+        buffer_reserve(&reader->out, 2 * room) == NULL) {
+        buffer_clear(&reader->raw);
+        buffer_clear(&reader->out);
+        feed_take_read(reader->feed, place, FEED_DISK_OUT_OF_MEMORY);
+        return false;
+    }
+    reader->place = place;
+    reader->job = *place;
+    reader->limit_group = persistence_written_group(persistence);
+    worker_start(&reader->worker, feed_disk_run_read);
+    return true;
+}
+
+/* Close its file, and free what it has. */
+static void feed_disk_leave(struct feed_disk *reader, struct feed_disk_place *place) {
+    if (reader->place == place) {
+        reader->place = NULL; /* the file is the job's to close */
+    } else {
+        feed_disk_close_place(place);
+    }
+    place->fd = -1;
+    buffer_deinit(&place->ready);
+}
 
 /* ---- opening and closing ---- */
 
@@ -167,13 +328,21 @@ struct feed *feed_create(struct server *server, uv_loop_t *loop) {
     feed->loop = loop;
     feed->redis_copy.is_redis = true;
     backlog_init(&feed->backlog, 0);
-    feed_disk_init(&feed->disk, feed);
+    feed->disk.feed = feed;
+    buffer_init(&feed->disk.raw, 0);
+    buffer_init(&feed->disk.out, 0);
     return feed;
 }
 
 void feed_stop(struct feed *feed) {
     feed_end_copy(feed, &feed->redis_copy);
-    feed_disk_deinit(&feed->disk);
+    if (feed->disk.is_started) {
+        worker_wait(&feed->disk.worker);
+        worker_deinit(&feed->disk.worker);
+        feed->disk.is_started = false;
+    }
+    buffer_deinit(&feed->disk.raw);
+    buffer_deinit(&feed->disk.out);
 }
 
 void feed_destroy(struct feed *feed) {
@@ -426,14 +595,6 @@ static bool feed_step_copy(struct feed *feed, struct feed_copy *copy) {
     return feed_copy_send(feed, copy);
 }
 
-/* Once a second: give up a copy whose child neither works nor waits for replicas, for repl-timeout:
- * while it goes on, no snapshot is saved. */
-static void feed_copy_second(struct feed *feed, struct feed_copy *copy) {
-    if (copy->is_redis && copy->state != FEED_COPY_NONE && feed_redis_copy_is_stuck(feed, copy)) {
-        feed_copy_fail(feed, copy, "the process that makes it has done nothing for repl-timeout");
-    }
-}
-
 /* A copy goes on when all that share it have taken what was sent, and while it goes on no snapshot is saved. */
 /* Has it taken next to nothing (64 KiB) of its copy for repl-timeout? */
 static bool feed_copy_is_stuck(const struct feed *feed, struct replica *replica) {
@@ -514,8 +675,8 @@ static struct replica *feed_stream_owner_of(const struct feed *feed,
     return replica;
 }
 
-void feed_take_read(struct feed *feed, struct feed_disk_place *files,
-                    enum feed_disk_result result) {
+static void feed_take_read(struct feed *feed, struct feed_disk_place *files,
+                           enum feed_disk_result result) {
     struct replica *replica = feed_stream_owner_of(feed, files);
     CHECK(replica != NULL);
     switch (result) {
@@ -880,7 +1041,11 @@ void feed_second(struct feed *feed) {
     if (!feed->is_open) {
         return;
     }
-    feed_copy_second(feed, &feed->redis_copy);
+    /* Its child neither works nor waits for replicas, and while it goes on, no snapshot is saved. */
+    struct feed_copy *copy = &feed->redis_copy;
+    if (copy->state != FEED_COPY_NONE && feed_redis_copy_is_stuck(feed, copy)) {
+        feed_copy_fail(feed, copy, "the process that makes it has done nothing for repl-timeout");
+    }
     for (struct replica *replica = replication->replicas; replica != NULL;
          replica = replica->next) {
         if (feed_is_lost(replica)) {

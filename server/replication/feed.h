@@ -2,7 +2,7 @@
  * replicas of their own.
  *
  *     LB.SYNC id group --> the group is in the backlog (backlog.h)   +CONTINUE, ONLINE
- *                          it is in the journal on disk              the same; read from there (feed_disk.h)
+ *                          it is in the journal on disk              the same; read from there (feed_disk)
  *                          else                                      +FULL, WAITS --> COPIES --> ONLINE
  *
  *     persistence --tap--> backlog --at most UNSENT_MAX ahead--> session's output --> socket
@@ -20,12 +20,53 @@
 #ifndef SERVER_FEED_H
 #define SERVER_FEED_H
 
+#include "codec/buffer.h"
 #include "protocol/reply.h"
 #include "server/clients/server.h"
 #include "server/migration/feed_redis.h"
 #include "server/replication/backlog.h"
-#include "server/replication/feed_disk.h"
 #include "server/replication/quorum.h"
+#include "server/system/worker.h"
+
+/* Groups for a replica that is behind the backlog are read from the journal's files by a thread, sealed as messages
+ * (wire.h), for one replica at a time.
+ *
+ *     place --ask--> READS (thread) --feed_take_read--> place->ready --> session's output
+ *
+ * An open file stays readable when a rewrite of the journal removes it; the next one must then be there. Only what is
+ * written is read: groups up to persistence_written_group. */
+
+struct feed;
+
+/* One replica's place in the files; zeroed but for fd: not there yet. */
+struct feed_disk_place {
+    int fd; /* -1: none is open */
+    uint64_t file_id, offset;
+    uint64_t next_group;
+    struct buffer ready; /* messages, to be sent */
+    size_t room;         /* of the window: more for a long group; 0: as usual */
+};
+
+enum feed_disk_result {
+    FEED_DISK_READ, /* ready has more; next_group is behind it */
+    FEED_DISK_END,  /* the file has no more: the next one, if there is one */
+    FEED_DISK_NONE, /* there is no such group: the replica needs a copy */
+    FEED_DISK_OUT_OF_MEMORY,
+};
+
+struct feed_disk {
+    struct worker worker;
+    bool is_started;
+    struct feed_disk_place *place; /* whose job the thread does; NULL: nobody's any more */
+    /* the thread's, during a job */
+    struct feed_disk_place job;
+    char path[512];
+    uint64_t limit_group;
+    struct buffer raw, out;
+    size_t larger_size; /* a group that needs so much room; 0: none */
+    enum feed_disk_result result;
+    struct feed *feed;
+};
 
 enum feed_copy_state {
     FEED_COPY_NONE,

@@ -685,14 +685,6 @@ static void master_link_greet_say_next(struct master_link *link) {
     master_link_greet_say_line(link);
 }
 
-static void master_link_greet_take_line(struct master_link *link, struct bytes answer) {
-    if (lines[link->line].take != NULL) {
-        lines[link->line].take(link, answer);
-    } else {
-        master_link_greet_say_next(link);
-    }
-}
-
 /* Lines of the handshake. true: the rest is messages. */
 /* Take the lines that have come. true: what follows is messages. */
 static bool master_link_take_lines(struct master_link *link) {
@@ -714,7 +706,12 @@ static bool master_link_take_lines(struct master_link *link) {
         buffer_drop_front(&link->input, size + 1);
         size -= size > 0 && line[size - 1] == '\r';
         if (size > 0) { /* empty lines: the master is still there */
-            master_link_greet_take_line(link, (struct bytes){.at = line, .size = size});
+            struct bytes answer = (struct bytes){.at = line, .size = size};
+            if (lines[link->line].take != NULL) {
+                lines[link->line].take(link, answer);
+            } else {
+                master_link_greet_say_next(link);
+            }
         }
         if (link->input.size == 0) {
             break;

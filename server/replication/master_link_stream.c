@@ -39,15 +39,6 @@ void master_link_stream_begin_copy(struct master_link *link) {
     master_link_move(link, LINK_COPY_BEGUN);
 }
 
-static void master_link_stream_take_piece(struct master_link *link,
-                                          const struct wire_message *message) {
-    struct replication *replication = &link->server->replication;
-    received_add(master_link_received(link), message->at, message->size);
-    replication->copy_read_size += message->size;
-    replication->counters.received_copy_size += message->size;
-    replication->copy_at_ms = link->server->clock.monotonic_ms;
-}
-
 /* It is loaded, and has replaced everything. */
 static void master_link_stream_note_adopted(struct master_link *link) {
     struct replication *replication = &link->server->replication;
@@ -170,7 +161,11 @@ static bool master_link_stream_take_message(struct master_link *link,
         if (!is_copying) {
             return master_link_stream_refuse(link, "a piece of a copy that was not asked for");
         }
-        master_link_stream_take_piece(link, message);
+        struct replication *replication = &link->server->replication;
+        received_add(master_link_received(link), message->at, message->size);
+        replication->copy_read_size += message->size;
+        replication->counters.received_copy_size += message->size;
+        replication->copy_at_ms = link->server->clock.monotonic_ms;
         return true;
     case WIRE_END:
         if (!is_copying) {
@@ -278,28 +273,24 @@ static void master_link_stream_add_groups(struct master_link *link, uint32_t cou
     }
 }
 
-static void master_link_stream_note_applied(struct master_link *link,
-                                            const struct apply_group *group) {
-    struct replication *replication = &link->server->replication;
-    link->taken_size = (size_t)(group->payload - link->input.at) + group->head.size;
-    replication->group = group->head.sequence;
-    if (group->has_history) {
-        (void)!history_take(link->server->registry, replication);
-    }
-    if (group->head.time_us != 0) {
-        clock_follow(&link->server->clock, (int64_t)group->head.time_us, true);
-    }
-    link->server->durability.is_walk_held = group->head.is_linked;
-    link->is_retrying = false;
-}
-
 /* Apply what was added, for about budget_ns. */
 static enum apply_status master_link_stream_step_groups(struct master_link *link,
                                                         uint64_t budget_ns) {
     struct apply *apply = &link->apply;
     enum apply_status status = apply_step(apply, budget_ns);
     for (uint32_t i = 0; i < apply->group_done; i++) {
-        master_link_stream_note_applied(link, &apply->groups[i]);
+        const struct apply_group *group = &apply->groups[i];
+        struct replication *replication = &link->server->replication;
+        link->taken_size = (size_t)(group->payload - link->input.at) + group->head.size;
+        replication->group = group->head.sequence;
+        if (group->has_history) {
+            (void)!history_take(link->server->registry, replication);
+        }
+        if (group->head.time_us != 0) {
+            clock_follow(&link->server->clock, (int64_t)group->head.time_us, true);
+        }
+        link->server->durability.is_walk_held = group->head.is_linked;
+        link->is_retrying = false;
     }
     if (apply_is_going(apply)) {
         link->server->durability.is_walk_held = true;

@@ -316,13 +316,6 @@ static struct quorum_peer *quorum_find_peer(struct quorum *quorum, uint64_t node
     return NULL;
 }
 
-static void quorum_drop_peer(struct quorum *quorum, uint64_t node) {
-    struct quorum_peer *peer = quorum_find_peer(quorum, node);
-    if (peer != NULL) {
-        *peer = quorum->peers[--quorum->peer_count];
-    }
-}
-
 static void quorum_keep_vote(struct quorum *quorum, const struct replica *replica,
                              const struct sync_registration *said) {
     struct quorum_peer *peer = quorum_find_peer(quorum, said->node);
@@ -694,7 +687,10 @@ static void quorum_step_pulling(struct quorum *quorum) {
     if (!is_whole) {
         log_write(LOG_WARNING, "quorum: what is missing did not come of node=%016" PRIx64,
                   quorum->pulled_node);
-        quorum_drop_peer(quorum, quorum->pulled_node);
+        struct quorum_peer *peer = quorum_find_peer(quorum, quorum->pulled_node);
+        if (peer != NULL) {
+            *peer = quorum->peers[--quorum->peer_count];
+        }
     }
     quorum_move(quorum, QUORUM_PULLED);
 }

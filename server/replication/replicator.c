@@ -239,18 +239,6 @@ void replicator_print_source(struct replicator *replicator, struct buffer *out) 
     }
 }
 
-/* The master is a Redis. What is applied of it are changes of this server's own, with groups of its own:
- * another history than that of a leaderboard master that was followed before. */
-static void replicator_follow_redis(struct replicator *replicator) {
-    struct server *server = replicator->server;
-    replicator->link.has_found_redis = false;
-    persistence_set_following(server->persistence, false);
-    replication_change_id(server);
-    feed_write_history(replicator->feed);
-    feed_reset(replicator->feed, "a Redis is followed");
-    redis_follow_begin(replicator->redis);
-}
-
 /* ---- the start ---- */
 
 static void replicator_begin_quorum(struct replicator *replicator) {
@@ -353,7 +341,14 @@ bool replicator_begin_tick(struct replicator *replicator) {
         return !replicator->link.is_retrying && !persistence_is_full(server->persistence);
     }
     if (replicator->link.has_found_redis) {
-        replicator_follow_redis(replicator);
+        /* The master is a Redis. What is applied of it are changes of this server's own, with groups of its own:
+         * another history than that of a leaderboard master that was followed before. */
+        replicator->link.has_found_redis = false;
+        persistence_set_following(server->persistence, false);
+        replication_change_id(server);
+        feed_write_history(replicator->feed);
+        feed_reset(replicator->feed, "a Redis is followed");
+        redis_follow_begin(replicator->redis);
     }
     uint64_t copies = server->replication.copies;
     bool is_freeing = redis_follow_free_some(replicator->redis, STEP_BUDGET_NS / 2);

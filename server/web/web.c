@@ -156,14 +156,6 @@ void web_add_headers(struct http_exchange *exchange) {
     }
 }
 
-/* The same for the page's files, which may show pictures. may_frame: other sites may show it in a frame. */
-static void web_add_file_headers(const struct web *web, struct http_reply *reply, bool may_frame) {
-    web_add_policy(reply, may_frame ? web->policy_of_frames : web->policy);
-    if (!may_frame) {
-        web_forbid_frames(reply);
-    }
-}
-
 /* Errors of the listener are problem documents here, too. text ends with a newline. */
 static void web_print_refusal(struct http_exchange *exchange, const char *text) {
     struct http_reply *reply = &exchange->reply;
@@ -237,21 +229,6 @@ static void web_answer(struct http_exchange *exchange, struct web_query *query) 
 
 /* ---- files: every view has an address of its own, and the page that it loads is the same ---- */
 
-static void web_files_init(struct web *web) {
-    for (unsigned i = 0; web_files[i].name != NULL; i++) {
-        CHECK(i < WEB_FILES_MAX);
-        web_gzip_file(
-            (struct bytes){.at = (const char *)web_files[i].at, .size = web_files[i].size},
-            &web->files_packed[i]);
-    }
-}
-
-static void web_files_deinit(struct web *web) {
-    for (unsigned i = 0; i < WEB_FILES_MAX; i++) {
-        buffer_deinit(&web->files_packed[i]);
-    }
-}
-
 static const struct web_file *web_files_find(struct bytes name) {
     for (const struct web_file *file = web_files; file->name != NULL; file++) {
         if (bytes_equal(name, bytes_from_text(file->name))) {
@@ -265,42 +242,27 @@ static bool web_files_begins_with(const struct http_target *target, const char *
     return bytes_equal(target->segments[0], bytes_from_text(word));
 }
 
-static bool web_files_is_view(const struct http_target *target) {
-    return web_files_begins_with(target, "") || web_files_begins_with(target, "boards") ||
-           web_files_begins_with(target, "server") || web_files_begins_with(target, "login") ||
-           web_files_begins_with(target, "embed");
-}
-
-static const struct web_file *web_files_choose(const struct http_target *target) {
-    if (web_files_begins_with(target, "api")) {
-        return NULL;
-    }
-    if (target->segment_count == 1 && target->segments[0].size > 0) {
-        const struct web_file *file = web_files_find(target->segments[0]);
-        if (file != NULL) {
-            return file;
-        }
-    }
-    return web_files_is_view(target) ? web_files_find(BYTES("index.html")) : NULL;
-}
-
-/* Somebody has typed an address that does not exist: the page says so, with a way on. */
-static bool web_files_is_typed(const struct http_exchange *exchange,
-                               const struct http_target *target) {
-    const char *accept = http_exchange_header(exchange, "Accept");
-    return accept != NULL && strstr(accept, "text/html") != NULL &&
-           !web_files_begins_with(target, "api");
-}
-
+/* false: there is none at this address. */
 static bool web_files_answer(struct http_exchange *exchange, const struct http_target *target) {
-    const struct web_file *file = web_files_choose(target);
+    static const char *const views[] = {"", "boards", "server", "login", "embed"};
     struct http_reply *reply = &exchange->reply;
-    if (file == NULL && web_files_is_typed(exchange, target)) {
-        file = web_files_find(BYTES("index.html"));
-        reply->status = 404;
+    const char *accept = http_exchange_header(exchange, "Accept");
+    bool is_view = false;
+    if (web_files_begins_with(target, "api")) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof views / sizeof views[0]; i++) {
+        is_view |= web_files_begins_with(target, views[i]);
+    }
+    bool is_name = target->segment_count == 1 && target->segments[0].size > 0;
+    const struct web_file *file = is_name ? web_files_find(target->segments[0]) : NULL;
+    if (file == NULL && !is_view && (accept == NULL || strstr(accept, "text/html") == NULL)) {
+        return false;
     }
     if (file == NULL) {
-        return false;
+        file = web_files_find(BYTES("index.html"));
+        /* Somebody has typed an address that does not exist: the page says so, with a way on. */
+        reply->status = is_view ? reply->status : 404;
     }
     const char *known = http_exchange_header(exchange, "If-None-Match");
     reply->content_type = file->type;
@@ -308,13 +270,18 @@ static bool web_files_answer(struct http_exchange *exchange, const struct http_t
     http_reply_header(reply, "Cache-Control", "no-cache");
     http_reply_header(reply, "ETag", file->tag);
     http_reply_header(reply, "Vary", "Accept-Encoding");
-    const struct web_request *request = exchange->own;
-    web_add_file_headers(request->web, reply, web_files_begins_with(target, "embed"));
+    /* They may show pictures, where the page itself may not; and other sites may show some of them in a frame. */
+    const struct web *web = ((const struct web_request *)exchange->own)->web;
+    bool may_frame = web_files_begins_with(target, "embed");
+    web_add_policy(reply, may_frame ? web->policy_of_frames : web->policy);
+    if (!may_frame) {
+        web_forbid_frames(reply);
+    }
     if (reply->status == 200 && known != NULL && strstr(known, file->tag) != NULL) {
         reply->status = 304;
         reply->fixed = BYTES("");
     } else {
-        const struct buffer *packed = &request->web->files_packed[file - web_files];
+        const struct buffer *packed = &web->files_packed[file - web_files];
         reply->fixed = (struct bytes){.at = (const char *)file->at, .size = file->size};
         if (packed->size > 0 && web_gzip_is_taken(exchange)) {
             reply->fixed = buffer_bytes(packed);
@@ -488,22 +455,16 @@ static void web_request_is_answered(struct web_query *query) {
     web_query_leave(query);
 }
 
-/* false: the server drains, and it is a write. */
-static bool web_may_begin(struct web *web, struct web_query *query) {
-    if (!query->route->writes) {
-        return true;
-    }
-    query->is_counted = true;
-    atomic_fetch_add(&web->write_count, 1);
-    return !atomic_load(&web->is_draining);
-}
-
 void web_run(struct web_request *request, struct web_query *query) {
     struct web *web = request->web;
-    if (!web_may_begin(web, query)) {
-        web_query_leave(query);
-        http_exchange_refuse(request->exchange, 503, "the server ends: this was not done\n");
-        return;
+    if (query->route->writes) {
+        query->is_counted = true;
+        atomic_fetch_add(&web->write_count, 1);
+        if (atomic_load(&web->is_draining)) {
+            web_query_leave(query);
+            http_exchange_refuse(request->exchange, 503, "the server ends: this was not done\n");
+            return;
+        }
     }
     if (web->pending_count >= WEB_PENDING_MAX) {
         web_query_leave(query);
@@ -588,13 +549,6 @@ static bool web_is_path(const struct http_target *target, unsigned from, const c
            bytes_equal(target->segments[from], bytes_from_text(word));
 }
 
-/* Is it a browser's question whether a page may read, without a header of its own? */
-static bool web_asks_to_read(const struct http_exchange *exchange) {
-    const char *method = http_exchange_header(exchange, "Access-Control-Request-Method");
-    return exchange->method == HTTP_OPTIONS && method != NULL &&
-           (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0);
-}
-
 /* Pages of these sites may ask. NULL: it is of none of them. */
 static const char *web_find_origin(const struct web *web, const struct http_exchange *exchange) {
     const char *origin = http_exchange_header(exchange, "Origin");
@@ -605,8 +559,11 @@ static const char *web_find_origin(const struct web *web, const struct http_exch
     }
     bool asks_for_all =
         exchange->method <= HTTP_HEAD && http_exchange_header(exchange, "Authorization") == NULL;
-    return web->is_open && origin != NULL && (asks_for_all || web_asks_to_read(exchange)) ? "*"
-                                                                                          : NULL;
+    /* A browser may ask first whether a page may read, without a header of its own. */
+    const char *method = http_exchange_header(exchange, "Access-Control-Request-Method");
+    bool asks_to_read = exchange->method == HTTP_OPTIONS && method != NULL &&
+                        (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0);
+    return web->is_open && origin != NULL && (asks_for_all || asks_to_read) ? "*" : NULL;
 }
 
 /* A page of another site, or of another port or name of this one, may neither read nor hold connections. */
@@ -661,20 +618,16 @@ static void web_answer_preflight(struct web_request *request, unsigned methods) 
     http_exchange_ready(exchange);
 }
 
-/* Whoever writes names a user in this request. Without one it is the default user, if that needs no password, as
- * with RESP; but no browser writes as it, whatever page it shows: browsers send these headers by themselves. */
-static bool web_is_by_browser(const struct http_exchange *exchange) {
+/* Refuse a write that may not be. false: it may. Whoever writes names a user in this request. Without one it is the
+ * default user, if that needs no password, as with RESP; but no browser writes as it, whatever page it shows: browsers
+ * send these headers by themselves. */
+static bool web_refuse_write(struct web_request *request) {
     static const char *const names[] = {"Origin", "Cookie", "Referer", "Sec-Fetch-Site"};
+    struct http_exchange *exchange = request->exchange;
     bool is_by_browser = false;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         is_by_browser |= http_exchange_header(exchange, names[i]) != NULL;
     }
-    return is_by_browser;
-}
-
-/* Refuse a write that may not be. false: it may. */
-static bool web_refuse_write(struct web_request *request) {
-    struct http_exchange *exchange = request->exchange;
     const char *type = http_exchange_header(exchange, "Content-Type");
     size_t size = type != NULL ? strcspn(type, "; ") : 0;
     bool is_json = type != NULL && size == strlen("application/json") &&
@@ -683,8 +636,7 @@ static bool web_refuse_write(struct web_request *request) {
         http_exchange_refuse(exchange, 403, "this server takes no writes here: see web-write\n");
     } else if (exchange->method != HTTP_DELETE && !is_json) {
         http_exchange_refuse(exchange, 415, "a body has the Content-Type application/json\n");
-    } else if (http_exchange_header(exchange, "Authorization") == NULL &&
-               web_is_by_browser(exchange)) {
+    } else if (is_by_browser && http_exchange_header(exchange, "Authorization") == NULL) {
         exchange->reply.is_login_wanted = request->origin == NULL;
         http_exchange_refuse(exchange, 401,
                              "a browser writes as a user that the header Authorization names\n");
@@ -692,32 +644,6 @@ static bool web_refuse_write(struct web_request *request) {
         return false;
     }
     return true;
-}
-
-/* The path has these methods, and not this one. false: it has none. */
-static bool web_refuse_method(struct http_exchange *exchange, unsigned methods) {
-    bool is_read = exchange->method <= HTTP_HEAD;
-    if (methods == 0) {
-        return false;
-    }
-    exchange->reply.allowed = methods;
-    http_exchange_refuse(exchange, 405, "%s: docs/web.md lists what each path takes\n",
-                         is_read ? "this path is only written to"
-                         : methods == (1U << HTTP_GET | 1U << HTTP_HEAD)
-                             ? "this path is only read"
-                             : "this path takes other methods");
-    return true;
-}
-
-static void web_handle_post(struct web *web, struct web_request *request, bool is_log_in) {
-    request->wants_login = true;
-    if (request->origin != NULL) {
-        http_exchange_refuse(request->exchange, 403, "not for pages of other sites\n");
-    } else if (is_log_in) {
-        web_login_log_in(request);
-    } else {
-        web_login_log_out(web, request);
-    }
 }
 
 static void web_handle_api(struct web *web, struct web_request *request,
@@ -740,11 +666,24 @@ static void web_handle_api(struct web *web, struct web_request *request,
         web_answer_preflight(request, methods);
         return;
     }
-    if (web_refuse_method(exchange, methods)) {
+    if (methods > 0) {
+        exchange->reply.allowed = methods;
+        http_exchange_refuse(exchange, 405, "%s: docs/web.md lists what each path takes\n",
+                             !writes ? "this path is only written to"
+                             : methods == (1U << HTTP_GET | 1U << HTTP_HEAD)
+                                 ? "this path is only read"
+                                 : "this path takes other methods");
         return;
     }
     if (exchange->method == HTTP_POST && (is_log_in || is_log_out)) {
-        web_handle_post(web, request, is_log_in);
+        request->wants_login = true;
+        if (request->origin != NULL) {
+            http_exchange_refuse(exchange, 403, "not for pages of other sites\n");
+        } else if (is_log_in) {
+            web_login_log_in(request);
+        } else {
+            web_login_log_out(web, request);
+        }
         return;
     }
     if (writes && operation == NULL) {
@@ -780,17 +719,6 @@ static void web_handle_api(struct web *web, struct web_request *request,
     web_run_as(request, &identity);
 }
 
-static void web_answer_openapi(struct web *web, struct http_exchange *exchange) {
-    exchange->reply.content_type = JSON_TYPE;
-    web_add_headers(exchange);
-    exchange->reply.fixed = buffer_bytes(&web->openapi);
-    if (web->openapi_packed.size > 0 && web_gzip_is_taken(exchange)) {
-        exchange->reply.fixed = buffer_bytes(&web->openapi_packed);
-        http_reply_header(&exchange->reply, "Content-Encoding", "gzip");
-    }
-    http_exchange_ready(exchange);
-}
-
 static void web_handle(void *context, struct http_exchange *exchange) {
     struct web *web = context;
     struct http_target target;
@@ -813,7 +741,14 @@ static void web_handle(void *context, struct http_exchange *exchange) {
         http_exchange_refuse(exchange, 400, "%s\n", wrong);
     } else if (is_of_api && target.segment_count == version + 2 && exchange->method <= HTTP_HEAD &&
                web_is_path(&target, version + 1, "openapi.json")) {
-        web_answer_openapi(web, exchange);
+        exchange->reply.content_type = JSON_TYPE;
+        web_add_headers(exchange);
+        exchange->reply.fixed = buffer_bytes(&web->openapi);
+        if (web->openapi_packed.size > 0 && web_gzip_is_taken(exchange)) {
+            exchange->reply.fixed = buffer_bytes(&web->openapi_packed);
+            http_reply_header(&exchange->reply, "Content-Encoding", "gzip");
+        }
+        http_exchange_ready(exchange);
     } else if (version > 0) {
         web_handle_api(web, request, &target);
     } else if (exchange->method > HTTP_HEAD) {
@@ -883,14 +818,6 @@ static void web_end(void *context) {
     }
 }
 
-static unsigned web_count_stars(struct bytes pattern) {
-    unsigned count = 0;
-    for (size_t i = 0; i < pattern.size; i++) {
-        count += pattern.at[i] == '*';
-    }
-    return count;
-}
-
 /* "user:* name country" */
 static bool web_read_data(struct web *web, const char *text, char *error) {
     while (text != NULL && *(text += strspn(text, " ")) != '\0') {
@@ -905,8 +832,11 @@ static bool web_read_data(struct web *web, const char *text, char *error) {
             web->data.fields[web->data.count++] = word;
         }
     }
-    if (web->data.pattern.at != NULL &&
-        (web_count_stars(web->data.pattern) != 1 || web->data.count == 0)) {
+    unsigned stars = 0;
+    for (size_t i = 0; i < web->data.pattern.size; i++) {
+        stars += web->data.pattern.at[i] == '*';
+    }
+    if (web->data.pattern.at != NULL && (stars != 1 || web->data.count == 0)) {
         snprintf(error, HTTP_ERROR_MAX,
                  "web-data: a pattern with one * for the member, and at least one field, like "
                  "\"user:* name\"");
@@ -999,7 +929,9 @@ static void web_free(struct web *web) {
     web_login_deinit_sessions(&web->stream_keys);
     buffer_deinit(&web->openapi);
     buffer_deinit(&web->openapi_packed);
-    web_files_deinit(web);
+    for (unsigned i = 0; i < WEB_FILES_MAX; i++) {
+        buffer_deinit(&web->files_packed[i]);
+    }
     web_gzip_destroy(web->gzip);
     if (web->history.query != NULL) {
         web_query_destroy(web->history.query);
@@ -1033,7 +965,12 @@ static struct web *web_create(struct server *server, char *error) {
         return NULL;
     }
     web_gzip_file(buffer_bytes(&web->openapi), &web->openapi_packed);
-    web_files_init(web);
+    for (unsigned i = 0; web_files[i].name != NULL; i++) {
+        CHECK(i < WEB_FILES_MAX);
+        web_gzip_file(
+            (struct bytes){.at = (const char *)web_files[i].at, .size = web_files[i].size},
+            &web->files_packed[i]);
+    }
     digest_random((char *)&web->rate_seed, sizeof web->rate_seed);
     web->handler = (struct http_handler){
         .context = web,

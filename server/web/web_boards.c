@@ -111,6 +111,7 @@ static bool web_boards_is_room(struct bytes name, struct value_reader board) {
             (value_find(board, BYTES("period"), &period) && value_next(&period).kind == VALUE_MAP));
 }
 
+/* Keep of these boards those that are listed. */
 static void web_boards_keep(struct web_query *query, struct value_reader reader) {
     struct bytes match = http_target_find(&query->target, "match");
     struct value list = value_next(&reader);
@@ -128,43 +129,46 @@ static void web_boards_keep(struct web_query *query, struct value_reader reader)
     }
 }
 
-/* Of "daily@2026-11-21" the board daily, if that names it. */
-static void web_boards_put_archive_of(struct web_query *query, struct bytes name) {
+static void web_boards_put_listed(struct web_query *query, struct value_reader listed) {
+    struct json *json = &query->json;
+    struct bytes name = value_find_text(listed, "name");
     struct bytes base;
+    struct bytes archive_of = {.at = NULL};
     struct value_reader board;
     struct value_reader at;
+    json_open(json, NULL, '{');
+    json_bytes(json, "name", name);
+    json_integer(json, "db", query->database);
+    web_reply_put_members(query, "ListedBoard", NULL, listed);
+    /* Of "daily@2026-11-21" the board daily, if that names it. */
     if (archive_find_board(name, &base) && web_boards_find_kept(query, base, &board)) {
         for (uint64_t left = value_find_list(board, "archives", &at); left > 0; left--) {
-            if (bytes_equal(value_next(&at).text, name)) {
-                json_bytes(&query->json, "archive_of", base);
-                return;
-            }
+            archive_of = bytes_equal(value_next(&at).text, name) ? base : archive_of;
         }
     }
-    json_null(&query->json, "archive_of");
-}
-
-/* What the steps have found. false: one failed; the error was written. *is_refused: the user may not see keys of
- * this pattern, but perhaps those of another. */
-static bool web_boards_take_steps(struct web_query *query, bool *is_refused) {
-    bool is_last = query->scan.part + 1 >= query->scan.pattern_count;
-    *is_refused = false;
-    for (unsigned i = 0; i < query->reply_count; i++) {
-        struct value_reader list;
-        if (!web_boards_take_step(query, i, &list)) {
-            *is_refused = query->status == 401 || query->status == 403;
-            return *is_refused && (query->scan.has_listed || !is_last);
-        }
-        query->scan.has_listed = true;
-        web_boards_keep(query, list);
+    if (archive_of.at != NULL) {
+        json_bytes(json, "archive_of", archive_of);
+    } else {
+        json_null(json, "archive_of");
     }
-    return true;
+    json_close(json, '}');
 }
 
 static bool web_boards_print_list(struct web_query *query) {
-    bool is_refused;
-    if (!web_boards_take_steps(query, &is_refused)) {
-        return false;
+    bool is_last = query->scan.part + 1 >= query->scan.pattern_count;
+    bool is_refused = false;
+    for (unsigned i = 0; i < query->reply_count && !is_refused; i++) {
+        struct value_reader list;
+        if (web_boards_take_step(query, i, &list)) {
+            query->scan.has_listed = true;
+            web_boards_keep(query, list);
+            continue;
+        }
+        /* The user may not see keys of this pattern, but perhaps those of another. */
+        is_refused = query->status == 401 || query->status == 403;
+        if (!is_refused || (is_last && !query->scan.has_listed)) {
+            return false;
+        }
     }
     buffer_clear(&query->out);
     query->status = 200;
@@ -181,13 +185,7 @@ static bool web_boards_print_list(struct web_query *query) {
     json_open(&query->json, NULL, '{');
     json_open(&query->json, "boards", '[');
     while (at.at < at.end) {
-        struct bytes name = value_find_text(at, "name");
-        json_open(&query->json, NULL, '{');
-        json_bytes(&query->json, "name", name);
-        json_integer(&query->json, "db", query->database);
-        web_reply_put_members(query, "ListedBoard", NULL, at);
-        web_boards_put_archive_of(query, name);
-        json_close(&query->json, '}');
+        web_boards_put_listed(query, at);
         value_skip(&at);
     }
     json_close(&query->json, ']');
@@ -205,7 +203,15 @@ static bool web_boards_has_many_values(struct value_reader tag) {
     return value_find_integer(tag, "values", 0) > COUNTED_MAX;
 }
 
-static void web_boards_ask_values(struct web_query *query, struct value_reader tag) {
+/* Rounds: the board, of whose tags the maps are kept, one behind the other; then the values of one tag after the
+ * other. All is printed at once. */
+static bool web_boards_ask_board(struct web_query *query) {
+    if (query->round == 0) {
+        web_query_command(query, "LB.INFO $board");
+        web_query_count(query);
+        return true;
+    }
+    struct value_reader tag = web_query_kept_behind(query, query->more);
     struct bytes name = value_find_text(tag, "name");
     web_query_command(query, "LB.COUNT $board");
     if (web_boards_has_many_values(tag)) {
@@ -217,17 +223,6 @@ static void web_boards_ask_values(struct web_query *query, struct value_reader t
         if (!bytes_equal_ignoring_case(where->tag, name)) {
             web_query_words(query, "WHERE $ $", where->tag, where->value);
         }
-    }
-}
-
-/* Rounds: the board, of whose tags the maps are kept, one behind the other; then the values of one tag after the
- * other. All is printed at once. */
-static bool web_boards_ask_board(struct web_query *query) {
-    if (query->round == 0) {
-        web_query_command(query, "LB.INFO $board");
-        web_query_count(query);
-    } else {
-        web_boards_ask_values(query, web_query_kept_behind(query, query->more));
     }
     return true;
 }
@@ -397,15 +392,6 @@ const struct web_route web_route_member = {.ask = web_boards_ask_member,
 
 /* ---- searching by the names that are shown ---- */
 
-/* No index has the names: places are gone through from the best on, a round's worth at a time. What is found is
- * printed at once, so that a board that gets another layout meanwhile does no harm. */
-static void web_boards_ask_names(struct web_query *query) {
-    web_query_command(query, "LB.INFO $board");
-    int64_t from = (int64_t)query->scan.cursor;
-    web_query_command(query, "LB.RANGE $board # # $where $tags $data", from, from + NAMES_STEP - 1);
-    web_query_count(query);
-}
-
 /* The name in a record: the first of its data that is no picture. */
 static struct bytes web_boards_name_in(const struct web_query *query, struct value_reader record,
                                        uint64_t field_count) {
@@ -424,34 +410,19 @@ static struct bytes web_boards_name_in(const struct web_query *query, struct val
     return (struct bytes){.at = NULL};
 }
 
-static bool web_boards_begins_with(struct bytes text, struct bytes prefix) {
-    size_t i = 0;
-    while (i < prefix.size && i < text.size &&
-           bytes_lower(text.at[i]) == bytes_lower(prefix.at[i])) {
-        i++;
-    }
-    return i == prefix.size;
-}
-
 /* Does the name, or a word of it, begin so? Letters of ASCII in either case. */
 static bool web_boards_is_called(struct bytes name, struct bytes prefix) {
-    for (size_t i = 0; i < name.size; i++) {
-        struct bytes rest = {.at = name.at + i, .size = name.size - i};
-        if ((i == 0 || name.at[i - 1] == ' ') && web_boards_begins_with(rest, prefix)) {
+    for (size_t i = 0; i + prefix.size <= name.size; i++) {
+        struct bytes begin = {.at = name.at + i, .size = prefix.size};
+        if ((i == 0 || name.at[i - 1] == ' ') && bytes_equal_ignoring_case(begin, prefix)) {
             return true;
         }
     }
     return false;
 }
 
-static void web_boards_begin_names(struct web_query *query, struct value_reader board) {
-    struct json *json = &query->json;
-    web_reply_begin(query, &board);
-    web_reply_put_field_names(json, board);
-    web_reply_put_data_names(json, query);
-    json_open(json, "rows", '[');
-}
-
+/* No index has the names: places are gone through from the best on, a round's worth at a time. What is found is
+ * printed at once, so that a board that gets another layout meanwhile does no harm. */
 static bool web_boards_print_names(struct web_query *query) {
     struct bytes prefix = http_target_find(&query->target, "q");
     if (web_query_replies_have_error(query)) {
@@ -462,7 +433,10 @@ static bool web_boards_print_names(struct web_query *query) {
     struct value list = value_next(&rows);
     uint64_t field_count = web_reply_count_fields(board);
     if (query->round == 0) {
-        web_boards_begin_names(query, board);
+        web_reply_begin(query, &board);
+        web_reply_put_field_names(&query->json, board);
+        web_reply_put_data_names(&query->json, query);
+        json_open(&query->json, "rows", '[');
     }
     uint64_t seen = query->data.pattern.at != NULL ? 0 : list.count;
     for (; seen < list.count && query->more < query->count; seen++) {
@@ -533,7 +507,11 @@ static bool web_boards_ask_search(struct web_query *query) {
     }
     query->scan.cursor_word = 0;
     if (is_by_name) {
-        web_boards_ask_names(query);
+        int64_t from = (int64_t)query->scan.cursor;
+        web_query_command(query, "LB.INFO $board");
+        web_query_command(query, "LB.RANGE $board # # $where $tags $data", from,
+                          from + NAMES_STEP - 1);
+        web_query_count(query);
         return true;
     }
     if (query->scan.is_over) {
@@ -551,23 +529,9 @@ static bool web_boards_ask_search(struct web_query *query) {
     return true;
 }
 
-static void web_boards_keep_members(struct web_query *query, struct value_reader reader) {
-    struct bytes prefix = http_target_find(&query->target, "q");
-    struct value list = value_next(&reader);
-    for (uint64_t i = 0; i + 1 < list.count; i += 2) {
-        struct value_reader begin = reader;
-        struct value member = value_next(&reader);
-        const char *end = reader.at;
-        value_skip(&reader); /* the score */
-        if (!bytes_equal(member.text, prefix) && query->more < FOUND_MAX) {
-            buffer_append(&query->kept, begin.at, (size_t)(end - begin.at));
-            query->more++;
-        }
-    }
-}
-
 static bool web_boards_print_search(struct web_query *query) {
     struct json *json = &query->json;
+    struct bytes prefix = http_target_find(&query->target, "q");
     if (bytes_equal(http_target_find(&query->target, "by"), BYTES("name"))) {
         return web_boards_print_names(query);
     }
@@ -577,7 +541,16 @@ static bool web_boards_print_search(struct web_query *query) {
             if (!web_boards_take_step(query, i, &list)) {
                 return false;
             }
-            web_boards_keep_members(query, list);
+            for (uint64_t left = value_next(&list).count; left > 1; left -= 2) {
+                struct value_reader begin = list;
+                struct bytes member = value_next(&list).text;
+                size_t size = (size_t)(list.at - begin.at);
+                value_skip(&list); /* the score */
+                if (!bytes_equal(member, prefix) && query->more < FOUND_MAX) {
+                    buffer_append(&query->kept, begin.at, size);
+                    query->more++;
+                }
+            }
         }
         query->scan.is_over = query->scan.cursor == 0 || query->more >= query->count ||
                               query->round >= SEARCH_ROUNDS_MAX;
@@ -628,15 +601,6 @@ struct bins {
     bool is_log;
 };
 
-static bool web_boards_parse_units(struct bytes text, unsigned scale, wide *units) {
-    struct decimal value;
-    if (decimal_parse(text, scale, &value) != DECIMAL_OK) {
-        return false;
-    }
-    *units = value.is_negative ? -(wide)value.magnitude : (wide)value.magnitude;
-    return true;
-}
-
 static size_t web_boards_print_units(wide units, unsigned scale, char *out) {
     struct decimal value = {.is_negative = units < 0,
                             .magnitude = (uint64_t)(units < 0 ? -units : units)};
@@ -675,11 +639,6 @@ static bool web_boards_place_by_decades(struct bins *bins, unsigned steps, int64
     return bins->count <= count_max;
 }
 
-/* Nine tenths of the members in a tenth of the range: even bins would show one bar. */
-static bool web_boards_is_skewed(const struct bins *bins) {
-    return (bins->upper - bins->lowest) * 10 < bins->highest - bins->lowest;
-}
-
 /* false: the error was written. */
 static bool web_boards_place(struct web_query *query, struct bins *bins) {
     struct bytes spacing = http_target_find(&query->target, "spacing");
@@ -689,7 +648,9 @@ static bool web_boards_place(struct web_query *query, struct bins *bins) {
         web_query_error(query, 400, "spacing is even, log or auto");
         return false;
     }
-    if (!(is_log || (is_auto && web_boards_is_skewed(bins))) ||
+    /* Nine tenths of the members in a tenth of the range: even bins would show one bar. */
+    bool is_skewed = (bins->upper - bins->lowest) * 10 < bins->highest - bins->lowest;
+    if (!(is_log || (is_auto && is_skewed)) ||
         !(web_boards_place_by_decades(bins, 3, query->count) ||
           web_boards_place_by_decades(bins, 1, query->count))) {
         wide width = bins->highest - bins->lowest + 1;
@@ -713,9 +674,11 @@ static bool web_boards_read_ends(const struct web_query *query, struct bins *bin
     }
     bins->scale = (unsigned)value_next(&at).number;
     for (unsigned i = 0; i < 3; i++) {
-        if (!web_boards_parse_units(value_next(&at).text, bins->scale, &ends[i])) {
+        struct decimal end;
+        if (decimal_parse(value_next(&at).text, bins->scale, &end) != DECIMAL_OK) {
             return false;
         }
+        ends[i] = end.is_negative ? -(wide)end.magnitude : (wide)end.magnitude;
     }
     bool is_rising = ends[0] <= ends[2];
     bins->lowest = is_rising ? ends[0] : ends[2];
@@ -894,14 +857,6 @@ static int64_t web_boards_archives_a_round(const struct web_query *query) {
     return by_words < by_commands ? by_words : by_commands;
 }
 
-static void web_boards_ask_archive(struct web_query *query, struct bytes name) {
-    web_query_command(query, "LB.INFO $", name);
-    web_query_command(query, "LB.RANGE $ 0 # $where $tags $data", name, query->count - 1);
-    if (query->where_count > 0) {
-        web_query_command(query, "LB.COUNT $ $where", name);
-    }
-}
-
 static bool web_boards_ask_archives(struct web_query *query) {
     if (!web_query_number(query, "count", 1, ARCHIVE_ROWS_MAX, ARCHIVE_ROWS_DEFAULT,
                           &query->count)) {
@@ -914,17 +869,14 @@ static bool web_boards_ask_archives(struct web_query *query) {
     }
     struct value_reader at = web_query_kept_behind(query, query->more);
     for (int64_t i = web_boards_archives_a_round(query); i > 0 && at.at < at.end; i--) {
-        web_boards_ask_archive(query, value_next(&at).text);
+        struct bytes name = value_next(&at).text;
+        web_query_command(query, "LB.INFO $", name);
+        web_query_command(query, "LB.RANGE $ 0 # $where $tags $data", name, query->count - 1);
+        if (query->where_count > 0) {
+            web_query_command(query, "LB.COUNT $ $where", name);
+        }
     }
     return true;
-}
-
-static void web_boards_keep_archives(struct web_query *query) {
-    struct value_reader at;
-    uint64_t count = value_find_list(web_query_reply(query, 0), "archives", &at);
-    for (uint64_t i = 0; i < count && i < ARCHIVES_MAX; i++) {
-        web_query_keep(query, value_next(&at).text);
-    }
 }
 
 /* Those of an archive begin with the nth reply. One without such a tag has nobody in the group. */
@@ -955,7 +907,11 @@ static bool web_boards_print_archives(struct web_query *query) {
         if (web_query_replies_have_error(query)) {
             return false;
         }
-        web_boards_keep_archives(query);
+        struct value_reader names;
+        uint64_t left = value_find_list(web_query_reply(query, 0), "archives", &names);
+        for (left = left < ARCHIVES_MAX ? left : ARCHIVES_MAX; left > 0; left--) {
+            web_query_keep(query, value_next(&names).text);
+        }
         web_reply_begin(query, NULL);
         json_open(json, "archives", '[');
         return true;

@@ -263,14 +263,6 @@ static bool web_engine_must_be_held(const struct web_engine *engine, struct web_
     return query->held_for > commit_wait_free_group(server);
 }
 
-/* What makes a client's write wait before it runs: a pause, or a journal that the disk holds up. Once the server is over
- * it waits for the end of the HTTP thread, which says so. */
-static bool web_engine_is_later(struct server *server, const struct web_query *query) {
-    return query->route->writes &&
-           (server->ending.is_over || server_pause(server) != SERVER_PAUSE_NONE ||
-            (server->persistence != NULL && persistence_is_behind(server->persistence)));
-}
-
 static void web_engine_execute(const struct web_engine *engine, struct web_query *query,
                                struct acl_user *user) {
     struct session session;
@@ -328,7 +320,13 @@ bool web_engine_answer(void *context, struct ask *ask) {
         query->verdict = WEB_LOADING;
         return true;
     }
-    if (web_engine_is_later(engine->server, query)) {
+    /* What makes a client's write wait before it runs: a pause, or a journal that the disk holds up. Once the server is
+     * over it waits for the end of the HTTP thread, which says so. */
+    const struct server *server = engine->server;
+    bool is_later = query->route->writes &&
+                    (server->ending.is_over || server_pause(server) != SERVER_PAUSE_NONE ||
+                     (server->persistence != NULL && persistence_is_behind(server->persistence)));
+    if (is_later) {
         enum { LATER_NS = 20000 }; /* asking again is at a pace, too */
         query->verdict = WEB_LATER;
         query->elapsed_ns = LATER_NS;

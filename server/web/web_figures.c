@@ -9,14 +9,6 @@ enum { SLOWLOG_MAX = 128, COMMANDS_SHOWN = 20 };
 
 /* ---- durations ---- */
 
-static void web_figures_add(struct durations *sum, const struct durations *part) {
-    sum->count += part->count;
-    sum->total_ns += part->total_ns;
-    for (unsigned i = 0; i < DURATIONS_BUCKETS; i++) {
-        sum->buckets[i] += part->buckets[i];
-    }
-}
-
 /* What came since `before`; all of it, if the counters were reset. */
 static struct durations web_figures_since(const struct durations *now,
                                           const struct durations *before) {
@@ -35,7 +27,12 @@ static struct durations web_figures_since(const struct durations *now,
 static struct durations web_figures_sum_of_calls(const struct figures *figures) {
     struct durations sum = {.count = 0};
     for (uint32_t i = 0; i < figures->stats.command_count; i++) {
-        web_figures_add(&sum, &figures->stats.commands[i].calls);
+        const struct durations *part = &figures->stats.commands[i].calls;
+        sum.count += part->count;
+        sum.total_ns += part->total_ns;
+        for (unsigned k = 0; k < DURATIONS_BUCKETS; k++) {
+            sum.buckets[k] += part->buckets[k];
+        }
     }
     return sum;
 }
@@ -46,14 +43,10 @@ static double web_figures_rate(uint64_t now, uint64_t before, int64_t passed_ms)
     return now < before || passed_ms <= 0 ? 0 : (double)(now - before) * 1000 / (double)passed_ms;
 }
 
-static int64_t web_figures_unix_ms(void) {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static void web_figures_take_sample(struct web_history *history, const struct figures *figures) {
     const struct web_totals last = history->last;
+    struct timespec unix_now;
+    (void)clock_gettime(CLOCK_REALTIME, &unix_now);
     const struct web_totals now = {
         .uptime_ms = figures->uptime_ms,
         .commands = figures->stats.commands_processed,
@@ -71,7 +64,7 @@ static void web_figures_take_sample(struct web_history *history, const struct fi
     struct durations new_ticks = web_figures_since(&now.ticks, &last.ticks);
     unsigned at = (history->first + history->count) % WEB_SAMPLES_MAX;
     history->samples[at] = (struct web_sample){
-        .at_ms = web_figures_unix_ms(),
+        .at_ms = (int64_t)unix_now.tv_sec * 1000 + unix_now.tv_nsec / 1000000,
         .operations = web_figures_rate(now.commands, last.commands, passed_ms),
         .input = web_figures_rate(now.input, last.input, passed_ms),
         .output = web_figures_rate(now.output, last.output, passed_ms),
@@ -97,18 +90,12 @@ static void web_figures_sample_is_there(struct web_query *query) {
     }
 }
 
-static bool web_figures_ask_nothing(struct web_query *query) {
-    (void)query;
-    return true;
-}
-
 static bool web_figures_print_nothing(struct web_query *query) {
     (void)query;
     return false;
 }
 
 static const struct web_route route_sample = {
-    .ask = web_figures_ask_nothing,
     .print = web_figures_print_nothing,
     .needs_figures = true,
     .is_for_all = true,
@@ -192,34 +179,9 @@ static bool web_figures_print_history(struct web_query *query) {
     return false;
 }
 
-const struct web_route web_route_history = {.ask = web_figures_ask_nothing,
-                                            .print = web_figures_print_history};
+const struct web_route web_route_history = {.print = web_figures_print_history};
 
 /* ---- figures ---- */
-
-static void web_figures_put_latency(struct json *json, const struct durations *calls) {
-    json_open(json, "latency", '{');
-    json_integer(json, "p50_us", (int64_t)figures_quantile_us(calls, 0.5));
-    json_integer(json, "p90_us", (int64_t)figures_quantile_us(calls, 0.9));
-    json_integer(json, "p99_us", (int64_t)figures_quantile_us(calls, 0.99));
-    json_integer(json, "p999_us", (int64_t)figures_quantile_us(calls, 0.999));
-    json_close(json, '}');
-}
-
-static void web_figures_put_databases(struct json *json, const struct figures *figures) {
-    json_open(json, "databases", '[');
-    for (unsigned i = 0; i < REGISTRY_DATABASES; i++) {
-        const struct figures_database *database = &figures->databases[i];
-        if (database->keys == 0) {
-            continue;
-        }
-        json_open(json, NULL, '{');
-        json_integer(json, "db", i);
-        figures_print_api(FIGURE_OF_DATABASE, database, "", json);
-        json_close(json, '}');
-    }
-    json_close(json, ']');
-}
 
 /* Has it taken less time than the other one, or as much, behind it in the table? */
 static bool web_figures_is_behind(const struct stats_command *one,
@@ -303,7 +265,12 @@ static bool web_figures_print_server(struct web_query *query) {
     json_integer(json, "web_connections", (int64_t)http_server_connections(query->web->http));
     json_integer(json, "web_engine_us", (int64_t)query->web->answered_ns / 1000);
     json_integer(json, "members", (int64_t)figures->members);
-    web_figures_put_latency(json, &calls);
+    json_open(json, "latency", '{');
+    json_integer(json, "p50_us", (int64_t)figures_quantile_us(&calls, 0.5));
+    json_integer(json, "p90_us", (int64_t)figures_quantile_us(&calls, 0.9));
+    json_integer(json, "p99_us", (int64_t)figures_quantile_us(&calls, 0.99));
+    json_integer(json, "p999_us", (int64_t)figures_quantile_us(&calls, 0.999));
+    json_close(json, '}');
     for (unsigned i = 0; i < sizeof objects / sizeof objects[0]; i++) {
         char prefix[16];
         snprintf(prefix, sizeof prefix, "%s.", objects[i]);
@@ -312,14 +279,23 @@ static bool web_figures_print_server(struct web_query *query) {
         json_close(json, '}');
     }
     web_figures_put_replication(json, figures);
-    web_figures_put_databases(json, figures);
+    json_open(json, "databases", '[');
+    for (unsigned i = 0; i < REGISTRY_DATABASES; i++) {
+        if (figures->databases[i].keys > 0) {
+            json_open(json, NULL, '{');
+            json_integer(json, "db", i);
+            figures_print_api(FIGURE_OF_DATABASE, &figures->databases[i], "", json);
+            json_close(json, '}');
+        }
+    }
+    json_close(json, ']');
     web_figures_put_commands(json, figures);
     json_close(json, '}');
     return false;
 }
 
-const struct web_route web_route_server = {
-    .ask = web_figures_ask_nothing, .print = web_figures_print_server, .needs_figures = true};
+const struct web_route web_route_server = {.print = web_figures_print_server,
+                                           .needs_figures = true};
 
 /* ---- the slow log ---- */
 
@@ -415,5 +391,4 @@ static bool web_figures_print_me(struct web_query *query) {
     return false;
 }
 
-const struct web_route web_route_me = {
-    .ask = web_figures_ask_nothing, .print = web_figures_print_me, .is_for_all = true};
+const struct web_route web_route_me = {.print = web_figures_print_me, .is_for_all = true};

@@ -206,14 +206,6 @@ static void web_login_set_cookie(struct web_request *request, bool is_secure, co
              is_secure ? "; Secure" : "", size == 0 ? "; Max-Age=0" : "");
 }
 
-/* Is it TLS that the browser speaks, with this server or with a proxy before it? */
-static bool web_login_is_browser_secure(const struct web *web,
-                                        const struct http_exchange *exchange) {
-    const char *origin = http_exchange_header(exchange, "Origin");
-    return http_server_is_secure(web->http) ||
-           (origin != NULL && strncmp(origin, "https://", 8) == 0);
-}
-
 /* End the login that the request came with, if any. */
 static void web_login_end(struct web *web, const struct web_request *request, bool *is_secure) {
     struct web_session *session = web_login_take_cookie(web, request->exchange, is_secure);
@@ -248,15 +240,6 @@ static const struct web_identity *web_login_find_known(const struct web *web,
         }
     }
     return identity;
-}
-
-static void web_login_remember(struct web *web, const struct http_login_ask *login,
-                               const struct web_identity *identity) {
-    struct web_known *known = &web->known[web->known_next++ % WEB_KNOWN_MAX];
-    *known = (struct web_known){.is_token = login->given.is_token, .identity = *identity};
-    snprintf(known->address, sizeof known->address, "%s", login->given.address);
-    snprintf(known->given, sizeof known->given, "%s",
-             login->given.is_token ? "" : login->given.user);
 }
 
 static void web_login_reply_me(struct web *web, struct web_request *request,
@@ -296,15 +279,22 @@ static void web_login_is_answered(void *context, struct http_login_ask *login) {
     snprintf(identity.user, sizeof identity.user, "%s", login->given.user);
     digest_print(bytes_from_text(login->given.password), identity.digest);
     if (!is_posted) {
-        web_login_remember(web, login, &identity);
+        struct web_known *known = &web->known[web->known_next++ % WEB_KNOWN_MAX];
+        *known = (struct web_known){.is_token = identity.is_token, .identity = identity};
+        snprintf(known->address, sizeof known->address, "%s", login->given.address);
+        snprintf(known->given, sizeof known->given, "%s",
+                 identity.is_token ? "" : login->given.user);
         web_run_as(request, &identity);
         return;
     }
     web_login_end(web, request, &was_secure);
     web_login_add_session(&web->sessions, identity.user, identity.digest, false,
                           http_server_now(web->http), token);
-    web_login_set_cookie(request, web_login_is_browser_secure(web, exchange), token,
-                         WEB_TOKEN_SIZE);
+    /* Is it TLS that the browser speaks, with this server or with a proxy before it? */
+    const char *origin = http_exchange_header(exchange, "Origin");
+    bool is_secure =
+        http_server_is_secure(web->http) || (origin != NULL && strncmp(origin, "https://", 8) == 0);
+    web_login_set_cookie(request, is_secure, token, WEB_TOKEN_SIZE);
     web_login_reply_me(web, request, &identity);
 }
 
@@ -357,11 +347,6 @@ void web_login_by_header(struct web_request *request) {
 
 /* ---- keys of streams: an EventSource of a browser sends no header ---- */
 
-static bool web_login_ask_key(struct web_query *query) {
-    (void)query;
-    return true;
-}
-
 /* The engine has let the user in. */
 static bool web_login_print_key(struct web_query *query) {
     struct web *web = query->web;
@@ -376,8 +361,7 @@ static bool web_login_print_key(struct web_query *query) {
     return false;
 }
 
-const struct web_route web_route_stream_key = {.ask = web_login_ask_key,
-                                               .print = web_login_print_key};
+const struct web_route web_route_stream_key = {.print = web_login_print_key};
 
 /* So that those who look at the same page send the same, and the key is nowhere any more. */
 static void web_login_cut_key(char *target) {

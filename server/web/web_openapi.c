@@ -309,15 +309,6 @@ static void web_openapi_put_reference(struct json *json, struct bytes name) {
 
 static void web_openapi_put_members(struct json *json, const char *at, struct shape source);
 
-static void web_openapi_put_choice(struct json *json, const char *at) {
-    struct bytes choice;
-    json_open(json, "enum", '[');
-    while (shape_next_choice(&at, &choice)) {
-        json_text(json, NULL, choice);
-    }
-    json_close(json, ']');
-}
-
 /* What stands within the braces of a schema. source: what members without a type are taken from. */
 static void web_openapi_put_value(struct json *json, struct shape shape, struct shape source) {
     static const char *const types[] = {
@@ -354,7 +345,13 @@ static void web_openapi_put_value(struct json *json, struct shape shape, struct 
     } else if (shape.kind == SHAPE_MAP) {
         web_openapi_put_members(json, shape.inner, source);
     } else if (shape.kind == SHAPE_CHOICE) {
-        web_openapi_put_choice(json, shape.inner);
+        const char *at = shape.inner;
+        struct bytes choice;
+        json_open(json, "enum", '[');
+        while (shape_next_choice(&at, &choice)) {
+            json_text(json, NULL, choice);
+        }
+        json_close(json, ']');
     } else if (shape.kind == SHAPE_TIME || shape.kind == SHAPE_SECONDS ||
                shape.kind == SHAPE_BASE64) {
         json_text(json, "format", shape.kind == SHAPE_BASE64 ? BYTES("byte") : BYTES("date-time"));
@@ -540,19 +537,6 @@ static void web_openapi_put_operation(struct json *json, const struct web_operat
     json_close(json, '}');
 }
 
-/* All operations of a path, at its first row. */
-static void web_openapi_put_path(struct json *json, unsigned first) {
-    char path[96];
-    snprintf(path, sizeof path, "/%s", web_operations[first].path);
-    json_open(json, path, '{');
-    for (unsigned i = first; i < web_operation_count; i++) {
-        if (strcmp(web_operations[i].path, web_operations[first].path) == 0) {
-            web_openapi_put_operation(json, &web_operations[i]);
-        }
-    }
-    json_close(json, '}');
-}
-
 static void web_openapi_put_schemas(struct json *json) {
     json_open(json, "schemas", '{');
     for (size_t i = 0; i < sizeof schemas / sizeof schemas[0]; i++) {
@@ -583,12 +567,22 @@ void web_openapi_put(struct json *json) {
     json_open(json, "paths", '{');
     for (unsigned i = 0; i < web_operation_count; i++) {
         unsigned first = 0;
+        char path[96];
         while (strcmp(web_operations[first].path, web_operations[i].path) != 0) {
             first++;
         }
-        if (first == i) {
-            web_openapi_put_path(json, i);
+        if (first != i) {
+            continue;
         }
+        /* All operations of a path, at its first row. */
+        snprintf(path, sizeof path, "/%s", web_operations[i].path);
+        json_open(json, path, '{');
+        for (unsigned k = i; k < web_operation_count; k++) {
+            if (strcmp(web_operations[k].path, web_operations[i].path) == 0) {
+                web_openapi_put_operation(json, &web_operations[k]);
+            }
+        }
+        json_close(json, '}');
     }
     json_close(json, '}');
     json_open(json, "components", '{');

@@ -250,35 +250,14 @@ struct bytes web_query_word_copy(struct web_query *query, struct bytes bytes) {
     return (struct bytes){.at = at, .size = bytes.size};
 }
 
-static void web_query_add_number(struct web_query *query, int64_t number) {
-    char text[BYTES_INTEGER_TEXT_MAX];
-    size_t size = bytes_print_i64(text, number);
-    web_query_word(query, web_query_word_copy(query, (struct bytes){.at = text, .size = size}));
-}
-
-static void web_query_add_cursor(struct web_query *query) {
-    char text[BYTES_INTEGER_TEXT_MAX];
-    size_t size = bytes_print_u64(text, query->scan.cursor);
-    query->scan.cursor_word = query->word_count;
-    web_query_word(query, web_query_word_copy(query, (struct bytes){.at = text, .size = size}));
-}
-
-/* DATA pattern FIELDS n field ..., if the query has any. */
-static void web_query_add_data(struct web_query *query) {
-    if (query->data.pattern.at == NULL) {
-        return;
-    }
-    web_query_words(query, "DATA $ FIELDS #", query->data.pattern, (int64_t)query->data.count);
-    for (unsigned i = 0; i < query->data.count; i++) {
-        web_query_word(query, query->data.fields[i]);
-    }
-}
-
 static void web_query_add_words(struct web_query *query, const char *words, va_list *arguments) {
+    char text[BYTES_INTEGER_TEXT_MAX];
+    struct bytes number = {.at = text};
     for (size_t size; (size = strcspn(words, " ")) > 0; words += size + (words[size] == ' ')) {
         struct bytes word = {.at = words, .size = size};
         if (bytes_equal(word, BYTES("#"))) {
-            web_query_add_number(query, va_arg(*arguments, int64_t));
+            number.size = bytes_print_i64(text, va_arg(*arguments, int64_t));
+            web_query_word(query, web_query_word_copy(query, number));
         } else if (bytes_equal(word, BYTES("$"))) {
             web_query_word(query, va_arg(*arguments, struct bytes));
         } else if (bytes_equal(word, BYTES("$board"))) {
@@ -286,7 +265,14 @@ static void web_query_add_words(struct web_query *query, const char *words, va_l
         } else if (bytes_equal(word, BYTES("$member"))) {
             web_query_word(query, query->member);
         } else if (bytes_equal(word, BYTES("$data"))) {
-            web_query_add_data(query);
+            /* DATA pattern FIELDS n field ..., if the query has any. */
+            if (query->data.pattern.at != NULL) {
+                web_query_words(query, "DATA $ FIELDS #", query->data.pattern,
+                                (int64_t)query->data.count);
+                for (unsigned i = 0; i < query->data.count; i++) {
+                    web_query_word(query, query->data.fields[i]);
+                }
+            }
         } else if (bytes_equal(word, BYTES("$where"))) {
             /* WHERE tag value ..., if a group is asked for. */
             for (unsigned i = 0; i < query->where_count; i++) {
@@ -301,7 +287,9 @@ static void web_query_add_words(struct web_query *query, const char *words, va_l
                 web_query_words(query, "SINCE $", query->since);
             }
         } else if (bytes_equal(word, BYTES("$cursor"))) {
-            web_query_add_cursor(query);
+            number.size = bytes_print_u64(text, query->scan.cursor);
+            query->scan.cursor_word = query->word_count;
+            web_query_word(query, web_query_word_copy(query, number));
         } else if (bytes_equal(word, BYTES("$pattern"))) {
             query->scan.pattern_word = query->word_count;
             web_query_word(query, BYTES("*"));
@@ -400,55 +388,21 @@ static void web_query_begin_round(struct web_query *query) {
     query->scan.cursor_word = query->scan.pattern_word = 0;
     buffer_clear(&query->texts);
     buffer_clear(&query->replies);
-    if (!query->route->ask(query)) {
+    if (query->route->command != NULL) {
+        web_query_command(query, query->route->command);
+    } else if (query->route->ask != NULL && !query->route->ask(query)) {
         web_query_finish(query);
         return;
     }
     web_put(query->web, query);
 }
 
-/* The replies did not fit: room for more, and the round once more, if it has written nothing. false: they are too
- * long. */
-static bool web_query_try_with_more_room(struct web_query *query) {
-    size_t size = query->replies.size_max * REPLIES_GROWTH;
-    if (!query->replies.is_broken || query->has_changed ||
-        query->replies.size_max >= WEB_REPLIES_MAX ||
-        !web_query_make_room(query, size < WEB_REPLIES_MAX ? size : WEB_REPLIES_MAX)) {
-        return false;
-    }
-    web_query_begin_round(query);
-    return true;
-}
-
-/* web-data names hashes that this user may not read: the round once more without them. false: that is not why. */
-static bool web_query_try_without_data(struct web_query *query) {
-    if (!query->data.is_default) {
-        return false;
-    }
+/* Was a command refused with this prefix? */
+static bool web_query_was_refused(const struct web_query *query, const char *prefix) {
     for (unsigned i = 0; i < query->reply_count; i++) {
         struct value_reader reader = web_query_reply(query, i);
         struct value value = value_next(&reader);
-        if (value.kind == VALUE_ERROR && web_query_begins(value.text, "NOPERM")) {
-            query->data = (struct web_data){.count = 0};
-            web_query_begin_round(query);
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The same where the board of SINCE may not be read, or has not the tags of the group. */
-static bool web_query_try_without_since(struct web_query *query) {
-    if (query->since.at == NULL) {
-        return false;
-    }
-    for (unsigned i = 0; i < query->reply_count; i++) {
-        struct value_reader reader = web_query_reply(query, i);
-        struct value value = value_next(&reader);
-        if (value.kind == VALUE_ERROR && (web_query_begins(value.text, "NOPERM") ||
-                                          web_query_begins(value.text, "ERR no tag"))) {
-            query->since = (struct bytes){.at = NULL};
-            web_query_begin_round(query);
+        if (value.kind == VALUE_ERROR && web_query_begins(value.text, prefix)) {
             return true;
         }
     }
@@ -529,14 +483,29 @@ static void web_query_on_answer(void *context, struct ask *ask) {
         web_put_again(web, query);
         return;
     }
-    if (query->verdict == WEB_ALLOWED && web_query_try_with_more_room(query)) {
+    /* The replies did not fit: room for more, and the round once more, if it has written nothing. */
+    size_t size = query->replies.size_max * REPLIES_GROWTH;
+    if (query->verdict == WEB_ALLOWED && query->replies.is_broken && !query->has_changed &&
+        query->replies.size_max < WEB_REPLIES_MAX &&
+        web_query_make_room(query, size < WEB_REPLIES_MAX ? size : WEB_REPLIES_MAX)) {
+        web_query_begin_round(query);
         return;
     }
     if (web_query_is_refused(query) || query->is_unchanged) {
         web_query_finish(query);
         return;
     }
-    if (web_query_try_without_data(query) || web_query_try_without_since(query)) {
+    /* web-data names hashes that this user may not read, or SINCE a board that he may not, or that has not the tags of
+     * the group: the round once more without them. */
+    bool is_forbidden = web_query_was_refused(query, "NOPERM");
+    if (query->data.is_default && is_forbidden) {
+        query->data = (struct web_data){.count = 0};
+        web_query_begin_round(query);
+        return;
+    }
+    if (query->since.at != NULL && (is_forbidden || web_query_was_refused(query, "ERR no tag"))) {
+        query->since = (struct bytes){.at = NULL};
+        web_query_begin_round(query);
         return;
     }
     bool has_more = query->route->print(query);
@@ -565,21 +534,6 @@ void web_query_run(struct web_query *query) {
 
 enum { FIRST = 2 /* of the path, behind api and v1 */ };
 
-static bool web_query_set_fields(struct web_query *query, struct bytes text) {
-    const char *end = text.at + text.size;
-    for (const char *at = text.at; at < end;) {
-        const char *comma = memchr(at, ',', (size_t)(end - at));
-        struct bytes field = {.at = at, .size = (size_t)((comma != NULL ? comma : end) - at)};
-        if (query->data.count == WEB_FIELDS_MAX) {
-            web_query_error(query, 400, "data has at most %d fields", WEB_FIELDS_MAX);
-            return false;
-        }
-        query->data.fields[query->data.count++] = field;
-        at += field.size + 1;
-    }
-    return true;
-}
-
 /* ?hash=PATTERN&data=FIELD,FIELD, or what web-data says. */
 static bool web_query_read_data(struct web_query *query) {
     const struct web *web = query->web;
@@ -605,7 +559,17 @@ static bool web_query_read_data(struct web_query *query) {
                         "together");
         return false;
     }
-    return web_query_set_fields(query, fields);
+    for (const char *at = fields.at, *end = at + fields.size; at < end;) {
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        struct bytes field = {.at = at, .size = (size_t)((comma != NULL ? comma : end) - at)};
+        if (query->data.count == WEB_FIELDS_MAX) {
+            web_query_error(query, 400, "data has at most %d fields", WEB_FIELDS_MAX);
+            return false;
+        }
+        query->data.fields[query->data.count++] = field;
+        at += field.size + 1;
+    }
+    return true;
 }
 
 static bool web_query_add_where(struct web_query *query, struct bytes text) {

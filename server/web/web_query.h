@@ -75,12 +75,15 @@ enum web_verdict {
 enum web_query_state { WEB_QUERY_NEW, WEB_QUERY_WAITS, WEB_QUERY_ASKED, WEB_QUERY_DONE };
 
 struct web_route {
-    /* Add the commands of a round (query->round). false: query->status and its JSON say why not. */
+    /* The only command, as web_query_command takes it; or add the commands of a round (query->round). false:
+     * query->status and its JSON say why not. Both NULL: the engine is asked without a command. */
+    const char *command;
     bool (*ask)(struct web_query *query);
     /* Write the JSON, or return true for a further round. */
     bool (*print)(struct web_query *query);
     /* Of a route that writes: read the query's body, to which words then point. false: as ask. */
     bool (*read)(struct web_query *query);
+    const char *flag; /* what its reply, 0 or 1, is called */
     bool needs_figures;
     bool is_for_all; /* also for those who may see nothing */
     bool writes;     /* the first command that is refused ends the round */

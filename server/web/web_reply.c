@@ -57,19 +57,6 @@ void web_reply_put_number(struct json *json, const char *key, struct value value
     }
 }
 
-/* The tags of a record: a map. */
-static void web_reply_put_tags(struct json *json, struct value_reader *reader) {
-    char name[TAG_NAME_MAX + 1];
-    struct value map = value_next(reader);
-    json_open(json, "tags", '{');
-    for (uint64_t i = 0; map.kind == VALUE_MAP && i < map.count; i++) {
-        struct bytes tag = value_next(reader).text;
-        snprintf(name, sizeof name, "%.*s", (int)tag.size, tag.at);
-        json_bytes(json, name, value_next(reader).text);
-    }
-    json_close(json, '}');
-}
-
 /* A record, which is not null: [member, rank, time, fields ..., percentage, tags, data, since]. percent: where its
  * value goes; NULL: it has none. */
 void web_reply_put_record(struct json *json, const struct web_query *query, const char *key,
@@ -101,7 +88,14 @@ void web_reply_put_record(struct json *json, const struct web_query *query, cons
         *percent = value_next(reader);
     }
     if (query->has_tags) {
-        web_reply_put_tags(json, reader);
+        char name[TAG_NAME_MAX + 1];
+        json_open(json, "tags", '{');
+        for (uint64_t left = value_next(reader).count; left > 0; left--) {
+            struct bytes tag = value_next(reader).text;
+            snprintf(name, sizeof name, "%.*s", (int)tag.size, tag.at);
+            json_bytes(json, name, value_next(reader).text);
+        }
+        json_close(json, '}');
     }
     web_reply_put_data(json, query, reader);
     if (has_since) {
@@ -145,19 +139,6 @@ static bool web_reply_follow(struct shape *shape, struct bytes path, struct valu
 static void web_reply_put_run(struct web_query *query, const char *text, struct shape source,
                               struct value_reader reply);
 
-static void web_reply_put_scalar(struct json *json, const char *key, enum shape_kind kind,
-                                 struct value value) {
-    if (kind == SHAPE_BOOLEAN) {
-        json_boolean(json, key, value.number != 0);
-    } else if (kind == SHAPE_INTEGER) {
-        json_integer(json, key, value.number);
-    } else if (kind == SHAPE_TIME || kind == SHAPE_SECONDS) {
-        json_time_ms(json, key, kind == SHAPE_TIME ? value.number : value.number * 1000);
-    } else {
-        web_reply_put_number(json, key, value);
-    }
-}
-
 /* A value of this shape, of which `shape` says what is shown. */
 static void web_reply_put_value(struct web_query *query, const char *key, struct shape shape,
                                 struct shape source, struct value_reader at) {
@@ -180,7 +161,17 @@ static void web_reply_put_value(struct web_query *query, const char *key, struct
         web_reply_put_run(query, shape.inner, source, at);
         json_close(json, '}');
     } else {
-        web_reply_put_scalar(json, key, shape.kind, value_next(&here));
+        struct value value = value_next(&here);
+        if (shape.kind == SHAPE_BOOLEAN) {
+            json_boolean(json, key, value.number != 0);
+        } else if (shape.kind == SHAPE_INTEGER) {
+            json_integer(json, key, value.number);
+        } else if (shape.kind == SHAPE_TIME || shape.kind == SHAPE_SECONDS) {
+            bool is_in_ms = shape.kind == SHAPE_TIME;
+            json_time_ms(json, key, is_in_ms ? value.number : value.number * 1000);
+        } else {
+            web_reply_put_number(json, key, value);
+        }
     }
 }
 

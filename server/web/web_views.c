@@ -37,26 +37,6 @@ static bool web_views_is_same(const struct web_view *view, const struct web_quer
            strcmp(a->user, b->user) == 0 && memcmp(a->digest, b->digest, sizeof a->digest) == 0;
 }
 
-static bool web_views_append_lines(struct buffer *out, const char *event,
-                                   const struct buffer *json) {
-    buffer_append(out, event, strlen(event));
-    buffer_append(out, "data: ", 6);
-    buffer_append(out, json->at, json->size); /* one line: line ends are escaped in JSON */
-    buffer_append(out, "\n\n", 2);
-    return !out->is_broken;
-}
-
-/* Count what the view will hold in place of what it holds. false: that is too much. */
-static bool web_views_count(struct web *web, struct web_view *view, size_t size) {
-    web_give_memory(web, view->counted);
-    view->counted = 0;
-    if (!web_take_memory(web, size)) {
-        return false;
-    }
-    view->counted = size;
-    return true;
-}
-
 /* Those who wait for the first text get the query's error in its place, with its status: a browser then does not
  * come back. */
 static void web_views_refuse(const struct web_view *view) {
@@ -73,8 +53,11 @@ static void web_views_refuse(const struct web_view *view) {
 /* The query's JSON becomes the view's text. */
 static void web_views_renew(struct web *web, struct web_view *view, const char *event) {
     struct web_query *query = view->query;
-    if (query->out.size > WEB_VIEW_SIZE_MAX || !web_views_count(web, view, 2 * query->out.size)) {
-        bool is_long = query->out.size > WEB_VIEW_SIZE_MAX;
+    size_t size = 2 * query->out.size;
+    bool is_long = query->out.size > WEB_VIEW_SIZE_MAX;
+    web_give_memory(web, view->counted);
+    view->counted = !is_long && web_take_memory(web, size) ? size : 0;
+    if (view->counted == 0) {
         web_query_error(query, is_long ? 413 : 503, "%s",
                         is_long ? "the page is too long to be told of its changes: view fewer rows"
                                 : "too much is viewed: the server has no memory for more");
@@ -83,7 +66,14 @@ static void web_views_renew(struct web *web, struct web_view *view, const char *
         web_views_refuse(view);
     }
     struct http_text *text = http_text_create(WEB_JSON_MAX + 256);
-    if (text == NULL || !web_views_append_lines(&text->bytes, event, &view->query->out)) {
+    if (text != NULL) {
+        buffer_append(&text->bytes, event, strlen(event));
+        buffer_append(&text->bytes, "data: ", 6);
+        /* One line: line ends are escaped in JSON. */
+        buffer_append(&text->bytes, query->out.at, query->out.size);
+        buffer_append(&text->bytes, "\n\n", 2);
+    }
+    if (text == NULL || text->bytes.is_broken) {
         http_text_release(text);
         return; /* the next look tries again */
     }

@@ -166,15 +166,6 @@ static bool web_write_take_null(struct web_results_reader *reader) {
     return is_null;
 }
 
-/* Nothing that the command could take for an option: those begin with a letter. */
-static bool web_write_is_value(struct bytes text) {
-    bool is_value = text.size > 0 && text.size <= VALUE_SIZE_MAX && bytes_lower(text.at[0]) != 'e';
-    for (size_t i = 0; i < text.size && is_value; i++) {
-        is_value = text.at[i] != '\0' && strchr("0123456789+-.eE=*", text.at[i]) != NULL;
-    }
-    return is_value;
-}
-
 /* A number, its text, or null, which keeps the field as it is. */
 static bool web_write_take_value(struct web_results_reader *reader, struct web_result *result,
                                  struct bytes field) {
@@ -188,7 +179,12 @@ static bool web_write_take_value(struct web_results_reader *reader, struct web_r
     if (!is_taken) {
         return web_write_is_not(reader, field, "a number, or its text,");
     }
-    if (!web_write_is_value(text)) {
+    /* Nothing that the command could take for an option: those begin with a letter. */
+    bool is_value = text.size > 0 && text.size <= VALUE_SIZE_MAX && bytes_lower(text.at[0]) != 'e';
+    for (size_t i = 0; i < text.size && is_value; i++) {
+        is_value = text.at[i] != '\0' && strchr("0123456789+-.eE=*", text.at[i]) != NULL;
+    }
+    if (!is_value) {
         return web_write_refuse(reader, field,
                                 "a number, or its text of at most 64 bytes; null: as it is");
     }
@@ -276,30 +272,12 @@ static bool web_write_take_word(struct web_results_reader *reader, struct bytes 
     return web_write_refuse(reader, field, what);
 }
 
-static bool web_write_take_at(struct web_results_reader *reader, struct bytes field,
-                              struct bytes *at) {
-    int64_t time_ms;
-    if (!web_write_take_number(reader, at)) {
-        return web_write_is_not(reader, field, "a number");
-    }
-    return bytes_parse_i64(*at, &time_ms) ||
-           web_write_refuse(reader, field, "milliseconds since 1970, an integer");
-}
-
-static bool web_write_take_id(struct web_results_reader *reader, struct web_result *result,
-                              struct bytes field) {
-    if (!web_write_take_text(reader, &result->id)) {
-        return web_write_is_not(reader, field, "a text");
-    }
-    return reader->query->write.id.at == NULL ||
-           web_write_refuse(reader, field, "there is an Idempotency-Key besides");
-}
-
 static bool web_write_take_field(struct web_results_reader *reader, struct web_result *result,
                                  struct bytes name, unsigned bit) {
     static const char *const operators[][2] = {
         {"set", "SET"}, {"incr", "INCR"}, {"best", "BEST"}, {"touch", "TOUCH"}};
     static const char *const conditions[][2] = {{"new", "NX"}, {"existing", "XX"}};
+    int64_t time_ms;
     switch (bit) {
     case GIVEN_MEMBER:
         return web_write_take_text(reader, &result->member) ||
@@ -314,13 +292,21 @@ static bool web_write_take_field(struct web_results_reader *reader, struct web_r
     case GIVEN_ONLY:
         return web_write_take_word(reader, name, conditions, 2, "new or existing", &result->only);
     case GIVEN_AT:
-        return web_write_take_at(reader, name, &result->at);
+        if (!web_write_take_number(reader, &result->at)) {
+            return web_write_is_not(reader, name, "a number");
+        }
+        return bytes_parse_i64(result->at, &time_ms) ||
+               web_write_refuse(reader, name, "milliseconds since 1970, an integer");
     case GIVEN_TAGS:
         return web_write_take_pairs(reader, "tags.", TAGS_MAX, &result->tags);
     case GIVEN_DATA:
         return web_write_take_pairs(reader, "data.", DATA_MAX, &result->data);
     case GIVEN_ID:
-        return web_write_take_id(reader, result, name);
+        if (!web_write_take_text(reader, &result->id)) {
+            return web_write_is_not(reader, name, "a text");
+        }
+        return reader->query->write.id.at == NULL ||
+               web_write_refuse(reader, name, "there is an Idempotency-Key besides");
     default:
         return web_write_take_list(reader, result, name, web_write_take_board);
     }
@@ -494,17 +480,6 @@ static bool web_write_are_same_pairs(const struct web_pairs *a, const struct web
     return are_same;
 }
 
-/* May the result follow the one before in its command? */
-static bool web_write_is_next(const struct web_results_reader *reader,
-                              const struct web_result *before, const struct web_result *result) {
-    return reader->kind == WEB_RESULTS_OF_BOARD && before->value_count == result->value_count &&
-           before->id.at == NULL && result->id.at == NULL &&
-           bytes_equal(before->operation, result->operation) &&
-           bytes_equal(before->only, result->only) && bytes_equal(before->at, result->at) &&
-           web_write_are_same_pairs(&before->tags, &result->tags) &&
-           web_write_are_same_pairs(&before->data, &result->data);
-}
-
 static bool web_write_add(struct web_results_reader *reader, const struct web_result *before,
                           const struct web_result *result) {
     struct web_write *write = &reader->query->write;
@@ -516,7 +491,14 @@ static bool web_write_add(struct web_results_reader *reader, const struct web_re
                         WEB_RESULTS_MAX);
         return false;
     }
-    if (before == NULL || !web_write_is_next(reader, before, result)) {
+    /* May it follow the one before in its command? */
+    bool is_next = before != NULL && reader->kind == WEB_RESULTS_OF_BOARD &&
+                   before->value_count == result->value_count && before->id.at == NULL &&
+                   result->id.at == NULL && bytes_equal(before->operation, result->operation) &&
+                   bytes_equal(before->only, result->only) && bytes_equal(before->at, result->at) &&
+                   web_write_are_same_pairs(&before->tags, &result->tags) &&
+                   web_write_are_same_pairs(&before->data, &result->data);
+    if (!is_next) {
         if (before != NULL && write->id.at != NULL) {
             return web_write_refuse(reader, BYTES("id"),
                                     "Idempotency-Key is for one result, or for several with the "
@@ -570,44 +552,35 @@ static void web_write_put_part(struct buffer *text, struct bytes part) {
     }
 }
 
-/* The words of a command that has an id. false: out of memory. */
-static bool web_write_print_finger(const struct web_write *write, unsigned begin,
-                                   struct web_command *command, struct buffer *text) {
-    const struct bytes *words = (const struct bytes *)(const void *)write->words.at;
-    buffer_clear(text);
-    for (unsigned i = begin; i < command->end; i++) {
-        if (words[i].at != web_results_no_create && words[i].at != web_results_with_rank) {
-            web_write_put_part(text, words[i]);
-        }
-    }
-    if (!text->is_broken) {
-        digest_make(buffer_bytes(text), command->fingerprint);
-    }
-    return !text->is_broken;
-}
-
-/* An id belongs to the path and its board, and to what was sent with it. false: out of memory. */
+/* An id belongs to the path and its board, and to what was sent with it: the words of its command. false: out of
+ * memory. */
 static bool web_write_make_marks(struct web_results_reader *reader) {
     enum { TEXT_MAX = WORDS_SIZE_MAX + WEB_BODY_MAX };
     struct web_write *write = &reader->query->write;
     struct web_command *commands = (struct web_command *)(void *)write->commands.at;
+    const struct bytes *words = (const struct bytes *)(const void *)write->words.at;
     struct buffer text;
-    bool is_made = true;
     if (!write->has_ids || write->words.is_broken || write->commands.is_broken) {
         return true;
     }
     buffer_init(&text, TEXT_MAX);
     buffer_append(&text, (const char *)&reader->kind, sizeof reader->kind);
     web_write_put_part(&text, reader->query->board);
-    is_made = !text.is_broken;
-    if (is_made) {
-        digest_make(buffer_bytes(&text), write->route);
-    }
-    for (unsigned i = 0; i < write->commands.size / sizeof *commands && is_made; i++) {
-        if (commands[i].has_id) {
-            is_made =
-                web_write_print_finger(write, i > 0 ? commands[i - 1].end : 0, &commands[i], &text);
+    digest_make(buffer_bytes(&text), write->route);
+    bool is_made = !text.is_broken;
+    for (unsigned i = 0, at = 0; i < write->commands.size / sizeof *commands; i++) {
+        if (!commands[i].has_id) {
+            at = commands[i].end;
+            continue;
         }
+        buffer_clear(&text);
+        for (; at < commands[i].end; at++) {
+            if (words[at].at != web_results_no_create && words[at].at != web_results_with_rank) {
+                web_write_put_part(&text, words[at]);
+            }
+        }
+        digest_make(buffer_bytes(&text), commands[i].fingerprint);
+        is_made &= !text.is_broken;
     }
     buffer_deinit(&text);
     return is_made;
@@ -866,11 +839,6 @@ static bool web_write_print_place(struct web_query *query) {
     return web_reply_end(query);
 }
 
-static bool web_write_ask_league(struct web_query *query) {
-    web_query_command(query, "LB.LEAGUE|INFO $board");
-    return true;
-}
-
 static bool web_write_print_tiers(struct web_query *query) {
     if (web_query_replies_have_error(query)) {
         return false;
@@ -882,43 +850,18 @@ static bool web_write_print_tiers(struct web_query *query) {
 
 /* ---- members ---- */
 
-static bool web_write_ask_removal(struct web_query *query) {
-    web_query_command(query, "ZREM $board $member");
-    return true;
-}
-
-static bool web_write_ask_removal_of_league(struct web_query *query) {
-    web_query_command(query, "LB.LEAGUE|REMOVE $board $member");
-    return true;
-}
-
-static bool web_write_print_flag(struct web_query *query, const char *key) {
+static bool web_write_print_flag(struct web_query *query) {
     if (web_query_replies_have_error(query)) {
         return false;
     }
     struct value_reader reader = web_query_reply(query, 0);
     web_reply_begin(query, NULL);
     json_bytes(&query->json, "member", query->member);
-    json_boolean(&query->json, key, value_next(&reader).number != 0);
+    json_boolean(&query->json, query->route->flag, value_next(&reader).number != 0);
     return web_reply_end(query);
 }
 
-static bool web_write_print_removal(struct web_query *query) {
-    return web_write_print_flag(query, "removed");
-}
-
 /* ---- tags ---- */
-
-static bool web_write_names_tag(const struct web_query *query, struct bytes name) {
-    unsigned count;
-    const struct bytes *words = web_write_words(query, &count);
-    for (unsigned i = 0; i < count; i += 2) {
-        if (bytes_equal_ignoring_case(words[i], name)) {
-            return true;
-        }
-    }
-    return false;
-}
 
 /* LB.TAG with what was given; and with nothing for the board's other tags, which were kept. */
 static bool web_write_ask_tags(struct web_query *query) {
@@ -929,17 +872,22 @@ static bool web_write_ask_tags(struct web_query *query) {
     for (unsigned i = 0; i < count; i++) {
         web_query_word(query, words[i]);
     }
-    for (unsigned i = 0; i < query->more; i++) {
+    bool are_given = count > 0;
+    for (unsigned left = query->more; left > 0; left--) {
         struct bytes name = value_next(&kept).text;
-        if (!web_write_names_tag(query, name)) {
+        unsigned i = 0;
+        while (i < count && !bytes_equal_ignoring_case(words[i], name)) {
+            i += 2;
+        }
+        if (i >= count) {
             web_query_words(query, "$ $", name, BYTES(""));
-            count += 2;
+            are_given = true;
         }
     }
-    if (count == 0) {
+    if (!are_given) {
         web_query_error(query, 422, "no tags are given");
     }
-    return count > 0;
+    return are_given;
 }
 
 static bool web_write_ask_all_tags(struct web_query *query) {
@@ -950,14 +898,10 @@ static bool web_write_ask_all_tags(struct web_query *query) {
     return true;
 }
 
-static bool web_write_print_tags(struct web_query *query) {
-    return web_write_print_flag(query, "changed");
-}
-
 static bool web_write_print_all_tags(struct web_query *query) {
     struct value_reader at;
     if (query->round > 0) {
-        return web_write_print_tags(query);
+        return web_write_print_flag(query);
     }
     if (web_query_replies_have_error(query)) {
         return false;
@@ -997,19 +941,25 @@ const struct web_route web_route_league_results = {.read = web_write_read_league
                                                    .ask = web_write_ask_results,
                                                    .print = web_write_print_league,
                                                    .writes = true};
-const struct web_route web_route_league = {.ask = web_write_ask_league,
+const struct web_route web_route_league = {.command = "LB.LEAGUE|INFO $board",
                                            .print = web_write_print_tiers};
 const struct web_route web_route_league_member = {.ask = web_write_ask_place,
                                                   .print = web_write_print_place};
-const struct web_route web_route_leave_league = {
-    .ask = web_write_ask_removal_of_league, .print = web_write_print_removal, .writes = true};
-const struct web_route web_route_remove = {
-    .ask = web_write_ask_removal, .print = web_write_print_removal, .writes = true};
+const struct web_route web_route_leave_league = {.command = "LB.LEAGUE|REMOVE $board $member",
+                                                 .print = web_write_print_flag,
+                                                 .flag = "removed",
+                                                 .writes = true};
+const struct web_route web_route_remove = {.command = "ZREM $board $member",
+                                           .print = web_write_print_flag,
+                                           .flag = "removed",
+                                           .writes = true};
 const struct web_route web_route_set_tags = {.read = web_write_read_tags,
                                              .ask = web_write_ask_tags,
-                                             .print = web_write_print_tags,
+                                             .print = web_write_print_flag,
+                                             .flag = "changed",
                                              .writes = true};
 const struct web_route web_route_replace_tags = {.read = web_write_read_tags,
                                                  .ask = web_write_ask_all_tags,
                                                  .print = web_write_print_all_tags,
+                                                 .flag = "changed",
                                                  .writes = true};

@@ -26,12 +26,11 @@ static bool kind_board_is_member_before(const struct registry_walk *walk,
 
 static void kind_board_note_put(struct registry_walk *walk, const struct board_member *member,
                                 uint64_t packed_key) {
-    if (member->is_there) {
-        walk->cursor.rank -= kind_board_is_member_before(walk, member);
-    }
+    walk->was_before = member->is_there && kind_board_is_member_before(walk, member);
     /* A new entry is placed behind all its equals, or (LATEST) before them. */
-    walk->cursor.rank +=
+    walk->is_before =
         kind_board_is_key_before(&walk->cursor, packed_key, board_is_latest(&walk->open->board));
+    walk->cursor.rank += (uint32_t)walk->is_before - (uint32_t)walk->was_before;
 }
 
 static void kind_board_note_cut(struct key_cursor *cursor, uint32_t rank, uint32_t count) {
@@ -87,7 +86,9 @@ __attribute__((noinline)) static void kind_board_take_observed(struct registry *
                                                                struct registry_key *key,
                                                                const struct board_member *member) {
     if (registry->walk.open == key) {
-        registry->walk.cursor.rank -= kind_board_is_member_before(&registry->walk, member);
+        registry->walk.was_before = kind_board_is_member_before(&registry->walk, member);
+        registry->walk.is_before = false;
+        registry->walk.cursor.rank -= registry->walk.was_before;
     }
     board_remove_member(&key->board, member);
     registry_emit(registry, key, (struct effect){.kind = EFFECT_TAKE, .member = member->name});
@@ -114,6 +115,10 @@ enum tags_status registry_tag(struct registry *registry, struct registry_key *ke
     if (status == TAGS_OK && registry->listeners != NULL) {
         char packed[TAG_VALUES_PACKED_MAX];
         size_t size = tag_values_pack(values, packed);
+        if (registry->walk.open == key) {
+            registry->walk.was_before = kind_board_is_member_before(&registry->walk, member);
+            registry->walk.is_before = registry->walk.was_before;
+        }
         registry_emit(registry, key,
                       (struct effect){.kind = EFFECT_TAGS,
                                       .member = member->name,

@@ -296,6 +296,8 @@ void registry_exchange(struct registry *registry, struct registry *other) {
     }
     registry_end_stale(registry);
     registry_end_stale(other);
+    registry_pass_end(registry, &registry->telling);
+    registry_pass_end(other, &other->telling);
     struct registry both[] = {*registry, *other};
     *registry = both[1];
     *other = both[0];
@@ -324,7 +326,6 @@ void registry_exchange(struct registry *registry, struct registry *other) {
         here->rules.map.owner = &here->rules;
         board_chain_moved(&here->remains);
         registry_observe(here);
-        here->telling = (struct registry_telling){.is_going = false};
         registry_shift_durations(here, before->offset_ms);
         here->offset_passed_ms = before->offset_passed_ms;
         here->is_offset_held = before->is_offset_held;
@@ -897,7 +898,8 @@ bool registry_may_put(const struct registry *registry, uint32_t database, struct
         rules != NULL && rules->period.unit != PERIOD_NONE ? REGISTRY_KEY_MAX : REGISTRY_NAME_MAX;
     bool has_kind =
         database < REGISTRY_DATABASES ||
-        (database < REGISTRY_ALL_DATABASES && (database == REGISTRY_ONCE) == (rules != NULL));
+        (database < REGISTRY_ALL_DATABASES &&
+         (database == REGISTRY_ONCE || database == REGISTRY_STAGING) == (rules != NULL));
     return has_kind && name.size >= 1 && name.size <= size_max &&
            registry_find_name(registry_read(registry, database), name) == NULL;
 }
@@ -907,6 +909,13 @@ enum registry_status registry_put_loaded(struct registry *registry, uint32_t dat
                                          const struct board_state *state, int64_t expire_at_ms) {
     return registry_put_owned_board(registry, database, name, board, state, expire_at_ms, false,
                                     INT64_MIN);
+}
+
+enum board_status registry_append_loaded(struct registry *registry, struct registry_key *key,
+                                         const struct board_entry *entries, uint32_t count) {
+    enum board_status status = board_append_indexed(&key->board, entries, count);
+    registry_count_members(registry, key, status == BOARD_OK ? count : 0);
+    return status;
 }
 
 /* ---- finding in stages ---- */

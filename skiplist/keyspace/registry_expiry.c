@@ -125,41 +125,26 @@ void registry_set_offset(struct registry *registry, int64_t offset_ms) {
         return;
     }
     registry_shift_durations(registry, registry->offset_ms + shift_ms);
-    registry->telling = (struct registry_telling){.is_going = true};
-}
-
-static void registry_expiry_tell(void *context, const struct registry_key *key) {
-    struct registry *registry = context;
-    if (key->is_lasting && key->expiry_place != EXPIRY_NOWHERE) {
-        registry_emit_key(registry, EFFECT_EXPIRE,
-                          registry_key_at(registry_database(registry, key->database), key->index));
+    registry_pass_begin(registry, &registry->telling, 0, REGISTRY_ALL_DATABASES);
+    for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
+        if (registry->databases[i].heaps[HEAP_LASTING].count == 0) {
+            registry->telling.left[i] = 0;
+        }
     }
-}
-
-/* One step in a database that has durations. */
-static void registry_expiry_tell_some(struct registry *registry, uint32_t names_max) {
-    enum { NAME_WORK = 1000 };
-    struct registry_telling *telling = &registry->telling;
-    const struct scan_limits limits = {.count = names_max, .work_max = names_max * NAME_WORK};
-    telling->cursor = registry_scan(registry, telling->database, telling->cursor, &limits,
-                                    INT64_MIN, registry_expiry_tell, registry);
-    telling->database += telling->cursor == 0;
 }
 
 bool registry_tell_durations(struct registry *registry, uint32_t names_max) {
-    struct registry_telling *telling = &registry->telling;
-    while (telling->is_going) {
-        if (telling->database == REGISTRY_ALL_DATABASES || registry->listeners == NULL) {
-            telling->is_going = false;
-        } else if (registry->databases[telling->database].heaps[HEAP_LASTING].count == 0) {
-            telling->cursor = 0;
-            telling->database++;
-        } else {
-            registry_expiry_tell_some(registry, names_max);
-            break;
+    struct registry_pass *pass = &registry->telling;
+    for (uint32_t i = 0; i < names_max && !registry_pass_is_over(pass); i++) {
+        struct registry_key *key = registry_pass_next(registry, pass, INT64_MIN);
+        if (key != NULL && key->is_lasting && key->expiry_place != EXPIRY_NOWHERE) {
+            registry_emit_key(registry, EFFECT_EXPIRE, key);
         }
     }
-    return telling->is_going;
+    if (registry_pass_is_over(pass) || registry->listeners == NULL) {
+        registry_pass_end(registry, pass);
+    }
+    return pass->is_going;
 }
 
 void registry_set_passive(struct registry *registry, bool is_passive) {

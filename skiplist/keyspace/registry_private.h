@@ -63,7 +63,9 @@ struct registry_walk {
     const struct registry_key *taken; /* the key removed last, with its walk state */
     enum registry_walk_state taken_state;
     struct key_cursor cursor; /* in the open key */
-    bool has_begun;           /* there was a piece */
+    /* The member of the open board that changes: was it before the cursor, and is it now? */
+    bool was_before, is_before;
+    bool has_begun; /* there was a piece */
     bool is_going;
 };
 
@@ -73,13 +75,6 @@ struct registry_archiving {
     struct registry_mirror mirror; /* copy NULL: none is */
     uint64_t room;                 /* see registry_limit_archives; 0: held */
     bool is_waiting;               /* a board was put off for lack of room */
-};
-
-/* What durations have shifted by is being told (registry_tell_durations). */
-struct registry_telling {
-    bool is_going;
-    uint32_t database;
-    uint64_t cursor; /* registry_scan */
 };
 
 /* A pass over all boards with STALE. */
@@ -121,7 +116,7 @@ struct registry {
      * it is told next, that is not settled. */
     int64_t offset_passed_ms;
     bool is_offset_held;
-    struct registry_telling telling;
+    struct registry_pass telling; /* what durations have shifted by: registry_tell_durations */
     struct registry_stale stale;
     struct registry_key *unfreed;
     struct registry_key *shells; /* keys without a value, see registry_let_go */

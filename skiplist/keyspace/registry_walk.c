@@ -367,8 +367,45 @@ void registry_walk_note_put(struct registry *registry, const struct registry_key
     }
 }
 
-void registry_walk_reopen(struct registry *registry) {
-    registry->walk.cursor = (struct key_cursor){.rank = 0};
+bool registry_walk_trim(const struct registry *registry, const struct effect *effect,
+                        struct registry_walk_change *change) {
+    const struct registry_walk *walk = &registry->walk;
+    *change = (struct registry_walk_change){.effect = *effect};
+    if (effect->key == NULL) {
+        return true;
+    }
+    enum registry_walk_state state = registry_walk_state(registry, effect->key);
+    if (state != REGISTRY_WALK_OPEN || effect->key->kind != REGISTRY_BOARD) {
+        return state != REGISTRY_WALK_AHEAD;
+    }
+    switch (effect->kind) {
+    case EFFECT_PUT:
+        change->effect.kind = walk->is_before ? EFFECT_PUT : EFFECT_TAKE;
+        change->has_come = walk->is_before && !walk->was_before;
+        return walk->is_before || walk->was_before;
+    case EFFECT_TAKE:
+    case EFFECT_TAGS:
+        return walk->was_before;
+    case EFFECT_CUT:
+        if (effect->rank >= walk->cursor.rank) {
+            return false;
+        }
+        if (effect->count > walk->cursor.rank - effect->rank) {
+            change->effect.count = walk->cursor.rank - effect->rank;
+        }
+        return true;
+    case EFFECT_CREATE:
+    case EFFECT_REMOVE:
+    case EFFECT_FLUSH:
+    case EFFECT_RENAME:
+    case EFFECT_COPY:
+    case EFFECT_EXPIRE:
+    case EFFECT_RULES:
+    case EFFECT_STATE:
+    case EFFECT_FILL:
+        break;
+    }
+    return true;
 }
 
 /* ---- walking ---- */
@@ -382,7 +419,7 @@ static bool registry_walk_open_next(struct registry *registry) {
     walk->pass.database = 0; /* a key that is ahead may have been moved to any database */
     walk->open = registry_pass_next(registry, &walk->pass, INT64_MIN);
     walk->has_begun = false;
-    registry_walk_reopen(registry);
+    walk->cursor = (struct key_cursor){.rank = 0};
     return walk->open != NULL;
 }
 

@@ -2,7 +2,7 @@
 #ifndef SKIPLIST_REGISTRY_WALK_H
 #define SKIPLIST_REGISTRY_WALK_H
 
-#include "skiplist/keyspace/registry.h"
+#include "skiplist/keyspace/effect.h"
 
 /* ---- passes ---- */
 
@@ -72,9 +72,8 @@ static inline bool registry_pass_has_passed(const struct registry_pass *pass,
  *     RENAME         a key keeps its state; the walk continues in the open board
  *     COPY           a copy of a done key is done, any other is ahead
  *
- * Within the open board every member that no effect has touched since the board's first piece is
- * returned once, in the right order. A touched member may be returned once, twice or never: its
- * last effect has its final position.
+ * What was returned of the open board, with the changes of it (registry_walk_trim), is at all times its first entries as
+ * they are then, in their order: so what is written down as it comes gives the board, and nothing is met twice.
  *
  * Hashes are walked from their last field to the first, in pieces of limited bytes. Every field that
  * is there is returned at least once, with the value it then has, as struct hash_pair.
@@ -103,9 +102,16 @@ void registry_walk_end(struct registry *registry);
 /* The walk state of a key, also inside an effect listener; for a removed key, the state it had. */
 enum registry_walk_state registry_walk_state(const struct registry *registry,
                                              const struct registry_key *key);
-/* Restart the open key, if any, at its first member; its next piece is not marked as first, because
- * the key is still open. May also be called while a CUT is being reported, before its
- * members are removed. */
-void registry_walk_reopen(struct registry *registry);
+/* Inside an effect listener: what an effect changes of what has been returned, the first entries of the open board
+ * among it. false: nothing, as the walk will meet it.
+ *
+ *     a b c | d e f     PUT of d before the bar: PUT, has_come    PUT of b behind it: TAKE    CUT of b to e: of b and c
+ */
+struct registry_walk_change {
+    struct effect effect;
+    bool has_come; /* a PUT: the member was not among them, and its tags are new there, too */
+};
+MUST_CHECK bool registry_walk_trim(const struct registry *registry, const struct effect *effect,
+                                   struct registry_walk_change *change);
 
 #endif

@@ -8,7 +8,6 @@ QUORUM = 'server/replication/quorum.c'
 ELECTION = 'server/replication/election.c'
 JOURNAL = 'server/durability/journal.c'
 PERSISTENCE = 'server/durability/persistence.c'
-SAVE = 'server/durability/persistence_save.c'
 
 FAULTS = [
     # ---- what was mended once, put back ----
@@ -25,8 +24,8 @@ FAULTS = [
             '    struct bytes name;\n    while ((session'),
            ('server/replication/replication.c', '    wait_begin_epoch(&server->waits);\n', '')]),
     Fault('save-in-a-long-group', 'sync', True, 'SAVE writes a base with a part of a group',
-          [(SAVE, 'return is_closed && !(is_saved && persistence->state->is_walk_held);', 'return true;'),
-           (SAVE, '    CHECK(!persistence->state->is_walk_held);\n', ''),
+          [(PERSISTENCE, 'return is_closed && !(is_saved && persistence->state->is_walk_held);', 'return true;'),
+           (PERSISTENCE, '    CHECK(!persistence->state->is_walk_held);\n', ''),
            ('server/replication/replicator.c', '!is_saved || master_link_stream_finish_group(&replicator->link)', 'true')]),
     Fault('copy-of-the-same-number', 'async', False,
           "a full copy of the same number is not passed on to a replica's replicas",
@@ -100,8 +99,9 @@ FAULTS = [
           [(QUORUM, 'return kept < group ? kept : group;', '(void)kept;\n    return group;')]),
     Fault('answers-before-commit', 'sync', False, 'answers leave when the own disk has the write',
           [('server/dispatch/commit_wait.c',
-            'return replication_sync_safe_group(&server->replication.sync, persistence_safe_group(server->persistence),\n'
-            '                           clock_read_ms(&server->clock));',
+            'return replication_sync_safe_group(&server->replication.sync,\n'
+            '                                       persistence_safe_group(server->persistence),\n'
+            '                                       clock_read_ms(&server->clock));',
             'return persistence_safe_group(server->persistence);')]),
     Fault('lease-not-looked-at', 'sync', False, 'a master answers readers without a lease',
           [('server/replication/state.h',

@@ -109,6 +109,45 @@ TEST(a_board_appended_to_is_like_one_that_was_put) {
     assert_int_equal(memory_live_count(), live_before);
 }
 
+/* Each piece is behind all that is there, which changes between two of them. */
+TEST(a_board_in_use_is_appended_to_and_its_members_are_found) {
+    struct random random = random_begin(__func__);
+    uint64_t live_before = memory_live_count();
+    for (int round = 0; round < (is_short_run() ? 10 : 60); round++) {
+        enum { PIECES = 30, PIECE_MAX = 90 };
+        struct board_pair pair;
+        uint32_t id = 0;
+        pair_init(&pair, round % 2 == 1, random_next(&random));
+        for (uint64_t piece = 0; piece < PIECES; piece++) {
+            struct board_entry entries[PIECE_MAX];
+            char texts[PIECE_MAX][PAIR_MEMBER_MAX];
+            uint32_t count = (uint32_t)random_below(&random, PIECE_MAX);
+            uint64_t key = (PIECES - piece) * 1000;
+            for (uint32_t i = 0; i < count; i++) {
+                entries[i] =
+                    (struct board_entry){.key = key - i, .member = member_of(id++, texts[i])};
+                twin_board_put(&pair.twin, entries[i].member, entries[i].key);
+            }
+            assert_int_equal(board_append_indexed(pair.board, entries, count), BOARD_OK);
+            for (int i = 0; i < 20 && id > 0; i++) {
+                char text[PAIR_MEMBER_MAX];
+                struct bytes member = member_of((uint32_t)random_below(&random, id), text);
+                if (random_below(&random, 3) == 0) {
+                    pair_remove(&pair, member);
+                } else {
+                    pair_put(&pair, member, key + random_below(&random, 2000));
+                }
+            }
+            if (pair.twin.count > 10 && random_below(&random, 8) == 0) {
+                pair_remove_range(&pair, pair.twin.count / 2, pair.twin.count / 3);
+            }
+            pair_compare(&pair);
+        }
+        pair_deinit(&pair);
+    }
+    assert_int_equal(memory_live_count(), live_before);
+}
+
 PAIR_TEST(nothing_appended_is_an_empty_board) {
     char text[PAIR_MEMBER_MAX];
     assert_int_equal(board_append(pair->board, NULL, 0), BOARD_OK);

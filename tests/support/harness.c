@@ -169,8 +169,14 @@ void harness_execute(struct server *server, struct session *session, const struc
             session->output.is_broken = false;
             buffer_cut(&session->output, sent_size);
         }
-        if (jobs_find_done(server) != NULL) {
-            job_answer(server, jobs_find_done(server), reply);
+        struct job *done = jobs_find_done(server);
+        if (done != NULL &&
+            done != session->job) { /* that of another client, which the test has begun */
+            struct reply own;
+            reply_init(&own, &done->session->output, done->session->protocol);
+            job_answer(server, done, &own);
+        } else if (done != NULL) {
+            job_answer(server, done, reply);
         }
     }
     server->has_news = false;

@@ -455,7 +455,6 @@ static bool restore_read_board(struct restoring *restoring, struct effect_decode
             return is_closed || restore_refuse_payload(restoring);
         case EFFECT_RECORD_BAD:
         case EFFECT_RECORD_EFFECT:
-        case EFFECT_RECORD_REOPEN:
             return restore_refuse_payload(restoring);
         }
     }

@@ -6,6 +6,7 @@
 
 #include "skiplist/keyspace/registry.h"
 #include "tests/support/keyspace.h"
+#include "tests/support/random.h"
 #include "tests/support/registry_workload.h"
 #include "tests/support/stored_text.h"
 
@@ -232,20 +233,85 @@ REGISTRY_TEST(a_copy_is_ahead_unless_the_board_is_done) {
     registry_walk_end(registry);
 }
 
-REGISTRY_TEST(a_reopened_board_begins_anew) {
-    struct registry_walk_piece piece;
-    struct board_stored entry;
-    struct registry_key *key = write_key(registry, "p", 5);
-    registry_walk_begin(registry);
-    for (int i = 0; i < 3; i++) {
-        assert_true(registry_walk_next(registry, &entry, 1, &piece));
+/* What is written down of a walk in one board. */
+struct twin {
+    const struct registry *walked;
+    struct registry *registry;
+    struct registry_key *key;
+};
+
+static void twin_receive(void *context, const struct effect *effect) {
+    struct twin *twin = context;
+    struct registry_walk_change change;
+    uint32_t applied;
+    if (registry_walk_trim(twin->walked, effect, &change)) {
+        assert_int_equal(effect_apply(twin->registry, &change.effect, 1, &applied), EFFECT_OK);
     }
-    registry_walk_reopen(registry);
-    registry_remove_range(registry, key, 0, 2);
-    assert_true(registry_walk_next(registry, &entry, 1, &piece));
-    assert_false(piece.is_first);
-    assert_true(bytes_equal(stored_text(entry.member), BYTES("m2")));
-    registry_walk_end(registry);
+}
+
+static void assert_is_beginning(const struct board *twin, const struct board *board) {
+    const char *reason;
+    assert_true(board_validate(twin, &reason));
+    for (uint32_t rank = 0; rank < board_count(twin); rank++) {
+        struct board_stored a = board_at(twin, rank), b = board_at(board, rank);
+        assert_true(bytes_equal(stored_text(a.member), stored_text(b.member)));
+        assert_int_equal(a.key, b.key);
+    }
+}
+
+TEST(what_was_passed_is_written_down_as_the_boards_first_entries_at_all_times) {
+    static const char *const boards[] = {"p", "l"};
+    struct random random = random_begin(__func__);
+    for (int round = 0; round < 200; round++) {
+        struct registry *registry = create_registry();
+        struct twin twin = {.walked = registry, .registry = create_registry()};
+        struct registry_key *key = write_key(registry, boards[round % 2], 40);
+        struct effect_listener listener = {.receive = twin_receive, .context = &twin};
+        struct registry_walk_piece piece;
+        struct board_stored stored[7];
+        uint32_t count;
+        twin.key = write_key(twin.registry, boards[round % 2], 0);
+        effect_listener_add(registry, &listener);
+        registry_walk_begin(registry);
+        do {
+            struct board_entry entries[7];
+            char texts[7][NAME_TEXT_ROOM];
+            if (!registry_walk_next(registry, stored, 1 + (uint32_t)random_below(&random, 7),
+                                    &piece)) {
+                break;
+            }
+            count = piece.count;
+            for (uint32_t i = 0; i < count; i++) {
+                entries[i] = (struct board_entry){.member = name_text(stored[i].member, texts[i]),
+                                                  .key = stored[i].key};
+            }
+            assert_int_equal(registry_append_loaded(twin.registry, twin.key, entries, count),
+                             BOARD_OK);
+            for (uint32_t i = (uint32_t)random_below(&random, 6); i > 0 && !piece.is_last; i--) {
+                char name[16];
+                struct board_member member;
+                uint32_t members = board_count(&key->board);
+                snprintf(name, sizeof name, "m%u", (unsigned)random_below(&random, 50));
+                board_look_up(&key->board, bytes_from_text(name), NULL, &member);
+                if (random_below(&random, 10) == 0 && members > 1) {
+                    uint32_t rank = (uint32_t)random_below(&random, members - 1);
+                    registry_remove_range(registry, key, rank,
+                                          (uint32_t)random_below(&random, members - rank));
+                } else if (member.is_there && members > 1 && random_below(&random, 3) == 0) {
+                    registry_take_member(registry, key, &member);
+                } else {
+                    assert_true(key_put(registry, key, member.name, 1 + random_below(&random, 45)));
+                }
+                assert_is_beginning(&twin.key->board, &key->board);
+            }
+        } while (!piece.is_last);
+        assert_int_equal(board_count(&twin.key->board), board_count(&key->board));
+        assert_is_beginning(&twin.key->board, &key->board);
+        registry_walk_end(registry);
+        effect_listener_remove(registry, &listener);
+        registry_destroy(registry);
+        registry_destroy(twin.registry);
+    }
 }
 
 REGISTRY_TEST(a_walk_needs_no_memory) {
