@@ -454,6 +454,7 @@ module-fuzz: ## commands at random in redis-server, the module under ASan and UB
 	@.ci/install-packages check
 	@$(PARALLEL) $(B)/module-sanitize/leaderboard-test.so redis-server CC=gcc B=$(B)/module-sanitize WERROR=1 \
 	    SANITIZE=address,undefined CFLAGS="-O1 -g"
+	@$(PARALLEL) $(DRAW)
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" \
 	    LEADERBOARD_REDIS_SERVER="$(abspath $(B)/module-sanitize/peers/redis-server)" tests/module/fuzz.py \
 	    --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) --module "$(abspath $(B)/module-sanitize/leaderboard-test.so)"
@@ -640,7 +641,9 @@ $(ENGINE_UNITS): $(B)/%: $(B)/%.o $(SUPPORT) $(ENGINE)
 	@echo "  LINK  $@"
 	@$(CC) $(LINK) $(LDFLAGS) $(filter %.o,$^) $(SUPPORT) $(filter $(KEYSPACE),$^) $(ENGINE) -lcmocka -o $@
 
-$(SERVER_UNITS) $(INTEGRATION): $(B)/%: $(B)/%.o $(SUPPORT) $(LIBRARY) $(KEYSPACE) $(ENGINE)
+# Random commands for tests in Python.
+DRAW := $(B)/tests/module/draw
+$(SERVER_UNITS) $(INTEGRATION) $(DRAW): $(B)/%: $(B)/%.o $(SUPPORT) $(LIBRARY) $(KEYSPACE) $(ENGINE)
 	@echo "  LINK  $@"
 	@$(CC) $(LINK) $(LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) -lcmocka $(LIBRARIES) -lm -o $@
 

@@ -105,6 +105,7 @@ bool jobs_step(struct server *server, uint64_t budget_ns, bool may_write) {
     if (!jobs->is_resumed && !server->durability.is_loading &&
         replication_may_change(&server->replication)) {
         jobs->is_resumed = true;
+        registry_drop_staged(server->registry);
         if (jobs->resume != NULL) {
             jobs->resume(server);
         }

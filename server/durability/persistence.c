@@ -319,7 +319,9 @@ static void persistence_add_one_effect(struct persistence *persistence,
 
 static void persistence_on_effect(void *context, const struct effect *effect) {
     struct persistence *persistence = context;
-    persistence->state->effect_count++;
+    /* What is staged is one change, which its new name makes. */
+    persistence->state->effect_count +=
+        effect->database != REGISTRY_STAGING || effect->kind == EFFECT_RENAME;
     if (effect->kind != EFFECT_FILL) {
         persistence_add_one_effect(persistence, effect);
         return;

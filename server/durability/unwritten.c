@@ -65,7 +65,9 @@ static void unwritten_add_key(struct unwritten *unwritten, uint32_t database, st
 }
 
 void unwritten_add_effect(struct unwritten *unwritten, const struct effect *effect) {
-    if (effect->database == REGISTRY_HISTORY || effect->database == REGISTRY_ONCE) {
+    bool is_staged = effect->database == REGISTRY_STAGING;
+    if (effect->database == REGISTRY_HISTORY || effect->database == REGISTRY_ONCE ||
+        (is_staged && effect->kind != EFFECT_RENAME)) {
         return; /* no command that only reads shows it */
     }
     switch (effect->kind) {
@@ -79,6 +81,9 @@ void unwritten_add_effect(struct unwritten *unwritten, const struct effect *effe
     case EFFECT_COPY:
         unwritten_add_key(unwritten, effect->to_database, effect->to_name);
         unwritten->has_names = true;
+        if (is_staged) {
+            return;
+        }
         break;
     case EFFECT_FLUSH:
         unwritten->has_all = true;

@@ -189,13 +189,15 @@ static void redis_encode_change_key(struct redis_encode *encode, const struct ef
     }
 }
 
-static void redis_encode_effect(struct redis_encode *encode, const struct effect *effect) {
+/* false: it cannot be said. A Redis is not sent what is staged, and a master that has one reports the whole instead;
+ * but this may have been reported before it came. */
+static bool redis_encode_effect(struct redis_encode *encode, const struct effect *effect) {
     bool is_of_board = effect->key_kind == NULL || effect->key_kind == &key_kind_board;
     if (effect->database >= RDB_STATE_FIRST) {
         if (rdb_state_owns(effect->database)) {
             redis_encode_add_state(encode, effect);
         }
-        return;
+        return effect->database != REGISTRY_STAGING || effect->kind != EFFECT_RENAME;
     }
     switch (effect->kind) {
     case EFFECT_PUT:
@@ -206,11 +208,11 @@ static void redis_encode_effect(struct redis_encode *encode, const struct effect
     case EFFECT_TAGS:
         if (is_of_board) {
             redis_encode_add_to_board(encode, effect);
-            return;
+        } else {
+            redis_encode_end_blob(encode);
+            redis_encode_change_hash(encode, effect);
         }
-        redis_encode_end_blob(encode);
-        redis_encode_change_hash(encode, effect);
-        return;
+        return true;
     case EFFECT_RENAME:
     case EFFECT_COPY:
         redis_encode_end_blob(encode);
@@ -227,17 +229,18 @@ static void redis_encode_effect(struct redis_encode *encode, const struct effect
                                                                    .rules = effect->rules});
             }
         }
-        return;
+        return true;
     case EFFECT_REMOVE:
     case EFFECT_FLUSH:
     case EFFECT_EXPIRE:
         redis_encode_end_blob(encode);
         redis_encode_change_key(encode, effect);
-        return;
+        return true;
     case EFFECT_FILL:
         break; /* is encoded as its parts */
     }
     CHECK(false);
+    return false;
 }
 
 /* ---- the stream ---- */
@@ -294,7 +297,7 @@ static void redis_encode_end_group(struct redis_encode *encode) {
     }
 }
 
-/* false: it is damaged. */
+/* false: it is damaged, or cannot be said. */
 static bool redis_encode_some(struct redis_encode *encode) {
     if (!encode->is_decoding) {
         redis_encode_begin_group(encode);
@@ -305,10 +308,10 @@ static bool redis_encode_some(struct redis_encode *encode) {
             redis_encode_end_group(encode);
             return true;
         }
-        if (record != EFFECT_RECORD_EFFECT) {
+        if (record != EFFECT_RECORD_EFFECT ||
+            !redis_encode_effect(encode, &encode->decoder.effect)) {
             return false;
         }
-        redis_encode_effect(encode, &encode->decoder.effect);
     }
     if (encode->commands.size > GATHERED_MAX) {
         redis_encode_put_multi(encode);

@@ -48,7 +48,7 @@ static const char *import_apply(struct importing *importing, struct effect *effe
 static const char *import_take_database(struct importing *importing) {
     uint64_t database;
     if (!bytes_parse_u64(importing->record.at[RECORD_DATABASE], &database) ||
-        database >= REGISTRY_ALL_DATABASES || database == REGISTRY_HISTORY) {
+        database >= REGISTRY_STAGING || database == REGISTRY_HISTORY) {
         return "the database is no number from 0 to 15";
     }
     importing->database = (uint32_t)database;

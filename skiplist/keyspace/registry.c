@@ -839,7 +839,8 @@ bool registry_may_put(const struct registry *registry, uint32_t database, struct
         rules != NULL && rules->period.unit != PERIOD_NONE ? REGISTRY_KEY_MAX : REGISTRY_NAME_MAX;
     bool has_kind =
         database < REGISTRY_DATABASES ||
-        (database < REGISTRY_ALL_DATABASES && (database == REGISTRY_ONCE) == (rules != NULL));
+        (database < REGISTRY_ALL_DATABASES &&
+         (database == REGISTRY_ONCE || database == REGISTRY_STAGING) == (rules != NULL));
     return has_kind && name.size >= 1 && name.size <= size_max &&
            registry_find_name(registry_read(registry, database), name) == NULL;
 }

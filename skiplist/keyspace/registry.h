@@ -27,11 +27,12 @@
 enum {
     REGISTRY_DATABASES = 16,
     /* Databases of the server's own, which no client can select or flush: from
-     * REGISTRY_SYSTEM on. They have hashes only, the last one boards only. */
+     * REGISTRY_SYSTEM on. They have hashes only, the last two boards only. */
     REGISTRY_SYSTEM = REGISTRY_DATABASES,
     REGISTRY_HISTORY = REGISTRY_SYSTEM + 2, /* server/replication/history.h */
     REGISTRY_ONCE = REGISTRY_SYSTEM + 3,    /* server/commands/once.h */
-    REGISTRY_ALL_DATABASES = REGISTRY_SYSTEM + 4,
+    REGISTRY_STAGING = REGISTRY_SYSTEM + 4, /* boards that commands make in steps: registry_stage */
+    REGISTRY_ALL_DATABASES = REGISTRY_SYSTEM + 5,
     REGISTRY_KEY_MAX = 65536, /* bytes; at least 1 */
     /* The suffix of an archive's name: '@' and a date; where this name is taken, '.' and a number, too. */
     REGISTRY_SUFFIX_MAX = 1 + PERIOD_NAME_TEXT_MAX + 1 + 10,
@@ -315,6 +316,26 @@ MUST_CHECK enum registry_status registry_put_board_until(struct registry *regist
                                                          uint32_t database, struct bytes name,
                                                          struct board *board, int64_t expire_at_ms,
                                                          bool is_lasting, int64_t now_ms);
+
+/* A board that is made in steps. Until it is whole it is a key of REGISTRY_STAGING, whose rules are no more than the
+ * layout, so that it reaches journals, snapshots and replicas as it grows:
+ *
+ *     key = registry_stage(registry, layout, &number)             that of rules; NULL: no memory
+ *     registry_put_member(registry, registry_find_staged(registry, number), ...) ...
+ *     registry_unstage(registry, key, ...)                        it gets its name in one step; or
+ *     registry_remove(registry, key)
+ *
+ * registry_unstage: with these rules, whose layout is the same, and without an expiry; as registry_rename
+ * otherwise. is_told_whole: it is reported as FILL, and not as RENAME, for those who do not know what is staged.
+ * registry_drop_staged removes what a crash, or a master before this one, has left. */
+MUST_CHECK struct registry_key *registry_stage(struct registry *registry,
+                                               const struct layout *layout, uint64_t *number);
+struct registry_key *registry_find_staged(struct registry *registry, uint64_t number);
+MUST_CHECK enum registry_status registry_unstage(struct registry *registry,
+                                                 struct registry_key *key, uint32_t to_database,
+                                                 struct bytes to_name, const struct rules *rules,
+                                                 bool is_told_whole, int64_t now_ms);
+void registry_drop_staged(struct registry *registry);
 
 /* Can a board with these rules be created under this name, which was read from a file? The name
  * must be free and not too long; with a PERIOD it must leave room for the dates of archives. */

@@ -1,7 +1,7 @@
 /* Copies of keys in steps. See registry_mirror.h.
  *
  * Invariant: while the status is MORE, the copy holds the first copied_count entries of the original in order of
- * arrival: by rank, LATEST boards from the last rank on, hashes by index; of a part of a board, the first ones there. An entry that is put goes behind
+ * arrival: by rank, LATEST boards from the last rank on, hashes by index. An entry that is put goes behind
  * its equals (LATEST: before them), so next to an equal of last_key it is always beyond the copy. */
 #include "skiplist/keyspace/registry_mirror.h"
 
@@ -19,21 +19,10 @@ static void registry_mirror_fail(struct registry_mirror *mirror,
 
 /* ---- boards ---- */
 
-uint32_t registry_mirror_first_rank(const struct registry_mirror *mirror) {
-    return mirror->high == UINT64_MAX ? 0 : board_count_above(&mirror->key->board, mirror->high);
-}
-
-/* That behind the last member of the part. */
-static uint32_t registry_mirror_end_rank(const struct registry_mirror *mirror) {
-    const struct board *board = &mirror->key->board;
-    return mirror->low == 0 ? board_count(board) : board_count_from(board, mirror->low);
-}
-
 /* Entries that the whole copy is to have. */
 static uint32_t registry_mirror_count(const struct registry_mirror *mirror) {
-    return mirror->key->kind == REGISTRY_BOARD
-               ? registry_mirror_end_rank(mirror) - registry_mirror_first_rank(mirror)
-               : hash_count(&mirror->key->hash);
+    return mirror->key->kind == REGISTRY_BOARD ? board_count(&mirror->key->board)
+                                               : hash_count(&mirror->key->hash);
 }
 
 /* Set the values that the member has in the original, or those of an effect. */
@@ -67,7 +56,7 @@ static void registry_mirror_copy_tags(struct registry_mirror *mirror, struct byt
     const struct board *board = &mirror->key->board;
     struct board_member found;
     struct tag_values values;
-    if (mirror->is_bare || !board_has_values(board)) {
+    if (!board_has_values(board)) {
         return;
     }
     board_look_up(board, member, NULL, &found);
@@ -105,8 +94,7 @@ static void registry_mirror_move_member(struct registry_mirror *mirror, struct b
     bool is_latest = board_is_latest(&mirror->copy->board);
     bool has_begun = mirror->copied_count > 0;
     registry_mirror_take_member(mirror, member);
-    if (has_begun && key >= mirror->low && key <= mirror->high &&
-        (is_latest ? key < mirror->last_key : key > mirror->last_key)) {
+    if (has_begun && (is_latest ? key < mirror->last_key : key > mirror->last_key)) {
         registry_mirror_put_member(mirror, member, NULL, key);
     }
 }
@@ -115,8 +103,8 @@ static void registry_mirror_move_member(struct registry_mirror *mirror, struct b
 static void registry_mirror_cut(struct registry_mirror *mirror, uint32_t rank, uint32_t count) {
     struct board *board = &mirror->copy->board;
     uint32_t copied = mirror->copied_count;
-    uint32_t first = board_is_latest(board) ? registry_mirror_end_rank(mirror) - copied
-                                            : registry_mirror_first_rank(mirror); /* of the copy */
+    uint32_t first =
+        board_is_latest(board) ? board_count(&mirror->key->board) - copied : 0; /* of the copy */
     uint32_t begin = rank > first ? rank - first : 0;
     uint32_t end = rank + count > first ? rank + count - first : 0;
     end = end < copied ? end : copied;
@@ -139,8 +127,7 @@ static void registry_mirror_copy_members(struct registry_mirror *mirror, uint32_
     char rooms[LOOKUP_GROUP][NAME_TEXT_ROOM];
     left = left < entries_max ? left : entries_max;
     board_seek(board,
-               is_latest ? registry_mirror_end_rank(mirror) - 1 - mirror->copied_count
-                         : registry_mirror_first_rank(mirror) + mirror->copied_count,
+               is_latest ? board_count(board) - 1 - mirror->copied_count : mirror->copied_count,
                &cursor);
     while (left > 0 && mirror->status == REGISTRY_MIRROR_MORE) {
         uint32_t count = lookup_group_size(left, 0);
@@ -245,8 +232,6 @@ static void registry_mirror_follow_entry(struct registry_mirror *mirror,
         registry_mirror_move_member(mirror, effect->member, effect->member_key);
     } else if (effect->kind == EFFECT_TAKE) {
         registry_mirror_take_member(mirror, effect->member);
-    } else if (effect->kind == EFFECT_TAGS && mirror->is_bare) {
-        return;
     } else if (effect->kind == EFFECT_TAGS) {
         struct tag_values values;
         bool is_packed = tag_values_unpack(effect->value, TAGS_MAX, &values);
@@ -305,7 +290,7 @@ static void registry_mirror_receive(void *context, const struct effect *effect) 
 
 bool registry_mirror_begin(struct registry_mirror *mirror, struct registry *registry,
                            const struct registry_key *key) {
-    *mirror = (struct registry_mirror){.registry = registry, .key = key, .high = UINT64_MAX};
+    *mirror = (struct registry_mirror){.registry = registry, .key = key};
     mirror->copy = registry_reserve_key(registry, key->database,
                                         (struct registry_new_name){.first = registry_name(key)},
                                         key->kind, false, false);
@@ -323,12 +308,12 @@ bool registry_mirror_begin(struct registry_mirror *mirror, struct registry *regi
     return true;
 }
 
-bool registry_mirror_begin_part(struct registry_mirror *mirror, struct registry *registry,
-                                const struct registry_key *key, uint64_t low, uint64_t high) {
+bool registry_mirror_watch(struct registry_mirror *mirror, struct registry *registry,
+                           const struct registry_key *key, registry_mirror_changed *changed,
+                           void *context) {
     bool has_begun = registry_mirror_begin(mirror, registry, key);
-    mirror->low = low;
-    mirror->high = high;
-    mirror->is_bare = true;
+    mirror->changed = changed;
+    mirror->context = context;
     return has_begun;
 }
 

@@ -33,10 +33,8 @@ struct registry_mirror {
     struct effect_listener listener;
     uint32_t copied_count; /* entries */
     uint64_t last_key;     /* of a board: that of the entry copied last */
-    uint64_t low, high;    /* of a board: only members with keys from low to high are copied */
-    bool is_bare;          /* of a board: without the members' tags */
     enum registry_mirror_status status;
-    registry_mirror_changed *changed; /* of a frozen one; else NULL */
+    registry_mirror_changed *changed; /* of one that is frozen, or only watches; else NULL */
     void *context;
 };
 
@@ -44,13 +42,10 @@ struct registry_mirror {
  * memory. */
 MUST_CHECK bool registry_mirror_begin(struct registry_mirror *mirror, struct registry *registry,
                                       const struct registry_key *key);
-/* The same of a part of a board: its members with keys from low to high, without their tags. */
-MUST_CHECK bool registry_mirror_begin_part(struct registry_mirror *mirror,
-                                           struct registry *registry,
-                                           const struct registry_key *key, uint64_t low,
-                                           uint64_t high);
-/* The rank in the original of the first member of the copy, which is whole. */
-uint32_t registry_mirror_first_rank(const struct registry_mirror *mirror);
+/* Of a board: nothing is copied, and `changed` is told which members of the original change, until that is LOST. */
+MUST_CHECK bool registry_mirror_watch(struct registry_mirror *mirror, struct registry *registry,
+                                      const struct registry_key *key,
+                                      registry_mirror_changed *changed, void *context);
 /* Copy up to entries_max more entries. WHOLE stays until an entry is added. After LOST and OUT_OF_MEMORY
  * only the end is left. */
 enum registry_mirror_status registry_mirror_step(struct registry_mirror *mirror,

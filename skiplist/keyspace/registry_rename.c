@@ -40,17 +40,14 @@ static bool registry_rename_hold_renamed(struct registry *registry, const struct
     return *held != NULL;
 }
 
-enum registry_status registry_rename(struct registry *registry, struct registry_key *key,
-                                     uint32_t to_database, struct bytes to_name, int64_t now_ms) {
-    if (registry_rename_is_named(key, to_database, to_name)) {
-        return REGISTRY_OK;
-    }
-    const struct rules *held;
-    if (!registry_rename_hold_renamed(registry, key, &held)) {
-        return REGISTRY_OUT_OF_MEMORY;
-    }
-    struct registry_key *successor = registry_rename_reserve_successor(
-        registry, key, to_database, to_name, key->is_periodic, now_ms);
+/* held: its rules then, which are released where there is no memory; NULL: as they are. kind: RENAME or FILL, as which
+ * it is reported. */
+static enum registry_status registry_rename_to(struct registry *registry, struct registry_key *key,
+                                               uint32_t to_database, struct bytes to_name,
+                                               const struct rules *held, bool is_periodic,
+                                               enum effect_kind kind, int64_t now_ms) {
+    struct registry_key *successor =
+        registry_rename_reserve_successor(registry, key, to_database, to_name, is_periodic, now_ms);
     if (successor == NULL) {
         rules_release(&registry->rules, held);
         return REGISTRY_OUT_OF_MEMORY;
@@ -62,12 +59,79 @@ enum registry_status registry_rename(struct registry *registry, struct registry_
         registry_set_rules(registry, successor, held);
     }
     registry_take(registry, key);
+    if (kind == EFFECT_FILL) {
+        registry_emit(registry, key, (struct effect){.kind = EFFECT_REMOVE});
+        state = REGISTRY_WALK_DONE;
+    }
     registry_tell(registry, key->database, registry_name(key));
     registry_put_reserved(registry, successor, state, expire_at_ms, now_ms);
-    registry_emit_move(registry, EFFECT_RENAME, key, successor);
+    if (kind == EFFECT_FILL) {
+        registry_emit_key(registry, EFFECT_FILL, successor);
+    } else {
+        registry_emit_move(registry, EFFECT_RENAME, key, successor);
+    }
     registry_trim(registry_database(registry, key->database));
     registry_let_go(registry, key);
     return REGISTRY_OK;
+}
+
+enum registry_status registry_rename(struct registry *registry, struct registry_key *key,
+                                     uint32_t to_database, struct bytes to_name, int64_t now_ms) {
+    if (registry_rename_is_named(key, to_database, to_name)) {
+        return REGISTRY_OK;
+    }
+    const struct rules *held;
+    return registry_rename_hold_renamed(registry, key, &held)
+               ? registry_rename_to(registry, key, to_database, to_name, held, key->is_periodic,
+                                    EFFECT_RENAME, now_ms)
+               : REGISTRY_OUT_OF_MEMORY;
+}
+
+/* ---- boards that are made in steps ---- */
+
+static struct bytes registry_rename_name_staged(const uint64_t *number) {
+    return (struct bytes){.at = (const char *)number, .size = sizeof *number};
+}
+
+struct registry_key *registry_stage(struct registry *registry, const struct layout *layout,
+                                    uint64_t *number) {
+    struct rules whole;
+    rules_copy(rules_of(layout), &whole);
+    const struct rules rules = {.layout = whole.layout};
+    *number = registry->board_count;
+    while (registry_find_staged(registry, *number) != NULL) {
+        (*number)++;
+    }
+    struct registry_key *key = registry_make_key(
+        registry, REGISTRY_STAGING, registry_rename_name_staged(number), REGISTRY_BOARD, &rules);
+    if (key != NULL) {
+        registry_emit_key(registry, EFFECT_CREATE, key);
+    }
+    return key;
+}
+
+struct registry_key *registry_find_staged(struct registry *registry, uint64_t number) {
+    return registry_find_again(registry_database(registry, REGISTRY_STAGING),
+                               registry_rename_name_staged(&number));
+}
+
+enum registry_status registry_unstage(struct registry *registry, struct registry_key *key,
+                                      uint32_t to_database, struct bytes to_name,
+                                      const struct rules *rules, bool is_told_whole,
+                                      int64_t now_ms) {
+    CHECK(layout_equal(&rules->layout, board_layout(&key->board)));
+    const struct rules *held = rules_hold(&registry->rules, rules);
+    return held != NULL ? registry_rename_to(registry, key, to_database, to_name, held,
+                                             held->period.unit != PERIOD_NONE,
+                                             is_told_whole ? EFFECT_FILL : EFFECT_RENAME, now_ms)
+                        : REGISTRY_OUT_OF_MEMORY;
+}
+
+void registry_drop_staged(struct registry *registry) {
+    struct database *staging = registry_database(registry, REGISTRY_STAGING);
+    while (staging->count > 0) {
+        registry_remove(registry, registry_key_at(staging, staging->count - 1));
+    }
 }
 
 /* The value that the successor gets: a copy made before, which is moved, or one that is made now. */

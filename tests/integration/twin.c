@@ -73,7 +73,7 @@ static void run_command(struct run *run) {
                            below(run, 2) == 0 ? 0 : (int)below(run, TWIN_REQUESTS_DATABASES));
     }
     step_clock(run);
-    twin_requests_make(&run->requests, run->clock_us);
+    twin_requests_make(&run->requests);
     if (bytes_is(run->requests.args[0], "DBSIZE")) {
         expire_everything(run);
     }
@@ -135,8 +135,8 @@ TEST(a_server_and_its_naive_twin_answer_alike) {
     struct run *run = calloc(1, sizeof *run);
     assert_non_null(run);
     run->random = random_begin("twin");
-    run->requests.random = &run->random;
     begin(run);
+    twin_requests_begin(&run->requests, &run->random);
     while (run->commands < commands_max && run->differences < DIFFERENCES_SHOWN) {
         run_command(run);
         do_background_work(run);

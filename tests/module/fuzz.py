@@ -7,7 +7,7 @@
                    '-- every few thousand: the boards hold together, the replica is equal, and so is what
                        the RDB, the AOF (also rewritten), a copy for a new replica and a kill leave behind
 
-The words come from docs/commands.md (grammar.py), so a new command is in it at once. Each round is about three
+The words come from the table of commands (grammar.py), so a new command is in it at once. Each round is about three
 features, which its boards have and most of its commands use, and one of BACKGROUND goes on in it. In between: MULTI,
 scripts, waiting clients, damaged payloads for RESTORE and LB.APPLY with right checksums, periods that end, and a user
 who may use some keys and commands alone, who must not change others. An error must have changed nothing. The last
@@ -30,7 +30,7 @@ import redis
 
 from connection import Connection
 from crc import Crc
-from grammar import FEATURES, KEYS, Grammar, read_page
+from grammar import KEYS, Grammar, features
 from hosts import MODULE_TEST, Host, settled, wait_until
 
 ROUND = 1500  # commands between two checks
@@ -108,9 +108,8 @@ class Fuzzer:
         self.commands = self.errors = 0
         self.time_us = int(time.time() * 10 ** 6)
         names = Connection(self.master).ask("COMMAND", "LIST", "FILTERBY", "MODULE", "leaderboard")
-        syntax = read_page()
-        names = {name.decode().upper().replace("|", " ") for name in names}
-        self.names = sorted(name for name in names if name in syntax or name.removeprefix("LB.") in syntax)
+        self.names = sorted(name.decode().upper().replace("|", " ") for name in names)
+        self.grammar = None
 
     # ---- one command ----
 
@@ -132,7 +131,7 @@ class Fuzzer:
         return bytes(out)
 
     def syntax_of(self, name):
-        return name if name in self.grammar.syntax else name[3:]
+        return name if self.grammar.knows(name) else name.removeprefix("LB.")
 
     def command_of_module(self):
         concerned = self.draw.random() < 2 / 3 and self.concerned
@@ -296,10 +295,13 @@ class Fuzzer:
 
     def begin_round(self, number):
         self.draw = draw = random.Random(f"{self.arguments.seed} {number}")
-        self.features, self.background = draw.sample(sorted(FEATURES), 3), draw.choice(BACKGROUND)
+        self.features, self.background = draw.sample(features(), 3), draw.choice(BACKGROUND)
         about = f"{', '.join(self.features)}; {self.background}"
         print(f"--seed {self.arguments.seed} --first {number}: {about}", flush=True)
+        if self.grammar:
+            self.grammar.end()
         self.grammar = Grammar(draw, self.features, draw.choice(KEYS))
+        self.names = [name for name in self.names if self.grammar.knows(self.syntax_of(name))]
         self.concerned = [name for name in self.names
                           if self.grammar.concerns(self.syntax_of(name)) and not name.endswith("CREATE")]
         self.log, self.control = [], self.master.client(socket_timeout=60)

@@ -531,10 +531,10 @@ int CALL(nanosleep)(const struct timespec *wanted, struct timespec *left) {
 }
 
 ssize_t CALL(getrandom)(void *bytes, size_t size, unsigned flags) {
-    struct sim_random *random = &sim_calls_enter()->machine->random;
+    struct random *random = &sim_calls_enter()->machine->random;
     (void)flags;
     for (size_t done = 0; done < size; done += sizeof(uint64_t)) {
-        uint64_t word = sim_random_u64(random);
+        uint64_t word = random_next(random);
         size_t part = size - done < sizeof word ? size - done : sizeof word;
         memcpy((char *)bytes + done, &word, part);
     }

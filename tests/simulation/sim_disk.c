@@ -36,7 +36,7 @@ static void sim_disk_reserve(struct sim_bytes *bytes, size_t size) {
     bytes->size = size;
 }
 
-void sim_disk_init(struct sim_disk *disk, struct sim_random *random) {
+void sim_disk_init(struct sim_disk *disk, struct random *random) {
     *disk = (struct sim_disk){.random = random};
     disk->root = sim_disk_make(disk, SIM_DIRECTORY);
 }
@@ -349,12 +349,12 @@ void sim_disk_settle(struct sim_disk *disk) {
 static void sim_disk_tear(struct sim_disk *disk, struct sim_node *node) {
     size_t low = node->durable.size < node->seen.size ? node->durable.size : node->seen.size;
     size_t high = node->durable.size > node->seen.size ? node->durable.size : node->seen.size;
-    unsigned kind = (unsigned)sim_random_below(disk->random, 3);
+    unsigned kind = (unsigned)random_below(disk->random, 3);
     if (kind == 0) { /* all that was written is there */
         sim_disk_reserve(&node->durable, node->seen.size);
         memcpy(node->durable.at, node->seen.at, node->seen.size);
     } else if (kind == 1) { /* any sectors, and any size between */
-        size_t size = low + sim_random_below(disk->random, high - low + 1);
+        size_t size = low + random_below(disk->random, high - low + 1);
         sim_disk_reserve(&node->durable, size);
         for (size_t at = 0; at < size; at += SECTOR) {
             size_t end = at + SECTOR < size ? at + SECTOR : size;
@@ -389,7 +389,7 @@ static void sim_disk_cut(struct sim_disk *disk, struct sim_node *node) {
         sim_disk_tear(disk, node);
         return;
     }
-    size_t kept = sim_random_below(disk->random, node->change_count + 1);
+    size_t kept = random_below(disk->random, node->change_count + 1);
     sim_disk_undo(node, kept);
     node->change_count = 0;
     for (size_t i = 0; i < node->entry_count; i++) {

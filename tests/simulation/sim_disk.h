@@ -48,7 +48,7 @@ struct sim_node {
 
 struct sim_disk {
     struct sim_node *root;
-    struct sim_random *random;
+    struct random *random;
     uint64_t next_number;
     /* Faults in force. */
     int64_t full_until;        /* writes that need room fail with ENOSPC */
@@ -59,7 +59,7 @@ struct sim_disk {
     int64_t slow_ns;
 };
 
-void sim_disk_init(struct sim_disk *disk, struct sim_random *random);
+void sim_disk_init(struct sim_disk *disk, struct random *random);
 /* The node at this path, below directory unless it begins with "/". NULL: there is none. */
 struct sim_node *sim_disk_find(struct sim_disk *disk, struct sim_node *directory, const char *path);
 /* As open(2): *node. */

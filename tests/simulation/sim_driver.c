@@ -68,7 +68,7 @@ static struct {
     int fault_count;
     struct seen seen[SIM_SERVERS_MAX];
     int master;
-    struct sim_random random;
+    struct random random;
     int64_t busy_until; /* a mistake is being made: Sentinel waits */
     bool has_chain;     /* one replica follows another one */
     int far;            /* a machine that all links to are thin, for the whole schedule; -1: none */
@@ -441,7 +441,7 @@ static bool sim_driver_may_have(enum fault_kind kind, int *power_cuts) {
 }
 
 static void sim_driver_draw(void) {
-    struct sim_random random = sim_random_of(driver.options.seed, 7);
+    struct random random = sim_random_of(driver.options.seed, 7);
     int servers = driver.options.server_count;
     int64_t from = 3 * SIM_S, to = driver.options.until - 5 * SIM_S, last = to;
     int power_cuts = 0;
@@ -455,12 +455,12 @@ static void sim_driver_draw(void) {
         fault->lasts = sim_random_between(&random, 50, 4500) * SIM_MS;
         fault->kind = driver.options.kinds.is_planned && i % 2 == 0
                           ? FAULT_FAILOVER
-                          : (enum fault_kind)sim_random_below(&random, FAULT_KINDS);
+                          : (enum fault_kind)random_below(&random, FAULT_KINDS);
         if (driver.far >= 0 && i == 0) {
             fault->kind = FAULT_WRONG_CHOICE;
             fault->at = from + (fault->at - from) / 2;
         }
-        fault->one = (int)sim_random_below(&random, (uint64_t)servers);
+        fault->one = (int)random_below(&random, (uint64_t)servers);
         /* Another server, Sentinel's machine or the clients'. */
         fault->other =
             (int)((fault->one + sim_random_between(&random, 1, servers + 1)) % (servers + 2));
@@ -504,7 +504,7 @@ void sim_driver_start(const struct sim_driver_options *options) {
     driver.far = -1;
     driver.has_chain = options->kinds.may_have_chain && sim_random_chance(&driver.random, 50);
     if (options->kinds.has_sentinel && sim_random_chance(&driver.random, 20)) {
-        driver.far = (int)sim_random_below(&driver.random, (uint64_t)options->server_count);
+        driver.far = (int)random_below(&driver.random, (uint64_t)options->server_count);
         sim_driver_set_far(driver.far, sim_random_between(&driver.random, 16, 64) * 1000);
         sim_trace("machine %d is far", driver.far);
     }

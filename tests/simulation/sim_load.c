@@ -41,7 +41,7 @@ struct bounds {
 
 struct client {
     struct sim_client line;
-    struct sim_random random;
+    struct random random;
     struct sim_fiber *fiber;
     int number;
     int64_t answered_at;
@@ -373,7 +373,7 @@ static void sim_load_step_expiring(struct client *client) {
 /* At a server that says it is the master: not older than what was answered or read before it began. */
 static void sim_load_step_read(struct client *client) {
     struct client *owner =
-        &load.clients[sim_random_below(&client->random, (uint64_t)load.options.client_count)];
+        &load.clients[random_below(&client->random, (uint64_t)load.options.client_count)];
     int64_t floor = owner->reg.lower;
     int server = client->line.server;
     const struct sim_reply *reply =
@@ -442,35 +442,19 @@ static const char *const lots[][LOT_LINES] = {
 };
 enum { LOT_COUNT = sizeof lots / sizeof lots[0] };
 
-static void sim_load_fill_line(struct client *client, const char *line, char *out, size_t size) {
-    size_t used = 0;
-    for (const char *at = line; *at != '\0' && used + 1 < size;) {
-        if (*at != '$') {
-            out[used++] = *at++;
-            continue;
-        }
-        char *end;
-        uint64_t limit = strtoull(at + 1, &end, 10);
-        used += (size_t)snprintf(out + used, size - used, "%llu",
-                                 (unsigned long long)sim_random_below(&client->random, limit));
-        at = end;
-    }
-    out[used] = '\0';
-}
-
 static void sim_load_step_lot(struct client *client) {
-    const char *const *lines = lots[load.lots[sim_random_below(&client->random, LOTS)]];
-    const char *line = lines[sim_random_below(&client->random, LOT_LINES)];
+    const char *const *lines = lots[load.lots[random_below(&client->random, LOTS)]];
+    const char *line = lines[random_below(&client->random, LOT_LINES)];
     char request[256];
-    sim_load_fill_line(client, line != NULL ? line : "ZADD x$4 $50 m$9", request, sizeof request);
+    random_line(&client->random, line != NULL ? line : "ZADD x$4 $50 m$9", request, sizeof request);
     (void)ASK(client, "%s", request);
 }
 
 static void sim_load_draw_lots(uint64_t seed) {
-    struct sim_random random = sim_random_of(seed, 997);
+    struct random random = sim_random_of(seed, 997);
     load.has_lots = sim_random_chance(&random, 50);
     for (int i = 0; i < LOTS; i++) {
-        load.lots[i] = (int)sim_random_below(&random, LOT_COUNT);
+        load.lots[i] = (int)random_below(&random, LOT_COUNT);
     }
     if (load.has_lots) {
         sim_trace("features that meet: %d, %d and %d", load.lots[0], load.lots[1], load.lots[2]);
@@ -489,15 +473,14 @@ static void sim_load_step(struct client *client) {
         sim_load_step_once,
     };
     size_t count = sizeof steps / sizeof steps[0];
-    steps[sim_random_below(&client->random, count)](client);
+    steps[random_below(&client->random, count)](client);
 }
 
 static void sim_load_run(void *context) {
     struct client *client = context;
     while (!load.is_ending) {
         if (client->line.server < 0) {
-            int server =
-                (int)sim_random_below(&client->random, (uint64_t)load.options.server_count);
+            int server = (int)random_below(&client->random, (uint64_t)load.options.server_count);
             if (!sim_client_connect(&client->line, server, 500 * SIM_MS)) {
                 sim_fiber_sleep(sim_now() + sim_random_between(&client->random, 1, 50) * SIM_MS);
                 continue;
@@ -518,7 +501,7 @@ static void sim_load_run(void *context) {
 /* Names that do not compress, at the server that is master in the beginning. */
 static void sim_load_fill(void *context) {
     struct sim_client line = {.machine = load.options.machine, .server = -1};
-    struct sim_random random = sim_random_of(load.options.seed, 998);
+    struct random random = sim_random_of(load.options.seed, 998);
     int requests = sim_random_chance(&random, 50) ? (int)sim_random_between(&random, 100, 400) : 0;
     (void)context;
     for (int r = 0; r < requests && (line.server == 0 || sim_client_connect(&line, 0, SIM_S));
@@ -526,7 +509,7 @@ static void sim_load_fill(void *context) {
         char request[2048] = "ZADD filling";
         for (size_t size = strlen(request); size + 32 < sizeof request;
              size += strlen(request + size)) {
-            snprintf(request + size, 32, " 0 %016llx", (unsigned long long)sim_random_u64(&random));
+            snprintf(request + size, 32, " 0 %016llx", (unsigned long long)random_next(&random));
         }
         (void)sim_client_ask(&line, PATIENCE_NS, "%s", request);
     }
@@ -534,10 +517,10 @@ static void sim_load_fill(void *context) {
 }
 
 void sim_load_start(const struct sim_load_options *options) {
-    struct sim_random random = sim_random_of(options->seed, 999);
+    struct random random = sim_random_of(options->seed, 999);
     load.options = *options;
     sim_load_draw_lots(options->seed);
-    load.pace = INT64_C(1) << sim_random_below(&random, 7);
+    load.pace = INT64_C(1) << random_below(&random, 7);
     if (options->has_thin_link) {
         (void)sim_fiber_create(sim_load_fill, NULL, NULL, NULL, sim_now());
     }

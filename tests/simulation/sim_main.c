@@ -132,7 +132,7 @@ static void sim_main_add(struct sim_machine *machine, const char *const *words) 
 }
 
 static void sim_main_begin(const struct mode *mode, uint64_t seed, uint64_t left_out) {
-    static struct sim_random random;
+    static struct random random;
     static const char *const common[] = {"--dir",
                                          "/data",
                                          "--appendonly",
@@ -151,9 +151,9 @@ static void sim_main_begin(const struct mode *mode, uint64_t seed, uint64_t left
     static const char *const replica[] = {"--replicaof", "10.0.0.1 6379", NULL};
     /* Who is far away, and behind, needs a full copy. */
     static const char *const forgetful[] = {"--repl-backlog-size", "20000", NULL};
-    struct sim_random choice = sim_random_of(seed, 2);
+    struct random choice = sim_random_of(seed, 2);
     random = sim_random_of(seed, 1);
-    sim_images_choose((int)sim_random_below(&choice, (uint64_t)sim_images_count()));
+    sim_images_choose((int)random_below(&choice, (uint64_t)sim_images_count()));
     sim_network_init(&random);
     sim_driver_start(&(struct sim_driver_options){
         .server_count = mode->server_count,
@@ -165,7 +165,7 @@ static void sim_main_begin(const struct mode *mode, uint64_t seed, uint64_t left
     });
     for (int i = 0; i < mode->server_count; i++) {
         struct sim_machine *machine = sim_machine_get(i);
-        struct sim_random clock = sim_random_of(seed, 300 + (uint64_t)i);
+        struct random clock = sim_random_of(seed, 300 + (uint64_t)i);
         sim_machine_init(machine, i, seed);
         machine->disk.loses_pages = mode->kinds.loses_pages;
         machine->rate_ppm = sim_random_between(&clock, -200, 200);

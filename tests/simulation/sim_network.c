@@ -9,7 +9,7 @@
 #include "tests/simulation/sim_fiber.h"
 
 static struct {
-    struct sim_random *random;
+    struct random *random;
     int64_t delay[SIM_MACHINES_MAX][SIM_MACHINES_MAX];
     int64_t rate[SIM_MACHINES_MAX][SIM_MACHINES_MAX];
     bool is_cut[SIM_MACHINES_MAX][SIM_MACHINES_MAX];
@@ -34,7 +34,7 @@ struct packet {
     char bytes[];
 };
 
-void sim_network_init(struct sim_random *random) {
+void sim_network_init(struct random *random) {
     memset(&network, 0, sizeof network);
     network.random = random;
     network.next_port = 40000;
@@ -380,7 +380,7 @@ void sim_network_reset_one(int machine, int other) {
         }
     }
     if (count > 0) {
-        struct sim_socket *socket = found[sim_random_below(network.random, count)];
+        struct sim_socket *socket = found[random_below(network.random, count)];
         struct sim_socket *peer = socket->peer;
         sim_socket_fail(socket, ECONNRESET);
         sim_socket_fail(peer, ECONNRESET);

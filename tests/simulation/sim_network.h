@@ -53,7 +53,7 @@ struct sim_socket {
     struct sim_socket *next; /* of all that are open */
 };
 
-void sim_network_init(struct sim_random *random);
+void sim_network_init(struct random *random);
 /* Milliseconds that a piece takes between these machines, half of it to all of it; also while a fault
  * slows the link down. */
 void sim_network_set_delay(int from, int to, int64_t ns);

@@ -152,7 +152,7 @@ struct sim_machine *sim_machine_get(int index) {
 
 static void sim_machine_boot(struct sim_machine *machine) {
     char boot[64];
-    uint64_t a = sim_random_u64(&machine->random), b = sim_random_u64(&machine->random);
+    uint64_t a = random_next(&machine->random), b = random_next(&machine->random);
     snprintf(boot, sizeof boot, "%08x-%04x-4%03x-8%03x-%012llx\n", (unsigned)a,
              (unsigned)(a >> 32) & 0xffff, (unsigned)(a >> 48) & 0xfff, (unsigned)b & 0xfff,
              (unsigned long long)(b >> 16));

@@ -70,8 +70,8 @@ struct sim_machine {
     int index;
     struct sim_image *image;
     struct sim_disk disk;
-    struct sim_random random; /* of its processes */
-    struct sim_random disk_random;
+    struct random random; /* of its processes */
+    struct random disk_random;
     int64_t frozen_until; /* its fibers do not run before */
     int64_t suspended_ns; /* in all: CLOCK_MONOTONIC is so much behind CLOCK_BOOTTIME */
     int64_t wall_offset_ns;

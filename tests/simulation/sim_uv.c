@@ -491,7 +491,7 @@ static void sim_uv_wait_for(struct sim_lock *lock) {
 static void sim_uv_wake_first(struct sim_lock *lock) {
     if (lock->waiting_count > 0) {
         struct sim_fiber *fiber = lock->waiting[0];
-        struct sim_random *random = &sim_process_current()->machine->random;
+        struct random *random = &sim_process_current()->machine->random;
         sim_uv_forget_waiting(lock, 0);
         sim_at(sim_fiber_now() + sim_random_between(random, 1000, THREAD_NS_MAX), sim_uv_wake_late,
                fiber, 0);

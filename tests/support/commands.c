@@ -12,156 +12,91 @@
 
 static struct random numbers;
 static struct twin_requests requests;
+static struct grammar native;
 
 static uint64_t below(uint64_t limit) {
     return random_below(&numbers, limit);
 }
 
+/* Of the commands that only this server has, and on boards, members and hashes of their own. */
+static const struct grammar_values native_values[] = {
+    {"key", GRAMMAR_WORDS("n$6")},
+    {"source", GRAMMAR_WORDS("n$6")},
+    {"destination", GRAMMAR_WORDS("n$6")},
+    {"newkey", GRAMMAR_WORDS("n$6")},
+    {"archive", GRAMMAR_WORDS("old$6")},
+    {"HSET key", GRAMMAR_WORDS("d:p$30")},
+    {"HDEL key", GRAMMAR_WORDS("d:p$30")},
+    {"member", GRAMMAR_WORDS("p$30")},
+    {"from", GRAMMAR_WORDS("p$30")},
+    {"to", GRAMMAR_WORDS("p$30")},
+    {"field", GRAMMAR_WORDS("$200", "$200", "$9")},
+    {"HSET field", GRAMMAR_WORDS("name", "f$9")},
+    {"HDEL field", GRAMMAR_WORDS("name", "f$9")},
+    {"HSET value", GRAMMAR_WORDS("x$200", "$200")},
+    {"HSET pattern", GRAMMAR_WORDS("d:*")},
+    {"DATA data", GRAMMAR_WORDS("d:*")},
+    {"pattern", GRAMMAR_WORDS("n1", "n*")},
+    {"packed-key", GRAMMAR_WORDS("$200000003")},
+    {"cap", GRAMMAR_WORDS("5", "9", "50", "NONE")},
+    {"limit", GRAMMAR_WORDS("500")},
+    {"FIELD name", GRAMMAR_WORDS("a", "b")},
+    {"LAYOUT name", GRAMMAR_WORDS("default")},
+    {"name", GRAMMAR_WORDS("clan", "class", "x")},
+    {"value", GRAMMAR_WORDS("a", "b", "c", "d", "e", "wolves", "ravens",
+                            "0123456789012345678901234567890123456789")},
+    {"TAG bits", GRAMMAR_WORDS("1", "2", "3", "9", "NONE")},
+    {"bits", GRAMMAR_WORDS("10", "20")},
+    {"TIME bits", GRAMMAR_WORDS("31", "40")},
+    /* So slow that all who read it at about the same time read the same. */
+    {"half-life", GRAMMAR_WORDS("1000000")},
+    {"id", GRAMMAR_WORDS("$300")},
+    {"unix-time-milliseconds", GRAMMAR_WORDS("1800000000000")},
+    {"milliseconds", GRAMMAR_WORDS("100000")},
+    {"seconds", GRAMMAR_WORDS("1000")},
+    {"time", GRAMMAR_WORDS("1700000000000")},
+    {"destination-db", GRAMMAR_WORDS("$3")},
+    {NULL, NULL},
+};
+static const struct grammar_weight native_weights[] = {
+    {10, "LB.CREATE"}, {40, "LB.ALTER"},  {10, "LB.ROLL"},   {60, "LB.ADD"}, {10, "COPY"},
+    {10, "RENAME"},    {10, "LB.SETTLE"}, {10, "PEXPIRE"},   {10, "LB.BAN"}, {10, "LB.UNBAN"},
+    {10, "LB.FORGET"}, {10, "LB.MOVE"},   {10, "LB.SUBMIT"}, {10, "HSET"},   {10, "HDEL"},
+    {20, "LB.TAG"},    {0, NULL},
+};
+static const char *const native_usual[] = {"SET",  "INCR", "BEST", "TAG",     "ONCE", "HSET",
+                                           "TIME", "DB",   "EX",   "REPLACE", "THAW", NULL};
+static const char *const native_never[] = {"EVERY", "FROM", "TZ", "START", "END", "CLOSES", NULL};
+
 void commands_begin(const char *name) {
     clock_calibrate();
     numbers = random_begin(name);
-    requests = (struct twin_requests){.random = &numbers};
-}
-
-/* Of the commands that only this server has, and on boards, members and hashes of their own. */
-enum { NATIVE_BOARDS = 6, NATIVE_MEMBERS = 30, NATIVE_VALUES = 200 };
-
-static int some_board(void) {
-    return (int)below(NATIVE_BOARDS);
-}
-
-static int some_member(void) {
-    return (int)below(NATIVE_MEMBERS);
-}
-
-static const char *one_of(const char *const *texts, size_t count) {
-    return texts[below(count)];
-}
-#define ONE_OF(...)                                                                                \
-    one_of((const char *const[]){__VA_ARGS__},                                                     \
-           sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
-
-static void add_of_boards(struct text *text) {
-    int board = some_board();
-    switch (below(10)) {
-    case 0:
-        text_command(
-            text, "LB.CREATE n%d %s%s", board,
-            ONE_OF("CAP 9", "KEEP BEST", "FIELD a 20 SCALE 2 FIELD b 10 TIME 31 S",
-                   /* So slow that all who read it at about the same time read the same. */
-                   "FIELD a 52 SCALE 1 DECAY 1000000 D TIME 12 D START 2026-01-01T00:00:00Z",
-                   "FIELD a 20 TIME 40 MS LATEST", "FIELD a 20 TIME 40 MS PERIOD HOUR ARCHIVE 2",
-                   "FIELD a 20 TIME 40 MS STALE 1 MINUTE SETTLE YES"),
-            ONE_OF("", " TAG clan 3", " TAG clan 9 TAG class 1"));
-        break;
-    case 1:
-        text_command(text, "LB.ALTER n%d %s", board,
-                     ONE_OF("CAP 5", "CAP NONE", "KEEP BEST", "KEEP LAST", "LIMIT 500", "FREEZE",
-                            "PERIOD NONE", "PERIOD DAY", "OPENS 1700000000000", "SETTLE YES",
-                            "SETTLE NO", "STALE 5 MINUTE", "STALE NONE"));
-        break;
-    case 2:
-        text_command(text, "LB.ALTER n%d THAW", board);
-        break;
-    case 3:
-        text_command(text, "LB.ROLL n%d old%d EX 1000", board, some_board());
-        break;
-    case 4:
-        text_command(text, "LB.ADD n%d PACKED %d p%d", board, (int)below(NATIVE_VALUES) * 1000003,
-                     some_member());
-        break;
-    case 5:
-        text_command(text, "COPY n%d n%d DB %d REPLACE", board, some_board(), (int)below(3));
-        break;
-    case 6:
-        text_command(text, "RENAME n%d n%d", board, some_board());
-        break;
-    case 7:
-        text_command(text, "LB.ALTER n%d TAG %s", board,
-                     ONE_OF("clan 3", "class 2", "clan 9 TAG class 4", "x 4 CAP 50", "clan NONE"));
-        break;
-    case 8:
-        text_command(text, "LB.SETTLE old%d", board);
-        break;
-    default:
-        text_command(text, "PEXPIRE n%d 100000", board);
-    }
-}
-
-static void add_of_members(struct text *text) {
-    int member = some_member();
-    int value = (int)below(NATIVE_VALUES);
-    switch (below(12)) {
-    case 0:
-        text_command(text, "LB.BAN p%d%s", member, ONE_OF("", " EX 1000", " MATCH n1"));
-        break;
-    case 1:
-        text_command(text, "LB.UNBAN p%d", member);
-        break;
-    case 2:
-        text_command(text, "LB.FORGET p%d DATA d:*", member);
-        break;
-    case 3:
-        text_command(text, "LB.MOVE p%d p%d MATCH n* %s", member, some_member(),
-                     ONE_OF("SUM", "BEST"));
-        break;
-    case 4:
-        text_command(text, "LB.SUBMIT 2 n%d n%d %s %d p%d", some_board(), some_board(),
-                     ONE_OF("SET", "INCR", "BEST"), value, member);
-        break;
-    case 5:
-        text_command(text, "HSET d:p%d name x%d f%d %d", member, value, (int)below(9), value);
-        break;
-    case 6:
-        text_command(text, "HDEL d:p%d f%d name", member, (int)below(9));
-        break;
-    case 7:
-    case 8:
-        text_command(text, "LB.TAG n%d p%d %s %s", some_board(), member,
-                     ONE_OF("clan", "class", "x"), ONE_OF("a", "b", "c", "d", "e", "f", "g", "h"));
-        break;
-    case 9:
-        text_command(text, "LB.ADD n%d TAG clan %s %d%s p%d", some_board(),
-                     ONE_OF("a", "wolves", "ravens", "0123456789012345678901234567890123456789"),
-                     value, ONE_OF("", " 7"), member);
-        break;
-    case 10:
-        text_command(text, "LB.ADD n%d ONCE %d HSET d:* 1 best %d %s %d%s p%d", some_board(),
-                     (int)below(300), value, ONE_OF("INCR", "BEST"), value, ONE_OF("", " 7"),
-                     member);
-        break;
-    default:
-        text_command(
-            text, "LB.ADD n%d %s %d%s p%d", some_board(),
-            ONE_OF("SET", "INCR", "BEST", "SET TOUCH", "SET KEEPTIME", "SET AT 1800000000000"),
-            value, ONE_OF("", " 7"), member);
-    }
+    twin_requests_begin(&requests, &numbers);
+    native = (struct grammar){.random = &numbers,
+                              .values = native_values,
+                              .focus = {native_usual},
+                              .never = native_never,
+                              .is_tame = true};
 }
 
 void commands_write(struct wire *wire, int count) {
     struct text text = {0};
     int asked = 0;
     for (int i = 0; i < count; i++) {
-        int64_t now_us = (int64_t)time(NULL) * 1000000;
-        size_t sizes[TWIN_REQUESTS_ARGS_MAX];
-        const char *words[TWIN_REQUESTS_ARGS_MAX];
         bool is_multi = below(50) == 0;
-        if (below(3) == 0) {
-            add_of_boards(&text);
-            add_of_members(&text);
-            asked += 2;
+        for (int k = below(3) == 0 ? 2 : 0; k > 0; k--) {
+            grammar_draw(&native, grammar_choose(&numbers, native_weights));
+            text_command_words(&text, native.words, native.sizes, native.count);
+            asked++;
         }
-        twin_requests_make(&requests, now_us);
-        for (uint32_t k = 0; k < requests.arg_count; k++) {
-            words[k] = requests.args[k].at;
-            sizes[k] = requests.args[k].size;
-        }
+        twin_requests_make(&requests);
         if (is_multi) {
             text_command(&text, "MULTI");
             text_command(&text, "ZADD multi%d %d m%d", (int)below(3), (int)below(9),
                          (int)below(99));
         }
-        text_command_words(&text, words, sizes, requests.arg_count);
+        const struct grammar *drawn = &requests.grammar;
+        text_command_words(&text, drawn->words, drawn->sizes, drawn->count);
         if (is_multi) {
             text_command(&text, "HSET hash%d f%d %d", (int)below(5), (int)below(40), (int)below(9));
             text_command(&text, "EXEC");

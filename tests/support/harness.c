@@ -169,8 +169,14 @@ void harness_execute(struct server *server, struct session *session, const struc
             session->output.is_broken = false;
             buffer_cut(&session->output, sent_size);
         }
-        if (jobs_find_done(server) != NULL) {
-            job_answer(server, jobs_find_done(server), reply);
+        struct job *done = jobs_find_done(server);
+        if (done != NULL &&
+            done != session->job) { /* that of another client, which the test has begun */
+            struct reply own;
+            reply_init(&own, &done->session->output, done->session->protocol);
+            job_answer(server, done, &own);
+        } else if (done != NULL) {
+            job_answer(server, done, reply);
         }
     }
     server->has_news = false;
@@ -327,9 +333,8 @@ static struct request plain_request(const char *line) {
     return request;
 }
 
-const char *harness_run_failing(struct harness *harness, struct session *session, const char *line,
-                                uint64_t nth) {
-    struct request request = plain_request(line);
+const char *harness_fail_request(struct harness *harness, struct session *session,
+                                 const struct request *request, uint64_t nth) {
     struct reply reply;
     buffer_clear(&harness->reply);
     CHECK(buffer_reserve(&harness->reply, 65536) != NULL);
@@ -337,9 +342,15 @@ const char *harness_run_failing(struct harness *harness, struct session *session
     session_shape_reply(session, &reply);
     server_update_time(&harness->server);
     memory_fail_at(nth);
-    harness_execute(&harness->server, session, &request, &reply);
+    harness_execute(&harness->server, session, request, &reply);
     memory_fail_at(0);
     return take_reply(harness);
+}
+
+const char *harness_run_failing(struct harness *harness, struct session *session, const char *line,
+                                uint64_t nth) {
+    struct request request = plain_request(line);
+    return harness_fail_request(harness, session, &request, nth);
 }
 
 bool harness_breaks(struct harness *harness, struct session *session, const char *line,

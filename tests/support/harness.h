@@ -69,6 +69,9 @@ const char *harness_send(struct harness *harness, struct session *session, struc
  * allocates nothing meanwhile. Returns the reply as harness_run does. */
 const char *harness_run_failing(struct harness *harness, struct session *session, const char *line,
                                 uint64_t nth);
+/* The same for a request that was parsed. */
+const char *harness_fail_request(struct harness *harness, struct session *session,
+                                 const struct request *request, uint64_t nth);
 /* Does its reply break an output of that size? */
 bool harness_breaks(struct harness *harness, struct session *session, const char *line,
                     size_t size_max);

@@ -45,8 +45,8 @@ static inline void random_line(struct random *random, const char *pattern, char 
         if (*pattern == '$') {
             char *end;
             uint64_t limit = strtoull(pattern + 1, &end, 10);
-            used += (size_t)snprintf(out + used, size - used, "%u",
-                                     (unsigned)random_below(random, limit));
+            used +=
+                (size_t)snprintf(out + used, size - used, "%" PRIu64, random_below(random, limit));
             pattern = end;
         }
     }

@@ -2,14 +2,9 @@
  * of every kind happen all the time; now and then something that must be refused. */
 #include "tests/support/twin_requests.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
-enum {
-    MEMBERS_LARGE = 2500,
-    MEMBERS_SMALL = 25,
-};
+#include "server/commands/table.h"
+#include "server/dispatch/execute.h"
+#include "tests/support/test.h"
 
 /* 2025-12-15T00:00:00Z: the harness's clock begins within every layout that has it. */
 #define START_US INT64_C(1765756800000000)
@@ -38,469 +33,193 @@ const struct twin_layout twin_requests_layouts[] = {
     {"", NULL, ONE_FIELD(33, 0, true, false), 31, false, 1000000, INT64_C(1577836800000000), 0,
      false},
 };
-enum { LAYOUTS = sizeof twin_requests_layouts / sizeof twin_requests_layouts[0] };
+/* Longer than what stands inside a block. */
+#define LONG_50  "mmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm"
+#define LONG_200 LONG_50 LONG_50 LONG_50 LONG_50
 
-static uint64_t below(struct twin_requests *requests, uint64_t limit) {
-    return random_below(requests->random, limit);
-}
+/* Key 0 of each layout grows large; the others stay small, and are those that are renamed, copied over, combined and
+ * removed, as a rule. */
+static const char *const keys_large[] = {"asc:0", "lat:0", "lap:0", "two:0", "usd:0",
+                                         "big:0", "end:0", "few:0", "0",     NULL};
+static const char *const keys_small[] = {
+    "asc:1", "lat:1", "lap:1", "two:1", "usd:1", "big:1", "end:1", "few:1", "1",     "asc:2",
+    "lat:2", "lap:2", "two:2", "usd:2", "big:2", "end:2", "few:2", "2",     "asc:3", "lat:3",
+    "lap:3", "two:3", "usd:3", "big:3", "end:3", "few:3", "3",     NULL};
+/* Of one layout: then combinations mostly fit, and tie. */
+static const char *const *const keys_alike[] = {GRAMMAR_WORDS("asc:1", "asc:2", "asc:3"),
+                                                GRAMMAR_WORDS("lat:1", "lat:2", "lat:3"),
+                                                GRAMMAR_WORDS("lap:1", "lap:2", "lap:3"),
+                                                GRAMMAR_WORDS("two:1", "two:2", "two:3"),
+                                                GRAMMAR_WORDS("usd:1", "usd:2", "usd:3"),
+                                                GRAMMAR_WORDS("big:1", "big:2", "big:3"),
+                                                GRAMMAR_WORDS("end:1", "end:2", "end:3"),
+                                                GRAMMAR_WORDS("few:1", "few:2", "few:3"),
+                                                GRAMMAR_WORDS("1", "2", "3")};
+static const char *const members_of_large[] = {
+    "m$2500", "m$2500", "m$2500", "m$2500", LONG_50 LONG_50 "$130", LONG_200 "$2500", NULL};
+static const char *const members_of_small[] = {
+    "m$25", "m$25", "m$25", "m$25", "m$25", "m$25", LONG_50 LONG_50 "$3", LONG_200 LONG_200 "$3",
+    NULL};
 
-/* ---- making arguments ---- */
+/* Mostly few different numbers, so that there are ties. */
+static const char *const few_scores[] = {"$8", "$8", "$8", "$5.0", NULL};
+/* Not of every field. */
+static const char *const mixed_scores[] = {"$8", "$8", "-$3", "$5.$10", "$8e$4", "3.25", NULL};
+/* In all the ways to write them, of each field's whole range, and wrong. */
+#define WILD_SCORES                                                                                \
+    GRAMMAR_WORDS("$4294967296", "$8589934592", "-$8589934592", "$8388.$1000", "$4194304",         \
+                  "-$10995116277.$100", "-$9223372036854775807", "$1073741824", "$16", "+5", "-0", \
+                  "007", "5.", "1E2", "500e-2", "0e9", "4.000000000000000000", "9007199254740993", \
+                  "9223372036854775807", "9223372036854775808", "-9223372036854775808",            \
+                  "-9223372036854775809", "4294967295", "4294967296", "-4294967296",               \
+                  "-4294967297", "15", "16", "8388.607", "8388.608", "1e30", "0.123456789", "inf", \
+                  "-inf", "1e-3", "-1", "x", "", "nan", "1x", "0x10", "1e", "--1", "1 ", ".",      \
+                  "1e1.5")
+static const char *const *const scores[] = {few_scores, few_scores,   few_scores, few_scores,
+                                            few_scores, mixed_scores, WILD_SCORES};
+#define BOUNDS                                                                                     \
+    GRAMMAR_WORDS("$12", "$12", "$12", "$12", "$12", "$12", "$12", "$12", "$12", "$8", "-$4",      \
+                  "($12", "($12", "($12", "-inf", "+inf", "inf", "-INF", "(Inf", "$8.$10000",      \
+                  "-$4.$10000", "($8.$10000", "1e30", "-1e30", "9223372036854775807",              \
+                  "(-9223372036854775809", "18446744073709551616", "4294967296", "1e2", "(0.5",    \
+                  "0", "(0", "x", "", "nan", "((1", "(")
+#define INTEGERS                                                                                   \
+    GRAMMAR_WORDS("$12", "$12", "$12", "$12", "-$13", "-$13", "-$13", "$1500", "-$1500", "$12",    \
+                  "$12", "$12", "-$13", "-$13", "$12", "$12", "$12", "$12", "-$13", "-$13",        \
+                  "9223372036854775807", "-9223372036854775808", "4611686018427387903",            \
+                  "9223372036854775808", "x", "", "1.5", "+1", "-0", "01")
+/* Few different times, so that GT and LT meet equal ones. */
+#define SECONDS GRAMMAR_WORDS("-60", "0", "60", "60", "120", "180", "300", "600", "1140", "x")
 
-__attribute__((format(printf, 2, 3))) static void add(struct twin_requests *requests,
-                                                      const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    char *at = requests->text + requests->text_size;
-    size_t room = sizeof requests->text - requests->text_size;
-    int size = vsnprintf(at, room, format, arguments);
-    va_end(arguments);
-    CHECK(size >= 0 && (size_t)size < room && requests->arg_count < TWIN_REQUESTS_ARGS_MAX);
-    requests->args[requests->arg_count++] = (struct bytes){.at = at, .size = (size_t)size};
-    requests->text_size += (size_t)size + 1;
-}
-
-static const char *one_of(struct twin_requests *requests, const char *const *words,
-                          uint64_t count) {
-    return words[below(requests, count)];
-}
-#define ONE_OF(requests, ...)                                                                      \
-    one_of((requests), (const char *const[]){__VA_ARGS__},                                         \
-           sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
-
-/* Key 0 of each layout grows large; the others stay small. */
-static const struct twin_layout *add_key(struct twin_requests *requests) {
-    const struct twin_layout *layout = &twin_requests_layouts[below(requests, LAYOUTS)];
-    uint64_t number = below(requests, 2) == 0 ? 0 : below(requests, 4);
-    add(requests, "%s%llu", layout->prefix, (unsigned long long)number);
-    return layout;
-}
-
-/* The small ones are those that are renamed, copied over and removed, as a rule. */
-static void add_mortal_key(struct twin_requests *requests) {
-    uint64_t number = below(requests, 200) == 0 ? 0 : 1 + below(requests, 3);
-    add(requests, "%s%llu", twin_requests_layouts[below(requests, LAYOUTS)].prefix,
-        (unsigned long long)number);
-}
-
-static void add_member(struct twin_requests *requests) {
-    bool is_large =
-        requests->arg_count > 1 && requests->args[1].at[requests->args[1].size - 1] == '0';
-    unsigned number = (unsigned)below(requests, is_large ? MEMBERS_LARGE : MEMBERS_SMALL);
-    if (number % 19 == 0) { /* up to 400 bytes: too long to stand inside a block */
-        add(requests, "m%u%0*d", number, 100 + (int)number % 300, 0);
-    } else {
-        add(requests, "m%u", number);
-    }
-}
-
-static void add_integer(struct twin_requests *requests) {
-    switch (below(requests, 20)) {
-    case 0:
-        add(requests, "%s",
-            ONE_OF(requests, "9223372036854775807", "-9223372036854775808", "4611686018427387903",
-                   "9223372036854775808", "x", "", "1.5", "+1", "-0", "01"));
-        break;
-    case 1:
-    case 2:
-        add(requests, "%d", (int)below(requests, 3000) - 1500);
-        break;
-    default:
-        add(requests, "%d", (int)below(requests, 24) - 12);
-    }
-}
-
-/* A number of the field's whole range, in the field's own decimals. */
-static void add_wide_number(struct twin_requests *requests, const struct twin_layout *layout) {
-    uint64_t bits = random_next(requests->random);
-    uint64_t magnitude = layout->fields[0].bits == 64
-                             ? bits >> 1
-                             : bits & ((UINT64_C(1) << layout->fields[0].bits) - 1);
-    uint64_t unit = 1;
-    for (int i = 0; i < layout->fields[0].scale; i++) {
-        unit *= 10;
-    }
-    const char *sign = layout->fields[0].is_signed && below(requests, 2) == 0 ? "-" : "";
-    if (layout->fields[0].scale == 0) {
-        add(requests, "%s%llu", sign, (unsigned long long)magnitude);
-    } else {
-        add(requests, "%s%llu.%0*llu", sign, (unsigned long long)(magnitude / unit),
-            layout->fields[0].scale, (unsigned long long)(magnitude % unit));
-    }
-}
-
-/* Mostly few different numbers, so that there are ties; in all the ways to write them. */
-static void add_score(struct twin_requests *requests, const struct twin_layout *layout) {
-    int small = (int)below(requests, 8) - (layout->fields[0].is_signed ? 3 : 0);
-    uint64_t kind = below(requests, 100);
-    if (kind < 55) {
-        add(requests, "%d", small);
-    } else if (kind < 70) {
-        add(requests, "%d.%d", small, layout->fields[0].scale > 0 ? (int)below(requests, 10) : 0);
-    } else if (kind < 76) {
-        add(requests, "%de%d", small, (int)below(requests, 4));
-    } else if (kind < 89) {
-        add_wide_number(requests, layout);
-    } else if (kind < 97) {
-        add(requests, "%s",
-            ONE_OF(requests, "+5", "-0", "007", "5.", "1E2", "500e-2", "0e9",
-                   "4.000000000000000000", "9007199254740993", "3.25"));
-    } else if (kind < 99) {
-        add(requests, "%s",
-            ONE_OF(requests, "9223372036854775807", "9223372036854775808", "-9223372036854775808",
-                   "-9223372036854775809", "4294967295", "4294967296", "-4294967296", "-4294967297",
-                   "15", "16", "8388.607", "8388.608", "1e30", "0.123456789", "inf", "-inf", "1e-3",
-                   "-1"));
-    } else {
-        add(requests, "%s",
-            ONE_OF(requests, "x", "", "nan", "1x", "0x10", "1e", "--1", "1 ", ".", "1e1.5"));
-    }
-}
-
-static void add_bound(struct twin_requests *requests, const struct twin_layout *layout) {
-    const char *open = below(requests, 4) == 0 ? "(" : "";
-    int small = (int)below(requests, 12) - (layout->fields[0].is_signed ? 4 : 1);
-    switch (below(requests, 12)) {
-    case 0:
-    case 1:
-        add(requests, "%s%s", open, ONE_OF(requests, "-inf", "+inf", "inf", "-INF", "Inf"));
-        break;
-    case 2:
-        add(requests, "%s%d.%d", open, small, (int)below(requests, 10000));
-        break;
-    case 3:
-        add(requests, "%s%s", open,
-            ONE_OF(requests, "1e30", "-1e30", "9223372036854775807", "-9223372036854775809",
-                   "18446744073709551616", "4294967296", "1e2", "0.5"));
-        break;
-    case 4:
-        add(requests, "%s%s", open,
-            below(requests, 4) == 0 ? ONE_OF(requests, "x", "", "nan", "((1", "(") : "0");
-        break;
-    default:
-        add(requests, "%s%d", open, small);
-    }
-}
-
-/* ---- making commands ---- */
-
-static void make_zadd(struct twin_requests *requests) {
-    add(requests, "ZADD");
-    const struct twin_layout *layout = add_key(requests);
-    bool is_increment = below(requests, 8) == 0;
-    for (uint64_t options = below(requests, 3); options > 0 && below(requests, 2) == 0; options--) {
-        add(requests, "%s", ONE_OF(requests, "NX", "XX", "GT", "LT", "CH", "CH", "gt", "lt"));
-    }
-    if (is_increment) {
-        add(requests, "INCR");
-    }
-    uint64_t pairs = is_increment ? 1 : 1 + (below(requests, 3) == 0 ? below(requests, 28) : 0);
-    for (; pairs > 0; pairs--) {
-        add_score(requests, layout);
-        add_member(requests);
-    }
-    if (below(requests, 200) == 0) {
-        add_member(requests);
-    }
-}
-
-static void make_zincrby(struct twin_requests *requests) {
-    add(requests, "ZINCRBY");
-    const struct twin_layout *layout = add_key(requests);
-    add_score(requests, layout);
-    add_member(requests);
-}
-
-static void make_members(struct twin_requests *requests) {
-    bool is_one = below(requests, 2) == 0;
-    add(requests, "%s", is_one ? "ZSCORE" : ONE_OF(requests, "ZREM", "ZMSCORE"));
-    add_key(requests);
-    for (uint64_t count = is_one ? 1 : 1 + below(requests, 5); count > 0; count--) {
-        add_member(requests);
-    }
-}
-
-static void make_zrank(struct twin_requests *requests) {
-    add(requests, "%s", ONE_OF(requests, "ZRANK", "ZREVRANK", "zrevrank"));
-    add_key(requests);
-    add_member(requests);
-    if (below(requests, 3) == 0) {
-        add(requests, "%s", below(requests, 20) == 0 ? "WITHSCORES" : "WITHSCORE");
-    }
-}
-
-static void add_limit(struct twin_requests *requests) {
-    add(requests, "LIMIT");
-    add_integer(requests);
-    add_integer(requests);
-}
-
-static void make_zrange(struct twin_requests *requests) {
-    add(requests, "ZRANGE");
-    const struct twin_layout *layout = add_key(requests);
-    bool by_score = below(requests, 2) == 0;
-    for (int i = 0; i < 2; i++) {
-        by_score ? add_bound(requests, layout) : add_integer(requests);
-    }
-    if (below(requests, 2) == 0) {
-        add(requests, "REV");
-    }
-    if (by_score) {
-        add(requests, "BYSCORE");
-    }
-    if (below(requests, by_score ? 2 : 50) == 0) {
-        add_limit(requests);
-    }
-    if (below(requests, 2) == 0) {
-        add(requests, "WITHSCORES");
-    }
-    if (below(requests, 100) == 0) {
-        add(requests, "%s", ONE_OF(requests, "LIMIT", "WITHSCORE", "x"));
-    }
-}
-
-static void make_old_range(struct twin_requests *requests) {
-    bool by_score = below(requests, 3) > 0;
-    add(requests, "%s",
-        by_score ? ONE_OF(requests, "ZRANGEBYSCORE", "ZREVRANGEBYSCORE") : "ZREVRANGE");
-    const struct twin_layout *layout = add_key(requests);
-    for (int i = 0; i < 2; i++) {
-        by_score ? add_bound(requests, layout) : add_integer(requests);
-    }
-    if (by_score && below(requests, 2) == 0) {
-        add_limit(requests);
-    }
-    if (below(requests, 2) == 0) {
-        add(requests, "WITHSCORES");
-    }
-}
-
-static void make_count(struct twin_requests *requests) {
-    bool is_card = below(requests, 3) == 0;
-    add(requests, "%s", is_card ? "ZCARD" : "ZCOUNT");
-    const struct twin_layout *layout = add_key(requests);
-    if (!is_card) {
-        add_bound(requests, layout);
-        add_bound(requests, layout);
-    }
-}
-
-static void make_remove_range(struct twin_requests *requests) {
-    bool by_score = below(requests, 2) == 0;
-    add(requests, "%s", by_score ? "ZREMRANGEBYSCORE" : "ZREMRANGEBYRANK");
-    const struct twin_layout *layout = add_key(requests);
-    if (by_score && below(requests, 8) > 0) {
-        /* Narrow, so that boards live. */
-        add(requests, "(%d", (int)below(requests, 5));
-        add_bound(requests, layout);
-    } else if (by_score) {
-        add_bound(requests, layout);
-        add_bound(requests, layout);
-    } else {
-        int start = (int)below(requests, 100) - 20;
-        add(requests, "%d", start);
-        add(requests, "%d", start + (int)below(requests, 6));
-    }
-}
-
-static void make_pop(struct twin_requests *requests) {
-    if (below(requests, 3) == 0) {
-        uint64_t keys = 1 + below(requests, 3);
-        add(requests, "ZMPOP");
-        add(requests, "%d", below(requests, 30) == 0 ? (int)below(requests, 9) - 2 : (int)keys);
-        for (; keys > 0; keys--) {
-            add_key(requests);
-        }
-        add(requests, "%s", ONE_OF(requests, "MIN", "MAX", "max"));
-        if (below(requests, 2) == 0) {
-            add(requests, "COUNT");
-            add(requests, "%d", (int)below(requests, 12) - 1);
-        }
-        return;
-    }
-    add(requests, "%s", ONE_OF(requests, "ZPOPMIN", "ZPOPMAX"));
-    add_key(requests);
-    if (below(requests, 2) == 0) {
-        add(requests, "%d", (int)below(requests, 12) - 1);
-    }
-}
-
-/* Many members at once on a small board, with few different scores. */
-static void make_refill(struct twin_requests *requests) {
-    const struct twin_layout *layout = &twin_requests_layouts[below(requests, LAYOUTS)];
-    add(requests, "ZADD");
-    add(requests, "%s%llu", layout->prefix, 1 + (unsigned long long)below(requests, 3));
-    for (uint64_t pairs = 5 + below(requests, 20); pairs > 0; pairs--) {
-        add(requests, "%d", (int)below(requests, 6));
-        add_member(requests);
-    }
-}
-
-/* A key of this layout, nearly always a small one: the twin compares every member with every other.
- */
-static void add_source_key(struct twin_requests *requests, const struct twin_layout *layout) {
-    uint64_t number = below(requests, 150) == 0 ? 0 : 1 + below(requests, 3);
-    add(requests, "%s%llu", layout->prefix, (unsigned long long)number);
-}
-
-static void add_weights(struct twin_requests *requests, uint64_t count) {
-    add(requests, "WEIGHTS");
-    for (; count > 0; count--) {
-        if (below(requests, 60) == 0) {
-            add(requests, "%s", ONE_OF(requests, "x", "", "nan", "inf", "-inf", "1e-30", "(1"));
-        } else {
-            add(requests, "%s",
-                ONE_OF(requests, "1", "1", "2", "0", "-1", "3.0", "1e2", "0.5", "10e-1", "1000.25",
-                       "-0.001"));
-        }
-    }
-}
-
-/* Half of the time all of them have one layout: then results mostly fit, and tie. */
-static void make_combination(struct twin_requests *requests) {
-    const char *name = ONE_OF(requests, "ZUNIONSTORE", "ZUNIONSTORE", "ZINTERSTORE", "ZDIFFSTORE",
-                              "ZUNION", "zinter", "ZDIFF", "ZINTERCARD", "zunionstore");
-    bool has_values = strstr(name, "DIFF") == NULL && strstr(name, "CARD") == NULL;
-    bool is_stored = strlen(name) >= strlen("ZDIFFSTORE") && strstr(name, "CARD") == NULL;
-    bool is_of_one = below(requests, 2) == 0;
-    const struct twin_layout *layout = &twin_requests_layouts[below(requests, LAYOUTS)];
-    uint64_t count = 1 + below(requests, 3);
-    add(requests, "%s", name);
-    if (is_stored) {
-        add_source_key(requests,
-                       is_of_one ? layout : &twin_requests_layouts[below(requests, LAYOUTS)]);
-    }
-    add(requests, "%d", below(requests, 60) == 0 ? (int)below(requests, 9) - 2 : (int)count);
-    for (uint64_t i = 0; i < count; i++) {
-        add_source_key(requests,
-                       is_of_one ? layout : &twin_requests_layouts[below(requests, LAYOUTS)]);
-    }
-    if (has_values && below(requests, 3) == 0) {
-        add_weights(requests, count);
-    }
-    if (has_values && below(requests, 2) == 0) {
-        add(requests, "AGGREGATE");
-        add(requests, "%s", ONE_OF(requests, "SUM", "MIN", "MAX", "min", "max", "COUNT"));
-    }
-    bool is_counted = strcmp(name, "ZINTERCARD") == 0;
-    if (!is_stored && below(requests, is_counted ? 50 : 2) == 0) {
-        add(requests, "WITHSCORES");
-    }
-    if (is_counted && below(requests, 2) == 0) {
-        add(requests, "LIMIT");
-        add(requests, "%d", (int)below(requests, 12) - 1);
-    }
-    if (below(requests, 100) == 0) {
-        add(requests, "%s", ONE_OF(requests, "LIMIT", "WEIGHTS", "AGGREGATE", "x"));
-    }
-}
-
-static void make_rangestore(struct twin_requests *requests) {
-    const struct twin_layout *layout = &twin_requests_layouts[below(requests, LAYOUTS)];
-    bool is_same = below(requests, 2) == 0;
-    bool by_score = below(requests, 2) == 0;
-    add(requests, "ZRANGESTORE");
-    add_source_key(requests, is_same ? layout : &twin_requests_layouts[below(requests, LAYOUTS)]);
-    add_source_key(requests, layout);
-    for (int i = 0; i < 2; i++) {
-        by_score ? add_bound(requests, layout) : add_integer(requests);
-    }
-    if (below(requests, 2) == 0) {
-        add(requests, "REV");
-    }
-    if (by_score) {
-        add(requests, "BYSCORE");
-    }
-    if (below(requests, by_score ? 2 : 30) == 0) {
-        add_limit(requests);
-    }
-    if (below(requests, 50) == 0) {
-        add(requests, "%s", ONE_OF(requests, "WITHSCORES", "LIMIT", "x"));
-    }
-}
-
-static void make_keys(struct twin_requests *requests) {
-    add(requests, "%s", ONE_OF(requests, "DEL", "UNLINK", "EXISTS", "TOUCH", "EXISTS"));
-    for (uint64_t count = 1 + below(requests, 3); count > 0; count--) {
-        add_mortal_key(requests);
-    }
-}
-
-static void make_key_reading(struct twin_requests *requests) {
-    add(requests, "%s",
-        ONE_OF(requests, "TYPE", "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME", "PERSIST"));
-    add_key(requests);
-}
-
-static void make_rename(struct twin_requests *requests) {
-    bool is_copy = below(requests, 2) == 0;
-    add(requests, "%s", is_copy ? "COPY" : ONE_OF(requests, "RENAME", "RENAMENX"));
-    is_copy ? (void)add_key(requests) : add_mortal_key(requests);
-    add_mortal_key(requests);
-    if (is_copy && below(requests, 2) == 0) {
-        add(requests, "DB");
-        add(requests, "%d",
-            below(requests, 20) == 0 ? (int)below(requests, 40) - 20
-                                     : (int)below(requests, TWIN_REQUESTS_DATABASES));
-    }
-    if (is_copy && below(requests, 2) == 0) {
-        add(requests, "%s", below(requests, 30) == 0 ? "x" : "REPLACE");
-    }
-}
-
-static void make_expire(struct twin_requests *requests) {
-    bool is_absolute = below(requests, 3) == 0;
-    bool is_in_ms = below(requests, 2) == 0;
-    add(requests, "%sEXPIRE%s", is_in_ms ? "P" : "", is_absolute ? "AT" : "");
-    add_mortal_key(requests);
-    /* Few different times, so that GT and LT meet equal ones. */
-    int64_t now_s = requests->now_us / 60000000 * 60;
-    int64_t seconds = (is_absolute ? now_s : 0) + (int64_t)below(requests, 20) * 60 - 60;
-    if (below(requests, 12) == 0) {
-        add_integer(requests);
-    } else {
-        add(requests, "%lld", (long long)(seconds * (is_in_ms ? 1000 : 1)));
-    }
-    for (uint64_t options = below(requests, 3); options > 0; options--) {
-        add(requests, "%s", ONE_OF(requests, "NX", "XX", "GT", "LT", "gt"));
-    }
-}
-
-static void make_dbsize(struct twin_requests *requests) {
-    add(requests, "DBSIZE");
-}
-
-static void make_flush(struct twin_requests *requests) {
-    add(requests, "%s", ONE_OF(requests, "FLUSHDB", "FLUSHDB", "FLUSHALL"));
-}
+static const struct grammar_values values[] = {
+    /* By the command: these are in the beginning. */
+    {"member", members_of_small},
+    {"score", few_scores},
+    {"increment", few_scores},
+    {"min", BOUNDS},
+    {"max", BOUNDS},
+    {"ZREMRANGEBYSCORE min", GRAMMAR_WORDS("($5", "($5", "($5", "0", "-inf", "x")},
+    {"ZREMRANGEBYSCORE max", GRAMMAR_WORDS("$6", "$6", "($5", "(2", "+inf")},
+    /* Of ZRANGE and ZRANGESTORE either. */
+    {"ZRANGE* start", GRAMMAR_WORDS("$12", "$12", "$12", "$12", "$12", "-$13", "-$13", "0", "($12",
+                                    "-inf", "+inf", "-$1500", "x")},
+    {"ZRANGE* stop", GRAMMAR_WORDS("$12", "$12", "$12", "$12", "$12", "-$13", "-$13", "-1", "($12",
+                                   "-inf", "+inf", "$1500", "x")},
+    {"ZRANGESTORE min", GRAMMAR_WORDS("$12", "$12", "$12", "$12", "$12", "-$13", "-$13", "0",
+                                      "($12", "-inf", "+inf", "-$1500", "x")},
+    {"ZRANGESTORE max", GRAMMAR_WORDS("$12", "$12", "$12", "$12", "$12", "-$13", "-$13", "-1",
+                                      "($12", "-inf", "+inf", "$1500", "x")},
+    {"start", INTEGERS},
+    {"stop", INTEGERS},
+    {"ZREMRANGEBYRANK start", GRAMMAR_WORDS("$80", "-$20")},
+    {"ZREMRANGEBYRANK stop", GRAMMAR_WORDS("$10", "$80", "-$100")},
+    {"offset", INTEGERS},
+    {"count", GRAMMAR_WORDS("$12", "$12", "$3", "-1")},
+    {"LIMIT count", INTEGERS},
+    {"limit", GRAMMAR_WORDS("$12", "$12", "-1")},
+    {"weight", GRAMMAR_WORDS("1", "1", "1", "2", "2", "0", "-1", "3.0", "1e2", "0.5", "10e-1",
+                             "1000.25", "-0.001", "x", "nan", "inf", "-inf", "1e-30", "(1")},
+    {"destination-db", GRAMMAR_WORDS("$3", "$3", "$3", "$3", "$3", "$3", "$3", "-1", "20", "x")},
+    {"seconds", SECONDS},
+    {"milliseconds", GRAMMAR_WORDS("-60000", "0", "60000", "60000", "120000", "600000", "x")},
+    {"unix-time-seconds", GRAMMAR_WORDS("1767225660",
+                                        "17672$10$10$10"
+                                        "00",
+                                        "41$10$10$10"
+                                        "00000",
+                                        "x")},
+    {"unix-time-milliseconds", GRAMMAR_WORDS("1767225660000",
+                                             "17672$10$10$10"
+                                             "00000",
+                                             "41$10$10$10"
+                                             "00000000",
+                                             "x")},
+    {NULL, NULL},
+};
+static const char *const usual[] = {"WITHSCORES", "WITHSCORE", "REV", "BYSCORE", "LIMIT", "COUNT",
+                                    "AGGREGATE",  "WEIGHTS",   "DB",  "REPLACE", NULL};
+static const char *const never[] = {"BYLEX", NULL};
 
 /* Flushes come apart, once in some ten thousand commands. */
-static const struct {
-    unsigned weight;
-    void (*make)(struct twin_requests *requests);
-} makers[] = {
-    {3600, make_zadd},  {900, make_zincrby},     {900, make_members},     {800, make_zrank},
-    {600, make_zrange}, {500, make_old_range},   {500, make_count},       {150, make_remove_range},
-    {350, make_pop},    {450, make_refill},      {500, make_combination}, {150, make_rangestore},
-    {60, make_keys},    {400, make_key_reading}, {200, make_rename},      {250, make_expire},
-    {100, make_dbsize},
+static const struct grammar_weight weights[] = {
+    {3600, "ZADD"},
+    {900, "ZINCRBY"},
+    {450, "ZSCORE"},
+    {225, "ZMSCORE"},
+    {225, "ZREM"},
+    {400, "ZRANK"},
+    {400, "ZREVRANK"},
+    {600, "ZRANGE"},
+    {170, "ZREVRANGE"},
+    {170, "ZRANGEBYSCORE"},
+    {160, "ZREVRANGEBYSCORE"},
+    {170, "ZCARD"},
+    {330, "ZCOUNT"},
+    {75, "ZREMRANGEBYSCORE"},
+    {75, "ZREMRANGEBYRANK"},
+    {115, "ZPOPMIN"},
+    {115, "ZPOPMAX"},
+    {120, "ZMPOP"},
+    {180, "ZUNIONSTORE"},
+    {60, "ZINTERSTORE"},
+    {60, "ZDIFFSTORE"},
+    {60, "ZUNION"},
+    {60, "ZINTER"},
+    {60, "ZDIFF"},
+    {60, "ZINTERCARD"},
+    {150, "ZRANGESTORE"},
+    {12, "DEL"},
+    {12, "UNLINK"},
+    {24, "EXISTS"},
+    {12, "TOUCH"},
+    {65, "TYPE"},
+    {65, "TTL"},
+    {65, "PTTL"},
+    {65, "EXPIRETIME"},
+    {65, "PEXPIRETIME"},
+    {65, "PERSIST"},
+    {100, "COPY"},
+    {50, "RENAME"},
+    {50, "RENAMENX"},
+    {80, "EXPIRE"},
+    {80, "PEXPIRE"},
+    {45, "EXPIREAT"},
+    {45, "PEXPIREAT"},
+    {100, "DBSIZE"},
+    {0, NULL},
 };
+static const struct grammar_weight flushes[] = {{2, "FLUSHDB"}, {1, "FLUSHALL"}, {0, NULL}};
+/* Commands that take more than one key, or end one. */
+static const char *const of_small_keys[] = {
+    "ZUNION*", "ZINTER*", "ZDIFF*",  "ZRANGESTORE", "DEL",       "UNLINK", "RENAME*",
+    "COPY",    "EXPIRE",  "PEXPIRE", "EXPIREAT",    "PEXPIREAT", NULL};
 
-void twin_requests_make(struct twin_requests *requests, int64_t now_us) {
-    requests->now_us = now_us;
-    unsigned total = 0;
-    for (size_t i = 0; i < sizeof makers / sizeof makers[0]; i++) {
-        total += makers[i].weight;
-    }
-    unsigned drawn = (unsigned)below(requests, total);
-    size_t i = 0;
-    for (; drawn >= makers[i].weight; i++) {
-        drawn -= makers[i].weight;
-    }
-    requests->arg_count = 0;
-    requests->text_size = 0;
-    if (below(requests, 60000) == 0) {
-        make_flush(requests);
-    } else {
-        makers[i].make(requests);
+void twin_requests_begin(struct twin_requests *requests, struct random *random) {
+    execute_init(command_table);
+    requests->random = random;
+    requests->grammar =
+        (struct grammar){.random = random, .focus = {usual}, .never = never, .is_tame = true};
+}
+
+void twin_requests_make(struct twin_requests *requests) {
+    struct random *random = requests->random;
+    struct grammar *grammar = &requests->grammar;
+    bool is_flush = random_below(random, 60000) == 0;
+    const struct command *command = grammar_choose(random, is_flush ? flushes : weights);
+    bool is_of_small = grammar_is_among(of_small_keys, command->name);
+    bool is_large = random_below(random, is_of_small ? 200 : 2) == 0;
+    bool is_alike = !is_large && random_below(random, 2) == 0;
+    static struct grammar_values of_command[COUNT_OF(values)];
+    memcpy(of_command, values, sizeof values);
+    of_command[0].values = is_large ? members_of_large : members_of_small;
+    of_command[1].values = of_command[2].values = scores[random_below(random, COUNT_OF(scores))];
+    grammar->values = of_command;
+    grammar->keys = is_large   ? keys_large
+                    : is_alike ? keys_alike[random_below(random, COUNT_OF(keys_alike))]
+                               : keys_small;
+    grammar_draw(grammar, command);
+    requests->arg_count = grammar->count;
+    for (uint32_t i = 0; i < grammar->count; i++) {
+        requests->args[i] = (struct bytes){.at = grammar->words[i], .size = grammar->sizes[i]};
     }
 }

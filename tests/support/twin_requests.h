@@ -2,14 +2,10 @@
 #ifndef TESTS_SUPPORT_TWIN_REQUESTS_H
 #define TESTS_SUPPORT_TWIN_REQUESTS_H
 
-#include "tests/support/random.h"
+#include "tests/support/grammar.h"
 #include "tests/support/twin_server.h"
 
-enum {
-    TWIN_REQUESTS_ARGS_MAX = 64,
-    TWIN_REQUESTS_TEXT_MAX = 65536,
-    TWIN_REQUESTS_DATABASES = 3,
-};
+enum { TWIN_REQUESTS_DATABASES = 3 };
 /* 2026-01-01T00:00:00Z: some layouts' time begins here, and is full after hours or days. */
 #define TWIN_REQUESTS_START_US INT64_C(1767225600000000)
 
@@ -18,14 +14,14 @@ extern const struct twin_layout twin_requests_layouts[];
 
 struct twin_requests {
     struct random *random; /* borrowed */
-    int64_t now_us;
-    struct bytes args[TWIN_REQUESTS_ARGS_MAX];
+    struct grammar grammar;
+    struct bytes args[GRAMMAR_WORDS_MAX];
     uint32_t arg_count;
-    char text[TWIN_REQUESTS_TEXT_MAX]; /* of the arguments */
-    size_t text_size;
 };
 
+/* Prepares the table of commands, too, which a server of the same process may have done. */
+void twin_requests_begin(struct twin_requests *requests, struct random *random);
 /* Fill in args and arg_count with the next command; they are valid until the next call. */
-void twin_requests_make(struct twin_requests *requests, int64_t now_us);
+void twin_requests_make(struct twin_requests *requests);
 
 #endif

@@ -5,15 +5,16 @@
  *                they stay as they are. ZUNION, ZINTER, ZDIFF and ZINTERCARD reply what was so at that moment
  *     COMBINE    the copies, a run of members at a time; and SORT
  *     REPLY      ZUNION, ZINTER and ZDIFF: some results at a time, sent as they come
- *     FILL       STORE: the new board, beside the keys, in rank order; and INDEX
+ *     FILL       STORE: the new board, among those that are staged (registry_stage), in order of arrival
  *     CHANGE     STORE: whoever changed on the boards meanwhile is combined anew, from the boards themselves. When nobody
  *                is left, the board takes the destination's place: so it is true of this moment, as if all was done now
  *     CLEAR      what was needed for it is freed
  *
- * Of ZRANGESTORE only the part of the board around the range is copied. When that is whole, the range is where it is at
- * this moment, and the copy without what is beside it takes the destination's place.
+ * ZRANGESTORE stages the part of the board around the range, in order of arrival. Who changes meanwhile is put or taken anew
+ * before more is added, so what is staged is the first members of that part. When it is whole, the range is where it is at
+ * this moment, and what is staged takes the destination's place without what is beside it.
  *
- * A board that is removed, replaced or altered begins all anew; after ATTEMPTS_MAX of these it is done at once. */
+ * A crash, or another master, leaves the destination as it was. A board that is removed, replaced or altered begins all anew; after ATTEMPTS_MAX of these it is done at once. */
 #include "server/clients/job.h"
 #include "server/commands/ban.h"
 #include "server/commands/zset/zset_combine.h"
@@ -24,7 +25,6 @@ enum {
     SOURCES_MAX = 64,   /* of more boards it is done at once */
     STEP_ENTRIES = 16,
     SORTED_RUN = 1024,
-    INDEX_WORK = 64,
     ATTEMPTS_MAX = 8,
     BESIDE_SHARE = 64, /* of a range's members, so many are copied on each side */
     BESIDE_MIN = 64,
@@ -37,7 +37,6 @@ enum phase {
     PHASE_SORT,
     PHASE_REPLY,
     PHASE_FILL,
-    PHASE_INDEX,
     PHASE_CHANGE,
     PHASE_CLEAR
 };
@@ -62,7 +61,8 @@ struct steps {
     bool is_filling;
     unsigned choice; /* of the layouts that a new board may have (default-layout) */
     struct zset_filling filling;
-    struct board_indexing indexing;
+    /* ZRANGESTORE: the keys of the part, and that of the member staged last. */
+    uint64_t low, high, last_key;
     struct tally_walk walk;
     struct buffer reply;
 };
@@ -94,12 +94,18 @@ static bool zset_steps_note_changed(void *context, struct bytes member) {
     return !steps->changed.is_broken;
 }
 
-static void zset_steps_discard(struct server *server, struct steps *steps) {
+static void zset_steps_discard(struct registry *registry, struct steps *steps) {
     if (steps->is_filling) {
-        struct call call = {.registry = server->registry};
-        zset_store_discard(&call, &steps->filling);
+        zset_store_discard(registry, &steps->filling);
         steps->is_filling = false;
     }
+}
+
+static void zset_steps_drop(struct registry *registry, struct steps *steps) {
+    if (steps->is_filling) {
+        zset_store_drop(registry, &steps->filling);
+    }
+    zset_steps_discard(registry, steps);
 }
 
 static void zset_steps_end_copies(struct steps *steps) {
@@ -111,7 +117,7 @@ static void zset_steps_end_copies(struct steps *steps) {
 /* Back to the beginning. */
 static void zset_steps_restart(const struct call *call, struct steps *steps) {
     zset_steps_end_copies(steps);
-    zset_steps_discard(call->server, steps);
+    zset_steps_drop(call->registry, steps);
     combine_end(&steps->query.combine);
     tally_deinit(&steps->query.combine.tally);
     buffer_cut(&steps->changed, 0);
@@ -213,7 +219,6 @@ static bool zset_steps_gather(const struct call *call, struct steps *steps) {
 static bool zset_steps_begin_board(const struct call *call, struct steps *steps) {
     steps->are_bans_changed = false;
     steps->changed_at = 0;
-    steps->indexing = (struct board_indexing){.has_begun = false};
     steps->is_filling = zset_store_begin(call, call_arg(call, 1), steps->choice,
                                          steps->query.combine.tally.count, &steps->filling);
     return steps->is_filling;
@@ -258,7 +263,7 @@ static bool zset_steps_choose(const struct call *call, struct steps *steps) {
     if (!steps->filling.is_refused || !steps->filling.has_choice) {
         return false;
     }
-    zset_steps_discard(call->server, steps);
+    zset_steps_drop(call->registry, steps);
     steps->choice++;
     return zset_steps_begin_sort(call, steps);
 }
@@ -267,18 +272,18 @@ static bool zset_steps_fill(const struct call *call, struct steps *steps) {
     for (uint32_t i = 0; i < STEP_ENTRIES; i++) {
         const struct tally_entry *entry = tally_walk_next(&steps->walk);
         if (entry == NULL) {
-            steps->phase = PHASE_INDEX;
-            return true;
+            steps->phase = PHASE_CHANGE;
+            break;
         }
-        if (!zset_store_put(call, call_arg(call, 1), &steps->filling, steps->query.combine.scale,
+        if (!zset_store_add(call, call_arg(call, 1), &steps->filling, steps->query.combine.scale,
                             entry)) {
             return zset_steps_choose(call, steps);
         }
     }
-    return true;
+    return zset_store_put(call, &steps->filling);
 }
 
-/* The next member that has changed: false: there is none. */
+/* The next member that has changed: false: there is none. It stays until another one changes. */
 static bool zset_steps_next_changed(struct steps *steps, struct bytes *member) {
     uint32_t size;
     if (steps->changed_at == steps->changed.size) {
@@ -343,12 +348,15 @@ bool zset_steps_are_due_for_span(const struct call *call, const struct registry_
     return zset_steps_are_due(call, span.count, 1) && zset_steps_may_copy(call, destination, board);
 }
 
-/* Copy the part with the span, and some members beside it: it may move while it is copied. */
+/* Begin with the part around the span, and some members beside it: it may move meanwhile. */
 static bool zset_steps_begin_part(const struct call *call, struct steps *steps,
                                   const struct registry_key *destination,
                                   const struct registry_key *key, struct zset_span span) {
     const struct board *board = call_board(key);
     registry_mirror_end(&steps->mirrors[0]);
+    zset_steps_drop(call->registry, steps);
+    buffer_cut(&steps->changed, 0);
+    steps->changed_at = 0;
     if (steps->attempt_count++ >= ATTEMPTS_MAX || span.count <= AT_ONCE_MAX ||
         !zset_steps_may_copy(call, destination, board)) {
         zset_store_span(call, call_arg(call, 1), board, span);
@@ -356,41 +364,91 @@ static bool zset_steps_begin_part(const struct call *call, struct steps *steps,
     }
     uint32_t beside = span.count / BESIDE_SHARE + BESIDE_MIN, end = span.rank + span.count;
     bool is_near_last = board_count(board) - end <= beside, is_near_first = span.rank <= beside;
-    uint64_t low = is_near_last ? 0 : board_at(board, end + beside - 1).key;
-    uint64_t high = is_near_first ? UINT64_MAX : board_at(board, span.rank - beside).key;
-    return registry_mirror_begin_part(&steps->mirrors[0], call->registry, key, low, high) ||
-           call_out_of_memory(call);
+    steps->low = is_near_last ? 0 : board_at(board, end + beside - 1).key;
+    steps->high = is_near_first ? UINT64_MAX : board_at(board, span.rank - beside).key;
+    if (!registry_mirror_watch(&steps->mirrors[0], call->registry, key, zset_steps_note_changed,
+                               steps)) {
+        return call_out_of_memory(call);
+    }
+    steps->is_filling = zset_store_begin(call, call_arg(call, 1), 0, span.count, &steps->filling);
+    return steps->is_filling;
+}
+
+/* The ranks of the part. */
+static struct zset_span zset_steps_part(const struct steps *steps, const struct board *board) {
+    uint32_t first = steps->high == UINT64_MAX ? 0 : board_count_above(board, steps->high);
+    uint32_t end = steps->low == 0 ? board_count(board) : board_count_from(board, steps->low);
+    return (struct zset_span){.rank = first, .count = end - first};
+}
+
+/* Next to an equal of last_key a member that has changed is beyond what is staged. */
+static bool zset_steps_change_of_part(const struct call *call, struct steps *steps,
+                                      const struct board *board, struct bytes member) {
+    struct board_member found;
+    board_look_up(board, member, NULL, &found);
+    bool is_staged =
+        found.is_there && found.key >= steps->low && found.key <= steps->high &&
+        board_count(zset_store_staged(call, &steps->filling)) > 0 &&
+        (board_is_latest(board) ? found.key < steps->last_key : found.key > steps->last_key);
+    return zset_store_change_member(call, &steps->filling, member, is_staged, found.key);
+}
+
+static bool zset_steps_stage_part(const struct call *call, struct steps *steps,
+                                  const struct board *board, struct zset_span left) {
+    bool is_latest = board_is_latest(board);
+    struct board_cursor cursor;
+    struct board_stored entry;
+    board_seek(board, is_latest ? left.rank + left.count - 1 : left.rank, &cursor);
+    for (uint32_t i = 0; i < STEP_ENTRIES && i < left.count; i++) {
+        bool is_there = board_cursor_read(&cursor, &entry);
+        CHECK(is_there);
+        zset_store_add_member(&steps->filling, entry.member, entry.key);
+        steps->last_key = entry.key;
+        (is_latest ? board_cursor_previous : board_cursor_next)(&cursor);
+    }
+    return zset_store_put(call, &steps->filling);
 }
 
 static bool zset_steps_span(const struct call *call, struct steps *steps) {
-    struct registry_mirror *mirror = &steps->mirrors[0];
+    const struct registry_mirror *mirror = &steps->mirrors[0];
     const struct registry_key *key;
     struct zset_span span;
-    enum registry_mirror_status status = REGISTRY_MIRROR_LOST;
+    struct bytes member;
     /* What is due for the one may end the other, an archive: so both are looked up before either is used. */
     (void)call_find_key(call, call_arg(call, 1));
     if (!zset_range_find(call, &key, &span)) {
         return false;
     }
     const struct registry_key *destination = call_find_key(call, call_arg(call, 1));
-    if (mirror->copy != NULL && key != NULL) {
-        status = registry_mirror_step(mirror, STEP_ENTRIES);
-    }
-    if (status == REGISTRY_MIRROR_MORE) {
-        return true;
-    }
-    if (status == REGISTRY_MIRROR_OUT_OF_MEMORY) {
-        return call_out_of_memory(call);
-    }
-    uint32_t first = status == REGISTRY_MIRROR_WHOLE ? registry_mirror_first_rank(mirror) : 0;
-    if (status == REGISTRY_MIRROR_LOST || span.count == 0 || span.rank < first ||
-        span.rank + span.count > first + board_count(&mirror->copy->board) ||
-        !zset_steps_may_copy(call, destination, call_board(key))) {
+    if (mirror->copy == NULL || key == NULL || mirror->status == REGISTRY_MIRROR_LOST) {
         return zset_steps_begin_part(call, steps, destination, key, span);
     }
-    span.rank -= first;
-    zset_store_copy(call, call_arg(call, 1), &mirror->copy->board, span);
-    return false;
+    const struct board *board = call_board(key);
+    bool is_left = true;
+    for (uint32_t i = 0; i < STEP_ENTRIES && (is_left = zset_steps_next_changed(steps, &member));
+         i++) {
+        if (!zset_steps_change_of_part(call, steps, board, member)) {
+            return false;
+        }
+    }
+    if (is_left) {
+        return true;
+    }
+    struct zset_span part = zset_steps_part(steps, board);
+    uint32_t staged = board_count(zset_store_staged(call, &steps->filling));
+    if (staged < part.count) {
+        part.rank += board_is_latest(board) ? 0 : staged;
+        part.count -= staged;
+        return zset_steps_stage_part(call, steps, board, part);
+    }
+    bool is_outdated = span.count == 0 || span.rank < part.rank ||
+                       span.rank + span.count > part.rank + part.count ||
+                       !zset_steps_may_copy(call, destination, board);
+    if (!is_outdated) {
+        span.rank -= part.rank;
+        zset_store_end_span(call, call_arg(call, 1), &steps->filling, span, &is_outdated);
+    }
+    return is_outdated && zset_steps_begin_part(call, steps, destination, key, span);
 }
 
 /* ---- steps ---- */
@@ -410,7 +468,8 @@ static bool zset_steps_is_lost(const struct call *call, const struct steps *step
 /* The results are in order. false: no memory for a piece of the reply. */
 static bool zset_steps_begin_walk(const struct call *call, struct steps *steps) {
     if (zset_query_is_stored(call)) {
-        steps->walk = tally_walk(&steps->query.combine.tally, true);
+        steps->walk = tally_walk(&steps->query.combine.tally,
+                                 !board_layout(&steps->filling.board)->time.is_latest);
         steps->phase = PHASE_FILL;
         return true;
     }
@@ -448,7 +507,6 @@ static bool zset_steps_reply(const struct call *call, struct steps *steps) {
 
 /* false: it is over; the reply is written. */
 static bool zset_steps_go_on(const struct call *call, struct steps *steps) {
-    bool is_over = false;
     if (steps->phase == PHASE_CLEAR) {
         return tally_free_step(&steps->query.combine.tally);
     }
@@ -479,12 +537,6 @@ static bool zset_steps_go_on(const struct call *call, struct steps *steps) {
         return !tally_sort_step(&steps->query.combine.tally) || zset_steps_begin_walk(call, steps);
     case PHASE_FILL:
         return zset_steps_fill(call, steps);
-    case PHASE_INDEX:
-        if (!zset_store_index(call, &steps->filling, &steps->indexing, INDEX_WORK, &is_over)) {
-            return false;
-        }
-        steps->phase = is_over ? PHASE_CHANGE : PHASE_INDEX;
-        return true;
     case PHASE_CHANGE:
     case PHASE_SPAN:
     case PHASE_REPLY:
@@ -500,7 +552,11 @@ static bool zset_steps_step(struct server *server, struct job *job) {
     reply_init(&reply, &steps->reply, steps->session.protocol);
     struct call call =
         call_begin(server, &steps->session, steps->command, zset_steps_request(steps), &reply);
-    return !zset_steps_go_on(&call, steps);
+    bool is_over = !zset_steps_go_on(&call, steps);
+    if (is_over) {
+        zset_steps_drop(server->registry, steps);
+    }
+    return is_over;
 }
 
 static bool zset_steps_is_ready(const struct server *server, const struct job *job) {
@@ -529,7 +585,7 @@ static void zset_steps_destroy(struct server *server, struct job *job) {
     if (steps->is_open) {
         effect_listener_remove(server->registry, &steps->bans);
     }
-    zset_steps_discard(server, steps);
+    zset_steps_discard(server->registry, steps);
     zset_query_end(&steps->query);
     buffer_deinit(&steps->changed);
     buffer_deinit(&steps->reply);

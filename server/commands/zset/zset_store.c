@@ -1,9 +1,10 @@
-/* See zset_store.h. A board is filled in rank order, several leaves at a time. */
+/* See zset_store.h. A board is filled in rank order, several leaves at a time, or, in steps, member by member. */
 #include "server/commands/zset/zset_store.h"
 
 #include "server/commands/keyspace.h"
 #include "server/commands/writing.h"
 #include "skiplist/keyspace/rules.h"
+#include "skiplist/lookup.h"
 #include "skiplist/run.h"
 
 enum {
@@ -27,6 +28,7 @@ static bool zset_store_begin_board(const struct call *call, struct bytes destina
         return false;
     }
     filling->kept = kept;
+    filling->is_staged = false;
     filling->is_put = false;
     filling->has_choice = kept == NULL && setting_board_rules_for(&call->server->settings,
                                                                   destination, choice + 1) != NULL;
@@ -80,10 +82,31 @@ static void zset_store_clear_destination(const struct call *call, struct bytes d
     reply_integer(call->reply, 0);
 }
 
+static bool zset_store_feeds_redis(const struct server *server) {
+    const struct replica *replica = server->replication.replicas;
+    while (replica != NULL && !replica->is_redis) {
+        replica = replica->next;
+    }
+    return replica != NULL;
+}
+
+/* The board in its place. */
+static enum registry_status zset_store_place(const struct call *call, struct bytes destination,
+                                             struct zset_filling *filling) {
+    uint32_t database = call->session->database;
+    if (!filling->is_staged) {
+        return registry_put_board(call->registry, database, destination, &filling->board,
+                                  call->now_ms);
+    }
+    return registry_unstage(call->registry, registry_find_staged(call->registry, filling->staged),
+                            database, destination, rules_of(board_layout(&filling->board)),
+                            zset_store_feeds_redis(call->server), call->now_ms);
+}
+
 /* Put the board in place, if it was filled without errors. */
 static void zset_store_put_in_place(const struct call *call, struct bytes destination,
                                     struct zset_filling *filling) {
-    uint32_t count = board_count(&filling->board);
+    uint32_t count = board_count(zset_store_staged(call, filling));
     if (filling->status == BOARD_OK && count == 0) { /* all are banned */
         zset_store_clear_destination(call, destination, filling->kept);
         return;
@@ -91,12 +114,12 @@ static void zset_store_put_in_place(const struct call *call, struct bytes destin
     bool is_new =
         notify_is_on(call->server, SETTING_EVENT_NEW) && call_find_key(call, destination) == NULL;
     if (filling->status != BOARD_OK ||
-        registry_put_board(call->registry, call->session->database, destination, &filling->board,
-                           call->now_ms) != REGISTRY_OK) {
+        zset_store_place(call, destination, filling) != REGISTRY_OK) {
         call_out_of_memory(call);
         return;
     }
-    filling->is_put = true;
+    filling->is_put = !filling->is_staged;
+    filling->is_staged = false;
     if (is_new) {
         call_notify(call, SETTING_EVENT_NEW, "new", destination);
     }
@@ -104,9 +127,21 @@ static void zset_store_put_in_place(const struct call *call, struct bytes destin
     reply_integer(call->reply, count);
 }
 
-void zset_store_discard(const struct call *call, struct zset_filling *filling) {
+const struct board *zset_store_staged(const struct call *call, const struct zset_filling *filling) {
+    return filling->is_staged ? &registry_find_staged(call->registry, filling->staged)->board
+                              : &filling->board;
+}
+
+void zset_store_drop(struct registry *registry, struct zset_filling *filling) {
+    if (filling->is_staged) {
+        registry_remove(registry, registry_find_staged(registry, filling->staged));
+        filling->is_staged = false;
+    }
+}
+
+void zset_store_discard(struct registry *registry, struct zset_filling *filling) {
     if (!filling->is_put) {
-        registry_discard_board(call->registry, &filling->board);
+        registry_discard_board(registry, &filling->board);
     }
 }
 
@@ -216,11 +251,26 @@ static bool zset_store_put_results(const struct call *call, struct bytes destina
 bool zset_store_begin(const struct call *call, struct bytes destination, unsigned choice,
                       uint32_t count, struct zset_filling *filling) {
     const struct rules *kept;
-    return writing_may_replace(call, destination, &kept) &&
-           zset_store_begin_board(call, destination, kept, choice, count, filling);
+    if (!writing_may_replace(call, destination, &kept) ||
+        !zset_store_begin_board(call, destination, kept, choice, count, filling)) {
+        return false;
+    }
+    filling->is_staged =
+        registry_stage(call->registry, board_layout(&filling->board), &filling->staged) != NULL;
+    if (!filling->is_staged) {
+        zset_store_discard(call->registry, filling);
+        return call_out_of_memory(call);
+    }
+    return true;
 }
 
-bool zset_store_put(const struct call *call, struct bytes destination, struct zset_filling *filling,
+void zset_store_add_member(struct zset_filling *filling, struct name member, uint64_t key) {
+    struct bytes text = zset_store_text(filling, member);
+    CHECK(filling->count < ZSET_STORE_PORTION);
+    filling->entries[filling->count++] = (struct board_entry){.key = key, .member = text};
+}
+
+bool zset_store_add(const struct call *call, struct bytes destination, struct zset_filling *filling,
                     unsigned scale, const struct tally_entry *entry) {
     uint64_t key;
     struct bytes member = zset_store_text(filling, tally_member(entry));
@@ -230,17 +280,46 @@ bool zset_store_put(const struct call *call, struct bytes destination, struct zs
     if (!zset_store_pack(call, filling, scale, entry, &key)) {
         return false;
     }
-    zset_store_append(filling, key, member);
-    return filling->status == BOARD_OK || call_out_of_memory(call);
+    zset_store_add_member(filling, tally_member(entry), key);
+    return true;
 }
 
-bool zset_store_index(const struct call *call, struct zset_filling *filling,
-                      struct board_indexing *progress, uint32_t work_max, bool *is_over) {
-    zset_store_flush(filling);
-    if (filling->status == BOARD_OK) {
-        filling->status = board_append_end_step(&filling->board, progress, work_max, is_over);
+bool zset_store_put(const struct call *call, struct zset_filling *filling) {
+    struct registry_key *key = registry_find_staged(call->registry, filling->staged);
+    struct lookup lookups[LOOKUP_GROUP];
+    struct bytes names[LOOKUP_GROUP];
+    struct board_member found;
+    for (uint32_t begin = 0; begin < filling->count; begin += LOOKUP_GROUP) {
+        const struct board_entry *entries = filling->entries + begin;
+        unsigned count = lookup_group_size(filling->count, begin);
+        for (unsigned i = 0; i < count; i++) {
+            names[i] = entries[i].member;
+        }
+        lookup_members(&key->board, names, 1, count, lookups);
+        for (unsigned i = 0; i < count; i++) {
+            board_look_up(&key->board, names[i], &lookups[i], &found);
+            if (registry_put_member(call->registry, key, &found, entries[i].key) != BOARD_OK) {
+                return call_out_of_memory(call);
+            }
+        }
     }
-    return filling->status == BOARD_OK || call_out_of_memory(call);
+    filling->count = 0;
+    return true;
+}
+
+bool zset_store_change_member(const struct call *call, struct zset_filling *filling,
+                              struct bytes member, bool is_there, uint64_t key) {
+    struct registry_key *staged = registry_find_staged(call->registry, filling->staged);
+    struct board_member found;
+    board_look_up(&staged->board, member, NULL, &found);
+    if (is_there) {
+        return registry_put_member(call->registry, staged, &found, key) == BOARD_OK ||
+               call_out_of_memory(call);
+    }
+    if (found.is_there) {
+        registry_take_member(call->registry, staged, &found);
+    }
+    return true;
 }
 
 bool zset_store_change(const struct call *call, struct bytes destination,
@@ -249,12 +328,8 @@ bool zset_store_change(const struct call *call, struct bytes destination,
     struct board_member found;
     struct packed_name form;
     uint64_t key;
-    board_look_up(&filling->board, member, NULL, &found);
     if (result == NULL || zset_store_is_left_out(call, filling, destination, member)) {
-        if (found.is_there) {
-            board_remove_member(&filling->board, &found);
-        }
-        return true;
+        return zset_store_change_member(call, filling, member, false, 0);
     }
     name_pack(member, &form);
     struct name name = name_from(member, &form);
@@ -265,8 +340,17 @@ bool zset_store_change(const struct call *call, struct bytes destination,
     if (!zset_store_pack(call, filling, scale, &entry, &key)) {
         return false;
     }
+    board_look_up(zset_store_staged(call, filling), member, NULL, &found);
     return (found.is_there && found.key == key) ||
-           board_put_member(&filling->board, &found, key) == BOARD_OK || call_out_of_memory(call);
+           zset_store_change_member(call, filling, member, true, key);
+}
+
+static void zset_store_cut(const struct call *call, const struct zset_filling *filling,
+                           uint32_t rank, uint32_t count) {
+    if (count > 0) {
+        registry_remove_range(call->registry, registry_find_staged(call->registry, filling->staged),
+                              rank, count);
+    }
 }
 
 void zset_store_end(const struct call *call, struct bytes destination, struct zset_filling *filling,
@@ -275,14 +359,13 @@ void zset_store_end(const struct call *call, struct bytes destination, struct zs
     if (!writing_may_replace(call, destination, &kept)) {
         return;
     }
-    uint32_t count = board_count(&filling->board), most = zset_store_kept(filling, count);
+    uint32_t count = board_count(zset_store_staged(call, filling));
+    uint32_t most = zset_store_kept(filling, count);
     *is_outdated = kept != filling->kept;
     if (*is_outdated || writing_refuses_whole(call, &filling->board, count)) {
         return;
     }
-    if (most < count) {
-        board_remove_range(&filling->board, most, count - most);
-    }
+    zset_store_cut(call, filling, most, count - most);
     zset_store_put_in_place(call, destination, filling);
 }
 
@@ -354,7 +437,7 @@ void zset_store_results(const struct call *call, struct bytes destination,
     struct zset_filling filling;
     if (zset_store_begin_board(call, destination, kept, 0, combine->tally.count, &filling)) {
         zset_store_store_results(call, destination, &filling, combine);
-        zset_store_discard(call, &filling);
+        zset_store_discard(call->registry, &filling);
     }
 }
 
@@ -421,7 +504,7 @@ void zset_store_span(const struct call *call, struct bytes destination, const st
     } else {
         zset_store_converted(call, destination, &filling, board, span);
     }
-    zset_store_discard(call, &filling);
+    zset_store_discard(call->registry, &filling);
 }
 
 bool zset_store_is_unchanged(const struct call *call, struct bytes destination,
@@ -433,9 +516,9 @@ bool zset_store_is_unchanged(const struct call *call, struct bytes destination,
     return layout_keys_equal(&rules->layout, board_layout(board));
 }
 
-/* The banned members of a copy, of which few members are many. */
+/* The banned members of a board, of which few members are many. */
 struct banned {
-    const struct board *copy;
+    const struct board *board;
     uint64_t database;
     struct buffer names; /* sizes, and names */
 };
@@ -448,7 +531,7 @@ static void zset_store_note_banned(void *context, const struct registry_key *key
         return;
     }
     member = (struct bytes){.at = member.at + 1, .size = member.size - 1};
-    board_look_up(banned->copy, member, NULL, &found);
+    board_look_up(banned->board, member, NULL, &found);
     if (found.is_there) {
         buffer_append(&banned->names, &member.size, sizeof member.size);
         buffer_append(&banned->names, member.at, member.size);
@@ -457,9 +540,9 @@ static void zset_store_note_banned(void *context, const struct registry_key *key
 
 /* false: the error was replied. */
 static bool zset_store_drop_banned(const struct call *call, struct bytes destination,
-                                   struct board *copy) {
-    struct banned banned = {.copy = copy, .database = keyspace_number(call->session->database)};
-    struct board_member found;
+                                   struct zset_filling *filling) {
+    struct banned banned = {.board = zset_store_staged(call, filling),
+                            .database = keyspace_number(call->session->database)};
     struct bytes member;
     buffer_init(&banned.names, 0);
     registry_each(call->registry, BAN_DATABASE, call->now_ms, zset_store_note_banned, &banned);
@@ -468,36 +551,21 @@ static bool zset_store_drop_banned(const struct call *call, struct bytes destina
         memcpy(&member.size, banned.names.at + at, sizeof member.size);
         at += sizeof member.size;
         member.at = banned.names.at + at;
-        board_look_up(copy, member, NULL, &found);
         if (ban_holds(call->registry, call->session->database, destination, member, call->now_ms)) {
-            board_remove_member(copy, &found);
+            has_memory = zset_store_change_member(call, filling, member, false, 0);
         }
     }
     buffer_deinit(&banned.names);
     return has_memory || call_out_of_memory(call);
 }
 
-void zset_store_copy(const struct call *call, struct bytes destination, struct board *copy,
-                     struct zset_span span) {
-    enum { FREED_AT_ONCE = 16 * 1024 };
-    const struct rules *kept;
-    struct zset_filling filling;
-    if (!writing_may_replace(call, destination, &kept) ||
-        !zset_store_begin_board(call, destination, kept, 0, span.count, &filling)) {
-        return;
+void zset_store_end_span(const struct call *call, struct bytes destination,
+                         struct zset_filling *filling, struct zset_span span, bool *is_outdated) {
+    uint32_t end = span.rank + span.count;
+    zset_store_cut(call, filling, end, board_count(zset_store_staged(call, filling)) - end);
+    zset_store_cut(call, filling, 0, span.rank);
+    filling->has_bans = ban_exists(call->registry);
+    if (!filling->has_bans || zset_store_drop_banned(call, destination, filling)) {
+        zset_store_end(call, destination, filling, is_outdated);
     }
-    const struct layout *layout = board_layout(&filling.board);
-    CHECK(layout_keys_equal(layout, board_layout(copy)));
-    board_remove_range(copy, span.rank + span.count, board_count(copy) - span.rank - span.count);
-    board_remove_range(copy, 0, span.rank);
-    if (!filling.has_bans || zset_store_drop_banned(call, destination, copy)) {
-        uint32_t most = zset_store_kept(&filling, board_count(copy));
-        board_remove_range(copy, most, board_count(copy) - most);
-        (void)board_free_step(copy, FREED_AT_ONCE);
-        board_deinit(&filling.board);
-        board_move_to(copy, &filling.board);
-        board_set_layout(&filling.board, layout);
-        zset_store_put_in_place(call, destination, &filling);
-    }
-    zset_store_discard(call, &filling);
 }

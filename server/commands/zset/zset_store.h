@@ -13,10 +13,12 @@
 
 enum { ZSET_STORE_PORTION = 4 * BLOCK_ENTRIES_MAX }; /* entries appended at once */
 
-/* A board being filled. */
+/* A board being filled; in steps that is a staged one (registry_stage), and this stays empty. */
 struct zset_filling {
     struct board board;
     const struct rules *kept; /* of the destination, made by LB.CREATE; NULL: it is not */
+    uint64_t staged;          /* in steps: its number */
+    bool is_staged;           /* in steps, until it has its name or is dropped */
     bool is_put;              /* in place: owned by the registry */
     bool has_choice;          /* it may get another layout yet */
     bool is_refused;          /* a result does not fit this one */
@@ -27,23 +29,30 @@ struct zset_filling {
     char rooms[ZSET_STORE_PORTION][NAME_TEXT_ROOM]; /* for their members' texts */
 };
 
-/* In steps: begin; put each result, in rank order; index until *is_over; then change members one by one (result NULL:
- * it is none); end. After begin, discard follows in any case. false: the error was replied. tally: sorted by the
- * board's layout; choice: the index of that among those that a new board may have. Where a result does not fit, and
+/* In steps: begin; add each result, or member, in order of arrival (a LATEST board: reversed rank order), and put those
+ * added in each step; then change members one by one (result NULL: it is none); end. After begin, discard follows in
+ * any case, and before it drop, unless the job ends because others change the keys from now on. false: the error was
+ * replied. choice: the index of the layout among those that a new board may have. Where a result does not fit, and
  * has_choice, nothing was replied: begin with the next. end: *is_outdated, nothing was replied, the destination has other rules than at the beginning. */
 MUST_CHECK bool zset_store_begin(const struct call *call, struct bytes destination, unsigned choice,
                                  uint32_t count, struct zset_filling *filling);
-MUST_CHECK bool zset_store_put(const struct call *call, struct bytes destination,
+MUST_CHECK bool zset_store_add(const struct call *call, struct bytes destination,
                                struct zset_filling *filling, unsigned scale,
                                const struct tally_entry *entry);
-MUST_CHECK bool zset_store_index(const struct call *call, struct zset_filling *filling,
-                                 struct board_indexing *progress, uint32_t work_max, bool *is_over);
+void zset_store_add_member(struct zset_filling *filling, struct name member, uint64_t key);
+MUST_CHECK bool zset_store_put(const struct call *call, struct zset_filling *filling);
 MUST_CHECK bool zset_store_change(const struct call *call, struct bytes destination,
                                   struct zset_filling *filling, unsigned scale, struct bytes member,
                                   const struct tally_result *result);
+/* is_there: put it, behind its equals; else take it. */
+MUST_CHECK bool zset_store_change_member(const struct call *call, struct zset_filling *filling,
+                                         struct bytes member, bool is_there, uint64_t key);
+/* The board as far as it is made. */
+const struct board *zset_store_staged(const struct call *call, const struct zset_filling *filling);
 void zset_store_end(const struct call *call, struct bytes destination, struct zset_filling *filling,
                     bool *is_outdated);
-void zset_store_discard(const struct call *call, struct zset_filling *filling);
+void zset_store_drop(struct registry *registry, struct zset_filling *filling);
+void zset_store_discard(struct registry *registry, struct zset_filling *filling);
 
 /* The ordinal that a board with this lead field has for a score of another board, or a result. *ordinal is set only where
  * it is DECIMAL_OK. */
@@ -58,10 +67,9 @@ void zset_store_results(const struct call *call, struct bytes destination, struc
  * otherwise as scores and times. */
 void zset_store_span(const struct call *call, struct bytes destination, const struct board *board,
                      struct zset_span span);
-/* The same of a copy in which the span is, with few members beside it: its board is moved from there. The layout must be
- * the same. */
-void zset_store_copy(const struct call *call, struct bytes destination, struct board *copy,
-                     struct zset_span span);
+/* In steps, in place of end: with only this span of what is staged, from which those who are banned were not kept away. */
+void zset_store_end_span(const struct call *call, struct bytes destination,
+                         struct zset_filling *filling, struct zset_span span, bool *is_outdated);
 /* Would a span of the board be copied unchanged? key: the destination; NULL: there is none. */
 bool zset_store_is_unchanged(const struct call *call, struct bytes destination,
                              const struct registry_key *key, const struct board *board);

@@ -350,7 +350,7 @@ TEST(whatever_changes_a_key_is_told) {
     struct harness *h = harness_create(NULL);
     struct session *s = harness_connect(h);
     census = (struct census){.registry = h->server.registry};
-    requests.random = &random;
+    twin_requests_begin(&requests, &random);
     registry_set_listener(h->server.registry, note_told, &census);
     int steps = getenv("LEADERBOARD_TEST_SHORT") != NULL ? 3000 : 15000;
     for (int step = 0; step < steps; step++) {
@@ -359,7 +359,7 @@ TEST(whatever_changes_a_key_is_told) {
             harness_run_format(h, s, "SELECT %d",
                                (int)random_below(&random, TWIN_REQUESTS_DATABASES));
         }
-        twin_requests_make(&requests, h->wall_us);
+        twin_requests_make(&requests);
         harness_run_args(h, s, requests.args, requests.arg_count);
         compare_census(&census, requests.args[0].at);
         if (random_below(&random, 20) == 0) {

@@ -1,5 +1,5 @@
 /* Which of the default layouts a new board gets: the first that takes what makes the board. */
-#include "tests/server/failing_memory.h"
+#include "tests/server/zset_fixture.h"
 
 #define DEFAULT  "FIELD score 33 SIGNED TIME 31 S"
 #define DECIMALS "FIELD score 64 SIGNED SCALE 7 DOUBLE"
@@ -188,17 +188,4 @@ HARNESS_TEST(a_room_of_a_league_has_no_choice, NULL) {
     zset_expect(h, "LB.LEAGUE ADD lg 300 ann",
                 "-ERR value 300 is out of range: field 'a' takes 0..255");
     zset_expect(h, "ZCARD lg", ":0");
-}
-
-static void give_a_choice(struct harness *h) {
-    zset_expect(h, "CONFIG SET default-layout \"default decimals int64\"", "+OK");
-    zset_expect(h, "ZADD half 0.5 x", ":1");
-}
-
-TEST(without_memory_for_another_layout_no_board_is_made) {
-    static const char *const keys[] = {"half", "k", "l"};
-    const struct world world = {.fill = give_a_choice, .keys = keys, .key_count = COUNT_OF(keys)};
-    fail_each_allocation_in(&world, "ZADD k 50.5 a 1 b", ":2\r\n");
-    fail_each_allocation_in(&world, "ZUNIONSTORE k 1 half", ":1\r\n");
-    fail_each_allocation_in(&world, "LB.SUBMIT 2 k l 1767225600123 a", NULL);
 }

@@ -855,29 +855,6 @@ WINDOW_TEST(a_clock_that_is_set_back_changes_nothing) {
 
 /* ---- without memory, and in Redis ---- */
 
-static void fill_window(struct harness *h) {
-    zset_expect(h, "ZADD k 5 a 6 b 7 c", ":3");
-}
-
-TEST(without_memory_no_member_is_removed) {
-    static const char *const keys[] = {"k", "k@2026-01-01T00"};
-    const struct world world = {"LB.CREATE k FIELD a 33 PERIOD HOUR WINDOW 3 SUM", fill_window,
-                                keys, 2};
-    fail_each_allocation_in(&world, "ZREM k a b", ":2\r\n");
-}
-
-TEST(without_memory_nothing_is_written_to_the_board_nor_to_the_period) {
-    static const char *const keys[] = {"k", "k@2026-01-01T00"};
-    static const char create[] = "LB.CREATE k FIELD a 33 SIGNED TIME 31 S TAG land 4 PERIOD HOUR "
-                                 "ARCHIVE 3 WINDOW 3 SUM";
-    const struct world empty = {create, NULL, keys, 2};
-    fail_each_allocation_in(&empty, "ZADD k 5 aaaaaaaaaaaaaaaaaaaaaaaaaaaa", ":1\r\n");
-    fail_each_allocation_in(&empty, "ZADD k 5 a 6 b 7 c", ":3\r\n");
-    fail_each_allocation_in(&empty, "LB.ADD k INCR 5 a 6 b", ":2\r\n");
-    fail_each_allocation_in(&empty, "LB.SUBMIT 1 k INCR 5 a", NULL);
-    fail_each_allocation_in(&empty, "LB.ADD k TAG land DE 5 a 6 b", ":2\r\n");
-}
-
 static bool is_on(struct harness *h, const char *board, const char *member) {
     uint64_t packed;
     const struct registry_key *key =

@@ -1,7 +1,7 @@
 /* Boards with WINDOW and the other parts of contests: what goes together, and what is refused. */
 #include "server/clients/job.h"
 #include "server/commands/window_job.h"
-#include "tests/server/failing_memory.h"
+#include "tests/server/zset_fixture.h"
 
 #define HOUR_US INT64_C(3600000000)
 
@@ -197,30 +197,6 @@ CONTESTS_TEST(what_a_pattern_with_a_period_cannot_be_is_refused) {
          "-NOPERM this user has no permissions to access one of the keys used as arguments"},
     };
     zset_expect_each(h, rows);
-}
-
-static void fill_window(struct harness *h) {
-    zset_run(h, "LB.CREATE w FIELD score 20 TAG t 4 PERIOD WEEK WINDOW 2 SUM");
-    zset_run(h, "LB.ADD w TAG t x 1 ann 2 bob 3 cid");
-}
-static void fill_window_to_be(struct harness *h) {
-    zset_run(h, "LB.CREATE w FIELD score 20 TAG t 4 PERIOD WEEK WINDOW 2 SUM");
-}
-
-TEST(without_memory_all_of_a_result_is_there_or_nothing) {
-    static const char *const keys[] = {"w", "w@2025-12-29", "h:w:bob", "new"};
-    static const char *const lines[] = {
-        "LB.ADD w ONCE a INCR 5 bob",
-        "LB.ADD w ONCE a TAG t y INCR HSET h:%:* 1 f v 5 bob",
-        "LB.ADD w ONCE a INCR HSET h:%:* 1 f v 5 bob 6 dan",
-        "LB.SUBMIT 2 w new ONCE a INCR HSET h:%:* 1 f v 5 bob",
-    };
-    for (size_t i = 0; i < 2 * COUNT_OF(lines); i++) {
-        const struct world world = {.fill = i % 2 == 0 ? fill_window : fill_window_to_be,
-                                    .keys = keys,
-                                    .key_count = COUNT_OF(keys)};
-        fail_each_allocation_in(&world, lines[i / 2], NULL);
-    }
 }
 
 /* ---- SINCE, SETTLE ---- */

@@ -1,6 +1,6 @@
 /* CAP and KEEP BEST, sentence by sentence: whatever command writes. Random writes, to boards of every
  * layout: lb/test_lb_model.c. */
-#include "tests/server/failing_memory.h"
+#include "tests/server/zset_fixture.h"
 
 ZSET_TEST(a_newcomer_worse_than_a_full_boards_last_is_not_kept) {
     zset_expect(h, "LB.CREATE k CAP 3", "+OK");
@@ -159,13 +159,4 @@ ZSET_TEST(whoever_watches_hears_of_what_has_changed_alone) {
         zset_expect(h, "EXISTS k", "+QUEUED");
         zset_expect(h, "EXEC", samples[i][1]);
     }
-}
-
-TEST(without_memory_nothing_is_written_and_nobody_pushed_out) {
-    fail_each_allocation("LB.CREATE k FIELD score 33 CAP 2",
-                         "ZADD k 5 aaaaaaaaaaaaaaaaaaaaaaaaaaaa", ":1\r\n", false);
-    fail_each_allocation("LB.CREATE k CAP 2", "ZADD k 5 a 6 b 7 c 3 d 9 e 1 f 2 g", ":2\r\n",
-                         false);
-    fail_each_allocation("LB.CREATE k CAP 3000", "ZADD k 500 a 600 b 0 c", ":2\r\n", true);
-    fail_each_allocation("LB.CREATE k CAP 3000", "LB.ADD k 500 a 600 b 0 c 51 d", ":3\r\n", true);
 }

@@ -31,50 +31,7 @@
 
 /* ---- features ---- */
 
-#define WORDS(...)                                                                                 \
-    (const char *const[]) {                                                                        \
-        __VA_ARGS__, NULL                                                                          \
-    }
-
-/* By the words of the syntax and the commands that are about them. */
-static const struct feature {
-    const char *name;
-    const char *const *words;
-} features[] = {
-    {"cap", WORDS("CAP", "LIMIT")},
-    {"keep-best", WORDS("KEEP", "BEST", "LAST")},
-    {"tags",
-     WORDS("TAG", "WHERE", "WHERENOT", "WITHIN", "TAGS", "BY", "LB.TAG", "LB.TAGS", "LB.COUNT")},
-    {"stale", WORDS("STALE", "TOUCH")},
-    {"settle", WORDS("SETTLE", "UNSETTLED", "LB.SETTLE", "ARCHIVE")},
-    {"period", WORDS("PERIOD", "ARCHIVE", "EVERY", "ON", "FROM", "TZ")},
-    {"copied-period", WORDS("COPY", "ARCHIVED", "PERIOD", "FROZEN", "WRITABLE")},
-    {"window", WORDS("WINDOW", "SUM", "PERIOD")},
-    {"closed", WORDS("FREEZE", "THAW", "OPENS", "CLOSES")},
-    {"decay", WORDS("DECAY", "LB.HIST")},
-    {"fields", WORDS("FIELD", "TIME", "LATEST", "ASC", "DESC", "SIGNED", "SCALE", "DOUBLE",
-                     "LAYOUT", "START", "END")},
-    {"league", WORDS("LB.LEAGUE *", "ROOM", "TIERS", "UP", "DOWN", "IDLE")},
-    {"once", WORDS("ONCE", "WITHREPEAT")},
-    {"member-data", WORDS("HSET", "DATA", "FIELDS", "HSET*", "HDEL", "HMSET", "HINCR*")},
-    {"since", WORDS("SINCE", "LB.GET", "LB.RANGE", "LB.AROUND")},
-    {"times", WORDS("AT", "KEEPTIME", "TOUCH")},
-    {"packed", WORDS("PACKED", "WITHKEY", "LB.CUTS", "LB.ABOVE", "LB.QUANTILE")},
-    {"forget", WORDS("LB.FORGET", "LB.WHERE")},
-    {"ban", WORDS("LB.BAN", "LB.UNBAN", "LB.BANS")},
-    {"move", WORDS("LB.MOVE", "ZMOVE*")},
-    {"alter", WORDS("LB.ALTER", "LB.INFO", "LB.LIST")},
-    {"roll", WORDS("LB.ROLL")},
-    {"submit", WORDS("LB.SUBMIT", "NOCREATE", "INCR", "SET")},
-    {"combine",
-     WORDS("ZUNION*", "ZINTER*", "ZDIFF*", "ZRANGESTORE", "AGGREGATE", "WEIGHTS", "COUNT")},
-    {"pop", WORDS("ZPOP*", "ZMPOP", "BZ*")},
-    {"remove", WORDS("ZREM*", "LB.LEAGUE REMOVE", "DEL", "UNLINK")},
-    {"keys", WORDS("COPY", "RENAME", "RENAMENX", "DUMP", "RESTORE")},
-    {"expiry", WORDS("EXPIRE*", "PEXPIRE*", "PERSIST", "EX")},
-    {"transaction", WORDS("MULTI", "EXEC", "DISCARD", "WATCH", "UNWATCH")},
-};
-enum { FEATURES = COUNT_OF(features), TRIPLES = FEATURES * (FEATURES - 1) * (FEATURES - 2) / 6 };
+enum { FEATURES = GRAMMAR_FEATURES, TRIPLES = FEATURES * (FEATURES - 1) * (FEATURES - 2) / 6 };
 
 /* Drawn beside the features': what everybody does. */
 static const char *const always[] = {"ZADD",   "ZINCRBY",  "ZREM",     "ZCARD",  "LB.ADD",
@@ -405,11 +362,11 @@ static void choose_features(uint32_t index) {
         for (int b = a + 1; b < (int)FEATURES; b++) {
             for (int c = b + 1; c < (int)FEATURES; c++, at++) {
                 if (at == index) {
-                    x.grammar.focus[0] = features[a].words;
-                    x.grammar.focus[1] = features[b].words;
-                    x.grammar.focus[2] = features[c].words;
-                    test_row("crossing %u: %s, %s, %s; %s; %s", index, features[a].name,
-                             features[b].name, features[c].name, task_names[x.task],
+                    x.grammar.focus[0] = grammar_features[a].words;
+                    x.grammar.focus[1] = grammar_features[b].words;
+                    x.grammar.focus[2] = grammar_features[c].words;
+                    test_row("crossing %u: %s, %s, %s; %s; %s", index, grammar_features[a].name,
+                             grammar_features[b].name, grammar_features[c].name, task_names[x.task],
                              mishap_names[x.mishap]);
                     return;
                 }
@@ -418,21 +375,9 @@ static void choose_features(uint32_t index) {
     }
 }
 
-/* Those on boards, hashes and keys: they answer once, and end nothing. */
 static bool is_candidate(const struct command *command) {
-    static const char *const groups[] = {"sorted-set", "leaderboard", "generic", "hash",
-                                         "transactions"};
-    static const char *const never[] = {"WAIT", "KEYS", NULL};
-    if (command->run == NULL || (command->flags & COMMAND_ADMIN) != 0 ||
-        grammar_names_token(never, command, "")) {
-        return false;
-    }
-    for (size_t i = 0; i < COUNT_OF(groups); i++) {
-        if (strcmp(groups[i], command->group) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return grammar_is_on_keys(command) ||
+           (command->run != NULL && strcmp(command->group, "transactions") == 0);
 }
 
 /* The focused ones first. */
@@ -713,8 +658,8 @@ static void run_seen(struct client *client) {
 
 static void step_client(struct client *client) {
     grammar_draw(&x.grammar, some_command());
-    bool is_dump = strcmp(x.grammar.words[0], "DUMP") == 0;
-    bool is_restore = strcmp(x.grammar.words[0], "RESTORE") == 0;
+    bool is_dump = strcasecmp(x.grammar.words[0], "DUMP") == 0;
+    bool is_restore = strcasecmp(x.grammar.words[0], "RESTORE") == 0;
     if (is_restore && x.task == TASK_PASS) {
         return; /* it would bring back who was forgotten */
     }
@@ -958,7 +903,7 @@ static void expect_feature(void *context, const struct command *command, const c
                                         "WEEK",  "MONTH", "YEAR",    "YES",    "NO",   NULL};
     (void)context;
     for (size_t i = 0; i < FEATURES; i++) {
-        if (grammar_names_token(features[i].words, command, token)) {
+        if (grammar_names_token(grammar_features[i].words, command, token)) {
             return;
         }
     }
@@ -976,7 +921,7 @@ TEST(each_command_that_writes_and_each_of_its_options_is_a_features) {
         if (is_candidate(command) && (command->flags & COMMAND_WRITE) != 0) {
             bool is_drawn = grammar_is_named(always, command);
             for (size_t k = 0; k < FEATURES; k++) {
-                is_drawn |= grammar_is_named(features[k].words, command);
+                is_drawn |= grammar_is_named(grammar_features[k].words, command);
             }
             if (!is_drawn) {
                 fail_msg("%s is no feature's", command->name);

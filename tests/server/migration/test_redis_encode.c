@@ -7,6 +7,7 @@
 #include "server/system/log.h"
 #include "skiplist/keyspace/effect.h"
 #include "tests/support/harness.h"
+#include "tests/support/keyspace.h"
 #include "tests/support/registry_workload.h"
 
 enum { GROUPS = 1500, COMMANDS_MAX = 6, MEMBERS_MAX = 30, COMPARED_EVERY = 25, TOGETHER_MAX = 9 };
@@ -187,5 +188,55 @@ TEST(a_follower_of_the_copy_and_the_commands_has_equal_keys) {
     }
     assert_true(transactions > 50);
     effect_listener_remove(workload.registry, &recorder);
+    end();
+}
+
+static void add_group(void) {
+    const struct journal_group_head head = {.size = (uint32_t)group.size, .sequence = ++sequence};
+    char *at = buffer_reserve(&messages, wire_group_size(&head));
+    assert_non_null(at);
+    wire_put_group(at, &head, group.at);
+    buffer_commit(&messages, wire_group_size(&head));
+    buffer_clear(&group);
+    effect_encode_begin(&encoder, &group);
+}
+
+/* It has no such board: it gets the whole, or must come anew. */
+TEST(what_is_staged_is_not_sent_and_its_new_name_cannot_be) {
+    struct effect_listener recorder = {.receive = record};
+    begin("redis_encode_staged");
+    remove_empty_boards();
+    feed_copy();
+    effect_listener_add(workload.registry, &recorder);
+    struct registry *registry = workload.registry;
+    for (int is_told_whole = 1; is_told_whole >= 0; is_told_whole--) {
+        uint64_t number;
+        struct board board;
+        buffer_clear(&group);
+        effect_encode_begin(&encoder, &group);
+        assert_true(registry_create_board(registry, BYTES("made"), workload.now_ms, &board));
+        struct registry_key *key = registry_stage(registry, board_layout(&board), &number);
+        assert_non_null(key);
+        assert_true(key_put(registry, key, BYTES("ann"), 1));
+        add_group();
+        feed_groups();
+        assert_int_equal(registry_count(ours->server.registry, REGISTRY_STAGING), 0);
+        assert_int_equal(registry_unstage(registry, key, 0, BYTES("made"),
+                                          rules_of(board_layout(&board)), is_told_whole == 1,
+                                          workload.now_ms),
+                         REGISTRY_OK);
+        registry_discard_board(registry, &board);
+        add_group();
+        if (is_told_whole == 1) {
+            feed_groups();
+            expect_equal();
+        }
+    }
+    assert_true(redis_encode_add(&encode, messages.at, messages.size));
+    assert_false(redis_encode_step(&encode, &out, 1000, UINT64_MAX));
+    effect_listener_remove(registry, &recorder);
+    registry_remove(registry, key_find(registry, 0, "made", workload.now_ms));
+    registry_remove(ours->server.registry,
+                    key_find(ours->server.registry, 0, "made", workload.now_ms));
     end();
 }

@@ -178,6 +178,49 @@ TOLD_TEST(what_stands_at_a_destination_is_told_as_removed_before) {
     expect_told(told, "flush; ");
 }
 
+/* Of 8 bytes, the number, in which `told` shows the first as text. */
+static struct registry_key *stage(struct registry *registry, uint64_t *number) {
+    static const struct rules like = {.limit = 5};
+    struct board board;
+    assert_true(registry_create_board(registry, BYTES("q"), 0, &board));
+    struct registry_key *key = registry_stage(registry, board_layout(&board), number);
+    registry_discard_board(registry, &board);
+    assert_non_null(key);
+    assert_ptr_equal(key, registry_find_staged(registry, *number));
+    assert_int_equal(registry_rules(key)->limit, 0);
+    assert_true(key_put(registry, key, BYTES("ann"), like.limit));
+    return key;
+}
+
+TOLD_TEST(a_board_that_is_made_in_steps_is_told_as_a_key_that_gets_its_name) {
+    uint64_t numbers[3];
+    struct rules rules;
+    write_member(registry, "q", "bob");
+    told->text[0] = '\0';
+    struct registry_key *key = stage(registry, &numbers[0]);
+    (void)stage(registry, &numbers[1]);
+    assert_null(strstr(told->text, " q"));
+    told->text[0] = '\0';
+    rules_copy(registry_rules(key_find(registry, 0, "q", 0)), &rules);
+    rules.limit = 7;
+    assert_int_equal(registry_unstage(registry, key, 0, BYTES("q"), &rules, false, 0), REGISTRY_OK);
+    assert_non_null(strstr(told->text, "remove q; rename "));
+    assert_null(registry_find_staged(registry, numbers[0]));
+    key = key_find(registry, 0, "q", 0);
+    assert_int_equal(registry_rules(key)->limit, 7);
+    assert_int_equal(board_count(&key->board), 1);
+    told->text[0] = '\0';
+    /* For those who do not know of it. */
+    key = registry_find_staged(registry, numbers[1]);
+    assert_int_equal(registry_unstage(registry, key, 0, BYTES("q"), &rules, true, 0), REGISTRY_OK);
+    assert_null(strstr(told->text, "rename"));
+    assert_non_null(strstr(told->text, "remove q; fill q; "));
+    (void)stage(registry, &numbers[2]);
+    registry_drop_staged(registry);
+    assert_int_equal(registry_count(registry, REGISTRY_STAGING), 0);
+    assert_int_equal(registry_count(registry, 0), 1);
+}
+
 TOLD_TEST(a_periods_end_is_told_as_what_it_amounts_to) {
     const int64_t day_ms = INT64_C(86400000);
     write_member(registry, "d", "ann");

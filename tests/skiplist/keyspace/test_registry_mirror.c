@@ -124,61 +124,6 @@ static struct registry_key *begin_with_board(struct workload *workload, const ch
     return key;
 }
 
-/* The members of the part, in their order, and nobody else. */
-static void check_part(const struct registry_mirror *mirror) {
-    const struct board *board = &mirror->key->board, *copy = &mirror->copy->board;
-    uint32_t first = board_count_above(board, mirror->high);
-    assert_int_equal(registry_mirror_first_rank(mirror), first);
-    assert_int_equal(board_count(copy), board_count_from(board, mirror->low) - first);
-    for (uint32_t rank = 0; rank < board_count(copy); rank++) {
-        struct board_stored a = board_at(board, first + rank), b = board_at(copy, rank);
-        assert_true(a.key == b.key);
-        assert_true(name_equal(a.member, b.member));
-    }
-    assert_false(board_has_values(copy));
-}
-
-TEST(a_copy_of_a_part_is_that_part_when_it_is_whole) {
-    const uint32_t rounds = is_short_run() ? 2000 : 30000;
-    struct workload workload;
-    uint32_t whole_count = 0, lost_count = 0;
-    workload_begin(&workload, __func__, 300);
-    for (uint32_t round = 0; round < rounds; round++) {
-        struct registry_mirror mirror;
-        workload_step(&workload);
-        struct registry_key *key = pick(&workload);
-        if (key == NULL || key->kind != REGISTRY_BOARD || board_count(&key->board) == 0) {
-            continue;
-        }
-        uint64_t ends[2];
-        for (int i = 0; i < 2; i++) {
-            uint32_t rank = (uint32_t)random_below(&workload.random, board_count(&key->board));
-            ends[i] = board_at(&key->board, rank).key;
-        }
-        workload.favourite_database = key->database;
-        workload.favourite_size = key->name_size < WORKLOAD_NAME_MAX ? key->name_size : 0;
-        memcpy(workload.favourite, key->name_at, workload.favourite_size);
-        assert_true(registry_mirror_begin_part(&mirror, workload.registry, key,
-                                               ends[0] < ends[1] ? ends[0] : ends[1],
-                                               ends[0] < ends[1] ? ends[1] : ends[0]));
-        enum registry_mirror_status status = REGISTRY_MIRROR_MORE;
-        uint32_t part = 1 + (uint32_t)random_below(&workload.random, 20);
-        while ((status = registry_mirror_step(&mirror, part)) == REGISTRY_MIRROR_MORE) {
-            workload_step(&workload);
-        }
-        if (status == REGISTRY_MIRROR_WHOLE) {
-            check_part(&mirror);
-        }
-        whole_count += status == REGISTRY_MIRROR_WHOLE;
-        lost_count += status == REGISTRY_MIRROR_LOST;
-        registry_mirror_end(&mirror);
-        workload.favourite_size = 0;
-    }
-    print_message("whole %u, lost %u\n", whole_count, lost_count);
-    assert_true(whole_count > rounds / 10 && lost_count > 10);
-    workload_end(&workload);
-}
-
 /* With its PERIOD the board moves to another key. */
 TEST(a_board_that_gets_a_window_meanwhile_is_lost) {
     struct registry_mirror mirror;

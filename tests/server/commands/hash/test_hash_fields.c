@@ -168,28 +168,6 @@ ZSET_TEST(a_long_command_is_refused_where_the_limit_says_so) {
     assert_memory_equal(zset_run(h, "EXEC"), "-EXECABORT", 10);
 }
 
-ZSET_TEST(without_memory_nothing_changes) {
-    static const char *const before[] = {"DEL k", "HSET k a 1 c 2"};
-    static const char *const kept[] = {"[]", "[a 1 c 2]"};
-    /* Values so long that room for them cannot be found beside what is there already. */
-    const char *line = formatted("HSET k a %0200d b %0200d", 1, 2);
-    for (size_t i = 0; i < COUNT_OF(before); i++) {
-        uint32_t failures = 0;
-        for (bool is_done = false; !is_done;) {
-            zset_run(h, "DEL k");
-            zset_run(h, "%s", before[i]);
-            const char *reply = harness_run_failing(h, s, line, ++failures);
-            is_done = reply[0] == ':';
-            if (!is_done) {
-                assert_string_equal(reply, "-OOM out of memory\r\n");
-                zset_expect(h, "HGETALL k", kept[i]);
-                zset_expect(h, "EXISTS k", i == 0 ? ":0" : ":1");
-            }
-        }
-        assert_in_range(failures, 2, 100);
-    }
-}
-
 /* ---- numbers ---- */
 
 #define OVERFLOW "-ERR increment or decrement would overflow"

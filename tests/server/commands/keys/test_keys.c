@@ -182,41 +182,6 @@ KEYS_TEST(names_may_hold_any_byte) {
 
 /* ---- memory ---- */
 
-/* Each allocation fails in turn: the error must be replied and nothing changed. */
-static void expect_all_or_nothing(struct harness *h, struct session *s, const char *line,
-                                  const char *done) {
-    static const char *const keys[] = {"a", "b"};
-    static const char *const boards[] = {"*4\r\n$1\r\nm\r\n$1\r\n2\r\n$1\r\nn\r\n$1\r\n1\r\n",
-                                         "*2\r\n$1\r\no\r\n$1\r\n5\r\n"};
-    harness_run(h, s, "FLUSHALL");
-    harness_run(h, s, "ZADD a 2 m 1 n");
-    harness_run(h, s, "ZADD b 5 o");
-    for (uint64_t nth = 1; nth < 1000; nth++) {
-        const char *reply = harness_run_failing(h, s, line, nth);
-        if (strcmp(reply, done) == 0) {
-            return;
-        }
-        assert_string_equal(reply, "-OOM out of memory\r\n");
-        for (size_t i = 0; i < 2; i++) {
-            const char *dump = harness_run_format(h, s, "ZREVRANGE %s 0 -1 WITHSCORES", keys[i]);
-            assert_string_equal(dump, boards[i]);
-        }
-        harness_expect(h, s, "DBSIZE", ":2\r\n");
-        harness_expect(h, s, "TTL a", ":-1\r\n");
-    }
-    fail();
-}
-
-KEYS_TEST(without_memory_a_command_changes_nothing) {
-    expect_all_or_nothing(h, s, "COPY a b REPLACE", ":1\r\n");
-    expect_all_or_nothing(h, s, "COPY a c", ":1\r\n");
-    expect_all_or_nothing(h, s, "COPY a a DB 9", ":1\r\n");
-    expect_all_or_nothing(h, s, "RENAME a c", "+OK\r\n");
-    expect_all_or_nothing(h, s, "RENAME a b", "+OK\r\n");
-    expect_all_or_nothing(h, s, "RENAMENX a c", ":1\r\n");
-    expect_all_or_nothing(h, s, "EXPIRE a 100", ":1\r\n");
-}
-
 KEYS_TEST(removal_needs_no_memory) {
     static const char *const lines[] = {"DEL a b", "UNLINK a b"};
     for (size_t i = 0; i < 2; i++) {

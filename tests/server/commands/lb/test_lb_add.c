@@ -1,5 +1,5 @@
 /* LB.ADD, sentence by sentence. Random ones, on boards of every layout: test_lb_model.c. */
-#include "tests/server/failing_memory.h"
+#include "tests/server/zset_fixture.h"
 
 #define START_MS (HARNESS_START_US / 1000)
 
@@ -391,23 +391,6 @@ ZSET_TEST(many_members_are_one_change) {
     zset_expect(h, "ZRANGE k 488 -1 WITHSCORES", "[m8 498 m9 499]");
     zset_expect(h, "ZCARD k", ":490");
     free(zset_dump(h, "k"));
-}
-
-TEST(without_memory_nothing_changes) {
-    fail_each_allocation(NULL, "LB.ADD k 1 a", ":1\r\n", false);
-    fail_each_allocation(NULL, "LB.ADD k INCR 1 a 2 b 3 a", ":3\r\n", false);
-}
-
-TEST(without_memory_many_members_are_put_or_none) {
-    enum { PAIRS = 300 };
-    static char line[PAIRS * 24];
-    size_t size = (size_t)snprintf(line, sizeof(line), "LB.ADD k SET");
-    for (int i = 0; i < PAIRS; i++) {
-        size += (size_t)snprintf(line + size, sizeof(line) - size, " %d %s:%d", i * 7 % 101 + 50,
-                                 i % 2 == 0 ? "new" : "member", i * 9);
-    }
-    fail_each_allocation(NULL, line, ":300\r\n", false);
-    fail_each_allocation(NULL, line, ":300\r\n", true);
 }
 
 ZSET_TEST(with_nocreate_a_board_that_is_not_there_is_no_board) {

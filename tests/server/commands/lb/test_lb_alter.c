@@ -316,22 +316,6 @@ ZSET_TEST(what_is_wrong_is_named_and_changes_nothing) {
 
 /* ---- without memory ---- */
 
-ZSET_TEST(without_memory_nothing_is_altered) {
-    zset_expect(h, "LB.CREATE k FIELD a 20", "+OK");
-    zset_expect(h, "ZADD k 1 a", ":1");
-    zset_expect(h, "EXPIRE k 1000", ":1");
-    bool is_done = false;
-    for (uint64_t nth = 1; !is_done; nth++) {
-        const char *answered = harness_run_failing(h, s, "LB.ALTER k PERIOD DAY CAP 3", nth);
-        is_done = strcmp(answered, "+OK\r\n") == 0;
-        assert_true(is_done || strncmp(answered, "-OOM", 4) == 0);
-        zset_expect_part(h, "LB.INFO k", is_done ? "cap :3 " : "cap nil ");
-        zset_expect(h, "ZSCORE k a", "1");
-        const char *reason;
-        assert_true(registry_validate(h->server.registry, &reason));
-    }
-}
-
 /* ---- storing onto a board made by LB.CREATE ---- */
 
 ZSET_TEST(results_are_stored_in_the_layout_that_lb_create_gave) {

@@ -154,10 +154,6 @@ ZSET_TEST(results_are_not_moved_to_a_banned_member) {
     zset_expect(h, "ZRANGE a 0 -1", "[old]");
 }
 
-TEST(without_memory_a_ban_has_not_begun_or_is_finished) {
-    fail_each_allocation("ZADD k 1 ann 2 bob", "LB.BAN ann EX 100 MATCH k*", ":1\r\n", false);
-}
-
 /* ---- beside a twin ---- */
 
 enum { MEMBERS = 6, BOARDS = 5, MODEL_STEPS = 20000, MODEL_STEPS_SHORT = 4000 };

@@ -1,5 +1,5 @@
 /* LB.COUNT, sentence by sentence. Random ones: test_lb_filter.c. */
-#include "tests/server/failing_memory.h"
+#include "tests/server/zset_fixture.h"
 
 static void set_up(struct harness *h) {
     zset_expect(h, "LB.CREATE k FIELD score 33 TAG country 8 TAG class 4", "+OK");
@@ -98,9 +98,4 @@ ZSET_TEST(many_values_are_counted) {
     const char *reply = zset_run(h, "LB.COUNT k BY clan");
     assert_memory_equal(reply, "[[c0 :3] [c1 :3] [c10 :3]", 25);
     zset_expect(h, "LB.COUNT k 0 99 BY country", "[[1 :34] [0 :33] [2 :33]]");
-}
-
-TEST(without_memory_nothing_is_counted) {
-    fail_each_allocation("LB.CREATE k FIELD score 33 TIME 31 S TAG country 8",
-                         "LB.COUNT k BY country WHERENOT country DE", NULL, true);
 }

@@ -1,6 +1,6 @@
 /* LB.CREATE, sentence by sentence. */
 #include "codec/glob.h"
-#include "tests/server/failing_memory.h"
+#include "tests/server/zset_fixture.h"
 
 ZSET_TEST(layouts_for_times_are_built_in) {
     zset_expect(h, "LB.CREATE secs LAYOUT seconds", "+OK");
@@ -360,8 +360,4 @@ ZSET_TEST(a_watched_key_has_changed_when_it_comes_to_be) {
     zset_expect(h, "MULTI", "+OK");
     zset_expect(h, "ZADD k 1 a", "+QUEUED");
     zset_expect(h, "EXEC", "[:1]");
-}
-
-TEST(without_memory_there_is_no_board) {
-    fail_each_allocation(NULL, "LB.CREATE k FIELD a 3 CAP 3", "+OK\r\n", false);
 }

@@ -1,7 +1,7 @@
 /* WHERE, WHERENOT, WITHIN and TAGS of the commands that read records, and LB.COUNT: sentence by sentence, then
  * at random against a board that holds only the members that match. */
 #include "codec/layout.h"
-#include "tests/server/failing_memory.h"
+#include "tests/server/zset_fixture.h"
 #include "tests/support/random.h"
 
 static void set_up(struct harness *h) {
@@ -207,17 +207,6 @@ ZSET_TEST(a_thousand_values_are_one_group) {
                                          "allowed\r\n");
     }
     zset_expect(h, "LB.GET k 1 m2999 WITHIN clan", "[[m2999 :0 nil :2999]]");
-}
-
-TEST(without_memory_nothing_is_read) {
-    static const char create[] = "LB.CREATE k FIELD score 33 TIME 31 S TAG country 8";
-    fail_each_allocation(create, "LB.RANGE k 0 4 WHERENOT country DE", NULL, true);
-    fail_each_allocation(create, "LB.GET k 2 member:1 member:7 WITHIN country PCT", NULL, true);
-    fail_each_allocation(create, "LB.QUANTILE k 1 0 WHERENOT country DE", NULL, true);
-    fail_each_allocation(create, "LB.HIST k 5 9 WHERENOT country DE", NULL, true);
-    fail_each_allocation(create, "LB.AROUND k MEMBER member:1 5 WITHIN country", NULL, true);
-    fail_each_allocation(create, "LB.ABOVE k 5 9 WHERENOT country DE", NULL, true);
-    fail_each_allocation(create, "LB.CUTS k 5 WHERENOT country DE", NULL, true);
 }
 
 /* A group is work, which is counted before it is done. */

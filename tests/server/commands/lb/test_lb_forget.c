@@ -103,10 +103,6 @@ ZSET_TEST(watches_of_its_boards_are_touched) {
     zset_expect(h, "EXEC", "nil*");
 }
 
-TEST(without_memory_it_has_not_begun_or_is_finished) {
-    fail_each_allocation("ZADD k 1 ann 2 bob", "LB.FORGET ann MATCH k* DATA p:*", ":1\r\n", false);
-}
-
 ZSET_TEST(an_order_is_kept_until_it_is_finished) {
     struct session *session = harness_connect(h);
     zset_expect(h, "ZADD k 1 ann 2 bob", ":2");

@@ -1,5 +1,5 @@
 /* LB.ADD HSET and LB.SUBMIT HSET, sentence by sentence. */
-#include "tests/server/failing_memory.h"
+#include "tests/server/zset_fixture.h"
 
 ZSET_TEST(fields_are_set_if_the_result_changes_the_members) {
     static const char *const rows[][2] = {
@@ -150,25 +150,6 @@ ZSET_TEST(a_result_that_comes_again_sets_nothing) {
         {"HGET h:ann f", "3"},
     };
     zset_expect_each(h, rows);
-}
-
-static void fill_hash(struct harness *h) {
-    for (int i = 0; i < 300; i++) {
-        zset_run(h, "HSET h:bob f%d v", i);
-    }
-}
-
-static void fail_each(const char *line, void (*fill)(struct harness *h)) {
-    static const char *const keys[] = {"k", "new"};
-    const struct world world = {"ZADD k 1 ann", fill, keys, COUNT_OF(keys)};
-    fail_each_allocation_in(&world, line, NULL);
-}
-
-TEST(without_memory_nothing_changes) {
-    fail_each("LB.ADD k ONCE a HSET h:%:* 2 f v g w 5 bob", NULL);
-    fail_each("LB.ADD k HSET h:* 2 f v g w 5 bob 6 cid", NULL);
-    fail_each("LB.ADD k HSET h:* 2 f v g w 5 bob", fill_hash);
-    fail_each("LB.SUBMIT 2 k new ONCE a HSET h:%:* 2 f v g w 5 bob", NULL);
 }
 
 ZSET_TEST(a_boards_name_with_a_star_does_not_go_into_the_name_of_a_hash) {

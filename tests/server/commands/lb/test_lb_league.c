@@ -907,16 +907,13 @@ static void fill_and_pass(struct harness *h) {
 }
 
 ZSET_TEST(a_command_without_memory_changes_nothing) {
-    static const char *const keys[] = {"weekly",        "{weekly}:rooms", "{weekly}:1:1",
-                                       "{weekly}:1:67", "{weekly}:1:68",  "{weekly}:2:1"};
-    const struct world empty = {NULL, NULL, keys, COUNT_OF(keys)};
-    const struct world full = {NULL, fill_league, keys, COUNT_OF(keys)};
-    const struct world past = {NULL, fill_and_pass, keys, COUNT_OF(keys)};
-    fail_each_allocation_in(&empty, CREATE, "+OK\r\n");
-    fail_each_allocation_in(&full, "LB.LEAGUE ADD weekly 1 new", NULL);
-    fail_each_allocation_in(&past, "LB.LEAGUE ADD weekly 1 m2", NULL);
-    fail_each_allocation_in(&past, "LB.LEAGUE SET weekly 2 new", NULL);
-    fail_each_allocation_in(&past, "LB.LEAGUE ADD weekly ONCE r1 HSET run:* 1 a b 1 m2", NULL);
+    static const struct world empty = {.fill = NULL}, full = {.fill = fill_league},
+                              past = {.fill = fill_and_pass};
+    fail_each_allocation_in(&empty, CREATE, "+OK");
+    fail_each_allocation_in(&full, "LB.LEAGUE ADD weekly 1 new", "*");
+    fail_each_allocation_in(&past, "LB.LEAGUE ADD weekly 1 m2", "*");
+    fail_each_allocation_in(&past, "LB.LEAGUE SET weekly 2 new", ":1");
+    fail_each_allocation_in(&past, "LB.LEAGUE ADD weekly ONCE r1 HSET run:* 1 a b 1 m2", "*");
 }
 
 /* The archives of 67 rooms go, or not yet. */

@@ -71,7 +71,7 @@ ZSET_TEST(errors_say_what_is_wrong) {
 TEST(without_memory_each_board_is_moved_or_left) {
     bool is_reached = true;
     for (uint64_t nth = 1; is_reached; nth++) {
-        static const struct world world = {.before = "ZADD k 7 old 5 new 6 bob"};
+        static const struct world world = {.steps = {{1, 1, "ZADD k 7 old 5 new 6 bob"}}};
         struct harness *h = make_world(&world);
         uint64_t requests_before = memory_requests();
         const char *answered =

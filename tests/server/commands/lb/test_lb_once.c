@@ -2,7 +2,7 @@
 #include "server/clients/once_ids.h"
 #include "server/commands/once.h"
 #include "server/replication/replication.h"
-#include "tests/server/failing_memory.h"
+#include "tests/server/zset_fixture.h"
 #include "tests/support/random.h"
 
 static uint64_t id_count(struct harness *h) {
@@ -447,39 +447,6 @@ ZSET_TEST(keys_that_are_renamed_removed_or_flushed_leave_their_ids) {
     zset_run(h, "FLUSHALL");
     zset_expect(h, "LB.ADD bare:l ONCE a 6 ann", ":0");
     zset_expect(h, "DBSIZE", ":0");
-}
-
-/* The members of the board of ids. */
-static uint64_t count_ids_after(const char *line, uint64_t nth, bool *is_refused,
-                                bool *is_written) {
-    static const char *const keys[] = {"k"};
-    const struct world world = {"LB.ADD k ONCE before 1 ann", NULL, keys, 1};
-    struct harness *h = make_world(&world);
-    const char *answered = harness_run_failing(h, h->server.sessions.first, line, nth);
-    *is_refused = strcmp(answered, "-OOM out of memory\r\n") == 0;
-    const char *reason;
-    assert_true(registry_validate(h->server.registry, &reason));
-    *is_written = strcmp(zset_run(h, "ZSCORE k bob"), "nil") != 0;
-    uint64_t count = id_count(h);
-    harness_destroy(h);
-    return count;
-}
-
-TEST(without_memory_there_is_neither_a_result_nor_an_id) {
-    static const char *const lines[] = {"LB.ADD k ONCE a 5 bob", "LB.ADD k ONCE a 5 bob 6 cid",
-                                        "LB.SUBMIT 2 k new ONCE a 5 bob"};
-    for (size_t i = 0; i < COUNT_OF(lines); i++) {
-        unsigned refused_count = 0;
-        for (uint64_t nth = 1; nth < 40; nth++) {
-            bool is_refused;
-            bool is_written;
-            uint64_t count = count_ids_after(lines[i], nth, &is_refused, &is_written);
-            assert_int_equal(is_written, !is_refused);
-            assert_int_equal(count, is_refused ? 1 : 2);
-            refused_count += is_refused;
-        }
-        assert_in_range(refused_count, 1, 39);
-    }
 }
 
 /* ---- a naive twin ---- */

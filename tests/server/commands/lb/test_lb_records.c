@@ -238,12 +238,6 @@ ZSET_TEST(many_members_are_found_in_groups) {
     }
 }
 
-ZSET_TEST(without_memory_nothing_is_sorted) {
-    zset_expect(h, "LB.ADD k 1 a", ":1");
-    assert_string_equal(harness_run_failing(h, s, "LB.GET k 1 a SORT", 1),
-                        "-OOM out of memory\r\n");
-}
-
 /* ---- LB.RANGE ---- */
 
 ZSET_TEST(ranks_count_from_the_best_and_scores_are_limits_in_either_order) {

@@ -1,5 +1,5 @@
 /* LB.ROLL, sentence by sentence. */
-#include "tests/server/failing_memory.h"
+#include "tests/server/zset_fixture.h"
 
 ZSET_TEST(the_members_are_archived_and_an_empty_board_begins) {
     zset_expect(h, "LB.CREATE season FIELD points 22 TIME 41 MS CAP 3 KEEP BEST", "+OK");
@@ -147,9 +147,4 @@ ZSET_TEST(whoever_watches_either_name_hears_of_it) {
         zset_expect(h, "PING", "+QUEUED");
         zset_expect(h, "EXEC", "nil*");
     }
-}
-
-TEST(without_memory_nothing_is_rolled) {
-    fail_each_allocation("LB.CREATE k CAP 3000", "LB.ROLL k old EX 100 START 0", ":3000\r\n", true);
-    fail_each_allocation("ZADD k 5 a", "LB.ROLL k old", ":1\r\n", false);
 }

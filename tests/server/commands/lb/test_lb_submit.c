@@ -1,5 +1,5 @@
 /* LB.SUBMIT, sentence by sentence. */
-#include "tests/server/failing_memory.h"
+#include "tests/server/zset_fixture.h"
 
 ZSET_TEST(one_result_is_written_on_all_boards) {
     zset_expect(h, "ZADD week 7 ann 3 bob", ":2");
@@ -114,13 +114,4 @@ ZSET_TEST(a_board_may_be_the_archive_of_the_next) {
     zset_expect(h, "LB.SUBMIT 2 d@2026-01-01 d 7 cid",
                 "[[[cid :0 :1767312000000 :7] nil :1] [[cid :0 :1767312000000 :7] nil :1]]");
     zset_expect(h, "ZRANGE d@2026-01-01 0 -1", "[ann cid]");
-}
-
-TEST(without_memory_no_board_changes) {
-    fail_each_allocation(
-        "ZADD k 1 ann", "LB.SUBMIT 3 k new1 new2 5 bob",
-        "*3\r\n*3\r\n*4\r\n$3\r\nbob\r\n:0\r\n:1767225600000\r\n:5\r\n$-1\r\n:1\r\n"
-        "*3\r\n*4\r\n$3\r\nbob\r\n:0\r\n:1767225600000\r\n:5\r\n$-1\r\n:1\r\n"
-        "*3\r\n*4\r\n$3\r\nbob\r\n:0\r\n:1767225600000\r\n:5\r\n$-1\r\n:1\r\n",
-        false);
 }

@@ -1,5 +1,5 @@
 /* LB.TAG, LB.TAGS, TAG of LB.ADD and LB.SUBMIT, and what else writes tags, sentence by sentence. */
-#include "tests/server/failing_memory.h"
+#include "tests/server/zset_fixture.h"
 
 /* A board with a tag of each kind of width: 255, 3 and 1 different values. */
 static void create(struct harness *h, const char *key) {
@@ -212,13 +212,6 @@ ZSET_TEST(a_change_of_tags_is_one_of_the_key) {
                         "*3\r\n$7\r\nmessage\r\n$16\r\n__keyspace@0__:k\r\n$6\r\nlb.tag\r\n");
 }
 
-TEST(without_memory_no_tag_changes) {
-    fail_each_allocation("LB.CREATE k FIELD score 33 TIME 31 S TAG country 8",
-                         "LB.TAG k member:1 country DE", ":1\r\n", true);
-    fail_each_allocation("LB.CREATE k FIELD score 33 TIME 31 S TAG country 8",
-                         "LB.ADD k TAG country DE 5 a 6 member:7 7 b", ":3\r\n", true);
-}
-
 /* ---- LB.ADD ---- */
 
 ZSET_TEST(every_member_of_the_command_gets_the_tags) {
@@ -280,11 +273,6 @@ ZSET_TEST(many_members_are_tagged_in_one_command) {
 
 /* ---- LB.SUBMIT ---- */
 
-static void create_b(struct harness *h) {
-    zset_run(h, "LB.CREATE b FIELD score 33 TAG country 8");
-    zset_run(h, "LB.ADD b TAG country FR 4 ann 5 bob");
-}
-
 ZSET_TEST(a_result_has_its_tags_on_every_board) {
     zset_expect(h, "LB.CREATE a FIELD s 33 TAG country 8", "+OK");
     zset_expect(h, "LB.CREATE b FIELD s 33 TAG class 4 TAG country 4 KEEP BEST", "+OK");
@@ -317,12 +305,6 @@ ZSET_TEST(each_board_must_have_the_tags) {
     zset_expect(h, "LB.SUBMIT 1 a TAG country ann", "-ERR syntax error");
     zset_expect(h, "LB.TAGS a ann", "[[]]");
     zset_expect(h, "EXISTS new", ":0");
-}
-
-TEST(without_memory_no_board_has_the_tags) {
-    static const char *const keys[] = {"a", "b"};
-    const struct world world = {"LB.CREATE a FIELD score 33 TAG country 8", create_b, keys, 2};
-    fail_each_allocation_in(&world, "LB.SUBMIT 2 a b TAG country DE 5 ann", NULL);
 }
 
 /* ---- what else writes and removes members ---- */

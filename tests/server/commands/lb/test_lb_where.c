@@ -1,6 +1,6 @@
 /* LB.WHERE, sentence by sentence; and what all commands that run in steps have in common. */
 #include "server/clients/job.h"
-#include "tests/server/failing_memory.h"
+#include "tests/server/zset_fixture.h"
 #include "tests/support/loop_server.h"
 #include "tests/support/shadow.h"
 #include "tests/support/wire.h"
@@ -65,12 +65,6 @@ ZSET_TEST(a_reply_over_the_output_limit_is_an_error) {
     zset_expect(h, "CONFIG SET client-output-buffer-limit \"normal 20000 0 0\"", "+OK");
     zset_expect_part(h, "LB.WHERE ann", "use MATCH to ask for fewer boards");
     assert_null(strstr(zset_run(h, "LB.WHERE ann MATCH bare:1*"), "ERR"));
-}
-
-TEST(without_memory_there_is_no_reply) {
-    fail_each_allocation("ZADD k 1 ann", "LB.WHERE ann MATCH k",
-                         "*1\r\n*2\r\n$1\r\nk\r\n*4\r\n$3\r\nann\r\n:0\r\n:1767225600000\r\n:1\r\n",
-                         false);
 }
 
 /* ---- waiting ---- */

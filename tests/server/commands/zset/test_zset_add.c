@@ -1,5 +1,5 @@
 /* ZADD and ZINCRBY, sentence by sentence. */
-#include "tests/server/failing_memory.h"
+#include "tests/server/zset_fixture.h"
 
 #define START_MS (HARNESS_START_US / 1000)
 
@@ -360,25 +360,4 @@ ZSET_TEST(many_pairs_are_one_change) {
     zset_expect(h, line, ":500");
     zset_expect(h, "ZRANGE k 498 -1 WITHSCORES", "[m498 498 m499 499]");
     zset_expect_unchanged(h, "k", line, ":0");
-}
-
-/* ---- allocations that fail ---- */
-
-TEST(without_memory_nothing_changes) {
-    fail_each_allocation(NULL, "ZADD k 1 a", ":1\r\n", false);
-    fail_each_allocation(NULL, "ZINCRBY k 1 a", "$1\r\n1\r\n", false);
-    fail_each_allocation(NULL, "ZADD k 1 a 2 b 3 c", ":3\r\n", false);
-}
-
-TEST(without_memory_many_pairs_are_applied_or_none) {
-    enum { PAIRS = 300 };
-    static char line[PAIRS * 24];
-    size_t size = (size_t)snprintf(line, sizeof(line), "ZADD k CH");
-    for (int i = 0; i < PAIRS; i++) {
-        bool is_new = i % 2 == 0;
-        size += (size_t)snprintf(line + size, sizeof(line) - size, " %d %s:%d", i * 7 % 101 + 50,
-                                 is_new ? "new" : "member", i * 9);
-    }
-    fail_each_allocation(NULL, line, ":300\r\n", false);
-    fail_each_allocation(NULL, line, ":300\r\n", true);
 }

@@ -1,6 +1,6 @@
 /* ZMOVE, BZMOVE and ZMOVEMEMBER. */
 #include "server/dispatch/waiting.h"
-#include "tests/server/failing_memory.h"
+#include "tests/server/zset_fixture.h"
 
 #define SYNTAX     "-ERR syntax error"
 #define WRONG_TYPE "-WRONGTYPE Operation against a key holding the wrong kind of value"
@@ -280,25 +280,4 @@ SERVER_TEST(rights_are_looked_at_again_when_members_come) {
     harness_run(h, other, "ZADD q 1 c");
     assert_int_not_equal(s->wait.state, WAIT_FOR_KEY);
     harness_expect(h, other, "ZCARD q", ":2\r\n");
-}
-
-static void fill_to_move(struct harness *h) {
-    for (int i = 0; i < 300; i++) {
-        zset_run(h, "ZADD k %d member-with-a-name-of-some-length:%d", i % 50, i);
-    }
-    zset_run(h, "ZADD d 1 old");
-}
-
-TEST(without_memory_nothing_is_moved) {
-    static const char *const lines[] = {
-        "ZMOVE k d MIN",
-        "ZMOVE k new MAX COUNT 200",
-        "ZMOVE k laps:d BYSCORE 2 30",
-        "ZMOVEMEMBER k d MEMBERS 2 member-with-a-name-of-some-length:1 old",
-    };
-    static const char *const keys[] = {"k", "d", "new", "laps:d"};
-    const struct world world = {NULL, fill_to_move, keys, COUNT_OF(keys)};
-    for (size_t i = 0; i < COUNT_OF(lines); i++) {
-        fail_each_allocation_in(&world, lines[i], NULL);
-    }
 }

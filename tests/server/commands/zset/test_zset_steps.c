@@ -3,7 +3,9 @@
 #include "tests/server/player_fixture.h"
 #include "tests/server/zset_fixture.h"
 #include "tests/support/keyspace.h"
+#include "tests/support/loop_server.h"
 #include "tests/support/random.h"
+#include "tests/support/wire.h"
 
 enum { MEMBERS = 3000, PAIRS = 250 };
 
@@ -48,6 +50,19 @@ static void store_at_once(struct harness *h, struct session *s, const char *comm
     assert_int_equal(harness_run(h, s, "EXEC")[0], '*');
 }
 
+/* The client's store is over: is it what the same at once makes? LB.FORGET, LB.BAN and COPY take steps of all jobs, so
+ * that it may have ended within one of them, which then went on. */
+static void expect_as_at_once(struct harness *h, struct session *client, struct session *other,
+                              const char *command, const char *rest) {
+    if (client->job == NULL) {
+        assert_int_equal(harness_output(client)[0], ':');
+        return;
+    }
+    assert_int_equal(player_end(h, client)[0], ':');
+    store_at_once(h, other, command, rest);
+    expect_same(h, "x", "y");
+}
+
 static void change(struct harness *h, struct session *s, struct random *random) {
     static const char *const keys[] = {"a", "b", "d"};
     const char *key = keys[random_below(random, 3)];
@@ -73,6 +88,7 @@ static void change(struct harness *h, struct session *s, struct random *random) 
         harness_run(h, s, formatted("RENAME z %s", key));
     } else {
         harness_run(h, s, formatted("COPY %s x REPLACE", key));
+        harness_run(h, s, formatted("COPY %s y REPLACE", key)); /* their options are the same */
     }
 }
 
@@ -101,14 +117,9 @@ ZSET_TEST(a_long_store_is_that_of_the_moment_when_its_result_appears) {
             if (random_below(&random, often) == 0) {
                 change(h, other, &random);
             }
-            /* LB.FORGET and LB.BAN take steps of all jobs, and the harness answers each. */
             is_done = client->job == NULL || player_step(h, client);
         }
-        if (client->job != NULL) {
-            assert_int_equal(player_end(h, client)[0], ':');
-        }
-        store_at_once(h, other, store[0], store[1]);
-        expect_same(h, "x", "y");
+        expect_as_at_once(h, client, other, store[0], store[1]);
     }
 }
 
@@ -143,11 +154,7 @@ ZSET_TEST(a_long_range_is_stored_as_it_is_when_it_appears) {
             }
             is_done = client->job == NULL || player_step(h, client);
         }
-        if (client->job != NULL) {
-            assert_int_equal(player_end(h, client)[0], ':');
-        }
-        store_at_once(h, other, "ZRANGESTORE", span);
-        expect_same(h, "x", "y");
+        expect_as_at_once(h, client, other, "ZRANGESTORE", span);
         assert_registry_valid(h->server.registry);
     }
     assert_true(step_count > 24 * 200);
@@ -203,6 +210,196 @@ ZSET_TEST(a_long_reply_is_that_of_one_moment_and_no_error_is_lost) {
     harness_run(h, other, "DEL a");
     while (!player_step(h, client)) {}
     assert_string_equal(player_end(h, client), ":0\r\n");
+}
+
+/* What journals and replicas are told, as it is applied by one of them; entries of this step. */
+struct follower {
+    struct effect_listener listener;
+    struct registry *registry;
+    uint32_t told_count;
+};
+
+static void follow(void *context, const struct effect *effect) {
+    struct follower *follower = context;
+    follower->told_count +=
+        effect->kind == EFFECT_FILL ? board_count(&effect->key->board) : (uint32_t)1;
+    registry_follow(follower->registry, effect);
+}
+
+static const struct board *board_in(struct registry *registry, const char *name) {
+    const struct registry_key *key = registry_find(registry, 0, bytes_from_text(name), 0);
+    assert_non_null(key);
+    return &key->board;
+}
+
+/* A crash, or another master, finds the destination as it was or as it is to be, whenever it comes. */
+ZSET_TEST(a_long_store_is_told_in_small_parts_and_counts_when_it_is_whole) {
+    enum { TOLD_MAX = 64 };
+    static const char *const lines[] = {"ZUNIONSTORE x 2 a b",      "ZINTERSTORE x 2 a b",
+                                        "ZDIFFSTORE x 2 b none",    "ZRANGESTORE x b 0 -1",
+                                        "ZUNIONSTORE latest 2 a b", "ZRANGESTORE latest b 3 -4"};
+    struct random random = random_begin("told");
+    struct session *client = h->server.sessions.first, *other = harness_connect(h);
+    struct follower follower = {.listener = {.receive = follow, .context = &follower},
+                                .registry = registry_create_beside(h->server.registry)};
+    effect_listener_add(h->server.registry, &follower.listener);
+    for (size_t i = 0; i < COUNT_OF(lines); i++) {
+        const char *destination = i < 4 ? "x" : "latest";
+        harness_run(h, other, "FLUSHALL");
+        harness_run(h, other, "LB.CREATE latest FIELD points 32 TIME 32 S LATEST");
+        if (i == 5) { /* its members are copied as they are, the newest of equals first */
+            harness_run(h, other, "LB.CREATE b FIELD points 32 TIME 32 S LATEST");
+        }
+        fill(h, "a", 0, &random);
+        fill(h, "b", 0, &random);
+        fill(h, "b", MEMBERS, &random);
+        harness_run(h, other, formatted("ZADD %s 1 before", destination));
+        player_begin(h, client, lines[i]);
+        for (bool is_done = false; !is_done;) {
+            follower.told_count = 0;
+            is_done = player_step(h, client);
+            assert_in_range(follower.told_count, 0, TOLD_MAX);
+            if (!is_done) {
+                assert_int_equal(board_count(board_of(h, destination)), 1);
+                assert_int_equal(board_count(board_in(follower.registry, destination)), 1);
+            }
+        }
+        const struct board *board = board_of(h, destination);
+        assert_string_equal(player_end(h, client), formatted(":%u\r\n", board_count(board)));
+        assert_true(board_count(board) >= MEMBERS);
+        for (uint32_t rank = 0; rank < board_count(board); rank++) {
+            struct board_stored here = board_at(board, rank);
+            struct board_stored there = board_at(board_in(follower.registry, destination), rank);
+            assert_true(here.key == there.key && name_equal(here.member, there.member));
+        }
+    }
+    effect_listener_remove(h->server.registry, &follower.listener);
+    registry_clear(follower.registry);
+    while (registry_free_step(follower.registry, 1000)) {}
+    registry_destroy(follower.registry);
+}
+
+static uint32_t count_staged(const struct harness *h) {
+    return registry_count(h->server.registry, REGISTRY_STAGING);
+}
+
+ZSET_TEST(a_store_that_ends_otherwise_leaves_nothing) {
+    struct random random = random_begin("ends");
+    struct session *client = h->server.sessions.first, *other = harness_connect(h);
+    static const char *const lines[] = {"ZUNIONSTORE x 2 a b", "ZRANGESTORE x b 0 -1"};
+    for (size_t i = 0; i < COUNT_OF(lines); i++) {
+        fill(h, "a", 0, &random);
+        fill(h, "b", 0, &random);
+        fill(h, "b", MEMBERS, &random);
+        harness_run(h, other, "ZADD x 1 before");
+        for (int end = 0; end < 3; end++) {
+            player_begin(h, client, lines[i]);
+            while (count_staged(h) == 0) {
+                assert_false(player_step(h, client));
+            }
+            if (end == 0) { /* it begins anew */
+                harness_run(h, other, "RENAME b c");
+                harness_run(h, other, "RENAME c b");
+            } else if (end == 1) {
+                harness_run(h, other, "CONFIG SET maxmemory 1");
+            } else {
+                harness_run(h, other, "FLUSHALL");
+            }
+            while (!player_step(h, client)) {}
+            const char *reply = player_end(h, client);
+            assert_memory_equal(reply, end == 0 ? ":" : end == 1 ? "-OOM" : ":0\r\n", 1);
+            assert_int_equal(count_staged(h), 0);
+            harness_run(h, other, "CONFIG SET maxmemory 0");
+            if (end == 0) {
+                assert_int_equal(board_count(board_of(h, "x")), 2 * MEMBERS);
+                harness_run(h, other, "DEL x");
+                harness_run(h, other, "ZADD x 1 before");
+            }
+            zset_expect(h, "EXISTS x", end < 2 ? ":1" : ":0");
+        }
+    }
+}
+
+ZSET_TEST(a_store_that_finds_no_memory_leaves_the_destination_as_it_was) {
+    struct random random = random_begin("memory");
+    struct session *client = h->server.sessions.first;
+    static const char *const lines[] = {"ZUNIONSTORE x 2 a b", "ZRANGESTORE x b 0 -1"};
+    fill(h, "a", 0, &random);
+    fill(h, "b", 0, &random);
+    fill(h, "b", MEMBERS, &random);
+    harness_run(h, client, "ZADD x 1 before");
+    for (size_t i = 0; i < COUNT_OF(lines); i++) {
+        bool is_reached = true;
+        for (uint64_t nth = 1; is_reached; nth += 1 + nth / 16) {
+            player_begin(h, client, lines[i]);
+            uint64_t requests_before = memory_requests();
+            memory_fail_at(nth);
+            while (!player_step(h, client)) {}
+            memory_fail_at(0);
+            is_reached = memory_requests() - requests_before >= nth;
+            bool is_refused = player_end(h, client)[0] == '-';
+            assert_int_equal(count_staged(h), 0);
+            assert_int_equal(board_count(board_of(h, "x")) == 1, is_refused);
+            assert_registry_valid(h->server.registry);
+            harness_run(h, client, "DEL x");
+            harness_run(h, client, "ZADD x 1 before");
+        }
+    }
+}
+
+/* ---- restarts ---- */
+
+static void ask(struct loop_server *f, const char *request, const char *reply) {
+    int client = loop_connect(f);
+    loop_ask(f, client, request, reply);
+    loop_close(f, client);
+}
+
+static void a_restart_finds_the_old_one(const char *settings, bool is_saved) {
+    struct loop_server f;
+    struct loop_wait wait = {0};
+    loop_begin_kept(&f, settings);
+    struct text requests = {.at = NULL}, replies = {.at = NULL};
+    int client = loop_connect(&f);
+    for (int i = 0; i < MEMBERS * 2; i++) {
+        text_format(&requests, "ZADD a %d user:%d\r\n", i, i);
+        text_format(&replies, ":1\r\n");
+    }
+    loop_send_all(&f, client, requests.at, requests.size);
+    loop_expect(&f, client, replies.at);
+    text_free(&requests);
+    text_free(&replies);
+    ask(&f, "ZADD x 1 before\r\n", ":1\r\n");
+    loop_send(client, "ZUNIONSTORE x 2 a a\r\n");
+    while (registry_member_count(f.server->registry, REGISTRY_STAGING) == 0) {
+        assert_true(loop_turn_and_wait(&f, &wait));
+    }
+    if (is_saved) {
+        f.server->client_pause.kind = SERVER_PAUSE_WRITE; /* what is staged is in the snapshot */
+        f.server->client_pause.until_ms = INT64_MAX;
+        ask(&f, "SAVE\r\n", "+OK\r\n");
+    }
+    job_leave(f.server, f.server->jobs.first->session);
+    jobs_end(f.server); /* as the server's end does */
+    loop_stop(&f);
+    loop_start_kept(&f, settings);
+    wait = (struct loop_wait){0};
+    while (!f.server->jobs.is_resumed) {
+        assert_true(loop_turn_and_wait(&f, &wait));
+    }
+    const struct registry_totals *totals = registry_totals(f.server->registry);
+    assert_int_equal(totals->unfreed + totals->freed, 1); /* it was there, and has been removed */
+    assert_int_equal(registry_count(f.server->registry, REGISTRY_STAGING), 0);
+    ask(&f, "ZRANGE x 0 -1\r\n", "*1\r\n$6\r\nbefore\r\n");
+    loop_end(&f);
+}
+
+TEST(a_restart_in_the_middle_finds_the_destination_as_it_was) {
+    a_restart_finds_the_old_one("appendonly yes\nsave \"\"\n", false);
+}
+
+TEST(a_snapshot_in_the_middle_has_the_destination_as_it_was) {
+    a_restart_finds_the_old_one("appendonly no\nsave \"\"\n", true);
 }
 
 static uint32_t count_text(const char *text, const char *part) {

@@ -1,7 +1,7 @@
 /* ZUNIONSTORE, ZINTERSTORE, ZDIFFSTORE and ZRANGESTORE at their destination: layouts, times, ties,
  * errors. Random ones: tests/integration/twin.c. */
 #include "server/commands/zset/zset.h"
-#include "tests/server/failing_memory.h"
+#include "tests/server/zset_fixture.h"
 #include "tests/support/random.h"
 
 #define SYNTAX   "-ERR syntax error"
@@ -458,47 +458,4 @@ TEST(this_week_is_the_sum_of_its_days_and_ties_go_to_who_reached_the_sum_first) 
         harness_destroy(h);
     }
     assert_true(ties > 1000);
-}
-
-/* ---- without memory ---- */
-
-enum { WORLD_MEMBERS = 300 };
-
-/* Boards k and l share half of their members; few has ten of k's; d is to be replaced. */
-static void fill_boards(struct harness *h) {
-    for (int i = 0; i < WORLD_MEMBERS; i++) {
-        zset_run(h, "ZADD k %d member:%0*d", i % 11, i % 50 == 0 ? 300 : 1, i);
-        zset_run(h, "ZADD l %d member:%0*d", i % 7, (i + 150) % 50 == 0 ? 300 : 1, i + 150);
-    }
-    for (int i = 0; i < 10; i++) {
-        zset_run(h, "ZADD few 1 member:%d", i * 29 + 1);
-    }
-    zset_run(h, "ZADD d 1 old 2 older");
-    zset_run(h, "ZADD laps:d 1 old 2 older");
-    zset_run(h, "EXPIRE d 1000");
-}
-
-TEST(without_memory_nothing_changes) {
-    static const char *const lines[] = {
-        "ZUNIONSTORE d 2 k l",
-        "ZUNIONSTORE laps:d 3 k l few AGGREGATE MAX",
-        "ZUNIONSTORE k 2 k l",
-        "ZINTERSTORE d 2 k l",
-        "ZINTERSTORE bare:d 3 k few k",
-        "ZDIFFSTORE d 2 k l",
-        "ZDIFFSTORE k 2 k few",
-        "ZRANGESTORE d k 0 -1",
-        "ZRANGESTORE k k 1 -2",
-        "ZRANGESTORE laps:d k 0 -1",
-        "ZUNION 2 k l WITHSCORES",
-        "ZINTER 3 k l few",
-        "ZDIFF 2 k few",
-        "ZINTERCARD 2 k l",
-        "ZUNION 20 k l k l k l k l k l k l k l k l k l k l",
-    };
-    static const char *const keys[] = {"k", "l", "few", "d", "laps:d", "bare:d"};
-    const struct world world = {NULL, fill_boards, keys, COUNT_OF(keys)};
-    for (size_t i = 0; i < COUNT_OF(lines); i++) {
-        fail_each_allocation_in(&world, lines[i], NULL);
-    }
 }
