@@ -102,7 +102,7 @@ static void run_at(struct board *board, const struct operation *operation) {
 static void run_walk(struct board *board, const struct operation *operation) {
     struct board_cursor cursor;
     struct board_stored entry;
-    board_seek(board, operation->rank, &cursor);
+    board_cursor_seek(board, operation->rank, &cursor);
     for (int i = 0; i < WALK && board_cursor_read(&cursor, &entry); i++) {
         sink += entry.key + (uint64_t)entry.member.at[entry.member.size - 1];
         board_cursor_next(&cursor);

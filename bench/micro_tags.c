@@ -3,8 +3,8 @@
  *     build/bench/micro_tags [members ...]         default: 1000 10000 100000 1000000 10000000
  *
  * Members have a country (250, the k-th a share of 1/k), a class (12) and a platform (4; half of all have the
- * first). Fifty members have a class of their own besides. Every size runs in a process of its own; the best of
- * ROUNDS rounds is printed. */
+ * first). Fifty members have a class of their own besides. On a second board they have a clan and a guild, of
+ * LARGE values each. Every size runs in a process of its own; the best of ROUNDS rounds is printed. */
 #include <inttypes.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,8 +14,9 @@
 #include "skiplist/tags.h"
 
 enum { COUNTRIES = 250, CLASSES = 12, PLATFORMS = 4, RARE = 50, ROUNDS = 3, OPERATIONS = 1 << 14 };
+enum { LARGE = 65000, LARGE_TAGS = 2 };
 
-static struct layout layout;
+static struct layout layout, large_layout;
 static struct random drawn = {.state = 7};
 static volatile uint64_t sink;
 static double shares[COUNTRIES];
@@ -51,9 +52,9 @@ static int draw_country(void) {
     return country;
 }
 
-static void add_tag(const char *name, const char *bits) {
+static void add_tag(struct layout *to, const char *name, const char *bits) {
     char error[TAG_ERROR_MAX];
-    must(tag_set_add(&layout.tags, (struct bytes){name, strlen(name)},
+    must(tag_set_add(&to->tags, (struct bytes){name, strlen(name)},
                      (struct bytes){bits, strlen(bits)}, error));
 }
 
@@ -93,7 +94,7 @@ static void tag(struct board *board, uint32_t number, uint32_t members) {
                                     {values.class, strlen(values.class)},
                                     {values.platform, strlen(values.platform)}}};
     board_look_up(board, name_of(text, number), NULL, &member);
-    must(board_tag(board, &member, &set, &full) < TAGS_OUT_OF_MEMORY);
+    must(tags_set(board, &member, &set, &full) < TAGS_OUT_OF_MEMORY);
 }
 
 static void fill(struct board *board, uint32_t members, bool has_tags) {
@@ -118,7 +119,7 @@ static struct tag_filter *filter_of(const struct board *board, uint32_t rank, un
     struct tag_choice choices[3];
     struct tag_values values;
     uint32_t count = 0;
-    board_tags_at(board, rank, &values);
+    tags_at(board, rank, &values);
     for (unsigned i = 0; i < 3; i++) {
         if ((mask >> i & 1) != 0) {
             choices[count++] = (struct tag_choice){.tag = (uint8_t)i, .value = values.at[i]};
@@ -140,13 +141,13 @@ static void run_move(const struct task *task) {
 static void run_rank(const struct task *task) {
     uint32_t rank = draw_rank(task);
     struct tag_filter *filter = filter_of(task->board, rank, task->mask);
-    sink += board_group_count(task->board, filter, rank);
+    sink += tag_group_count(task->board, filter, rank);
     tag_filter_destroy(filter);
 }
 
 static void run_page(const struct board *board, struct tag_filter *filter, uint32_t rank,
                      int count) {
-    while (count-- > 0 && board_group_next(board, filter, rank, &rank)) {
+    while (count-- > 0 && tag_group_next(board, filter, rank, &rank)) {
         sink += board_at(board, rank).key;
         rank++;
     }
@@ -165,8 +166,8 @@ static void run_top(const struct task *task) {
 static void run_around(const struct task *task) {
     uint32_t rank = draw_rank(task), first;
     struct tag_filter *filter = filter_of(task->board, rank, 1);
-    uint32_t inside = board_group_count(task->board, filter, rank);
-    must(board_group_find(task->board, filter, inside > 5 ? inside - 5 : 0, &first));
+    uint32_t inside = tag_group_count(task->board, filter, rank);
+    must(tag_group_find(task->board, filter, inside > 5 ? inside - 5 : 0, &first));
     run_page(task->board, filter, first, 11);
     tag_filter_destroy(filter);
 }
@@ -178,7 +179,7 @@ static void visit(void *context, const struct tag_values *values, uint32_t count
 
 static void run_tally(const struct task *task) {
     uint32_t to = task->mask == 0 || task->members < 1000 ? task->members : 1000;
-    must(board_tally(task->board, NULL, 0, to, 1, visit, NULL));
+    must(tag_tally(task->board, NULL, 0, to, 1, visit, NULL));
 }
 
 static double time_task(const struct task *task, void (*run)(const struct task *task), int count) {
@@ -192,6 +193,76 @@ static double time_task(const struct task *task, void (*run)(const struct task *
         best = round == 0 || each < best ? each : best;
     }
     return best;
+}
+
+/* ---- two tags with very many values ---- */
+
+static void fill_large(struct board *board, uint32_t members) {
+    board_init(board, &large_layout, 42);
+    for (uint32_t i = 0; i < members; i++) {
+        char text[MICRO_MEMBER_SIZE + 1], texts[LARGE_TAGS][16];
+        struct tag_values set = {.mask = (1U << LARGE_TAGS) - 1};
+        struct board_member member;
+        unsigned full;
+        for (unsigned t = 0; t < LARGE_TAGS; t++) {
+            int size =
+                snprintf(texts[t], sizeof texts[t], "v%u", (unsigned)(next_random() % LARGE));
+            set.at[t] = (struct bytes){texts[t], (size_t)size};
+        }
+        put(board, i, next_random() >> 20);
+        board_look_up(board, name_of(text, i), NULL, &member);
+        must(tags_set(board, &member, &set, &full) < TAGS_OUT_OF_MEMORY);
+    }
+}
+
+/* mask: bits 0 and 1, the tags that are asked for; 2 and 3, which of them leave their value out. */
+static void run_large(const struct task *task) {
+    struct tag_choice choices[LARGE_TAGS];
+    struct tag_values values;
+    uint32_t count = 0, rank = draw_rank(task);
+    tags_at(task->board, draw_rank(task), &values);
+    for (unsigned t = 0; t < LARGE_TAGS; t++) {
+        if ((task->mask >> t & 1) != 0) {
+            choices[count++] =
+                (struct tag_choice){.tag = (uint8_t)t,
+                                    .is_excluded = (task->mask >> (LARGE_TAGS + t) & 1) != 0,
+                                    .value = values.at[t]};
+        }
+    }
+    struct tag_filter *filter = tag_filter_create(task->board, choices, count);
+    must(filter != NULL);
+    sink += tag_group_count(task->board, filter, rank);
+    tag_filter_destroy(filter);
+}
+
+static void run_large_board(uint32_t members, size_t untagged_size) {
+    static const struct large_row {
+        const char *name;
+        unsigned mask;
+    } rows[] = {{"clan", 1},
+                {"guild", 2},
+                {"clan, guild", 3},
+                {"not clan", 5},
+                {"not guild", 10},
+                {"clan, not guild", 11},
+                {"not clan, guild", 7},
+                {"not clan, not guild", 15}};
+    struct board board;
+    fill_large(&board, members);
+    struct task task = {.board = &board, .members = members};
+    printf("%9" PRIu32 " members, two tags of %d values\n", members, LARGE);
+    double before = time_task(&task, run_move, OPERATIONS * 8);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        task.mask = rows[i].mask;
+        printf("    rank in a group: %-19s %9.0f ns\n", rows[i].name,
+               time_task(&task, run_large, OPERATIONS / 16));
+    }
+    double after = time_task(&task, run_move, OPERATIONS * 8);
+    printf("    a random move                      %9.0f ns; before any was asked %.0f\n", after,
+           before);
+    printf("    bytes a member more                %9.1f\n",
+           ((double)board_memory_size(&board) - (double)untagged_size) / members);
+    board_deinit(&board);
 }
 
 static void run_in_child(uint32_t members) {
@@ -236,6 +307,7 @@ static void run_in_child(uint32_t members) {
            after, move, after / move, before / move);
     printf("    bytes a member more                %9.1f\n", more);
     board_deinit(&board);
+    run_large_board(members, size);
 }
 
 static void run(uint32_t members) {
@@ -252,9 +324,12 @@ static void run(uint32_t members) {
 
 int main(int argc, char **argv) {
     layout_init_default(&layout);
+    layout_init_default(&large_layout);
     draw_shares();
-    add_tag("country", "8");
-    add_tag("class", "4");
-    add_tag("platform", "3");
+    add_tag(&layout, "country", "8");
+    add_tag(&layout, "class", "4");
+    add_tag(&layout, "platform", "3");
+    add_tag(&large_layout, "clan", "16");
+    add_tag(&large_layout, "guild", "16");
     return micro_each_size(argc, argv, run);
 }

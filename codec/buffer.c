@@ -49,45 +49,30 @@ void buffer_drop_front(struct buffer *buffer, size_t size) {
     }
 }
 
-/* The next capacity that holds needed bytes, or 0 if the limit forbids it. */
-static size_t buffer_next_capacity(const struct buffer *buffer, size_t needed) {
-    size_t limit = buffer->size_max > 0 ? buffer->size_max : SIZE_MAX / 2;
-    if (needed > limit) {
-        return 0;
-    }
-    size_t capacity = buffer->capacity * 2;
-    if (capacity < BUFFER_CAPACITY_MIN) {
-        capacity = BUFFER_CAPACITY_MIN;
-    }
-    if (capacity < needed) {
-        capacity = needed;
-    }
-    return capacity < limit ? capacity : limit;
-}
-
-/* Move the remaining bytes over the dropped front. This pays off if the front is the longer part;
- * otherwise the buffer has to grow anyway, which includes moving them. true: there is now room for
- * size more bytes without growing. */
-static bool buffer_reuse_front(struct buffer *buffer, size_t size) {
-    if (buffer->dropped == 0) {
-        return false;
-    }
-    bool is_worth_it = buffer->dropped >= buffer->size;
-    char *from = buffer->at;
-    buffer_rewind(buffer);
-    memmove(buffer->at, from, buffer->size);
-    return is_worth_it && size <= buffer->capacity - buffer->size;
-}
-
 char *buffer_grow(struct buffer *buffer, size_t size) {
+    size_t limit = buffer->size_max > 0 ? buffer->size_max : SIZE_MAX / 2;
     if (buffer->is_broken) {
         return NULL;
     }
-    if (buffer_reuse_front(buffer, size)) {
-        return buffer->at + buffer->size;
+    /* Moving the remaining bytes over the dropped front pays off if the front is the longer part; otherwise the buffer
+     * has to grow anyway, which includes moving them. */
+    if (buffer->dropped > 0) {
+        bool is_worth_it = buffer->dropped >= buffer->size;
+        const char *from = buffer->at;
+        buffer_rewind(buffer);
+        memmove(buffer->at, from, buffer->size);
+        if (is_worth_it && size <= buffer->capacity - buffer->size) {
+            return buffer->at + buffer->size;
+        }
     }
-    size_t capacity =
-        size <= SIZE_MAX - buffer->size ? buffer_next_capacity(buffer, buffer->size + size) : 0;
+    if (size > limit || buffer->size > limit - size) {
+        buffer->is_broken = true;
+        return NULL;
+    }
+    size_t needed = buffer->size + size, capacity = buffer->capacity * 2;
+    capacity = capacity < BUFFER_CAPACITY_MIN ? BUFFER_CAPACITY_MIN : capacity;
+    capacity = capacity < needed ? needed : capacity;
+    capacity = capacity < limit ? capacity : limit;
     if (capacity > buffer->capacity) {
         char *at = memory_resize(buffer->at, capacity);
         if (at == NULL) {
@@ -96,9 +81,6 @@ char *buffer_grow(struct buffer *buffer, size_t size) {
         }
         buffer->at = at;
         buffer->capacity = capacity;
-    } else if (capacity == 0) {
-        buffer->is_broken = true;
-        return NULL;
     }
     return buffer->at + buffer->size;
 }

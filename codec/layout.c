@@ -411,18 +411,6 @@ static bool layout_parse_field(struct parser *parser) {
            layout_parse_field_options(parser, what, field);
 }
 
-static bool layout_parse_unit(struct parser *parser, struct layout_time *time) {
-    for (unsigned unit = 0; unit < UNIT_COUNT; unit++) {
-        if (layout_take_word(parser, units[unit].name)) {
-            time->unit = (enum layout_unit)unit;
-            time->unit_us = units[unit].us;
-            return true;
-        }
-    }
-    return layout_reject(parser->error, "TIME: unit '%s' is unknown: use US, MS, S, M, H or D",
-                         bytes_show(parser->words[parser->next]).text);
-}
-
 /* START such that the last unit begins at layout_end_us; false if that is below the smallest time. */
 static bool layout_start_from_end(const struct layout_time *time, int64_t end_us,
                                   int64_t *start_us) {
@@ -499,10 +487,19 @@ static bool layout_parse_time(struct parser *parser) {
     if (!layout_has_words(parser, 2)) {
         return layout_reject(parser->error, "TIME needs a width and a unit: " TIME_FORM);
     }
-    if (!layout_parse_bits(parser, "TIME", KEY_BITS - 1, &time->bits) ||
-        !layout_parse_unit(parser, time)) {
+    if (!layout_parse_bits(parser, "TIME", KEY_BITS - 1, &time->bits)) {
         return false;
     }
+    unsigned unit = 0;
+    while (unit < UNIT_COUNT && !layout_take_word(parser, units[unit].name)) {
+        unit++;
+    }
+    if (unit == UNIT_COUNT) {
+        return layout_reject(parser->error, "TIME: unit '%s' is unknown: use US, MS, S, M, H or D",
+                             bytes_show(parser->words[parser->next]).text);
+    }
+    time->unit = (enum layout_unit)unit;
+    time->unit_us = units[unit].us;
     time->mask = layout_mask_of(time->bits);
     time->start_us = START_DEFAULT_US;
     return layout_parse_time_options(parser, time);
@@ -648,18 +645,6 @@ static int64_t layout_end_us(const struct layout_time *time) {
     return layout_unit_begin_us(time, time->mask);
 }
 
-static char *layout_put_time(char *at, const struct layout_time *time) {
-    at += sprintf(at, " TIME %u %s", (unsigned)time->bits, units[time->unit].name);
-    if (time->is_given_by_end) {
-        at = layout_put_text(at, " END ");
-        at += timestamp_print(at, layout_end_us(time));
-    } else if (time->start_us != START_DEFAULT_US) {
-        at = layout_put_text(at, " START ");
-        at += timestamp_print(at, time->start_us);
-    }
-    return time->is_latest ? layout_put_text(at, " LATEST") : at;
-}
-
 size_t layout_print(const struct layout *layout, char *out) {
     char *at = out;
     for (unsigned i = 0; i < layout->field_count; i++) {
@@ -669,7 +654,16 @@ size_t layout_print(const struct layout *layout, char *out) {
         at = layout_put_field(at, &layout->fields[i]);
     }
     if (layout->time.bits > 0) {
-        at = layout_put_time(at, &layout->time);
+        const struct layout_time *time = &layout->time;
+        at += sprintf(at, " TIME %u %s", (unsigned)time->bits, units[time->unit].name);
+        if (time->is_given_by_end) {
+            at = layout_put_text(at, " END ");
+            at += timestamp_print(at, layout_end_us(time));
+        } else if (time->start_us != START_DEFAULT_US) {
+            at = layout_put_text(at, " START ");
+            at += timestamp_print(at, time->start_us);
+        }
+        at = time->is_latest ? layout_put_text(at, " LATEST") : at;
     }
     for (unsigned i = 0; i < layout->tags.count; i++) {
         const struct tag *tag = &layout->tags.tags[i];

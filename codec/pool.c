@@ -181,15 +181,6 @@ static void pool_cut(struct pool *pool, struct pool_piece *piece, uint64_t size)
     pool_make_free(pool, pool_behind(piece), rest);
 }
 
-/* The cached piece of exactly this size that was freed last; NULL: none. */
-static struct pool_piece *pool_take_recent(struct pool *pool, uint64_t size) {
-    uint64_t number = size / ALIGNMENT;
-    if (number >= POOL_RECENT_SIZES || pool->recent_count[number] == 0) {
-        return NULL;
-    }
-    return pool->recent[number][--pool->recent_count[number]];
-}
-
 /* Keep only the last size bytes of an allocated piece. The previous piece is not free. */
 static struct pool_piece *pool_cut_front(struct pool *pool, struct pool_piece *piece,
                                          uint64_t size) {
@@ -208,12 +199,12 @@ static struct pool_piece *pool_cut_front(struct pool *pool, struct pool_piece *p
 /* A piece of at least `whole` bytes, in no list. *is_recent: it has exactly that size and needs no
  * trimming. NULL: the range is exhausted. */
 static struct pool_piece *pool_take_piece(struct pool *pool, uint64_t whole, bool *is_recent) {
-    struct pool_piece *piece = pool_take_recent(pool, whole);
-    *is_recent = piece != NULL;
-    if (piece != NULL) {
-        return piece;
+    uint64_t number = whole / ALIGNMENT;
+    *is_recent = number < POOL_RECENT_SIZES && pool->recent_count[number] > 0;
+    if (*is_recent) {
+        return pool->recent[number][--pool->recent_count[number]];
     }
-    piece = pool_find_free(pool, whole);
+    struct pool_piece *piece = pool_find_free(pool, whole);
     if (piece != NULL) {
         pool_take_from_list(pool, piece);
     } else {

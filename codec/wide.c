@@ -56,19 +56,6 @@ bool wide_scale_up(wide value, unsigned digits, wide *scaled) {
     return true;
 }
 
-/* Divide by 10^digits. false: there is a remainder. */
-static bool wide_scale_down(magnitude *value, unsigned digits) {
-    bool is_exact = true;
-    while (digits > 0) {
-        unsigned step = digits < POWER_DIGITS_MAX ? digits : POWER_DIGITS_MAX;
-        uint64_t power = wide_power_of_ten(step);
-        is_exact = is_exact && *value % power == 0;
-        *value /= power;
-        digits -= step;
-    }
-    return is_exact;
-}
-
 enum decimal_status wide_to_decimal(wide value, unsigned scale, unsigned to_scale,
                                     struct decimal *decimal) {
     bool is_exact = true;
@@ -76,8 +63,12 @@ enum decimal_status wide_to_decimal(wide value, unsigned scale, unsigned to_scal
         return DECIMAL_OUT_OF_RANGE;
     }
     magnitude result = wide_magnitude_of(value);
-    if (to_scale < scale) {
-        is_exact = wide_scale_down(&result, scale - to_scale);
+    for (unsigned digits = to_scale < scale ? scale - to_scale : 0; digits > 0;) {
+        unsigned step = digits < POWER_DIGITS_MAX ? digits : POWER_DIGITS_MAX;
+        uint64_t power = wide_power_of_ten(step);
+        is_exact = is_exact && result % power == 0;
+        result /= power;
+        digits -= step;
     }
     if (result >> 64 != 0) {
         return DECIMAL_OUT_OF_RANGE;

@@ -2,6 +2,7 @@
 #include "server/description.h"
 
 #include "codec/json.h"
+#include "server/dispatch/category.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/shape.h"
 #include "server/dispatch/syntax.h"
@@ -39,30 +40,6 @@ static void description_put_arguments(struct json *json, const struct argument *
     json_close(json, ']');
 }
 
-static void description_put_flags(struct json *json, unsigned flags) {
-    static const struct {
-        enum command_flag flag;
-        const char *name;
-    } names[] = {
-        {COMMAND_WRITE, "write"},
-        {COMMAND_READ, "read"},
-        {COMMAND_DENYOOM, "denyoom"},
-        {COMMAND_ADMIN, "admin"},
-        {COMMAND_FAST, "fast"},
-        {COMMAND_NO_AUTH, "no_auth"},
-        {COMMAND_SECRET, "secret"},
-        {COMMAND_NO_MULTI, "no_multi"},
-        {COMMAND_NO_SLOWLOG, "no_slowlog"},
-    };
-    json_open(json, "flags", '[');
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if ((flags & (unsigned)names[i].flag) != 0) {
-            description_put(json, NULL, names[i].name);
-        }
-    }
-    json_close(json, ']');
-}
-
 static void description_put_command(struct json *json, const struct command *container,
                                     const struct command *command) {
     enum { SYNTAX_MAX = 4096 };
@@ -77,7 +54,12 @@ static void description_put_command(struct json *json, const struct command *con
     (void)syntax_print(command, syntax, sizeof syntax);
     description_put(json, "syntax", syntax);
     description_put(json, "reply", command->reply);
-    description_put_flags(json, command->flags);
+    json_open(json, "flags", '[');
+    for (const struct category_flag *row = category_flags; row->flags != 0; row++) {
+        description_put(json, NULL, (command->flags & row->flags) != 0 ? row->name : NULL);
+    }
+    json_close(json, ']');
+    json_boolean(json, "is_secret", (command->flags & COMMAND_SECRET) != 0);
     json_boolean(json, "runs", command->run != NULL);
     json_boolean(json, "has_keys", command->first_key != 0);
     if (command->cost != NULL && command->cost->unit_ns > 0) {

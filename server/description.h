@@ -8,7 +8,8 @@
 /* execute_init was called.
  *
  *     version, redis_version
- *     commands   [{name container? group summary complexity since syntax reply flags runs cost? arguments}]
+ *     commands   [{name container? group summary complexity since syntax reply flags is_secret runs
+ *                 cost? arguments}]
  *     shapes     [{name shape}]                of replies (dispatch/shape.h)
  *     settings   [{name aliases section about type syntax default? example? is_fixed summary}]
  *     uses       [{words summary}]             ways to call the program

@@ -267,20 +267,6 @@ static void main_reload_certificates(void) {
     }
 }
 
-static void main_reload(void) {
-    bool is_ready = program.state == PROGRAM_IS_READY && !program.tick.is_draining;
-    if (is_ready) {
-        service_tell("RELOADING=1\nMONOTONIC_USEC=%llu", (unsigned long long)clock_monotonic_us());
-    }
-    bool is_open = log_reopen();
-    log_write(is_open ? LOG_NOTICE : LOG_WARNING, "log %s signal=SIGHUP",
-              is_open ? "reopened" : "cannot be reopened, the old file stays in use");
-    main_reload_certificates();
-    if (is_ready) {
-        service_tell("READY=1");
-    }
-}
-
 static void main_on_signal(uv_signal_t *signal, int number) {
     const struct shutdown_options options = {
         .ending = PERSISTENCE_END_AS_SET,
@@ -288,7 +274,18 @@ static void main_on_signal(uv_signal_t *signal, int number) {
     };
     (void)signal;
     if (number == SIGHUP) {
-        main_reload();
+        bool is_ready = program.state == PROGRAM_IS_READY && !program.tick.is_draining;
+        if (is_ready) {
+            service_tell("RELOADING=1\nMONOTONIC_USEC=%llu",
+                         (unsigned long long)clock_monotonic_us());
+        }
+        bool is_open = log_reopen();
+        log_write(is_open ? LOG_NOTICE : LOG_WARNING, "log %s signal=SIGHUP",
+                  is_open ? "reopened" : "cannot be reopened, the old file stays in use");
+        main_reload_certificates();
+        if (is_ready) {
+            service_tell("READY=1");
+        }
         return;
     }
     if (number == SIGUSR2) {
@@ -314,28 +311,6 @@ static void main_keep_info(uv_timer_t *timer) {
         fault_set_info(text.at, text.size);
     }
     buffer_deinit(&text);
-}
-
-static bool main_watch_seconds(void) {
-    if (uv_timer_init(&program.loop, &program.second) != 0 ||
-        uv_timer_start(&program.second, main_keep_info, SECOND_MS, SECOND_MS) != 0) {
-        return false;
-    }
-    uv_unref((uv_handle_t *)&program.second);
-    main_keep_info(&program.second);
-    return true;
-}
-
-/* Signal handles do not keep the loop alive. */
-static bool main_watch_signals(void) {
-    for (int i = 0; i < SIGNALS; i++) {
-        if (uv_signal_init(&program.loop, &program.signals[i]) != 0 ||
-            uv_signal_start(&program.signals[i], main_on_signal, signal_numbers[i]) != 0) {
-            return false;
-        }
-        uv_unref((uv_handle_t *)&program.signals[i]);
-    }
-    return true;
 }
 
 /* Do all boards with this layout have a PERIOD, which moves its times to today? */
@@ -472,16 +447,6 @@ static bool main_start_web(void) {
     return true;
 }
 
-static void main_end_http(void) {
-    main_free_certificates();
-    if (program.metrics != NULL) {
-        metrics_destroy(program.metrics);
-    }
-    if (program.web != NULL) {
-        web_destroy(program.web);
-    }
-}
-
 static void main_wake_tick(void *tick) {
     tick_wake(tick);
 }
@@ -500,11 +465,23 @@ static bool main_start(void) {
     program.server.tls.prepare = tls_settings_prepare;
     program.server.tls.end = tls_settings_end;
     program.server.tls.context = &program.tls;
-    if (!server_init(&program.server, command_count()) || uv_loop_init(&program.loop) != 0 ||
-        !main_watch_signals() || !tick_init(&program.tick, &program.loop, &program.server) ||
-        !main_watch_seconds()) {
+    if (!server_init(&program.server, command_count()) || uv_loop_init(&program.loop) != 0) {
         return false;
     }
+    for (int i = 0; i < SIGNALS; i++) {
+        if (uv_signal_init(&program.loop, &program.signals[i]) != 0 ||
+            uv_signal_start(&program.signals[i], main_on_signal, signal_numbers[i]) != 0) {
+            return false;
+        }
+        uv_unref((uv_handle_t *)&program.signals[i]); /* the loop lives without them */
+    }
+    if (!tick_init(&program.tick, &program.loop, &program.server) ||
+        uv_timer_init(&program.loop, &program.second) != 0 ||
+        uv_timer_start(&program.second, main_keep_info, SECOND_MS, SECOND_MS) != 0) {
+        return false;
+    }
+    uv_unref((uv_handle_t *)&program.second);
+    main_keep_info(&program.second);
     listener_log(&program.listeners);
     program.tick.replicator =
         replicator_create(&program.server, &program.loop, main_wake_tick, &program.tick);
@@ -551,7 +528,13 @@ static void main_run(void) {
     replicator_destroy(program.tick.replicator);
     persistence_destroy(program.persistence);
     tick_deinit(&program.tick);
-    main_end_http();
+    main_free_certificates();
+    if (program.metrics != NULL) {
+        metrics_destroy(program.metrics);
+    }
+    if (program.web != NULL) {
+        web_destroy(program.web);
+    }
     server_deinit(&program.server);
     tls_settings_close(&program.tls);
 }

@@ -218,24 +218,22 @@ static bool board_copy_large(const struct board *board, struct board *copy) {
                                      : map_copy(&board->large->map, &copy->large->map);
 }
 
-static bool board_copy_small(const struct board *board, struct board *copy) {
-    struct skiplist from;
-    struct skiplist to;
+bool board_copy(const struct board *board, struct board *copy) {
+    struct skiplist from, to;
+    board_init(copy, board->layout, board->hash_seed);
+    if (board->is_large) {
+        if (board_copy_large(board, copy)) {
+            return true;
+        }
+        board_deinit(copy);
+        return false;
+    }
     skiplist_init(&to, board_is_latest(board));
     if (!skiplist_copy(board_list(board, &from), &to)) {
         return false;
     }
     board_keep_list(copy, &to);
     return true;
-}
-
-bool board_copy(const struct board *board, struct board *copy) {
-    board_init(copy, board->layout, board->hash_seed);
-    if (board->is_large ? board_copy_large(board, copy) : board_copy_small(board, copy)) {
-        return true;
-    }
-    board_deinit(copy);
-    return false;
 }
 
 const struct layout *board_layout(const struct board *board) {
@@ -346,16 +344,14 @@ static void board_note_found(struct board_member *member, const struct found *fo
     member->offset = found->offset;
 }
 
-static bool board_is_for(const struct lookup *ahead, const struct board *board, struct bytes name) {
-    return ahead->board == board && ahead->hash_seed == board->hash_seed &&
-           ahead->member.at == name.at && ahead->member.size == name.size;
-}
-
 void board_look_up(const struct board *board, struct bytes name, const struct lookup *ahead,
                    struct board_member *member) {
     struct found found;
     *member = (struct board_member){.name = name, .target = SKIPLIST_NONE, .place = SKIPLIST_NONE};
-    if (ahead != NULL && board_is_for(ahead, board, name)) {
+    bool is_for_it = ahead != NULL && ahead->board == board &&
+                     ahead->hash_seed == board->hash_seed && ahead->member.at == name.at &&
+                     ahead->member.size == name.size;
+    if (is_for_it) {
         member->hash = ahead->hash;
         member->target = ahead->target;
         member->place = ahead->place;
@@ -435,23 +431,13 @@ static uint32_t board_free_detached(struct board *board, uint32_t work_max) {
     struct skiplist *list = &board->large->list;
     uint32_t work = 0;
     uint32_t id;
-    while (work < work_max && (id = skiplist_detached_leaf(list)) != SKIPLIST_NONE) {
+    while (work < work_max && (id = detach_next_leaf(list)) != SKIPLIST_NONE) {
         uint32_t count = skiplist_leaf(list, id)->count;
         board_unmap(board, (struct skiplist_place){.leaf = id}, count);
-        skiplist_free_detached_leaf(list);
+        detach_free_leaf(list);
         work += count;
     }
     return work;
-}
-
-/* Called after adding a member while there are remains. If they were freed only in the host's idle
- * time, a board that is emptied and refilled continuously could outgrow it. */
-static void board_free_for_addition(struct board *board) {
-    if (++board->large->added_count < ADDED_MAX) {
-        return;
-    }
-    board->large->added_count = 0;
-    (void)board_free_detached(board, ADDED_MAX);
 }
 
 /* Does the key belong between two keys of the leaf? Then no other leaf can take it. */
@@ -564,8 +550,11 @@ static enum board_status board_add(struct board *board, const struct board_membe
         }
         return BOARD_OUT_OF_MEMORY;
     }
-    if (board_has_detached(board)) {
-        board_free_for_addition(board);
+    /* If remains were freed only in the host's idle time, a board that is emptied and refilled continuously could
+     * outgrow it. */
+    if (board_has_detached(board) && ++board->large->added_count >= ADDED_MAX) {
+        board->large->added_count = 0;
+        (void)board_free_detached(board, ADDED_MAX);
     }
     return BOARD_OK;
 }
@@ -702,7 +691,7 @@ static void board_detach_range(struct board *board, uint32_t rank, uint32_t coun
     if (begin.index > 0) {
         uint32_t part = skiplist_leaf(list, begin.leaf)->count - begin.index;
         board_unmap(board, begin, part);
-        skiplist_cut(list, begin, part);
+        detach_cut(list, begin, part);
         count -= part;
     }
     struct skiplist_place end = skiplist_at(list, rank + count - 1);
@@ -710,11 +699,11 @@ static void board_detach_range(struct board *board, uint32_t rank, uint32_t coun
         uint32_t part = end.index + 1;
         end.index = 0;
         board_unmap(board, end, part);
-        skiplist_cut(list, end, part);
+        detach_cut(list, end, part);
         count -= part;
     }
-    skiplist_detach(list, rank, count);
-    skiplist_join(list, rank, board_owner(board));
+    detach_leaves(list, rank, count);
+    detach_join(list, rank, board_owner(board));
 }
 
 void board_remove_range(struct board *board, uint32_t rank, uint32_t count) {
@@ -837,14 +826,6 @@ static bool board_append_put_entry(struct leaf_fill *fill, const struct board *b
     return true;
 }
 
-static void board_append_drop_entries(struct leaf_fill *fill) {
-    for (uint32_t i = 0; i < fill->count; i++) {
-        if (fill->entries[i].code == NAME_LONG) {
-            block_long_destroy(fill->entries[i].at);
-        }
-    }
-}
-
 /* Append a leaf. false: no memory. */
 static bool board_append_leaf(struct board *board, const struct leaf_fill *fill, bool is_indexed) {
     struct skiplist own;
@@ -886,7 +867,11 @@ static enum board_status board_append_leaves(struct board *board, const struct b
             count -= !is_full;
         }
         if (!has_memory || !board_append_leaf(board, &fill, is_indexed)) {
-            board_append_drop_entries(&fill);
+            for (uint32_t i = 0; i < fill.count; i++) {
+                if (fill.entries[i].code == NAME_LONG) {
+                    block_long_destroy(fill.entries[i].at);
+                }
+            }
             return BOARD_OUT_OF_MEMORY;
         }
     }
@@ -903,7 +888,7 @@ enum board_status board_append_indexed(struct board *board, const struct board_e
     return board_append_leaves(board, entries, count, true);
 }
 
-/* A value (board_tag_at) has made the board large, and its members known, while it had one leaf: all are
+/* A value (tags_set_at) has made the board large, and its members known, while it had one leaf: all are
  * indexed in the end. */
 static void board_append_forget_index(struct board *board) {
     if (board->is_large && map_count(&board->large->map) > 0) {
@@ -916,17 +901,6 @@ enum board_status board_append_end(struct board *board) {
     return !board->is_large || board_fill_map(board) ? BOARD_OK : BOARD_OUT_OF_MEMORY;
 }
 
-/* One step of preparing a map for all members. Returns the work done. */
-static uint32_t board_append_prepare_map(struct large_board *large, enum board_status *status,
-                                         bool *is_ready) {
-    if (!map_prepare(&large->map, large->list.count, large->list.node_end, is_ready)) {
-        *status = BOARD_OUT_OF_MEMORY;
-    }
-    /* The worst case, in members to be indexed: first touches of a segment's 64 KiB take half a millisecond if the
-     * pool's keeper has fallen behind. */
-    return 3 * MAP_SEGMENT_BUCKETS;
-}
-
 enum board_status board_append_end_step(struct board *board, struct board_indexing *progress,
                                         uint32_t work_max, bool *is_done) {
     enum board_status status = BOARD_OK;
@@ -934,8 +908,15 @@ enum board_status board_append_end_step(struct board *board, struct board_indexi
     for (uint32_t work = 0; !*is_done && work < work_max && status == BOARD_OK;) {
         if (!progress->has_begun) {
             board_append_forget_index(board);
-            work += board_append_prepare_map(board->large, &status, &progress->has_begun);
-            progress->next_leaf = board->large->list.first;
+            const struct skiplist *list = &board->large->list;
+            if (!map_prepare(&board->large->map, list->count, list->node_end,
+                             &progress->has_begun)) {
+                status = BOARD_OUT_OF_MEMORY;
+            }
+            progress->next_leaf = list->first;
+            /* The worst case, in members to be indexed: first touches of a segment's 64 KiB take half a millisecond if
+             * the pool's keeper has fallen behind. */
+            work += 3 * MAP_SEGMENT_BUCKETS;
         } else {
             uint32_t count = board_index_leaf(board, &progress->next_leaf);
             progress->indexed_count += count;
@@ -947,13 +928,6 @@ enum board_status board_append_end_step(struct board *board, struct board_indexi
 }
 
 /* ---- moving blocks to other addresses ---- */
-
-static void board_relocate_leaf(struct board *board, board_mover *move, void *context) {
-    void *leaf = board->leaf != NULL ? move(context, board->leaf) : NULL;
-    if (leaf != NULL) {
-        board->leaf = leaf;
-    }
-}
 
 static void board_relocate_sheet(struct skiplist *list, struct index_block *index,
                                  board_mover *move, void *context) {
@@ -968,7 +942,8 @@ static void board_relocate_sheet(struct skiplist *list, struct index_block *inde
 uint32_t board_relocate(struct board *board, uint32_t from, uint32_t count, board_mover *move,
                         void *context) {
     if (!board->is_large) {
-        board_relocate_leaf(board, move, context);
+        void *leaf = board->leaf != NULL ? move(context, board->leaf) : NULL;
+        board->leaf = leaf != NULL ? leaf : board->leaf;
         return 0;
     }
     struct skiplist *list = &board->large->list;
@@ -995,6 +970,196 @@ void board_relocated(struct board *board) {
             *board->large->link = board;
         }
     }
+}
+
+/* ---- ranks ---- */
+
+static uint32_t board_count_limited(const struct board *board, uint64_t key, bool or_equal) {
+    struct skiplist own;
+    const struct skiplist *list = board_list(board, &own);
+    if (board_is_above_all(list, key)) {
+        return 0;
+    }
+    if (board_is_below_all(list, key)) {
+        return list->count;
+    }
+    return skiplist_rank(list, skiplist_place_above(list, key, or_equal));
+}
+
+uint32_t board_count_above(const struct board *board, uint64_t key) {
+    return board_count_limited(board, key, false);
+}
+
+uint32_t board_count_from(const struct board *board, uint64_t key) {
+    return board_count_limited(board, key, true);
+}
+
+struct board_stored board_at(const struct board *board, uint32_t rank) {
+    struct skiplist_place place = board_place_at(board, rank);
+    const struct block *block = board_leaf(board, place.leaf);
+    return board_entry_at(block, place.index, block_offset(block, place.index));
+}
+
+_Static_assert((int)BOARD_AT_MAX <= (int)SKIPLIST_AT_MAX, "places are found at once");
+
+void board_at_many(const struct board *board, const uint32_t *ranks, uint32_t count,
+                   struct board_stored *entries) {
+    struct skiplist_place places[BOARD_AT_MAX];
+    uint32_t offsets[BOARD_AT_MAX];
+    CHECK(count <= BOARD_AT_MAX);
+    if (!board->is_large) {
+        for (uint32_t i = 0; i < count; i++) {
+            entries[i] = board_at(board, ranks[i]);
+        }
+        return;
+    }
+    skiplist_at_many(&board->large->list, ranks, count, places);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct block *block = board_leaf(board, places[i].leaf);
+        uint32_t index = places[i].index;
+        offsets[i] = block_offset(block, index);
+        prefetch_line(block_keys(block) + index);
+        prefetch_lines(block_heap(block) + offsets[i], block_heap_size(block_code(block, index)));
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        entries[i] = board_entry_at(board_leaf(board, places[i].leaf), places[i].index, offsets[i]);
+    }
+}
+
+/* ---- scanning ---- */
+
+struct board_scan {
+    const struct board *board;
+    board_visit *visit;
+    void *context;
+};
+
+static void board_scan_visit_entry(void *context, const struct scan_item *item) {
+    const struct board_scan *scan = context;
+    struct board_stored entry = board_entry_at(item->at, item->index, item->offset);
+    scan->visit(scan->context, &entry);
+}
+
+static void board_scan_fetch_node(const void *owner, uint32_t id) {
+    const struct board *board = owner;
+    if (id < board->large->list.node_end) {
+        prefetch_line(skiplist_node(&board->large->list, id));
+    }
+}
+
+/* Bitmap of the entries of a leaf whose tags admit a hash in the range. */
+static uint64_t board_scan_match_tags(const struct block *block, uint32_t from, uint32_t last) {
+    uint8_t tag_first = board_hash_tag((uint64_t)from << 32);
+    uint8_t width = (uint8_t)(board_hash_tag((uint64_t)last << 32) - tag_first);
+    uint64_t matches = 0;
+    for (uint32_t i = 0; i < block->count; i++) {
+        matches |= (uint64_t)((uint8_t)(block_tag(block, i) - tag_first) <= width) << i;
+    }
+    return matches;
+}
+
+/* The state of one candidate in board_scan_find_members. */
+struct scan_leaf {
+    const struct block *block;
+    uint64_t matches;
+};
+
+static void board_scan_fetch_matches(const struct scan_leaf *leaf) {
+    for (uint64_t matches = leaf->matches; matches != 0; matches &= matches - 1) {
+        uint32_t index = (uint32_t)__builtin_ctzll(matches);
+        const char *member = block_heap(leaf->block) + block_offset(leaf->block, index);
+        prefetch_lines(member, block_heap_size(block_code(leaf->block, index)));
+        prefetch_line(block_keys(leaf->block) + index);
+    }
+}
+
+static void board_scan_add_matches(const struct board *board, const struct scan_leaf *leaf,
+                                   const struct scan_candidate *candidate, struct scan *scan) {
+    for (uint64_t matches = leaf->matches; matches != 0; matches &= matches - 1) {
+        uint32_t index = (uint32_t)__builtin_ctzll(matches);
+        uint32_t offset = block_offset(leaf->block, index);
+        char room[NAME_TEXT_ROOM];
+        struct bytes member = name_text(block_member(leaf->block, index, offset), room);
+        struct scan_item item = {
+            .prefix = (uint32_t)(board_hash(board, member) >> 32),
+            .index = index,
+            .offset = offset,
+            .name_size = (uint32_t)member.size,
+            .at = leaf->block,
+        };
+        if (item.prefix >= candidate->from && item.prefix <= candidate->last) {
+            scan_add(scan, &item);
+        }
+    }
+}
+
+static void board_scan_find_members(const void *owner, const struct scan_candidate *candidates,
+                                    uint32_t count, struct scan *scan) {
+    const struct board *board = owner;
+    struct scan_leaf leaves[SCAN_CANDIDATES_MAX];
+    for (uint32_t i = 0; i < count; i++) {
+        const struct block *block = board_leaf(board, candidates[i].id);
+        leaves[i] = (struct scan_leaf){.block = block};
+        if (block != NULL) {
+            prefetch_lines(block, sizeof *block + 2 * BLOCK_ENTRIES_MAX);
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (leaves[i].block == NULL || !board_leaf_is_alive(board, candidates[i].id)) {
+            continue;
+        }
+        leaves[i].matches =
+            board_scan_match_tags(leaves[i].block, candidates[i].from, candidates[i].last);
+        board_scan_fetch_matches(&leaves[i]);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        board_scan_add_matches(board, &leaves[i], &candidates[i], scan);
+    }
+}
+
+/* Visit all members by rank. false: that would exceed one step. */
+static bool board_scan_small(struct board_scan *scan, const struct scan_limits *limits) {
+    const struct block *block = scan->board->leaf;
+    uint64_t bytes = 0;
+    uint32_t offset = 0;
+    for (uint32_t i = 0; i < block->count; i++) {
+        bytes += name_size(block_member(block, i, offset));
+        offset += block_heap_size(block_code(block, i));
+    }
+    if (scan_visit_work(limits, block->count, bytes) > limits->work_max) {
+        return false;
+    }
+    offset = 0;
+    for (uint32_t i = 0; i < block->count; i++) {
+        struct board_stored entry = board_entry_at(block, i, offset);
+        scan->visit(scan->context, &entry);
+        offset += block_heap_size(block_code(block, i));
+    }
+    return true;
+}
+
+uint64_t board_scan(const struct board *board, uint64_t cursor, const struct scan_limits *limits,
+                    board_visit *visit, void *context) {
+    struct board_scan own = {.board = board, .visit = visit, .context = context};
+    struct scan scan;
+    if (cursor >= SCAN_END || board_count(board) == 0) {
+        return 0;
+    }
+    if (!board->is_large && cursor == 0 && board_scan_small(&own, limits)) {
+        return 0;
+    }
+    scan_init(&scan, limits, board_scan_visit_entry, &own);
+    if (board->is_large) {
+        scan.owner = board;
+        scan.fetch = board_scan_fetch_node;
+        scan.find = board_scan_find_members;
+        return scan_map(&scan, &board->large->map, cursor);
+    }
+    struct scan_leaf leaf = {.block = board->leaf};
+    leaf.matches = board_scan_match_tags(leaf.block, 0, UINT32_MAX);
+    struct scan_candidate all = {.from = (uint32_t)cursor, .last = UINT32_MAX};
+    board_scan_add_matches(board, &leaf, &all, &scan);
+    return scan_items(&scan);
 }
 
 /* ---- checking ---- */
@@ -1028,7 +1193,7 @@ static const char *board_check_large(const struct board *board) {
     if (large->board != board) {
         return "board: its large part belongs to another one";
     }
-    if (map_count(&large->map) != large->list.count + skiplist_count_detached(&large->list)) {
+    if (map_count(&large->map) != large->list.count + detach_count(&large->list)) {
         return "board: the map does not hold every member and all that remains once";
     }
     if (large->link != NULL && *large->link != board) {

@@ -188,7 +188,7 @@ void board_at_many(const struct board *board, const uint32_t *ranks, uint32_t co
 
 /* Iterate over the ranks. Valid until the next change.
  *
- *     for (board_seek(board, rank, &cursor); board_cursor_read(&cursor, &entry);
+ *     for (board_cursor_seek(board, rank, &cursor); board_cursor_read(&cursor, &entry);
  *          board_cursor_next(&cursor)) */
 struct board_cursor {
     const struct board *board;
@@ -197,9 +197,9 @@ struct board_cursor {
     uint32_t member_offset; /* of that entry's member */
 };
 /* If rank is board_count or more, the cursor is at the end. */
-void board_seek(const struct board *board, uint32_t rank, struct board_cursor *cursor);
+void board_cursor_seek(const struct board *board, uint32_t rank, struct board_cursor *cursor);
 /* At the first member whose key is not above this one; at the end, if there is none. */
-void board_seek_key(const struct board *board, uint64_t key, struct board_cursor *cursor);
+void board_cursor_seek_key(const struct board *board, uint64_t key, struct board_cursor *cursor);
 MUST_CHECK bool board_cursor_read(const struct board_cursor *cursor, struct board_stored *entry);
 void board_cursor_next(struct board_cursor *cursor);     /* to the next worse entry */
 void board_cursor_previous(struct board_cursor *cursor); /* to the next better entry */

@@ -7,9 +7,10 @@
 enum {
     /* What is as much work as one entry: so many numbers of rows; and what one more value in sorted numbers is. */
     ROWS_PER_WORK = 16,
-    SPARSE_WORK = 2,
-    /* Counts begin by themselves if that is not more work. */
+    SORTED_WORK = 2,
+    /* Counts begin by themselves if that is not more work; those of a new root's two children may be more. */
     BEGIN_WORK = 8192,
+    BEGIN_WORK_ABOVE = 4 * BEGIN_WORK,
 };
 
 static void counts_destroy(struct tags *tags, struct tag_counts *counts) {
@@ -114,7 +115,7 @@ bool counts_count_child(const struct skiplist *list, uint32_t id, struct tag_cou
 static bool counts_spend_for_sheets(const struct skiplist *list, struct index_block *index,
                                     uint32_t from, uint32_t to, uint32_t *work_left,
                                     uint32_t *entry_count) {
-    uint32_t each = list->tags->plan.is_sparse ? SPARSE_WORK : 1, bare = 0;
+    uint32_t each = list->tags->plan.list_count > 0 ? SORTED_WORK : 1, bare = 0;
     *entry_count = 0;
     for (uint32_t i = from; i < to; i++) {
         const struct sheet *sheet = nodes_index(list, index_children(index)[i])->sheet;
@@ -124,11 +125,13 @@ static bool counts_spend_for_sheets(const struct skiplist *list, struct index_bl
     return counts_spend(work_left, *entry_count * each + bare);
 }
 
-/* Add what the sheets of children from .. to - 1 have. values: of their entries, if those are sorted. false: no memory. */
+/* Add what the sheets of children from .. to - 1 have. values: room for those of their entries, one list's after
+ * another's, `room` each. false: no memory. */
 static bool counts_add_each_sheet(const struct skiplist *list, struct index_block *index,
                                   uint32_t from, uint32_t to, struct tag_counts *counts,
-                                  uint32_t *values) {
+                                  uint32_t *values, uint32_t room) {
     struct tags *tags = list->tags;
+    const struct tag_counts_plan *plan = &tags->plan;
     uint32_t count = 0;
     for (uint32_t i = from; i < to; i++) {
         const struct sheet *sheet = sheet_of(list, nodes_index(list, index_children(index)[i]));
@@ -136,33 +139,48 @@ static bool counts_add_each_sheet(const struct skiplist *list, struct index_bloc
         if (sheet == NULL && !tag_counts_add(tags, counts, 0, index_span(index, i))) {
             return false;
         }
-        for (uint32_t c = 0; sheet != NULL && c < sheet->count; c++) {
+        for (uint32_t c = 0; sheet != NULL && c < sheet->count; c++, count++) {
             uint32_t code = sheet_get(sheet, c);
-            counts->dense[tag_counts_values(tags, &tags->plan.dense, code)]++;
-            if (values != NULL) {
-                values[count++] = tag_counts_values(tags, &tags->plan.all, code);
+            counts->dense[tag_counts_values(tags, &plan->dense, code)]++;
+            for (uint32_t l = 0; l < plan->list_count; l++) {
+                values[(size_t)l * room + count] = tag_counts_values(tags, &plan->lists[l], code);
             }
         }
     }
-    return values == NULL || tag_counts_add_sorted(counts, values, count);
+    for (uint32_t l = 0; l < plan->list_count; l++) {
+        if (!tag_counts_add_sorted(&counts->lists[l], plan->lists[l].bits,
+                                   values + (size_t)l * room, count)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* The same with the room for values. false: no memory, or too much work. */
 static bool counts_add_sheets(const struct skiplist *list, struct index_block *index, uint32_t from,
                               uint32_t to, struct tag_counts *counts, uint32_t *work_left) {
-    uint32_t *values = NULL, entry_count;
+    uint32_t *values = NULL, entry_count, lists = list->tags->plan.list_count;
     if (!counts_spend_for_sheets(list, index, from, to, work_left, &entry_count)) {
         return false;
     }
-    if (list->tags->plan.is_sparse) {
-        values = memory_allocate((entry_count + 1) * sizeof *values);
+    if (lists > 0) {
+        values = memory_allocate(((size_t)entry_count * lists + 1) * sizeof *values);
         if (values == NULL) {
             return false;
         }
     }
-    bool is_done = counts_add_each_sheet(list, index, from, to, counts, values);
+    bool is_done = counts_add_each_sheet(list, index, from, to, counts, values, entry_count);
     memory_free(values);
     return is_done;
+}
+
+/* What adding a child's counts takes. */
+static uint32_t counts_work_of(const struct tag_counts_plan *plan, const struct tag_counts *child) {
+    uint32_t size = UINT32_C(1) << plan->dense.bits;
+    for (uint32_t i = 0; i < plan->list_count; i++) {
+        size += child->lists[i].sorted_count + child->lists[i].latest_count;
+    }
+    return size / ROWS_PER_WORK + 1;
 }
 
 /* The same of children of any level. */
@@ -170,17 +188,22 @@ static bool counts_add_children(const struct skiplist *list, uint32_t id, uint32
                                 uint32_t to, struct tag_counts *counts, uint32_t *work_left) {
     const struct tag_counts_plan *plan = &list->tags->plan;
     struct index_block *index = nodes_index(list, id);
+    uint64_t work = 0;
     if (skiplist_node(list, id)->level == 2) {
         return counts_add_sheets(list, index, from, to, counts, work_left);
     }
+    /* Nothing is added in vain, for whoever comes next would do it again. */
+    for (uint32_t i = from; i < to; i++) {
+        const struct tag_counts *child =
+            counts_known(list->tags, nodes_index(list, index_children(index)[i]));
+        work += child != NULL ? counts_work_of(plan, child) : 0;
+    }
+    if (work > *work_left) {
+        return false;
+    }
     for (uint32_t i = from; i < to; i++) {
         struct tag_counts *child = counts_of(list, index_children(index)[i], work_left);
-        if (child == NULL) {
-            return false;
-        }
-        uint32_t size =
-            child->sparse_count + child->latest_count + (UINT32_C(1) << plan->dense.bits);
-        if (!counts_spend(work_left, size / ROWS_PER_WORK + 1) ||
+        if (child == NULL || !counts_spend(work_left, counts_work_of(plan, child)) ||
             !tag_counts_add_all(plan, counts, child, false)) {
             return false;
         }
@@ -215,11 +238,10 @@ struct tag_counts *counts_of(const struct skiplist *list, uint32_t id, uint32_t 
 static void counts_add(struct tags *tags, struct index_block *index, uint32_t child, uint32_t code,
                        uint32_t more) {
     struct tag_counts *counts = index->counts;
-    const struct tag_count *sparse = counts->sparse, *latest = counts->latest;
-    size_t before = tags->plan.is_sparse ? tag_counts_sorted_size(counts) : 0;
+    size_t before = tags->plan.list_count > 0 ? tag_counts_lists_size(counts) : 0;
     bool is_done = tag_counts_add(tags, counts, code, more);
-    if (counts->sparse != sparse || counts->latest != latest) {
-        tags->memory_size += tag_counts_sorted_size(counts) - before;
+    if (tags->plan.list_count > 0) {
+        tags->memory_size += tag_counts_lists_size(counts) - before;
     }
     if (!is_done) {
         counts_forget(tags, index);
@@ -231,7 +253,7 @@ static void counts_add(struct tags *tags, struct index_block *index, uint32_t ch
 void counts_begin(const struct skiplist *list, uint32_t leaf) {
     uint32_t id = skiplist_node(list, leaf)->parent;
     while (id != SKIPLIST_NONE && (id = skiplist_node(list, id)->parent) != SKIPLIST_NONE) {
-        uint32_t work_left = BEGIN_WORK;
+        uint32_t work_left = skiplist_node(list, id)->level == 2 ? BEGIN_WORK : BEGIN_WORK_ABOVE;
         (void)counts_of(list, id, &work_left);
     }
 }

@@ -15,7 +15,6 @@
  * links of detached index blocks are meaningless. */
 #include "skiplist/nodes.h"
 #include "skiplist/prefetch.h"
-#include "skiplist/removal.h"
 #include "skiplist/sheet.h"
 #include "skiplist/skiplist.h"
 
@@ -86,7 +85,7 @@ static bool detach_cut_off(struct skiplist *list, struct run *run) {
     return !is_over;
 }
 
-void skiplist_detach(struct skiplist *list, uint32_t rank, uint32_t count) {
+void detach_leaves(struct skiplist *list, uint32_t rank, uint32_t count) {
     CHECK(count > 0);
     struct skiplist_place begin = skiplist_at(list, rank);
     struct skiplist_place end = skiplist_at(list, rank + count - 1);
@@ -113,7 +112,7 @@ void skiplist_detach(struct skiplist *list, uint32_t rank, uint32_t count) {
     } while (detach_cut_off(list, &run));
 }
 
-void skiplist_cut(struct skiplist *list, struct skiplist_place place, uint32_t count) {
+void detach_cut(struct skiplist *list, struct skiplist_place place, uint32_t count) {
     struct block *block = nodes_leaf(list, place.leaf);
     CHECK(count < block->count);
     nodes_free_long(list, block, place.index, count);
@@ -137,22 +136,22 @@ static uint32_t detach_ancestor(const struct skiplist *list, uint32_t leaf, unsi
 
 /* Merge blocks that have become small, from the leaf with this entry upwards. */
 static void detach_join_at(struct skiplist *list, uint32_t rank, struct skiplist_owner owner) {
-    removal_settle_leaf(list, skiplist_at(list, rank).leaf, owner);
+    skiplist_settle_leaf(list, skiplist_at(list, rank).leaf, owner);
     uint32_t leaf = skiplist_at(list, rank).leaf;
     uint32_t id;
     /* A merge may remove any block above the leaf, so look up every level again. */
     for (unsigned level = 1; (id = detach_ancestor(list, leaf, level)) != SKIPLIST_NONE; level++) {
         if (id != list->root && nodes_index(list, id)->count <= INDEX_FANOUT / 4) {
-            removal_merge_index(list, id);
+            skiplist_merge_index(list, id);
         }
     }
 }
 
-void skiplist_join(struct skiplist *list, uint32_t rank, struct skiplist_owner owner) {
+void detach_join(struct skiplist *list, uint32_t rank, struct skiplist_owner owner) {
     if (list->count == 0) {
         return;
     }
-    removal_shrink_root(list);
+    skiplist_shrink_root(list);
     if (rank > 0) {
         detach_join_at(list, rank - 1, owner);
     }
@@ -162,14 +161,6 @@ void skiplist_join(struct skiplist *list, uint32_t rank, struct skiplist_owner o
 }
 
 /* ---- detached leaves ---- */
-
-bool skiplist_is_alive(const struct skiplist *list, uint32_t id) {
-    uint32_t parent;
-    while ((parent = skiplist_node(list, id)->parent) != SKIPLIST_NONE) {
-        id = parent;
-    }
-    return id == list->root;
-}
 
 /* Split up the first detached block, which is not a leaf: its last child becomes the first. */
 static void detach_take_apart(struct skiplist *list) {
@@ -195,14 +186,14 @@ static void detach_take_apart(struct skiplist *list) {
     detach_add_detached(list, child);
 }
 
-uint32_t skiplist_detached_leaf(struct skiplist *list) {
+uint32_t detach_next_leaf(struct skiplist *list) {
     while (list->detached != SKIPLIST_NONE && skiplist_node(list, list->detached)->level > 0) {
         detach_take_apart(list);
     }
     return list->detached;
 }
 
-void skiplist_free_detached_leaf(struct skiplist *list) {
+void detach_free_leaf(struct skiplist *list) {
     uint32_t id = list->detached;
     struct block *block = nodes_leaf(list, id);
     CHECK(skiplist_node(list, id)->level == 0);
@@ -210,4 +201,24 @@ void skiplist_free_detached_leaf(struct skiplist *list) {
     nodes_free_long(list, block, 0, block->count);
     nodes_destroy(list, block);
     nodes_give_back(list, id);
+}
+
+static uint64_t detach_count_below(const struct skiplist *list, uint32_t id) {
+    if (skiplist_node(list, id)->level == 0) {
+        return nodes_leaf(list, id)->count;
+    }
+    struct index_block *index = nodes_index(list, id);
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < index->count; i++) {
+        count += detach_count_below(list, index_children(index)[i]);
+    }
+    return count;
+}
+
+uint64_t detach_count(const struct skiplist *list) {
+    uint64_t count = 0;
+    for (uint32_t id = list->detached; id != SKIPLIST_NONE; id = nodes_links(list, id)->next) {
+        count += detach_count_below(list, id);
+    }
+    return count;
 }

@@ -3,8 +3,8 @@
  *     small   board -> leaf block                   one leaf, 24 bytes beside it
  *     large   board -> large_board: skiplist, map   any number of leaves
  *
- * board.c looks up, changes and bulk-loads, board_walk.c iterates over ranks, lookup.c looks up many members in
- * stages. For a small board they use a temporary skiplist on the stack: a list of one leaf consists of nothing but
+ * board.c looks up, changes, bulk-loads and scans, board_cursor.c iterates over ranks, lookup.c looks up many members
+ * in stages. For a small board they use a temporary skiplist on the stack: a list of one leaf consists of nothing but
  * that leaf. */
 #ifndef SKIPLIST_LARGE_BOARD_H
 #define SKIPLIST_LARGE_BOARD_H
@@ -50,10 +50,46 @@ static inline bool board_has_detached(const struct board *board) {
     return board->is_large && skiplist_has_detached(&board->large->list);
 }
 
+/* The list's tags; NULL: nobody has a value. */
+static inline const struct tags *board_tags(const struct board *board) {
+    return board->is_large ? board->large->list.tags : NULL;
+}
+
 /* Is the leaf with this id, which is in use, on the board (not detached)? */
 static inline bool board_leaf_is_alive(const struct board *board, uint32_t id) {
     return !board_has_detached(board) || skiplist_is_alive(&board->large->list, id);
 }
+
+/* ---- places and entries ---- */
+
+/* Most limits asked for are open: they lie beyond every key. */
+static inline bool board_is_above_all(const struct skiplist *list, uint64_t key) {
+    const struct block *first = skiplist_leaf(list, list->first);
+    return first == NULL || key > block_keys(first)[0];
+}
+
+static inline bool board_is_below_all(const struct skiplist *list, uint64_t key) {
+    const struct block *last = skiplist_leaf(list, list->last);
+    return last == NULL || key < block_keys(last)[last->count - 1];
+}
+
+static inline struct skiplist_place board_place_at(const struct board *board, uint32_t rank) {
+    CHECK(rank < board_count(board));
+    if (!board->is_large) {
+        return (struct skiplist_place){.leaf = 0, .index = rank};
+    }
+    return skiplist_at(&board->large->list, rank);
+}
+
+static inline struct board_stored board_entry_at(const struct block *block, uint32_t index,
+                                                 uint32_t offset) {
+    return (struct board_stored){
+        .key = block_keys(block)[index],
+        .member = block_member(block, index, offset),
+    };
+}
+
+/* ---- its life ---- */
 
 /* Convert a small board to a large one with the same leaf and an empty map. false: no memory; the
  * board is unchanged. */

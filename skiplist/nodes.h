@@ -2,13 +2,12 @@
  *
  *     id -> segments[id / 4096][id % 4096] -> { block, parent, position, level }
  *
- * skiplist.c finds and inserts, removal.c removes, detach.c removes in bulk, and validation.c
- * checks. Memory allocated here is counted in the list's memory_size. */
+ * skiplist.c finds, inserts, removes and checks, detach.c removes in bulk. Memory allocated here is counted in the list's memory_size. */
 #ifndef SKIPLIST_NODES_H
 #define SKIPLIST_NODES_H
 
 #include "skiplist/index.h"
-#include "skiplist/skiplist_types.h"
+#include "skiplist/skiplist.h"
 
 static inline struct index_block *nodes_index(const struct skiplist *list, uint32_t id) {
     return skiplist_node(list, id)->block;
@@ -74,5 +73,15 @@ static inline void nodes_add_to_spans(struct skiplist *list, uint32_t id, uint32
     }
     list->count += delta;
 }
+
+/* ---- rebalancing, of skiplist.c for detach.c ---- */
+
+/* Remove the root while it has a single child. The list must have a root. */
+void skiplist_shrink_root(struct skiplist *list);
+/* Merge an index block, not the root, with a sibling under the same parent, if one has room. */
+void skiplist_merge_index(struct skiplist *list, uint32_t id);
+/* Free the memory that a leaf does not need, and merge it with a neighbour if it has become small.
+ * Without memory or a suitable neighbour the leaf is left as it is. */
+void skiplist_settle_leaf(struct skiplist *list, uint32_t id, struct skiplist_owner owner);
 
 #endif

@@ -1,7 +1,7 @@
 /* A run: consecutive entries in one block of a board, read in place. Walks over many members (such
  * as the top 100) proceed run by run, so that per-block work is done once per block.
  *
- *     board_seek(board, rank, &cursor);
+ *     board_cursor_seek(board, rank, &cursor);
  *     while (board_cursor_run(&cursor, is_best_first, left, &run))
  *         for (left -= run.count; board_run_read(&run, &key, &member);)
  *             ...

@@ -34,18 +34,6 @@ static bool scan_is_spent(const struct scan *scan) {
     return scan->work >= scan->limits->work_max;
 }
 
-/* Insertion sort by prefix. Items arrive bucket by bucket, so few move far. */
-static void scan_sort_items(struct scan *scan) {
-    for (uint32_t i = 1; i < scan->item_count; i++) {
-        struct scan_item item = scan->items[i];
-        uint32_t place = i;
-        for (; place > 0 && scan->items[place - 1].prefix > item.prefix; place--) {
-            scan->items[place] = scan->items[place - 1];
-        }
-        scan->items[place] = item;
-    }
-}
-
 static void scan_visit_item(struct scan *scan, const struct scan_item *item) {
     scan->visit(scan->context, item);
     scan->visited++;
@@ -55,7 +43,15 @@ static void scan_visit_item(struct scan *scan, const struct scan_item *item) {
 /* Visit the items in order. When the work is used up, stop before the next item whose prefix
  * differs from the last: the next step could not tell equal prefixes apart. Stop where there was no room for more. */
 static void scan_visit_items(struct scan *scan) {
-    scan_sort_items(scan);
+    /* Insertion sort: items arrive bucket by bucket, so few move far. */
+    for (uint32_t i = 1; i < scan->item_count; i++) {
+        struct scan_item item = scan->items[i];
+        uint32_t place = i;
+        for (; place > 0 && scan->items[place - 1].prefix > item.prefix; place--) {
+            scan->items[place] = scan->items[place - 1];
+        }
+        scan->items[place] = item;
+    }
     for (uint32_t i = 0; i < scan->item_count; i++) {
         const struct scan_item *item = &scan->items[i];
         if (item->prefix >= scan->cut ||

@@ -11,7 +11,7 @@ enum {
 
 /* ---- values ---- */
 
-uint32_t tag_slot_gather(const struct tag_slot *slot, uint32_t code) {
+uint32_t sheet_slot_gather(const struct tag_slot *slot, uint32_t code) {
     uint32_t value = 0;
     for (uint32_t i = 0; i < slot->bits; i++) {
         value |= (code >> slot->positions[i] & 1) << i;
@@ -19,7 +19,7 @@ uint32_t tag_slot_gather(const struct tag_slot *slot, uint32_t code) {
     return value;
 }
 
-uint32_t tag_slot_deposit(const struct tag_slot *slot, uint32_t value) {
+uint32_t sheet_slot_deposit(const struct tag_slot *slot, uint32_t value) {
     if (slot->shift != SLOT_IS_SCATTERED) {
         return value << slot->shift & slot->mask;
     }
@@ -32,7 +32,7 @@ uint32_t tag_slot_deposit(const struct tag_slot *slot, uint32_t value) {
 
 static void sheet_use(const struct tags *tags, uint32_t code) {
     for (uint32_t i = 0; code != 0 && i < tags->count; i++) {
-        uint32_t value = tag_slot_extract(tags->slots[i], code);
+        uint32_t value = sheet_slot_extract(tags->slots[i], code);
         if (value != 0) {
             tag_dictionary_use(&tags->slots[i]->values, value);
         }
@@ -41,7 +41,7 @@ static void sheet_use(const struct tags *tags, uint32_t code) {
 
 static void sheet_release(const struct tags *tags, uint32_t code) {
     for (uint32_t i = 0; code != 0 && i < tags->count; i++) {
-        uint32_t value = tag_slot_extract(tags->slots[i], code);
+        uint32_t value = sheet_slot_extract(tags->slots[i], code);
         if (value != 0) {
             tag_dictionary_release(&tags->slots[i]->values, value);
         }
@@ -498,11 +498,12 @@ static bool sheet_replace_in(const struct sheet_replacement *replacement, struct
     sheet_refresh(replacement->tags, *place);
     uint8_t width = 1;
     for (uint32_t i = 0; *place != NULL && i < (*place)->count; i++) {
-        uint32_t before = sheet_get(*place, i), value = tag_slot_extract(slot, before);
+        uint32_t before = sheet_get(*place, i), value = sheet_slot_extract(slot, before);
         if (replacement->codes[value] == value) {
             continue;
         }
-        uint32_t code = (before & ~slot->mask) | tag_slot_deposit(slot, replacement->codes[value]);
+        uint32_t code =
+            (before & ~slot->mask) | sheet_slot_deposit(slot, replacement->codes[value]);
         if (!replacement->is_reserving) {
             sheet_put(*place, i, code);
         } else if (sheet_width_for(code) > width) {
@@ -562,7 +563,7 @@ static void sheet_check_one(struct sheet_check *check, const struct sheet *sheet
             check->wrong = "tags: a code has bits of no tag";
         }
         for (uint32_t t = 0; t < tags->count; t++) {
-            uint32_t value = tag_slot_extract(tags->slots[t], code);
+            uint32_t value = sheet_slot_extract(tags->slots[t], code);
             if (value >= tags->slots[t]->values.end) {
                 check->wrong = "tags: a code has a value that is not there";
             } else if (value != 0) {

@@ -11,8 +11,8 @@
  * leaf has its sheet in struct tags. Sheets are the truth; counts (skiplist/tag_counts.h) follow from them and
  * may be missing.
  *
- * skiplist.c, removal.c and detach.c call this, and skiplist/counts.h, where entries or index blocks come, go or move, and only for
- * lists with tags. */
+ * skiplist.c and detach.c call this, and skiplist/counts.h, where entries or index blocks come, go or move, and only
+ * for lists with tags. */
 #ifndef SKIPLIST_SHEET_H
 #define SKIPLIST_SHEET_H
 
@@ -77,12 +77,12 @@ void tags_read(const struct tags *tags, uint32_t code, unsigned mask, struct tag
 void tags_plan_counts(struct tags *tags);
 
 /* The part of a code that is one tag's: the code of its value. */
-uint32_t tag_slot_gather(const struct tag_slot *slot, uint32_t code); /* of any slot */
-static inline uint32_t tag_slot_extract(const struct tag_slot *slot, uint32_t code) {
+uint32_t sheet_slot_gather(const struct tag_slot *slot, uint32_t code); /* of any slot */
+static inline uint32_t sheet_slot_extract(const struct tag_slot *slot, uint32_t code) {
     return slot->shift != SLOT_IS_SCATTERED ? (code & slot->mask) >> slot->shift
-                                            : tag_slot_gather(slot, code);
+                                            : sheet_slot_gather(slot, code);
 }
-uint32_t tag_slot_deposit(const struct tag_slot *slot, uint32_t value);
+uint32_t sheet_slot_deposit(const struct tag_slot *slot, uint32_t value);
 
 /* Entries below a lowest index block. */
 static inline uint32_t sheet_count_below(struct index_block *index) {

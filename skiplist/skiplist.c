@@ -711,3 +711,395 @@ bool skiplist_append(struct skiplist *list, const struct block_entry *entries, u
     nodes_add_to_spans(list, id, count);
     return true;
 }
+
+/* ---- removing, and merging blocks that have become small ---- */
+
+void skiplist_shrink_root(struct skiplist *list) {
+    while (skiplist_node(list, list->root)->level > 0) {
+        struct index_block *index = nodes_index(list, list->root);
+        if (index->count > 1) {
+            return;
+        }
+        uint32_t child = index_children(index)[0];
+        if (list->tags != NULL) {
+            sheet_sink(list, index);
+        }
+        nodes_give_back(list, list->root);
+        nodes_destroy(list, index);
+        list->root = child;
+        skiplist_node(list, child)->parent = SKIPLIST_NONE;
+    }
+}
+
+static void skiplist_remove_child(struct skiplist *list, uint32_t id);
+
+void skiplist_merge_index(struct skiplist *list, uint32_t id) {
+    uint32_t parent_id = skiplist_node(list, id)->parent;
+    struct index_block *parent = nodes_index(list, parent_id);
+    uint32_t position = skiplist_node(list, id)->position;
+    if (parent->count < 2) {
+        return;
+    }
+    uint32_t left_at = position > 0 ? position - 1 : position;
+    uint32_t left_id = index_children(parent)[left_at];
+    uint32_t right_id = index_children(parent)[left_at + 1];
+    struct index_block *left = nodes_index(list, left_id);
+    struct index_block *right = nodes_index(list, right_id);
+    uint32_t count = left->count + right->count;
+    if (count > INDEX_FANOUT * 3 / 4 || count > left->capacity) {
+        return;
+    }
+    if (list->tags != NULL && !sheet_merge(list, left_id, right_id)) {
+        return;
+    }
+    uint32_t left_count = left->count;
+    index_move(left, right, 0);
+    index_set_key(left, left_count, index_keys(parent)[left_at + 1]);
+    nodes_renumber(list, left_id, left_count);
+    index_add_span(parent, left_at, index_span(parent, left_at + 1));
+    skiplist_remove_child(list, right_id);
+}
+
+/* Remove an empty block from its level and its parent, and free it. */
+static void skiplist_remove_child(struct skiplist *list, uint32_t id) {
+    struct skiplist_node node = *skiplist_node(list, id);
+    nodes_unlink(list, id, id);
+    if (list->tags != NULL) {
+        if (node.level > 0) {
+            sheet_free(list, node.block);
+        } else if (node.parent == SKIPLIST_NONE) {
+            sheet_free_leaf(list);
+        }
+    }
+    nodes_destroy(list, node.block);
+    if (node.parent == SKIPLIST_NONE) {
+        nodes_give_back(list, id);
+        list->root = SKIPLIST_NONE;
+        return;
+    }
+    struct index_block *index = nodes_index(list, node.parent);
+    uint32_t position = node.position;
+    nodes_give_back(list, id);
+    if (list->tags != NULL) {
+        counts_remove_children(list, node.parent, position, 1);
+    }
+    index_remove(index, position, 1);
+    nodes_renumber(list, node.parent, position);
+    if (index->count == 0) {
+        skiplist_remove_child(list, node.parent);
+    } else if (node.parent == list->root) {
+        skiplist_shrink_root(list);
+    } else if (index->count <= INDEX_FANOUT / 4) {
+        skiplist_merge_index(list, node.parent);
+    }
+}
+
+static void skiplist_remove_leaf(struct skiplist *list, uint32_t id) {
+    const struct block_links *links = nodes_links(list, id);
+    if (list->first == id) {
+        list->first = links->next;
+    }
+    if (list->last == id) {
+        list->last = links->previous;
+    }
+    skiplist_remove_child(list, id);
+}
+
+/* Move the entries of the smaller of two siblings to the larger one. */
+static void skiplist_merge_leaves(struct skiplist *list, struct index_block *parent,
+                                  uint32_t left_at, struct skiplist_owner owner) {
+    uint32_t left_id = index_children(parent)[left_at];
+    uint32_t right_id = index_children(parent)[left_at + 1];
+    bool is_left_kept = nodes_leaf(list, left_id)->count >= nodes_leaf(list, right_id)->count;
+    uint32_t kept_id = is_left_kept ? left_id : right_id;
+    uint32_t gone_id = is_left_kept ? right_id : left_id;
+    struct block *gone = nodes_leaf(list, gone_id), *kept = nodes_leaf(list, kept_id);
+    uint32_t count = gone->count, heap = (uint32_t)kept->heap_used + gone->heap_used;
+    if (kept->count + count > kept->capacity || heap > kept->heap_size) {
+        struct block *larger = nodes_adopt_leaf(list, block_create(kept->count + count, heap));
+        if (larger == NULL) {
+            return;
+        }
+        nodes_replace_leaf(list, kept_id, larger);
+        kept = larger;
+    }
+    uint32_t index = is_left_kept ? kept->count : 0;
+    block_copy(kept, index, gone, 0, count);
+    /* One of the two is removed, no matter which. */
+    index_add_span(parent, left_at, index_span(parent, left_at + 1));
+    index_set_span(parent, left_at + 1, index_span(parent, left_at));
+    if (!is_left_kept) {
+        index_set_key(parent, left_at + 1, index_keys(parent)[left_at]);
+    }
+    owner.moved(owner.owner, kept, index, count, gone_id, kept_id);
+    skiplist_remove_leaf(list, gone_id);
+}
+
+/* Merge a leaf that has become small if a sibling has room. */
+static void skiplist_merge_leaf(struct skiplist *list, uint32_t id, struct skiplist_owner owner) {
+    uint32_t parent_id = skiplist_node(list, id)->parent;
+    if (parent_id == SKIPLIST_NONE) {
+        return;
+    }
+    struct index_block *parent = nodes_index(list, parent_id);
+    uint32_t position = skiplist_node(list, id)->position;
+    const struct block *block = nodes_leaf(list, id);
+    const uint32_t *children = index_children(parent);
+    if (position > 0 && block_may_merge(nodes_leaf(list, children[position - 1]), block)) {
+        skiplist_merge_leaves(list, parent, position - 1, owner);
+    } else if (position + 1U < parent->count &&
+               block_may_merge(block, nodes_leaf(list, children[position + 1]))) {
+        skiplist_merge_leaves(list, parent, position, owner);
+    }
+}
+
+void skiplist_settle_leaf(struct skiplist *list, uint32_t id, struct skiplist_owner owner) {
+    struct block *block = nodes_leaf(list, id);
+    if (block_is_wasteful(block)) {
+        struct block *trimmed = nodes_adopt_leaf(list, block_create_grown(block, 1));
+        if (trimmed != NULL) {
+            nodes_replace_leaf(list, id, trimmed);
+        }
+    }
+    if (nodes_leaf(list, id)->count <= BLOCK_ENTRIES_MAX / 4) {
+        skiplist_merge_leaf(list, id, owner);
+    }
+}
+
+/* count entries have been removed from the block of this leaf. */
+static void skiplist_finish(struct skiplist *list, const struct block *block, uint32_t leaf,
+                            uint32_t count, struct skiplist_owner owner) {
+    nodes_add_to_spans(list, leaf, -count);
+    if (block->count == 0) {
+        skiplist_remove_leaf(list, leaf);
+        return;
+    }
+    skiplist_settle_leaf(list, leaf, owner);
+}
+
+void skiplist_remove(struct skiplist *list, struct skiplist_place place, uint32_t count,
+                     struct skiplist_owner owner) {
+    struct block *block = nodes_leaf(list, place.leaf);
+    nodes_free_long(list, block, place.index, count);
+    if (list->tags != NULL) {
+        sheet_remove(list, place, count);
+    }
+    block_remove(block, place.index, count);
+    skiplist_finish(list, block, place.leaf, count, owner);
+}
+
+void skiplist_remove_moved(struct skiplist *list, struct skiplist_place place, uint32_t offset,
+                           struct skiplist_owner owner) {
+    struct block *block = nodes_leaf(list, place.leaf);
+    if (block_code(block, place.index) == NAME_LONG) {
+        list->memory_size -= block_long_memory_size(block_heap(block) + offset);
+    }
+    if (list->tags != NULL) {
+        sheet_remove(list, place, 1);
+    }
+    block_remove_one(block, place.index, offset);
+    skiplist_finish(list, block, place.leaf, 1, owner);
+}
+
+bool skiplist_is_alive(const struct skiplist *list, uint32_t id) {
+    uint32_t parent;
+    while ((parent = skiplist_node(list, id)->parent) != SKIPLIST_NONE) {
+        id = parent;
+    }
+    return id == list->root;
+}
+
+/* ---- checking ---- */
+
+struct skiplist_check {
+    const struct skiplist *list;
+    const char *wrong;
+    uint32_t node_count; /* blocks reached */
+    size_t memory_size;
+    uint32_t last_at[SKIPLIST_LEVELS_MAX]; /* the last block seen on each level */
+    uint64_t last_key;
+};
+
+static bool skiplist_claim(struct skiplist_check *check, bool holds, const char *wrong) {
+    if (!holds && check->wrong == NULL) {
+        check->wrong = wrong;
+    }
+    return holds;
+}
+
+static void skiplist_check_links(struct skiplist_check *check, uint32_t id, uint32_t level) {
+    const struct skiplist *list = check->list;
+    uint32_t before = check->last_at[level];
+    skiplist_claim(check, nodes_links(list, id)->previous == before,
+                   "skiplist: a link back is wrong");
+    if (before != SKIPLIST_NONE) {
+        skiplist_claim(check, nodes_links(list, before)->next == id,
+                       "skiplist: a link forward is wrong");
+    } else if (level == 0) {
+        skiplist_claim(check, list->first == id, "skiplist: first is not the first leaf");
+    }
+    check->last_at[level] = id;
+}
+
+/* The entries and the memory of a leaf; false: it is empty, or was found wrong. */
+static bool skiplist_check_block(struct skiplist_check *check, const struct block *block,
+                                 const char *empty) {
+    const char *reason = NULL;
+    bool is_valid = block_validate(block, &reason);
+    check->memory_size += nodes_leaf_memory_size(block);
+    return skiplist_claim(check, is_valid, reason) &&
+           skiplist_claim(check, block->count > 0, empty);
+}
+
+static uint32_t skiplist_check_leaf(struct skiplist_check *check, uint32_t id, uint64_t separator) {
+    const struct block *block = nodes_leaf(check->list, id);
+    if (!skiplist_check_block(check, block, "skiplist: a leaf is empty")) {
+        return 0;
+    }
+    skiplist_claim(check, block_keys(block)[0] <= check->last_key, "skiplist: keys increase");
+    skiplist_claim(check, separator <= check->last_key,
+                   "skiplist: a separator is above the last key");
+    skiplist_claim(check, separator >= block_keys(block)[0],
+                   "skiplist: a separator is below the first key");
+    check->last_key = block_keys(block)[block->count - 1];
+    return block->count;
+}
+
+static uint32_t skiplist_check_subtree(struct skiplist_check *check, uint32_t id, uint32_t parent,
+                                       uint32_t level, uint64_t separator) {
+    const struct skiplist *list = check->list;
+    if (!skiplist_claim(check, id < list->node_end && skiplist_node(list, id)->block != NULL,
+                        "skiplist: a child is not in use")) {
+        return 0;
+    }
+    check->node_count++;
+    skiplist_claim(check, skiplist_node(list, id)->parent == parent,
+                   "skiplist: a link up is wrong");
+    if (parent != SKIPLIST_NONE) {
+        skiplist_claim(
+            check,
+            index_children(nodes_index(list, parent))[skiplist_node(list, id)->position] == id,
+            "skiplist: a child's position is wrong");
+    }
+    if (!skiplist_claim(check, skiplist_node(list, id)->level == level,
+                        "skiplist: a level is wrong")) {
+        return 0;
+    }
+    skiplist_check_links(check, id, level);
+    if (level == 0) {
+        return skiplist_check_leaf(check, id, separator);
+    }
+    struct index_block *index = nodes_index(list, id);
+    check->memory_size += memory_size(index);
+    const char *reason = "";
+    bool is_valid = index_validate(index, &reason);
+    if (!skiplist_claim(check, is_valid, reason)) {
+        return 0;
+    }
+    skiplist_claim(check, index->is_lowest == (level == 1),
+                   "skiplist: an index block's spans are wrong");
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < index->count && check->wrong == NULL; i++) {
+        uint32_t child = index_children(index)[i];
+        uint64_t key = i == 0 ? separator : index_keys(index)[i];
+        uint32_t span = skiplist_check_subtree(check, child, id, level - 1, key);
+        skiplist_claim(check, span == index_span(index, i), "skiplist: a span is wrong");
+        count += span;
+    }
+    return count;
+}
+
+/* The children of a detached block have it as parent, and the entries of its leaves are valid. */
+static void skiplist_check_detached(struct skiplist_check *check, uint32_t id, uint32_t parent,
+                                    uint32_t level) {
+    const struct skiplist *list = check->list;
+    if (!skiplist_claim(check, id < list->node_end && skiplist_node(list, id)->block != NULL,
+                        "skiplist: a detached block is not in use")) {
+        return;
+    }
+    if (!skiplist_claim(check, ++check->node_count <= list->node_end,
+                        "skiplist: the detached go in a circle")) {
+        return;
+    }
+    skiplist_claim(check, skiplist_node(list, id)->parent == parent,
+                   "skiplist: a detached link up is wrong");
+    if (!skiplist_claim(check, skiplist_node(list, id)->level == level,
+                        "skiplist: a detached level is wrong")) {
+        return;
+    }
+    skiplist_claim(check, id != list->root, "skiplist: the root is detached");
+    if (level == 0) {
+        skiplist_check_block(check, nodes_leaf(list, id), "skiplist: a detached leaf is empty");
+        return;
+    }
+    struct index_block *index = nodes_index(list, id);
+    check->memory_size += memory_size(index);
+    skiplist_claim(check, index->count > 0, "skiplist: a detached index block is empty");
+    for (uint32_t i = 0; i < index->count && check->wrong == NULL; i++) {
+        skiplist_check_detached(check, index_children(index)[i], id, level - 1);
+    }
+}
+
+static void skiplist_check_all_detached(struct skiplist_check *check) {
+    const struct skiplist *list = check->list;
+    for (uint32_t id = list->detached; id != SKIPLIST_NONE && check->wrong == NULL;
+         id = nodes_links(list, id)->next) {
+        if (skiplist_claim(check, id < list->node_end && skiplist_node(list, id)->block != NULL,
+                           "skiplist: a detached root is not in use")) {
+            skiplist_check_detached(check, id, SKIPLIST_NONE, skiplist_node(list, id)->level);
+        }
+    }
+}
+
+static void skiplist_check_nodes(struct skiplist_check *check) {
+    const struct skiplist *list = check->list;
+    uint32_t free_count = 0;
+    uint32_t previous = SKIPLIST_NONE;
+    for (uint32_t id = list->free_first; id != SKIPLIST_NONE;
+         previous = id, id = skiplist_node(list, id)->parent) {
+        if (!skiplist_claim(check, id < list->node_end && skiplist_node(list, id)->block == NULL,
+                            "skiplist: a free id is in use")) {
+            return;
+        }
+        skiplist_claim(check, skiplist_node(list, id)->previous_free == previous,
+                       "skiplist: a free id's link back is wrong");
+        if (!skiplist_claim(check, ++free_count <= list->node_end,
+                            "skiplist: free ids go in a circle")) {
+            return;
+        }
+    }
+    skiplist_claim(check, list->node_end <= list->node_capacity, "skiplist: ids have no nodes");
+    skiplist_claim(check, free_count == list->free_count,
+                   "skiplist: free ids are not counted right");
+    skiplist_claim(check, free_count + check->node_count == list->node_end,
+                   "skiplist: ids are lost");
+    check->memory_size += nodes_memory_size(list);
+    skiplist_claim(check, check->memory_size == list->memory_size,
+                   "skiplist: memory is not counted right");
+}
+
+bool skiplist_validate(const struct skiplist *list, const char **reason) {
+    struct skiplist_check check = {.list = list, .last_key = UINT64_MAX};
+    for (uint32_t i = 0; i < SKIPLIST_LEVELS_MAX; i++) {
+        check.last_at[i] = SKIPLIST_NONE;
+    }
+    uint32_t count = 0;
+    if (list->root != SKIPLIST_NONE) {
+        uint32_t level = skiplist_node(list, list->root)->level;
+        count = skiplist_check_subtree(&check, list->root, SKIPLIST_NONE, level, UINT64_MAX);
+        for (uint32_t i = 0; i <= level && check.wrong == NULL; i++) {
+            skiplist_claim(&check, nodes_links(list, check.last_at[i])->next == SKIPLIST_NONE,
+                           "skiplist: a level does not end");
+        }
+    }
+    skiplist_claim(&check, count == list->count, "skiplist: entries are not counted right");
+    if (check.wrong == NULL) {
+        skiplist_check_all_detached(&check);
+    }
+    if (check.wrong == NULL) {
+        skiplist_claim(&check, list->last == check.last_at[0],
+                       "skiplist: last is not the last leaf");
+        skiplist_check_nodes(&check);
+    }
+    return check_passed(check.wrong, reason);
+}

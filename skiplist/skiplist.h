@@ -25,7 +25,76 @@
 #ifndef SKIPLIST_SKIPLIST_H
 #define SKIPLIST_SKIPLIST_H
 
-#include "skiplist/skiplist_types.h"
+#include "skiplist/block.h"
+
+enum {
+    SKIPLIST_LEVELS_MAX = 32,
+#ifdef SKIPLIST_TINY
+    SKIPLIST_SEGMENT_BITS = 2,
+#else
+    SKIPLIST_SEGMENT_BITS = 12,
+#endif
+    SKIPLIST_SEGMENT_NODES = 1 << SKIPLIST_SEGMENT_BITS,
+};
+/* No block. */
+#define SKIPLIST_NONE UINT32_MAX
+
+struct skiplist_node {
+    void *block;     /* struct block on level 0, else an index block; NULL: the id is free */
+    uint32_t parent; /* SKIPLIST_NONE: the root; free ids: the next free id */
+    union {
+        struct {
+            uint16_t position; /* among the parent's children */
+            uint16_t level;
+        };
+        uint32_t previous_free; /* for free ids */
+    };
+};
+
+struct tags;
+
+struct skiplist {
+    /* The nodes, in segments of SKIPLIST_SEGMENT_NODES: a single array would have to be copied to
+     * grow. A small list has one segment, which grows; the node of a list of one block is inside
+     * the struct. */
+    struct skiplist_node **segments;     /* &first_segment, or a table on the heap */
+    struct skiplist_node *first_segment; /* &first_node, or on the heap */
+    struct skiplist_node first_node;
+    uint32_t node_capacity;
+    uint32_t node_end;   /* ids from here on have never been used */
+    uint32_t free_first; /* free ids, a linked list through parent and previous_free */
+    uint32_t free_count;
+    uint32_t root;
+    uint32_t first; /* leaf */
+    uint32_t last;  /* leaf */
+    uint32_t count; /* entries */
+    size_t memory_size;
+    uint32_t detached; /* first of the detached subtrees; SKIPLIST_NONE: none */
+    bool is_latest;    /* a new entry is placed before equal keys, not behind */
+    struct tags *tags; /* skiplist/sheet.h; NULL: no entry has ever had a value */
+};
+
+/* A position between entries, or the entry behind it. */
+struct skiplist_place {
+    uint32_t leaf;
+    uint32_t index;
+};
+
+/* Callback: count entries, now in block from index on, have moved from leaf id `from` to `to`. */
+typedef void skiplist_moved(void *owner, const struct block *block, uint32_t index, uint32_t count,
+                            uint32_t from, uint32_t to);
+struct skiplist_owner {
+    skiplist_moved *moved;
+    void *owner;
+};
+
+/* The node of an id. While the list is empty there is none, and its root is SKIPLIST_NONE. */
+static inline struct skiplist_node *skiplist_node(const struct skiplist *list, uint32_t id) {
+#ifdef SKIPLIST_TINY
+    CHECK(id != UINT32_MAX);
+#endif
+    return &list->segments[id >> SKIPLIST_SEGMENT_BITS][id & (SKIPLIST_SEGMENT_NODES - 1)];
+}
 
 /* What has been reserved for an insertion. */
 struct skiplist_plan {
@@ -117,21 +186,21 @@ void skiplist_remove_moved(struct skiplist *list, struct skiplist_place place, u
  * Detached leaves are unreachable, but keep their ids, and skiplist_leaf still returns them.
  * Nothing here fails or allocates.
  *
- *     skiplist_cut       the leaves at either end of the range that keep other entries
- *     skiplist_detach    the leaves in between
- *     skiplist_join      rebalance; until then no other function may be called
+ *     detach_cut       the leaves at either end of the range that keep other entries
+ *     detach_leaves    the leaves in between
+ *     detach_join      rebalance; until then no other function may be called
  *
- *     while ((id = skiplist_detached_leaf(list)) != SKIPLIST_NONE) {
+ *     while ((id = detach_next_leaf(list)) != SKIPLIST_NONE) {
  *         remove the leaf's entries from the index;
- *         skiplist_free_detached_leaf(list);
+ *         detach_free_leaf(list);
  *     } */
 
 /* Remove entries of one leaf that keeps others, and free their long members. */
-void skiplist_cut(struct skiplist *list, struct skiplist_place place, uint32_t count);
+void detach_cut(struct skiplist *list, struct skiplist_place place, uint32_t count);
 /* Detach the leaves that hold exactly the count entries (at least 1) from rank on. */
-void skiplist_detach(struct skiplist *list, uint32_t rank, uint32_t count);
+void detach_leaves(struct skiplist *list, uint32_t rank, uint32_t count);
 /* Merge blocks that have become small; rank is now the first entry behind the removed ones. */
-void skiplist_join(struct skiplist *list, uint32_t rank, struct skiplist_owner owner);
+void detach_join(struct skiplist *list, uint32_t rank, struct skiplist_owner owner);
 
 static inline bool skiplist_has_detached(const struct skiplist *list) {
     return list->detached != SKIPLIST_NONE;
@@ -147,12 +216,12 @@ static inline bool skiplist_may_compact(const struct skiplist *list) {
 }
 /* The next detached leaf to free, SKIPLIST_NONE if there is none. It is unchanged until it is
  * freed. Frees at most one index block per level on the way. */
-uint32_t skiplist_detached_leaf(struct skiplist *list);
-/* Free the leaf that skiplist_detached_leaf returned, with its long members; its id may then be
+uint32_t detach_next_leaf(struct skiplist *list);
+/* Free the leaf that detach_next_leaf returned, with its long members; its id may then be
  * reused. */
-void skiplist_free_detached_leaf(struct skiplist *list);
+void detach_free_leaf(struct skiplist *list);
 /* Count the detached entries. */
-uint64_t skiplist_count_detached(const struct skiplist *list);
+uint64_t detach_count(const struct skiplist *list);
 
 /* Check all invariants. reason: the first violated one. */
 MUST_CHECK bool skiplist_validate(const struct skiplist *list, const char **reason);

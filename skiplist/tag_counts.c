@@ -58,12 +58,15 @@ void tag_counts_plan(struct tag_counts_plan *plan, const struct tag_slot *const 
     for (uint32_t i = count; i-- > 0;) {
         tag_counts_choose(plan, tag_counts_combine(slots, &tags[i], count - i));
     }
-    plan->all = tag_counts_combine(slots, tags, count);
-    plan->dense = plan->all;
-    for (uint32_t i = 1; plan->dense.bits > TAG_DENSE_BITS; i++) {
+    plan->dense = tag_counts_combine(slots, tags, count);
+    for (uint32_t i = 0; plan->dense.bits > TAG_DENSE_BITS;) {
+        /* A tag with rows of its own would have few values to be found by. */
+        if (i == 0 || (i < TAG_LISTS_MAX && slots[tags[i]]->bits > TAG_ROW_BITS)) {
+            plan->lists[plan->list_count++] = plan->dense;
+        }
+        i++;
         plan->dense = tag_counts_combine(slots, &tags[i], count - i);
     }
-    plan->is_sparse = plan->dense.count < count;
 }
 
 uint32_t tag_counts_values(const struct tags *tags, const struct tag_combination *combination,
@@ -71,7 +74,7 @@ uint32_t tag_counts_values(const struct tags *tags, const struct tag_combination
     uint32_t values = 0;
     for (uint32_t i = 0; i < combination->count; i++) {
         uint32_t tag = combination->tags[i];
-        values |= tag_slot_extract(tags->slots[tag], code) << combination->shifts[tag];
+        values |= sheet_slot_extract(tags->slots[tag], code) << combination->shifts[tag];
     }
     return values;
 }
@@ -95,10 +98,12 @@ static const struct tag_places *tag_counts_places(struct tags *tags, uint32_t co
     places->number = plan->number;
     places->code = code;
     for (uint32_t i = 0; i < tags->count; i++) {
-        values[i] = tag_slot_extract(tags->slots[i], code);
+        values[i] = sheet_slot_extract(tags->slots[i], code);
     }
     places->dense = tag_counts_join(&plan->dense, values);
-    places->all = plan->is_sparse ? tag_counts_join(&plan->all, values) : 0;
+    for (uint32_t i = 0; i < plan->list_count; i++) {
+        places->lists[i] = tag_counts_join(&plan->lists[i], values);
+    }
     for (uint32_t i = 0; i < plan->combination_count; i++) {
         const struct tag_combination *combination = &plan->combinations[i];
         places->rows[i] = combination->first_row + tag_counts_join(combination, values);
@@ -128,17 +133,35 @@ struct tag_counts *tag_counts_create(const struct tag_counts_plan *plan, bool is
     return counts;
 }
 
-/* from: may be NULL. false: no memory. */
-static bool tag_counts_copy_sorted(const struct tag_count *from, uint32_t count,
-                                   struct tag_count **to) {
-    if (from == NULL) {
-        return true;
+/* Keep nothing in it from now on. */
+static void tag_counts_crowd(struct tag_list *list) {
+    memory_free(list->sorted);
+    memory_free(list->latest);
+    *list = (struct tag_list){.is_crowded = true};
+}
+
+/* *to has the same numbers at other places; where there is no memory for them, it has none. */
+static bool tag_counts_copy_list(const struct tag_list *from, struct tag_list *to) {
+    *to = *from;
+    to->sorted = from->sorted != NULL
+                     ? memory_allocate((from->sorted_count + 1) * sizeof *to->sorted)
+                     : NULL;
+    to->latest =
+        from->latest != NULL ? memory_allocate((TAG_LATEST_MAX + 1) * sizeof *to->latest) : NULL;
+    if ((to->sorted == NULL) != (from->sorted == NULL) ||
+        (to->latest == NULL) != (from->latest == NULL)) {
+        tag_counts_crowd(to);
+        return false;
     }
-    *to = memory_allocate((count + 1) * sizeof **to);
-    if (*to != NULL) {
-        memcpy(*to, from, count * sizeof **to);
+    if (to->sorted != NULL) {
+        memcpy(to->sorted, from->sorted, from->sorted_count * sizeof *to->sorted);
     }
-    return *to != NULL;
+    if (to->latest != NULL) {
+        memcpy(to->latest, from->latest, from->latest_count * sizeof *to->latest);
+    }
+    to->memory_size = (to->sorted != NULL ? memory_size(to->sorted) : 0) +
+                      (to->latest != NULL ? memory_size(to->latest) : 0);
+    return true;
 }
 
 struct tag_counts *tag_counts_copy(const struct tag_counts_plan *plan,
@@ -149,9 +172,11 @@ struct tag_counts *tag_counts_copy(const struct tag_counts_plan *plan,
         return NULL;
     }
     memcpy(copy, counts, size);
-    copy->sparse = copy->latest = NULL;
-    if (!tag_counts_copy_sorted(counts->sparse, counts->sparse_count, &copy->sparse) ||
-        !tag_counts_copy_sorted(counts->latest, TAG_LATEST_MAX, &copy->latest)) {
+    bool is_done = true;
+    for (uint32_t i = 0; i < TAG_LISTS_MAX; i++) {
+        is_done = tag_counts_copy_list(&counts->lists[i], &copy->lists[i]) && is_done;
+    }
+    if (!is_done) {
         tag_counts_destroy(copy);
         return NULL;
     }
@@ -160,19 +185,24 @@ struct tag_counts *tag_counts_copy(const struct tag_counts_plan *plan,
 
 void tag_counts_destroy(struct tag_counts *counts) {
     if (counts != NULL) {
-        memory_free(counts->sparse);
-        memory_free(counts->latest);
+        for (uint32_t i = 0; i < TAG_LISTS_MAX; i++) {
+            memory_free(counts->lists[i].sorted);
+            memory_free(counts->lists[i].latest);
+        }
         memory_free(counts);
     }
 }
 
-size_t tag_counts_sorted_size(const struct tag_counts *counts) {
-    return (counts->sparse != NULL ? memory_size(counts->sparse) : 0) +
-           (counts->latest != NULL ? memory_size(counts->latest) : 0);
+size_t tag_counts_lists_size(const struct tag_counts *counts) {
+    size_t size = 0;
+    for (uint32_t i = 0; i < TAG_LISTS_MAX; i++) {
+        size += counts->lists[i].memory_size;
+    }
+    return size;
 }
 
 size_t tag_counts_memory_size(const struct tag_counts *counts) {
-    return memory_size(counts) + tag_counts_sorted_size(counts);
+    return memory_size(counts) + tag_counts_lists_size(counts);
 }
 
 /* ---- numbers of the whole block ---- */
@@ -188,89 +218,81 @@ uint32_t tag_counts_find(const struct tag_count *sorted, uint32_t count, uint32_
     return low;
 }
 
-/* Do without sorted numbers from now on. */
-static void tag_counts_crowd(struct tag_counts *counts) {
-    memory_free(counts->sparse);
-    memory_free(counts->latest);
-    counts->sparse = counts->latest = NULL;
-    counts->sparse_count = counts->latest_count = counts->zero_count = 0;
-    counts->is_crowded = true;
-}
-
 /* Merge these with the sorted numbers, of which those that are 0 go. */
-static bool tag_counts_merge(struct tag_counts *counts, const struct tag_count *other,
+static bool tag_counts_merge(struct tag_list *list, const struct tag_count *other,
                              uint32_t other_count) {
-    const struct tag_count *own = counts->sparse;
+    const struct tag_count *own = list->sorted;
     struct tag_count *merged =
-        memory_allocate(((size_t)counts->sparse_count + other_count + 1) * sizeof *merged);
+        memory_allocate(((size_t)list->sorted_count + other_count + 1) * sizeof *merged);
     uint32_t a = 0, b = 0, count = 0;
     if (merged == NULL) {
         return false;
     }
-    while (a < counts->sparse_count || b < other_count) {
+    while (a < list->sorted_count || b < other_count) {
         bool takes_a =
-            b == other_count || (a < counts->sparse_count && own[a].values <= other[b].values);
+            b == other_count || (a < list->sorted_count && own[a].values <= other[b].values);
         bool takes_b =
-            a == counts->sparse_count || (b < other_count && other[b].values <= own[a].values);
+            a == list->sorted_count || (b < other_count && other[b].values <= own[a].values);
         merged[count] = takes_a ? own[a] : other[b];
         merged[count].count += takes_a && takes_b ? other[b].count : 0;
         a += takes_a;
         b += takes_b;
         count += merged[count].count != 0;
     }
-    memory_free(counts->sparse);
-    counts->sparse = merged;
-    counts->sparse_count = count;
-    counts->zero_count = 0;
+    list->memory_size += memory_size(merged) - (own != NULL ? memory_size(own) : 0);
+    memory_free(list->sorted);
+    list->sorted = merged;
+    list->sorted_count = count;
+    list->zero_count = 0;
     if (count > TAG_SORTED_MAX) {
-        tag_counts_crowd(counts);
+        tag_counts_crowd(list);
     }
     return true;
 }
 
-static bool tag_counts_merge_latest(struct tag_counts *counts) {
-    bool is_done = tag_counts_merge(counts, counts->latest, counts->latest_count);
-    counts->latest_count = is_done ? 0 : counts->latest_count;
+static bool tag_counts_merge_latest(struct tag_list *list) {
+    bool is_done = tag_counts_merge(list, list->latest, list->latest_count);
+    list->latest_count = is_done ? 0 : list->latest_count;
     return is_done;
 }
 
 /* The number of these values, wherever it is; NULL: it is 0. */
-static struct tag_count *tag_counts_find_one(const struct tag_counts *counts, uint32_t values,
+static struct tag_count *tag_counts_find_one(const struct tag_list *list, uint32_t values,
                                              uint32_t *latest_at) {
-    uint32_t at = tag_counts_find(counts->sparse, counts->sparse_count, values);
-    if (at < counts->sparse_count && counts->sparse[at].values == values) {
-        return &counts->sparse[at];
+    uint32_t at = tag_counts_find(list->sorted, list->sorted_count, values);
+    if (at < list->sorted_count && list->sorted[at].values == values) {
+        return &list->sorted[at];
     }
-    at = *latest_at = tag_counts_find(counts->latest, counts->latest_count, values);
-    return at < counts->latest_count && counts->latest[at].values == values ? &counts->latest[at]
-                                                                            : NULL;
+    at = *latest_at = tag_counts_find(list->latest, list->latest_count, values);
+    return at < list->latest_count && list->latest[at].values == values ? &list->latest[at] : NULL;
 }
 
 /* Sorted numbers are much to move, so new ones go to the latest, and of those that become 0 most stay for a while. */
-static bool tag_counts_add_sparse(struct tag_counts *counts, uint32_t values, uint32_t more) {
+static bool tag_counts_add_to_list(struct tag_list *list, uint32_t values, uint32_t more) {
     uint32_t at = 0;
-    if (counts->is_crowded || more == 0) {
+    if (list->is_crowded || more == 0) {
         return true;
     }
-    struct tag_count *count = tag_counts_find_one(counts, values, &at);
+    struct tag_count *count = tag_counts_find_one(list, values, &at);
     if (count != NULL) {
-        counts->zero_count -= count->count == 0;
+        list->zero_count -= count->count == 0;
         count->count += more;
-        counts->zero_count += count->count == 0;
-        return counts->zero_count <= counts->sparse_count / 4 + TAG_LATEST_MAX ||
-               tag_counts_merge_latest(counts);
+        list->zero_count += count->count == 0;
+        return list->zero_count <= list->sorted_count / 4 + TAG_LATEST_MAX ||
+               tag_counts_merge_latest(list);
     }
-    if (counts->latest == NULL) {
-        counts->latest = memory_allocate((TAG_LATEST_MAX + 1) * sizeof *counts->latest);
-        if (counts->latest == NULL) {
+    if (list->latest == NULL) {
+        list->latest = memory_allocate((TAG_LATEST_MAX + 1) * sizeof *list->latest);
+        if (list->latest == NULL) {
             return false;
         }
+        list->memory_size += memory_size(list->latest);
     }
-    memmove(&counts->latest[at + 1], &counts->latest[at],
-            (counts->latest_count - at) * sizeof *counts->latest);
-    counts->latest[at] = (struct tag_count){.values = values, .count = more};
-    counts->latest_count++;
-    return counts->latest_count < TAG_LATEST_MAX || tag_counts_merge_latest(counts);
+    memmove(&list->latest[at + 1], &list->latest[at],
+            (list->latest_count - at) * sizeof *list->latest);
+    list->latest[at] = (struct tag_count){.values = values, .count = more};
+    list->latest_count++;
+    return list->latest_count < TAG_LATEST_MAX || tag_counts_merge_latest(list);
 }
 
 /* Sort by some of the bits, keeping the order of the others. */
@@ -290,15 +312,20 @@ static void tag_counts_sort_digit(const uint32_t *from, uint32_t count, uint32_t
     }
 }
 
-bool tag_counts_add_sorted(struct tag_counts *counts, uint32_t *values, uint32_t count) {
+bool tag_counts_add_sorted(struct tag_list *list, unsigned bits, uint32_t *values, uint32_t count) {
     struct tag_count *sums = memory_allocate((count + 1) * sizeof *sums);
-    uint32_t *other = (uint32_t *)(void *)sums, sum_count = 0;
+    uint32_t *from = values, *to = (uint32_t *)(void *)sums, sum_count = 0;
     if (sums == NULL) {
         return false;
     }
-    for (uint32_t shift = 0; shift < TAGS_BITS_MAX; shift += DIGIT_BITS) {
-        tag_counts_sort_digit(values, count, shift, other);
-        memcpy(values, other, count * sizeof *values);
+    for (uint32_t shift = 0; shift < bits; shift += DIGIT_BITS) {
+        tag_counts_sort_digit(from, count, shift, to);
+        uint32_t *sorted = to;
+        to = from;
+        from = sorted;
+    }
+    if (from != values) {
+        memcpy(values, from, count * sizeof *values);
     }
     for (uint32_t i = 0; i < count; i++) {
         if (sum_count == 0 || sums[sum_count - 1].values != values[i]) {
@@ -307,8 +334,8 @@ bool tag_counts_add_sorted(struct tag_counts *counts, uint32_t *values, uint32_t
         sums[sum_count - 1].count++;
     }
     bool is_done =
-        counts->is_crowded || (tag_counts_merge_latest(counts) &&
-                               (counts->is_crowded || tag_counts_merge(counts, sums, sum_count)));
+        list->is_crowded || (tag_counts_merge_latest(list) &&
+                             (list->is_crowded || tag_counts_merge(list, sums, sum_count)));
     memory_free(sums);
     return is_done;
 }
@@ -316,18 +343,41 @@ bool tag_counts_add_sorted(struct tag_counts *counts, uint32_t *values, uint32_t
 bool tag_counts_add(struct tags *tags, struct tag_counts *counts, uint32_t code, uint32_t more) {
     const struct tag_places *places = tag_counts_places(tags, code);
     counts->dense[places->dense] += more;
-    return !tags->plan.is_sparse || tag_counts_add_sparse(counts, places->all, more);
-}
-
-static bool tag_counts_add_each(struct tag_counts *counts, const struct tag_count *sorted,
-                                uint32_t count, bool is_less) {
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t more = is_less ? 0U - sorted[i].count : sorted[i].count;
-        if (!tag_counts_add_sparse(counts, sorted[i].values, more)) {
+    for (uint32_t i = 0; i < tags->plan.list_count; i++) {
+        if (!tag_counts_add_to_list(&counts->lists[i], places->lists[i], more)) {
             return false;
         }
     }
     return true;
+}
+
+static bool tag_counts_add_each(struct tag_list *list, const struct tag_count *sorted,
+                                uint32_t count, bool is_less) {
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t more = is_less ? 0U - sorted[i].count : sorted[i].count;
+        if (!tag_counts_add_to_list(list, sorted[i].values, more)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool tag_counts_add_list(struct tag_list *list, const struct tag_list *other, bool is_less) {
+    if (list->is_crowded) {
+        return true;
+    }
+    if (other->is_crowded) {
+        tag_counts_crowd(list);
+        return true;
+    }
+    /* Each is in the latest of one of them only once they are merged. */
+    if (!is_less &&
+        (!tag_counts_merge_latest(list) ||
+         (!list->is_crowded && !tag_counts_merge(list, other->sorted, other->sorted_count)))) {
+        return false;
+    }
+    return (!is_less || tag_counts_add_each(list, other->sorted, other->sorted_count, true)) &&
+           tag_counts_add_each(list, other->latest, other->latest_count, is_less);
 }
 
 bool tag_counts_add_all(const struct tag_counts_plan *plan, struct tag_counts *counts,
@@ -335,29 +385,20 @@ bool tag_counts_add_all(const struct tag_counts_plan *plan, struct tag_counts *c
     for (uint32_t i = 0; i >> plan->dense.bits == 0; i++) {
         counts->dense[i] += is_less ? 0U - other->dense[i] : other->dense[i];
     }
-    if (!plan->is_sparse || counts->is_crowded) {
-        return true;
+    for (uint32_t i = 0; i < plan->list_count; i++) {
+        if (!tag_counts_add_list(&counts->lists[i], &other->lists[i], is_less)) {
+            return false;
+        }
     }
-    if (other->is_crowded) {
-        tag_counts_crowd(counts);
-        return true;
-    }
-    /* Each is in the latest of one of them only once they are merged. */
-    if (!is_less &&
-        (!tag_counts_merge_latest(counts) ||
-         (!counts->is_crowded && !tag_counts_merge(counts, other->sparse, other->sparse_count)))) {
-        return false;
-    }
-    return (!is_less || tag_counts_add_each(counts, other->sparse, other->sparse_count, true)) &&
-           tag_counts_add_each(counts, other->latest, other->latest_count, is_less);
+    return true;
 }
 
-/* Are these numbers those of other counts, too? */
-static bool tag_counts_agree(const struct tag_count *sorted, uint32_t count,
-                             const struct tag_counts *other) {
+/* Are these numbers those of another list, too? */
+static bool tag_counts_has_each(const struct tag_list *list, const struct tag_count *sorted,
+                                uint32_t count) {
     uint32_t at;
     for (uint32_t i = 0; i < count; i++) {
-        const struct tag_count *found = tag_counts_find_one(other, sorted[i].values, &at);
+        const struct tag_count *found = tag_counts_find_one(list, sorted[i].values, &at);
         if ((found != NULL ? found->count : 0) != sorted[i].count) {
             return false;
         }
@@ -365,14 +406,21 @@ static bool tag_counts_agree(const struct tag_count *sorted, uint32_t count,
     return true;
 }
 
+static bool tag_counts_contains(const struct tag_list *list, const struct tag_list *other) {
+    return tag_counts_has_each(list, other->sorted, other->sorted_count) &&
+           tag_counts_has_each(list, other->latest, other->latest_count);
+}
+
 bool tag_counts_equal(const struct tag_counts_plan *plan, const struct tag_counts *a,
                       const struct tag_counts *b) {
-    return memcmp(a->dense, b->dense, tag_counts_dense_size(plan)) == 0 &&
-           (a->is_crowded || b->is_crowded ||
-            (tag_counts_agree(a->sparse, a->sparse_count, b) &&
-             tag_counts_agree(a->latest, a->latest_count, b) &&
-             tag_counts_agree(b->sparse, b->sparse_count, a) &&
-             tag_counts_agree(b->latest, b->latest_count, a)));
+    bool is_equal = memcmp(a->dense, b->dense, tag_counts_dense_size(plan)) == 0;
+    for (uint32_t i = 0; i < plan->list_count; i++) {
+        const struct tag_list *list = &a->lists[i], *other = &b->lists[i];
+        is_equal =
+            is_equal && (list->is_crowded || other->is_crowded ||
+                         (tag_counts_contains(list, other) && tag_counts_contains(other, list)));
+    }
+    return is_equal;
 }
 
 /* ---- rows ---- */

@@ -3,12 +3,15 @@
  *     country, class, platform: 8, 4 and 3 bits
  *     country                    256 rows          a row: a number for each child of the index block
  *     class, platform            128 rows          (and class, and platform)
- *     country, class, platform   32,768 numbers for all children together, or where that is too many: those that
- *                                are not 0, sorted, and the latest apart, until they are merged with them
+ *     country, class, platform   32,768 numbers for all children together
+ *     clan, guild                where that is too many: a list of those that are not 0, sorted, and the latest
+ *                                apart, until they are merged with them
+ *     guild                      a second list, without the largest tag, if the next one has many values, too
  *
- * A plan says which combinations of tags have rows. A rank inside a group is the sum of a row up to a child; where
- * no row has all tags of the group, children are asked for the numbers of all tags, and on level 1 the codes of the
- * sheets are read. Values in a combination are side by side, the tag with the most bits first. */
+ * A plan says which combinations of tags have rows, dense numbers and lists. A rank inside a group is the sum of a row
+ * up to a child; where no row has all tags of the group, children are asked for their own numbers, and on level 1 the
+ * codes of the sheets are read. Values in a combination are side by side, the tag with the most bits first; so each
+ * list is in the order of its first tag, and those of one value are found at once. */
 #ifndef SKIPLIST_TAG_COUNTS_H
 #define SKIPLIST_TAG_COUNTS_H
 
@@ -18,6 +21,8 @@
 
 enum {
     TAG_COMBINATIONS_MAX = 2 * TAGS_MAX,
+    TAG_LISTS_MAX =
+        2, /* of the TAGS_BITS_MAX bits, no third tag has too many for rows, and dense numbers */
 #ifdef SKIPLIST_TINY
     TAG_ROW_BITS = 3,
     TAG_DENSE_BITS = 5,
@@ -27,7 +32,7 @@ enum {
     TAG_ROW_BITS = 8,    /* a combination of more bits has no rows, */
     TAG_DENSE_BITS = 15, /* nor dense numbers */
     TAG_LATEST_MAX = 128,
-    TAG_SORTED_MAX = 128 << 10, /* a block with more different combinations has no sorted numbers */
+    TAG_SORTED_MAX = 128 << 10, /* a list of more is not kept */
 #endif
 };
 
@@ -48,25 +53,31 @@ struct tag_counts_plan {
     uint32_t row_count, combination_count;
     struct tag_combination combinations[TAG_COMBINATIONS_MAX]; /* that have rows */
     struct tag_combination dense;                              /* what has dense numbers */
-    struct tag_combination all;
-    bool is_sparse; /* those of all tags are sorted */
+    /* Of the first list all tags, of the second all but the largest; 0: dense numbers have all. */
+    uint32_t list_count;
+    struct tag_combination lists[TAG_LISTS_MAX];
 };
 
-/* One combination of values of all tags that entries have. */
+/* One combination of values that entries have. */
 struct tag_count {
     uint32_t values;
     uint32_t count;
 };
 
+/* In the order of values, each either sorted or in the latest; some may be counted 0 times. */
+struct tag_list {
+    uint32_t sorted_count, latest_count, zero_count;
+    bool is_crowded; /* has nothing, as it was too much */
+    struct tag_count *sorted;
+    struct tag_count *latest; /* NULL: not yet needed */
+    size_t memory_size;       /* of both */
+};
+
 struct tag_counts {
     uint32_t number; /* of its plan */
-    /* In the order of values, each either here or in the latest; some may be counted 0 times. */
-    uint32_t sparse_count, latest_count, zero_count;
-    struct tag_count *sparse;
-    struct tag_count *latest; /* NULL: not yet needed */
-    uint64_t unknown;         /* bit i: the numbers of child i in the rows are not known */
-    bool is_narrow;           /* rows have 16 bits: children are of level 1 */
-    bool is_crowded;          /* has no sorted numbers, as they were too many */
+    struct tag_list lists[TAG_LISTS_MAX];
+    uint64_t unknown; /* bit i: the numbers of child i in the rows are not known */
+    bool is_narrow;   /* rows have 16 bits: children are of level 1 */
     /* The dense numbers; then the rows. */
     uint32_t dense[];
 };
@@ -84,7 +95,7 @@ uint32_t tag_counts_values(const struct tags *tags, const struct tag_combination
 struct tag_places {
     uint32_t number; /* of the plan; 0: nothing is here */
     uint32_t code;
-    uint32_t dense, all;
+    uint32_t dense, lists[TAG_LISTS_MAX];
     uint32_t rows[TAG_COMBINATIONS_MAX];
 };
 
@@ -95,7 +106,7 @@ MUST_CHECK struct tag_counts *tag_counts_copy(const struct tag_counts_plan *plan
 void tag_counts_destroy(struct tag_counts *counts); /* may be NULL */
 size_t tag_counts_memory_size(const struct tag_counts *counts);
 /* The part of it that tag_counts_add may change. */
-size_t tag_counts_sorted_size(const struct tag_counts *counts);
+size_t tag_counts_lists_size(const struct tag_counts *counts);
 
 /* The rows of a combination's values, and what they have of one child. */
 static inline void *tag_counts_row(const struct tag_counts_plan *plan, struct tag_counts *counts,
@@ -128,8 +139,10 @@ void tag_counts_add_to_rows(struct tags *tags, struct tag_counts *counts, uint32
 /* The same in the numbers of the whole block. false: no memory; the counts are then wrong. */
 MUST_CHECK bool tag_counts_add(struct tags *tags, struct tag_counts *counts, uint32_t code,
                                uint32_t more);
-/* The same for the values (plan->all) of entries that are in the dense numbers already. Changes their order. */
-MUST_CHECK bool tag_counts_add_sorted(struct tag_counts *counts, uint32_t *values, uint32_t count);
+/* The same for the values, of so many bits, of entries that are in the dense numbers already, in one list. Changes
+ * their order. */
+MUST_CHECK bool tag_counts_add_sorted(struct tag_list *list, unsigned bits, uint32_t *values,
+                                      uint32_t count);
 /* Add (or subtract) those of other counts. false: as above. */
 MUST_CHECK bool tag_counts_add_all(const struct tag_counts_plan *plan, struct tag_counts *counts,
                                    const struct tag_counts *other, bool is_less);

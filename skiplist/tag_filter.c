@@ -40,10 +40,6 @@ static bool tag_filter_passes_value(const struct filter_test *test, uint32_t val
     return tag_filter_names(test, value) != test->is_excluding;
 }
 
-static bool tag_filter_passes(const struct filter_test *test, uint32_t code) {
-    return tag_filter_passes_value(test, tag_slot_extract(test->slot, code));
-}
-
 bool tag_filter_matches(const struct tag_filter *filter, uint32_t code) {
     if (filter->is_simple) {
         return ((code & filter->mask) == filter->equal) != filter->is_inverse;
@@ -52,7 +48,8 @@ bool tag_filter_matches(const struct tag_filter *filter, uint32_t code) {
         return false;
     }
     for (uint32_t i = 0; i < filter->count; i++) {
-        if (!tag_filter_passes(&filter->tests[i], code)) {
+        const struct filter_test *test = &filter->tests[i];
+        if (!tag_filter_passes_value(test, sheet_slot_extract(test->slot, code))) {
             return false;
         }
     }
@@ -171,7 +168,7 @@ static void tag_filter_list_codes(struct tag_filter *filter) {
     for (uint32_t i = 0; i < filter->count; i++) {
         const struct filter_test *test = &filter->tests[i];
         for (uint32_t v = 0; v < test->count; v++) {
-            filter->codes[filter->code_count++] = tag_slot_deposit(test->slot, test->values[v]);
+            filter->codes[filter->code_count++] = sheet_slot_deposit(test->slot, test->values[v]);
         }
     }
 }
@@ -186,7 +183,7 @@ static void tag_filter_simplify(struct tag_filter *filter) {
             filter->is_simple && test->is_excluding == filter->is_inverse && test->count == 1;
         if (filter->is_simple) {
             filter->mask |= test->slot->mask;
-            filter->equal |= tag_slot_deposit(test->slot, test->values[0]);
+            filter->equal |= sheet_slot_deposit(test->slot, test->values[0]);
         }
     }
 }
@@ -314,27 +311,35 @@ const struct tag_combination *tag_filter_choose(const struct tag_counts_plan *pl
     return best;
 }
 
-/* Do the numbers of whole blocks tell of a group that has no rows? *is_sorted: with sorted_test; *rest: the tags that
- * are then asked for beside it, or all. */
+/* Do the numbers of whole blocks tell of a group that has no rows? *lists: bit i, list i is read; *rest: the tags that
+ * are asked for beside what the lists take in or leave out. */
 static bool tag_filter_has_sums(const struct tag_counts_plan *plan, unsigned tag_mask,
-                                unsigned excluding_mask, bool *is_sorted, unsigned *rest) {
-    unsigned first = 1U << plan->all.tags[0];
-    *is_sorted = plan->is_sparse && (tag_mask & first) != 0;
-    *rest = !*is_sorted ? tag_mask : (excluding_mask & first) != 0 ? tag_mask & ~first : 0;
+                                unsigned excluding_mask, unsigned *lists, unsigned *rest) {
+    *lists = 0;
+    *rest = tag_mask;
+    for (uint32_t i = 0; i < plan->list_count; i++) {
+        unsigned first = 1U << plan->lists[i].tags[0];
+        if ((*rest & first) != 0) {
+            *lists |= 1U << i;
+            *rest = (excluding_mask & first) != 0 ? *rest & ~first : 0;
+        }
+    }
     return *rest == 0 || (*rest & ~plan->dense.tag_mask) == 0 ||
-           (*is_sorted && tag_filter_choose(plan, *rest) != NULL);
+           (*lists != 0 && tag_filter_choose(plan, *rest) != NULL);
 }
 
 static void tag_filter_init_sums(struct tag_filter *filter, const struct tag_counts_plan *plan) {
-    bool is_sorted;
-    unsigned rest, excluding = 0;
+    unsigned lists, rest, excluding = 0;
     for (uint32_t i = 0; i < filter->count; i++) {
         excluding |= filter->tests[i].is_excluding ? 1U << filter->tests[i].tag : 0;
     }
-    if (!tag_filter_has_sums(plan, filter->tag_mask, excluding, &is_sorted, &rest)) {
+    if (!tag_filter_has_sums(plan, filter->tag_mask, excluding, &lists, &rest)) {
         return;
     }
-    filter->sorted_test = is_sorted ? tag_filter_test_of(filter, plan->all.tags[0]) : NULL;
+    for (uint32_t i = 0; i < plan->list_count; i++) {
+        filter->sorted[i] =
+            (lists >> i & 1) != 0 ? tag_filter_test_of(filter, plan->lists[i].tags[0]) : NULL;
+    }
     if (rest != 0 && (rest & ~plan->dense.tag_mask) == 0) {
         tag_filter_init_reader(filter, rest, &plan->dense, &filter->dense);
     } else if (rest != 0) {
@@ -371,18 +376,19 @@ bool tag_filter_matches_values(const struct tag_filter *filter,
     return true;
 }
 
-/* Sorted numbers, and which of them hold values of the sorted test. */
+/* Numbers of a list, in order, and the test of its first tag. */
 struct sorted_read {
     const struct tag_filter *filter;
-    const struct tag_combination *all;
+    const struct filter_test *test;
+    const struct tag_combination *combination;
     const struct tag_count *sorted;
     uint32_t count;
 };
 
-/* Where those of one value of the sorted test, or of all values up to another one, are. */
+/* Where those of one value of the test, or of all values up to another one, are. */
 static struct filter_range tag_filter_find_sorted(const struct sorted_read *read, uint32_t first,
                                                   uint32_t last) {
-    uint32_t shift = read->all->shifts[read->filter->sorted_test->tag];
+    uint32_t shift = read->combination->shifts[read->test->tag];
     uint32_t others = (uint32_t)((UINT64_C(1) << shift) - 1);
     uint32_t begin = tag_counts_find(read->sorted, read->count, first << shift);
     uint32_t end = tag_counts_find(read->sorted, read->count, last << shift | others);
@@ -390,18 +396,20 @@ static struct filter_range tag_filter_find_sorted(const struct sorted_read *read
     return (struct filter_range){begin, end - begin};
 }
 
-/* Those that hold a value of the sorted test, and pass all others. */
+/* Those that hold a value of the test, and pass all others of the list's tags. */
 static uint32_t tag_filter_sum_range(const struct sorted_read *read, struct filter_range range) {
     const struct tag_filter *filter = read->filter;
+    const struct tag_combination *combination = read->combination;
     uint32_t sum = 0;
     for (uint32_t at = range.first; at < range.first + range.count; at++) {
         bool is_in = true;
         for (uint32_t i = 0; i < filter->count && is_in; i++) {
             const struct filter_test *test = &filter->tests[i];
             uint32_t mask = UINT32_MAX >> (TAGS_BITS_MAX - test->slot->bits);
-            uint32_t value = read->sorted[at].values >> read->all->shifts[test->tag] & mask;
-            is_in = test == filter->sorted_test ? tag_filter_names(test, value)
-                                                : tag_filter_passes_value(test, value);
+            uint32_t value = read->sorted[at].values >> combination->shifts[test->tag] & mask;
+            is_in = test == read->test ? tag_filter_names(test, value)
+                                       : (combination->tag_mask >> test->tag & 1) == 0 ||
+                                             tag_filter_passes_value(test, value);
         }
         sum += is_in ? read->sorted[at].count : 0;
     }
@@ -410,7 +418,7 @@ static uint32_t tag_filter_sum_range(const struct sorted_read *read, struct filt
 
 /* false: there are more than *left to be read. */
 static bool tag_filter_sum_sorted(const struct sorted_read *read, uint32_t *sum, uint64_t *left) {
-    const struct filter_test *test = read->filter->sorted_test;
+    const struct filter_test *test = read->test;
     struct filter_range range =
         tag_filter_find_sorted(read, test->values[0], test->values[test->count - 1]);
     bool is_each = range.count / SORTED_SEARCH > test->count;
@@ -443,24 +451,38 @@ static uint32_t tag_filter_sum_dense(const struct filter_reader *dense,
 bool tag_filter_sum(const struct tag_filter *filter, const struct tag_counts_plan *plan,
                     const struct tag_counts *counts, uint32_t count, uint32_t in_rest,
                     uint32_t *sum, uint64_t *read) {
-    const struct filter_test *test = filter->sorted_test;
+    uint64_t left_max = count / SORTED_CODES + (uint64_t)SORTED_SEARCH * 2 * VALUES_FEW;
+    uint64_t left = left_max;
+    uint32_t without = 0;
+    if (!filter->has_sums) {
+        return false;
+    }
     *sum = filter->dense.combination != NULL  ? tag_filter_sum_dense(&filter->dense, counts, count)
            : filter->rest.combination != NULL ? in_rest
                                               : count;
-    if (test == NULL || !filter->has_sums) {
-        return filter->has_sums;
-    }
-    const struct sorted_read sparse = {filter, &plan->all, counts->sparse, counts->sparse_count};
-    const struct sorted_read latest = {filter, &plan->all, counts->latest, counts->latest_count};
-    uint64_t left_max = count / SORTED_CODES + (uint64_t)SORTED_SEARCH * 2 * VALUES_FEW;
-    uint64_t left = left_max;
-    uint32_t named = 0;
-    if (counts->is_crowded || !tag_filter_sum_sorted(&sparse, &named, &left) ||
-        !tag_filter_sum_sorted(&latest, &named, &left)) {
-        return false;
+    for (uint32_t i = 0; i < plan->list_count; i++) {
+        const struct filter_test *test = filter->sorted[i];
+        const struct tag_list *list = &counts->lists[i];
+        uint32_t named = 0;
+        if (test == NULL) {
+            continue;
+        }
+        const struct sorted_read sorted = {filter, test, &plan->lists[i], list->sorted,
+                                           list->sorted_count};
+        const struct sorted_read latest = {filter, test, &plan->lists[i], list->latest,
+                                           list->latest_count};
+        if (list->is_crowded || !tag_filter_sum_sorted(&sorted, &named, &left) ||
+            !tag_filter_sum_sorted(&latest, &named, &left)) {
+            return false;
+        }
+        if (test->is_excluding) {
+            without += named;
+        } else {
+            *sum = named;
+        }
     }
     *read += (left_max - left) * SORTED_CODES;
-    *sum = test->is_excluding ? *sum - named : named;
+    *sum -= without;
     return true;
 }
 
@@ -530,7 +552,7 @@ static void tag_filter_complete(struct tag_filter *filter, const struct tags *ta
 
 struct tag_filter *tag_filter_create(const struct board *board, const struct tag_choice *choices,
                                      uint32_t count) {
-    const struct tags *tags = tag_filter_tags(board);
+    const struct tags *tags = board_tags(board);
     struct tag_filter *filter = tag_filter_create_empty();
     if (filter == NULL) {
         return NULL;
@@ -582,7 +604,7 @@ static void tag_filter_narrow_test(struct tag_filter *filter, const struct tag_s
 
 bool tag_filter_narrow(const struct board *board, const struct tag_filter *whole, unsigned tag_mask,
                        const struct tag_values *values, struct tag_filter **part) {
-    const struct tags *tags = tag_filter_tags(board);
+    const struct tags *tags = board_tags(board);
     if (*part != NULL) {
         tag_filter_deinit(*part);
         tag_filter_init(*part);
@@ -617,23 +639,27 @@ bool tag_filter_narrow(const struct board *board, const struct tag_filter *whole
 
 /* ---- estimates ---- */
 
-uint32_t board_group_reads(const struct board *board, unsigned tag_mask, unsigned excluding_mask) {
+uint32_t tag_filter_reads(const struct board *board, unsigned tag_mask, unsigned excluding_mask) {
     enum { BLOCK = INDEX_FANOUT * INDEX_FANOUT * BLOCK_ENTRIES_MAX / 2 }; /* half of level 2 */
-    const struct tags *tags = tag_filter_tags(board);
+    const struct tags *tags = board_tags(board);
     uint32_t count = board_count(board);
-    bool is_sorted;
-    unsigned rest;
+    unsigned lists, rest;
     tag_mask &= tags != NULL ? (1U << tags->count) - 1 : 0;
     if (count == 0 || tag_mask == 0 || tag_filter_choose(&tags->plan, tag_mask) != NULL) {
         return 0;
     }
-    bool has_sums = tag_filter_has_sums(&tags->plan, tag_mask, excluding_mask, &is_sorted, &rest);
-    if (has_sums && is_sorted) {
-        const struct skiplist *list = &board->large->list;
-        const struct skiplist_node *root = skiplist_node(list, list->root);
-        const struct tag_counts *counts =
-            root->level > 1 ? nodes_index(list, list->root)->counts : NULL;
-        has_sums = counts == NULL || !counts->is_crowded;
+    bool has_sums = tag_filter_has_sums(&tags->plan, tag_mask, excluding_mask, &lists, &rest);
+    /* A list may be kept below a block that has too much for it. */
+    const struct skiplist *list = &board->large->list;
+    uint32_t id = list->root;
+    while (skiplist_node(list, id)->level > 2) {
+        id = index_children(nodes_index(list, id))[0];
     }
-    return has_sums && count > BLOCK ? BLOCK : count;
+    const struct tag_counts *counts =
+        skiplist_node(list, id)->level == 2 ? nodes_index(list, id)->counts : NULL;
+    for (uint32_t i = 0; counts != NULL && i < tags->plan.list_count; i++) {
+        has_sums = has_sums && ((lists >> i & 1) == 0 || !counts->lists[i].is_crowded);
+    }
+    uint32_t reads = BLOCK + count / INDEX_FANOUT;
+    return has_sums && count > reads ? reads : count;
 }

@@ -63,19 +63,16 @@ struct tag_filter {
     uint32_t codes[FILTER_CODES];
     /* The whole group in rows; or where it has none, each test by itself: 0 is enough to know. */
     struct filter_reader rows, singles[TAGS_MAX];
-    /* Do the numbers of a whole block tell? Without a sorted test all tests are in the dense ones. If that one takes
-     * values in, the sorted numbers have them. If it leaves values out, the group is the rest, which is what the
-     * other tests let pass, without the sorted numbers of these values. The rest is in dense numbers, or in rows. */
+    /* Do the numbers of a whole block tell? Without a sorted test all tests are in the dense ones. If the first sorted
+     * test takes values in, its list has them. If it leaves values out, the group is the rest, which is what the other
+     * tests let pass, without what its list has of these values. The rest is again a sorted test, or it is in dense
+     * numbers, or in rows. */
     bool has_sums;
-    const struct filter_test *sorted_test;
+    const struct filter_test
+        *sorted[TAG_LISTS_MAX]; /* of the first tag of each list; NULL: it is not read */
     struct filter_reader dense, rest;
     struct filter_marks marks;
 };
-
-/* The list's tags; NULL: nobody has a value. */
-static inline const struct tags *tag_filter_tags(const struct board *board) {
-    return board->is_large ? board->large->list.tags : NULL;
-}
 
 bool tag_filter_matches(const struct tag_filter *filter, uint32_t code);
 /* The same for values of a combination side by side. */

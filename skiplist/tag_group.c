@@ -11,10 +11,6 @@
 typedef uint8_t codes8 __attribute__((vector_size(16)));
 typedef uint16_t codes16 __attribute__((vector_size(16)));
 typedef uint32_t codes32 __attribute__((vector_size(16)));
-/* Four of these, which the compiler takes apart. */
-typedef uint8_t wide8 __attribute__((vector_size(64)));
-typedef uint16_t wide16 __attribute__((vector_size(64)));
-typedef uint32_t wide32 __attribute__((vector_size(64)));
 
 /* Codes among `count` that match a simple filter; 16 bytes at a time. */
 #define COUNT_SIMPLE(name, type, vector, lanes, rounds)                                            \
@@ -41,8 +37,8 @@ COUNT_SIMPLE(tag_group_count8, uint8_t, codes8, 16, 255)
 COUNT_SIMPLE(tag_group_count16, uint16_t, codes16, 8, 4096)
 COUNT_SIMPLE(tag_group_count32, uint32_t, codes32, 4, 4096)
 
-/* The same of a filter whose values are listed as codes, 64 bytes at a time. A value with bits beyond the type's is in
- * none of them. */
+/* The same of a filter whose values are listed as codes, 32 bytes at a time. A value with bits beyond the type's is in
+ * none of them; values of one test differ, so a code is flipped once at most. */
 #define COUNT_LISTED(name, type, vector, rounds)                                                   \
     static uint32_t name(const type *codes, uint32_t count, const struct tag_filter *filter) {     \
         vector equals[FILTER_CODES], masks[TAGS_MAX], flips[TAGS_MAX];                             \
@@ -59,19 +55,23 @@ COUNT_SIMPLE(tag_group_count32, uint32_t, codes32, 4, 4096)
             }                                                                                      \
             ends[t] = end;                                                                         \
         }                                                                                          \
-        while (i + LANES <= count) {                                                               \
+        while (i + 2 * LANES <= count) {                                                           \
             vector matches = {0};                                                                  \
-            for (uint32_t r = 0; r < (rounds) && i + LANES <= count; r++, i += LANES) {            \
-                vector at, all = ~(vector){0};                                                     \
-                memcpy(&at, codes + i, sizeof at);                                                 \
+            for (uint32_t r = 0; r < (rounds) && i + 2 * LANES <= count; r++, i += 2 * LANES) {    \
+                vector left, right, all_left = ~(vector){0}, all_right = ~(vector){0};             \
+                memcpy(&left, codes + i, sizeof left);                                             \
+                memcpy(&right, codes + i + LANES, sizeof right);                                   \
                 for (uint32_t t = 0, v = 0; t < tests; t++) {                                      \
-                    vector value = at & masks[t], any = {0};                                       \
+                    vector value_left = left & masks[t], value_right = right & masks[t];           \
+                    vector is_left = flips[t], is_right = flips[t];                                \
                     for (; v < ends[t]; v++) {                                                     \
-                        any |= (vector)(value == equals[v]);                                       \
+                        is_left ^= (vector)(value_left == equals[v]);                              \
+                        is_right ^= (vector)(value_right == equals[v]);                            \
                     }                                                                              \
-                    all &= any ^ flips[t];                                                         \
+                    all_left &= is_left;                                                           \
+                    all_right &= is_right;                                                         \
                 }                                                                                  \
-                matches -= all;                                                                    \
+                matches -= all_left + all_right;                                                   \
             }                                                                                      \
             for (uint32_t lane = 0; lane < LANES; lane++) {                                        \
                 sum += matches[lane];                                                              \
@@ -82,9 +82,9 @@ COUNT_SIMPLE(tag_group_count32, uint32_t, codes32, 4, 4096)
         }                                                                                          \
         return sum;                                                                                \
     }
-COUNT_LISTED(tag_group_listed8, uint8_t, wide8, 255)
-COUNT_LISTED(tag_group_listed16, uint16_t, wide16, 4096)
-COUNT_LISTED(tag_group_listed32, uint32_t, wide32, 4096)
+COUNT_LISTED(tag_group_listed8, uint8_t, codes8, 127)
+COUNT_LISTED(tag_group_listed16, uint16_t, codes16, 2048)
+COUNT_LISTED(tag_group_listed32, uint32_t, codes32, 2048)
 
 /* No code of a sheet has the bits beyond its width. */
 static uint32_t tag_group_count_simple(const struct sheet *sheet, const struct tag_filter *filter,
@@ -427,8 +427,8 @@ static bool tag_group_find_marked(const struct skiplist *list, const struct tag_
 
 /* ---- what is asked for ---- */
 
-uint32_t board_group_count(const struct board *board, struct tag_filter *filter, uint32_t ranks) {
-    const struct tags *tags = tag_filter_tags(board);
+uint32_t tag_group_count(const struct board *board, struct tag_filter *filter, uint32_t ranks) {
+    const struct tags *tags = board_tags(board);
     CHECK(ranks <= board_count(board));
     if (filter->is_nobody || ranks == 0) {
         return 0;
@@ -449,18 +449,18 @@ uint32_t board_group_count(const struct board *board, struct tag_filter *filter,
     return tag_group_count_before(list, last, filter, &work_left);
 }
 
-uint32_t board_group_rank(const struct board *board, struct tag_filter *filter,
-                          const struct board_member *member) {
+uint32_t tag_group_rank(const struct board *board, struct tag_filter *filter,
+                        const struct board_member *member) {
     struct skiplist_place place = {.leaf = member->leaf, .index = member->index};
     uint32_t work_left = COUNTS_READER_WORK;
     if (filter->is_nobody) {
         return 0;
     }
-    if (tag_filter_tags(board) == NULL) {
+    if (board_tags(board) == NULL) {
         return board_rank_of(board, member);
     }
     if (tag_group_has_marks(&board->large->list, filter)) {
-        return board_group_count(board, filter, board_rank_of(board, member));
+        return tag_group_count(board, filter, board_rank_of(board, member));
     }
     return tag_group_count_before(&board->large->list, place, filter, &work_left);
 }
@@ -486,13 +486,13 @@ static uint32_t tag_group_descend(const struct skiplist *list, uint32_t id, uint
     return first + tag_group_find_in(sheet, filter, 0, span, nth);
 }
 
-bool board_group_find(const struct board *board, struct tag_filter *filter, uint32_t nth,
-                      uint32_t *rank) {
+bool tag_group_find(const struct board *board, struct tag_filter *filter, uint32_t nth,
+                    uint32_t *rank) {
     if (filter->is_nobody || nth >= board_count(board)) {
         return false;
     }
     *rank = nth;
-    if (tag_filter_tags(board) == NULL) {
+    if (board_tags(board) == NULL) {
         return true;
     }
     const struct skiplist *list = &board->large->list;
@@ -507,9 +507,9 @@ bool board_group_find(const struct board *board, struct tag_filter *filter, uint
     return true;
 }
 
-bool board_group_has(const struct board *board, const struct tag_filter *filter,
-                     const struct board_member *member) {
-    const struct tags *tags = tag_filter_tags(board);
+bool tag_group_has(const struct board *board, const struct tag_filter *filter,
+                   const struct board_member *member) {
+    const struct tags *tags = board_tags(board);
     if (tags == NULL || filter->is_nobody) {
         return !filter->is_nobody;
     }
@@ -553,12 +553,12 @@ static bool tag_group_next_behind(const struct skiplist *list, uint32_t id, uint
     return false;
 }
 
-bool board_group_next(const struct board *board, struct tag_filter *filter, uint32_t from,
-                      uint32_t *rank) {
+bool tag_group_next(const struct board *board, struct tag_filter *filter, uint32_t from,
+                    uint32_t *rank) {
     if (from >= board_count(board) || filter->is_nobody) {
         return false;
     }
-    if (tag_filter_tags(board) == NULL) {
+    if (board_tags(board) == NULL) {
         *rank = from;
         return true;
     }
@@ -576,14 +576,14 @@ bool board_group_next(const struct board *board, struct tag_filter *filter, uint
                                                   from + (count - at), filter, rank);
 }
 
-bool board_group_previous(const struct board *board, struct tag_filter *filter, uint32_t from,
-                          uint32_t *rank) {
+bool tag_group_previous(const struct board *board, struct tag_filter *filter, uint32_t from,
+                        uint32_t *rank) {
     if (board_count(board) == 0) {
         return false;
     }
     if (from >= board_count(board)) {
         from = board_count(board) - 1;
     }
-    uint32_t before = board_group_count(board, filter, from + 1);
-    return before > 0 && board_group_find(board, filter, before - 1, rank);
+    uint32_t before = tag_group_count(board, filter, from + 1);
+    return before > 0 && tag_group_find(board, filter, before - 1, rank);
 }

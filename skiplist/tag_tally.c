@@ -92,7 +92,7 @@ static bool tag_tally_values(struct tally_task *task, const struct tag_combinati
     for (unsigned i = 0; i < tags->count; i++) {
         if ((task->by_mask >> i & 1) != 0) {
             uint32_t mask = UINT32_MAX >> (TAGS_BITS_MAX - tags->slots[i]->bits);
-            code |= tag_slot_deposit(tags->slots[i], values >> combination->shifts[i] & mask);
+            code |= sheet_slot_deposit(tags->slots[i], values >> combination->shifts[i] & mask);
         }
     }
     return tag_tally_add(&task->tally, code, count);
@@ -140,11 +140,10 @@ static bool tag_tally_rows(struct tally_task *task, uint32_t id, uint32_t from, 
     return true;
 }
 
-static bool tag_tally_sorted(struct tally_task *task, const struct tag_count *sorted,
-                             uint32_t count) {
-    const struct tag_combination *all = &task->list->tags->plan.all;
+static bool tag_tally_sorted(struct tally_task *task, const struct tag_combination *combination,
+                             const struct tag_count *sorted, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
-        if (!tag_tally_values(task, all, sorted[i].values, sorted[i].count)) {
+        if (!tag_tally_values(task, combination, sorted[i].values, sorted[i].count)) {
             return false;
         }
     }
@@ -166,9 +165,15 @@ static bool tag_tally_all(struct tally_task *task, uint32_t id, bool *is_done) {
     if (!*is_done || is_dense) {
         return true;
     }
-    *is_done = !counts->is_crowded;
-    return tag_tally_sorted(task, counts->sparse, counts->sparse_count) &&
-           tag_tally_sorted(task, counts->latest, counts->latest_count);
+    /* The shortest list that has all tags. */
+    uint32_t at = plan->list_count - 1;
+    while ((task->tag_mask & ~plan->lists[at].tag_mask) != 0) {
+        at--;
+    }
+    const struct tag_list *list = &counts->lists[at];
+    *is_done = !list->is_crowded;
+    return tag_tally_sorted(task, &plan->lists[at], list->sorted, list->sorted_count) &&
+           tag_tally_sorted(task, &plan->lists[at], list->latest, list->latest_count);
 }
 
 /* Whole children of a block above level 1. */
@@ -228,9 +233,9 @@ static bool tag_tally_run(struct tally_task *task, uint32_t from, uint32_t to) {
     return is_done || tag_tally_block(task, list->root, from, to);
 }
 
-bool board_tally(const struct board *board, const struct tag_filter *filter, uint32_t from,
-                 uint32_t to, unsigned by_mask, tags_visit *visit, void *context) {
-    const struct tags *tags = tag_filter_tags(board);
+bool tag_tally(const struct board *board, const struct tag_filter *filter, uint32_t from,
+               uint32_t to, unsigned by_mask, tags_visit *visit, void *context) {
+    const struct tags *tags = board_tags(board);
     struct tag_values values = {.mask = 0};
     struct tally_task task = {
         .filter = filter, .by_mask = by_mask, .work_left = COUNTS_READER_WORK};

@@ -6,7 +6,7 @@
 #include "skiplist/large_board.h"
 #include "skiplist/sheet.h"
 
-bool board_has_values(const struct board *board) {
+bool tags_has_values(const struct board *board) {
     if (!board->is_large || board->large->list.tags == NULL) {
         return false;
     }
@@ -19,7 +19,7 @@ bool board_has_values(const struct board *board) {
     return false;
 }
 
-uint32_t board_count_values(const struct board *board, unsigned tag) {
+uint32_t tags_count_values(const struct board *board, unsigned tag) {
     return board->is_large && board->large->list.tags != NULL
                ? board->large->list.tags->slots[tag]->values.count
                : 0;
@@ -255,12 +255,8 @@ static uint64_t tags_values_max(unsigned bits) {
     return max < TAG_CODE_END - 2 ? max : TAG_CODE_END - 2;
 }
 
-static const struct tags *tags_of(const struct board *board) {
-    return board->is_large ? board->large->list.tags : NULL;
-}
-
-bool board_tag_fits(const struct board *board, const struct tag_values *values, unsigned *full) {
-    const struct tags *tags = tags_of(board);
+bool tags_fit(const struct board *board, const struct tag_values *values, unsigned *full) {
+    const struct tags *tags = board_tags(board);
     const struct tag_set *set = &board_layout(board)->tags;
     for (unsigned i = 0; i < set->count; i++) {
         if ((values->mask >> i & 1) == 0 || values->at[i].size == 0 || tags == NULL) {
@@ -306,15 +302,6 @@ static enum tags_status tags_take_values(struct tags *tags, const struct tag_val
     return TAGS_OK;
 }
 
-static bool tags_has_any(const struct tag_values *values) {
-    for (unsigned i = 0; i < TAGS_MAX; i++) {
-        if ((values->mask >> i & 1) != 0 && values->at[i].size > 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Make the board one that has values. false: no memory, nothing changed. */
 static bool tags_make(struct board *board) {
     bool was_large = board->is_large;
@@ -342,7 +329,7 @@ static enum tags_status tags_put(struct board *board, struct skiplist_place plac
     }
     for (unsigned i = 0; i < tags->count; i++) {
         if ((values->mask >> i & 1) != 0) {
-            code = (code & ~tags->slots[i]->mask) | tag_slot_deposit(tags->slots[i], codes[i]);
+            code = (code & ~tags->slots[i]->mask) | sheet_slot_deposit(tags->slots[i], codes[i]);
         }
     }
     if (code == before) {
@@ -356,8 +343,12 @@ static enum tags_status tags_put(struct board *board, struct skiplist_place plac
 
 static enum tags_status tags_put_at(struct board *board, struct skiplist_place place,
                                     const struct tag_values *values, unsigned *full) {
-    if (tags_of(board) == NULL) {
-        if (!tags_has_any(values)) {
+    if (board_tags(board) == NULL) {
+        bool has_any = false;
+        for (unsigned i = 0; i < TAGS_MAX; i++) {
+            has_any = has_any || ((values->mask >> i & 1) != 0 && values->at[i].size > 0);
+        }
+        if (!has_any) {
             return TAGS_SAME;
         }
         if (!tags_make(board)) {
@@ -367,23 +358,18 @@ static enum tags_status tags_put_at(struct board *board, struct skiplist_place p
     return tags_put(board, place, values, full);
 }
 
-enum tags_status board_tag(struct board *board, const struct board_member *member,
-                           const struct tag_values *values, unsigned *full) {
+enum tags_status tags_set(struct board *board, const struct board_member *member,
+                          const struct tag_values *values, unsigned *full) {
     struct skiplist_place place = {.leaf = member->leaf, .index = member->index};
     return tags_put_at(board, place, values, full);
 }
 
-static struct skiplist_place tags_place_at(const struct board *board, uint32_t rank) {
-    struct skiplist own;
-    return skiplist_at(board_list(board, &own), rank);
+enum tags_status tags_set_at(struct board *board, uint32_t rank, const struct tag_values *values,
+                             unsigned *full) {
+    return tags_put_at(board, board_place_at(board, rank), values, full);
 }
 
-enum tags_status board_tag_at(struct board *board, uint32_t rank, const struct tag_values *values,
-                              unsigned *full) {
-    return tags_put_at(board, tags_place_at(board, rank), values, full);
-}
-
-size_t board_tags_growth_size(const struct board *board, uint32_t count) {
+size_t tags_growth_size(const struct board *board, uint32_t count) {
     enum { ENTRIES = INDEX_FANOUT * BLOCK_ENTRIES_MAX, VALUE = 2 * TAG_VALUE_MAX, MAP = 64 << 10 };
     /* At worst each of them is in another sheet. */
     uint32_t sheets = board_count(board) / (ENTRIES / 8) + 2;
@@ -396,7 +382,7 @@ size_t board_tags_growth_size(const struct board *board, uint32_t count) {
 void tags_read(const struct tags *tags, uint32_t code, unsigned mask, struct tag_values *values) {
     values->mask = 0;
     for (unsigned i = 0; i < tags->count; i++) {
-        uint32_t value = (mask >> i & 1) != 0 ? tag_slot_extract(tags->slots[i], code) : 0;
+        uint32_t value = (mask >> i & 1) != 0 ? sheet_slot_extract(tags->slots[i], code) : 0;
         values->at[i] = value != 0 ? tag_dictionary_value(&tags->slots[i]->values, value)
                                    : (struct bytes){.size = 0};
         values->mask |= (unsigned)(value != 0) << i;
@@ -405,21 +391,21 @@ void tags_read(const struct tags *tags, uint32_t code, unsigned mask, struct tag
 
 static void tags_read_at(const struct board *board, struct skiplist_place place,
                          struct tag_values *values) {
-    const struct tags *tags = tags_of(board);
+    const struct tags *tags = board_tags(board);
     *values = (struct tag_values){.mask = 0};
     if (tags != NULL) {
         tags_read(tags, sheet_code(&board->large->list, place), UINT32_MAX, values);
     }
 }
 
-void board_tags_of(const struct board *board, const struct board_member *member,
-                   struct tag_values *values) {
+void tags_of(const struct board *board, const struct board_member *member,
+             struct tag_values *values) {
     struct skiplist_place place = {.leaf = member->leaf, .index = member->index};
     tags_read_at(board, place, values);
 }
 
-void board_tags_at(const struct board *board, uint32_t rank, struct tag_values *values) {
-    tags_read_at(board, tags_place_at(board, rank), values);
+void tags_at(const struct board *board, uint32_t rank, struct tag_values *values) {
+    tags_read_at(board, board_place_at(board, rank), values);
 }
 
 /* ---- other tags ---- */
@@ -484,8 +470,7 @@ static bool tags_add_slots(const struct tags *tags, const struct tag_set *after,
     return true;
 }
 
-enum tags_status board_alter_tags(struct board *board, const struct layout *layout,
-                                  unsigned *full) {
+enum tags_status tags_alter(struct board *board, const struct layout *layout, unsigned *full) {
     struct tags *tags = board->is_large ? board->large->list.tags : NULL;
     const struct tag_set *before = &board_layout(board)->tags, *after = &layout->tags;
     unsigned old[TAGS_MAX];

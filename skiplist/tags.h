@@ -25,33 +25,33 @@ enum tags_status {
 };
 
 /* Set the values in the mask of a member that has been looked up and is on the board. */
-MUST_CHECK enum tags_status board_tag(struct board *board, const struct board_member *member,
-                                      const struct tag_values *values, unsigned *full);
+MUST_CHECK enum tags_status tags_set(struct board *board, const struct board_member *member,
+                                     const struct tag_values *values, unsigned *full);
 /* The same for the member at a rank; also while a board is being loaded (board_append). */
-MUST_CHECK enum tags_status board_tag_at(struct board *board, uint32_t rank,
-                                         const struct tag_values *values, unsigned *full);
-/* Would board_tag of any number of members find room for these values, whatever memory there is? */
-MUST_CHECK bool board_tag_fits(const struct board *board, const struct tag_values *values,
-                               unsigned *full);
-/* Estimated bytes that board_tag of count members may allocate; for memory_reserve_begin. */
-size_t board_tags_growth_size(const struct board *board, uint32_t count);
+MUST_CHECK enum tags_status tags_set_at(struct board *board, uint32_t rank,
+                                        const struct tag_values *values, unsigned *full);
+/* Would tags_set of any number of members find room for these values, whatever memory there is? */
+MUST_CHECK bool tags_fit(const struct board *board, const struct tag_values *values,
+                         unsigned *full);
+/* Estimated bytes that tags_set of count members may allocate; for memory_reserve_begin. */
+size_t tags_growth_size(const struct board *board, uint32_t count);
 
 /* All values of a member: mask has the bits of those that are not empty. Borrowed until the next change
  * of the board. */
-void board_tags_of(const struct board *board, const struct board_member *member,
-                   struct tag_values *values);
-void board_tags_at(const struct board *board, uint32_t rank, struct tag_values *values);
+void tags_of(const struct board *board, const struct board_member *member,
+             struct tag_values *values);
+void tags_at(const struct board *board, uint32_t rank, struct tag_values *values);
 /* Has any member a value? */
-bool board_has_values(const struct board *board);
+bool tags_has_values(const struct board *board);
 /* Different values of a tag now. */
-uint32_t board_count_values(const struct board *board, unsigned tag);
+uint32_t tags_count_values(const struct board *board, unsigned tag);
 
 /* Use a layout that differs only in its tags: tags of the same name keep their values, also with other
  * bits, those that are not in it lose them. In time independent of the number of members, but fewer bits
  * may have the codes of all members read (about 0.1 s for a million).
  * Errors: TAGS_FULL, a tag has more different values than the new bits allow; TAGS_OUT_OF_MEMORY. */
-MUST_CHECK enum tags_status board_alter_tags(struct board *board, const struct layout *layout,
-                                             unsigned *full);
+MUST_CHECK enum tags_status tags_alter(struct board *board, const struct layout *layout,
+                                       unsigned *full);
 
 /* ---- groups ---- */
 
@@ -78,31 +78,30 @@ MUST_CHECK bool tag_filter_narrow(const struct board *board, const struct tag_fi
 
 /* For estimates: how many codes one rank inside a group reads at worst, by the tags that it asks for, and those among
  * them of which it only leaves values out. All ranks of one filter together read twice the board at most. */
-uint32_t board_group_reads(const struct board *board, unsigned tag_mask, unsigned excluding_mask);
+uint32_t tag_filter_reads(const struct board *board, unsigned tag_mask, unsigned excluding_mask);
 
 /* Is a member that has been looked up, and is there, in the group? */
-bool board_group_has(const struct board *board, const struct tag_filter *filter,
-                     const struct board_member *member);
+bool tag_group_has(const struct board *board, const struct tag_filter *filter,
+                   const struct board_member *member);
 /* Its rank inside, or if it is not in the group: members of it that rank above. */
-uint32_t board_group_rank(const struct board *board, struct tag_filter *filter,
-                          const struct board_member *member);
+uint32_t tag_group_rank(const struct board *board, struct tag_filter *filter,
+                        const struct board_member *member);
 /* Members of the group among the first `ranks` ranks: the rank inside the group of whoever is there. */
-uint32_t board_group_count(const struct board *board, struct tag_filter *filter, uint32_t ranks);
+uint32_t tag_group_count(const struct board *board, struct tag_filter *filter, uint32_t ranks);
 /* The rank of the group's nth member, 0: the best. false: it has fewer. */
-MUST_CHECK bool board_group_find(const struct board *board, struct tag_filter *filter, uint32_t nth,
-                                 uint32_t *rank);
+MUST_CHECK bool tag_group_find(const struct board *board, struct tag_filter *filter, uint32_t nth,
+                               uint32_t *rank);
 /* The first of the group at rank `from` or behind it; the last at `from` or before it. */
-MUST_CHECK bool board_group_next(const struct board *board, struct tag_filter *filter,
-                                 uint32_t from, uint32_t *rank);
-MUST_CHECK bool board_group_previous(const struct board *board, struct tag_filter *filter,
-                                     uint32_t from, uint32_t *rank);
+MUST_CHECK bool tag_group_next(const struct board *board, struct tag_filter *filter, uint32_t from,
+                               uint32_t *rank);
+MUST_CHECK bool tag_group_previous(const struct board *board, struct tag_filter *filter,
+                                   uint32_t from, uint32_t *rank);
 
 /* Count the group's members (filter NULL: all) from rank `from` to `to` - 1 by their values of the tags in
  * by_mask: visit is called once for each combination of values, in no particular order, with those of
  * by_mask; empty ones are members without a value. false: no memory. */
 typedef void tags_visit(void *context, const struct tag_values *values, uint32_t count);
-MUST_CHECK bool board_tally(const struct board *board, const struct tag_filter *filter,
-                            uint32_t from, uint32_t to, unsigned by_mask, tags_visit *visit,
-                            void *context);
+MUST_CHECK bool tag_tally(const struct board *board, const struct tag_filter *filter, uint32_t from,
+                          uint32_t to, unsigned by_mask, tags_visit *visit, void *context);
 
 #endif

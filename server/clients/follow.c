@@ -101,28 +101,28 @@ static inline struct bytes follow_name(const struct followed_board *board) {
 
 static const struct board empty_board; /* in place of one that does not exist */
 
-static const struct registry_key *follow_tell_find_key(const struct server *server,
-                                                       const struct followed_channel *channel) {
+static const struct registry_key *follow_find_key(const struct server *server,
+                                                  const struct followed_channel *channel) {
     const struct followed_board *board = channel->board;
     const struct registry_key *key =
         registry_peek(server->registry, board->database, follow_name(board), server->clock.now_ms);
     return key != NULL && key->kind == REGISTRY_BOARD ? key : NULL;
 }
 
-static void follow_tell_send_text(struct server *server, const struct followed_channel *channel,
-                                  struct bytes message) {
+static void follow_send_text(struct server *server, const struct followed_channel *channel,
+                             struct bytes message) {
     (void)publish(server, SUBSCRIPTION_CHANNEL, channel->name, message);
 }
 
 /* A message that does not fit says only that something has changed. */
-static void follow_tell_send_buffer(struct server *server, const struct followed_channel *channel,
-                                    const struct buffer *text) {
-    follow_tell_send_text(server, channel, text->is_broken ? BYTES("changed") : buffer_bytes(text));
+static void follow_send_buffer(struct server *server, const struct followed_channel *channel,
+                               const struct buffer *text) {
+    follow_send_text(server, channel, text->is_broken ? BYTES("changed") : buffer_bytes(text));
 }
 
 /* ---- opened, closed ---- */
 
-static enum follow_opening follow_tell_opening_of(const struct registry_key *key, int64_t now_ms) {
+static enum follow_opening follow_opening_of(const struct registry_key *key, int64_t now_ms) {
     if (key == NULL) {
         return FOLLOW_NO_BOARD;
     }
@@ -135,7 +135,7 @@ static enum follow_opening follow_tell_opening_of(const struct registry_key *key
 }
 
 /* When it opens or closes next. */
-static int64_t follow_tell_next_guard_ms(const struct registry_key *key, int64_t now_ms) {
+static int64_t follow_next_guard_ms(const struct registry_key *key, int64_t now_ms) {
     int64_t next_ms = FOLLOW_NEVER;
     if (key != NULL) {
         const struct rules *rules = registry_rules(key);
@@ -160,13 +160,13 @@ static const char *const opening_words[][FOLLOW_CLOSED + 1] = {
 static uint32_t follow_tell_opening(struct server *server, struct followed_channel *channel,
                                     const struct registry_key *key, bool is_told) {
     int64_t now_ms = server->clock.now_ms;
-    enum follow_opening opening = follow_tell_opening_of(key, now_ms);
+    enum follow_opening opening = follow_opening_of(key, now_ms);
     const char *word = opening_words[channel->opening][opening];
     expiry_change(&server->follows.guards, &channel->board->guard_place,
-                  follow_tell_next_guard_ms(key, now_ms));
+                  follow_next_guard_ms(key, now_ms));
     channel->opening = opening;
     if (is_told && word != NULL) {
-        follow_tell_send_text(server, channel, bytes_from_text(word));
+        follow_send_text(server, channel, bytes_from_text(word));
     }
     return 1;
 }
@@ -174,8 +174,8 @@ static uint32_t follow_tell_opening(struct server *server, struct followed_chann
 /* ---- the first n ---- */
 
 /* The digest of the first n, with their fields but not their times; *size: bytes of the members. */
-static uint64_t follow_tell_digest_top(const struct board *board, uint32_t n, uint64_t seed,
-                                       size_t *size) {
+static uint64_t follow_digest_top(const struct board *board, uint32_t n, uint64_t seed,
+                                  size_t *size) {
     uint64_t digest = seed;
     struct board_cursor cursor;
     struct board_stored entry;
@@ -184,7 +184,7 @@ static uint64_t follow_tell_digest_top(const struct board *board, uint32_t n, ui
     if (board->layout == NULL) {
         return digest;
     }
-    board_seek(board, 0, &cursor);
+    board_cursor_seek(board, 0, &cursor);
     for (uint32_t i = 0; i < n && board_cursor_read(&cursor, &entry); i++) {
         uint64_t fields = layout_without_time(board->layout, entry.key);
         digest = XXH3_64bits_withSeed(&fields, sizeof fields, digest);
@@ -196,7 +196,7 @@ static uint64_t follow_tell_digest_top(const struct board *board, uint32_t n, ui
     return digest;
 }
 
-static void follow_tell_append_escaped(struct buffer *text, struct bytes member) {
+static void follow_append_escaped(struct buffer *text, struct bytes member) {
     for (size_t i = 0; i < member.size; i++) {
         unsigned char byte = (unsigned char)member.at[i];
         char escaped[8];
@@ -210,8 +210,8 @@ static void follow_tell_append_escaped(struct buffer *text, struct bytes member)
 }
 
 /* [["zoe","900"],["ann","700"]]; with several fields, each of them. */
-static void follow_tell_send_list(struct server *server, const struct followed_channel *channel,
-                                  const struct board *board) {
+static void follow_send_list(struct server *server, const struct followed_channel *channel,
+                             const struct board *board) {
     struct buffer text;
     struct board_cursor cursor;
     struct board_stored entry;
@@ -220,10 +220,10 @@ static void follow_tell_send_list(struct server *server, const struct followed_c
     buffer_init(&text, MESSAGE_MAX);
     buffer_append_text(&text, "[");
     if (layout != NULL) {
-        board_seek(board, 0, &cursor);
+        board_cursor_seek(board, 0, &cursor);
         for (uint32_t i = 0; i < channel->n && board_cursor_read(&cursor, &entry); i++) {
             buffer_append_text(&text, i == 0 ? "[\"" : ",[\"");
-            follow_tell_append_escaped(&text, name_text(entry.member, room));
+            follow_append_escaped(&text, name_text(entry.member, room));
             for (unsigned field = 0; field < layout->field_count; field++) {
                 char number[DECIMAL_TEXT_MAX];
                 struct decimal value = layout_field_decimal_at(
@@ -238,16 +238,16 @@ static void follow_tell_send_list(struct server *server, const struct followed_c
         }
     }
     buffer_append_text(&text, "]");
-    follow_tell_send_buffer(server, channel, &text);
+    follow_send_buffer(server, channel, &text);
     buffer_deinit(&text);
 }
 
 /* ---- who entered or left ---- */
 
 /* NULL: out of memory, or of what all rosters may take. */
-static struct follow_roster *follow_tell_make_roster(const struct follows *follows,
-                                                     const struct board *board, uint32_t n,
-                                                     size_t names_size) {
+static struct follow_roster *follow_make_roster(const struct follows *follows,
+                                                const struct board *board, uint32_t n,
+                                                size_t names_size) {
     uint32_t count = board->layout != NULL ? board_count(board) : 0;
     struct board_cursor cursor;
     struct board_stored entry;
@@ -264,7 +264,7 @@ static struct follow_roster *follow_tell_make_roster(const struct follows *follo
     roster->size = head_size + names_size;
     roster->count = 0;
     if (count > 0) {
-        board_seek(board, 0, &cursor);
+        board_cursor_seek(board, 0, &cursor);
     }
     while (roster->count < count && board_cursor_read(&cursor, &entry)) {
         struct bytes member = name_text(entry.member, room);
@@ -287,8 +287,8 @@ static void follow_forget(struct follows *follows, struct followed_channel *chan
     }
 }
 
-static bool follow_tell_roster_has(const struct follow_roster *roster,
-                                   const struct follow_member *member) {
+static bool follow_roster_has(const struct follow_roster *roster,
+                              const struct follow_member *member) {
     for (uint32_t i = 0; i < roster->count; i++) {
         if (roster->members[i].hash == member->hash &&
             bytes_equal(roster->members[i].name, member->name)) {
@@ -299,17 +299,16 @@ static bool follow_tell_roster_has(const struct follow_roster *roster,
 }
 
 /* Those of a that are not in b. */
-static void follow_tell_send_difference(struct server *server,
-                                        const struct followed_channel *channel,
-                                        const struct follow_roster *a,
-                                        const struct follow_roster *b, const char *word) {
+static void follow_send_difference(struct server *server, const struct followed_channel *channel,
+                                   const struct follow_roster *a, const struct follow_roster *b,
+                                   const char *word) {
     for (uint32_t i = 0; i < a->count; i++) {
-        if (!follow_tell_roster_has(b, &a->members[i])) {
+        if (!follow_roster_has(b, &a->members[i])) {
             struct buffer text;
             buffer_init(&text, 0);
             buffer_append_text(&text, word);
             buffer_append(&text, a->members[i].name.at, a->members[i].name.size);
-            follow_tell_send_buffer(server, channel, &text);
+            follow_send_buffer(server, channel, &text);
             buffer_deinit(&text);
         }
     }
@@ -319,13 +318,12 @@ static void follow_tell_send_difference(struct server *server,
 static void follow_tell_members(struct server *server, struct followed_channel *channel,
                                 const struct board *board, size_t names_size, bool is_told) {
     struct follow_roster *before = channel->roster;
-    struct follow_roster *now =
-        follow_tell_make_roster(&server->follows, board, channel->n, names_size);
+    struct follow_roster *now = follow_make_roster(&server->follows, board, channel->n, names_size);
     if (is_told && before != NULL && now != NULL) {
-        follow_tell_send_difference(server, channel, before, now, "left ");
-        follow_tell_send_difference(server, channel, now, before, "entered ");
+        follow_send_difference(server, channel, before, now, "left ");
+        follow_send_difference(server, channel, now, before, "entered ");
     } else if (is_told) {
-        follow_tell_send_text(server, channel, BYTES("changed"));
+        follow_send_text(server, channel, BYTES("changed"));
     }
     follow_forget(&server->follows, channel);
     channel->roster = now;
@@ -335,8 +333,7 @@ static void follow_tell_members(struct server *server, struct followed_channel *
 static uint32_t follow_tell_top(struct server *server, struct followed_channel *channel,
                                 const struct board *board, bool is_told) {
     size_t names_size;
-    uint64_t digest =
-        follow_tell_digest_top(board, channel->n, server->follows.hash_seed, &names_size);
+    uint64_t digest = follow_digest_top(board, channel->n, server->follows.hash_seed, &names_size);
     uint32_t work = channel->n + (uint32_t)(names_size / BYTES_PER_WORK);
     if (digest == channel->digest) {
         return work;
@@ -345,9 +342,9 @@ static uint32_t follow_tell_top(struct server *server, struct followed_channel *
     if (channel->kind == FOLLOW_TOP_MEMBERS) {
         follow_tell_members(server, channel, board, names_size, is_told);
     } else if (is_told && channel->kind == FOLLOW_TOP_LIST) {
-        follow_tell_send_list(server, channel, board);
+        follow_send_list(server, channel, board);
     } else if (is_told) {
-        follow_tell_send_text(server, channel, BYTES("changed"));
+        follow_send_text(server, channel, BYTES("changed"));
     }
     return 4 * work;
 }
@@ -373,7 +370,7 @@ static uint32_t follow_tell_overtaken(struct server *server, struct followed_cha
         buffer_init(&text, 0);
         buffer_append(&text, ranks, (size_t)size);
         buffer_append(&text, ahead.at, ahead.size);
-        follow_tell_send_buffer(server, channel, &text);
+        follow_send_buffer(server, channel, &text);
         buffer_deinit(&text);
     }
     channel->is_there = member.is_there;
@@ -385,7 +382,7 @@ static uint32_t follow_tell_overtaken(struct server *server, struct followed_cha
 /* Compare a channel's board with what was told last, publish what has changed if is_told, and
  * remember it. Returns a measure of the work done. */
 static uint32_t follow_tell(struct server *server, struct followed_channel *channel, bool is_told) {
-    const struct registry_key *key = follow_tell_find_key(server, channel);
+    const struct registry_key *key = follow_find_key(server, channel);
     const struct board *board = key != NULL ? &key->board : &empty_board;
     switch (channel->kind) {
     case FOLLOW_BOARD:

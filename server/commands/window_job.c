@@ -408,7 +408,7 @@ static void window_job_plan(const struct window_job *job, const struct registry_
     const struct registry_key *share = shares->at[0];
     struct board_cursor cursor;
     unsigned count = LOOKUP_GROUP;
-    board_seek(&share->board, shares->left, &cursor);
+    board_cursor_seek(&share->board, shares->left, &cursor);
     shares->left = UINT32_MAX;
     step->all.shares = shares;
     step->zero.shares = &job->with_zero;

@@ -170,12 +170,12 @@ void writing_refuse_full(const struct call *call, const struct rules *rules) {
 }
 
 static size_t writing_board_growth(const struct board *board, uint32_t count, bool with_tags) {
-    return board_growth_size(board, count) + (with_tags ? board_tags_growth_size(board, count) : 0);
+    return board_growth_size(board, count) + (with_tags ? tags_growth_size(board, count) : 0);
 }
 
 size_t writing_growth_size(const struct writing *writing, uint32_t count, bool with_tags) {
     const struct board *whole = writing->whole != NULL ? &writing->whole->board : NULL;
-    bool takes_tags = with_tags || (whole != NULL && board_has_values(whole));
+    bool takes_tags = with_tags || (whole != NULL && tags_has_values(whole));
     size_t size = writing_board_growth(writing->board, count, takes_tags);
     return whole == NULL ? size : size + writing_board_growth(whole, count, with_tags);
 }
@@ -229,12 +229,12 @@ static void writing_take_tags(const struct writing *writing, struct bytes name) 
     struct tag_values values;
     unsigned full;
     const struct board *whole = &writing->whole->board;
-    if (!board_has_values(whole) ||
+    if (!tags_has_values(whole) ||
         !tag_set_equal(&board_layout(whole)->tags, &board_layout(writing->board)->tags)) {
         return;
     }
     board_look_up(whole, name, NULL, &member);
-    board_tags_of(whole, &member, &values);
+    tags_of(whole, &member, &values);
     if (values.mask != 0) {
         board_look_up(writing->board, name, NULL, &member);
         (void)!registry_tag(writing->call->registry, writing->key, &member, &values, &full);

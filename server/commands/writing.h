@@ -119,7 +119,7 @@ static inline struct board *writing_shown(const struct writing *writing) {
 /* What count members may take, without their names. */
 size_t writing_growth_size(const struct writing *writing, uint32_t count, bool with_tags);
 /* Reserve memory for count members, every stride-th of names, so that none fails after another was
- * put; memory_reserve_end follows. with_tags: also for board_tag of each. more: bytes for what else is to be done.
+ * put; memory_reserve_end follows. with_tags: also for tags_set of each. more: bytes for what else is to be done.
  * false: out of memory. */
 MUST_CHECK bool writing_reserve(struct writing *writing, const struct bytes *names, uint32_t stride,
                                 uint32_t count, bool with_tags, size_t more);
@@ -129,7 +129,7 @@ MUST_CHECK enum writing_status writing_put(struct writing *writing,
                                            bool is_increment);
 
 /* Set tags of a member that was looked up and is on the board (WINDOW: on the share), once it is known that there is room
- * (board_tag_fits) and memory. */
+ * (tags_fit) and memory. */
 void writing_tag(struct writing *writing, const struct board_member *member,
                  const struct tag_values *values);
 

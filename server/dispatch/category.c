@@ -100,6 +100,22 @@ static uint32_t category_mask_of_group(const char *group) {
     return 0;
 }
 
+const struct category_flag category_flags[] = {
+    {COMMAND_WRITE, "write", "write"},
+    {COMMAND_READ, "readonly", "readonly"},
+    {COMMAND_DENYOOM, "denyoom", "deny-oom"},
+    {COMMAND_ADMIN, "admin", NULL},
+    {COMMAND_PUBSUB, "pubsub", NULL},
+    {COMMAND_LOADING, "loading", "allow-loading"},
+    {COMMAND_LOADING | COMMAND_STALE, "stale", "allow-stale"},
+    {COMMAND_NO_SLOWLOG, "skip_slowlog", NULL},
+    {COMMAND_BLOCKING, "blocking", NULL},
+    {COMMAND_FAST, "fast", "fast"},
+    {COMMAND_NO_AUTH, "no_auth", NULL},
+    {COMMAND_NO_MULTI, "no_multi", "deny-script"},
+    {0, NULL, NULL},
+};
+
 static uint32_t category_if_set(unsigned flags, unsigned flag, uint32_t mask) {
     return (flags & flag) != 0 ? mask : 0;
 }

@@ -18,6 +18,14 @@ uint32_t category_find(struct bytes name);
 /* A bit for each category of the command: 1 << category. */
 uint32_t category_mask(uint32_t command);
 
+/* What COMMAND INFO and --describe call a flag, and the module's host; NULL: nothing. */
+struct category_flag {
+    unsigned flags; /* any of them */
+    const char *name, *host_name;
+};
+/* In the order of COMMAND INFO; ends with a row without flags. */
+extern const struct category_flag category_flags[];
+
 struct absent_group {
     const char *title;
     const char *names; /* upper case, a blank between them */

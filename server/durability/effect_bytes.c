@@ -668,7 +668,7 @@ static void effect_bytes_encode_piece(struct effect_encoder *encoder,
         at = effect_bytes_put_key(encoder, at, entries[i].key);
         at = effect_bytes_put(at, member.at, member.size);
         if (board != NULL) {
-            board_tags_at(board, rank + i, &values);
+            tags_at(board, rank + i, &values);
             at += tag_values_pack(&values, at);
         }
         effect_bytes_commit(encoder, at);
@@ -683,8 +683,7 @@ void effect_bytes_encode_entries(struct effect_encoder *encoder, const struct bo
 void effect_bytes_encode_piece_of(struct effect_encoder *encoder, const struct board *board,
                                   uint32_t rank, const struct board_stored *entries,
                                   uint32_t count) {
-    effect_bytes_encode_piece(encoder, entries, count, board_has_values(board) ? board : NULL,
-                              rank);
+    effect_bytes_encode_piece(encoder, entries, count, tags_has_values(board) ? board : NULL, rank);
 }
 
 bool effect_bytes_encode_next_piece(struct effect_encoder *encoder, const struct board *board,
@@ -692,7 +691,7 @@ bool effect_bytes_encode_next_piece(struct effect_encoder *encoder, const struct
     struct board_stored entries[EFFECT_PIECE_ENTRIES];
     struct board_cursor cursor;
     uint32_t count = 0;
-    board_seek(board, *rank, &cursor);
+    board_cursor_seek(board, *rank, &cursor);
     while (count < EFFECT_PIECE_ENTRIES && board_cursor_read(&cursor, &entries[count])) {
         count++;
         board_cursor_next(&cursor);

@@ -169,10 +169,10 @@ static enum loading_status loading_tag_entries(struct loading *loading, struct b
         if (!tag_values_unpack(packed[i], board_layout(board)->tags.count, &values)) {
             return loading_fail_meaning(loading, "a member has values of unknown tags");
         }
-        enum tags_status status = board_tag_at(board, first + i, &values, &full);
+        enum tags_status status = tags_set_at(board, first + i, &values, &full);
         /* As in registry_tag: members that were cut may still hold values. */
         while (status == TAGS_FULL && board_free_remains(board)) {
-            status = board_tag_at(board, first + i, &values, &full);
+            status = tags_set_at(board, first + i, &values, &full);
         }
         switch (status) {
         case TAGS_OK:
@@ -192,7 +192,7 @@ static bool loading_is_in_order(const struct board *board, const struct board_en
     struct board_cursor cursor;
     struct board_stored entry = {.key = UINT64_MAX};
     if (board_count(board) > 0) {
-        board_seek(board, board_count(board) - 1, &cursor);
+        board_cursor_seek(board, board_count(board) - 1, &cursor);
         (void)!board_cursor_read(&cursor, &entry);
     }
     for (uint32_t i = 0; i < count; i++) {

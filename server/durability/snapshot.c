@@ -323,13 +323,13 @@ void snapshot_add_effect(struct snapshot *snapshot, const struct effect *effect)
         return;
     }
     snapshot_write_effect(snapshot, &change.effect);
-    if (change.has_come && board_has_values(&effect->key->board)) {
+    if (change.has_come && tags_has_values(&effect->key->board)) {
         const struct board *board = &effect->key->board;
         char packed[TAG_VALUES_PACKED_MAX];
         struct board_member member;
         struct tag_values values;
         board_look_up(board, effect->member, NULL, &member);
-        board_tags_of(board, &member, &values);
+        tags_of(board, &member, &values);
         if (values.mask != 0) {
             change.effect.kind = EFFECT_TAGS;
             change.effect.value =
@@ -365,7 +365,7 @@ static void snapshot_write_entries(struct snapshot *snapshot, const struct board
         size_t member_size = name_size(entries[i].member);
         size -= member_size < size ? member_size : size;
     }
-    snapshot->values_size = board_has_values(board) ? size / count : 0;
+    snapshot->values_size = tags_has_values(board) ? size / count : 0;
 }
 
 static void snapshot_write_board_piece(struct snapshot *snapshot,

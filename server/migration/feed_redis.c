@@ -17,38 +17,17 @@ enum { SECOND_MS = 1000 };
 
 /* ---- coming and going ---- */
 
-/* The place of a stream that had this offset. NULL: there is none. */
-static const struct feed_redis_mark *feed_redis_find_mark(const struct feed_redis *redis,
-                                                          uint64_t offset) {
-    if (redis->acked.offset == offset) {
-        return &redis->acked;
-    }
-    for (uint32_t i = 0; i < redis->mark_count; i++) {
-        const struct feed_redis_mark *found =
-            &redis->marks[(redis->mark_first + i) % FEED_REDIS_MARKS_MAX];
-        if (found->offset == offset) {
-            return found;
-        }
-    }
-    return NULL;
-}
-
-/* The stream with this id that somebody has left, taken out of the list. NULL: there is none. */
-static struct feed_redis *feed_redis_take_left(struct feed *feed, struct bytes id) {
-    for (struct feed_redis **at = &feed->left; *at != NULL; at = &(*at)->next_left) {
-        struct feed_redis *redis = *at;
-        if (bytes_equal(bytes_from_text(redis->id), id)) {
-            *at = redis->next_left;
-            return redis;
-        }
-    }
-    return NULL;
-}
-
 /* Can it go on from the first byte that it wants? */
 static bool feed_redis_resume(const struct feed *feed, struct feed_redis *redis, uint64_t offset) {
-    const struct feed_redis_mark *found =
-        offset > 0 ? feed_redis_find_mark(redis, offset - 1) : NULL;
+    const struct feed_redis_mark *found = NULL; /* the place of a stream of one byte less */
+    if (offset > 0 && redis->acked.offset == offset - 1) {
+        found = &redis->acked;
+    }
+    for (uint32_t i = 0; i < redis->mark_count && offset > 0 && found == NULL; i++) {
+        const struct feed_redis_mark *mark =
+            &redis->marks[(redis->mark_first + i) % FEED_REDIS_MARKS_MAX];
+        found = mark->offset == offset - 1 ? mark : NULL;
+    }
     if (found == NULL || !feed_is_at_hand(feed, found->group + 1)) {
         return false;
     }
@@ -63,8 +42,16 @@ static bool feed_redis_resume(const struct feed *feed, struct feed_redis *redis,
 
 bool feed_redis_join(struct feed *feed, struct replica *replica,
                      const struct replication_wish *wish, uint64_t *group) {
-    struct feed_redis *redis = wish->is_old ? NULL : feed_redis_take_left(feed, wish->id);
+    struct feed_redis *redis = NULL; /* the stream with this id that somebody has left */
     *group = 0;
+    for (struct feed_redis **at = &feed->left; *at != NULL && !wish->is_old;
+         at = &(*at)->next_left) {
+        if (bytes_equal(bytes_from_text((*at)->id), wish->id)) {
+            redis = *at;
+            *at = redis->next_left;
+            break;
+        }
+    }
     if (redis != NULL && feed_redis_resume(feed, redis, wish->group)) {
         *group = redis->acked.group + 1;
     } else {
@@ -90,8 +77,19 @@ static void feed_redis_free_left(struct feed_redis **at) {
     memory_free(redis);
 }
 
-static void feed_redis_remember(struct feed *feed, struct feed_redis *redis) {
+void feed_redis_leave(struct feed *feed, struct replica *replica) {
+    struct feed_place *place = feed_place_of(replica);
+    struct feed_redis *redis = place->redis;
     uint32_t count = 0;
+    if (redis == NULL) {
+        return;
+    }
+    place->redis = NULL;
+    redis_encode_deinit(&redis->encode);
+    if (replica->state != REPLICA_ONLINE || replica->is_failed || !feed->is_open) {
+        memory_free(redis);
+        return;
+    }
     redis_encode_init(&redis->encode);
     redis->left_at_ms = feed->server->clock.monotonic_ms;
     redis->next_left = feed->left;
@@ -103,20 +101,6 @@ static void feed_redis_remember(struct feed *feed, struct feed_redis *redis) {
             at = &(*at)->next_left;
         }
     }
-}
-
-void feed_redis_leave(struct feed *feed, struct replica *replica) {
-    struct feed_place *place = feed_place_of(replica);
-    if (place->redis == NULL) {
-        return;
-    }
-    redis_encode_deinit(&place->redis->encode);
-    if (replica->state == REPLICA_ONLINE && !replica->is_failed && feed->is_open) {
-        feed_redis_remember(feed, place->redis);
-    } else {
-        memory_free(place->redis);
-    }
-    place->redis = NULL;
 }
 
 void feed_redis_forget(struct feed *feed) {
@@ -257,34 +241,33 @@ static void feed_redis_copy_end_child(void *context) {
     child_kill(&copy->child);
 }
 
-static bool feed_redis_copy_start_child(struct feed_redis_copy *copy, const struct feed *feed) {
-    static const char *const arguments[] = {"leaderboard-server", "--export", "-", "-",
-                                            "--format",           "rdb",      NULL};
-    int input =
-        persistence_share_stream(feed->server->persistence, feed_redis_copy_end_child, copy);
-    bool is_started = input >= 0 && child_start(&copy->child, arguments, feed->server->settings.dir,
-                                                input, copy->out.writer);
-    int error = errno;
-    disk_close(input);
-    disk_close(copy->out.writer); /* the child has it */
-    copy->out.writer = -1;
-    errno = error;
-    return is_started;
-}
-
 bool feed_redis_copy_may_begin(const struct feed_redis_copy *copy) {
     return copy->out.state == STREAM_UNUSED && copy->child.state == CHILD_NONE;
 }
 
 bool feed_redis_copy_begin(struct feed *feed, struct feed_redis_copy *copy, char *error) {
+    static const char *const arguments[] = {"leaderboard-server", "--export", "-", "-",
+                                            "--format",           "rdb",      NULL};
     copy->is_read = false;
     copy->size = 0;
     copy->begin_ms = feed->server->clock.monotonic_ms;
     copy->moved_at_ms = copy->begin_ms;
     copy->child_time_ns = 0;
     replication_make_id(feed->server, copy->mark);
-    if (stream_open(&copy->out, feed->loop) && feed_redis_copy_start_child(copy, feed)) {
-        return true;
+    if (stream_open(&copy->out, feed->loop)) {
+        int input =
+            persistence_share_stream(feed->server->persistence, feed_redis_copy_end_child, copy);
+        bool is_started =
+            input >= 0 && child_start(&copy->child, arguments, feed->server->settings.dir, input,
+                                      copy->out.writer);
+        int why = errno;
+        disk_close(input);
+        disk_close(copy->out.writer); /* the child has it */
+        copy->out.writer = -1;
+        errno = why;
+        if (is_started) {
+            return true;
+        }
     }
     snprintf(error, PERSISTENCE_ERROR_MAX, "cannot start a process that makes it: %s",
              strerror(errno));

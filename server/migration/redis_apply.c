@@ -173,18 +173,6 @@ static void redis_apply_settle(struct redis_apply *apply, struct registry_key *k
     }
 }
 
-/* After members were removed: tell, and remove the key if its board is empty. */
-static void redis_apply_end_removal(struct redis_apply *apply, struct registry_key *key,
-                                    const char *event) {
-    redis_apply_tell(apply, SETTING_EVENT_ZSET, event, registry_name(key));
-    if (board_count(&key->board) == 0) {
-        redis_apply_tell(apply, SETTING_EVENT_GENERIC, "del", registry_name(key));
-        registry_remove(apply->registry, key);
-    } else {
-        registry_tell_members(apply->registry, key);
-    }
-}
-
 /* ---- keys that are asked for ---- */
 
 static bool redis_apply_is_asked(struct redis_apply *apply, struct bytes name) {
@@ -422,28 +410,30 @@ static bool redis_apply_zadd(struct redis_apply *apply, const struct request *re
 
 /* ---- removing ---- */
 
-static void redis_apply_zrem_take(struct redis_apply *apply, struct registry_key *key,
-                                  struct bytes name) {
-    struct board_member member;
-    if (name.size == 0 || name.size > BOARD_MEMBER_MAX) {
-        return;
-    }
-    board_look_up(&key->board, name, NULL, &member);
-    if (member.is_there) {
-        registry_take_member(apply->registry, key, &member);
-    }
-}
-
 static bool redis_apply_zrem(struct redis_apply *apply, const struct request *request) {
     struct registry_key *key;
     if (!redis_apply_find_board(apply, request->args[1], &key)) {
         return false;
     }
-    if (key != NULL) {
-        for (uint32_t i = 2; i < request->count; i++) {
-            redis_apply_zrem_take(apply, key, request->args[i]);
+    if (key == NULL) {
+        return true;
+    }
+    for (uint32_t i = 2; i < request->count; i++) {
+        struct bytes name = request->args[i];
+        struct board_member member = {.is_there = false};
+        if (name.size > 0 && name.size <= BOARD_MEMBER_MAX) {
+            board_look_up(&key->board, name, NULL, &member);
         }
-        redis_apply_end_removal(apply, key, "zrem");
+        if (member.is_there) {
+            registry_take_member(apply->registry, key, &member);
+        }
+    }
+    redis_apply_tell(apply, SETTING_EVENT_ZSET, "zrem", registry_name(key));
+    if (board_count(&key->board) == 0) {
+        redis_apply_tell(apply, SETTING_EVENT_GENERIC, "del", registry_name(key));
+        registry_remove(apply->registry, key);
+    } else {
+        registry_tell_members(apply->registry, key);
     }
     return true;
 }
@@ -811,7 +801,7 @@ static bool redis_apply_merge_removes(struct redis_apply *apply, const struct bo
     struct board_stored entry;
     for (bool has_more = true; has_more;) {
         uint32_t gone_count = 0;
-        board_seek(&key->board, rank, &cursor);
+        board_cursor_seek(&key->board, rank, &cursor);
         while ((has_more = count > 0 && board_cursor_read(&cursor, &entry))) {
             uint64_t packed;
             bool is_gone = !board_find(answer, name_text(entry.member, room), &packed);
@@ -838,7 +828,7 @@ static bool redis_apply_merge_puts(struct redis_apply *apply, const struct board
     struct board_cursor cursor;
     struct board_stored entry;
     const struct zadd zadd = {.name = registry_name(key), .layout = board_layout(&key->board)};
-    board_seek(answer, apply->merge.rank, &cursor);
+    board_cursor_seek(answer, apply->merge.rank, &cursor);
     for (; count > 0 && board_cursor_read(&cursor, &entry); count--) {
         struct pair pair = {.member_name = name_text(entry.member, room)};
         double score = rdb_value_score(board_layout(answer), entry.key);
@@ -939,13 +929,16 @@ static bool redis_apply_refuse(struct redis_apply *apply, const struct request *
                             bytes_show(request->args[0]).text);
 }
 
+#define NO_KEY UINT32_MAX
+
 /* Sorted by name. */
 static const struct redis_apply_row {
     const char *name;
     redis_apply_handler
         *run; /* NULL: its key is asked for; without one it is passed over and counted */
     uint32_t words_min;
-    /* The only one that it changes: nothing is done while that is asked for. 0: no, or several. */
+    /* The only one that it changes: nothing is done while that is asked for. 0: no, or several. NO_KEY: it is about none
+     * of the database that is selected. */
     uint32_t key;
 } rows[] = {
     {"CLUSTER", redis_apply_refuse, 1, 0}, /* slots that move */
@@ -956,7 +949,7 @@ static const struct redis_apply_row {
     {"EXPIRE", redis_apply_expire, 3, 1},
     {"EXPIREAT", redis_apply_expire, 3, 1},
     {"FCALL", redis_apply_refuse, 1, 0},
-    {"FLUSHALL", redis_apply_flushall, 1, 0},
+    {"FLUSHALL", redis_apply_flushall, 1, NO_KEY},
     {"FLUSHDB", redis_apply_flushdb, 1, 0},
     {"FLUSHSLOT", redis_apply_refuse, 1, 0},
     {"FUNCTION", NULL, 1, 0},
@@ -974,18 +967,18 @@ static const struct redis_apply_row {
     {"HSET", redis_apply_hash, 4, 1},
     {"HSETNX", redis_apply_hash, 4, 1},
     {"LB.APPLY", redis_apply_effects, 3, 0},
-    {"LB.APPLYSTATE", redis_apply_state_effects, 2, 0},
+    {"LB.APPLYSTATE", redis_apply_state_effects, 2, NO_KEY},
     {"MOVE", redis_apply_move, 3, 0},
     {"PERSIST", redis_apply_persist, 2, 1},
     {"PEXPIRE", redis_apply_expire, 3, 1},
     {"PEXPIREAT", redis_apply_expire, 3, 1},
-    {"PUBLISH", redis_apply_publish, 3, 0},
+    {"PUBLISH", redis_apply_publish, 3, NO_KEY},
     {"RENAME", redis_apply_rename, 3, 0},
     {"RENAMENX", redis_apply_rename, 3, 0},
     {"SCRIPT", NULL, 1, 0},
-    {"SELECT", redis_apply_select_database, 2, 0},
-    {"SPUBLISH", redis_apply_publish, 3, 0},
-    {"SWAPDB", redis_apply_swapdb, 3, 0},
+    {"SELECT", redis_apply_select_database, 2, NO_KEY},
+    {"SPUBLISH", redis_apply_publish, 3, NO_KEY},
+    {"SWAPDB", redis_apply_swapdb, 3, NO_KEY},
     {"TRIMSLOTS", redis_apply_refuse, 1, 0},
     {"UNLINK", redis_apply_del, 2, 0},
     {"XGROUP", NULL, 2, 0},
@@ -1127,26 +1120,20 @@ static bool redis_apply_touch(struct redis_apply *apply, enum redis_makes makes,
            redis_apply_ask_in(apply, redis_apply_database(apply), name, makes == REDIS_MAKES_OURS);
 }
 
-static bool redis_apply_touch_known(struct redis_apply *apply, enum redis_makes makes,
-                                    bool *is_ours) {
-    bool is_fine = !apply->keys.is_broken || redis_apply_fail_memory(apply);
-    for (size_t at = 0; at < apply->keys.size && is_fine;) {
-        uint32_t size;
-        memcpy(&size, apply->keys.at + at, sizeof size);
-        struct bytes name = {.at = apply->keys.at + at + sizeof size, .size = size};
-        is_fine = redis_apply_touch(apply, makes, name, is_ours);
-        at += sizeof size + size;
-    }
-    apply->has_keys = false;
-    return is_fine;
-}
-
 static bool redis_apply_run_learned(struct redis_apply *apply, const struct request *request,
                                     const struct redis_learned *learned) {
     bool is_ours = false;
     bool is_fine = true;
     if (learned->needs_keys) {
-        is_fine = redis_apply_touch_known(apply, learned->makes, &is_ours);
+        is_fine = !apply->keys.is_broken || redis_apply_fail_memory(apply);
+        for (size_t at = 0; at < apply->keys.size && is_fine;) {
+            uint32_t size;
+            memcpy(&size, apply->keys.at + at, sizeof size);
+            struct bytes name = {.at = apply->keys.at + at + sizeof size, .size = size};
+            is_fine = redis_apply_touch(apply, learned->makes, name, &is_ours);
+            at += sizeof size + size;
+        }
+        apply->has_keys = false;
     } else if (learned->first > 0) {
         int64_t last = learned->last < 0 ? request->count + learned->last : learned->last;
         for (int64_t i = learned->first; i <= last && i < request->count && is_fine;
@@ -1178,16 +1165,15 @@ bool redis_apply_run(struct redis_apply *apply, const struct request *request) {
         redis_apply_skip(apply, request->args[0]);
         return true;
     }
-    bool is_about_keys = row->run != redis_apply_select_database &&
-                         row->run != redis_apply_publish && row->run != redis_apply_swapdb &&
-                         row->run != redis_apply_flushall && row->run != redis_apply_state_effects;
+    bool is_about_keys = row->key != NO_KEY;
     if (is_about_keys && apply->database >= REGISTRY_DATABASES) {
         return redis_apply_fail(
             apply, "the source's %s is in database %llu: there are %d here, from 0 on", row->name,
             (unsigned long long)apply->database, (int)REGISTRY_DATABASES);
     }
     apply->session.database = (uint8_t)(is_about_keys ? apply->database : 0);
-    bool is_asked = row->key > 0 && redis_apply_is_asked(apply, request->args[row->key]);
+    bool is_asked =
+        is_about_keys && row->key > 0 && redis_apply_is_asked(apply, request->args[row->key]);
     if (!is_asked && !(row->run != NULL ? row->run(apply, request)
                                         : redis_apply_ask(apply, request->args[row->key]))) {
         return false;

@@ -268,16 +268,6 @@ static bool redis_ask_take_greeting(struct redis_ask *ask, struct bytes bytes) {
 
 /* ---- keys ---- */
 
-/* What makes an answer long is most likely here already. */
-static uint32_t redis_ask_size_of(const struct redis_ask *ask, const struct redis_asked *asked) {
-    const struct registry_key *key =
-        registry_peek(ask->stream->apply.registry, asked->database, redis_position_name(asked),
-                      REDIS_APPLY_LONG_AGO);
-    return key == NULL || !asked->wants_value ? 0
-           : key->kind == REGISTRY_BOARD      ? board_count(&key->board)
-                                              : hash_count(&key->hash);
-}
-
 /* A large board that is popped all the time would be asked for without an end: each answer is followed by the next
  * pop. So of large values that were answered lately no more than a megabyte a second comes again, of all keys together,
  * while commands come. Where none do, as behind CLIENT PAUSE WRITE, nothing waits. */
@@ -330,7 +320,14 @@ static uint32_t redis_ask_choose_keys(struct redis_ask *ask) {
             !redis_ask_must_pause(ask, at)) {
             first = first == NULL ? at : first;
             at->state = REDIS_ASKED_SENT;
-            size += redis_ask_size_of(ask, at);
+            /* What makes an answer long is most likely here already. */
+            const struct registry_key *key =
+                at->wants_value ? registry_peek(ask->stream->apply.registry, at->database,
+                                                redis_position_name(at), REDIS_APPLY_LONG_AGO)
+                                : NULL;
+            size += key == NULL                   ? 0
+                    : key->kind == REGISTRY_BOARD ? board_count(&key->board)
+                                                  : hash_count(&key->hash);
             count++;
         }
     }
@@ -433,24 +430,6 @@ static bool redis_ask_take_offset(struct redis_ask *ask, const struct answer *an
     ask->stream->limit = ask->offset;
     redis_ask_go_on(ask);
     return true;
-}
-
-/* Its value is asked for next, if it is of ours. */
-static void redis_ask_take_type(struct redis_ask *ask, struct bytes type) {
-    ask->asked->wants_value =
-        bytes_is(type, "zset") || bytes_is(type, "hash") || bytes_is(type, RDB_BOARD_TYPE_NAME);
-    ask->asked->is_void |= ask->asked->wants_value;
-    if (!ask->asked->wants_value) {
-        redis_apply_take_nothing(&ask->stream->apply, ask->asked);
-    }
-    redis_ask_answered(ask);
-    redis_ask_go_on(ask);
-}
-
-static void redis_ask_take_expiry(struct redis_ask *ask, int64_t number) {
-    int64_t now_ms = ask->has_expire_times ? 0 : ask->stream->apply.now_us / 1000;
-    ask->expire_at_ms = number < 0 ? REGISTRY_NO_EXPIRY : number + now_ms;
-    ask->next = REDIS_ASK_VALUE;
 }
 
 /* The head of a value: only its size. */
@@ -672,8 +651,9 @@ static void redis_ask_take_keys(struct redis_ask *ask, struct bytes bytes) {
 /* An answer in a transaction, which is there as a whole. false: the connection is lost. */
 static bool redis_ask_take_part(struct redis_ask *ask, struct bytes bytes) {
     struct answer answer;
-    struct bytes rest = bytes;
-    bool is_whole = redis_ask_take_answer(&rest, &answer);
+    struct redis_asked *asked = ask->asked;
+    int64_t now_ms;
+    bool is_whole = redis_ask_take_answer(&bytes, &answer);
     CHECK(is_whole); /* measured */
     if (answer.type == '-') {
         return redis_ask_fail_answer(ask, answer.text);
@@ -685,10 +665,20 @@ static bool redis_ask_take_part(struct redis_ask *ask, struct bytes bytes) {
     case REDIS_ASK_OFFSET:
         return redis_ask_take_offset(ask, &answer);
     case REDIS_ASK_EXPIRY:
-        redis_ask_take_expiry(ask, answer.count);
+        now_ms = ask->has_expire_times ? 0 : ask->stream->apply.now_us / 1000;
+        ask->expire_at_ms = answer.count < 0 ? REGISTRY_NO_EXPIRY : answer.count + now_ms;
+        ask->next = REDIS_ASK_VALUE;
         return answer.type == ':' || redis_ask_fail_answer(ask, answer.text);
     case REDIS_ASK_TYPE:
-        redis_ask_take_type(ask, answer.text);
+        /* Its value is asked for next, if it is of ours. */
+        asked->wants_value = bytes_is(answer.text, "zset") || bytes_is(answer.text, "hash") ||
+                             bytes_is(answer.text, RDB_BOARD_TYPE_NAME);
+        asked->is_void |= asked->wants_value;
+        if (!asked->wants_value) {
+            redis_apply_take_nothing(&ask->stream->apply, asked);
+        }
+        redis_ask_answered(ask);
+        redis_ask_go_on(ask);
         return true;
     case REDIS_ASK_EXEC:
     case REDIS_ASK_VALUE:

@@ -278,34 +278,26 @@ static void redis_encode_end_transaction(struct redis_encode *encode) {
     encode->command_count = 0;
 }
 
-static void redis_encode_begin_group(struct redis_encode *encode) {
-    struct wire_message message;
-    wire_read_again(encode->input.at + encode->input_at, &message);
-    encode->is_decoding = true;
-    encode->head = message.head;
-    effect_bytes_decode_begin(
-        &encode->decoder, (struct bytes){.at = wire_payload(&message), .size = message.head.size});
-}
-
-static void redis_encode_end_group(struct redis_encode *encode) {
-    redis_encode_end_blob(encode);
-    encode->is_decoding = false;
-    encode->input_at += wire_group_size(&encode->head);
-    if (!encode->head.is_linked) {
-        redis_encode_end_transaction(encode);
-        encode->group = encode->head.sequence;
-    }
-}
-
 /* false: it is damaged, or cannot be said. */
 static bool redis_encode_some(struct redis_encode *encode) {
     if (!encode->is_decoding) {
-        redis_encode_begin_group(encode);
+        struct wire_message message;
+        wire_read_again(encode->input.at + encode->input_at, &message);
+        encode->is_decoding = true;
+        encode->head = message.head;
+        effect_bytes_decode_begin(&encode->decoder, (struct bytes){.at = wire_payload(&message),
+                                                                   .size = message.head.size});
     }
     for (uint32_t i = 0; i < EFFECTS_AT_ONCE; i++) {
         enum effect_record record = effect_bytes_decode(&encode->decoder);
         if (record == EFFECT_RECORD_END) {
-            redis_encode_end_group(encode);
+            redis_encode_end_blob(encode);
+            encode->is_decoding = false;
+            encode->input_at += wire_group_size(&encode->head);
+            if (!encode->head.is_linked) {
+                redis_encode_end_transaction(encode);
+                encode->group = encode->head.sequence;
+            }
             return true;
         }
         if (record != EFFECT_RECORD_EFFECT ||

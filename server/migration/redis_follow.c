@@ -101,17 +101,6 @@ static void redis_follow_drop_position(struct redis_follow *follow) {
     follow->position = (struct redis_position){.offset = 0};
 }
 
-/* The one in the keys, if it is of this source. */
-static void redis_follow_read_position(struct redis_follow *follow) {
-    const struct replication *replication = &follow->server->replication;
-    struct redis_position *position = &follow->position;
-    if (!redis_position_read(follow->server->registry, position) ||
-        strcmp(position->host, replication->master_host) != 0 ||
-        position->port != replication->master_port) {
-        redis_follow_drop_position(follow);
-    }
-}
-
 /* At the end of a step, so that it is in the group of what was applied. Without memory the old one must go: it
  * would be wrong. While a copy is loaded beside the keys, the boards are still those of the old position. */
 static void redis_follow_write_position(struct redis_follow *follow) {
@@ -150,15 +139,21 @@ static void redis_follow_stop(struct redis_follow *follow, const char *error) {
 void redis_follow_begin(struct redis_follow *follow) {
     char error[DISK_ERROR_MAX];
     const struct settings *settings = &follow->server->settings;
+    struct replication *replication = &follow->server->replication;
     redis_follow_end(follow);
     follow->is_on = true;
     follow->has_stream = true;
-    follow->server->replication.error[0] = '\0';
+    replication->error[0] = '\0';
     redis_stream_init(&follow->stream, follow->server, disk_random_id());
     redis_ask_init(&follow->ask, &follow->stream, follow->loop, redis_follow_wake, follow);
     follow->ask.id = follow->receive.id;
     registry_set_passive(follow->server->registry, true);
-    redis_follow_read_position(follow);
+    /* The position in the keys, if it is of this source. */
+    if (!redis_position_read(follow->server->registry, &follow->position) ||
+        strcmp(follow->position.host, replication->master_host) != 0 ||
+        follow->position.port != replication->master_port) {
+        redis_follow_drop_position(follow);
+    }
     bool has_memory =
         follow->position.id[0] == '\0' ||
         redis_stream_resume(&follow->stream, follow->position.offset, follow->position.database);

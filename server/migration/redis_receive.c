@@ -104,20 +104,6 @@ static bool redis_receive_put_copy(struct redis_receive *receive, struct bytes b
     return bytes.size == 0 || redis_spool_put(receive->spool, bytes);
 }
 
-static bool redis_receive_take_sized(struct redis_receive *receive, struct bytes bytes,
-                                     size_t *used) {
-    uint64_t left = receive->copy_size - receive->copy_read_size;
-    bytes.size = left < bytes.size ? (size_t)left : bytes.size;
-    *used = bytes.size;
-    if (!redis_receive_put_copy(receive, bytes)) {
-        return false;
-    }
-    if (bytes.size == left) {
-        redis_receive_end_copy(receive);
-    }
-    return true;
-}
-
 /* Until the mark: the last bytes may be its beginning, and wait. */
 static bool redis_receive_take_marked(struct redis_receive *receive, struct bytes bytes,
                                       size_t *used) {
@@ -138,16 +124,6 @@ static bool redis_receive_take_marked(struct redis_receive *receive, struct byte
     return true;
 }
 
-static bool redis_receive_take_commands(struct redis_receive *receive, struct bytes bytes,
-                                        size_t *used) {
-    if (!redis_spool_put(receive->spool, bytes)) {
-        return false;
-    }
-    receive->received_offset += bytes.size;
-    *used = bytes.size;
-    return true;
-}
-
 static bool redis_receive_take_some(struct redis_receive *receive, struct bytes bytes, size_t *used,
                                     const char **error) {
     bool is_put = false;
@@ -156,11 +132,22 @@ static bool redis_receive_take_some(struct redis_receive *receive, struct bytes 
         *error = "what the source sends is no copy";
         return redis_receive_take_head(receive, bytes, used);
     case REDIS_RECEIVE_COPY:
-        is_put = receive->mark[0] != '\0' ? redis_receive_take_marked(receive, bytes, used)
-                                          : redis_receive_take_sized(receive, bytes, used);
+        if (receive->mark[0] != '\0') {
+            is_put = redis_receive_take_marked(receive, bytes, used);
+            break;
+        }
+        uint64_t left = receive->copy_size - receive->copy_read_size;
+        bytes.size = left < bytes.size ? (size_t)left : bytes.size;
+        *used = bytes.size;
+        is_put = redis_receive_put_copy(receive, bytes);
+        if (is_put && bytes.size == left) {
+            redis_receive_end_copy(receive);
+        }
         break;
     case REDIS_RECEIVE_STREAM:
-        is_put = redis_receive_take_commands(receive, bytes, used);
+        is_put = redis_spool_put(receive->spool, bytes);
+        receive->received_offset += is_put ? bytes.size : 0;
+        *used = is_put ? bytes.size : *used;
         break;
     }
     *error = "no memory for what the source sends";

@@ -16,6 +16,7 @@ enum {
     FILLING_FULL = 1 << 20,
     FREED_MIN = 16 << 20,
     AGAIN_MS = 1000,
+    PAGE = 4096,
 };
 
 static int64_t redis_spool_now_ms(void) {
@@ -77,13 +78,6 @@ static size_t redis_spool_room(const struct redis_spool *spool) {
     return REDIS_SPOOL_RING_SIZE - (size_t)(spool->ready - spool->taken);
 }
 
-/* What nobody reads any more. */
-static uint64_t redis_spool_find_free(const struct redis_spool *spool) {
-    enum { PAGE = 4096 };
-    uint64_t until = spool->taken - spool->taken % PAGE;
-    return until >= spool->file_begin + FREED_MIN ? until : spool->file_begin;
-}
-
 /* Pass on what waits: past the file, if it is empty, else by a job. */
 static void redis_spool_go_on(struct redis_spool *spool) {
     if (spool->worker.is_busy || spool->failed != NULL || spool->is_closing) {
@@ -106,20 +100,11 @@ static void redis_spool_go_on(struct redis_spool *spool) {
     }
     if (spool->read_size > 0 || spool->writing.size > 0) {
         spool->read_at = spool->ready;
-        spool->free_until = redis_spool_find_free(spool);
+        /* What nobody reads any more. */
+        uint64_t until = spool->taken - spool->taken % PAGE;
+        spool->free_until = until >= spool->file_begin + FREED_MIN ? until : spool->file_begin;
         worker_start(&spool->worker, redis_spool_run);
     }
-}
-
-static void redis_spool_take_result(struct redis_spool *spool) {
-    if (!spool->is_void) {
-        spool->file_end += spool->writing.size;
-        redis_spool_copy_in(spool, spool->piece, spool->read_size);
-    }
-    buffer_clear(&spool->writing);
-    spool->file_begin = spool->is_void ? 0 : spool->free_until;
-    spool->is_emptied = spool->is_void;
-    spool->is_void = false;
 }
 
 static void redis_spool_on_done(void *context) {
@@ -130,7 +115,14 @@ static void redis_spool_on_done(void *context) {
     if (spool->failed != NULL) {
         spool->failed_at_ms = redis_spool_now_ms();
     } else {
-        redis_spool_take_result(spool);
+        if (!spool->is_void) {
+            spool->file_end += spool->writing.size;
+            redis_spool_copy_in(spool, spool->piece, spool->read_size);
+        }
+        buffer_clear(&spool->writing);
+        spool->file_begin = spool->is_void ? 0 : spool->free_until;
+        spool->is_emptied = spool->is_void;
+        spool->is_void = false;
     }
     redis_spool_go_on(spool);
     spool->changed(spool->context);

@@ -129,14 +129,6 @@ bool redis_stream_resume(struct redis_stream *stream, uint64_t offset, uint64_t 
 
 /* ---- the copy ---- */
 
-static void redis_stream_end_copy(struct redis_stream *stream) {
-    struct bytes rest = rdb_reader_rest(&stream->load.reader);
-    buffer_append(&stream->pending, rest.at, rest.size); /* broken: the next call stops */
-    redis_stream_end_load(stream);
-    stream->is_hungry = false;
-    redis_stream_change(stream, REDIS_STREAM_LOADED);
-}
-
 bool redis_stream_exchange(struct redis_stream *stream) {
     struct server *server = stream->apply.server;
     const struct rdb_load *load = &stream->load;
@@ -165,6 +157,7 @@ static bool redis_stream_is_over(const struct deadline *deadline) {
 /* Read on until more bytes are needed, or time is over. false: error. */
 static bool redis_stream_read_copy(struct redis_stream *stream, const struct deadline *deadline) {
     enum rdb_load_status status = RDB_LOAD_STEP;
+    struct bytes rest;
     stream->is_hungry = false;
     stream->load.now_us = stream->apply.now_us;
     while (status == RDB_LOAD_STEP && !redis_stream_is_over(deadline)) {
@@ -178,7 +171,11 @@ static bool redis_stream_read_copy(struct redis_stream *stream, const struct dea
         stream->is_hungry = true;
         break;
     case RDB_LOAD_DONE:
-        redis_stream_end_copy(stream);
+        rest = rdb_reader_rest(&stream->load.reader);
+        buffer_append(&stream->pending, rest.at, rest.size); /* broken: the next call stops */
+        redis_stream_end_load(stream);
+        stream->is_hungry = false;
+        redis_stream_change(stream, REDIS_STREAM_LOADED);
         break;
     case RDB_LOAD_FAILED:
         return redis_stream_stop(stream, stream->load.error);
@@ -227,16 +224,6 @@ static bool redis_stream_queue(struct redis_stream *stream, const struct request
     return true;
 }
 
-static bool redis_stream_apply_multi(struct redis_stream *stream) {
-    bool is_fine = true;
-    for (const struct redis_queued *queued = stream->multi_first; queued != NULL && is_fine;
-         queued = queued->next) {
-        is_fine = redis_stream_apply_one(stream, &queued->request);
-    }
-    redis_stream_drop_multi(stream);
-    return is_fine;
-}
-
 static bool redis_stream_take_request(struct redis_stream *stream, const struct request *request) {
     struct bytes name = request->args[0];
     if (bytes_is(name, "PING") || bytes_is(name, "REPLCONF")) {
@@ -249,7 +236,13 @@ static bool redis_stream_take_request(struct redis_stream *stream, const struct 
         return true;
     }
     if (bytes_is(name, "EXEC")) {
-        return redis_stream_apply_multi(stream);
+        bool is_fine = true;
+        for (const struct redis_queued *queued = stream->multi_first; queued != NULL && is_fine;
+             queued = queued->next) {
+            is_fine = redis_stream_apply_one(stream, &queued->request);
+        }
+        redis_stream_drop_multi(stream);
+        return is_fine;
     }
     if (!stream->is_in_multi) {
         return redis_stream_apply_one(stream, request);

@@ -28,21 +28,6 @@ static struct {
 
 /* ---- out ---- */
 
-/* All keys of the command that have changed, and the archives. */
-static uint32_t host_effects_list_keys(const struct working_set *set, struct host_string **keys,
-                                       uint32_t keys_max) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < set->count && count < keys_max; i++) {
-        if (set->keys[i].is_changed) {
-            keys[count++] = set->keys[i].name;
-        }
-    }
-    for (uint32_t i = 0; i < effects.more_count && count < keys_max; i++) {
-        keys[count++] = effects.more[i];
-    }
-    return count;
-}
-
 static void host_effects_replicate(void) {
     const struct working_set *set = effects.set;
     /* Nothing is ever replicated in part. */
@@ -56,7 +41,15 @@ static void host_effects_replicate(void) {
     struct host_string **keys = memory_allocate(keys_max * sizeof(struct host_string *));
     CHECK(keys != NULL);
     struct host_context *ctx = set->ctx;
-    uint32_t count = host_effects_list_keys(set, keys, keys_max);
+    uint32_t count = 0; /* all keys of the command that have changed, and the archives */
+    for (uint32_t i = 0; i < set->count; i++) {
+        if (set->keys[i].is_changed) {
+            keys[count++] = set->keys[i].name;
+        }
+    }
+    for (uint32_t i = 0; i < effects.more_count; i++) {
+        keys[count++] = effects.more[i];
+    }
     struct host_string *blob = host_CreateString(ctx, effects.blob.at, effects.blob.size);
     struct host_string *none = host_CreateString(ctx, "", 0);
     struct host_string **args = memory_allocate(2 * (size_t)count * sizeof(struct host_string *));
@@ -191,20 +184,6 @@ static bool host_effects_is_of_ids(const struct effect *effect, bool is_believed
     return false;
 }
 
-/* Effects on boards that the command names. */
-static bool host_effects_is_allowed(const struct working_set *set, const struct effect *effect) {
-    bool is_of_board = effect->key_kind == NULL || effect->key_kind == &key_kind_board;
-    bool moves = effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY;
-    if (!is_of_board || !working_set_has(set, effect->name)) {
-        return false;
-    }
-    return effect->database == REGISTRY_ONCE
-               ? host_effects_is_of_ids(effect, host_is_trusted(set->ctx))
-               : effect->kind != EFFECT_FLUSH && effect->database == 0 &&
-                     (!moves ||
-                      (effect->to_database == 0 && working_set_has(set, effect->to_name)));
-}
-
 enum { TAKES_MAX = 64 };
 
 /* Blobs that are judged, with their keys in the set and nothing applied yet. */
@@ -217,21 +196,6 @@ struct judging {
     struct bytes takes[TAKES_MAX]; /* members; borrowed from the request */
 };
 
-static bool host_effects_may_take(struct judging *judging, const struct effect *effect,
-                                  const struct board *board) {
-    struct board_member member;
-    bool is_taken = judging->has_put || judging->take_count == TAKES_MAX;
-    for (uint32_t i = 0; i < judging->take_count && !is_taken; i++) {
-        is_taken = bytes_equal(judging->takes[i], effect->member);
-    }
-    if (is_taken) {
-        return false;
-    }
-    judging->takes[judging->take_count++] = effect->member;
-    board_look_up(board, effect->member, NULL, &member);
-    return member.is_there;
-}
-
 /* Is it one that cannot fail? */
 static bool host_effects_is_safe(struct judging *judging, const struct effect *effect) {
     bool is_of_member = effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE;
@@ -242,7 +206,17 @@ static bool host_effects_is_safe(struct judging *judging, const struct effect *e
         return false;
     }
     if (effect->kind == EFFECT_TAKE) {
-        return host_effects_may_take(judging, effect, &key->board);
+        struct board_member member;
+        bool is_taken = judging->has_put || judging->take_count == TAKES_MAX;
+        for (uint32_t i = 0; i < judging->take_count && !is_taken; i++) {
+            is_taken = bytes_equal(judging->takes[i], effect->member);
+        }
+        if (is_taken) {
+            return false;
+        }
+        judging->takes[judging->take_count++] = effect->member;
+        board_look_up(&key->board, effect->member, NULL, &member);
+        return member.is_there;
     }
     judging->has_put = true;
     return layout_has_room(board_layout(&key->board), effect->member_key) &&
@@ -251,12 +225,21 @@ static bool host_effects_is_safe(struct judging *judging, const struct effect *e
 
 static bool host_effects_judge(void *context, const struct effect *effect) {
     struct judging *judging = context;
-    if (!host_effects_is_allowed(judging->set, effect)) {
+    struct working_set *set = judging->set;
+    bool is_of_board = effect->key_kind == NULL || effect->key_kind == &key_kind_board;
+    bool moves = effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY;
+    /* Only effects on boards that the command names. */
+    if (!is_of_board || !working_set_has(set, effect->name)) {
         return false;
     }
     if (effect->database == REGISTRY_ONCE) {
         judging->has_ids = true;
-        return working_set_open_ids(judging->set, effect->name);
+        return host_effects_is_of_ids(effect, host_is_trusted(set->ctx)) &&
+               working_set_open_ids(set, effect->name);
+    }
+    if (effect->kind == EFFECT_FLUSH || effect->database != 0 ||
+        (moves && (effect->to_database != 0 || !working_set_has(set, effect->to_name)))) {
+        return false;
     }
     judging->is_doubtful = judging->is_doubtful || !host_effects_is_safe(judging, effect);
     return true;

@@ -252,24 +252,20 @@ static void host_job_act(void *context) {
     }
 }
 
-/* Has it been replied? Without memory to remember it, it is replied again. */
-static bool host_job_was_seen(struct board_task *task, struct bytes entry) {
-    const struct bytes args[] = {entry, BYTES("")};
-    uint32_t added_count = 1;
-    return !task->action->writes &&
-           hash_put(&task->place->seen, module.server.hash_seed, args, 1, &added_count) ==
-               HASH_OK &&
-           added_count == 0;
-}
-
 /* The names may move in memory as soon as something changes. */
 static void host_job_act_on_found(struct server *server, struct board_task *task) {
     uint32_t head[2]; /* database, size of the name */
     const char *at = task->found.at + task->found_at;
     memcpy(head, at, sizeof head);
     task->found_at += sizeof head + head[1];
-    if (host_job_was_seen(task, (struct bytes){.at = at, .size = sizeof head + head[1]}) ||
-        host_SelectDb(module.context, (int)head[0]) != HOST_OK) {
+    /* Has it been replied? Without memory to remember it, it is replied again. */
+    const struct bytes entry[] = {{.at = at, .size = sizeof head + head[1]}, BYTES("")};
+    uint32_t added_count = 1;
+    bool was_seen =
+        !task->action->writes &&
+        hash_put(&task->place->seen, module.server.hash_seed, entry, 1, &added_count) == HASH_OK &&
+        added_count == 0;
+    if (was_seen || host_SelectDb(module.context, (int)head[0]) != HOST_OK) {
         return;
     }
     struct host_string *name = host_CreateString(module.context, at + sizeof head, head[1]);

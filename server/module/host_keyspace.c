@@ -16,19 +16,6 @@
 
 /* ---- scanning ---- */
 
-/* Put the board into the working set, and look it up: what is due rolls over. */
-static bool host_keyspace_visit_board(const struct call *call, struct bytes name,
-                                      registry_visit *visit, void *context) {
-    if (!working_set_put_named(host_run_set(), name)) {
-        return false;
-    }
-    const struct registry_key *key = registry_find(call->registry, 0, name, call->now_ms);
-    if (key != NULL) {
-        visit(context, key);
-    }
-    return true;
-}
-
 /* The host's own SCAN: its cursors are numbers, and those of its API are not. */
 uint64_t keyspace_scan(const struct call *call, uint64_t cursor, const struct scan_limits *limits,
                        registry_visit *visit, void *context) {
@@ -44,8 +31,14 @@ uint64_t keyspace_scan(const struct call *call, uint64_t cursor, const struct sc
         names != NULL &&
         bytes_parse_u64(host_reply_string(host_CallReplyArrayElement(reply, 0)), &next);
     for (size_t i = 0; is_complete && i < host_CallReplyLength(names); i++) {
-        is_complete = host_keyspace_visit_board(
-            call, host_reply_string(host_CallReplyArrayElement(names, i)), visit, context);
+        /* Put the board into the working set, and look it up: what is due rolls over. */
+        struct bytes name = host_reply_string(host_CallReplyArrayElement(names, i));
+        is_complete = working_set_put_named(host_run_set(), name);
+        const struct registry_key *key =
+            is_complete ? registry_find(call->registry, 0, name, call->now_ms) : NULL;
+        if (key != NULL) {
+            visit(context, key);
+        }
     }
     if (!is_complete) {
         host_run_set()->refusal =
@@ -377,38 +370,29 @@ enum host_stale host_keyspace_forget(struct host_context *ctx, struct host_strin
 
 /* ---- the hashes of HSET ---- */
 
-static int host_keyspace_type_of(struct bytes name) {
-    if (working_set_has(host_run_set(), name)) {
-        return HOST_KEY_MODULE; /* a board of this command */
-    }
-    struct host_named named = host_open_named(module.context, name);
-    int type = named.key != NULL ? host_KeyType(named.key) : HOST_KEY_EMPTY;
-    host_close_named(module.context, named);
-    return type;
-}
-
-/* When the board has changed it is too late: a server may have HSET under another name (rename-command). */
-static bool host_keyspace_may_set(void) {
-    static enum { UNKNOWN, THERE, MISSING } state;
-    if (state == UNKNOWN) {
-        errno = 0;
-        host_free_reply(host_Call(module.context, "HSET", "")); /* without arguments: refused */
-        state = errno == ENOENT ? MISSING : THERE;
-    }
-    return state == THERE;
-}
-
 bool lb_hset_open(const struct call *call, const struct lb_hset *hset, struct bytes name,
                   struct lb_hset_place *place) {
+    static enum { UNKNOWN, THERE, MISSING } has_command;
+    int type = HOST_KEY_MODULE; /* a board of this command */
     (void)hset;
-    int type = host_keyspace_type_of(name);
+    if (!working_set_has(host_run_set(), name)) {
+        struct host_named named = host_open_named(module.context, name);
+        type = named.key != NULL ? host_KeyType(named.key) : HOST_KEY_EMPTY;
+        host_close_named(module.context, named);
+    }
     if (type == HOST_KEY_EMPTY && working_set_lacks(host_run_set(), name)) {
         return false;
     }
     if (type != HOST_KEY_EMPTY && type != HOST_KEY_HASH) {
         return call_refuse_kind(call);
     }
-    if (!host_keyspace_may_set()) {
+    /* When the board has changed it is too late: a server may have HSET under another name (rename-command). */
+    if (has_command == UNKNOWN) {
+        errno = 0;
+        host_free_reply(host_Call(module.context, "HSET", "")); /* without arguments: refused */
+        has_command = errno == ENOENT ? MISSING : THERE;
+    }
+    if (has_command == MISSING) {
         return call_refuse(call,
                            "ERR HSET is not possible: the server has no command of this name");
     }

@@ -280,14 +280,6 @@ static bool host_run_may_use_all(struct host_context *ctx, struct host_user *use
 
 /* ---- slots ---- */
 
-/* Are all keys that the pattern makes in the slot of the command's key? Their tag is before the member,
- * which may be anything. */
-static bool host_run_is_in_slot(const struct call *call, struct bytes before) {
-    struct bytes part = host_slot_part(before);
-    return part.size < before.size &&
-           bytes_equal(part, host_slot_part(call_arg(call, (uint32_t)call->command->first_key)));
-}
-
 /* In a cluster: may the command not be run, because it would make a board with a PERIOD whose archives would be in
  * other slots? Then the error was replied. The name of an archive begins with the board's: with a tag it is in the
  * same slot. */
@@ -332,8 +324,12 @@ bool acl_check_pattern(const struct call *call, struct bytes pattern, bool is_ke
         begin.size = (size_t)(star - pattern.at);
         end = (struct bytes){.at = star + 1, .size = pattern.size - begin.size - 1};
     }
-    if (is_key && module.is_cluster && call->command->first_key > 0 &&
-        !host_run_is_in_slot(call, begin)) {
+    /* Are all keys that the pattern makes in the slot of the command's key? Their tag is before the member, which may be
+     * anything. */
+    struct bytes part = host_slot_part(begin);
+    uint32_t first_key = (uint32_t)call->command->first_key;
+    if (is_key && module.is_cluster && first_key > 0 &&
+        (part.size == begin.size || !host_is_same_slot(begin, call_arg(call, first_key)))) {
         return call_refuse(call, "ERR in a cluster DATA needs the board's {tag} in front of the *, "
                                  "so that the hashes are in its slot");
     }
@@ -415,24 +411,14 @@ static bool host_run_is_reading(const struct command *command) {
     return (command->flags & COMMAND_WRITE) == 0;
 }
 
-/* NULL: nothing was begun, or several. */
-static const struct lookup *host_run_finish_members(const struct command *command,
-                                                    const struct request *request,
-                                                    struct members *members) {
-    if (members->count == 0) {
-        return NULL;
-    }
-    if (host_run_is_reading(command)) {
-        lookup_run(members->ahead, members->count, LOOKUP_ENTRY);
-    } else {
-        lookahead_finish(&module.server, command, request, members->ahead, members->count);
-    }
-    return &members->ahead[0];
-}
-
 static void host_run_handler(const struct command *command, const struct request *request,
                              struct members *members, struct reply *reply) {
     struct server *server = &module.server;
+    if (members->count > 0 && host_run_is_reading(command)) {
+        lookup_run(members->ahead, members->count, LOOKUP_ENTRY);
+    } else if (members->count > 0) {
+        lookahead_finish(server, command, request, members->ahead, members->count);
+    }
     struct call call = {
         .request = request,
         .command = command,
@@ -440,7 +426,7 @@ static void host_run_handler(const struct command *command, const struct request
         .registry = server->registry,
         .session = &module.session,
         .server = server,
-        .ahead = host_run_finish_members(command, request, members),
+        .ahead = members->count > 0 ? &members->ahead[0] : NULL,
         .now_us = server->clock.now_us,
         .now_ms = server->clock.now_ms,
     };
@@ -524,16 +510,6 @@ enum host_stale host_run_drop_stale(struct host_context *ctx, struct host_string
                                                                           : HOST_STALE_DONE;
 }
 
-static const char *host_run_find_refusal(const struct command *command) {
-    if ((command->flags & COMMAND_NO_MULTI) == 0) {
-        return NULL;
-    }
-    if (module.session.transaction.is_running) {
-        return "ERR Command not allowed inside a transaction";
-    }
-    return host_job_reserve() ? NULL : "OOM out of memory";
-}
-
 static void host_run_with_keys(struct host_context *ctx, const struct command *command,
                                const struct request *request, struct host_string **argv) {
     struct working_set *set = &current.set;
@@ -556,7 +532,13 @@ static void host_run_with_keys(struct host_context *ctx, const struct command *c
     module_update_time();
     buffer_clear(&current.output);
     reply_init(&reply, &current.output, module.session.protocol);
-    const char *refusal = are_put ? host_run_find_refusal(command) : "OOM out of memory";
+    const char *refusal = are_put ? NULL : "OOM out of memory";
+    if (are_put && (command->flags & COMMAND_NO_MULTI) != 0) {
+        refusal = module.session.transaction.is_running
+                      ? "ERR Command not allowed inside a transaction"
+                  : host_job_reserve() ? NULL
+                                       : "OOM out of memory";
+    }
     if (refusal == NULL) {
         host_run_handler(command, request, &members, &reply);
     }
@@ -746,13 +728,6 @@ static bool host_run_is_board(struct bytes key) {
     return false;
 }
 
-/* Can a name that begins so be ours? ZADD, BZPOPMIN, TYPE. */
-static inline bool host_run_is_likely(struct bytes name) {
-    char first = name.size > 0 ? (char)(name.at[0] & ~0x20) : '\0';
-    char second = name.size > 1 ? (char)(name.at[1] & ~0x20) : '\0';
-    return first == 'Z' || (first == 'B' && second == 'Z') || (first == 'T' && second == 'Y');
-}
-
 static struct host_string *host_run_find_new_name(struct host_filter_input *input,
                                                   struct bytes name) {
     if (type_name != NULL && bytes_is(name, "TYPE")) {
@@ -777,9 +752,13 @@ static void host_run_filter(struct host_filter_input *input) {
     if (host_CommandFilterArgsCount(input) < 2) {
         return;
     }
+    /* Can a name that begins so be ours? ZADD, BZPOPMIN, TYPE. */
     struct bytes name = host_run_argument(input, 0);
-    struct host_string *new_name =
-        host_run_is_likely(name) ? host_run_find_new_name(input, name) : NULL;
+    char first = name.size > 0 ? (char)(name.at[0] & ~0x20) : '\0';
+    char second = name.size > 1 ? (char)(name.at[1] & ~0x20) : '\0';
+    bool is_likely =
+        first == 'Z' || (first == 'B' && second == 'Z') || (first == 'T' && second == 'Y');
+    struct host_string *new_name = is_likely ? host_run_find_new_name(input, name) : NULL;
     if (new_name != NULL) {
         host_RetainString(NULL, new_name); /* the host releases one */
         host_CommandFilterArgReplace(input, 0, new_name);

@@ -79,9 +79,8 @@ static bool host_type_take_entries(struct type_loading *loading) {
                !module_is_too_far_ahead(once_ids_time_of(entries[i].key))))) {
             return host_type_refuse(loading, "damaged ids");
         }
-        if (rdb_value_put_key(&loading->members, entries[i].member, entries[i].key) !=
-                RDB_VALUE_OK ||
-            (values != NULL && rdb_value_put_tags(&loading->members, values[i]) != RDB_VALUE_OK)) {
+        const struct bytes *tags = values != NULL ? &values[i] : NULL;
+        if (rdb_value_put_key(&loading->members, &entries[i], tags) != RDB_VALUE_OK) {
             return host_type_refuse(loading, "out of memory");
         }
     }
@@ -320,12 +319,12 @@ static void host_type_digest_board(struct host_digest *digest, const struct boar
     char packed[TAG_VALUES_PACKED_MAX];
     size_t size = layout_print(board_layout(board), layout);
     host_DigestAddStringBuffer(digest, layout, size);
-    for (board_seek(board, 0, &cursor); board_cursor_read(&cursor, &entry);
+    for (board_cursor_seek(board, 0, &cursor); board_cursor_read(&cursor, &entry);
          board_cursor_next(&cursor)) {
         struct bytes member = name_text(entry.member, room);
         host_DigestAddStringBuffer(digest, member.at, member.size);
         host_DigestAddLongLong(digest, (long long)entry.key);
-        board_tags_at(board, rank++, &values);
+        tags_at(board, rank++, &values);
         if (values.mask != 0) {
             host_DigestAddStringBuffer(digest, packed, tag_values_pack(&values, packed));
         }

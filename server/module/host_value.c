@@ -60,21 +60,6 @@ void host_value_free(struct host_value *value) {
 
 /* ---- the main thread ---- */
 
-static bool host_value_reserve_remains(void) {
-    if (unfreed.remains_count < unfreed.remains_capacity) {
-        return true;
-    }
-    uint32_t capacity = unfreed.remains_capacity == 0 ? 16 : unfreed.remains_capacity * 2;
-    struct host_value **resized =
-        memory_resize(unfreed.remains, capacity * sizeof(struct host_value *));
-    if (resized == NULL) {
-        return false;
-    }
-    unfreed.remains = resized;
-    unfreed.remains_capacity = capacity;
-    return true;
-}
-
 static bool host_value_key_has_remains(const struct registry_key *key) {
     return key != NULL && board_has_remains(&key->board);
 }
@@ -89,7 +74,14 @@ void host_value_note_remains(struct host_value *value) {
         (!host_value_key_has_remains(value->key) && !host_value_key_has_remains(value->ids))) {
         return;
     }
-    if (!host_value_reserve_remains()) {
+    if (unfreed.remains_count == unfreed.remains_capacity) {
+        uint32_t capacity = unfreed.remains_capacity == 0 ? 16 : unfreed.remains_capacity * 2;
+        struct host_value **resized =
+            memory_resize(unfreed.remains, capacity * sizeof(struct host_value *));
+        unfreed.remains = resized != NULL ? resized : unfreed.remains;
+        unfreed.remains_capacity = resized != NULL ? capacity : unfreed.remains_capacity;
+    }
+    if (unfreed.remains_count == unfreed.remains_capacity) { /* no memory for a note of it */
         while (!host_value_free_remains_of(value->key, UINT32_MAX)) {}
         while (!host_value_free_remains_of(value->ids, UINT32_MAX)) {}
         return;

@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "server/clients/notify.h"
+#include "server/commands/table.h"
 #include "server/dispatch/category.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/execute.h"
@@ -27,70 +28,10 @@ EXPORT int RedisModule_OnLoad(struct host_context *ctx, struct host_string **arg
  * ~pattern, %R~pattern or %W~pattern; by the categories what +@sortedset and -@dangerous mean. Redis 7.0 has no
  * categories for modules; @leaderboard is only where modules may add one. */
 
+#define NOT_HERE(group, entry)
 /* X(group, entry) */
 #define COMMANDS(X)                                                                                \
-    X("generic", dump)                                                                             \
-    X("generic", restore)                                                                          \
-    X("leaderboard", lb_above)                                                                     \
-    X("leaderboard", lb_add)                                                                       \
-    X("leaderboard", lb_alter)                                                                     \
-    X("leaderboard", lb_around)                                                                    \
-    X("leaderboard", lb_ban)                                                                       \
-    X("leaderboard", lb_bans)                                                                      \
-    X("leaderboard", lb_count)                                                                     \
-    X("leaderboard", lb_create)                                                                    \
-    X("leaderboard", lb_cuts)                                                                      \
-    X("leaderboard", lb_forget)                                                                    \
-    X("leaderboard", lb_get)                                                                       \
-    X("leaderboard", lb_hist)                                                                      \
-    X("leaderboard", lb_info)                                                                      \
-    X("leaderboard", lb_league)                                                                    \
-    X("leaderboard", lb_list)                                                                      \
-    X("leaderboard", lb_move)                                                                      \
-    X("leaderboard", lb_quantile)                                                                  \
-    X("leaderboard", lb_range)                                                                     \
-    X("leaderboard", lb_roll)                                                                      \
-    X("leaderboard", lb_settle)                                                                    \
-    X("leaderboard", lb_submit)                                                                    \
-    X("leaderboard", lb_tag)                                                                       \
-    X("leaderboard", lb_tags)                                                                      \
-    X("leaderboard", lb_unban)                                                                     \
-    X("leaderboard", lb_where)                                                                     \
-    X("sorted-set", bzmpop)                                                                        \
-    X("sorted-set", bzpopmax)                                                                      \
-    X("sorted-set", bzpopmin)                                                                      \
-    X("sorted-set", zadd)                                                                          \
-    X("sorted-set", zcard)                                                                         \
-    X("sorted-set", zcount)                                                                        \
-    X("sorted-set", zdiff)                                                                         \
-    X("sorted-set", zdiffstore)                                                                    \
-    X("sorted-set", zincrby)                                                                       \
-    X("sorted-set", zinter)                                                                        \
-    X("sorted-set", zintercard)                                                                    \
-    X("sorted-set", zinterstore)                                                                   \
-    X("sorted-set", zlexcount)                                                                     \
-    X("sorted-set", zmpop)                                                                         \
-    X("sorted-set", zmscore)                                                                       \
-    X("sorted-set", zpopmax)                                                                       \
-    X("sorted-set", zpopmin)                                                                       \
-    X("sorted-set", zrandmember)                                                                   \
-    X("sorted-set", zrange)                                                                        \
-    X("sorted-set", zrangebylex)                                                                   \
-    X("sorted-set", zrangebyscore)                                                                 \
-    X("sorted-set", zrangestore)                                                                   \
-    X("sorted-set", zrank)                                                                         \
-    X("sorted-set", zrem)                                                                          \
-    X("sorted-set", zremrangebylex)                                                                \
-    X("sorted-set", zremrangebyrank)                                                               \
-    X("sorted-set", zremrangebyscore)                                                              \
-    X("sorted-set", zrevrange)                                                                     \
-    X("sorted-set", zrevrangebylex)                                                                \
-    X("sorted-set", zrevrangebyscore)                                                              \
-    X("sorted-set", zrevrank)                                                                      \
-    X("sorted-set", zscan)                                                                         \
-    X("sorted-set", zscore)                                                                        \
-    X("sorted-set", zunion)                                                                        \
-    X("sorted-set", zunionstore)
+    X("generic", dump) X("generic", restore) TABLE_LEADERBOARD(X) TABLE_SORTED_SET(X, NOT_HERE)
 
 #define DECLARE(group, entry) extern const struct command command_##entry;
 COMMANDS(DECLARE)
@@ -292,22 +233,13 @@ static bool module_load_describe(struct host_context *ctx, const char *name, uin
 enum { FLAGS_MAX = 96 };
 
 static void module_load_print_flags(const struct command *command, char out[FLAGS_MAX]) {
-    static const struct {
-        unsigned flags;
-        const char *word;
-    } words[] = {
-        {COMMAND_WRITE, "write"},           {COMMAND_READ, "readonly"},
-        {COMMAND_DENYOOM, "deny-oom"},      {COMMAND_FAST, "fast"},
-        {COMMAND_LOADING, "allow-loading"}, {COMMAND_LOADING | COMMAND_STALE, "allow-stale"},
-        {COMMAND_NO_MULTI, "deny-script"},
-    };
     bool has_hidden_keys =
         (command->flags & COMMAND_MOVABLE_KEYS) != 0 || command->key_option != NULL;
     size_t used = (size_t)snprintf(out, FLAGS_MAX, "%s", has_hidden_keys ? "getkeys-api" : "");
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if ((command->flags & words[i].flags) != 0) {
+    for (const struct category_flag *row = category_flags; row->flags != 0; row++) {
+        if ((command->flags & row->flags) != 0 && row->host_name != NULL) {
             used += (size_t)snprintf(out + used, FLAGS_MAX - used, "%s%s", used > 0 ? " " : "",
-                                     words[i].word);
+                                     row->host_name);
         }
     }
 }

@@ -57,20 +57,6 @@ static struct registry_key *working_set_name_key(struct registry_key **key, stru
     return *key;
 }
 
-/* Another key comes: the one that was lent is put where both can be. */
-static bool working_set_admit_lent(struct working_set *set) {
-    if (!set->is_lent) {
-        return true;
-    }
-    set->is_lent = false;
-    registry_embedded_take_back(module.server.registry);
-    bool is_admitted = registry_admit(module.server.registry, set->keys[0].key);
-    if (!is_admitted) {
-        set->keys[0].key = NULL;
-    }
-    return is_admitted;
-}
-
 static bool working_set_take(struct working_set *set, struct working_key *entry) {
     entry->value = host_value_of(entry->opened);
     if (entry->value != NULL ? entry->value->key == NULL
@@ -106,12 +92,6 @@ static bool working_set_put_own(struct working_set *set, struct bytes text) {
     return working_set_put_as(set, name, host_bytes(name), true);
 }
 
-/* An archive may only come to be now, because its board is due. */
-static bool working_set_put_base(struct working_set *set, struct bytes name) {
-    struct bytes base;
-    return set->applies || !archive_find_board(name, &base) || working_set_put_own(set, base);
-}
-
 bool working_set_put(struct working_set *set, struct host_string *name, struct bytes text) {
     struct bytes base;
     if (set->applies || !archive_find_board(text, &base)) {
@@ -126,7 +106,9 @@ bool working_set_put(struct working_set *set, struct host_string *name, struct b
 }
 
 bool working_set_put_named(struct working_set *set, struct bytes name) {
-    return working_set_put_base(set, name) && working_set_put_own(set, name);
+    struct bytes base; /* an archive may only come to be now, because its board is due */
+    bool has_base = !set->applies && archive_find_board(name, &base);
+    return (!has_base || working_set_put_own(set, base)) && working_set_put_own(set, name);
 }
 
 /* is_own_name: the name is freed with the set. */
@@ -142,7 +124,14 @@ static bool working_set_put_as(struct working_set *set, struct host_string *name
         working_set_release_name(set, name, is_own_name);
         return true;
     }
-    if (!working_set_admit_lent(set) || !working_set_reserve(set)) {
+    bool is_admitted = true;
+    if (set->is_lent) { /* another key comes: the one that was lent is put where both can be */
+        set->is_lent = false;
+        registry_embedded_take_back(module.server.registry);
+        is_admitted = registry_admit(module.server.registry, set->keys[0].key);
+        set->keys[0].key = is_admitted ? set->keys[0].key : NULL;
+    }
+    if (!is_admitted || !working_set_reserve(set)) {
         working_set_release_name(set, name, is_own_name);
         return false;
     }
@@ -446,20 +435,8 @@ static void working_set_set_key(struct working_key *entry, struct registry_key *
     entry->value->key = key;
 }
 
-static bool working_set_put_copy(struct working_key *entry) {
-    struct registry *registry = module.server.registry;
-    struct registry_key *copy =
-        registry_embedded_copy(registry, entry->key, registry_name(entry->key));
-    if (copy == NULL) {
-        return false;
-    }
-    registry_dismiss(registry, entry->key);
-    working_set_set_key(entry, copy);
-    CHECK(registry_admit(registry, copy)); /* into the place that is free now */
-    return true;
-}
-
 bool working_set_copy(struct working_set *set) {
+    struct registry *registry = module.server.registry;
     size_t size = (set->count + (size_t)1) * sizeof(struct registry_key *);
     set->boards = memory_allocate_zeroed(size);
     if (set->boards == NULL) {
@@ -469,12 +446,20 @@ bool working_set_copy(struct working_set *set) {
         set->boards[i] = set->keys[i].value != NULL ? set->keys[i].key : NULL;
     }
     for (uint32_t i = 0; i < set->count; i++) {
-        if (set->boards[i] != NULL && !working_set_put_copy(&set->keys[i])) {
+        if (set->boards[i] == NULL) {
+            continue;
+        }
+        struct registry_key *copy =
+            registry_embedded_copy(registry, set->boards[i], registry_name(set->boards[i]));
+        if (copy == NULL) {
             working_set_drop_copies(set);
             return false;
         }
+        registry_dismiss(registry, set->boards[i]);
+        working_set_set_key(&set->keys[i], copy);
+        CHECK(registry_admit(registry, copy)); /* into the place that is free now */
     }
-    registry_embedded_hold_rolls(module.server.registry);
+    registry_embedded_hold_rolls(registry);
     return true;
 }
 

@@ -43,42 +43,22 @@ void rdb_board_take(struct rdb_board *board, struct bytes chunk) {
     effect_bytes_decode_begin(&board->decoder, chunk);
 }
 
-static bool rdb_board_are_values_fit(const struct rdb_board *board, uint32_t index) {
-    struct tag_values values;
-    return !board->decoder.has_values || tag_values_unpack(board->decoder.entry_values[index],
-                                                           board->rules.layout.tags.count, &values);
-}
-
 static bool rdb_board_are_fit(struct rdb_board *board) {
+    struct tag_values values;
     for (uint32_t i = 0; i < board->decoder.entry_count; i++) {
         const struct board_entry *entry = &board->decoder.entries[i];
         bool is_first = board->read_count == 0 && i == 0;
+        bool are_values_fit = !board->decoder.has_values ||
+                              tag_values_unpack(board->decoder.entry_values[i],
+                                                board->rules.layout.tags.count, &values);
         if (entry->member.size == 0 || entry->member.size > BOARD_MEMBER_MAX ||
-            !layout_has_room(&board->rules.layout, entry->key) ||
-            !rdb_board_are_values_fit(board, i) || (!is_first && entry->key > board->last_key)) {
+            !layout_has_room(&board->rules.layout, entry->key) || !are_values_fit ||
+            (!is_first && entry->key > board->last_key)) {
             return false;
         }
         board->last_key = entry->key;
     }
     return true;
-}
-
-static enum rdb_board_event rdb_board_open(struct rdb_board *board) {
-    if (board->has_rules) {
-        return rdb_board_refuse(board, "damaged board");
-    }
-    rules_copy(board->decoder.effect.rules, &board->rules);
-    board->has_rules = true;
-    return RDB_BOARD_OPENED;
-}
-
-static enum rdb_board_event rdb_board_take_entries(struct rdb_board *board) {
-    if (!board->has_rules || board->decoder.entry_count > board->member_count - board->read_count ||
-        !rdb_board_are_fit(board)) {
-        return rdb_board_refuse(board, "damaged board");
-    }
-    board->read_count += board->decoder.entry_count;
-    return RDB_BOARD_ENTRIES;
 }
 
 enum rdb_board_event rdb_board_next(struct rdb_board *board) {
@@ -96,9 +76,20 @@ enum rdb_board_event rdb_board_next(struct rdb_board *board) {
     board->is_chunk_used = true;
     switch (record) {
     case EFFECT_RECORD_OPEN:
-        return rdb_board_open(board);
+        if (board->has_rules) {
+            break;
+        }
+        rules_copy(board->decoder.effect.rules, &board->rules);
+        board->has_rules = true;
+        return RDB_BOARD_OPENED;
     case EFFECT_RECORD_ENTRIES:
-        return rdb_board_take_entries(board);
+        if (!board->has_rules ||
+            board->decoder.entry_count > board->member_count - board->read_count ||
+            !rdb_board_are_fit(board)) {
+            break;
+        }
+        board->read_count += board->decoder.entry_count;
+        return RDB_BOARD_ENTRIES;
     case EFFECT_RECORD_END:
     case EFFECT_RECORD_BAD:
     case EFFECT_RECORD_EFFECT:
@@ -127,14 +118,6 @@ static void rdb_board_end_chunk(struct writing *writing, size_t size_min) {
     }
 }
 
-static void rdb_board_write_entries(struct writing *writing, const struct board *board) {
-    uint32_t rank = 0;
-    while (effect_bytes_encode_next_piece(&writing->encoder, board, &rank)) {
-        rdb_board_end_chunk(writing, CHUNK_SIZE);
-    }
-    rdb_board_end_chunk(writing, 0);
-}
-
 bool rdb_board_write(const struct registry_key *key, unsigned flags, int64_t time_us,
                      const struct rdb_board_sink *sink) {
     static struct writing writing; /* the encoder is large */
@@ -146,7 +129,10 @@ bool rdb_board_write(const struct registry_key *key, unsigned flags, int64_t tim
     sink->put_number(sink->context, (uint64_t)time_us);
     sink->put_number(sink->context, board_count(&key->board));
     rdb_board_end_chunk(&writing, 0);
-    rdb_board_write_entries(&writing, &key->board);
+    for (uint32_t rank = 0; effect_bytes_encode_next_piece(&writing.encoder, &key->board, &rank);) {
+        rdb_board_end_chunk(&writing, CHUNK_SIZE);
+    }
+    rdb_board_end_chunk(&writing, 0);
     bool is_written = !writing.chunk.is_broken;
     buffer_deinit(&writing.chunk);
     return is_written;

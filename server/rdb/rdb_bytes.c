@@ -69,22 +69,6 @@ bool rdb_bytes_open_payload(struct bytes bytes, struct rdb_payload *payload) {
 
 enum { LITERALS_END = 32, LENGTH_LONG = 7, LENGTH_LEAST = 2 };
 
-/* Copies may overlap what they write: "aaaa" is one byte and a copy from one byte before. */
-static bool rdb_bytes_copy_back(struct buffer *out, size_t distance, size_t count) {
-    if (distance > out->size) {
-        return false;
-    }
-    char *to = buffer_reserve(out, count);
-    if (to == NULL) {
-        return false;
-    }
-    for (size_t i = 0; i < count; i++) {
-        to[i] = to[(ptrdiff_t)i - (ptrdiff_t)distance];
-    }
-    buffer_commit(out, count);
-    return true;
-}
-
 bool rdb_bytes_expand(struct bytes from, size_t size, struct buffer *out) {
     const unsigned char *at = (const unsigned char *)from.at;
     const unsigned char *end = at + from.size;
@@ -112,9 +96,16 @@ bool rdb_bytes_expand(struct bytes from, size_t size, struct buffer *out) {
         }
         size_t distance = ((size_t)(control & 31) << 8 | *at++) + 1;
         count += LENGTH_LEAST;
-        if (count > size - out->size || !rdb_bytes_copy_back(out, distance, count)) {
+        bool is_inside = count <= size - out->size && distance <= out->size;
+        char *to = is_inside ? buffer_reserve(out, count) : NULL;
+        if (to == NULL) {
             return false;
         }
+        /* Copies may overlap what they write: "aaaa" is one byte and a copy from one byte before. */
+        for (size_t i = 0; i < count; i++) {
+            to[i] = to[(ptrdiff_t)i - (ptrdiff_t)distance];
+        }
+        buffer_commit(out, count);
     }
     return out->size == size;
 }

@@ -56,8 +56,22 @@ __attribute__((format(printf, 2, 3))) static bool rdb_load_fail_key(struct rdb_l
                          (unsigned long long)load->database, what);
 }
 
-static bool rdb_load_fail_damaged(struct rdb_load *load) {
+/* why: of RDB_VALUE_REFUSED. */
+static bool rdb_load_check(struct rdb_load *load, enum rdb_value_status status, const char *why) {
     struct bytes member = load->value.culprit;
+    switch (status) {
+    case RDB_VALUE_OK:
+        return true;
+    case RDB_VALUE_OUT_OF_MEMORY:
+        return rdb_load_fail_memory(load);
+    case RDB_VALUE_REFUSED:
+        return rdb_load_fail_key(load, "%s", why);
+    case RDB_VALUE_TAGS_FULL:
+        return rdb_load_fail_key(load, "member '%s': one of its tags has too many different values",
+                                 bytes_show(member).text);
+    case RDB_VALUE_DAMAGED:
+        break;
+    }
     if (member.at == NULL) {
         return rdb_load_fail_key(
             load, "a field is there twice, or there are too many, or one is too long");
@@ -69,35 +83,7 @@ static bool rdb_load_fail_damaged(struct rdb_load *load) {
     return rdb_load_fail_key(load, "member '%s': it is there twice", bytes_show(member).text);
 }
 
-/* why: of RDB_VALUE_REFUSED. */
-static bool rdb_load_check(struct rdb_load *load, enum rdb_value_status status, const char *why) {
-    switch (status) {
-    case RDB_VALUE_OK:
-        return true;
-    case RDB_VALUE_OUT_OF_MEMORY:
-        return rdb_load_fail_memory(load);
-    case RDB_VALUE_REFUSED:
-        return rdb_load_fail_key(load, "%s", why);
-    case RDB_VALUE_TAGS_FULL:
-        return rdb_load_fail_key(load, "member '%s': one of its tags has too many different values",
-                                 bytes_show(load->value.culprit).text);
-    case RDB_VALUE_DAMAGED:
-        break;
-    }
-    return rdb_load_fail_damaged(load);
-}
-
 /* ---- keys ---- */
-
-static bool rdb_load_open_board(struct rdb_load *load) {
-    const struct rdb_board *board = load->reader.board;
-    rdb_load_drop_board(load);
-    load->has_board =
-        load->kind == RDB_BOARD
-            ? registry_create_board_like(load->registry, &board->rules, &load->board)
-            : registry_create_board(load->registry, load->name, load->now_us / 1000, &load->board);
-    return load->has_board || rdb_load_fail_memory(load);
-}
 
 static bool rdb_load_begin_key(struct rdb_load *load) {
     char why[RDB_VALUE_ERROR_MAX];
@@ -112,8 +98,14 @@ static bool rdb_load_begin_key(struct rdb_load *load) {
         rdb_value_begin_hash(&load->value);
         return true;
     }
-    if (!rdb_load_open_board(load)) {
-        return false;
+    const struct rdb_board *board = load->reader.board;
+    rdb_load_drop_board(load);
+    load->has_board =
+        load->kind == RDB_BOARD
+            ? registry_create_board_like(load->registry, &board->rules, &load->board)
+            : registry_create_board(load->registry, load->name, load->now_us / 1000, &load->board);
+    if (!load->has_board) {
+        return rdb_load_fail_memory(load);
     }
     if (load->kind == RDB_ZSET) {
         return rdb_load_check(
@@ -121,8 +113,7 @@ static bool rdb_load_begin_key(struct rdb_load *load) {
             rdb_value_begin_board(&load->value, board_layout(&load->board), load->now_us, why),
             why);
     }
-    int64_t time_us = load->reader.board->time_us;
-    load->latest_us = time_us > load->latest_us ? time_us : load->latest_us;
+    load->latest_us = board->time_us > load->latest_us ? board->time_us : load->latest_us;
     rdb_value_begin_keys(&load->value, board_layout(&load->board));
     return true;
 }
@@ -149,11 +140,8 @@ static bool rdb_load_take_entries(struct rdb_load *load) {
     const struct bytes *values = rdb_board_values(load->reader.board);
     bool is_fine = true;
     for (uint32_t i = 0; i < count && is_fine; i++) {
-        is_fine = rdb_load_check(
-            load, rdb_value_put_key(&load->value, entries[i].member, entries[i].key), NULL);
-        if (is_fine && values != NULL) {
-            is_fine = rdb_load_check(load, rdb_value_put_tags(&load->value, values[i]), NULL);
-        }
+        const struct bytes *tags = values != NULL ? &values[i] : NULL;
+        is_fine = rdb_load_check(load, rdb_value_put_key(&load->value, &entries[i], tags), NULL);
     }
     load->member_count += count;
     return is_fine;
@@ -183,30 +171,6 @@ static bool rdb_load_take_name(struct rdb_load *load, const struct rules *rules)
                                                  load->name, INT64_MIN) != NULL
                                        ? "it is there twice"
                                        : "with the date of an archive it is too long");
-}
-
-/* Nothing is put: the key has expired, or holds nothing. */
-static void rdb_load_put_nothing(struct rdb_load *load, bool is_empty) {
-    load->empty_count += is_empty;
-    load->expired_count += !is_empty;
-    if (load->kind != RDB_HASH) {
-        load->member_count -= load->value.count;
-        rdb_load_drop_board(load);
-    }
-    if (load->replace != NULL) {
-        load->replace(load->context, load);
-    }
-}
-
-static bool rdb_load_put_hash(struct rdb_load *load) {
-    if (!rdb_load_take_name(load, NULL)) {
-        return false;
-    }
-    load->hash_count++;
-    return registry_put_hash(load->registry, (uint32_t)load->database, load->name,
-                             &load->value.hash, load->expire_at_ms, false,
-                             INT64_MIN) == REGISTRY_OK ||
-           rdb_load_fail_memory(load);
 }
 
 /* The board is filled. */
@@ -277,11 +241,27 @@ static bool rdb_load_end_key(struct rdb_load *load, int64_t expire_at_ms) {
         is_hash ? hash_count(&load->value.hash) == 0 : load->value.count == 0 && !is_lasting;
     bool is_expired = !load->keeps_expired && expire_at_ms != RDB_NO_EXPIRY &&
                       expire_at_ms <= load->now_us / 1000;
-    if (is_empty || is_expired) {
-        rdb_load_put_nothing(load, is_empty);
-        return true;
+    if (!is_empty && !is_expired && !is_hash) {
+        return rdb_load_begin_filling(load);
     }
-    return is_hash ? rdb_load_put_hash(load) : rdb_load_begin_filling(load);
+    if (!is_empty && !is_expired) {
+        load->hash_count++;
+        return rdb_load_take_name(load, NULL) &&
+               (registry_put_hash(load->registry, (uint32_t)load->database, load->name,
+                                  &load->value.hash, load->expire_at_ms, false,
+                                  INT64_MIN) == REGISTRY_OK ||
+                rdb_load_fail_memory(load));
+    }
+    load->empty_count += is_empty;
+    load->expired_count += !is_empty;
+    if (!is_hash) {
+        load->member_count -= load->value.count;
+        rdb_load_drop_board(load);
+    }
+    if (load->replace != NULL) {
+        load->replace(load->context, load);
+    }
+    return true;
 }
 
 /* ---- beside the keys ---- */
@@ -314,27 +294,7 @@ static bool rdb_load_take_state(struct rdb_load *load) {
                          (unsigned long long)load->reader.offset);
 }
 
-/* Bans that are over go; no other key is due. */
-static enum rdb_load_status rdb_load_end_file(struct rdb_load *load) {
-    if (!load->keeps_expired) {
-        (void)registry_expire_due(load->registry, load->now_us / 1000, UINT32_MAX);
-    }
-    load->ban_count = registry_count(load->registry, RDB_STATE_BANS);
-    return RDB_LOAD_DONE;
-}
-
 /* ---- events ---- */
-
-static void rdb_load_pass_over(struct rdb_load *load) {
-    struct rdb_skipped *skipped = &load->skipped[load->reader.type];
-    if (skipped->count < RDB_LOAD_NAMES) {
-        skipped->names[skipped->count] = bytes_show(load->name);
-    }
-    skipped->count++;
-    if (load->replace != NULL) {
-        load->replace(load->context, load);
-    }
-}
 
 static bool rdb_load_take_key(struct rdb_load *load) {
     const struct rdb_reader *reader = &load->reader;
@@ -343,16 +303,18 @@ static bool rdb_load_take_key(struct rdb_load *load) {
         load->database = reader->database;
         load->name = buffer_bytes(&reader->name);
     }
-    if (load->kind == RDB_OTHER) {
-        rdb_load_pass_over(load);
-        return true;
+    if (load->kind != RDB_OTHER) {
+        return rdb_load_begin_key(load);
     }
-    return rdb_load_begin_key(load);
-}
-
-static bool rdb_load_take_entry(struct rdb_load *load) {
-    return load->kind == RDB_HASH ? rdb_load_take_field(load)
-                                  : rdb_load_put_score(load, load->reader.text, load->reader.score);
+    struct rdb_skipped *skipped = &load->skipped[reader->type];
+    if (skipped->count < RDB_LOAD_NAMES) {
+        skipped->names[skipped->count] = bytes_show(load->name);
+    }
+    skipped->count++;
+    if (load->replace != NULL) {
+        load->replace(load->context, load);
+    }
+    return true;
 }
 
 enum rdb_load_status rdb_load_step(struct rdb_load *load) {
@@ -373,7 +335,12 @@ enum rdb_load_status rdb_load_step(struct rdb_load *load) {
     case RDB_MORE:
         return RDB_LOAD_MORE;
     case RDB_END:
-        return reader->is_single ? RDB_LOAD_DONE : rdb_load_end_file(load);
+        /* Bans that are over go; no other key is due. */
+        if (!reader->is_single && !load->keeps_expired) {
+            (void)registry_expire_due(load->registry, load->now_us / 1000, UINT32_MAX);
+        }
+        load->ban_count = registry_count(load->registry, RDB_STATE_BANS);
+        return RDB_LOAD_DONE;
     case RDB_STATE:
         is_fine = rdb_load_take_state(load);
         break;
@@ -381,7 +348,8 @@ enum rdb_load_status rdb_load_step(struct rdb_load *load) {
         is_fine = rdb_load_take_key(load);
         break;
     case RDB_ENTRY:
-        is_fine = rdb_load_take_entry(load);
+        is_fine = load->kind == RDB_HASH ? rdb_load_take_field(load)
+                                         : rdb_load_put_score(load, reader->text, reader->score);
         break;
     case RDB_ENTRIES:
         is_fine = rdb_load_take_entries(load);

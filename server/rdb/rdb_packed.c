@@ -82,16 +82,6 @@ bool rdb_packed_begin(struct rdb_packed *packed, enum rdb_packed_form form, stru
     return true;
 }
 
-/* A signed integer of this many bytes. */
-static int64_t rdb_packed_get_integer(const unsigned char *at, size_t size) {
-    uint64_t value = 0;
-    for (size_t i = 0; i < size; i++) {
-        value |= (uint64_t)at[i] << (8 * i);
-    }
-    unsigned unused = (unsigned)(64 - 8 * size);
-    return (int64_t)(value << unused) >> unused;
-}
-
 static bool rdb_packed_is_string(struct element *element, size_t room, size_t head, uint64_t size) {
     if (room < head || size > room - head) {
         return false;
@@ -104,16 +94,6 @@ static bool rdb_packed_is_string(struct element *element, size_t room, size_t he
 
 /* ---- listpack and ziplist ---- */
 
-static uint32_t rdb_packed_get_head(const unsigned char *at, const struct encoding *encoding,
-                                    bool is_big_endian) {
-    uint32_t first = at[0] & ~encoding->mask & UINT8_MAX;
-    if (encoding->head == 5) {
-        uint32_t value = rdb_packed_get_u32(at + 1);
-        return is_big_endian ? __builtin_bswap32(value) : value;
-    }
-    return encoding->head == 2 ? first << 8 | at[1] : first;
-}
-
 static bool rdb_packed_read_element(const struct encoding *encoding, bool is_ziplist,
                                     const unsigned char *at, size_t room, struct element *element) {
     while (room > 0 && encoding->mask != 0 && (at[0] & encoding->mask) != encoding->bits) {
@@ -123,26 +103,30 @@ static bool rdb_packed_read_element(const struct encoding *encoding, bool is_zip
     if (encoding->head == 0 || room < size) {
         return false;
     }
-    uint32_t value = rdb_packed_get_head(at, encoding, is_ziplist);
+    uint32_t value = at[0] & ~encoding->mask & UINT8_MAX;
+    if (encoding->head == 5) {
+        value = rdb_packed_get_u32(at + 1);
+        value = is_ziplist ? __builtin_bswap32(value) : value; /* big endian there */
+    } else if (encoding->head == 2) {
+        value = value << 8 | at[1];
+    }
     if (encoding->is_string) {
         return rdb_packed_is_string(element, room, encoding->head, value);
     }
     element->is_number = true;
     element->total = size;
-    element->number = encoding->number_size > 0
-                          ? rdb_packed_get_integer(at + encoding->head, encoding->number_size)
-                      : is_ziplist                           ? (int64_t)value - 1
+    element->number = is_ziplist                             ? (int64_t)value - 1
                       : encoding->head == 2 && value >= 4096 ? (int64_t)value - 8192
                                                              : (int64_t)value;
+    if (encoding->number_size > 0) {
+        uint64_t number = 0;
+        unsigned unused = 64 - 8U * encoding->number_size;
+        for (size_t i = 0; i < encoding->number_size; i++) {
+            number |= (uint64_t)at[encoding->head + i] << (8 * i);
+        }
+        element->number = (int64_t)(number << unused) >> unused;
+    }
     return true;
-}
-
-static size_t rdb_packed_back_size(size_t size) {
-    return size <= 127                  ? 1
-           : size < (UINT32_C(1) << 14) ? 2
-           : size < (UINT32_C(1) << 21) ? 3
-           : size < (UINT32_C(1) << 28) ? 4
-                                        : 5;
 }
 
 static bool rdb_packed_read_listpack(const unsigned char *at, size_t room,
@@ -150,7 +134,10 @@ static bool rdb_packed_read_listpack(const unsigned char *at, size_t room,
     if (!rdb_packed_read_element(listpack_encodings, false, at, room, element)) {
         return false;
     }
-    size_t back = rdb_packed_back_size(element->total);
+    size_t back = 1; /* bytes of its size, seven bits in each */
+    while (back < 5 && element->total >> (7 * back) != 0) {
+        back++;
+    }
     if (room - element->total < back) {
         return false;
     }

@@ -180,16 +180,6 @@ static void rdb_reader_begin_passing(struct rdb_reader *reader, const char *form
     reader->state = RDB_AT_PASSED;
 }
 
-/* Where the part that begins here ends. */
-static const char *rdb_reader_pass_end_of(const char *at) {
-    for (int open = 1;; at++) {
-        open += (*at == '(') - (*at == ')');
-        if (open == 0) {
-            return at;
-        }
-    }
-}
-
 /* An opcode of a module's value. true: it ends it. */
 static bool rdb_reader_pass_opcode(struct rdb_reader *reader) {
     enum { END, SIGNED, UNSIGNED, FLOAT, DOUBLE, STRING };
@@ -216,24 +206,25 @@ static bool rdb_reader_pass_opcode(struct rdb_reader *reader) {
     return opcode == END;
 }
 
-/* A length n, then the part n times. */
-static void rdb_reader_pass_parts(struct rdb_reader *reader, struct rdb_form *form) {
-    uint64_t count = rdb_reader_get_length(reader);
-    if (rdb_reader_is_fine(reader)) {
-        const char *part = form->at + 2; /* behind "*(" */
-        form->at = rdb_reader_pass_end_of(part) + 1;
-        CHECK(reader->depth < RDB_DEPTH_MAX);
-        reader->forms[reader->depth++] =
-            (struct rdb_form){.begin = part, .at = part, .left = count};
-    }
-}
-
 static void rdb_reader_pass_one(struct rdb_reader *reader, struct rdb_form *form) {
     bool is_last = true;
     switch (*form->at) {
-    case '*':
-        rdb_reader_pass_parts(reader, form);
+    case '*': {
+        /* A length n, then the part n times. */
+        const char *part = form->at + 2; /* behind "*(" */
+        uint64_t count = rdb_reader_get_length(reader);
+        if (!rdb_reader_is_fine(reader)) {
+            return;
+        }
+        form->at = part;
+        for (int open = 1; open > 0; form->at++) {
+            open += (*form->at == '(') - (*form->at == ')');
+        }
+        CHECK(reader->depth < RDB_DEPTH_MAX);
+        reader->forms[reader->depth++] =
+            (struct rdb_form){.begin = part, .at = part, .left = count};
         return;
+    }
     case 's':
         reader->skip = rdb_reader_get_head(reader).stored;
         break;
@@ -247,22 +238,6 @@ static void rdb_reader_pass_one(struct rdb_reader *reader, struct rdb_form *form
         reader->skip = *form->at == '6' ? 16 : (uint64_t)(*form->at - '0');
     }
     form->at += rdb_reader_is_fine(reader) && is_last;
-}
-
-/* Pass over a part. Fine, and depth is 0: that was all. */
-static void rdb_reader_pass(struct rdb_reader *reader) {
-    while (reader->depth > 0) {
-        struct rdb_form *form = &reader->forms[reader->depth - 1];
-        if (form->left == 0) {
-            reader->depth--;
-        } else if (*form->at == '\0' || *form->at == ')') {
-            form->left--;
-            form->at = form->begin;
-        } else {
-            rdb_reader_pass_one(reader, form);
-            return;
-        }
-    }
 }
 
 /* ---- keys, their values, and what is beside them ---- */
@@ -363,7 +338,8 @@ const char *rdb_reader_type_name(unsigned type) {
 }
 
 /* NULL: it can be neither read nor passed over. */
-static const struct type *rdb_reader_find_type(const struct rdb_reader *reader, unsigned number) {
+static const struct type *rdb_reader_type_of(const struct rdb_reader *reader) {
+    unsigned number = reader->type;
     if (reader->is_valkey && number >= TYPE_VALKEY_HASH) {
         return number == TYPE_VALKEY_HASH ? &valkey_hash : NULL;
     }
@@ -371,10 +347,6 @@ static const struct type *rdb_reader_find_type(const struct rdb_reader *reader, 
         return NULL; /* another one of Redis Enterprise */
     }
     return number < RDB_TYPES && types[number].name != NULL ? &types[number] : NULL;
-}
-
-static const struct type *rdb_reader_type_of(const struct rdb_reader *reader) {
-    return rdb_reader_find_type(reader, reader->type);
 }
 
 static void rdb_reader_consume(struct rdb_reader *reader, size_t size) {
@@ -706,19 +678,6 @@ static enum rdb_event rdb_reader_at_packed(struct rdb_reader *reader) {
     return RDB_ENTRY;
 }
 
-/* The number of the template comes first, and says nothing where that is with the key. */
-static void rdb_reader_begin_packed_values(struct rdb_reader *reader, bool has_names) {
-    char room[BYTES_INTEGER_TEXT_MAX];
-    struct bytes number;
-    uint64_t id;
-    if (rdb_packed_next(&reader->packed, room, &number) != RDB_PACKED_VALUE ||
-        !bytes_parse_u64(number, &id)) {
-        rdb_reader_refuse(reader, "a hash without the number of its template");
-    } else if (!has_names) {
-        rdb_reader_use_template(reader, id);
-    }
-}
-
 /* The head of a hash whose fields are a template's. */
 static enum rdb_event rdb_reader_at_template_value(struct rdb_reader *reader,
                                                    const struct type *type) {
@@ -731,8 +690,15 @@ static enum rdb_event rdb_reader_at_template_value(struct rdb_reader *reader,
     if (is_packed && !rdb_packed_begin(&reader->packed, RDB_LISTPACK, packed)) {
         rdb_reader_refuse(reader, "damaged packed value");
     } else if (is_packed) {
-        rdb_reader_begin_packed_values(reader, type->has_names);
-    } else if (!type->has_names) {
+        /* The number of the template comes first, and says nothing where that is with the key. */
+        char room[BYTES_INTEGER_TEXT_MAX];
+        struct bytes number;
+        if (rdb_packed_next(&reader->packed, room, &number) != RDB_PACKED_VALUE ||
+            !bytes_parse_u64(number, &id)) {
+            rdb_reader_refuse(reader, "a hash without the number of its template");
+        }
+    }
+    if (rdb_reader_is_fine(reader) && !type->has_names) {
         rdb_reader_use_template(reader, id);
     }
     reader->templates.name_at = reader->templates.own.begin;
@@ -936,21 +902,6 @@ static enum rdb_event rdb_reader_at_head(struct rdb_reader *reader) {
     return RDB_MORE;
 }
 
-static void rdb_reader_read_database(struct rdb_reader *reader) {
-    uint64_t database = rdb_reader_get_length(reader);
-    if (rdb_reader_is_fine(reader)) {
-        reader->database = database;
-    }
-}
-
-static void rdb_reader_read_expiry(struct rdb_reader *reader, bool is_seconds) {
-    const char *at = (const char *)rdb_reader_get(reader, is_seconds ? 4 : 8);
-    if (at != NULL) {
-        reader->expire_at_ms =
-            is_seconds ? (int64_t)(int32_t)little_get_u32(at) * 1000 : (int64_t)little_get_u64(at);
-    }
-}
-
 static void rdb_reader_begin_key(struct rdb_reader *reader, unsigned type) {
     reader->type = type;
     if (rdb_reader_type_of(reader) == NULL) {
@@ -967,6 +918,8 @@ static void rdb_reader_begin_key(struct rdb_reader *reader, unsigned type) {
 }
 
 static void rdb_reader_begin(struct rdb_reader *reader, unsigned opcode) {
+    const char *at;
+    uint64_t database;
     switch (opcode) {
     case OPCODE_KEY_METADATA:
         if (reader->is_valkey) {
@@ -1003,11 +956,17 @@ static void rdb_reader_begin(struct rdb_reader *reader, unsigned opcode) {
         rdb_reader_begin_passing(reader, "ll", false);
         break;
     case OPCODE_EXPIRY_MS:
+        at = (const char *)rdb_reader_get(reader, 8);
+        reader->expire_at_ms = at != NULL ? (int64_t)little_get_u64(at) : reader->expire_at_ms;
+        break;
     case OPCODE_EXPIRY_S:
-        rdb_reader_read_expiry(reader, opcode == OPCODE_EXPIRY_S);
+        at = (const char *)rdb_reader_get(reader, 4);
+        reader->expire_at_ms =
+            at != NULL ? (int64_t)(int32_t)little_get_u32(at) * 1000 : reader->expire_at_ms;
         break;
     case OPCODE_DATABASE:
-        rdb_reader_read_database(reader);
+        database = rdb_reader_get_length(reader);
+        reader->database = rdb_reader_is_fine(reader) ? database : reader->database;
         break;
     case OPCODE_END:
         reader->state = RDB_AT_CHECKSUM;
@@ -1058,9 +1017,17 @@ static enum rdb_event rdb_reader_at_name(struct rdb_reader *reader) {
 }
 
 static enum rdb_event rdb_reader_at_passed(struct rdb_reader *reader) {
-    rdb_reader_pass(reader);
-    if (!rdb_reader_is_fine(reader) || reader->depth > 0) {
-        return RDB_MORE;
+    while (reader->depth > 0) {
+        struct rdb_form *form = &reader->forms[reader->depth - 1];
+        if (form->left == 0) {
+            reader->depth--;
+        } else if (*form->at == '\0' || *form->at == ')') {
+            form->left--;
+            form->at = form->begin;
+        } else {
+            rdb_reader_pass_one(reader, form);
+            return RDB_MORE;
+        }
     }
     if (reader->is_passing_key) {
         return rdb_reader_end_key(reader);
@@ -1105,15 +1072,6 @@ static enum rdb_event (*const steps[])(struct rdb_reader *reader) = {
     [RDB_AT_END] = rdb_reader_at_end,
 };
 
-/* false: more are needed. */
-static bool rdb_reader_skip(struct rdb_reader *reader) {
-    size_t available = rdb_reader_available(reader);
-    size_t size = reader->skip < available ? (size_t)reader->skip : available;
-    rdb_reader_consume(reader, size);
-    reader->skip -= size;
-    return reader->skip == 0;
-}
-
 enum rdb_event rdb_reader_next(struct rdb_reader *reader) {
     enum rdb_event event = RDB_MORE;
     if (reader->is_key_over) {
@@ -1121,7 +1079,11 @@ enum rdb_event rdb_reader_next(struct rdb_reader *reader) {
         reader->expire_at_ms = RDB_NO_EXPIRY;
     }
     while (reader->found != RDB_FOUND_BAD && event == RDB_MORE) {
-        if (!rdb_reader_skip(reader)) {
+        size_t available = rdb_reader_available(reader);
+        size_t skipped = reader->skip < available ? (size_t)reader->skip : available;
+        rdb_reader_consume(reader, skipped);
+        reader->skip -= skipped;
+        if (reader->skip > 0) {
             return RDB_MORE;
         }
         reader->ahead = 0;

@@ -210,22 +210,6 @@ static void rdb_value_advise(struct bytes text, char *error) {
              bits <= TIMED_BITS ? " TIME 24 M" : "");
 }
 
-/* The exact path: for scores with many digits, and for the words of an error. */
-static enum rdb_value_status rdb_value_find_long_decimal(const struct layout_field *field,
-                                                         double score, struct decimal *decimal,
-                                                         char *error) {
-    char text[RDB_SCORE_TEXT_MAX];
-    struct bytes bytes = {.at = text, .size = rdb_value_print_score(score, text)};
-    enum decimal_status status = layout_field_parse(field, bytes, decimal);
-    uint64_t ordinal;
-    if (status == DECIMAL_OK && layout_field_ordinal(field, *decimal, &ordinal) == LAYOUT_OK) {
-        return RDB_VALUE_OK;
-    }
-    layout_explain_value(field, bytes, status, error);
-    rdb_value_advise(bytes, error);
-    return RDB_VALUE_REFUSED;
-}
-
 /* A quotient of two exact doubles is rounded once, as strtod rounds the text. */
 double rdb_value_score(const struct layout *layout, uint64_t key) {
     const struct layout_field *field = &layout->fields[0];
@@ -301,11 +285,16 @@ enum rdb_value_status rdb_value_find_ordinal(const struct layout_field *field, d
         layout_field_ordinal(field, decimal, ordinal) == LAYOUT_OK) {
         return RDB_VALUE_OK;
     }
-    enum rdb_value_status status = rdb_value_find_long_decimal(field, score, &decimal, error);
-    if (status == RDB_VALUE_OK) {
-        CHECK(layout_field_ordinal(field, decimal, ordinal) == LAYOUT_OK);
+    /* The exact path: for scores with many digits, and for the words of an error. */
+    char text[RDB_SCORE_TEXT_MAX];
+    struct bytes bytes = {.at = text, .size = rdb_value_print_score(score, text)};
+    enum decimal_status status = layout_field_parse(field, bytes, &decimal);
+    if (status == DECIMAL_OK && layout_field_ordinal(field, decimal, ordinal) == LAYOUT_OK) {
+        return RDB_VALUE_OK;
     }
-    return status;
+    layout_explain_value(field, bytes, status, error);
+    rdb_value_advise(bytes, error);
+    return RDB_VALUE_REFUSED;
 }
 
 enum decimal_status rdb_value_judge_score(const struct layout_field *field, double score) {
@@ -409,20 +398,19 @@ enum rdb_value_status rdb_value_choose(struct rdb_value *value, struct registry 
     return RDB_VALUE_OK;
 }
 
-enum rdb_value_status rdb_value_put_key(struct rdb_value *value, struct bytes member,
-                                        uint64_t key) {
-    if (!layout_has_room(value->layout, key) ||
-        (value->count > 0 && value->entries[value->count - 1].key < key)) {
+enum rdb_value_status rdb_value_put_key(struct rdb_value *value, const struct board_entry *entry,
+                                        const struct bytes *tags) {
+    struct tag_values values = {.mask = 0};
+    if (!layout_has_room(value->layout, entry->key) ||
+        (value->count > 0 && value->entries[value->count - 1].key < entry->key)) {
         return RDB_VALUE_DAMAGED;
     }
-    return rdb_value_put(value, member, key);
-}
-
-enum rdb_value_status rdb_value_put_tags(struct rdb_value *value, struct bytes packed) {
-    struct tag_values values;
-    CHECK(value->count > 0);
+    enum rdb_value_status status = rdb_value_put(value, entry->member, entry->key);
+    if (status != RDB_VALUE_OK || tags == NULL) {
+        return status;
+    }
     value->culprit = value->entries[value->count - 1].member;
-    if (!tag_values_unpack(packed, value->layout->tags.count, &values)) {
+    if (!tag_values_unpack(*tags, value->layout->tags.count, &values)) {
         return RDB_VALUE_DAMAGED;
     }
     if (values.mask == 0) {
@@ -431,7 +419,7 @@ enum rdb_value_status rdb_value_put_tags(struct rdb_value *value, struct bytes p
     if (value->tags == NULL) {
         value->tags = memory_allocate_zeroed((size_t)value->capacity * sizeof *value->tags);
     }
-    struct bytes kept = rdb_value_keep(value, packed);
+    struct bytes kept = rdb_value_keep(value, *tags);
     if (value->tags == NULL || kept.at == NULL) {
         return RDB_VALUE_OUT_OF_MEMORY;
     }
@@ -449,46 +437,24 @@ static int rdb_value_compare_ascending(const void *a, const void *b) {
     return rdb_value_compare(a, b, true);
 }
 
-static void rdb_value_reverse(struct board_entry *entries, uint32_t count) {
-    for (uint32_t i = 0; i < count / 2; i++) {
-        struct board_entry entry = entries[i];
-        entries[i] = entries[count - 1 - i];
-        entries[count - 1 - i] = entry;
-    }
-}
-
-/* Redis writes sorted sets in order, or in reverse: sorting is for what others wrote. */
-static void rdb_value_sort(struct rdb_value *value) {
-    if (value->is_in_order) {
-        return;
-    }
-    if (value->is_in_reverse) {
-        rdb_value_reverse(value->entries, value->count);
-    } else {
-        qsort(value->entries, value->count, sizeof *value->entries,
-              rdb_value_is_ascending(value) ? rdb_value_compare_ascending
-                                            : rdb_value_compare_descending);
-    }
-}
-
 /* ---- into a board ---- */
 
 void rdb_value_begin_fill(struct rdb_value *value, struct board *board, uint32_t kept_max) {
     bool is_cut = kept_max > 0 && value->count > kept_max;
     rdb_value_free_slots(value);
-    rdb_value_sort(value);
-    value->fill = (struct rdb_fill){.board = board, .kept = is_cut ? kept_max : value->count};
-}
-
-/* Slots for all members, so that one that is there twice is found. */
-static bool rdb_value_make_slots(struct rdb_value *value) {
-    uint64_t slot_count = 4;
-    while (slot_count < (uint64_t)value->count * 2) {
-        slot_count *= 2;
+    /* Redis writes sorted sets in order, or in reverse: sorting is for what others wrote. */
+    if (!value->is_in_order && value->is_in_reverse) {
+        for (uint32_t i = 0; i < value->count / 2; i++) {
+            struct board_entry entry = value->entries[i];
+            value->entries[i] = value->entries[value->count - 1 - i];
+            value->entries[value->count - 1 - i] = entry;
+        }
+    } else if (!value->is_in_order) {
+        qsort(value->entries, value->count, sizeof *value->entries,
+              rdb_value_is_ascending(value) ? rdb_value_compare_ascending
+                                            : rdb_value_compare_descending);
     }
-    value->fill.slot_mask = slot_count - 1;
-    value->fill.slots = memory_allocate_zeroed(slot_count * sizeof *value->fill.slots);
-    return value->fill.slots != NULL;
+    value->fill = (struct rdb_fill){.board = board, .kept = is_cut ? kept_max : value->count};
 }
 
 /* false: the member is there already. */
@@ -539,7 +505,7 @@ static enum rdb_value_status rdb_value_tag(struct rdb_value *value, uint32_t beg
         }
         bool is_packed = tag_values_unpack(value->tags[i], TAGS_MAX, &values);
         CHECK(is_packed);
-        switch (board_tag_at(board, i, &values, &full)) {
+        switch (tags_set_at(board, i, &values, &full)) {
         case TAGS_OK:
         case TAGS_SAME:
             break;
@@ -558,8 +524,17 @@ static enum rdb_value_status rdb_value_fill_portion(struct rdb_value *value) {
     uint32_t end = value->count - fill->at < PORTION ? value->count : fill->at + PORTION;
     uint32_t kept_end = end < fill->kept ? end : fill->kept;
     enum board_status status = BOARD_OK;
-    if (fill->at == 0 && !rdb_value_make_slots(value)) {
-        return RDB_VALUE_OUT_OF_MEMORY;
+    if (fill->at == 0) {
+        /* Slots for all members, so that one that is there twice is found. */
+        uint64_t slot_count = 4;
+        while (slot_count < (uint64_t)value->count * 2) {
+            slot_count *= 2;
+        }
+        fill->slot_mask = slot_count - 1;
+        fill->slots = memory_allocate_zeroed(slot_count * sizeof *fill->slots);
+        if (fill->slots == NULL) {
+            return RDB_VALUE_OUT_OF_MEMORY;
+        }
     }
     if (!rdb_value_are_new(value, fill->at, end)) {
         return RDB_VALUE_DAMAGED;
@@ -622,18 +597,6 @@ enum rdb_value_status rdb_value_end_hash(struct rdb_value *value) {
     return status == HASH_OK && added_count == pairs ? RDB_VALUE_OK : RDB_VALUE_DAMAGED;
 }
 
-static bool rdb_value_reserve_fields(struct rdb_value *value) {
-    if (value->field_count < value->field_capacity) {
-        return true;
-    }
-    struct bytes *fields = memory_resize(value->fields, FIELDS_MAX * sizeof *fields);
-    if (fields != NULL) {
-        value->fields = fields;
-        value->field_capacity = FIELDS_MAX;
-    }
-    return fields != NULL;
-}
-
 enum rdb_value_status rdb_value_put_field(struct rdb_value *value, struct bytes field,
                                           struct bytes content) {
     if (value->field_count == FIELDS_MAX) {
@@ -642,8 +605,12 @@ enum rdb_value_status rdb_value_put_field(struct rdb_value *value, struct bytes 
             return status;
         }
     }
-    if (!rdb_value_reserve_fields(value)) {
-        return RDB_VALUE_OUT_OF_MEMORY;
+    if (value->field_capacity == 0) {
+        value->fields = memory_allocate(FIELDS_MAX * sizeof *value->fields);
+        if (value->fields == NULL) {
+            return RDB_VALUE_OUT_OF_MEMORY;
+        }
+        value->field_capacity = FIELDS_MAX;
     }
     struct bytes kept[2] = {rdb_value_keep(value, field), {.at = NULL}};
     if (kept[0].at != NULL) {

@@ -81,12 +81,11 @@ MUST_CHECK enum rdb_value_status rdb_value_choose(struct rdb_value *value,
                                                   struct registry *registry, struct bytes name,
                                                   double score, int64_t now_us, struct board *board,
                                                   char *error);
-/* With a packed key of the layout, and in the board's order. */
-MUST_CHECK enum rdb_value_status rdb_value_put_key(struct rdb_value *value, struct bytes member,
-                                                   uint64_t key);
-/* Values of the member that was put last with its key, as tag_values_pack writes them, of the layout's tags.
- * DAMAGED: they are not. */
-MUST_CHECK enum rdb_value_status rdb_value_put_tags(struct rdb_value *value, struct bytes packed);
+/* With a packed key of the layout, and in the board's order. tags: its values, as tag_values_pack writes them, of the
+ * layout's tags; NULL: none. */
+MUST_CHECK enum rdb_value_status rdb_value_put_key(struct rdb_value *value,
+                                                   const struct board_entry *entry,
+                                                   const struct bytes *tags);
 /* Fill an empty board of this layout with the best kept_max members (0: all). An error leaves a board
  * that may only be discarded. */
 MUST_CHECK enum rdb_value_status rdb_value_end_board(struct rdb_value *value, struct board *board,

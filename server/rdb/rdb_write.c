@@ -106,19 +106,6 @@ static void rdb_write_put_part_text(void *context, struct bytes text) {
     rdb_write_put_text(writing, text);
 }
 
-static void rdb_write_put_state(struct writing *writing, struct registry *registry) {
-    if (rdb_state_is_empty(registry)) {
-        return;
-    }
-    rdb_write_byte(&writing->pack, OP_MODULE_AUX);
-    rdb_write_length(&writing->pack, rdb_board_type_id());
-    rdb_write_put_part_number(writing, AUX_BEFORE_KEYS);
-    writing->is_failed |=
-        !rdb_state_write(registry, writing->time_us, rdb_write_put_part_text, writing);
-    rdb_write_put_part_text(writing, BYTES(""));
-    rdb_write_length(&writing->pack, PART_END);
-}
-
 /* ---- keys ---- */
 
 static void rdb_write_put_key(void *context, const struct registry_key *key) {
@@ -159,23 +146,22 @@ static void rdb_write_put_aux(struct writing *writing, const char *name, const c
     rdb_write_put_text(writing, bytes_from_text(value));
 }
 
-static void rdb_write_put_end(struct writing *writing) {
-    char crc[sizeof(uint64_t)];
-    rdb_write_byte(&writing->pack, OP_END);
-    rdb_write_flush(writing, 0);
-    little_put_u64(crc, writing->crc);
-    buffer_append(&writing->pack, crc, sizeof crc);
-    rdb_write_flush(writing, 0);
-}
-
 bool rdb_write(struct registry *registry, int64_t time_us, rdb_write_put *put, void *context) {
     struct writing writing = {
         .registry = registry, .time_us = time_us, .put = put, .context = context};
+    char crc[sizeof(uint64_t)];
     buffer_init(&writing.pack, 0);
     buffer_append(&writing.pack, MAGIC, sizeof MAGIC - 1);
     rdb_write_put_aux(&writing, "redis-ver", "7.0.0");
     rdb_write_put_aux(&writing, "redis-bits", "64");
-    rdb_write_put_state(&writing, registry);
+    if (!rdb_state_is_empty(registry)) {
+        rdb_write_byte(&writing.pack, OP_MODULE_AUX);
+        rdb_write_length(&writing.pack, rdb_board_type_id());
+        rdb_write_put_part_number(&writing, AUX_BEFORE_KEYS);
+        writing.is_failed |= !rdb_state_write(registry, time_us, rdb_write_put_part_text, &writing);
+        rdb_write_put_part_text(&writing, BYTES(""));
+        rdb_write_length(&writing.pack, PART_END);
+    }
     for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
         if (registry_count(registry, database) > 0) {
             rdb_write_byte(&writing.pack, OP_DATABASE);
@@ -184,7 +170,11 @@ bool rdb_write(struct registry *registry, int64_t time_us, rdb_write_put *put, v
             registry_each(registry, database, INT64_MIN, rdb_write_put_key, &writing);
         }
     }
-    rdb_write_put_end(&writing);
+    rdb_write_byte(&writing.pack, OP_END);
+    rdb_write_flush(&writing, 0);
+    little_put_u64(crc, writing.crc);
+    buffer_append(&writing.pack, crc, sizeof crc);
+    rdb_write_flush(&writing, 0);
     buffer_deinit(&writing.pack);
     return !writing.is_failed;
 }

@@ -189,35 +189,6 @@ static bool setting_board_is_same_text(const char *a, const char *b) {
     return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-/* Is there an equal earlier rule? Then this one would never apply. */
-static bool setting_board_has_rule(const struct settings *settings,
-                                   const struct setting_rule *like) {
-    for (uint32_t i = 0; i < settings->rule_count; i++) {
-        const struct setting_rule *rule = &settings->rules[i];
-        if (setting_board_is_same_text(rule->pattern, like->pattern) &&
-            setting_board_is_same_text(rule->layout_name, like->layout_name) &&
-            setting_board_is_same_text(rule->options, like->options)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool setting_board_check_rule(const struct bytes *words, size_t count, char *reason) {
-    if (count < 2) {
-        return setting_words_fail(
-            reason,
-            "a pattern of keys and a layout's name are needed: board GLOB NAME " SETTING_OPTIONS);
-    }
-    if (words[0].size == 0 || words[0].size > GLOB_PATTERN_MAX) {
-        return setting_words_fail(reason, "a pattern of 1 to %d bytes is needed", GLOB_PATTERN_MAX);
-    }
-    if (!setting_board_is_name(words[1])) {
-        return setting_words_fail(reason, "'%s' is not a layout name", bytes_show(words[1]).text);
-    }
-    return true;
-}
-
 /* false: no memory. */
 static bool setting_board_keep_tags(struct setting_rule *rule, const struct tag_set *tags) {
     if (tags == NULL || tags->count == 0) {
@@ -261,11 +232,28 @@ static bool setting_board_init_rule(struct setting_rule *rule, const struct sett
 bool setting_board_assign_rule(const struct setting_input *in) {
     struct settings *settings = in->settings;
     struct setting_rule rule;
-    if (!setting_board_check_rule(in->words, in->count, in->reason)) {
-        return false;
+    if (in->count < 2) {
+        return setting_words_fail(
+            in->reason,
+            "a pattern of keys and a layout's name are needed: board GLOB NAME " SETTING_OPTIONS);
+    }
+    if (in->words[0].size == 0 || in->words[0].size > GLOB_PATTERN_MAX) {
+        return setting_words_fail(in->reason, "a pattern of 1 to %d bytes is needed",
+                                  GLOB_PATTERN_MAX);
+    }
+    if (!setting_board_is_name(in->words[1])) {
+        return setting_words_fail(in->reason, "'%s' is not a layout name",
+                                  bytes_show(in->words[1]).text);
     }
     bool is_fine = setting_board_init_rule(&rule, in);
-    bool is_new = is_fine && !setting_board_has_rule(settings, &rule);
+    bool is_new = is_fine;
+    /* Behind an equal one it would never apply. */
+    for (uint32_t i = 0; i < settings->rule_count && is_new; i++) {
+        const struct setting_rule *earlier = &settings->rules[i];
+        is_new = !setting_board_is_same_text(earlier->pattern, rule.pattern) ||
+                 !setting_board_is_same_text(earlier->layout_name, rule.layout_name) ||
+                 !setting_board_is_same_text(earlier->options, rule.options);
+    }
     if (is_new && settings->rule_count == SETTING_RULES_MAX) {
         is_fine =
             setting_words_fail(in->reason, "at most %d board rules are allowed", SETTING_RULES_MAX);
@@ -452,22 +440,6 @@ bool setting_board_is_default(const struct settings *settings, const char *name)
     return false;
 }
 
-/* Give the layout the tags of a rule's options. */
-static bool setting_board_add_tags(struct layout *layout, const struct tag_set *tags,
-                                   char *reason) {
-    for (unsigned i = 0; i < tags->count; i++) {
-        char text[BYTES_INTEGER_TEXT_MAX];
-        struct bytes bits = {.at = text, .size = bytes_print_u64(text, tags->tags[i].bits)};
-        struct bytes name = bytes_from_text(tags->tags[i].name);
-        int index = tag_set_find(&layout->tags, name);
-        if (!(index >= 0 ? tag_set_resize(&layout->tags, (unsigned)index, bits, reason)
-                         : tag_set_add(&layout->tags, name, bits, reason))) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static bool setting_board_resolve_rule(const struct settings *settings, struct setting_rule *rule,
                                        char *reason) {
     struct bytes name = bytes_from_text(rule->layout_name);
@@ -478,18 +450,21 @@ static bool setting_board_resolve_rule(const struct settings *settings, struct s
     }
     if (rule->own != NULL) {
         rule->own->layout = found->rules.layout;
-        if (rule->tags != NULL && !setting_board_add_tags(&rule->own->layout, rule->tags, reason)) {
-            return false;
+        struct tag_set *tags = &rule->own->layout.tags;
+        for (unsigned i = 0; rule->tags != NULL && i < rule->tags->count; i++) {
+            char text[BYTES_INTEGER_TEXT_MAX];
+            const struct tag *tag = &rule->tags->tags[i];
+            struct bytes bits = {.at = text, .size = bytes_print_u64(text, tag->bits)};
+            struct bytes tag_name = bytes_from_text(tag->name);
+            int index = tag_set_find(tags, tag_name);
+            if (!(index >= 0 ? tag_set_resize(tags, (unsigned)index, bits, reason)
+                             : tag_set_add(tags, tag_name, bits, reason))) {
+                return false;
+            }
         }
     }
     rule->rules = rule->own != NULL ? rule->own : &found->rules;
     return setting_options_check(rule->rules, reason);
-}
-
-static bool setting_board_resolve_default(struct settings *settings, char *error) {
-    char reason[SETTING_ERROR_MAX];
-    return setting_board_find_defaults(settings, reason) ||
-           setting_words_fail(error, "%s: %s", settings->default_layout_origin, reason);
 }
 
 bool setting_board_resolve_from(struct settings *settings, uint32_t *next, char *error) {
@@ -500,27 +475,13 @@ bool setting_board_resolve_from(struct settings *settings, uint32_t *next, char 
             return setting_words_fail(error, "%s: %s", rule->origin, reason);
         }
     }
-    return (*next)++ > settings->rule_count || setting_board_resolve_default(settings, error);
+    return (*next)++ > settings->rule_count || setting_board_find_defaults(settings, reason) ||
+           setting_words_fail(error, "%s: %s", settings->default_layout_origin, reason);
 }
 
 bool setting_board_resolve(struct settings *settings, char *error) {
     uint32_t next = 0;
     return setting_board_resolve_from(settings, &next, error);
-}
-
-static bool setting_board_takes(const struct layout *layout, struct bytes text) {
-    struct decimal value;
-    uint64_t ordinal;
-    return layout->field_count == 1 &&
-           layout_field_parse(&layout->fields[0], text, &value) == DECIMAL_OK &&
-           layout_field_ordinal(&layout->fields[0], value, &ordinal) == LAYOUT_OK;
-}
-
-static bool setting_board_is_lead(const struct layout *layout, const struct layout_field *field) {
-    const struct layout_field *lead = &layout->fields[0];
-    return lead->bits == field->bits && lead->scale == field->scale &&
-           lead->is_signed == field->is_signed && lead->is_ascending == field->is_ascending &&
-           strcmp(lead->name, field->name) == 0;
 }
 
 const char *setting_board_find_taking(const struct settings *settings,
@@ -533,9 +494,17 @@ const char *setting_board_find_taking(const struct settings *settings,
             settings, i < settings->default_count
                           ? bytes_take_word(&names)
                           : bytes_from_text(ready_layouts[i - settings->default_count].name));
-        is_known |= setting_board_is_lead(&layout->rules.layout, field);
-        taking =
-            taking == NULL && setting_board_takes(&layout->rules.layout, text) ? layout : taking;
+        const struct layout_field *lead = &layout->rules.layout.fields[0];
+        struct decimal value;
+        uint64_t ordinal;
+        bool takes = layout->rules.layout.field_count == 1 &&
+                     layout_field_parse(lead, text, &value) == DECIMAL_OK &&
+                     layout_field_ordinal(lead, value, &ordinal) == LAYOUT_OK;
+        is_known |= lead->bits == field->bits && lead->scale == field->scale &&
+                    lead->is_signed == field->is_signed &&
+                    lead->is_ascending == field->is_ascending &&
+                    strcmp(lead->name, field->name) == 0;
+        taking = taking == NULL && takes ? layout : taking;
     }
     return is_known && taking != NULL && settings->default_count > 1 ? taking->name : NULL;
 }

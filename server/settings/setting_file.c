@@ -57,17 +57,6 @@ static bool setting_file_assign_line(struct settings *settings, const struct byt
 
 /* ---- Text ---- */
 
-/* line is not silent. */
-static bool setting_file_load_line(struct settings *settings, struct bytes line,
-                                   const struct setting_place *place, char *error) {
-    struct setting_words words = {.count = 0};
-    char reason[SETTING_ERROR_MAX];
-    if (!setting_words_split(line, &words, reason)) {
-        return setting_file_fail_at(error, place, BYTES(""), NULL, reason);
-    }
-    return setting_file_assign_line(settings, words.words, words.count, place, error);
-}
-
 /* With errors, every error is counted and printed there, a line each, and the lines after it are
  * read, too. */
 struct errors {
@@ -87,8 +76,12 @@ static bool setting_file_load_text(struct settings *settings, struct bytes text,
     settings->is_save_begun = false;
     while (bytes_take_line(&text, &line)) {
         place.line++;
+        struct setting_words words = {.count = 0};
+        char reason[SETTING_ERROR_MAX];
         if (setting_words_is_silent(line) ||
-            setting_file_load_line(settings, line, &place, error)) {
+            (setting_words_split(line, &words, reason)
+                 ? setting_file_assign_line(settings, words.words, words.count, &place, error)
+                 : setting_file_fail_at(error, &place, BYTES(""), NULL, reason))) {
             continue;
         }
         if (errors == NULL) {
@@ -151,31 +144,26 @@ bool setting_file_read(const char *path, char **text, size_t *size, char *error)
     return is_fine;
 }
 
-/* Remember where CONFIG REWRITE writes: an absolute path, because a daemon changes its directory,
- * with symbolic links resolved, because a rename would replace the link. A pipe cannot be
- * rewritten. */
-static bool setting_file_remember_path(struct settings *settings, const char *path, char *error) {
-    struct stat status;
-    char absolute[PATH_MAX];
-    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || realpath(path, absolute) == NULL) {
-        return true;
-    }
-    return setting_value_replace(settings, &settings->file_path, bytes_from_text(absolute)) ||
-           setting_words_fail(error, "out of memory");
-}
-
 /* path NULL: stdin. */
 static bool setting_file_load(struct settings *settings, const char *path, char *error) {
     const char *name = path != NULL ? path : "stdin";
     char *text = NULL;
     size_t size = 0;
+    struct stat status;
+    char absolute[PATH_MAX];
     bool is_read = path != NULL ? setting_file_read(path, &text, &size, error)
                                 : setting_file_read_all(STDIN_FILENO, name, &text, &size, error);
     bool is_fine =
-        is_read &&
-        setting_file_load_text(settings, (struct bytes){text, size}, name, NULL, error) &&
-        (path == NULL || setting_file_remember_path(settings, path, error));
+        is_read && setting_file_load_text(settings, (struct bytes){text, size}, name, NULL, error);
     memory_free(text);
+    /* Where CONFIG REWRITE writes: an absolute path, because a daemon changes its directory, with symbolic links
+     * resolved, because a rename would replace the link. A pipe cannot be rewritten. */
+    if (is_fine && path != NULL && stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
+        realpath(path, absolute) != NULL) {
+        is_fine =
+            setting_value_replace(settings, &settings->file_path, bytes_from_text(absolute)) ||
+            setting_words_fail(error, "out of memory");
+    }
     return is_fine;
 }
 
@@ -269,12 +257,6 @@ bool setting_file_apply_arguments(struct settings *settings, int argc, char **ar
     return settings_draft_end(&draft, setting_file_load_arguments(&draft, argc, argv, error));
 }
 
-/* Does its value hold a password? */
-static bool setting_file_is_secret(const struct setting *setting) {
-    return setting != NULL &&
-           ((setting->flags & SETTING_SECRET) != 0 || setting->kind.type == SETTING_TYPE_USER);
-}
-
 static void setting_file_hide(char *text) {
     size_t size = strlen(text);
     memset(text, '\0', size);
@@ -292,8 +274,11 @@ void setting_file_hide_arguments(int argc, char **argv) {
             }
             continue;
         }
-        is_hidden = setting_words_split(bytes_from_text(argv[i] + 2), &own, reason) &&
-                    own.count > 0 && setting_file_is_secret(settings_find(own.words[0]));
+        bool is_setting =
+            setting_words_split(bytes_from_text(argv[i] + 2), &own, reason) && own.count > 0;
+        const struct setting *setting = is_setting ? settings_find(own.words[0]) : NULL;
+        is_hidden = setting != NULL && ((setting->flags & SETTING_SECRET) != 0 ||
+                                        setting->kind.type == SETTING_TYPE_USER);
         if (is_hidden && own.count > 1) {
             setting_file_hide(argv[i] + 2);
         }
@@ -301,21 +286,6 @@ void setting_file_hide_arguments(int argc, char **argv) {
 }
 
 /* ---- checking a file ---- */
-
-static void setting_file_check_text(struct settings *settings, struct bytes text, const char *path,
-                                    struct errors *errors) {
-    char error[SETTING_ERROR_MAX];
-    uint32_t next = 0;
-    (void)!setting_file_load_text(settings, text, path, errors, error);
-    uint32_t count_before = errors->count;
-    while (!setting_board_resolve_from(settings, &next, error)) {
-        setting_file_print_error(errors, error);
-    }
-    /* What concerns several settings, once each of them is right. */
-    if (errors->count == count_before && !settings_finish(settings, error)) {
-        setting_file_print_error(errors, error);
-    }
-}
 
 bool setting_file_check(const char *path, settings_check_more *check, FILE *out) {
     struct settings settings;
@@ -327,10 +297,20 @@ bool setting_file_check(const char *path, settings_check_more *check, FILE *out)
         fprintf(out, "out of memory\n");
         return false;
     }
-    if (setting_file_read(path, &text, &size, error)) {
-        setting_file_check_text(&settings, (struct bytes){.at = text, .size = size}, path, &errors);
-    } else {
+    if (!setting_file_read(path, &text, &size, error)) {
         setting_file_print_error(&errors, error);
+    } else {
+        const struct bytes lines = {.at = text, .size = size};
+        uint32_t next = 0;
+        (void)!setting_file_load_text(&settings, lines, path, &errors, error);
+        uint32_t count_before = errors.count;
+        while (!setting_board_resolve_from(&settings, &next, error)) {
+            setting_file_print_error(&errors, error);
+        }
+        /* What concerns several settings, once each of them is right. */
+        if (errors.count == count_before && !settings_finish(&settings, error)) {
+            setting_file_print_error(&errors, error);
+        }
     }
     if (errors.count == 0 && check != NULL && !check(&settings, error)) {
         setting_file_print_error(&errors, error);
@@ -372,15 +352,6 @@ static bool setting_file_fail_rewrite(char *error, const char *why) {
 
 /* ---- What to write ---- */
 
-/* Read the current file; a missing one counts as empty. The caller frees the text. */
-static bool setting_file_read_before(const char *path, char **text, size_t *size, char *error) {
-    char why[SETTING_ERROR_MAX];
-    if (access(path, F_OK) != 0 && errno == ENOENT) {
-        return true;
-    }
-    return setting_file_read(path, text, size, why) || setting_file_fail_rewrite(error, why);
-}
-
 /* Does every line of this setting have the same value in both? */
 static bool setting_file_is_equal(const struct settings *a, const struct settings *b,
                                   const struct setting *setting) {
@@ -419,21 +390,6 @@ static bool setting_file_find_changes(struct rewrite *rewrite, char *error) {
     return true;
 }
 
-/* line->words[0] is the setting's name; value is the text that should follow it. */
-static bool setting_file_is_same_value(const struct setting_words *line, struct bytes value) {
-    struct setting_words wanted = {.count = 0};
-    char reason[SETTING_ERROR_MAX];
-    if (!setting_words_split(value, &wanted, reason) || line->count != wanted.count + 1) {
-        return false;
-    }
-    for (size_t i = 0; i < wanted.count; i++) {
-        if (!bytes_equal(line->words[i + 1], wanted.words[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static void setting_file_put_setting(struct rewrite *rewrite, const struct setting *setting,
                                      struct bytes value) {
     buffer_append_bytes(&rewrite->out, bytes_from_text(setting->name));
@@ -462,7 +418,12 @@ static void setting_file_put_line(struct rewrite *rewrite, struct bytes line,
         return;
     }
     struct bytes value = {.at = text, .size = size};
-    if (setting_file_is_same_value(&words, value)) {
+    struct setting_words wanted = {.count = 0};
+    bool is_same = setting_words_split(value, &wanted, reason) && words.count == wanted.count + 1;
+    for (size_t i = 0; i < wanted.count && is_same; i++) {
+        is_same = bytes_equal(words.words[i + 1], wanted.words[i]);
+    }
+    if (is_same) {
         buffer_append_bytes(&rewrite->out, line_with_end);
     } else {
         setting_file_put_setting(rewrite, setting, value);
@@ -509,47 +470,31 @@ static void setting_file_put_new_lines(struct rewrite *rewrite) {
 
 /* ---- How to write it ---- */
 
-/* Copy the old file's mode and owner. A new file stays readable only by its owner, because it may
- * contain a password. */
-static bool setting_file_copy_rights(int fd, const char *path) {
-    struct stat before;
-    if (stat(path, &before) != 0) {
-        return errno == ENOENT;
-    }
-    /* Only root may give files away; without that the new file is owned by us, which is harmless.
-     */
-    int unused = fchown(fd, before.st_uid, before.st_gid);
-    (void)unused;
-    return fchmod(fd, before.st_mode & 07777) == 0;
-}
-
-static bool setting_file_write_temporary(int fd, const char *path, const struct buffer *text) {
-    return setting_file_copy_rights(fd, path) && disk_write_all(fd, text->at, text->size) &&
-           disk_sync(fd);
-}
-
-/* The directory is opened before the rename, so that afterwards only its fsync can fail. */
-static int setting_file_open_directory(const char *path) {
-    char directory[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    CHECK(slash != NULL);
-    size_t size = slash == path ? 1 : (size_t)(slash - path);
-    snprintf(directory, sizeof directory, "%.*s", (int)size, path);
-    return open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-}
-
 /* On false the temporary file is removed. */
 bool setting_file_replace(const char *path, const struct buffer *text) {
     char temporary[PATH_MAX + 16];
+    char parent[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    CHECK(slash != NULL);
     snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
-    int directory = setting_file_open_directory(path);
+    snprintf(parent, sizeof parent, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    /* It is opened before the rename, so that afterwards only its fsync can fail. */
+    int directory = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (directory < 0) {
         return false;
     }
     bool is_replaced = false;
     int fd = mkostemp(temporary, O_CLOEXEC);
     if (fd >= 0) {
-        is_replaced = setting_file_write_temporary(fd, path, text) && rename(temporary, path) == 0;
+        /* The old file's mode and owner. A new file stays readable only by its owner, because it may contain a password. Only
+         * root may give files away; without that the new file is owned by us, which is harmless. */
+        struct stat before;
+        bool is_new = stat(path, &before) != 0;
+        int unused = is_new ? 0 : fchown(fd, before.st_uid, before.st_gid);
+        (void)unused;
+        bool has_rights = is_new ? errno == ENOENT : fchmod(fd, before.st_mode & 07777) == 0;
+        is_replaced = has_rights && disk_write_all(fd, text->at, text->size) && disk_sync(fd) &&
+                      rename(temporary, path) == 0;
         if (!is_replaced) {
             int why = errno;
             unlink(temporary);
@@ -562,16 +507,6 @@ bool setting_file_replace(const char *path, const struct buffer *text) {
     return is_fine;
 }
 
-static bool setting_file_write_changes(struct rewrite *rewrite, char *error) {
-    setting_file_put_lines(rewrite);
-    setting_file_put_new_lines(rewrite);
-    if (rewrite->out.is_broken) {
-        return setting_file_fail_rewrite(error, "out of memory");
-    }
-    return setting_file_replace(rewrite->settings->file_path, &rewrite->out) ||
-           setting_file_fail_rewrite(error, strerror(errno));
-}
-
 bool setting_file_rewrite(const struct settings *settings, char *error) {
     if (settings->file_path == NULL) {
         return setting_words_fail(error, "The server is running without a config file");
@@ -580,10 +515,20 @@ bool setting_file_rewrite(const struct settings *settings, char *error) {
     char *text = NULL;
     size_t size = 0;
     buffer_init(&rewrite.out, 0);
-    bool is_fine = setting_file_read_before(settings->file_path, &text, &size, error);
+    char why[SETTING_ERROR_MAX];
+    /* A missing file counts as empty. */
+    bool is_fine = (access(settings->file_path, F_OK) != 0 && errno == ENOENT) ||
+                   setting_file_read(settings->file_path, &text, &size, why) ||
+                   setting_file_fail_rewrite(error, why);
     rewrite.text = (struct bytes){.at = text, .size = size};
-    is_fine = is_fine && setting_file_find_changes(&rewrite, error) &&
-              setting_file_write_changes(&rewrite, error);
+    is_fine = is_fine && setting_file_find_changes(&rewrite, error);
+    if (is_fine) {
+        setting_file_put_lines(&rewrite);
+        setting_file_put_new_lines(&rewrite);
+        is_fine = rewrite.out.is_broken ? setting_file_fail_rewrite(error, "out of memory")
+                                        : setting_file_replace(settings->file_path, &rewrite.out) ||
+                                              setting_file_fail_rewrite(error, strerror(errno));
+    }
     buffer_deinit(&rewrite.out);
     memory_free(text);
     return is_fine;

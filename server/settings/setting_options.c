@@ -123,19 +123,6 @@ static bool setting_options_fail_value(const struct board_option *option, const 
                               forms[option->form].error, option->wanted, range);
 }
 
-static bool setting_options_fail_tag(const struct tag_set *tags, struct bytes name, char *reason) {
-    size_t size = (size_t)snprintf(reason, SETTING_ERROR_MAX, "no tag '%s': the board has ",
-                                   bytes_show(name).text);
-    if (tags->count == 0) {
-        snprintf(reason + size, SETTING_ERROR_MAX - size, "no tags");
-    }
-    for (unsigned i = 0; i < tags->count && size < SETTING_ERROR_MAX; i++) {
-        size += (size_t)snprintf(reason + size, SETTING_ERROR_MAX - size, "%s%s", i > 0 ? ", " : "",
-                                 tags->tags[i].name);
-    }
-    return false;
-}
-
 /* TAG name bits|NONE. A tag that is there gets other bits. */
 static bool setting_options_parse_tag(struct parsing *parsing, const struct bytes *words,
                                       size_t word_count) {
@@ -153,7 +140,14 @@ static bool setting_options_parse_tag(struct parsing *parsing, const struct byte
                                   bytes_show(name).text);
     }
     if (is_none && index < 0) {
-        return setting_options_fail_tag(tags, name, parsing->reason);
+        char *reason = parsing->reason;
+        size_t size = (size_t)snprintf(reason, SETTING_ERROR_MAX, "no tag '%s': the board has %s",
+                                       bytes_show(name).text, tags->count == 0 ? "no tags" : "");
+        for (unsigned i = 0; i < tags->count && size < SETTING_ERROR_MAX; i++) {
+            size += (size_t)snprintf(reason + size, SETTING_ERROR_MAX - size, "%s%s",
+                                     i > 0 ? ", " : "", tags->tags[i].name);
+        }
+        return false;
     }
     if (is_none) {
         tag_set_remove(tags, (unsigned)index);
@@ -253,15 +247,6 @@ static bool setting_options_parse_league(const struct parsing *parsing,
     return true;
 }
 
-static bool setting_options_fail_unknown(struct bytes word, char *reason) {
-    if (bytes_is(word, "FIELD") || bytes_is(word, "TIME") || bytes_is(word, "LAYOUT")) {
-        return setting_words_fail(reason, "'%s' is misplaced: give one layout, before the options",
-                                  bytes_show(word).text);
-    }
-    return setting_words_fail(reason, "unknown board option '%s': allowed are " SETTING_OPTIONS,
-                              bytes_show(word).text);
-}
-
 /* Parse words[0], the option's name, and its value: *size words. */
 static bool setting_options_parse_option(struct parsing *parsing, const struct bytes *words,
                                          size_t word_count, size_t *size) {
@@ -275,7 +260,13 @@ static bool setting_options_parse_option(struct parsing *parsing, const struct b
     }
     const struct board_option *option = setting_options_find(words[0], parsing->takes);
     if (option == NULL) {
-        return setting_options_fail_unknown(words[0], reason);
+        bool is_of_layout = bytes_is(words[0], "FIELD") || bytes_is(words[0], "TIME") ||
+                            bytes_is(words[0], "LAYOUT");
+        return setting_words_fail(reason,
+                                  is_of_layout
+                                      ? "'%s' is misplaced: give one layout, before the options"
+                                      : "unknown board option '%s': allowed are " SETTING_OPTIONS,
+                                  bytes_show(words[0]).text);
     }
     if (parsing->has[option - board_options]) {
         return setting_words_fail(reason, "%s may be given only once", option->word);
@@ -311,21 +302,6 @@ static bool setting_options_parse_option(struct parsing *parsing, const struct b
         return rules->period.zone != NULL;
     }
     return true;
-}
-
-/* What else would change the members of a board with a WINDOW? */
-static bool setting_options_finish_window(const struct rules *rules, char *reason) {
-    if (rules->window.count == 0) {
-        return true;
-    }
-    const struct board_option *other = board_options_find_alone(rules);
-    if (other != NULL) {
-        return setting_words_fail(reason, "WINDOW and %s exclude each other", other->alone);
-    }
-    return rules->archives_max >= rules->window.count ||
-           setting_words_fail(reason,
-                              "WINDOW %u requires ARCHIVE %u or more: it ranks what they hold",
-                              (unsigned)rules->window.count, (unsigned)rules->window.count);
 }
 
 /* Do the options of the period fit each other? A unit other than before begins without EVERY, ON, FROM and COPY. */
@@ -366,7 +342,16 @@ static bool setting_options_finish_period(const bool *has, enum period_unit unit
                                   "SETTLE YES requires ARCHIVE 1 or more: without an archive "
                                   "there is nothing to settle");
     }
-    return setting_options_finish_window(rules, reason);
+    /* What else would change the members of a board with a WINDOW? */
+    const struct board_option *other =
+        rules->window.count > 0 ? board_options_find_alone(rules) : NULL;
+    if (other != NULL) {
+        return setting_words_fail(reason, "WINDOW and %s exclude each other", other->alone);
+    }
+    return rules->archives_max >= rules->window.count ||
+           setting_words_fail(reason,
+                              "WINDOW %u requires ARCHIVE %u or more: it ranks what they hold",
+                              (unsigned)rules->window.count, (unsigned)rules->window.count);
 }
 
 /* Do the options fit each other? */
@@ -450,21 +435,16 @@ size_t setting_options_print_one(const struct board_option *option, const struct
     return (size_t)snprintf(out, SETTING_OPTION_TEXT_MAX, "%s", text);
 }
 
-/* Has it another value than the usual one, so that it must be named? */
-static bool setting_options_is_said(const struct board_option *option, const struct rules *rules) {
-    int64_t value = board_option_get(option, rules);
-    bool is_usual = option->form == BOARD_FORM_FLAG   ? value != option->value || value == 0
-                    : option->form == BOARD_FORM_ZONE ? value == 0 && rules->period.zone == NULL
-                                                      : value == option->usual;
-    return option->word != NULL && !option->is_of_league && !is_usual &&
-           board_option_applies(option, rules);
-}
-
 size_t setting_options_print(const struct rules *rules, char *out) {
     size_t size = 0;
     for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
         const struct board_option *option = &board_options[i];
-        if (!setting_options_is_said(option, rules)) {
+        int64_t value = board_option_get(option, rules);
+        bool is_usual = option->form == BOARD_FORM_FLAG   ? value != option->value || value == 0
+                        : option->form == BOARD_FORM_ZONE ? value == 0 && rules->period.zone == NULL
+                                                          : value == option->usual;
+        if (option->word == NULL || option->is_of_league || is_usual ||
+            !board_option_applies(option, rules)) {
             continue;
         }
         size += (size_t)snprintf(out + size, SETTING_OPTION_TEXT_MAX, " %s", option->word);
@@ -482,13 +462,6 @@ size_t setting_options_print(const struct rules *rules, char *out) {
 }
 
 /* ---- options and layout ---- */
-
-/* Bits needed to count the layout's time units in the longest period; at least 1. */
-static unsigned setting_options_bits_for_period(const struct rules *rules) {
-    uint64_t span_us = (uint64_t)period_longest_ms(&rules->period) * 1000;
-    uint64_t last_unit = (span_us - 1) / (uint64_t)rules->layout.time.unit_us;
-    return last_unit > 0 ? 64 - (unsigned)__builtin_clzll(last_unit) : 1;
-}
 
 bool setting_options_check(const struct rules *rules, char *reason) {
     const struct layout_time *time = &rules->layout.time;
@@ -508,7 +481,10 @@ bool setting_options_check(const struct rules *rules, char *reason) {
     if (rules->period.unit == PERIOD_NONE || time->bits == 0 || rules->window.count > 0) {
         return true;
     }
-    unsigned bits = setting_options_bits_for_period(rules);
+    /* To count the layout's time units in the longest period; at least 1. */
+    uint64_t span_us = (uint64_t)period_longest_ms(&rules->period) * 1000;
+    uint64_t last_unit = (span_us - 1) / (uint64_t)time->unit_us;
+    unsigned bits = last_unit > 0 ? 64 - (unsigned)__builtin_clzll(last_unit) : 1;
     if (time->bits >= bits) {
         return true;
     }

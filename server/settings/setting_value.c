@@ -222,28 +222,17 @@ static bool setting_value_assign_events(const struct setting_input *in) {
 
 /* ---- Many words in ---- */
 
-/* A host name must contain a letter, so that a mistyped IPv4 address is not accepted as one. */
-static bool setting_value_is_host_name(struct bytes word) {
-    bool has_letter = false;
-    for (size_t i = 0; i < word.size; i++) {
-        has_letter |= word.at[i] >= 'A'; /* beyond digits, '-' and '.' */
-    }
-    return has_letter && setting_words_is_of(word, "-.") && word.size <= HOST_NAME_SIZE_MAX &&
-           word.at[0] != '-';
-}
-
-/* Is it a valid interface name after '%', within the kernel's limit and of bytes that need no
- * quotes? */
-static bool setting_value_is_interface_name(const char *name) {
-    struct bytes word = bytes_from_text(name);
-    return word.size >= 1 && word.size < IF_NAMESIZE && setting_words_is_of(word, "-_.:@");
-}
-
 static bool setting_value_is_address(struct bytes word) {
     if (word.size > 0 && word.at[0] == '-') {
         word = (struct bytes){.at = word.at + 1, .size = word.size - 1};
     }
-    if (setting_value_is_host_name(word)) {
+    /* A host name must contain a letter, so that a mistyped IPv4 address is not accepted as one. */
+    bool has_letter = false;
+    for (size_t i = 0; i < word.size; i++) {
+        has_letter |= word.at[i] >= 'A'; /* beyond digits, '-' and '.' */
+    }
+    if (has_letter && setting_words_is_of(word, "-.") && word.size <= HOST_NAME_SIZE_MAX &&
+        word.at[0] != '-') {
         return true;
     }
     char text[INET6_ADDRSTRLEN + 32]; /* with an interface name: fe80::1%eth0 */
@@ -256,12 +245,15 @@ static bool setting_value_is_address(struct bytes word) {
     if (strcmp(text, "*") == 0 || strcmp(text, "::*") == 0 || inet_pton(AF_INET, text, parsed)) {
         return true;
     }
+    /* The name of an interface after '%' is within the kernel's limit, and of bytes that need no quotes. */
     char *zone = strchr(text, '%');
     if (zone != NULL) {
-        *zone = '\0';
+        *zone++ = '\0';
     }
+    struct bytes name = bytes_from_text(zone != NULL ? zone : "");
     return inet_pton(AF_INET6, text, parsed) == 1 &&
-           (zone == NULL || setting_value_is_interface_name(zone + 1));
+           (zone == NULL ||
+            (name.size >= 1 && name.size < IF_NAMESIZE && setting_words_is_of(name, "-_.:@")));
 }
 
 static bool setting_value_check_list(const struct setting_input *in) {
@@ -311,11 +303,6 @@ static bool setting_value_assign_subnets(const struct setting_input *in) {
 
 static const char *const output_classes[SETTING_OUTPUT_CLASSES] = {"normal", "replica", "pubsub"};
 
-static bool setting_value_is_output_class(struct bytes word, unsigned class) {
-    return bytes_is(word, output_classes[class]) ||
-           (class == SETTING_OUTPUT_REPLICA && bytes_is(word, "slave"));
-}
-
 static bool setting_value_assign_output_limit(const struct setting_input *in) {
     struct setting_output_limit limits[SETTING_OUTPUT_CLASSES];
     memcpy(limits, in->settings->output_limits, sizeof limits);
@@ -325,9 +312,10 @@ static bool setting_value_assign_output_limit(const struct setting_input *in) {
     }
     for (const struct bytes *word = in->words; word < in->words + in->count; word += 4) {
         unsigned class = 0;
-        while (class < SETTING_OUTPUT_CLASSES && !setting_value_is_output_class(word[0], class)) {
+        while (class < SETTING_OUTPUT_CLASSES && !bytes_is(word[0], output_classes[class])) {
             class ++;
         }
+        class = bytes_is(word[0], "slave") ? (unsigned)SETTING_OUTPUT_REPLICA : class;
         if (class == SETTING_OUTPUT_CLASSES) {
             return setting_words_fail(in->reason,
                                       "Invalid client class '%s' specified in buffer limit "
@@ -623,16 +611,6 @@ static size_t setting_value_print_rule(const struct printing *p) {
 
 /* ---- Users ---- */
 
-/* The line after the name of the user; NULL: none. */
-static bool setting_value_has_user(const char *lines, struct bytes name) {
-    for (const char *at = lines; at != NULL && *at != '\0'; at = strchr(at, '\n') + 1) {
-        if (strcspn(at, " \n") == name.size && memcmp(at, name.at, name.size) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Passwords are kept as hashes. */
 static void setting_value_put_rule(struct buffer *line, struct bytes rule) {
     bool is_password = rule.size > 0 && (rule.at[0] == '>' || rule.at[0] == '<');
@@ -649,7 +627,13 @@ static void setting_value_put_rule(struct buffer *line, struct bytes rule) {
 
 static bool setting_value_assign_user(const struct setting_input *in) {
     struct settings *settings = in->settings;
-    if (setting_value_has_user(settings->user_lines, in->words[0])) {
+    const char *at = settings->user_lines;
+    while (at != NULL && *at != '\0' &&
+           (strcspn(at, " \n") != in->words[0].size ||
+            memcmp(at, in->words[0].at, in->words[0].size) != 0)) {
+        at = strchr(at, '\n') + 1;
+    }
+    if (at != NULL && *at != '\0') {
         return setting_words_fail(in->reason,
                                   "Duplicate user found. A user can only be defined once in "
                                   "config files");
@@ -691,16 +675,6 @@ static const char *setting_value_find_user_line(const struct settings *settings,
     return at != NULL && *at != '\0' ? at : NULL;
 }
 
-/* Rules have many signs that need no quotes inside a line: ~* &* +@all #hash. */
-static bool setting_value_is_plain(const char *at, size_t size) {
-    for (size_t i = 0; i < size; i++) {
-        if (at[i] <= ' ' || at[i] > '~' || strchr("\"'\\", at[i]) != NULL) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Its words, quoted where that is necessary. 0: they do not fit a line. */
 static size_t setting_value_print_user(const struct printing *p) {
     enum { ROOM = SETTING_LINE_MAX - 16 };
@@ -708,7 +682,11 @@ static size_t setting_value_print_user(const struct printing *p) {
     size_t size = 0;
     for (uint32_t count = 1; at != NULL && *at != '\n'; count++) {
         struct bytes word = {.at = at, .size = strcspn(at, " \n")};
-        bool is_bare = setting_value_is_plain(word.at, word.size);
+        /* Rules have many signs that need no quotes inside a line: ~* &* +@all #hash. */
+        bool is_bare = true;
+        for (size_t i = 0; i < word.size && is_bare; i++) {
+            is_bare = at[i] > ' ' && at[i] <= '~' && strchr("\"'\\", at[i]) == NULL;
+        }
         if (size + (is_bare ? word.size : 4 * word.size + 2) >= ROOM ||
             count >= SETTING_WORDS_MAX) {
             return 0;
@@ -774,9 +752,18 @@ static bool setting_value_fail_count(const struct setting_input *in) {
                               in->setting->name, setting_value_print_syntax(in->setting, syntax));
 }
 
-/* A single word with blanks inside is a quoted list, as CONFIG SET and shells pass it. */
-static bool setting_value_assign_list(const struct setting_input *in) {
+bool setting_value_assign(const struct setting_input *in) {
     enum setting_type type = in->setting->kind.type;
+    if (in->count == 0 || (in->count > 1 && types[type].form < WORDS)) {
+        return setting_value_fail_count(in);
+    }
+    if (!setting_words_check(in->words, in->count, in->reason)) {
+        return false;
+    }
+    if (types[type].form < WORDS || in->count > 1 || type == SETTING_TYPE_USER) {
+        return types[type].assign(in);
+    }
+    /* A single word with blanks inside is a quoted list, as CONFIG SET and shells pass it. */
     struct setting_input each = *in;
     struct setting_words words = {.count = 0};
     if (!setting_words_split(in->words[0], &words, in->reason) ||
@@ -787,19 +774,6 @@ static bool setting_value_assign_list(const struct setting_input *in) {
     each.count = words.count;
     return (int64_t)each.count >= in->setting->kind.minimum ? types[type].assign(&each)
                                                             : setting_value_fail_count(in);
-}
-
-bool setting_value_assign(const struct setting_input *in) {
-    enum setting_type type = in->setting->kind.type;
-    if (in->count == 0 || (in->count > 1 && types[type].form < WORDS)) {
-        return setting_value_fail_count(in);
-    }
-    if (!setting_words_check(in->words, in->count, in->reason)) {
-        return false;
-    }
-    return types[type].form >= WORDS && in->count == 1 && type != SETTING_TYPE_USER
-               ? setting_value_assign_list(in)
-               : types[type].assign(in);
 }
 
 static size_t setting_value_print(const struct settings *settings, const struct setting *setting,

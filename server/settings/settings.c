@@ -86,24 +86,23 @@ bool settings_draft_end(struct settings *draft, bool is_fine) {
 
 /* ---- Life cycle ---- */
 
-static bool settings_assign_default(struct settings *settings, const struct setting *setting) {
-    struct setting_words words = {.count = 0};
-    char reason[SETTING_ERROR_MAX];
-    CHECK(setting_words_split(bytes_from_text(setting->default_value), &words, reason));
-    return setting_value_assign(&(struct setting_input){.settings = settings,
-                                                        .setting = setting,
-                                                        .words = words.words,
-                                                        .count = words.count,
-                                                        .place = &(struct setting_place){0},
-                                                        .reason = reason});
-}
-
 bool settings_init(struct settings *settings) {
     memset(settings, 0, sizeof *settings);
     bool is_fine = setting_board_init(settings);
     for (const struct setting *setting = setting_table; is_fine && setting->name != NULL;
          setting++) {
-        is_fine = setting->default_value == NULL || settings_assign_default(settings, setting);
+        struct setting_words words = {.count = 0};
+        char reason[SETTING_ERROR_MAX];
+        if (setting->default_value == NULL) {
+            continue;
+        }
+        CHECK(setting_words_split(bytes_from_text(setting->default_value), &words, reason));
+        is_fine = setting_value_assign(&(struct setting_input){.settings = settings,
+                                                               .setting = setting,
+                                                               .words = words.words,
+                                                               .count = words.count,
+                                                               .place = &(struct setting_place){0},
+                                                               .reason = reason});
     }
     if (!is_fine) {
         settings_deinit(settings);
@@ -203,15 +202,6 @@ static bool settings_check_names(const struct bytes *pairs, uint32_t pair_count,
     return true;
 }
 
-/* The setting's name, or the older one that was given. */
-static const char *settings_name_given(const struct setting *setting, struct bytes given) {
-    const struct setting_alias *alias = settings_aliases;
-    while (alias->name != NULL && !bytes_is(given, alias->name)) {
-        alias++;
-    }
-    return alias->name != NULL ? alias->name : setting->name;
-}
-
 /* Set the settings that repeat, or the others. The name of one that cannot be set, or NULL. */
 static const char *settings_assign_pairs(struct settings *draft, const struct bytes *pairs,
                                          uint32_t pair_count, bool is_of_lines, char *reason) {
@@ -227,7 +217,12 @@ static const char *settings_assign_pairs(struct settings *draft, const struct by
                                       .reason = reason};
         if (repeats == is_of_lines &&
             !(repeats ? setting_board_replace(&input) : setting_value_assign(&input))) {
-            return settings_name_given(setting, pairs[2 * i]);
+            /* Its name, or the older one that was given. */
+            const struct setting_alias *alias = settings_aliases;
+            while (alias->name != NULL && !bytes_is(pairs[2 * i], alias->name)) {
+                alias++;
+            }
+            return alias->name != NULL ? alias->name : setting->name;
         }
     }
     return NULL;

@@ -150,14 +150,6 @@ static void export_print_member(struct exporting *exporting, const struct effect
     export_print_record(exporting);
 }
 
-static void export_print_hash_field(struct exporting *exporting, const struct effect *effect) {
-    struct record *record = &exporting->record;
-    record->at[RECORD_KIND] = BYTES("field");
-    record->at[RECORD_MEMBER] = effect->member;
-    record->at[RECORD_VALUE] = effect->value;
-    export_print_record(exporting);
-}
-
 static void export_begin_key(struct exporting *exporting, const struct registry_key *key,
                              int64_t expire_at_ms) {
     struct record *record = &exporting->record;
@@ -201,16 +193,6 @@ static void export_end_command(struct exporting *exporting, const struct registr
     }
 }
 
-static void export_note_inexact(struct exporting *exporting, const struct registry_key *key,
-                                struct bytes member, struct bytes score) {
-    if (exporting->inexact_count++ < LISTED_MAX) {
-        fprintf(stderr,
-                "leaderboard-server: Redis rounds the score %.*s of '%s' on '%s', database %u\n",
-                (int)score.size, score.at, bytes_show(member).text,
-                bytes_show(registry_name(key)).text, (unsigned)key->database);
-    }
-}
-
 static void export_put_pair(struct exporting *exporting, const struct registry_key *key,
                             struct bytes first, struct bytes second) {
     request_append_argument(&exporting->members, first);
@@ -228,8 +210,11 @@ static void export_put_member(struct exporting *exporting, const struct registry
     struct decimal value = layout_field_decimal_at(
         field, layout_ordinal(layout, effect->member_key, 0), exporting->now_us);
     struct bytes score = {.at = text, .size = decimal_print(text, value, field->scale)};
-    if (value.magnitude > DOUBLE_EXACT) {
-        export_note_inexact(exporting, key, effect->member, score);
+    if (value.magnitude > DOUBLE_EXACT && exporting->inexact_count++ < LISTED_MAX) {
+        fprintf(stderr,
+                "leaderboard-server: Redis rounds the score %.*s of '%s' on '%s', database %u\n",
+                (int)score.size, score.at, bytes_show(effect->member).text,
+                bytes_show(registry_name(key)).text, (unsigned)key->database);
     }
     uint64_t ordinal = layout_ordinal(layout, effect->member_key, 0);
     exporting->tie_count += ordinal == *score_before;
@@ -248,16 +233,6 @@ static void export_begin_redis_key(struct exporting *exporting, const struct reg
         const struct layout *layout = board_layout(&key->board);
         exporting->other_fields_count += layout->field_count > 1;
         exporting->decay_count += layout_field_decays(&layout->fields[0]);
-    }
-}
-
-static void export_end_redis_key(struct exporting *exporting, const struct registry_key *key,
-                                 int64_t expire_at_ms) {
-    char time[BYTES_INTEGER_TEXT_MAX];
-    export_end_command(exporting, key);
-    if (expire_at_ms != REGISTRY_NO_EXPIRY) {
-        export_put_command(&exporting->text, "PEXPIREAT", registry_name(key), 3);
-        request_append_argument(&exporting->text, export_print_integer(time, expire_at_ms));
     }
 }
 
@@ -320,7 +295,10 @@ static void export_members(struct exporting *exporting, const struct registry_ke
         } else if (exporting->is_redis) {
             export_put_member(exporting, key, &effect, &score_before);
         } else {
-            export_print_hash_field(exporting, &effect);
+            exporting->record.at[RECORD_KIND] = BYTES("field");
+            exporting->record.at[RECORD_MEMBER] = effect.member;
+            exporting->record.at[RECORD_VALUE] = effect.value;
+            export_print_record(exporting);
         }
     }
 }
@@ -350,7 +328,12 @@ static void export_key(void *context, const struct registry_key *key) {
     }
     export_members(exporting, key, &fill);
     if (exporting->is_redis) {
-        export_end_redis_key(exporting, key, expire_at_ms);
+        export_end_command(exporting, key);
+    }
+    if (exporting->is_redis && expire_at_ms != REGISTRY_NO_EXPIRY) {
+        char time[BYTES_INTEGER_TEXT_MAX];
+        export_put_command(&exporting->text, "PEXPIREAT", registry_name(key), 3);
+        request_append_argument(&exporting->text, export_print_integer(time, expire_at_ms));
     }
 }
 

@@ -45,35 +45,22 @@ static const char *import_apply(struct importing *importing, struct effect *effe
                                          : "this does not fit the key";
 }
 
-static const char *import_take_database(struct importing *importing) {
+static const char *import_begin_key(struct importing *importing, bool is_hash) {
+    struct bytes name = importing->record.at[RECORD_KEY];
+    struct bytes expires = importing->record.at[RECORD_EXPIRES];
     uint64_t database;
+    importing->is_hash = is_hash;
     if (!bytes_parse_u64(importing->record.at[RECORD_DATABASE], &database) ||
         database >= REGISTRY_STAGING || database == REGISTRY_HISTORY) {
         return "the database is no number from 0 to 15";
     }
     importing->database = (uint32_t)database;
-    return NULL;
-}
-
-static const char *import_take_rules(struct importing *importing) {
-    return record_parse_rules(importing->record.at[RECORD_RULES], &importing->rules,
-                              importing->error)
-               ? NULL
-               : importing->error;
-}
-
-static const char *import_begin_key(struct importing *importing, bool is_hash) {
-    struct bytes name = importing->record.at[RECORD_KEY];
-    struct bytes expires = importing->record.at[RECORD_EXPIRES];
-    importing->is_hash = is_hash;
-    const char *wrong = import_take_database(importing);
-    if (wrong == NULL && !is_hash) {
-        wrong = importing->database < REGISTRY_SYSTEM || importing->database == REGISTRY_ONCE
-                    ? import_take_rules(importing)
-                    : "this database has hashes only";
+    if (!is_hash && database >= REGISTRY_SYSTEM && database != REGISTRY_ONCE) {
+        return "this database has hashes only";
     }
-    if (wrong != NULL) {
-        return wrong;
+    if (!is_hash && !record_parse_rules(importing->record.at[RECORD_RULES], &importing->rules,
+                                        importing->error)) {
+        return importing->error;
     }
     buffer_clear(&importing->name);
     buffer_append(&importing->name, name.at, name.size);
@@ -84,7 +71,7 @@ static const char *import_begin_key(struct importing *importing, bool is_hash) {
         return "the key's name is empty or too long";
     }
     struct effect effect = {.kind = EFFECT_CREATE, .rules = is_hash ? NULL : &importing->rules};
-    wrong = import_apply(importing, &effect);
+    const char *wrong = import_apply(importing, &effect);
     importing->has_key = wrong == NULL;
     if (wrong != NULL || expires.size == 0) {
         return wrong;
@@ -197,14 +184,6 @@ static const char *import_put_tags(struct importing *importing) {
     return wrong;
 }
 
-static const char *import_put_field(struct importing *importing) {
-    struct effect effect = {.kind = EFFECT_PUT,
-                            .member = importing->record.at[RECORD_MEMBER],
-                            .value = importing->record.at[RECORD_VALUE]};
-    return import_is_of_key(importing, true) ? import_apply(importing, &effect)
-                                             : "no line of this hash comes before it";
-}
-
 static const char *import_take_record(struct importing *importing) {
     struct bytes kind = importing->record.at[RECORD_KIND];
     if (bytes_is(kind, "MEMBER")) {
@@ -222,25 +201,16 @@ static const char *import_take_record(struct importing *importing) {
         return wrong == NULL ? import_put_tags(importing) : wrong;
     }
     if (bytes_is(kind, "FIELD")) {
-        return import_put_field(importing);
+        struct effect effect = {.kind = EFFECT_PUT,
+                                .member = importing->record.at[RECORD_MEMBER],
+                                .value = importing->record.at[RECORD_VALUE]};
+        return import_is_of_key(importing, true) ? import_apply(importing, &effect)
+                                                 : "no line of this hash comes before it";
     }
     if (bytes_is(kind, "BOARD") || bytes_is(kind, "HASH")) {
         return import_begin_key(importing, bytes_is(kind, "HASH"));
     }
     return "the kind is none of board, hash, member and field";
-}
-
-static bool import_all(struct importing *importing, char *error) {
-    enum record_status status;
-    while ((status = record_read(&importing->reader, &importing->record)) == RECORD_READ) {
-        const char *wrong = import_take_record(importing);
-        if (wrong != NULL) {
-            status = record_refuse(&importing->reader, wrong);
-            break;
-        }
-    }
-    snprintf(error, IMPORT_ERROR_MAX, "%s", importing->reader.error);
-    return status == RECORD_END;
 }
 
 bool import_records(struct registry *registry, enum record_format format, FILE *in, char *error) {
@@ -252,30 +222,37 @@ bool import_records(struct registry *registry, enum record_format format, FILE *
     importing->registry = registry;
     buffer_init(&importing->name, 0);
     record_reader_init(&importing->reader, in, format);
-    bool is_done = import_all(importing, error);
+    enum record_status status;
+    while ((status = record_read(&importing->reader, &importing->record)) == RECORD_READ) {
+        const char *wrong = import_take_record(importing);
+        if (wrong != NULL) {
+            status = record_refuse(&importing->reader, wrong);
+            break;
+        }
+    }
+    snprintf(error, IMPORT_ERROR_MAX, "%s", importing->reader.error);
     record_reader_deinit(&importing->reader);
     buffer_deinit(&importing->name);
     memory_free(importing);
-    return is_done;
+    return status == RECORD_END;
 }
 
 /* ---- the directory ---- */
 
-static bool import_save_into(struct registry *registry, const char *target) {
+bool import_save(struct registry *registry, const char *target) {
     struct store store;
     char error[DISK_ERROR_MAX];
+    bool is_made;
+    if (!restore_begin_target(target, &is_made)) {
+        return false;
+    }
     if (store_open(&store, target, RESTORE_DIRECTORY, STORE_CLAIM, error) != STORE_OK) {
         return tools_complain("%s", error);
     }
     bool is_done = tools_save(registry, &store, tools_now_us());
     store_close(&store);
-    return is_done || tools_complain("%s could not be written", target);
-}
-
-bool import_save(struct registry *registry, const char *target) {
-    bool is_made;
-    if (!restore_begin_target(target, &is_made) || !import_save_into(registry, target)) {
-        return false;
+    if (!is_done) {
+        return tools_complain("%s could not be written", target);
     }
     printf("%s: a directory to start from\n", target);
     return true;
@@ -302,18 +279,6 @@ struct dump {
 };
 
 /* ---- reading it ---- */
-
-static void import_rdb_tell_progress(struct dump *dump) {
-    uint64_t now_us = clock_monotonic_us();
-    if (now_us - dump->told_us < PROGRESS_US) {
-        return;
-    }
-    dump->told_us = now_us;
-    fprintf(stderr, "%s: %.0f%% read, %llu members and %llu fields\n", dump->path,
-            dump->file_size > 0 ? 100.0 * (double)dump->read_size / (double)dump->file_size : 0.0,
-            (unsigned long long)dump->load.member_count,
-            (unsigned long long)dump->load.field_count);
-}
 
 /* *size is 0 at the end of the file. */
 static bool import_rdb_read_piece(struct dump *dump, size_t *size) {
@@ -353,10 +318,20 @@ static bool import_rdb_read_dump(struct dump *dump) {
                                   (unsigned long long)dump->load.reader.offset);
         }
         const struct bytes piece = {.at = dump->piece, .size = size};
+        uint64_t now_us;
         switch (rdb_load_feed(&dump->load, piece)) {
         case RDB_LOAD_STEP:
         case RDB_LOAD_MORE:
-            import_rdb_tell_progress(dump);
+            now_us = clock_monotonic_us();
+            if (now_us - dump->told_us >= PROGRESS_US) {
+                dump->told_us = now_us;
+                fprintf(stderr, "%s: %.0f%% read, %llu members and %llu fields\n", dump->path,
+                        dump->file_size > 0
+                            ? 100.0 * (double)dump->read_size / (double)dump->file_size
+                            : 0.0,
+                        (unsigned long long)dump->load.member_count,
+                        (unsigned long long)dump->load.field_count);
+            }
             break;
         case RDB_LOAD_DONE:
             return import_rdb_check_end(dump);
@@ -460,20 +435,6 @@ static bool import_rdb_with_store(struct dump *dump) {
     return is_done;
 }
 
-static bool import_rdb_with_file(struct dump *dump) {
-    struct stat about;
-    dump->fd = open(dump->path, O_RDONLY | O_CLOEXEC);
-    if (dump->fd < 0) {
-        return tools_complain("cannot open %s: %s", dump->path, strerror(errno));
-    }
-    if (fstat(dump->fd, &about) == 0 && about.st_size > 0) {
-        dump->file_size = (uint64_t)about.st_size;
-    }
-    bool is_done = import_rdb_with_store(dump);
-    close(dump->fd);
-    return is_done;
-}
-
 static bool import_rdb_run(int argc, char **argv) {
     char error[ERROR_MAX];
     struct dump *dump = memory_allocate_zeroed(sizeof *dump);
@@ -488,7 +449,18 @@ static bool import_rdb_run(int argc, char **argv) {
     bool is_done = setting_file_apply_arguments(&dump->settings, argc - 2, argv + 2, error) &&
                    settings_finish(&dump->settings, error);
     setting_file_hide_arguments(argc - 2, argv + 2);
-    is_done = is_done ? import_rdb_with_file(dump) : tools_complain("%s", error);
+    struct stat about;
+    dump->fd = is_done ? open(dump->path, O_RDONLY | O_CLOEXEC) : -1;
+    if (!is_done) {
+        tools_complain("%s", error);
+    } else if (dump->fd < 0) {
+        is_done = tools_complain("cannot open %s: %s", dump->path, strerror(errno));
+    } else {
+        bool is_sized = fstat(dump->fd, &about) == 0 && about.st_size > 0;
+        dump->file_size = is_sized ? (uint64_t)about.st_size : 0;
+        is_done = import_rdb_with_store(dump);
+        close(dump->fd);
+    }
     settings_deinit(&dump->settings);
     memory_free(dump);
     return is_done;

@@ -82,12 +82,6 @@ static bool link_make_context(struct tools_link *link, const struct link_options
     return true;
 }
 
-/* OpenSSL's macro for this casts const away. */
-static long link_name_host(SSL *tls, const char *host) {
-    return SSL_ctrl(tls, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
-                    (void *)(uintptr_t)host);
-}
-
 static bool link_shake_hands(struct tools_link *link, const char *host,
                              const struct link_options *options) {
     if (!link_make_context(link, options)) {
@@ -99,7 +93,10 @@ static bool link_shake_hands(struct tools_link *link, const char *host,
     }
     X509_VERIFY_PARAM *wanted = SSL_get0_param(link->tls);
     if (!options->takes_any_name && X509_VERIFY_PARAM_set1_ip_asc(wanted, host) != 1 &&
-        (SSL_set1_host(link->tls, host) != 1 || link_name_host(link->tls, host) != 1)) {
+        (SSL_set1_host(link->tls, host) != 1 ||
+         /* OpenSSL's macro for this casts const away. */
+         SSL_ctrl(link->tls, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+                  (void *)(uintptr_t)host) != 1)) {
         return link_fail_tls(link, "TLS");
     }
     ERR_clear_error();
@@ -147,17 +144,6 @@ void link_close(struct tools_link *link) {
     *link = (struct tools_link){.context = NULL};
 }
 
-static bool link_send_all(struct tools_link *link, const char *text, int size) {
-    for (int sent = 0; sent < size;) {
-        int part = SSL_write(link->tls, text + sent, size - sent);
-        if (part <= 0) {
-            return link_fail_tls(link, "TLS");
-        }
-        sent += part;
-    }
-    return true;
-}
-
 bool link_send(struct tools_link *link, const char *format, ...) {
     char *text;
     va_list arguments;
@@ -167,10 +153,15 @@ bool link_send(struct tools_link *link, const char *format, ...) {
     if (size < 0) {
         return link_fail(link, "out of memory");
     }
-    bool is_sent = link->tls != NULL ? link_send_all(link, text, size)
-                                     : redisAppendFormattedCommand(link->context, text,
-                                                                   (size_t)size) == REDIS_OK ||
-                                           link_fail(link, "%s", link->context->errstr);
+    bool is_sent = true;
+    if (link->tls == NULL) {
+        is_sent = redisAppendFormattedCommand(link->context, text, (size_t)size) == REDIS_OK ||
+                  link_fail(link, "%s", link->context->errstr);
+    }
+    for (int sent = 0, part; link->tls != NULL && is_sent && sent < size; sent += part) {
+        part = SSL_write(link->tls, text + sent, size - sent);
+        is_sent = part > 0 || link_fail_tls(link, "TLS");
+    }
     redisFreeCommand(text);
     return is_sent;
 }

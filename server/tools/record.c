@@ -12,24 +12,17 @@ static const char *const names[RECORD_FIELDS] = {"database", "key",   "kind",  "
 
 /* ---- bytes as text ---- */
 
-/* Does a character begin here that is none of the controls? *size: its bytes. */
-static bool record_is_shown(struct bytes text, size_t *size) {
-    *size = utf8_size(text);
-    unsigned char first = (unsigned char)text.at[0];
-    bool is_control = first < 0x20 || first == 0x7f ||
-                      (first == 0xc2 && *size == 2 && (unsigned char)text.at[1] < 0xa0);
-    return *size > 0 && !is_control;
-}
-
 /* The bytes as text; CSV doubles quotes. */
 static void record_escape(struct buffer *out, struct bytes from, bool is_csv) {
     static const char digits[] = "0123456789abcdef";
     char *to = buffer_reserve(out, 4 * from.size + 1); /* "\xff" */
     char *begin = to;
     while (to != NULL && from.size > 0) {
-        size_t size;
+        size_t size = utf8_size(from);
         unsigned char byte = (unsigned char)from.at[0];
-        if (!record_is_shown(from, &size)) {
+        bool is_control = byte < 0x20 || byte == 0x7f ||
+                          (byte == 0xc2 && size == 2 && (unsigned char)from.at[1] < 0xa0);
+        if (size == 0 || is_control) {
             const char escape[] = {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
             memcpy(to, escape, sizeof escape);
             to += sizeof escape;
@@ -53,15 +46,6 @@ static void record_put(struct buffer *out, const char *text) {
 }
 
 /* ---- writing ---- */
-
-static bool record_needs_quotes(struct bytes field) {
-    for (size_t i = 0; i < field.size; i++) {
-        if (field.at[i] == ',' || field.at[i] == '"') {
-            return true;
-        }
-    }
-    return field.size > 0 && (field.at[0] == ' ' || field.at[field.size - 1] == ' ');
-}
 
 /* Empty fields are left out. */
 static void record_print_json(struct buffer *out, const struct record *record) {
@@ -92,10 +76,14 @@ bool record_print_head(struct buffer *out, enum record_format format) {
 bool record_print(struct buffer *out, enum record_format format, const struct record *record) {
     if (format == RECORD_CSV) {
         for (int i = 0; i < RECORD_FIELDS; i++) {
-            bool is_quoted = record_needs_quotes(record->at[i]);
+            struct bytes field = record->at[i];
+            bool is_quoted =
+                field.size > 0 && (field.at[0] == ' ' || field.at[field.size - 1] == ' ' ||
+                                   memchr(field.at, ',', field.size) != NULL ||
+                                   memchr(field.at, '"', field.size) != NULL);
             record_put(out, i > 0 ? "," : "");
             record_put(out, is_quoted ? "\"" : "");
-            record_escape(out, record->at[i], true);
+            record_escape(out, field, true);
             record_put(out, is_quoted ? "\"" : "");
         }
     } else {
@@ -176,10 +164,6 @@ static bool record_unescape(struct buffer *text, size_t begin) {
     return true;
 }
 
-static void record_put_byte(struct buffer *text, char byte) {
-    buffer_append(text, &byte, 1);
-}
-
 /* ---- CSV ---- */
 
 /* Append a field to text. false: its quotes are wrong. */
@@ -201,7 +185,7 @@ static bool record_take_csv(struct json_reader *cursor, struct buffer *text) {
                 return cursor->at == cursor->end || *cursor->at == ',';
             }
         }
-        record_put_byte(text, *cursor->at);
+        buffer_append(text, cursor->at, 1);
     }
     return false;
 }
@@ -238,33 +222,17 @@ static bool record_take_string(struct json_reader *cursor, struct buffer *text) 
     return true;
 }
 
-/* A string or a number. */
-static bool record_take_value(struct json_reader *cursor, struct buffer *text) {
-    struct bytes number;
-    if (!json_take_number(cursor, &number)) {
-        return record_take_string(cursor, text);
-    }
-    buffer_append(text, number.at, number.size);
-    return true;
-}
-
-static int record_find_name(struct bytes name) {
-    for (int i = 0; i < RECORD_FIELDS; i++) {
-        if (bytes_equal(name, bytes_from_text(names[i]))) {
-            return i;
-        }
-    }
-    return -1;
-}
-
 /* Take the name of a field, leaving nothing of it in text. -1: it is none. */
 static int record_take_name(struct json_reader *cursor, struct buffer *text) {
     size_t begin = text->size;
     if (!record_take_string(cursor, text)) {
         return -1;
     }
-    int field =
-        record_find_name((struct bytes){.at = text->at + begin, .size = text->size - begin});
+    const struct bytes name = {.at = text->at + begin, .size = text->size - begin};
+    int field = RECORD_FIELDS - 1;
+    while (field >= 0 && !bytes_equal(name, bytes_from_text(names[field]))) {
+        field--;
+    }
     buffer_cut(text, begin);
     return field;
 }
@@ -282,7 +250,10 @@ static const char *record_parse_json(struct json_reader cursor, struct buffer *t
         }
         has[field] = true;
         begins[field] = text->size;
-        if (!record_take_value(&cursor, text)) {
+        struct bytes number;
+        if (json_take_number(&cursor, &number)) {
+            buffer_append(text, number.at, number.size);
+        } else if (!record_take_string(&cursor, text)) {
             return "a value is neither a string nor a number";
         }
         if (!text->is_broken && !record_unescape(text, begins[field])) {
@@ -322,15 +293,6 @@ static const char *record_parse(struct record_reader *reader, struct record *rec
     return wrong;
 }
 
-static bool record_is_head(const struct record *record) {
-    for (int i = 0; i < RECORD_FIELDS; i++) {
-        if (!bytes_equal(record->at[i], bytes_from_text(names[i]))) {
-            return false;
-        }
-    }
-    return true;
-}
-
 enum record_status record_read(struct record_reader *reader, struct record *record) {
     do {
         if (!record_read_line(reader)) {
@@ -345,9 +307,12 @@ enum record_status record_read(struct record_reader *reader, struct record *reco
     const char *wrong = record_parse(reader, record);
     if (wrong == NULL && reader->format == RECORD_CSV && !reader->has_head) {
         reader->has_head = true;
-        return record_is_head(record)
-                   ? record_read(reader, record)
-                   : record_refuse(reader, "the first line does not name the fields");
+        for (int i = 0; i < RECORD_FIELDS; i++) {
+            if (!bytes_equal(record->at[i], bytes_from_text(names[i]))) {
+                return record_refuse(reader, "the first line does not name the fields");
+            }
+        }
+        return record_read(reader, record);
     }
     return wrong == NULL ? RECORD_READ : record_refuse(reader, wrong);
 }

@@ -77,28 +77,11 @@ static struct file *restore_add_file(struct restoring *restoring) {
     return &restoring->files[restoring->file_count++];
 }
 
-static bool restore_read_file(int fd, struct file *file) {
-    struct snapshot_footer footer;
-    if (file->kind == STORE_JOURNAL) {
-        return journal_file_peek(fd, &file->sequence);
-    }
-    if (!snapshot_file_peek(fd, &footer)) {
-        return false;
-    }
-    file->sequence = footer.sequence;
-    file->time_us = (int64_t)footer.time_us;
-    return true;
-}
-
-/* Of a file that does not begin and end as it should: did a crash, or does a running server, leave it unfinished? The
- * manifest names only whole ones. */
-static bool restore_is_unfinished(const struct place *place, const struct file *file) {
-    return place->has_manifest && !store_is_named(&place->state, file->kind, file->number);
-}
-
 static void restore_see_damaged(struct restoring *restoring, const struct file *found) {
     const struct place *place = &restoring->place;
-    bool is_left_out = restore_is_unfinished(place, found);
+    /* Did a crash, or does a running server, leave it unfinished? The manifest names only whole ones. */
+    bool is_left_out =
+        place->has_manifest && !store_is_named(&place->state, found->kind, found->number);
     fprintf(stderr, "leaderboard-server: %s is not whole%s\n", found->path,
             is_left_out ? ", and no manifest names it: it is left out" : "");
     struct file *file = is_left_out ? NULL : restore_add_file(restoring);
@@ -122,7 +105,13 @@ static void restore_see_path(struct restoring *restoring, const char *path, enum
     memcpy(found.path, path, strlen(path) + 1);
     int fd = disk_open(AT_FDCWD, path, O_RDONLY, 0);
     errno = fd >= 0 ? 0 : errno;
-    bool is_one = fd >= 0 && restore_read_file(fd, &found);
+    struct snapshot_footer footer;
+    bool is_one = fd >= 0 && (kind == STORE_JOURNAL ? journal_file_peek(fd, &found.sequence)
+                                                    : snapshot_file_peek(fd, &footer));
+    if (is_one && kind == STORE_BASE) {
+        found.sequence = footer.sequence;
+        found.time_us = (int64_t)footer.time_us;
+    }
     disk_close(fd);
     struct file *file = is_one ? restore_add_file(restoring) : NULL;
     if (file != NULL) {
@@ -209,41 +198,6 @@ static bool restore_find_files(struct restoring *restoring, const char *source) 
 
 /* ---- which of it ---- */
 
-/* NULL: there is none that is not too late. */
-static struct file *restore_choose_base(const struct restoring *restoring) {
-    struct file *base = NULL;
-    for (uint32_t i = 0; i < restoring->file_count; i++) {
-        struct file *file = &restoring->files[i];
-        if (file->kind == STORE_BASE && !file->is_damaged &&
-            file->time_us <= restoring->options->until_us &&
-            (base == NULL || file->time_us >= base->time_us)) {
-            base = file;
-        }
-    }
-    return base;
-}
-
-/* The journal in which the group after this one is, or begins. -1: there is none. */
-static int64_t restore_find_journal(const struct restoring *restoring, uint64_t sequence) {
-    int64_t found = -1;
-    for (uint32_t i = 0; i < restoring->file_count; i++) {
-        const struct file *file = &restoring->files[i];
-        if (file->kind == STORE_JOURNAL && !file->is_damaged && file->sequence <= sequence + 1) {
-            found = i;
-        }
-    }
-    return found;
-}
-
-static bool restore_has_any(const struct restoring *restoring, enum store_kind kind) {
-    for (uint32_t i = 0; i < restoring->file_count; i++) {
-        if (restoring->files[i].kind == kind) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* ---- copying ---- */
 
 static bool restore_complain_of_copy(const struct file *file) {
@@ -296,8 +250,19 @@ static bool restore_is_base_whole(struct file *base, int fd) {
 
 /* The latest base that is whole, if there is one: without a damaged one, journals may hold the same. */
 static bool restore_copy_base(struct restoring *restoring) {
-    struct file *base;
-    while ((base = restore_choose_base(restoring)) != NULL) {
+    for (;;) {
+        struct file *base = NULL;
+        for (uint32_t i = 0; i < restoring->file_count; i++) {
+            struct file *file = &restoring->files[i];
+            if (file->kind == STORE_BASE && !file->is_damaged &&
+                file->time_us <= restoring->options->until_us &&
+                (base == NULL || file->time_us >= base->time_us)) {
+                base = file;
+            }
+        }
+        if (base == NULL) {
+            return true;
+        }
         uint64_t number;
         int fd = restore_copy(restoring, base, &number);
         if (fd < 0) {
@@ -315,13 +280,6 @@ static bool restore_copy_base(struct restoring *restoring) {
             return false;
         }
     }
-    return true;
-}
-
-/* Does only the last group end too early, as in a journal that was copied while it was written? */
-static bool restore_is_end_missing(const struct journal_reader *reader,
-                                   enum journal_status status) {
-    return status == JOURNAL_TORN && reader->torn.is_cut_short;
 }
 
 /* How far the copied journal (fd, which this takes) belongs to it: to the first tick after the time. */
@@ -342,8 +300,9 @@ static bool restore_measure(struct restoring *restoring, const struct file *file
             restoring->last_us = (int64_t)group.end_us;
         }
     }
-    bool is_good =
-        restoring->is_over || status == JOURNAL_END || restore_is_end_missing(&reader, status);
+    /* Torn: does only the last group end too early, as in a journal that was copied while it was written? */
+    bool is_good = restoring->is_over || status == JOURNAL_END ||
+                   (status == JOURNAL_TORN && reader.torn.is_cut_short);
     if (is_good && status == JOURNAL_TORN) {
         fprintf(stderr,
                 "leaderboard-server: %s ends within a group, as after a crash: its last %" PRIu64
@@ -358,14 +317,6 @@ static bool restore_measure(struct restoring *restoring, const struct file *file
     }
     journal_file_reader_close(&reader);
     return is_good;
-}
-
-static bool restore_cut(const struct restoring *restoring, uint64_t number, uint64_t size) {
-    int fd =
-        disk_open(restoring->store.directory, store_name(STORE_JOURNAL, number).text, O_WRONLY, 0);
-    bool is_done = fd >= 0 && disk_truncate(fd, size) && disk_sync(fd);
-    disk_close(fd);
-    return is_done;
 }
 
 static bool restore_copy_journal(struct restoring *restoring, const struct file *file) {
@@ -394,13 +345,26 @@ static bool restore_copy_journal(struct restoring *restoring, const struct file 
         file->number > restoring->last_journal ? file->number : restoring->last_journal;
     journal->first_sequence = file->sequence;
     state->journal_count++;
-    return restore_cut(restoring, journal->number, size) || restore_complain_of_copy(file);
+    fd = disk_open(restoring->store.directory, store_name(STORE_JOURNAL, journal->number).text,
+                   O_WRONLY, 0);
+    bool is_cut = fd >= 0 && disk_truncate(fd, size) && disk_sync(fd);
+    disk_close(fd);
+    return is_cut || restore_complain_of_copy(file);
 }
 
 static bool restore_copy_journals(struct restoring *restoring) {
-    int64_t first = restore_find_journal(restoring, restoring->last_sequence);
+    int64_t first = -1; /* the journal in which the next group is, or begins */
+    bool has_base = false;
+    for (uint32_t i = 0; i < restoring->file_count; i++) {
+        const struct file *file = &restoring->files[i];
+        has_base |= file->kind == STORE_BASE;
+        if (file->kind == STORE_JOURNAL && !file->is_damaged &&
+            file->sequence <= restoring->last_sequence + 1) {
+            first = i;
+        }
+    }
     if (restoring->state.base_number == 0 && first < 0) {
-        return tools_complain(restore_has_any(restoring, STORE_BASE)
+        return tools_complain(has_base
                                   ? "every snapshot that is there is after that time, or is damaged"
                                   : "there is neither a snapshot nor a first journal");
     }
@@ -415,20 +379,15 @@ static bool restore_copy_journals(struct restoring *restoring) {
     return true;
 }
 
-/* Could this file, which was not taken, hold changes that are asked for and in none that was? A base holds no more than
- * files with higher numbers; a journal goes on beside the base that is written next. */
-static bool restore_may_be_missed(const struct restoring *restoring, const struct file *file) {
-    bool is_base = file->kind == STORE_BASE;
-    return file->number > restoring->last_journal && file->reach > restoring->last_sequence &&
-           !(is_base && file->number <= restoring->base_number);
-}
-
 /* Is nothing left out for no other reason than that a file is damaged? What a damaged base says of its time and group
  * counts for nothing. */
 static bool restore_is_complete(struct restoring *restoring) {
     for (uint32_t i = 0; i < restoring->file_count && !restoring->is_over; i++) {
         struct file *file = &restoring->files[i];
-        if (!restore_may_be_missed(restoring, file)) {
+        /* Could it, which was not taken, hold changes that are asked for and in none that was? A base holds no more than
+         * files with higher numbers; a journal goes on beside the base that is written next. */
+        if (file->number <= restoring->last_journal || file->reach <= restoring->last_sequence ||
+            (file->kind == STORE_BASE && file->number <= restoring->base_number)) {
             continue;
         }
         int fd = file->is_damaged || file->kind == STORE_JOURNAL
@@ -441,11 +400,6 @@ static bool restore_is_complete(struct restoring *restoring) {
         }
     }
     return true;
-}
-
-static bool restore_copy_all(struct restoring *restoring) {
-    return restore_copy_base(restoring) && restore_copy_journals(restoring) &&
-           restore_is_complete(restoring);
 }
 
 /* ---- the target ---- */
@@ -489,7 +443,8 @@ static bool restore_fill_target(struct restoring *restoring, const char *target)
         store_close(&restoring->store);
         return tools_complain("%s is in use: give an empty or a new directory", target);
     }
-    if (!restore_copy_all(restoring)) {
+    if (!restore_copy_base(restoring) || !restore_copy_journals(restoring) ||
+        !restore_is_complete(restoring)) {
         restore_remove_copies(restoring);
         return false;
     }

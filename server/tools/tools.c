@@ -82,21 +82,6 @@ static bool tools_write_all(struct snapshot *snapshot, int64_t now_us) {
     }
 }
 
-static bool tools_write_on_loop(struct snapshot *snapshot, int64_t now_us) {
-    uv_loop_t loop;
-    if (uv_loop_init(&loop) != 0) {
-        return false;
-    }
-    bool is_ready = snapshot_init(snapshot, &loop);
-    bool is_done = is_ready && tools_write_all(snapshot, now_us);
-    if (is_ready) {
-        snapshot_deinit(snapshot);
-    }
-    uv_run(&loop, UV_RUN_DEFAULT);
-    CHECK(uv_loop_close(&loop) == 0);
-    return is_done;
-}
-
 bool tools_save(struct registry *registry, struct store *store, int64_t now_us) {
     struct snapshot *snapshot = memory_allocate_zeroed(sizeof *snapshot);
     if (snapshot == NULL) {
@@ -105,7 +90,17 @@ bool tools_save(struct registry *registry, struct store *store, int64_t now_us) 
     snapshot->registry = registry;
     snapshot->store = store;
     snapshot->changed = tools_ignore;
-    bool is_done = tools_write_on_loop(snapshot, now_us);
+    bool is_done = false;
+    uv_loop_t loop;
+    if (uv_loop_init(&loop) == 0) {
+        bool is_ready = snapshot_init(snapshot, &loop);
+        is_done = is_ready && tools_write_all(snapshot, now_us);
+        if (is_ready) {
+            snapshot_deinit(snapshot);
+        }
+        uv_run(&loop, UV_RUN_DEFAULT);
+        CHECK(uv_loop_close(&loop) == 0);
+    }
     memory_free(snapshot);
     return is_done;
 }
@@ -145,16 +140,12 @@ static const char **tools_option_of(struct words *words, const char *word) {
     return NULL;
 }
 
-static bool *tools_switch_of(struct words *words, const char *word) {
-    return strcmp(word, "--tls") == 0     ? &words->link.has_tls
-           : strcmp(word, "--alive") == 0 ? &words->is_alive
-                                          : NULL;
-}
-
 static bool tools_take_words(int argc, char **argv, int path_count, struct words *words) {
     for (int i = 2; i < argc; i++) {
         const char **value = tools_option_of(words, argv[i]);
-        bool *is_on = tools_switch_of(words, argv[i]);
+        bool *is_on = strcmp(argv[i], "--tls") == 0     ? &words->link.has_tls
+                      : strcmp(argv[i], "--alive") == 0 ? &words->is_alive
+                                                        : NULL;
         if (is_on != NULL) {
             *is_on = true;
         } else if (value != NULL && i + 1 < argc) {
@@ -170,20 +161,6 @@ static bool tools_take_words(int argc, char **argv, int path_count, struct words
 
 /* ---- to a running server ---- */
 
-/* The first line of the file. */
-static bool tools_read_password(const char *path, char *password) {
-    FILE *file = fopen(path, "r");
-    bool is_read = file != NULL && fgets(password, PASSWORD_MAX, file) != NULL;
-    if (file != NULL) {
-        fclose(file);
-    }
-    if (!is_read) {
-        return tools_complain("cannot read a password from %s", path);
-    }
-    password[strcspn(password, "\r\n")] = '\0';
-    return true;
-}
-
 /* The options of a connection that are given are right; *password: that of the file, if one is. */
 static bool tools_check_link(const struct words *words, const char **password) {
     static char text[PASSWORD_MAX];
@@ -195,20 +172,21 @@ static bool tools_check_link(const struct words *words, const char **password) {
     if ((link->certificate != NULL) != (link->key != NULL)) {
         return tools_complain("--cert and --key go together: one of them is missing");
     }
-    if (words->password_file != NULL) {
-        *password = text;
-        return tools_read_password(words->password_file, text);
+    if (words->password_file == NULL) {
+        return true;
     }
+    /* The first line of the file. */
+    FILE *file = fopen(words->password_file, "r");
+    bool is_read = file != NULL && fgets(text, PASSWORD_MAX, file) != NULL;
+    if (file != NULL) {
+        fclose(file);
+    }
+    if (!is_read) {
+        return tools_complain("cannot read a password from %s", words->password_file);
+    }
+    text[strcspn(text, "\r\n")] = '\0';
+    *password = text;
     return true;
-}
-
-/* To be freed; of a login that is refused the error. NULL: link->error says why there is none. */
-static redisReply *tools_ask_ping(struct tools_link *link, const char *user, const char *password) {
-    redisReply *refusal = password != NULL ? link_log_in(link, user, password) : NULL;
-    if (refusal != NULL || link->error[0] != '\0') {
-        return refusal;
-    }
-    return link_send(link, "PING") ? link_reply(link) : NULL;
 }
 
 /* --ping: a health check where there is no redis-cli, such as in a container. The answer is printed, or why there is
@@ -229,7 +207,12 @@ static bool tools_run_ping(const struct words *words) {
         snprintf(address, sizeof address, "127.0.0.1:%s", target);
     }
     bool is_open = link_open(&link, options.takes_any_name ? address : target, &options, LIMIT_S);
-    redisReply *reply = is_open ? tools_ask_ping(&link, words->user, password) : NULL;
+    /* Of a login that is refused the error. NULL: link.error says why there is none. */
+    redisReply *reply =
+        is_open && password != NULL ? link_log_in(&link, words->user, password) : NULL;
+    if (is_open && reply == NULL && link.error[0] == '\0' && link_send(&link, "PING")) {
+        reply = link_reply(&link);
+    }
     bool has_text = reply != NULL && reply->str != NULL;
     bool is_pong = has_text && reply->type == REDIS_REPLY_STATUS && strcmp(reply->str, "PONG") == 0;
     if (has_text) {
@@ -258,21 +241,15 @@ static bool tools_run_backup(const struct words *words) {
 
 /* ---- restore ---- */
 
-/* Unix seconds, with a fraction or without, or RFC 3339. */
-static bool tools_parse_moment(const char *text, int64_t *time_us) {
-    struct decimal seconds;
-    struct bytes bytes = bytes_from_text(text);
-    if (decimal_parse(bytes, 6, &seconds) == DECIMAL_OK && !seconds.is_negative &&
-        seconds.magnitude < INT64_MAX) {
-        *time_us = (int64_t)seconds.magnitude;
-        return true;
-    }
-    return timestamp_parse(bytes, time_us);
-}
-
 static bool tools_run_restore(const struct words *words) {
     struct restore_options options = {.until_us = INT64_MAX, .journals = words->journals};
-    if (words->until != NULL && !tools_parse_moment(words->until, &options.until_us)) {
+    /* Unix seconds, with a fraction or without, or RFC 3339. */
+    struct decimal seconds;
+    struct bytes until = words->until != NULL ? bytes_from_text(words->until) : BYTES("");
+    if (words->until != NULL && decimal_parse(until, 6, &seconds) == DECIMAL_OK &&
+        !seconds.is_negative && seconds.magnitude < INT64_MAX) {
+        options.until_us = (int64_t)seconds.magnitude;
+    } else if (words->until != NULL && !timestamp_parse(until, &options.until_us)) {
         return tools_complain("--until is a time: unix seconds, or 2026-11-16T18:30:00Z");
     }
     return restore_run(words->paths[0], words->paths[1], &options);
@@ -282,35 +259,8 @@ static bool tools_run_restore(const struct words *words) {
 
 enum format { FORMAT_CSV, FORMAT_JSONL, FORMAT_REDIS, FORMAT_RDB, FORMATS };
 
-static bool tools_parse_format(const char *text, bool is_import, enum format *format) {
-    static const char *const names[FORMATS] = {"csv", "jsonl", "redis", "rdb"};
-    enum format end = is_import ? FORMAT_REDIS : FORMATS;
-    for (*format = 0; text != NULL && *format < end; ++*format) {
-        if (strcmp(text, names[*format]) == 0) {
-            return true;
-        }
-    }
-    return tools_complain("--format is one of %s",
-                          is_import ? "csv and jsonl" : "csv, jsonl, redis and rdb");
-}
-
 static bool tools_put_out(void *context, const char *at, size_t size) {
     return fwrite(at, 1, size, context) == size;
-}
-
-static bool tools_export_as(struct registry *registry, enum format format, int64_t time_us,
-                            FILE *out) {
-    switch (format) {
-    case FORMAT_REDIS:
-        return export_redis(registry, out);
-    case FORMAT_RDB:
-        return rdb_write(registry, time_us, tools_put_out, out);
-    case FORMAT_CSV:
-    case FORMAT_JSONL:
-    case FORMATS:
-        break;
-    }
-    return export_records(registry, format == FORMAT_JSONL ? RECORD_JSONL : RECORD_CSV, out);
 }
 
 /* Write what is loaded to the file, which is synced and then gets its name; "-": standard output. */
@@ -325,7 +275,11 @@ static bool tools_write_out(struct registry *registry, const char *path, enum fo
     if (out == NULL) {
         return tools_complain("cannot make %s: %s", part, strerror(errno));
     }
-    bool is_done = tools_export_as(registry, format, time_us, out);
+    bool is_done =
+        format == FORMAT_REDIS ? export_redis(registry, out)
+        : format == FORMAT_RDB
+            ? rdb_write(registry, time_us, tools_put_out, out)
+            : export_records(registry, format == FORMAT_JSONL ? RECORD_JSONL : RECORD_CSV, out);
     bool is_written = fflush(out) == 0 && (is_stdout || disk_sync(fileno(out)));
     if (!is_stdout) {
         fclose(out);
@@ -404,10 +358,16 @@ static bool tools_import_into(const struct words *words, struct registry *regist
 }
 
 static bool tools_with_registry(const struct words *words, bool is_import) {
+    static const char *const names[FORMATS] = {"csv", "jsonl", "redis", "rdb"};
     struct settings settings;
-    enum format format;
-    if (!tools_parse_format(words->format, is_import, &format)) {
-        return false;
+    enum format format = FORMAT_CSV;
+    enum format end = is_import ? FORMAT_REDIS : FORMATS;
+    while (format < end && (words->format == NULL || strcmp(words->format, names[format]) != 0)) {
+        ++format;
+    }
+    if (format == end) {
+        return tools_complain("--format is one of %s",
+                              is_import ? "csv and jsonl" : "csv, jsonl, redis and rdb");
     }
     if (!settings_init(&settings)) {
         return tools_complain("out of memory");
@@ -454,18 +414,12 @@ static const struct tool {
     {"--import", tools_run_import, 2, "--import FILE TARGET --format csv|jsonl"},
 };
 
-static const struct tool *tools_find_tool(const char *name) {
-    for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
-        if (strcmp(tools[i].name, name) == 0) {
-            return &tools[i];
-        }
-    }
-    return NULL;
-}
-
 bool tools_run(int argc, char **argv, int *status) {
     struct words words = {.path_count = 0};
-    const struct tool *tool = argc > 1 ? tools_find_tool(argv[1]) : NULL;
+    const struct tool *tool = NULL;
+    for (size_t i = 0; i < sizeof tools / sizeof *tools && argc > 1 && tool == NULL; i++) {
+        tool = strcmp(tools[i].name, argv[1]) == 0 ? &tools[i] : NULL;
+    }
     if (tool == NULL) {
         return false;
     }

@@ -108,9 +108,9 @@ void registry_take_member(struct registry *registry, struct registry_key *key,
 enum tags_status registry_tag(struct registry *registry, struct registry_key *key,
                               const struct board_member *member, const struct tag_values *values,
                               unsigned *full) {
-    enum tags_status status = board_tag(&key->board, member, values, full);
+    enum tags_status status = tags_set(&key->board, member, values, full);
     while (status == TAGS_FULL && board_free_remains(&key->board)) {
-        status = board_tag(&key->board, member, values, full);
+        status = tags_set(&key->board, member, values, full);
     }
     if (status == TAGS_OK && registry->listeners != NULL) {
         char packed[TAG_VALUES_PACKED_MAX];
@@ -183,7 +183,7 @@ static uint32_t kind_board_walk(const struct registry_key *key, struct key_curso
     struct board_cursor place;
     struct board_run run;
     uint32_t count = 0;
-    board_seek(&key->board, cursor->rank, &place);
+    board_cursor_seek(&key->board, cursor->rank, &place);
     while (count < entries_max && board_cursor_run(&place, true, entries_max - count, &run)) {
         while (board_run_read_to(&run, true, &entry[count].key, &entry[count].member)) {
             count++;
@@ -204,7 +204,7 @@ static bool kind_board_fill_tags(struct effect_fill *fill, struct effect *effect
     uint32_t rank = fill->is_reverse ? fill->left : board_count(board) - fill->left - 1;
     struct tag_values values;
     fill->has_tags_left = false;
-    board_tags_at(board, rank, &values);
+    tags_at(board, rank, &values);
     if (values.mask == 0) {
         return false;
     }
@@ -221,10 +221,11 @@ static bool kind_board_fill(struct effect_fill *fill, struct effect *effect) {
     struct board_stored entry;
     if (!fill->has_begun) {
         fill->has_begun = true;
-        fill->has_values = board_has_values(board);
+        fill->has_values = tags_has_values(board);
         fill->left = board_count(board);
         fill->is_reverse = board_is_latest(board);
-        board_seek(board, fill->is_reverse && fill->left > 0 ? fill->left - 1 : 0, &fill->cursor);
+        board_cursor_seek(board, fill->is_reverse && fill->left > 0 ? fill->left - 1 : 0,
+                          &fill->cursor);
     }
     if (fill->has_tags_left && kind_board_fill_tags(fill, effect)) {
         return true;

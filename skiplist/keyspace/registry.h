@@ -258,7 +258,7 @@ MUST_CHECK enum board_status registry_put_member(struct registry *registry,
                                                  uint64_t packed_key);
 void registry_take_member(struct registry *registry, struct registry_key *key,
                           const struct board_member *member);
-/* Set values of a member that has been looked up and is on the key's board, as board_tag does, and
+/* Set values of a member that has been looked up and is on the key's board, as tags_set does, and
  * report them if that changed one. */
 MUST_CHECK enum tags_status registry_tag(struct registry *registry, struct registry_key *key,
                                          const struct board_member *member,
@@ -288,7 +288,7 @@ MUST_CHECK enum registry_status registry_copy(struct registry *registry,
                                               struct bytes to_name, int64_t now_ms);
 
 /* Give a board other rules, whose layout is the same except for START and tags. START may differ only
- * if the board is empty; of tags, see board_alter_tags and registry_tags_fit. Members beyond a CAP stay. The key may get another address, which is returned.
+ * if the board is empty; of tags, see tags_alter and registry_tags_fit. Members beyond a CAP stay. The key may get another address, which is returned.
  * NULL: no memory, nothing changed. */
 MUST_CHECK struct registry_key *registry_alter(struct registry *registry, struct registry_key *key,
                                                const struct rules *rules);

@@ -150,7 +150,7 @@ registry_league_settle_members(struct settling *settling, uint32_t members_max, 
     struct board_cursor cursor;
     struct board_stored entry;
     char room[NAME_TEXT_ROOM];
-    board_seek(archive, 0, &cursor);
+    board_cursor_seek(archive, 0, &cursor);
     while (status == REGISTRY_LEAGUE_SETTLED && board_cursor_read(&cursor, &entry)) {
         if (settling->settled_count == members_max) {
             status = REGISTRY_LEAGUE_MORE;

@@ -35,10 +35,10 @@ static void registry_mirror_tag_member(struct registry_mirror *mirror, struct by
     if (!found.is_there) {
         return;
     }
-    enum tags_status status = board_tag(board, &found, values, &full);
+    enum tags_status status = tags_set(board, &found, values, &full);
     /* As in registry_tag: members that were cut from the copy may still hold values. */
     while (status == TAGS_FULL && board_free_remains(board)) {
-        status = board_tag(board, &found, values, &full);
+        status = tags_set(board, &found, values, &full);
     }
     switch (status) {
     case TAGS_OK:
@@ -56,11 +56,11 @@ static void registry_mirror_copy_tags(struct registry_mirror *mirror, struct byt
     const struct board *board = &mirror->key->board;
     struct board_member found;
     struct tag_values values;
-    if (!board_has_values(board)) {
+    if (!tags_has_values(board)) {
         return;
     }
     board_look_up(board, member, NULL, &found);
-    board_tags_of(board, &found, &values);
+    tags_of(board, &found, &values);
     if (values.mask != 0) {
         registry_mirror_tag_member(mirror, member, &values);
     }
@@ -126,9 +126,9 @@ static void registry_mirror_copy_members(struct registry_mirror *mirror, uint32_
     uint64_t keys[LOOKUP_GROUP];
     char rooms[LOOKUP_GROUP][NAME_TEXT_ROOM];
     left = left < entries_max ? left : entries_max;
-    board_seek(board,
-               is_latest ? board_count(board) - 1 - mirror->copied_count : mirror->copied_count,
-               &cursor);
+    board_cursor_seek(
+        board, is_latest ? board_count(board) - 1 - mirror->copied_count : mirror->copied_count,
+        &cursor);
     while (left > 0 && mirror->status == REGISTRY_MIRROR_MORE) {
         uint32_t count = lookup_group_size(left, 0);
         for (uint32_t i = 0; i < count; i++) {
@@ -197,7 +197,7 @@ static bool registry_mirror_tell_cut(struct registry_mirror *mirror, uint32_t ra
     struct board_stored entry;
     char room[NAME_TEXT_ROOM];
     bool is_told = count <= FEW;
-    board_seek(&mirror->key->board, rank, &cursor);
+    board_cursor_seek(&mirror->key->board, rank, &cursor);
     for (uint32_t i = 0; i < count && is_told && board_cursor_read(&cursor, &entry); i++) {
         is_told = mirror->changed(mirror->context, name_text(entry.member, room));
         board_cursor_next(&cursor);

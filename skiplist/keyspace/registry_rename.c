@@ -218,7 +218,7 @@ static bool registry_rename_fits(const struct board *board, const struct tag_set
     for (unsigned i = 0; i < tags->count; i++) {
         const struct tag *tag = &tags->tags[i];
         int index = tag_set_find(&board_layout(board)->tags, bytes_from_text(tag->name));
-        if (index >= 0 && board_count_values(board, (unsigned)index) > tag_values_max(tag)) {
+        if (index >= 0 && tags_count_values(board, (unsigned)index) > tag_values_max(tag)) {
             *full = i;
             return false;
         }
@@ -243,7 +243,7 @@ static bool registry_rename_set_rules(struct registry *registry, struct registry
         registry_set_rules(registry, key, rules);
         return true;
     }
-    switch (board_alter_tags(&key->board, &rules->layout, &full)) {
+    switch (tags_alter(&key->board, &rules->layout, &full)) {
     case TAGS_OK:
     case TAGS_SAME:
         board_chain_put(&registry->remains, &key->board);

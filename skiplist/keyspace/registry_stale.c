@@ -68,7 +68,7 @@ static struct stretch registry_stale_find_stretch(const struct board *board, uin
     struct stretch stretch = {.count = 0};
     struct board_cursor cursor;
     struct board_run run;
-    board_seek(board, rank, &cursor);
+    board_cursor_seek(board, rank, &cursor);
     while (stretch.count < count_max &&
            board_cursor_run(&cursor, true, count_max - stretch.count, &run) &&
            registry_stale_extend(&run, ages, &stretch)) {}

@@ -83,7 +83,7 @@ static inline bool registry_pass_has_passed(const struct registry_pass *pass,
 struct registry_walk_piece {
     const struct registry_key *key;
     uint32_t count; /* entries; an empty value is one piece with 0 entries */
-    uint32_t rank;  /* of the first one, on a board: its tags are those of board_tags_at */
+    uint32_t rank;  /* of the first one, on a board: its tags are those of tags_at */
     bool is_first;  /* the first piece of this key */
     bool is_last;   /* the last piece of this key */
 };

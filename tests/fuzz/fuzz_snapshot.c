@@ -158,7 +158,7 @@ static void take_apart(void *context, const struct registry_key *key) {
     }
     while (board_count(&own->board) > 0) {
         struct board_member member;
-        board_seek(&own->board, 0, &cursor);
+        board_cursor_seek(&own->board, 0, &cursor);
         CHECK(board_cursor_read(&cursor, &entry));
         board_look_up(&own->board, stored_text(entry.member), NULL, &member);
         CHECK(member.is_there);

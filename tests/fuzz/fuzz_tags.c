@@ -58,8 +58,8 @@ static void set_values(struct board *board, uint32_t number, const struct tag_va
         is_there[number] = true;
     }
     CHECK(find_member(board, number, room, &member));
-    bool fits = board_tag_fits(board, values, &full);
-    enum tags_status status = board_tag(board, &member, values, &full);
+    bool fits = tags_fit(board, values, &full);
+    enum tags_status status = tags_set(board, &member, values, &full);
     CHECK(status != TAGS_OUT_OF_MEMORY);
     CHECK(fits == (status != TAGS_FULL));
     for (unsigned i = 0; i < TAGS_MAX && status != TAGS_FULL; i++) {
@@ -88,7 +88,7 @@ static void check_group(const struct board *board, unsigned tag, struct bytes va
     for (uint32_t i = 0; i < MEMBERS; i++) {
         wanted += is_there[i] && bytes_equal(twin[i][tag], value);
     }
-    CHECK(board_group_count(board, filter, board_count(board)) == wanted);
+    CHECK(tag_group_count(board, filter, board_count(board)) == wanted);
     tag_filter_destroy(filter);
 }
 
@@ -105,7 +105,7 @@ static void check_board(const struct board *board, unsigned tag_count) {
         if (!find_member(board, i, room, &member)) {
             continue;
         }
-        board_tags_of(board, &member, &values);
+        tags_of(board, &member, &values);
         for (unsigned t = 0; t < tag_count; t++) {
             bool has_value = (values.mask >> t & 1) != 0;
             CHECK(has_value == (twin[i][t].size > 0));

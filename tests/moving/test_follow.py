@@ -477,6 +477,24 @@ class Followed(unittest.TestCase):
         self.assert_equal_to_source()
         self.assertEqual(self.ours.zscore("small", "ann"), 50)
 
+    def test_a_large_board_that_is_popped_all_the_time_is_asked_for_a_megabyte_a_second(self):
+        count = 20000 if SHORT else 200000
+        self.start()
+        for begin in range(0, count, 1000):
+            self.old.zadd("large", {f"player:{number}": number for number in range(begin, begin + 1000)})
+        self.follow()
+        size = len(self.old.dump("large"))
+        self.old.config_resetstat()
+        begin = time.monotonic()
+        while time.monotonic() < begin + (2 if SHORT else 15):
+            for name, score in self.old.zpopmin("large"):
+                self.old.zadd("large", {name: score + count})
+            time.sleep(0.002)
+        asked = self.old.info("commandstats")["cmdstat_dump"]["calls"] * size
+        self.assertLess(asked, (time.monotonic() - begin) * 1000000 + 3 * size)
+        follow.cut_over(self.old, self.ours)
+        self.assert_equal_to_source()
+
     def test_a_source_that_closes_idle_connections(self):
         self.old.zadd("board", {"ann": 1, "bob": 2, "cid": 3})
         self.old.config_set("timeout", 1)

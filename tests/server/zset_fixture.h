@@ -194,7 +194,7 @@ static inline struct board *zset_board(struct harness *harness, const char *key)
 static inline void zset_dump_tags(const struct board *board, uint32_t rank,
                                   struct zset_line *dump) {
     struct tag_values values;
-    board_tags_at(board, rank, &values);
+    tags_at(board, rank, &values);
     for (unsigned tag = 0; values.mask != 0 && tag < board_layout(board)->tags.count; tag++) {
         bool is_there = (values.mask >> tag & 1) != 0;
         zset_line_add(dump, " ", 1);
@@ -218,7 +218,7 @@ static inline char *zset_dump(struct harness *harness, const char *key) {
     uint32_t rank = 0;
     struct board_cursor cursor;
     struct board_stored entry;
-    for (board_seek(board, 0, &cursor); board_cursor_read(&cursor, &entry);
+    for (board_cursor_seek(board, 0, &cursor); board_cursor_read(&cursor, &entry);
          board_cursor_next(&cursor)) {
         char number[32];
         int size = snprintf(number, sizeof(number), "%016" PRIx64 " ", entry.key);

@@ -169,7 +169,7 @@ PAIR_TEST(an_empty_board_answers) {
     pair_compare_member(pair, BYTES("nobody"));
     pair_compare_key(pair, 0);
     pair_compare_key(pair, UINT64_MAX);
-    board_seek(pair->board, 0, &cursor);
+    board_cursor_seek(pair->board, 0, &cursor);
     assert_false(board_cursor_read(&cursor, &entry));
     board_cursor_next(&cursor);
     board_cursor_previous(&cursor);
@@ -238,7 +238,7 @@ static void compare_from(const struct board_pair *pair, uint32_t rank, bool is_f
     struct board_cursor cursor;
     struct board_stored entry;
     uint32_t at = rank;
-    board_seek(pair->board, rank, &cursor);
+    board_cursor_seek(pair->board, rank, &cursor);
     for (; board_cursor_read(&cursor, &entry); at += is_forward ? 1U : UINT32_MAX) {
         compare_entry(pair, at, entry.key, entry.member);
         (is_forward ? board_cursor_next : board_cursor_previous)(&cursor);
@@ -254,7 +254,7 @@ static void compare_runs_from(const struct board_pair *pair, uint32_t rank, bool
     uint64_t key;
     struct name member;
     uint32_t at = rank;
-    board_seek(pair->board, rank, &cursor);
+    board_cursor_seek(pair->board, rank, &cursor);
     while (board_cursor_run(&cursor, is_forward, count_max, &run)) {
         assert_in_range(run.count, 1, count_max);
         for (; board_run_read(&run, &key, &member); at += is_forward ? 1U : UINT32_MAX) {
@@ -281,7 +281,7 @@ PAIR_TEST(cursors_and_runs_walk_to_both_ends_from_every_rank) {
     /* Back and forth across a block boundary. */
     struct board_cursor cursor;
     struct board_stored entry;
-    board_seek(pair->board, 100, &cursor);
+    board_cursor_seek(pair->board, 100, &cursor);
     for (int i = 0; i < 80; i++) {
         (i < 40 ? board_cursor_next : board_cursor_previous)(&cursor);
     }
@@ -296,7 +296,7 @@ PAIR_TEST(a_cursor_begins_at_a_key_and_skips_entries) {
             uint32_t rank = board_count_above(pair->board, key);
             struct board_cursor cursor;
             struct board_stored entry;
-            board_seek_key(pair->board, key, &cursor);
+            board_cursor_seek_key(pair->board, key, &cursor);
             while (board_cursor_read(&cursor, &entry)) {
                 uint32_t step = (uint32_t)random_below(random, 100);
                 compare_entry(pair, rank, entry.key, entry.member);

@@ -149,7 +149,7 @@ PAIR_TEST(a_long_run_of_equals_survives_removals) {
     uint32_t rank = 0;
     struct board_cursor cursor;
     struct board_stored entry;
-    board_seek(pair->board, 0, &cursor);
+    board_cursor_seek(pair->board, 0, &cursor);
     for (uint32_t i = 0; i < members; i++) {
         if (is_gone[i]) {
             continue;

@@ -76,7 +76,7 @@ static void tag_member(struct board_pair *pair, struct random *random, struct by
     if (pair->layout.tags.count > 0 && member.is_there) {
         struct tag_values value = {.mask = 1};
         value.at[0] = (struct bytes){values + random_below(random, 7), random_below(random, 2)};
-        assert_in_range(board_tag(pair->board, &member, &value, &full), TAGS_OK, TAGS_SAME);
+        assert_in_range(tags_set(pair->board, &member, &value, &full), TAGS_OK, TAGS_SAME);
     }
 }
 

@@ -361,7 +361,7 @@ static void put_board(struct workload *workload) {
         struct tag_values values;
         unsigned full;
         pick_values(workload, &board, &values);
-        is_filled = board_tag_at(&board, i, &values, &full) != TAGS_OUT_OF_MEMORY;
+        is_filled = tags_set_at(&board, i, &values, &full) != TAGS_OUT_OF_MEMORY;
     }
     if (!is_filled || board_count(&board) == 0 ||
         registry_put_board(workload->registry, database, name, &board, workload->now_ms) !=
@@ -611,8 +611,8 @@ struct comparison {
 static void compare_values(const struct board *a, const struct board *b, uint32_t rank) {
     struct tag_values values_a;
     struct tag_values values_b;
-    board_tags_at(a, rank, &values_a);
-    board_tags_at(b, rank, &values_b);
+    tags_at(a, rank, &values_a);
+    tags_at(b, rank, &values_b);
     assert_int_equal(values_a.mask, values_b.mask);
     for (unsigned i = 0; i < TAGS_MAX; i++) {
         assert_true((values_a.mask >> i & 1) == 0 || bytes_equal(values_a.at[i], values_b.at[i]));
@@ -625,8 +625,8 @@ static void compare_boards(const struct board *a, const struct board *b) {
     struct board_stored entry_a;
     struct board_stored entry_b;
     assert_int_equal(board_count(a), board_count(b));
-    board_seek(a, 0, &at_a);
-    board_seek(b, 0, &at_b);
+    board_cursor_seek(a, 0, &at_a);
+    board_cursor_seek(b, 0, &at_b);
     for (uint32_t rank = 0; board_cursor_read(&at_a, &entry_a); rank++) {
         assert_true(board_cursor_read(&at_b, &entry_b));
         compare_values(a, b, rank);
@@ -750,11 +750,11 @@ static void digest_board(uint64_t *hash, const struct registry_key *key) {
     struct board_stored entry;
     uint32_t rank = 0;
     digest_rules(hash, registry_rules(key));
-    for (board_seek(&key->board, 0, &cursor); board_cursor_read(&cursor, &entry);
+    for (board_cursor_seek(&key->board, 0, &cursor); board_cursor_read(&cursor, &entry);
          board_cursor_next(&cursor)) {
         char packed[TAG_VALUES_PACKED_MAX];
         struct tag_values values;
-        board_tags_at(&key->board, rank++, &values);
+        tags_at(&key->board, rank++, &values);
         digest_number(hash, (int64_t)entry.key);
         digest_text(hash, stored_text(entry.member));
         digest_text(hash, (struct bytes){packed, tag_values_pack(&values, packed)});

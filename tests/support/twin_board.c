@@ -109,7 +109,7 @@ bool twin_board_equals(const struct twin_board *twin, const struct board *board)
     if (twin->count != board_count(board)) {
         return false;
     }
-    board_seek(board, 0, &cursor);
+    board_cursor_seek(board, 0, &cursor);
     for (; board_cursor_read(&cursor, &entry); board_cursor_next(&cursor), rank++) {
         if (rank >= twin->count || entry.key != twin->entries[rank].key ||
             !bytes_equal(stored_text(entry.member), twin->entries[rank].member)) {

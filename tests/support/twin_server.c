@@ -361,7 +361,7 @@ static void compare_key(void *context, const struct registry_key *key) {
     uint32_t rank = 0;
     struct board_cursor cursor;
     struct board_stored entry;
-    for (board_seek(&key->board, 0, &cursor); board_cursor_read(&cursor, &entry);
+    for (board_cursor_seek(&key->board, 0, &cursor); board_cursor_read(&cursor, &entry);
          board_cursor_next(&cursor)) {
         if (!compare_entry(comparison, key, other, rank++, &entry)) {
             return;

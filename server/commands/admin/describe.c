@@ -133,20 +133,11 @@ static void describe_reply_words(struct reply *reply, const struct words *words,
 
 static struct words describe_flag_words(const struct command *command) {
     struct words words = {.count = 0};
-    unsigned flags = command->flags;
-    describe_add(&words, (flags & COMMAND_WRITE) != 0, "write");
-    describe_add(&words, (flags & COMMAND_READ) != 0, "readonly");
-    describe_add(&words, (flags & COMMAND_DENYOOM) != 0, "denyoom");
-    describe_add(&words, (flags & COMMAND_ADMIN) != 0, "admin");
-    describe_add(&words, (flags & COMMAND_PUBSUB) != 0, "pubsub");
-    describe_add(&words, (flags & COMMAND_LOADING) != 0, "loading");
-    describe_add(&words, (flags & (COMMAND_LOADING | COMMAND_STALE)) != 0, "stale");
-    describe_add(&words, (flags & COMMAND_NO_SLOWLOG) != 0, "skip_slowlog");
-    describe_add(&words, (flags & COMMAND_BLOCKING) != 0, "blocking");
-    describe_add(&words, (flags & COMMAND_FAST) != 0, "fast");
-    describe_add(&words, (flags & COMMAND_NO_AUTH) != 0, "no_auth");
-    describe_add(&words, (flags & COMMAND_NO_MULTI) != 0, "no_multi");
-    describe_add(&words, (flags & COMMAND_MOVABLE_KEYS) != 0 || command->key_option != NULL,
+    for (const struct category_flag *row = category_flags; row->flags != 0; row++) {
+        describe_add(&words, (command->flags & row->flags) != 0, row->name);
+    }
+    describe_add(&words,
+                 (command->flags & COMMAND_MOVABLE_KEYS) != 0 || command->key_option != NULL,
                  "movablekeys");
     return words;
 }

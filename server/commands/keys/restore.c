@@ -283,10 +283,7 @@ static bool restore_take_entries(struct restoring *restoring, const struct board
             continue;
         }
         enum rdb_value_status status =
-            rdb_value_put_key(&restoring->value, entry->member, entry->key);
-        if (status == RDB_VALUE_OK && values != NULL) {
-            status = rdb_value_put_tags(&restoring->value, values[i]);
-        }
+            rdb_value_put_key(&restoring->value, entry, values != NULL ? &values[i] : NULL);
         if (!restore_check_value(restoring, status, NULL)) {
             return false;
         }

@@ -213,8 +213,8 @@ static void lb_count_reply_tally(const struct call *call, const struct count *co
         by_mask |= 1U << rows.by[i];
     }
     const struct tag_filter *group = filter != NULL ? filter->group : NULL;
-    if (!board_tally(board, group, span.rank, span.rank + span.count, by_mask, lb_count_add_row,
-                     &rows) ||
+    if (!tag_tally(board, group, span.rank, span.rank + span.count, by_mask, lb_count_add_row,
+                   &rows) ||
         rows.is_lost || !lb_count_sort_rows(&rows)) {
         call_out_of_memory(call);
     } else {
@@ -279,7 +279,7 @@ static uint64_t lb_count_count_rows(const struct cost_view *view) {
     uint64_t combinations = 1;
     unsigned by_mask = 0;
     for (uint32_t i = 0; i < rows.by_count; i++) {
-        combinations *= (uint64_t)board_count_values(board, rows.by[i]) + 1;
+        combinations *= (uint64_t)tags_count_values(board, rows.by[i]) + 1;
         by_mask |= 1U << rows.by[i];
     }
     return (combinations < span.count ? combinations : span.count) +

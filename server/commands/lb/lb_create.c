@@ -188,7 +188,7 @@ static bool lb_create_check_tags(const struct call *call, struct registry_key *k
     return call_refuse_format(
         call, "ERR TAG %s: %u bits are too few: they allow %u values, and the members have %u",
         tag->name, (unsigned)tag->bits, (unsigned)tag_values_max(tag),
-        (unsigned)board_count_values(&key->board, (unsigned)index));
+        (unsigned)tags_count_values(&key->board, (unsigned)index));
 }
 
 /* The board of the running period, which goes with the WINDOW; the period may be another one then. */

@@ -109,11 +109,11 @@ bool lb_filter_select_values(struct lb_filter *filter, const struct tag_values *
 bool lb_filter_select(struct lb_filter *filter, const struct board_member *member, bool *is_in) {
     struct tag_values values;
     bool is_within = lb_filter_is_within(filter);
-    *is_in = board_group_has(filter->board, is_within ? filter->whole : filter->group, member);
+    *is_in = tag_group_has(filter->board, is_within ? filter->whole : filter->group, member);
     if (!*is_in || !is_within) {
         return true;
     }
-    board_tags_of(filter->board, member, &values);
+    tags_of(filter->board, member, &values);
     return lb_filter_select_values(filter, &values);
 }
 
@@ -158,7 +158,7 @@ uint64_t lb_filter_work(const struct cost_view *view, const struct option_uses *
         return work;
     }
     lb_filter_masks(view, uses, board, &asked, &excluding, &within);
-    uint64_t codes = count * board_group_reads(board, asked, excluding);
+    uint64_t codes = count * tag_filter_reads(board, asked, excluding);
     uint64_t twice = 2 * (uint64_t)board_count(board);
     /* Each part of WITHIN is read for itself. */
     return work + lb_filter_read_ns(uses, within == 0 && codes > twice ? twice : codes) /
@@ -170,7 +170,7 @@ uint64_t lb_filter_tally_work(const struct cost_view *view, const struct option_
     const struct board *board = cost_board(view, 1);
     unsigned asked, excluding, within;
     lb_filter_masks(view, uses, board, &asked, &excluding, &within);
-    uint64_t codes = board_group_reads(board, asked | by_mask, excluding);
+    uint64_t codes = tag_filter_reads(board, asked | by_mask, excluding);
     return (codes < span_count ? codes : span_count) * NS_A_CODE /
            view->call->command->cost->unit_ns;
 }

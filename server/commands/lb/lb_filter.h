@@ -72,7 +72,7 @@ static inline bool lb_filter_is_within(const struct lb_filter *filter) {
 
 /* The place among the group's members of who is at this rank, or would be. */
 static inline uint32_t lb_filter_rank(const struct lb_filter *filter, uint32_t rank) {
-    return board_group_count(filter->board, filter->group, rank);
+    return tag_group_count(filter->board, filter->group, rank);
 }
 /* Its members. */
 static inline uint32_t lb_filter_count(const struct lb_filter *filter) {
@@ -88,7 +88,7 @@ static inline struct zset_span lb_filter_span(const struct lb_filter *filter,
 /* The rank of the group's nth member, which is there. */
 static inline uint32_t lb_filter_at(const struct lb_filter *filter, uint32_t nth) {
     uint32_t rank = 0;
-    bool is_there = board_group_find(filter->board, filter->group, nth, &rank);
+    bool is_there = tag_group_find(filter->board, filter->group, nth, &rank);
     CHECK(is_there);
     return rank;
 }
@@ -96,8 +96,8 @@ static inline uint32_t lb_filter_at(const struct lb_filter *filter, uint32_t nth
 static inline uint32_t lb_filter_step(const struct lb_filter *filter, uint32_t rank,
                                       bool is_best_first) {
     bool is_there = is_best_first
-                        ? board_group_next(filter->board, filter->group, rank + 1, &rank)
-                        : board_group_previous(filter->board, filter->group, rank - 1, &rank);
+                        ? tag_group_next(filter->board, filter->group, rank + 1, &rank)
+                        : tag_group_previous(filter->board, filter->group, rank - 1, &rank);
     CHECK(is_there);
     return rank;
 }

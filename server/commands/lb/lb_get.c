@@ -184,7 +184,7 @@ static bool lb_get_filter_places(const struct get *get, struct lb_filter *filter
             continue;
         }
         place->shown_rank = place->shown_rank == place->rank
-                                ? board_group_rank(filter->board, filter->group, &member)
+                                ? tag_group_rank(filter->board, filter->group, &member)
                                 : lb_filter_rank(filter, place->shown_rank);
         place->filter_count = get->shape.with_percent ? lb_filter_count(filter) : 0;
     }

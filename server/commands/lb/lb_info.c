@@ -179,7 +179,7 @@ static void lb_info_put_tags(const struct call *call, const struct registry_key 
         reply_map(call->reply, 4);
         reply_named_text(call->reply, "name", tag->name);
         reply_named_integer(call->reply, "bits", tag->bits);
-        reply_named_integer(call->reply, "values", board_count_values(&key->board, i));
+        reply_named_integer(call->reply, "values", tags_count_values(&key->board, i));
         reply_named_integer(call->reply, "values-max", tag_values_max(tag));
     }
 }

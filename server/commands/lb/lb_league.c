@@ -164,7 +164,7 @@ struct league_entry lb_league_open_room(const struct lb_league *league, uint32_t
     struct league_entry last = {.tier = tier, .period = league->period, .room = UINT32_MAX};
     struct league_entry none = {.tier = tier, .period = league->period};
     struct board_stored first;
-    board_seek_key(&league->key->board, league_key(last), cursor);
+    board_cursor_seek_key(&league->key->board, league_key(last), cursor);
     if (!board_cursor_read(cursor, &first)) {
         return none;
     }

@@ -57,9 +57,9 @@ static void lb_move_keep_tags(const struct board *board, const struct board_memb
                               const struct board_member *to, struct moved_tags *kept) {
     struct tag_values own = {.mask = 0};
     char *out = kept->bytes;
-    board_tags_of(board, from, &kept->values);
+    tags_of(board, from, &kept->values);
     if (to->is_there) {
-        board_tags_of(board, to, &own);
+        tags_of(board, to, &own);
     }
     kept->values.mask &= ~own.mask;
     for (unsigned tag = 0; tag < TAGS_MAX; tag++) {
@@ -83,7 +83,7 @@ static void lb_move_tag(struct registry *registry, struct registry_key *key, str
 }
 
 static size_t lb_move_room(const struct board_task *task, const struct board *board) {
-    return board_growth_size(board, 1) + board_tags_growth_size(board, 1) + task->to.size;
+    return board_growth_size(board, 1) + tags_growth_size(board, 1) + task->to.size;
 }
 
 /* May the other member get these results, and do they fit? *key is what it gets. */

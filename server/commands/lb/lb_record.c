@@ -230,7 +230,7 @@ void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
         lb_write_record_as(writer, group->members[i], group->keys[i], group->shown_ranks[i]);
         if (writer->shape.with_tags) {
             struct tag_values values;
-            board_tags_at(writer->board, group->ranks[i], &values);
+            tags_at(writer->board, group->ranks[i], &values);
             lb_tags_reply(writer->reply, &writer->layout->tags, &values);
         }
         if (has_data) {
@@ -279,7 +279,7 @@ __attribute__((always_inline)) static inline void lb_record_write_span(struct lb
     struct board_cursor cursor;
     struct board_run run;
     uint32_t rank = zset_part(span, is_best_first, 0, 1).rank;
-    board_seek(writer->board, rank, &cursor);
+    board_cursor_seek(writer->board, rank, &cursor);
     for (uint32_t left = span.count; left > 0 && !reply_is_lost(writer->reply);) {
         bool is_there = board_cursor_run(&cursor, is_best_first, left, &run);
         CHECK(is_there);

@@ -80,7 +80,7 @@ static struct tag_values lb_since_values(const struct lb_since *since, const str
     const struct tag_set *tags = &board_layout(since->board)->tags;
     struct tag_values now;
     struct tag_values values = {.mask = 0};
-    board_tags_at(board, rank, &now);
+    tags_at(board, rank, &now);
     for (unsigned i = 0; i < tags->count; i++) {
         int tag = tag_set_find(&board_layout(board)->tags, bytes_from_text(tags->tags[i].name));
         struct bytes value = {.size = 0};
@@ -103,8 +103,8 @@ static bool lb_since_filter(const struct lb_since *since, const struct board *bo
         has_memory = lb_filter_select_values(filter, &values);
     }
     if (has_memory) {
-        *rank = board_group_has(since->board, filter->group, member) ? lb_filter_rank(filter, *rank)
-                                                                     : LB_SINCE_NOWHERE;
+        *rank = tag_group_has(since->board, filter->group, member) ? lb_filter_rank(filter, *rank)
+                                                                   : LB_SINCE_NOWHERE;
     }
     return has_memory;
 }

@@ -121,7 +121,7 @@ static void lb_tag_run(struct call *call) {
         reply_integer(call->reply, 0);
         return;
     }
-    board_tags_of(&key->board, &member, &current);
+    tags_of(&key->board, &member, &current);
     if (lb_tag_holds(call, tags, end, &current)) {
         lb_tag_set(call, key, &member, &values);
     } else {
@@ -151,7 +151,7 @@ static void lb_tag_reply_one(const struct call *call, const struct board *board,
         reply_null_array(call->reply);
         return;
     }
-    board_tags_of(board, &member, &values);
+    tags_of(board, &member, &values);
     lb_tags_reply(call->reply, &board_layout(board)->tags, &values);
 }
 

@@ -59,9 +59,9 @@ bool lb_tags_refuse_full(const struct call *call, const struct board *board,
 bool lb_tags_check_room(const struct call *call, struct board *board,
                         const struct tag_values *values) {
     unsigned full = 0;
-    bool has_room = board_tag_fits(board, values, &full);
+    bool has_room = tags_fit(board, values, &full);
     while (!has_room && board_free_remains(board)) { /* as registry_tag does */
-        has_room = board_tag_fits(board, values, &full);
+        has_room = tags_fit(board, values, &full);
     }
     return has_room || lb_tags_refuse_full(call, board, values, full);
 }

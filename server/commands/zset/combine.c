@@ -31,7 +31,8 @@ static void combine_walk_begin_at(struct combine_walk *walk, const struct board 
                                   uint32_t rank, uint32_t count) {
     walk->count = walk->left = count;
     walk->is_best_first = !board_layout(board)->time.is_latest;
-    board_seek(board, walk->is_best_first || count == 0 ? rank : rank + count - 1, &walk->cursor);
+    board_cursor_seek(board, walk->is_best_first || count == 0 ? rank : rank + count - 1,
+                      &walk->cursor);
 }
 
 static bool combine_walk_next(struct combine_walk *walk, struct batch *batch) {

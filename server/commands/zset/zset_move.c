@@ -48,7 +48,7 @@ static size_t zset_move_texts_size(const struct board *board, struct zset_span s
     struct board_stored entry;
     char room[NAME_TEXT_ROOM];
     size_t size = 1;
-    board_seek(board, span.rank, &cursor);
+    board_cursor_seek(board, span.rank, &cursor);
     for (uint32_t i = 0; i < span.count && board_cursor_read(&cursor, &entry); i++) {
         size += name_text(entry.member, room).size;
         board_cursor_next(&cursor);
@@ -69,7 +69,7 @@ static bool zset_move_take_span(struct moving *moving, const struct board *board
     }
     char *at = moving->texts;
     moving->is_worst_first = !is_best_first;
-    board_seek(board, span.rank, &cursor);
+    board_cursor_seek(board, span.rank, &cursor);
     while (moving->count < span.count && board_cursor_read(&cursor, &entry)) {
         struct bytes name = name_text(entry.member, room);
         uint32_t place = is_best_first ? moving->count : span.count - 1 - moving->count;
@@ -148,7 +148,7 @@ static bool zset_move_convert(const struct moving *moving, const struct moved *m
 /* Would something of the members be lost? Then the error was replied. */
 static bool zset_move_refuses_loss(const struct moving *moving) {
     const struct layout *from = board_layout(&moving->source->board);
-    if (board_has_values(&moving->source->board)) {
+    if (tags_has_values(&moving->source->board)) {
         return !call_refuse(moving->call,
                             "ERR the source's members have tags, which would be lost");
     }

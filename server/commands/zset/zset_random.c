@@ -25,7 +25,8 @@ static void zset_random_walk(const struct draw_source *source, uint32_t count, b
     struct board_cursor cursor;
     struct board_stored entry;
     uint32_t left = source->size;
-    for (board_seek(source->value, 0, &cursor); count > 0 && !reply_is_lost(call->reply); left--) {
+    for (board_cursor_seek(source->value, 0, &cursor); count > 0 && !reply_is_lost(call->reply);
+         left--) {
         bool is_there = board_cursor_read(&cursor, &entry);
         CHECK(is_there);
         if (draw_takes(call, left, count)) {

@@ -495,7 +495,7 @@ void zset_reply_span(const struct call *call, const struct board *board, struct 
     zset_reply_begin_writing(&writer, call, board, shape);
     struct board_cursor cursor;
     struct board_run run;
-    board_seek(board, zset_part(span, is_best_first, 0, 1).rank, &cursor);
+    board_cursor_seek(board, zset_part(span, is_best_first, 0, 1).rank, &cursor);
     for (uint32_t left = span.count; left > 0 && !reply_is_lost(call->reply);) {
         bool is_there = board_cursor_run(&cursor, is_best_first, left, &run);
         CHECK(is_there);

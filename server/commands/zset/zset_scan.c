@@ -53,7 +53,7 @@ static bool zset_scan_visit_small(struct zscan *scan) {
     if (count > SMALL_COUNT) {
         return false;
     }
-    board_seek(scan->board, 0, &cursor);
+    board_cursor_seek(scan->board, 0, &cursor);
     for (uint32_t i = 0; i < count; i++) {
         bool is_read = board_cursor_read(&cursor, &entries[i]);
         CHECK(is_read);

@@ -398,7 +398,7 @@ static bool zset_steps_stage_part(const struct call *call, struct steps *steps,
     bool is_latest = board_is_latest(board);
     struct board_cursor cursor;
     struct board_stored entry;
-    board_seek(board, is_latest ? left.rank + left.count - 1 : left.rank, &cursor);
+    board_cursor_seek(board, is_latest ? left.rank + left.count - 1 : left.rank, &cursor);
     for (uint32_t i = 0; i < STEP_ENTRIES && i < left.count; i++) {
         bool is_there = board_cursor_read(&cursor, &entry);
         CHECK(is_there);

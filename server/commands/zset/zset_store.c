@@ -451,7 +451,7 @@ static void zset_store_as_they_are(const struct call *call, struct bytes destina
     struct board_run run;
     uint64_t key;
     struct name stored;
-    board_seek(board, span.rank, &cursor);
+    board_cursor_seek(board, span.rank, &cursor);
     uint32_t room = zset_store_kept(filling, span.count);
     for (uint32_t left = filling->has_bans ? span.count : room; left > 0;) {
         bool is_there = board_cursor_run(&cursor, true, left, &run);

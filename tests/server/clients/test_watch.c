@@ -313,7 +313,7 @@ static void look_at(void *context, const struct registry_key *key) {
     uint64_t sum = 1;
     struct board_cursor cursor;
     struct board_stored entry;
-    for (board_seek(&key->board, 0, &cursor); board_cursor_read(&cursor, &entry);
+    for (board_cursor_seek(&key->board, 0, &cursor); board_cursor_read(&cursor, &entry);
          board_cursor_next(&cursor)) {
         sum = mix(sum, &entry.key, sizeof entry.key);
         struct bytes member = stored_text(entry.member);

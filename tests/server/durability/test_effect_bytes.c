@@ -553,7 +553,7 @@ TEST(pieces_have_the_values_of_their_members) {
     for (uint32_t i = 0; i < MEMBERS; i += 3) {
         unsigned full;
         values = (struct tag_values){.mask = 1 + i % 3, .at = {BYTES_INIT("DE"), BYTES_INIT("x")}};
-        assert_int_equal(board_tag_at(&key->board, i, &values, &full), TAGS_OK);
+        assert_int_equal(tags_set_at(&key->board, i, &values, &full), TAGS_OK);
     }
     while (effect_bytes_encode_next_piece(&encoder, &key->board, &rank)) {}
     begin_reading(&chunk);
@@ -563,7 +563,7 @@ TEST(pieces_have_the_values_of_their_members) {
         assert_int_equal(decoder.has_values, rank >= EFFECT_PIECE_ENTRIES);
         for (uint32_t i = 0; i < decoder.entry_count; i++) {
             char packed[TAG_VALUES_PACKED_MAX];
-            board_tags_at(&key->board, rank + i, &values);
+            tags_at(&key->board, rank + i, &values);
             assert_text(decoder.entries[i].member,
                         stored_text(board_at(&key->board, rank + i).member));
             if (decoder.has_values) {
@@ -694,7 +694,7 @@ static void make_small_chunk(struct buffer *chunk) {
                                            {.key = 700, .member = name_unpacked(BYTES("ann"))}};
     const struct tag_values values = {.mask = 2, .at = {{NULL, 0}, BYTES_INIT("mage")}};
     unsigned full;
-    assert_int_equal(board_tag_at(&tagged->board, 1, &values, &full), TAGS_OK);
+    assert_int_equal(tags_set_at(&tagged->board, 1, &values, &full), TAGS_OK);
     make_each_kind(effects);
     begin_chunk(chunk);
     for (int i = 0; i < EACH_KIND; i++) {

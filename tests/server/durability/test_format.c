@@ -137,7 +137,7 @@ static void print_board(FILE *out, const struct registry_key *key) {
     for (uint32_t rank = 0; rank < board_count(&key->board); rank++) {
         const struct board_stored entry = board_at(&key->board, rank);
         struct tag_values values;
-        board_tags_at(&key->board, rank, &values);
+        tags_at(&key->board, rank, &values);
         fprintf(out, "    %016llx ", (unsigned long long)entry.key);
         put_bytes(out, stored_text(entry.member));
         for (unsigned i = 0; i < TAGS_MAX; i++) {

@@ -157,7 +157,7 @@ static void put_tagged(struct base *base, char (*words)[64]) {
     unsigned full;
     board_init(&board, &workload_rules('p')->layout, 1);
     assert_int_equal(board_put(&board, member, entry.key), BOARD_OK);
-    assert_int_equal(board_tag_at(&board, 0, &values, &full), TAGS_OK);
+    assert_int_equal(tags_set_at(&board, 0, &values, &full), TAGS_OK);
     effect_bytes_encode_piece_of(&base->encoder, &board, 0, &entry, 1);
     base->footer.member_count++;
     board_deinit(&board);
@@ -464,7 +464,7 @@ static void assert_values(struct base *base, const char *name, const char *expec
         struct tag_values values;
         struct bytes member = stored_text(board_at(&key->board, rank).member);
         size_t size = strlen(text);
-        board_tags_at(&key->board, rank, &values);
+        tags_at(&key->board, rank, &values);
         snprintf(text + size, sizeof text - size, " %.*s %.*s.%.*s", (int)member.size, member.at,
                  (int)values.at[0].size, values.at[0].size > 0 ? values.at[0].at : "",
                  (int)values.at[1].size, values.at[1].size > 0 ? values.at[1].at : "");

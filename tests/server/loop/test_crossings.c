@@ -761,7 +761,7 @@ static void check_window(const struct registry_key *key) {
     struct bytes name = registry_name(key);
     struct board_cursor cursor;
     struct board_stored entry;
-    for (board_seek(&key->board, 0, &cursor); board_cursor_read(&cursor, &entry);
+    for (board_cursor_seek(&key->board, 0, &cursor); board_cursor_read(&cursor, &entry);
          board_cursor_next(&cursor)) {
         struct window_value value = {.name = stored_text(entry.member), .most = UINT64_MAX};
         window_compute(&shares, &value, 1);
@@ -773,8 +773,8 @@ static void check_window(const struct registry_key *key) {
              value.name.at, (int)name.size, name.at);
     }
     for (uint32_t i = shares.has_first ? 1 : 0; i < shares.count; i++) {
-        for (board_seek(&shares.at[i]->board, 0, &cursor); board_cursor_read(&cursor, &entry);
-             board_cursor_next(&cursor)) {
+        for (board_cursor_seek(&shares.at[i]->board, 0, &cursor);
+             board_cursor_read(&cursor, &entry); board_cursor_next(&cursor)) {
             struct bytes member = stored_text(entry.member);
             uint64_t packed;
             HOLD(board_find(&key->board, member, &packed),

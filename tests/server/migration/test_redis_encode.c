@@ -198,7 +198,7 @@ static void add_group(void) {
     wire_put_group(at, &head, group.at);
     buffer_commit(&messages, wire_group_size(&head));
     buffer_clear(&group);
-    effect_encode_begin(&encoder, &group);
+    effect_bytes_encode_begin(&encoder, &group);
 }
 
 /* It has no such board: it gets the whole, or must come anew. */
@@ -213,7 +213,7 @@ TEST(what_is_staged_is_not_sent_and_its_new_name_cannot_be) {
         uint64_t number;
         struct board board;
         buffer_clear(&group);
-        effect_encode_begin(&encoder, &group);
+        effect_bytes_encode_begin(&encoder, &group);
         assert_true(registry_create_board(registry, BYTES("made"), workload.now_ms, &board));
         struct registry_key *key = registry_stage(registry, board_layout(&board), &number);
         assert_non_null(key);

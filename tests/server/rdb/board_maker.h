@@ -77,7 +77,7 @@ static inline void make_value(struct buffer *out, const struct registry_key *key
     uint32_t rank = 0;
     make_value_head(out, FILE_FORMAT, time_us, board_count(&key->board));
     make_open(out, key);
-    for (board_seek(&key->board, 0, &cursor); board_cursor_read(&cursor, &entries[count]);
+    for (board_cursor_seek(&key->board, 0, &cursor); board_cursor_read(&cursor, &entries[count]);
          board_cursor_next(&cursor)) {
         if (++count == members_per_chunk) {
             make_piece_of(out, &key->board, rank, entries, count);

@@ -310,9 +310,9 @@ TEST(tags_are_words_of_a_members_line) {
     if (!import_text(registry, RECORD_CSV, csv, strlen(csv))) {
         fail_msg("%s", error);
     }
-    board_tags_at(&board_of(registry)->board, 0, &values);
+    tags_at(&board_of(registry)->board, 0, &values);
     assert_true(bytes_equal(values.at[0], BYTES("DE")) && bytes_equal(values.at[1], BYTES("mage")));
-    board_tags_at(&board_of(registry)->board, 1, &values);
+    tags_at(&board_of(registry)->board, 1, &values);
     assert_int_equal(values.mask, 1);
     assert_true(bytes_equal(values.at[0], BYTES("a b,\0")));
     char *text = export_text(registry, RECORD_CSV, &size);

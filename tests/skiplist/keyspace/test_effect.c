@@ -325,8 +325,8 @@ static void assert_fills_as(const char *layout, const char *expected) {
     unsigned full;
     assert_true(registry_create_board_like(registry, &rules, &board));
     assert_true(board_fill(&board, 0, 3));
-    assert_int_equal(board_tag_at(&board, 0, &values, &full), TAGS_OK);
-    assert_int_equal(board_tag_at(&board, 2, &values, &full), TAGS_OK);
+    assert_int_equal(tags_set_at(&board, 0, &values, &full), TAGS_OK);
+    assert_int_equal(tags_set_at(&board, 2, &values, &full), TAGS_OK);
     effect_listener_add(registry, &listener);
     assert_int_equal(registry_put_board(registry, 0, BYTES("k"), &board, 0), REGISTRY_OK);
     assert_string_equal(parts.text, expected);
@@ -370,14 +370,14 @@ REGISTRY_TEST_OF(values_that_do_not_fit_are_refused, create_registry) {
         assert_impossible(registry, refused[i]);
     }
     struct tag_values values;
-    board_tags_at(&key->board, 1, &values);
+    tags_at(&key->board, 1, &values);
     assert_int_equal(values.mask, 0);
 }
 
 static void assert_value(const struct registry_key *key, uint32_t rank, unsigned index,
                          const char *expected) {
     struct tag_values values;
-    board_tags_at(&key->board, rank, &values);
+    tags_at(&key->board, rank, &values);
     assert_int_equal(values.mask >> index & 1, expected[0] != '\0');
     assert_true(expected[0] == '\0' || bytes_equal(values.at[index], bytes_from_text(expected)));
 }

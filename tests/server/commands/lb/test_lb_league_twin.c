@@ -307,8 +307,8 @@ static void compare_key(void *context, const struct registry_key *key) {
     }
     assert_int_equal(board_count(&copy->board), board_count(&key->board));
     assert_true(rules_equal(registry_rules(copy), registry_rules(key)));
-    board_seek(&key->board, 0, &here);
-    board_seek(&copy->board, 0, &there);
+    board_cursor_seek(&key->board, 0, &here);
+    board_cursor_seek(&copy->board, 0, &there);
     while (board_cursor_read(&here, &entry)) {
         assert_true(board_cursor_read(&there, &same));
         assert_int_equal(entry.key, same.key);

@@ -173,7 +173,7 @@ ZSET_TEST(a_long_range_of_a_board_with_tags_or_of_another_layout_is_stored_as_a_
     player_begin(h, client, "ZRANGESTORE x a 0 -1");
     while (!player_step(h, client)) {}
     assert_string_equal(player_end(h, client), ":6000\r\n");
-    assert_false(board_has_values(board_of(h, "x")));
+    assert_false(tags_has_values(board_of(h, "x")));
     zset_expect(h, "LB.TAGS a user:7", "[[land DE]]");
     player_begin(h, client, "ZRANGESTORE a a 0 4999");
     while (!player_step(h, client)) {}
