@@ -66,9 +66,6 @@ FAULTS = [
             '        journal_complete_group(journal, 0, false);\n        journal->ended_size = journal->filling.size;')]),
     Fault('effect-not-in-snapshot', 'always', True, 'what changes while a snapshot is taken is not in it',
           [(PERSISTENCE, '        snapshot_add_effect(&persistence->snapshot, effect);\n', '')]),
-    Fault('member-stays-in-snapshot', 'always', True, 'who moves behind what a snapshot has of a board is in it twice',
-          [('skiplist/keyspace/registry_walk.c', '        return walk->is_before || walk->was_before;',
-            '        return walk->is_before;')]),
 
     # ---- votes and terms ----
     Fault('vote-not-saved', 'sync', False, 'what was voted for is not written',
