@@ -835,9 +835,12 @@ static bool board_append_leaf(struct board *board, const struct leaf_fill *fill,
     }
     struct skiplist *list = board_list(board, &own);
     is_indexed = is_indexed && board->is_large;
-    if (is_indexed &&
-        !map_reserve(&board->large->map, fill->count, list->node_end + SKIPLIST_LEVELS_MAX + 1)) {
-        return false;
+    /* For each entry, as each pays for a step of the map's growth. */
+    for (uint32_t i = 0; i < fill->count && is_indexed; i++) {
+        if (!map_reserve(&board->large->map, fill->count,
+                         list->node_end + SKIPLIST_LEVELS_MAX + 1)) {
+            return false;
+        }
     }
     if (!skiplist_append(list, fill->entries, fill->count)) {
         return false;

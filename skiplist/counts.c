@@ -35,8 +35,7 @@ void counts_forget(struct tags *tags, struct index_block *index) {
 }
 
 void counts_drop(struct skiplist *list, uint32_t id) {
-    list->tags->has_gaps = true;
-    list->tags->gap_id = 0;
+    tags_note_gaps(list->tags);
     for (; id != SKIPLIST_NONE; id = skiplist_node(list, id)->parent) {
         if (skiplist_node(list, id)->level > 1) {
             counts_forget(list->tags, nodes_index(list, id));

@@ -53,8 +53,10 @@ struct tags {
     struct tag_places places;         /* of the code that was counted last */
     bool is_moving;           /* what is inserted is removed elsewhere: its values stay in use */
     struct tag_slot *removed; /* their values are freed in steps */
-    bool has_gaps;            /* counts of some block may be missing: from the one of this id on, */
-    uint32_t gap_id;          /* or before it, where they have been looked for in vain */
+    /* Counts of some block may be missing: of this level from the one of this id on, or of a higher one, or before
+     * it, where they have been looked for in vain. */
+    bool has_gaps;
+    uint32_t gap_level, gap_id;
     uint64_t hash_seed;
     size_t memory_size; /* of sheets and counts */
 };
@@ -71,6 +73,12 @@ static inline bool tags_have_work(const struct tags *tags) {
     return tags->removed != NULL || tags->has_gaps || tags->count == 0;
 }
 uint32_t tags_step(struct skiplist *list, uint32_t work_max);
+/* Counts are missing: tags_step is to look for them. */
+static inline void tags_note_gaps(struct tags *tags) {
+    tags->has_gaps = true;
+    tags->gap_level = 2;
+    tags->gap_id = 0;
+}
 /* The values of the tags in the mask that a code holds. */
 void tags_read(const struct tags *tags, uint32_t code, unsigned mask, struct tag_values *values);
 /* Choose what is counted, after a change of slots. */

@@ -120,13 +120,13 @@ static void tags_free_sheets(struct skiplist *list, uint32_t *work_left) {
     }
 }
 
-/* Count what is not known of blocks of level 2; what is above follows from it with little work. */
+/* Count what is not known, level by level: of a higher one it is the sum of what is below. */
 static void tags_fill_gaps(struct skiplist *list, uint32_t *work_left) {
     struct tags *tags = list->tags;
     for (; tags->gap_id < list->node_end; tags->gap_id++) {
         const struct skiplist_node *node = skiplist_node(list, tags->gap_id);
-        bool is_alive =
-            node->block != NULL && node->level == 2 && skiplist_is_alive(list, tags->gap_id);
+        bool is_alive = node->block != NULL && node->level == tags->gap_level &&
+                        skiplist_is_alive(list, tags->gap_id);
         if (*work_left == 0) {
             return;
         }
@@ -145,7 +145,10 @@ static void tags_fill_gaps(struct skiplist *list, uint32_t *work_left) {
         work = UINT32_MAX - work;
         *work_left -= work < *work_left ? work : *work_left;
     }
-    tags->has_gaps = false;
+    tags->has_gaps =
+        list->root != SKIPLIST_NONE && tags->gap_level < skiplist_node(list, list->root)->level;
+    tags->gap_level++;
+    tags->gap_id = 0;
 }
 
 uint32_t tags_step(struct skiplist *list, uint32_t work_max) {
@@ -434,8 +437,7 @@ static bool tags_fit_codes(struct skiplist *list, struct tag_slot *slot, unsigne
     if (is_done) {
         tag_dictionary_move(&slot->values, codes);
         tags_plan_counts(list->tags);
-        list->tags->has_gaps = true;
-        list->tags->gap_id = 0;
+        tags_note_gaps(list->tags);
     }
     memory_free(codes);
     return is_done;
@@ -526,8 +528,7 @@ enum tags_status tags_alter(struct board *board, const struct layout *layout, un
     tags->count = after->count;
     memcpy(tags->slots, slots, after->count * sizeof(struct tag_slot *));
     tags_plan_counts(tags);
-    tags->has_gaps = true;
-    tags->gap_id = 0;
+    tags_note_gaps(tags);
     board->layout = layout;
     return TAGS_OK;
 }

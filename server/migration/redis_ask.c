@@ -468,11 +468,11 @@ static bool redis_ask_stop(struct redis_ask *ask, const char *error) {
 static bool redis_ask_end_body(struct redis_ask *ask) {
     const char *at = ask->input.at;
     unsigned version = (unsigned)((unsigned char)at[1] | (unsigned char)at[2] << 8);
-    uint64_t told = little_get_u64(at + 3);
+    uint64_t stored = little_get_u64(at + 3);
     ask->crc = rdb_bytes_crc(ask->crc, at, 3);
     bool is_known = rdb_knows_version(version) &&
                     (version >= RDB_VERSION_VALKEY_MIN) == (ask->version >= RDB_VERSION_VALKEY_MIN);
-    if (!is_known || (told != 0 && told != ask->crc)) {
+    if (!is_known || (stored != 0 && stored != ask->crc)) {
         return redis_apply_fail(
             &ask->stream->apply, "key '%s' of database %u: the source's DUMP has %s %u%s",
             bytes_show(redis_position_name(ask->asked)).text, (unsigned)ask->asked->database,

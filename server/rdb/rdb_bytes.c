@@ -57,11 +57,11 @@ bool rdb_bytes_open_payload(struct bytes bytes, struct rdb_payload *payload) {
     }
     size_t size = bytes.size - RDB_FOOTER_SIZE;
     const unsigned char *footer = (const unsigned char *)bytes.at + size;
-    uint64_t told = little_get_u64(bytes.at + size + 2);
+    uint64_t stored = little_get_u64(bytes.at + size + 2);
     *payload = (struct rdb_payload){.value = {.at = bytes.at, .size = size},
                                     .version = (unsigned)(footer[0] | footer[1] << 8),
-                                    .is_checked = told == rdb_bytes_crc(0, bytes.at, size + 2),
-                                    .is_open = told == 0};
+                                    .is_checked = stored == rdb_bytes_crc(0, bytes.at, size + 2),
+                                    .is_open = stored == 0};
     return true;
 }
 

@@ -73,11 +73,11 @@ bool rdb_packed_begin(struct rdb_packed *packed, enum rdb_packed_form form, stru
     }
     *packed = (struct rdb_packed){.form = form, .at = at + head, .end = at + bytes.size - 1};
     if (form == RDB_ZIPMAP) {
-        packed->told = at[0] * 2U;
-        packed->is_told = at[0] < ZIPMAP_COUNT_UNKNOWN;
+        packed->count = at[0] * 2U;
+        packed->has_count = at[0] < ZIPMAP_COUNT_UNKNOWN;
     } else {
-        packed->told = (uint32_t)(at[head - 2] | at[head - 1] << 8);
-        packed->is_told = packed->told != COUNT_UNKNOWN;
+        packed->count = (uint32_t)(at[head - 2] | at[head - 1] << 8);
+        packed->has_count = packed->count != COUNT_UNKNOWN;
     }
     return true;
 }
@@ -181,7 +181,7 @@ static bool rdb_packed_read_zipmap(const struct rdb_packed *packed, struct eleme
 enum rdb_packed_status rdb_packed_next(struct rdb_packed *packed, char *room, struct bytes *value) {
     if (packed->at == packed->end) {
         bool is_whole =
-            (!packed->is_told || packed->told == packed->read_count) && !packed->is_at_value;
+            (!packed->has_count || packed->count == packed->read_count) && !packed->is_at_value;
         return is_whole ? RDB_PACKED_END : RDB_PACKED_BAD;
     }
     struct element element = {.head = 0};

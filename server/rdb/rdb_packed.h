@@ -14,9 +14,9 @@ enum rdb_packed_form { RDB_LISTPACK, RDB_ZIPLIST, RDB_ZIPMAP };
 struct rdb_packed {
     enum rdb_packed_form form;
     const unsigned char *at, *end; /* end: of the last element */
-    uint32_t told;                 /* elements, as the head says */
+    uint32_t count;                /* elements, as the head says */
     uint32_t read_count;
-    bool is_told;     /* the head says how many */
+    bool has_count;   /* the head says how many */
     bool is_at_value; /* zipmap: a value is next */
 };
 

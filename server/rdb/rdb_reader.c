@@ -426,14 +426,14 @@ static void rdb_reader_take_member(struct rdb_reader *reader, const struct text 
 static void rdb_reader_take_text_score(struct rdb_reader *reader) {
     enum { NAN_SIZE = 253, INFINITY_SIZE, MINUS_INFINITY_SIZE };
     struct text member = rdb_reader_get_text(reader);
-    const unsigned char *told = rdb_reader_get(reader, 1);
-    size_t size = told != NULL && *told < NAN_SIZE ? *told : 0;
+    const unsigned char *head = rdb_reader_get(reader, 1);
+    size_t size = head != NULL && *head < NAN_SIZE ? *head : 0;
     struct bytes text = {.at = (const char *)rdb_reader_get(reader, size), .size = size};
-    if (told == NULL || !rdb_reader_is_fine(reader)) {
+    if (head == NULL || !rdb_reader_is_fine(reader)) {
         return;
     }
-    if (*told > NAN_SIZE) {
-        rdb_reader_set_score(reader, *told == INFINITY_SIZE ? INFINITY : -INFINITY);
+    if (*head > NAN_SIZE) {
+        rdb_reader_set_score(reader, *head == INFINITY_SIZE ? INFINITY : -INFINITY);
     } else {
         rdb_reader_parse_score(reader, text);
     }
@@ -1040,8 +1040,8 @@ static enum rdb_event rdb_reader_at_checksum(struct rdb_reader *reader) {
     rdb_reader_add_to_crc(reader);
     if (reader->version >= CHECKSUM_SINCE) {
         const char *at = (const char *)rdb_reader_get(reader, CHECKSUM_SIZE);
-        uint64_t told = at != NULL ? little_get_u64(at) : 0;
-        if (told != 0 && told != reader->crc) { /* 0: rdbchecksum no */
+        uint64_t stored = at != NULL ? little_get_u64(at) : 0;
+        if (stored != 0 && stored != reader->crc) { /* 0: rdbchecksum no */
             rdb_reader_refuse(reader, "the checksum is wrong: the file is damaged");
         }
     }

@@ -146,7 +146,7 @@ bool setting_board_assign_layout(const struct setting_input *in) {
     if (found != NULL) {
         /* CONFIG REWRITE writes the command line's layouts into the file; the same command line
          * must still work afterwards. */
-        return (in->place->is_argument && layout_equal(&found->rules.layout, &layout)) ||
+        return (in->origin->is_argument && layout_equal(&found->rules.layout, &layout)) ||
                setting_words_fail(in->reason, "layout '%s' already exists", bytes_show(name).text);
     }
     if (settings->layout_count == SETTING_LAYOUTS_MAX) {
@@ -165,13 +165,13 @@ bool setting_board_assign_layout(const struct setting_input *in) {
 /* ---- Rules ---- */
 
 /* "leaderboard.conf:12: board", "option --board"; out: SETTING_ERROR_MAX. */
-static void setting_board_print_place(const struct setting_place *place, const char *name,
-                                      char *out) {
-    if (place->file_name != NULL) {
+static void setting_board_print_origin(const struct setting_origin *origin, const char *name,
+                                       char *out) {
+    if (origin->file_name != NULL) {
         snprintf(out, SETTING_ERROR_MAX, "%s:%u: %s",
-                 setting_words_show_path(place->file_name).text, place->line, name);
+                 setting_words_show_path(origin->file_name).text, origin->line, name);
     } else {
-        snprintf(out, SETTING_ERROR_MAX, "%s%s", place->is_argument ? "option --" : "", name);
+        snprintf(out, SETTING_ERROR_MAX, "%s%s", origin->is_argument ? "option --" : "", name);
     }
 }
 
@@ -206,7 +206,7 @@ static bool setting_board_init_rule(struct setting_rule *rule, const struct sett
     const struct bytes *options = in->words + 2;
     size_t option_count = in->count - 2;
     char origin[SETTING_ERROR_MAX];
-    setting_board_print_place(in->place, "board", origin);
+    setting_board_print_origin(in->origin, "board", origin);
     *rule = (struct setting_rule){
         .pattern = setting_value_copy(in->words[0]),
         .layout_name = setting_value_copy(in->words[1]),
@@ -384,7 +384,7 @@ static bool setting_board_find_defaults(struct settings *settings, char *reason)
 
 /* On false nothing has changed. */
 static bool setting_board_check_defaults(const struct setting_input *in) {
-    bool may_come_later = in->place->file_name != NULL || in->place->is_argument;
+    bool may_come_later = in->origin->file_name != NULL || in->origin->is_argument;
     if (in->count > SETTING_DEFAULT_LAYOUTS_MAX) {
         return setting_words_fail(in->reason, "at most %d layouts are allowed",
                                   SETTING_DEFAULT_LAYOUTS_MAX);
@@ -415,7 +415,7 @@ bool setting_board_assign_default(const struct setting_input *in) {
     if (!setting_board_check_defaults(in)) {
         return false;
     }
-    setting_board_print_place(in->place, "default-layout", origin);
+    setting_board_print_origin(in->origin, "default-layout", origin);
     char *names = setting_board_join_words(in->words, in->count);
     bool is_kept =
         names != NULL &&

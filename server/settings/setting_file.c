@@ -22,13 +22,14 @@ enum { FILE_SIZE_MAX = 8 * 1024 * 1024, READ_STEP = 64 * 1024 };
 
 /* Put "leaderboard.conf:12: " or "option --port: " in front of the reason. setting: named in front
  * of a file's reason too; may be NULL. */
-static bool setting_file_fail_at(char *error, const struct setting_place *place, struct bytes name,
-                                 const struct setting *setting, const char *reason) {
-    if (place->is_argument) {
+static bool setting_file_fail_at(char *error, const struct setting_origin *origin,
+                                 struct bytes name, const struct setting *setting,
+                                 const char *reason) {
+    if (origin->is_argument) {
         return setting_words_fail(error, "option --%s: %s", bytes_show(name).text, reason);
     }
     return setting_words_fail(
-        error, "%s:%u: %s%s%s", setting_words_show_path(place->file_name).text, place->line,
+        error, "%s:%u: %s%s%s", setting_words_show_path(origin->file_name).text, origin->line,
         setting != NULL ? setting->name : "", setting != NULL ? ": " : "", reason);
 }
 
@@ -39,20 +40,21 @@ static const char *setting_file_next_setting_name(const void *context, uint32_t 
 
 /* words[0] is the name. */
 static bool setting_file_assign_line(struct settings *settings, const struct bytes *words,
-                                     size_t count, const struct setting_place *place, char *error) {
+                                     size_t count, const struct setting_origin *origin,
+                                     char *error) {
     char reason[SETTING_ERROR_MAX];
     const struct setting *setting = settings_find(words[0]);
     struct setting_input input = {.settings = settings,
                                   .setting = setting,
                                   .words = words + 1,
                                   .count = count - 1,
-                                  .place = place,
+                                  .origin = origin,
                                   .reason = reason};
     bool is_fine = setting != NULL
                        ? setting_value_assign(&input)
                        : setting_words_fail_unknown(reason, "unknown setting", words[0],
                                                     setting_file_next_setting_name, NULL);
-    return is_fine || setting_file_fail_at(error, place, words[0], setting, reason);
+    return is_fine || setting_file_fail_at(error, origin, words[0], setting, reason);
 }
 
 /* ---- Text ---- */
@@ -71,17 +73,17 @@ static void setting_file_print_error(struct errors *errors, const char *error) {
 
 static bool setting_file_load_text(struct settings *settings, struct bytes text,
                                    const char *file_name, struct errors *errors, char *error) {
-    struct setting_place place = {.file_name = file_name};
+    struct setting_origin origin = {.file_name = file_name};
     struct bytes line;
     settings->is_save_begun = false;
     while (bytes_take_line(&text, &line)) {
-        place.line++;
+        origin.line++;
         struct setting_words words = {.count = 0};
         char reason[SETTING_ERROR_MAX];
         if (setting_words_is_silent(line) ||
             (setting_words_split(line, &words, reason)
-                 ? setting_file_assign_line(settings, words.words, words.count, &place, error)
-                 : setting_file_fail_at(error, &place, BYTES(""), NULL, reason))) {
+                 ? setting_file_assign_line(settings, words.words, words.count, &origin, error)
+                 : setting_file_fail_at(error, &origin, BYTES(""), NULL, reason))) {
             continue;
         }
         if (errors == NULL) {
@@ -177,29 +179,29 @@ static bool setting_file_is_option(const char *argument) {
  * arguments after it. */
 static bool setting_file_load_option(struct settings *settings, const char *option,
                                      char *const *values, int value_count, char *error) {
-    struct setting_place place = {.is_argument = true};
+    struct setting_origin origin = {.is_argument = true};
     struct setting_words own = {.count = 0};
     struct bytes words[SETTING_WORDS_MAX];
     char reason[SETTING_ERROR_MAX];
     struct bytes text = bytes_from_text(option + 2);
     if (!setting_words_split(text, &own, reason)) {
-        return setting_file_fail_at(error, &place, text, NULL, reason);
+        return setting_file_fail_at(error, &origin, text, NULL, reason);
     }
     if (own.count == 0) {
-        return setting_file_fail_at(error, &place, text, NULL, "a setting's name is needed");
+        return setting_file_fail_at(error, &origin, text, NULL, "a setting's name is needed");
     }
     size_t count = own.count;
     if (count + (size_t)value_count > SETTING_WORDS_MAX) {
-        return setting_file_fail_at(error, &place, own.words[0], NULL, "too many values");
+        return setting_file_fail_at(error, &origin, own.words[0], NULL, "too many values");
     }
     memcpy(words, own.words, count * sizeof words[0]);
     for (int i = 0; i < value_count; i++) {
         words[count++] = bytes_from_text(values[i]);
     }
     if (count == 1 && settings_find(words[0]) != NULL) {
-        return setting_file_fail_at(error, &place, words[0], NULL, "a value is needed");
+        return setting_file_fail_at(error, &origin, words[0], NULL, "a value is needed");
     }
-    return setting_file_assign_line(settings, words, count, &place, error);
+    return setting_file_assign_line(settings, words, count, &origin, error);
 }
 
 static bool setting_file_load_options(struct settings *settings, int argc, char **argv,

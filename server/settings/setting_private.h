@@ -58,7 +58,7 @@ bool setting_words_fail_unknown(char *reason, const char *what, struct bytes wor
 /* ---- setting_value.c ---- */
 
 /* Where a value was given, for errors found later. */
-struct setting_place {
+struct setting_origin {
     const char *file_name; /* NULL: not from a file */
     uint32_t line;
     bool is_argument; /* the command line */
@@ -70,7 +70,7 @@ struct setting_input {
     const struct setting *setting;
     const struct bytes *words;
     size_t count;
-    const struct setting_place *place;
+    const struct setting_origin *origin;
     char *reason;
 };
 /* Set one setting from the words after its name. On false the settings may be partly changed, but

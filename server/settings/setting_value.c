@@ -339,7 +339,7 @@ static bool setting_value_assign_output_limit(const struct setting_input *in) {
 /* Without words: no snapshots. */
 static bool setting_value_assign_save(const struct setting_input *in) {
     struct settings *settings = in->settings;
-    bool is_list = in->place->is_argument || in->place->file_name != NULL;
+    bool is_list = in->origin->is_argument || in->origin->file_name != NULL;
     uint32_t before = is_list && settings->is_save_begun ? settings->save_point_count : 0;
     if (before + in->count / 2 > SETTING_SAVE_POINTS_MAX) {
         return setting_words_fail(in->reason, "at most %d pairs are allowed",

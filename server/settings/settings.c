@@ -97,12 +97,13 @@ bool settings_init(struct settings *settings) {
             continue;
         }
         CHECK(setting_words_split(bytes_from_text(setting->default_value), &words, reason));
-        is_fine = setting_value_assign(&(struct setting_input){.settings = settings,
-                                                               .setting = setting,
-                                                               .words = words.words,
-                                                               .count = words.count,
-                                                               .place = &(struct setting_place){0},
-                                                               .reason = reason});
+        is_fine =
+            setting_value_assign(&(struct setting_input){.settings = settings,
+                                                         .setting = setting,
+                                                         .words = words.words,
+                                                         .count = words.count,
+                                                         .origin = &(struct setting_origin){0},
+                                                         .reason = reason});
     }
     if (!is_fine) {
         settings_deinit(settings);
@@ -213,7 +214,7 @@ static const char *settings_assign_pairs(struct settings *draft, const struct by
                                       .setting = setting,
                                       .words = &pairs[2 * i + 1],
                                       .count = 1,
-                                      .place = &(struct setting_place){0},
+                                      .origin = &(struct setting_origin){0},
                                       .reason = reason};
         if (repeats == is_of_lines &&
             !(repeats ? setting_board_replace(&input) : setting_value_assign(&input))) {

@@ -35,7 +35,7 @@ struct file {
 };
 
 /* A directory that is being looked at, and what its manifest says, if it has one. */
-struct place {
+struct source {
     const char *path;
     bool has_manifest;
     struct store_state state;
@@ -45,7 +45,7 @@ struct restoring {
     const struct restore_options *options;
     struct file *files; /* in order */
     uint32_t file_count, file_room;
-    struct place place;
+    struct source source;
     bool is_of_file;    /* it begins with this backup and no other */
     bool is_failed;     /* the error was printed */
     struct store store; /* the target's */
@@ -78,10 +78,10 @@ static struct file *restore_add_file(struct restoring *restoring) {
 }
 
 static void restore_see_damaged(struct restoring *restoring, const struct file *found) {
-    const struct place *place = &restoring->place;
+    const struct source *source = &restoring->source;
     /* Did a crash, or does a running server, leave it unfinished? The manifest names only whole ones. */
     bool is_left_out =
-        place->has_manifest && !store_is_named(&place->state, found->kind, found->number);
+        source->has_manifest && !store_is_named(&source->state, found->kind, found->number);
     fprintf(stderr, "leaderboard-server: %s is not whole%s\n", found->path,
             is_left_out ? ", and no manifest names it: it is left out" : "");
     struct file *file = is_left_out ? NULL : restore_add_file(restoring);
@@ -93,11 +93,11 @@ static void restore_see_damaged(struct restoring *restoring, const struct file *
 
 static void restore_see_path(struct restoring *restoring, const char *path, enum store_kind kind,
                              uint64_t number) {
-    const struct place *place = &restoring->place;
-    bool is_named = place->has_manifest && kind == STORE_BASE;
+    const struct source *source = &restoring->source;
+    bool is_named = source->has_manifest && kind == STORE_BASE;
     struct file found = {.kind = kind,
                          .number = number,
-                         .reach = is_named ? place->state.base_sequence : UINT64_MAX};
+                         .reach = is_named ? source->state.base_sequence : UINT64_MAX};
     if (strlen(path) >= sizeof found.path) {
         restoring->is_failed = !tools_complain("the path %s is too long", path);
         return;
@@ -129,7 +129,7 @@ static void restore_see_name(void *context, const char *name) {
     uint64_t number;
     char path[PATH_SIZE_MAX];
     if (store_parse_name(name, &kind, &number)) {
-        int size = snprintf(path, sizeof path, "%s/%s", restoring->place.path, name);
+        int size = snprintf(path, sizeof path, "%s/%s", restoring->source.path, name);
         if (size > 0 && (size_t)size < sizeof path) {
             restore_see_path(restoring, path, kind, number);
         }
@@ -141,13 +141,13 @@ static void restore_look_at(struct restoring *restoring, const char *path, bool 
     static const char *const inner[] = {RESTORE_DIRECTORY, STORE_KEPT_NAME,
                                         RESTORE_DIRECTORY "/" STORE_KEPT_NAME};
     char name[PATH_SIZE_MAX], reason[DISK_ERROR_MAX];
-    struct place *place = &restoring->place;
+    struct source *source = &restoring->source;
     int fd = disk_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
     bool is_missing = fd < 0 && errno == ENOENT;
-    *place = (struct place){.path = path};
+    *source = (struct source){.path = path};
     enum store_status status =
-        fd < 0 ? STORE_MISSING : store_read_manifest(fd, &place->state, reason);
-    place->has_manifest = status == STORE_OK;
+        fd < 0 ? STORE_MISSING : store_read_manifest(fd, &source->state, reason);
+    source->has_manifest = status == STORE_OK;
     if (status == STORE_DAMAGED || status == STORE_FAILED) {
         restoring->is_failed =
             !tools_complain("%s/" STORE_MANIFEST_NAME " %s: what is whole of the other files can "

@@ -82,6 +82,25 @@ enum board_status registry_put_member(struct registry *registry, struct registry
                             : kind_board_put_new(registry, key, member, packed_key);
 }
 
+enum board_status registry_append_members(struct registry *registry, struct registry_key *key,
+                                          const struct board_entry *entries, uint32_t count) {
+    CHECK(key->database == REGISTRY_STAGING && !board_is_latest(&key->board));
+    uint32_t count_before = board_count(&key->board);
+    enum board_status status = board_append_indexed(&key->board, entries, count);
+    registry_count_members(registry, key, board_count(&key->board) - count_before);
+    if (registry->walk.open == key) { /* they are ahead */
+        registry->walk.was_before = false;
+        registry->walk.is_before = false;
+    }
+    for (uint32_t i = 0; i < count && status == BOARD_OK && registry->is_observed; i++) {
+        registry_emit(registry, key,
+                      (struct effect){.kind = EFFECT_PUT,
+                                      .member = entries[i].member,
+                                      .member_key = entries[i].key});
+    }
+    return status;
+}
+
 __attribute__((noinline)) static void kind_board_take_observed(struct registry *registry,
                                                                struct registry_key *key,
                                                                const struct board_member *member) {

@@ -322,11 +322,13 @@ MUST_CHECK enum registry_status registry_put_board_until(struct registry *regist
  *
  *     key = registry_stage(registry, layout, &number)             that of rules; NULL: no memory
  *     registry_put_member(registry, registry_find_staged(registry, number), ...) ...
+ *     registry_append_members(...)                                sooner: in rank order, behind the last one
  *     registry_unstage(registry, key, ...)                        it gets its name in one step; or
  *     registry_remove(registry, key)
  *
  * registry_unstage: with these rules, whose layout is the same, and without an expiry; as registry_rename
  * otherwise. is_told_whole: it is reported as FILL, and not as RENAME, for those who do not know what is staged.
+ * After an error of registry_append_members the key may only be removed.
  * registry_drop_staged removes what a crash, or a master before this one, has left. */
 MUST_CHECK struct registry_key *registry_stage(struct registry *registry,
                                                const struct layout *layout, uint64_t *number);
@@ -335,6 +337,10 @@ MUST_CHECK enum registry_status registry_unstage(struct registry *registry,
                                                  struct registry_key *key, uint32_t to_database,
                                                  struct bytes to_name, const struct rules *rules,
                                                  bool is_told_whole, int64_t now_ms);
+MUST_CHECK enum board_status registry_append_members(struct registry *registry,
+                                                     struct registry_key *key,
+                                                     const struct board_entry *entries,
+                                                     uint32_t count);
 void registry_drop_staged(struct registry *registry);
 
 /* Can a board with these rules be created under this name, which was read from a file? The name

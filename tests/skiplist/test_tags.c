@@ -556,6 +556,36 @@ PAIR_TEST(a_filter_reads_a_board_about_twice_at_most) {
     tag_filter_destroy(filter);
 }
 
+PAIR_TEST(after_other_tags_all_is_counted_anew_before_it_is_asked_for) {
+    enum { ALL = 9000 };
+    static struct layout more;
+    char text[PAIR_MEMBER_MAX], value_text[TAG_VALUE_MAX];
+    unsigned full;
+    add_tag(&pair->layout, "clan", 6);
+    for (uint32_t i = 0; i < ALL; i++) {
+        struct tag_values values = {.mask = 1, .at = {value_of(i % 50 + 1, value_text)}};
+        pair_put(pair, user_of(i, text), random_below(random, ALL));
+        assert_int_equal(tags_set_at(pair->board, board_count(pair->board) - 1, &values, &full) <
+                             TAGS_OUT_OF_MEMORY,
+                         true);
+    }
+    more = pair->layout;
+    add_tag(&more, "guild", 16);
+    assert_int_equal(tags_alter(pair->board, &more, &full), TAGS_OK);
+    while (!board_free_step(pair->board, 100)) {
+        continue;
+    }
+    const struct skiplist *list = &pair->board->large->list;
+    for (uint32_t id = 0; id < list->node_end; id++) {
+        const struct skiplist_node *node = skiplist_node(list, id);
+        if (node->block != NULL && node->level > 1) {
+            const struct tag_counts *counts = nodes_index(list, id)->counts;
+            assert_non_null(counts);
+            assert_int_equal(counts->number, list->tags->plan.number);
+        }
+    }
+}
+
 PAIR_TEST(a_tag_takes_as_many_values_as_its_bits_allow) {
     char text[PAIR_MEMBER_MAX], value_text[TAG_VALUE_MAX];
     unsigned full = TAGS_MAX;

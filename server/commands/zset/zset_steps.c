@@ -24,6 +24,7 @@ enum {
     AT_ONCE_MAX = 4000, /* members that are looked at */
     SOURCES_MAX = 64,   /* of more boards it is done at once */
     STEP_ENTRIES = 16,
+    FILL_ENTRIES = 2 * BLOCK_ENTRIES_MAX, /* they are put at once, as leaves */
     SORTED_RUN = 1024,
     ATTEMPTS_MAX = 8,
     BESIDE_SHARE = 64, /* of a range's members, so many are copied on each side */
@@ -269,7 +270,7 @@ static bool zset_steps_choose(const struct call *call, struct steps *steps) {
 }
 
 static bool zset_steps_fill(const struct call *call, struct steps *steps) {
-    for (uint32_t i = 0; i < STEP_ENTRIES; i++) {
+    for (uint32_t i = 0; i < FILL_ENTRIES; i++) {
         const struct tally_entry *entry = tally_walk_next(&steps->walk);
         if (entry == NULL) {
             steps->phase = PHASE_CHANGE;
@@ -399,7 +400,7 @@ static bool zset_steps_stage_part(const struct call *call, struct steps *steps,
     struct board_cursor cursor;
     struct board_stored entry;
     board_cursor_seek(board, is_latest ? left.rank + left.count - 1 : left.rank, &cursor);
-    for (uint32_t i = 0; i < STEP_ENTRIES && i < left.count; i++) {
+    for (uint32_t i = 0; i < FILL_ENTRIES && i < left.count; i++) {
         bool is_there = board_cursor_read(&cursor, &entry);
         CHECK(is_there);
         zset_store_add_member(&steps->filling, entry.member, entry.key);

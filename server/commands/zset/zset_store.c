@@ -289,6 +289,12 @@ bool zset_store_put(const struct call *call, struct zset_filling *filling) {
     struct lookup lookups[LOOKUP_GROUP];
     struct bytes names[LOOKUP_GROUP];
     struct board_member found;
+    if (!board_is_latest(&key->board)) {
+        enum board_status status =
+            registry_append_members(call->registry, key, filling->entries, filling->count);
+        filling->count = 0;
+        return status == BOARD_OK || call_out_of_memory(call);
+    }
     for (uint32_t begin = 0; begin < filling->count; begin += LOOKUP_GROUP) {
         const struct board_entry *entries = filling->entries + begin;
         unsigned count = lookup_group_size(filling->count, begin);

@@ -147,7 +147,7 @@ ZSET_TEST(a_long_range_is_stored_as_it_is_when_it_appears) {
             harness_run(h, other, "LB.CREATE y LAYOUT default CAP 4200");
         }
         player_begin(h, client, formatted("ZRANGESTORE x %s", span));
-        uint64_t often = 1 + random_below(&random, 400);
+        uint64_t often = 1 + random_below(&random, 70);
         for (bool is_done = false; !is_done; step_count++) {
             if (random_below(&random, often) == 0) {
                 change(h, other, &random);
@@ -157,7 +157,7 @@ ZSET_TEST(a_long_range_is_stored_as_it_is_when_it_appears) {
         expect_as_at_once(h, client, other, "ZRANGESTORE", span);
         assert_registry_valid(h->server.registry);
     }
-    assert_true(step_count > 24 * 200);
+    assert_true(step_count > 24 * 40);
 }
 
 /* Of other layouts the scores are converted at once; and tags stay with their board. */
@@ -234,7 +234,7 @@ static const struct board *board_in(struct registry *registry, const char *name)
 
 /* A crash, or another master, finds the destination as it was or as it is to be, whenever it comes. */
 ZSET_TEST(a_long_store_is_told_in_small_parts_and_counts_when_it_is_whole) {
-    enum { TOLD_MAX = 64 };
+    enum { TOLD_MAX = 128 };
     static const char *const lines[] = {"ZUNIONSTORE x 2 a b",      "ZINTERSTORE x 2 a b",
                                         "ZDIFFSTORE x 2 b none",    "ZRANGESTORE x b 0 -1",
                                         "ZUNIONSTORE latest 2 a b", "ZRANGESTORE latest b 3 -4"};
