@@ -95,7 +95,7 @@ struct registry_key *once_ids_find_or_create(struct server *server, uint32_t dat
     }
     once_ids_make_rules(&rules);
     return registry_find_or_create_like(server->registry, REGISTRY_ONCE,
-                                        once_ids_name_of(database, &name), &rules,
+                                        once_ids_name_of(database, &name), &rules, NULL,
                                         server->clock.now_ms, &is_new);
 }
 

@@ -15,8 +15,7 @@ struct registry_key *window_find_share(struct registry *registry, const struct r
     struct registry_key *share =
         registry_find(registry, key->database,
                       archive_print_name(registry_name(key), period, start_ms, name), now_ms);
-    bool is_share = share != NULL && share->kind == REGISTRY_BOARD &&
-                    rules_are_share(registry_rules(share), registry_rules(key), start_ms);
+    bool is_share = registry_window_is_share(share, registry_rules(key), start_ms);
     *is_taken = share != NULL && !is_share;
     return is_share ? share : NULL;
 }
@@ -24,7 +23,8 @@ struct registry_key *window_find_share(struct registry *registry, const struct r
 void window_find_shares(struct registry *registry, const struct registry_key *key, int64_t now_ms,
                         struct window_shares *shares) {
     const struct rules *rules = registry_rules(key);
-    int64_t start_ms = rules->window.from_ms;
+    const struct board_state *state = registry_state(key);
+    int64_t start_ms = state->from_ms;
     shares->key = key;
     shares->has_first = false;
     shares->count = 0;
@@ -32,15 +32,14 @@ void window_find_shares(struct registry *registry, const struct registry_key *ke
     for (unsigned i = 0; i < WINDOW_SHARES_MAX && start_ms <= rules->period_start_ms; i++) {
         bool is_taken;
         struct registry_key *share = window_find_share(registry, key, start_ms, now_ms, &is_taken);
-        rules = registry_rules(key);
         if (share != NULL) {
-            shares->has_first |= start_ms == rules->window.from_ms;
+            shares->has_first |= start_ms == state->from_ms;
             shares->are_changed[shares->count] = false;
             shares->at[shares->count++] = share;
         }
         start_ms = period_start_after(&rules->period, start_ms, 1);
     }
-    shares->left = rules->window.left;
+    shares->left = state->left;
 }
 
 struct registry_key *window_find_board(struct registry *registry, struct registry_key *key,
@@ -54,12 +53,11 @@ struct registry_key *window_find_board(struct registry *registry, struct registr
         return NULL;
     }
     uint32_t database = key->database;
-    int64_t start_ms = rules->window.from_ms;
+    int64_t start_ms = registry_state(key)->from_ms;
     struct registry_key *board = registry_find(registry, database, base, now_ms);
     bool is_taken;
     if (board == NULL || board->kind != REGISTRY_BOARD ||
-        registry_rules(board)->window.count == 0 ||
-        start_ms < registry_rules(board)->window.from_ms) {
+        registry_rules(board)->window.count == 0 || start_ms < registry_state(board)->from_ms) {
         return NULL;
     }
     return window_find_share(registry, board, start_ms, now_ms, &is_taken) == key ? board : NULL;
@@ -93,7 +91,7 @@ static struct registry_key *window_follow_alter(const struct call *call, const s
     }
     rules_copy(registry_rules(share), &altered);
     altered.keeps_best = keeps_best;
-    share = registry_alter(call->registry, share, &altered);
+    share = registry_alter(call->registry, share, &altered, NULL);
     if (share == NULL) {
         call_out_of_memory(call);
     }
@@ -119,10 +117,11 @@ struct registry_key *window_begin_share(const struct call *call, const struct re
         return window_follow_alter(call, rules, share);
     }
     rules_begin_share(rules, &share_rules);
+    const struct board_state state = {.from_ms = rules->period_start_ms};
     end_ms = rules->settles ? INT64_MAX : end_ms; /* it gets one at the end of the period */
     struct bytes full =
         archive_print_name(registry_name(key), &rules->period, rules->period_start_ms, name);
-    share = registry_find_or_create_like(call->registry, key->database, full, &share_rules,
+    share = registry_find_or_create_like(call->registry, key->database, full, &share_rules, &state,
                                          call->now_ms, is_new);
     if (share != NULL && end_ms != INT64_MAX &&
         registry_set_expiry(call->registry, share, end_ms, false) != REGISTRY_OK) {
@@ -367,7 +366,8 @@ void window_find_shown(const struct registry *registry, const struct registry_ke
                        int64_t now_ms, int64_t *starts_ms) {
     char name[REGISTRY_NAME_MAX];
     const struct rules *rules = registry_rules(key);
-    int64_t start_ms = rules->window.from_ms;
+    const struct board_state *state = registry_state(key);
+    int64_t start_ms = state->from_ms;
     for (unsigned i = 0; i < count; i++) {
         starts_ms[i] = INT64_MAX;
     }
@@ -375,9 +375,8 @@ void window_find_shown(const struct registry *registry, const struct registry_ke
         const struct registry_key *share = registry_peek(
             registry, key->database,
             archive_print_name(registry_name(key), &rules->period, start_ms, name), now_ms);
-        bool is_share = share != NULL && share->kind == REGISTRY_BOARD &&
-                        rules_are_share(registry_rules(share), rules, start_ms);
-        uint32_t left = start_ms == rules->window.from_ms ? rules->window.left : 0;
+        bool is_share = registry_window_is_share(share, rules, start_ms);
+        uint32_t left = start_ms == state->from_ms ? state->left : 0;
         for (unsigned j = 0; is_share && j < count; j++) {
             if ((!rules->window.is_best || starts_ms[j] == INT64_MAX) &&
                 window_shows(rules, &share->board, left, members[j], keys[j])) {
@@ -412,7 +411,7 @@ static bool window_follow_sum(struct registry *registry, const struct registry_k
     const struct layout *layout = board_layout(&key->board);
     struct window_sums sums;
     bool fits;
-    if (registry_rules(key)->window.is_anew ||
+    if (registry_state(key)->is_anew ||
         (member->is_there && window_is_at_end(layout, member->key))) {
         *board_key = window_compute_after(registry, key, member->name, share, after, now_ms, &fits);
         return fits;
@@ -438,7 +437,7 @@ static uint64_t window_follow_best(struct registry *registry, const struct regis
     uint64_t value = layout_without_time(layout, after);
     uint64_t best = layout_without_time(layout, member->key);
     bool fits;
-    bool is_anew = registry_rules(key)->window.is_anew;
+    bool is_anew = registry_state(key)->is_anew;
     if (!is_anew && (!member->is_there || value > best)) {
         return after;
     }
@@ -486,14 +485,6 @@ bool window_leave(const struct registry_key *key, const struct board_member *mem
 
 /* ---- changes ---- */
 
-bool window_set(struct registry *registry, struct registry_key *key,
-                const struct rules_window *window) {
-    struct rules rules;
-    rules_copy(registry_rules(key), &rules);
-    rules.window = *window;
-    return registry_alter(registry, key, &rules) != NULL;
-}
-
 static int64_t window_archive_end_ms(const struct rules *rules, int64_t start_ms) {
     struct rules of_period;
     rules_copy(rules, &of_period);
@@ -504,11 +495,11 @@ static int64_t window_archive_end_ms(const struct rules *rules, int64_t start_ms
 /* The share has the one end, as an expiry or until it is settled, and gets the other. */
 static bool window_keep_share(struct registry *registry, struct registry_key *share,
                               int64_t before_ms, int64_t after_ms) {
-    struct rules rules;
-    rules_copy(registry_rules(share), &rules);
-    if (rules.settled_expire_ms == before_ms) {
-        rules.settled_expire_ms = after_ms == INT64_MAX ? 0 : after_ms;
-        return registry_alter(registry, share, &rules) != NULL;
+    struct board_state state = *registry_state(share);
+    if (state.settled_expire_ms == before_ms) {
+        state.settled_expire_ms = after_ms == INT64_MAX ? 0 : after_ms;
+        registry_set_state(registry, share, &state);
+        return true;
     }
     return registry_expiry(registry, share) != before_ms ||
            registry_set_expiry(registry, share,
@@ -526,7 +517,7 @@ bool window_keep_shares(struct registry *registry, struct registry_key *key,
     window_find_shares(registry, key, now_ms, &shares);
     before = registry_rules(key);
     for (uint32_t i = 0; i < shares.count; i++) {
-        int64_t start_ms = registry_rules(shares.at[i])->window.from_ms;
+        int64_t start_ms = registry_state(shares.at[i])->from_ms;
         if (!window_keep_share(registry, shares.at[i], window_archive_end_ms(before, start_ms),
                                window_archive_end_ms(rules, start_ms))) {
             return false;
@@ -539,11 +530,10 @@ bool window_keep_shares(struct registry *registry, struct registry_key *key,
 static void window_note_gone(struct registry *registry, struct registry_key *key,
                              const struct window_shares *shares,
                              const struct board_member *member) {
-    struct rules_window window = registry_rules(key)->window;
-    if (window.left > 0 && board_rank_of(&shares->at[0]->board, member) < window.left) {
-        window.left--;
-        bool is_set = window_set(registry, key, &window);
-        CHECK(is_set);
+    struct board_state state = *registry_state(key);
+    if (state.left > 0 && board_rank_of(&shares->at[0]->board, member) < state.left) {
+        state.left--;
+        registry_set_state(registry, key, &state);
     }
 }
 
@@ -600,17 +590,16 @@ uint32_t window_count_gone(const struct window_shares *shares, uint32_t index, s
 void window_note_moved(struct registry *registry, struct registry_key *key,
                        const struct window_shares *shares, uint32_t index, uint32_t gone_count,
                        struct bytes to) {
-    struct rules_window window = registry_rules(key)->window;
+    struct board_state state = *registry_state(key);
     struct board_member member;
     const struct board *board = &shares->at[index]->board;
-    if (index > 0 || !shares->has_first || window.left == 0) {
+    if (index > 0 || !shares->has_first || state.left == 0) {
         return;
     }
-    window.left -= gone_count;
+    state.left -= gone_count;
     board_look_up(board, to, NULL, &member);
-    window.left += member.is_there && board_rank_of(board, &member) < window.left;
-    bool is_set = window_set(registry, key, &window);
-    CHECK(is_set);
+    state.left += member.is_there && board_rank_of(board, &member) < state.left;
+    registry_set_state(registry, key, &state);
 }
 
 bool window_put(struct registry *registry, struct registry_key *key,

@@ -14,8 +14,8 @@
  *     BEST   the best result, and of equal ones (time ignored) that of the oldest period
  *
  * So the value of every member is a function of the shares, and of one number: the shares that count
- * are those of the periods from window.from_ms on, and of the first one only members whose rank is
- * window.left or more, the others having left already. Both are in the board's rules, and change in
+ * are those of the periods from from_ms on, and of the first one only members whose rank is
+ * left or more, the others having left already. Both are in the board's state, and change in
  * the same group as the members: after kill -9 and on replicas the function holds. It does not cover
  * the time of a SUM, which is that of the last write.
  *
@@ -29,10 +29,10 @@
 enum { WINDOW_SHARES_MAX = 2 * RULES_WINDOW_MAX };
 
 /* The shares that are there, the oldest first. One that has expired is removed when it is looked for: then the
- * board has got other rules (registry_window.h). */
+ * board has got another state (registry_window.h). */
 struct window_shares {
     const struct registry_key *key; /* the board */
-    bool has_first;                 /* at[0] is the one of window.from_ms */
+    bool has_first;                 /* at[0] is the one of from_ms */
     uint32_t left;                  /* of that one: so many have left */
     uint32_t count;
     struct registry_key *at[WINDOW_SHARES_MAX];
@@ -95,8 +95,7 @@ MUST_CHECK bool window_follow(struct registry *registry, const struct registry_k
 MUST_CHECK bool window_leave(const struct registry_key *key, const struct board_member *member,
                              uint64_t share_key, uint64_t *board_key);
 
-/* Take a member off the board and all its shares. WINDOW_RULES_ROOM is reserved, once for any number of members. Returns
- * of how many boards it was taken. */
+/* Take a member off the board and all its shares. Returns of how many boards it was taken. */
 uint32_t window_take(struct registry *registry, struct registry_key *key,
                      struct window_shares *shares, struct bytes member);
 /* Behind the last one: shares left without members are removed, and clients are told of each that has changed. If the board
@@ -108,7 +107,7 @@ MUST_CHECK bool window_put(struct registry *registry, struct registry_key *key,
 /* How many of the first share's members that have left are this member: 1 or 0. */
 uint32_t window_count_gone(const struct window_shares *shares, uint32_t index, struct bytes member);
 /* The share of this index has changed: of members that had left so many moved, and `to`, if it is on it,
- * has a new rank. Whether that one has left follows from its rank. WINDOW_RULES_ROOM is reserved. */
+ * has a new rank. Whether that one has left follows from its rank. */
 void window_note_moved(struct registry *registry, struct registry_key *key,
                        const struct window_shares *shares, uint32_t index, uint32_t gone_count,
                        struct bytes to);
@@ -116,10 +115,5 @@ void window_note_moved(struct registry *registry, struct registry_key *key,
  * such as have got an expiry by hand. false: no memory. */
 MUST_CHECK bool window_keep_shares(struct registry *registry, struct registry_key *key,
                                    const struct rules *rules, int64_t now_ms);
-/* For a board's rules of its own, and their place in the set. */
-enum { WINDOW_RULES_ROOM = sizeof(struct rules) + 65536 };
-/* Give the board this window; nothing else of its rules changes. false: no memory, nothing changed. */
-MUST_CHECK bool window_set(struct registry *registry, struct registry_key *key,
-                           const struct rules_window *window);
 
 #endif

@@ -29,9 +29,7 @@ struct window_job {
     uint64_t cursor;   /* ANEW: of the first board */
     int64_t waits_ms;  /* there was no memory at that time */
     struct registry_pass pass;
-    bool has_missed;       /* another pass follows, */
-    bool has_lost;         /* in which all boards are made anew: a share has gone without a word */
-    bool is_all_anew;      /* this is that pass */
+    bool has_missed;       /* another pass follows */
     struct buffer members; /* ANEW: that a step of the scan has found, */
     size_t member_at;      /* the next of them to be made anew, */
     uint64_t next;         /* and where the scan goes on behind them */
@@ -87,25 +85,9 @@ static void window_job_note_rules(struct window_job *job, const struct registry_
         return;
     }
     if (!window_job_is_first(job, key->database, registry_name(key))) {
-        job->has_missed |= rules_window_behind(registry_rules(key), 1) > 0;
-    } else if (registry_rules(key)->window.is_anew) {
+        job->has_missed |= rules_window_behind(registry_rules(key), registry_state(key), 1) > 0;
+    } else if (registry_state(key)->is_anew) {
         window_job_rewind(job);
-    }
-}
-
-/* A share is gone. Was there no memory for its board to say so (registry_window.h)? */
-static void window_job_note_share(struct window_job *job, const struct effect *effect) {
-    const struct registry_key *key = effect->key;
-    struct bytes base;
-    if (key == NULL || key->kind != REGISTRY_BOARD || !registry_rules(key)->window.is_share ||
-        board_count(&key->board) == 0 || !archive_find_board(effect->name, &base)) {
-        return;
-    }
-    const struct registry_key *board =
-        registry_peek(job->server->registry, effect->database, base, INT64_MIN);
-    if (window_job_has_window(board)) {
-        const struct rules_window *window = &registry_rules(board)->window;
-        job->has_lost |= !window->is_anew && registry_rules(key)->window.from_ms >= window->from_ms;
     }
 }
 
@@ -119,7 +101,7 @@ static bool window_job_is_name(const struct window_job *job, uint32_t database, 
            (name.size == board.size || name.at[board.size] == '@');
 }
 
-/* They are kept over steps, until a key with such a name comes, goes, or gets other rules. */
+/* They are kept over steps, until a key with such a name comes, goes, or gets other rules or another state. */
 static void window_job_note_key(struct window_job *job, const struct effect *effect) {
     bool has_other = effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY;
     if (job->has_shares &&
@@ -133,8 +115,7 @@ static void window_job_note_key(struct window_job *job, const struct effect *eff
 static void window_job_note_put(struct window_job *job, const struct effect *effect) {
     const struct registry_key *key = effect->key;
     if (job->has_shares && key != NULL && key->kind == REGISTRY_BOARD &&
-        registry_rules(key)->window.is_share &&
-        registry_rules(key)->window.from_ms < job->running_ms) {
+        registry_rules(key)->window.is_share && registry_state(key)->from_ms < job->running_ms) {
         job->has_shares = false;
     }
 }
@@ -144,7 +125,7 @@ static bool window_job_may_have_zero(const struct window_job *job,
                                      const struct registry_key *share) {
     const struct rules *rules = registry_rules(share);
     uint32_t count = board_count(&share->board);
-    return rules->window.from_ms >= job->running_ms || rules->layout.fields[0].is_signed ||
+    return registry_state(share)->from_ms >= job->running_ms || rules->layout.fields[0].is_signed ||
            (count > 0 &&
             (layout_ordinal(&rules->layout, board_at(&share->board, 0).key, 0) == 0 ||
              layout_ordinal(&rules->layout, board_at(&share->board, count - 1).key, 0) == 0));
@@ -171,17 +152,16 @@ static struct window_shares *window_job_shares(struct window_job *job,
         job->running_ms = registry_rules(key)->period_start_ms;
         window_job_find_with_zero(job);
     }
-    shares->left = registry_rules(key)->window.left;
+    shares->left = registry_state(key)->left;
     return shares;
 }
 
-/* The board's shares are the same afterwards if its window begins where it began. false: no memory. */
-static bool window_job_set(struct window_job *job, struct registry_key *key,
-                           const struct rules_window *window) {
-    bool keeps_shares = job->has_shares && window->from_ms == registry_rules(key)->window.from_ms;
-    bool is_set = window_set(job->server->registry, key, window);
+/* The board's shares are the same afterwards if its window begins where it began. */
+static void window_job_set(struct window_job *job, struct registry_key *key,
+                           const struct board_state *state) {
+    bool keeps_shares = job->has_shares && state->from_ms == registry_state(key)->from_ms;
+    registry_set_state(job->server->registry, key, state);
     job->has_shares = keeps_shares;
-    return is_set;
 }
 
 /* ---- effects ---- */
@@ -203,14 +183,14 @@ static void window_job_receive(void *context, const struct effect *effect) {
     case EFFECT_COPY:
     case EFFECT_EXPIRE:
     case EFFECT_RULES:
+    case EFFECT_STATE:
     case EFFECT_FILL:
         window_job_note_key(job, effect);
         break;
     }
-    if (effect->kind == EFFECT_RULES || effect->kind == EFFECT_FILL) {
+    if (effect->kind == EFFECT_RULES || effect->kind == EFFECT_STATE ||
+        effect->kind == EFFECT_FILL) {
         window_job_note_rules(job, effect->key);
-    } else if (effect->kind == EFFECT_REMOVE) {
-        window_job_note_share(job, effect);
     }
 }
 
@@ -218,13 +198,12 @@ static void window_job_look_at(struct window_job *job, const struct registry_key
     struct bytes name = registry_name(key);
     struct window_due due = {.database = key->database, .name_size = (uint32_t)name.size};
     if (!window_job_has_window(key) ||
-        (!job->is_all_anew && rules_window_behind(registry_rules(key), 1) == 0)) {
+        rules_window_behind(registry_rules(key), registry_state(key), 1) == 0) {
         return;
     }
     char *at = buffer_reserve(&job->due, sizeof due + name.size);
     if (at == NULL) {
         job->has_missed = true;
-        job->has_lost |= job->is_all_anew;
         return;
     }
     memcpy(at, &due, sizeof due);
@@ -318,7 +297,7 @@ static uint32_t window_job_values_max(const struct window_shares *shares) {
 static void window_job_renew(struct window_job *job, struct registry_key *key) {
     struct server *server = job->server;
     const struct window_shares *shares = window_job_shares(job, key);
-    struct rules_window window = registry_rules(key)->window;
+    struct board_state state = *registry_state(key);
     uint32_t count = window_job_values_max(shares);
     bool is_changed = false;
     if ((job->member_at == job->members.size && !window_job_find_members(job, key, count)) ||
@@ -327,10 +306,9 @@ static void window_job_renew(struct window_job *job, struct registry_key *key) {
         return;
     }
     if (job->member_at == job->members.size) {
-        window.is_anew = job->next != 0;
-        if (!window.is_anew && !window_job_set(job, key, &window)) {
-            job->waits_ms = server->clock.now_ms;
-            return;
+        state.is_anew = job->next != 0;
+        if (!state.is_anew) {
+            window_job_set(job, key, &state);
         }
         job->cursor = job->next;
     }
@@ -468,25 +446,24 @@ static void window_job_leave(struct window_job *job, struct registry_key *key) {
     step.zero.count = 0;
     struct window_shares *shares = window_job_shares(job, key);
     const struct rules *rules = registry_rules(key);
-    struct rules_window window = rules->window;
-    if (window.is_anew) {
+    struct board_state state = *registry_state(key);
+    if (state.is_anew) {
         return; /* a share has expired just now */
     }
     uint32_t share_count = shares->has_first ? board_count(&shares->at[0]->board) : 0;
-    if (window.left < share_count) {
+    if (state.left < share_count) {
         window_job_plan(job, key, shares, &step);
     }
-    window.left += step.count;
-    if (window.left >= share_count) {
-        window.from_ms = period_start_after(&rules->period, window.from_ms, 1);
-        window.left = 0;
+    state.left += step.count;
+    if (state.left >= share_count) {
+        state.from_ms = period_start_after(&rules->period, state.from_ms, 1);
+        state.left = 0;
     }
-    if (!memory_reserve_begin(WINDOW_RULES_ROOM + board_growth_size(&key->board, step.count)) ||
-        !window_job_set(job, key, &window)) {
-        memory_reserve_end();
+    if (!memory_reserve_begin(board_growth_size(&key->board, step.count))) {
         job->waits_ms = server->clock.now_ms;
         return;
     }
+    window_job_set(job, key, &state);
     window_job_change(server->registry, key, &step);
     memory_reserve_end();
     bool is_changed = false;
@@ -506,36 +483,13 @@ static void window_job_step_first(struct window_job *job) {
         registry_find(server->registry, due.database, name, server->clock.now_ms);
     if (!window_job_has_window(key)) {
         window_job_pop(job);
-    } else if (registry_rules(key)->window.is_anew) {
+    } else if (registry_state(key)->is_anew) {
         window_job_renew(job, key);
-    } else if (rules_window_behind(registry_rules(key), 1) > 0) {
+    } else if (rules_window_behind(registry_rules(key), registry_state(key), 1) > 0) {
         window_job_leave(job, key);
     } else {
         window_job_pop(job);
     }
-}
-
-/* false: no memory. */
-static bool window_job_mark_all(struct window_job *job) {
-    struct server *server = job->server;
-    for (size_t at = job->at; at < job->due.size;) {
-        struct window_due due;
-        memcpy(&due, job->due.at + at, sizeof due);
-        struct bytes name = {.at = job->due.at + at + sizeof due, .size = due.name_size};
-        at += sizeof due + due.name_size;
-        struct registry_key *key =
-            registry_find(server->registry, due.database, name, server->clock.now_ms);
-        struct rules_window window;
-        if (!window_job_has_window(key)) {
-            continue;
-        }
-        window = registry_rules(key)->window;
-        window.is_anew = true;
-        if (!window_set(server->registry, key, &window)) {
-            return false;
-        }
-    }
-    return true;
 }
 
 static void window_job_pass(struct window_job *job) {
@@ -552,16 +506,11 @@ static void window_job_pass(struct window_job *job) {
     if (registry_pass_is_over(&job->pass)) {
         registry_pass_end(server->registry, &job->pass);
     }
-    if (job->is_all_anew && !window_job_mark_all(job)) {
-        job->waits_ms = server->clock.now_ms;
-        job->has_lost = true;
-    }
 }
 
 static bool window_job_is_ready(const struct server *server, const struct job *of) {
     const struct window_job *job = (const struct window_job *)of;
-    return (!window_job_is_empty(job) || !registry_pass_is_over(&job->pass) || job->has_missed ||
-            job->has_lost) &&
+    return (!window_job_is_empty(job) || !registry_pass_is_over(&job->pass) || job->has_missed) &&
            job->waits_ms != server->clock.now_ms;
 }
 
@@ -573,11 +522,9 @@ static bool window_job_step(struct server *server, struct job *of) {
         window_job_step_first(job);
         return false;
     }
-    if (registry_pass_is_over(&job->pass) && (job->has_missed || job->has_lost)) {
+    if (registry_pass_is_over(&job->pass) && job->has_missed) {
         registry_pass_begin(server->registry, &job->pass, 0, REGISTRY_DATABASES);
-        job->is_all_anew = job->has_lost;
         job->has_missed = false;
-        job->has_lost = false;
     }
     if (!registry_pass_is_over(&job->pass)) {
         window_job_pass(job);

@@ -31,6 +31,7 @@ enum other_record {
     OTHER_HASH_COPY,
     /* Of boards with tags. */
     OTHER_TAGS,
+    OTHER_STATE,
     OTHER_COUNT,
 };
 /* What follows a record of kind 3, in this order. */
@@ -43,6 +44,7 @@ enum {
     HAS_KIND = 32,
     HAS_FIELD = 64,
     HAS_VALUE = 128, /* its size is before the field */
+    HAS_STATE = 256, /* HAS_RULES has it, too, if the rules do */
 };
 static const struct {
     enum effect_record record;
@@ -67,6 +69,7 @@ static const struct {
     [OTHER_HASH_COPY] = {EFFECT_RECORD_EFFECT, EFFECT_COPY, HAS_DESTINATION | HAS_TIME},
     [OTHER_TAGS] = {EFFECT_RECORD_EFFECT, EFFECT_TAGS, 0},
     [OTHER_TAGGED_PIECE] = {EFFECT_RECORD_ENTRIES, EFFECT_FILL, 0},
+    [OTHER_STATE] = {EFFECT_RECORD_EFFECT, EFFECT_STATE, HAS_STATE},
 };
 enum {
     VARINT_MAX = 10,
@@ -337,8 +340,8 @@ static bool effect_bytes_code_i64(struct coder *coder, int64_t *value) {
 }
 
 static bool effect_bytes_code_value(struct coder *coder, const struct board_option *option,
-                                    struct rules *rules) {
-    int64_t value = board_option_get(option, rules);
+                                    struct rules *rules, struct board_state *state) {
+    int64_t value = board_option_get(option, rules, state);
     if (option->form == BOARD_FORM_POINTER) {
         return effect_bytes_code_zone(coder, &rules->period.zone);
     }
@@ -351,18 +354,20 @@ static bool effect_bytes_code_value(struct coder *coder, const struct board_opti
     if (!board_option_may_be(option, value)) {
         return false;
     }
-    board_option_set(option, rules, value);
-    return board_option_get(option, rules) == value;
+    board_option_set(option, rules, state, value);
+    return board_option_get(option, rules, state) == value;
 }
 
-/* The rows that are not as usual, each with its code; 0 is the end. */
-static bool effect_bytes_put_options(struct coder *coder, struct rules *rules) {
+/* The rows of rules, or of a state (rules NULL), that are not as usual, each with its code; 0 is the end. */
+static bool effect_bytes_put_options(struct coder *coder, struct rules *rules,
+                                     struct board_state *state) {
     for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
         const struct board_option *option = &board_options[i];
-        if (option->code != 0 &&
-            board_option_get(option, rules) != board_option_usual(option, rules)) {
+        if (option->code != 0 && option->is_of_state == (rules == NULL) &&
+            board_option_get(option, rules, state) !=
+                (rules != NULL ? board_option_usual(option, rules) : 0)) {
             *coder->to++ = (char)option->code;
-            if (!effect_bytes_code_value(coder, option, rules)) {
+            if (!effect_bytes_code_value(coder, option, rules, state)) {
                 return false;
             }
         }
@@ -371,27 +376,43 @@ static bool effect_bytes_put_options(struct coder *coder, struct rules *rules) {
     return true;
 }
 
-static bool effect_bytes_take_options(struct coder *coder, struct rules *rules) {
+static bool effect_bytes_take_options(struct coder *coder, struct rules *rules,
+                                      struct board_state *state) {
     bool has[BOARD_OPTION_COUNT] = {false};
     uint8_t code;
     bool is_good = effect_bytes_take_byte(coder->from, &code);
     while (is_good && code != 0) {
         size_t i = board_options_find(code);
         is_good = i < BOARD_OPTION_COUNT && !has[i] &&
-                  effect_bytes_code_value(coder, &board_options[i], rules);
+                  board_options[i].is_of_state == (rules == NULL) &&
+                  effect_bytes_code_value(coder, &board_options[i], rules, state);
         if (is_good) {
             has[i] = true;
             is_good = effect_bytes_take_byte(coder->from, &code);
         }
     }
-    for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
+    for (size_t i = 0; i < BOARD_OPTION_COUNT && rules != NULL; i++) {
         const struct board_option *option = &board_options[i];
         if (option->code != 0 && option->usual != 0 && !has[i]) {
-            board_option_set(option, rules, board_option_usual(option, rules));
+            board_option_set(option, rules, NULL, board_option_usual(option, rules));
         }
     }
-    rules->guards = board_options_guards(rules);
+    if (rules != NULL) {
+        rules->guards = board_options_guards(rules);
+    }
     return is_good;
+}
+
+/* *state: of the effect; NULL, of one that is written: zeroed. */
+static bool effect_bytes_code_state(struct coder *coder, const struct board_state **state) {
+    struct board_state copy = {.from_ms = 0};
+    if (coder->from == NULL) {
+        copy = *state != NULL ? **state : copy;
+        return effect_bytes_put_options(coder, NULL, &copy);
+    }
+    coder->from->state = copy;
+    *state = &coder->from->state;
+    return effect_bytes_take_options(coder, NULL, &coder->from->state);
 }
 
 static bool effect_bytes_code_time(struct coder *coder, struct layout_time *time) {
@@ -436,8 +457,8 @@ static bool effect_bytes_code_field(struct coder *coder, struct layout_field *fi
 
 static bool effect_bytes_code_rules(struct coder *coder, struct rules *rules) {
     struct layout *layout = &rules->layout;
-    if (!(coder->from != NULL ? effect_bytes_take_options(coder, rules)
-                              : effect_bytes_put_options(coder, rules)) ||
+    if (!(coder->from != NULL ? effect_bytes_take_options(coder, rules, NULL)
+                              : effect_bytes_put_options(coder, rules, NULL)) ||
         !effect_bytes_code_tags(coder, &layout->tags) ||
         !effect_bytes_code_time(coder, &layout->time) ||
         !effect_bytes_code_byte(coder, &layout->field_count, LAYOUT_FIELDS_MAX)) {
@@ -553,6 +574,12 @@ static bool effect_bytes_code_operands(struct coder *coder, struct effect_encode
                !effect_bytes_take_rules(coder->from, &effect->rules)) {
         return false;
     }
+    bool has_rules = (operands & HAS_RULES) != 0;
+    if (((operands & HAS_STATE) != 0 || (has_rules && rules_have_state(effect->rules))) &&
+        !(effect_bytes_code_state(coder, &effect->state) &&
+          (!has_rules || coder->from == NULL || rules_take_state(effect->rules, effect->state)))) {
+        return false;
+    }
     return ((operands & HAS_TIME) == 0 ||
             effect_bytes_code(coder, &effect->expire_at_ms, sizeof effect->expire_at_ms)) &&
            ((operands & HAS_RANGE) == 0 || (effect_bytes_code_u32(coder, &effect->rank) &&
@@ -633,6 +660,8 @@ void effect_bytes_encode(struct effect_encoder *encoder, const struct effect *ef
         effect_bytes_encode_member(encoder, KIND_TAKE, effect);
     } else if (effect->kind == EFFECT_TAGS) {
         effect_bytes_encode_tags(encoder, effect);
+    } else if (effect->kind == EFFECT_STATE) {
+        effect_bytes_encode_other(encoder, OTHER_STATE, effect);
     } else {
         effect_bytes_encode_other(encoder, effect_bytes_other_of(effect, is_of_hash), effect);
     }
@@ -640,7 +669,8 @@ void effect_bytes_encode(struct effect_encoder *encoder, const struct effect *ef
 
 void effect_bytes_encode_open(struct effect_encoder *encoder, const struct registry_key *key,
                               int64_t expire_at_ms) {
-    const struct effect effect = {.rules = registry_rules(key), .expire_at_ms = expire_at_ms};
+    const struct effect effect = {
+        .rules = registry_rules(key), .state = registry_state(key), .expire_at_ms = expire_at_ms};
     effect_bytes_encode_board(encoder, key->database, registry_name(key));
     effect_bytes_encode_other(encoder, OTHER_OPEN, &effect);
 }
@@ -772,9 +802,10 @@ static enum effect_record effect_bytes_decode_other(struct effect_decoder *decod
                                                     uint64_t other) {
     struct coder coder = {.from = decoder};
     bool is_of_hash = other >= OTHER_HASH_CREATE && other < OTHER_TAGS;
-    bool needs_key =
-        other != OTHER_FLUSH && (other < OTHER_PIECE || is_of_hash || other == OTHER_TAGS);
+    bool needs_key = other != OTHER_FLUSH && (other < OTHER_PIECE || is_of_hash ||
+                                              other == OTHER_TAGS || other == OTHER_STATE);
     decoder->effect.rules = NULL;
+    decoder->effect.state = NULL;
     if (other >= OTHER_COUNT || (needs_key && decoder->name.size == 0) ||
         !effect_bytes_code_operands(&coder, NULL, &decoder->effect, others[other].operands)) {
         return EFFECT_RECORD_BAD;

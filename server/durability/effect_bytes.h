@@ -17,6 +17,8 @@
  *     of keys with hashes:
  *       12 CREATE  kind (1 byte)         13 PUT    varint size, varint size, field, value
  *       14 TAKE    varint size, field    15 RENAME, 16 COPY  database, varint size, name, time
+ *     of boards with a state:
+ *       18 STATE   state
  *     of boards with tags:
  *       17 TAGS    varint size, member, values; size 0: the member of the last PUT or TAGS
  *
@@ -32,7 +34,9 @@
  *     rules   slot (1 byte); with 0x80 set, the slot's new content follows: a code and a value for each row of
  *             skiplist/keyspace/board_options.h that is not as usual (a varint of both signs, a zone's
  *             name), 0, tags, TIME and the fields, whose flags are 1 SIGNED, 2 ASC, 4 DOUBLE, 8 DECAY. When it is
- *             read, the end of a period in a named zone is that of today's tzdata
+ *             read, the end of a period in a named zone is that of today's tzdata. Behind it the state, if boards
+ *             with these rules have one
+ *     state   a code and a value for each of its rows that is not 0, likewise, and 0
  *     values  of a member's tags, as tag_values_pack writes them (codec/tag.h)
  *     time    8 bytes, unix milliseconds; REGISTRY_NO_EXPIRY: none
  *
@@ -49,7 +53,7 @@
 
 enum {
     EFFECT_RULES_SLOTS = 16,
-    /* Codes and values of options, layout, tags. */
+    /* Codes and values of options and state, layout, tags. */
     EFFECT_RULES_SIZE_MAX = BOARD_OPTION_COUNT * 11 + ZONE_NAME_MAX + 16 +
                             LAYOUT_FIELDS_MAX * (LAYOUT_NAME_MAX + 16) +
                             TAGS_MAX * (TAG_NAME_MAX + 2),
@@ -128,6 +132,7 @@ struct effect_decoder {
     const struct zone *missing_zone; /* that a PERIOD in this chunk needs; NULL: none */
     bool has_slot[EFFECT_RULES_SLOTS];
     struct rules slots[EFFECT_RULES_SLOTS];
+    struct board_state state; /* of the effect */
 };
 
 void effect_bytes_decode_begin(struct effect_decoder *decoder, struct bytes chunk);

@@ -148,6 +148,7 @@ static enum loading_status loading_open_board(struct loading *loading) {
     loading->base_boards++;
     loading_name_open(open, effect->database, effect->name);
     open->expire_at_ms = effect->expire_at_ms;
+    open->state = effect->state != NULL ? *effect->state : (struct board_state){.from_ms = 0};
     open->indexing = (struct board_indexing){.has_begun = false};
     open->is_open = true;
     open->is_known = false;
@@ -253,7 +254,7 @@ static enum loading_status loading_index_board(struct loading *loading) {
     }
     if (registry_put_loaded(loading->registry, open->database,
                             (struct bytes){.at = open->name, .size = open->name_size}, &open->board,
-                            open->expire_at_ms) != REGISTRY_OK) {
+                            &open->state, open->expire_at_ms) != REGISTRY_OK) {
         return loading_fail_memory(loading);
     }
     loading->board_count++;

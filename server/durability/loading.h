@@ -38,6 +38,7 @@ struct loading_board {
     char name[REGISTRY_NAME_MAX];
     uint32_t name_size;
     int64_t expire_at_ms;
+    struct board_state state;
     struct board board;
     struct board_indexing indexing;
 };

@@ -76,6 +76,7 @@ void unwritten_add_effect(struct unwritten *unwritten, const struct effect *effe
     case EFFECT_CUT:
     case EFFECT_RULES:
     case EFFECT_TAGS:
+    case EFFECT_STATE:
         break;
     case EFFECT_RENAME:
     case EFFECT_COPY:

@@ -83,20 +83,6 @@ static void figures_take_clients(const struct server *server, struct figures *fi
     figures->output_rate = stats->output_kbps * 1024;
 }
 
-static void figures_take_memory(const struct server *server, struct figures *figures) {
-    figures->memory_limit = server->settings.maxmemory;
-    figures->memory_clients = server->sessions.memory.total;
-    figures->memory_clients_limit = server_client_memory_limit(server);
-    figures->memory_startup = server->stats.startup_memory_size;
-    figures->memory_machine = server->about.machine_memory_size;
-    figures->memory_replicas = 0;
-    for (const struct replica *replica = server->replication.replicas; replica != NULL;
-         replica = replica->next) {
-        figures->memory_replicas += session_memory_size(replica->session);
-    }
-    figures->memory_replication = figures->memory_replicas + server->replication.backlog_size;
-}
-
 static void figures_take_persistence(const struct server *server, struct figures *figures) {
     struct persistence_info *kept = &figures->kept;
     *kept = (struct persistence_info){
@@ -119,20 +105,6 @@ static void figures_take_persistence(const struct server *server, struct figures
 
 static uint64_t figures_microseconds(struct timeval time) {
     return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_usec;
-}
-
-static void figures_take_thread(struct figures *figures) {
-#ifdef RUSAGE_THREAD
-    struct rusage usage = {0};
-    (void)getrusage(RUSAGE_THREAD, &usage);
-    figures->user_us = figures_microseconds(usage.ru_utime);
-    figures->system_us = figures_microseconds(usage.ru_stime);
-    figures->switches_forced = (uint64_t)usage.ru_nivcsw;
-    figures->switches_own = (uint64_t)usage.ru_nvcsw;
-    figures->faults = (uint64_t)usage.ru_majflt;
-#else
-    (void)figures;
-#endif
 }
 
 /* Since a time of the monotonic clock. */
@@ -287,6 +259,15 @@ static void figures_take_process(struct figures *figures) {
         process->used > 0 ? (double)process->resident / (double)process->used : 0;
     process->fragmentation_size = (int64_t)process->resident - (int64_t)process->used;
     snprintf(process->os, sizeof process->os, "%s %s %s", os.sysname, os.release, os.machine);
+#ifdef RUSAGE_THREAD
+    struct rusage thread = {0};
+    (void)getrusage(RUSAGE_THREAD, &thread);
+    figures->user_us = figures_microseconds(thread.ru_utime);
+    figures->system_us = figures_microseconds(thread.ru_stime);
+    figures->switches_forced = (uint64_t)thread.ru_nivcsw;
+    figures->switches_own = (uint64_t)thread.ru_nvcsw;
+    figures->faults = (uint64_t)thread.ru_majflt;
+#endif
 }
 
 void figures_look(const struct server *server, struct figures *figures) {
@@ -297,11 +278,20 @@ void figures_look(const struct server *server, struct figures *figures) {
     figures->once_size = once_ids_size(server);
     figures->once_user_count = 0;
     figures_take_clients(server, figures);
-    figures_take_memory(server, figures);
+    figures->memory_limit = server->settings.maxmemory;
+    figures->memory_clients = server->sessions.memory.total;
+    figures->memory_clients_limit = server_client_memory_limit(server);
+    figures->memory_startup = server->stats.startup_memory_size;
+    figures->memory_machine = server->about.machine_memory_size;
+    figures->memory_replicas = 0;
+    for (const struct replica *replica = server->replication.replicas; replica != NULL;
+         replica = replica->next) {
+        figures->memory_replicas += session_memory_size(replica->session);
+    }
+    figures->memory_replication = figures->memory_replicas + server->replication.backlog_size;
     figures_take_persistence(server, figures);
     figures_take_replication(server, figures);
     figures_take_process(figures);
-    figures_take_thread(figures);
     const struct server_retiring *retiring = &server->ending.retiring;
     int64_t left_ms = retiring->until_ms - server->clock.monotonic_ms;
     figures->uptime_ms = server->clock.monotonic_ms - server->about.started_at_ms;

@@ -64,18 +64,6 @@ static void metrics_put_value(struct page *page, bool is_negative, uint64_t valu
 
 enum { LABELS_MAX = 768 }; /* a replica's host has up to 255 bytes */
 
-/* The labels of the sample without their braces: "thread=\"0\",call=\"read\"". */
-static void metrics_print_labels(const struct figure *sample, const char *value,
-                                 char labels[LABELS_MAX]) {
-    const char *more = sample->label != NULL ? sample->label : "";
-    const char *name = figures_label(sample->of);
-    const char *comma = name != NULL && more[0] != '\0' ? "," : "";
-    int size = name == NULL
-                   ? snprintf(labels, LABELS_MAX, "%s", more)
-                   : snprintf(labels, LABELS_MAX, "%s=\"%s\"%s%s", name, value, comma, more);
-    CHECK(size >= 0 && size < LABELS_MAX);
-}
-
 enum { BUCKET_STEP = 2, BUCKETS_SHOWN = 24 }; /* 1 us, 4 us, 16 us ... 4.2 s */
 
 static void metrics_put_histogram(struct page *page, const char *labels,
@@ -109,7 +97,14 @@ static void metrics_put_sample(struct page *page, const void *object, const char
     const struct figure *sample = page->sample;
     struct figure_value value = figures_read(sample, object);
     char labels[LABELS_MAX];
-    metrics_print_labels(sample, name, labels);
+    /* Without their braces: "thread=\"0\",call=\"read\"". */
+    const char *more = sample->label != NULL ? sample->label : "";
+    const char *label = figures_label(sample->of);
+    const char *comma = label != NULL && more[0] != '\0' ? "," : "";
+    int size = label == NULL
+                   ? snprintf(labels, LABELS_MAX, "%s", more)
+                   : snprintf(labels, LABELS_MAX, "%s=\"%s\"%s%s", label, name, comma, more);
+    CHECK(size >= 0 && size < LABELS_MAX);
     if (sample->type == FIGURE_DURATIONS) {
         metrics_put_histogram(page, labels, value.durations);
     } else if (!sample->is_optional || !value.is_negative) {
@@ -122,32 +117,6 @@ static void metrics_put_sample(struct page *page, const void *object, const char
 
 /* ---- the objects that have samples ---- */
 
-static void metrics_put_commands(struct page *page) {
-    bool is_histogram = page->sample->type == FIGURE_DURATIONS;
-    for (uint32_t i = 0; i < page->figures->stats.command_count; i++) {
-        const struct stats_command *command = &page->figures->stats.commands[i];
-        if (command->calls.count > 0 || (!is_histogram && command->rejected_calls > 0)) {
-            metrics_put_sample(page, command, command_full_name(i));
-        }
-    }
-}
-
-/* A prefix is the first word of an error, which the server chose; what would end a label's value
- * early is shown as '_'. */
-static void metrics_put_errors(struct page *page) {
-    const struct stats *stats = &page->figures->stats;
-    for (uint32_t i = 0; i < stats->error_kind_count; i++) {
-        char prefix[sizeof stats->errors[i].prefix];
-        memcpy(prefix, stats->errors[i].prefix, sizeof prefix);
-        for (char *at = prefix; *at != '\0'; at++) {
-            if (*at == '"' || *at == '\\' || *at == '\n') {
-                *at = '_';
-            }
-        }
-        metrics_put_sample(page, &stats->errors[i], prefix);
-    }
-}
-
 static void metrics_put_numbered(struct page *page, const void *object, uint32_t number) {
     char name[16];
     snprintf(name, sizeof name, "%u", number);
@@ -158,15 +127,31 @@ static void metrics_put_numbered(struct page *page, const void *object, uint32_t
 static void metrics_put_samples(struct page *page) {
     const struct figures *figures = page->figures;
     const struct figures_replication *replication = &figures->replication;
+    const struct stats *stats = &figures->stats;
+    bool is_histogram = page->sample->type == FIGURE_DURATIONS;
     switch (page->sample->of) {
     case FIGURE_OF_FIGURES:
         metrics_put_sample(page, figures, NULL);
         break;
     case FIGURE_OF_COMMAND:
-        metrics_put_commands(page);
+        for (uint32_t i = 0; i < stats->command_count; i++) {
+            const struct stats_command *command = &stats->commands[i];
+            if (command->calls.count > 0 || (!is_histogram && command->rejected_calls > 0)) {
+                metrics_put_sample(page, command, command_full_name(i));
+            }
+        }
         break;
     case FIGURE_OF_ERROR:
-        metrics_put_errors(page);
+        /* A prefix is the first word of an error, which the server chose; what would end a label's value early is
+         * shown as '_'. */
+        for (uint32_t i = 0; i < stats->error_kind_count; i++) {
+            char prefix[sizeof stats->errors[i].prefix];
+            memcpy(prefix, stats->errors[i].prefix, sizeof prefix);
+            for (char *at = prefix; (at = strpbrk(at, "\"\\\n")) != NULL;) {
+                *at = '_';
+            }
+            metrics_put_sample(page, &stats->errors[i], prefix);
+        }
         break;
     case FIGURE_OF_DATABASE:
         for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
@@ -188,8 +173,8 @@ static void metrics_put_samples(struct page *page) {
         }
         break;
     case FIGURE_OF_THREAD:
-        for (uint32_t i = 0; i < figures->stats.network_count; i++) {
-            metrics_put_numbered(page, &figures->stats.networks[i], i);
+        for (uint32_t i = 0; i < stats->network_count; i++) {
+            metrics_put_numbered(page, &stats->networks[i], i);
         }
         break;
     case FIGURE_OF_ONCE_USER:
@@ -224,19 +209,9 @@ static const char *metrics_unit(const struct figure *family) {
     return "";
 }
 
-static void metrics_begin_family(struct page *page, const struct figure *family) {
-    bool is_open = page->format == METRICS_OPENMETRICS;
-    const char *suffix = is_open ? "" : metrics_sample_suffix(family);
-    const char *kind = family->kind == FIGURE_INFO && !is_open ? "gauge" : kind_names[family->kind];
-    metrics_put(page, "# TYPE %s%s %s\n", family->metric, suffix, kind);
-    if (is_open && metrics_unit(family)[0] != '\0') {
-        metrics_put(page, "# UNIT %s %s\n", family->metric, metrics_unit(family));
-    }
-    metrics_put(page, "# HELP %s%s %s.\n", family->metric, suffix, family->help);
-}
-
 void metrics_print(const struct figures *figures, enum metrics_format format, struct buffer *out) {
     const struct figure *end = figures_table + figures_row_count;
+    bool is_open = format == METRICS_OPENMETRICS;
     struct page page = {.figures = figures, .format = format, .out = out, .family = figures_table};
     for (unsigned place = 1; place < FIGURE_PLACES; place++) {
         for (const struct figure *row = figures_table; row < end; row++) {
@@ -244,14 +219,22 @@ void metrics_print(const struct figures *figures, enum metrics_format format, st
                 continue;
             }
             if (row->metric != NULL) {
-                metrics_begin_family(&page, row);
+                const char *suffix = is_open ? "" : metrics_sample_suffix(row);
+                const char *unit = is_open ? metrics_unit(row) : "";
+                const char *kind =
+                    row->kind == FIGURE_INFO && !is_open ? "gauge" : kind_names[row->kind];
+                metrics_put(&page, "# TYPE %s%s %s\n", row->metric, suffix, kind);
+                if (unit[0] != '\0') {
+                    metrics_put(&page, "# UNIT %s %s\n", row->metric, unit);
+                }
+                metrics_put(&page, "# HELP %s%s %s.\n", row->metric, suffix, row->help);
                 page.family = row;
             }
             page.sample = row;
             metrics_put_samples(&page);
         }
     }
-    if (format == METRICS_OPENMETRICS) {
+    if (is_open) {
         metrics_put(&page, "# EOF\n");
     }
 }

@@ -162,8 +162,7 @@ bool feed_redis_encode(struct feed *feed, struct replica *replica, uint64_t budg
     size_t unsent = feed_unsent(replica);
     size_t size_max = unsent < FEED_UNSENT_MAX ? FEED_UNSENT_MAX - unsent : 0;
     if (!redis_encode_step(&redis->encode, feed_output(replica), size_max, budget_ns)) {
-        feed_give_up(feed, replica,
-                     "what it is sent has no memory, or takes another full copy");
+        feed_give_up(feed, replica, "what it is sent has no memory, or takes another full copy");
         return false;
     }
     if (redis_encode_is_between(&redis->encode)) {

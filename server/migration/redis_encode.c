@@ -206,6 +206,7 @@ static bool redis_encode_effect(struct redis_encode *encode, const struct effect
     case EFFECT_CREATE:
     case EFFECT_RULES:
     case EFFECT_TAGS:
+    case EFFECT_STATE:
         if (is_of_board) {
             redis_encode_add_to_board(encode, effect);
         } else {
@@ -221,12 +222,13 @@ static bool redis_encode_effect(struct redis_encode *encode, const struct effect
         } else {
             redis_encode_move_key(encode, effect);
             if (effect->rules != NULL && effect->kind == EFFECT_RENAME &&
-                effect->rules->settlement != RULES_NO_ARCHIVE) {
+                effect->rules->is_archive) {
                 /* It is a copy there, which is no archive. */
                 redis_encode_add_to_board(encode, &(struct effect){.kind = EFFECT_RULES,
                                                                    .database = effect->to_database,
                                                                    .name = effect->to_name,
-                                                                   .rules = effect->rules});
+                                                                   .rules = effect->rules,
+                                                                   .state = effect->state});
             }
         }
         return true;

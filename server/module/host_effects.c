@@ -139,6 +139,7 @@ void host_effects_rewrite(struct host_io *io, struct host_string *name,
                                          .database = key->database,
                                          .name = host_bytes(name),
                                          .rules = registry_rules(key),
+                                         .state = registry_state(key),
                                          .expire_at_ms = REGISTRY_NO_EXPIRY,
                                          .key = key}};
     struct effect each;
@@ -179,6 +180,7 @@ static bool host_effects_is_of_ids(const struct effect *effect, bool is_believed
     case EFFECT_RULES:
     case EFFECT_FILL:
     case EFFECT_TAGS:
+    case EFFECT_STATE:
         break;
     }
     return false;

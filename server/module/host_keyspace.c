@@ -330,7 +330,7 @@ struct registry_key *once_ids_find_or_create(struct server *server, uint32_t dat
         return ids;
     }
     once_ids_make_rules(&rules);
-    return registry_find_or_create_like(server->registry, REGISTRY_ONCE, key, &rules,
+    return registry_find_or_create_like(server->registry, REGISTRY_ONCE, key, &rules, NULL,
                                         server->clock.now_ms, &is_new);
 }
 

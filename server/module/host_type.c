@@ -154,9 +154,9 @@ static struct registry_key *host_type_load_key(struct type_loading *loading, int
     struct registry_key *key = NULL;
     rdb_value_init(&loading->members, module.server.hash_seed);
     if (host_type_load_head(loading, version) && host_type_load_members(loading)) {
-        key = registry_embedded_create(module.server.registry,
-                                       loading->read->is_ids ? REGISTRY_ONCE : 0, loading->name,
-                                       REGISTRY_BOARD, rules_of(board_layout(&loading->board)));
+        key = registry_embedded_create(
+            module.server.registry, loading->read->is_ids ? REGISTRY_ONCE : 0, loading->name,
+            REGISTRY_BOARD, rules_of(board_layout(&loading->board)), &loading->read->state);
     }
     if (key != NULL) {
         board_move_to(&loading->board, &key->board);

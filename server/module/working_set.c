@@ -64,10 +64,10 @@ static bool working_set_take(struct working_set *set, struct working_key *entry)
         return true;
     }
     /* Stands for a key of another type. */
-    entry->key =
-        entry->value != NULL
-            ? working_set_name_key(&entry->value->key, entry->text, &entry->is_to_note)
-            : registry_embedded_create(module.server.registry, 0, entry->text, REGISTRY_HASH, NULL);
+    entry->key = entry->value != NULL
+                     ? working_set_name_key(&entry->value->key, entry->text, &entry->is_to_note)
+                     : registry_embedded_create(module.server.registry, 0, entry->text,
+                                                REGISTRY_HASH, NULL, NULL);
     set->is_lent = set->count == 1 && !set->writes && entry->value != NULL && entry->key != NULL &&
                    !entry->key->is_periodic;
     if (set->is_lent) {
@@ -360,7 +360,7 @@ static void working_set_leave(struct working_set *set, struct working_key *entry
     } else if (entry->is_changed) {
         /* The same key, changed. It gets an expiry if it is an archive that was settled; one that somebody has set
          * stays. */
-        bool is_archive = registry_rules(entry->key)->settlement != RULES_NO_ARCHIVE;
+        bool is_archive = registry_rules(entry->key)->is_archive;
         if (entry->is_to_note) {
             host_value_note_due(entry->value, entry->text, host_GetSelectedDb(set->ctx));
         }

@@ -80,6 +80,8 @@ enum rdb_board_event rdb_board_next(struct rdb_board *board) {
             break;
         }
         rules_copy(board->decoder.effect.rules, &board->rules);
+        board->state = rules_have_state(&board->rules) ? board->decoder.state
+                                                       : (struct board_state){.from_ms = 0};
         board->has_rules = true;
         return RDB_BOARD_OPENED;
     case EFFECT_RECORD_ENTRIES:

@@ -33,7 +33,8 @@ enum rdb_board_event {
 
 struct rdb_board {
     struct rules rules; /* from RDB_BOARD_OPENED on */
-    int64_t time_us;    /* when it was written */
+    struct board_state state;
+    int64_t time_us; /* when it was written */
     uint64_t member_count, read_count;
     const char *error; /* NULL: none */
     bool has_rules;

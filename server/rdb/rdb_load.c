@@ -179,8 +179,9 @@ static bool rdb_load_put_board(struct rdb_load *load) {
         return false;
     }
     uint32_t cut_count = load->value.count - board_count(&load->board);
+    const struct board_state *state = load->kind == RDB_BOARD ? &load->reader.board->state : NULL;
     if (registry_put_loaded(load->registry, (uint32_t)load->database, load->name, &load->board,
-                            load->expire_at_ms) != REGISTRY_OK) {
+                            state, load->expire_at_ms) != REGISTRY_OK) {
         return rdb_load_fail_memory(load);
     }
     load->has_board = false;

@@ -124,6 +124,7 @@ static bool rdb_state_follows(struct checking *checking, const struct effect *ef
     case EFFECT_RULES:
     case EFFECT_FILL:
     case EFFECT_TAGS:
+    case EFFECT_STATE:
         break;
     }
     return false;

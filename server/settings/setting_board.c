@@ -223,7 +223,7 @@ static bool setting_board_init_rule(struct setting_rule *rule, const struct sett
     if (option_count == 0) {
         return true;
     }
-    return setting_options_parse(SETTING_TAKES_OPTIONS, options, option_count, rule->own,
+    return setting_options_parse(SETTING_TAKES_OPTIONS, options, option_count, rule->own, NULL,
                                  in->reason) &&
            (setting_board_keep_tags(rule, &rule->own->layout.tags) ||
             setting_words_fail(in->reason, "out of memory"));

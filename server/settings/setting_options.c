@@ -36,6 +36,7 @@ enum { AGES = sizeof ages / sizeof ages[0] };
 /* What was parsed so far. */
 struct parsing {
     struct rules *rules;
+    struct board_state *state; /* NULL: its words are not taken */
     enum setting_takes takes;
     bool has[BOARD_OPTION_COUNT];
     struct tag_set given; /* tags that were named, each with one bit */
@@ -182,7 +183,7 @@ static bool setting_options_parse_age(const struct parsing *parsing,
                                   "STALE %s '%s' is unknown: use MINUTE, HOUR or DAY",
                                   bytes_show(words[1]).text, bytes_show(words[2]).text);
     }
-    board_option_set(option, parsing->rules, count * ages[i].ms);
+    board_option_set(option, parsing->rules, parsing->state, count * ages[i].ms);
     return true;
 }
 
@@ -227,7 +228,7 @@ static bool setting_options_parse_window(const struct parsing *parsing,
                                   (unsigned)window->count, bytes_show(words[2]).text);
     }
     if (!is_alone) {
-        board_option_set(option + 1, parsing->rules, value);
+        board_option_set(option + 1, parsing->rules, parsing->state, value);
     }
     return true;
 }
@@ -242,7 +243,7 @@ static bool setting_options_parse_league(const struct parsing *parsing,
         if (*size == word_count || !setting_options_parse_number(option, words[*size], &value)) {
             return setting_words_fail(parsing->reason, "LEAGUE needs five numbers");
         }
-        board_option_set(option, parsing->rules, value);
+        board_option_set(option, parsing->rules, parsing->state, value);
     }
     return true;
 }
@@ -274,7 +275,8 @@ static bool setting_options_parse_option(struct parsing *parsing, const struct b
     parsing->has[option - board_options] = true;
     if (option->form == BOARD_FORM_FLAG) {
         *size = 1;
-        board_option_set(option, rules, option->value);
+        board_option_set(option, rules, parsing->state, option->value);
+        rules->is_archive |= option->is_of_state && option->needs == BOARD_NEEDS_END;
         return true;
     }
     bool is_none = option->none != NULL && word_count > 1 && bytes_is(words[1], option->none);
@@ -293,7 +295,7 @@ static bool setting_options_parse_option(struct parsing *parsing, const struct b
     if (word_count == 1 || !setting_options_parse_value(option, words[1], &value)) {
         return setting_options_fail_value(option, word_count == 1 ? NULL : &words[1], reason);
     }
-    board_option_set(option, rules, value);
+    board_option_set(option, rules, parsing->state, value);
     if (option == &board_options[BOARD_OPTION_SHARE]) {
         rules->window.is_share = true;
     }
@@ -324,10 +326,10 @@ static bool setting_options_finish_period(const bool *has, enum period_unit unit
                                       option->word);
         }
         if (!has_period) {
-            board_option_set(option, rules, 0);
+            board_option_set(option, rules, NULL, 0);
         } else if (option->word != NULL && !has[i] &&
                    (unit_before == PERIOD_NONE || (restarts && option->restarts))) {
-            board_option_set(option, rules, option->usual);
+            board_option_set(option, rules, NULL, option->usual);
         }
     }
     if (has[BOARD_OPTION_ON] && rules->period.unit != PERIOD_WEEK) {
@@ -378,9 +380,9 @@ static bool setting_options_finish(const bool *has, const struct rules *before, 
 }
 
 bool setting_options_parse(enum setting_takes takes, const struct bytes *words, size_t word_count,
-                           struct rules *rules, char *reason) {
+                           struct rules *rules, struct board_state *state, char *reason) {
     struct rules parsed;
-    struct parsing parsing = {.rules = &parsed, .takes = takes, .reason = reason};
+    struct parsing parsing = {.rules = &parsed, .state = state, .takes = takes, .reason = reason};
     rules_copy(rules, &parsed);
     size_t size = 0;
     for (size_t i = 0; i < word_count; i += size) {
@@ -398,8 +400,8 @@ bool setting_options_parse(enum setting_takes takes, const struct bytes *words, 
 /* ---- options -> words ---- */
 
 size_t setting_options_print_one(const struct board_option *option, const struct rules *rules,
-                                 char *out) {
-    int64_t value = board_option_get(option, rules);
+                                 const struct board_state *state, char *out) {
+    int64_t value = board_option_get(option, rules, state);
     const char *text = NULL;
     size_t unit = AGES - 1;
     switch ((enum board_option_form)option->form) {
@@ -435,12 +437,14 @@ size_t setting_options_print_one(const struct board_option *option, const struct
     return (size_t)snprintf(out, SETTING_OPTION_TEXT_MAX, "%s", text);
 }
 
-size_t setting_options_print(const struct rules *rules, char *out) {
+size_t setting_options_print(const struct rules *rules, const struct board_state *state,
+                             char *out) {
     size_t size = 0;
     for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
         const struct board_option *option = &board_options[i];
-        int64_t value = board_option_get(option, rules);
-        bool is_usual = option->form == BOARD_FORM_FLAG   ? value != option->value || value == 0
+        int64_t value = board_option_get(option, rules, state);
+        bool is_usual = option->form == BOARD_FORM_FLAG
+                            ? value != option->value || (value == 0 && !option->is_of_state)
                         : option->form == BOARD_FORM_ZONE ? value == 0 && rules->period.zone == NULL
                                                           : value == option->usual;
         if (option->word == NULL || option->is_of_league || is_usual ||
@@ -453,8 +457,9 @@ size_t setting_options_print(const struct rules *rules, char *out) {
              more++) {
             out[size++] = ' ';
             size += board_options[more].is_of_league
-                        ? bytes_print_i64(out + size, board_option_get(&board_options[more], rules))
-                        : setting_options_print_one(&board_options[more], rules, out + size);
+                        ? bytes_print_i64(out + size,
+                                          board_option_get(&board_options[more], rules, NULL))
+                        : setting_options_print_one(&board_options[more], rules, state, out + size);
         }
     }
     out[size] = '\0';

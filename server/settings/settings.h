@@ -312,17 +312,18 @@ enum setting_takes { SETTING_TAKES_OPTIONS, SETTING_TAKES_STATE, SETTING_TAKES_L
  * false *rules is unchanged, and reason
  * (SETTING_ERROR_MAX) says which option is wrong, what was given and what is allowed. */
 MUST_CHECK bool setting_options_parse(enum setting_takes takes, const struct bytes *words,
-                                      size_t word_count, struct rules *rules, char *reason);
+                                      size_t word_count, struct rules *rules,
+                                      struct board_state *state, char *reason);
 enum {
     SETTING_OPTION_TEXT_MAX = 64 + PERIOD_ZONE_TEXT_MAX,
     SETTING_RULES_TEXT_MAX = BOARD_OPTION_COUNT * SETTING_OPTION_TEXT_MAX,
 };
 /* Write an option's value, as it is given, to out (SETTING_OPTION_TEXT_MAX); returns the size. */
 size_t setting_options_print_one(const struct board_option *option, const struct rules *rules,
-                                 char *out);
+                                 const struct board_state *state, char *out);
 /* The words of all that is not as usual, but for layout and tags, each with a blank before it, and a
  * terminator. out: SETTING_RULES_TEXT_MAX; returns the size without it. */
-size_t setting_options_print(const struct rules *rules, char *out);
+size_t setting_options_print(const struct rules *rules, const struct board_state *state, char *out);
 /* Does the layout support the options: are its times fine enough for the PERIOD? On false reason
  * (as above) says how many bits are needed. */
 MUST_CHECK bool setting_options_check(const struct rules *rules, char *reason);

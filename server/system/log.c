@@ -102,12 +102,6 @@ static bool log_json_is_number(struct bytes text) {
     return is_whole && at == text.size && text.size <= DIGITS_MAX;
 }
 
-static bool log_json_is_name_byte(char byte) {
-    char lower = bytes_lower(byte);
-    return (lower >= 'a' && lower <= 'z') || (byte >= '0' && byte <= '9') ||
-           strchr("_-./", byte) != NULL;
-}
-
 /* One word at the front of a line. */
 struct word {
     struct bytes name, value; /* name.size 0: no field, value is the word */
@@ -123,9 +117,12 @@ static size_t log_json_find(struct bytes text, size_t from, char byte) {
 static struct word log_json_read_word(struct bytes text) {
     size_t end = log_json_find(text, 0, ' ');
     size_t name_size = 0;
-    while (name_size < end && text.at[name_size] != '\0' &&
-           log_json_is_name_byte(text.at[name_size])) {
-        name_size++;
+    for (; name_size < end && text.at[name_size] != '\0'; name_size++) {
+        char lower = bytes_lower(text.at[name_size]);
+        bool is_alphanumeric = (lower >= 'a' && lower <= 'z') || (lower >= '0' && lower <= '9');
+        if (!is_alphanumeric && strchr("_-./", lower) == NULL) {
+            break;
+        }
     }
     struct word word = {.value = {.at = text.at, .size = end}};
     if (name_size > 0 && name_size < end && text.at[name_size] == '=') {
@@ -142,28 +139,25 @@ static struct word log_json_read_word(struct bytes text) {
     return word;
 }
 
-static void log_json_put_message(struct json *json, struct bytes text) {
-    bool is_first = true;
-    json_begin_text(json, "message");
-    while (text.size > 0) {
-        struct word word = log_json_read_word(text);
-        if (word.name.size == 0) {
-            json_add_text(json, is_first ? BYTES("") : BYTES(" "));
-            json_add_text(json, word.value);
-            is_first = false;
-        }
-        text = (struct bytes){.at = text.at + word.size, .size = text.size - word.size};
-    }
-    json_end_text(json);
-}
-
 size_t log_json_print(char *out, struct bytes time, const char *level, struct bytes text) {
     struct output output = {.at = out};
     struct json json = {.append = log_json_append, .out = &output};
     json_open(&json, NULL, '{');
     json_text(&json, "time", time);
     json_text(&json, "level", bytes_from_text(level));
-    log_json_put_message(&json, text);
+    /* The words that are no field are the message. */
+    bool is_first = true;
+    json_begin_text(&json, "message");
+    for (struct bytes rest = text; rest.size > 0;) {
+        struct word word = log_json_read_word(rest);
+        if (word.name.size == 0) {
+            json_add_text(&json, is_first ? BYTES("") : BYTES(" "));
+            json_add_text(&json, word.value);
+            is_first = false;
+        }
+        rest = (struct bytes){.at = rest.at + word.size, .size = rest.size - word.size};
+    }
+    json_end_text(&json);
     while (text.size > 0) {
         struct word word = log_json_read_word(text);
         if (word.name.size > 0) {
@@ -283,17 +277,6 @@ void log_close(void) {
 
 /* ---- syslog ---- */
 
-static bool log_connect_syslog(void) {
-    const struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = SYSLOG_PATH};
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
-        close(fd);
-        fd = -1;
-    }
-    log_state.syslog.fd = fd;
-    return fd >= 0;
-}
-
 static size_t log_add(char *out, size_t size, const char *text, size_t text_size) {
     memcpy(out + size, text, text_size);
     return size + text_size;
@@ -318,7 +301,16 @@ static void log_send_to_syslog(enum log_level level, struct bytes text) {
     size = log_add(line, size, text.at, text.size);
     /* Once more, if the daemon was restarted. */
     for (int i = 0; i < 2; i++) {
-        if (log_state.syslog.fd < 0 && !log_connect_syslog()) {
+        if (log_state.syslog.fd < 0) {
+            const struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = SYSLOG_PATH};
+            int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+            if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
+                close(fd);
+                fd = -1;
+            }
+            log_state.syslog.fd = fd;
+        }
+        if (log_state.syslog.fd < 0) {
             return;
         }
         if (send(log_state.syslog.fd, line, size, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 ||
@@ -330,16 +322,6 @@ static void log_send_to_syslog(enum log_level level, struct bytes text) {
 }
 
 /* ---- writing ---- */
-
-/* false: it was not written, or not whole. */
-static bool log_write_whole(const char *line, size_t size) {
-    ssize_t written;
-    do {
-        written = write(log_state.fd, line, size);
-    } while (written < 0 && errno == EINTR);
-    log_state.is_torn = written > 0 ? (size_t)written < size : log_state.is_torn && written < 0;
-    return written == (ssize_t)size;
-}
 
 /* "2026-11-21T10:59:01.250000Z": all six digits, so that lines sort. */
 static size_t log_print_time(char *out) {
@@ -382,6 +364,7 @@ static size_t log_print_line(char *line, enum log_level level, struct bytes text
     return size;
 }
 
+/* false: it was not written, or not whole. */
 static bool log_put_line(enum log_level level, struct bytes text) {
     char line[LOG_LINE_MAX];
     size_t begin = log_state.is_torn ? log_add_text(line, 0, "\n") : 0;
@@ -392,8 +375,15 @@ static bool log_put_line(enum log_level level, struct bytes text) {
     size_t size = begin + log_print_line(line + begin, level, text);
     /* Would a write wait? */
     struct pollfd ready = {.fd = log_state.fd, .events = POLLOUT};
-    return (log_state.is_file || (poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) != 0)) &&
-           log_write_whole(line, size);
+    if (!log_state.is_file && (poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0)) {
+        return false;
+    }
+    ssize_t written;
+    do {
+        written = write(log_state.fd, line, size);
+    } while (written < 0 && errno == EINTR);
+    log_state.is_torn = written > 0 ? (size_t)written < size : log_state.is_torn && written < 0;
+    return written == (ssize_t)size;
 }
 
 static void log_put_everywhere(enum log_level level, char *text, size_t size) {

@@ -48,20 +48,6 @@ static void surroundings_check_address_space(const struct surroundings *wanted) 
     }
 }
 
-/* Of the server's own control group: "0::/system.slice/leaderboard.service". */
-static bool surroundings_read_memory_limit(const struct surroundings *wanted, int64_t *limit) {
-    char groups[TEXT_MAX];
-    char path[TEXT_MAX + 64];
-    if (!surroundings_read_text(wanted, "/proc/self/cgroup", groups) ||
-        strncmp(groups, "0::/", 4) != 0) {
-        return false;
-    }
-    groups[strcspn(groups, "\n")] = '\0';
-    const char *group = strcmp(groups + 3, "/") == 0 ? "" : groups + 3;
-    snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", group);
-    return surroundings_read_number(wanted, path, limit);
-}
-
 void surroundings_warn(const struct surroundings *wanted) {
     int64_t somaxconn;
     if (surroundings_read_number(wanted, "/proc/sys/net/core/somaxconn", &somaxconn) &&
@@ -81,8 +67,15 @@ void surroundings_warn(const struct surroundings *wanted) {
                   "advice=\"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled\"");
     }
     surroundings_check_address_space(wanted);
+    /* Of the server's own control group: "0::/system.slice/leaderboard.service". */
+    char path[TEXT_MAX + 64];
     int64_t memory_max;
-    if (surroundings_read_memory_limit(wanted, &memory_max) &&
+    bool has_group =
+        surroundings_read_text(wanted, "/proc/self/cgroup", text) && strncmp(text, "0::/", 4) == 0;
+    text[has_group ? strcspn(text, "\n") : 0] = '\0';
+    snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max",
+             has_group && strcmp(text + 3, "/") != 0 ? text + 3 : "");
+    if (has_group && surroundings_read_number(wanted, path, &memory_max) &&
         (wanted->maxmemory == 0 || wanted->maxmemory > (uint64_t)memory_max)) {
         log_write(LOG_WARNING,
                   "the control group allows less memory than maxmemory, beyond it the system kills "

@@ -159,9 +159,9 @@ static void export_begin_key(struct exporting *exporting, const struct registry_
     record->at[RECORD_KEY] = registry_name(key);
     record->at[RECORD_KIND] = is_hash ? BYTES("hash") : BYTES("board");
     if (!is_hash) {
-        record->at[RECORD_RULES] =
-            (struct bytes){.at = exporting->rules,
-                           .size = record_print_rules(registry_rules(key), exporting->rules)};
+        record->at[RECORD_RULES] = (struct bytes){
+            .at = exporting->rules,
+            .size = record_print_rules(registry_rules(key), registry_state(key), exporting->rules)};
     }
     if (expire_at_ms != REGISTRY_NO_EXPIRY) {
         record->at[RECORD_EXPIRES] = export_print_integer(exporting->expires, expire_at_ms);
@@ -320,6 +320,7 @@ static void export_key(void *context, const struct registry_key *key) {
                                          .name = registry_name(key),
                                          .expire_at_ms = expire_at_ms,
                                          .rules = is_hash ? NULL : registry_rules(key),
+                                         .state = registry_state(key),
                                          .key = key}};
     if (exporting->is_redis) {
         export_begin_redis_key(exporting, key);

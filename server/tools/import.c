@@ -23,6 +23,7 @@ struct importing {
     uint32_t database;
     bool has_key, is_hash;
     struct rules rules;
+    struct board_state state;
     char error[RECORD_RULES_ERROR_MAX];
 };
 
@@ -59,7 +60,7 @@ static const char *import_begin_key(struct importing *importing, bool is_hash) {
         return "this database has hashes only";
     }
     if (!is_hash && !record_parse_rules(importing->record.at[RECORD_RULES], &importing->rules,
-                                        importing->error)) {
+                                        &importing->state, importing->error)) {
         return importing->error;
     }
     buffer_clear(&importing->name);
@@ -70,7 +71,9 @@ static const char *import_begin_key(struct importing *importing, bool is_hash) {
     if (name.size == 0 || name.size > REGISTRY_NAME_MAX) {
         return "the key's name is empty or too long";
     }
-    struct effect effect = {.kind = EFFECT_CREATE, .rules = is_hash ? NULL : &importing->rules};
+    struct effect effect = {.kind = EFFECT_CREATE,
+                            .rules = is_hash ? NULL : &importing->rules,
+                            .state = is_hash ? NULL : &importing->state};
     const char *wrong = import_apply(importing, &effect);
     importing->has_key = wrong == NULL;
     if (wrong != NULL || expires.size == 0) {

@@ -81,8 +81,9 @@ enum record_status record_refuse(struct record_reader *reader, const char *reaso
 enum { RECORD_RULES_MAX = LAYOUT_TEXT_MAX + SETTING_RULES_TEXT_MAX, RECORD_RULES_ERROR_MAX = 1024 };
 
 /* out: RECORD_RULES_MAX; returns the size. */
-size_t record_print_rules(const struct rules *rules, char *out);
+size_t record_print_rules(const struct rules *rules, const struct board_state *state, char *out);
 /* false: error (RECORD_RULES_ERROR_MAX) says what is wrong. */
-MUST_CHECK bool record_parse_rules(struct bytes text, struct rules *rules, char *error);
+MUST_CHECK bool record_parse_rules(struct bytes text, struct rules *rules,
+                                   struct board_state *state, char *error);
 
 #endif

@@ -9,11 +9,21 @@
                              .size = sizeof(((struct rules *)NULL)->member),                       \
                              __VA_ARGS__},
 
-/* NOLINTNEXTLINE(bugprone-sizeof-expression): a zone is a pointer, whose own size is meant */
-const struct board_option board_options[BOARD_OPTION_COUNT] = {BOARD_OPTIONS(BOARD_OPTION_ROW)};
+#define BOARD_STATE_ROW(name, member, line, create, alter, ...)                                    \
+    [BOARD_OPTION_##name] = {.is_of_state = true,                                                  \
+                             .at = offsetof(struct board_state, member),                           \
+                             .size = sizeof(((struct board_state *)NULL)->member),                 \
+                             __VA_ARGS__},
 
-int64_t board_option_get(const struct board_option *option, const struct rules *rules) {
-    const char *at = (const char *)rules + option->at;
+/* NOLINTNEXTLINE(bugprone-sizeof-expression): a zone is a pointer, whose own size is meant */
+const struct board_option board_options[BOARD_OPTION_COUNT] = {BOARD_OPTIONS(BOARD_OPTION_ROW)
+                                                                   BOARD_STATES(BOARD_STATE_ROW)};
+
+int64_t board_option_get(const struct board_option *option, const struct rules *rules,
+                         const struct board_state *state) {
+    static const struct board_state none;
+    const void *in = option->is_of_state ? (const void *)(state != NULL ? state : &none) : rules;
+    const char *at = (const char *)in + option->at;
     uint64_t value_64;
     uint32_t value_32;
     uint16_t value_16;
@@ -34,8 +44,13 @@ int64_t board_option_get(const struct board_option *option, const struct rules *
     }
 }
 
-void board_option_set(const struct board_option *option, struct rules *rules, int64_t value) {
-    char *at = (char *)rules + option->at;
+void board_option_set(const struct board_option *option, struct rules *rules,
+                      struct board_state *state, int64_t value) {
+    void *in = option->is_of_state ? (void *)state : rules;
+    if (in == NULL) {
+        return;
+    }
+    char *at = (char *)in + option->at;
     if (option->bit != 0) {
         *at = (char)(value != 0 ? *at | option->bit : *at & ~option->bit);
     } else {
@@ -61,7 +76,7 @@ bool board_option_applies(const struct board_option *option, const struct rules 
     case BOARD_NEEDS_LEAGUE:
         return rules->league.room > 0;
     case BOARD_NEEDS_END:
-        return rules->settlement != RULES_NO_ARCHIVE;
+        return rules->is_archive;
     case BOARD_NEEDS_NOTHING:
         break;
     }
@@ -107,7 +122,7 @@ const struct board_option *board_options_find_alone(const struct rules *rules) {
     const struct board_option *found = NULL;
     for (size_t i = 0; i < BOARD_OPTION_COUNT && found == NULL; i++) {
         const struct board_option *option = &board_options[i];
-        found = option->alone != NULL && board_option_get(option, rules) != 0 ? option : NULL;
+        found = option->alone != NULL && board_option_get(option, rules, NULL) != 0 ? option : NULL;
     }
     return found;
 }

@@ -49,13 +49,14 @@ struct board_option {
     const char *info;         /* the name in LB.INFO */
     const char *alone;        /* what it is called where a WINDOW excludes it; NULL: it does not */
     uint8_t code;             /* in files and in the streams of replicas, for ever; 0: is_other */
-    uint16_t at;              /* where in struct rules its value is */
+    uint16_t at;              /* where in struct rules, or struct board_state, its value is */
     uint8_t size;
     uint8_t bit;       /* of the byte there; 0: all of them */
     uint8_t value;     /* of a flag */
     uint8_t form;      /* enum board_option_form */
     uint8_t needs;     /* enum board_option_needs */
     bool is_state;     /* not said by the board's owner: only read back from an export */
+    bool is_of_state;  /* its value is in struct board_state */
     bool is_of_league; /* a word of LB.LEAGUE CREATE */
     bool is_kept;      /* by an archive, from its board */
     bool is_more;      /* another value of the option before, and given behind it */
@@ -157,31 +158,35 @@ struct board_option {
         .info = "idle")                                                                            \
     ROW(ROOM, league.room, "", "", "", .word = "ROOM", .is_other = true,                           \
         BOARD_FORM_LEAGUE(1, LEAGUE_ROOM_MAX))                                                     \
-    /* What happened. */                                                                           \
-    ROW(SETTLED, settlement, "", "", "", .code = 26, .word = "SETTLED", .form = BOARD_FORM_FLAG,   \
-        .value = RULES_SETTLED, .is_state = true, .needs = BOARD_NEEDS_END, .info = "settled")     \
-    ROW(UNSETTLED, settlement, "", "", "", .word = "UNSETTLED", .form = BOARD_FORM_FLAG,           \
-        .value = RULES_UNSETTLED, .is_state = true, .is_other = true, .needs = BOARD_NEEDS_END)    \
-    ROW(ENDED, ended_ms, "", "", "", .code = 27, .word = "ENDED", BOARD_FORM_ANY_TIME,             \
-        .is_state = true, .needs = BOARD_NEEDS_END, .info = "ended")                               \
-    ROW(EXPIRES, settled_expire_ms, "", "", "", .code = 28, .word = "EXPIRES",                     \
-        BOARD_FORM_ANY_TIME, .is_state = true, .needs = BOARD_NEEDS_END)                           \
-    ROW(COUNTS, window.from_ms, "", "", "", .code = 29, .word = "COUNTS", BOARD_FORM_ANY_TIME,     \
-        .is_state = true, .needs = BOARD_NEEDS_WINDOW, .info = "from")                             \
-    ROW(SHARE, window.from_ms, "", "", "", .word = "SHARE", BOARD_FORM_ANY_TIME, .is_state = true, \
-        .is_other = true, .needs = BOARD_NEEDS_SHARE)                                              \
-    ROW(LEFT, window.left, "", "", "", .code = 30, .word = "LEFT", .form = BOARD_FORM_NUMBER,      \
-        .wanted = "number", .maximum = UINT32_MAX, .is_state = true, .needs = BOARD_NEEDS_WINDOW,  \
-        .info = "left")                                                                            \
-    ROW(ANEW, window.is_anew, "", "", "", .code = 31, .word = "ANEW", .form = BOARD_FORM_FLAG,     \
-        .value = 1, .is_state = true, .needs = BOARD_NEEDS_WINDOW)                                 \
+    /* What the board is. */                                                                       \
     ROW(IS_SHARE, window.is_share, "", "", "", .code = 32, .form = BOARD_FORM_FLAG, .value = 1)    \
+    ROW(IS_ARCHIVE, is_archive, "", "", "", .code = 36, .form = BOARD_FORM_FLAG, .value = 1)       \
     ROW(CREATED, is_created, "", "", "", .code = 33, .word = "CREATED", .form = BOARD_FORM_FLAG,   \
         .value = 1, .is_state = true, .info = "created")                                           \
     ROW(STARTED, period_start_ms, "", "", "", .code = 34, .word = "STARTED", BOARD_FORM_ANY_TIME,  \
         .is_state = true, .needs = BOARD_NEEDS_PERIOD, .info = "start")                            \
     ROW(ENDS, period_end_ms, "", "", "", .code = 35, .word = "ENDS", BOARD_FORM_ANY_TIME,          \
         .is_state = true, .needs = BOARD_NEEDS_PERIOD, .info = "end")
+
+/* What happens to it: rows as above, of struct board_state. */
+#define BOARD_STATES(ROW)                                                                          \
+    ROW(SETTLED, is_settled, "", "", "", .code = 26, .word = "SETTLED", .form = BOARD_FORM_FLAG,   \
+        .value = 1, .is_state = true, .needs = BOARD_NEEDS_END, .info = "settled")                 \
+    ROW(UNSETTLED, is_settled, "", "", "", .word = "UNSETTLED", .form = BOARD_FORM_FLAG,           \
+        .is_state = true, .is_other = true, .needs = BOARD_NEEDS_END)                              \
+    ROW(ENDED, ended_ms, "", "", "", .code = 27, .word = "ENDED", BOARD_FORM_ANY_TIME,             \
+        .is_state = true, .needs = BOARD_NEEDS_END, .info = "ended")                               \
+    ROW(EXPIRES, settled_expire_ms, "", "", "", .code = 28, .word = "EXPIRES",                     \
+        BOARD_FORM_ANY_TIME, .is_state = true, .needs = BOARD_NEEDS_END)                           \
+    ROW(COUNTS, from_ms, "", "", "", .code = 29, .word = "COUNTS", BOARD_FORM_ANY_TIME,            \
+        .is_state = true, .needs = BOARD_NEEDS_WINDOW, .info = "from")                             \
+    ROW(SHARE, from_ms, "", "", "", .word = "SHARE", BOARD_FORM_ANY_TIME, .is_state = true,        \
+        .is_other = true, .needs = BOARD_NEEDS_SHARE)                                              \
+    ROW(LEFT, left, "", "", "", .code = 30, .word = "LEFT", .form = BOARD_FORM_NUMBER,             \
+        .wanted = "number", .maximum = UINT32_MAX, .is_state = true, .needs = BOARD_NEEDS_WINDOW,  \
+        .info = "left")                                                                            \
+    ROW(ANEW, is_anew, "", "", "", .code = 31, .word = "ANEW", .form = BOARD_FORM_FLAG,            \
+        .value = 1, .is_state = true, .needs = BOARD_NEEDS_WINDOW)
 
 #define BOARD_FORM_ANY_TIME                                                                        \
     .form = BOARD_FORM_NUMBER, .wanted = "number", .minimum = INT64_MIN, .maximum = INT64_MAX
@@ -191,7 +196,9 @@ struct board_option {
     .is_of_league = true, .needs = BOARD_NEEDS_LEAGUE
 
 #define BOARD_OPTION_ID(name, ...) BOARD_OPTION_##name,
-enum board_option_id { BOARD_OPTIONS(BOARD_OPTION_ID) BOARD_OPTION_COUNT };
+enum board_option_id {
+    BOARD_OPTIONS(BOARD_OPTION_ID) BOARD_STATES(BOARD_OPTION_ID) BOARD_OPTION_COUNT
+};
 
 /* The syntax: on `board` lines, of LB.CREATE and of LB.ALTER. */
 #define BOARD_OPTION_LINE(name, member, line, create, alter, ...)   line
@@ -200,10 +207,14 @@ enum board_option_id { BOARD_OPTIONS(BOARD_OPTION_ID) BOARD_OPTION_COUNT };
 
 extern const struct board_option board_options[BOARD_OPTION_COUNT];
 
-int64_t board_option_get(const struct board_option *option, const struct rules *rules);
+/* rules: not asked for a row of the state; state: only then, and NULL is a zeroed one. */
+int64_t board_option_get(const struct board_option *option, const struct rules *rules,
+                         const struct board_state *state);
 /* The value that needs no word: 0 where there is not what it needs. */
 int64_t board_option_usual(const struct board_option *option, const struct rules *rules);
-void board_option_set(const struct board_option *option, struct rules *rules, int64_t value);
+/* Likewise; NULL: nothing happens. */
+void board_option_set(const struct board_option *option, struct rules *rules,
+                      struct board_state *state, int64_t value);
 /* Can a row have this value, which differs from its usual one? rules_validate sees more. */
 bool board_option_may_be(const struct board_option *option, int64_t value);
 /* The row with a code, which is not 0; BOARD_OPTION_COUNT: none. */

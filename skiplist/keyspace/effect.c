@@ -19,10 +19,6 @@ static inline void effect_report(const struct registry *registry, const struct e
     }
 }
 
-static const struct rules *effect_rules_of_key(const struct registry_key *key) {
-    return key->kind == REGISTRY_BOARD ? registry_rules(key) : NULL;
-}
-
 /* Complete an effect on this key, and report it. */
 static inline __attribute__((always_inline)) void effect_report_of(const struct registry *registry,
                                                                    const struct registry_key *key,
@@ -34,12 +30,19 @@ static inline __attribute__((always_inline)) void effect_report_of(const struct 
     effect_report(registry, effect);
 }
 
+/* The same with its rules and its state. */
+static void effect_report_whole(const struct registry *registry, const struct registry_key *key,
+                                struct effect effect) {
+    effect.rules = key->kind == REGISTRY_BOARD ? registry_rules(key) : NULL;
+    effect.state = registry_state(key);
+    effect_report_of(registry, key, &effect);
+}
+
 /* Report the creation of a key created by a write. */
 __attribute__((noinline)) static void effect_report_new(const struct registry *registry,
                                                         struct registry_key *key) {
     key->is_unreported = false;
-    effect_report_of(registry, key,
-                     &(struct effect){.kind = EFFECT_CREATE, .rules = effect_rules_of_key(key)});
+    effect_report_whole(registry, key, (struct effect){.kind = EFFECT_CREATE});
 }
 
 void registry_emit_to_listeners(const struct registry *registry, struct registry_key *key,
@@ -52,25 +55,31 @@ void registry_emit_to_listeners(const struct registry *registry, struct registry
 
 void registry_emit_key(const struct registry *registry, enum effect_kind kind,
                        struct registry_key *key) {
-    const struct database *database = registry_read(registry, key->database);
-    registry_emit(registry, key,
-                  (struct effect){.kind = kind,
-                                  .rules = effect_rules_of_key(key),
-                                  .expire_at_ms = registry_expiry_in(database, key)});
+    if (registry->listeners == NULL) {
+        return;
+    }
+    if (key->is_unreported) {
+        effect_report_new(registry, key);
+    }
+    effect_report_whole(
+        registry, key,
+        (struct effect){.kind = kind, .expire_at_ms = registry_expiry(registry, key)});
 }
 
 void registry_emit_move(const struct registry *registry, enum effect_kind kind,
                         const struct registry_key *from, const struct registry_key *key) {
     const struct database *database = registry_read(registry, key->database);
-    effect_report(registry, &(struct effect){.kind = kind,
-                                             .key_kind = registry->kinds[key->kind],
-                                             .database = from->database,
-                                             .name = registry_name(from),
-                                             .to_database = key->database,
-                                             .to_name = registry_name(key),
-                                             .rules = effect_rules_of_key(key),
-                                             .expire_at_ms = registry_expiry_in(database, key),
-                                             .key = key});
+    effect_report(registry, &(struct effect){
+                                .kind = kind,
+                                .key_kind = registry->kinds[key->kind],
+                                .database = from->database,
+                                .name = registry_name(from),
+                                .to_database = key->database,
+                                .to_name = registry_name(key),
+                                .rules = key->kind == REGISTRY_BOARD ? registry_rules(key) : NULL,
+                                .state = registry_state(key),
+                                .expire_at_ms = registry_expiry_in(database, key),
+                                .key = key});
 }
 
 void registry_emit_flush(const struct registry *registry, uint32_t database) {
@@ -485,8 +494,8 @@ static enum effect_status effect_apply_create(struct registry *registry,
     if (!effect_may_put(registry, effect->database, effect->name, kind, effect->rules)) {
         return EFFECT_IMPOSSIBLE;
     }
-    struct registry_key *key =
-        registry_make_key(registry, effect->database, effect->name, kind, effect->rules);
+    struct registry_key *key = registry_make_key(registry, effect->database, effect->name, kind,
+                                                 effect->rules, effect->state);
     if (key == NULL) {
         return EFFECT_OUT_OF_MEMORY;
     }
@@ -509,7 +518,20 @@ static enum effect_status effect_apply_rules(struct registry *registry, struct r
         (effect->rules->period.unit != PERIOD_NONE && key->name_size > REGISTRY_KEY_MAX)) {
         return EFFECT_IMPOSSIBLE;
     }
-    return effect_status_if(registry_alter(registry, key, effect->rules) != NULL);
+    const struct board_state none = {.from_ms = 0};
+    const struct board_state *state = effect->state != NULL ? effect->state : &none;
+    return effect_status_if(registry_alter(registry, key, effect->rules, state) != NULL);
+}
+
+static enum effect_status effect_apply_state(struct registry *registry, struct registry_key *key,
+                                             const struct effect *effect) {
+    if (key->kind != REGISTRY_BOARD || effect->state == NULL ||
+        !rules_have_state(registry_rules(key)) ||
+        !rules_take_state(registry_rules(key), effect->state)) {
+        return EFFECT_IMPOSSIBLE;
+    }
+    registry_set_state(registry, key, effect->state);
+    return EFFECT_OK;
 }
 
 /* ---- renames and copies ---- */
@@ -527,6 +549,7 @@ static bool effect_fill_successor(struct registry *registry, const struct effect
     }
     if (rules != NULL) {
         registry_set_rules(registry, successor, rules);
+        registry_give_state(successor, effect->state);
     }
     return true;
 }
@@ -546,8 +569,7 @@ static enum effect_status effect_apply_move(struct registry *registry, struct re
     }
     struct registry_key *successor = registry_reserve_key(
         registry, effect->to_database, (struct registry_new_name){.first = effect->to_name},
-        key->kind, effect->expire_at_ms != REGISTRY_NO_EXPIRY,
-        rules != NULL && rules->period.unit != PERIOD_NONE);
+        key->kind, effect->expire_at_ms != REGISTRY_NO_EXPIRY, registry_tail_for(rules));
     if (successor == NULL || !effect_fill_successor(registry, effect, key, successor, rules)) {
         memory_free(successor);
         rules_release(&registry->rules, rules);
@@ -603,6 +625,8 @@ static enum effect_status effect_apply_to_key(struct registry *registry, struct 
                                 REGISTRY_OK);
     case EFFECT_RULES:
         return effect_apply_rules(registry, key, effect);
+    case EFFECT_STATE:
+        return effect_apply_state(registry, key, effect);
     case EFFECT_CREATE:
     case EFFECT_FLUSH:
     case EFFECT_FILL:

@@ -18,7 +18,8 @@
  *     RENAME   a key got another name or database, and possibly other rules
  *     COPY     the same, and the old key remains
  *     EXPIRE   a key's expiry was set or removed
- *     RULES    the rules of a board changed; START only if it is empty
+ *     RULES    the rules of a board changed, perhaps with its state; START only if it is empty
+ *     STATE    its state alone changed
  *     FILL     a key was created together with all its members
  *     TAGS     a member's tags have these values; those it does not name are as before
  *
@@ -45,6 +46,7 @@ enum effect_kind {
     EFFECT_RULES,
     EFFECT_FILL,
     EFFECT_TAGS,
+    EFFECT_STATE,
 };
 
 /* All pointers in it are borrowed for the call. */
@@ -64,6 +66,7 @@ struct effect {
     int64_t expire_at_ms; /* EXPIRE, RENAME, COPY, FILL; or REGISTRY_NO_EXPIRY */
     /* CREATE, RULES, RENAME, COPY, FILL: the board's rules now; NULL: no board. */
     const struct rules *rules;
+    const struct board_state *state; /* likewise, and STATE; NULL: zeroed */
     /* In a listener: the key. RENAME, COPY: the new key; REMOVE: the removed key. NULL for FLUSH
      * and for effects to be applied. */
     const struct registry_key *key;

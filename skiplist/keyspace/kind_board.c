@@ -283,6 +283,10 @@ static const char *kind_board_check(const struct registry *registry, const struc
     if (key->is_periodic != (registry_rules(key)->period.unit != PERIOD_NONE)) {
         return "registry: a key and its board differ about having a period";
     }
+    if ((rules_have_state(registry_rules(key)) && !key->has_state) ||
+        !rules_take_state(registry_rules(key), registry_state(key))) {
+        return "registry: a board has no state, or one that contradicts its rules";
+    }
     if (cursor != NULL) {
         return kind_board_check_cursor(&key->board, cursor);
     }

@@ -94,6 +94,7 @@ void registry_put(struct registry *registry, struct registry_key *key,
     if (key->kind == REGISTRY_BOARD) {
         database->board_count++;
         database->member_count += board_count(&key->board);
+        registry_count_state(registry, key, 1);
     }
     map_put(&database->map, registry_hash(database, key), key->index);
     registry_walk_note_put(registry, key, state);
@@ -113,6 +114,7 @@ void registry_take(struct registry *registry, struct registry_key *key) {
     if (key->kind == REGISTRY_BOARD) {
         database->board_count--;
         database->member_count -= board_count(&key->board);
+        registry_count_state(registry, key, -1);
     }
     if (key->expiry_place != EXPIRY_NOWHERE) {
         expiry_remove(&database->heaps[key->is_lasting], &key->expiry_place);
@@ -396,13 +398,15 @@ void registry_move_value(struct registry *registry, struct registry_key *key,
 }
 
 struct registry_key *registry_create_key(uint32_t database, struct registry_new_name name,
-                                         uint32_t kind, bool is_periodic) {
+                                         uint32_t kind, unsigned tail) {
     size_t size = name.first.size + name.second.size;
     CHECK(size > 0);
     CHECK(size <= REGISTRY_NAME_MAX);
     size_t end = offsetof(struct registry_key, name_at) + size;
-    if (is_periodic) {
-        end = registry_tail_offset(size) + sizeof(struct registry_tail);
+    if (tail != 0) {
+        end = registry_tail_offset(size) +
+              ((tail & TAIL_PERIOD) != 0 ? sizeof(struct registry_tail) : 0) +
+              ((tail & TAIL_STATE) != 0 ? sizeof(struct board_state) : 0);
     }
     struct registry_key *key = memory_allocate_lasting(end);
     if (key == NULL) {
@@ -413,17 +417,58 @@ struct registry_key *registry_create_key(uint32_t database, struct registry_new_
         memcpy(key->name_at + name.first.size, name.second.at, name.second.size);
     }
     memset(key->value, 0, sizeof key->value);
-    key->name_size = (uint32_t)size & 0xfffff;
+    key->name_size = (uint32_t)size & 0x7ffff;
+    key->has_state = (tail & TAIL_STATE) != 0;
     key->kind = kind & 0xf;
     key->database = database & 0x1f;
     key->is_lasting = false;
     key->is_unreported = false;
-    key->is_periodic = is_periodic;
+    key->is_periodic = (tail & TAIL_PERIOD) != 0;
     key->expiry_place = EXPIRY_NOWHERE;
-    if (is_periodic) {
+    if (key->is_periodic) {
         *registry_tail(key) = (struct registry_tail){.key = key, .roll_place = EXPIRY_NOWHERE};
     }
+    if (key->has_state) {
+        *registry_state_room(key) = (struct board_state){.from_ms = 0};
+    }
     return key;
+}
+
+/* ---- state ---- */
+
+const struct board_state *registry_state(const struct registry_key *key) {
+    static const struct board_state none;
+    const void *at = (const char *)key + registry_tail_offset(key->name_size) +
+                     (key->is_periodic ? sizeof(struct registry_tail) : 0);
+    return key->has_state ? at : &none;
+}
+
+void registry_count_state(struct registry *registry, const struct registry_key *key, int change) {
+    struct database *database = registry_database(registry, key->database);
+    uint64_t difference = (uint64_t)(int64_t)change;
+    if (key->has_state) {
+        const struct rules *rules = registry_rules(key);
+        const struct board_state *state = registry_state(key);
+        database->unsettled_count += rules_are_unsettled(rules, state) ? difference : 0;
+        database->behind_count += difference * rules_window_behind(rules, state, RULES_WINDOW_MAX);
+    }
+}
+
+void registry_give_state(struct registry_key *key, const struct board_state *state) {
+    if (key->has_state) {
+        *registry_state_room(key) = state != NULL ? rules_keep_state(registry_rules(key), state)
+                                                  : (struct board_state){.from_ms = 0};
+    }
+}
+
+void registry_set_state(struct registry *registry, struct registry_key *key,
+                        const struct board_state *state) {
+    CHECK(rules_have_state(registry_rules(key)));
+    registry_count_state(registry, key, -1);
+    *registry_state_room(key) = *state;
+    registry_count_state(registry, key, 1);
+    registry_emit_key(registry, EFFECT_STATE, key);
+    registry_tell(registry, key->database, registry_name(key));
 }
 
 /* ---- removing ---- */
@@ -561,7 +606,7 @@ enum { DISCARDED_AT_ONCE_MAX = 1024 }; /* members */
 void registry_discard_board(struct registry *registry, struct board *board) {
     struct registry_new_name name = {.first = BYTES("discarded")};
     struct registry_key *key = board_count(board) > DISCARDED_AT_ONCE_MAX
-                                   ? registry_create_key(0, name, REGISTRY_BOARD, false)
+                                   ? registry_create_key(0, name, REGISTRY_BOARD, 0)
                                    : NULL;
     if (key != NULL) {
         board_move_to(board, &key->board);
@@ -573,27 +618,29 @@ void registry_discard_board(struct registry *registry, struct board *board) {
 }
 
 struct registry_key *registry_make_key(struct registry *registry, uint32_t database,
-                                       struct bytes name, uint32_t kind,
-                                       const struct rules *rules) {
-    bool is_periodic = rules != NULL && rules->period.unit != PERIOD_NONE;
-    struct registry_key *key = registry_reserve_key(
-        registry, database, (struct registry_new_name){.first = name}, kind, false, is_periodic);
+                                       struct bytes name, uint32_t kind, const struct rules *rules,
+                                       const struct board_state *state) {
+    struct registry_key *key =
+        registry_reserve_key(registry, database, (struct registry_new_name){.first = name}, kind,
+                             false, registry_tail_for(rules));
     if (key != NULL && rules != NULL && !registry_create_board_like(registry, rules, &key->board)) {
         memory_free(key);
         return NULL;
     }
     if (key != NULL) {
+        registry_give_state(key, state);
         registry_put(registry, key, REGISTRY_WALK_DONE);
     }
     return key;
 }
 
-/* like: the rules of a new board; NULL: those of rules_for. is_in_period: they are those of a board that is
- * in its period, and the new one is not made by LB.CREATE. */
+/* like: the rules of a new board; NULL: those of rules_for. state NULL: its first. is_in_period: they are those of a board
+ * that is in its period, and the new one is not made by LB.CREATE. */
 static struct registry_key *registry_find_or_make(struct registry *registry, uint32_t database,
                                                   struct bytes name, uint32_t kind,
-                                                  const struct rules *like, bool is_in_period,
-                                                  int64_t now_ms, bool *is_new) {
+                                                  const struct rules *like,
+                                                  const struct board_state *state,
+                                                  bool is_in_period, int64_t now_ms, bool *is_new) {
     *is_new = false;
     if (!registry_settle(registry, database, name, now_ms)) {
         return NULL;
@@ -616,7 +663,9 @@ static struct registry_key *registry_find_or_make(struct registry *registry, uin
         like = like != NULL ? like : registry->rules_for(registry->context, name, 0);
         like = registry_rules_from_now(like, now_ms, &room);
     }
-    key = registry_make_key(registry, database, name, kind, like);
+    struct board_state first = state != NULL || like == NULL ? (struct board_state){.from_ms = 0}
+                                                             : rules_begin_state(like);
+    key = registry_make_key(registry, database, name, kind, like, state != NULL ? state : &first);
     *is_new = key != NULL;
     if (*is_new) {
         key->is_unreported = registry->listeners != NULL;
@@ -626,30 +675,31 @@ static struct registry_key *registry_find_or_make(struct registry *registry, uin
 
 struct registry_key *registry_find_or_create(struct registry *registry, uint32_t database,
                                              struct bytes name, int64_t now_ms, bool *is_new) {
-    return registry_find_or_make(registry, database, name, REGISTRY_BOARD, NULL, false, now_ms,
-                                 is_new);
+    return registry_find_or_make(registry, database, name, REGISTRY_BOARD, NULL, NULL, false,
+                                 now_ms, is_new);
 }
 
 struct registry_key *registry_find_or_create_in(struct registry *registry, uint32_t database,
                                                 struct bytes name, const struct rules *rules,
                                                 int64_t now_ms, bool *is_new) {
-    return registry_find_or_make(registry, database, name, REGISTRY_BOARD, rules, true, now_ms,
-                                 is_new);
+    return registry_find_or_make(registry, database, name, REGISTRY_BOARD, rules, NULL, true,
+                                 now_ms, is_new);
 }
 
 struct registry_key *registry_find_or_create_kind(struct registry *registry, uint32_t database,
                                                   struct bytes name, const struct key_kind *kind,
                                                   int64_t now_ms, bool *is_new) {
     CHECK(registry->kinds[kind->number] == kind && kind->number != REGISTRY_BOARD);
-    return registry_find_or_make(registry, database, name, kind->number, NULL, false, now_ms,
+    return registry_find_or_make(registry, database, name, kind->number, NULL, NULL, false, now_ms,
                                  is_new);
 }
 
 struct registry_key *registry_find_or_create_like(struct registry *registry, uint32_t database,
                                                   struct bytes name, const struct rules *rules,
-                                                  int64_t now_ms, bool *is_new) {
+                                                  const struct board_state *state, int64_t now_ms,
+                                                  bool *is_new) {
     struct registry_key *key = registry_find_or_make(registry, database, name, REGISTRY_BOARD,
-                                                     rules, false, now_ms, is_new);
+                                                     rules, state, false, now_ms, is_new);
     if (*is_new) {
         key->is_unreported = false;
         registry_emit_key(registry, EFFECT_CREATE, key);
@@ -712,11 +762,19 @@ uint32_t registry_board_count(const struct registry *registry, uint32_t database
 }
 
 uint64_t registry_behind_count(const struct registry *registry) {
-    return registry->rules.behind_count;
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+        count += registry->databases[i].behind_count;
+    }
+    return count;
 }
 
 uint64_t registry_unsettled_count(const struct registry *registry) {
-    return registry->rules.unsettled_count;
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+        count += registry->databases[i].unsettled_count;
+    }
+    return count;
 }
 
 uint64_t registry_member_count(const struct registry *registry, uint32_t database) {
@@ -730,14 +788,14 @@ uint64_t registry_member_count(const struct registry *registry, uint32_t databas
 
 struct registry_key *registry_reserve_key(struct registry *registry, uint32_t number,
                                           struct registry_new_name name, uint32_t kind,
-                                          bool expires, bool is_periodic) {
+                                          bool expires, unsigned tail) {
     struct database *database = registry_database(registry, number);
     if ((expires && (!expiry_reserve(&database->heaps[HEAP_EXPIRY]) ||
                      !expiry_reserve(&database->heaps[HEAP_LASTING]))) ||
-        !registry_database_reserve(database, is_periodic)) {
+        !registry_database_reserve(database, (tail & TAIL_PERIOD) != 0)) {
         return NULL;
     }
-    return registry_create_key(number, name, kind, is_periodic);
+    return registry_create_key(number, name, kind, tail);
 }
 
 /* Remove an existing key of that name, without giving back what was reserved. NULL: there was none. */
@@ -779,17 +837,18 @@ void registry_put_reserved(struct registry *registry, struct registry_key *key,
 
 static enum registry_status registry_put_owned_board(struct registry *registry, uint32_t database,
                                                      struct bytes name, struct board *board,
+                                                     const struct board_state *state,
                                                      int64_t expire_at_ms, bool is_lasting,
                                                      int64_t now_ms) {
-    bool is_periodic = rules_of(board_layout(board))->period.unit != PERIOD_NONE;
-    struct registry_key *key =
-        registry_reserve_key(registry, database, (struct registry_new_name){.first = name},
-                             REGISTRY_BOARD, expire_at_ms != REGISTRY_NO_EXPIRY, is_periodic);
+    struct registry_key *key = registry_reserve_key(
+        registry, database, (struct registry_new_name){.first = name}, REGISTRY_BOARD,
+        expire_at_ms != REGISTRY_NO_EXPIRY, registry_tail_for(rules_of(board_layout(board))));
     if (key == NULL) {
         return REGISTRY_OUT_OF_MEMORY;
     }
     key->is_lasting = is_lasting;
     board_move_to(board, &key->board);
+    registry_give_state(key, state);
     registry_put_reserved(registry, key, REGISTRY_WALK_DONE, expire_at_ms, now_ms);
     registry_emit_key(registry, EFFECT_FILL, key);
     return REGISTRY_OK;
@@ -797,19 +856,19 @@ static enum registry_status registry_put_owned_board(struct registry *registry, 
 
 enum registry_status registry_put_board(struct registry *registry, uint32_t database,
                                         struct bytes name, struct board *board, int64_t now_ms) {
-    return registry_put_board_until(registry, database, name, board, REGISTRY_NO_EXPIRY, false,
-                                    now_ms);
+    return registry_put_board_until(registry, database, name, board, NULL, REGISTRY_NO_EXPIRY,
+                                    false, now_ms);
 }
 
 enum registry_status registry_put_board_until(struct registry *registry, uint32_t database,
                                               struct bytes name, struct board *board,
-                                              int64_t expire_at_ms, bool is_lasting,
-                                              int64_t now_ms) {
+                                              const struct board_state *state, int64_t expire_at_ms,
+                                              bool is_lasting, int64_t now_ms) {
     const struct rules *rules = rules_of(board_layout(board));
     CHECK(rules->cap == 0 || board_count(board) <= rules->cap);
     return registry_settle(registry, database, name, now_ms)
-               ? registry_put_owned_board(registry, database, name, board, expire_at_ms, is_lasting,
-                                          now_ms)
+               ? registry_put_owned_board(registry, database, name, board, state, expire_at_ms,
+                                          is_lasting, now_ms)
                : REGISTRY_OUT_OF_MEMORY;
 }
 
@@ -821,7 +880,7 @@ enum registry_status registry_put_hash(struct registry *registry, uint32_t datab
     }
     struct registry_key *key =
         registry_reserve_key(registry, database, (struct registry_new_name){.first = name},
-                             REGISTRY_HASH, expire_at_ms != REGISTRY_NO_EXPIRY, false);
+                             REGISTRY_HASH, expire_at_ms != REGISTRY_NO_EXPIRY, 0);
     if (key == NULL) {
         return REGISTRY_OUT_OF_MEMORY;
     }
@@ -847,8 +906,8 @@ bool registry_may_put(const struct registry *registry, uint32_t database, struct
 
 enum registry_status registry_put_loaded(struct registry *registry, uint32_t database,
                                          struct bytes name, struct board *board,
-                                         int64_t expire_at_ms) {
-    return registry_put_owned_board(registry, database, name, board, expire_at_ms, false,
+                                         const struct board_state *state, int64_t expire_at_ms) {
+    return registry_put_owned_board(registry, database, name, board, state, expire_at_ms, false,
                                     INT64_MIN);
 }
 
@@ -1101,6 +1160,8 @@ static const char *registry_validate_database(const struct registry *registry, u
     uint32_t periodic_count = 0;
     uint32_t own_count = 0;
     uint64_t member_count = 0;
+    uint64_t unsettled_count = 0;
+    uint64_t behind_count = 0;
     for (uint32_t i = 0; i < database->count; i++) {
         const char *wrong = registry_validate_key(registry, number, i);
         if (wrong != NULL) {
@@ -1112,11 +1173,17 @@ static const char *registry_validate_database(const struct registry *registry, u
         if (key->kind == REGISTRY_BOARD) {
             own_count++;
             member_count += board_count(&key->board);
+            unsettled_count += rules_are_unsettled(registry_rules(key), registry_state(key));
+            behind_count +=
+                rules_window_behind(registry_rules(key), registry_state(key), RULES_WINDOW_MAX);
         }
     }
     *boards += own_count;
     if (own_count != database->board_count || member_count != database->member_count) {
         return "registry: boards or members are not counted right";
+    }
+    if (unsettled_count != database->unsettled_count || behind_count != database->behind_count) {
+        return "registry: unsettled archives, or periods that have to leave, are not counted right";
     }
     if (expiring_count != registry_expiring_count(registry, number) ||
         periodic_count != database->heaps[HEAP_ROLLS].count + database->heaps[HEAP_COPIES].count) {

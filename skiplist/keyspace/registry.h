@@ -88,7 +88,8 @@ struct registry_key {
         };
         struct registry_key *next_unfreed;
     };
-    uint32_t name_size : 20;
+    uint32_t name_size : 19;
+    uint32_t has_state : 1; /* of a board: behind the name */
     uint32_t kind : 4;
     uint32_t database : 5;
     uint32_t is_lasting : 1;    /* its expiry, if any, was given as a duration */
@@ -105,6 +106,11 @@ static inline struct bytes registry_name(const struct registry_key *key) {
 static inline const struct rules *registry_rules(const struct registry_key *key) {
     return rules_of(board_layout(&key->board));
 }
+/* Its state: zeroed where it has none. */
+const struct board_state *registry_state(const struct registry_key *key);
+/* The same changes, in place; the board's rules have a state (rules_have_state). */
+void registry_set_state(struct registry *registry, struct registry_key *key,
+                        const struct board_state *state);
 
 /* Where a key is in a walk over all keys (skiplist/keyspace/registry_walk.h). */
 enum registry_walk_state {
@@ -232,10 +238,12 @@ MUST_CHECK struct registry_key *registry_find_or_create_in(struct registry *regi
                                                            uint32_t database, struct bytes name,
                                                            const struct rules *rules,
                                                            int64_t now_ms, bool *is_new);
-/* The same in the period of now, and a new board is reported at once. The rules are copied. */
+/* The same in the period of now, and a new board is reported at once. The rules are copied. state NULL: the first
+ * of a board. */
 MUST_CHECK struct registry_key *registry_find_or_create_like(struct registry *registry,
                                                              uint32_t database, struct bytes name,
                                                              const struct rules *rules,
+                                                             const struct board_state *state,
                                                              int64_t now_ms, bool *is_new);
 
 /* Does a layout take these scores? Otherwise why it does not take the first one that it does not. */
@@ -287,11 +295,12 @@ MUST_CHECK enum registry_status registry_copy(struct registry *registry,
                                               const struct registry_key *key, uint32_t to_database,
                                               struct bytes to_name, int64_t now_ms);
 
-/* Give a board other rules, whose layout is the same except for START and tags. START may differ only
+/* Give a board other rules and another state (NULL: what is left of its own), whose layout is the same except for START and tags. START may differ only
  * if the board is empty; of tags, see tags_alter and registry_tags_fit. Members beyond a CAP stay. The key may get another address, which is returned.
  * NULL: no memory, nothing changed. */
 MUST_CHECK struct registry_key *registry_alter(struct registry *registry, struct registry_key *key,
-                                               const struct rules *rules);
+                                               const struct rules *rules,
+                                               const struct board_state *state);
 
 /* Have the values that members have now room in the tags of this layout? Otherwise *full is the index of
  * a tag of it that has too few bits. Frees what removed members have left, if that decides. */
@@ -311,11 +320,11 @@ void registry_discard_board(struct registry *registry, struct board *board);
 MUST_CHECK enum registry_status registry_put_board(struct registry *registry, uint32_t database,
                                                    struct bytes name, struct board *board,
                                                    int64_t now_ms);
-/* The same with an expiry, as registry_set_expiry takes it. */
-MUST_CHECK enum registry_status registry_put_board_until(struct registry *registry,
-                                                         uint32_t database, struct bytes name,
-                                                         struct board *board, int64_t expire_at_ms,
-                                                         bool is_lasting, int64_t now_ms);
+/* The same with a state (NULL: zeroed), and an expiry, as registry_set_expiry takes it. */
+MUST_CHECK enum registry_status
+registry_put_board_until(struct registry *registry, uint32_t database, struct bytes name,
+                         struct board *board, const struct board_state *state, int64_t expire_at_ms,
+                         bool is_lasting, int64_t now_ms);
 
 /* A board that is made in steps. Until it is whole it is a key of REGISTRY_STAGING, whose rules are no more than the
  * layout, so that it reaches journals, snapshots and replicas as it grows:
@@ -348,12 +357,13 @@ void registry_drop_staged(struct registry *registry);
 MUST_CHECK bool registry_may_put(const struct registry *registry, uint32_t database,
                                  struct bytes name, const struct rules *rules);
 /* The same for loading boards: create one with exactly these rules, in the period they state; put
- * it under a name (registry_may_put) with an expiry or REGISTRY_NO_EXPIRY, regardless of its cap.
+ * it under a name (registry_may_put) with a state (NULL: zeroed), an expiry or REGISTRY_NO_EXPIRY, regardless of its cap.
  * The end of its period is scheduled. */
 MUST_CHECK bool registry_create_board_like(struct registry *registry, const struct rules *like,
                                            struct board *board);
 MUST_CHECK enum registry_status registry_put_loaded(struct registry *registry, uint32_t database,
                                                     struct bytes name, struct board *board,
+                                                    const struct board_state *state,
                                                     int64_t expire_at_ms);
 /* More members behind the last one of such a board, in rank order; nobody is told. Errors: the board may then only be
  * removed. */
@@ -417,7 +427,7 @@ MUST_CHECK enum registry_status registry_roll(struct registry *registry, struct 
  * if that is past, it expires at once, and the key is invalid. Error: REGISTRY_OUT_OF_MEMORY, nothing changed. */
 MUST_CHECK enum registry_status registry_settle_archive(struct registry *registry,
                                                         struct registry_key *key, int64_t now_ms);
-/* Unsettled archives of all databases; those that wait to be freed count, too. */
+/* Unsettled archives of all databases. */
 uint64_t registry_unsettled_count(const struct registry *registry);
 /* Likewise, periods that have to leave boards with a WINDOW (rules_window_behind). */
 uint64_t registry_behind_count(const struct registry *registry);

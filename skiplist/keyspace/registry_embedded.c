@@ -7,16 +7,21 @@
 
 struct registry_key *registry_embedded_create(struct registry *registry, uint32_t database,
                                               struct bytes name, uint32_t kind,
-                                              const struct rules *rules) {
-    bool is_periodic = rules != NULL && rules->period.unit != PERIOD_NONE;
-    return registry_reserve_key(registry, database, (struct registry_new_name){.first = name}, kind,
-                                false, is_periodic);
+                                              const struct rules *rules,
+                                              const struct board_state *state) {
+    struct registry_key *key =
+        registry_reserve_key(registry, database, (struct registry_new_name){.first = name}, kind,
+                             false, registry_tail_for(rules));
+    if (key != NULL && key->has_state) {
+        *registry_state_room(key) = *state;
+    }
+    return key;
 }
 
 struct registry_key *registry_embedded_rename(struct registry *registry, struct registry_key *key,
                                               struct bytes name) {
-    struct registry_key *named =
-        registry_embedded_create(registry, key->database, name, key->kind, registry_rules(key));
+    struct registry_key *named = registry_embedded_create(registry, key->database, name, key->kind,
+                                                          registry_rules(key), registry_state(key));
     if (named != NULL) {
         board_move_to(&key->board, &named->board);
         memory_free(key);
@@ -26,8 +31,8 @@ struct registry_key *registry_embedded_rename(struct registry *registry, struct 
 
 struct registry_key *registry_embedded_copy(struct registry *registry,
                                             const struct registry_key *key, struct bytes name) {
-    struct registry_key *copy =
-        registry_embedded_create(registry, key->database, name, key->kind, registry_rules(key));
+    struct registry_key *copy = registry_embedded_create(registry, key->database, name, key->kind,
+                                                         registry_rules(key), registry_state(key));
     if (copy != NULL && !key_kind_board.copy(registry, key, copy)) {
         memory_free(copy);
         return NULL;
@@ -42,6 +47,7 @@ bool registry_embedded_part(struct registry *registry, struct registry_key *copy
     }
     if (held != NULL) {
         registry_set_rules(registry, copy, held);
+        registry_give_state(copy, NULL);
     }
     return true;
 }

@@ -10,10 +10,11 @@
 #include "skiplist/keyspace/registry.h"
 
 /* A key for this database, and not in it yet, with an empty value of this kind.
- * rules: of the board that it will hold; NULL: not a board. NULL: no memory. */
+ * rules: of the board that it will hold, which has the state then; NULL: not a board. NULL: no memory. */
 MUST_CHECK struct registry_key *registry_embedded_create(struct registry *registry,
                                                          uint32_t database, struct bytes name,
-                                                         uint32_t kind, const struct rules *rules);
+                                                         uint32_t kind, const struct rules *rules,
+                                                         const struct board_state *state);
 /* The same key and value with another name. The old key is freed. NULL: no memory, nothing
  * changed. */
 MUST_CHECK struct registry_key *

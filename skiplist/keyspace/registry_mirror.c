@@ -258,8 +258,7 @@ static void registry_mirror_receive(void *context, const struct effect *effect) 
         }
         break;
     case EFFECT_RULES:
-        /* What leaves a WINDOW changes the rules with every step, but for the layout. A key that has got its PERIOD is
-         * another one. */
+        /* A WINDOW that slides changes the rules, but for the layout. A key that has got its PERIOD is another one. */
         if (registry_mirror_is_of(mirror, effect) &&
             !(effect->key == mirror->key && effect->rules != NULL &&
               effect->rules->window.count > 0 &&
@@ -282,6 +281,7 @@ static void registry_mirror_receive(void *context, const struct effect *effect) 
         break;
     case EFFECT_COPY:
     case EFFECT_EXPIRE:
+    case EFFECT_STATE:
         break;
     }
 }
@@ -293,7 +293,7 @@ bool registry_mirror_begin(struct registry_mirror *mirror, struct registry *regi
     *mirror = (struct registry_mirror){.registry = registry, .key = key};
     mirror->copy = registry_reserve_key(registry, key->database,
                                         (struct registry_new_name){.first = registry_name(key)},
-                                        key->kind, false, false);
+                                        key->kind, false, 0);
     if (mirror->copy == NULL) {
         return false;
     }

@@ -39,8 +39,10 @@ struct database {
     struct map map;
     struct pages list; /* struct registry_key * */
     uint32_t count;
-    uint32_t board_count;  /* keys that hold a board */
-    uint64_t member_count; /* of all its boards */
+    uint32_t board_count;     /* keys that hold a board */
+    uint64_t member_count;    /* of all its boards */
+    uint64_t unsettled_count; /* archives that are not settled */
+    uint64_t behind_count;    /* rules_window_behind of all boards */
     struct expiry heaps[HEAPS];
     /* Found last, often looked up again; or NULL. */
     struct registry_key *recent[RECENT_MAX];
@@ -214,21 +216,36 @@ void registry_set_rules(struct registry *registry, struct registry_key *key,
  */
 MUST_CHECK struct registry_key *registry_make_key(struct registry *registry, uint32_t database,
                                                   struct bytes name, uint32_t kind,
-                                                  const struct rules *rules);
+                                                  const struct rules *rules,
+                                                  const struct board_state *state);
+/* What is behind the name of a key. */
+enum {
+    TAIL_PERIOD = 1, /* struct registry_tail */
+    TAIL_STATE = 2,  /* struct board_state, behind it */
+};
+/* rules: of the board that it is for; NULL: for none. */
+static inline unsigned registry_tail_for(const struct rules *rules) {
+    return rules == NULL ? 0
+                         : (rules->period.unit != PERIOD_NONE ? TAIL_PERIOD : 0U) |
+                               (rules_have_state(rules) ? TAIL_STATE : 0U);
+}
 /* Reserve a key without a value, so that registry_put_reserved can insert it, with an expiry and a
- * PERIOD if requested, without allocating. NULL: no memory. */
+ * tail if requested, without allocating. NULL: no memory. */
 MUST_CHECK struct registry_key *registry_reserve_key(struct registry *registry, uint32_t database,
                                                      struct registry_new_name name, uint32_t kind,
-                                                     bool expires, bool is_periodic);
+                                                     bool expires, unsigned tail);
 /* Move the value of a key, which is in its database, to another one of its kind, which is not yet. */
 void registry_move_value(struct registry *registry, struct registry_key *key,
                          struct registry_key *to);
 /* Make room in a database for one more key, and for its PERIOD. false: no memory; no key has changed. */
 MUST_CHECK bool registry_database_reserve(struct database *database, bool is_periodic);
 /* A key of this name, not yet in a database, with an empty value. NULL: no memory. */
-MUST_CHECK struct registry_key *registry_create_key(uint32_t database,
-                                                    struct registry_new_name name, uint32_t kind,
-                                                    bool is_periodic);
+MUST_CHECK struct registry_key *
+registry_create_key(uint32_t database, struct registry_new_name name, uint32_t kind, unsigned tail);
+/* Give a key that is in no database what its rules leave of a state; NULL: zeroed. */
+void registry_give_state(struct registry_key *key, const struct board_state *state);
+/* The key's state comes to its database, or leaves it: 1, -1. */
+void registry_count_state(struct registry *registry, const struct registry_key *key, int change);
 /* Insert a key with its value and without an expiry. There is room, and its name is free. Nothing is
  * reported. */
 void registry_put(struct registry *registry, struct registry_key *key,
@@ -257,8 +274,8 @@ MUST_CHECK bool registry_hold_copied(struct registry *registry, const struct reg
 void registry_pass_by(struct registry *registry, struct registry_key *key);
 /* The offset of all durations is this from now on; nobody is told. */
 void registry_shift_durations(struct registry *registry, int64_t offset_ms);
-/* Another key of this name takes its place with its board and its expiry; so where it is in a walk or a pass stays. Only one of
- * them has a PERIOD. There is room, and nothing is reported. */
+/* Another key of this name, with another tail, takes its place with its board and its expiry; so where it is in a walk or a
+ * pass stays. There is room, and nothing is reported. */
 void registry_replace(struct registry *registry, struct registry_key *key,
                       struct registry_key *successor);
 /* Remove a key from the map, the list and the heaps. Their memory is kept until registry_trim. */
@@ -340,6 +357,12 @@ static inline struct registry_tail *registry_tail(struct registry_key *key) {
     void *tail = (char *)key + registry_tail_offset(key->name_size);
     return tail;
 }
+/* Where the state is of a key that has one. */
+static inline struct board_state *registry_state_room(struct registry_key *key) {
+    void *state = (char *)key + registry_tail_offset(key->name_size) +
+                  (key->is_periodic ? sizeof(struct registry_tail) : 0);
+    return state;
+}
 
 /* Is the period of the key's board over, so that its members go? Not where the archive is a copy. */
 static inline bool registry_is_over(const struct registry_key *key, int64_t now_ms) {
@@ -364,7 +387,7 @@ static inline bool registry_is_current(const struct database *database,
 
 /* ---- reporting effects, effect.c: without a listener or a walk this costs one test for each change ---- */
 
-/* CREATE, EXPIRE, RULES or FILL of a key. */
+/* CREATE, EXPIRE, RULES, STATE or FILL of a key. */
 void registry_emit_key(const struct registry *registry, enum effect_kind kind,
                        struct registry_key *key);
 /* The effect has its kind and its own fields; those of the key are added. Without a listener it is

@@ -13,18 +13,25 @@ static bool registry_rename_is_named(const struct registry_key *key, uint32_t da
 static struct registry_key *registry_rename_reserve_successor(struct registry *registry,
                                                               const struct registry_key *key,
                                                               uint32_t to_database,
-                                                              struct bytes to_name,
-                                                              bool is_periodic, int64_t now_ms) {
+                                                              struct bytes to_name, unsigned tail,
+                                                              int64_t now_ms) {
     if (!registry_settle(registry, to_database, to_name, now_ms)) {
         return NULL;
     }
     struct registry_key *successor =
         registry_reserve_key(registry, to_database, (struct registry_new_name){.first = to_name},
-                             key->kind, key->expiry_place != EXPIRY_NOWHERE, is_periodic);
+                             key->kind, key->expiry_place != EXPIRY_NOWHERE, tail);
     if (successor != NULL) {
         successor->is_lasting = key->is_lasting;
     }
     return successor;
+}
+
+/* The tail of a key that gets these rules, or those of another key (NULL). */
+static unsigned registry_rename_tail(const struct registry_key *key, const struct rules *held) {
+    return registry_tail_for(held != NULL                  ? held
+                             : key->kind == REGISTRY_BOARD ? registry_rules(key)
+                                                           : NULL);
 }
 
 /* A share of a WINDOW is none under another name. *held NULL: the key has no such rules. */
@@ -44,10 +51,10 @@ static bool registry_rename_hold_renamed(struct registry *registry, const struct
  * it is reported. */
 static enum registry_status registry_rename_to(struct registry *registry, struct registry_key *key,
                                                uint32_t to_database, struct bytes to_name,
-                                               const struct rules *held, bool is_periodic,
-                                               enum effect_kind kind, int64_t now_ms) {
-    struct registry_key *successor =
-        registry_rename_reserve_successor(registry, key, to_database, to_name, is_periodic, now_ms);
+                                               const struct rules *held, enum effect_kind kind,
+                                               int64_t now_ms) {
+    struct registry_key *successor = registry_rename_reserve_successor(
+        registry, key, to_database, to_name, registry_rename_tail(key, held), now_ms);
     if (successor == NULL) {
         rules_release(&registry->rules, held);
         return REGISTRY_OUT_OF_MEMORY;
@@ -58,6 +65,7 @@ static enum registry_status registry_rename_to(struct registry *registry, struct
     if (held != NULL) {
         registry_set_rules(registry, successor, held);
     }
+    registry_give_state(successor, registry_state(key));
     registry_take(registry, key);
     if (kind == EFFECT_FILL) {
         registry_emit(registry, key, (struct effect){.kind = EFFECT_REMOVE});
@@ -82,8 +90,8 @@ enum registry_status registry_rename(struct registry *registry, struct registry_
     }
     const struct rules *held;
     return registry_rename_hold_renamed(registry, key, &held)
-               ? registry_rename_to(registry, key, to_database, to_name, held, key->is_periodic,
-                                    EFFECT_RENAME, now_ms)
+               ? registry_rename_to(registry, key, to_database, to_name, held, EFFECT_RENAME,
+                                    now_ms)
                : REGISTRY_OUT_OF_MEMORY;
 }
 
@@ -102,8 +110,9 @@ struct registry_key *registry_stage(struct registry *registry, const struct layo
     while (registry_find_staged(registry, *number) != NULL) {
         (*number)++;
     }
-    struct registry_key *key = registry_make_key(
-        registry, REGISTRY_STAGING, registry_rename_name_staged(number), REGISTRY_BOARD, &rules);
+    struct registry_key *key =
+        registry_make_key(registry, REGISTRY_STAGING, registry_rename_name_staged(number),
+                          REGISTRY_BOARD, &rules, NULL);
     if (key != NULL) {
         registry_emit_key(registry, EFFECT_CREATE, key);
     }
@@ -122,7 +131,6 @@ enum registry_status registry_unstage(struct registry *registry, struct registry
     CHECK(layout_equal(&rules->layout, board_layout(&key->board)));
     const struct rules *held = rules_hold(&registry->rules, rules);
     return held != NULL ? registry_rename_to(registry, key, to_database, to_name, held,
-                                             held->period.unit != PERIOD_NONE,
                                              is_told_whole ? EFFECT_FILL : EFFECT_RENAME, now_ms)
                         : REGISTRY_OUT_OF_MEMORY;
 }
@@ -159,13 +167,11 @@ bool registry_hold_copied(struct registry *registry, const struct registry_key *
         return true;
     }
     const struct rules *own = registry_rules(key);
-    if (own->settlement == RULES_NO_ARCHIVE && own->window.count == 0 && !own->window.is_share) {
+    if (!rules_have_state(own)) {
         return true;
     }
     rules_without_window(own, &rules);
-    rules.settlement = RULES_NO_ARCHIVE;
-    rules.ended_ms = 0;
-    rules.settled_expire_ms = 0;
+    rules.is_archive = false;
     *held = rules_hold(&registry->rules, &rules);
     return *held != NULL;
 }
@@ -181,8 +187,7 @@ enum registry_status registry_copy_value(struct registry *registry, const struct
         return REGISTRY_OUT_OF_MEMORY;
     }
     struct registry_key *successor = registry_rename_reserve_successor(
-        registry, key, to_database, to_name,
-        held != NULL ? held->period.unit != PERIOD_NONE : key->is_periodic, now_ms);
+        registry, key, to_database, to_name, registry_rename_tail(key, held), now_ms);
     if (successor == NULL || !registry_rename_take_value(registry, key, *copy, successor)) {
         memory_free(successor);
         rules_release(&registry->rules, held);
@@ -256,14 +261,14 @@ static bool registry_rename_set_rules(struct registry *registry, struct registry
     return false;
 }
 
-/* Move the board to a key of the same name with a tail, or without one. NULL: no memory. */
+/* Move the board to a key of the same name with another tail. NULL: no memory. */
 static struct registry_key *registry_rename_replace_key(struct registry *registry,
                                                         struct registry_key *key,
                                                         const struct rules *rules) {
     int64_t expire_at_ms = registry_expiry(registry, key);
     struct registry_key *successor = registry_reserve_key(
         registry, key->database, (struct registry_new_name){.first = registry_name(key)},
-        REGISTRY_BOARD, expire_at_ms != REGISTRY_NO_EXPIRY, !key->is_periodic);
+        REGISTRY_BOARD, expire_at_ms != REGISTRY_NO_EXPIRY, registry_tail_for(rules));
     if (successor == NULL || !registry_rename_set_rules(registry, key, rules)) {
         memory_free(successor);
         return NULL;
@@ -276,17 +281,22 @@ static struct registry_key *registry_rename_replace_key(struct registry *registr
 }
 
 struct registry_key *registry_alter(struct registry *registry, struct registry_key *key,
-                                    const struct rules *rules) {
+                                    const struct rules *rules, const struct board_state *state) {
     const struct rules *held = rules_hold(&registry->rules, rules);
     if (held == NULL) {
         return NULL;
     }
-    if ((held->period.unit != PERIOD_NONE) != key->is_periodic) {
-        key = registry_rename_replace_key(registry, key, held);
-        if (key == NULL) {
+    struct board_state given = *(state != NULL ? state : registry_state(key));
+    registry_count_state(registry, key, -1);
+    if ((held->period.unit != PERIOD_NONE) != key->is_periodic ||
+        (rules_have_state(held) && !key->has_state)) {
+        struct registry_key *successor = registry_rename_replace_key(registry, key, held);
+        if (successor == NULL) {
+            registry_count_state(registry, key, 1);
             rules_release(&registry->rules, held);
             return NULL;
         }
+        key = successor;
     } else if ((!key->is_periodic ||
                 registry_roll_reserve_end(registry_database(registry, key->database))) &&
                registry_rename_set_rules(registry, key, held)) {
@@ -294,9 +304,12 @@ struct registry_key *registry_alter(struct registry *registry, struct registry_k
             registry_await_roll(registry, key);
         }
     } else {
+        registry_count_state(registry, key, 1);
         rules_release(&registry->rules, held);
         return NULL;
     }
+    registry_give_state(key, &given);
+    registry_count_state(registry, key, 1);
     registry_emit_key(registry, EFFECT_RULES, key);
     registry_tell(registry, key->database, registry_name(key));
     return key;

@@ -85,6 +85,7 @@ struct archive {
 struct rolling {
     const struct rules *next;       /* of the new board; NULL: the key is removed */
     const struct rules *archived;   /* of the archive; NULL: no archive */
+    struct board_state state;       /* likewise */
     struct registry_key *successor; /* to be inserted or freed; NULL: members stay */
 };
 
@@ -109,14 +110,16 @@ static bool registry_roll_reserve(struct registry *registry, const struct regist
     bool has_successor = board_count(&key->board) > 0 && (archive != NULL || next != NULL);
     bool is_archived = has_successor && archive != NULL;
     struct rules rules;
-    rules_end_period(registry_rules(key), now_ms, &rules);
-    rules.settled_expire_ms = to->settled_expire_ms;
+    rules_end_period(registry_rules(key), &rules);
     *rolling = (struct rolling){
         .next = next != NULL ? rules_hold(&registry->rules, next) : NULL,
         .archived = is_archived ? rules_hold(&registry->rules, &rules) : NULL,
+        .state = {.ended_ms = rules_ended_ms(registry_rules(key), now_ms),
+                  .settled_expire_ms = to->settled_expire_ms},
         .successor = has_successor
                          ? registry_reserve_key(registry, key->database, to->name, REGISTRY_BOARD,
-                                                to->expire_at_ms != REGISTRY_NO_EXPIRY, false)
+                                                to->expire_at_ms != REGISTRY_NO_EXPIRY,
+                                                registry_tail_for(is_archived ? &rules : NULL))
                          : NULL,
     };
     if (rolling->successor != NULL) {
@@ -146,6 +149,7 @@ static void registry_roll_move_members(struct registry *registry, struct registr
         return;
     }
     registry_set_rules(registry, successor, rolling->archived);
+    registry_give_state(successor, &rolling->state);
     registry_put_reserved(registry, successor, state, archive->expire_at_ms, now_ms);
     registry_pass_by(registry, key);
     registry_emit_move(registry, EFFECT_RENAME, key, successor);
@@ -155,11 +159,13 @@ static void registry_roll_move_members(struct registry *registry, struct registr
 static void registry_roll_begin_next(struct registry *registry, struct registry_key *key,
                                      const struct rolling *rolling) {
     bool is_anew = rolling->successor != NULL;
+    registry_count_state(registry, key, -1);
     if (is_anew) {
         board_init(&key->board, &rolling->next->layout, registry_next_seed(registry));
     } else {
         registry_set_rules(registry, key, rolling->next);
     }
+    registry_count_state(registry, key, 1);
     if (key->is_periodic) {
         registry_await_roll(registry, key);
     }
@@ -268,9 +274,11 @@ static struct archive registry_roll_plan_archive(const struct registry *registry
 static bool registry_roll_slide(struct registry *registry, struct registry_key *key,
                                 int64_t now_ms) {
     struct rules next;
+    struct board_state state = *registry_state(key);
     rules_copy(registry_rules(key), &next);
-    rules_slide(&next, now_ms);
-    if (!registry_window_end_share(registry, key) || registry_alter(registry, key, &next) == NULL) {
+    rules_slide(&next, &state, now_ms);
+    if (!registry_window_end_share(registry, key) ||
+        registry_alter(registry, key, &next, &state) == NULL) {
         registry->roll_failed_ms = now_ms;
         return false;
     }
@@ -347,6 +355,7 @@ static void registry_roll_put_copy(struct registry *registry, struct registry_ke
     struct registry_key *successor = rolling->successor;
     bool is_done = registry_walk_state(registry, key) == REGISTRY_WALK_DONE;
     registry_set_rules(registry, successor, rolling->archived);
+    registry_give_state(successor, &rolling->state);
     registry_put_reserved(registry, successor, is_done ? REGISTRY_WALK_DONE : REGISTRY_WALK_AHEAD,
                           archive->expire_at_ms, now_ms);
     registry_emit_move(registry, EFFECT_COPY, key, successor);
@@ -565,12 +574,11 @@ enum registry_status registry_roll(struct registry *registry, struct registry_ke
 
 enum registry_status registry_settle_archive(struct registry *registry, struct registry_key *key,
                                              int64_t now_ms) {
-    struct rules rules;
-    rules_copy(registry_rules(key), &rules);
-    CHECK(rules.settlement == RULES_UNSETTLED);
+    struct board_state state = *registry_state(key);
+    CHECK(rules_are_unsettled(registry_rules(key), &state));
     /* One that was set by hand meanwhile stays. */
-    bool has_expiry = key->expiry_place != EXPIRY_NOWHERE || rules.settled_expire_ms == 0;
-    if (!has_expiry && rules.settled_expire_ms <= now_ms) {
+    bool has_expiry = key->expiry_place != EXPIRY_NOWHERE || state.settled_expire_ms == 0;
+    if (!has_expiry && state.settled_expire_ms <= now_ms) {
         if (!registry_expire(registry, key)) {
             return REGISTRY_OUT_OF_MEMORY;
         }
@@ -578,17 +586,12 @@ enum registry_status registry_settle_archive(struct registry *registry, struct r
         return REGISTRY_OK;
     }
     if (!has_expiry &&
-        registry_set_expiry(registry, key, rules.settled_expire_ms, false) != REGISTRY_OK) {
+        registry_set_expiry(registry, key, state.settled_expire_ms, false) != REGISTRY_OK) {
         return REGISTRY_OUT_OF_MEMORY;
     }
-    rules.settlement = RULES_SETTLED;
-    rules.settled_expire_ms = 0;
-    if (registry_alter(registry, key, &rules) == NULL) {
-        if (!has_expiry) {
-            CHECK(registry_set_expiry(registry, key, REGISTRY_NO_EXPIRY, false) == REGISTRY_OK);
-        }
-        return REGISTRY_OUT_OF_MEMORY;
-    }
+    state.is_settled = true;
+    state.settled_expire_ms = 0;
+    registry_set_state(registry, key, &state);
     registry->totals.settled++;
     return REGISTRY_OK;
 }

@@ -401,6 +401,7 @@ bool registry_walk_trim(const struct registry *registry, const struct effect *ef
     case EFFECT_COPY:
     case EFFECT_EXPIRE:
     case EFFECT_RULES:
+    case EFFECT_STATE:
     case EFFECT_FILL:
         break;
     }

@@ -12,6 +12,13 @@ static bool registry_window_follows(const struct registry *registry) {
     return registry->is_passive || registry->is_applying || registry->is_elsewhere != NULL;
 }
 
+bool registry_window_is_share(const struct registry_key *key, const struct rules *rules,
+                              int64_t start_ms) {
+    const struct rules *own = registry_window_rules(key);
+    return own != NULL && own->window.is_share && registry_state(key)->from_ms == start_ms &&
+           layout_keys_equal(&own->layout, &rules->layout);
+}
+
 /* NULL: there is none. */
 static struct registry_key *registry_window_running(struct registry *registry,
                                                     const struct registry_key *key) {
@@ -20,15 +27,12 @@ static struct registry_key *registry_window_running(struct registry *registry,
     struct registry_key *share = registry_find_name(
         registry_database(registry, key->database),
         archive_print_name(registry_name(key), &rules->period, rules->period_start_ms, name));
-    const struct rules *found = registry_window_rules(share);
-    return found != NULL && rules_are_share(found, rules, rules->period_start_ms) ? share : NULL;
+    return registry_window_is_share(share, rules, rules->period_start_ms) ? share : NULL;
 }
 
-/* Out of memory, window_job.h notes it later. */
 void registry_window_note_taken(struct registry *registry, const struct registry_key *key) {
     const struct rules *rules = registry_window_rules(key);
     struct bytes base;
-    struct rules anew;
     if (rules == NULL || !rules->window.is_share || board_count(&key->board) == 0 ||
         registry_window_follows(registry) || !archive_find_board(registry_name(key), &base)) {
         return;
@@ -37,15 +41,13 @@ void registry_window_note_taken(struct registry *registry, const struct registry
         registry_find_name(registry_database(registry, key->database), base);
     const struct rules *of_board = registry_window_rules(board);
     if (of_board == NULL || of_board->window.count == 0 ||
-        rules->window.from_ms < of_board->window.from_ms) {
+        registry_state(key)->from_ms < registry_state(board)->from_ms) {
         return;
     }
-    rules_copy(of_board, &anew);
-    anew.window.is_anew = true;
-    if (rules->window.from_ms == anew.window.from_ms) {
-        anew.window.left = 0;
-    }
-    (void)!registry_alter(registry, board, &anew);
+    struct board_state anew = *registry_state(board);
+    anew.is_anew = true;
+    anew.left = registry_state(key)->from_ms == anew.from_ms ? 0 : anew.left;
+    registry_set_state(registry, board, &anew);
 }
 
 void registry_window_note_removed(struct registry *registry, const struct registry_key *key) {
@@ -72,7 +74,7 @@ bool registry_window_end_share(struct registry *registry, const struct registry_
     const struct rules *rules = registry_rules(key);
     int64_t end_ms = rules_archive_end_ms(rules);
     struct rules ended;
-    if (share == NULL || registry_rules(share)->settlement != RULES_NO_ARCHIVE) {
+    if (share == NULL || registry_rules(share)->is_archive) {
         return true;
     }
     /* ARCHIVE may have changed since it began. */
@@ -82,8 +84,9 @@ bool registry_window_end_share(struct registry *registry, const struct registry_
         return false;
     }
     rules_copy(registry_rules(share), &ended);
-    ended.settlement = RULES_UNSETTLED;
-    ended.ended_ms = rules->period_end_ms;
-    ended.settled_expire_ms = rules->settles && end_ms != INT64_MAX ? end_ms : 0;
-    return registry_alter(registry, share, &ended) != NULL;
+    ended.is_archive = true;
+    struct board_state state = *registry_state(share);
+    state.ended_ms = rules->period_end_ms;
+    state.settled_expire_ms = rules->settles && end_ms != INT64_MAX ? end_ms : 0;
+    return registry_alter(registry, share, &ended, &state) != NULL;
 }

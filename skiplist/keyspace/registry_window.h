@@ -18,6 +18,9 @@ void registry_set_share_listener(struct registry *registry, registry_share_gone 
  * none has. */
 void registry_window_note_taken(struct registry *registry, const struct registry_key *key);
 void registry_window_note_removed(struct registry *registry, const struct registry_key *key);
+/* Is this key the share, of a board with such rules, of the period that begins then? */
+bool registry_window_is_share(const struct registry_key *key, const struct rules *rules,
+                              int64_t start_ms);
 /* The board's running period is over. false: no memory. */
 MUST_CHECK bool registry_window_end_share(struct registry *registry,
                                           const struct registry_key *key);

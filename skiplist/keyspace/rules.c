@@ -12,8 +12,8 @@
 #include "codec/memory.h"
 #include "skiplist/keyspace/board_options.h"
 
-_Static_assert(sizeof(struct period) == 24 && sizeof(struct rules_window) == 24 &&
-                   sizeof(struct rules_league) == 8 && offsetof(struct rules, index) == 132,
+_Static_assert(sizeof(struct period) == 24 && sizeof(struct rules_window) == 4 &&
+                   sizeof(struct rules_league) == 8 && offsetof(struct rules, index) == 96,
                "no hidden bytes: rules_equal and rules_hash see them all");
 
 /* Bytes of rules up to the end of the last field. */
@@ -51,33 +51,32 @@ void rules_enter_period(struct rules *rules, int64_t now_ms) {
 
 void rules_begin_period(struct rules *rules, int64_t now_ms) {
     rules_enter_period(rules, now_ms);
-    if (rules->window.count > 0) {
-        rules->window.from_ms = rules->period_start_ms;
-    } else if (rules->layout.time.bits > 0) {
+    if (rules->window.count == 0 && rules->layout.time.bits > 0) {
         layout_set_start(&rules->layout, rules->period_start_ms * 1000);
     }
 }
 
-void rules_slide(struct rules *rules, int64_t now_ms) {
+void rules_slide(struct rules *rules, struct board_state *state, int64_t now_ms) {
     int64_t start_ms = rules->period_start_ms;
     rules_enter_period(rules, now_ms);
     rules->period_start_ms = rules->period_start_ms > start_ms ? rules->period_start_ms : start_ms;
-    if (rules_window_behind(rules, rules->window.count) == rules->window.count) {
-        rules->window.from_ms = rules->period_start_ms;
+    if (rules_window_behind(rules, state, rules->window.count) == rules->window.count) {
+        state->from_ms = rules->period_start_ms;
         for (uint32_t i = 1; i < rules->window.count; i++) {
-            rules->window.from_ms = period_start(&rules->period, rules->window.from_ms - 1);
+            state->from_ms = period_start(&rules->period, state->from_ms - 1);
         }
-        rules->window.left = 0;
-        rules->window.is_anew = true;
+        state->left = 0;
+        state->is_anew = true;
     }
 }
 
-uint32_t rules_window_behind(const struct rules *rules, uint32_t most) {
-    const struct rules_window *window = &rules->window;
-    uint32_t behind = window->is_anew;
-    while (window->count > 0 && behind < most &&
-           period_start_after(&rules->period, window->from_ms,
-                              window->count + behind - window->is_anew) <= rules->period_start_ms) {
+uint32_t rules_window_behind(const struct rules *rules, const struct board_state *state,
+                             uint32_t most) {
+    uint32_t count = rules->window.count;
+    uint32_t behind = state->is_anew;
+    while (count > 0 && behind < most &&
+           period_start_after(&rules->period, state->from_ms, count + behind - state->is_anew) <=
+               rules->period_start_ms) {
         behind++;
     }
     return behind;
@@ -96,12 +95,11 @@ void rules_without_window(const struct rules *rules, struct rules *copy) {
 }
 
 void rules_begin_share(const struct rules *rules, struct rules *share) {
-    rules_end_period(rules, rules->period_end_ms, share);
-    share->settlement = RULES_NO_ARCHIVE;
-    share->ended_ms = 0;
+    rules_end_period(rules, share);
+    share->is_archive = false;
     share->guards = RULES_FROZEN;
     share->keeps_best = rules->keeps_best || rules->window.is_best;
-    share->window = (struct rules_window){.is_share = true, .from_ms = rules->period_start_ms};
+    share->window = (struct rules_window){.is_share = true};
 }
 
 void rules_renew_period(struct rules *rules) {
@@ -130,19 +128,17 @@ enum rules_refusal rules_find_refusal(const struct rules *rules, enum rules_writ
     return rules->window.count > 0 && write == RULES_WRITE_WHOLE ? RULES_REFUSE_WINDOW : RULES_TAKE;
 }
 
-void rules_end_period(const struct rules *rules, int64_t now_ms, struct rules *archive) {
-    bool is_over = rules_are_over(rules, now_ms);
+void rules_end_period(const struct rules *rules, struct rules *archive) {
     bool is_frozen = rules->period.unit != PERIOD_NONE ? !rules->archives_are_writable
                                                        : (rules->guards & RULES_FROZEN) != 0;
     rules_copy(rules, archive);
     for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
         if (!board_options[i].is_kept) {
-            board_option_set(&board_options[i], archive, 0);
+            board_option_set(&board_options[i], archive, NULL, 0);
         }
     }
     archive->guards = is_frozen ? RULES_FROZEN : 0;
-    archive->settlement = RULES_UNSETTLED;
-    archive->ended_ms = is_over ? rules->period_end_ms : now_ms;
+    archive->is_archive = true;
 }
 
 int64_t rules_archive_end_ms(const struct rules *rules) {
@@ -150,6 +146,35 @@ int64_t rules_archive_end_ms(const struct rules *rules) {
         return INT64_MAX;
     }
     return period_start_after(&rules->period, rules->period_start_ms, rules->archives_max + 1);
+}
+
+/* ---- state ---- */
+
+_Static_assert(sizeof(struct board_state) == 32, "no hidden bytes: states are compared as bytes");
+
+struct board_state rules_begin_state(const struct rules *rules) {
+    return (struct board_state){.from_ms = rules->window.count > 0 ? rules->period_start_ms : 0};
+}
+
+struct board_state rules_keep_state(const struct rules *rules, const struct board_state *state) {
+    struct board_state kept = *state;
+    for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
+        const struct board_option *option = &board_options[i];
+        if (option->is_of_state && !option->is_other && !board_option_applies(option, rules) &&
+            !(i == BOARD_OPTION_COUNTS && rules->window.is_share)) {
+            board_option_set(option, NULL, &kept, 0);
+        }
+    }
+    return kept;
+}
+
+bool rules_take_state(const struct rules *rules, const struct board_state *state) {
+    struct board_state kept = rules_keep_state(rules, state);
+    /* A period can begin before 1970, too. */
+    return memcmp(&kept, state, sizeof kept) == 0 && state->from_ms >= -PERIOD_TIME_MAX &&
+           state->from_ms <= PERIOD_TIME_MAX && state->settled_expire_ms >= 0 &&
+           (state->settled_expire_ms == 0 || rules_are_unsettled(rules, state)) &&
+           (rules->window.count == 0 || state->from_ms <= rules->period_start_ms);
 }
 
 /* ---- hashing ---- */
@@ -287,8 +312,6 @@ static void rules_count_user(struct rules_set *set, struct rules *rules, int cha
     rules->use_count += difference;
     set->use_count += difference;
     set->league_count += rules->league.room > 0 ? difference : 0;
-    set->unsettled_count += rules->settlement == RULES_UNSETTLED ? difference : 0;
-    set->behind_count += difference * rules_window_behind(rules, RULES_WINDOW_MAX);
 }
 
 const struct rules *rules_hold(struct rules_set *set, const struct rules *like) {
@@ -350,18 +373,16 @@ static bool rules_is_time(int64_t time_ms) {
 static bool rules_are_options_right(const struct rules *rules) {
     for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
         const struct board_option *option = &board_options[i];
-        bool may_stand = option->code == 0 || board_option_applies(option, rules) ||
-                         (i == BOARD_OPTION_COUNTS && rules->window.is_share);
-        if (!may_stand && board_option_get(option, rules) != 0) {
+        bool may_stand =
+            option->code == 0 || option->is_of_state || board_option_applies(option, rules);
+        if (!may_stand && board_option_get(option, rules, NULL) != 0) {
             return false;
         }
     }
     return rules->guards == board_options_guards(rules) && rules_is_time(rules->opens_ms) &&
            rules_is_time(rules->closes_ms) && (rules->cap == 0 || rules->limit == 0) &&
            rules->stale_ms >= 0 && rules->stale_ms <= RULES_STALE_MAX_MS &&
-           (rules->stale_ms == 0 || rules->layout.time.bits > 0) &&
-           rules->settlement < RULES_SETTLEMENTS && rules->settled_expire_ms >= 0 &&
-           (rules->settled_expire_ms == 0 || rules->settlement == RULES_UNSETTLED);
+           (rules->stale_ms == 0 || rules->layout.time.bits > 0);
 }
 
 /* Has the board of a league its layout, and nothing that removes members? */
@@ -377,16 +398,13 @@ static bool rules_is_league_right(const struct rules *rules) {
  * is a share of one period? */
 static bool rules_is_window_right(const struct rules *rules) {
     const struct rules_window *window = &rules->window;
-    /* A period can begin before 1970, too. */
-    bool is_start = window->from_ms >= -PERIOD_TIME_MAX && window->from_ms <= PERIOD_TIME_MAX;
     if (window->count == 0) {
-        return is_start && (!window->is_share || rules->period.unit == PERIOD_NONE);
+        return !window->is_share || rules->period.unit == PERIOD_NONE;
     }
-    return is_start && window->count >= 2 && window->count <= RULES_WINDOW_MAX &&
-           !window->is_share && rules->archives_max >= window->count &&
-           board_options_find_alone(rules) == NULL &&
+    return window->count >= 2 && window->count <= RULES_WINDOW_MAX && !window->is_share &&
+           rules->archives_max >= window->count && board_options_find_alone(rules) == NULL &&
            !layout_field_decays(&rules->layout.fields[0]) && rules->league.room == 0 &&
-           rules->settlement == RULES_NO_ARCHIVE && window->from_ms <= rules->period_start_ms;
+           !rules->is_archive;
 }
 
 bool rules_validate(const struct rules *rules, const char **reason) {
@@ -423,21 +441,15 @@ bool rules_set_validate(const struct rules_set *set, const char **reason) {
     uint64_t use_count = 0;
     uint64_t league_count = 0;
     uint32_t stale_count = 0;
-    uint64_t unsettled_count = 0;
-    uint64_t behind_count = 0;
     for (uint32_t i = 0; i < set->count && wrong == NULL; i++) {
         const struct rules *rules = *rules_list_at(set, i);
         wrong = rules_check(set, i);
         league_count += rules->league.room > 0 ? rules->use_count : 0;
         stale_count += rules->stale_ms > 0;
-        unsettled_count += rules->settlement == RULES_UNSETTLED ? rules->use_count : 0;
-        behind_count += rules->use_count * rules_window_behind(rules, RULES_WINDOW_MAX);
         use_count += rules->use_count;
     }
-    if (wrong == NULL &&
-        (use_count != set->use_count || league_count != set->league_count ||
-         stale_count != set->stale_count || unsettled_count != set->unsettled_count ||
-         behind_count != set->behind_count)) {
+    if (wrong == NULL && (use_count != set->use_count || league_count != set->league_count ||
+                          stale_count != set->stale_count)) {
         wrong = "rules: their users, or those of leagues, are not counted right";
     }
     if (wrong == NULL && map_count(&set->map) != set->count) {

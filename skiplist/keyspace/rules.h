@@ -1,6 +1,7 @@
-/* The rules of a board: its layout, and the options of LB.CREATE and `board` lines.
+/* The rules of a board: its layout, and the options of LB.CREATE and `board` lines. And its state: what happens to it.
  *
  *     board.layout --> rules.layout <-- board.layout      boards with equal rules share one copy
+ *     key, with its state                                 if there is something to keep: changed in place
  *
  * A server may hold a million boards, so a board has no room for its own options: it points to the
  * layout inside its rules, and rules_of leads from there to the rest. The rules in use form a set,
@@ -27,13 +28,6 @@ enum {
     RULES_LEAGUE = 8, /* of a league: only LB.LEAGUE writes, and league.room is above 0 */
 };
 
-/* What becomes of the results of an archive: have the rewards been paid? */
-enum rules_settlement {
-    RULES_NO_ARCHIVE, /* the board is none, or of a version without settlements */
-    RULES_UNSETTLED,
-    RULES_SETTLED,
-    RULES_SETTLEMENTS
-};
 #define RULES_STALE_MAX_MS (INT64_C(1000000) * 86400 * 1000)
 
 /* Of the board that keeps the members of a league (skiplist/keyspace/league.h). room 0: of any other
@@ -49,16 +43,12 @@ struct rules_league {
 
 /* WINDOW: the board ranks what its members got in the running period and the count - 1 before it.
  * What they got in one period is a board of its own, the period's share, under the name that the
- * archive of the period has; it has count 0, is_share and from_ms. All zero: neither.
+ * archive of the period has; it has count 0 and is_share. All zero: neither.
  * How they are kept: server/commands/window.h. */
 struct rules_window {
-    int64_t from_ms; /* start of the first period that counts; of a share: of its period */
-    uint32_t left;  /* the first so many of the first share's members, by rank, have left already */
     uint16_t count; /* 2 .. RULES_WINDOW_MAX */
     bool is_best;   /* BEST: the best of the shares; else SUM */
     bool is_share;
-    bool is_anew; /* a share is gone: what the members have is to be computed from those there */
-    uint8_t unused[7];
 };
 
 /* Zeroed except for the layout: a board without options. Down to the index there are no hidden bytes, so that rules are
@@ -69,12 +59,8 @@ struct rules {
     int64_t stale_ms;        /* a member whose time is longer ago leaves; 0: none; needs a TIME */
     int64_t period_start_ms; /* of the board's current period; 0: none yet */
     int64_t period_end_ms;
-    int64_t ended_ms; /* of an archive: when its period ended */
-    /* Of an unsettled archive of a board with SETTLE YES: the expiry that it gets when it is
-     * settled; 0: none. */
-    int64_t settled_expire_ms;
-    struct rules_window window;
     struct rules_league league;
+    struct rules_window window;
     uint32_t cap;               /* number of best members that the board keeps; 0: all */
     uint32_t limit;             /* number of members from which on newcomers are refused; 0: none */
     uint32_t archives_max;      /* periods with an archive, or RULES_ARCHIVES_ALL */
@@ -82,9 +68,9 @@ struct rules {
     bool is_created;            /* by LB.CREATE: the board stays when its last member is removed */
     bool archives_are_writable; /* with a PERIOD: its archives are not frozen */
     bool settles;               /* SETTLE YES: an archive has no expiry until it is settled */
-    bool copies;        /* COPY: archives are copies, and the board goes on; needs a PERIOD */
-    uint8_t settlement; /* enum rules_settlement */
-    uint8_t guards;     /* RULES_FROZEN etc.: what can refuse a write; 0: nothing */
+    bool copies;     /* COPY: archives are copies, and the board goes on; needs a PERIOD */
+    bool is_archive; /* of a period that has ended: it is to be settled */
+    uint8_t guards;  /* RULES_FROZEN etc.: what can refuse a write; 0: nothing */
     uint8_t unused;
     uint32_t index; /* in the set; this and the following fields are private to the set */
     union {
@@ -100,6 +86,31 @@ static inline const struct rules *rules_of(const struct layout *layout) {
     const void *rules = (const char *)layout - offsetof(struct rules, layout);
     return rules;
 }
+
+/* What happens to an archive, to a board with a WINDOW, and to a share of one. Other boards have none: it is zeroed. */
+struct board_state {
+    int64_t from_ms;  /* start of the first period that counts; of a share: of its period */
+    int64_t ended_ms; /* of an archive: when its period ended */
+    /* Of an unsettled archive of a board with SETTLE YES: the expiry that it gets when it is
+     * settled; 0: none. */
+    int64_t settled_expire_ms;
+    uint32_t left; /* the first so many of the first share's members, by rank, have left already */
+    bool is_anew;  /* a share is gone: what the members have is to be computed from those there */
+    bool is_settled; /* have the rewards been paid? */
+    uint8_t unused[2];
+};
+static inline bool rules_have_state(const struct rules *rules) {
+    return rules->window.count > 0 || rules->window.is_share || rules->is_archive;
+}
+static inline bool rules_are_unsettled(const struct rules *rules, const struct board_state *state) {
+    return rules->is_archive && !state->is_settled;
+}
+/* The state of a board that begins with these rules. */
+struct board_state rules_begin_state(const struct rules *rules);
+/* What is left of a state where the rules become these. */
+struct board_state rules_keep_state(const struct rules *rules, const struct board_state *state);
+/* Can a board with these rules have it? */
+MUST_CHECK bool rules_take_state(const struct rules *rules, const struct board_state *state);
 
 /* Copy rules, which may be in a set. */
 void rules_copy(const struct rules *rules, struct rules *copy);
@@ -150,26 +161,25 @@ static inline bool rules_are_over(const struct rules *rules, int64_t now_ms) {
 }
 /* Set archive to the rules of the archive of a board that rolls over: no PERIOD, no times, and
  * removed with its last member. It is frozen if the board has a PERIOD and does not say
- * otherwise. It is unsettled, and has ended at the end of the period, if that is not after now_ms. */
-void rules_end_period(const struct rules *rules, int64_t now_ms, struct rules *archive);
-/* Move rules with a WINDOW, whose period is over at this time, to the period that contains it. If more periods
+ * otherwise. */
+void rules_end_period(const struct rules *rules, struct rules *archive);
+/* When the archive's period has ended: at its end, if that is not after now_ms. */
+static inline int64_t rules_ended_ms(const struct rules *rules, int64_t now_ms) {
+    return rules_are_over(rules, now_ms) ? rules->period_end_ms : now_ms;
+}
+/* Move a board with a WINDOW, whose period is over at this time, to the period that contains it. If more periods
  * than the WINDOW has would have to leave one after another, the board is to be made anew instead: so from
- * window.from_ms to the running period there are never more than twice as many. */
-void rules_slide(struct rules *rules, int64_t now_ms);
+ * from_ms to the running period there are never more than twice as many. */
+void rules_slide(struct rules *rules, struct board_state *state, int64_t now_ms);
 /* Set share to the rules of the share of the running period: as those of an archive, but nothing is to be
- * settled yet, and frozen, so that it is written only together with the board. */
+ * settled yet, and frozen, so that it is written only together with the board. Its from_ms is the period's start. */
 void rules_begin_share(const struct rules *rules, struct rules *share);
 /* How many periods that count have to leave? That the board is to be made anew counts as one. More than `most`
  * are `most`. */
-uint32_t rules_window_behind(const struct rules *rules, uint32_t most);
+uint32_t rules_window_behind(const struct rules *rules, const struct board_state *state,
+                             uint32_t most);
 /* The rules of a copy of the board: without WINDOW, and then without PERIOD; no share. */
 void rules_without_window(const struct rules *rules, struct rules *copy);
-/* Is this the share of the period of a board with such rules, that begins then? */
-static inline bool rules_are_share(const struct rules *share, const struct rules *rules,
-                                   int64_t start_ms) {
-    return share->window.is_share && share->window.from_ms == start_ms &&
-           layout_keys_equal(&share->layout, &rules->layout);
-}
 /* When an archive of this period drops out of the newest that are kept; INT64_MAX: never. */
 int64_t rules_archive_end_ms(const struct rules *rules);
 
@@ -185,14 +195,12 @@ static inline bool rules_take(const struct rules *rules, uint64_t before, uint64
 MUST_CHECK bool rules_validate(const struct rules *rules, const char **reason);
 
 struct rules_set {
-    struct map map;           /* (hash of the rules, index) */
-    struct pages list;        /* struct rules * */
-    uint32_t count;           /* of the rules */
-    uint32_t stale_count;     /* with a STALE */
-    uint64_t league_count;    /* users of those of leagues */
-    uint64_t unsettled_count; /* and of unsettled archives */
-    uint64_t behind_count;    /* rules_window_behind of all users */
-    uint64_t use_count;       /* of all */
+    struct map map;        /* (hash of the rules, index) */
+    struct pages list;     /* struct rules * */
+    uint32_t count;        /* of the rules */
+    uint32_t stale_count;  /* with a STALE */
+    uint64_t league_count; /* users of those of leagues */
+    uint64_t use_count;    /* of all */
     uint64_t hash_seed;
     struct rules *gone; /* out of the set, not yet freed */
 };

@@ -29,6 +29,9 @@ static void check_equal(const struct effect *a, const struct effect *b) {
     case EFFECT_TAKE:
         CHECK(bytes_equal(a->member, b->member));
         break;
+    case EFFECT_STATE:
+        CHECK(memcmp(a->state, b->state, sizeof *a->state) == 0);
+        break;
     case EFFECT_TAGS:
         CHECK(bytes_equal(a->member, b->member) && bytes_equal(a->value, b->value));
         break;

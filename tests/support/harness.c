@@ -6,6 +6,7 @@
 #include "server/commands/table.h"
 #include "server/dispatch/waiting.h"
 #include "server/system/tzdata.h"
+#include "server/web/value.h"
 #include "tests/support/shadow.h"
 #include "tests/support/shape_check.h"
 
@@ -22,6 +23,14 @@ static struct {
     const struct session *session;
     uint32_t number;
 } waiting[WAITING_MAX];
+
+/* What EXEC is about to run: it forgets the queue. */
+enum { QUEUED_MAX = 256 };
+static struct queued {
+    uint32_t number;
+    struct request request;
+} queued[QUEUED_MAX];
+static unsigned queued_count;
 
 static int64_t harness_wall_us(void *context) {
     const struct harness *harness = context;
@@ -194,6 +203,48 @@ static void check_shape(const struct session *session, uint32_t number,
     }
 }
 
+static void copy_queue(const struct transaction *transaction) {
+    while (queued_count > 0) {
+        free((void *)(uintptr_t)queued[--queued_count].request.args);
+    }
+    const struct transaction_request *at =
+        transaction->count <= QUEUED_MAX ? transaction->first : NULL;
+    for (; at != NULL; at = at->next) {
+        const struct request *from = &at->request;
+        size_t size = from->count * sizeof from->args[0];
+        for (uint32_t i = 0; i < from->count; i++) {
+            size += from->args[i].size;
+        }
+        struct bytes *args = malloc(size);
+        char *out = (char *)&args[from->count];
+        for (uint32_t i = 0; i < from->count; i++) {
+            args[i] = (struct bytes){.at = out, .size = from->args[i].size};
+            out = mempcpy(out, from->args[i].at, from->args[i].size);
+        }
+        queued[queued_count++] =
+            (struct queued){.number = at->command,
+                            .request = {.args = args, .count = from->count, .size = from->size}};
+    }
+}
+
+/* Each element of EXEC's reply is its command's, but where replies were switched off, or one has several. */
+static void check_queue(const struct session *session, struct bytes reply) {
+    struct value_reader reader = {.at = reply.at, .end = reply.at + reply.size};
+    unsigned count = 0;
+    if (queued_count == 0 || reply.size == 0 || value_next(&reader).kind != VALUE_LIST) {
+        return;
+    }
+    for (struct value_reader at = reader; at.at < at.end; count++) {
+        value_skip(&at);
+    }
+    for (unsigned i = 0; i < count && count == queued_count; i++) {
+        const char *begin = reader.at;
+        value_skip(&reader);
+        check_shape(session, queued[i].number, &queued[i].request,
+                    (struct bytes){.at = begin, .size = (size_t)(reader.at - begin)});
+    }
+}
+
 static void check_reply(const struct session *session, const struct request *request,
                         struct bytes reply) {
     uint32_t number = command_find_request(request);
@@ -241,11 +292,16 @@ static bool run_one(struct harness *harness, struct session *session, struct byt
     session_shape_reply(session, &reply);
     if (status == RESP_REQUEST) {
         size_t size_before = harness->reply.size;
+        unsigned version = session->protocol;
         server_update_time(&harness->server);
+        copy_queue(&session->transaction);
         harness_execute(&harness->server, session, &request, &reply);
         struct bytes replied = {.at = harness->reply.at + size_before,
                                 .size = harness->reply.size - size_before};
         check_reply(session, &request, replied);
+        if (bytes_is(request.args[0], "EXEC") && version == session->protocol) {
+            check_queue(session, replied);
+        }
         if (harness->shadow != NULL) {
             shadow_run(harness->shadow, &harness->server, session, &request, replied);
         }

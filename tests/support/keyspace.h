@@ -116,8 +116,8 @@ static inline struct registry_key *key_create_like(struct registry *registry, co
                                                    const struct rules *rules, uint32_t count,
                                                    int64_t now_ms) {
     bool is_new = false;
-    struct registry_key *key =
-        registry_find_or_create_like(registry, 0, bytes_from_text(name), rules, now_ms, &is_new);
+    struct registry_key *key = registry_find_or_create_like(registry, 0, bytes_from_text(name),
+                                                            rules, NULL, now_ms, &is_new);
     assert_non_null(key);
     assert_true(is_new);
     assert_true(key_fill(registry, key, 0, count));

@@ -222,7 +222,7 @@ static void create_board(struct workload *workload) {
     rules_copy(&kinds[below(workload, KINDS)], &rules);
     rules.is_created = true;
     workload->failures += registry_find_or_create_like(workload->registry, database, name, &rules,
-                                                       workload->now_ms, &is_new) == NULL;
+                                                       NULL, workload->now_ms, &is_new) == NULL;
 }
 
 static void take_members(struct workload *workload) {
@@ -508,7 +508,7 @@ static void alter(struct workload *workload) {
     if (below(workload, 2) == 0) {
         pick_tags(workload, key, &rules);
     }
-    key = registry_alter(workload->registry, key, &rules);
+    key = registry_alter(workload->registry, key, &rules, NULL);
     workload->failures += key == NULL;
     if (key != NULL && rules.cap > 0 && board_count(&key->board) > rules.cap) {
         registry_remove_range(workload->registry, key, rules.cap,
@@ -518,7 +518,7 @@ static void alter(struct workload *workload) {
 
 static void settle(struct workload *workload) {
     struct registry_key *key = pick_kind(workload, REGISTRY_BOARD);
-    if (key != NULL && registry_rules(key)->settlement == RULES_UNSETTLED) {
+    if (key != NULL && rules_are_unsettled(registry_rules(key), registry_state(key))) {
         workload->failures +=
             registry_settle_archive(workload->registry, key, workload->now_ms) != REGISTRY_OK;
     }
@@ -552,7 +552,7 @@ static void keep_id(struct workload *workload) {
     layout_complete(&rules.layout);
     struct registry_key *key =
         registry_find_or_create_like(workload->registry, REGISTRY_ONCE, (struct bytes){&name, 1},
-                                     &rules, workload->now_ms, &is_new);
+                                     &rules, NULL, workload->now_ms, &is_new);
     if (key == NULL) {
         workload->failures++;
         return;
@@ -701,7 +701,8 @@ static void digest_text(uint64_t *hash, struct bytes text) {
     digest_bytes(hash, text.at, text.size);
 }
 
-static void digest_rules(uint64_t *hash, const struct rules *rules) {
+static void digest_rules(uint64_t *hash, const struct rules *rules,
+                         const struct board_state *state) {
     char layout[LAYOUT_TEXT_MAX];
     digest_text(hash, (struct bytes){layout, layout_print(&rules->layout, layout)});
     digest_number(hash, rules->cap);
@@ -721,9 +722,10 @@ static void digest_rules(uint64_t *hash, const struct rules *rules) {
     digest_number(hash, rules->period_end_ms);
     digest_number(hash, rules->stale_ms);
     digest_number(hash, rules->settles);
-    digest_number(hash, rules->settlement);
-    digest_number(hash, rules->ended_ms);
-    digest_number(hash, rules->settled_expire_ms);
+    digest_number(hash, rules->is_archive);
+    digest_number(hash, state->is_settled);
+    digest_number(hash, state->ended_ms);
+    digest_number(hash, state->settled_expire_ms);
     digest_number(hash, rules->copies);
     digest_number(hash, rules->league.room);
     digest_number(hash, rules->league.tiers);
@@ -733,9 +735,9 @@ static void digest_rules(uint64_t *hash, const struct rules *rules) {
     digest_number(hash, rules->window.count);
     digest_number(hash, rules->window.is_best);
     digest_number(hash, rules->window.is_share);
-    digest_number(hash, rules->window.is_anew);
-    digest_number(hash, rules->window.left);
-    digest_number(hash, rules->window.from_ms);
+    digest_number(hash, state->is_anew);
+    digest_number(hash, state->left);
+    digest_number(hash, state->from_ms);
 }
 
 struct digest {
@@ -749,7 +751,7 @@ static void digest_board(uint64_t *hash, const struct registry_key *key) {
     struct board_cursor cursor;
     struct board_stored entry;
     uint32_t rank = 0;
-    digest_rules(hash, registry_rules(key));
+    digest_rules(hash, registry_rules(key), registry_state(key));
     for (board_cursor_seek(&key->board, 0, &cursor); board_cursor_read(&cursor, &entry);
          board_cursor_next(&cursor)) {
         char packed[TAG_VALUES_PACKED_MAX];

@@ -576,6 +576,49 @@ class Changing(unittest.TestCase):
         self.assertTrue(self.server.is_ready())
 
 
+class Expiring(unittest.TestCase):
+    """What a look-up ends, another one of the same command may hold: with the address sanitizer."""
+    ROUNDS = 30
+
+    def test_archives_periods_and_hashes_expire_while_they_are_read_and_watched(self):
+        server = WebServer("--web-data", "user:* name")
+        api, names = Api(server), [f"m{i}" for i in range(30)]
+        server.run("LB.CREATE", "race", *"FIELD points 33 TIME 31 S PERIOD DAY ARCHIVE 7".split())
+        server.run("LB.CREATE", "w", *"FIELD points 33 SIGNED TIME 31 S PERIOD HOUR WINDOW 3 SUM ARCHIVE 5".split())
+        server.run("ZADD", "race", 1, "m1")
+        streams = [api.stream(f"/boards/{board}/events?since=LAST") for board in ("race", "w")]
+        watching = redis.Redis(port=server.port)
+        for turn in range(self.ROUNDS):
+            for i, name in enumerate(names):
+                server.run("ZADD", "race", turn * 30 + i, name)
+                server.run("ZINCRBY", "w", i, name)
+                server.run("HSET", f"user:{name}", "name", f"{name} {turn}")
+                server.run("PEXPIRE", f"user:{name}", 1 + i * 3)
+            server.run("LB.ROLL", "race", f"race@{turn}")
+            server.run("ZADD", "race", 1, "m1")
+            ends = [key.decode() for key in server.run("KEYS", "*@*")]
+            for i, key in enumerate(ends):
+                server.run("PEXPIRE", key, 20 + 7 * i)
+            with watching.pipeline() as pipe:
+                pipe.watch("race", "w", "user:m1", *ends)
+                time.sleep(0.02)
+                pipe.multi()
+                pipe.zcard("race")
+                try:
+                    pipe.execute()
+                except redis.WatchError:
+                    pass
+            for path in ("race/page?since=LAST", "race/archives", "w/page?since=LAST", "w/archives", "race/members/m1?since=LAST",
+                         "race/search?q=m1&by=name", "w/histogram", "race"):
+                self.assertEqual(api.status("/boards/" + path), 200, path)
+        for stream in streams:
+            self.assertEqual(stream.next()[0], "page")
+            stream.close()
+        watching.close()
+        self.assertTrue(server.client.ping())
+        server.stop()
+
+
 class OddRequests(unittest.TestCase):
     certificate = None
 

@@ -145,7 +145,8 @@ struct restoring {
     const struct rules *kept; /* of a board made by LB.CREATE; NULL: none */
     struct rdb_value value;
     struct board board;
-    bool has_board; /* ours */
+    struct board_state state; /* of one of ours */
+    bool has_board;           /* ours */
 };
 
 static bool restore_refuse_payload(const struct restoring *restoring) {
@@ -186,8 +187,8 @@ static void restore_put_in_place(struct restoring *restoring, bool is_hash) {
             ? registry_put_hash(call->registry, database, restoring->name, &restoring->value.hash,
                                 restoring->expire_at_ms, restoring->is_lasting, call->now_ms)
             : registry_put_board_until(call->registry, database, restoring->name, &restoring->board,
-                                       restoring->expire_at_ms, restoring->is_lasting,
-                                       call->now_ms);
+                                       &restoring->state, restoring->expire_at_ms,
+                                       restoring->is_lasting, call->now_ms);
     if (status != REGISTRY_OK) {
         (void)call_out_of_memory(call);
         return;
@@ -249,7 +250,8 @@ static void restore_end_board(struct restoring *restoring, bool is_ours) {
 }
 
 /* One of ours: its layout and options come with it. */
-static bool restore_open_board(struct restoring *restoring, const struct rules *rules) {
+static bool restore_open_board(struct restoring *restoring, const struct rules *rules,
+                               const struct board_state *state) {
     const struct rules *like = restoring->kept;
     struct rules plain;
     if (restoring->has_board) {
@@ -267,6 +269,7 @@ static bool restore_open_board(struct restoring *restoring, const struct rules *
     if (!restore_create_board(restoring, like != NULL ? like : &plain)) {
         return false;
     }
+    restoring->state = rules_keep_state(rules_of(board_layout(&restoring->board)), state);
     rdb_value_begin_keys(&restoring->value, board_layout(&restoring->board));
     return true;
 }
@@ -316,7 +319,7 @@ static bool restore_begin_value(struct restoring *restoring, const struct rdb_re
         rdb_value_begin_hash(&restoring->value);
         return true;
     case RDB_BOARD:
-        return restore_open_board(restoring, &reader->board->rules);
+        return restore_open_board(restoring, &reader->board->rules, &reader->board->state);
     case RDB_OTHER:
         break;
     }
@@ -431,7 +434,7 @@ static bool restore_read_board(struct restoring *restoring, struct effect_decode
         }
         switch (record) {
         case EFFECT_RECORD_OPEN:
-            if (!restore_open_board(restoring, decoder->effect.rules)) {
+            if (!restore_open_board(restoring, decoder->effect.rules, &decoder->state)) {
                 return false;
             }
             break;

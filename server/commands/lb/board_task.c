@@ -295,12 +295,7 @@ static bool board_task_take_from_window(struct server *server, struct board_task
                                         struct registry_key *board) {
     struct window_shares shares;
     window_find_shares(server->registry, board, server->clock.now_ms, &shares);
-    if (!memory_reserve_begin(WINDOW_RULES_ROOM)) {
-        task->has_missed = true;
-        return false;
-    }
     task->done_count += window_take(server->registry, board, &shares, task->member);
-    memory_reserve_end();
     window_end_take(server, &shares);
     return shares.is_board_changed;
 }

@@ -62,7 +62,7 @@ bool lb_archives_next_number(struct lb_archives *archives, struct bytes *archive
 
 /* Those of versions before settlements are known only by being frozen, where they are. */
 bool lb_is_archive(const struct rules *board, const struct rules *rules) {
-    return rules->settlement != RULES_NO_ARCHIVE || (rules->guards & RULES_FROZEN) != 0 ||
+    return rules->is_archive || (rules->guards & RULES_FROZEN) != 0 ||
            (board->archives_are_writable && rules->league.room == 0);
 }
 

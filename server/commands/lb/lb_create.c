@@ -42,7 +42,7 @@ static bool lb_create_read_layout(const struct call *call, uint32_t *next, struc
 static bool lb_create_read_options(const struct call *call, uint32_t first, struct rules *rules) {
     char reason[SETTING_ERROR_MAX];
     return (setting_options_parse(SETTING_TAKES_OPTIONS, &call->request->args[first],
-                                  call->request->count - first, rules, reason) &&
+                                  call->request->count - first, rules, NULL, reason) &&
             setting_options_check(rules, reason)) ||
            call_refuse_format(call, "ERR %s", reason);
 }
@@ -84,7 +84,7 @@ static void lb_create_run(struct call *call) {
          !window_may_begin(call, name, &rules))) {
         return;
     }
-    if (registry_find_or_create_like(call->registry, call->session->database, name, &rules,
+    if (registry_find_or_create_like(call->registry, call->session->database, name, &rules, NULL,
                                      call->now_ms, &is_new) == NULL) {
         call_out_of_memory(call);
     } else if (!is_new) {
@@ -131,13 +131,11 @@ static bool lb_create_check_window(const struct call *call, const struct rules *
 static bool lb_create_alter_window(const struct call *call, const struct registry_key *key,
                                    struct rules *rules) {
     const struct rules *before = registry_rules(key);
-    struct rules_window *window = &rules->window;
     if (before->window.count > 0 && !period_equal(&rules->period, &before->period)) {
         return call_refuse(call, "ERR PERIOD of a board with a WINDOW cannot be changed: take the "
                                  "WINDOW away first (WINDOW NONE)");
     }
     if (before->window.count > 0) {
-        window->is_anew = window->is_anew || window->is_best != before->window.is_best;
         return true;
     }
     if (board_count(&key->board) > 0) {
@@ -145,7 +143,6 @@ static bool lb_create_alter_window(const struct call *call, const struct registr
                                  "first");
     }
     rules_enter_period(rules, call->now_ms);
-    window->from_ms = rules->period_start_ms;
     return window_may_begin(call, call_arg(call, 1), rules);
 }
 
@@ -203,6 +200,18 @@ static struct registry_key *lb_create_find_ended(const struct call *call,
                : NULL;
 }
 
+/* The state that goes on, or begins with a WINDOW. */
+static struct board_state lb_create_alter_state(const struct registry_key *key,
+                                                const struct rules *rules) {
+    const struct rules *before = registry_rules(key);
+    struct board_state state = rules_keep_state(rules, registry_state(key));
+    if (rules->window.count > 0 && before->window.count == 0) {
+        return rules_begin_state(rules);
+    }
+    state.is_anew |= rules->window.count > 0 && rules->window.is_best != before->window.is_best;
+    return state;
+}
+
 static void lb_alter_run(struct call *call) {
     struct rules rules;
     struct registry_key *key;
@@ -225,10 +234,8 @@ static void lb_alter_run(struct call *call) {
     }
     struct registry_key *running = lb_create_find_ended(call, key, &rules);
     bool are_kept = window_keep_shares(call->registry, key, &rules, call->now_ms);
-    if (rules.window.count > 0) {
-        rules.window.is_anew |= registry_rules(key)->window.is_anew;
-    }
-    key = are_kept ? registry_alter(call->registry, key, &rules) : NULL;
+    struct board_state state = lb_create_alter_state(key, &rules);
+    key = are_kept ? registry_alter(call->registry, key, &rules, &state) : NULL;
     if (key == NULL) {
         call_out_of_memory(call);
         return;

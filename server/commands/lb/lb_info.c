@@ -57,10 +57,11 @@ static void lb_info_put_time(const struct call *call, const struct layout *layou
 /* ---- options ---- */
 
 /* A name and a value: of a row, or nil where it has none. */
-static void lb_info_put_option(const struct call *call, const struct rules *rules,
+static void lb_info_put_option(const struct call *call, const struct registry_key *key,
                                enum board_option_id id) {
+    const struct rules *rules = registry_rules(key);
     const struct board_option *option = &board_options[id];
-    int64_t value = board_option_get(option, rules);
+    int64_t value = board_option_get(option, rules, registry_state(key));
     char text[SETTING_OPTION_TEXT_MAX];
     reply_bulk_text(call->reply, option->info);
     if (!board_option_applies(option, rules) || (option->none != NULL && value == option->usual)) {
@@ -74,7 +75,7 @@ static void lb_info_put_option(const struct call *call, const struct rules *rule
         }
         reply_bulk(call->reply, (struct bytes){text, size});
     } else if (option->form >= BOARD_FORM_UNIT && option->form <= BOARD_FORM_ZONE) {
-        size_t size = setting_options_print_one(option, rules, text);
+        size_t size = setting_options_print_one(option, rules, NULL, text);
         reply_bulk(call->reply, (struct bytes){text, size});
     } else {
         reply_integer(call->reply, value);
@@ -99,38 +100,40 @@ static uint64_t lb_info_count_options(const struct rules *rules) {
     return LB_OPTIONS + (rules->league.room > 0);
 }
 
-static void lb_info_put_rows(const struct call *call, const struct rules *rules, const uint8_t *ids,
-                             size_t count) {
+static void lb_info_put_rows(const struct call *call, const struct registry_key *key,
+                             const uint8_t *ids, size_t count) {
     for (size_t i = 0; i < count; i++) {
-        lb_info_put_option(call, rules, (enum board_option_id)ids[i]);
+        lb_info_put_option(call, key, (enum board_option_id)ids[i]);
     }
 }
 
 /* A map of rows with more_count other entries, which the caller writes then. false: nil instead. */
-static bool lb_info_put_map(const struct call *call, const struct rules *rules, const char *name,
-                            const uint8_t *ids, size_t count, size_t more_count) {
+static bool lb_info_put_map(const struct call *call, const struct registry_key *key,
+                            const char *name, const uint8_t *ids, size_t count, size_t more_count) {
     reply_bulk_text(call->reply, name);
-    if (board_option_get(&board_options[ids[0]], rules) == 0) {
+    if (board_option_get(&board_options[ids[0]], registry_rules(key), NULL) == 0) {
         reply_null(call->reply);
         return false;
     }
     reply_map(call->reply, count + more_count);
-    lb_info_put_rows(call, rules, ids, count);
+    lb_info_put_rows(call, key, ids, count);
     return true;
 }
 
 /* "left": of the members of the period that leaves. */
-static void lb_info_put_options(const struct call *call, const struct rules *rules) {
+static void lb_info_put_options(const struct call *call, const struct registry_key *key) {
     enum { BEHIND_MAX = 1000 };
-    lb_info_put_rows(call, rules, info_first, sizeof info_first);
-    (void)lb_info_put_map(call, rules, "period", info_period, sizeof info_period, 0);
-    lb_info_put_rows(call, rules, info_then, sizeof info_then);
-    if (lb_info_put_map(call, rules, "window", info_window, sizeof info_window, 2)) {
-        reply_named_integer(call->reply, "behind", rules_window_behind(rules, BEHIND_MAX));
-        lb_info_put_option(call, rules, BOARD_OPTION_LEFT);
+    lb_info_put_rows(call, key, info_first, sizeof info_first);
+    (void)lb_info_put_map(call, key, "period", info_period, sizeof info_period, 0);
+    lb_info_put_rows(call, key, info_then, sizeof info_then);
+    if (lb_info_put_map(call, key, "window", info_window, sizeof info_window, 2)) {
+        reply_named_integer(
+            call->reply, "behind",
+            rules_window_behind(registry_rules(key), registry_state(key), BEHIND_MAX));
+        lb_info_put_option(call, key, BOARD_OPTION_LEFT);
     }
-    if (rules->league.room > 0) {
-        (void)lb_info_put_map(call, rules, "league", info_league, sizeof info_league, 0);
+    if (registry_rules(key)->league.room > 0) {
+        (void)lb_info_put_map(call, key, "league", info_league, sizeof info_league, 0);
     }
 }
 
@@ -206,7 +209,7 @@ static void lb_info_run(struct call *call) {
     }
     reply_bulk_text(call->reply, "time");
     lb_info_put_time(call, layout);
-    lb_info_put_options(call, registry_rules(key));
+    lb_info_put_options(call, key);
     lb_info_put_archives(call, key);
     lb_info_put_tags(call, key);
 }
@@ -264,7 +267,7 @@ static void lb_info_list(struct list *list, const struct registry_key *key) {
     reply_bulk(call->reply, registry_name(key));
     reply_named_text(call->reply, "layout", text);
     reply_named_integer(call->reply, "count", board_count(&key->board));
-    lb_info_put_options(call, registry_rules(key));
+    lb_info_put_options(call, key);
     lb_info_put_archives(call, key);
     lb_info_put_tags(call, key);
     list->scanning.found_count++;
@@ -277,8 +280,8 @@ static void lb_info_visit(void *context, const struct registry_key *key) {
     }
     if (!list->is_unsettled) {
         lb_info_list(list, key);
-    } else if (registry_rules(key)->settlement == RULES_UNSETTLED) {
-        struct list_place place = {.ended_ms = registry_rules(key)->ended_ms,
+    } else if (rules_are_unsettled(registry_rules(key), registry_state(key))) {
+        struct list_place place = {.ended_ms = registry_state(key)->ended_ms,
                                    .begin = list->scanning.text.size};
         lb_info_list(list, key);
         place.size = list->scanning.text.size - place.begin;

@@ -29,7 +29,7 @@ static bool lb_league_create_read(const struct call *call, struct rules_league *
     }
     rooms->league = (struct rules_league){.up = NOT_GIVEN, .down = NOT_GIVEN};
     bool is_read = setting_options_parse(SETTING_TAKES_LEAGUE, &call->request->args[next],
-                                         call->request->count - next, rooms, reason);
+                                         call->request->count - next, rooms, NULL, reason);
     *league = rooms->league;
     rooms->league = (struct rules_league){.room = 0};
     rooms->guards = board_options_guards(rooms);
@@ -47,8 +47,8 @@ static bool lb_league_create_read(const struct call *call, struct rules_league *
 static struct registry_key *lb_league_create_board(const struct call *call, struct bytes name,
                                                    const struct rules *rules) {
     bool is_new;
-    struct registry_key *key = registry_find_or_create_like(call->registry, call->session->database,
-                                                            name, rules, call->now_ms, &is_new);
+    struct registry_key *key = registry_find_or_create_like(
+        call->registry, call->session->database, name, rules, NULL, call->now_ms, &is_new);
     if (key == NULL) {
         (void)call_out_of_memory(call);
     }

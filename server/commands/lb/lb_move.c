@@ -205,7 +205,7 @@ static void lb_move_in_window(struct server *server, struct board_task *task,
     struct registry *registry = server->registry;
     int64_t now_ms = server->clock.now_ms;
     struct window_shares shares;
-    size_t room = WINDOW_RULES_ROOM + 2 * lb_move_room(task, &board->board);
+    size_t room = 2 * lb_move_room(task, &board->board);
     window_find_shares(registry, board, now_ms, &shares);
     for (uint32_t i = 0; i < shares.count; i++) {
         room += lb_move_room(task, &shares.at[i]->board);
@@ -218,7 +218,7 @@ static void lb_move_in_window(struct server *server, struct board_task *task,
     for (uint32_t i = 0; i < shares.count; i++) {
         lb_move_on_share(server, task, board, &shares, i);
     }
-    shares.left = registry_rules(board)->window.left;
+    shares.left = registry_state(board)->left;
     lb_move_follow(server, task, board, &shares);
     memory_reserve_end();
 }

@@ -13,11 +13,11 @@ static void lb_settle_run(struct call *call) {
     if (!call_find_kind(call, call_arg(call, 1), REGISTRY_BOARD, &key)) {
         return;
     }
-    if (key == NULL || registry_rules(key)->settlement == RULES_SETTLED) {
+    if (key == NULL || registry_state(key)->is_settled) {
         reply_integer(call->reply, 0);
         return;
     }
-    if (registry_rules(key)->settlement == RULES_NO_ARCHIVE) {
+    if (!registry_rules(key)->is_archive) {
         reply_error(call->reply,
                     "ERR board is no archive: it has nothing to settle until its PERIOD "
                     "ends, or LB.ROLL ends it");

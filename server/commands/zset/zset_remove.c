@@ -63,14 +63,9 @@ static void zset_remove_from_window(const struct call *call, struct registry_key
                                  (unsigned)members_max, (unsigned)shares.count);
         return;
     }
-    if (!memory_reserve_begin(WINDOW_RULES_ROOM)) {
-        call_out_of_memory(call);
-        return;
-    }
     for (uint32_t i = 2; i < call->request->count; i++) {
         removed_count += window_take(call->registry, key, &shares, call_arg(call, i)) > 0;
     }
-    memory_reserve_end();
     window_end_take(call->server, &shares);
     if (shares.is_board_changed) {
         zset_end_removal(call, key, "zrem");

@@ -33,9 +33,12 @@ static void assert_text(struct bytes text, struct bytes expected) {
 }
 
 /* NULL: of no board. */
-static void assert_same_rules(const struct rules *a, const struct rules *b) {
-    assert_int_equal(a != NULL, b != NULL);
-    assert_true(a == NULL || rules_equal(a, b));
+static void assert_same_rules(const struct effect *a, const struct effect *b) {
+    assert_int_equal(a->rules != NULL, b->rules != NULL);
+    assert_true(a->rules == NULL || rules_equal(a->rules, b->rules));
+    if (b->rules != NULL && rules_have_state(b->rules) && b->state != NULL) {
+        assert_memory_equal(a->state, b->state, sizeof *a->state);
+    }
 }
 
 static void assert_reads_effect(const struct effect *expected) {
@@ -64,6 +67,9 @@ static void assert_reads_effect(const struct effect *expected) {
     case EFFECT_TAKE:
         assert_text(effect->member, expected->member);
         break;
+    case EFFECT_STATE:
+        assert_memory_equal(effect->state, expected->state, sizeof *effect->state);
+        break;
     case EFFECT_CUT:
         assert_int_equal(effect->rank, expected->rank);
         assert_int_equal(effect->count, expected->count);
@@ -72,7 +78,7 @@ static void assert_reads_effect(const struct effect *expected) {
     case EFFECT_COPY:
         assert_int_equal(effect->to_database, expected->to_database);
         assert_text(effect->to_name, expected->to_name);
-        assert_same_rules(effect->rules, expected->rules);
+        assert_same_rules(effect, expected);
         assert_true(effect->expire_at_ms == expected->expire_at_ms);
         break;
     case EFFECT_EXPIRE:
@@ -80,7 +86,7 @@ static void assert_reads_effect(const struct effect *expected) {
         break;
     case EFFECT_CREATE:
     case EFFECT_RULES:
-        assert_same_rules(effect->rules, expected->rules);
+        assert_same_rules(effect, expected);
         break;
     case EFFECT_REMOVE:
     case EFFECT_FLUSH:
@@ -112,7 +118,7 @@ static void parse_rules(const char *layout, struct rules *rules) {
     assert_int_equal(layout_parse(bytes_from_text(layout), &rules->layout, error), LAYOUT_OK);
 }
 
-enum { EACH_KIND = 30 };
+enum { EACH_KIND = 32 };
 
 /* One effect of each kind, with the smallest and largest values of a record. */
 static void make_each_kind(struct effect *effects) {
@@ -120,6 +126,9 @@ static void make_each_kind(struct effect *effects) {
     static struct rules plain;
     static struct rules full;
     static struct rules tagged;
+    static const struct board_state settled = {.ended_ms = -1, .is_settled = true};
+    static const struct board_state left = {
+        .from_ms = 3600000, .left = UINT32_MAX, .is_anew = true};
     parse_rules("FIELD a 30 TIME 30 S", &plain);
     parse_rules("FIELD a 30 TIME 30 S TAG country 8 TAG abcdefghijklmnopqrstuvwxyz012345 24",
                 &tagged);
@@ -200,6 +209,8 @@ static void make_each_kind(struct effect *effects) {
         {.kind = EFFECT_TAGS, .name = name, .member = BYTES("bob"), .value = BYTES("\1\0")},
         {.kind = EFFECT_TAGS, .name = name, .member = BYTES("bo"), .value = BYTES("\3\1x\2yy")},
         {.kind = EFFECT_TAGS, .name = archive, .member = BYTES("bo"), .value = BYTES("\0")},
+        {.kind = EFFECT_STATE, .name = archive, .state = &settled},
+        {.kind = EFFECT_STATE, .name = name, .state = &left},
     };
     memcpy(effects, each, sizeof each);
 }
@@ -300,7 +311,7 @@ static void pick_guards(struct random *random, struct rules *rules) {
     }
 }
 
-static void pick_contests(struct random *random, struct rules *rules) {
+static void pick_contests(struct random *random, struct rules *rules, struct board_state *state) {
     uint64_t parts = random_below(random, 64);
     rules->settles = (parts & 1) != 0;
     rules->copies = (parts & 2) != 0 && rules->period.unit != PERIOD_NONE;
@@ -308,11 +319,12 @@ static void pick_contests(struct random *random, struct rules *rules) {
         rules->stale_ms = 1 + (int64_t)random_below(random, RULES_STALE_MAX_MS);
     }
     if ((parts & 24) != 0) {
-        rules->settlement = (parts & 8) != 0 ? RULES_UNSETTLED : RULES_SETTLED;
-        rules->ended_ms = (int64_t)random_next(random);
+        rules->is_archive = true;
+        state->is_settled = (parts & 8) == 0;
+        state->ended_ms = (int64_t)random_next(random);
     }
     if ((parts & 40) == 40) {
-        rules->settled_expire_ms = 1 + (int64_t)random_below(random, UINT64_C(1) << 50);
+        state->settled_expire_ms = 1 + (int64_t)random_below(random, UINT64_C(1) << 50);
     }
 }
 
@@ -326,10 +338,10 @@ static void make_random_league(struct random *random, struct rules *rules) {
                                           .idle_goes_down = random_below(random, 2) == 0};
 }
 
-static void pick_window(struct random *random, struct rules *rules) {
+static void pick_window(struct random *random, struct rules *rules, struct board_state *state) {
     if (rules->period.unit == PERIOD_NONE) {
-        rules->window = (struct rules_window){
-            .is_share = true, .from_ms = (int64_t)random_below(random, UINT64_C(1) << 50)};
+        rules->window = (struct rules_window){.is_share = true};
+        state->from_ms = (int64_t)random_below(random, UINT64_C(1) << 50);
         return;
     }
     if (layout_field_decays(&rules->layout.fields[0])) {
@@ -339,15 +351,17 @@ static void pick_window(struct random *random, struct rules *rules) {
     rules->limit = 0;
     rules->archives_are_writable = false;
     rules->archives_max = RULES_ARCHIVES_ALL;
-    rules->window = (struct rules_window){
-        .count = (uint16_t)(2 + random_below(random, RULES_WINDOW_MAX - 1)),
-        .is_best = random_below(random, 2) == 0,
-        .is_anew = random_below(random, 2) == 0,
-        .left = (uint32_t)random_next(random),
-        .from_ms = rules->period_start_ms - (int64_t)random_below(random, UINT64_C(1) << 40)};
+    rules->window =
+        (struct rules_window){.count = (uint16_t)(2 + random_below(random, RULES_WINDOW_MAX - 1)),
+                              .is_best = random_below(random, 2) == 0};
+    *state = (struct board_state){.is_anew = random_below(random, 2) == 0,
+                                  .left = (uint32_t)random_next(random),
+                                  .from_ms = rules->period_start_ms -
+                                             (int64_t)random_below(random, UINT64_C(1) << 40)};
 }
 
-static void make_random_rules(struct random *random, struct rules *rules) {
+static void make_random_rules(struct random *random, struct rules *rules,
+                              struct board_state *state) {
     static const char *const layouts[] = {
         "FIELD a 64",
         "FIELD a 60 SCALE 3 DECAY 6 H FIELD b 4",
@@ -390,10 +404,10 @@ static void make_random_rules(struct random *random, struct rules *rules) {
     }
     switch (random_below(random, 3)) {
     case 0:
-        pick_contests(random, rules);
+        pick_contests(random, rules, state);
         break;
     case 1:
-        pick_window(random, rules);
+        pick_window(random, rules, state);
         break;
     default:
         break;
@@ -426,20 +440,22 @@ TEST(the_end_of_a_period_in_a_zone_is_that_of_todays_tzdata) {
 TEST(more_rules_than_slots_are_all_kept) {
     enum { RULES = 3 * EFFECT_RULES_SLOTS, EFFECTS = 4000 };
     static struct rules rules[RULES];
+    static struct board_state states[RULES];
     static struct effect effects[EFFECTS];
     struct random random = random_begin(__func__);
     for (int i = 0; i < RULES; i++) {
-        make_random_rules(&random, &rules[i]);
+        make_random_rules(&random, &rules[i], &states[i]);
     }
     for (int i = 0; i < EFFECTS; i++) {
         /* Runs of a few rules, so that slots are used again, then others, so that they are
          * replaced. */
-        uint64_t among = i / 200 % 2 == 0 ? 4 : RULES;
+        uint64_t which = random_below(&random, i / 200 % 2 == 0 ? 4 : RULES);
         effects[i] = (struct effect){
             .kind = random_below(&random, 2) == 0 ? EFFECT_CREATE : EFFECT_RENAME,
             .name = BYTES("k"),
             .to_name = BYTES("l"),
-            .rules = &rules[random_below(&random, among)],
+            .rules = &rules[which],
+            .state = &states[which],
             .expire_at_ms = (int64_t)random_next(&random),
         };
     }
@@ -466,10 +482,11 @@ TEST(the_longest_rules_fit) {
     rules_begin_period(&rules, 1);
     rules.cap = UINT32_MAX;
     rules.copies = true;
-    rules.settlement = RULES_UNSETTLED;
-    rules.ended_ms = INT64_MIN;
-    rules.settled_expire_ms = INT64_MAX / 1000;
-    const struct effect create = {.kind = EFFECT_CREATE, .name = BYTES("k"), .rules = &rules};
+    rules.is_archive = true;
+    const struct board_state happened = {.ended_ms = INT64_MIN,
+                                         .settled_expire_ms = INT64_MAX / 1000};
+    const struct effect create = {
+        .kind = EFFECT_CREATE, .name = BYTES("k"), .rules = &rules, .state = &happened};
     assert_round_trip((const struct effect[]){create, create}, 2);
 }
 
@@ -607,7 +624,8 @@ static void assert_good_values(struct bytes packed, struct bytes chunk) {
 
 /* The effect could have been written. */
 static void assert_good_effect(const struct effect *effect, struct bytes chunk) {
-    assert_true(effect->kind < EFFECT_FILL || effect->kind == EFFECT_TAGS);
+    assert_true(effect->kind < EFFECT_FILL || effect->kind == EFFECT_TAGS ||
+                effect->kind == EFFECT_STATE);
     assert_true(effect->database < REGISTRY_ALL_DATABASES);
     if (effect->kind != EFFECT_FLUSH) {
         assert_within(effect->name, chunk, REGISTRY_NAME_MAX);
@@ -633,6 +651,8 @@ static void assert_good_effect(const struct effect *effect, struct bytes chunk) 
     } else if (effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY ||
                effect->kind == EFFECT_CREATE || effect->kind == EFFECT_RULES) {
         assert_good_rules(effect->rules);
+        assert_true(!rules_have_state(effect->rules) ||
+                    rules_take_state(effect->rules, effect->state));
     }
 }
 
@@ -788,14 +808,14 @@ TEST(lengths_that_lie_are_seen) {
         {"\x27\x00", 2},                                       /* PIECE of none */
         {"\x1f\x80\x80\x80\x80\x10\x00", 7},                   /* CUT from 2^32 on */
         {"\x0b\x10", 2},                                       /* FLUSH of database 16 */
-        {"\x06\x14x", 3},                                      /* BOARD in database 20 */
+        {"\x06\x15x", 3},                                      /* BOARD in database 21 */
         {"\x02\x00", 2},                                       /* BOARD without a name */
         {"\x03\x00", 2},                                       /* rules of an empty slot */
         {"\x03\x90", 2},                                       /* of slot 16 */
         {"\x47\x00\x00", 3},                                   /* TAGS of no member */
         {"\x47\x02x", 3},                                      /* TAGS of a longer one */
         {"\x47\x01x\x01\x02y", 6},                             /* with a longer value */
-        {"\x4b\x01\x01\x00x\x01", 6},                          /* PIECE without a value */
+        {"\x2f\x01\x01\x00x\x01", 6},                          /* PIECE without a value */
         /* Rules with CAP of 2^32, CAP twice, KEEP that is none, and an option that nobody knows. */
         {"\x03\x80\x01\x80\x80\x80\x80\x20\x00" FIELD, 17},
         {"\x03\x80\x01\x02\x01\x02\x00" FIELD, 15},

@@ -132,7 +132,7 @@ static void put_bytes(FILE *out, struct bytes text) {
 
 static void print_board(FILE *out, const struct registry_key *key) {
     char rules[RECORD_RULES_MAX];
-    (void)record_print_rules(registry_rules(key), rules);
+    (void)record_print_rules(registry_rules(key), registry_state(key), rules);
     fprintf(out, " %s\n", rules);
     for (uint32_t rank = 0; rank < board_count(&key->board); rank++) {
         const struct board_stored entry = board_at(&key->board, rank);
@@ -352,7 +352,7 @@ TEST(the_sample_has_every_option_and_state_of_boards) {
 /* By record, and of effects by kind, of boards and of other keys. */
 struct counts {
     uint64_t records[EFFECT_RECORD_CLOSE + 1];
-    uint64_t effects[2][EFFECT_TAGS + 1];
+    uint64_t effects[2][EFFECT_STATE + 1];
     uint64_t tagged;
 };
 
@@ -398,7 +398,7 @@ TEST_WITH(the_sample_has_every_kind_of_record, set_up, tear_down) {
         assert_true(base.records[record] > 0);
     }
     assert_true(base.tagged > 0);
-    for (int kind = 0; kind <= EFFECT_TAGS; kind++) {
+    for (int kind = 0; kind <= EFFECT_STATE; kind++) {
         assert_int_equal(journal.effects[0][kind] > 0, kind != EFFECT_FILL);
     }
     static const enum effect_kind of_hashes[] = {EFFECT_CREATE, EFFECT_PUT, EFFECT_TAKE,

@@ -30,7 +30,7 @@ static void put(struct durable_server *durable, int from, int to) {
     rules.archives_max = RULES_ARCHIVES_ALL;
     rules.copies = true;
     struct registry_key *key = registry_find_or_create_like(
-        durable->server->registry, 0, BYTES("board"), &rules, BEGIN_MS, &is_new);
+        durable->server->registry, 0, BYTES("board"), &rules, NULL, BEGIN_MS, &is_new);
     CHECK(key != NULL);
     for (int i = from; i < to; i++) {
         struct bytes name = bytes_from_text(formatted("member:%d", i));

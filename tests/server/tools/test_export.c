@@ -123,32 +123,38 @@ TEST(what_is_saved_is_loaded) {
 static void check_rules(const char *text) {
     struct rules rules;
     struct rules again;
+    struct board_state happened;
+    struct board_state state_again;
     char printed[RECORD_RULES_MAX];
-    if (!record_parse_rules(bytes_from_text(text), &rules, error)) {
+    if (!record_parse_rules(bytes_from_text(text), &rules, &happened, error)) {
         fail_msg("%s: %s", text, error);
     }
-    size_t size = record_print_rules(&rules, printed);
-    assert_true(record_parse_rules((struct bytes){.at = printed, .size = size}, &again, error));
+    size_t size = record_print_rules(&rules, &happened, printed);
+    assert_true(record_parse_rules((struct bytes){.at = printed, .size = size}, &again,
+                                   &state_again, error));
     assert_true(rules_equal(&rules, &again));
+    assert_memory_equal(&happened, &state_again, sizeof happened);
     assert_int_equal(rules.is_created, again.is_created);
 }
 
 static void check_period(const char *options) {
     struct rules rules;
+    struct board_state happened;
     struct bytes words[32];
     char text[256];
     char printed[RECORD_RULES_MAX];
     size_t count = 0;
-    assert_true(record_parse_rules(BYTES("FIELD a 20 TIME 44 MS"), &rules, error));
+    assert_true(record_parse_rules(BYTES("FIELD a 20 TIME 44 MS"), &rules, &happened, error));
     snprintf(text, sizeof text, "%s", options);
     for (char *word = strtok(text, " "); word != NULL; word = strtok(NULL, " ")) {
         words[count++] = bytes_from_text(word);
     }
-    assert_true(setting_options_parse(SETTING_TAKES_OPTIONS, words, count, &rules, error));
+    assert_true(setting_options_parse(SETTING_TAKES_OPTIONS, words, count, &rules, NULL, error));
     rules_begin_period(&rules, INT64_C(1795368440000));
-    size_t size = record_print_rules(&rules, printed);
+    size_t size = record_print_rules(&rules, &happened, printed);
     struct rules again;
-    if (!record_parse_rules((struct bytes){.at = printed, .size = size}, &again, error)) {
+    if (!record_parse_rules((struct bytes){.at = printed, .size = size}, &again, &happened,
+                            error)) {
         fail_msg("%.*s: %s", (int)size, printed, error);
     }
     assert_true(rules_equal(&rules, &again));
@@ -180,17 +186,20 @@ TEST(every_option_of_a_board_is_read_back) {
 
 TEST(rules_that_contradict_themselves_are_refused) {
     struct rules rules;
+    struct board_state happened;
     const char *const texts[] = {"",
                                  "CREATED",
                                  "FIELD a 65",
                                  "FIELD a 20 CAP",
                                  "FIELD a 20 CAP 1 LIMIT 1",
                                  "FIELD a 20 STARTED 1 ENDS 2",
+                                 "FIELD a 20 COUNTS 5",
+                                 "FIELD a 20 SETTLED ENDED 1 EXPIRES 5",
                                  "FIELD a 20 PERIOD DAY",
                                  "FIELD a 20 NONSENSE"};
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         error[0] = '\0';
-        assert_false(record_parse_rules(bytes_from_text(texts[i]), &rules, error));
+        assert_false(record_parse_rules(bytes_from_text(texts[i]), &rules, &happened, error));
         assert_true(error[0] != '\0');
     }
 }

@@ -22,19 +22,20 @@ TEST(each_code_and_each_word_is_of_one_row) {
 }
 
 /* Else an option would be compared, but neither written to files nor printed. */
-TEST(each_byte_that_rules_are_compared_by_is_of_a_row) {
+TEST(each_byte_that_rules_and_states_are_compared_by_is_of_a_row) {
     uint8_t rows[offsetof(struct rules, index)] = {0};
+    uint8_t of_state[sizeof(struct board_state)] = {0};
     for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
+        uint8_t *bytes = board_options[i].is_of_state ? of_state : rows;
         for (size_t k = 0; board_options[i].code != 0 && k < board_options[i].size; k++) {
-            rows[board_options[i].at + k]++;
+            bytes[board_options[i].at + k]++;
         }
     }
     for (size_t k = 0; k < sizeof rows; k++) {
-        size_t in_window = k - offsetof(struct rules, window);
-        bool is_unused = k == offsetof(struct rules, unused) ||
-                         (in_window >= offsetof(struct rules_window, unused) &&
-                          in_window < sizeof(struct rules_window));
-        assert_int_equal(rows[k], !is_unused);
+        assert_int_equal(rows[k], k != offsetof(struct rules, unused));
+    }
+    for (size_t k = 0; k < sizeof of_state; k++) {
+        assert_int_equal(of_state[k], k < offsetof(struct board_state, unused));
     }
 }
 
@@ -46,15 +47,19 @@ TEST(a_value_is_read_as_it_was_set_and_makes_other_rules) {
                                             : 1;
         struct rules plain;
         struct rules other;
+        struct board_state zeroed = {.from_ms = 0};
+        struct board_state happened = {.from_ms = 0};
         begin(&plain);
         begin(&other);
-        assert_int_equal(board_option_get(option, &plain), 0);
+        assert_int_equal(board_option_get(option, &plain, NULL), 0);
         assert_true(board_option_may_be(option, value));
-        board_option_set(option, &other, value);
-        assert_int_equal(board_option_get(option, &other), value);
-        assert_false(rules_equal(&plain, &other));
-        board_option_set(option, &other, 0);
+        board_option_set(option, &other, &happened, value);
+        assert_int_equal(board_option_get(option, &other, &happened), value);
+        assert_int_equal(rules_equal(&plain, &other), option->is_of_state);
+        assert_int_equal(memcmp(&happened, &zeroed, sizeof happened) != 0, option->is_of_state);
+        board_option_set(option, &other, &happened, 0);
         assert_true(rules_equal(&plain, &other));
+        assert_memory_equal(&happened, &zeroed, sizeof happened);
     }
 }
 
@@ -64,9 +69,10 @@ TEST(values_below_zero_are_read_as_they_were_set) {
                                                  BOARD_OPTION_ENDED, BOARD_OPTION_COUNTS};
     for (size_t i = 0; i < COUNT_OF(below); i++) {
         struct rules rules;
+        struct board_state happened;
         begin(&rules);
-        board_option_set(&board_options[below[i]], &rules, -60);
-        assert_int_equal(board_option_get(&board_options[below[i]], &rules), -60);
+        board_option_set(&board_options[below[i]], &rules, &happened, -60);
+        assert_int_equal(board_option_get(&board_options[below[i]], &rules, &happened), -60);
     }
 }
 
@@ -75,14 +81,14 @@ TEST(an_archive_keeps_what_its_rows_say) {
     struct rules archive;
     for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
         const struct board_option *option = &board_options[i];
-        bool is_of_archives = option->needs == BOARD_NEEDS_END ||
+        bool is_of_archives = option->is_of_state || i == BOARD_OPTION_IS_ARCHIVE ||
                               option->at == offsetof(struct rules, guards) || option->code == 0;
         begin(&rules);
-        board_option_set(option, &rules, 1);
-        rules_end_period(&rules, 5, &archive);
+        board_option_set(option, &rules, NULL, 1);
+        rules_end_period(&rules, &archive);
         assert_true(is_of_archives ||
-                    board_option_get(option, &archive) == (option->is_kept ? 1 : 0));
-        assert_int_equal(archive.settlement, RULES_UNSETTLED);
-        assert_int_equal(archive.ended_ms, i == BOARD_OPTION_PERIOD ? 0 : 5);
+                    board_option_get(option, &archive, NULL) == (option->is_kept ? 1 : 0));
+        assert_true(archive.is_archive);
+        assert_int_equal(rules_ended_ms(&rules, 5), i == BOARD_OPTION_PERIOD ? 0 : 5);
     }
 }

@@ -70,7 +70,9 @@ REGISTRY_TEST(a_small_board_is_copied_in_one_step_and_goes_on) {
     assert_false(archived->copies);
     assert_false(archived->is_created);
     assert_true((archived->guards & RULES_FROZEN) != 0);
-    assert_true(archived->ended_ms == END_MS);
+    assert_true(archived->is_archive);
+    assert_true(registry_state(key_find(registry, 0, "day@2026-11-16", END_MS))->ended_ms ==
+                END_MS);
 }
 
 REGISTRY_TEST(a_large_board_is_copied_in_steps_and_is_never_gone) {
@@ -136,9 +138,9 @@ REGISTRY_TEST(an_archive_that_is_a_copy_is_settled_as_others_are) {
     (void)run_steps(registry, END_MS + 7);
     const struct registry_key *archive = key_find(registry, 0, "day@2026-11-16", END_MS + 7);
     assert_non_null(archive);
-    assert_int_equal(registry_rules(archive)->settlement, RULES_UNSETTLED);
-    assert_true(registry_rules(archive)->ended_ms == END_MS);
-    assert_true(registry_rules(archive)->settled_expire_ms == END_MS + 2 * DAY_MS);
+    assert_true(rules_are_unsettled(registry_rules(archive), registry_state(archive)));
+    assert_true(registry_state(archive)->ended_ms == END_MS);
+    assert_true(registry_state(archive)->settled_expire_ms == END_MS + 2 * DAY_MS);
     assert_true(registry_expiry(registry, archive) == REGISTRY_NO_EXPIRY);
 }
 
@@ -161,7 +163,7 @@ REGISTRY_TEST(a_board_that_goes_or_gets_other_rules_meanwhile_is_begun_again_or_
     struct rules rules;
     rules_copy(registry_rules(key), &rules);
     rules.guards = RULES_FROZEN;
-    key = registry_alter(registry, key, &rules);
+    key = registry_alter(registry, key, &rules, NULL);
     assert_non_null(key);
     assert_int_equal(registry_rename(registry, key, 0, BYTES("other"), END_MS), REGISTRY_OK);
     assert_true(registry_archive_step(registry, END_MS, 50));
@@ -333,13 +335,13 @@ REGISTRY_TEST(whether_archives_are_copies_may_be_changed) {
     struct rules rules;
     rules_copy(registry_rules(key), &rules);
     rules.copies = false;
-    key = registry_alter(registry, key, &rules);
+    key = registry_alter(registry, key, &rules, NULL);
     assert_registry_valid(registry);
     rules.copies = true;
-    key = registry_alter(registry, key, &rules);
+    key = registry_alter(registry, key, &rules, NULL);
     assert_registry_valid(registry);
     rules.copies = false;
-    assert_non_null(registry_alter(registry, key, &rules));
+    assert_non_null(registry_alter(registry, key, &rules, NULL));
     assert_int_equal(count_of(registry, "day@2026-11-16", END_MS), 5);
     assert_int_equal(count_of(registry, "day", END_MS), 0);
 }
@@ -483,8 +485,8 @@ TEST(each_archive_is_its_board_at_one_moment_and_effects_make_the_same) {
         rules.period.unit = PERIOD_HOUR;
         rules.archives_max = 3;
         rules.is_created = random_below(&workload.random, 2) == 0;
-        struct registry_key *key = registry_find_or_create_like(workload.registry, 0, BYTES("busy"),
-                                                                &rules, workload.now_ms, &is_new);
+        struct registry_key *key = registry_find_or_create_like(
+            workload.registry, 0, BYTES("busy"), &rules, NULL, workload.now_ms, &is_new);
         assert_non_null(key);
         workload_step(&workload);
         for (uint32_t i = (uint32_t)random_below(&workload.random, 4); i > 0; i--) {

@@ -52,7 +52,7 @@ static struct registry_key *key_of(struct pair *pair, uint32_t database, uint32_
     bool is_new;
     struct registry_key *key = registry_find_or_create_like(
         pair->registry, database, bytes_from_text(formatted("k%u", (unsigned)number)), &usual_rules,
-        pair->now_ms, &is_new);
+        NULL, pair->now_ms, &is_new);
     assert_non_null(key);
     return key;
 }

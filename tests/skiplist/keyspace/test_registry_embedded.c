@@ -13,7 +13,7 @@ static struct registry_key *make_embedded_in(struct registry *registry, uint32_t
     struct board board;
     assert_true(registry_create_board(registry, name, DAY_MS, &board));
     struct registry_key *key = registry_embedded_create(registry, database, name, REGISTRY_BOARD,
-                                                        rules_of(board_layout(&board)));
+                                                        rules_of(board_layout(&board)), NULL);
     assert_non_null(key);
     assert_int_equal(board_put(&board, BYTES("ann"), 7), BOARD_OK);
     assert_int_equal(board_put(&board, BYTES("bob"), 5), BOARD_OK);
@@ -108,7 +108,7 @@ REGISTRY_TEST(what_needs_memory_and_gets_none_changes_nothing) {
     struct registry *other = create_usual_registry();
     key = make_embedded(other, BYTES("daily"));
     free_embedded(other, key);
-    key = registry_embedded_create(other, 0, BYTES("stranger"), REGISTRY_HASH, NULL);
+    key = registry_embedded_create(other, 0, BYTES("stranger"), REGISTRY_HASH, NULL, NULL);
     assert_non_null(key);
     assert_true(registry_admit(other, key));
     registry_dismiss(other, key);

@@ -73,7 +73,7 @@ TOLD_TEST(a_key_keeps_its_kind) {
     assert_int_equal(hash->kind, REGISTRY_HASH);
     assert_string_equal(registry_kind_name(registry, hash), "hash");
     assert_non_null(
-        registry_find_or_create_like(registry, 0, BYTES("b"), &usual_rules, 0, &is_new));
+        registry_find_or_create_like(registry, 0, BYTES("b"), &usual_rules, NULL, 0, &is_new));
     struct registry_key *board = find_or_create(registry, "b", &is_new);
     assert_false(is_new);
     assert_int_equal(board->kind, REGISTRY_BOARD);
@@ -92,7 +92,7 @@ TOLD_TEST(the_last_stage_of_a_prefetch_finds_keys_of_any_kind) {
     struct registry_key *hash = find_or_create(registry, "h", &is_new);
     put(registry, hash, "a", "1");
     struct registry_key *board =
-        registry_find_or_create_like(registry, 0, BYTES("b"), &usual_rules, 0, &is_new);
+        registry_find_or_create_like(registry, 0, BYTES("b"), &usual_rules, NULL, 0, &is_new);
     assert_ptr_equal(prefetch(registry, "h"), hash);
     assert_ptr_equal(prefetch(registry, "b"), board);
     assert_null(prefetch(registry, "no"));

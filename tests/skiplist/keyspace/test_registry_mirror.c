@@ -58,7 +58,7 @@ static void check_whole(struct workload *workload, struct registry_mirror *mirro
         assert_true(registry_expiry(registry, copies[i]) == expire_at_ms);
     }
     if (rules != NULL) {
-        bool is_archive = rules->settlement != RULES_NO_ARCHIVE; /* of which a copy is none */
+        bool is_archive = rules->is_archive; /* of which a copy is none */
         assert_ptr_equal(registry_rules(copies[1]), registry_rules(copies[0]));
         assert_int_equal(rules_equal(registry_rules(copies[1]), rules), !is_archive);
         assert_same_boards(&copies[0]->board, &copies[1]->board);
@@ -139,7 +139,7 @@ TEST(a_board_that_gets_a_window_meanwhile_is_lost) {
     rules.archives_max = 2;
     rules.window.count = 2;
     rules_enter_period(&rules, 0);
-    assert_non_null(registry_alter(registry, key, &rules));
+    assert_non_null(registry_alter(registry, key, &rules, NULL));
     assert_int_equal(registry_mirror_step(&mirror, 20), REGISTRY_MIRROR_LOST);
     registry_mirror_end(&mirror);
     registry_destroy(registry);
@@ -165,7 +165,7 @@ TEST(a_full_tag_whose_members_are_cut_does_not_end_a_copy) {
     workload_begin(&workload, __func__, 0);
     /* Its tag class has one bit: a single value. */
     struct registry_key *key = registry_find_or_create_like(
-        workload.registry, 0, BYTES("c"), workload_rules('c'), workload.now_ms, &is_new);
+        workload.registry, 0, BYTES("c"), workload_rules('c'), NULL, workload.now_ms, &is_new);
     assert_non_null(key);
     for (int i = 0; i < MEMBERS; i++) {
         struct board_member member;

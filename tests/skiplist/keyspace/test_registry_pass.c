@@ -95,6 +95,7 @@ static void receive(void *context, const struct effect *effect) {
     case EFFECT_TAKE:
     case EFFECT_CUT:
     case EFFECT_TAGS:
+    case EFFECT_STATE:
     case EFFECT_RULES:
     case EFFECT_EXPIRE:
         break;
@@ -205,7 +206,7 @@ static void add_or_remove(struct workload *workload, struct random *random) {
         } else if (key == NULL) {
             assert_non_null(registry_find_or_create_like(workload->registry, 1,
                                                          bytes_from_text(text), workload_rules('p'),
-                                                         workload->now_ms, &is_new));
+                                                         NULL, workload->now_ms, &is_new));
         }
     }
 }

@@ -177,13 +177,14 @@ REGISTRY_TEST(a_loaded_board_is_in_the_period_that_its_rules_say) {
     }
     assert_int_equal(board_append_end(&board), BOARD_OK);
     memory_fail_at(1);
-    assert_int_equal(registry_put_loaded(registry, 0, BYTES("d"), &board, NOON_MS),
+    assert_int_equal(registry_put_loaded(registry, 0, BYTES("d"), &board, NULL, NOON_MS),
                      REGISTRY_OUT_OF_MEMORY);
     memory_fail_at(0);
     assert_int_equal(board_count(&board), 3);
     /* At the time of the caller it has expired and its period is over; not before. */
-    assert_int_equal(registry_put_loaded(registry, 0, BYTES("d"), &board, rules.period_end_ms + 5),
-                     REGISTRY_OK);
+    assert_int_equal(
+        registry_put_loaded(registry, 0, BYTES("d"), &board, NULL, rules.period_end_ms + 5),
+        REGISTRY_OK);
     const struct registry_key *key = find(registry, "d", NOON_MS);
     assert_true(rules_equal(registry_rules(key), &rules));
     assert_true(registry_expiry(registry, key) == rules.period_end_ms + 5);
@@ -194,7 +195,7 @@ REGISTRY_TEST(a_loaded_board_is_in_the_period_that_its_rules_say) {
     memset(name_text, 'x', sizeof name_text);
     struct bytes name = {name_text, sizeof name_text};
     assert_true(registry_create_board_like(registry, workload_rules('p'), &board));
-    assert_int_equal(registry_put_loaded(registry, 0, name, &board, REGISTRY_NO_EXPIRY),
+    assert_int_equal(registry_put_loaded(registry, 0, name, &board, NULL, REGISTRY_NO_EXPIRY),
                      REGISTRY_OK);
     assert_non_null(registry_find(registry, 0, name, NOON_MS));
 }
@@ -481,7 +482,7 @@ static bool attempt(struct registry *registry, enum attempt what, const char *te
     case WRITE:
         return registry_find_or_create(registry, 0, name, now_ms, &is_new) != NULL;
     case CREATE:
-        return registry_find_or_create_like(registry, 0, name, workload_rules('d'), now_ms,
+        return registry_find_or_create_like(registry, 0, name, workload_rules('d'), NULL, now_ms,
                                             &is_new) != NULL;
     case RENAME:
         return registry_rename(registry, plain, 0, name, now_ms) == REGISTRY_OK;

@@ -218,7 +218,7 @@ REGISTRY_TEST(what_becomes_of_the_board_meanwhile_does_not_matter) {
             break;
         case 3:
             rules.stale_ms = 0;
-            assert_non_null(registry_alter(registry, key, &rules));
+            assert_non_null(registry_alter(registry, key, &rules, NULL));
             rules.stale_ms = HOUR_MS;
             break;
         default:

@@ -248,8 +248,8 @@ static void step_write(struct twin *twin) {
     struct bytes bytes = bytes_from_text(name);
     struct registry_key *found =
         is_created
-            ? registry_find_or_create_like(twin->registry, database, bytes, &rules, twin->now_ms,
-                                           &is_new)
+            ? registry_find_or_create_like(twin->registry, database, bytes, &rules, NULL,
+                                           twin->now_ms, &is_new)
             : registry_find_or_create(twin->registry, database, bytes, twin->now_ms, &is_new);
     struct twin_key *key = twin_find(twin, database, name);
     if (twin_has_failed(twin, found != NULL)) {

@@ -95,7 +95,7 @@ rules_test(every_difference_makes_other_rules) {
         "FIELD a 60 DECAY 7 H",
     };
     enum { LAYOUTS = COUNT_OF(layouts) };
-    enum { OPTIONS = 26, CONTESTS = 8, WINDOWS = 20 };
+    enum { OPTIONS = 21, CONTESTS = 8, WINDOWS = 17 };
     const struct rules *held[LAYOUTS + OPTIONS];
     for (size_t i = 0; i < LAYOUTS; i++) {
         struct rules rules = rules_from(layouts[i]);
@@ -119,33 +119,27 @@ rules_test(every_difference_makes_other_rules) {
     options[8].stale_ms = 60000;
     options[9].settles = true;
     options[10].copies = true;
-    for (size_t i = 11; i < 15; i++) {
-        options[i].settlement = i == 11 ? RULES_SETTLED : RULES_UNSETTLED;
-        options[i].ended_ms = i == 13 ? 2 : 1;
-        options[i].settled_expire_ms = i == 14 ? 1 : 0;
-    }
-    for (size_t i = 15; i < WINDOWS; i++) {
+    options[11].is_archive = true;
+    for (size_t i = 12; i < WINDOWS; i++) {
         options[i] = rules_from("FIELD tier 8 FIELD period 24 FIELD room 32");
         options[i].guards = RULES_LEAGUE;
-        options[i].league = (struct rules_league){.room = i == 15 ? 31 : 30,
-                                                  .tiers = i == 16 ? 2 : 1,
-                                                  .up = i == 17,
-                                                  .down = i == 18,
-                                                  .idle_goes_down = i == 19};
+        options[i].league = (struct rules_league){.room = i == 12 ? 31 : 30,
+                                                  .tiers = i == 13 ? 2 : 1,
+                                                  .up = i == 14,
+                                                  .down = i == 15,
+                                                  .idle_goes_down = i == 16};
     }
     for (size_t i = WINDOWS; i < OPTIONS; i++) {
         bool is_share = i == WINDOWS;
         options[i].period = (struct period){.unit = is_share ? PERIOD_NONE : PERIOD_HOUR,
                                             .every = is_share ? 0 : 1};
         options[i].archives_max = is_share ? 0 : 3;
-        options[i].window = (struct rules_window){
-            .count = is_share ? 0 : 2 + (i == 21), .is_share = is_share, .is_best = i == 22};
+        options[i].window = (struct rules_window){.count = is_share ? 0 : 2 + (i == WINDOWS + 1),
+                                                  .is_share = is_share,
+                                                  .is_best = i == WINDOWS + 2};
         if (!is_share) {
             rules_begin_period(&options[i], 7200000);
         }
-        options[i].window.is_anew = i == 23;
-        options[i].window.left = i == 24;
-        options[i].window.from_ms -= i == 25 ? 3600000 : 0;
     }
     options[10].period = (struct period){.unit = PERIOD_YEAR, .every = 1};
     rules_begin_period(&options[10], 0);
@@ -208,22 +202,22 @@ rules_test(a_period_moves_the_times_and_leaves_the_rest) {
     rules.stale_ms = 60000;
     rules.settles = true;
     rules.copies = true;
-    rules_end_period(&rules, rules.period_end_ms + 5, &archive);
+    rules_end_period(&rules, &archive);
+    assert_true(rules_ended_ms(&rules, rules.period_end_ms + 5) == rules.period_end_ms);
     assert_true(layout_equal(&archive.layout, &rules.layout));
     assert_int_equal(archive.cap, 9);
     struct rules plain = rules_from("FIELD a 30");
     plain.cap = 9;
     plain.layout = rules.layout;
     plain.guards = RULES_FROZEN;
-    plain.settlement = RULES_UNSETTLED;
-    plain.ended_ms = rules.period_end_ms;
+    plain.is_archive = true;
     assert_true(rules_equal(&archive, &plain));
     rules.archives_are_writable = true;
     rules.guards = RULES_FROZEN | RULES_OPENS;
     rules.opens_ms = 5;
-    rules_end_period(&rules, rules.period_end_ms - 1, &archive);
+    rules_end_period(&rules, &archive);
     plain.guards = 0;
-    plain.ended_ms--;
+    assert_true(rules_ended_ms(&rules, rules.period_end_ms - 1) == rules.period_end_ms - 1);
     assert_true(rules_equal(&archive, &plain));
     rules.archives_max = RULES_ARCHIVES_ALL;
     assert_true(rules_archive_end_ms(&rules) == INT64_MAX);
@@ -249,30 +243,35 @@ rules_test(a_window_slides_and_its_shares_are_frozen_archives) {
     int64_t start_us = rules.layout.time.start_us;
     rules_begin_period(&rules, 10 * HOUR_MS + 5);
     assert_true(rules.layout.time.start_us == start_us);
-    assert_true(rules.window.from_ms == 10 * HOUR_MS);
+    struct board_state happened = rules_begin_state(&rules);
+    assert_true(happened.from_ms == 10 * HOUR_MS);
+    assert_true(rules_take_state(&rules, &happened));
     assert_true(rules_validate(&rules, &reason));
     rules_begin_share(&rules, &share);
     assert_true(rules_validate(&share, &reason));
-    assert_true(rules_are_share(&share, &rules, 10 * HOUR_MS));
-    assert_false(rules_are_share(&share, &rules, 11 * HOUR_MS));
     assert_int_equal(share.guards, RULES_FROZEN);
-    assert_int_equal(share.settlement, RULES_NO_ARCHIVE);
-    rules_slide(&rules, 12 * HOUR_MS);
+    assert_false(share.is_archive);
+    rules_slide(&rules, &happened, 12 * HOUR_MS);
     assert_true(rules.period_start_ms == 12 * HOUR_MS);
-    assert_int_equal(rules_window_behind(&rules, 100), 0);
-    rules_slide(&rules, 14 * HOUR_MS);
-    assert_int_equal(rules_window_behind(&rules, 100), 2);
-    assert_int_equal(rules_window_behind(&rules, 1), 1);
-    rules.window.left = 5;
-    rules_slide(&rules, 15 * HOUR_MS);
-    assert_int_equal(rules_window_behind(&rules, 100), 1);
-    assert_true(rules.window.is_anew);
-    assert_int_equal(rules.window.left, 0);
-    assert_true(rules.window.from_ms == 13 * HOUR_MS);
+    assert_int_equal(rules_window_behind(&rules, &happened, 100), 0);
+    rules_slide(&rules, &happened, 14 * HOUR_MS);
+    assert_int_equal(rules_window_behind(&rules, &happened, 100), 2);
+    assert_int_equal(rules_window_behind(&rules, &happened, 1), 1);
+    happened.left = 5;
+    rules_slide(&rules, &happened, 15 * HOUR_MS);
+    assert_int_equal(rules_window_behind(&rules, &happened, 100), 1);
+    assert_true(happened.is_anew);
+    assert_int_equal(happened.left, 0);
+    assert_true(happened.from_ms == 13 * HOUR_MS);
     assert_true(rules_validate(&rules, &reason));
+    assert_true(rules_take_state(&rules, &happened));
     rules_without_window(&rules, &plain);
     assert_true(rules_validate(&plain, &reason));
     assert_int_equal(plain.period.unit, PERIOD_NONE);
+    assert_false(rules_take_state(&plain, &happened));
+    happened = rules_keep_state(&plain, &happened);
+    assert_true(rules_take_state(&plain, &happened));
+    assert_true(happened.from_ms == 0 && !happened.is_anew);
     rules.archives_max = 2;
     assert_false(rules_validate(&rules, &reason));
     rules.archives_max = 3;
