@@ -2,20 +2,22 @@
 #include "server/dispatch/shape.h"
 
 #include "codec/check.h"
+#include "skiplist/keyspace/board_options.h"
 
 /* ---- shapes with names: what several replies have in them, and what clients have types for ---- */
 
+/* What LB.INFO has of options: skiplist/keyspace/board_options.h. */
+#define FIRST(id, name, type) name ":" type
+#define NEXT(id, name, type)  " " name ":" type
+#define PERIOD                "period:(" BOARD_INFO_PERIOD(FIRST, NEXT) ")? "
+#define WINDOW                                                                                     \
+    "window:(" BOARD_INFO_WINDOW(FIRST, NEXT) " behind:i left:i)?'of a board with WINDOW: "        \
+                                              "docs/contests.md' "
+#define LEAGUE "league?:(" BOARD_INFO_LEAGUE(FIRST, NEXT) ")'of a league: docs/contests.md' "
 #define OPTIONS                                                                                    \
-    "cap:i? keep:<best|last> created:b "                                                           \
-    "period:(unit:<HOUR|DAY|WEEK|MONTH|YEAR> tz:s start:d end:d archive:i? every:i on:s? at:i "    \
-    "from:s? archived:<frozen|writable> copy:b)? "                                                 \
-    "limit:i? frozen:b opens:d? closes:d? stale:i?'milliseconds' settle:b settled:b?'null: no "    \
-    "archive' ended:d? "                                                                           \
-    "window:(periods:i of:<sum|best> from:d behind:i left:i)?'of a board with WINDOW: "            \
-    "docs/contests.md' "                                                                           \
-    "league?:(room:i tiers:i up:i down:i idle:<stay|down>)'of a league: docs/contests.md' "        \
-    "archives:[s] "                                                                                \
-    "tags:[(name:s bits:i values:i values-max:i)]"
+    BOARD_INFO_FIRST(FIRST, NEXT)                                                                  \
+    " " PERIOD BOARD_INFO_THEN(                                                                    \
+        FIRST, NEXT) " " WINDOW LEAGUE "archives:[s] tags:[(name:s bits:i values:i values-max:i)]"
 
 static const struct {
     const char *name, *text;

@@ -46,7 +46,6 @@ struct board_option {
     int64_t minimum, maximum; /* of a number */
     int64_t usual;            /* where nothing is said, and what it needs is there */
     const char *none;         /* a word for the usual value, which LB.INFO shows as nil */
-    const char *info;         /* the name in LB.INFO */
     const char *alone;        /* what it is called where a WINDOW excludes it; NULL: it does not */
     uint8_t code;             /* in files and in the streams of replicas, for ever; 0: is_other */
     uint16_t at;              /* where in struct rules, or struct board_state, its value is */
@@ -70,123 +69,138 @@ struct board_option {
 #define BOARD_OPTIONS(ROW)                                                                         \
     ROW(CAP, cap, "[CAP n", "size=[CAP cap:integer", "size=[CAP cap", .code = 1, .word = "CAP",    \
         .is_kept = true, .form = BOARD_FORM_NUMBER, .wanted = "number of members", .minimum = 1,   \
-        .maximum = RULES_CAP_MAX, .none = "NONE", .info = "cap", .alone = "CAP")                   \
+        .maximum = RULES_CAP_MAX, .none = "NONE", .alone = "CAP")                                  \
     ROW(LIMIT, limit, " | LIMIT n] ", " | LIMIT limit:integer] ", " | LIMIT limit] ", .code = 2,   \
         .word = "LIMIT", .is_kept = true, .form = BOARD_FORM_NUMBER,                               \
         .wanted = "number of members", .minimum = 1, .maximum = RULES_CAP_MAX, .none = "NONE",     \
-        .info = "limit", .alone = "LIMIT")                                                         \
+        .alone = "LIMIT")                                                                          \
     ROW(KEEP, keeps_best, "[KEEP LAST|BEST] ", "[KEEP <LAST | BEST>] ", "[KEEP <LAST | BEST>] ",   \
         .code = 3, .word = "KEEP", .is_kept = true, .form = BOARD_FORM_CHOICE,                     \
-        .words = {"LAST", "BEST"}, .wanted = "LAST or BEST", .info = "keep")                       \
+        .words = {"LAST", "BEST"}, .wanted = "LAST or BEST")                                       \
     ROW(FREEZE, guards, "[FREEZE] ", "[FREEZE] ", "state=[FREEZE", .code = 4, .word = "FREEZE",    \
-        .form = BOARD_FORM_FLAG, .bit = RULES_FROZEN, .value = 1, .info = "frozen")                \
+        .form = BOARD_FORM_FLAG, .bit = RULES_FROZEN, .value = 1)                                  \
     ROW(THAW, guards, "", "", " | THAW] ", .word = "THAW", .form = BOARD_FORM_FLAG,                \
         .bit = RULES_FROZEN, .is_other = true)                                                     \
     ROW(OPENS, opens_ms, "[OPENS t] ", "[OPENS time] ", "[OPENS time] ", .code = 5,                \
         .word = "OPENS", .form = BOARD_FORM_TIME,                                                  \
-        .wanted = "time: ISO 8601 with an offset, or unix milliseconds", .none = "NONE",           \
-        .info = "opens")                                                                           \
+        .wanted = "time: ISO 8601 with an offset, or unix milliseconds", .none = "NONE")           \
     ROW(CLOSES, closes_ms, "[CLOSES t] ", "[CLOSES time] ", "[CLOSES time] ", .code = 6,           \
         .word = "CLOSES", .form = BOARD_FORM_TIME,                                                 \
-        .wanted = "time: ISO 8601 with an offset, or unix milliseconds", .none = "NONE",           \
-        .info = "closes")                                                                          \
+        .wanted = "time: ISO 8601 with an offset, or unix milliseconds", .none = "NONE")           \
     ROW(STALE, stale_ms, "[STALE n MINUTE|HOUR|DAY] ",                                             \
         "[STALE count:integer unit=<MINUTE | HOUR | DAY>] ",                                       \
         "[STALE age [unit=<MINUTE | HOUR | DAY>]] ", .code = 7, .word = "STALE",                   \
         .form = BOARD_FORM_AGE, .wanted = "number of units", .minimum = 1, .maximum = 1000000,     \
-        .none = "NONE", .info = "stale", .alone = "STALE")                                         \
+        .none = "NONE", .alone = "STALE")                                                          \
     ROW(SETTLE, settles, "[SETTLE YES|NO] ", "[SETTLE <YES | NO>] ", "[SETTLE <YES | NO>] ",       \
         .code = 8, .word = "SETTLE", .form = BOARD_FORM_YES_NO, .words = {"NO", "YES"},            \
-        .wanted = "YES or NO", .info = "settle")                                                   \
+        .wanted = "YES or NO")                                                                     \
     ROW(PERIOD, period.unit, "[PERIOD HOUR|DAY|WEEK|MONTH|YEAR ",                                  \
         "[PERIOD unit=<" BOARD_OPTION_PERIODS "> ",                                                \
         "[PERIOD unit=<" BOARD_OPTION_PERIODS " | NONE>] ", .code = 9, .word = "PERIOD",           \
-        .form = BOARD_FORM_UNIT, .wanted = "HOUR, DAY, WEEK, MONTH or YEAR", .none = "NONE",       \
-        .info = "unit")                                                                            \
+        .form = BOARD_FORM_UNIT, .wanted = "HOUR, DAY, WEEK, MONTH or YEAR", .none = "NONE")       \
     ROW(EVERY, period.every, "[EVERY n] ", "[EVERY units:integer] ", "[EVERY units:integer] ",     \
         .code = 10, .word = "EVERY", .form = BOARD_FORM_NUMBER,                                    \
         .wanted = "number of periods in one", .minimum = 1, .maximum = PERIOD_EVERY_MAX,           \
-        .usual = 1, .needs = BOARD_NEEDS_PERIOD, .restarts = true, .info = "every")                \
+        .usual = 1, .needs = BOARD_NEEDS_PERIOD, .restarts = true)                                 \
     ROW(ON, period.weekday, "[ON weekday] ", "[ON weekday] ", "[ON weekday] ", .code = 11,         \
         .word = "ON", .form = BOARD_FORM_WEEKDAY,                                                  \
         .wanted = "weekday: MON, TUE, WED, THU, FRI, SAT or SUN", .needs = BOARD_NEEDS_WEEK,       \
-        .restarts = true, .info = "on")                                                            \
+        .restarts = true)                                                                          \
     ROW(AT, period.hour, "[AT hour] ", "[AT hour:integer] ", "[AT hour:integer] ", .code = 12,     \
         .word = "AT", .form = BOARD_FORM_HOUR, .wanted = "hour of the day", .maximum = 23,         \
-        .needs = BOARD_NEEDS_PERIOD, .info = "at")                                                 \
+        .needs = BOARD_NEEDS_PERIOD)                                                               \
     ROW(FROM, period.from_day, "[FROM date] ", "[FROM date] ", "[FROM date] ", .code = 13,         \
         .word = "FROM", .form = BOARD_FORM_DATE, .wanted = "date: 2026-11-16",                     \
-        .needs = BOARD_NEEDS_EVERY, .restarts = true, .info = "from")                              \
+        .needs = BOARD_NEEDS_EVERY, .restarts = true)                                              \
     ROW(TZ, period.zone_minutes, "[TZ +08:00|Europe/Berlin] ", "[TZ zone] ", "[TZ zone] ",         \
         .code = 14, .word = "TZ", .form = BOARD_FORM_ZONE, .needs = BOARD_NEEDS_PERIOD,            \
-        .wanted = "offset from UTC or name of a time zone: -12:00..+14:00, Europe/Berlin",         \
-        .info = "tz")                                                                              \
+        .wanted = "offset from UTC or name of a time zone: -12:00..+14:00, Europe/Berlin")         \
     ROW(ZONE, period.zone, "", "", "", .code = 15, .form = BOARD_FORM_POINTER,                     \
         .needs = BOARD_NEEDS_PERIOD)                                                               \
     ROW(ARCHIVE, archives_max, "[ARCHIVE n] ", "[ARCHIVE periods:integer] ", "[ARCHIVE periods] ", \
         .code = 16, .word = "ARCHIVE", .form = BOARD_FORM_NUMBER, .wanted = "number of periods",   \
         .maximum = PERIOD_COUNT_MAX, .usual = RULES_ARCHIVES_ALL, .none = "ALL",                   \
-        .needs = BOARD_NEEDS_PERIOD, .info = "archive")                                            \
+        .needs = BOARD_NEEDS_PERIOD)                                                               \
     ROW(ARCHIVED, archives_are_writable, "[ARCHIVED FROZEN|WRITABLE] ",                            \
         "[ARCHIVED <FROZEN | WRITABLE>] ", "[ARCHIVED <FROZEN | WRITABLE>] ", .code = 17,          \
         .word = "ARCHIVED", .form = BOARD_FORM_CHOICE, .words = {"FROZEN", "WRITABLE"},            \
-        .wanted = "FROZEN or WRITABLE", .needs = BOARD_NEEDS_PERIOD, .info = "archived",           \
-        .alone = "ARCHIVED WRITABLE")                                                              \
+        .wanted = "FROZEN or WRITABLE", .needs = BOARD_NEEDS_PERIOD, .alone = "ARCHIVED WRITABLE") \
     ROW(COPY, copies, "[COPY] ", "[COPY] ", "[COPY] ", .code = 18, .word = "COPY",                 \
         .form = BOARD_FORM_FLAG, .value = 1, .needs = BOARD_NEEDS_PERIOD, .restarts = true,        \
-        .info = "copy", .alone = "COPY")                                                           \
+        .alone = "COPY")                                                                           \
     ROW(WINDOW, window.count, "[WINDOW n SUM|BEST]] ", "[WINDOW window:integer of=<SUM | BEST>]]", \
         "[WINDOW window [of=<SUM | BEST>]]", .code = 19, .word = "WINDOW",                         \
         .form = BOARD_FORM_WINDOW, .wanted = "number of periods", .minimum = 2,                    \
-        .maximum = RULES_WINDOW_MAX, .none = "NONE", .needs = BOARD_NEEDS_PERIOD,                  \
-        .info = "periods")                                                                         \
+        .maximum = RULES_WINDOW_MAX, .none = "NONE", .needs = BOARD_NEEDS_PERIOD)                  \
     ROW(WINDOW_OF, window.is_best, "", "", "", .code = 20, .is_more = true,                        \
-        .form = BOARD_FORM_CHOICE, .words = {"SUM", "BEST"}, .needs = BOARD_NEEDS_WINDOW,          \
-        .info = "of")                                                                              \
+        .form = BOARD_FORM_CHOICE, .words = {"SUM", "BEST"}, .needs = BOARD_NEEDS_WINDOW)          \
     /* What LB.LEAGUE CREATE says of a league; in an export the numbers are behind LEAGUE. */      \
     ROW(LEAGUE, league.room, "", "", "", .code = 21, .word = "LEAGUE", .form = BOARD_FORM_NUMBER,  \
-        .wanted = "number", .maximum = UINT16_MAX, .is_state = true, .info = "room")               \
+        .wanted = "number", .maximum = UINT16_MAX, .is_state = true)                               \
     ROW(TIERS, league.tiers, "", "", "", .code = 22, .word = "TIERS", .is_more = true,             \
-        BOARD_FORM_LEAGUE(1, LEAGUE_TIERS_MAX), .info = "tiers")                                   \
+        BOARD_FORM_LEAGUE(1, LEAGUE_TIERS_MAX))                                                    \
     ROW(UP, league.up, "", "", "", .code = 23, .word = "UP", .is_more = true,                      \
-        BOARD_FORM_LEAGUE(0, LEAGUE_ROOM_MAX), .info = "up")                                       \
+        BOARD_FORM_LEAGUE(0, LEAGUE_ROOM_MAX))                                                     \
     ROW(DOWN, league.down, "", "", "", .code = 24, .word = "DOWN", .is_more = true,                \
-        BOARD_FORM_LEAGUE(0, LEAGUE_ROOM_MAX), .info = "down")                                     \
+        BOARD_FORM_LEAGUE(0, LEAGUE_ROOM_MAX))                                                     \
     ROW(IDLE, league.idle_goes_down, "", "", "", .code = 25, .word = "IDLE", .is_more = true,      \
         .form = BOARD_FORM_CHOICE, .maximum = 1, .words = {"STAY", "DOWN"},                        \
-        .wanted = "STAY or DOWN", .is_of_league = true, .needs = BOARD_NEEDS_LEAGUE,               \
-        .info = "idle")                                                                            \
+        .wanted = "STAY or DOWN", .is_of_league = true, .needs = BOARD_NEEDS_LEAGUE)               \
     ROW(ROOM, league.room, "", "", "", .word = "ROOM", .is_other = true,                           \
         BOARD_FORM_LEAGUE(1, LEAGUE_ROOM_MAX))                                                     \
     /* What the board is. */                                                                       \
     ROW(IS_SHARE, window.is_share, "", "", "", .code = 32, .form = BOARD_FORM_FLAG, .value = 1)    \
     ROW(IS_ARCHIVE, is_archive, "", "", "", .code = 36, .form = BOARD_FORM_FLAG, .value = 1)       \
     ROW(CREATED, is_created, "", "", "", .code = 33, .word = "CREATED", .form = BOARD_FORM_FLAG,   \
-        .value = 1, .is_state = true, .info = "created")                                           \
+        .value = 1, .is_state = true)                                                              \
     ROW(STARTED, period_start_ms, "", "", "", .code = 34, .word = "STARTED", BOARD_FORM_ANY_TIME,  \
-        .is_state = true, .needs = BOARD_NEEDS_PERIOD, .info = "start")                            \
+        .is_state = true, .needs = BOARD_NEEDS_PERIOD)                                             \
     ROW(ENDS, period_end_ms, "", "", "", .code = 35, .word = "ENDS", BOARD_FORM_ANY_TIME,          \
-        .is_state = true, .needs = BOARD_NEEDS_PERIOD, .info = "end")
+        .is_state = true, .needs = BOARD_NEEDS_PERIOD)
 
 /* What happens to it: rows as above, of struct board_state. */
 #define BOARD_STATES(ROW)                                                                          \
     ROW(SETTLED, is_settled, "", "", "", .code = 26, .word = "SETTLED", .form = BOARD_FORM_FLAG,   \
-        .value = 1, .is_state = true, .needs = BOARD_NEEDS_END, .info = "settled")                 \
+        .value = 1, .is_state = true, .needs = BOARD_NEEDS_END)                                    \
     ROW(UNSETTLED, is_settled, "", "", "", .word = "UNSETTLED", .form = BOARD_FORM_FLAG,           \
         .is_state = true, .is_other = true, .needs = BOARD_NEEDS_END)                              \
     ROW(ENDED, ended_ms, "", "", "", .code = 27, .word = "ENDED", BOARD_FORM_ANY_TIME,             \
-        .is_state = true, .needs = BOARD_NEEDS_END, .info = "ended")                               \
+        .is_state = true, .needs = BOARD_NEEDS_END)                                                \
     ROW(EXPIRES, settled_expire_ms, "", "", "", .code = 28, .word = "EXPIRES",                     \
         BOARD_FORM_ANY_TIME, .is_state = true, .needs = BOARD_NEEDS_END)                           \
     ROW(COUNTS, from_ms, "", "", "", .code = 29, .word = "COUNTS", BOARD_FORM_ANY_TIME,            \
-        .is_state = true, .needs = BOARD_NEEDS_WINDOW, .info = "from")                             \
+        .is_state = true, .needs = BOARD_NEEDS_WINDOW)                                             \
     ROW(SHARE, from_ms, "", "", "", .word = "SHARE", BOARD_FORM_ANY_TIME, .is_state = true,        \
         .is_other = true, .needs = BOARD_NEEDS_SHARE)                                              \
     ROW(LEFT, left, "", "", "", .code = 30, .word = "LEFT", .form = BOARD_FORM_NUMBER,             \
-        .wanted = "number", .maximum = UINT32_MAX, .is_state = true, .needs = BOARD_NEEDS_WINDOW,  \
-        .info = "left")                                                                            \
+        .wanted = "number", .maximum = UINT32_MAX, .is_state = true, .needs = BOARD_NEEDS_WINDOW)  \
     ROW(ANEW, is_anew, "", "", "", .code = 31, .word = "ANEW", .form = BOARD_FORM_FLAG,            \
         .value = 1, .is_state = true, .needs = BOARD_NEEDS_WINDOW)
+
+/* What LB.INFO shows, in its order: of a row its name there and its type, as server/dispatch/shape.h has it. In a map:
+ * PERIOD, and what needs it. */
+#define BOARD_INFO_FIRST(FIRST, ROW)                                                               \
+    FIRST(CAP, "cap", "i?") ROW(KEEP, "keep", "<best|last>") ROW(CREATED, "created", "b")
+#define BOARD_INFO_PERIOD(FIRST, ROW)                                                              \
+    FIRST(PERIOD, "unit", "<HOUR|DAY|WEEK|MONTH|YEAR>")                                            \
+    ROW(TZ, "tz", "s")                                                                             \
+    ROW(STARTED, "start", "d")                                                                     \
+    ROW(ENDS, "end", "d") ROW(ARCHIVE, "archive", "i?") ROW(EVERY, "every", "i")                   \
+        ROW(ON, "on", "s?") ROW(AT, "at", "i") ROW(FROM, "from", "s?")                             \
+            ROW(ARCHIVED, "archived", "<frozen|writable>") ROW(COPY, "copy", "b")
+#define BOARD_INFO_THEN(FIRST, ROW)                                                                \
+    FIRST(LIMIT, "limit", "i?")                                                                    \
+    ROW(FREEZE, "frozen", "b")                                                                     \
+    ROW(OPENS, "opens", "d?") ROW(CLOSES, "closes", "d?") ROW(STALE, "stale", "i?'milliseconds'")  \
+        ROW(SETTLE, "settle", "b") ROW(SETTLED, "settled", "b?'null: no archive'")                 \
+            ROW(ENDED, "ended", "d?")
+#define BOARD_INFO_WINDOW(FIRST, ROW)                                                              \
+    FIRST(WINDOW, "periods", "i") ROW(WINDOW_OF, "of", "<sum|best>") ROW(COUNTS, "from", "d")
+#define BOARD_INFO_LEAGUE(FIRST, ROW)                                                              \
+    FIRST(LEAGUE, "room", "i")                                                                     \
+    ROW(TIERS, "tiers", "i")                                                                       \
+    ROW(UP, "up", "i") ROW(DOWN, "down", "i") ROW(IDLE, "idle", "<stay|down>")
 
 #define BOARD_FORM_ANY_TIME                                                                        \
     .form = BOARD_FORM_NUMBER, .wanted = "number", .minimum = INT64_MIN, .maximum = INT64_MAX

@@ -56,14 +56,19 @@ static void lb_info_put_time(const struct call *call, const struct layout *layou
 
 /* ---- options ---- */
 
+struct info {
+    enum board_option_id id;
+    const char *name;
+};
+
 /* A name and a value: of a row, or nil where it has none. */
 static void lb_info_put_option(const struct call *call, const struct registry_key *key,
-                               enum board_option_id id) {
+                               const struct info *info) {
     const struct rules *rules = registry_rules(key);
-    const struct board_option *option = &board_options[id];
+    const struct board_option *option = &board_options[info->id];
     int64_t value = board_option_get(option, rules, registry_state(key));
     char text[SETTING_OPTION_TEXT_MAX];
-    reply_bulk_text(call->reply, option->info);
+    reply_bulk_text(call->reply, info->name);
     if (!board_option_applies(option, rules) || (option->none != NULL && value == option->usual)) {
         reply_null(call->reply);
     } else if (option->form == BOARD_FORM_FLAG || option->form == BOARD_FORM_YES_NO) {
@@ -82,58 +87,57 @@ static void lb_info_put_option(const struct call *call, const struct registry_ke
     }
 }
 
-/* The order of LB.INFO. */
-#define ROW(name) BOARD_OPTION_##name
-static const uint8_t info_first[] = {ROW(CAP), ROW(KEEP), ROW(CREATED)};
-static const uint8_t info_period[] = {ROW(PERIOD),  ROW(TZ),       ROW(STARTED), ROW(ENDS),
-                                      ROW(ARCHIVE), ROW(EVERY),    ROW(ON),      ROW(AT),
-                                      ROW(FROM),    ROW(ARCHIVED), ROW(COPY)};
-static const uint8_t info_then[] = {ROW(LIMIT), ROW(FREEZE), ROW(OPENS),   ROW(CLOSES),
-                                    ROW(STALE), ROW(SETTLE), ROW(SETTLED), ROW(ENDED)};
-static const uint8_t info_window[] = {ROW(WINDOW), ROW(WINDOW_OF), ROW(COUNTS)};
-static const uint8_t info_league[] = {ROW(LEAGUE), ROW(TIERS), ROW(UP), ROW(DOWN), ROW(IDLE)};
-#undef ROW
+#define INFO(id, name, type) {BOARD_OPTION_##id, name},
+static const struct info info_first[] = {BOARD_INFO_FIRST(INFO, INFO)};
+static const struct info info_period[] = {BOARD_INFO_PERIOD(INFO, INFO)};
+static const struct info info_then[] = {BOARD_INFO_THEN(INFO, INFO)};
+static const struct info info_window[] = {BOARD_INFO_WINDOW(INFO, INFO)};
+static const struct info info_league[] = {BOARD_INFO_LEAGUE(INFO, INFO)};
+#undef INFO
+#define COUNT(infos) (sizeof(infos) / sizeof(infos)[0])
+
 /* Entries of a map that lb_info_put_options writes: those, the period and the window; of a league one more. */
-enum { LB_OPTIONS = sizeof info_first + sizeof info_then + 2 };
+enum { LB_OPTIONS = COUNT(info_first) + COUNT(info_then) + 2 };
 
 static uint64_t lb_info_count_options(const struct rules *rules) {
     return LB_OPTIONS + (rules->league.room > 0);
 }
 
 static void lb_info_put_rows(const struct call *call, const struct registry_key *key,
-                             const uint8_t *ids, size_t count) {
+                             const struct info *infos, size_t count) {
     for (size_t i = 0; i < count; i++) {
-        lb_info_put_option(call, key, (enum board_option_id)ids[i]);
+        lb_info_put_option(call, key, &infos[i]);
     }
 }
 
 /* A map of rows with more_count other entries, which the caller writes then. false: nil instead. */
 static bool lb_info_put_map(const struct call *call, const struct registry_key *key,
-                            const char *name, const uint8_t *ids, size_t count, size_t more_count) {
+                            const char *name, const struct info *infos, size_t count,
+                            size_t more_count) {
     reply_bulk_text(call->reply, name);
-    if (board_option_get(&board_options[ids[0]], registry_rules(key), NULL) == 0) {
+    if (board_option_get(&board_options[infos[0].id], registry_rules(key), NULL) == 0) {
         reply_null(call->reply);
         return false;
     }
     reply_map(call->reply, count + more_count);
-    lb_info_put_rows(call, key, ids, count);
+    lb_info_put_rows(call, key, infos, count);
     return true;
 }
 
 /* "left": of the members of the period that leaves. */
 static void lb_info_put_options(const struct call *call, const struct registry_key *key) {
     enum { BEHIND_MAX = 1000 };
-    lb_info_put_rows(call, key, info_first, sizeof info_first);
-    (void)lb_info_put_map(call, key, "period", info_period, sizeof info_period, 0);
-    lb_info_put_rows(call, key, info_then, sizeof info_then);
-    if (lb_info_put_map(call, key, "window", info_window, sizeof info_window, 2)) {
+    lb_info_put_rows(call, key, info_first, COUNT(info_first));
+    (void)lb_info_put_map(call, key, "period", info_period, COUNT(info_period), 0);
+    lb_info_put_rows(call, key, info_then, COUNT(info_then));
+    if (lb_info_put_map(call, key, "window", info_window, COUNT(info_window), 2)) {
         reply_named_integer(
             call->reply, "behind",
             rules_window_behind(registry_rules(key), registry_state(key), BEHIND_MAX));
-        lb_info_put_option(call, key, BOARD_OPTION_LEFT);
+        lb_info_put_option(call, key, &(struct info){BOARD_OPTION_LEFT, "left"});
     }
     if (registry_rules(key)->league.room > 0) {
-        (void)lb_info_put_map(call, key, "league", info_league, sizeof info_league, 0);
+        (void)lb_info_put_map(call, key, "league", info_league, COUNT(info_league), 0);
     }
 }
 
