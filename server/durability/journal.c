@@ -393,6 +393,17 @@ static void journal_finish_write(struct journal *journal) {
     }
 }
 
+static void journal_stall(struct journal *journal) {
+    journal->error = journal->result.error;
+    if (!journal->is_stalled) {
+        log_write(LOG_WARNING,
+                  "journal: the disk does not take what was written, trying again: %s waiting=%zu",
+                  strerror(journal->error), journal_waiting_size(journal));
+        journal->stall_count++;
+    }
+    journal->is_stalled = true;
+}
+
 static void journal_on_written(void *context) {
     struct journal *journal = context;
     const struct journal_result *result = &journal->result;
@@ -412,15 +423,7 @@ static void journal_on_written(void *context) {
                       strerror(journal->result.error));
         }
     } else if (result->status == JOURNAL_RESULT_FULL) {
-        journal->error = journal->result.error;
-        if (!journal->is_stalled) {
-            log_write(
-                LOG_WARNING,
-                "journal: the disk does not take what was written, trying again: %s waiting=%zu",
-                strerror(journal->error), journal_waiting_size(journal));
-            journal->stall_count++;
-        }
-        journal->is_stalled = true;
+        journal_stall(journal);
     } else {
         journal_finish_write(journal);
     }

@@ -427,23 +427,6 @@ static enum loading_status loading_take_block(struct loading *loading) {
 
 /* ---- the journals ---- */
 
-/* A file can lose groups at a group boundary; only the first sequence of the next file shows it. */
-static enum loading_status loading_fail_gap(struct loading *loading, uint64_t first_sequence) {
-    const struct store_state *state = &loading->store->state;
-    struct store_name before = {.text = "what is before it"};
-    if (loading->journal_index > 0) {
-        before = store_name(STORE_JOURNAL, state->journals[loading->journal_index - 1].number);
-    } else if (state->base_number != 0) {
-        before = store_name(STORE_BASE, state->base_number);
-    }
-    return loading_fail(
-        loading,
-        "%s begins with change %llu, but %s ends with %llu: the changes between them are "
-        "missing. Restore a backup",
-        loading->path, (unsigned long long)first_sequence, before.text,
-        (unsigned long long)loading->sequence);
-}
-
 static enum loading_status loading_open_journal(struct loading *loading) {
     const struct store_state *state = &loading->store->state;
     const struct store_journal *journal = &state->journals[loading->journal_index];
@@ -455,7 +438,19 @@ static enum loading_status loading_open_journal(struct loading *loading) {
     }
     if (journal->first_sequence > loading->sequence + 1) {
         close(fd);
-        return loading_fail_gap(loading, journal->first_sequence);
+        /* A file can lose groups at a group boundary; only the first sequence of the next file shows it. */
+        struct store_name before = {.text = "what is before it"};
+        if (loading->journal_index > 0) {
+            before = store_name(STORE_JOURNAL, state->journals[loading->journal_index - 1].number);
+        } else if (state->base_number != 0) {
+            before = store_name(STORE_BASE, state->base_number);
+        }
+        return loading_fail(
+            loading,
+            "%s begins with change %llu, but %s ends with %llu: the changes between them are "
+            "missing. Restore a backup",
+            loading->path, (unsigned long long)journal->first_sequence, before.text,
+            (unsigned long long)loading->sequence);
     }
     loading->is_journal_open = true;
     enum journal_status status = journal_file_reader_open(&loading->journal, fd, loading->path,

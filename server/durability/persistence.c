@@ -598,10 +598,15 @@ static void persistence_begin_walk(struct persistence *persistence) {
     persistence_set_listening(persistence);
 }
 
-enum persistence_status persistence_begin_snapshot(struct persistence *persistence, char *error) {
+/* true: error says why, and nothing can begin. */
+static bool persistence_is_stopped(struct persistence *persistence, char *error) {
     persistence_settle(persistence);
-    if (persistence->journaling == STOPPED) {
-        snprintf(error, PERSISTENCE_ERROR_MAX, "%s", persistence->error);
+    snprintf(error, PERSISTENCE_ERROR_MAX, "%s", persistence->error);
+    return persistence->journaling == STOPPED;
+}
+
+enum persistence_status persistence_begin_snapshot(struct persistence *persistence, char *error) {
+    if (persistence_is_stopped(persistence, error)) {
         return PERSISTENCE_FAILED;
     }
     if (persistence_is_saving(persistence)) {
@@ -984,23 +989,6 @@ bool persistence_has_unwritten_names(const struct persistence *persistence) {
 
 /* ---- describing ---- */
 
-static void persistence_describe_journal(const struct persistence *persistence,
-                                         struct persistence_info *info) {
-    const struct journal *journal = &persistence->journal;
-    info->is_journal_on = persistence_is_on(persistence);
-    info->is_journal_ok =
-        journal->state != JOURNAL_LOST && persistence->journaling != BROKEN && !journal->is_stalled;
-    info->journal_size = persistence->base_size + journal->file_size_sum;
-    info->journal_base_size = persistence->base_size + persistence->journal_size_at_base;
-    info->waiting_size = journal_waiting_size(journal);
-    info->group = journal->group;
-    info->written_group = journal->written_group;
-    info->synced_group = journal->synced_group;
-    info->delayed_sync_count = journal->delayed_sync_count;
-    info->sync_longest_us = journal->sync_longest_us;
-    info->syncs = journal->syncs;
-}
-
 void persistence_describe(const struct persistence *persistence, struct persistence_info *info) {
     *info = (struct persistence_info){
         .changes = persistence->state->change_count - persistence->changes_saved,
@@ -1020,7 +1008,19 @@ void persistence_describe(const struct persistence *persistence, struct persiste
     if (persistence->loading != NULL) {
         persistence_load_describe(persistence, info);
     }
-    persistence_describe_journal(persistence, info);
+    const struct journal *journal = &persistence->journal;
+    info->is_journal_on = persistence_is_on(persistence);
+    info->is_journal_ok =
+        journal->state != JOURNAL_LOST && persistence->journaling != BROKEN && !journal->is_stalled;
+    info->journal_size = persistence->base_size + journal->file_size_sum;
+    info->journal_base_size = persistence->base_size + persistence->journal_size_at_base;
+    info->waiting_size = journal_waiting_size(journal);
+    info->group = journal->group;
+    info->written_group = journal->written_group;
+    info->synced_group = journal->synced_group;
+    info->delayed_sync_count = journal->delayed_sync_count;
+    info->sync_longest_us = journal->sync_longest_us;
+    info->syncs = journal->syncs;
 }
 
 /* ---- a snapshot that a client reads, or another process, instead of the disk ---- */
@@ -1031,9 +1031,7 @@ bool persistence_may_stream(const struct persistence *persistence) {
 }
 
 enum persistence_status persistence_begin_stream(struct persistence *persistence, char *error) {
-    persistence_settle(persistence);
-    if (persistence->journaling == STOPPED) {
-        snprintf(error, PERSISTENCE_ERROR_MAX, "%s", persistence->error);
+    if (persistence_is_stopped(persistence, error)) {
         return PERSISTENCE_FAILED;
     }
     if (!persistence_may_stream(persistence)) {
@@ -1124,9 +1122,7 @@ void persistence_end_stream(struct persistence *persistence) {
 
 enum persistence_status persistence_begin_receive(struct persistence *persistence, char *error) {
     struct received *received = &persistence->received;
-    persistence_settle(persistence);
-    if (persistence->journaling == STOPPED) {
-        snprintf(error, PERSISTENCE_ERROR_MAX, "%s", persistence->error);
+    if (persistence_is_stopped(persistence, error)) {
         return PERSISTENCE_FAILED;
     }
     if (received->state != RECEIVED_NONE || received->is_clearing) {

@@ -79,14 +79,15 @@ static void persistence_load_update_time(const struct persistence *persistence) 
     registry_set_offset(persistence->registry, clock_offset_ms(persistence->clock));
 }
 
-/* Stamps continue after the last one on disk, or (--reset-clock) from the machine's clock. Must run
- * before the server makes its first stamp. */
-static void persistence_load_set_clock(struct persistence *persistence) {
+static bool persistence_load_begin_service(struct persistence *persistence, char *error) {
+    const struct loading *loading = persistence->loading;
+    struct journal *journal = &persistence->journal;
+    /* Stamps continue after the last one on disk, or (--reset-clock) from the machine's clock. Must run before the
+     * server makes its first stamp. */
     struct clock *clock = persistence->clock;
-    int64_t floor_us = (int64_t)persistence->loading->time_us;
-    clock_raise(clock, floor_us);
+    clock_raise(clock, (int64_t)loading->time_us);
     persistence_load_update_time(persistence);
-    if (persistence->clock->is_to_be_reset) {
+    if (clock->is_to_be_reset) {
         log_write(LOG_WARNING,
                   "clock: reset to the machine's clock, as asked (--reset-clock) back_seconds=%.3f",
                   (double)clock->lead_us / 1e6);
@@ -98,12 +99,6 @@ static void persistence_load_set_clock(struct persistence *persistence) {
                   "time goes on from there at its own rate lead_seconds=%.3f " CLOCK_RESET_ADVICE,
                   (double)clock->lead_us / 1e6);
     }
-}
-
-static bool persistence_load_begin_service(struct persistence *persistence, char *error) {
-    const struct loading *loading = persistence->loading;
-    struct journal *journal = &persistence->journal;
-    persistence_load_set_clock(persistence);
     journal->group = loading->sequence;
     journal->ended_group = loading->sequence;
     journal->written_group = loading->sequence;

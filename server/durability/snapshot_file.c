@@ -168,7 +168,24 @@ static enum snapshot_status snapshot_file_fail(struct snapshot_reader *reader, u
     return SNAPSHOT_FAILED;
 }
 
-static enum snapshot_status snapshot_file_read_file_head(struct snapshot_reader *reader) {
+enum snapshot_status snapshot_file_reader_open(struct snapshot_reader *reader, int fd,
+                                               const char *path) {
+    *reader = (struct snapshot_reader){.window = {.fd = fd}, .path = path};
+    if (disk->size(fd, &reader->window.file_size) != 0) {
+        return snapshot_file_fail(reader, 0);
+    }
+    if (reader->window.file_size < SNAPSHOT_FILE_HEAD) {
+        return snapshot_file_refuse(reader, reader->window.file_size,
+                                    "the file ends within its head");
+    }
+    reader->window.buffer = memory_allocate(READ_SIZE);
+    reader->window.buffer_size = READ_SIZE;
+    reader->zstd = ZSTD_createDCtx();
+    if (reader->window.buffer == NULL || reader->zstd == NULL) {
+        snprintf(reader->error, sizeof reader->error, "out of memory: reading %s takes %d bytes",
+                 path, READ_SIZE);
+        return SNAPSHOT_FAILED;
+    }
     const char *head = disk_window_get(&reader->window, 0, SNAPSHOT_FILE_HEAD, READ_SIZE);
     if (head == NULL) {
         return snapshot_file_fail(reader, 0);
@@ -190,27 +207,6 @@ static enum snapshot_status snapshot_file_read_file_head(struct snapshot_reader 
     reader->created_ms = little_get_u64(head + FILE_CREATED);
     reader->offset = SNAPSHOT_FILE_HEAD;
     return SNAPSHOT_BLOCK;
-}
-
-enum snapshot_status snapshot_file_reader_open(struct snapshot_reader *reader, int fd,
-                                               const char *path) {
-    *reader = (struct snapshot_reader){.window = {.fd = fd}, .path = path};
-    if (disk->size(fd, &reader->window.file_size) != 0) {
-        return snapshot_file_fail(reader, 0);
-    }
-    if (reader->window.file_size < SNAPSHOT_FILE_HEAD) {
-        return snapshot_file_refuse(reader, reader->window.file_size,
-                                    "the file ends within its head");
-    }
-    reader->window.buffer = memory_allocate(READ_SIZE);
-    reader->window.buffer_size = READ_SIZE;
-    reader->zstd = ZSTD_createDCtx();
-    if (reader->window.buffer == NULL || reader->zstd == NULL) {
-        snprintf(reader->error, sizeof reader->error, "out of memory: reading %s takes %d bytes",
-                 path, READ_SIZE);
-        return SNAPSHOT_FAILED;
-    }
-    return snapshot_file_read_file_head(reader);
 }
 
 bool snapshot_file_peek(int fd, struct snapshot_footer *footer) {

@@ -272,22 +272,6 @@ static void verify_count_key(void *context, const struct registry_key *key) {
     }
 }
 
-static void verify_print_counts(const struct checking *checking, const struct loading *loading) {
-    struct counts counts = {.boards = 0};
-    char time[TIMESTAMP_TEXT_MAX];
-    for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
-        registry_each(loading->registry, database, INT64_MIN, verify_count_key, &counts);
-    }
-    size_t size = timestamp_print(time, (int64_t)loading->time_us);
-    fprintf(checking->out,
-            "boards: %" PRIu64 " with %" PRIu64 " members, as of group %" PRIu64 " (%.*s)\n",
-            counts.boards, counts.members, loading->sequence, (int)size, time);
-    if (counts.hashes > 0) {
-        fprintf(checking->out, "hashes: %" PRIu64 " with %" PRIu64 " fields\n", counts.hashes,
-                counts.fields);
-    }
-}
-
 enum verify_loaded { RUN_NOT_BEGUN, RUN_FAILED, RUN_DONE };
 
 /* Load everything as the server does, on a loop of its own. */
@@ -327,7 +311,19 @@ static enum check_result verify_whole(struct checking *checking, struct loading 
                 reason);
         return CHECK_IS_DAMAGED;
     }
-    verify_print_counts(checking, loading);
+    struct counts counts = {.boards = 0};
+    char time[TIMESTAMP_TEXT_MAX];
+    for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
+        registry_each(loading->registry, database, INT64_MIN, verify_count_key, &counts);
+    }
+    size_t size = timestamp_print(time, (int64_t)loading->time_us);
+    fprintf(checking->out,
+            "boards: %" PRIu64 " with %" PRIu64 " members, as of group %" PRIu64 " (%.*s)\n",
+            counts.boards, counts.members, loading->sequence, (int)size, time);
+    if (counts.hashes > 0) {
+        fprintf(checking->out, "hashes: %" PRIu64 " with %" PRIu64 " fields\n", counts.hashes,
+                counts.fields);
+    }
     return CHECK_IS_WHOLE;
 }
 

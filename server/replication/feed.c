@@ -234,23 +234,6 @@ void feed_forget_history(struct feed *feed) {
     feed->owes_history = false;
 }
 
-/* The keys name another history, which goes on in this one, or none. */
-static void feed_begin_history(struct feed *feed, bool had_gap) {
-    struct replication *replication = feed_replication(feed);
-    struct history history;
-    if (had_gap) {
-        /* Whoever knows the id, and the number of the last group, does not know the keys. */
-        replication_make_id(feed->server, replication->id);
-        memcpy(replication->second_id, HISTORY_NO_ID, sizeof HISTORY_NO_ID);
-        replication->second_until = 0;
-    }
-    if (had_gap || !history_read(feed->server->registry, &history)) {
-        feed_write_history(feed);
-    } else {
-        feed->owes_history = strcmp(history.id, replication->id) != 0;
-    }
-}
-
 void feed_open(struct feed *feed) {
     struct replication *replication = feed_replication(feed);
     struct persistence *persistence = feed->server->persistence;
@@ -265,7 +248,19 @@ void feed_open(struct feed *feed) {
     persistence_set_tap(persistence, feed_take_group, feed);
     feed->server->durability.has_gap = false;
     if (replication_may_change(replication)) {
-        feed_begin_history(feed, had_gap);
+        /* The keys name another history, which goes on in this one, or none. */
+        struct history history;
+        if (had_gap) {
+            /* Whoever knows the id, and the number of the last group, does not know the keys. */
+            replication_make_id(feed->server, replication->id);
+            memcpy(replication->second_id, HISTORY_NO_ID, sizeof HISTORY_NO_ID);
+            replication->second_until = 0;
+        }
+        if (had_gap || !history_read(feed->server->registry, &history)) {
+            feed_write_history(feed);
+        } else {
+            feed->owes_history = strcmp(history.id, replication->id) != 0;
+        }
     }
     log_write(LOG_NOTICE, "replication: backlog begun id=%s group=%" PRIu64 " bytes=%llu",
               replication->id, persistence_last_group(persistence),

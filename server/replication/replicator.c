@@ -241,22 +241,6 @@ void replicator_print_source(struct replicator *replicator, struct buffer *out) 
 
 /* ---- the start ---- */
 
-static void replicator_begin_quorum(struct replicator *replicator) {
-    struct server *server = replicator->server;
-    char error[DISK_ERROR_MAX];
-    replicator->quorum = quorum_create(server, replicator->link.loop, error);
-    if (replicator->quorum == NULL || !quorum_begin(replicator->quorum, error)) {
-        /* Without what it has voted for this server may not take part. */
-        log_write(LOG_WARNING, "cannot start: %s", error);
-        log_close();
-        _exit(EXIT_FAILURE);
-    }
-    replicator->feed->quorum = replicator->quorum;
-    replicator->link.quorum = replicator->quorum;
-    replicator_close_term(replicator);
-    feed_open(replicator->feed);
-}
-
 /* A snapshot is written within a tick: the first changes of a life name its history in the same group. */
 static bool replicator_close_group(void *context, bool is_saved) {
     struct replicator *replicator = context;
@@ -284,7 +268,18 @@ static void replicator_begin(struct replicator *replicator) {
         (void)!history_take(server->registry, replication);
     }
     if (is_in_quorum) {
-        replicator_begin_quorum(replicator);
+        char error[DISK_ERROR_MAX];
+        replicator->quorum = quorum_create(server, replicator->link.loop, error);
+        if (replicator->quorum == NULL || !quorum_begin(replicator->quorum, error)) {
+            /* Without what it has voted for this server may not take part. */
+            log_write(LOG_WARNING, "cannot start: %s", error);
+            log_close();
+            _exit(EXIT_FAILURE);
+        }
+        replicator->feed->quorum = replicator->quorum;
+        replicator->link.quorum = replicator->quorum;
+        replicator_close_term(replicator);
+        feed_open(replicator->feed);
     }
     if (replication_is_replica(replication)) {
         replication->is_whole = has_history;
