@@ -186,15 +186,20 @@ struct board_option {
     FIRST(PERIOD, "unit", "<HOUR|DAY|WEEK|MONTH|YEAR>")                                            \
     ROW(TZ, "tz", "s")                                                                             \
     ROW(STARTED, "start", "d")                                                                     \
-    ROW(ENDS, "end", "d") ROW(ARCHIVE, "archive", "i?") ROW(EVERY, "every", "i")                   \
-        ROW(ON, "on", "s?") ROW(AT, "at", "i") ROW(FROM, "from", "s?")                             \
-            ROW(ARCHIVED, "archived", "<frozen|writable>") ROW(COPY, "copy", "b")
+    ROW(ENDS, "end", "d")                                                                          \
+    ROW(ARCHIVE, "archive", "i?")                                                                  \
+    ROW(EVERY, "every", "i")                                                                       \
+    ROW(ON, "on", "s?")                                                                            \
+    ROW(AT, "at", "i")                                                                             \
+    ROW(FROM, "from", "s?") ROW(ARCHIVED, "archived", "<frozen|writable>") ROW(COPY, "copy", "b")
 #define BOARD_INFO_THEN(FIRST, ROW)                                                                \
     FIRST(LIMIT, "limit", "i?")                                                                    \
     ROW(FREEZE, "frozen", "b")                                                                     \
-    ROW(OPENS, "opens", "d?") ROW(CLOSES, "closes", "d?") ROW(STALE, "stale", "i?'milliseconds'")  \
-        ROW(SETTLE, "settle", "b") ROW(SETTLED, "settled", "b?'null: no archive'")                 \
-            ROW(ENDED, "ended", "d?")
+    ROW(OPENS, "opens", "d?")                                                                      \
+    ROW(CLOSES, "closes", "d?")                                                                    \
+    ROW(STALE, "stale", "i?'milliseconds'")                                                        \
+    ROW(SETTLE, "settle", "b")                                                                     \
+    ROW(SETTLED, "settled", "b?'null: no archive'") ROW(ENDED, "ended", "d?")
 #define BOARD_INFO_WINDOW(FIRST, ROW)                                                              \
     FIRST(WINDOW, "periods", "i") ROW(WINDOW_OF, "of", "<sum|best>") ROW(COUNTS, "from", "d")
 #define BOARD_INFO_LEAGUE(FIRST, ROW)                                                              \
