@@ -125,22 +125,19 @@ void detach_cut(struct skiplist *list, struct skiplist_place place, uint32_t cou
 
 /* ---- rebalancing ---- */
 
-/* The ancestor of a leaf on this level; SKIPLIST_NONE: the tree is not that high. */
-static uint32_t detach_ancestor(const struct skiplist *list, uint32_t leaf, unsigned level) {
-    uint32_t id = leaf;
-    for (unsigned i = 0; i < level && id != SKIPLIST_NONE; i++) {
-        id = skiplist_node(list, id)->parent;
-    }
-    return id;
-}
-
 /* Merge blocks that have become small, from the leaf with this entry upwards. */
 static void detach_join_at(struct skiplist *list, uint32_t rank, struct skiplist_owner owner) {
     skiplist_settle_leaf(list, skiplist_at(list, rank).leaf, owner);
     uint32_t leaf = skiplist_at(list, rank).leaf;
-    uint32_t id;
     /* A merge may remove any block above the leaf, so look up every level again. */
-    for (unsigned level = 1; (id = detach_ancestor(list, leaf, level)) != SKIPLIST_NONE; level++) {
+    for (unsigned level = 1;; level++) {
+        uint32_t id = leaf;
+        for (unsigned i = 0; i < level && id != SKIPLIST_NONE; i++) {
+            id = skiplist_node(list, id)->parent;
+        }
+        if (id == SKIPLIST_NONE) {
+            return;
+        }
         if (id != list->root && nodes_index(list, id)->count <= INDEX_FANOUT / 4) {
             skiplist_merge_index(list, id);
         }

@@ -36,8 +36,11 @@ static void tag_counts_choose(struct tag_counts_plan *plan, struct tag_combinati
     plan->combinations[plan->combination_count++] = combination;
 }
 
-/* Tags in the order of their bits, the most first. */
-static void tag_counts_sort(const struct tag_slot *const *slots, uint32_t count, uint8_t *tags) {
+void tag_counts_plan(struct tag_counts_plan *plan, const struct tag_slot *const *slots,
+                     uint32_t count) {
+    uint8_t tags[TAGS_MAX];
+    *plan = (struct tag_counts_plan){.number = plan->number + 1};
+    /* In the order of their bits, the most first. */
     for (uint32_t i = 0; i < count; i++) {
         uint32_t at = i;
         for (; at > 0 && slots[tags[at - 1]]->bits < slots[i]->bits; at--) {
@@ -45,13 +48,6 @@ static void tag_counts_sort(const struct tag_slot *const *slots, uint32_t count,
         }
         tags[at] = (uint8_t)i;
     }
-}
-
-void tag_counts_plan(struct tag_counts_plan *plan, const struct tag_slot *const *slots,
-                     uint32_t count) {
-    uint8_t tags[TAGS_MAX];
-    *plan = (struct tag_counts_plan){.number = plan->number + 1};
-    tag_counts_sort(slots, count, tags);
     for (uint32_t i = 0; i < count; i++) {
         tag_counts_choose(plan, tag_counts_combine(slots, &tags[i], 1));
     }

@@ -157,35 +157,26 @@ static bool tag_filter_add_test(struct tag_filter *filter, const struct tag_slot
     return true;
 }
 
-static void tag_filter_list_codes(struct tag_filter *filter) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < filter->count; i++) {
-        count += filter->tests[i].count;
-    }
-    if (count > FILTER_CODES) {
-        return;
-    }
-    for (uint32_t i = 0; i < filter->count; i++) {
-        const struct filter_test *test = &filter->tests[i];
-        for (uint32_t v = 0; v < test->count; v++) {
-            filter->codes[filter->code_count++] = sheet_slot_deposit(test->slot, test->values[v]);
-        }
-    }
-}
-
+/* How codes are compared: side by side, or all tests at once. */
 static void tag_filter_simplify(struct tag_filter *filter) {
-    tag_filter_list_codes(filter);
+    uint32_t count = 0;
     filter->is_simple = !filter->is_nobody;
     filter->is_inverse = filter->count == 1 && filter->tests[0].is_excluding;
     for (uint32_t i = 0; i < filter->count; i++) {
         const struct filter_test *test = &filter->tests[i];
+        count += test->count;
         filter->is_simple =
             filter->is_simple && test->is_excluding == filter->is_inverse && test->count == 1;
         if (filter->is_simple) {
             filter->mask |= test->slot->mask;
             filter->equal |= sheet_slot_deposit(test->slot, test->values[0]);
         }
+        for (uint32_t v = 0; v < test->count && count <= FILTER_CODES; v++) {
+            filter->codes[count - test->count + v] =
+                sheet_slot_deposit(test->slot, test->values[v]);
+        }
     }
+    filter->code_count = count <= FILTER_CODES ? count : 0;
 }
 
 /* ---- reading counts ---- */
@@ -347,21 +338,6 @@ static void tag_filter_init_sums(struct tag_filter *filter, const struct tag_cou
     }
     filter->has_sums =
         rest == 0 || filter->dense.combination != NULL || filter->rest.combination != NULL;
-}
-
-static void tag_filter_init_readers(struct tag_filter *filter, const struct tags *tags) {
-    const struct tag_counts_plan *plan = &tags->plan;
-    unsigned mask = filter->tag_mask;
-    tag_filter_init_reader(filter, mask, tag_filter_choose(plan, mask), &filter->rows);
-    if (filter->rows.combination != NULL) {
-        return;
-    }
-    for (uint32_t i = 0; i < filter->count; i++) {
-        unsigned single = 1U << filter->tests[i].tag;
-        tag_filter_init_reader(filter, single, tag_filter_choose(plan, single),
-                               &filter->singles[i]);
-    }
-    tag_filter_init_sums(filter, plan);
 }
 
 bool tag_filter_matches_values(const struct tag_filter *filter,
@@ -544,10 +520,22 @@ static struct tag_filter *tag_filter_create_empty(void) {
 
 /* After the tests. */
 static void tag_filter_complete(struct tag_filter *filter, const struct tags *tags) {
+    const struct tag_counts_plan *plan = &tags->plan;
+    unsigned mask = filter->tag_mask;
     tag_filter_simplify(filter);
-    if (!filter->is_nobody) {
-        tag_filter_init_readers(filter, tags);
+    if (filter->is_nobody) {
+        return;
     }
+    tag_filter_init_reader(filter, mask, tag_filter_choose(plan, mask), &filter->rows);
+    if (filter->rows.combination != NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < filter->count; i++) {
+        unsigned single = 1U << filter->tests[i].tag;
+        tag_filter_init_reader(filter, single, tag_filter_choose(plan, single),
+                               &filter->singles[i]);
+    }
+    tag_filter_init_sums(filter, plan);
 }
 
 struct tag_filter *tag_filter_create(const struct board *board, const struct tag_choice *choices,

@@ -220,19 +220,6 @@ static bool tag_tally_block(struct tally_task *task, uint32_t id, uint32_t from,
     return tag_tally_children(task, id, whole_from, whole_to);
 }
 
-static bool tag_tally_run(struct tally_task *task, uint32_t from, uint32_t to) {
-    const struct skiplist *list = task->list;
-    if (skiplist_node(list, list->root)->level == 0) {
-        return tag_tally_sheet(task, sheet_of_leaf(list), from, to);
-    }
-    bool is_done = false;
-    bool has_all = from == 0 && to == list->count && skiplist_node(list, list->root)->level > 1;
-    if (has_all && task->rows == NULL && !tag_tally_all(task, list->root, &is_done)) {
-        return false;
-    }
-    return is_done || tag_tally_block(task, list->root, from, to);
-}
-
 bool tag_tally(const struct board *board, const struct tag_filter *filter, uint32_t from,
                uint32_t to, unsigned by_mask, tags_visit *visit, void *context) {
     const struct tags *tags = board_tags(board);
@@ -256,7 +243,16 @@ bool tag_tally(const struct board *board, const struct tag_filter *filter, uint3
     for (unsigned i = 0; i < tags->count; i++) {
         task.code_mask |= (by_mask >> i & 1) != 0 ? tags->slots[i]->mask : 0;
     }
-    bool is_done = tag_tally_run(&task, from, to);
+    const struct skiplist *list = task.list;
+    uint32_t level = skiplist_node(list, list->root)->level;
+    bool is_done = true, has_all = false;
+    if (level > 1 && from == 0 && to == list->count && task.rows == NULL) {
+        is_done = tag_tally_all(&task, list->root, &has_all);
+    }
+    if (is_done && !has_all) {
+        is_done = level == 0 ? tag_tally_sheet(&task, sheet_of_leaf(list), from, to)
+                             : tag_tally_block(&task, list->root, from, to);
+    }
     for (uint32_t i = 0; is_done && i < task.tally.capacity; i++) {
         const struct tally_entry *entry = &task.tally.entries[i];
         if (entry->count > 0) {

@@ -205,37 +205,10 @@ static bool redis_follow_is_behind(const struct server *server) {
     return server->persistence != NULL && persistence_is_full(server->persistence);
 }
 
-/* The copy takes the place of the keys, with all that they say of their history. false: not now. */
-static bool redis_follow_exchange(struct redis_follow *follow) {
-    if (!redis_stream_exchange(&follow->stream)) {
-        return false;
-    }
-    follow->position = (struct redis_position){.offset = 0};
-    redis_follow_free_later(follow);
-    replication_note_copy(follow->server);
-    return true;
-}
-
 /* ---- asking ---- */
 
 static int64_t redis_follow_now_ms(void) {
     return (int64_t)(clock_monotonic_us() / 1000);
-}
-
-/* The source is asked on a connection of its own, which is there as long as the link is. */
-static void redis_follow_open_ask(struct redis_follow *follow) {
-    const struct settings *settings = &follow->server->settings;
-    const struct master_link *link = follow->link;
-    struct redis_ask *ask = &follow->ask;
-    int64_t now_ms = redis_follow_now_ms();
-    bool is_linked = link->state >= LINK_ASKING && link->redis != NULL;
-    if (!is_linked && link->state != LINK_GREETING) {
-        redis_ask_close(ask);
-        ask->retry_at_ms = 0;
-    } else if (is_linked && ask->state == REDIS_ASK_CLOSED && now_ms >= ask->retry_at_ms) {
-        redis_ask_open(ask, link->fd, link->tls_context, settings->masteruser, settings->masterauth,
-                       now_ms);
-    }
 }
 
 /* Take answers, and ask. false: it has stopped. */
@@ -270,9 +243,14 @@ static bool redis_follow_take_piece(struct redis_follow *follow, uint64_t budget
         redis_stream_restart(stream, follow->receive.begin_offset);
     }
     /* What the source refuses to say is known before anything changes. */
-    if (stream->state == REDIS_STREAM_LOADED &&
-        (!follow->ask.has_greeted || !redis_follow_exchange(follow))) {
-        return false;
+    if (stream->state == REDIS_STREAM_LOADED) {
+        if (!follow->ask.has_greeted || !redis_stream_exchange(stream)) {
+            return false;
+        }
+        /* The copy is in the place of the keys, with all that they say of their history. */
+        follow->position = (struct redis_position){.offset = 0};
+        redis_follow_free_later(follow);
+        replication_note_copy(follow->server);
     }
     struct bytes piece = redis_spool_peek(spool);
     if (piece.size == 0 && !redis_stream_has_work(stream)) {
@@ -328,7 +306,19 @@ bool redis_follow_step(struct redis_follow *follow, uint64_t budget_ns) {
     if (follow->spool == NULL) {
         return false;
     }
-    redis_follow_open_ask(follow);
+    /* The source is asked on a connection of its own, which is there as long as the link is. */
+    const struct settings *settings = &follow->server->settings;
+    const struct master_link *link = follow->link;
+    struct redis_ask *ask = &follow->ask;
+    int64_t now_ms = redis_follow_now_ms();
+    bool is_linked = link->state >= LINK_ASKING && link->redis != NULL;
+    if (!is_linked && link->state != LINK_GREETING) {
+        redis_ask_close(ask);
+        ask->retry_at_ms = 0;
+    } else if (is_linked && ask->state == REDIS_ASK_CLOSED && now_ms >= ask->retry_at_ms) {
+        redis_ask_open(ask, link->fd, link->tls_context, settings->masteruser, settings->masterauth,
+                       now_ms);
+    }
     bool has_more = redis_follow_ask(follow, budget_ns / 2);
     uint64_t used_ns = 0;
     /* Where the disk is behind it wakes the loop. */
@@ -339,9 +329,9 @@ bool redis_follow_step(struct redis_follow *follow, uint64_t budget_ns) {
         used_ns = clock_ticks_to_ns(clock_ticks() - begin_ticks);
     }
     if (follow->spool != NULL) {
-        redis_ask_flush(&follow->ask, follow->receive.received_offset);
+        redis_ask_flush(ask, follow->receive.received_offset);
     }
-    has_more |= follow->ask.has_work;
+    has_more |= ask->has_work;
     redis_follow_show(follow);
     redis_follow_write_position(follow);
     master_link_read_on(follow->link);

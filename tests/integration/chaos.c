@@ -6,6 +6,9 @@
 #include <signal.h>
 #include <sys/socket.h>
 
+#include "server/commands/table.h"
+#include "server/dispatch/execute.h"
+#include "tests/support/grammar.h"
 #include "tests/support/process.h"
 #include "tests/support/random.h"
 #include "tests/support/wire.h"
@@ -15,7 +18,6 @@ enum {
     ACTIONS = 60000,
     ACTIONS_SHORT = 15000,
     BOARDS = 6,
-    MEMBERS = 300,
     REQUEST_MAX = 200, /* commands sent at once */
 };
 
@@ -25,6 +27,7 @@ static struct wire clients[CLIENTS];
 
 static int start_server(void **state) {
     (void)state;
+    execute_init(command_table);
     return process_start(&server, NULL) ? 0 : -1;
 }
 
@@ -37,62 +40,35 @@ static unsigned below(unsigned limit) {
     return (unsigned)random_below(&chance, limit);
 }
 
-/* Commands of every family; %b is a board, %m a member, %n a number. */
-static const char *const commands[] = {
-    "ZADD %b %n %m",
-    "ZADD %b %n %m %n %m %n %m %n %m",
-    "ZADD %b GT CH %n %m",
-    "ZADD %b NX %n %m",
-    "ZADD %b nan %m",
-    "ZINCRBY %b %n %m",
-    "ZINCRBY %b %n %m",
-    "ZREM %b %m %m %m",
-    "ZSCORE %b %m",
-    "ZRANK %b %m",
-    "ZREVRANK %b %m",
-    "ZRANGE %b %n %n",
-    "ZREVRANGE %b 0 -1 WITHSCORES",
-    "ZRANGEBYSCORE %b %n %n LIMIT 0 %n",
-    "ZREMRANGEBYRANK %b %n %n",
-    "ZREMRANGEBYSCORE %b %n %n",
-    "ZPOPMIN %b",
-    "ZPOPMAX %b 3",
-    "ZMPOP 2 %b %b MIN COUNT 2",
-    "ZRANDMEMBER %b 5 WITHSCORES",
-    "ZSCAN %b 0",
-    "SCAN 0",
+/* Beside the table's commands on keys: those of connections, and what comes to many boards at once. */
+static const char *const lines[] = {
+    "ZADD board:$6 $400 m$300 $400 m$300 $400 m$300 $400 m$300",
+    "ZADD board:$6 nan m$300",
+    "ZREVRANGE board:$6 0 -1 WITHSCORES",
     "KEYS *",
-    "RENAME %b %b",
-    "COPY %b %b REPLACE",
-    "DEL %b",
-    "UNLINK %b %b",
-    "PEXPIRE %b 5",
-    "EXPIRE %b 100",
-    "PERSIST %b",
-    "TYPE %b",
     "DBSIZE",
     "FLUSHDB",
     "SELECT 0",
     "SELECT 3",
     "PING",
-    "ECHO %m",
-    "NONSENSE %m",
+    "ECHO m$300",
+    "NONSENSE m$300",
     "MULTI",
     "EXEC",
     "EXEC",
     "DISCARD",
-    "WATCH %b %b",
+    "WATCH board:$6 board:$6",
     "UNWATCH",
     "HELLO 3",
     "HELLO 2",
     "RESET",
     "CLIENT LIST",
     "CLIENT INFO",
-    "CLIENT SETNAME %m",
+    "CLIENT SETNAME m$300",
     "CLIENT REPLY OFF",
     "CLIENT REPLY ON",
     "CLIENT REPLY SKIP",
-    "CLIENT KILL ID %n",
+    "CLIENT KILL ID $300",
     "CLIENT PAUSE 3 WRITE",
     "CLIENT PAUSE 3 ALL",
     "CLIENT UNPAUSE",
@@ -101,45 +77,57 @@ static const char *const commands[] = {
     "QUIT",
     "INFO",
     "SLOWLOG GET",
-    "MEMORY USAGE %b",
-    "OBJECT ENCODING %b",
+    "MEMORY USAGE board:$6",
+    "OBJECT ENCODING board:$6",
     "COMMAND DOCS zadd",
     "CONFIG GET *",
 };
 
 /* Rare among many: these end or silence a connection. */
-static bool is_drastic(const char *command) {
-    return strncmp(command, "QUIT", 4) == 0 || strncmp(command, "MONITOR", 7) == 0 ||
-           strncmp(command, "CLIENT REPLY", 12) == 0 || strncmp(command, "FLUSH", 5) == 0 ||
-           strncmp(command, "CLIENT PAUSE", 12) == 0;
+static bool is_drastic(const char *line) {
+    return strncmp(line, "QUIT", 4) == 0 || strncmp(line, "MONITOR", 7) == 0 ||
+           strncmp(line, "CLIENT REPLY", 12) == 0 || strncmp(line, "FLUSH", 5) == 0 ||
+           strncmp(line, "CLIENT PAUSE", 12) == 0;
+}
+
+static const struct grammar_values values[] = {
+    {"member", GRAMMAR_WORDS("m$300")},
+    {"score", GRAMMAR_WORDS("$400", "-$100")},
+    {"increment", GRAMMAR_WORDS("$400", "-$100")},
+    {NULL, NULL},
+};
+static const char *const keys[] = {"board:$6", NULL};
+static struct grammar grammar = {
+    .random = &chance, .keys = keys, .values = values, .is_tame = true};
+
+/* On sorted sets and keys, with members of plain words: each board can be read at the end. */
+static const struct command *some_command(void) {
+    for (;;) {
+        const struct command *command = command_by_index(below(command_count()));
+        if (grammar_is_on_keys(command) &&
+            (strcmp(command->group, "sorted-set") == 0 || strcmp(command->group, "generic") == 0)) {
+            return command;
+        }
+    }
 }
 
 static void add_command(struct text *request) {
-    const char *format = commands[below(sizeof commands / sizeof commands[0])];
-    if (is_drastic(format) && below(20) != 0) {
-        format = "ZINCRBY %b 1 %m";
+    if (below(2) == 0) {
+        grammar_draw(&grammar, some_command());
+        text_command_words(request, grammar.words, grammar.sizes, grammar.count);
+        return;
     }
-    struct text line = {.at = NULL};
-    for (const char *at = format; *at; at++) {
-        if (at[0] != '%') {
-            text_add(&line, at, 1);
-            continue;
-        }
-        at++;
-        if (*at == 'b') {
-            text_format(&line, "board:%u", below(BOARDS));
-        } else if (*at == 'm') {
-            text_format(&line, "m%u", below(MEMBERS));
-        } else {
-            text_format(&line, "%d", (int)below(400) - 100);
-        }
+    const char *pattern = lines[below(COUNT_OF(lines))];
+    char line[256];
+    if (is_drastic(pattern) && below(20) != 0) {
+        pattern = "ZINCRBY board:$6 1 m$300";
     }
+    random_line(&chance, pattern, line, sizeof line);
     if (below(10) == 0) {
-        text_format(request, "%s\r\n", line.at); /* inline */
+        text_format(request, "%s\r\n", line); /* inline */
     } else {
-        text_command(request, "%s", line.at);
+        text_command(request, "%s", line);
     }
-    text_free(&line);
 }
 
 static void open_client(struct wire *client) {
