@@ -234,6 +234,7 @@ IN_TURN(paused_clients_may_be_killed_or_leave) {
     wire_check(&witness, "CLIENT PAUSE 60000 WRITE", "OK");
     for (int i = 0; i < CLIENTS; i++) {
         clients[i] = wire_open(process_connect_tcp(&server));
+        wire_check(&clients[i], "PING", "PONG"); /* the server has it, so it can be killed */
         wire_send_text(&clients[i], "ZADD b 1 m\r\nPING\r\nZADD b 1 n\r\n");
         if (i % 3 == 0) {
             wire_abort(&clients[i]);
