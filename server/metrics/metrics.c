@@ -131,7 +131,7 @@ static void metrics_put_samples(struct page *page) {
     bool is_histogram = page->sample->type == FIGURE_DURATIONS;
     switch (page->sample->of) {
     case FIGURE_OF_FIGURES:
-        metrics_put_sample(page, figures, NULL);
+        metrics_put_sample(page, figures, "");
         break;
     case FIGURE_OF_COMMAND:
         for (uint32_t i = 0; i < stats->command_count; i++) {

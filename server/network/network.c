@@ -401,6 +401,7 @@ struct transport_message *network_message(struct network *network, struct transp
 
 void network_refuse(struct network *network, int fd, const char *text) {
     size_t size = strlen(text);
+    CHECK(size > 0);
     char *bytes = NULL;
     struct transport_message *message =
         network->has_thread ? network_message(network, NULL, size, &bytes) : NULL;

@@ -663,8 +663,10 @@ static struct registry_key *registry_find_or_make(struct registry *registry, uin
         like = like != NULL ? like : registry->rules_for(registry->context, name, 0);
         like = registry_rules_from_now(like, now_ms, &room);
     }
-    struct board_state first = state != NULL || like == NULL ? (struct board_state){.from_ms = 0}
-                                                             : rules_begin_state(like);
+    struct board_state first = {.from_ms = 0};
+    if (state == NULL && like != NULL) {
+        first = rules_begin_state(like);
+    }
     key = registry_make_key(registry, database, name, kind, like, state != NULL ? state : &first);
     *is_new = key != NULL;
     if (*is_new) {
