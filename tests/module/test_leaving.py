@@ -355,6 +355,7 @@ class Leaving(Pair, unittest.TestCase):
             link.sendall(follow.encode(["PSYNC", "?", -1]))
 
             def is_closed():
+                time.sleep(0.1)  # 5 KB/s, a quarter of what is too little
                 try:
                     link.recv(500)
                 except ConnectionError:
