@@ -3,6 +3,7 @@
  * replayed (those of moving-from-redis.md by tests/moving; those of guides.md in this process, by
  * the clock that the page sets, except where several clients talk). The test is run from the
  * repository's root. */
+#include <glob.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -34,11 +35,13 @@ struct page {
     char line[LINE_MAX_SIZE];
     char *cells[CELLS_MAX]; /* of a table's row, trimmed, without backticks */
     size_t cell_count;
+    bool is_fenced;     /* behind an opening ``` */
+    bool is_transcript; /* behind one that names no language */
 };
 
 /* Go to the line that begins so. */
 static void page_open(struct page *page, const char *name, const char *heading) {
-    page->file = fopen(name, "r");
+    *page = (struct page){.file = fopen(name, "r")};
     if (page->file == NULL) {
         fail_msg("%s cannot be read: the test is run from the repository's root", name);
     }
@@ -55,6 +58,10 @@ static bool page_read(struct page *page) {
         return false;
     }
     page->line[strcspn(page->line, "\n")] = '\0';
+    if (strncmp(page->line, "```", 3) == 0) {
+        page->is_fenced = !page->is_fenced;
+        page->is_transcript = page->is_fenced && page->line[3] == '\0';
+    }
     return true;
 }
 
@@ -270,17 +277,19 @@ TEST(the_table_of_commands_that_are_not_here_is_the_servers) {
 
 /* ---- the lines of configuration and the transcripts ---- */
 
-/* All lines of a page that begin with "layout " or "board ". */
+/* All lines of a page's blocks that begin with "layout " or "board ". */
 static void read_config(const char *name, struct text *config) {
     struct page page;
     page_open(&page, name, "#");
     while (page_read(&page)) {
-        if (strncmp(page.line, "layout ", 7) == 0 || strncmp(page.line, "board ", 6) == 0) {
+        bool is_setting =
+            strncmp(page.line, "layout ", 7) == 0 || strncmp(page.line, "board ", 6) == 0;
+        if (page.is_transcript && is_setting) {
             text_format(config, "%s\n", page.line);
         }
     }
     fclose(page.file);
-    assert_true(config->size > 0);
+    text_format(config, "\n");
 }
 
 static void start_documented(const char *name, struct process *server) {
@@ -446,45 +455,86 @@ static void set_clock(struct clocked *clocked, const char *line) {
            jobs_step(&clocked->harness->server, 0, true)) {}
 }
 
+/* The page's command and the line behind it, which has to be the reply. Where it is another, both are printed. */
+static bool is_as_printed(struct page *page, const char *name, const char *answer,
+                          const char *command) {
+    char reply[LINE_MAX_SIZE];
+    plain(answer, false, reply);
+    assert_true(page_read(page));
+    if (strcmp(page->line, reply) == 0) {
+        return true;
+    }
+    print_error("%s: %s\n- %s\n+ %s\n", name, command, page->line, reply);
+    return false;
+}
+
+struct replayed {
+    unsigned commands, differences;
+};
+
 /* Every command is followed by its answer, one line. All that differ are printed. parts_anew: a server, and
- * its clock, for each part ("## "). Returns the number of commands. */
-static unsigned replay_clocked(const char *name, bool parts_anew) {
+ * its clock, for each part ("## "). */
+static struct replayed replay_clocked(const char *name, bool parts_anew) {
     struct clocked clocked;
     clocked_start(&clocked, name);
     struct page page;
     page_open(&page, name, "#");
-    char command[LINE_MAX_SIZE], reply[LINE_MAX_SIZE];
-    unsigned commands = 0, differences = 0;
+    char command[LINE_MAX_SIZE];
+    struct replayed replayed = {0};
     while (page_read(&page)) {
         if (parts_anew && strncmp(page.line, "## ", 3) == 0) {
             clocked_stop(&clocked);
             clocked_start(&clocked, name);
-        } else if (strncmp(page.line, "# 2", 3) == 0) {
+        } else if (page.is_transcript && strncmp(page.line, "# 2", 3) == 0) {
             set_clock(&clocked, page.line + 2);
-        } else if (strncmp(page.line, "> ", 2) == 0) {
+        } else if (page.is_transcript && strncmp(page.line, "> ", 2) == 0) {
             cut_remark(page.line);
             snprintf(command, sizeof command, "%s", page.line);
-            plain(clocked_ask(&clocked, command + 2), false, reply);
-            assert_true(page_read(&page));
-            commands++;
-            if (strcmp(page.line, reply) != 0) {
-                print_error("%s\n- %s\n+ %s\n", command, page.line, reply);
-                differences++;
-            }
+            const char *answer = clocked_ask(&clocked, command + 2);
+            replayed.differences += !is_as_printed(&page, name, answer, command);
+            replayed.commands++;
         }
     }
     fclose(page.file);
     clocked_stop(&clocked);
-    assert_int_equal(differences, 0);
-    return commands;
+    return replayed;
+}
+
+/* The same with a server of its own, by the machine's clock. */
+static struct replayed replay_served(const char *name) {
+    struct process server;
+    start_documented(name, &server);
+    struct wire wire = wire_open(process_connect_tcp(&server));
+    struct page page;
+    page_open(&page, name, "#");
+    char command[LINE_MAX_SIZE];
+    struct replayed replayed = {0};
+    while (page_read(&page)) {
+        if (page.is_transcript && strncmp(page.line, "> ", 2) == 0) {
+            cut_remark(page.line);
+            snprintf(command, sizeof command, "%s", page.line);
+            wire_send_text(&wire, command + 2); /* as it is: the server reads its quotes */
+            wire_send_text(&wire, "\r\n");
+            replayed.differences += !is_as_printed(&page, name, wire_reply(&wire), command);
+            replayed.commands++;
+        }
+    }
+    fclose(page.file);
+    wire_close(&wire);
+    assert_int_equal(process_stop(&server), 0);
+    return replayed;
 }
 
 TEST(the_transcripts_of_the_guides_are_replayed) {
-    assert_int_equal(replay_clocked(guides, false), 133);
+    struct replayed replayed = replay_clocked(guides, false);
+    assert_int_equal(replayed.commands, 133);
+    assert_int_equal(replayed.differences, 0);
 }
 
 TEST(the_transcripts_of_the_page_on_contests_are_replayed) {
-    assert_int_equal(replay_clocked(contests, true), 81);
+    struct replayed replayed = replay_clocked(contests, true);
+    assert_int_equal(replayed.commands, 81);
+    assert_int_equal(replayed.differences, 0);
 }
 
 /* "ann> PING" is sent by a client of that name, "ann< PONG" is what it receives next. */
@@ -521,22 +571,24 @@ static void without_colons(const char *reply, char *out) {
     *out = '\0';
 }
 
-/* Whoever waits sends nothing else until somebody else has received a reply. */
-static void replay_clients(const char *name, unsigned commands_wanted, unsigned received_wanted) {
+/* Whoever waits sends nothing else until somebody else has received a reply. Returns how many commands there
+ * are, and how many lines were received. */
+static unsigned replay_clients(const char *name, unsigned *received_out) {
     struct named_client clients[4] = {{.name = ""}};
     struct process server;
     struct page page;
     unsigned commands = 0;
     unsigned received = 0;
-    assert_true(process_start(&server, NULL));
+    start_documented(name, &server);
     struct wire witness = wire_open(process_connect_unix(&server));
-    page_open(&page, name, "## ");
+    page_open(&page, name, "#");
     while (page_read(&page)) {
         size_t size = strcspn(page.line, " <>");
-        if (size == 0 || size > 8 || (page.line[size] != '>' && page.line[size] != '<') ||
-            page.line[size + 1] != ' ') {
+        if (!page.is_transcript || size == 0 || size > 8 ||
+            (page.line[size] != '>' && page.line[size] != '<') || page.line[size + 1] != ' ') {
             continue;
         }
+        cut_remark(page.line);
         struct wire *wire = client_of(&server, clients, page.line, size);
         const char *text = page.line + size + 2;
         if (page.line[size] == '<') {
@@ -560,15 +612,82 @@ static void replay_clients(const char *name, unsigned commands_wanted, unsigned 
     }
     wire_close(&witness);
     assert_int_equal(process_stop(&server), 0);
-    assert_int_equal(commands, commands_wanted);
+    *received_out = received;
+    return commands;
+}
+
+static void check_clients(const char *name, unsigned commands_wanted, unsigned received_wanted) {
+    unsigned received;
+    assert_int_equal(replay_clients(name, &received), commands_wanted);
     assert_int_equal(received, received_wanted);
 }
 
 TEST(the_transcripts_of_several_clients_are_replayed) {
-    replay_clients(push, 30, 41);
-    replay_clients(guides, 15, 16);
-    replay_clients(users, 27, 27);
-    replay_clients(retries, 7, 7);
+    check_clients(push, 30, 41);
+    check_clients(guides, 15, 16);
+    check_clients(users, 27, 27);
+    check_clients(retries, 7, 7);
+}
+
+/* ---- whole folders ---- */
+
+/* What a page's transcripts need: "> " a client, "# 2" a clock, "ann> " clients with names. */
+struct kinds {
+    bool has_commands, has_clock, has_names;
+};
+
+static struct kinds page_kinds(const char *name) {
+    struct kinds kinds = {0};
+    struct page page;
+    page_open(&page, name, "#");
+    while (page_read(&page)) {
+        size_t size = strspn(page.line, "abcdefghijklmnopqrstuvwxyz");
+        bool is_named = size > 0 && size <= 8 && strncmp(page.line + size, "> ", 2) == 0;
+        kinds.has_commands |= page.is_transcript && strncmp(page.line, "> ", 2) == 0;
+        kinds.has_clock |= page.is_transcript && strncmp(page.line, "# 2", 3) == 0;
+        kinds.has_names |= page.is_transcript && is_named;
+    }
+    fclose(page.file);
+    return kinds;
+}
+
+/* Each command of a page has its reply on the next line. */
+static struct replayed replay_page(const char *name) {
+    struct kinds kinds = page_kinds(name);
+    struct replayed replayed = {0};
+    if (kinds.has_commands) {
+        replayed = kinds.has_clock ? replay_clocked(name, false) : replay_served(name);
+    }
+    if (kinds.has_names) {
+        unsigned received;
+        replayed.commands += replay_clients(name, &received);
+        assert_true(received > 0);
+    }
+    return replayed;
+}
+
+static void replay_folder(const char *pattern, bool must_have_commands) {
+    unsigned differences = 0;
+    glob_t found;
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        struct replayed replayed = replay_page(found.gl_pathv[i]);
+        if (must_have_commands && replayed.commands == 0) {
+            fail_msg("%s has no transcript", found.gl_pathv[i]);
+        }
+        differences += replayed.differences;
+    }
+    globfree(&found);
+    assert_int_equal(differences, 0);
+}
+
+TEST(the_cookbook_is_replayed) {
+    replay_folder("docs/cookbook/[!R]*.md", true);
+    replay_folder("docs/cookbook/README.md", false);
+}
+
+TEST(the_page_of_concepts_is_replayed) {
+    replay_folder("docs/concepts.md", true);
 }
 
 TEST(the_users_of_the_page_on_users_are_there) {
