@@ -157,7 +157,7 @@ export interface LeagueInfo {
     list: { tier: number; members: number; openRoom: number; openRoomMembers: number }[];
 }
 
-/** What happens on a board (docs/push.md). */
+/** What happens on a board (docs/reference/push.md). */
 export type BoardEvent<V extends Value = number, F extends string = never> =
     | { type: "rolled"; archive: string | null }
     | { type: "settled" | "opened" | "closed" }

@@ -1,8 +1,7 @@
 /* What README.md and the pages of docs/ say is asked of the server: every layout line parses, every
  * range of scores is the server's, every last moment is the layout's, and the transcripts are
- * replayed (those of moving-from-redis.md by tests/moving; those of guides.md in this process, by
- * the clock that the page sets, except where several clients talk). The test is run from the
- * repository's root. */
+ * replayed (those of moving-from-redis.md by tests/moving). A page that sets a clock is replayed in this
+ * process, by that clock, except where several clients talk. The test is run from the repository's root. */
 #include <glob.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -20,13 +19,9 @@
 
 enum { LINE_MAX_SIZE = 1024, CELLS_MAX = 8, TEXT_SIZE = 64 };
 
-static const char readme[] = "README.md", layouts[] = "docs/layouts.md",
-                  leaderboards[] = "docs/leaderboards.md", hashes[] = "docs/hashes.md",
-                  moving[] = "docs/moving-from-redis.md", guides[] = "docs/guides.md",
-                  push[] = "docs/push.md", users[] = "docs/users.md", players[] = "docs/players.md",
-                  exact_numbers[] = "docs/exact-numbers.md", retries[] = "docs/retries.md",
-                  tags[] = "docs/tags.md", contests[] = "docs/contests.md",
-                  unlike_redis[] = "docs/differences-from-redis.md";
+static const char readme[] = "README.md", layouts[] = "docs/reference/layouts.md",
+                  moving[] = "docs/moving-from-redis.md", users[] = "docs/users.md",
+                  unlike_redis[] = "docs/reference/differences-from-redis.md";
 
 /* ---- reading the pages ---- */
 
@@ -311,9 +306,8 @@ TEST(the_readme_configuration_keeps_cents_on_its_boards) {
     assert_int_equal(process_stop(&server), 0);
 }
 
-/* A reply as the pages write it: no type marks, no brackets around the whole, nor (is_flat) inside.
- */
-static const char *plain(const char *reply, bool is_flat, char *out) {
+/* A reply as the pages write it: no type marks, no brackets around the whole. */
+static const char *plain(const char *reply, char *out) {
     size_t size = 0;
     bool is_error = reply[0] == '-' && reply[1] >= 'A' && reply[1] <= 'Z';
     size_t depth = 0;
@@ -323,7 +317,7 @@ static const char *plain(const char *reply, bool is_flat, char *out) {
         bool is_mark = *reply == ':' && (before == '[' || before == ' ') && !is_error;
         bool is_bracket = (*reply == '[' || *reply == ']') && !is_error;
         depth -= is_bracket && *reply == ']';
-        if (!is_mark && !(is_bracket && (is_flat || depth == 0))) {
+        if (!is_mark && !(is_bracket && depth == 0)) {
             out[size++] = *reply;
         }
         depth += is_bracket && *reply == '[';
@@ -339,68 +333,6 @@ static void cut_remark(char *command) {
         *gap = '\0';
     }
     command[strcspn(command, "\n")] = '\0';
-}
-
-static void replay(const char *name, bool is_flat, unsigned commands_wanted,
-                   unsigned answers_wanted) {
-    struct process server;
-    start_documented(name, &server);
-    struct wire wire = wire_open(process_connect_tcp(&server));
-    struct page page;
-    page_open(&page, name, "#");
-    char reply[LINE_MAX_SIZE] = "";
-    unsigned commands = 0, answers = 0;
-    bool is_due = false; /* a reply may be printed on the next line */
-    while (page_read(&page)) {
-        /* The refusal of a season that is over depends on the day. */
-        if (strncmp(page.line, "> ", 2) == 0 && !strstr(page.line, "week48")) {
-            cut_remark(page.line);
-            wire_send_text(&wire, page.line + 2); /* as it is: the server reads its quotes */
-            wire_send_text(&wire, "\r\n");
-            plain(wire_reply(&wire), is_flat, reply);
-            is_due = true;
-            commands++;
-        } else {
-            if (is_due && strncmp(page.line, "```", 3) != 0) {
-                assert_string_equal(page.line, reply);
-                answers++;
-            }
-            is_due = false;
-        }
-    }
-    fclose(page.file);
-    assert_int_equal(commands, commands_wanted);
-    assert_int_equal(answers, answers_wanted);
-    wire_close(&wire);
-    assert_int_equal(process_stop(&server), 0);
-}
-
-TEST(the_transcripts_of_the_layouts_page_are_replayed) {
-    replay(layouts, true, 20, 14);
-}
-
-TEST(the_transcripts_of_the_leaderboards_page_are_replayed) {
-    replay(leaderboards, false, 51, 51);
-}
-
-TEST(the_transcripts_of_the_hashes_page_are_replayed) {
-    replay(hashes, false, 12, 12);
-}
-
-TEST(the_transcripts_of_the_players_page_are_replayed) {
-    replay(players, false, 18, 18);
-}
-
-TEST(the_transcripts_of_the_page_on_tags_are_replayed) {
-    replay(tags, false, 27, 27);
-}
-
-TEST(the_transcripts_of_the_page_on_exact_numbers_are_replayed) {
-    replay(exact_numbers, false, 2, 2);
-}
-
-TEST(the_transcripts_of_the_differences_page_are_replayed) {
-    replay(unlike_redis, false, 31, 31);
 }
 
 /* A server in this process, whose clock is ours, and a socket behind which its replies are read. */
@@ -459,7 +391,7 @@ static void set_clock(struct clocked *clocked, const char *line) {
 static bool is_as_printed(struct page *page, const char *name, const char *answer,
                           const char *command) {
     char reply[LINE_MAX_SIZE];
-    plain(answer, false, reply);
+    plain(answer, reply);
     assert_true(page_read(page));
     if (strcmp(page->line, reply) == 0) {
         return true;
@@ -472,9 +404,8 @@ struct replayed {
     unsigned commands, differences;
 };
 
-/* Every command is followed by its answer, one line. All that differ are printed. parts_anew: a server, and
- * its clock, for each part ("## "). */
-static struct replayed replay_clocked(const char *name, bool parts_anew) {
+/* Every command is followed by its answer, one line. All that differ are printed. */
+static struct replayed replay_clocked(const char *name) {
     struct clocked clocked;
     clocked_start(&clocked, name);
     struct page page;
@@ -482,10 +413,7 @@ static struct replayed replay_clocked(const char *name, bool parts_anew) {
     char command[LINE_MAX_SIZE];
     struct replayed replayed = {0};
     while (page_read(&page)) {
-        if (parts_anew && strncmp(page.line, "## ", 3) == 0) {
-            clocked_stop(&clocked);
-            clocked_start(&clocked, name);
-        } else if (page.is_transcript && strncmp(page.line, "# 2", 3) == 0) {
+        if (page.is_transcript && strncmp(page.line, "# 2", 3) == 0) {
             set_clock(&clocked, page.line + 2);
         } else if (page.is_transcript && strncmp(page.line, "> ", 2) == 0) {
             cut_remark(page.line);
@@ -523,18 +451,6 @@ static struct replayed replay_served(const char *name) {
     wire_close(&wire);
     assert_int_equal(process_stop(&server), 0);
     return replayed;
-}
-
-TEST(the_transcripts_of_the_guides_are_replayed) {
-    struct replayed replayed = replay_clocked(guides, false);
-    assert_int_equal(replayed.commands, 133);
-    assert_int_equal(replayed.differences, 0);
-}
-
-TEST(the_transcripts_of_the_page_on_contests_are_replayed) {
-    struct replayed replayed = replay_clocked(contests, true);
-    assert_int_equal(replayed.commands, 81);
-    assert_int_equal(replayed.differences, 0);
 }
 
 /* "ann> PING" is sent by a client of that name, "ann< PONG" is what it receives next. */
@@ -616,17 +532,10 @@ static unsigned replay_clients(const char *name, unsigned *received_out) {
     return commands;
 }
 
-static void check_clients(const char *name, unsigned commands_wanted, unsigned received_wanted) {
+TEST(the_transcripts_of_the_page_on_users_are_replayed) {
     unsigned received;
-    assert_int_equal(replay_clients(name, &received), commands_wanted);
-    assert_int_equal(received, received_wanted);
-}
-
-TEST(the_transcripts_of_several_clients_are_replayed) {
-    check_clients(push, 30, 41);
-    check_clients(guides, 15, 16);
-    check_clients(users, 27, 27);
-    check_clients(retries, 7, 7);
+    assert_int_equal(replay_clients(users, &received), 27);
+    assert_int_equal(received, 27);
 }
 
 /* ---- whole folders ---- */
@@ -656,7 +565,7 @@ static struct replayed replay_page(const char *name) {
     struct kinds kinds = page_kinds(name);
     struct replayed replayed = {0};
     if (kinds.has_commands) {
-        replayed = kinds.has_clock ? replay_clocked(name, false) : replay_served(name);
+        replayed = kinds.has_clock ? replay_clocked(name) : replay_served(name);
     }
     if (kinds.has_names) {
         unsigned received;
@@ -684,6 +593,10 @@ static void replay_folder(const char *pattern, bool must_have_commands) {
 TEST(the_cookbook_is_replayed) {
     replay_folder("docs/cookbook/[!R]*.md", true);
     replay_folder("docs/cookbook/README.md", false);
+}
+
+TEST(the_reference_is_replayed) {
+    replay_folder("docs/reference/*.md", false);
 }
 
 TEST(the_page_of_concepts_is_replayed) {
