@@ -1,7 +1,7 @@
 /* The table of all settings: one row says all there is to say about one, and drives parsing,
  * printing and the pages.
  *
- * Order: by section; CONFIG GET, leaderboard.conf and docs/settings.md follow it. */
+ * Order: by section; CONFIG GET, leaderboard.conf and docs/reference/settings.md follow it. */
 #include "server/settings/setting_private.h"
 
 #include <sys/un.h>
