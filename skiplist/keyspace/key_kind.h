@@ -57,9 +57,9 @@ struct key_kind {
                          const struct key_cursor *cursor);
 };
 
-/* Boards, REGISTRY_BOARD: kind_board.c. Every registry knows them. */
+/* Boards, REGISTRY_BOARD: registry_board.c. Every registry knows them. */
 extern const struct key_kind key_kind_board;
-/* Hashes, REGISTRY_HASH: kind_hash.c. The same. */
+/* Hashes, REGISTRY_HASH: registry_hash.c. The same. */
 extern const struct key_kind key_kind_hash;
 
 /* Add another kind, before there are keys of it. Borrowed for good. */

@@ -343,6 +343,18 @@ void registry_set_expired_listener(struct registry *registry, registry_key_chang
     registry->outside.key_expired = key_expired;
 }
 
+void registry_set_passive(struct registry *registry, bool is_passive) {
+    enum { STEP = 256 };
+    while (is_passive && registry_tell_durations(registry, STEP)) {}
+    registry->is_passive = is_passive;
+    registry->is_still = registry->is_passive || registry->is_held;
+}
+
+void registry_set_held(struct registry *registry, bool is_held) {
+    registry->is_held = is_held;
+    registry->is_still = registry->is_passive || registry->is_held;
+}
+
 void registry_tell_members(struct registry *registry, const struct registry_key *key) {
     registry_tell(registry, key->database, registry_name(key));
 }
@@ -981,158 +993,171 @@ void registry_prefetch_recall(struct registry *registry, const struct registry_p
     }
 }
 
-/* ---- deferred freeing ---- */
+/* ---- renaming and copying ---- */
 
-/* Deferred freeing of removed keys and flushed databases, in steps.
- *
- * What a command has looked up, another look-up of the same command may remove, by an expiry or the end of a period.
- * Therefore nothing is freed within a command, neither keys nor rules; and the value of a key that is gone, with all its
- * members or fields, not before registry_free_step, which runs between commands. A key that was found stays: the time of a
- * command is one, so nothing falls due for it a second time. Members of a board that stays are another matter: a name or a
- * cursor is good until the board is written to.
- *
- * Queueing must not fail, so it allocates nothing: a removed key is linked through itself, and a
- * flushed database through a record allocated with its first key. Boards with remains are linked
- * through their member indexes; such a board may be queued or renamed meanwhile. */
+/* Everything that may fail is reserved first. */
 
-/* Under the address sanitizer a key that waits to be freed is poisoned at the end of the command that has removed it,
- * but for its value and its link: who holds it over commands is noticed. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define POISONS
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(POISONS)
-#include <sanitizer/asan_interface.h>
+static bool registry_rename_is_named(const struct registry_key *key, uint32_t database,
+                                     struct bytes name) {
+    return key->database == database && bytes_equal(registry_name(key), name);
+}
 
-static void registry_free_poison(const struct registry *registry) {
-    struct registry_key *key = registry->unfreed;
-    while (key != NULL && !__asan_address_is_poisoned(key->name_at)) {
-        ASAN_POISON_MEMORY_REGION(key->name_at,
-                                  memory_size(key) - offsetof(struct registry_key, name_at));
-        key = key->next_unfreed;
+/* Reserve another key with this key's expiry and PERIOD. NULL: no memory. */
+static struct registry_key *registry_rename_reserve_successor(struct registry *registry,
+                                                              const struct registry_key *key,
+                                                              uint32_t to_database,
+                                                              struct bytes to_name, unsigned tail,
+                                                              int64_t now_ms) {
+    if (!registry_settle(registry, to_database, to_name, now_ms)) {
+        return NULL;
     }
-}
-#else
-static void registry_free_poison(const struct registry *registry) {
-    (void)registry;
-}
-#endif
-
-enum {
-    /* Cost of freeing a segment of a map, in members. */
-    SEGMENT_WORK = MAP_SEGMENT_BUCKETS / 8 + 1,
-};
-
-/* ---- queueing ---- */
-
-void registry_free_later(struct registry *registry, struct registry_key *key) {
-    key->next_unfreed = registry->unfreed;
-    registry->unfreed = key;
-    registry->totals.unfreed++;
-}
-
-void registry_let_go(struct registry *registry, struct registry_key *key) {
-    key->next_unfreed = registry->shells;
-    registry->shells = key;
-}
-
-void registry_end_command(struct registry *registry) {
-    while (registry->shells != NULL) {
-        struct registry_key *key = registry->shells;
-        registry->shells = key->next_unfreed;
-#ifdef SKIPLIST_TINY
-        /* Who still reads it is to notice. */
-        memset(key, 0xdd, offsetof(struct registry_key, name_at) + key->name_size);
-#endif
-        memory_free(key);
+    struct registry_key *successor =
+        registry_reserve_key(registry, to_database, (struct registry_new_name){.first = to_name},
+                             key->kind, key->expiry_place != EXPIRY_NOWHERE, tail);
+    if (successor != NULL) {
+        successor->is_lasting = key->is_lasting;
     }
-    rules_free_gone(&registry->rules);
-    registry_free_poison(registry);
+    return successor;
 }
 
-void registry_free_database_later(struct registry *registry, struct database *database) {
-    struct flushed_keys *flushed = database->flushed;
-    *flushed = (struct flushed_keys){.next = registry->flushed_first, .database = *database};
-    registry->flushed_first = flushed;
-    registry->totals.unfreed += database->count;
+/* The tail of a key that gets these rules, or those of another key (NULL). */
+static unsigned registry_rename_tail(const struct registry_key *key, const struct rules *held) {
+    return registry_tail_for(held != NULL                  ? held
+                             : key->kind == REGISTRY_BOARD ? registry_rules(key)
+                                                           : NULL);
 }
 
-/* ---- freeing ---- */
-
-/* Take the last key out of the first flushed database. The pages of its heaps hold several entries
- * each, so they are freed long before the keys are. */
-static struct registry_key *registry_free_take_flushed_key(struct registry *registry) {
-    struct flushed_keys *flushed = registry->flushed_first;
-    struct database *database = &flushed->database;
-    struct registry_key *key = registry_key_at(database, --database->count);
-    pages_trim(&database->list, database->count * (uint64_t)sizeof(struct registry_key *));
-    for (uint32_t i = 0; i < HEAPS; i++) {
-        pages_trim(&database->heaps[i].entries, database->count > 0);
-    }
-    if (database->count == 0) {
-        registry->flushed_first = flushed->next;
-        memory_free(flushed);
-    }
-    return key;
-}
-
-/* Select the next key to free; false: nothing is queued. */
-static bool registry_free_pick_partly_freed(struct registry *registry) {
-    if (registry->partly_freed != NULL) {
+/* A share of a WINDOW is none under another name. *held NULL: the key has no such rules. */
+static bool registry_rename_hold_renamed(struct registry *registry, const struct registry_key *key,
+                                         const struct rules **held) {
+    struct rules rules;
+    *held = NULL;
+    if (key->kind != REGISTRY_BOARD || !registry_rules(key)->window.is_share) {
         return true;
     }
-    if (registry->unfreed != NULL) {
-        registry->partly_freed = registry->unfreed;
-        registry->unfreed = registry->partly_freed->next_unfreed;
-    } else if (registry->flushed_first != NULL) {
-        registry->partly_freed = registry_free_take_flushed_key(registry);
-    } else {
-        return false;
+    rules_without_window(registry_rules(key), &rules);
+    *held = rules_hold(&registry->rules, &rules);
+    return *held != NULL;
+}
+
+enum registry_status registry_rename_to(struct registry *registry, struct registry_key *key,
+                                        uint32_t to_database, struct bytes to_name,
+                                        const struct rules *held, enum effect_kind kind,
+                                        int64_t now_ms) {
+    struct registry_key *successor = registry_rename_reserve_successor(
+        registry, key, to_database, to_name, registry_rename_tail(key, held), now_ms);
+    if (successor == NULL) {
+        rules_release(&registry->rules, held);
+        return REGISTRY_OUT_OF_MEMORY;
     }
+    int64_t expire_at_ms = registry_expiry(registry, key);
+    enum registry_walk_state state = registry_walk_state(registry, key);
+    registry_move_value(registry, key, successor);
+    if (held != NULL) {
+        registry_set_rules(registry, successor, held);
+    }
+    registry_give_state(successor, registry_state(key));
+    registry_take(registry, key);
+    if (kind == EFFECT_FILL) {
+        registry_emit(registry, key, (struct effect){.kind = EFFECT_REMOVE});
+        state = REGISTRY_WALK_DONE;
+    }
+    registry_tell(registry, key->database, registry_name(key));
+    registry_put_reserved(registry, successor, state, expire_at_ms, now_ms);
+    if (kind == EFFECT_FILL) {
+        registry_emit_key(registry, EFFECT_FILL, successor);
+    } else {
+        registry_emit_move(registry, EFFECT_RENAME, key, successor);
+    }
+    registry_trim(registry_database(registry, key->database));
+    registry_let_go(registry, key);
+    return REGISTRY_OK;
+}
+
+enum registry_status registry_rename(struct registry *registry, struct registry_key *key,
+                                     uint32_t to_database, struct bytes to_name, int64_t now_ms) {
+    if (registry_rename_is_named(key, to_database, to_name)) {
+        return REGISTRY_OK;
+    }
+    const struct rules *held;
+    return registry_rename_hold_renamed(registry, key, &held)
+               ? registry_rename_to(registry, key, to_database, to_name, held, EFFECT_RENAME,
+                                    now_ms)
+               : REGISTRY_OUT_OF_MEMORY;
+}
+
+/* The value that the successor gets: a copy made before, which is moved, or one that is made now. */
+static bool registry_rename_take_value(struct registry *registry, const struct registry_key *key,
+                                       struct registry_key *copy, struct registry_key *successor) {
+    const struct key_kind *kind = registry->kinds[key->kind];
+    if (copy == NULL) {
+        return kind->copy(registry, key, successor);
+    }
+    if (kind->move != NULL) {
+        kind->move(copy, successor);
+    } else {
+        memcpy(successor->value, copy->value, sizeof successor->value);
+    }
+    memory_free(copy);
     return true;
 }
 
-static uint32_t registry_free_less(uint32_t a, uint32_t b) {
-    return a > b ? a - b : 0;
+/* What is to be settled is there once, and so is a WINDOW, and the share of one. */
+bool registry_hold_copied(struct registry *registry, const struct registry_key *key,
+                          const struct rules **held) {
+    struct rules rules;
+    *held = NULL;
+    if (key->kind != REGISTRY_BOARD) {
+        return true;
+    }
+    const struct rules *own = registry_rules(key);
+    if (!rules_have_state(own)) {
+        return true;
+    }
+    rules_without_window(own, &rules);
+    rules.is_archive = false;
+    *held = rules_hold(&registry->rules, &rules);
+    return *held != NULL;
 }
 
-/* Free a segment of a flushed database's map; false: there is none. The map is freed before the
- * keys, and nothing asks it for hashes any more. */
-static bool registry_free_flushed_map(struct registry *registry) {
-    return registry->flushed_first != NULL &&
-           !map_deinit_step(&registry->flushed_first->database.map);
+enum registry_status registry_copy_value(struct registry *registry, const struct registry_key *key,
+                                         struct registry_key **copy, uint32_t to_database,
+                                         struct bytes to_name, int64_t now_ms) {
+    if (registry_rename_is_named(key, to_database, to_name)) {
+        return REGISTRY_OK;
+    }
+    const struct rules *held;
+    if (!registry_hold_copied(registry, key, &held)) {
+        return REGISTRY_OUT_OF_MEMORY;
+    }
+    struct registry_key *successor = registry_rename_reserve_successor(
+        registry, key, to_database, to_name, registry_rename_tail(key, held), now_ms);
+    if (successor == NULL || !registry_rename_take_value(registry, key, *copy, successor)) {
+        memory_free(successor);
+        rules_release(&registry->rules, held);
+        return REGISTRY_OUT_OF_MEMORY;
+    }
+    if (held != NULL) {
+        registry_set_rules(registry, successor, held);
+    }
+    *copy = NULL;
+    bool is_done = registry_walk_state(registry, key) == REGISTRY_WALK_DONE;
+    /* What is copied may be the share of the board that is replaced, and go with it. */
+    const struct registry_key *old =
+        registry_put_over(registry, successor, is_done ? REGISTRY_WALK_DONE : REGISTRY_WALK_AHEAD,
+                          registry_expiry(registry, key), now_ms);
+    registry_emit_move(registry, EFFECT_COPY, key, successor);
+    registry_note_removed(registry, old);
+    if (successor->kind == REGISTRY_BOARD) {
+        board_chain_put(&registry->remains, &successor->board);
+    }
+    return REGISTRY_OK;
 }
 
-/* Free a part of the current key; returns the work done. */
-static uint32_t registry_free_some_of_key(struct registry *registry, uint32_t work) {
-    struct registry_key *key = registry->partly_freed;
-    if (registry->kinds[key->kind]->free_step(registry, key, &work)) {
-        memory_free(key);
-        registry->partly_freed = NULL;
-        registry->totals.unfreed--;
-        registry->totals.freed++;
-    }
-    return work;
-}
-
-bool registry_free_step(struct registry *registry, uint32_t work_max) {
-    uint32_t work_left = work_max;
-    registry_end_command(registry);
-    while (work_left > 0) {
-        if (registry_free_flushed_map(registry)) {
-            work_left = registry_free_less(work_left, SEGMENT_WORK);
-        } else if (registry_free_pick_partly_freed(registry)) {
-            work_left =
-                registry_free_less(work_left, registry_free_some_of_key(registry, work_left));
-        } else {
-            break;
-        }
-    }
-    if (work_left > 0 && registry->remains.first != NULL) {
-        (void)board_free_step(registry->remains.first, work_left);
-    }
-    return registry->totals.unfreed > 0 || registry->remains.first != NULL;
+enum registry_status registry_copy(struct registry *registry, const struct registry_key *key,
+                                   uint32_t to_database, struct bytes to_name, int64_t now_ms) {
+    struct registry_key *copy = NULL;
+    return registry_copy_value(registry, key, &copy, to_database, to_name, now_ms);
 }
 
 /* ---- validation ---- */

@@ -145,15 +145,3 @@ bool registry_tell_durations(struct registry *registry, uint32_t names_max) {
     }
     return pass->is_going;
 }
-
-void registry_set_passive(struct registry *registry, bool is_passive) {
-    enum { STEP = 256 };
-    while (is_passive && registry_tell_durations(registry, STEP)) {}
-    registry->is_passive = is_passive;
-    registry->is_still = registry->is_passive || registry->is_held;
-}
-
-void registry_set_held(struct registry *registry, bool is_held) {
-    registry->is_held = is_held;
-    registry->is_still = registry->is_passive || registry->is_held;
-}

@@ -1,17 +1,18 @@
 /* Private to the registry: its internals.
  *
- *     registry.c          keys: finding, creating, removing, freeing later
- *     kind_board.c        boards as values of keys; changes of their members
- *     kind_hash.c         hashes as values of keys; changes of their fields
+ *     registry.c          keys: finding, creating, removing, putting, renaming, copying
+ *     registry_board.c    boards as values of keys; changes of their members and options
+ *     registry_hash.c     hashes as values of keys; changes of their fields
+ *     registry_free.c     freeing later
  *     registry_expiry.c   expiring keys; durations
- *     registry_rename.c   renaming and copying keys
  *     registry_roll.c     rollover of boards with a PERIOD; archives that are copies
- *     league.c            leagues; their members whose period is over
  *     registry_stale.c    members that leave boards with STALE
  *     registry_window.c   boards with WINDOW, and the boards of their periods
- *     registry_walk.c     scans, passes and the walk: all keys, while they change
+ *     registry_pass.c     passes over all keys, while they change
+ *     registry_walk.c     scans, and the walk
  *     registry_mirror.c   a copy of a board that is kept up to date
  *     registry_embedded.c keys of another host, in the registry while a command runs
+ *     league.c            leagues; their members whose period is over
  *     effect.c            reporting every change; applying effects */
 #ifndef SKIPLIST_REGISTRY_PRIVATE_H
 #define SKIPLIST_REGISTRY_PRIVATE_H
@@ -264,6 +265,12 @@ void registry_note_removed(struct registry *registry, const struct registry_key 
 MUST_CHECK enum key_expiry registry_before_expiry(struct registry *registry,
                                                   const struct registry_key *key,
                                                   uint32_t parts_max, uint32_t *work);
+/* As registry_rename to a name that is not its own. held: its rules then, which are released where there is no memory;
+ * NULL: as they are. kind: RENAME or FILL, as which it is reported. */
+MUST_CHECK enum registry_status registry_rename_to(struct registry *registry,
+                                                   struct registry_key *key, uint32_t to_database,
+                                                   struct bytes to_name, const struct rules *held,
+                                                   enum effect_kind kind, int64_t now_ms);
 /* registry_copy with a copy of the value made before (in no database), which it takes; *copy is then NULL, as
  * it is where the value is copied now. */
 MUST_CHECK enum registry_status registry_copy_value(struct registry *registry,
@@ -309,7 +316,7 @@ uint64_t registry_next_seed(struct registry *registry);
 /* Move a key in the list to another index, which is free. */
 void registry_move_key(struct database *database, uint32_t from, uint32_t to);
 
-/* ---- passes, registry_walk.c ---- */
+/* ---- passes, registry_pass.c ---- */
 
 /* Move a hole in the list towards its end, past where each pass is that has at most most_left keys ahead: the last of
  * those takes its place. Returns where it is then. */
@@ -328,7 +335,7 @@ void registry_pass_restart_all(struct registry *registry);
 /* What is wrong with a pass; NULL: nothing. */
 const char *registry_pass_check(const struct registry *registry);
 
-/* ---- deferred freeing, registry.c ---- */
+/* ---- deferred freeing, registry_free.c ---- */
 
 void registry_free_later(struct registry *registry, struct registry_key *key);
 /* The same for a key that is out of its database and has no value any more: it is freed between two commands. */

@@ -3,6 +3,7 @@
  *
  * The cursor of a walk is a rank and the key of the last entry returned: a larger key is before it,
  * a smaller key behind it, and the rank decides only among equal keys. */
+#include "codec/memory.h"
 #include "skiplist/keyspace/league.h"
 #include "skiplist/keyspace/registry_private.h"
 #include "skiplist/keyspace/registry_window.h"
@@ -14,28 +15,29 @@ enum { KEY_WORK = 2 };
 /* ---- a walk in the board that changes ---- */
 
 /* Is an entry with this key before the cursor? */
-static bool kind_board_is_key_before(const struct key_cursor *cursor, uint64_t key, bool if_equal) {
+static bool registry_board_is_key_before(const struct key_cursor *cursor, uint64_t key,
+                                         bool if_equal) {
     return cursor->has_last && (key != cursor->last ? key > cursor->last : if_equal);
 }
 
-static bool kind_board_is_member_before(const struct registry_walk *walk,
-                                        const struct board_member *member) {
+static bool registry_board_is_member_before(const struct registry_walk *walk,
+                                            const struct board_member *member) {
     const struct key_cursor *cursor = &walk->cursor;
     bool is_tie = cursor->has_last && member->key == cursor->last;
     return is_tie ? board_rank_of(&walk->pass.open->board, member) < cursor->rank
-                  : kind_board_is_key_before(cursor, member->key, false);
+                  : registry_board_is_key_before(cursor, member->key, false);
 }
 
-static void kind_board_note_put(struct registry_walk *walk, const struct board_member *member,
-                                uint64_t packed_key) {
-    walk->was_before = member->is_there && kind_board_is_member_before(walk, member);
+static void registry_board_note_put(struct registry_walk *walk, const struct board_member *member,
+                                    uint64_t packed_key) {
+    walk->was_before = member->is_there && registry_board_is_member_before(walk, member);
     /* A new entry is placed behind all its equals, or (LATEST) before them. */
-    walk->is_before = kind_board_is_key_before(&walk->cursor, packed_key,
-                                               board_is_latest(&walk->pass.open->board));
+    walk->is_before = registry_board_is_key_before(&walk->cursor, packed_key,
+                                                   board_is_latest(&walk->pass.open->board));
     walk->cursor.rank += (uint32_t)walk->is_before - (uint32_t)walk->was_before;
 }
 
-static void kind_board_note_cut(struct key_cursor *cursor, uint32_t rank, uint32_t count) {
+static void registry_board_note_cut(struct key_cursor *cursor, uint32_t rank, uint32_t count) {
     if (rank < cursor->rank) {
         uint32_t before = cursor->rank - rank;
         cursor->rank -= before < count ? before : count;
@@ -46,12 +48,12 @@ static void kind_board_note_cut(struct key_cursor *cursor, uint32_t rank, uint32
 
 /* Separate from the callers, so that an unobserved change costs only a test and a jump. */
 __attribute__((noinline)) static enum board_status
-kind_board_put_observed(struct registry *registry, struct registry_key *key,
-                        const struct board_member *member, uint64_t packed_key) {
+registry_board_put_observed(struct registry *registry, struct registry_key *key,
+                            const struct board_member *member, uint64_t packed_key) {
     bool is_open = registry->walk.pass.open == key;
     uint32_t rank = registry->walk.cursor.rank;
     if (is_open) {
-        kind_board_note_put(&registry->walk, member, packed_key);
+        registry_board_note_put(&registry->walk, member, packed_key);
     }
     enum board_status status = board_put_member(&key->board, member, packed_key);
     if (status == BOARD_OK) {
@@ -66,8 +68,8 @@ kind_board_put_observed(struct registry *registry, struct registry_key *key,
 }
 
 __attribute__((noinline)) static enum board_status
-kind_board_put_new(struct registry *registry, struct registry_key *key,
-                   const struct board_member *member, uint64_t packed_key) {
+registry_board_put_new(struct registry *registry, struct registry_key *key,
+                       const struct board_member *member, uint64_t packed_key) {
     enum board_status status = board_put_member(&key->board, member, packed_key);
     if (status == BOARD_OK) {
         registry_count_members(registry, key, 1);
@@ -78,10 +80,10 @@ kind_board_put_new(struct registry *registry, struct registry_key *key,
 enum board_status registry_put_member(struct registry *registry, struct registry_key *key,
                                       const struct board_member *member, uint64_t packed_key) {
     if (registry->is_observed) {
-        return kind_board_put_observed(registry, key, member, packed_key);
+        return registry_board_put_observed(registry, key, member, packed_key);
     }
     return member->is_there ? board_put_member(&key->board, member, packed_key)
-                            : kind_board_put_new(registry, key, member, packed_key);
+                            : registry_board_put_new(registry, key, member, packed_key);
 }
 
 enum board_status registry_append_members(struct registry *registry, struct registry_key *key,
@@ -103,11 +105,11 @@ enum board_status registry_append_members(struct registry *registry, struct regi
     return status;
 }
 
-__attribute__((noinline)) static void kind_board_take_observed(struct registry *registry,
-                                                               struct registry_key *key,
-                                                               const struct board_member *member) {
+__attribute__((noinline)) static void
+registry_board_take_observed(struct registry *registry, struct registry_key *key,
+                             const struct board_member *member) {
     if (registry->walk.pass.open == key) {
-        registry->walk.was_before = kind_board_is_member_before(&registry->walk, member);
+        registry->walk.was_before = registry_board_is_member_before(&registry->walk, member);
         registry->walk.is_before = false;
         registry->walk.cursor.rank -= registry->walk.was_before;
     }
@@ -119,7 +121,7 @@ void registry_take_member(struct registry *registry, struct registry_key *key,
                           const struct board_member *member) {
     registry_count_members(registry, key, -1);
     if (registry->is_observed) {
-        kind_board_take_observed(registry, key, member);
+        registry_board_take_observed(registry, key, member);
     } else {
         board_remove_member(&key->board, member);
     }
@@ -137,7 +139,7 @@ enum tags_status registry_tag(struct registry *registry, struct registry_key *ke
         char packed[TAG_VALUES_PACKED_MAX];
         size_t size = tag_values_pack(values, packed);
         if (registry->walk.pass.open == key) {
-            registry->walk.was_before = kind_board_is_member_before(&registry->walk, member);
+            registry->walk.was_before = registry_board_is_member_before(&registry->walk, member);
             registry->walk.is_before = registry->walk.was_before;
         }
         registry_emit(registry, key,
@@ -155,7 +157,7 @@ void registry_remove_range(struct registry *registry, struct registry_key *key, 
                       (struct effect){.kind = EFFECT_CUT, .rank = rank, .count = count});
     }
     if (registry->walk.pass.open == key) {
-        kind_board_note_cut(&registry->walk.cursor, rank, count);
+        registry_board_note_cut(&registry->walk.cursor, rank, count);
     }
     board_remove_range(&key->board, rank, count);
     registry_count_members(registry, key, -(int64_t)count);
@@ -163,11 +165,157 @@ void registry_remove_range(struct registry *registry, struct registry_key *key, 
     registry_tell(registry, key->database, registry_name(key));
 }
 
+/* ---- boards that are made in steps ---- */
+
+static struct bytes registry_board_name_staged(const uint64_t *number) {
+    return (struct bytes){.at = (const char *)number, .size = sizeof *number};
+}
+
+struct registry_key *registry_stage(struct registry *registry, const struct layout *layout,
+                                    uint64_t *number) {
+    struct rules whole;
+    rules_copy(rules_of(layout), &whole);
+    const struct rules rules = {.layout = whole.layout};
+    *number = registry->board_count;
+    while (registry_find_staged(registry, *number) != NULL) {
+        (*number)++;
+    }
+    struct registry_key *key =
+        registry_make_key(registry, REGISTRY_STAGING, registry_board_name_staged(number),
+                          REGISTRY_BOARD, &rules, NULL);
+    if (key != NULL) {
+        registry_emit_key(registry, EFFECT_CREATE, key);
+    }
+    return key;
+}
+
+struct registry_key *registry_find_staged(struct registry *registry, uint64_t number) {
+    return registry_find_again(registry_database(registry, REGISTRY_STAGING),
+                               registry_board_name_staged(&number));
+}
+
+enum registry_status registry_unstage(struct registry *registry, struct registry_key *key,
+                                      uint32_t to_database, struct bytes to_name,
+                                      const struct rules *rules, bool is_told_whole,
+                                      int64_t now_ms) {
+    CHECK(layout_equal(&rules->layout, board_layout(&key->board)));
+    const struct rules *held = rules_hold(&registry->rules, rules);
+    return held != NULL ? registry_rename_to(registry, key, to_database, to_name, held,
+                                             is_told_whole ? EFFECT_FILL : EFFECT_RENAME, now_ms)
+                        : REGISTRY_OUT_OF_MEMORY;
+}
+
+void registry_drop_staged(struct registry *registry) {
+    struct database *staging = registry_database(registry, REGISTRY_STAGING);
+    while (staging->count > 0) {
+        registry_remove(registry, registry_key_at(staging, staging->count - 1));
+    }
+}
+
+/* ---- other rules ---- */
+
+static bool registry_board_fits(const struct board *board, const struct tag_set *tags,
+                                unsigned *full) {
+    for (unsigned i = 0; i < tags->count; i++) {
+        const struct tag *tag = &tags->tags[i];
+        int index = tag_set_find(&board_layout(board)->tags, bytes_from_text(tag->name));
+        if (index >= 0 && tags_count_values(board, (unsigned)index) > tag_values_max(tag)) {
+            *full = i;
+            return false;
+        }
+    }
+    return true;
+}
+
+bool registry_tags_fit(struct registry_key *key, const struct layout *layout, unsigned *full) {
+    bool fits = registry_board_fits(&key->board, &layout->tags, full);
+    while (!fits && board_free_remains(&key->board)) {
+        fits = registry_board_fits(&key->board, &layout->tags, full);
+    }
+    return fits;
+}
+
+/* Give the board rules that are held, in whose tags its values have room. false: no memory. */
+static bool registry_board_set_rules(struct registry *registry, struct registry_key *key,
+                                     const struct rules *rules) {
+    const struct rules *before = registry_rules(key);
+    unsigned full;
+    if (tag_set_equal(&before->layout.tags, &rules->layout.tags)) {
+        registry_set_rules(registry, key, rules);
+        return true;
+    }
+    switch (tags_alter(&key->board, &rules->layout, &full)) {
+    case TAGS_OK:
+    case TAGS_SAME:
+        board_chain_put(&registry->remains, &key->board);
+        rules_release(&registry->rules, before);
+        return true;
+    case TAGS_FULL: /* registry_tags_fit has been asked */
+    case TAGS_OUT_OF_MEMORY:
+        break;
+    }
+    return false;
+}
+
+/* Move the board to a key of the same name with another tail. NULL: no memory. */
+static struct registry_key *registry_board_replace_key(struct registry *registry,
+                                                       struct registry_key *key,
+                                                       const struct rules *rules) {
+    int64_t expire_at_ms = registry_expiry(registry, key);
+    struct registry_key *successor = registry_reserve_key(
+        registry, key->database, (struct registry_new_name){.first = registry_name(key)},
+        REGISTRY_BOARD, expire_at_ms != REGISTRY_NO_EXPIRY, registry_tail_for(rules));
+    if (successor == NULL || !registry_board_set_rules(registry, key, rules)) {
+        memory_free(successor);
+        return NULL;
+    }
+    successor->is_lasting = key->is_lasting;
+    successor->is_unreported = key->is_unreported;
+    registry_replace(registry, key, successor);
+    registry_let_go(registry, key);
+    return successor;
+}
+
+struct registry_key *registry_alter(struct registry *registry, struct registry_key *key,
+                                    const struct rules *rules, const struct board_state *state) {
+    const struct rules *held = rules_hold(&registry->rules, rules);
+    if (held == NULL) {
+        return NULL;
+    }
+    struct board_state given = *(state != NULL ? state : registry_state(key));
+    registry_count_state(registry, key, -1);
+    if ((held->period.unit != PERIOD_NONE) != key->is_periodic ||
+        (rules_have_state(held) && !key->has_state)) {
+        struct registry_key *successor = registry_board_replace_key(registry, key, held);
+        if (successor == NULL) {
+            registry_count_state(registry, key, 1);
+            rules_release(&registry->rules, held);
+            return NULL;
+        }
+        key = successor;
+    } else if ((!key->is_periodic ||
+                registry_roll_reserve_end(registry_database(registry, key->database))) &&
+               registry_board_set_rules(registry, key, held)) {
+        if (key->is_periodic) {
+            registry_await_roll(registry, key);
+        }
+    } else {
+        registry_count_state(registry, key, 1);
+        rules_release(&registry->rules, held);
+        return NULL;
+    }
+    registry_give_state(key, &given);
+    registry_count_state(registry, key, 1);
+    registry_emit_key(registry, EFFECT_RULES, key);
+    registry_tell(registry, key->database, registry_name(key));
+    return key;
+}
+
 /* ---- operations ---- */
 
 /* What the last step of a board with remains takes is not known, and counts in full. */
-static bool kind_board_free_step(struct registry *registry, struct registry_key *key,
-                                 uint32_t *work) {
+static bool registry_board_free_step(struct registry *registry, struct registry_key *key,
+                                     uint32_t *work) {
     const struct rules *rules = registry_rules(key);
     uint64_t work_left = (uint64_t)board_count(&key->board) + KEY_WORK;
     bool has_remains = board_has_remains(&key->board);
@@ -181,12 +329,12 @@ static bool kind_board_free_step(struct registry *registry, struct registry_key 
     return true;
 }
 
-static size_t kind_board_size(const struct registry_key *key) {
+static size_t registry_board_size(const struct registry_key *key) {
     return board_memory_size(&key->board);
 }
 
-static bool kind_board_copy(struct registry *registry, const struct registry_key *key,
-                            struct registry_key *to) {
+static bool registry_board_copy(struct registry *registry, const struct registry_key *key,
+                                struct registry_key *to) {
     if (!board_copy(&key->board, &to->board)) {
         return false;
     }
@@ -194,12 +342,12 @@ static bool kind_board_copy(struct registry *registry, const struct registry_key
     return true;
 }
 
-static void kind_board_move(struct registry_key *key, struct registry_key *to) {
+static void registry_board_move(struct registry_key *key, struct registry_key *to) {
     board_move_to(&key->board, &to->board);
 }
 
-static uint32_t kind_board_walk(const struct registry_key *key, struct key_cursor *cursor,
-                                void *entries, uint32_t entries_max, bool *is_last) {
+static uint32_t registry_board_walk(const struct registry_key *key, struct key_cursor *cursor,
+                                    void *entries, uint32_t entries_max, bool *is_last) {
     struct board_stored *entry = entries;
     struct board_cursor place;
     struct board_run run;
@@ -220,7 +368,7 @@ static uint32_t kind_board_walk(const struct registry_key *key, struct key_curso
 }
 
 /* The TAGS of the member that was filled in last; false: it has no values. */
-static bool kind_board_fill_tags(struct effect_fill *fill, struct effect *effect) {
+static bool registry_board_fill_tags(struct effect_fill *fill, struct effect *effect) {
     const struct board *board = &effect->key->board;
     uint32_t rank = fill->is_reverse ? fill->left : board_count(board) - fill->left - 1;
     struct tag_values values;
@@ -237,7 +385,7 @@ static bool kind_board_fill_tags(struct effect_fill *fill, struct effect *effect
 }
 
 /* In rank order, so that equals arrive in their order; LATEST: in reverse. */
-static bool kind_board_fill(struct effect_fill *fill, struct effect *effect) {
+static bool registry_board_fill(struct effect_fill *fill, struct effect *effect) {
     const struct board *board = &effect->key->board;
     struct board_stored entry;
     if (!fill->has_begun) {
@@ -248,7 +396,7 @@ static bool kind_board_fill(struct effect_fill *fill, struct effect *effect) {
         board_cursor_seek(board, fill->is_reverse && fill->left > 0 ? fill->left - 1 : 0,
                           &fill->cursor);
     }
-    if (fill->has_tags_left && kind_board_fill_tags(fill, effect)) {
+    if (fill->has_tags_left && registry_board_fill_tags(fill, effect)) {
         return true;
     }
     if (fill->left == 0 || !board_cursor_read(&fill->cursor, &entry)) {
@@ -267,8 +415,8 @@ static bool kind_board_fill(struct effect_fill *fill, struct effect *effect) {
     return true;
 }
 
-static const char *kind_board_check_cursor(const struct board *board,
-                                           const struct key_cursor *cursor) {
+static const char *registry_board_check_cursor(const struct board *board,
+                                               const struct key_cursor *cursor) {
     uint32_t rank_min = cursor->has_last ? board_count_above(board, cursor->last) : 0;
     uint32_t rank_max = cursor->has_last ? board_count_from(board, cursor->last) : 0;
     return cursor->rank >= rank_min && cursor->rank <= rank_max
@@ -276,8 +424,9 @@ static const char *kind_board_check_cursor(const struct board *board,
                : "registry: the walk's rank is not where its last key belongs";
 }
 
-static const char *kind_board_check(const struct registry *registry, const struct registry_key *key,
-                                    const struct key_cursor *cursor) {
+static const char *registry_board_check(const struct registry *registry,
+                                        const struct registry_key *key,
+                                        const struct key_cursor *cursor) {
     const char *reason;
     if (!rules_are_in(&registry->rules, registry_rules(key))) {
         return "registry: a board's rules are not those of the set";
@@ -290,7 +439,7 @@ static const char *kind_board_check(const struct registry *registry, const struc
         return "registry: a board has no state, or one that contradicts its rules";
     }
     if (cursor != NULL) {
-        return kind_board_check_cursor(&key->board, cursor);
+        return registry_board_check_cursor(&key->board, cursor);
     }
     return board_validate(&key->board, &reason) ? NULL : reason;
 }
@@ -298,15 +447,15 @@ static const char *kind_board_check(const struct registry *registry, const struc
 const struct key_kind key_kind_board = {
     .name = "zset",
     .number = REGISTRY_BOARD,
-    .free_step = kind_board_free_step,
-    .size = kind_board_size,
-    .copy = kind_board_copy,
-    .move = kind_board_move,
-    .walk = kind_board_walk,
-    .fill = kind_board_fill,
+    .free_step = registry_board_free_step,
+    .size = registry_board_size,
+    .copy = registry_board_copy,
+    .move = registry_board_move,
+    .walk = registry_board_walk,
+    .fill = registry_board_fill,
     .apply = effect_apply_to_board,
     .expire = league_settle,
     .taken = registry_window_note_taken,
     .removed = registry_window_note_removed,
-    .check = kind_board_check,
+    .check = registry_board_check,
 };
