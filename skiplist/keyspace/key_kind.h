@@ -73,7 +73,7 @@ MUST_CHECK struct registry_key *registry_find_or_create_kind(struct registry *re
                                                              int64_t now_ms, bool *is_new);
 /* Report that a member of a key of a kind other than boards was put, with this value, or taken.
  * Call after the change. */
-void registry_report_member(const struct registry *registry, enum effect_kind kind,
-                            struct registry_key *key, struct bytes member, struct bytes value);
+void effect_emit_member(const struct registry *registry, enum effect_kind kind,
+                        struct registry_key *key, struct bytes member, struct bytes value);
 
 #endif

@@ -58,7 +58,7 @@ registry_board_put_observed(struct registry *registry, struct registry_key *key,
     enum board_status status = board_put_member(&key->board, member, packed_key);
     if (status == BOARD_OK) {
         registry_count_members(registry, key, !member->is_there);
-        registry_emit(
+        effect_emit(
             registry, key,
             (struct effect){.kind = EFFECT_PUT, .member = member->name, .member_key = packed_key});
     } else if (is_open) {
@@ -77,8 +77,8 @@ registry_board_put_new(struct registry *registry, struct registry_key *key,
     return status;
 }
 
-enum board_status registry_put_member(struct registry *registry, struct registry_key *key,
-                                      const struct board_member *member, uint64_t packed_key) {
+enum board_status registry_board_put(struct registry *registry, struct registry_key *key,
+                                     const struct board_member *member, uint64_t packed_key) {
     if (registry->is_observed) {
         return registry_board_put_observed(registry, key, member, packed_key);
     }
@@ -86,8 +86,8 @@ enum board_status registry_put_member(struct registry *registry, struct registry
                             : registry_board_put_new(registry, key, member, packed_key);
 }
 
-enum board_status registry_append_members(struct registry *registry, struct registry_key *key,
-                                          const struct board_entry *entries, uint32_t count) {
+enum board_status registry_board_append(struct registry *registry, struct registry_key *key,
+                                        const struct board_entry *entries, uint32_t count) {
     CHECK(key->database == REGISTRY_STAGING && !board_is_latest(&key->board));
     uint32_t count_before = board_count(&key->board);
     enum board_status status = board_append_indexed(&key->board, entries, count);
@@ -97,10 +97,10 @@ enum board_status registry_append_members(struct registry *registry, struct regi
         registry->walk.is_before = false;
     }
     for (uint32_t i = 0; i < count && status == BOARD_OK && registry->is_observed; i++) {
-        registry_emit(registry, key,
-                      (struct effect){.kind = EFFECT_PUT,
-                                      .member = entries[i].member,
-                                      .member_key = entries[i].key});
+        effect_emit(registry, key,
+                    (struct effect){.kind = EFFECT_PUT,
+                                    .member = entries[i].member,
+                                    .member_key = entries[i].key});
     }
     return status;
 }
@@ -114,11 +114,11 @@ registry_board_take_observed(struct registry *registry, struct registry_key *key
         registry->walk.cursor.rank -= registry->walk.was_before;
     }
     board_remove_member(&key->board, member);
-    registry_emit(registry, key, (struct effect){.kind = EFFECT_TAKE, .member = member->name});
+    effect_emit(registry, key, (struct effect){.kind = EFFECT_TAKE, .member = member->name});
 }
 
-void registry_take_member(struct registry *registry, struct registry_key *key,
-                          const struct board_member *member) {
+void registry_board_take(struct registry *registry, struct registry_key *key,
+                         const struct board_member *member) {
     registry_count_members(registry, key, -1);
     if (registry->is_observed) {
         registry_board_take_observed(registry, key, member);
@@ -128,9 +128,9 @@ void registry_take_member(struct registry *registry, struct registry_key *key,
 }
 
 /* Values of removed members take room until they are freed, and when that is differs from server to server. */
-enum tags_status registry_tag(struct registry *registry, struct registry_key *key,
-                              const struct board_member *member, const struct tag_values *values,
-                              unsigned *full) {
+enum tags_status registry_board_tag(struct registry *registry, struct registry_key *key,
+                                    const struct board_member *member,
+                                    const struct tag_values *values, unsigned *full) {
     enum tags_status status = tags_set(&key->board, member, values, full);
     while (status == TAGS_FULL && board_free_remains(&key->board)) {
         status = tags_set(&key->board, member, values, full);
@@ -142,19 +142,19 @@ enum tags_status registry_tag(struct registry *registry, struct registry_key *ke
             registry->walk.was_before = registry_board_is_member_before(&registry->walk, member);
             registry->walk.is_before = registry->walk.was_before;
         }
-        registry_emit(registry, key,
-                      (struct effect){.kind = EFFECT_TAGS,
-                                      .member = member->name,
-                                      .value = {.at = packed, .size = size}});
+        effect_emit(registry, key,
+                    (struct effect){.kind = EFFECT_TAGS,
+                                    .member = member->name,
+                                    .value = {.at = packed, .size = size}});
     }
     return status;
 }
 
-void registry_remove_range(struct registry *registry, struct registry_key *key, uint32_t rank,
-                           uint32_t count) {
+void registry_board_cut(struct registry *registry, struct registry_key *key, uint32_t rank,
+                        uint32_t count) {
     if (count > 0) {
-        registry_emit(registry, key,
-                      (struct effect){.kind = EFFECT_CUT, .rank = rank, .count = count});
+        effect_emit(registry, key,
+                    (struct effect){.kind = EFFECT_CUT, .rank = rank, .count = count});
     }
     if (registry->walk.pass.open == key) {
         registry_board_note_cut(&registry->walk.cursor, rank, count);
@@ -171,48 +171,48 @@ static struct bytes registry_board_name_staged(const uint64_t *number) {
     return (struct bytes){.at = (const char *)number, .size = sizeof *number};
 }
 
-struct registry_key *registry_stage(struct registry *registry, const struct layout *layout,
-                                    uint64_t *number) {
-    struct rules whole;
-    rules_copy(rules_of(layout), &whole);
-    const struct rules rules = {.layout = whole.layout};
+struct registry_key *registry_board_stage(struct registry *registry, const struct layout *layout,
+                                          uint64_t *number) {
+    struct board_options whole;
+    board_options_copy(board_options_of(layout), &whole);
+    const struct board_options options = {.layout = whole.layout};
     *number = registry->board_count;
-    while (registry_find_staged(registry, *number) != NULL) {
+    while (registry_board_find_staged(registry, *number) != NULL) {
         (*number)++;
     }
     struct registry_key *key =
         registry_make_key(registry, REGISTRY_STAGING, registry_board_name_staged(number),
-                          REGISTRY_BOARD, &rules, NULL);
+                          REGISTRY_BOARD, &options, NULL);
     if (key != NULL) {
-        registry_emit_key(registry, EFFECT_CREATE, key);
+        effect_emit_key(registry, EFFECT_CREATE, key);
     }
     return key;
 }
 
-struct registry_key *registry_find_staged(struct registry *registry, uint64_t number) {
+struct registry_key *registry_board_find_staged(struct registry *registry, uint64_t number) {
     return registry_find_again(registry_database(registry, REGISTRY_STAGING),
                                registry_board_name_staged(&number));
 }
 
-enum registry_status registry_unstage(struct registry *registry, struct registry_key *key,
-                                      uint32_t to_database, struct bytes to_name,
-                                      const struct rules *rules, bool is_told_whole,
-                                      int64_t now_ms) {
-    CHECK(layout_equal(&rules->layout, board_layout(&key->board)));
-    const struct rules *held = rules_hold(&registry->rules, rules);
+enum registry_status registry_board_unstage(struct registry *registry, struct registry_key *key,
+                                            uint32_t to_database, struct bytes to_name,
+                                            const struct board_options *options, bool is_told_whole,
+                                            int64_t now_ms) {
+    CHECK(layout_equal(&options->layout, board_layout(&key->board)));
+    const struct board_options *held = board_options_hold(&registry->options, options);
     return held != NULL ? registry_rename_to(registry, key, to_database, to_name, held,
                                              is_told_whole ? EFFECT_FILL : EFFECT_RENAME, now_ms)
                         : REGISTRY_OUT_OF_MEMORY;
 }
 
-void registry_drop_staged(struct registry *registry) {
+void registry_board_drop_staged(struct registry *registry) {
     struct database *staging = registry_database(registry, REGISTRY_STAGING);
     while (staging->count > 0) {
         registry_remove(registry, registry_key_at(staging, staging->count - 1));
     }
 }
 
-/* ---- other rules ---- */
+/* ---- other options ---- */
 
 static bool registry_board_fits(const struct board *board, const struct tag_set *tags,
                                 unsigned *full) {
@@ -227,7 +227,8 @@ static bool registry_board_fits(const struct board *board, const struct tag_set 
     return true;
 }
 
-bool registry_tags_fit(struct registry_key *key, const struct layout *layout, unsigned *full) {
+bool registry_board_tags_fit(struct registry_key *key, const struct layout *layout,
+                             unsigned *full) {
     bool fits = registry_board_fits(&key->board, &layout->tags, full);
     while (!fits && board_free_remains(&key->board)) {
         fits = registry_board_fits(&key->board, &layout->tags, full);
@@ -235,22 +236,22 @@ bool registry_tags_fit(struct registry_key *key, const struct layout *layout, un
     return fits;
 }
 
-/* Give the board rules that are held, in whose tags its values have room. false: no memory. */
-static bool registry_board_set_rules(struct registry *registry, struct registry_key *key,
-                                     const struct rules *rules) {
-    const struct rules *before = registry_rules(key);
+/* Give the board options that are held, in whose tags its values have room. false: no memory. */
+static bool registry_board_set_options(struct registry *registry, struct registry_key *key,
+                                       const struct board_options *options) {
+    const struct board_options *before = registry_options(key);
     unsigned full;
-    if (tag_set_equal(&before->layout.tags, &rules->layout.tags)) {
-        registry_set_rules(registry, key, rules);
+    if (tag_set_equal(&before->layout.tags, &options->layout.tags)) {
+        registry_set_options(registry, key, options);
         return true;
     }
-    switch (tags_alter(&key->board, &rules->layout, &full)) {
+    switch (tags_alter(&key->board, &options->layout, &full)) {
     case TAGS_OK:
     case TAGS_SAME:
         board_chain_put(&registry->remains, &key->board);
-        rules_release(&registry->rules, before);
+        board_options_release(&registry->options, before);
         return true;
-    case TAGS_FULL: /* registry_tags_fit has been asked */
+    case TAGS_FULL: /* registry_board_tags_fit has been asked */
     case TAGS_OUT_OF_MEMORY:
         break;
     }
@@ -260,53 +261,54 @@ static bool registry_board_set_rules(struct registry *registry, struct registry_
 /* Move the board to a key of the same name with another tail. NULL: no memory. */
 static struct registry_key *registry_board_replace_key(struct registry *registry,
                                                        struct registry_key *key,
-                                                       const struct rules *rules) {
+                                                       const struct board_options *options) {
     int64_t expire_at_ms = registry_expiry(registry, key);
     struct registry_key *successor = registry_reserve_key(
         registry, key->database, (struct registry_new_name){.first = registry_name(key)},
-        REGISTRY_BOARD, expire_at_ms != REGISTRY_NO_EXPIRY, registry_tail_for(rules));
-    if (successor == NULL || !registry_board_set_rules(registry, key, rules)) {
+        REGISTRY_BOARD, expire_at_ms != REGISTRY_NO_EXPIRY, registry_tail_for(options));
+    if (successor == NULL || !registry_board_set_options(registry, key, options)) {
         memory_free(successor);
         return NULL;
     }
     successor->is_lasting = key->is_lasting;
     successor->is_unreported = key->is_unreported;
     registry_replace(registry, key, successor);
-    registry_let_go(registry, key);
+    registry_free_shell(registry, key);
     return successor;
 }
 
-struct registry_key *registry_alter(struct registry *registry, struct registry_key *key,
-                                    const struct rules *rules, const struct board_state *state) {
-    const struct rules *held = rules_hold(&registry->rules, rules);
+struct registry_key *registry_board_alter(struct registry *registry, struct registry_key *key,
+                                          const struct board_options *options,
+                                          const struct board_state *state) {
+    const struct board_options *held = board_options_hold(&registry->options, options);
     if (held == NULL) {
         return NULL;
     }
     struct board_state given = *(state != NULL ? state : registry_state(key));
     registry_count_state(registry, key, -1);
     if ((held->period.unit != PERIOD_NONE) != key->is_periodic ||
-        (rules_have_state(held) && !key->has_state)) {
+        (board_options_have_state(held) && !key->has_state)) {
         struct registry_key *successor = registry_board_replace_key(registry, key, held);
         if (successor == NULL) {
             registry_count_state(registry, key, 1);
-            rules_release(&registry->rules, held);
+            board_options_release(&registry->options, held);
             return NULL;
         }
         key = successor;
     } else if ((!key->is_periodic ||
                 registry_roll_reserve_end(registry_database(registry, key->database))) &&
-               registry_board_set_rules(registry, key, held)) {
+               registry_board_set_options(registry, key, held)) {
         if (key->is_periodic) {
-            registry_await_roll(registry, key);
+            registry_roll_await(registry, key);
         }
     } else {
         registry_count_state(registry, key, 1);
-        rules_release(&registry->rules, held);
+        board_options_release(&registry->options, held);
         return NULL;
     }
     registry_give_state(key, &given);
     registry_count_state(registry, key, 1);
-    registry_emit_key(registry, EFFECT_RULES, key);
+    effect_emit_key(registry, EFFECT_OPTIONS, key);
     registry_tell(registry, key->database, registry_name(key));
     return key;
 }
@@ -316,7 +318,7 @@ struct registry_key *registry_alter(struct registry *registry, struct registry_k
 /* What the last step of a board with remains takes is not known, and counts in full. */
 static bool registry_board_free_step(struct registry *registry, struct registry_key *key,
                                      uint32_t *work) {
-    const struct rules *rules = registry_rules(key);
+    const struct board_options *options = registry_options(key);
     uint64_t work_left = (uint64_t)board_count(&key->board) + KEY_WORK;
     bool has_remains = board_has_remains(&key->board);
     if (!board_deinit_step(&key->board, *work)) {
@@ -325,7 +327,7 @@ static bool registry_board_free_step(struct registry *registry, struct registry_
     if (!has_remains && work_left < *work) {
         *work = (uint32_t)work_left;
     }
-    rules_release(&registry->rules, rules);
+    board_options_release(&registry->options, options);
     return true;
 }
 
@@ -338,7 +340,7 @@ static bool registry_board_copy(struct registry *registry, const struct registry
     if (!board_copy(&key->board, &to->board)) {
         return false;
     }
-    rules_hold_again(&registry->rules, registry_rules(key));
+    board_options_hold_again(&registry->options, registry_options(key));
     return true;
 }
 
@@ -428,14 +430,14 @@ static const char *registry_board_check(const struct registry *registry,
                                         const struct registry_key *key,
                                         const struct key_cursor *cursor) {
     const char *reason;
-    if (!rules_are_in(&registry->rules, registry_rules(key))) {
+    if (!board_options_are_in(&registry->options, registry_options(key))) {
         return "registry: a board's rules are not those of the set";
     }
-    if (key->is_periodic != (registry_rules(key)->period.unit != PERIOD_NONE)) {
+    if (key->is_periodic != (registry_options(key)->period.unit != PERIOD_NONE)) {
         return "registry: a key and its board differ about having a period";
     }
-    if ((rules_have_state(registry_rules(key)) && !key->has_state) ||
-        !rules_take_state(registry_rules(key), registry_state(key))) {
+    if ((board_options_have_state(registry_options(key)) && !key->has_state) ||
+        !board_options_take_state(registry_options(key), registry_state(key))) {
         return "registry: a board has no state, or one that contradicts its rules";
     }
     if (cursor != NULL) {

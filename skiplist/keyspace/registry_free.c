@@ -1,7 +1,7 @@
 /* Deferred freeing of removed keys and flushed databases, in steps.
  *
  * What a command has looked up, another look-up of the same command may remove, by an expiry or the end of a period.
- * Therefore nothing is freed within a command, neither keys nor rules; and the value of a key that is gone, with all its
+ * Therefore nothing is freed within a command, neither keys nor options; and the value of a key that is gone, with all its
  * members or fields, not before registry_free_step, which runs between commands. A key that was found stays: the time of a
  * command is one, so nothing falls due for it a second time. Members of a board that stays are another matter: a name or a
  * cursor is good until the board is written to.
@@ -51,12 +51,12 @@ void registry_free_later(struct registry *registry, struct registry_key *key) {
     registry->totals.unfreed++;
 }
 
-void registry_let_go(struct registry *registry, struct registry_key *key) {
+void registry_free_shell(struct registry *registry, struct registry_key *key) {
     key->next_unfreed = registry->shells;
     registry->shells = key;
 }
 
-void registry_end_command(struct registry *registry) {
+void registry_free_after_command(struct registry *registry) {
     while (registry->shells != NULL) {
         struct registry_key *key = registry->shells;
         registry->shells = key->next_unfreed;
@@ -66,7 +66,7 @@ void registry_end_command(struct registry *registry) {
 #endif
         memory_free(key);
     }
-    rules_free_gone(&registry->rules);
+    board_options_free_gone(&registry->options);
     registry_free_poison(registry);
 }
 
@@ -137,7 +137,7 @@ static uint32_t registry_free_some_of_key(struct registry *registry, uint32_t wo
 
 bool registry_free_step(struct registry *registry, uint32_t work_max) {
     uint32_t work_left = work_max;
-    registry_end_command(registry);
+    registry_free_after_command(registry);
     while (work_left > 0) {
         if (registry_free_flushed_map(registry)) {
             work_left = registry_free_less(work_left, SEGMENT_WORK);

@@ -24,30 +24,29 @@ static uint64_t registry_hash_seed_for(struct registry *registry, const struct h
 
 /* ---- changes ---- */
 
-struct registry_key *registry_find_or_create_hash(struct registry *registry, uint32_t database,
+struct registry_key *registry_hash_find_or_create(struct registry *registry, uint32_t database,
                                                   struct bytes name, int64_t now_ms, bool *is_new) {
     return registry_find_or_create_kind(registry, database, name, &key_kind_hash, now_ms, is_new);
 }
 
-enum hash_status registry_put_fields(struct registry *registry, struct registry_key *key,
-                                     const struct bytes *args, uint32_t count,
-                                     uint32_t *added_count) {
+enum hash_status registry_hash_put(struct registry *registry, struct registry_key *key,
+                                   const struct bytes *args, uint32_t count,
+                                   uint32_t *added_count) {
     enum hash_status status = hash_put(&key->hash, registry_hash_seed_for(registry, &key->hash),
                                        args, count, added_count);
     if (status == HASH_OK && registry->listeners != NULL) {
         for (uint64_t i = 0; i < (uint64_t)count * 2; i += 2) {
-            registry_report_member(registry, EFFECT_PUT, key, args[i], args[i + 1]);
+            effect_emit_member(registry, EFFECT_PUT, key, args[i], args[i + 1]);
         }
     }
     return status;
 }
 
-bool registry_remove_field(struct registry *registry, struct registry_key *key,
-                           struct bytes field) {
+bool registry_hash_remove(struct registry *registry, struct registry_key *key, struct bytes field) {
     if (!hash_remove(&key->hash, field)) {
         return false;
     }
-    registry_report_member(registry, EFFECT_TAKE, key, field, (struct bytes){.at = NULL});
+    effect_emit_member(registry, EFFECT_TAKE, key, field, (struct bytes){.at = NULL});
     return true;
 }
 
@@ -120,7 +119,7 @@ static enum effect_status registry_hash_apply(struct registry *registry, struct 
         switch (hash_put(&key->hash, registry_hash_seed_for(registry, &key->hash), args, 1,
                          &added_count)) {
         case HASH_OK:
-            registry_report_member(registry, EFFECT_PUT, key, effect->member, effect->value);
+            effect_emit_member(registry, EFFECT_PUT, key, effect->member, effect->value);
             return EFFECT_OK;
         case HASH_OUT_OF_MEMORY:
             return EFFECT_OUT_OF_MEMORY;
@@ -132,7 +131,7 @@ static enum effect_status registry_hash_apply(struct registry *registry, struct 
     if (effect->kind != EFFECT_TAKE || !hash_remove(&key->hash, effect->member)) {
         return EFFECT_IMPOSSIBLE;
     }
-    registry_report_member(registry, EFFECT_TAKE, key, effect->member, effect->value);
+    effect_emit_member(registry, EFFECT_TAKE, key, effect->member, effect->value);
     return EFFECT_OK;
 }
 

@@ -58,8 +58,8 @@ static struct registry_key *registry_walk_find_unexpired(struct database *databa
     return NULL;
 }
 
-struct registry_key *registry_random(struct registry *registry, uint32_t database,
-                                     uint64_t random_bits, int64_t now_ms) {
+struct registry_key *registry_walk_random(struct registry *registry, uint32_t database,
+                                          uint64_t random_bits, int64_t now_ms) {
     struct database *from = registry_database(registry, database);
     for (int draws = 0; draws < RANDOM_DRAWS_MAX && from->count > 0; draws++) {
         struct registry_key *key =
@@ -68,8 +68,9 @@ struct registry_key *registry_random(struct registry *registry, uint32_t databas
             (registry_is_over(key, now_ms) || registry_has_expired(from, key, now_ms))) {
             break;
         }
-        struct registry_key *due =
-            registry_is_over(key, now_ms) ? key : registry_find_due_base(registry, key, now_ms);
+        struct registry_key *due = registry_is_over(key, now_ms)
+                                       ? key
+                                       : registry_roll_find_due_base(registry, key, now_ms);
         if (due != NULL) {
             /* Whether or not there was memory for it, another key is drawn. */
             (void)!registry_roll_key(registry, due, now_ms);
@@ -117,7 +118,7 @@ static void registry_walk_find_keys(const void *owner, const struct scan_candida
             continue;
         }
         struct scan_item item = {
-            .prefix = (uint32_t)(registry_hash(database, keys[i]) >> 32),
+            .prefix = (uint32_t)(registry_key_hash(database, keys[i]) >> 32),
             .name_size = keys[i]->name_size,
             .at = keys[i],
         };
@@ -139,9 +140,9 @@ static void registry_walk_visit_item(void *context, const struct scan_item *item
     }
 }
 
-uint64_t registry_scan(const struct registry *registry, uint32_t database, uint64_t cursor,
-                       const struct scan_limits *limits, int64_t now_ms, registry_visit *visit,
-                       void *context) {
+uint64_t registry_walk_scan(const struct registry *registry, uint32_t database, uint64_t cursor,
+                            const struct scan_limits *limits, int64_t now_ms, registry_visit *visit,
+                            void *context) {
     struct key_scan own = {.database = registry_read(registry, database),
                            .now_ms = now_ms,
                            .visit = visit,
@@ -156,8 +157,8 @@ uint64_t registry_scan(const struct registry *registry, uint32_t database, uint6
 
 /* ---- visiting all ---- */
 
-void registry_each(const struct registry *registry, uint32_t database, int64_t now_ms,
-                   registry_visit *visit, void *context) {
+void registry_walk_each(const struct registry *registry, uint32_t database, int64_t now_ms,
+                        registry_visit *visit, void *context) {
     const struct database *from = registry_read(registry, database);
     for (uint32_t i = 0; i < from->count; i++) {
         const struct registry_key *key = registry_key_at(from, i);
@@ -168,15 +169,15 @@ void registry_each(const struct registry *registry, uint32_t database, int64_t n
     }
 }
 
-void registry_each_name(const struct registry *registry, uint32_t database, int64_t now_ms,
-                        registry_visit_name *visit, void *context) {
+void registry_walk_each_name(const struct registry *registry, uint32_t database, int64_t now_ms,
+                             registry_visit_name *visit, void *context) {
     const struct database *from = registry_read(registry, database);
     bool has_due = registry->roll_at_ms <= now_ms;
     for (uint32_t i = 0; i < from->count; i++) {
         const struct registry_key *key = registry_key_at(from, i);
         registry_walk_fetch_ahead(from, i);
         if (has_due) {
-            registry_visit_settled(registry, key, now_ms, visit, context);
+            registry_roll_visit_names(registry, key, now_ms, visit, context);
         } else if (!registry_has_expired(from, key, now_ms)) {
             visit(context, registry_name(key));
         }
@@ -263,7 +264,7 @@ bool registry_walk_trim(const struct registry *registry, const struct effect *ef
     case EFFECT_RENAME:
     case EFFECT_COPY:
     case EFFECT_EXPIRE:
-    case EFFECT_RULES:
+    case EFFECT_OPTIONS:
     case EFFECT_STATE:
     case EFFECT_FILL:
         break;
@@ -306,7 +307,7 @@ bool registry_walk_next(struct registry *registry, void *entries, uint32_t entri
 
 /* ---- validation ---- */
 
-const char *registry_check_walk(const struct registry *registry) {
+const char *registry_walk_check(const struct registry *registry) {
     const struct registry_walk *walk = &registry->walk;
     if (walk->pass.open == NULL) {
         return NULL;
