@@ -7,7 +7,6 @@
 #include "codec/memory.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_private.h"
-#include "skiplist/keyspace/registry_walk.h"
 #include "skiplist/lookup.h"
 
 /* ---- reporting ---- */

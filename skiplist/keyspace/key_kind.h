@@ -13,6 +13,13 @@
 
 #include "skiplist/keyspace/effect.h"
 
+/* May an expired key be removed? */
+enum key_expiry {
+    KEY_EXPIRY_READY,
+    KEY_EXPIRY_MORE, /* parts_max were dealt with, and others may be left */
+    KEY_EXPIRY_OUT_OF_MEMORY,
+};
+
 struct key_kind {
     const char *name; /* as TYPE replies it */
     uint32_t number;  /* below REGISTRY_KINDS_MAX */
@@ -37,6 +44,13 @@ struct key_kind {
     bool (*fill)(struct effect_fill *fill, struct effect *effect);
     enum effect_status (*apply)(struct registry *registry, struct registry_key *key,
                                 const struct effect *effect);
+
+    /* What a key of this kind means to others; NULL: nothing. Before it is removed because it has expired: in parts, *work
+     * is what that took. When it has been taken out, before that is reported, and after. */
+    enum key_expiry (*expire)(struct registry *registry, const struct registry_key *key,
+                              uint32_t parts_max, uint32_t *work);
+    void (*taken)(struct registry *registry, const struct registry_key *key);
+    void (*removed)(struct registry *registry, const struct registry_key *key);
 
     /* What is wrong with the value, or with the cursor of a walk in it (or NULL); NULL: nothing. */
     const char *(*check)(const struct registry *registry, const struct registry_key *key,

@@ -3,7 +3,9 @@
  *
  * The cursor of a walk is a rank and the key of the last entry returned: a larger key is before it,
  * a smaller key behind it, and the rank decides only among equal keys. */
+#include "skiplist/keyspace/league.h"
 #include "skiplist/keyspace/registry_private.h"
+#include "skiplist/keyspace/registry_window.h"
 #include "skiplist/run.h"
 
 /* Cost of queueing and freeing one key, in members: the key, the board, its first block. */
@@ -20,7 +22,7 @@ static bool kind_board_is_member_before(const struct registry_walk *walk,
                                         const struct board_member *member) {
     const struct key_cursor *cursor = &walk->cursor;
     bool is_tie = cursor->has_last && member->key == cursor->last;
-    return is_tie ? board_rank_of(&walk->open->board, member) < cursor->rank
+    return is_tie ? board_rank_of(&walk->pass.open->board, member) < cursor->rank
                   : kind_board_is_key_before(cursor, member->key, false);
 }
 
@@ -28,8 +30,8 @@ static void kind_board_note_put(struct registry_walk *walk, const struct board_m
                                 uint64_t packed_key) {
     walk->was_before = member->is_there && kind_board_is_member_before(walk, member);
     /* A new entry is placed behind all its equals, or (LATEST) before them. */
-    walk->is_before =
-        kind_board_is_key_before(&walk->cursor, packed_key, board_is_latest(&walk->open->board));
+    walk->is_before = kind_board_is_key_before(&walk->cursor, packed_key,
+                                               board_is_latest(&walk->pass.open->board));
     walk->cursor.rank += (uint32_t)walk->is_before - (uint32_t)walk->was_before;
 }
 
@@ -46,7 +48,7 @@ static void kind_board_note_cut(struct key_cursor *cursor, uint32_t rank, uint32
 __attribute__((noinline)) static enum board_status
 kind_board_put_observed(struct registry *registry, struct registry_key *key,
                         const struct board_member *member, uint64_t packed_key) {
-    bool is_open = registry->walk.open == key;
+    bool is_open = registry->walk.pass.open == key;
     uint32_t rank = registry->walk.cursor.rank;
     if (is_open) {
         kind_board_note_put(&registry->walk, member, packed_key);
@@ -88,7 +90,7 @@ enum board_status registry_append_members(struct registry *registry, struct regi
     uint32_t count_before = board_count(&key->board);
     enum board_status status = board_append_indexed(&key->board, entries, count);
     registry_count_members(registry, key, board_count(&key->board) - count_before);
-    if (registry->walk.open == key) { /* they are ahead */
+    if (registry->walk.pass.open == key) { /* they are ahead */
         registry->walk.was_before = false;
         registry->walk.is_before = false;
     }
@@ -104,7 +106,7 @@ enum board_status registry_append_members(struct registry *registry, struct regi
 __attribute__((noinline)) static void kind_board_take_observed(struct registry *registry,
                                                                struct registry_key *key,
                                                                const struct board_member *member) {
-    if (registry->walk.open == key) {
+    if (registry->walk.pass.open == key) {
         registry->walk.was_before = kind_board_is_member_before(&registry->walk, member);
         registry->walk.is_before = false;
         registry->walk.cursor.rank -= registry->walk.was_before;
@@ -134,7 +136,7 @@ enum tags_status registry_tag(struct registry *registry, struct registry_key *ke
     if (status == TAGS_OK && registry->listeners != NULL) {
         char packed[TAG_VALUES_PACKED_MAX];
         size_t size = tag_values_pack(values, packed);
-        if (registry->walk.open == key) {
+        if (registry->walk.pass.open == key) {
             registry->walk.was_before = kind_board_is_member_before(&registry->walk, member);
             registry->walk.is_before = registry->walk.was_before;
         }
@@ -152,7 +154,7 @@ void registry_remove_range(struct registry *registry, struct registry_key *key, 
         registry_emit(registry, key,
                       (struct effect){.kind = EFFECT_CUT, .rank = rank, .count = count});
     }
-    if (registry->walk.open == key) {
+    if (registry->walk.pass.open == key) {
         kind_board_note_cut(&registry->walk.cursor, rank, count);
     }
     board_remove_range(&key->board, rank, count);
@@ -303,5 +305,8 @@ const struct key_kind key_kind_board = {
     .walk = kind_board_walk,
     .fill = kind_board_fill,
     .apply = effect_apply_to_board,
+    .expire = league_settle,
+    .taken = registry_window_note_taken,
+    .removed = registry_window_note_removed,
     .check = kind_board_check,
 };

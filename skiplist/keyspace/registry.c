@@ -17,10 +17,7 @@
 
 #include "codec/memory.h"
 #include "skiplist/keyspace/key_kind.h"
-#include "skiplist/keyspace/registry_league.h"
 #include "skiplist/keyspace/registry_private.h"
-#include "skiplist/keyspace/registry_stale.h"
-#include "skiplist/keyspace/registry_window.h"
 #include "skiplist/prefetch.h"
 
 /* ---- one database ---- */
@@ -106,10 +103,8 @@ void registry_put(struct registry *registry, struct registry_key *key,
 void registry_take(struct registry *registry, struct registry_key *key) {
     struct database *database = registry_database(registry, key->database);
     registry_walk_note_taken(registry, key);
+    registry_pass_note_gone(registry, key, NULL);
     registry_forget_recent(database);
-    if (registry->stale.open == key) {
-        registry->stale.open = NULL;
-    }
     database->gone_count++;
     if (key->kind == REGISTRY_BOARD) {
         database->board_count--;
@@ -146,12 +141,7 @@ void registry_replace(struct registry *registry, struct registry_key *key,
     if (successor->is_periodic) {
         registry_await_roll(registry, successor);
     }
-    if (registry->walk.open == key) {
-        registry->walk.open = successor;
-    }
-    if (registry->stale.open == key) {
-        registry->stale.open = successor;
-    }
+    registry_pass_note_gone(registry, key, successor);
     registry_walk_note_put(registry, successor, REGISTRY_WALK_DONE);
     registry_forget_recent(database);
     database->gone_count++;
@@ -159,8 +149,8 @@ void registry_replace(struct registry *registry, struct registry_key *key,
 
 void registry_pass_by(struct registry *registry, struct registry_key *key) {
     struct database *database = registry_database(registry, key->database);
-    if (registry->walk.open == key) {
-        registry->walk.open = NULL;
+    if (registry->walk.pass.open == key) {
+        registry->walk.pass.open = NULL;
     }
     uint32_t *left = &registry->walk.pass.left[key->database];
     if (key->index < *left) {
@@ -196,8 +186,8 @@ static void registry_init_database(const struct registry *registry, struct datab
 /* ---- the registry, and creating keys ---- */
 
 void registry_tell(const struct registry *registry, uint32_t database, struct bytes name) {
-    if (registry->key_changed != NULL) {
-        registry->key_changed(registry->listener_context, database, name);
+    if (registry->outside.key_changed != NULL) {
+        registry->outside.key_changed(registry->outside.listener_context, database, name);
     }
 }
 
@@ -206,8 +196,8 @@ struct registry *registry_create(uint64_t hash_seed, registry_rules_for *rules_f
     if (registry == NULL) {
         return NULL;
     }
-    registry->rules_for = rules_for;
-    registry->context = context;
+    registry->outside.rules_for = rules_for;
+    registry->outside.context = context;
     registry->hash_seed = hash_seed;
     registry->roll_at_ms = INT64_MAX;
     registry->roll_failed_ms = INT64_MIN;
@@ -229,12 +219,6 @@ static uint64_t registry_flush_database(struct registry *registry, uint32_t numb
     }
     registry_tell(registry, number, (struct bytes){.at = NULL});
     registry_pass_note_flush(registry, number);
-    if (registry->walk.open != NULL && registry->walk.open->database == number) {
-        registry->walk.open = NULL;
-    }
-    if (registry->stale.open != NULL && registry->stale.open->database == number) {
-        registry->stale.open = NULL;
-    }
     database->gone_count++;
     registry_free_database_later(registry, database);
     registry_init_database(registry, database);
@@ -243,13 +227,14 @@ static uint64_t registry_flush_database(struct registry *registry, uint32_t numb
 }
 
 struct registry *registry_create_beside(const struct registry *registry) {
-    return registry_create(registry->hash_seed, registry->rules_for, registry->context);
+    return registry_create(registry->hash_seed, registry->outside.rules_for,
+                           registry->outside.context);
 }
 
 void registry_clear(struct registry *registry) {
     registry_archive_end(registry);
     registry->listeners = NULL;
-    registry->key_changed = NULL;
+    registry->outside.key_changed = NULL;
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
         (void)registry_flush_database(registry, i);
     }
@@ -287,15 +272,15 @@ static void registry_tell_of_database(const struct registry *registry, uint32_t 
 }
 
 void registry_exchange(struct registry *registry, struct registry *other) {
-    CHECK(!registry->walk.is_going && !other->walk.is_going);
+    CHECK(!registry->walk.pass.is_going && !other->walk.pass.is_going);
     registry_archive_end(registry);
     registry_archive_end(other);
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
         registry_tell_of_database(registry, i);
         registry_tell_of_database(other, i);
     }
-    registry_end_stale(registry);
-    registry_end_stale(other);
+    registry_pass_end(registry, &registry->stale.pass);
+    registry_pass_end(other, &other->stale.pass);
     registry_pass_end(registry, &registry->telling);
     registry_pass_end(other, &other->telling);
     struct registry both[] = {*registry, *other};
@@ -304,15 +289,9 @@ void registry_exchange(struct registry *registry, struct registry *other) {
     for (int i = 0; i < 2; i++) {
         struct registry *here = i == 0 ? registry : other;
         const struct registry *before = &both[i];
-        here->rules_for = before->rules_for;
-        here->context = before->context;
-        here->key_changed = before->key_changed;
-        here->key_expired = before->key_expired;
-        here->board_rolled = before->board_rolled;
-        here->board_stale = before->board_stale;
+        here->outside = before->outside;
         here->passes = before->passes;
         registry_pass_restart_all(here);
-        here->listener_context = before->listener_context;
         here->listeners = before->listeners;
         here->is_passive = before->is_passive;
         here->is_held = before->is_held;
@@ -339,27 +318,29 @@ void registry_exchange(struct registry *registry, struct registry *other) {
 
 void registry_set_listener(struct registry *registry, registry_key_changed *key_changed,
                            void *context) {
-    registry->key_changed = key_changed;
-    registry->board_rolled = NULL;
-    registry->board_stale = NULL;
-    registry->key_expired = NULL;
-    registry->listener_context = context;
+    registry->outside = (struct registry_outside){
+        .rules_for = registry->outside.rules_for,
+        .context = registry->outside.context,
+        .is_elsewhere = registry->outside.is_elsewhere,
+        .key_changed = key_changed,
+        .listener_context = context,
+    };
 }
 
 void registry_set_elsewhere(struct registry *registry, registry_is_elsewhere *is_elsewhere) {
-    registry->is_elsewhere = is_elsewhere;
+    registry->outside.is_elsewhere = is_elsewhere;
 }
 
 bool registry_is_embedded(const struct registry *registry) {
-    return registry->is_elsewhere != NULL;
+    return registry->outside.is_elsewhere != NULL;
 }
 
 void registry_set_rolled_listener(struct registry *registry, registry_board_rolled *board_rolled) {
-    registry->board_rolled = board_rolled;
+    registry->outside.board_rolled = board_rolled;
 }
 
 void registry_set_expired_listener(struct registry *registry, registry_key_changed *key_expired) {
-    registry->key_expired = key_expired;
+    registry->outside.key_expired = key_expired;
 }
 
 void registry_tell_members(struct registry *registry, const struct registry_key *key) {
@@ -473,6 +454,26 @@ void registry_set_state(struct registry *registry, struct registry_key *key,
 
 /* ---- removing ---- */
 
+enum key_expiry registry_before_expiry(struct registry *registry, const struct registry_key *key,
+                                       uint32_t parts_max, uint32_t *work) {
+    const struct key_kind *kind = registry->kinds[key->kind];
+    *work = 0;
+    return kind->expire != NULL ? kind->expire(registry, key, parts_max, work) : KEY_EXPIRY_READY;
+}
+
+static void registry_note_taken(struct registry *registry, const struct registry_key *key) {
+    const struct key_kind *kind = registry->kinds[key->kind];
+    if (kind->taken != NULL) {
+        kind->taken(registry, key);
+    }
+}
+
+void registry_note_removed(struct registry *registry, const struct registry_key *key) {
+    if (key != NULL && registry->kinds[key->kind]->removed != NULL) {
+        registry->kinds[key->kind]->removed(registry, key);
+    }
+}
+
 bool registry_expire(struct registry *registry, struct registry_key *key) {
     uint32_t work;
     if (!registry_archive_save(registry, &key)) {
@@ -481,12 +482,13 @@ bool registry_expire(struct registry *registry, struct registry_key *key) {
     if (key == NULL) {
         return true;
     }
-    if (registry_league_settle(registry, key, UINT32_MAX, &work) != REGISTRY_LEAGUE_SETTLED) {
+    if (registry_before_expiry(registry, key, UINT32_MAX, &work) != KEY_EXPIRY_READY) {
         return false;
     }
     registry->totals.expired++;
-    if (registry->key_expired != NULL) {
-        registry->key_expired(registry->listener_context, key->database, registry_name(key));
+    if (registry->outside.key_expired != NULL) {
+        registry->outside.key_expired(registry->outside.listener_context, key->database,
+                                      registry_name(key));
     }
     registry_remove(registry, key);
     return true;
@@ -500,10 +502,10 @@ void registry_take_back(struct registry *registry, struct registry_key *key) {
 
 void registry_remove(struct registry *registry, struct registry_key *key) {
     registry_take_back(registry, key);
-    registry_window_note_taken(registry, key);
+    registry_note_taken(registry, key);
     registry_emit(registry, key, (struct effect){.kind = EFFECT_REMOVE});
     registry_tell(registry, key->database, registry_name(key));
-    registry_window_note_removed(registry, key);
+    registry_note_removed(registry, key);
 }
 
 uint64_t registry_flush(struct registry *registry, uint32_t database) {
@@ -585,7 +587,7 @@ bool registry_create_board(struct registry *registry, struct bytes name, int64_t
                            struct board *board) {
     struct rules room;
     struct rules plain;
-    const struct rules *like = registry->rules_for(registry->context, name, 0);
+    const struct rules *like = registry->outside.rules_for(registry->outside.context, name, 0);
     if (like->window.count > 0) {
         rules_without_window(like, &plain);
         like = &plain;
@@ -649,7 +651,7 @@ static struct registry_key *registry_find_or_make(struct registry *registry, uin
     if (key != NULL) {
         return key;
     }
-    bool may_be_stuck = registry_league_count(registry) > 0 ||
+    bool may_be_stuck = registry->rules.league_count > 0 ||
                         registry_read(registry, database)->heaps[HEAP_COPIES].count > 0;
     if (may_be_stuck && registry_find_name(registry_read(registry, database), name) != NULL) {
         return NULL; /* it has expired, and there is no memory for what that means */
@@ -660,7 +662,8 @@ static struct registry_key *registry_find_or_make(struct registry *registry, uin
         room.is_created = false;
         like = &room;
     } else if (kind == REGISTRY_BOARD) {
-        like = like != NULL ? like : registry->rules_for(registry->context, name, 0);
+        like =
+            like != NULL ? like : registry->outside.rules_for(registry->outside.context, name, 0);
         like = registry_rules_from_now(like, now_ms, &room);
     }
     struct board_state first = {.from_ms = 0};
@@ -716,7 +719,8 @@ const struct rules *registry_rules_taking(const struct registry *registry, struc
                                           registry_judge *judge, const void *scores) {
     const struct rules *found = NULL;
     for (uint32_t choice = 0;; choice++) {
-        const struct rules *rules = registry->rules_for(registry->context, name, choice);
+        const struct rules *rules =
+            registry->outside.rules_for(registry->outside.context, name, choice);
         if (rules == NULL) {
             return found;
         }
@@ -812,7 +816,7 @@ static struct registry_key *registry_put_clear_destination(struct registry *regi
     registry->totals.expired += registry_has_expired(database, old, now_ms);
     registry_take(registry, old);
     registry_free_later(registry, old);
-    registry_window_note_taken(registry, old);
+    registry_note_taken(registry, old);
     registry_emit(registry, old, (struct effect){.kind = EFFECT_REMOVE});
     return old;
 }
@@ -833,8 +837,7 @@ struct registry_key *registry_put_over(struct registry *registry, struct registr
 
 void registry_put_reserved(struct registry *registry, struct registry_key *key,
                            enum registry_walk_state state, int64_t expire_at_ms, int64_t now_ms) {
-    registry_window_note_removed(registry,
-                                 registry_put_over(registry, key, state, expire_at_ms, now_ms));
+    registry_note_removed(registry, registry_put_over(registry, key, state, expire_at_ms, now_ms));
 }
 
 static enum registry_status registry_put_owned_board(struct registry *registry, uint32_t database,
@@ -1245,7 +1248,7 @@ static const char *registry_validate_all(const struct registry *registry) {
     if (registry_validate_unfreed(registry, &board_count) != registry->totals.unfreed) {
         return "registry: unfreed keys are not counted right";
     }
-    board_count += registry->archiving.mirror.copy != NULL;
+    board_count += registry->archiving.mirror != NULL;
     return board_count == registry->rules.use_count
                ? NULL
                : "registry: rules have more or fewer users than there are boards";

@@ -5,7 +5,7 @@
  * freed at once: they are queued, and registry_free_step frees them in steps. The registry has no
  * clock: now_ms is an argument (unix milliseconds).
  *
- * A board with a PERIOD (skiplist/keyspace/rules.h) rolls over at the end of its period, to the
+ * A board with a PERIOD (skiplist/keyspace/board_options.h) rolls over at the end of its period, to the
  * millisecond:
  *
  *     daily -> [zoe 900, ann 700]            daily             -> [] (or removed, as below)
@@ -20,8 +20,8 @@
 #define SKIPLIST_REGISTRY_H
 
 #include "skiplist/board.h"
+#include "skiplist/keyspace/board_options.h"
 #include "skiplist/keyspace/hash.h"
-#include "skiplist/keyspace/rules.h"
 #include "skiplist/tags.h"
 
 enum {
@@ -390,7 +390,7 @@ void registry_set_offset(struct registry *registry, int64_t offset_ms);
  * passive, all are reported at once. */
 bool registry_tell_durations(struct registry *registry, uint32_t names_max);
 /* Remove expired keys, the earliest first, at most keys_max. Returns the number removed; keys_max, too,
- * if the work was that of many: the archive of a league's room was removed (registry_league.h). */
+ * if the work was that of many: the archive of a league's room was removed (league.h). */
 uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t keys_max);
 
 /* Roll over the boards whose periods are over, the earliest first, at most keys_max. Returns the
@@ -484,6 +484,62 @@ bool registry_free_step(struct registry *registry, uint32_t work_max);
 /* Check the maps, the expiry heap, the rules and every board. reason: the first violated
  * invariant. */
 MUST_CHECK bool registry_validate(const struct registry *registry, const char **reason);
+
+/* ---- passes ---- */
+
+/* A pass over all keys of some databases, in steps between which anything may change.
+ *
+ *     registry_pass_begin(registry, &pass, 0, REGISTRY_DATABASES);
+ *     while (!registry_pass_is_over(&pass)) {
+ *         struct registry_key *key = registry_pass_next(registry, &pass, now_ms);
+ *         if (key != NULL)
+ *             look at it, change or remove it
+ *         let commands run
+ *     }
+ *     registry_pass_end(registry, &pass);
+ *
+ * It goes along the list of each database, from its end, so that keys come nearly as they lie in memory. The registry
+ * knows the passes that are going on, a walk among them, and moves no key from before to behind where
+ * one of them is, nor back:
+ *
+ *     list       a b c d | e f g | h i        c is removed: d takes its place, g that of d, and i that of g
+ *     ahead of   <------>  pass 1             a copy that the walk is to meet goes to where e is, e to where h is, and
+ *                <-------------->  the walk   h to the end
+ *
+ * So a key that is there all the time comes once; a board that begins anew, empty, while it is walked may not come. What gets
+ * its name meanwhile comes if registry_pass_has_passed is false for it then. Where another registry takes the place of this one
+ * (registry_exchange) the pass begins anew. */
+
+/* Zeroed at first. Private, but for open. */
+struct registry_pass {
+    struct registry_pass *next; /* that is going on */
+    /* The key whose value it is in, as who goes along says; or NULL, also when the key goes. */
+    struct registry_key *open;
+    bool is_going;
+    uint32_t first_database, database, end_database; /* database: where it is */
+    uint32_t left[REGISTRY_ALL_DATABASES]; /* the first so many keys of each list are ahead */
+};
+
+/* All keys that are there are ahead. It may be going on. */
+void registry_pass_begin(struct registry *registry, struct registry_pass *pass,
+                         uint32_t first_database, uint32_t end_database);
+/* May come twice, or without a beginning. */
+void registry_pass_end(struct registry *registry, struct registry_pass *pass);
+/* No key is left. */
+bool registry_pass_is_over(const struct registry_pass *pass);
+/* The next key. NULL: it has expired; or the pass is over. */
+struct registry_key *registry_pass_next(const struct registry *registry, struct registry_pass *pass,
+                                        int64_t now_ms);
+/* Is the key in one of the databases, and will not come? */
+static inline bool registry_pass_has_passed(const struct registry_pass *pass,
+                                            const struct registry_key *key) {
+    return key->database >= pass->first_database && key->database < pass->end_database &&
+           key->index >= pass->left[key->database];
+}
+
+/* The walk state of a key, also inside an effect listener; for a removed key, the state it had. */
+enum registry_walk_state registry_walk_state(const struct registry *registry,
+                                             const struct registry_key *key);
 
 /* ---- hashes ---- */
 

@@ -3,7 +3,6 @@
  * Durations shift all at once when the clock is corrected, by the offset of their heaps. Whoever records effects knows
  * them as points in time, so each is told then: in steps, by a scan in hash order, since the order of keys in lists
  * changes meanwhile. What is set, renamed or copied during the scan tells its expiry itself. */
-#include "skiplist/keyspace/registry_league.h"
 #include "skiplist/keyspace/registry_private.h"
 
 enum registry_status registry_set_expiry(struct registry *registry, struct registry_key *key,
@@ -46,9 +45,9 @@ enum { SETTLED_MAX = 64 };
 static uint32_t registry_expiry_expire(struct registry *registry, struct registry_key *key,
                                        uint32_t keys_max) {
     uint32_t work;
-    enum registry_league_status status = registry_league_settle(registry, key, SETTLED_MAX, &work);
-    if (status == REGISTRY_LEAGUE_OUT_OF_MEMORY ||
-        (status == REGISTRY_LEAGUE_SETTLED && !registry_expire(registry, key))) {
+    enum key_expiry status = registry_before_expiry(registry, key, SETTLED_MAX, &work);
+    if (status == KEY_EXPIRY_OUT_OF_MEMORY ||
+        (status == KEY_EXPIRY_READY && !registry_expire(registry, key))) {
         return 0;
     }
     return work > 0 ? keys_max : 1;

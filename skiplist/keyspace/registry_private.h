@@ -6,7 +6,7 @@
  *     registry_expiry.c   expiring keys; durations
  *     registry_rename.c   renaming and copying keys
  *     registry_roll.c     rollover of boards with a PERIOD; archives that are copies
- *     registry_league.c   members of leagues whose period is over
+ *     league.c            leagues; their members whose period is over
  *     registry_stale.c    members that leave boards with STALE
  *     registry_window.c   boards with WINDOW, and the boards of their periods
  *     registry_walk.c     scans, passes and the walk: all keys, while they change
@@ -20,8 +20,6 @@
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/pages.h"
 #include "skiplist/keyspace/registry.h"
-#include "skiplist/keyspace/registry_mirror.h"
-#include "skiplist/keyspace/registry_walk.h"
 #include "skiplist/map.h"
 
 /* The heaps of a database; is_lasting is the index of the one that holds a key's expiry. */
@@ -58,31 +56,40 @@ struct flushed_keys {
 };
 
 struct registry_walk {
-    struct registry_pass pass;        /* what is ahead */
-    const struct registry_key *open;  /* the key that is being walked; or NULL */
+    struct registry_pass pass;
     const struct registry_key *taken; /* the key removed last, with its walk state */
     enum registry_walk_state taken_state;
     struct key_cursor cursor; /* in the open key */
     /* The member of the open board that changes: was it before the cursor, and is it now? */
     bool was_before, is_before;
     bool has_begun; /* there was a piece */
-    bool is_going;
 };
 
 /* The archive that is being copied (registry_roll.c). A board that finds no memory is put off: its entry in the heap gets
  * a later time. */
 struct registry_archiving {
-    struct registry_mirror mirror; /* copy NULL: none is */
-    uint64_t room;                 /* see registry_limit_archives; 0: held */
-    bool is_waiting;               /* a board was put off for lack of room */
+    struct registry_mirror *mirror; /* NULL: none is */
+    uint64_t room;                  /* see registry_limit_archives; 0: held */
+    bool is_waiting;                /* a board was put off for lack of room */
 };
 
 /* A pass over all boards with STALE. */
 struct registry_stale {
-    bool is_going;
     struct registry_pass pass;
-    struct registry_key *open; /* the board that it is in; or NULL */
-    uint64_t from_key;         /* where, on that board */
+    uint64_t from_key; /* where, on the open board */
+};
+
+/* Whom it asks and tells: this stays where the keys are exchanged. */
+struct registry_outside {
+    registry_rules_for *rules_for;
+    void *context;
+    registry_key_changed *key_changed; /* or NULL, and so on */
+    registry_key_changed *key_expired;
+    registry_board_rolled *board_rolled;
+    registry_board_stale *board_stale;
+    registry_share_gone *share_gone;
+    registry_is_elsewhere *is_elsewhere;
+    void *listener_context;
 };
 
 struct registry {
@@ -90,15 +97,7 @@ struct registry {
     uint32_t
         used_databases; /* a bit for each that has ever had a key: what is due is asked for in every tick */
     struct rules_set rules;
-    registry_rules_for *rules_for;
-    void *context;
-    registry_key_changed *key_changed;   /* or NULL */
-    registry_key_changed *key_expired;   /* or NULL */
-    registry_board_rolled *board_rolled; /* or NULL */
-    registry_board_stale *board_stale;   /* or NULL */
-    registry_share_gone *share_gone;     /* or NULL */
-    registry_is_elsewhere *is_elsewhere; /* or NULL */
-    void *listener_context;
+    struct registry_outside outside;
     struct effect_listener *listeners; /* of effects */
     const struct key_kind *kinds[REGISTRY_KINDS_MAX];
     struct registry_pass *passes; /* that are going on */
@@ -254,11 +253,17 @@ void registry_put(struct registry *registry, struct registry_key *key,
  * in the walk. */
 void registry_put_reserved(struct registry *registry, struct registry_key *key,
                            enum registry_walk_state state, int64_t expire_at_ms, int64_t now_ms);
-/* The same, but what goes with a board with a WINDOW is still there: registry_window_note_removed follows with the
+/* The same, but what goes with a board with a WINDOW is still there: registry_note_removed follows with the
  * key that was replaced, which is returned, or NULL. */
 struct registry_key *registry_put_over(struct registry *registry, struct registry_key *key,
                                        enum registry_walk_state state, int64_t expire_at_ms,
                                        int64_t now_ms);
+/* What a key's kind does when it has gone; NULL: none has. */
+void registry_note_removed(struct registry *registry, const struct registry_key *key);
+/* What it does before it goes because it has expired, as struct key_kind has it. */
+MUST_CHECK enum key_expiry registry_before_expiry(struct registry *registry,
+                                                  const struct registry_key *key,
+                                                  uint32_t parts_max, uint32_t *work);
 /* registry_copy with a copy of the value made before (in no database), which it takes; *copy is then NULL, as
  * it is where the value is copied now. */
 MUST_CHECK enum registry_status registry_copy_value(struct registry *registry,
@@ -315,6 +320,9 @@ uint32_t registry_pass_raise_hole(struct registry *registry, uint32_t number, ui
 uint32_t registry_pass_lower_hole(struct registry *registry, uint32_t number, uint32_t hole,
                                   uint32_t least_left);
 void registry_pass_note_flush(const struct registry *registry, uint32_t number);
+/* The key is gone; or another, NULL if none, is it from now on. */
+void registry_pass_note_gone(const struct registry *registry, const struct registry_key *key,
+                             struct registry_key *successor);
 /* The lists are others. */
 void registry_pass_restart_all(struct registry *registry);
 /* What is wrong with a pass; NULL: nothing. */
@@ -331,10 +339,10 @@ void registry_free_database_later(struct registry *registry, struct database *da
 /* ---- the walk, registry_walk.c ---- */
 
 static inline void registry_observe(struct registry *registry) {
-    registry->is_observed = registry->listeners != NULL || registry->walk.is_going;
+    registry->is_observed = registry->listeners != NULL || registry->walk.pass.is_going;
 }
 /* A key has been inserted with this state, or is about to be removed. */
-void registry_walk_note_put(struct registry *registry, const struct registry_key *key,
+void registry_walk_note_put(struct registry *registry, struct registry_key *key,
                             enum registry_walk_state state);
 void registry_walk_note_taken(struct registry *registry, const struct registry_key *key);
 /* What is wrong with the walk; NULL: nothing. */

@@ -1,8 +1,6 @@
 /* Renaming and copying keys, and other rules for them. Everything that may fail is reserved first. */
 #include "codec/memory.h"
 #include "skiplist/keyspace/registry_private.h"
-#include "skiplist/keyspace/registry_walk.h"
-#include "skiplist/keyspace/registry_window.h"
 
 static bool registry_rename_is_named(const struct registry_key *key, uint32_t database,
                                      struct bytes name) {
@@ -203,7 +201,7 @@ enum registry_status registry_copy_value(struct registry *registry, const struct
         registry_put_over(registry, successor, is_done ? REGISTRY_WALK_DONE : REGISTRY_WALK_AHEAD,
                           registry_expiry(registry, key), now_ms);
     registry_emit_move(registry, EFFECT_COPY, key, successor);
-    registry_window_note_removed(registry, old);
+    registry_note_removed(registry, old);
     if (successor->kind == REGISTRY_BOARD) {
         board_chain_put(&registry->remains, &successor->board);
     }

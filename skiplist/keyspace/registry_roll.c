@@ -16,8 +16,9 @@
 
 #include "codec/memory.h"
 #include "skiplist/keyspace/archive_name.h"
+#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/registry_mirror.h"
 #include "skiplist/keyspace/registry_private.h"
-#include "skiplist/keyspace/registry_walk.h"
 #include "skiplist/keyspace/registry_window.h"
 
 /* Boards rolled over before keys are counted; each takes a microsecond or two. */
@@ -45,7 +46,7 @@ bool registry_roll_reserve_end(struct database *database) {
  * runs. */
 static bool registry_roll_is_in_steps(const struct registry *registry,
                                       const struct registry_key *key) {
-    return registry_rules(key)->copies && registry->is_elsewhere == NULL;
+    return registry_rules(key)->copies && registry->outside.is_elsewhere == NULL;
 }
 
 void registry_await_roll(struct registry *registry, struct registry_key *key) {
@@ -181,9 +182,9 @@ static void registry_roll_tell_rolled(struct registry *registry, const struct re
     const struct bytes none = {.at = "", .size = 0};
     const struct bytes parts[2] = {archive != NULL ? archive->name.first : none,
                                    archive != NULL ? archive->name.second : none};
-    if (registry->board_rolled != NULL) {
-        registry->board_rolled(registry->listener_context, key->database, registry_name(key),
-                               parts);
+    if (registry->outside.board_rolled != NULL) {
+        registry->outside.board_rolled(registry->outside.listener_context, key->database,
+                                       registry_name(key), parts);
     }
 }
 
@@ -220,8 +221,8 @@ static bool registry_roll_is_taken(const struct registry *registry, uint32_t num
     if (key != NULL) {
         return !registry_has_expired(database, key, time_ms);
     }
-    return registry->is_elsewhere != NULL &&
-           registry->is_elsewhere(registry->listener_context, number, name);
+    return registry->outside.is_elsewhere != NULL &&
+           registry->outside.is_elsewhere(registry->outside.listener_context, number, name);
 }
 
 /* The suffix of the archive's name at the end of the board's period: '@' and the date on which it began.
@@ -455,7 +456,8 @@ struct registry_key *registry_find_due_base(struct registry *registry,
 static bool registry_roll_settle_key(struct registry *registry, uint32_t database,
                                      struct bytes name, int64_t now_ms) {
     struct registry_key *key = registry_find_name(registry_database(registry, database), name);
-    if (key != NULL && registry_is_copy_due(key, now_ms) && registry->is_elsewhere != NULL) {
+    if (key != NULL && registry_is_copy_due(key, now_ms) &&
+        registry->outside.is_elsewhere != NULL) {
         /* The board goes on, and is tried again when it is looked up next. */
         (void)!(registry->is_still || registry_roll_copy(registry, key, NULL, now_ms));
         return true;
@@ -641,7 +643,12 @@ enum {
 };
 
 void registry_archive_end(struct registry *registry) {
-    registry_mirror_end(&registry->archiving.mirror);
+    struct registry_mirror *mirror = registry->archiving.mirror;
+    if (mirror != NULL) {
+        registry_mirror_end(mirror);
+        memory_free(mirror);
+        registry->archiving.mirror = NULL;
+    }
 }
 
 /* The board whose archive has been due for the longest time. NULL: none is. */
@@ -662,7 +669,7 @@ static void registry_roll_archive_put_off(struct registry *registry, struct regi
 /* For lack of memory. The original may be gone. */
 static void registry_roll_archive_give_up(struct registry *registry, int64_t now_ms,
                                           int64_t wait_ms) {
-    const struct registry_key *copy = registry->archiving.mirror.copy;
+    const struct registry_key *copy = registry->archiving.mirror->copy;
     const struct registry_key *key =
         registry_peek(registry, copy->database, registry_name(copy), now_ms);
     if (key != NULL && registry_is_copy_due(key, now_ms)) {
@@ -678,11 +685,23 @@ bool registry_limit_archives(struct registry *registry, uint64_t room, int64_t n
     bool is_waiting = archiving->is_waiting;
     archiving->room = room;
     archiving->is_waiting = false;
-    if (room == 0 && archiving->mirror.copy != NULL) {
+    if (room == 0 && archiving->mirror != NULL) {
         registry_roll_archive_give_up(registry, now_ms, GIVEN_UP_MS);
         return true;
     }
     return is_waiting || (room == 0 && registry_roll_archive_find_due(registry, now_ms) != NULL);
+}
+
+/* false: no memory. */
+static bool registry_roll_archive_begin_mirror(struct registry *registry,
+                                               const struct registry_key *key) {
+    struct registry_mirror *mirror = memory_allocate(sizeof *mirror);
+    if (mirror == NULL || !registry_mirror_begin(mirror, registry, key)) {
+        memory_free(mirror);
+        return false;
+    }
+    registry->archiving.mirror = mirror;
+    return true;
 }
 
 /* true: it is made, begun, or put off. */
@@ -696,7 +715,7 @@ static bool registry_roll_archive_begin(struct registry *registry, struct regist
     }
     bool has_room = is_short || board_memory_size(&key->board) < archiving->room;
     if (!has_room || !(is_short ? registry_roll_copy(registry, key, NULL, now_ms)
-                                : registry_mirror_begin(&archiving->mirror, registry, key))) {
+                                : registry_roll_archive_begin_mirror(registry, key))) {
         archiving->is_waiting |= !has_room;
         registry_roll_archive_put_off(registry, key, now_ms + RETRY_MS);
     }
@@ -706,7 +725,7 @@ static bool registry_roll_archive_begin(struct registry *registry, struct regist
 static bool registry_roll_archive_go_on(struct registry *registry, int64_t now_ms,
                                         uint32_t entries_max) {
     struct registry_archiving *archiving = &registry->archiving;
-    struct registry_mirror *mirror = &archiving->mirror;
+    struct registry_mirror *mirror = archiving->mirror;
     switch (registry_mirror_step(mirror, entries_max)) {
     case REGISTRY_MIRROR_MORE:
         return true;
@@ -732,7 +751,7 @@ static bool registry_roll_archive_go_on(struct registry *registry, int64_t now_m
 
 bool registry_archive_step(struct registry *registry, int64_t now_ms, uint32_t entries_max) {
     struct registry_archiving *archiving = &registry->archiving;
-    if (archiving->mirror.copy != NULL) {
+    if (archiving->mirror != NULL) {
         return registry_roll_archive_go_on(registry, now_ms, entries_max);
     }
     struct registry_key *key = registry_roll_archive_find_due(registry, now_ms);
@@ -742,7 +761,7 @@ bool registry_archive_step(struct registry *registry, int64_t now_ms, uint32_t e
 int64_t registry_archive_next_due(const struct registry *registry) {
     const struct registry_archiving *archiving = &registry->archiving;
     struct expiry_entry first = registry_first(registry, HEAP_COPIES);
-    bool is_waiting = archiving->room == 0 || archiving->mirror.copy != NULL;
+    bool is_waiting = archiving->room == 0 || archiving->mirror != NULL;
     return first.place == NULL || is_waiting ? REGISTRY_NO_EXPIRY : first.time_ms;
 }
 
@@ -762,9 +781,9 @@ bool registry_archive_save(struct registry *registry, struct registry_key **key)
 
 bool registry_archive_give(struct registry *registry, const struct registry_key *key,
                            struct registry_key *to) {
-    struct registry_mirror *mirror = &registry->archiving.mirror;
+    struct registry_mirror *mirror = registry->archiving.mirror;
     enum registry_mirror_status status = REGISTRY_MIRROR_MORE;
-    if (mirror->copy == NULL || mirror->key != key || key->kind != REGISTRY_BOARD ||
+    if (mirror == NULL || mirror->key != key || key->kind != REGISTRY_BOARD ||
         mirror->status != REGISTRY_MIRROR_MORE) {
         return false;
     }

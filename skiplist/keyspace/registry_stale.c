@@ -114,40 +114,31 @@ bool registry_has_stale(const struct registry *registry) {
 }
 
 void registry_set_stale_listener(struct registry *registry, registry_board_stale *board_stale) {
-    registry->board_stale = board_stale;
+    registry->outside.board_stale = board_stale;
 }
 
 void registry_begin_stale(struct registry *registry) {
-    struct registry_stale *stale = &registry->stale;
-    if (!stale->is_going) {
-        stale->is_going = true;
-        stale->open = NULL;
-        registry_pass_begin(registry, &stale->pass, 0, REGISTRY_DATABASES);
+    if (!registry->stale.pass.is_going) {
+        registry_pass_begin(registry, &registry->stale.pass, 0, REGISTRY_DATABASES);
     }
 }
 
 void registry_end_stale(struct registry *registry) {
     registry_pass_end(registry, &registry->stale.pass);
-    registry->stale.is_going = false;
-    registry->stale.open = NULL;
 }
 
 bool registry_is_at_stale(const struct registry *registry) {
-    return registry->stale.is_going || registry->stale.open != NULL;
+    return registry->stale.pass.is_going;
 }
 
 /* The next board that can be stale, which becomes the open one. false: the work is used up, or no key is left. */
 static bool registry_stale_open_next(struct registry *registry, int64_t now_ms, uint32_t *work) {
     struct registry_stale *stale = &registry->stale;
-    while (stale->is_going && *work > 0) {
+    while (*work > 0 && !registry_pass_is_over(&stale->pass)) {
         struct registry_key *key = registry_pass_next(registry, &stale->pass, now_ms);
-        stale->is_going = !registry_pass_is_over(&stale->pass);
-        if (!stale->is_going) {
-            registry_pass_end(registry, &stale->pass);
-        }
         --*work;
         if (key != NULL && registry_can_be_stale(key, now_ms)) {
-            stale->open = key;
+            stale->pass.open = key;
             stale->from_key = REGISTRY_STALE_BEGIN;
             *work -= *work < BOARD_WORK ? *work : BOARD_WORK;
             return true;
@@ -159,18 +150,18 @@ static bool registry_stale_open_next(struct registry *registry, int64_t now_ms, 
 /* Some members of the open board. */
 static void registry_stale_step_open(struct registry *registry, int64_t now_ms, uint32_t *work) {
     struct registry_stale *stale = &registry->stale;
-    struct registry_key *key = stale->open;
+    struct registry_key *key = stale->pass.open;
     bool is_done = !registry_can_be_stale(key, now_ms);
     uint32_t removed_count =
         is_done ? 0 : registry_drop_stale(registry, key, now_ms, &stale->from_key, work, &is_done);
     bool is_removed =
         removed_count > 0 && board_count(&key->board) == 0 && !registry_rules(key)->is_created;
-    if (removed_count > 0 && registry->board_stale != NULL) {
-        registry->board_stale(registry->listener_context, key->database, registry_name(key),
-                              is_removed);
+    if (removed_count > 0 && registry->outside.board_stale != NULL) {
+        registry->outside.board_stale(registry->outside.listener_context, key->database,
+                                      registry_name(key), is_removed);
     }
     if (is_done) {
-        stale->open = NULL;
+        stale->pass.open = NULL;
     }
     if (is_removed) {
         registry_remove(registry, key);
@@ -183,8 +174,12 @@ bool registry_step_stale(struct registry *registry, int64_t now_ms, uint32_t wor
     if (registry->is_still) {
         return false;
     }
-    while (work > 0 && (stale->open != NULL || registry_stale_open_next(registry, now_ms, &work))) {
+    while (work > 0 &&
+           (stale->pass.open != NULL || registry_stale_open_next(registry, now_ms, &work))) {
         registry_stale_step_open(registry, now_ms, &work);
+    }
+    if (stale->pass.open == NULL && registry_pass_is_over(&stale->pass)) {
+        registry_pass_end(registry, &stale->pass);
     }
     return registry_is_at_stale(registry);
 }

@@ -211,6 +211,7 @@ void registry_pass_end(struct registry *registry, struct registry_pass *pass) {
     }
     *link = pass->next;
     pass->is_going = false;
+    pass->open = NULL;
     memset(pass->left, 0, sizeof pass->left);
 }
 
@@ -293,6 +294,18 @@ uint32_t registry_pass_lower_hole(struct registry *registry, uint32_t number, ui
 void registry_pass_note_flush(const struct registry *registry, uint32_t number) {
     for (struct registry_pass *pass = registry->passes; pass != NULL; pass = pass->next) {
         pass->left[number] = 0;
+        if (pass->open != NULL && pass->open->database == number) {
+            pass->open = NULL;
+        }
+    }
+}
+
+void registry_pass_note_gone(const struct registry *registry, const struct registry_key *key,
+                             struct registry_key *successor) {
+    for (struct registry_pass *pass = registry->passes; pass != NULL; pass = pass->next) {
+        if (pass->open == key) {
+            pass->open = successor;
+        }
     }
 }
 
@@ -324,14 +337,13 @@ const char *registry_pass_check(const struct registry *registry) {
 
 void registry_walk_begin(struct registry *registry) {
     registry_walk_end(registry);
-    registry->walk.is_going = true;
-    registry_observe(registry);
     registry_pass_begin(registry, &registry->walk.pass, 0, REGISTRY_ALL_DATABASES);
+    registry_observe(registry);
 }
 
 void registry_walk_end(struct registry *registry) {
     registry_pass_end(registry, &registry->walk.pass);
-    registry->walk = (struct registry_walk){.open = NULL};
+    registry->walk = (struct registry_walk){.taken = NULL};
     registry_observe(registry);
 }
 
@@ -340,7 +352,7 @@ enum registry_walk_state registry_walk_state(const struct registry *registry,
     if (key == registry->walk.taken) {
         return registry->walk.taken_state;
     }
-    if (key == registry->walk.open) {
+    if (key == registry->walk.pass.open) {
         return REGISTRY_WALK_OPEN;
     }
     return key->index < registry->walk.pass.left[key->database] ? REGISTRY_WALK_AHEAD
@@ -351,19 +363,16 @@ void registry_walk_note_taken(struct registry *registry, const struct registry_k
     enum registry_walk_state state = registry_walk_state(registry, key);
     registry->walk.taken = key;
     registry->walk.taken_state = state;
-    if (state == REGISTRY_WALK_OPEN) {
-        registry->walk.open = NULL;
-    }
 }
 
-void registry_walk_note_put(struct registry *registry, const struct registry_key *key,
+void registry_walk_note_put(struct registry *registry, struct registry_key *key,
                             enum registry_walk_state state) {
     /* A removed key may have had the same address. */
     if (registry->walk.taken == key) {
         registry->walk.taken = NULL;
     }
     if (state == REGISTRY_WALK_OPEN) {
-        registry->walk.open = key;
+        registry->walk.pass.open = key;
     }
 }
 
@@ -413,30 +422,30 @@ bool registry_walk_trim(const struct registry *registry, const struct effect *ef
 /* Open the next key that is ahead. false: none left. */
 static bool registry_walk_open_next(struct registry *registry) {
     struct registry_walk *walk = &registry->walk;
-    if (!walk->is_going) {
+    if (!walk->pass.is_going) {
         return false;
     }
     walk->pass.database = 0; /* a key that is ahead may have been moved to any database */
-    walk->open = registry_pass_next(registry, &walk->pass, INT64_MIN);
+    walk->pass.open = registry_pass_next(registry, &walk->pass, INT64_MIN);
     walk->has_begun = false;
     walk->cursor = (struct key_cursor){.rank = 0};
-    return walk->open != NULL;
+    return walk->pass.open != NULL;
 }
 
 bool registry_walk_next(struct registry *registry, void *entries, uint32_t entries_max,
                         struct registry_walk_piece *piece) {
     struct registry_walk *walk = &registry->walk;
     CHECK(entries_max > 0);
-    if (walk->open == NULL && !registry_walk_open_next(registry)) {
+    if (walk->pass.open == NULL && !registry_walk_open_next(registry)) {
         return false;
     }
     *piece = (struct registry_walk_piece){
-        .key = walk->open, .rank = walk->cursor.rank, .is_first = !walk->has_begun};
+        .key = walk->pass.open, .rank = walk->cursor.rank, .is_first = !walk->has_begun};
     piece->count = registry->kinds[piece->key->kind]->walk(piece->key, &walk->cursor, entries,
                                                            entries_max, &piece->is_last);
     walk->has_begun = true;
     if (piece->is_last) {
-        walk->open = NULL;
+        walk->pass.open = NULL;
     }
     return true;
 }
@@ -445,11 +454,11 @@ bool registry_walk_next(struct registry *registry, void *entries, uint32_t entri
 
 const char *registry_check_walk(const struct registry *registry) {
     const struct registry_walk *walk = &registry->walk;
-    if (walk->open == NULL) {
+    if (walk->pass.open == NULL) {
         return NULL;
     }
-    if (walk->open->index < walk->pass.left[walk->open->database]) {
+    if (walk->pass.open->index < walk->pass.left[walk->pass.open->database]) {
         return "registry: the open key is ahead of the walk";
     }
-    return registry->kinds[walk->open->kind]->check(registry, walk->open, &walk->cursor);
+    return registry->kinds[walk->pass.open->kind]->check(registry, walk->pass.open, &walk->cursor);
 }

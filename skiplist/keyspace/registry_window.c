@@ -9,7 +9,7 @@ static const struct rules *registry_window_rules(const struct registry_key *key)
 }
 
 static bool registry_window_follows(const struct registry *registry) {
-    return registry->is_passive || registry->is_applying || registry->is_elsewhere != NULL;
+    return registry->is_passive || registry->is_applying || registry->outside.is_elsewhere != NULL;
 }
 
 bool registry_window_is_share(const struct registry_key *key, const struct rules *rules,
@@ -59,14 +59,15 @@ void registry_window_note_removed(struct registry *registry, const struct regist
     if (share == NULL) {
         return;
     }
-    if (registry->share_gone != NULL) {
-        registry->share_gone(registry->listener_context, share->database, registry_name(share));
+    if (registry->outside.share_gone != NULL) {
+        registry->outside.share_gone(registry->outside.listener_context, share->database,
+                                     registry_name(share));
     }
     registry_remove(registry, share);
 }
 
 void registry_set_share_listener(struct registry *registry, registry_share_gone *share_gone) {
-    registry->share_gone = share_gone;
+    registry->outside.share_gone = share_gone;
 }
 
 bool registry_window_end_share(struct registry *registry, const struct registry_key *key) {

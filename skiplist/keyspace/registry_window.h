@@ -14,8 +14,7 @@
 
 void registry_set_share_listener(struct registry *registry, registry_share_gone *share_gone);
 
-/* For the registry itself. A key has been taken out: before its removal is reported, and after. NULL:
- * none has. */
+/* Of boards as a kind of value (skiplist/keyspace/key_kind.h): a key has been taken out. */
 void registry_window_note_taken(struct registry *registry, const struct registry_key *key);
 void registry_window_note_removed(struct registry *registry, const struct registry_key *key);
 /* Is this key the share, of a board with such rules, of the period that begins then? */

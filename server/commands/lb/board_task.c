@@ -9,8 +9,8 @@
 #include "server/dispatch/syntax.h"
 #include "server/rdb/rdb_state.h"
 #include "skiplist/keyspace/archive_name.h"
+#include "skiplist/keyspace/league.h"
 #include "skiplist/keyspace/registry.h"
-#include "skiplist/keyspace/registry_league.h"
 
 _Static_assert((int)DURABLE_JOBS == (int)RDB_STATE_ORDERS, "dump files have them by this number");
 
@@ -331,9 +331,9 @@ static bool board_task_open_league(struct server *server, const struct registry_
 bool board_task_settle(struct server *server, struct board_task *task,
                        const struct registry_key *key) {
     uint32_t work;
-    bool is_settled = board_task_open_league(server, key) &&
-                      registry_league_settle(server->registry, key, UINT32_MAX, &work) !=
-                          REGISTRY_LEAGUE_OUT_OF_MEMORY;
+    bool is_settled =
+        board_task_open_league(server, key) &&
+        league_settle(server->registry, key, UINT32_MAX, &work) != KEY_EXPIRY_OUT_OF_MEMORY;
     task->has_missed |= !is_settled;
     return is_settled;
 }

@@ -4,7 +4,7 @@
 
 #include "server/acl/acl.h"
 #include "server/commands/zset/zset.h"
-#include "skiplist/keyspace/rules.h"
+#include "skiplist/keyspace/board_options.h"
 
 /* The key that has exactly the members with better fields above it: board_count_above of it is the
  * competition rank. */

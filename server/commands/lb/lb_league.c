@@ -146,9 +146,9 @@ bool lb_league_look_up(struct lb_league *league, struct bytes member,
         uint32_t tier;
         uint64_t settled_count = registry_totals(call->registry)->league_settled;
         key = place->member.key;
-        if (!registry_league_tier(call->registry, league->key, &league->names, member, place->entry,
-                                  &league->rooms->period, league->period, call->now_ms,
-                                  lb_league_open_archive, call, &tier)) {
+        if (!league_find_tier(call->registry, league->key, &league->names, member, place->entry,
+                              &league->rooms->period, league->period, call->now_ms,
+                              lb_league_open_archive, call, &tier)) {
             return false;
         }
         if (registry_totals(call->registry)->league_settled != settled_count) {

@@ -3,7 +3,7 @@
 #define SERVER_COMMAND_LB_LEAGUE_H
 
 #include "server/dispatch/call.h"
-#include "skiplist/keyspace/registry_league.h"
+#include "skiplist/keyspace/league.h"
 
 enum { LB_LEAGUE_KEY = 2 }; /* the argument */
 

@@ -10,7 +10,7 @@
 #include "server/commands/lb/board_task.h"
 #include "server/commands/lb/lb_tags.h"
 #include "server/commands/window.h"
-#include "skiplist/keyspace/registry_league.h"
+#include "skiplist/keyspace/league.h"
 
 /* The sum of all fields, and the later of the two times, when it was reached. false: it does not
  * fit. */
@@ -230,7 +230,7 @@ static void lb_move_act(struct server *server, struct board_task *task, struct r
         lb_move_in_window(server, task, board);
     } else if (!board_task_settle(server, task, key)) {
         return;
-    } else if (registry_league_parts(server->registry, key, task->member, task->to)) {
+    } else if (league_parts(server->registry, key, task->member, task->to)) {
         task->left_count++;
     } else {
         lb_move_on_board(server, task, key);

@@ -6,7 +6,7 @@
  * that ARCHIVE, or EX of LB.ROLL, has given them; if that is past, they go at once. */
 #include "server/clients/notify.h"
 #include "server/commands/lb/lb.h"
-#include "skiplist/keyspace/rules.h"
+#include "skiplist/keyspace/board_options.h"
 
 static void lb_settle_run(struct call *call) {
     struct registry_key *key;

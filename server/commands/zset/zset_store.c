@@ -3,7 +3,7 @@
 
 #include "server/commands/keyspace.h"
 #include "server/commands/writing.h"
-#include "skiplist/keyspace/rules.h"
+#include "skiplist/keyspace/board_options.h"
 #include "skiplist/lookup.h"
 #include "skiplist/run.h"
 

@@ -2,7 +2,7 @@
 #include "tests/support/test.h"
 
 #include "codec/memory.h"
-#include "skiplist/keyspace/rules.h"
+#include "skiplist/keyspace/board_options.h"
 #include "tests/support/layout_text.h"
 #include "tests/support/random.h"
 

@@ -1,7 +1,7 @@
 /* LB.LEAGUE, sentence by sentence. Many periods with random members: test_lb_league_twin.c. */
 #include "tests/server/failing_memory.h"
 
-#include "skiplist/keyspace/registry_league.h"
+#include "skiplist/keyspace/league.h"
 
 #define CREATE                                                                                     \
     "LB.LEAGUE CREATE weekly FIELD points 22 PERIOD DAY ROOM 3 TIERS 4 UP 1 DOWN 1 ARCHIVE 2"

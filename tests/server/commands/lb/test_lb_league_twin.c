@@ -4,7 +4,7 @@
 #include "tests/server/zset_fixture.h"
 
 #include "skiplist/keyspace/effect.h"
-#include "skiplist/keyspace/registry_league.h"
+#include "skiplist/keyspace/league.h"
 #include "tests/support/random.h"
 
 enum { MEMBERS = 60, PERIODS = 120, KINDS = 8 };
