@@ -13,7 +13,6 @@
 #include <xxhash.h>
 
 #include "codec/memory.h"
-#include "skiplist/counts.h"
 #include "skiplist/large_board.h"
 #include "skiplist/lookup.h"
 #include "skiplist/nodes.h"
@@ -599,8 +598,8 @@ static enum board_status board_move(struct board *board, const struct found *fou
     if (list->tags != NULL) {
         list->tags->code = sheet_code(list, from);
         list->tags->is_moving = true;
-        counts_prefetch(list, from.leaf, list->tags->code);
-        counts_prefetch(list, to.leaf, list->tags->code);
+        tag_counts_prefetch(list, from.leaf, list->tags->code);
+        tag_counts_prefetch(list, to.leaf, list->tags->code);
     }
     enum board_status status = BOARD_OUT_OF_MEMORY;
     if (board_reserve(board, list, to, entry.code, 0, &plan)) {

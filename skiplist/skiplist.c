@@ -7,7 +7,6 @@
 #include "skiplist/skiplist.h"
 
 #include "codec/memory.h"
-#include "skiplist/counts.h"
 #include "skiplist/nodes.h"
 #include "skiplist/prefetch.h"
 #include "skiplist/sheet.h"
@@ -451,7 +450,7 @@ static void skiplist_put_child(struct skiplist *list, uint32_t id, uint32_t posi
     index_insert(nodes_index(list, id), position, key, span, child);
     nodes_renumber(list, id, position);
     if (list->tags != NULL) {
-        counts_put_child(list, id, position);
+        tag_counts_put_child(list, id, position);
     }
 }
 
@@ -529,7 +528,7 @@ static void skiplist_split_index(struct skiplist *list, uint32_t *id, uint32_t *
         if (left->is_lowest) {
             sheet_split(list, left, right, index_span_sum(left, at) + (goes_right ? 0 : span));
         } else {
-            counts_split(list, *id, right, at, goes_right);
+            tag_counts_split(list, *id, right, at, goes_right);
         }
     }
     index_move(right, left, at);
@@ -781,7 +780,7 @@ static void skiplist_remove_child(struct skiplist *list, uint32_t id) {
     uint32_t position = node.position;
     nodes_give_back(list, id);
     if (list->tags != NULL) {
-        counts_remove_children(list, node.parent, position, 1);
+        tag_counts_remove_children(list, node.parent, position, 1);
     }
     index_remove(index, position, 1);
     nodes_renumber(list, node.parent, position);
