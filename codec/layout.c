@@ -613,22 +613,6 @@ static char *layout_put_text(char *at, const char *text) {
     return at + size;
 }
 
-static char *layout_put_field(char *at, const struct layout_field *field) {
-    at += sprintf(at, "FIELD %s %u%s%s", field->name, (unsigned)field->bits,
-                  field->is_ascending ? " ASC" : "", field->is_signed ? " SIGNED" : "");
-    if (field->scale > 0) {
-        at += sprintf(at, " SCALE %u", (unsigned)field->scale);
-    }
-    if (field->is_double) {
-        at = layout_put_text(at, " DOUBLE");
-    }
-    if (field->decay.count > 0) {
-        at += sprintf(at, " DECAY %u %s", (unsigned)field->decay.count,
-                      units[field->decay.unit].name);
-    }
-    return at;
-}
-
 /* The start of a unit, counted from START. Saturates. */
 static int64_t layout_unit_begin_us(const struct layout_time *time, uint64_t unit_index) {
     uint64_t elapsed_us;
@@ -648,10 +632,22 @@ static int64_t layout_end_us(const struct layout_time *time) {
 size_t layout_print(const struct layout *layout, char *out) {
     char *at = out;
     for (unsigned i = 0; i < layout->field_count; i++) {
+        const struct layout_field *field = &layout->fields[i];
         if (i > 0) {
             *at++ = ' ';
         }
-        at = layout_put_field(at, &layout->fields[i]);
+        at += sprintf(at, "FIELD %s %u%s%s", field->name, (unsigned)field->bits,
+                      field->is_ascending ? " ASC" : "", field->is_signed ? " SIGNED" : "");
+        if (field->scale > 0) {
+            at += sprintf(at, " SCALE %u", (unsigned)field->scale);
+        }
+        if (field->is_double) {
+            at = layout_put_text(at, " DOUBLE");
+        }
+        if (field->decay.count > 0) {
+            at += sprintf(at, " DECAY %u %s", (unsigned)field->decay.count,
+                          units[field->decay.unit].name);
+        }
     }
     if (layout->time.bits > 0) {
         const struct layout_time *time = &layout->time;

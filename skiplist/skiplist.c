@@ -249,14 +249,6 @@ static void skiplist_begin_place(const struct skiplist *list, uint32_t rank,
     }
 }
 
-/* Determine the child and prefetch its id. */
-static uint32_t skiplist_find_child(const struct skiplist *list, struct skiplist_place *place) {
-    struct index_block *index = nodes_index(list, place->leaf);
-    uint32_t position = index_child_at(index, &place->index);
-    prefetch_line(index_children(index) + position);
-    return position;
-}
-
 void skiplist_at_many(const struct skiplist *list, const uint32_t *ranks, uint32_t count,
                       struct skiplist_place *places) {
     uint32_t positions[SKIPLIST_AT_MAX];
@@ -267,7 +259,10 @@ void skiplist_at_many(const struct skiplist *list, const uint32_t *ranks, uint32
     }
     if (skiplist_node(list, list->root)->level > 0) {
         for (uint32_t i = 0; i < count; i++) {
-            positions[i] = skiplist_find_child(list, &places[i]);
+            /* Determine the child and prefetch its id. */
+            struct index_block *index = nodes_index(list, places[i].leaf);
+            positions[i] = index_child_at(index, &places[i].index);
+            prefetch_line(index_children(index) + positions[i]);
         }
         for (uint32_t i = 0; i < count; i++) {
             places[i].leaf = index_children(nodes_index(list, places[i].leaf))[positions[i]];

@@ -123,8 +123,15 @@ static void effect_bytes_commit(struct effect_encoder *encoder, const char *end)
     buffer_commit(out, (size_t)(end - (out->at + out->size)));
 }
 
-static void effect_bytes_encode_board_anew(struct effect_encoder *encoder, uint32_t database,
-                                           struct bytes name) {
+/* Write a BOARD record for the next records, unless the board is the current one. */
+static inline void effect_bytes_encode_board(struct effect_encoder *encoder, uint32_t database,
+                                             struct bytes name) {
+    if (encoder->name_size > 0 && encoder->database == database) {
+        const char *current = encoder->out->at + encoder->name_at;
+        if (bytes_equal((struct bytes){.at = current, .size = encoder->name_size}, name)) {
+            return;
+        }
+    }
     char *at = buffer_reserve(encoder->out, VARINT_MAX + 1 + name.size);
     if (at == NULL) {
         return;
@@ -137,18 +144,6 @@ static void effect_bytes_encode_board_anew(struct effect_encoder *encoder, uint3
     encoder->database = database;
     encoder->member_size = 0;
     effect_bytes_commit(encoder, at);
-}
-
-/* Write a BOARD record for the next records, unless the board is the current one. */
-static inline void effect_bytes_encode_board(struct effect_encoder *encoder, uint32_t database,
-                                             struct bytes name) {
-    if (encoder->name_size > 0 && encoder->database == database) {
-        const char *current = encoder->out->at + encoder->name_at;
-        if (bytes_equal((struct bytes){.at = current, .size = encoder->name_size}, name)) {
-            return;
-        }
-    }
-    effect_bytes_encode_board_anew(encoder, database, name);
 }
 
 static inline void effect_bytes_encode_member(struct effect_encoder *encoder, enum record_kind kind,
@@ -474,15 +469,6 @@ static bool effect_bytes_code_rules(struct coder *coder, struct rules *rules) {
     return layout->field_count > 0;
 }
 
-/* out: EFFECT_RULES_SIZE_MAX; returns the size. */
-static uint32_t effect_bytes_print_rules(const struct rules *rules, char *out) {
-    struct rules copy;
-    struct coder coder = {.to = out};
-    rules_copy(rules, &copy);
-    CHECK(effect_bytes_code_rules(&coder, &copy));
-    return (uint32_t)(coder.to - out);
-}
-
 static bool effect_bytes_define_rules(struct effect_decoder *decoder, struct rules *rules) {
     struct coder coder = {.from = decoder};
     const char *reason;
@@ -505,7 +491,11 @@ static bool effect_bytes_define_rules(struct effect_decoder *decoder, struct rul
 static uint32_t effect_bytes_find_slot(struct effect_encoder *encoder, const struct rules *rules,
                                        bool *is_new) {
     char text[EFFECT_RULES_SIZE_MAX];
-    uint32_t size = effect_bytes_print_rules(rules, text);
+    struct rules copy;
+    struct coder coder = {.to = text};
+    rules_copy(rules, &copy);
+    CHECK(effect_bytes_code_rules(&coder, &copy));
+    uint32_t size = (uint32_t)(coder.to - text);
     *is_new = false;
     for (uint32_t i = 0; i < encoder->slots_used; i++) {
         const struct effect_rules_text *slot = &encoder->slots[i];

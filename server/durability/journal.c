@@ -168,16 +168,6 @@ void journal_each_waiting(const struct journal *journal,
 
 /* ---- the writer's jobs ---- */
 
-static void journal_seal_groups(struct journal *journal) {
-    for (size_t at = 0; at < journal->writing.size;) {
-        struct journal_group_head head;
-        memcpy(&head, journal->writing.at + at, sizeof head);
-        head.unsynced = head.sequence - journal->writing_synced;
-        journal_file_seal_group(journal->writing.at + at, &head, journal->file.id);
-        at += JOURNAL_GROUP_HEAD + (size_t)head.size;
-    }
-}
-
 static void journal_fail_job(struct journal *journal, enum journal_job_status status,
                              const char *what) {
     journal->result.error = errno;
@@ -229,8 +219,15 @@ static void journal_run_write(void *context) {
 }
 
 static void journal_run_seal_and_write(void *context) {
-    journal_seal_groups(context);
-    journal_run_write(context);
+    struct journal *journal = context;
+    for (size_t at = 0; at < journal->writing.size;) {
+        struct journal_group_head head;
+        memcpy(&head, journal->writing.at + at, sizeof head);
+        head.unsynced = head.sequence - journal->writing_synced;
+        journal_file_seal_group(journal->writing.at + at, &head, journal->file.id);
+        at += JOURNAL_GROUP_HEAD + (size_t)head.size;
+    }
+    journal_run_write(journal);
 }
 
 /* The old file is synced as a whole before anything is written to the new one: only the last
@@ -393,17 +390,6 @@ static void journal_finish_write(struct journal *journal) {
     }
 }
 
-static void journal_stall(struct journal *journal) {
-    journal->error = journal->result.error;
-    if (!journal->is_stalled) {
-        log_write(LOG_WARNING,
-                  "journal: the disk does not take what was written, trying again: %s waiting=%zu",
-                  strerror(journal->error), journal_waiting_size(journal));
-        journal->stall_count++;
-    }
-    journal->is_stalled = true;
-}
-
 static void journal_on_written(void *context) {
     struct journal *journal = context;
     const struct journal_result *result = &journal->result;
@@ -423,7 +409,15 @@ static void journal_on_written(void *context) {
                       strerror(journal->result.error));
         }
     } else if (result->status == JOURNAL_RESULT_FULL) {
-        journal_stall(journal);
+        journal->error = journal->result.error;
+        if (!journal->is_stalled) {
+            log_write(
+                LOG_WARNING,
+                "journal: the disk does not take what was written, trying again: %s waiting=%zu",
+                strerror(journal->error), journal_waiting_size(journal));
+            journal->stall_count++;
+        }
+        journal->is_stalled = true;
     } else {
         journal_finish_write(journal);
     }

@@ -173,23 +173,6 @@ static void snapshot_abort(struct snapshot *snapshot) {
     }
 }
 
-/* Compute the manifest's state that will include the file. */
-static void snapshot_prepare_state(struct snapshot *snapshot) {
-    struct store *store = snapshot->store;
-    struct store_state *state = &snapshot->new_state;
-    snapshot->old_state = store->state;
-    *state = (struct store_state){.base_number = snapshot->number,
-                                  .base_sequence = snapshot->footer.sequence};
-    if (snapshot->journal_after == SNAPSHOT_MAKES_JOURNAL) {
-        snapshot->journal_number = store_take_number(store);
-        state->journals[state->journal_count++] = (struct store_journal){
-            .number = snapshot->journal_number, .first_sequence = snapshot->footer.sequence + 1};
-    } else if (snapshot->journal_after == SNAPSHOT_KEEPS_JOURNAL) {
-        state->journals[state->journal_count++] =
-            store->state.journals[store->state.journal_count - 1];
-    }
-}
-
 /* Give the thread its next job, if it is free. */
 static void snapshot_go_on(struct snapshot *snapshot) {
     if (snapshot->worker.is_busy || snapshot->is_failed) {
@@ -198,7 +181,21 @@ static void snapshot_go_on(struct snapshot *snapshot) {
     if (snapshot->state == SNAPSHOT_ENDS) {
         snapshot_close_chunk(snapshot);
         if (!snapshot->is_streamed) {
-            snapshot_prepare_state(snapshot);
+            /* Compute the manifest's state that will include the file. */
+            struct store *store = snapshot->store;
+            struct store_state *state = &snapshot->new_state;
+            snapshot->old_state = store->state;
+            *state = (struct store_state){.base_number = snapshot->number,
+                                          .base_sequence = snapshot->footer.sequence};
+            if (snapshot->journal_after == SNAPSHOT_MAKES_JOURNAL) {
+                snapshot->journal_number = store_take_number(store);
+                state->journals[state->journal_count++] =
+                    (struct store_journal){.number = snapshot->journal_number,
+                                           .first_sequence = snapshot->footer.sequence + 1};
+            } else if (snapshot->journal_after == SNAPSHOT_KEEPS_JOURNAL) {
+                state->journals[state->journal_count++] =
+                    store->state.journals[store->state.journal_count - 1];
+            }
         }
         snapshot_hand_over(snapshot, snapshot_run_end);
     } else if (snapshot->state == SNAPSHOT_WALKS && snapshot->chunk_count > 0) {
@@ -422,17 +419,6 @@ static void snapshot_write_hash_piece(struct snapshot *snapshot,
     }
 }
 
-static void snapshot_write_piece(struct snapshot *snapshot, const struct registry_walk_piece *piece,
-                                 const void *entries) {
-    size_t size_before = snapshot->filling.size;
-    if (piece->key->kind == REGISTRY_HASH) {
-        snapshot_write_hash_piece(snapshot, piece, entries);
-    } else {
-        snapshot_write_board_piece(snapshot, piece, entries);
-    }
-    snapshot->walked_size += snapshot->filling.size - size_before;
-}
-
 /* Applies even while the thread is free: it gets its next job only at the end of a step, and
  * nothing else would end the step of SAVE. Effects do not count, or a client that makes many could
  * stop the walk. */
@@ -456,7 +442,13 @@ bool snapshot_step(struct snapshot *snapshot, uint64_t budget_ns, uint64_t group
             snapshot->footer.sequence = group;
             snapshot->footer.time_us = (uint64_t)now_us;
         } else if (piece.key != NULL) {
-            snapshot_write_piece(snapshot, &piece, &entries);
+            size_t size_before = snapshot->filling.size;
+            if (piece.key->kind == REGISTRY_HASH) {
+                snapshot_write_hash_piece(snapshot, &piece, entries.pairs);
+            } else {
+                snapshot_write_board_piece(snapshot, &piece, entries.entries);
+            }
+            snapshot->walked_size += snapshot->filling.size - size_before;
         }
         if (clock_ticks_to_ns(clock_ticks() - begin) >= budget_ns) {
             break;

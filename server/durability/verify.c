@@ -147,22 +147,6 @@ static enum check_result verify_check_base(struct checking *checking) {
 
 /* ---- a journal ---- */
 
-/* Count groups and their changes. A change that cannot be decoded is found later, by loading. */
-static enum journal_status verify_read_groups(struct checking *checking,
-                                              struct journal_reader *reader,
-                                              uint64_t *change_count) {
-    struct journal_group group;
-    enum journal_status status;
-    while ((status = journal_file_reader_next(reader, &group)) == JOURNAL_GROUP) {
-        effect_bytes_decode_begin(&checking->decoder,
-                                  (struct bytes){.at = group.payload, .size = group.size});
-        while (effect_bytes_decode(&checking->decoder) == EFFECT_RECORD_EFFECT) {
-            ++*change_count;
-        }
-    }
-    return status;
-}
-
 static enum check_result verify_fix_tail(const struct checking *checking, uint64_t number,
                                          const struct journal_reader *reader) {
     const struct journal_torn *torn = &reader->torn;
@@ -231,7 +215,16 @@ static enum check_result verify_check_journal(struct checking *checking, uint32_
     enum journal_status status =
         journal_file_reader_open(&reader, fd, checking->path, journal->first_sequence, is_last);
     if (status == JOURNAL_GROUP) {
-        status = verify_read_groups(checking, &reader, &change_count);
+        /* Count groups and their changes. A change that cannot be decoded is found later, by
+         * loading. */
+        struct journal_group group;
+        while ((status = journal_file_reader_next(&reader, &group)) == JOURNAL_GROUP) {
+            effect_bytes_decode_begin(&checking->decoder,
+                                      (struct bytes){.at = group.payload, .size = group.size});
+            while (effect_bytes_decode(&checking->decoder) == EFFECT_RECORD_EFFECT) {
+                ++change_count;
+            }
+        }
         uint64_t count = reader.group_count;
         fprintf(checking->out, "%s: %s, %" PRIu64 " bytes, %" PRIu64 " groups", checking->path,
                 status == JOURNAL_END ? "whole" : "whole so far", reader.offset, count);

@@ -393,7 +393,8 @@ bool connection_open(struct tick *tick, const struct accepted *accepted) {
     }
     connection->network->client_count++;
     if (text != NULL) {
-        /* With TLS it can only be told after the handshake, for which it needs a place. It is not read. */
+        /* With TLS it can only be told after the handshake, for which it needs a place. It is
+         * not read. */
         server->stats.connections_rejected++;
         buffer_append(&session->output, text, strlen(text));
         tick_output_mark_dirty(tick, connection);
@@ -489,15 +490,6 @@ static void connection_log_tls_failure(struct connection *connection,
     tick->tls_unlogged_count = 0;
 }
 
-static void connection_end_handshake(struct connection *connection) {
-    const char *name = transport_peer_name(&connection->transport);
-    connection->is_shaking = false;
-    if (name != NULL) {
-        server_take_certificate(connection->tick->server, &connection->session,
-                                bytes_from_text(name));
-    }
-}
-
 void connection_take_note(const struct transport_note *note) {
     struct connection *connection = connection_of(note->session);
     if ((note->events & TRANSPORT_CLOSED) != 0) {
@@ -512,7 +504,12 @@ void connection_take_note(const struct transport_note *note) {
     connection->transport_memory_size = note->memory_size;
     connection->is_input_over |= (note->events & TRANSPORT_INPUT_OVER) != 0;
     if ((note->events & TRANSPORT_SHAKEN) != 0) {
-        connection_end_handshake(connection);
+        const char *name = transport_peer_name(&connection->transport);
+        connection->is_shaking = false;
+        if (name != NULL) {
+            server_take_certificate(connection->tick->server, &connection->session,
+                                    bytes_from_text(name));
+        }
     }
     connection_count_input(connection);
     client_memory_count(&connection->tick->server->sessions.memory, &connection->session);
