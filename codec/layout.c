@@ -226,14 +226,6 @@ static bool layout_decay_end(const struct layout_field *field, struct decimal_bo
     return true;
 }
 
-/* Ordinals at both ends of a range. false: it is empty, as far as one limit tells. */
-static bool layout_decay_range(const struct layout_field *field, const struct decimal_bound *lower,
-                               const struct decimal_bound *upper, int64_t time_us, uint64_t *first,
-                               uint64_t *last) {
-    return layout_decay_end(field, *lower, DECIMAL_BOUND_LOWEST, time_us, first) &&
-           layout_decay_end(field, *upper, DECIMAL_BOUND_HIGHEST, time_us, last);
-}
-
 /* ---- Text in ---- */
 
 struct parser {
@@ -1113,7 +1105,8 @@ bool layout_key_range(const struct layout *layout, struct decimal_bound lower,
     uint64_t first;
     uint64_t last;
     if (layout_field_decays(lead)) {
-        if (!layout_decay_range(lead, &lower, &upper, time_us, &first, &last)) {
+        if (!layout_decay_end(lead, lower, DECIMAL_BOUND_LOWEST, time_us, &first) ||
+            !layout_decay_end(lead, upper, DECIMAL_BOUND_HIGHEST, time_us, &last)) {
             return false;
         }
     } else if (!layout_end_ordinal(lead, lower, DECIMAL_BOUND_LOWEST, 0, &first) ||

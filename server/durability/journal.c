@@ -632,9 +632,10 @@ void journal_note_base(struct journal *journal, uint64_t group) {
     }
 }
 
-/* Write everything that is buffered, batch after batch. A batch may be held back for others
- * (journal_is_worth_holding) or wait for a rotation, which in turn waits for the syncer. */
-static bool journal_flush_writes(struct journal *journal) {
+bool journal_flush(struct journal *journal, bool is_synced) {
+    CHECK(!journal->has_group);
+    /* Write everything that is buffered, batch after batch. A batch may be held back for others
+     * (journal_is_worth_holding) or wait for a rotation, which in turn waits for the syncer. */
     worker_wait(&journal->syncer);
     worker_wait(&journal->writer);
     if (journal->state == JOURNAL_WRITES && journal->is_stalled) {
@@ -647,12 +648,7 @@ static bool journal_flush_writes(struct journal *journal) {
         (void)journal_go_on(journal);
         worker_wait(&journal->writer);
     }
-    return journal->state == JOURNAL_WRITES && !journal->is_stalled;
-}
-
-bool journal_flush(struct journal *journal, bool is_synced) {
-    CHECK(!journal->has_group);
-    if (!journal_flush_writes(journal)) {
+    if (journal->state != JOURNAL_WRITES || journal->is_stalled) {
         return false;
     }
     if (is_synced && journal->synced_group < journal->written_group) {

@@ -76,19 +76,6 @@ static void verify_print_unnamed(void *context, const char *name) {
             checking->store.path, name);
 }
 
-static void verify_print_manifest(struct checking *checking) {
-    const struct store_state *state = &checking->store.state;
-    if (checking->store.is_file) {
-        return;
-    }
-    fprintf(checking->out, "%s/" STORE_MANIFEST_NAME ": whole, %s, %" PRIu32 " journals\n",
-            checking->store.path, state->base_number != 0 ? "a base" : "no base",
-            state->journal_count);
-    if (!store_list_unnamed(&checking->store, verify_print_unnamed, checking)) {
-        fprintf(checking->out, "cannot list %s: %s\n", checking->store.path, strerror(errno));
-    }
-}
-
 /* ---- the base ---- */
 
 /* Read every block without decoding it. This takes fd; the reader is to be closed. */
@@ -379,7 +366,15 @@ static enum check_result verify_worse_of(enum check_result a, enum check_result 
 }
 
 static enum check_result verify_check_files(struct checking *checking) {
-    verify_print_manifest(checking);
+    const struct store_state *state = &checking->store.state;
+    if (!checking->store.is_file) {
+        fprintf(checking->out, "%s/" STORE_MANIFEST_NAME ": whole, %s, %" PRIu32 " journals\n",
+                checking->store.path, state->base_number != 0 ? "a base" : "no base",
+                state->journal_count);
+        if (!store_list_unnamed(&checking->store, verify_print_unnamed, checking)) {
+            fprintf(checking->out, "cannot list %s: %s\n", checking->store.path, strerror(errno));
+        }
+    }
     enum check_result result = verify_check_base(checking);
     bool is_loadable = result == CHECK_IS_WHOLE;
     for (uint32_t i = 0; i < checking->store.state.journal_count; i++) {
