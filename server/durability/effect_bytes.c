@@ -514,18 +514,6 @@ static uint32_t effect_bytes_find_slot(struct effect_encoder *encoder, const str
     return index;
 }
 
-/* The caller has reserved 1 + EFFECT_RULES_SIZE_MAX. */
-static char *effect_bytes_put_rules(struct effect_encoder *encoder, char *at,
-                                    const struct rules *rules) {
-    bool is_new;
-    uint32_t index = effect_bytes_find_slot(encoder, rules, &is_new);
-    *at++ = (char)(index | (is_new ? SLOT_DEFINED : 0));
-    if (is_new) {
-        at = effect_bytes_put(at, encoder->slots[index].at, encoder->slots[index].size);
-    }
-    return at;
-}
-
 /* ---- writing records ---- */
 
 static bool effect_bytes_take_rules(struct effect_decoder *decoder, const struct rules **rules) {
@@ -559,7 +547,13 @@ static bool effect_bytes_code_operands(struct coder *coder, struct effect_encode
         return false;
     }
     if ((operands & HAS_RULES) != 0 && coder->from == NULL) {
-        coder->to = effect_bytes_put_rules(encoder, coder->to, effect->rules);
+        bool is_new; /* there is room for 1 + EFFECT_RULES_SIZE_MAX */
+        uint32_t index = effect_bytes_find_slot(encoder, effect->rules, &is_new);
+        const struct effect_rules_text *slot = &encoder->slots[index];
+        *coder->to++ = (char)(index | (is_new ? SLOT_DEFINED : 0));
+        if (is_new) {
+            coder->to = effect_bytes_put(coder->to, slot->at, slot->size);
+        }
     } else if ((operands & HAS_RULES) != 0 &&
                !effect_bytes_take_rules(coder->from, &effect->rules)) {
         return false;
