@@ -387,25 +387,12 @@ static enum check_result verify_check_files(struct checking *checking) {
     return is_loadable ? verify_worse_of(result, verify_check_boards(checking)) : result;
 }
 
-static enum check_result verify_check_store(struct checking *checking, const char *directory) {
+enum check_result verify_run(const char *directory, bool is_fixing, FILE *out) {
     static const char *const words[] = {[CHECK_IS_WHOLE] = "whole",
                                         [CHECK_IS_DAMAGED] = "not whole",
                                         [CHECK_IS_UNKNOWN] = "not checked"};
     char error[DISK_ERROR_MAX];
     enum check_result result = CHECK_IS_UNKNOWN;
-    enum store_status status = verify_open_store(checking, directory, error);
-    if (status == STORE_OK) {
-        result = verify_check_files(checking);
-        store_close(&checking->store);
-    } else {
-        result = status == STORE_DAMAGED ? CHECK_IS_DAMAGED : CHECK_IS_UNKNOWN;
-        fprintf(checking->out, "%s\n", error);
-    }
-    fprintf(checking->out, "%s: %s\n", directory, words[result]);
-    return result;
-}
-
-enum check_result verify_run(const char *directory, bool is_fixing, FILE *out) {
     struct checking *checking = memory_allocate_zeroed(sizeof *checking);
     if (checking == NULL || !settings_init(&checking->settings)) {
         fprintf(out, "out of memory\n");
@@ -414,7 +401,15 @@ enum check_result verify_run(const char *directory, bool is_fixing, FILE *out) {
     }
     checking->out = out;
     checking->is_fixing = is_fixing;
-    enum check_result result = verify_check_store(checking, directory);
+    enum store_status status = verify_open_store(checking, directory, error);
+    if (status == STORE_OK) {
+        result = verify_check_files(checking);
+        store_close(&checking->store);
+    } else {
+        result = status == STORE_DAMAGED ? CHECK_IS_DAMAGED : CHECK_IS_UNKNOWN;
+        fprintf(out, "%s\n", error);
+    }
+    fprintf(out, "%s: %s\n", directory, words[result]);
     settings_deinit(&checking->settings);
     memory_free(checking);
     return result;
