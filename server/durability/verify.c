@@ -294,7 +294,7 @@ static enum check_result verify_whole(struct checking *checking, struct loading 
     struct counts counts = {.boards = 0};
     char time[TIMESTAMP_TEXT_MAX];
     for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
-        registry_each(loading->registry, database, INT64_MIN, verify_count_key, &counts);
+        registry_walk_each(loading->registry, database, INT64_MIN, verify_count_key, &counts);
     }
     size_t size = timestamp_print(time, (int64_t)loading->time_us);
     fprintf(checking->out,
@@ -313,7 +313,7 @@ static enum check_result verify_check_boards(struct checking *checking) {
         return CHECK_IS_UNKNOWN;
     }
     loading->registry =
-        registry_create(disk_random_id(), setting_board_rules_for, &checking->settings);
+        registry_create(disk_random_id(), setting_board_options_for, &checking->settings);
     enum check_result result = CHECK_IS_UNKNOWN;
     if (loading->registry != NULL) {
         result = verify_whole(checking, loading);

@@ -628,7 +628,7 @@ static bool tick_tell_durations(const struct tick *tick) {
     uint64_t begin = clock_ticks();
     bool has_more = false;
     while (!tick->is_behind) {
-        has_more = registry_tell_durations(tick->server->registry, DUE_KEYS_MAX);
+        has_more = registry_expiry_tell_shifted(tick->server->registry, DUE_KEYS_MAX);
         if (!has_more || clock_ticks_to_ns(clock_ticks() - begin) >= CHORE_BUDGET_NS) {
             break;
         }
@@ -640,11 +640,11 @@ static bool tick_tell_durations(const struct tick *tick) {
 static bool tick_drop_stale(struct tick *tick) {
     struct registry *registry = tick->server->registry;
     int64_t now_ms = tick->server->clock.monotonic_ms;
-    if (now_ms >= tick->stale_at_ms && registry_has_stale(registry)) {
-        registry_begin_stale(registry);
+    if (now_ms >= tick->stale_at_ms && registry_stale_is_there(registry)) {
+        registry_stale_begin(registry);
         tick->stale_at_ms = now_ms + STALE_EVERY_MS;
     }
-    if (!registry_is_at_stale(registry)) {
+    if (!registry_stale_is_going(registry)) {
         return false;
     }
     uint64_t begin = clock_ticks();
@@ -652,7 +652,7 @@ static bool tick_drop_stale(struct tick *tick) {
     bool has_more = true;
     while (has_more && elapsed_ns < CHORE_BUDGET_NS) {
         has_more = !tick_is_behind(tick->server) && /* it wakes the loop when it is not */
-                   registry_step_stale(registry, tick->server->clock.now_ms, STALE_WORK_MAX);
+                   registry_stale_step(registry, tick->server->clock.now_ms, STALE_WORK_MAX);
         elapsed_ns = clock_ticks_to_ns(clock_ticks() - begin);
     }
     tick_note_latency(tick, "stale-cycle", elapsed_ns, elapsed_ns);
@@ -663,7 +663,7 @@ static bool tick_drop_stale(struct tick *tick) {
 static bool tick_handle_due(struct tick *tick) {
     tick_hold_due(tick,
                   server_pause(tick->server) != SERVER_PAUSE_NONE); /* which commands may change */
-    int64_t due_ms = registry_next_due(tick->server->registry);
+    int64_t due_ms = registry_expiry_next_due(tick->server->registry);
     if (tick->server->durability.is_loading || !tick_may_run_due(tick->server)) {
         return false;
     }
@@ -674,7 +674,7 @@ static bool tick_handle_due(struct tick *tick) {
         return has_more;
     }
     has_more |= tick_run_some(tick, registry_roll_due, "roll-cycle");
-    return tick_run_some(tick, registry_expire_due, "expire-cycle") || has_more;
+    return tick_run_some(tick, registry_expiry_remove_due, "expire-cycle") || has_more;
 }
 
 /* Make archives that are copies, or on a replica what their effects will take. They wait for room below maxmemory. true:
@@ -692,7 +692,7 @@ static bool tick_copy_archives(struct tick *tick) {
     uint64_t limit = server->settings.maxmemory;
     uint64_t used = memory_used();
     uint64_t room = limit == 0 ? UINT64_MAX : limit > used ? limit - used : 0;
-    if (registry_limit_archives(server->registry, room, server->clock.now_ms)) {
+    if (registry_roll_archive_limit(server->registry, room, server->clock.now_ms)) {
         int64_t now_ms = tick->server->clock.monotonic_ms;
         if (tick->archive_logged_at_ms == 0 ||
             now_ms - tick->archive_logged_at_ms >= ARCHIVE_LOG_MS) {
@@ -708,8 +708,8 @@ static bool tick_copy_archives(struct tick *tick) {
     }
     do {
         is_ready = memory_is_ready();
-        has_more = registry_archive_step(server->registry, server->clock.now_ms,
-                                         is_ready ? COPIED_MAX : 0);
+        has_more = registry_roll_archive_step(server->registry, server->clock.now_ms,
+                                              is_ready ? COPIED_MAX : 0);
     } while (has_more && is_ready && clock_ticks_to_ns(clock_ticks() - begin) < CHORE_BUDGET_NS);
     tick->waits_for_memory |= has_more && !is_ready;
     return has_more && is_ready;
@@ -769,12 +769,12 @@ static int64_t tick_wait_ms(const struct tick *tick) {
     int64_t monotonic_ms = server->clock.monotonic_ms;
     int64_t wait_ms = follow_wait_ms(server);
     if (tick_may_run_due(server)) {
-        int64_t due_ms = registry_next_due(server->registry);
+        int64_t due_ms = registry_expiry_next_due(server->registry);
         wait_ms = due_ms != REGISTRY_NO_EXPIRY ? tick_sooner(wait_ms, due_ms, now_ms) : wait_ms;
         if (server->waits.opens_ms != 0) {
             wait_ms = tick_sooner(wait_ms, server->waits.opens_ms, now_ms);
         }
-        if (registry_has_stale(server->registry)) {
+        if (registry_stale_is_there(server->registry)) {
             wait_ms = tick_sooner(wait_ms, tick->stale_at_ms, monotonic_ms);
         }
     }
