@@ -182,19 +182,6 @@ static const struct queue_entry *tick_run_next_group(struct tick *tick, unsigned
     return tick->group;
 }
 
-/* The first count requests of the queue have run. */
-static void tick_run_advance(struct tick *tick, unsigned count) {
-    tick->waiting_count -= count;
-    tick->done_total += count;
-    while (count > 0) {
-        struct batch *batch = tick_run_current_batch(tick);
-        size_t left = batch->count - batch->position;
-        unsigned part = count < left ? count : (unsigned)left;
-        batch->position += part;
-        count -= part;
-    }
-}
-
 /* Run count requests from the head of the queue, or fewer if the disk falls behind or the budget is
  * spent. Running them queues nothing before them, so the entries do not move. */
 static void tick_run_group(struct tick *tick, struct reply *reply, uint64_t end_ticks) {
@@ -218,7 +205,15 @@ static void tick_run_group(struct tick *tick, struct reply *reply, uint64_t end_
         /* Each command ends by reading the counter, so this is the latest time. */
         is_over = (int64_t)(tick->server->command_begin_ticks - end_ticks) >= 0;
     }
-    tick_run_advance(tick, done);
+    tick->waiting_count -= done;
+    tick->done_total += done;
+    while (done > 0) {
+        struct batch *batch = tick_run_current_batch(tick);
+        size_t left = batch->count - batch->position;
+        unsigned part = done < left ? done : (unsigned)left;
+        batch->position += part;
+        done -= part;
+    }
     tick->running = NULL;
     tick->server->ahead = NULL;
 }

@@ -89,17 +89,6 @@ bool tick_network_queue_held(struct tick *tick, struct connection *connection) {
     return true;
 }
 
-/* All its entries have run or were dropped. */
-static void tick_network_release_batch(struct batch *batch) {
-    if (batch->network != NULL) {
-        network_give_back(batch->network, batch);
-        return;
-    }
-    transaction_clear(&((struct held_batch *)batch)->requests);
-    memory_free(batch->entries);
-    memory_free(batch);
-}
-
 void tick_network_release_batches(struct tick *tick) {
     while (tick->queue_first != NULL && tick->queue_first->position == tick->queue_first->count) {
         struct batch *batch = tick->queue_first;
@@ -110,7 +99,14 @@ void tick_network_release_batches(struct tick *tick) {
         if (tick->queue_at == batch) {
             tick->queue_at = batch->next;
         }
-        tick_network_release_batch(batch);
+        /* All its entries have run or were dropped. */
+        if (batch->network != NULL) {
+            network_give_back(batch->network, batch);
+        } else {
+            transaction_clear(&((struct held_batch *)batch)->requests);
+            memory_free(batch->entries);
+            memory_free(batch);
+        }
     }
 }
 
