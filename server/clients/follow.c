@@ -126,25 +126,25 @@ static enum follow_opening follow_opening_of(const struct registry_key *key, int
     if (key == NULL) {
         return FOLLOW_NO_BOARD;
     }
-    const struct rules *rules = registry_rules(key);
-    if ((rules->guards & RULES_CLOSES) != 0 && now_ms >= rules->closes_ms) {
+    const struct board_options *options = registry_options(key);
+    if ((options->guards & BOARD_CLOSES) != 0 && now_ms >= options->closes_ms) {
         return FOLLOW_CLOSED;
     }
-    return (rules->guards & RULES_OPENS) != 0 && now_ms < rules->opens_ms ? FOLLOW_NOT_OPEN
-                                                                          : FOLLOW_OPEN;
+    return (options->guards & BOARD_OPENS) != 0 && now_ms < options->opens_ms ? FOLLOW_NOT_OPEN
+                                                                              : FOLLOW_OPEN;
 }
 
 /* When it opens or closes next. */
 static int64_t follow_next_guard_ms(const struct registry_key *key, int64_t now_ms) {
     int64_t next_ms = FOLLOW_NEVER;
     if (key != NULL) {
-        const struct rules *rules = registry_rules(key);
-        if ((rules->guards & RULES_CLOSES) != 0 && now_ms < rules->closes_ms) {
-            next_ms = rules->closes_ms;
+        const struct board_options *options = registry_options(key);
+        if ((options->guards & BOARD_CLOSES) != 0 && now_ms < options->closes_ms) {
+            next_ms = options->closes_ms;
         }
-        if ((rules->guards & RULES_OPENS) != 0 && now_ms < rules->opens_ms &&
-            rules->opens_ms < next_ms) {
-            next_ms = rules->opens_ms;
+        if ((options->guards & BOARD_OPENS) != 0 && now_ms < options->opens_ms &&
+            options->opens_ms < next_ms) {
+            next_ms = options->opens_ms;
         }
     }
     return next_ms;

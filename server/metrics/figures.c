@@ -24,8 +24,8 @@ static void figures_take_databases(const struct server *server, struct figures *
         figures->databases[i] = (struct figures_database){
             .keys = registry_count(registry, i),
             .boards = registry_board_count(registry, i),
-            .expiring = registry_expiring_count(registry, i),
-            .average_ttl_ms = registry_average_ttl_ms(registry, i, server->clock.now_ms),
+            .expiring = registry_expiry_count(registry, i),
+            .average_ttl_ms = registry_expiry_average_ttl_ms(registry, i, server->clock.now_ms),
             .members = registry_member_count(registry, i),
         };
         figures->members += figures->databases[i].members;

@@ -57,9 +57,9 @@ struct key_kind {
                          const struct key_cursor *cursor);
 };
 
-/* Boards, REGISTRY_BOARD: kind_board.c. Every registry knows them. */
+/* Boards, REGISTRY_BOARD: registry_board.c. Every registry knows them. */
 extern const struct key_kind key_kind_board;
-/* Hashes, REGISTRY_HASH: kind_hash.c. The same. */
+/* Hashes, REGISTRY_HASH: registry_hash.c. The same. */
 extern const struct key_kind key_kind_hash;
 
 /* Add another kind, before there are keys of it. Borrowed for good. */
@@ -73,7 +73,7 @@ MUST_CHECK struct registry_key *registry_find_or_create_kind(struct registry *re
                                                              int64_t now_ms, bool *is_new);
 /* Report that a member of a key of a kind other than boards was put, with this value, or taken.
  * Call after the change. */
-void registry_report_member(const struct registry *registry, enum effect_kind kind,
-                            struct registry_key *key, struct bytes member, struct bytes value);
+void effect_emit_member(const struct registry *registry, enum effect_kind kind,
+                        struct registry_key *key, struct bytes member, struct bytes value);
 
 #endif

@@ -51,12 +51,12 @@ uint32_t league_count_between(const struct period *period, uint32_t from, uint32
 /* ---- tiers ---- */
 
 /* The number of tiers may have been other when the entry was written. */
-static uint32_t league_clamp(const struct rules_league *league, uint32_t tier) {
+static uint32_t league_clamp(const struct board_league *league, uint32_t tier) {
     tier = tier < league->tiers ? tier : league->tiers;
     return tier > 1 ? tier : 1;
 }
 
-uint32_t league_tier_after(const struct rules_league *league, uint32_t tier, uint32_t rank,
+uint32_t league_tier_after(const struct board_league *league, uint32_t tier, uint32_t rank,
                            uint32_t count) {
     CHECK(rank < count);
     tier = league_clamp(league, tier);
@@ -66,7 +66,7 @@ uint32_t league_tier_after(const struct rules_league *league, uint32_t tier, uin
     return count - rank <= league->down ? league_clamp(league, tier - 1) : tier;
 }
 
-uint32_t league_tier_idle(const struct rules_league *league, uint32_t tier, uint32_t periods) {
+uint32_t league_tier_idle(const struct board_league *league, uint32_t tier, uint32_t periods) {
     tier = league_clamp(league, tier);
     if (!league->idle_goes_down) {
         return tier;
@@ -137,7 +137,7 @@ struct bytes league_archive(struct league_names *names, struct league_entry entr
 }
 
 size_t league_print_suffix(const struct period *period, uint32_t number, char *out) {
-    return archive_print_suffix(period, league_time_in(number), out);
+    return archive_name_print_suffix(period, league_time_in(number), out);
 }
 
 /* Take ":17" from the end. */
@@ -174,13 +174,13 @@ bool league_parse_room(struct bytes name, struct bytes *prefix, struct bytes *in
 enum { ARCHIVES_TRIED = 8 };
 
 uint64_t league_count(const struct registry *registry) {
-    return registry->rules.league_count;
+    return registry->options.league_count;
 }
 
 /* ---- a member that comes ---- */
 
 /* Its tier, from an archive that has it; false: it has not. */
-static bool league_read(const struct rules_league *league, const struct board *archive,
+static bool league_read(const struct board_league *league, const struct board *archive,
                         struct bytes member, uint32_t *tier) {
     struct board_member found;
     board_look_up(archive, member, NULL, &found);
@@ -203,7 +203,7 @@ bool league_find_tier(struct registry *registry, const struct registry_key *leag
                       struct league_names *names, struct bytes member, struct league_entry entry,
                       const struct period *period, uint32_t now_period, int64_t now_ms,
                       league_open *open, const void *context, uint32_t *tier) {
-    const struct rules_league *rules = &registry_rules(league)->league;
+    const struct board_league *options = &registry_options(league)->league;
     struct bytes name =
         entry.room > 0 ? league_archive(names, entry, period) : (struct bytes){.size = 0};
     size_t size = name.size;
@@ -215,16 +215,16 @@ bool league_find_tier(struct registry *registry, const struct registry_key *leag
         const struct registry_key *archive =
             league_find_archive(registry, league->database, name, now_ms);
         if (archive == NULL || (archive->kind == REGISTRY_BOARD &&
-                                league_read(rules, &archive->board, member, tier))) {
+                                league_read(options, &archive->board, member, tier))) {
             break;
         }
         names->at[size] = '.';
         name.size = size + 1 + bytes_print_u64(names->at + size + 1, number);
     }
-    uint32_t idle_count = rules->idle_goes_down
-                              ? league_count_between(period, entry.period, now_period, rules->tiers)
-                              : 0;
-    *tier = league_tier_idle(rules, *tier, idle_count);
+    uint32_t idle_count = options->idle_goes_down ? league_count_between(period, entry.period,
+                                                                         now_period, options->tiers)
+                                                  : 0;
+    *tier = league_tier_idle(options, *tier, idle_count);
     return true;
 }
 
@@ -243,29 +243,29 @@ struct settling {
     uint32_t settled_count;
 };
 
-/* The league of this name, and the rules of its template. NULL: there is none, or it has none with a PERIOD. */
+/* The league of this name, and the options of its template. NULL: there is none, or it has none with a PERIOD. */
 static struct registry_key *league_find(const struct registry *registry, uint32_t number,
-                                        struct bytes name, const struct rules **rooms) {
+                                        struct bytes name, const struct board_options **rooms) {
     struct league_names names;
     const struct database *database = registry_read(registry, number);
     struct registry_key *key = league_is_name(name) ? registry_find_name(database, name) : NULL;
-    if (key == NULL || key->kind != REGISTRY_BOARD || registry_rules(key)->league.room == 0) {
+    if (key == NULL || key->kind != REGISTRY_BOARD || registry_options(key)->league.room == 0) {
         return NULL;
     }
     league_names_init(&names, name);
     const struct registry_key *template = registry_find_name(database, league_template(&names));
     if (template == NULL || template->kind != REGISTRY_BOARD ||
-        registry_rules(template)->period.unit == PERIOD_NONE) {
+        registry_options(template)->period.unit == PERIOD_NONE) {
         return NULL;
     }
-    *rooms = registry_rules(template);
+    *rooms = registry_options(template);
     return key;
 }
 
 /* The league that has a room of this name, likewise. */
 static struct registry_key *league_find_of_room(const struct registry *registry, uint32_t number,
                                                 struct bytes name, struct league_entry *entry,
-                                                const struct rules **rooms) {
+                                                const struct board_options **rooms) {
     struct bytes prefix;
     struct bytes inner;
     if (!league_parse_room(name, &prefix, &inner, entry)) {
@@ -291,17 +291,18 @@ static bool league_is_of(const struct settling *settling, uint64_t key) {
 /* false: no memory. */
 static bool league_settle_member(struct settling *settling, struct bytes name, uint32_t rank) {
     struct board_member member;
-    const struct rules_league *rules = &registry_rules(settling->league)->league;
+    const struct board_league *options = &registry_options(settling->league)->league;
     board_look_up(&settling->league->board, name, NULL, &member);
     if (!member.is_there || !league_is_of(settling, member.key)) {
         return true;
     }
     struct league_entry entry = league_entry_of(member.key);
-    entry.tier = league_tier_after(rules, entry.tier, rank, board_count(&settling->archive->board));
+    entry.tier =
+        league_tier_after(options, entry.tier, rank, board_count(&settling->archive->board));
     entry.room = 0;
     settling->settled_count++;
     settling->registry->totals.league_settled++;
-    return registry_put_member(settling->registry, settling->league, &member, league_key(entry)) ==
+    return registry_board_put(settling->registry, settling->league, &member, league_key(entry)) ==
            BOARD_OK;
 }
 
@@ -330,12 +331,12 @@ static enum key_expiry league_settle_members(struct settling *settling, uint32_t
 enum key_expiry league_settle(struct registry *registry, const struct registry_key *key,
                               uint32_t members_max, uint32_t *work) {
     struct settling settling = {.registry = registry, .archive = key};
-    const struct rules *rooms;
+    const struct board_options *rooms;
     struct bytes name;
     *work = 0;
     if (league_count(registry) == 0 || key->kind != REGISTRY_BOARD ||
         board_count(&key->board) > ARCHIVE_MEMBERS_MAX ||
-        !archive_find_board(registry_name(key), &name)) {
+        !archive_name_find_board(registry_name(key), &name)) {
         return KEY_EXPIRY_READY;
     }
     settling.suffix = bytes_behind(registry_name(key), name.size);
@@ -352,9 +353,9 @@ enum key_expiry league_settle(struct registry *registry, const struct registry_k
 bool league_parts(const struct registry *registry, const struct registry_key *key, struct bytes one,
                   struct bytes other) {
     struct league_entry room;
-    const struct rules *rooms;
+    const struct board_options *rooms;
     uint64_t keys[2];
-    bool is_league = registry_rules(key)->league.room > 0;
+    bool is_league = registry_options(key)->league.room > 0;
     if (league_count(registry) == 0) {
         return false;
     }

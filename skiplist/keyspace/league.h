@@ -61,10 +61,10 @@ uint32_t league_count_between(const struct period *period, uint32_t from, uint32
 /* ---- tiers ---- */
 
 /* The tier after a period in which a member had this rank in a room of so many. */
-uint32_t league_tier_after(const struct rules_league *league, uint32_t tier, uint32_t rank,
+uint32_t league_tier_after(const struct board_league *league, uint32_t tier, uint32_t rank,
                            uint32_t count);
 /* The tier after so many periods without a result. */
-uint32_t league_tier_idle(const struct rules_league *league, uint32_t tier, uint32_t periods);
+uint32_t league_tier_idle(const struct board_league *league, uint32_t tier, uint32_t periods);
 
 /* ---- names ---- */
 
