@@ -13,7 +13,6 @@
 #include <xxhash.h>
 
 #include "codec/memory.h"
-#include "skiplist/counts.h"
 #include "skiplist/large_board.h"
 #include "skiplist/lookup.h"
 #include "skiplist/nodes.h"
@@ -599,8 +598,8 @@ static enum board_status board_move(struct board *board, const struct found *fou
     if (list->tags != NULL) {
         list->tags->code = sheet_code(list, from);
         list->tags->is_moving = true;
-        counts_prefetch(list, from.leaf, list->tags->code);
-        counts_prefetch(list, to.leaf, list->tags->code);
+        tag_counts_prefetch(list, from.leaf, list->tags->code);
+        tag_counts_prefetch(list, to.leaf, list->tags->code);
     }
     enum board_status status = BOARD_OUT_OF_MEMORY;
     if (board_reserve(board, list, to, entry.code, 0, &plan)) {
@@ -1067,15 +1066,6 @@ struct scan_leaf {
     uint64_t matches;
 };
 
-static void board_scan_fetch_matches(const struct scan_leaf *leaf) {
-    for (uint64_t matches = leaf->matches; matches != 0; matches &= matches - 1) {
-        uint32_t index = (uint32_t)__builtin_ctzll(matches);
-        const char *member = block_heap(leaf->block) + block_offset(leaf->block, index);
-        prefetch_lines(member, block_heap_size(block_code(leaf->block, index)));
-        prefetch_line(block_keys(leaf->block) + index);
-    }
-}
-
 static void board_scan_add_matches(const struct board *board, const struct scan_leaf *leaf,
                                    const struct scan_candidate *candidate, struct scan *scan) {
     for (uint64_t matches = leaf->matches; matches != 0; matches &= matches - 1) {
@@ -1113,7 +1103,12 @@ static void board_scan_find_members(const void *owner, const struct scan_candida
         }
         leaves[i].matches =
             board_scan_match_tags(leaves[i].block, candidates[i].from, candidates[i].last);
-        board_scan_fetch_matches(&leaves[i]);
+        for (uint64_t matches = leaves[i].matches; matches != 0; matches &= matches - 1) {
+            uint32_t index = (uint32_t)__builtin_ctzll(matches);
+            const char *member = block_heap(leaves[i].block) + block_offset(leaves[i].block, index);
+            prefetch_lines(member, block_heap_size(block_code(leaves[i].block, index)));
+            prefetch_line(block_keys(leaves[i].block) + index);
+        }
     }
     for (uint32_t i = 0; i < count; i++) {
         board_scan_add_matches(board, &leaves[i], &candidates[i], scan);

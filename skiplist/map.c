@@ -141,12 +141,6 @@ static void map_table_free_segment(struct map_table *table) {
     }
 }
 
-static void map_table_destroy(struct map_table *table) {
-    while (table->segment_count > 0) {
-        map_table_free_segment(table);
-    }
-}
-
 /* Start a table of the same form as form, by allocating its first segment. */
 static bool map_table_begin(struct map_table *table, uint32_t bucket_count,
                             const struct map_table *form) {
@@ -276,13 +270,6 @@ static uint32_t map_table_after(const struct map_table *table, uint32_t bucket) 
     return bucket + 1 == table->bucket_count ? 0 : bucket + 1;
 }
 
-/* Count one more entry that passes this bucket. */
-static void map_table_pass(struct map_table *table, struct map_bucket *bucket) {
-    if (bucket->overflow < MAP_OVERFLOW_MANY && ++bucket->overflow == MAP_OVERFLOW_MANY) {
-        table->crowd = table->entry_count;
-    }
-}
-
 /* Change these bits of a field. */
 static void map_table_flip_field(const struct map_table *table, struct map_bucket *bucket,
                                  uint32_t slot, uint32_t flipped) {
@@ -299,7 +286,10 @@ static void map_table_put(struct map_table *table, uint64_t hash, uint32_t id) {
     uint32_t free_slots;
     ++*map_table_group(table, index);
     while ((free_slots = map_bucket_match(table, bucket, 0)) == 0) {
-        map_table_pass(table, bucket);
+        /* Count one more entry that passes this bucket. */
+        if (bucket->overflow < MAP_OVERFLOW_MANY && ++bucket->overflow == MAP_OVERFLOW_MANY) {
+            table->crowd = table->entry_count;
+        }
         index = map_table_after(table, index);
         bucket = map_bucket(table, index);
     }
@@ -428,37 +418,6 @@ static bool map_begin_next(struct map *map, uint64_t entry_count, uint32_t id_en
     return true;
 }
 
-/* Move the entries of one id. Returns their number. */
-static uint32_t map_move_id(struct map *map, uint32_t id) {
-    uint64_t hashes[MAP_HASHES_MAX];
-    uint32_t count = map->hashes(map->owner, id, hashes);
-    /* Each entry touches a random line in each table; prefetched together they cost little more
-     * than a single one. */
-    for (uint32_t i = 0; i < count; i++) {
-        map_prefetch(map, hashes[i]);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        map_table_remove(&map->table, hashes[i], id);
-        map_table_put(&map->next, hashes[i], id);
-    }
-    return count;
-}
-
-/* All entries have moved: the old table is freed in steps. If the table before it still exists, it
- * is by far the larger one, because every entry added since has freed a part of it. */
-static void map_end_move(struct map *map) {
-    CHECK(map->table.entry_count == 0);
-    struct map_table left = map->table;
-    if (left.segment_count > map->last.segment_count) {
-        left = map->last;
-        map->last = map->table;
-    }
-    map_table_destroy(&left);
-    map->table = map->next;
-    map->next = map_no_table;
-    map->is_moving = false;
-}
-
 static void map_move_on(struct map *map) {
     uint32_t entries = 0;
     /* Skip ids that are no longer in use. */
@@ -469,11 +428,37 @@ static void map_move_on(struct map *map) {
         if (map->cursor >= map->id_limit) {
             break;
         }
-        entries += map_move_id(map, map->cursor);
+        /* Move the entries of one id. */
+        uint64_t hashes[MAP_HASHES_MAX];
+        uint32_t count = map->hashes(map->owner, map->cursor, hashes);
+        /* Each entry touches a random line in each table; prefetched together they cost little more
+         * than a single one. */
+        for (uint32_t i = 0; i < count; i++) {
+            map_prefetch(map, hashes[i]);
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            map_table_remove(&map->table, hashes[i], map->cursor);
+            map_table_put(&map->next, hashes[i], map->cursor);
+        }
+        entries += count;
         map->cursor++;
     }
     if (map->cursor >= map->id_limit) {
-        map_end_move(map);
+        /* All entries have moved: the old table is freed in steps. If the table before it still
+         * exists, it is by far the larger one, because every entry added since has freed a part
+         * of it. */
+        CHECK(map->table.entry_count == 0);
+        struct map_table left = map->table;
+        if (left.segment_count > map->last.segment_count) {
+            left = map->last;
+            map->last = map->table;
+        }
+        while (left.segment_count > 0) {
+            map_table_free_segment(&left);
+        }
+        map->table = map->next;
+        map->next = map_no_table;
+        map->is_moving = false;
     }
 }
 
@@ -613,26 +598,21 @@ static void map_retire(struct map *map) {
     map_table_free_segment(&map->last);
 }
 
-/* Would the entries of this table, in the order of their buckets, overflow far in one of so many
- * buckets of a form? */
-static bool map_table_is_crowded_in(const struct map_table *table, uint32_t bucket_count,
-                                    const struct map_table *form) {
-    enum { GROUP_BUCKETS = 1 << MAP_GROUP_BITS, UNITS = 1 << 16 /* of a slot */ };
-    const uint64_t most = (uint64_t)MAP_CROWDED_BUCKETS * form->slots * UNITS;
-    const uint64_t room =
-        (uint64_t)bucket_count * GROUP_BUCKETS * form->slots * UNITS / table->bucket_count;
-    uint64_t left = 0; /* what the groups so far could not hold */
-    for (uint32_t i = 0; i < table->bucket_count && left <= most; i += GROUP_BUCKETS) {
-        left += (uint64_t)*map_table_group(table, i) * UNITS;
-        left -= left < room ? left : room;
-    }
-    return left > most;
-}
-
 /* Would a table for the entries there are be crowded? */
 static bool map_is_crowded(const struct map *map, uint32_t id_end) {
     const struct map_table form = map_form_for(id_end);
-    return map_table_is_crowded_in(&map->table, map_buckets_for(map_count(map), &form), &form);
+    /* Would the entries of this table, in the order of their buckets, overflow far in one of so
+     * many buckets of a form? */
+    enum { GROUP_BUCKETS = 1 << MAP_GROUP_BITS, UNITS = 1 << 16 /* of a slot */ };
+    const uint64_t most = (uint64_t)MAP_CROWDED_BUCKETS * form.slots * UNITS;
+    const uint64_t room = (uint64_t)(map_buckets_for(map_count(map), &form)) * GROUP_BUCKETS *
+                          form.slots * UNITS / map->table.bucket_count;
+    uint64_t left = 0; /* what the groups so far could not hold */
+    for (uint32_t i = 0; i < map->table.bucket_count && left <= most; i += GROUP_BUCKETS) {
+        left += (uint64_t)*map_table_group(&map->table, i) * UNITS;
+        left -= left < room ? left : room;
+    }
+    return left > most;
 }
 
 /* Begin a smaller table, or wait until there are fewer entries. */

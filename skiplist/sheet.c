@@ -2,7 +2,6 @@
 #include "skiplist/sheet.h"
 
 #include "codec/memory.h"
-#include "skiplist/counts.h"
 #include "skiplist/skiplist.h"
 
 enum {
@@ -227,9 +226,9 @@ bool sheet_set(struct skiplist *list, struct skiplist_place place, uint32_t code
     if (*sheet != NULL) {
         uint32_t before = sheet_get(*sheet, first + place.index);
         sheet_use(list->tags, code);
-        counts_begin(list, place.leaf);
-        counts_add_above(list, place.leaf, before, 0U - 1);
-        counts_add_above(list, place.leaf, code, 1);
+        tag_counts_begin(list, place.leaf);
+        tag_counts_add_above(list, place.leaf, before, 0U - 1);
+        tag_counts_add_above(list, place.leaf, code, 1);
         sheet_put(*sheet, first + place.index, code);
         sheet_release(list->tags, before);
     }
@@ -240,9 +239,9 @@ void sheet_insert(struct skiplist *list, struct skiplist_place place, uint32_t c
     uint32_t first, code = list->tags->code;
     struct sheet *sheet = *sheet_find(list, place.leaf, &first);
     if (code != 0) {
-        counts_begin(list, place.leaf);
+        tag_counts_begin(list, place.leaf);
     }
-    counts_add_above(list, place.leaf, code, count);
+    tag_counts_add_above(list, place.leaf, code, count);
     if (sheet == NULL) {
         CHECK(code == 0);
         return;
@@ -276,11 +275,11 @@ void sheet_remove(struct skiplist *list, struct skiplist_place place, uint32_t c
     uint32_t first;
     struct sheet *sheet = *sheet_find(list, place.leaf, &first);
     if (sheet == NULL) {
-        counts_add_above(list, place.leaf, 0, 0U - count);
+        tag_counts_add_above(list, place.leaf, 0, 0U - count);
         return;
     }
     for (uint32_t i = 0; i < count; i++) {
-        counts_add_above(list, place.leaf, sheet_get(sheet, first + place.index + i), 0U - 1);
+        tag_counts_add_above(list, place.leaf, sheet_get(sheet, first + place.index + i), 0U - 1);
     }
     sheet_take_out(list, sheet, first + place.index, count);
 }
@@ -344,12 +343,12 @@ bool sheet_merge(struct skiplist *list, uint32_t left_id, uint32_t right_id) {
     struct tags *tags = list->tags;
     struct index_block *left = nodes_index(list, left_id), *right = nodes_index(list, right_id);
     if (!left->is_lowest) {
-        counts_forget_in_parent(list, left_id);
-        counts_merge(tags, left, right);
+        tag_counts_forget_in_parent(list, left_id);
+        tag_counts_merge(tags, left, right);
         return true;
     }
     if (left->sheet == NULL && right->sheet == NULL) {
-        counts_forget_in_parent(list, left_id);
+        tag_counts_forget_in_parent(list, left_id);
         return true;
     }
     sheet_refresh(tags, left->sheet);
@@ -370,7 +369,7 @@ bool sheet_merge(struct skiplist *list, uint32_t left_id, uint32_t right_id) {
         memset(sheet_at(sheet, left_count), 0, (size_t)right_count * sheet->width);
     }
     sheet->count = (uint16_t)(left_count + right_count);
-    counts_forget_in_parent(list, left_id);
+    tag_counts_forget_in_parent(list, left_id);
     sheet_destroy(tags, right->sheet);
     right->sheet = NULL;
     return true;
@@ -394,7 +393,7 @@ void sheet_sink(struct skiplist *list, struct index_block *root) {
 
 void sheet_detach(struct skiplist *list, uint32_t id, uint32_t from, uint32_t to) {
     struct index_block *index = nodes_index(list, id);
-    counts_drop(list, id);
+    tag_counts_drop(list, id);
     if (!index->is_lowest || index->sheet == NULL) {
         return;
     }
@@ -426,7 +425,7 @@ void sheet_forget(struct skiplist *list, struct index_block *index) {
         sheet_destroy(list->tags, index->sheet);
         index->sheet = NULL;
     } else {
-        counts_forget(list->tags, index);
+        tag_counts_forget(list->tags, index);
     }
 }
 
@@ -581,7 +580,7 @@ static void sheet_check_block(struct sheet_check *check, uint32_t id) {
     struct index_block *index = node->block;
     if (!index->is_lowest && index->counts != NULL) {
         check->memory_size += tag_counts_memory_size(index->counts);
-        check->wrong = counts_check(check->list, id);
+        check->wrong = tag_counts_check(check->list, id);
     }
     if (index->is_lowest) {
         const struct sheet *sheet = sheet_of(check->list, index);

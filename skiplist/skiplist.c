@@ -7,7 +7,6 @@
 #include "skiplist/skiplist.h"
 
 #include "codec/memory.h"
-#include "skiplist/counts.h"
 #include "skiplist/nodes.h"
 #include "skiplist/prefetch.h"
 #include "skiplist/sheet.h"
@@ -250,14 +249,6 @@ static void skiplist_begin_place(const struct skiplist *list, uint32_t rank,
     }
 }
 
-/* Determine the child and prefetch its id. */
-static uint32_t skiplist_find_child(const struct skiplist *list, struct skiplist_place *place) {
-    struct index_block *index = nodes_index(list, place->leaf);
-    uint32_t position = index_child_at(index, &place->index);
-    prefetch_line(index_children(index) + position);
-    return position;
-}
-
 void skiplist_at_many(const struct skiplist *list, const uint32_t *ranks, uint32_t count,
                       struct skiplist_place *places) {
     uint32_t positions[SKIPLIST_AT_MAX];
@@ -268,7 +259,10 @@ void skiplist_at_many(const struct skiplist *list, const uint32_t *ranks, uint32
     }
     if (skiplist_node(list, list->root)->level > 0) {
         for (uint32_t i = 0; i < count; i++) {
-            positions[i] = skiplist_find_child(list, &places[i]);
+            /* Determine the child and prefetch its id. */
+            struct index_block *index = nodes_index(list, places[i].leaf);
+            positions[i] = index_child_at(index, &places[i].index);
+            prefetch_line(index_children(index) + positions[i]);
         }
         for (uint32_t i = 0; i < count; i++) {
             places[i].leaf = index_children(nodes_index(list, places[i].leaf))[positions[i]];
@@ -451,7 +445,7 @@ static void skiplist_put_child(struct skiplist *list, uint32_t id, uint32_t posi
     index_insert(nodes_index(list, id), position, key, span, child);
     nodes_renumber(list, id, position);
     if (list->tags != NULL) {
-        counts_put_child(list, id, position);
+        tag_counts_put_child(list, id, position);
     }
 }
 
@@ -529,7 +523,7 @@ static void skiplist_split_index(struct skiplist *list, uint32_t *id, uint32_t *
         if (left->is_lowest) {
             sheet_split(list, left, right, index_span_sum(left, at) + (goes_right ? 0 : span));
         } else {
-            counts_split(list, *id, right, at, goes_right);
+            tag_counts_split(list, *id, right, at, goes_right);
         }
     }
     index_move(right, left, at);
@@ -781,7 +775,7 @@ static void skiplist_remove_child(struct skiplist *list, uint32_t id) {
     uint32_t position = node.position;
     nodes_give_back(list, id);
     if (list->tags != NULL) {
-        counts_remove_children(list, node.parent, position, 1);
+        tag_counts_remove_children(list, node.parent, position, 1);
     }
     index_remove(index, position, 1);
     nodes_renumber(list, node.parent, position);
