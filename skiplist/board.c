@@ -931,16 +931,6 @@ enum board_status board_append_end_step(struct board *board, struct board_indexi
 
 /* ---- moving blocks to other addresses ---- */
 
-static void board_relocate_sheet(struct skiplist *list, struct index_block *index,
-                                 board_mover *move, void *context) {
-    size_t size = index->sheet != NULL ? memory_size(index->sheet) : 0;
-    void *sheet = index->sheet != NULL ? move(context, index->sheet) : NULL;
-    if (sheet != NULL) {
-        index->sheet = sheet;
-        list->tags->memory_size += memory_size(sheet) - size;
-    }
-}
-
 uint32_t board_relocate(struct board *board, uint32_t from, uint32_t count, board_mover *move,
                         void *context) {
     if (!board->is_large) {
@@ -959,7 +949,13 @@ uint32_t board_relocate(struct board *board, uint32_t from, uint32_t count, boar
             list->memory_size += memory_size(block) - size;
         }
         if (list->tags != NULL && node->block != NULL && node->level == 1) {
-            board_relocate_sheet(list, node->block, move, context);
+            struct index_block *index = node->block;
+            size_t sheet_size = index->sheet != NULL ? memory_size(index->sheet) : 0;
+            void *sheet = index->sheet != NULL ? move(context, index->sheet) : NULL;
+            if (sheet != NULL) {
+                index->sheet = sheet;
+                list->tags->memory_size += memory_size(sheet) - sheet_size;
+            }
         }
     }
     return id < list->node_end ? id : 0;
@@ -1186,32 +1182,26 @@ static const char *board_check_leaf(const struct board *board, uint32_t id) {
     return NULL;
 }
 
-static const char *board_check_large(const struct board *board) {
-    const struct large_board *large = board->large;
-    if (large->board != board) {
-        return "board: its large part belongs to another one";
-    }
-    if (map_count(&large->map) != large->list.count + detach_count(&large->list)) {
-        return "board: the map does not hold every member and all that remains once";
-    }
-    if (large->link != NULL && *large->link != board) {
-        return "board: it is not where it thinks in its chain";
-    }
-    return NULL;
-}
-
 bool board_validate(const struct board *board, const char **reason) {
     struct skiplist own;
     const struct skiplist *list = board_list(board, &own);
     if (!skiplist_validate(list, reason)) {
         return false;
     }
-    const char *wrong = board->is_large ? board_check_large(board) : NULL;
+    const struct large_board *large = board->is_large ? board->large : NULL;
+    const char *wrong = NULL;
+    if (large != NULL && large->board != board) {
+        wrong = "board: its large part belongs to another one";
+    } else if (large != NULL &&
+               map_count(&large->map) != large->list.count + detach_count(&large->list)) {
+        wrong = "board: the map does not hold every member and all that remains once";
+    } else if (large != NULL && large->link != NULL && *large->link != board) {
+        wrong = "board: it is not where it thinks in its chain";
+    }
     for (uint32_t id = list->first; id != SKIPLIST_NONE && wrong == NULL;
          id = board_leaf(board, id)->links.next) {
         wrong = board_check_leaf(board, id);
     }
     return check_passed(wrong, reason) &&
-           (!board->is_large ||
-            (map_validate(&board->large->map, reason) && sheet_validate(list, reason)));
+           (large == NULL || (map_validate(&large->map, reason) && sheet_validate(list, reason)));
 }

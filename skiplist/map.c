@@ -567,21 +567,6 @@ size_t map_growth_size(const struct map *map, uint32_t count, uint32_t id_end) {
     return size + map_segments_for(bucket_count) * (2 * MAP_LINE_SIZE + 2 * sizeof(void *));
 }
 
-/* Have the entries for which a table was begun been removed since? */
-static bool map_prepares_too_much(const struct map *map) {
-    return map_has_next(map) && !map->is_moving && map_is_too_large(map, &map->next);
-}
-
-/* Free the prepared table one segment at a time. */
-static void map_give_up_next(struct map *map) {
-    if (map->last.segment_count > 0) {
-        map_table_free_segment(&map->last);
-        return;
-    }
-    map->last = map->next;
-    map->next = map_no_table;
-}
-
 /* Free the memory of an empty map, one segment at a time. */
 static void map_retire(struct map *map) {
     if (map_is_small(map)) {
@@ -615,38 +600,31 @@ static bool map_is_crowded(const struct map *map, uint32_t id_end) {
     return left > most;
 }
 
-/* Begin a smaller table, or wait until there are fewer entries. */
-static bool map_shrink(struct map *map, uint32_t id_end) {
-    uint64_t count = map_count(map);
-    if (map_is_crowded(map, id_end)) {
-        map->crowded_count = count - count / 8;
-        return true;
-    }
-    return map_begin_next(map, count, id_end);
-}
-
-/* Begin a table whose counters are exact, which may be smaller, or wait as well. */
-static bool map_renew(struct map *map, uint32_t id_end) {
-    if (map_is_crowded(map, id_end)) {
-        map->table.crowd = map_count(map);
-        return true;
-    }
-    return map_begin_next(map, map_count(map), id_end);
-}
-
 bool map_step(struct map *map, uint32_t id_end) {
     bool has_memory = true;
     map_lower_id_end(map, id_end);
     if (map_count(map) == 0) {
         map_retire(map);
-    } else if (map_prepares_too_much(map)) {
-        map_give_up_next(map);
+    } else if (map_has_next(map) && !map->is_moving && map_is_too_large(map, &map->next)) {
+        /* The entries for which a table was begun have been removed since: it is freed one segment at a time. */
+        if (map->last.segment_count > 0) {
+            map_table_free_segment(&map->last);
+        } else {
+            map->last = map->next;
+            map->next = map_no_table;
+        }
     } else if (map_has_next(map) || map->last.segment_count > 0) {
         has_memory = map_is_waiting(map) || map_work(map);
-    } else if (map_may_shrink(map)) {
-        has_memory = map_shrink(map, id_end);
-    } else if (map_is_worn(map)) {
-        has_memory = map_renew(map, id_end);
+    } else if (map_may_shrink(map) || map_is_worn(map)) {
+        /* Begin a smaller table, or one whose counters are exact, or wait until there are fewer entries. */
+        uint64_t count = map_count(map);
+        if (!map_is_crowded(map, id_end)) {
+            has_memory = map_begin_next(map, count, id_end);
+        } else if (map_may_shrink(map)) {
+            map->crowded_count = count - count / 8;
+        } else {
+            map->table.crowd = count;
+        }
     } else {
         return false;
     }
@@ -750,16 +728,13 @@ static uint64_t map_table_end_of(const struct map_table *table, uint32_t bucket)
     return ((behind << 32) + table->bucket_count - 1) / table->bucket_count;
 }
 
-static bool map_bucket_is_empty(const struct map_table *table, const struct map_bucket *bucket) {
-    return bucket->overflow == 0 && map_bucket_match(table, bucket, 0) == table->slot_mask;
-}
-
 /* The last bucket of a step that begins at first: the first one that may have entries, or the one
  * before the bound or the limit. */
 static uint32_t map_pass_empty(const struct map_table *table, uint32_t first, uint64_t limit) {
     uint32_t bucket = first;
     while (bucket - first < MAP_SCAN_EMPTY_MAX && map_table_end_of(table, bucket) < limit &&
-           map_bucket_is_empty(table, map_bucket(table, bucket))) {
+           map_bucket(table, bucket)->overflow == 0 &&
+           map_bucket_match(table, map_bucket(table, bucket), 0) == table->slot_mask) {
         bucket++;
     }
     return bucket;

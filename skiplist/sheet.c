@@ -185,16 +185,6 @@ uint32_t sheet_code(const struct skiplist *list, struct skiplist_place place) {
     return *sheet != NULL ? sheet_get(*sheet, first + place.index) : 0;
 }
 
-/* Entries below the index block above a leaf, or in the only leaf. */
-static uint32_t sheet_count_beside(const struct skiplist *list, uint32_t leaf) {
-    if (leaf == SKIPLIST_NONE) {
-        return 0;
-    }
-    uint32_t parent = skiplist_node(list, leaf)->parent;
-    return parent == SKIPLIST_NONE ? nodes_leaf(list, leaf)->count
-                                   : sheet_count_below(nodes_index(list, parent));
-}
-
 /* ---- changes of entries ---- */
 
 static bool sheet_reserve_code(struct skiplist *list, uint32_t leaf, uint32_t count,
@@ -208,7 +198,11 @@ static bool sheet_reserve_code(struct skiplist *list, uint32_t leaf, uint32_t co
     if (code == 0) {
         return true;
     }
-    uint32_t here = sheet_count_beside(list, leaf);
+    /* Entries below the index block above the leaf, or in the only leaf. */
+    uint32_t parent = leaf != SKIPLIST_NONE ? skiplist_node(list, leaf)->parent : SKIPLIST_NONE;
+    uint32_t here = leaf == SKIPLIST_NONE     ? 0
+                    : parent == SKIPLIST_NONE ? nodes_leaf(list, leaf)->count
+                                              : sheet_count_below(nodes_index(list, parent));
     *sheet = sheet_create(tags, here, here + count, sheet_width_for(code));
     return *sheet != NULL;
 }
@@ -590,20 +584,6 @@ static void sheet_check_block(struct sheet_check *check, uint32_t id) {
     }
 }
 
-static void sheet_check_uses(struct sheet_check *check) {
-    const struct tags *tags = check->list->tags;
-    for (uint32_t t = 0; t < tags->count; t++) {
-        const struct tag_dictionary *values = &tags->slots[t]->values;
-        for (uint32_t code = 1; code < values->end && check->wrong == NULL; code++) {
-            bool is_free = (values->at[code] & 1) != 0;
-            uint32_t uses = is_free ? 0 : tag_dictionary_at(values, code)->use_count;
-            if (uses != check->uses[t][code]) {
-                check->wrong = "tags: the members that have a value are not counted right";
-            }
-        }
-    }
-}
-
 bool sheet_validate(const struct skiplist *list, const char **reason) {
     struct sheet_check check = {.list = list};
     const struct tags *tags = list->tags;
@@ -623,7 +603,16 @@ bool sheet_validate(const struct skiplist *list, const char **reason) {
     for (uint32_t id = 0; id < list->node_end; id++) {
         sheet_check_block(&check, id);
     }
-    sheet_check_uses(&check);
+    for (uint32_t t = 0; t < tags->count; t++) {
+        const struct tag_dictionary *values = &tags->slots[t]->values;
+        for (uint32_t code = 1; code < values->end && check.wrong == NULL; code++) {
+            bool is_free = (values->at[code] & 1) != 0;
+            uint32_t uses = is_free ? 0 : tag_dictionary_at(values, code)->use_count;
+            if (uses != check.uses[t][code]) {
+                check.wrong = "tags: the members that have a value are not counted right";
+            }
+        }
+    }
     if (check.wrong == NULL && check.memory_size != tags->memory_size) {
         check.wrong = "tags: memory is not counted right";
     }

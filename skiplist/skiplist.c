@@ -480,16 +480,6 @@ static void skiplist_add_root(struct skiplist *list, struct skiplist_plan *plan)
     }
 }
 
-static void skiplist_grow_index(struct skiplist *list, uint32_t id, struct skiplist_plan *plan) {
-    struct index_block *old = nodes_index(list, id);
-    struct index_block *index = skiplist_take_spare(plan);
-    index->links = old->links;
-    index_move(index, old, 0);
-    index->sheet = old->sheet;
-    skiplist_node(list, id)->block = index;
-    nodes_destroy(list, old);
-}
-
 static void skiplist_add_child(struct skiplist *list, uint32_t beside, uint32_t child, uint64_t key,
                                uint32_t span, struct skiplist_plan *plan);
 
@@ -550,7 +540,12 @@ static void skiplist_add_child(struct skiplist *list, uint32_t beside, uint32_t 
     if (index->count == INDEX_FANOUT) {
         skiplist_split_index(list, &parent, &position, key, span, plan);
     } else if (index->count == index->capacity) {
-        skiplist_grow_index(list, parent, plan);
+        struct index_block *larger = skiplist_take_spare(plan);
+        larger->links = index->links;
+        index_move(larger, index, 0);
+        larger->sheet = index->sheet;
+        skiplist_node(list, parent)->block = larger;
+        nodes_destroy(list, index);
     }
     skiplist_put_child(list, parent, position, key, span, child);
 }
@@ -656,19 +651,6 @@ uint32_t skiplist_insert(struct skiplist *list, struct skiplist_plan *plan,
     return place.leaf;
 }
 
-/* Reserve a leaf for exactly these entries, and everything the index needs for it. */
-static bool skiplist_reserve_append(struct skiplist *list, const struct block_entry *entries,
-                                    uint32_t count, struct skiplist_plan *plan) {
-    uint32_t heap = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        heap += block_heap_size(entries[i].code);
-    }
-    plan->new_block = nodes_adopt_leaf(list, block_create(count, heap));
-    bool has_leaf = plan->new_block != NULL &&
-                    (list->tags == NULL || sheet_reserve(list, plan->place.leaf, count));
-    return skiplist_reserve_above(list, plan, has_leaf, count);
-}
-
 /* A new last leaf takes no entries from others. */
 static void skiplist_nothing_moves(void *owner, const struct block *block, uint32_t index,
                                    uint32_t count, uint32_t from, uint32_t to) {
@@ -686,7 +668,15 @@ bool skiplist_append(struct skiplist *list, const struct block_entry *entries, u
         const struct block *last = nodes_leaf(list, list->last);
         CHECK(entries[0].key <= block_keys(last)[last->count - 1]);
     }
-    if (!skiplist_reserve_append(list, entries, count, &plan)) {
+    /* Reserve a leaf for exactly these entries, and everything the index needs for it. */
+    uint32_t heap = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        heap += block_heap_size(entries[i].code);
+    }
+    plan.new_block = nodes_adopt_leaf(list, block_create(count, heap));
+    bool has_leaf = plan.new_block != NULL &&
+                    (list->tags == NULL || sheet_reserve(list, plan.place.leaf, count));
+    if (!skiplist_reserve_above(list, &plan, has_leaf, count)) {
         return false;
     }
     uint32_t id =
@@ -1034,17 +1024,6 @@ static void skiplist_check_detached(struct skiplist_check *check, uint32_t id, u
     }
 }
 
-static void skiplist_check_all_detached(struct skiplist_check *check) {
-    const struct skiplist *list = check->list;
-    for (uint32_t id = list->detached; id != SKIPLIST_NONE && check->wrong == NULL;
-         id = nodes_links(list, id)->next) {
-        if (skiplist_claim(check, id < list->node_end && skiplist_node(list, id)->block != NULL,
-                           "skiplist: a detached root is not in use")) {
-            skiplist_check_detached(check, id, SKIPLIST_NONE, skiplist_node(list, id)->level);
-        }
-    }
-}
-
 static void skiplist_check_nodes(struct skiplist_check *check) {
     const struct skiplist *list = check->list;
     uint32_t free_count = 0;
@@ -1088,7 +1067,14 @@ bool skiplist_validate(const struct skiplist *list, const char **reason) {
     }
     skiplist_claim(&check, count == list->count, "skiplist: entries are not counted right");
     if (check.wrong == NULL) {
-        skiplist_check_all_detached(&check);
+        for (uint32_t id = list->detached; id != SKIPLIST_NONE && check.wrong == NULL;
+             id = nodes_links(list, id)->next) {
+            if (skiplist_claim(&check,
+                               id < list->node_end && skiplist_node(list, id)->block != NULL,
+                               "skiplist: a detached root is not in use")) {
+                skiplist_check_detached(&check, id, SKIPLIST_NONE, skiplist_node(list, id)->level);
+            }
+        }
     }
     if (check.wrong == NULL) {
         skiplist_claim(&check, list->last == check.last_at[0],
