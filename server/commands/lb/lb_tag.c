@@ -58,19 +58,21 @@ static bool lb_tag_holds(const struct call *call, const struct tag_set *tags, ui
 /* WINDOW: the running period's results have the tags of the board, where there is room. */
 static void lb_tag_set_on_share(const struct call *call, const struct registry_key *key,
                                 struct bytes name, const struct tag_values *values) {
-    const struct rules *rules = registry_rules(key);
+    const struct board_options *options = registry_options(key);
     struct board_member member;
     unsigned full;
     bool is_taken;
     struct registry_key *share =
-        rules->window.count > 0 ? window_find_share(call->registry, key, rules->period_start_ms,
-                                                    call->now_ms, &is_taken)
-                                : NULL;
-    if (share == NULL || !tag_set_equal(&board_layout(&share->board)->tags, &rules->layout.tags)) {
+        options->window.count > 0 ? window_find_share(call->registry, key, options->period_start_ms,
+                                                      call->now_ms, &is_taken)
+                                  : NULL;
+    if (share == NULL ||
+        !tag_set_equal(&board_layout(&share->board)->tags, &options->layout.tags)) {
         return;
     }
     board_look_up(&share->board, name, NULL, &member);
-    if (member.is_there && registry_tag(call->registry, share, &member, values, &full) == TAGS_OK) {
+    if (member.is_there &&
+        registry_board_tag(call->registry, share, &member, values, &full) == TAGS_OK) {
         registry_tell_members(call->registry, share);
         call_notify_command(call, SETTING_EVENT_ZSET, registry_name(share));
     }
@@ -80,7 +82,7 @@ static void lb_tag_set_on_share(const struct call *call, const struct registry_k
 static void lb_tag_set(const struct call *call, struct registry_key *key,
                        const struct board_member *member, const struct tag_values *values) {
     unsigned full = 0;
-    switch (registry_tag(call->registry, key, member, values, &full)) {
+    switch (registry_board_tag(call->registry, key, member, values, &full)) {
     case TAGS_OK:
         lb_tag_set_on_share(call, key, member->name, values);
         registry_tell_members(call->registry, key);
