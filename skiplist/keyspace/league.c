@@ -179,26 +179,6 @@ uint64_t league_count(const struct registry *registry) {
 
 /* ---- a member that comes ---- */
 
-/* Its tier, from an archive that has it; false: it has not. */
-static bool league_read(const struct board_league *league, const struct board *archive,
-                        struct bytes member, uint32_t *tier) {
-    struct board_member found;
-    board_look_up(archive, member, NULL, &found);
-    if (found.is_there) {
-        *tier =
-            league_tier_after(league, *tier, board_rank_of(archive, &found), board_count(archive));
-    }
-    return found.is_there;
-}
-
-/* One that has expired and is there all the same has members who are not settled: nothing expires now, or
- * there was no memory for it. */
-static const struct registry_key *league_find_archive(struct registry *registry, uint32_t database,
-                                                      struct bytes name, int64_t now_ms) {
-    const struct registry_key *archive = registry_find(registry, database, name, now_ms);
-    return archive != NULL ? archive : registry_find_name(registry_read(registry, database), name);
-}
-
 bool league_find_tier(struct registry *registry, const struct registry_key *league,
                       struct league_names *names, struct bytes member, struct league_entry entry,
                       const struct period *period, uint32_t now_period, int64_t now_ms,
@@ -212,11 +192,24 @@ bool league_find_tier(struct registry *registry, const struct registry_key *leag
         if (!open(context, name)) {
             return false;
         }
+        /* One that has expired and is there all the same has members who are not settled: nothing expires now, or there
+         * was no memory for it. */
         const struct registry_key *archive =
-            league_find_archive(registry, league->database, name, now_ms);
-        if (archive == NULL || (archive->kind == REGISTRY_BOARD &&
-                                league_read(options, &archive->board, member, tier))) {
+            registry_find(registry, league->database, name, now_ms);
+        if (archive == NULL) {
+            archive = registry_find_name(registry_read(registry, league->database), name);
+        }
+        if (archive == NULL) {
             break;
+        }
+        if (archive->kind == REGISTRY_BOARD) {
+            struct board_member found;
+            board_look_up(&archive->board, member, NULL, &found);
+            if (found.is_there) {
+                *tier = league_tier_after(options, *tier, board_rank_of(&archive->board, &found),
+                                          board_count(&archive->board));
+                break;
+            }
         }
         names->at[size] = '.';
         name.size = size + 1 + bytes_print_u64(names->at + size + 1, number);
