@@ -1,6 +1,6 @@
-/* The rows of options; and the set of options. The set is structured like a database: a dense list, and a map from hashes to indexes in it. A
- * client may create a million boards with a million different caps, so no operation takes time that
- * grows with the set.
+/* The rows of options; and the set of options in use, which is structured like a database: a dense list, and a map
+ * from hashes to indexes in it. A client may create a million boards with a million different caps, so no operation takes
+ * time that grows with the set.
  *
  * Invariant: options->index is the index in the list, the map holds (hash, index) for every element
  * and nothing else, no two are equal, and each has a reference count above 0. */

@@ -268,28 +268,25 @@ static struct registry_key *league_find_of_room(const struct registry *registry,
     return league != NULL ? league : league_find(registry, number, inner, rooms);
 }
 
-/* Did the member have its last result in this archive? */
-static bool league_is_of(const struct settling *settling, uint64_t key) {
-    char text[REGISTRY_SUFFIX_MAX];
-    struct league_entry entry = league_entry_of(key);
-    if (entry.tier != settling->entry.tier || entry.room != settling->entry.room) {
-        return false;
-    }
-    /* Perhaps with a number behind it. */
-    size_t size = league_print_suffix(settling->period, entry.period, text);
-    return settling->suffix.size >= size && memcmp(settling->suffix.at, text, size) == 0 &&
-           (settling->suffix.size == size || settling->suffix.at[size] == '.');
-}
-
 /* false: no memory. */
 static bool league_settle_member(struct settling *settling, struct bytes name, uint32_t rank) {
     struct board_member member;
+    char text[REGISTRY_SUFFIX_MAX];
     const struct board_league *options = &registry_options(settling->league)->league;
     board_look_up(&settling->league->board, name, NULL, &member);
-    if (!member.is_there || !league_is_of(settling, member.key)) {
+    if (!member.is_there) {
         return true;
     }
+    /* Did it have its last result in this archive? There may be a number behind its name. */
     struct league_entry entry = league_entry_of(member.key);
+    if (entry.tier != settling->entry.tier || entry.room != settling->entry.room) {
+        return true;
+    }
+    size_t size = league_print_suffix(settling->period, entry.period, text);
+    if (settling->suffix.size < size || memcmp(settling->suffix.at, text, size) != 0 ||
+        (settling->suffix.size > size && settling->suffix.at[size] != '.')) {
+        return true;
+    }
     entry.tier =
         league_tier_after(options, entry.tier, rank, board_count(&settling->archive->board));
     entry.room = 0;
