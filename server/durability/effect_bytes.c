@@ -123,22 +123,6 @@ static void effect_bytes_commit(struct effect_encoder *encoder, const char *end)
     buffer_commit(out, (size_t)(end - (out->at + out->size)));
 }
 
-static void effect_bytes_encode_board_anew(struct effect_encoder *encoder, uint32_t database,
-                                           struct bytes name) {
-    char *at = buffer_reserve(encoder->out, VARINT_MAX + 1 + name.size);
-    if (at == NULL) {
-        return;
-    }
-    at = effect_bytes_put_varint(at, (uint64_t)name.size << 2 | KIND_BOARD);
-    *at++ = (char)database;
-    encoder->name_at = (size_t)(at - encoder->out->at);
-    at = effect_bytes_put(at, name.at, name.size);
-    encoder->name_size = (uint32_t)name.size;
-    encoder->database = database;
-    encoder->member_size = 0;
-    effect_bytes_commit(encoder, at);
-}
-
 /* Write a BOARD record for the next records, unless the board is the current one. */
 static inline void effect_bytes_encode_board(struct effect_encoder *encoder, uint32_t database,
                                              struct bytes name) {
@@ -148,7 +132,17 @@ static inline void effect_bytes_encode_board(struct effect_encoder *encoder, uin
             return;
         }
     }
-    effect_bytes_encode_board_anew(encoder, database, name);
+    char *at = buffer_reserve(encoder->out, VARINT_MAX + 1 + name.size);
+    if (at != NULL) {
+        at = effect_bytes_put_varint(at, (uint64_t)name.size << 2 | KIND_BOARD);
+        *at++ = (char)database;
+        encoder->name_at = (size_t)(at - encoder->out->at);
+        at = effect_bytes_put(at, name.at, name.size);
+        encoder->name_size = (uint32_t)name.size;
+        encoder->database = database;
+        encoder->member_size = 0;
+        effect_bytes_commit(encoder, at);
+    }
 }
 
 static inline void effect_bytes_encode_member(struct effect_encoder *encoder, enum record_kind kind,
@@ -474,15 +468,6 @@ static bool effect_bytes_code_options(struct coder *coder, struct board_options 
     return layout->field_count > 0;
 }
 
-/* out: EFFECT_RULES_SIZE_MAX; returns the size. */
-static uint32_t effect_bytes_print_options(const struct board_options *options, char *out) {
-    struct board_options copy;
-    struct coder coder = {.to = out};
-    board_options_copy(options, &copy);
-    CHECK(effect_bytes_code_options(&coder, &copy));
-    return (uint32_t)(coder.to - out);
-}
-
 static bool effect_bytes_define_options(struct effect_decoder *decoder,
                                         struct board_options *options) {
     struct coder coder = {.from = decoder};
@@ -507,7 +492,11 @@ static bool effect_bytes_define_options(struct effect_decoder *decoder,
 static uint32_t effect_bytes_find_slot(struct effect_encoder *encoder,
                                        const struct board_options *options, bool *is_new) {
     char text[EFFECT_RULES_SIZE_MAX];
-    uint32_t size = effect_bytes_print_options(options, text);
+    struct board_options copy;
+    struct coder coder = {.to = text};
+    board_options_copy(options, &copy);
+    CHECK(effect_bytes_code_options(&coder, &copy));
+    uint32_t size = (uint32_t)(coder.to - text);
     *is_new = false;
     for (uint32_t i = 0; i < encoder->slots_used; i++) {
         const struct effect_rules_text *slot = &encoder->slots[i];

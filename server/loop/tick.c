@@ -182,19 +182,6 @@ static const struct queue_entry *tick_run_next_group(struct tick *tick, unsigned
     return tick->group;
 }
 
-/* The first count requests of the queue have run. */
-static void tick_run_advance(struct tick *tick, unsigned count) {
-    tick->waiting_count -= count;
-    tick->done_total += count;
-    while (count > 0) {
-        struct batch *batch = tick_run_current_batch(tick);
-        size_t left = batch->count - batch->position;
-        unsigned part = count < left ? count : (unsigned)left;
-        batch->position += part;
-        count -= part;
-    }
-}
-
 /* Run count requests from the head of the queue, or fewer if the disk falls behind or the budget is
  * spent. Running them queues nothing before them, so the entries do not move. */
 static void tick_run_group(struct tick *tick, struct reply *reply, uint64_t end_ticks) {
@@ -218,7 +205,15 @@ static void tick_run_group(struct tick *tick, struct reply *reply, uint64_t end_
         /* Each command ends by reading the counter, so this is the latest time. */
         is_over = (int64_t)(tick->server->command_begin_ticks - end_ticks) >= 0;
     }
-    tick_run_advance(tick, done);
+    tick->waiting_count -= done;
+    tick->done_total += done;
+    while (done > 0) {
+        struct batch *batch = tick_run_current_batch(tick);
+        size_t left = batch->count - batch->position;
+        unsigned part = done < left ? done : (unsigned)left;
+        batch->position += part;
+        done -= part;
+    }
     tick->running = NULL;
     tick->server->ahead = NULL;
 }
@@ -338,27 +333,24 @@ static void tick_stop_stop(struct tick *tick) {
     tick_close_handle((uv_handle_t *)&tick->drain);
 }
 
-/* Their clients are told nothing, and cannot know what has become of their writes. */
-static void tick_stop_log_unanswered(const struct tick *tick) {
-    unsigned count = 0;
-    const struct connection *connection = tick->waiting_first;
-    for (; connection != NULL; connection = connection->wait.next) {
-        count++;
-    }
-    if (count > 0) {
-        log_write(LOG_WARNING,
-                  "shutdown: closing clients whose answers still wait for the disk or for replicas "
-                  "count=%u waited_ms=%d",
-                  count, (int)DRAIN_MS);
-    } else {
-        log_write(LOG_WARNING, "shutdown: some clients did not read their replies in time");
-    }
-}
-
 static void tick_stop_on_drain_over(uv_timer_t *timer) {
     struct tick *tick = timer->data;
     if (!tick->is_lingering) {
-        tick_stop_log_unanswered(tick);
+        /* Their clients are told nothing, and cannot know what has become of their writes. */
+        unsigned count = 0;
+        const struct connection *connection = tick->waiting_first;
+        for (; connection != NULL; connection = connection->wait.next) {
+            count++;
+        }
+        if (count > 0) {
+            log_write(
+                LOG_WARNING,
+                "shutdown: closing clients whose answers still wait for the disk or for replicas "
+                "count=%u waited_ms=%d",
+                count, (int)DRAIN_MS);
+        } else {
+            log_write(LOG_WARNING, "shutdown: some clients did not read their replies in time");
+        }
     }
     tick_stop_stop(tick);
 }
@@ -418,25 +410,6 @@ static bool tick_stop_is_drained(const struct tick *tick) {
     return true;
 }
 
-/* Everybody has their replies. If a client's next request arrived after its socket was closed, TCP
- * would reset the connection, and a reply on its way could be lost: then the client could not know
- * that its request has run, and would repeat it. So the sockets of clients that were active just
- * now are first closed in one direction, and what still comes, which is not run, is read away. */
-static void tick_stop_linger(struct tick *tick) {
-    int64_t now_ms = tick->server->clock.monotonic_ms;
-    struct session *session = tick->server->sessions.first;
-    tick->is_lingering = true;
-    while (session != NULL) {
-        struct session *next = session->next;
-        if (session->awaits_end || now_ms - session->active_at_ms > LINGER_MS ||
-            !connection_end(connection_of(session))) {
-            connection_close(connection_of(session), "shutdown");
-        }
-        session = next;
-    }
-    uv_timer_start(&tick->drain, tick_stop_on_drain_over, LINGER_MS, 0);
-}
-
 static void tick_stop_on_retired(uv_timer_t *timer) {
     struct tick *tick = timer->data;
     tick->server->ending.retiring.is_over = true;
@@ -486,7 +459,23 @@ static void tick_check_shutdown(struct tick *tick) {
         return;
     }
     if (!tick->is_lingering && tick_stop_is_drained(tick)) {
-        tick_stop_linger(tick);
+        /* Everybody has their replies. If a client's next request arrived after its socket was
+         * closed, TCP would reset the connection, and a reply on its way could be lost: then the
+         * client could not know that its request has run, and would repeat it. So the sockets of
+         * clients that were active just now are first closed in one direction, and what still
+         * comes, which is not run, is read away. */
+        int64_t now_ms = tick->server->clock.monotonic_ms;
+        struct session *session = tick->server->sessions.first;
+        tick->is_lingering = true;
+        while (session != NULL) {
+            struct session *next = session->next;
+            if (session->awaits_end || now_ms - session->active_at_ms > LINGER_MS ||
+                !connection_end(connection_of(session))) {
+                connection_close(connection_of(session), "shutdown");
+            }
+            session = next;
+        }
+        uv_timer_start(&tick->drain, tick_stop_on_drain_over, LINGER_MS, 0);
     }
     if (tick->is_lingering && server->sessions.count == 0) {
         tick_stop_stop(tick);
