@@ -490,8 +490,8 @@ docs-check:
 	@docs/write --check $(SERVER) pages && echo "docs: as the tables say"
 
 # What of the clients follows from the tables is not in git. pip and npm make it when they build a package of a checkout.
-CLIENTS := $(addprefix clients/python/leaderboard_client/,commands.py async_commands.py board.py senders.py) \
-           clients/node/commands.js clients/node/commands.d.ts
+CLIENTS := $(addprefix clients/python/leaderboard_client/,commands.py async_commands.py board.py senders.py shapes.py) \
+           clients/node/shapes.js clients/node/commands.js clients/node/commands.d.ts
 clients: $(CLIENTS) ## write the methods of clients/python and clients/node from the tables
 $(CLIENTS) &: $(SERVER) docs/write $(wildcard clients/python/leaderboard_client/async_[bs]*.py)
 	@docs/write $(SERVER) clients && touch $(CLIENTS)

@@ -323,7 +323,7 @@ static bool main_is_moved_by_periods(const struct settings *settings, const char
         const struct setting_rule *rule = &settings->rules[i];
         if (strcmp(rule->layout_name, layout_name) == 0) {
             is_used = true;
-            if (rule->rules->period.unit == PERIOD_NONE) {
+            if (rule->options->period.unit == PERIOD_NONE) {
                 return false;
             }
         }
@@ -337,7 +337,7 @@ static void main_warn_of_layouts_without_today(void) {
     const struct settings *settings = &program.server.settings;
     int64_t now_us = clock_now_us(&program.server.clock);
     for (uint32_t i = 0; i < settings->layout_count; i++) {
-        const struct layout *layout = &settings->layouts[i]->rules.layout;
+        const struct layout *layout = &settings->layouts[i]->options.layout;
         if (layout->time.bits == 0 ||
             main_is_moved_by_periods(settings, settings->layouts[i]->name) ||
             (now_us >= layout_time_first_us(layout) && now_us <= layout_time_last_us(layout))) {

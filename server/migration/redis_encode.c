@@ -113,7 +113,7 @@ static void redis_encode_add_to_board(struct redis_encode *encode, const struct 
     effect_blob_add(&encode->encoder, &moved);
 }
 
-/* RENAME and COPY within a database: the rules may change with the name. */
+/* RENAME and COPY within a database: the options may change with the name. */
 static void redis_encode_move_board(struct redis_encode *encode, const struct effect *effect) {
     struct effect moved = *effect;
     redis_encode_select_database(encode, effect->database);
@@ -204,7 +204,7 @@ static bool redis_encode_effect(struct redis_encode *encode, const struct effect
     case EFFECT_TAKE:
     case EFFECT_CUT:
     case EFFECT_CREATE:
-    case EFFECT_RULES:
+    case EFFECT_OPTIONS:
     case EFFECT_TAGS:
     case EFFECT_STATE:
         if (is_of_board) {
@@ -217,17 +217,17 @@ static bool redis_encode_effect(struct redis_encode *encode, const struct effect
     case EFFECT_RENAME:
     case EFFECT_COPY:
         redis_encode_end_blob(encode);
-        if (effect->rules != NULL && effect->database == effect->to_database) {
+        if (effect->options != NULL && effect->database == effect->to_database) {
             redis_encode_move_board(encode, effect);
         } else {
             redis_encode_move_key(encode, effect);
-            if (effect->rules != NULL && effect->kind == EFFECT_RENAME &&
-                effect->rules->is_archive) {
+            if (effect->options != NULL && effect->kind == EFFECT_RENAME &&
+                effect->options->is_archive) {
                 /* It is a copy there, which is no archive. */
-                redis_encode_add_to_board(encode, &(struct effect){.kind = EFFECT_RULES,
+                redis_encode_add_to_board(encode, &(struct effect){.kind = EFFECT_OPTIONS,
                                                                    .database = effect->to_database,
                                                                    .name = effect->to_name,
-                                                                   .rules = effect->rules,
+                                                                   .options = effect->options,
                                                                    .state = effect->state});
             }
         }

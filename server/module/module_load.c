@@ -480,7 +480,7 @@ static bool module_load_init_server(void) {
     server->hash_seed = seeds[0] | 1;
     server->random_state = seeds[1];
     server->registry =
-        registry_create(server->hash_seed, setting_board_rules_for, &server->settings);
+        registry_create(server->hash_seed, setting_board_options_for, &server->settings);
     if (server->registry == NULL) {
         return false;
     }

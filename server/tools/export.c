@@ -27,7 +27,7 @@ struct exporting {
     bool is_failed;
     struct record record;
     char database[BYTES_INTEGER_TEXT_MAX], expires[BYTES_INTEGER_TEXT_MAX];
-    char rules[RECORD_RULES_MAX];
+    char options[RECORD_RULES_MAX];
     /* for Redis */
     int64_t now_us;
     uint32_t selected; /* UINT32_MAX: none yet */
@@ -159,9 +159,10 @@ static void export_begin_key(struct exporting *exporting, const struct registry_
     record->at[RECORD_KEY] = registry_name(key);
     record->at[RECORD_KIND] = is_hash ? BYTES("hash") : BYTES("board");
     if (!is_hash) {
-        record->at[RECORD_RULES] = (struct bytes){
-            .at = exporting->rules,
-            .size = record_print_rules(registry_rules(key), registry_state(key), exporting->rules)};
+        record->at[RECORD_RULES] =
+            (struct bytes){.at = exporting->options,
+                           .size = record_print_options(registry_options(key), registry_state(key),
+                                                        exporting->options)};
     }
     if (expire_at_ms != REGISTRY_NO_EXPIRY) {
         record->at[RECORD_EXPIRES] = export_print_integer(exporting->expires, expire_at_ms);
@@ -319,7 +320,7 @@ static void export_key(void *context, const struct registry_key *key) {
                                          .database = key->database,
                                          .name = registry_name(key),
                                          .expire_at_ms = expire_at_ms,
-                                         .rules = is_hash ? NULL : registry_rules(key),
+                                         .options = is_hash ? NULL : registry_options(key),
                                          .state = registry_state(key),
                                          .key = key}};
     if (exporting->is_redis) {
@@ -346,7 +347,7 @@ static bool export_all(struct exporting *exporting) {
         (void)!record_print_head(&exporting->text, exporting->format);
     }
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
-        registry_each(exporting->registry, i, INT64_MIN, export_key, exporting);
+        registry_walk_each(exporting->registry, i, INT64_MIN, export_key, exporting);
     }
     export_flush(exporting, 0);
     buffer_deinit(&exporting->text);

@@ -319,13 +319,14 @@ enum record_status record_read(struct record_reader *reader, struct record *reco
 
 /* ---- layout and options ---- */
 
-size_t record_print_rules(const struct rules *rules, const struct board_state *state, char *out) {
-    size_t size = layout_print(&rules->layout, out);
-    return size + setting_options_print(rules, state, out + size);
+size_t record_print_options(const struct board_options *options, const struct board_state *state,
+                            char *out) {
+    size_t size = layout_print(&options->layout, out);
+    return size + setting_options_print(options, state, out + size);
 }
 
-bool record_parse_rules(struct bytes text, struct rules *rules, struct board_state *state,
-                        char *error) {
+bool record_parse_options(struct bytes text, struct board_options *options,
+                          struct board_state *state, char *error) {
     enum { WORDS_MAX = 1024 };
     struct bytes words[WORDS_MAX];
     size_t count = 0;
@@ -335,20 +336,20 @@ bool record_parse_rules(struct bytes text, struct rules *rules, struct board_sta
         words[count] = bytes_take_word(&text);
         count += words[count].size > 0;
     }
-    memset(rules, 0, sizeof *rules);
+    memset(options, 0, sizeof *options);
     *state = (struct board_state){.from_ms = 0};
     size_t layout_count = layout_count_words(words, count);
-    if (layout_parse_words(words, layout_count, &rules->layout, why) != LAYOUT_OK ||
+    if (layout_parse_words(words, layout_count, &options->layout, why) != LAYOUT_OK ||
         !setting_options_parse(SETTING_TAKES_STATE, words + layout_count, count - layout_count,
-                               rules, state, why)) {
+                               options, state, why)) {
         snprintf(error, RECORD_RULES_ERROR_MAX, "%.900s", why);
         return false;
     }
-    if (!rules_validate(rules, &reason)) {
+    if (!board_options_validate(options, &reason)) {
         snprintf(error, RECORD_RULES_ERROR_MAX, "%s", reason);
         return false;
     }
-    if (!rules_take_state(rules, state)) {
+    if (!board_options_take_state(options, state)) {
         snprintf(error, RECORD_RULES_ERROR_MAX, "rules: their options contradict each other");
         return false;
     }
