@@ -211,7 +211,7 @@ test-long: ## the same in their long forms, then make torture (an hour or more)
 
 torture: ## kills, power cuts, failovers, at length (TORTURE_ARGS); tests/torture/
 	@.ci/install-packages test
-	@$(PARALLEL) $(SERVER) redis-sentinel haproxy $(NODE_MODULES)
+	@$(PARALLEL) $(SERVER) $(MODULE) redis-server redis-sentinel haproxy $(NODE_MODULES)
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/torture/run $(or $(TORTURE_ARGS),all)
 
 simulation: ## whole servers in one process, from seeds, for ten minutes (SIMULATION_ARGS); tests/simulation/
@@ -221,8 +221,9 @@ simulation: ## whole servers in one process, from seeds, for ten minutes (SIMULA
 
 failover: ## 200 failovers under load of every kind, judged by recorded histories (FAILOVER_ARGS); tests/failover/
 	@.ci/install-packages test
-	@$(PARALLEL) $(SERVER) redis-server redis-sentinel haproxy $(NODE_MODULES)
+	@$(PARALLEL) $(SERVER) $(MODULE) redis-server redis-sentinel haproxy $(NODE_MODULES)
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/failover/run $(or $(FAILOVER_ARGS),--failovers 200 --jobs 2)
+	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/module/run test_reshard.TakeOver
 
 hosts: ## Redis, Redict, Valkey and redis-py in the versions that Debian has, unpacked into build/hosts
 	@.ci/fetch-hosts $(B)/hosts
